@@ -1,0 +1,1 @@
+//! StreamExecutor C API layouts as data and as repr(C) types.

@@ -1,0 +1,2 @@
+//! The command `serdes`.
+fn main() {}

@@ -1,0 +1,1 @@
+//! The reference StreamExecutor plug-in over host memory, as a library.

@@ -1,0 +1,1 @@
+//! SDK for writing StreamExecutor plug-ins in Rust.

@@ -1,0 +1,1 @@
+//! Parses and validates a registry of dated versions (versions.toml).

@@ -1,0 +1,1 @@
+//! See the design: to be written by its owner.

@@ -1,0 +1,82 @@
+use std::{fmt, marker::PhantomData};
+
+use super::{Ifrt, Line};
+
+/// An inclusive range of numbers of the line `L`; a peer's may lie outside what this build knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct VersionRange<L: Line = Ifrt> {
+    minimum: i32,
+    maximum: i32,
+    line: PhantomData<L>,
+}
+
+impl<L: Line> VersionRange<L> {
+    /// What this build reads and writes: minimum to current.
+    pub fn supported() -> Self {
+        let maximum = L::ENTRIES.last().map_or(L::MINIMUM, |entry| entry.number);
+        Self { minimum: L::MINIMUM, maximum, line: PhantomData }
+    }
+
+    /// The range from `minimum` to `maximum`, both included; `None` if it is empty.
+    pub fn new(minimum: i32, maximum: i32) -> Option<Self> {
+        (minimum <= maximum).then_some(Self { minimum, maximum, line: PhantomData })
+    }
+
+    /// The lowest number.
+    pub const fn minimum(self) -> i32 {
+        self.minimum
+    }
+
+    /// The highest number.
+    pub const fn maximum(self) -> i32 {
+        self.maximum
+    }
+
+    /// Whether `number` lies inside.
+    pub const fn contains(self, number: i32) -> bool {
+        self.minimum <= number && number <= self.maximum
+    }
+}
+
+impl<L: Line> fmt::Display for VersionRange<L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}..{}", self.minimum, self.maximum)
+    }
+}
+
+/// The side of a negotiation that is too old.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// This side.
+    Ours,
+    /// The peer.
+    Theirs,
+}
+
+/// No version is common to both sides.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no common {line} version: ours is {ours}, theirs is {theirs}; upgrade {}", match .upgrade { Side::Ours => "this side", Side::Theirs => "the peer" })]
+#[non_exhaustive]
+pub struct NegotiationError {
+    /// The name of the line.
+    pub line: &'static str,
+    /// Our range, as text.
+    pub ours: String,
+    /// The peer's range, as text.
+    pub theirs: String,
+    /// Who must be upgraded.
+    pub upgrade: Side,
+}
+
+/// A number that is not a version of the line that this build reads and writes.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{line} version {found} is not one that this build reads and writes ({supported})")]
+#[non_exhaustive]
+pub struct UnknownVersion {
+    /// The name of the line.
+    pub line: &'static str,
+    /// The number found.
+    pub found: i32,
+    /// The supported range, as text.
+    pub supported: String,
+}
