@@ -1,1 +1,45 @@
-//! StreamExecutor C API layouts as data and as repr(C) types.
+//! The StreamExecutor C API as it lies in memory: every layout that was ever published, as data and as `repr(C)` types.
+//!
+//! Two families exist, and all of their headers call themselves version 0.0.1:
+//!
+//! * the layouts that TensorFlow shipped (2.4, 2.5 to 2.6, 2.8, and 2.14 to 2.21), in [`released`], [`tensorflow_2_8`],
+//!   [`tensorflow_2_5`] and [`tensorflow_2_4`];
+//! * the layout of RFC #257 as it was printed, in [`rfc`].
+//!
+//! A struct is defined once, by a macro that makes the type, the asserts that its offsets are the published ones (they run when
+//! this crate is compiled), and its description as data ([`StructLayout`]). [`LAYOUTS`] lists the descriptions by name.
+//!
+//! This crate must never know who calls whom: it has no host, no plug-in and no allocation in it, depends on nothing, and works
+//! without the standard library. Offsets are those of LP64 targets (x86-64 and aarch64 Linux, where they were measured).
+
+#![no_std]
+#![allow(unsafe_code, reason = "function pointer types of a C API are unsafe by nature")]
+#![allow(non_camel_case_types, reason = "the types carry the names of the C API")]
+
+#[macro_use]
+mod define;
+mod handles;
+mod history;
+mod layout;
+pub mod released;
+pub mod rfc;
+mod status;
+
+pub use handles::{
+    SE_EventStatus, SE_InitPluginFn, SE_StatusCallbackFn, SP_Event, SP_Event_st, SP_Stream,
+    SP_Stream_st, SP_Timer, SP_Timer_st, TF_Bool,
+};
+pub use history::{tensorflow_2_4, tensorflow_2_5, tensorflow_2_8};
+pub use layout::{
+    Family, FieldLayout, LAYOUTS, Layout, RFC_257, StructLayout, TENSORFLOW_2_4, TENSORFLOW_2_5,
+    TENSORFLOW_2_8, TENSORFLOW_2_14, layout_named,
+};
+pub use released::*;
+pub use status::{StatusFunctions, TF_Code, TF_Status};
+
+/// The MAJOR number that every published header defines.
+pub const SE_MAJOR: i32 = 0;
+/// The MINOR number that every published header defines.
+pub const SE_MINOR: i32 = 0;
+/// The PATCH number that every published header defines.
+pub const SE_PATCH: i32 = 1;

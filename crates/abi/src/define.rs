@@ -1,0 +1,57 @@
+//! The macro that defines a struct of the C API once: type, compile-time asserts, and description as data.
+
+/// Defines a `repr(C)` struct with its published offsets.
+///
+/// `NAME, sizeof N, align 8, STRUCT_SIZE macro "M" = N ending at FIELD;` and then a line a field: offset, name, type, kind in C.
+macro_rules! c_struct {
+    (
+        $(#[$attribute:meta])*
+        $name:ident, sizeof $size_of:literal, $macro_name:literal = $struct_size:literal ending at $last:ident;
+        $( $(#[$field_attribute:meta])* $offset:literal $field:ident: $type:ty, $kind:literal; )+
+    ) => {
+        $(#[$attribute])*
+        #[repr(C)]
+        #[derive(Clone, Copy, Debug)]
+        pub struct $name {
+            $( $(#[$field_attribute])* pub $field: $type, )+
+        }
+
+        impl $name {
+            /// The number that this struct's STRUCT_SIZE macro gives, in bytes: the end of its last announced field, unpadded.
+            pub const STRUCT_SIZE: usize = $struct_size;
+
+            /// This struct as data.
+            pub const LAYOUT: $crate::StructLayout = $crate::StructLayout {
+                name: stringify!($name),
+                size_of: $size_of,
+                align_of: 8,
+                struct_size_macro: $macro_name,
+                macro_last_field: $crate::layout::c_name(stringify!($last)),
+                struct_size: $struct_size,
+                fields: &[
+                    $( $crate::FieldLayout {
+                        name: $crate::layout::c_name(stringify!($field)),
+                        kind: $kind,
+                        offset: $offset,
+                        size: $crate::layout::size_of_kind($kind),
+                    }, )+
+                ],
+            };
+        }
+
+        #[cfg(target_pointer_width = "64")]
+        const _: () = {
+            assert!(core::mem::size_of::<$name>() == $size_of);
+            assert!(core::mem::align_of::<$name>() == 8);
+            $(
+                assert!(core::mem::offset_of!($name, $field) == $offset);
+                assert!(core::mem::size_of::<$type>() == $crate::layout::size_of_kind($kind));
+            )+
+            let layout = $name::LAYOUT;
+            match layout.field(layout.macro_last_field) {
+                Some(field) => assert!(field.end() == $struct_size),
+                None => panic!("the last announced field is not a field"),
+            }
+        };
+    };
+}

@@ -1,0 +1,60 @@
+//! Scalars, opaque handles and the two free-standing function types of the C API.
+
+use core::ffi::{c_int, c_void};
+
+use crate::{SE_PlatformRegistrationParams, TF_Status};
+
+/// C's `unsigned char` used as a truth value; anything but 0 is true.
+pub type TF_Bool = u8;
+
+/// What an [`SP_Stream`] points to; known to the plug-in alone.
+#[repr(C)]
+#[derive(Debug)]
+pub struct SP_Stream_st {
+    _opaque: [u8; 0],
+}
+
+/// What an [`SP_Event`] points to; known to the plug-in alone.
+#[repr(C)]
+#[derive(Debug)]
+pub struct SP_Event_st {
+    _opaque: [u8; 0],
+}
+
+/// What an [`SP_Timer`] points to; known to the plug-in alone.
+#[repr(C)]
+#[derive(Debug)]
+pub struct SP_Timer_st {
+    _opaque: [u8; 0],
+}
+
+/// A stream of a plug-in. NULL is a legal handle.
+pub type SP_Stream = *mut SP_Stream_st;
+/// An event of a plug-in. NULL is a legal handle.
+pub type SP_Event = *mut SP_Event_st;
+/// A timer of a plug-in. NULL is a legal handle.
+pub type SP_Timer = *mut SP_Timer_st;
+
+/// State of an event, a C `int`.
+///
+/// A plug-in may return any number, so this is open: numbers without a name survive.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SE_EventStatus(pub c_int);
+
+impl SE_EventStatus {
+    /// The plug-in does not know.
+    pub const UNKNOWN: Self = Self(0);
+    /// The work before the event failed.
+    pub const ERROR: Self = Self(1);
+    /// The work before the event is not done.
+    pub const PENDING: Self = Self(2);
+    /// The work before the event is done.
+    pub const COMPLETE: Self = Self(3);
+}
+
+/// A function that a stream runs on the host: the argument that came with it, and a status that it may set.
+pub type SE_StatusCallbackFn = unsafe extern "C" fn(*mut c_void, *mut TF_Status);
+
+/// The function `SE_InitPlugin` that a plug-in exports.
+pub type SE_InitPluginFn = unsafe extern "C" fn(*mut SE_PlatformRegistrationParams, *mut TF_Status);

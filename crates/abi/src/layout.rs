@@ -1,0 +1,278 @@
+//! The layouts as data.
+
+use crate::{history, released, rfc};
+
+/// Which line of headers a layout comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Family {
+    /// Shipped in TensorFlow.
+    Released,
+    /// Printed in RFC #257.
+    Rfc,
+}
+
+impl Family {
+    /// The family's name: `released` or `rfc`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Released => "released",
+            Self::Rfc => "rfc",
+        }
+    }
+}
+
+/// A field of a struct of the C API.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FieldLayout {
+    /// Its name in C.
+    pub name: &'static str,
+    /// Its type in C; `fn` for a function pointer.
+    pub kind: &'static str,
+    /// Where it begins, in bytes from the struct's start.
+    pub offset: usize,
+    /// Its size in bytes.
+    pub size: usize,
+}
+
+impl FieldLayout {
+    /// Where the field ends, in bytes from the struct's start. A struct has the field if its `struct_size` is at least this.
+    #[must_use]
+    pub const fn end(&self) -> usize {
+        self.offset + self.size
+    }
+
+    /// Whether the field is a function pointer.
+    #[must_use]
+    pub const fn is_function(&self) -> bool {
+        same(self.kind, "fn")
+    }
+}
+
+/// A struct of the C API.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StructLayout {
+    /// Its name in C.
+    pub name: &'static str,
+    /// `sizeof`, in bytes, padding at the end included.
+    pub size_of: usize,
+    /// Alignment in bytes.
+    pub align_of: usize,
+    /// The name of the macro that gives `struct_size`.
+    pub struct_size_macro: &'static str,
+    /// The field at whose end the macro stops.
+    pub macro_last_field: &'static str,
+    /// What the macro gives, in bytes.
+    pub struct_size: usize,
+    /// The fields in order of their offsets.
+    pub fields: &'static [FieldLayout],
+}
+
+impl StructLayout {
+    /// The field of that name.
+    #[must_use]
+    pub const fn field(&self, name: &str) -> Option<&'static FieldLayout> {
+        let fields = self.fields;
+        let mut index = 0;
+        while index < fields.len() {
+            if same(fields[index].name, name) {
+                return Some(&fields[index]);
+            }
+            index += 1;
+        }
+        None
+    }
+}
+
+/// A layout: every struct of one header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Its name: the first TensorFlow release that had it, or the RFC.
+    pub name: &'static str,
+    /// Where it comes from.
+    pub family: Family,
+    /// Its structs.
+    pub structs: &'static [StructLayout],
+}
+
+impl Layout {
+    /// The struct of that name in C.
+    #[must_use]
+    pub const fn structure(&self, name: &str) -> Option<&'static StructLayout> {
+        let structs = self.structs;
+        let mut index = 0;
+        while index < structs.len() {
+            if same(structs[index].name, name) {
+                return Some(&structs[index]);
+            }
+            index += 1;
+        }
+        None
+    }
+
+    /// The field of that struct, if the layout has both.
+    #[must_use]
+    pub const fn field(&self, structure: &str, field: &str) -> Option<&'static FieldLayout> {
+        match self.structure(structure) {
+            Some(found) => found.field(field),
+            None => None,
+        }
+    }
+}
+
+/// The layout of TensorFlow 2.14 to 2.21.
+pub const TENSORFLOW_2_14: Layout = Layout {
+    name: "tensorflow-2.14",
+    family: Family::Released,
+    structs: &[
+        released::SP_TimerFns::LAYOUT,
+        released::SP_AllocatorStats::LAYOUT,
+        released::SP_DeviceMemoryBase::LAYOUT,
+        released::SP_Device::LAYOUT,
+        released::SE_CreateDeviceParams::LAYOUT,
+        released::SP_DeviceFns::LAYOUT,
+        released::SE_CreateDeviceFnsParams::LAYOUT,
+        released::SP_StreamExecutor::LAYOUT,
+        released::SE_CreateStreamExecutorParams::LAYOUT,
+        released::SP_Platform::LAYOUT,
+        released::SP_PlatformFns::LAYOUT,
+        released::SE_PlatformRegistrationParams::LAYOUT,
+    ],
+};
+
+/// The layout of TensorFlow 2.8: the platform has no `force_memory_growth`.
+pub const TENSORFLOW_2_8: Layout = Layout {
+    name: "tensorflow-2.8",
+    family: Family::Released,
+    structs: &[
+        released::SP_TimerFns::LAYOUT,
+        released::SP_AllocatorStats::LAYOUT,
+        released::SP_DeviceMemoryBase::LAYOUT,
+        released::SP_Device::LAYOUT,
+        released::SE_CreateDeviceParams::LAYOUT,
+        released::SP_DeviceFns::LAYOUT,
+        released::SE_CreateDeviceFnsParams::LAYOUT,
+        released::SP_StreamExecutor::LAYOUT,
+        released::SE_CreateStreamExecutorParams::LAYOUT,
+        history::tensorflow_2_8::SP_Platform::LAYOUT,
+        released::SP_PlatformFns::LAYOUT,
+        released::SE_PlatformRegistrationParams::LAYOUT,
+    ],
+};
+
+/// The layout of TensorFlow 2.5 and 2.6: the executor ends with `host_callback` where later ones have `mem_zero`.
+pub const TENSORFLOW_2_5: Layout = Layout {
+    name: "tensorflow-2.5",
+    family: Family::Released,
+    structs: &[
+        released::SP_TimerFns::LAYOUT,
+        released::SP_AllocatorStats::LAYOUT,
+        released::SP_DeviceMemoryBase::LAYOUT,
+        released::SP_Device::LAYOUT,
+        released::SE_CreateDeviceParams::LAYOUT,
+        released::SP_DeviceFns::LAYOUT,
+        released::SE_CreateDeviceFnsParams::LAYOUT,
+        history::tensorflow_2_5::SP_StreamExecutor::LAYOUT,
+        released::SE_CreateStreamExecutorParams::LAYOUT,
+        history::tensorflow_2_8::SP_Platform::LAYOUT,
+        released::SP_PlatformFns::LAYOUT,
+        released::SE_PlatformRegistrationParams::LAYOUT,
+    ],
+};
+
+/// The layout of TensorFlow 2.4: the number of devices is a field of the platform.
+pub const TENSORFLOW_2_4: Layout = Layout {
+    name: "tensorflow-2.4",
+    family: Family::Released,
+    structs: &[
+        released::SP_TimerFns::LAYOUT,
+        released::SP_AllocatorStats::LAYOUT,
+        released::SP_DeviceMemoryBase::LAYOUT,
+        released::SP_Device::LAYOUT,
+        released::SE_CreateDeviceParams::LAYOUT,
+        released::SP_DeviceFns::LAYOUT,
+        released::SE_CreateDeviceFnsParams::LAYOUT,
+        history::tensorflow_2_5::SP_StreamExecutor::LAYOUT,
+        released::SE_CreateStreamExecutorParams::LAYOUT,
+        history::tensorflow_2_4::SP_Platform::LAYOUT,
+        history::tensorflow_2_4::SP_PlatformFns::LAYOUT,
+        released::SE_PlatformRegistrationParams::LAYOUT,
+    ],
+};
+
+/// The layout of RFC #257 as printed.
+pub const RFC_257: Layout = Layout {
+    name: "rfc-257",
+    family: Family::Rfc,
+    structs: &[
+        released::SP_TimerFns::LAYOUT,
+        released::SP_AllocatorStats::LAYOUT,
+        released::SP_DeviceMemoryBase::LAYOUT,
+        rfc::SP_Device::LAYOUT,
+        released::SE_CreateDeviceParams::LAYOUT,
+        rfc::SP_StreamExecutor::LAYOUT,
+        released::SE_CreateStreamExecutorParams::LAYOUT,
+        rfc::SP_Allocator::LAYOUT,
+        rfc::SP_AllocatorFns::LAYOUT,
+        rfc::SP_CustomAllocator::LAYOUT,
+        rfc::SP_CustomAllocatorFns::LAYOUT,
+        rfc::SE_CreateAllocatorParams::LAYOUT,
+        rfc::SE_CreateCustomAllocatorParams::LAYOUT,
+        rfc::SP_Platform::LAYOUT,
+        rfc::SP_PlatformFns::LAYOUT,
+        released::SE_PlatformRegistrationParams::LAYOUT,
+    ],
+};
+
+/// Every layout, newest first.
+pub const LAYOUTS: &[Layout] =
+    &[TENSORFLOW_2_14, TENSORFLOW_2_8, TENSORFLOW_2_5, TENSORFLOW_2_4, RFC_257];
+
+/// The layout of that name.
+#[must_use]
+pub const fn layout_named(name: &str) -> Option<&'static Layout> {
+    let mut index = 0;
+    while index < LAYOUTS.len() {
+        if same(LAYOUTS[index].name, name) {
+            return Some(&LAYOUTS[index]);
+        }
+        index += 1;
+    }
+    None
+}
+
+/// The name in C of a Rust identifier: a raw identifier loses its prefix.
+pub(crate) const fn c_name(identifier: &'static str) -> &'static str {
+    let bytes = identifier.as_bytes();
+    if bytes.len() > 2 && bytes[0] == b'r' && bytes[1] == b'#' {
+        identifier.split_at(2).1
+    } else {
+        identifier
+    }
+}
+
+/// The size of a C type on LP64, in bytes. Everything that is not a narrow scalar is eight bytes wide in this API.
+pub(crate) const fn size_of_kind(kind: &str) -> usize {
+    if same(kind, "TF_Bool") || same(kind, "int8_t") {
+        1
+    } else if same(kind, "int32_t") {
+        4
+    } else {
+        8
+    }
+}
+
+const fn same(left: &str, right: &str) -> bool {
+    let (left, right) = (left.as_bytes(), right.as_bytes());
+    if left.len() != right.len() {
+        return false;
+    }
+    let mut index = 0;
+    while index < left.len() {
+        if left[index] != right[index] {
+            return false;
+        }
+        index += 1;
+    }
+    true
+}

@@ -1,0 +1,238 @@
+//! The structs of RFC #257 where they differ from the released ones.
+//!
+//! Functions take the host's blocks by pointer, and a pointer says nothing of the layout behind it; so that one function type serves
+//! all layouts, callbacks here name the released `SP_Device`, `SP_Platform`, `SP_PlatformFns` and `SP_StreamExecutor` where the RFC's own
+//! struct of that name is behind the pointer.
+//!
+//! The RFC's macro for `SP_PlatformFns` stops at `destroy_timer_fns`: the allocator callbacks lie beyond the size that it announces.
+
+use core::ffi::{c_char, c_void};
+
+use crate::released::{
+    SE_CreateDeviceParams, SE_CreateStreamExecutorParams, SP_AllocatorStats, SP_DeviceMemoryBase,
+    SP_TimerFns,
+};
+use crate::{
+    SE_EventStatus, SE_StatusCallbackFn, SP_Event, SP_Stream, SP_Timer, TF_Bool, TF_Status,
+    released,
+};
+
+c_struct! {
+    /// A device, as the RFC prints it.
+    SP_Device, sizeof 32, "SP_DEVICE_STRUCT_SIZE" = 32 ending at device_handle;
+    /// Bytes of this struct that its writer knows.
+    0 struct_size: usize, "size_t";
+    /// Reserved, or for the plug-in's own use.
+    8 ext: *mut c_void, "void*";
+    /// The index of the device.
+    16 ordinal: i32, "int32_t";
+    /// The plug-in's own device.
+    24 device_handle: *mut c_void, "void*";
+}
+
+c_struct! {
+    /// Functions on memory, streams, events and timers, as the RFC prints it.
+    SP_StreamExecutor, sizeof 264, "SP_STREAMEXECUTOR_STRUCT_SIZE" = 264 ending at host_callback;
+    /// Bytes of this struct that its writer knows.
+    0 struct_size: usize, "size_t";
+    /// Reserved, or for the plug-in's own use.
+    8 ext: *mut c_void, "void*";
+    /// Allocates `size` bytes of device memory in memory space 0 and describes it in the last argument; a NULL `opaque` there is failure.
+    16 allocate: Option<unsafe extern "C" fn(*const released::SP_Device, u64, i64, *mut SP_DeviceMemoryBase)>, "fn";
+    /// Frees device memory; memory with a NULL `opaque` is allowed.
+    24 deallocate: Option<unsafe extern "C" fn(*const released::SP_Device, *mut SP_DeviceMemoryBase)>, "fn";
+    /// Allocates host memory that asynchronous copies can use (pinned); NULL is failure.
+    32 host_memory_allocate: Option<unsafe extern "C" fn(*const released::SP_Device, u64) -> *mut c_void>, "fn";
+    /// Frees memory of `host_memory_allocate`.
+    40 host_memory_deallocate: Option<unsafe extern "C" fn(*const released::SP_Device, *mut c_void)>, "fn";
+    /// Allocates memory that host and devices address alike; NULL is failure.
+    48 unified_memory_allocate: Option<unsafe extern "C" fn(*const released::SP_Device, u64) -> *mut c_void>, "fn";
+    /// Frees memory of `unified_memory_allocate`.
+    56 unified_memory_deallocate: Option<unsafe extern "C" fn(*const released::SP_Device, *mut c_void)>, "fn";
+    /// Fills the statistics; false: not available.
+    64 get_allocator_stats: Option<unsafe extern "C" fn(*const released::SP_Device, *mut SP_AllocatorStats) -> TF_Bool>, "fn";
+    /// Gives free and total bytes of the device; false: not available.
+    72 device_memory_usage: Option<unsafe extern "C" fn(*const released::SP_Device, *mut i64, *mut i64) -> TF_Bool>, "fn";
+    /// Makes a stream.
+    80 create_stream: Option<unsafe extern "C" fn(*const released::SP_Device, *mut SP_Stream, *mut TF_Status)>, "fn";
+    /// Destroys a stream.
+    88 destroy_stream: Option<unsafe extern "C" fn(*const released::SP_Device, SP_Stream)>, "fn";
+    /// Makes the first stream wait for the work that the second has now.
+    96 create_stream_dependency: Option<unsafe extern "C" fn(*const released::SP_Device, SP_Stream, SP_Stream, *mut TF_Status)>, "fn";
+    /// Reports an error of the stream, without waiting.
+    104 get_stream_status: Option<unsafe extern "C" fn(*const released::SP_Device, SP_Stream, *mut TF_Status)>, "fn";
+    /// Makes an event.
+    112 create_event: Option<unsafe extern "C" fn(*const released::SP_Device, *mut SP_Event, *mut TF_Status)>, "fn";
+    /// Destroys an event.
+    120 destroy_event: Option<unsafe extern "C" fn(*const released::SP_Device, SP_Event)>, "fn";
+    /// Polls an event.
+    128 get_event_status: Option<unsafe extern "C" fn(*const released::SP_Device, SP_Event) -> SE_EventStatus>, "fn";
+    /// Puts the event behind the work that the stream has now.
+    136 record_event: Option<unsafe extern "C" fn(*const released::SP_Device, SP_Stream, SP_Event, *mut TF_Status)>, "fn";
+    /// Makes the stream wait for the event.
+    144 wait_for_event: Option<unsafe extern "C" fn(*const released::SP_Device, SP_Stream, SP_Event, *mut TF_Status)>, "fn";
+    /// Makes a timer.
+    152 create_timer: Option<unsafe extern "C" fn(*const released::SP_Device, *mut SP_Timer, *mut TF_Status)>, "fn";
+    /// Destroys a timer.
+    160 destroy_timer: Option<unsafe extern "C" fn(*const released::SP_Device, SP_Timer)>, "fn";
+    /// Puts the timer's start into the stream.
+    168 start_timer: Option<unsafe extern "C" fn(*const released::SP_Device, SP_Stream, SP_Timer, *mut TF_Status)>, "fn";
+    /// Puts the timer's stop into the stream.
+    176 stop_timer: Option<unsafe extern "C" fn(*const released::SP_Device, SP_Stream, SP_Timer, *mut TF_Status)>, "fn";
+    /// Enqueues a copy from device to host.
+    184 memcpy_dtoh: Option<unsafe extern "C" fn(*const released::SP_Device, SP_Stream, *mut c_void, *const SP_DeviceMemoryBase, u64, *mut TF_Status)>, "fn";
+    /// Enqueues a copy from host to device.
+    192 memcpy_htod: Option<unsafe extern "C" fn(*const released::SP_Device, SP_Stream, *mut SP_DeviceMemoryBase, *const c_void, u64, *mut TF_Status)>, "fn";
+    /// Enqueues a copy between device memories.
+    200 memcpy_dtod: Option<unsafe extern "C" fn(*const released::SP_Device, SP_Stream, *mut SP_DeviceMemoryBase, *const SP_DeviceMemoryBase, u64, *mut TF_Status)>, "fn";
+    /// Copies from device to host.
+    208 sync_memcpy_dtoh: Option<unsafe extern "C" fn(*const released::SP_Device, *mut c_void, *const SP_DeviceMemoryBase, u64, *mut TF_Status)>, "fn";
+    /// Copies from host to device.
+    216 sync_memcpy_htod: Option<unsafe extern "C" fn(*const released::SP_Device, *mut SP_DeviceMemoryBase, *const c_void, u64, *mut TF_Status)>, "fn";
+    /// Copies between device memories.
+    224 sync_memcpy_dtod: Option<unsafe extern "C" fn(*const released::SP_Device, *mut SP_DeviceMemoryBase, *const SP_DeviceMemoryBase, u64, *mut TF_Status)>, "fn";
+    /// Waits for an event.
+    232 block_host_for_event: Option<unsafe extern "C" fn(*const released::SP_Device, SP_Event, *mut TF_Status)>, "fn";
+    /// Waits for all work of a stream. Optional: hosts can do it by an event.
+    240 block_host_until_done: Option<unsafe extern "C" fn(*const released::SP_Device, SP_Stream, *mut TF_Status)>, "fn";
+    /// Waits for all work of the device.
+    248 synchronize_all_activity: Option<unsafe extern "C" fn(*const released::SP_Device, *mut TF_Status)>, "fn";
+    /// Enqueues a function that runs on the host; true: accepted, and it will run exactly once.
+    256 host_callback: Option<unsafe extern "C" fn(*mut released::SP_Device, SP_Stream, Option<SE_StatusCallbackFn>, *mut c_void) -> TF_Bool>, "fn";
+}
+
+c_struct! {
+    /// An allocator for the default strategy, as the RFC prints it.
+    SP_Allocator, sizeof 24, "SP_ALLOCATOR_STRUCT_SIZE" = 17 ending at supports_unified_memory;
+    /// Bytes of this struct that its writer knows.
+    0 struct_size: usize, "size_t";
+    /// Reserved, or for the plug-in's own use.
+    8 ext: *mut c_void, "void*";
+    /// Whether unified memory is supported.
+    16 supports_unified_memory: TF_Bool, "TF_Bool";
+}
+
+c_struct! {
+    /// Functions of an allocator for the default strategy, as the RFC prints it.
+    SP_AllocatorFns, sizeof 80, "SP_ALLOCATOR_FNS_STRUCT_SIZE" = 80 ending at device_memory_usage;
+    /// Bytes of this struct that its writer knows.
+    0 struct_size: usize, "size_t";
+    /// Reserved, or for the plug-in's own use.
+    8 ext: *mut c_void, "void*";
+    /// Allocates `size` bytes of device memory in memory space 0 and describes it in the last argument; a NULL `opaque` there is failure.
+    16 allocate: Option<unsafe extern "C" fn(*const released::SP_Device, *const SP_Allocator, u64, i64, *mut SP_DeviceMemoryBase)>, "fn";
+    /// Frees device memory; memory with a NULL `opaque` is allowed.
+    24 deallocate: Option<unsafe extern "C" fn(*const released::SP_Device, *const SP_Allocator, *mut SP_DeviceMemoryBase)>, "fn";
+    /// Allocates host memory that asynchronous copies can use (pinned); NULL is failure.
+    32 host_memory_allocate: Option<unsafe extern "C" fn(*const released::SP_Device, *const SP_Allocator, u64) -> *mut c_void>, "fn";
+    /// Frees memory of `host_memory_allocate`.
+    40 host_memory_deallocate: Option<unsafe extern "C" fn(*const released::SP_Device, *const SP_Allocator, *mut c_void)>, "fn";
+    /// Allocates memory that host and devices address alike; NULL is failure.
+    48 unified_memory_allocate: Option<unsafe extern "C" fn(*const released::SP_Device, *const SP_Allocator, u64) -> *mut c_void>, "fn";
+    /// Frees memory of `unified_memory_allocate`.
+    56 unified_memory_deallocate: Option<unsafe extern "C" fn(*const released::SP_Device, *const SP_Allocator, *mut c_void)>, "fn";
+    /// Fills the statistics; false: not available.
+    64 get_allocator_stats: Option<unsafe extern "C" fn(*const released::SP_Device, *const SP_Allocator, *mut SP_AllocatorStats) -> TF_Bool>, "fn";
+    /// Gives free and total bytes of the device; false: not available.
+    72 device_memory_usage: Option<unsafe extern "C" fn(*const released::SP_Device, *const SP_Allocator, *mut i64, *mut i64) -> TF_Bool>, "fn";
+}
+
+c_struct! {
+    /// An allocator with a strategy of its own, as the RFC prints it.
+    SP_CustomAllocator, sizeof 16, "SP_CUSTOM_ALLOCATOR_STRUCT_SIZE" = 16 ending at ext;
+    /// Bytes of this struct that its writer knows.
+    0 struct_size: usize, "size_t";
+    /// Reserved, or for the plug-in's own use.
+    8 ext: *mut c_void, "void*";
+}
+
+c_struct! {
+    /// Functions of an allocator with a strategy of its own, as the RFC prints it.
+    SP_CustomAllocatorFns, sizeof 64, "SP_CUSTOM_ALLOCATOR_FNS_STRUCT_SIZE" = 64 ending at device_memory_usage;
+    /// Bytes of this struct that its writer knows.
+    0 struct_size: usize, "size_t";
+    /// Reserved, or for the plug-in's own use.
+    8 ext: *mut c_void, "void*";
+    /// Allocates device memory of a size and an alignment in bytes; NULL is failure.
+    16 allocate_raw: Option<unsafe extern "C" fn(*const released::SP_Device, *const SP_CustomAllocator, usize, usize) -> *mut c_void>, "fn";
+    /// Frees memory of `allocate_raw`; NULL is allowed.
+    24 deallocate_raw: Option<unsafe extern "C" fn(*const released::SP_Device, *const SP_CustomAllocator, *mut c_void)>, "fn";
+    /// Allocates host memory; NULL is failure.
+    32 host_allocate_raw: Option<unsafe extern "C" fn(*const released::SP_Device, *const SP_CustomAllocator, u64) -> *mut c_void>, "fn";
+    /// Frees memory of `host_allocate_raw`.
+    40 host_deallocate_raw: Option<unsafe extern "C" fn(*const released::SP_Device, *const SP_CustomAllocator, *mut c_void)>, "fn";
+    /// Fills the statistics; false: not available.
+    48 get_allocator_stats: Option<unsafe extern "C" fn(*const released::SP_Device, *const SP_CustomAllocator, *mut SP_AllocatorStats) -> TF_Bool>, "fn";
+    /// Gives free and total bytes of the device; false: not available.
+    56 device_memory_usage: Option<unsafe extern "C" fn(*const released::SP_Device, *const SP_CustomAllocator, *mut i64, *mut i64) -> TF_Bool>, "fn";
+}
+
+c_struct! {
+    /// What `create_allocator` gets, as the RFC prints it.
+    SE_CreateAllocatorParams, sizeof 32, "SE_CREATE_ALLOCATOR_PARAMS_STRUCT_SIZE" = 32 ending at allocator_fns;
+    /// Bytes of this struct that its writer knows.
+    0 struct_size: usize, "size_t";
+    /// Reserved, or for the plug-in's own use.
+    8 ext: *mut c_void, "void*";
+    /// Where the plug-in puts the allocator.
+    16 allocator: *mut SP_Allocator, "SP_Allocator*";
+    /// Where the plug-in puts the allocator functions.
+    24 allocator_fns: *mut SP_AllocatorFns, "SP_AllocatorFns*";
+}
+
+c_struct! {
+    /// What `create_custom_allocator` gets, as the RFC prints it.
+    SE_CreateCustomAllocatorParams, sizeof 32, "SE_CREATE_CUSTOM_ALLOCATOR_PARAMS_STRUCT_SIZE" = 32 ending at custom_allocator_fns;
+    /// Bytes of this struct that its writer knows.
+    0 struct_size: usize, "size_t";
+    /// Reserved, or for the plug-in's own use.
+    8 ext: *mut c_void, "void*";
+    /// Where the plug-in puts the allocator.
+    16 custom_allocator: *mut SP_CustomAllocator, "SP_CustomAllocator*";
+    /// Where the plug-in puts the allocator functions.
+    24 custom_allocator_fns: *mut SP_CustomAllocatorFns, "SP_CustomAllocatorFns*";
+}
+
+c_struct! {
+    /// A platform: what a plug-in registers, as the RFC prints it.
+    SP_Platform, sizeof 40, "SP_PLATFORM_STRUCT_SIZE" = 40 ending at visible_device_count;
+    /// Bytes of this struct that its writer knows.
+    0 struct_size: usize, "size_t";
+    /// Reserved, or for the plug-in's own use.
+    8 ext: *mut c_void, "void*";
+    /// Name of the platform.
+    16 name: *const c_char, "const char*";
+    /// Type of its devices.
+    24 r#type: *const c_char, "const char*";
+    /// The number of devices.
+    32 visible_device_count: usize, "size_t";
+}
+
+c_struct! {
+    /// Functions on the platform, as the RFC prints it.
+    SP_PlatformFns, sizeof 96, "SP_PLATFORM_FNS_STRUCT_SIZE" = 64 ending at destroy_timer_fns;
+    /// Bytes of this struct that its writer knows.
+    0 struct_size: usize, "size_t";
+    /// Reserved, or for the plug-in's own use.
+    8 ext: *mut c_void, "void*";
+    /// Fills the device that the parameters point to.
+    16 create_device: Option<unsafe extern "C" fn(*const released::SP_Platform, *mut SE_CreateDeviceParams, *mut TF_Status)>, "fn";
+    /// Frees what the plug-in put into the device.
+    24 destroy_device: Option<unsafe extern "C" fn(*const released::SP_Platform, *mut released::SP_Device)>, "fn";
+    /// Fills the executor that the parameters point to.
+    32 create_stream_executor: Option<unsafe extern "C" fn(*const released::SP_Platform, *mut SE_CreateStreamExecutorParams, *mut TF_Status)>, "fn";
+    /// Frees what the plug-in put into the executor.
+    40 destroy_stream_executor: Option<unsafe extern "C" fn(*const released::SP_Platform, *mut released::SP_StreamExecutor)>, "fn";
+    /// Fills the timer functions.
+    48 create_timer_fns: Option<unsafe extern "C" fn(*const released::SP_Platform, *mut SP_TimerFns, *mut TF_Status)>, "fn";
+    /// Frees what the plug-in put into the timer functions.
+    56 destroy_timer_fns: Option<unsafe extern "C" fn(*const released::SP_Platform, *mut SP_TimerFns)>, "fn";
+    /// Fills the allocator for the default strategy (best fit with coalescing). Only one of this and `create_custom_allocator` may be set.
+    64 create_allocator: Option<unsafe extern "C" fn(*const released::SP_Platform, *mut SE_CreateAllocatorParams, *mut TF_Status)>, "fn";
+    /// Frees what the plug-in put into the allocator and its functions.
+    72 destroy_allocator: Option<unsafe extern "C" fn(*const released::SP_Platform, *mut SP_Allocator, *mut SP_AllocatorFns)>, "fn";
+    /// Fills an allocator with a strategy of its own.
+    80 create_custom_allocator: Option<unsafe extern "C" fn(*const released::SP_Platform, *mut SE_CreateCustomAllocatorParams, *mut TF_Status)>, "fn";
+    /// Frees what the plug-in put into the custom allocator and its functions.
+    88 destroy_custom_allocator: Option<unsafe extern "C" fn(*const released::SP_Platform, *mut SP_CustomAllocator, *mut SP_CustomAllocatorFns)>, "fn";
+}
