@@ -1,0 +1,84 @@
+//! Our C header against our Rust types: the system's C compiler says where every field of every layout is.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::Command;
+
+use serdes_abi::{LAYOUTS, Layout};
+
+/// What the header calls a layout.
+fn selector(layout: &Layout) -> String {
+    format!("SERDES_SE_{}", layout.name.replace(['-', '.'], "_").to_uppercase())
+}
+
+/// One line a struct and a field, as both sides print it.
+fn described(layout: &Layout) -> String {
+    let mut text = String::new();
+    for structure in layout.structs {
+        writeln!(text, "{} {} {}", structure.name, structure.size_of, structure.struct_size)
+            .unwrap();
+        for field in structure.fields {
+            writeln!(text, "{}.{} {} {}", structure.name, field.name, field.offset, field.size)
+                .unwrap();
+        }
+    }
+    text
+}
+
+/// A C program that prints the same from the header.
+fn program(layout: &Layout) -> String {
+    let mut text = format!(
+        "#define SERDES_SE_LAYOUT {}\n#include \"serdes_stream_executor.h\"\n#include <stdio.h>\nint main(void) {{\n",
+        selector(layout)
+    );
+    for structure in layout.structs {
+        let name = structure.name;
+        writeln!(
+            text,
+            "printf(\"{name} %zu %zu\\n\", sizeof({name}), (size_t){});",
+            structure.struct_size_macro
+        )
+        .unwrap();
+        for field in structure.fields {
+            let field = field.name;
+            writeln!(
+                text,
+                "printf(\"{name}.{field} %zu %zu\\n\", offsetof({name}, {field}), sizeof((({name}*)0)->{field}));"
+            )
+            .unwrap();
+        }
+    }
+    text.push_str("return 0;\n}\n");
+    text
+}
+
+#[test]
+fn the_c_header_has_the_layouts_of_the_rust_types() {
+    if Command::new("cc").arg("--version").output().is_err() {
+        eprintln!("skipped: there is no C compiler `cc` on this machine");
+        return;
+    }
+    let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("include");
+    let directory = tempfile::tempdir().unwrap();
+    for layout in LAYOUTS {
+        let source = directory.path().join("offsets.c");
+        let binary = directory.path().join("offsets");
+        std::fs::write(&source, program(layout)).unwrap();
+        let compiled = Command::new("cc")
+            .args(["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-I"])
+            .arg(&include)
+            .arg(&source)
+            .arg("-o")
+            .arg(&binary)
+            .output()
+            .unwrap();
+        assert!(
+            compiled.status.success(),
+            "layout {}: {}",
+            layout.name,
+            String::from_utf8_lossy(&compiled.stderr)
+        );
+        let printed = Command::new(&binary).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&printed.stdout), described(layout), "{}", layout.name);
+    }
+}
