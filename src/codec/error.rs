@@ -1,0 +1,389 @@
+use super::{Status, StatusCode};
+
+/// Why a value could not be serialized.
+///
+/// Variants are split by who is to blame; [`code`](Self::code) gives the status that upstream answers in the same case.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EncodeError {
+    /// The caller asked for a version that cannot express a feature of the value.
+    #[error(
+        "serialization of {type_name}: {line} version {requested} cannot express {feature}; version {first} is the first that can: request {first} or a newer version"
+    )]
+    #[non_exhaustive]
+    UnsupportedAtVersion {
+        /// The type that was to be written.
+        type_name: &'static str,
+        /// The feature that blocks it.
+        feature: String,
+        /// The title of the line of versions, as in "IFRT SerDes".
+        line: &'static str,
+        /// The version that was requested.
+        requested: i32,
+        /// The first version that has the feature.
+        first: i32,
+    },
+    /// The value holds something that no version of the format carries.
+    #[error("serialization of {type_name}: no version carries {feature}; {remedy}")]
+    #[non_exhaustive]
+    NotSerializable {
+        /// The type that was to be written.
+        type_name: &'static str,
+        /// What cannot be carried.
+        feature: &'static str,
+        /// What the caller can do.
+        remedy: &'static str,
+    },
+    /// The value's Rust type has no SerDes in the registry.
+    #[error(
+        "serialization: the type {rust_type} has no registered SerDes; register one before serializing values of it"
+    )]
+    #[non_exhaustive]
+    MissingSerDes {
+        /// The Rust type, as the compiler prints it.
+        rust_type: &'static str,
+    },
+    /// The value breaks a rule of its type.
+    #[error("serialization of {type_name}: {message}")]
+    #[non_exhaustive]
+    InvalidValue {
+        /// The type that was to be written.
+        type_name: &'static str,
+        /// What was found and what was expected.
+        message: String,
+    },
+    /// Parts of the value that belong together do not.
+    #[error("serialization of {type_name}: {message}")]
+    #[non_exhaustive]
+    Inconsistent {
+        /// The type that was to be written.
+        type_name: &'static str,
+        /// What was found and what was expected.
+        message: String,
+    },
+    /// A registered SerDes failed with a status of its own, which is passed on unchanged.
+    #[error(transparent)]
+    SerDes(#[from] Status),
+}
+
+impl EncodeError {
+    /// The error that `feature` of `type_name` needs version `first` of the line `L`, but `requested` was asked for.
+    pub fn unsupported_at_version<L: crate::version::Line>(
+        type_name: &'static str,
+        feature: impl Into<String>,
+        requested: crate::version::SerDesVersion<L>,
+        first: i32,
+    ) -> Self {
+        Self::UnsupportedAtVersion {
+            type_name,
+            feature: feature.into(),
+            line: L::TITLE,
+            requested: requested.number(),
+            first,
+        }
+    }
+
+    /// The error that no version carries `feature`.
+    pub const fn not_serializable(
+        type_name: &'static str,
+        feature: &'static str,
+        remedy: &'static str,
+    ) -> Self {
+        Self::NotSerializable { type_name, feature, remedy }
+    }
+
+    /// The error that the value breaks a rule of its type.
+    pub fn invalid_value(type_name: &'static str, message: impl Into<String>) -> Self {
+        Self::InvalidValue { type_name, message: message.into() }
+    }
+
+    /// The error that parts of the value contradict each other.
+    pub fn inconsistent(type_name: &'static str, message: impl Into<String>) -> Self {
+        Self::Inconsistent { type_name, message: message.into() }
+    }
+
+    /// The status code that upstream answers in this case.
+    pub const fn code(&self) -> StatusCode {
+        match self {
+            Self::UnsupportedAtVersion { .. } => StatusCode::FailedPrecondition,
+            Self::NotSerializable { .. } | Self::MissingSerDes { .. } => StatusCode::Unimplemented,
+            Self::InvalidValue { .. } => StatusCode::InvalidArgument,
+            Self::Inconsistent { .. } => StatusCode::Internal,
+            Self::SerDes(status) => status.code(),
+        }
+    }
+
+    /// The error as a status.
+    pub fn to_status(&self) -> Status {
+        match self {
+            Self::SerDes(status) => status.clone(),
+            other => Status::new(other.code(), other.to_string()),
+        }
+    }
+}
+
+/// What a [`DecodeError`] means to someone who must decide what to do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum DecodeErrorKind {
+    /// The data was written by a newer build: upgrade the reader, or ask for an older version.
+    TooNew,
+    /// The data is older than this build reads.
+    TooOld,
+    /// The bytes are damaged, or were never what they claim to be.
+    Corrupt,
+    /// Nobody registered a type of that name.
+    MissingType,
+    /// The caller left something out, or asked for another type than was written.
+    Caller,
+    /// A limit of size or depth was reached.
+    Limit,
+    /// A SerDes of the caller failed.
+    SerDes,
+}
+
+/// Why bytes could not be read as a value.
+///
+/// Too new is never reported as corrupt, nor the other way round: see [`kind`](Self::kind).
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DecodeError {
+    /// The recorded version is newer than this build.
+    #[error(
+        "deserialization of {type_name}: the data records {line} version {found}, this build reads up to {newest}; upgrade this build, or have the producer write version {newest}"
+    )]
+    #[non_exhaustive]
+    TooNew {
+        /// The type that records the version.
+        type_name: &'static str,
+        /// The title of the line of versions.
+        line: &'static str,
+        /// The recorded number.
+        found: i32,
+        /// The newest number that this build reads.
+        newest: i32,
+    },
+    /// The recorded version was removed from this build.
+    #[error(
+        "deserialization of {type_name}: the data records {line} version {found}, this build reads from {minimum} on; read it with an older build and write it again"
+    )]
+    #[non_exhaustive]
+    TooOld {
+        /// The type that records the version.
+        type_name: &'static str,
+        /// The title of the line of versions.
+        line: &'static str,
+        /// The recorded number.
+        found: i32,
+        /// The oldest number that this build reads.
+        minimum: i32,
+    },
+    /// The recorded version is in our range, but the type never had a format of that number.
+    #[error(
+        "deserialization of {type_name}: the data records {line} version {found}, but the formats of this type are {known}; the bytes are damaged or are not a {type_name}"
+    )]
+    #[non_exhaustive]
+    UnknownFormat {
+        /// The type that records the version.
+        type_name: &'static str,
+        /// The title of the line of versions.
+        line: &'static str,
+        /// The recorded number.
+        found: i32,
+        /// The formats of the type, as text.
+        known: String,
+    },
+    /// The bytes do not parse.
+    #[error("deserialization of {type_name}: the bytes do not parse: {detail}")]
+    #[non_exhaustive]
+    Malformed {
+        /// The type that was to be read.
+        type_name: &'static str,
+        /// What the parser found.
+        detail: String,
+        /// INVALID_ARGUMENT, or DATA_LOSS where upstream says so.
+        code: StatusCode,
+    },
+    /// The bytes parse, but break a rule of the type.
+    #[error("deserialization of {type_name}: {message}")]
+    #[non_exhaustive]
+    InvalidValue {
+        /// The type that was to be read.
+        type_name: &'static str,
+        /// What was found and what was expected.
+        message: String,
+    },
+    /// Parts of the message that belong together do not.
+    #[error("deserialization of {type_name}: {message}")]
+    #[non_exhaustive]
+    Inconsistent {
+        /// The type that was to be read.
+        type_name: &'static str,
+        /// What was found and what was expected.
+        message: String,
+    },
+    /// No SerDes is registered for the type name in the data.
+    #[error(
+        "deserialization: no SerDes is registered for the type name `{}`; register it, or read with a build that has it", .found.escape_debug()
+    )]
+    #[non_exhaustive]
+    UnknownTypeName {
+        /// The type name found.
+        found: String,
+    },
+    /// The data holds another type than was asked for.
+    #[error("deserialization: expected a {expected}, found a {found}")]
+    #[non_exhaustive]
+    WrongType {
+        /// The type that was asked for.
+        expected: String,
+        /// The type that the data holds.
+        found: String,
+    },
+    /// The type cannot be read without an option that was not given.
+    #[error(
+        "deserialization of {type_name}: needs the option {required}, which is missing; add it to the DeserializeOptions"
+    )]
+    #[non_exhaustive]
+    MissingOption {
+        /// The type that was to be read.
+        type_name: &'static str,
+        /// The option type that it needs.
+        required: &'static str,
+    },
+    /// A device of the data does not exist here.
+    #[error(
+        "deserialization: no device has the id {id}; read with a device look-up that covers the devices of the producer"
+    )]
+    #[non_exhaustive]
+    UnknownDevice {
+        /// The id in the data.
+        id: i32,
+        /// INVALID_ARGUMENT or NOT_FOUND, depending on who looks up.
+        code: StatusCode,
+    },
+    /// The data is larger or nests deeper than allowed.
+    #[error(
+        "deserialization of {type_name}: {what} is {found}, the limit is {limit}; raise the limit in the DeserializeOptions if the data is trusted"
+    )]
+    #[non_exhaustive]
+    LimitExceeded {
+        /// The type that was to be read.
+        type_name: &'static str,
+        /// What is limited, with its unit.
+        what: &'static str,
+        /// The value found.
+        found: u64,
+        /// The largest value allowed.
+        limit: u64,
+    },
+    /// A registered SerDes failed with a status of its own, which is passed on unchanged.
+    #[error(transparent)]
+    SerDes(#[from] Status),
+}
+
+impl DecodeError {
+    /// The error that the bytes of `type_name` do not parse.
+    pub fn malformed(type_name: &'static str, detail: impl Into<String>) -> Self {
+        Self::Malformed { type_name, detail: detail.into(), code: StatusCode::InvalidArgument }
+    }
+
+    /// As [`malformed`](Self::malformed), for the types for which upstream answers DATA_LOSS.
+    pub fn data_loss(type_name: &'static str, detail: impl Into<String>) -> Self {
+        Self::Malformed { type_name, detail: detail.into(), code: StatusCode::DataLoss }
+    }
+
+    /// The error that the message breaks a rule of its type.
+    pub fn invalid_value(type_name: &'static str, message: impl Into<String>) -> Self {
+        Self::InvalidValue { type_name, message: message.into() }
+    }
+
+    /// The error that parts of the message contradict each other.
+    pub fn inconsistent(type_name: &'static str, message: impl Into<String>) -> Self {
+        Self::Inconsistent { type_name, message: message.into() }
+    }
+
+    /// The error that no device has this id; `code` is INVALID_ARGUMENT of a client that owns devices, NOT_FOUND of a proxy's.
+    pub const fn unknown_device(id: i32, code: StatusCode) -> Self {
+        Self::UnknownDevice { id, code }
+    }
+
+    /// The error that a limit of size or depth is exceeded.
+    pub const fn limit_exceeded(
+        type_name: &'static str,
+        what: &'static str,
+        found: u64,
+        limit: u64,
+    ) -> Self {
+        Self::LimitExceeded { type_name, what, found, limit }
+    }
+
+    /// What the error means to someone who must decide what to do next.
+    pub const fn kind(&self) -> DecodeErrorKind {
+        match self {
+            Self::TooNew { .. } => DecodeErrorKind::TooNew,
+            Self::TooOld { .. } => DecodeErrorKind::TooOld,
+            Self::UnknownFormat { .. }
+            | Self::Malformed { .. }
+            | Self::InvalidValue { .. }
+            | Self::Inconsistent { .. } => DecodeErrorKind::Corrupt,
+            Self::UnknownTypeName { .. } => DecodeErrorKind::MissingType,
+            Self::WrongType { .. } | Self::MissingOption { .. } | Self::UnknownDevice { .. } => {
+                DecodeErrorKind::Caller
+            }
+            Self::LimitExceeded { .. } => DecodeErrorKind::Limit,
+            Self::SerDes(_) => DecodeErrorKind::SerDes,
+        }
+    }
+
+    /// The status code that upstream answers in this case.
+    pub const fn code(&self) -> StatusCode {
+        match self {
+            Self::TooNew { .. } | Self::TooOld { .. } | Self::UnknownFormat { .. } => {
+                StatusCode::FailedPrecondition
+            }
+            Self::Malformed { code, .. } | Self::UnknownDevice { code, .. } => *code,
+            Self::InvalidValue { .. } | Self::MissingOption { .. } => StatusCode::InvalidArgument,
+            Self::Inconsistent { .. } | Self::WrongType { .. } => StatusCode::Internal,
+            Self::UnknownTypeName { .. } => StatusCode::Unimplemented,
+            Self::LimitExceeded { .. } => StatusCode::ResourceExhausted,
+            Self::SerDes(status) => status.code(),
+        }
+    }
+
+    /// The error as a status.
+    pub fn to_status(&self) -> Status {
+        match self {
+            Self::SerDes(status) => status.clone(),
+            other => Status::new(other.code(), other.to_string()),
+        }
+    }
+}
+
+/// Why a SerDes could not be added to a registry.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RegistryError {
+    /// The Rust type has a SerDes already.
+    #[error(
+        "the type {rust_type} has a registered SerDes already, under the name `{registered_name}`; a type has one SerDes"
+    )]
+    #[non_exhaustive]
+    DuplicateType {
+        /// The Rust type, as the compiler prints it.
+        rust_type: &'static str,
+        /// The type name of the SerDes that is registered.
+        registered_name: String,
+    },
+    /// The type name is taken.
+    #[error(
+        "the type name `{name}` is registered already, for the type {registered_type}; choose another name"
+    )]
+    #[non_exhaustive]
+    DuplicateName {
+        /// The type name.
+        name: String,
+        /// The Rust type that is registered under it.
+        registered_type: &'static str,
+    },
+}

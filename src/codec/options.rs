@@ -1,0 +1,188 @@
+use std::{
+    any::{Any, TypeId, type_name},
+    fmt,
+    sync::Arc,
+};
+
+use super::DecodeError;
+use crate::version::{Ifrt, Line, SerDesVersion};
+
+/// How much of a value's meaning is checked when it is read.
+///
+/// Upstream reads shardings without checking that they make sense, and finds out when it uses them. Both modes return errors
+/// where upstream would end the process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Validation {
+    /// As lenient as upstream: what upstream reads is read.
+    #[default]
+    Parity,
+    /// Everything that can be checked is checked: nothing is dropped in silence, and values obey the rules of their constructors.
+    Strict,
+}
+
+/// Values of different types, found by their type.
+#[derive(Clone, Default)]
+struct Extensions(Vec<(TypeId, &'static str, Arc<dyn Any + Send + Sync>)>);
+
+impl Extensions {
+    fn insert<T: Any + Send + Sync>(&mut self, value: T) {
+        self.0.retain(|(id, ..)| *id != TypeId::of::<T>());
+        self.0.push((TypeId::of::<T>(), type_name::<T>(), Arc::new(value)));
+    }
+
+    fn get<T: Any>(&self) -> Option<&T> {
+        self.0
+            .iter()
+            .find(|(id, ..)| *id == TypeId::of::<T>())
+            .and_then(|(.., value)| value.downcast_ref())
+    }
+}
+
+impl fmt::Debug for Extensions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.0.iter().map(|(_, name, _)| name)).finish()
+    }
+}
+
+/// What a writer is given besides the value. There is no default: the version is always said.
+#[derive(Clone, Debug)]
+pub struct SerializeOptions<L: Line = Ifrt> {
+    version: SerDesVersion<L>,
+    extensions: Extensions,
+}
+
+impl<L: Line> SerializeOptions<L> {
+    /// Options that request this version, for the value and for everything nested in it.
+    pub fn new(version: SerDesVersion<L>) -> Self {
+        Self { version, extensions: Extensions::default() }
+    }
+
+    /// The requested version.
+    pub const fn version(&self) -> SerDesVersion<L> {
+        self.version
+    }
+
+    /// The same options with a value for those SerDes that look for one of this type, such as the version of another line.
+    #[must_use]
+    pub fn with<T: Any + Send + Sync>(mut self, option: T) -> Self {
+        self.extensions.insert(option);
+        self
+    }
+
+    /// The option of type `T`, if it was given.
+    pub fn get<T: Any>(&self) -> Option<&T> {
+        self.extensions.get()
+    }
+}
+
+/// What a reader is given besides the bytes: how strict to be, and the options that some types need.
+///
+/// Each nested value says its own version, so that there is none here.
+#[derive(Clone, Debug)]
+pub struct DeserializeOptions {
+    validation: Validation,
+    maximum_bytes: u64,
+    extensions: Extensions,
+}
+
+impl DeserializeOptions {
+    /// The largest message that protobuf allows: 2 GiB less one byte.
+    pub const MAXIMUM_MESSAGE_BYTES: u64 = i32::MAX as u64;
+
+    /// Parity validation, no further options.
+    pub const fn new() -> Self {
+        Self {
+            validation: Validation::Parity,
+            maximum_bytes: Self::MAXIMUM_MESSAGE_BYTES,
+            extensions: Extensions(Vec::new()),
+        }
+    }
+
+    /// The same options with this validation.
+    #[must_use]
+    pub fn with_validation(mut self, validation: Validation) -> Self {
+        self.validation = validation;
+        self
+    }
+
+    /// The same options with another limit for the size of a message, in bytes. Protobuf's own limit stays.
+    #[must_use]
+    pub fn with_maximum_bytes(mut self, maximum_bytes: u64) -> Self {
+        self.maximum_bytes = maximum_bytes.min(Self::MAXIMUM_MESSAGE_BYTES);
+        self
+    }
+
+    /// The same options with a value for the types that need one of this type, such as a device look-up.
+    #[must_use]
+    pub fn with<T: Any + Send + Sync>(mut self, option: T) -> Self {
+        self.extensions.insert(option);
+        self
+    }
+
+    /// How much is checked.
+    pub const fn validation(&self) -> Validation {
+        self.validation
+    }
+
+    /// Whether everything that can be checked is checked.
+    pub fn is_strict(&self) -> bool {
+        self.validation == Validation::Strict
+    }
+
+    /// The largest message that is read, in bytes.
+    pub const fn maximum_bytes(&self) -> u64 {
+        self.maximum_bytes
+    }
+
+    /// The option of type `T`, if it was given.
+    pub fn get<T: Any>(&self) -> Option<&T> {
+        self.extensions.get()
+    }
+
+    /// The option of type `T`, for reading a `reader`.
+    ///
+    /// # Errors
+    /// [`DecodeError::MissingOption`], which names `T` and the type that needs it.
+    pub fn require<T: Any>(&self, reader: &'static str) -> Result<&T, DecodeError> {
+        self.get().ok_or_else(|| {
+            let full = type_name::<T>();
+            let required = full.rsplit_once("::").map_or(full, |(_, last)| last);
+            DecodeError::MissingOption { type_name: reader, required }
+        })
+    }
+}
+
+impl Default for DeserializeOptions {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, PartialEq)]
+    struct Colour(&'static str);
+
+    #[test]
+    fn an_option_is_found_by_its_type_and_a_later_one_replaces_it() {
+        let options = DeserializeOptions::new().with(Colour("red")).with(7_u8).with(Colour("blue"));
+        assert_eq!(options.get::<Colour>(), Some(&Colour("blue")));
+        assert_eq!(options.get::<u8>(), Some(&7));
+        assert_eq!(options.get::<u16>(), None);
+    }
+
+    #[test]
+    fn a_missing_option_is_named_with_the_type_that_needs_it() {
+        let error = DeserializeOptions::new().require::<Colour>("Painting").unwrap_err();
+        assert_eq!(error.code(), crate::codec::StatusCode::InvalidArgument);
+        assert!(error.to_string().contains("Painting: needs the option Colour"), "{error}");
+    }
+
+    #[test]
+    fn the_limit_of_protobuf_cannot_be_raised() {
+        let options = DeserializeOptions::new().with_maximum_bytes(u64::MAX);
+        assert_eq!(options.maximum_bytes(), DeserializeOptions::MAXIMUM_MESSAGE_BYTES);
+    }
+}

@@ -1,0 +1,66 @@
+use bytes::Bytes;
+use prost::Message;
+
+use super::{DecodeError, DeserializeOptions, EncodeError, FromProto, ToProto};
+use crate::version::{Line, SerDesVersion};
+
+/// A type that is written under a name of its own, so that a reader finds out from the data what it holds.
+pub trait Registered {
+    /// The name in the data, such as `xla::ifrt::SingleDeviceSharding`.
+    const TYPE_NAME: &'static str;
+}
+
+/// A serialized value with the name of its type. The version lives inside the data.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Serialized {
+    type_name: String,
+    data: Bytes,
+}
+
+impl Serialized {
+    /// `data` of the type `type_name`.
+    pub fn new(type_name: impl Into<String>, data: impl Into<Bytes>) -> Self {
+        Self { type_name: type_name.into(), data: data.into() }
+    }
+
+    /// Writes `value` at `version` under the name of its type.
+    ///
+    /// # Errors
+    /// As [`ToProto::to_proto`].
+    pub fn of<T, L>(value: &T, version: SerDesVersion<L>) -> Result<Self, EncodeError>
+    where
+        L: Line,
+        T: Registered + ToProto<L>,
+        T::Proto: Message,
+    {
+        Ok(Self::new(T::TYPE_NAME, value.to_bytes(version)?))
+    }
+
+    /// Reads the data as a `T`.
+    ///
+    /// # Errors
+    /// [`DecodeError::WrongType`] if the data is of another type; else as [`FromProto::from_bytes`].
+    pub fn read<T>(&self, options: &DeserializeOptions) -> Result<T, DecodeError>
+    where
+        T: Registered + FromProto,
+        T::Proto: Message + Default,
+    {
+        if self.type_name != T::TYPE_NAME {
+            return Err(DecodeError::WrongType {
+                expected: T::TYPE_NAME.to_owned(),
+                found: self.type_name.clone(),
+            });
+        }
+        T::from_bytes(self.data.clone(), options)
+    }
+
+    /// The name of the type.
+    pub fn type_name(&self) -> &str {
+        &self.type_name
+    }
+
+    /// The bytes of the value.
+    pub const fn data(&self) -> &Bytes {
+        &self.data
+    }
+}
