@@ -1,1 +1,52 @@
-//! See the design: to be written by its owner.
+//! The messages of the wire, as generated from `proto/`.
+//!
+//! This module **follows the wire and not semver**: a field appears here when a real build starts to write it. The
+//! types of [`crate::ifrt`] are the stable ones; these are for code that nests the messages in its own.
+//! The room knows bytes and fields. It must never know a version, a rule or a device.
+//!
+//! - `bytes` fields are [`bytes::Bytes`]: decoding from a `Bytes` shares its memory instead of copying.
+//! - Map fields are `BTreeMap`: the same value always gives the same bytes. (Other writers use hash order.)
+//! - Fields are written in the order of their numbers, as the C++ writer does. The generator of prost keeps the
+//!   members of a oneof together; where the numbers of a oneof lie apart (`ConcreteShardingProto`: 2 and 5), its members
+//!   are plain optional fields here.
+//! - [`OpaqueMessage`] stands for messages whose content belongs to a compiler: it keeps all fields.
+//!
+//! Files under `generated/` are not edited: see `tests/proto_generated.rs`.
+
+mod opaque;
+
+pub use opaque::OpaqueMessage;
+
+/// Package `xla`.
+#[allow(missing_docs, unreachable_pub, clippy::all, clippy::pedantic, reason = "generated code")]
+#[rustfmt::skip]
+pub mod xla {
+    include!("generated/xla.rs");
+
+    /// Package `xla.ifrt`.
+    pub mod ifrt {
+        include!("generated/xla.ifrt.rs");
+
+        /// Package `xla.ifrt.proto`.
+        pub mod proto {
+            include!("generated/xla.ifrt.proto.rs");
+        }
+
+        /// Package `xla.ifrt.proxy`.
+        pub mod proxy {
+            include!("generated/xla.ifrt.proxy.rs");
+        }
+    }
+}
+
+/// Package `tensorflow`.
+#[allow(missing_docs, unreachable_pub, clippy::all, clippy::pedantic, reason = "generated code")]
+#[rustfmt::skip]
+pub mod tensorflow {
+    include!("generated/tensorflow.rs");
+
+    /// Package `tensorflow.error`.
+    pub mod error {
+        include!("generated/tensorflow.error.rs");
+    }
+}
