@@ -1,6 +1,32 @@
 use std::marker::PhantomData;
 
-use super::{Line, NegotiationError, SerDesVersion, Side, UnknownVersion, VersionRange};
+use serdes_version_registry::FOUR_WEEKS;
+
+use super::{Date, Line, NegotiationError, SerDesVersion, Side, UnknownVersion, VersionRange};
+
+/// A line has no version yet on the day asked for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{line} has no version yet on {day}; ask for {first} or later")]
+#[non_exhaustive]
+pub struct NoVersionYet {
+    /// The name of the line.
+    pub line: &'static str,
+    /// The day asked for.
+    pub day: Date,
+    /// The first day with a version that this build reads and writes.
+    pub first: Date,
+}
+
+fn on<L: Line>(day: Date, days: i64) -> Result<SerDesVersion<L>, NoVersionYet> {
+    SerDesVersion::newest_of_age(day, days).ok_or_else(|| NoVersionYet {
+        line: L::NAME,
+        day,
+        first: L::ENTRIES
+            .iter()
+            .find(|entry| entry.number >= L::MINIMUM && !entry.withdrawn)
+            .map_or(L::AS_OF, |entry| entry.introduced),
+    })
+}
 
 /// Gives the current version; the only accessor that serialization code itself uses as a default.
 #[derive(Debug)]
@@ -8,8 +34,22 @@ pub struct DefaultVersionAccessor<L: Line>(PhantomData<L>);
 
 impl<L: Line> DefaultVersionAccessor<L> {
     /// The current version.
+    ///
+    /// # Panics
+    ///
+    /// Always, if compiled with `--cfg ifrt_testing_bad_default_serdes_version`: the switch that
+    /// finds code which lost the version it was asked for. Otherwise never.
+    #[track_caller]
     pub fn get() -> SerDesVersion<L> {
+        if cfg!(ifrt_testing_bad_default_serdes_version) {
+            panic!("the default {} version was taken where one was asked for", L::TITLE);
+        }
         SerDesVersion::current()
+    }
+
+    /// The version that was current on `day`.
+    pub fn get_on(day: Date) -> Result<SerDesVersion<L>, NoVersionYet> {
+        on(day, 0)
     }
 }
 
@@ -18,14 +58,36 @@ impl<L: Line> DefaultVersionAccessor<L> {
 pub struct Week4OldVersionAccessor<L: Line>(PhantomData<L>);
 
 impl<L: Line> Week4OldVersionAccessor<L> {
-    /// The newest version introduced at least 28 days before the line's day.
+    /// The newest version introduced at least 28 days before the line's day, never below the minimum.
     pub fn get() -> SerDesVersion<L> {
-        let number = L::ENTRIES
-            .iter()
-            .rev()
-            .find(|entry| L::AS_OF.days_since(entry.introduced) >= 28)
-            .map_or(L::MINIMUM, |entry| entry.number.max(L::MINIMUM));
-        SerDesVersion::from_number(number)
+        SerDesVersion::of_age(FOUR_WEEKS)
+    }
+
+    /// The same for another day.
+    pub fn get_on(day: Date) -> Result<SerDesVersion<L>, NoVersionYet> {
+        on(day, FOUR_WEEKS)
+    }
+}
+
+/// Gives the newest version that is at least so many weeks old.
+///
+/// ```
+/// use serdes::version::{SerDesWeek4OldVersionAccessor, SerDesWeeksOldVersionAccessor};
+/// assert_eq!(SerDesWeeksOldVersionAccessor::get(4), SerDesWeek4OldVersionAccessor::get());
+/// ```
+#[derive(Debug)]
+pub struct WeeksOldVersionAccessor<L: Line>(PhantomData<L>);
+
+impl<L: Line> WeeksOldVersionAccessor<L> {
+    /// The newest version introduced at least `weeks` weeks before the line's day, never below the
+    /// minimum.
+    pub fn get(weeks: u32) -> SerDesVersion<L> {
+        SerDesVersion::of_age(i64::from(weeks) * 7)
+    }
+
+    /// The same for another day.
+    pub fn get_on(weeks: u32, day: Date) -> Result<SerDesVersion<L>, NoVersionYet> {
+        on(day, i64::from(weeks) * 7)
     }
 }
 
@@ -34,14 +96,15 @@ impl<L: Line> Week4OldVersionAccessor<L> {
 pub struct AnyVersionAccessor<L: Line>(PhantomData<L>);
 
 impl<L: Line> AnyVersionAccessor<L> {
-    /// The version `number`, if this build reads and writes it.
+    /// The version `number`, if this build reads and writes it: neither outside the supported range
+    /// nor withdrawn nor a hole in the line.
     pub fn get(number: i32) -> Result<SerDesVersion<L>, UnknownVersion> {
-        let supported = VersionRange::<L>::supported();
-        if supported.contains(number) {
-            Ok(SerDesVersion::from_number(number))
-        } else {
-            Err(UnknownVersion { line: L::NAME, found: number, supported: supported.to_string() })
+        if usable::<L>(number) {
+            return Ok(SerDesVersion::from_number(number));
         }
+        let withdrawn = L::ENTRIES.iter().any(|entry| entry.number == number && entry.withdrawn);
+        let supported = VersionRange::<L>::supported().to_string();
+        Err(UnknownVersion { line: L::NAME, found: number, supported, withdrawn })
     }
 
     /// The oldest version that this build reads and writes.
@@ -49,21 +112,27 @@ impl<L: Line> AnyVersionAccessor<L> {
         SerDesVersion::from_number(L::MINIMUM)
     }
 
-    /// The highest version that lies in both ranges.
+    /// The highest version that lies in both ranges; withdrawn numbers and holes are stepped over.
     pub fn negotiate(
         ours: VersionRange<L>,
         theirs: VersionRange<L>,
     ) -> Result<SerDesVersion<L>, NegotiationError> {
-        let highest = ours.maximum().min(theirs.maximum());
-        if highest < ours.minimum() || highest < theirs.minimum() {
-            let upgrade = if ours.maximum() < theirs.minimum() { Side::Ours } else { Side::Theirs };
-            return Err(NegotiationError {
-                line: L::NAME,
-                ours: ours.to_string(),
-                theirs: theirs.to_string(),
-                upgrade,
-            });
-        }
-        Ok(SerDesVersion::from_number(highest))
+        let common = L::ENTRIES.iter().rev().map(|entry| entry.number).find(|number| {
+            usable::<L>(*number) && ours.contains(*number) && theirs.contains(*number)
+        });
+        common.map(SerDesVersion::from_number).ok_or_else(|| NegotiationError {
+            line: L::NAME,
+            ours: ours.to_string(),
+            theirs: theirs.to_string(),
+            upgrade: if ours.maximum() <= theirs.maximum() { Side::Ours } else { Side::Theirs },
+        })
     }
+}
+
+/// Whether this build writes the number.
+fn usable<L: Line>(number: i32) -> bool {
+    number >= L::MINIMUM
+        && L::ENTRIES
+            .iter()
+            .any(|entry| entry.number == number && !entry.withdrawn && entry.introduced <= L::AS_OF)
 }

@@ -4,26 +4,13 @@ use std::{
     marker::PhantomData,
 };
 
-use super::{Date, Ifrt};
+use serdes_version_registry::newest_of_age;
 
-/// One dated version of a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Entry {
-    /// The number that is recorded in data.
-    pub number: i32,
-    /// The day from which builds read and write it.
-    pub introduced: Date,
-}
-
-impl Entry {
-    /// An entry of a line.
-    pub const fn new(number: i32, introduced: Date) -> Self {
-        Self { number, introduced }
-    }
-}
+use super::{Date, Entry, Ifrt};
 
 /// A sequence of dated versions with a minimum; the line is part of the type of its versions.
+///
+/// Lines are generated from a versions.toml by [`lines!`](crate::lines), after its rules are checked.
 pub trait Line: Copy + fmt::Debug + Eq + Hash + Send + Sync + 'static {
     /// The name in versions.toml.
     const NAME: &'static str;
@@ -35,11 +22,66 @@ pub trait Line: Copy + fmt::Debug + Eq + Hash + Send + Sync + 'static {
     const MINIMUM: i32;
     /// The day for which the selectors are computed.
     const AS_OF: Date;
+    /// The consumers that must not read what this build writes.
+    const BAD_CONSUMERS: &'static [i32] = &[];
+    /// The oldest producer whose data this build takes.
+    const MIN_PRODUCER: i32 = 0;
+    /// What data of the line is called in messages: "graph", "checkpoint".
+    const DATA: &'static str = Self::TITLE;
 }
 
 /// A version of the line `L`, for which this build has a format.
 ///
 /// Numbers are reached through [`number`](Self::number); versions themselves are only equal or not.
+/// Apart from [`current`](Self::current) a version comes from an accessor of this module.
+///
+/// A version of one line is no version of another:
+///
+/// ```
+/// use serdes::version::{Ifrt, SerDesVersion};
+/// let version: SerDesVersion<Ifrt> = SerDesVersion::current();
+/// # let _ = version;
+/// ```
+/// ```compile_fail,E0308
+/// use serdes::version::{DeviceState, Ifrt, SerDesVersion};
+/// let version: SerDesVersion<Ifrt> = SerDesVersion::<DeviceState>::current();
+/// ```
+/// ```compile_fail,E0308
+/// use serdes::version::{DeviceState, SerDesAnyVersionAccessor, VersionRange};
+/// let theirs = VersionRange::<DeviceState>::supported();
+/// let _ = SerDesAnyVersionAccessor::negotiate(VersionRange::supported(), theirs);
+/// ```
+/// ```compile_fail,E0308
+/// use serdes::version::{DeviceState, Ifrt, SerDesVersion};
+/// let _ = SerDesVersion::<Ifrt>::current() == SerDesVersion::<DeviceState>::current();
+/// ```
+///
+/// A number is no version, and the constructors are out of reach:
+///
+/// ```compile_fail,E0423
+/// use serdes::version::{Ifrt, SerDesVersion};
+/// let _: SerDesVersion<Ifrt> = SerDesVersion(3, std::marker::PhantomData);
+/// ```
+/// ```compile_fail,E0624
+/// use serdes::version::{Ifrt, SerDesVersion};
+/// let _ = SerDesVersion::<Ifrt>::from_number(3);
+/// ```
+/// ```compile_fail,E0277
+/// use serdes::version::{Ifrt, SerDesVersion};
+/// let _: SerDesVersion<Ifrt> = 3.into();
+/// ```
+/// ```compile_fail,E0277
+/// let _ = serdes::version::SerDesVersion::<serdes::version::Ifrt>::default();
+/// ```
+///
+/// Neither are the selections, other than through an accessor:
+///
+/// ```compile_fail,E0599
+/// let _ = serdes::version::SerDesVersion::<serdes::version::Ifrt>::week_4_old();
+/// ```
+/// ```compile_fail,E0599
+/// let _ = serdes::version::SerDesVersion::<serdes::version::Ifrt>::minimum();
+/// ```
 pub struct SerDesVersion<L: Line = Ifrt>(i32, PhantomData<L>);
 
 impl<L: Line> SerDesVersion<L> {
@@ -47,9 +89,20 @@ impl<L: Line> SerDesVersion<L> {
         Self(number, PhantomData)
     }
 
+    /// The newest number of at least `days` days on `day`; `None` if the line has none yet.
+    pub(super) fn newest_of_age(day: Date, days: i64) -> Option<Self> {
+        let entries = L::ENTRIES.iter().map(Entry::dated);
+        newest_of_age(entries, L::MINIMUM, day, days).map(Self::from_number)
+    }
+
+    /// The same on the line's own day, on which the minimum is always there.
+    pub(super) fn of_age(days: i64) -> Self {
+        Self::newest_of_age(L::AS_OF, days).unwrap_or(Self::from_number(L::MINIMUM))
+    }
+
     /// The newest version.
     pub fn current() -> Self {
-        Self::from_number(L::ENTRIES.last().map_or(L::MINIMUM, |entry| entry.number))
+        Self::of_age(0)
     }
 
     /// The number that data records and that peers exchange.

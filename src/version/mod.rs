@@ -1,67 +1,70 @@
-//! Lines of dated versions, the accessors that select one, and negotiation.
+//! Lines of dated versions, the accessors that select one, negotiation, and the VersionDef rule.
 //!
 //! This room knows numbers, dates and ranges. It must never know a message, a file or a device.
+//!
+//! The lines are generated from `versions.toml` at the root of the crate; a crate of yours declares
+//! lines of its own with [`lines!`](crate::lines). What each selector is for:
+//!
+//! | accessor | gives | for |
+//! |---|---|---|
+//! | [`DefaultVersionAccessor`] | the current version | peers of the same build |
+//! | [`Week4OldVersionAccessor`] | the newest version that is at least four weeks old | artifacts that an older build reads |
+//! | [`WeeksOldVersionAccessor`] | the same for any number of weeks | the same, where four weeks are not enough |
+//! | [`AnyVersionAccessor`] | a number, the minimum, or what two peers have in common | layers that own the choice |
+//!
+//! ```
+//! use serdes::version::{SerDesAnyVersionAccessor, SerDesWeek4OldVersionAccessor, VersionRange};
+//!
+//! let for_older_builds = SerDesWeek4OldVersionAccessor::get();
+//! assert!(VersionRange::supported().contains(for_older_builds.number()));
+//!
+//! let peer = VersionRange::new(2, 4).unwrap();
+//! let common = SerDesAnyVersionAccessor::negotiate(VersionRange::supported(), peer)?;
+//! assert_eq!(common.number(), 4);
+//! # Ok::<(), serdes::version::NegotiationError>(())
+//! ```
 
 mod accessor;
-mod date;
+pub mod evolution;
 mod line;
 mod range;
+pub mod tensorflow;
+#[cfg(test)]
+mod tests;
+mod version_def;
 
-pub use accessor::{AnyVersionAccessor, DefaultVersionAccessor, Week4OldVersionAccessor};
-pub use date::Date;
-pub use line::{Entry, Line, SerDesVersion};
+pub use accessor::{
+    AnyVersionAccessor, DefaultVersionAccessor, NoVersionYet, Week4OldVersionAccessor,
+    WeeksOldVersionAccessor,
+};
+pub use line::{Line, SerDesVersion};
 pub use range::{NegotiationError, Side, UnknownVersion, VersionRange};
+pub use serdes_version_registry::{
+    Date, Entry, EntryStatus, LayoutFamily, LineRecord, NamedLayout, ParseDateError, Product,
+    Registry, Release,
+};
+pub use version_def::{Consumer, Producer, Rejection, VersionDef, VersionRule};
+
+include!(concat!(env!("OUT_DIR"), "/serdes_lines.rs"));
+
+/// Every line with its entries, the release tables and the named layouts.
+///
+/// ```
+/// use serdes::version::{registry, Date};
+///
+/// let day = Date::from_ymd(2026, 6, 14).unwrap();
+/// let line = registry().line("ifrt_serdes").unwrap();
+/// assert_eq!((line.current(day), line.week_4_old(day)), (Some(3), Some(2)));
+/// ```
+pub fn registry() -> &'static Registry {
+    &REGISTRY
+}
 
 /// The accessor of the IFRT line for default arguments.
 pub type SerDesDefaultVersionAccessor = DefaultVersionAccessor<Ifrt>;
 /// The accessor of the IFRT line for artifacts that a build of four weeks ago reads.
 pub type SerDesWeek4OldVersionAccessor = Week4OldVersionAccessor<Ifrt>;
+/// The accessor of the IFRT line for artifacts that builds of any number of weeks ago read.
+pub type SerDesWeeksOldVersionAccessor = WeeksOldVersionAccessor<Ifrt>;
 /// The accessor of the IFRT line for those who own the choice of the version.
 pub type SerDesAnyVersionAccessor = AnyVersionAccessor<Ifrt>;
-
-/// The line `ifrt_serdes`: formats of the IFRT data types.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Ifrt;
-
-impl Line for Ifrt {
-    const NAME: &'static str = "ifrt_serdes";
-    const TITLE: &'static str = "IFRT SerDes";
-    const MINIMUM: i32 = 0;
-    const AS_OF: Date = Date::from_ymd(2026, 11, 20);
-    const ENTRIES: &'static [Entry] = &[
-        Entry::new(0, Date::from_ymd(2025, 5, 20)),
-        Entry::new(1, Date::from_ymd(2026, 2, 19)),
-        Entry::new(2, Date::from_ymd(2026, 3, 19)),
-        Entry::new(3, Date::from_ymd(2026, 5, 18)),
-        Entry::new(4, Date::from_ymd(2026, 7, 16)),
-        Entry::new(5, Date::from_ymd(2026, 8, 17)),
-        Entry::new(6, Date::from_ymd(2026, 9, 17)),
-    ];
-}
-
-/// The line `device_state`: the device-state container.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct DeviceState;
-
-impl Line for DeviceState {
-    const NAME: &'static str = "device_state";
-    const TITLE: &'static str = "device state";
-    const MINIMUM: i32 = 0;
-    const AS_OF: Date = Date::from_ymd(2026, 11, 20);
-    const ENTRIES: &'static [Entry] = &[Entry::new(0, Date::from_ymd(2026, 11, 20))];
-}
-
-/// The line `proxy_protocol`: the session of the IFRT proxy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct ProxyProtocol;
-
-impl Line for ProxyProtocol {
-    const NAME: &'static str = "proxy_protocol";
-    const TITLE: &'static str = "IFRT proxy protocol";
-    const MINIMUM: i32 = 16;
-    const AS_OF: Date = Date::from_ymd(2026, 11, 20);
-    const ENTRIES: &'static [Entry] = &[
-        Entry::new(16, Date::from_ymd(2025, 10, 15)),
-        Entry::new(25, Date::from_ymd(2026, 3, 18)),
-    ];
-}

@@ -1,6 +1,6 @@
 use std::{fmt, marker::PhantomData};
 
-use super::{Ifrt, Line};
+use super::{Ifrt, Line, SerDesVersion};
 
 /// An inclusive range of numbers of the line `L`; a peer's may lie outside what this build knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -13,7 +13,7 @@ pub struct VersionRange<L: Line = Ifrt> {
 impl<L: Line> VersionRange<L> {
     /// What this build reads and writes: minimum to current.
     pub fn supported() -> Self {
-        let maximum = L::ENTRIES.last().map_or(L::MINIMUM, |entry| entry.number);
+        let maximum = SerDesVersion::<L>::current().number();
         Self { minimum: L::MINIMUM, maximum, line: PhantomData }
     }
 
@@ -70,7 +70,11 @@ pub struct NegotiationError {
 
 /// A number that is not a version of the line that this build reads and writes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{line} version {found} is not one that this build reads and writes ({supported})")]
+#[error(
+    "{line} version {found} {} ({supported})",
+    if *withdrawn { "is withdrawn; choose another one that this build reads and writes" }
+    else { "is not one that this build reads and writes" }
+)]
 #[non_exhaustive]
 pub struct UnknownVersion {
     /// The name of the line.
@@ -79,4 +83,6 @@ pub struct UnknownVersion {
     pub found: i32,
     /// The supported range, as text.
     pub supported: String,
+    /// Whether the number is listed but was taken back.
+    pub withdrawn: bool,
 }

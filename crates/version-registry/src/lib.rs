@@ -1,1 +1,96 @@
-//! Parses and validates a registry of dated versions (versions.toml).
+//! Reads and validates `versions.toml`, the registry of dated versions of a crate, and generates
+//! the Rust types of its lines.
+//!
+//! It knows numbers, days and names. It must never know a message, a wire format or a device.
+//!
+//! # The file
+//!
+//! ```toml
+//! as_of = 2026-11-20              # the day for which versions are selected; the release step moves it
+//!
+//! [[line]]
+//! name = "checkpoints"            # lower_snake_case, unique
+//! type = "Checkpoints"            # the Rust type; left out: listed only, no accessors
+//! title = "checkpoint"            # the words before a number in messages
+//! data = "checkpoint"             # what such data is called in messages (default: the title)
+//! summary = "snapshots of the trainer"
+//! minimum = 0                     # the oldest number that is read and written
+//! min_producer = 0                # the oldest producer that is accepted (default 0)
+//! bad_consumers = []              # numbers of consumers that must not read new data (default none)
+//!
+//! [[line.entry]]
+//! number = 0                      # what data records; 0 to 2147483647, rising, holes allowed
+//! introduced = 2026-01-12         # the day from which builds read and write it; never going back
+//! summary = "first format"
+//! formats = ["Snapshot"]          # the formats that change with this number (default none)
+//! removed = []                    # those of `formats` whose code is gone again (default none)
+//! released_in = "1.4.0"           # the first release that has it (optional)
+//! date_source = "first release"   # where the day comes from, if not from the change (optional)
+//! min_consumer = 0                # the oldest consumer of its data (default 0)
+//! withdrawn = false               # taken back: listed, never selected (default false)
+//! ```
+//!
+//! A line may say `counts_days_from = { number = 30, day = 2019-05-09 }`: from that number on a
+//! number is a count of days, and each entry's day must fit.
+//!
+//! Two more tables hold what is no line. `[[product]]` (`name`, `title`) with `[[product.release]]`
+//! (`version`, `date`, `numbers = { LINE = NUMBER }`) says which numbers a release has.
+//! `[[layouts]]` (`name`, `version`) with `[[layouts.layout]]` (`name`, `summary`, `headers`,
+//! `struct_sizes = { STRUCT = BYTES }`) names binary layouts that share one version number.
+//!
+//! # The rules
+//!
+//! Each is a [`Defect`]; an error names the file, the row, the line and the entry.
+//!
+//! - keys, types and names as above; names of lines, types, products and layouts are unique;
+//! - numbers rise, days never go back, no day is after `as_of`;
+//! - the minimum is an entry, is not withdrawn, and is at least 28 days old on `as_of` unless it is
+//!   the first entry;
+//! - a format is `removed` only when the four-weeks-old version and the minimum are both newer than
+//!   the last number that uses it;
+//! - banned consumers and the numbers of releases are entries; releases rise; `min_consumer` is not
+//!   above the entry's own number.
+//!
+//! # In a crate with lines of its own
+//!
+//! ```toml
+//! [dependencies]
+//! serdes = "0.1"
+//! [build-dependencies]
+//! serdes-version-registry = "0.1"
+//! ```
+//!
+//! `build.rs`:
+//!
+//! ```no_run
+//! fn main() -> std::process::ExitCode {
+//!     serdes_version_registry::build("versions.toml")
+//! }
+//! ```
+//!
+//! and `serdes::lines!();` in a module of the crate. It declares the types of the lines, for the
+//! accessors of `serdes::version`, and `REGISTRY`, which lists everything at run time.
+//!
+//! # Features
+//!
+//! `parse` (default): reading and generating. `lock`: fingerprints of wire formats, see [`lock`].
+//! Without either there are only the records and the selection.
+
+mod date;
+#[cfg(feature = "parse")]
+mod parse;
+mod record;
+mod select;
+
+pub use date::{Date, ParseDateError};
+#[cfg(feature = "parse")]
+pub use parse::{
+    Build, Declarations, Defect, EntryDeclaration, LayoutDeclaration, LayoutFamilyDeclaration,
+    LineDeclaration, ProductDeclaration, RegistryError, RegistryErrors, ReleaseDeclaration, build,
+    generate, parse, read,
+};
+pub use record::{
+    Entry, EntryStatus, FOUR_WEEKS, LayoutFamily, LineRecord, NamedLayout, Product, Registry,
+    Release,
+};
+pub use select::{Dated, newest_of_age};

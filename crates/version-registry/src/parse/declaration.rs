@@ -1,0 +1,137 @@
+//! What a versions.toml declares, owned.
+
+use crate::{Date, Dated, newest_of_age};
+
+/// A whole versions.toml that keeps every rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Declarations {
+    /// The day for which the accessors select.
+    pub as_of: Date,
+    /// The lines, in the order of the file.
+    pub lines: Vec<LineDeclaration>,
+    /// The products with a release table.
+    pub products: Vec<ProductDeclaration>,
+    /// The named layouts.
+    pub layouts: Vec<LayoutFamilyDeclaration>,
+}
+
+impl Declarations {
+    /// The line of this name.
+    pub fn line(&self, name: &str) -> Option<&LineDeclaration> {
+        self.lines.iter().find(|line| line.name == name)
+    }
+}
+
+/// A `[[line]]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LineDeclaration {
+    /// `name`.
+    pub name: String,
+    /// `title`.
+    pub title: String,
+    /// `type`: the Rust type, for lines with accessors.
+    pub rust_type: Option<String>,
+    /// `data`; the title if left out.
+    pub data: String,
+    /// `summary`.
+    pub summary: String,
+    /// `minimum`.
+    pub minimum: i32,
+    /// `min_producer`.
+    pub min_producer: i32,
+    /// `bad_consumers`.
+    pub bad_consumers: Vec<i32>,
+    /// `counts_days_from`.
+    pub counts_days_from: Option<(i32, Date)>,
+    /// The `[[line.entry]]`s, oldest first.
+    pub entries: Vec<EntryDeclaration>,
+}
+
+impl LineDeclaration {
+    /// The newest number that is at least `days` days old on `day`; `None` if there is none yet.
+    pub fn newest_of_age(&self, day: Date, days: i64) -> Option<i32> {
+        newest_of_age(self.entries.iter().map(EntryDeclaration::dated), self.minimum, day, days)
+    }
+}
+
+/// A `[[line.entry]]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct EntryDeclaration {
+    /// `number`.
+    pub number: i32,
+    /// `introduced`.
+    pub introduced: Date,
+    /// `summary`.
+    pub summary: String,
+    /// `formats`.
+    pub formats: Vec<String>,
+    /// `removed`.
+    pub removed: Vec<String>,
+    /// `released_in`.
+    pub released_in: Option<String>,
+    /// `date_source`.
+    pub date_source: Option<String>,
+    /// `min_consumer`.
+    pub min_consumer: i32,
+    /// `withdrawn`.
+    pub withdrawn: bool,
+}
+
+impl EntryDeclaration {
+    pub(crate) fn dated(&self) -> Dated {
+        Dated { number: self.number, introduced: self.introduced, withdrawn: self.withdrawn }
+    }
+}
+
+/// A `[[product]]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ProductDeclaration {
+    /// `name`.
+    pub name: String,
+    /// `title`.
+    pub title: String,
+    /// The `[[product.release]]`s, oldest first.
+    pub releases: Vec<ReleaseDeclaration>,
+}
+
+/// A `[[product.release]]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReleaseDeclaration {
+    /// `version`.
+    pub version: String,
+    /// `date`.
+    pub date: Date,
+    /// `numbers`: line name and number.
+    pub numbers: Vec<(String, i32)>,
+}
+
+/// A `[[layouts]]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LayoutFamilyDeclaration {
+    /// `name`.
+    pub name: String,
+    /// `version`.
+    pub version: String,
+    /// The `[[layouts.layout]]`s, oldest first.
+    pub layouts: Vec<LayoutDeclaration>,
+}
+
+/// A `[[layouts.layout]]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LayoutDeclaration {
+    /// `name`.
+    pub name: String,
+    /// `summary`.
+    pub summary: String,
+    /// `headers`.
+    pub headers: Vec<String>,
+    /// `struct_sizes`: struct name and struct_size in bytes.
+    pub struct_sizes: Vec<(String, u32)>,
+}

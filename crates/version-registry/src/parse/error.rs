@@ -1,0 +1,262 @@
+//! What can be wrong in a versions.toml.
+
+use std::fmt;
+
+use crate::Date;
+
+/// One broken rule: where, and which.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RegistryError {
+    /// The file as it was named.
+    pub file: String,
+    /// The row in the file, counted from 1; 0 if the file could not be read.
+    pub row: usize,
+    /// The line of versions, the product or the layouts concerned.
+    pub line: Option<String>,
+    /// The entry, release or layout concerned.
+    pub entry: Option<String>,
+    /// The broken rule.
+    pub defect: Defect,
+}
+
+impl fmt::Display for RegistryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.file)?;
+        if self.row > 0 {
+            write!(f, ":{}", self.row)?;
+        }
+        if let Some(line) = &self.line {
+            write!(f, ": {line}")?;
+        }
+        if let Some(entry) = &self.entry {
+            write!(f, ", {entry}")?;
+        }
+        write!(f, ": {}", self.defect)
+    }
+}
+
+impl std::error::Error for RegistryError {}
+
+/// Every broken rule of a file, in the order of the file; at least one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RegistryErrors(pub(crate) Vec<RegistryError>);
+
+impl RegistryErrors {
+    /// The errors.
+    pub fn iter(&self) -> std::slice::Iter<'_, RegistryError> {
+        self.0.iter()
+    }
+}
+
+impl fmt::Display for RegistryErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, error) in self.0.iter().enumerate() {
+            if at > 0 {
+                f.write_str("\n")?;
+            }
+            write!(f, "{error}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for RegistryErrors {}
+
+/// A broken rule of versions.toml.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Defect {
+    /// The file cannot be read.
+    #[error("the file cannot be read: {0}")]
+    Unreadable(String),
+    /// The file is not TOML.
+    #[error("not valid TOML: {0}")]
+    Syntax(String),
+    /// A key that must be there is not.
+    #[error("the key `{key}` is missing; add it")]
+    MissingKey {
+        /// The key.
+        key: &'static str,
+    },
+    /// A key that means nothing here.
+    #[error("the key `{key}` is unknown here; known are {}", known.join(", "))]
+    UnknownKey {
+        /// The key found.
+        key: String,
+        /// The keys that mean something here.
+        known: &'static [&'static str],
+    },
+    /// A value of another type.
+    #[error("`{key}` is {found}; it must be {expected}")]
+    WrongType {
+        /// The key.
+        key: String,
+        /// What it is.
+        found: &'static str,
+        /// What it must be.
+        expected: &'static str,
+    },
+    /// A text that must say something is empty.
+    #[error("`{key}` is empty; say something")]
+    Empty {
+        /// The key.
+        key: &'static str,
+    },
+    /// A name that cannot be a name.
+    #[error("`{key}` is {found:?}; it must be {expected}")]
+    BadName {
+        /// The key.
+        key: String,
+        /// The name found.
+        found: String,
+        /// The form of such names.
+        expected: &'static str,
+    },
+    /// Two things of the same kind with one name.
+    #[error("`{key}` {found:?} is used twice; names are unique")]
+    Duplicate {
+        /// The key.
+        key: &'static str,
+        /// The name found.
+        found: String,
+    },
+    /// A number outside of what the wire carries.
+    #[error("`{key}` is {found}; it must lie in {expected}")]
+    OutOfRange {
+        /// The key.
+        key: String,
+        /// The number found.
+        found: String,
+        /// The range.
+        expected: &'static str,
+    },
+    /// A line without versions.
+    #[error("there is no entry; add `[[line.entry]]`")]
+    NoEntries,
+    /// Numbers that do not rise.
+    #[error("the number {found} follows {previous}; numbers only go up, add entries at the end")]
+    NumberGoesBackwards {
+        /// The number found.
+        found: i32,
+        /// The number before it.
+        previous: i32,
+    },
+    /// Days that go back.
+    #[error("introduced on {found}, but the entry before it on {previous}; days never go back")]
+    DateGoesBackwards {
+        /// The day found.
+        found: Date,
+        /// The day of the entry before.
+        previous: Date,
+    },
+    /// A day that has not come yet.
+    #[error("the day {found} is after as_of = {as_of}; move as_of forward or correct the day")]
+    DateAfterAsOf {
+        /// The day found.
+        found: Date,
+        /// The day of the registry.
+        as_of: Date,
+    },
+    /// A number that counts days does not fit its day.
+    #[error("introduced on {found}, but the number counts days and stands for {expected}")]
+    DateDoesNotFitNumber {
+        /// The day found.
+        found: Date,
+        /// The day that the number stands for.
+        expected: Date,
+    },
+    /// The minimum names no version.
+    #[error("the minimum {minimum} is not the number of an entry; name one of the entries")]
+    MinimumIsNotAnEntry {
+        /// The minimum.
+        minimum: i32,
+    },
+    /// The minimum was taken back.
+    #[error("the minimum {minimum} is withdrawn; name an entry that is in use")]
+    MinimumIsWithdrawn {
+        /// The minimum.
+        minimum: i32,
+    },
+    /// The minimum is too new for builds of four weeks ago.
+    #[error(
+        "the minimum {minimum} is {age} days old on {as_of}; a minimum that is not the first entry \
+         must be at least 28 days old, or builds of four weeks ago can be read no more"
+    )]
+    MinimumIsTooYoung {
+        /// The minimum.
+        minimum: i32,
+        /// Its age in days.
+        age: i64,
+        /// The day of the registry.
+        as_of: Date,
+    },
+    /// A format is said to be removed that did not change with the entry.
+    #[error("`removed` names {format:?}, which is not among the formats of this entry")]
+    RemovedIsNotAFormat {
+        /// The format.
+        format: String,
+    },
+    /// A format is removed that the four-weeks-old selection still writes.
+    #[error(
+        "the format {format} is removed, but it is written up to number {last} and the version of \
+         four weeks ago is {week_4_old}; keep the format until that version is above {last}"
+    )]
+    RemovedWhileSelected {
+        /// The format.
+        format: String,
+        /// The last number that writes it.
+        last: i32,
+        /// The number selected for four weeks.
+        week_4_old: i32,
+    },
+    /// A format is removed that data within the supported range uses.
+    #[error(
+        "the format {format} is removed, but it is read up to number {last} and the minimum is \
+         {minimum}; raise the minimum above {last} first"
+    )]
+    RemovedAboveMinimum {
+        /// The format.
+        format: String,
+        /// The last number that uses it.
+        last: i32,
+        /// The minimum.
+        minimum: i32,
+    },
+    /// A consumer is banned that the line does not know.
+    #[error("bad_consumers names {found}, which is not the number of an entry")]
+    BadConsumerIsNotAnEntry {
+        /// The number found.
+        found: i32,
+    },
+    /// Data that its own producer could not read.
+    #[error("min_consumer {min_consumer} is above the entry's own number {number}")]
+    MinConsumerAboveNumber {
+        /// The oldest consumer named.
+        min_consumer: i32,
+        /// The number of the entry.
+        number: i32,
+    },
+    /// Releases that do not rise.
+    #[error("the release {found} follows {previous}; releases only go up")]
+    ReleaseGoesBackwards {
+        /// The release found.
+        found: String,
+        /// The one before it.
+        previous: String,
+    },
+    /// A release has a number in a line that does not exist.
+    #[error("there is no line {line:?}")]
+    ReleaseOfUnknownLine {
+        /// The name found.
+        line: String,
+    },
+    /// A release has a number that its line does not know.
+    #[error("{number} is not the number of an entry of the line {line}")]
+    ReleaseNumberIsNotAnEntry {
+        /// The line.
+        line: String,
+        /// The number found.
+        number: i32,
+    },
+}

@@ -1,0 +1,259 @@
+//! Reading versions.toml: text to declarations that keep every rule.
+
+mod build;
+mod declaration;
+mod error;
+mod generate;
+mod rules;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+
+use toml::{Spanned, de::DeTable};
+
+pub use build::{Build, build};
+pub use declaration::{
+    Declarations, EntryDeclaration, LayoutDeclaration, LayoutFamilyDeclaration, LineDeclaration,
+    ProductDeclaration, ReleaseDeclaration,
+};
+pub use error::{Defect, RegistryError, RegistryErrors};
+pub use generate::generate;
+use table::{Table, Walk};
+
+/// Reads and validates the file at `path`.
+pub fn read(path: &Path) -> Result<Declarations, RegistryErrors> {
+    let file = path.display().to_string();
+    match std::fs::read_to_string(path) {
+        Ok(text) => parse(&file, &text),
+        Err(error) => Err(RegistryErrors(vec![RegistryError {
+            file,
+            row: 0,
+            line: None,
+            entry: None,
+            defect: Defect::Unreadable(error.to_string()),
+        }])),
+    }
+}
+
+/// Reads and validates `text`; `file` is the name that errors carry.
+///
+/// All broken rules are reported at once. Rules that rest on several entries are looked at once
+/// every single value is well formed.
+pub fn parse(file: &str, text: &str) -> Result<Declarations, RegistryErrors> {
+    let mut walk = Walk::new(file, text);
+    let root = match DeTable::parse(text) {
+        Ok(root) => root,
+        Err(error) => {
+            let offset = error.span().map_or(0, |span| span.start);
+            walk.report(offset, Defect::Syntax(error.message().to_owned()));
+            return Err(RegistryErrors(walk.errors));
+        }
+    };
+    let declarations = walk.declarations(&root);
+    match declarations {
+        Some((declarations, places)) if walk.errors.is_empty() => {
+            rules::check(&mut walk, &declarations, &places);
+            walk.errors.sort_by_key(|error| error.row);
+            if walk.errors.is_empty() { Ok(declarations) } else { Err(RegistryErrors(walk.errors)) }
+        }
+        _ => Err(RegistryErrors(walk.errors)),
+    }
+}
+
+/// Byte offsets of what was declared, in the same order.
+#[derive(Default)]
+struct Places {
+    /// Of each line, and of each of its entries.
+    lines: Vec<(usize, Vec<usize>)>,
+    /// Of each product, and of each of its releases.
+    products: Vec<(usize, Vec<usize>)>,
+    /// Of each family of layouts, and of each of its layouts.
+    layouts: Vec<(usize, Vec<usize>)>,
+}
+
+impl<'t> Walk<'t> {
+    /// The declarations; `None` where a value that everything rests on is wrong.
+    fn declarations(&mut self, root: &Spanned<DeTable<'t>>) -> Option<(Declarations, Places)> {
+        self.allow_only(root, &["as_of", "line", "product", "layouts"]);
+        let as_of = self.date(root, "as_of");
+        let mut places = Places::default();
+        let mut lines = Vec::new();
+        for table in self.tables(root, "line") {
+            if let Some((line, entries)) = self.line(&table) {
+                lines.push(line);
+                places.lines.push((table.span().start, entries));
+            }
+        }
+        let mut products = Vec::new();
+        for table in self.tables(root, "product") {
+            if let Some((product, releases)) = self.product(&table) {
+                products.push(product);
+                places.products.push((table.span().start, releases));
+            }
+        }
+        let mut layouts = Vec::new();
+        for table in self.tables(root, "layouts") {
+            if let Some((family, found)) = self.layout_family(&table) {
+                layouts.push(family);
+                places.layouts.push((table.span().start, found));
+            }
+        }
+        self.enter_line(None);
+        Some((Declarations { as_of: as_of?, lines, products, layouts }, places))
+    }
+
+    fn line(&mut self, table: &Table<'t>) -> Option<(LineDeclaration, Vec<usize>)> {
+        self.enter_line(None);
+        let name = self.text(table, "name");
+        self.enter_line(name.clone().map(|name| format!("line {name}")));
+        self.allow_only(
+            table,
+            &[
+                "name",
+                "title",
+                "type",
+                "data",
+                "summary",
+                "minimum",
+                "min_producer",
+                "bad_consumers",
+                "counts_days_from",
+                "entry",
+            ],
+        );
+        let title = self.text(table, "title");
+        let rust_type = self.optional_text(table, "type");
+        let data = self.optional_text(table, "data");
+        let summary = self.text(table, "summary");
+        let minimum = self.number(table, "minimum");
+        let min_producer = self.number_or_zero(table, "min_producer");
+        let bad_consumers = self.numbers(table, "bad_consumers");
+        let counts_days_from = self.table(table, "counts_days_from").and_then(|base| {
+            self.allow_only(&base, &["number", "day"]);
+            Some((self.number(&base, "number")?, self.date(&base, "day")?))
+        });
+        let mut entries = Vec::new();
+        let mut places = Vec::new();
+        for entry in self.tables(table, "entry") {
+            if let Some(declaration) = self.entry(&entry) {
+                entries.push(declaration);
+                places.push(entry.span().start);
+            }
+        }
+        self.enter_entry(None);
+        let title = title?;
+        let declaration = LineDeclaration {
+            name: name?,
+            data: data.unwrap_or_else(|| title.clone()),
+            title,
+            rust_type,
+            summary: summary?,
+            minimum: minimum?,
+            min_producer,
+            bad_consumers,
+            counts_days_from,
+            entries,
+        };
+        Some((declaration, places))
+    }
+
+    fn entry(&mut self, table: &Table<'t>) -> Option<EntryDeclaration> {
+        self.enter_entry(None);
+        let number = self.number(table, "number");
+        self.enter_entry(number.map(|number| format!("entry {number}")));
+        self.allow_only(
+            table,
+            &[
+                "number",
+                "introduced",
+                "summary",
+                "formats",
+                "removed",
+                "released_in",
+                "date_source",
+                "min_consumer",
+                "withdrawn",
+            ],
+        );
+        let introduced = self.date(table, "introduced");
+        let summary = self.text(table, "summary");
+        let formats = self.texts(table, "formats");
+        let removed = self.texts(table, "removed");
+        let released_in = self.optional_text(table, "released_in");
+        let date_source = self.optional_text(table, "date_source");
+        let min_consumer = self.number_or_zero(table, "min_consumer");
+        let withdrawn = self.flag(table, "withdrawn");
+        Some(EntryDeclaration {
+            number: number?,
+            introduced: introduced?,
+            summary: summary?,
+            formats,
+            removed,
+            released_in,
+            date_source,
+            min_consumer,
+            withdrawn,
+        })
+    }
+
+    fn product(&mut self, table: &Table<'t>) -> Option<(ProductDeclaration, Vec<usize>)> {
+        self.enter_line(None);
+        let name = self.text(table, "name");
+        self.enter_line(name.clone().map(|name| format!("product {name}")));
+        self.allow_only(table, &["name", "title", "release"]);
+        let title = self.text(table, "title");
+        let mut releases = Vec::new();
+        let mut places = Vec::new();
+        for release in self.tables(table, "release") {
+            self.enter_entry(None);
+            let version = self.text(&release, "version");
+            self.enter_entry(version.clone().map(|version| format!("release {version}")));
+            self.allow_only(&release, &["version", "date", "numbers"]);
+            let date = self.date(&release, "date");
+            let numbers = self.number_table(&release, "numbers");
+            if let (Some(version), Some(date)) = (version, date) {
+                releases.push(ReleaseDeclaration { version, date, numbers });
+                places.push(release.span().start);
+            }
+        }
+        self.enter_entry(None);
+        Some((ProductDeclaration { name: name?, title: title?, releases }, places))
+    }
+
+    fn layout_family(
+        &mut self,
+        table: &Table<'t>,
+    ) -> Option<(LayoutFamilyDeclaration, Vec<usize>)> {
+        self.enter_line(None);
+        let name = self.text(table, "name");
+        self.enter_line(name.clone().map(|name| format!("layouts {name}")));
+        self.allow_only(table, &["name", "version", "layout"]);
+        let version = self.text(table, "version");
+        let mut layouts = Vec::new();
+        let mut places = Vec::new();
+        for layout in self.tables(table, "layout") {
+            self.enter_entry(None);
+            let name = self.text(&layout, "name");
+            self.enter_entry(name.clone().map(|name| format!("layout {name}")));
+            self.allow_only(&layout, &["name", "summary", "headers", "struct_sizes"]);
+            let summary = self.text(&layout, "summary");
+            let headers = self.texts(&layout, "headers");
+            let struct_sizes = self.number_table(&layout, "struct_sizes");
+            if let (Some(name), Some(summary)) = (name, summary) {
+                let struct_sizes =
+                    struct_sizes.into_iter().map(|(name, size)| (name, size.unsigned_abs()));
+                layouts.push(LayoutDeclaration {
+                    name,
+                    summary,
+                    headers,
+                    struct_sizes: struct_sizes.collect(),
+                });
+                places.push(layout.span().start);
+            }
+        }
+        self.enter_entry(None);
+        Some((LayoutFamilyDeclaration { name: name?, version: version?, layouts }, places))
+    }
+}

@@ -1,0 +1,392 @@
+//! The registry as constants: what generated code holds and what a program lists at run time.
+
+use crate::{Date, Dated, newest_of_age};
+
+/// Days after which a version counts as four weeks old.
+pub const FOUR_WEEKS: i64 = 28;
+
+/// One dated version of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Entry {
+    /// The number that is recorded in data.
+    pub number: i32,
+    /// The day from which builds read and write it.
+    pub introduced: Date,
+    /// What it brought, for people.
+    pub summary: &'static str,
+    /// The formats that changed with this number.
+    pub formats: &'static [&'static str],
+    /// Those of `formats` whose code at this number is gone again.
+    pub removed: &'static [&'static str],
+    /// The first release that has it, if it is known.
+    pub released_in: Option<&'static str>,
+    /// Where the day comes from, if it is not the day of the change itself.
+    pub date_source: Option<&'static str>,
+    /// The oldest consumer that reads data of this number, if it is not 0.
+    pub min_consumer: i32,
+    /// Whether the number was taken back: listed, read if its format is known, never selected.
+    pub withdrawn: bool,
+}
+
+impl Entry {
+    /// An entry of a line.
+    pub const fn new(number: i32, introduced: Date) -> Self {
+        Self {
+            number,
+            introduced,
+            summary: "",
+            formats: &[],
+            removed: &[],
+            released_in: None,
+            date_source: None,
+            min_consumer: 0,
+            withdrawn: false,
+        }
+    }
+
+    /// The same with a summary and the formats that changed.
+    pub const fn describing(self, summary: &'static str, formats: &'static [&'static str]) -> Self {
+        Self { summary, formats, ..self }
+    }
+
+    /// The same with formats whose code is gone.
+    pub const fn without(self, removed: &'static [&'static str]) -> Self {
+        Self { removed, ..self }
+    }
+
+    /// The same with the first release that has it.
+    pub const fn released_in(self, release: &'static str) -> Self {
+        Self { released_in: Some(release), ..self }
+    }
+
+    /// The same with the origin of its day.
+    pub const fn dated_by(self, source: &'static str) -> Self {
+        Self { date_source: Some(source), ..self }
+    }
+
+    /// The same with the oldest consumer of its data.
+    pub const fn for_consumers_from(self, min_consumer: i32) -> Self {
+        Self { min_consumer, ..self }
+    }
+
+    /// The same, taken back.
+    pub const fn withdrawn(self) -> Self {
+        Self { withdrawn: true, ..self }
+    }
+
+    /// What the selection of versions looks at.
+    pub const fn dated(&self) -> Dated {
+        Dated { number: self.number, introduced: self.introduced, withdrawn: self.withdrawn }
+    }
+}
+
+/// A line of versions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LineRecord {
+    /// The name in versions.toml.
+    pub name: &'static str,
+    /// The words before a number in messages.
+    pub title: &'static str,
+    /// What data of this line is called in messages: "graph", "checkpoint".
+    pub data: &'static str,
+    /// What the line drives.
+    pub summary: &'static str,
+    /// The oldest number that is read and written.
+    pub minimum: i32,
+    /// The oldest producer that a consumer of this build accepts.
+    pub min_producer: i32,
+    /// The consumers that must not read data of this line.
+    pub bad_consumers: &'static [i32],
+    /// From which number on a number is a count of days, and which day that number is.
+    pub counts_days_from: Option<(i32, Date)>,
+    /// The entries, oldest first.
+    pub entries: &'static [Entry],
+}
+
+impl LineRecord {
+    /// A line without entries, to be filled by struct update in generated code.
+    pub const fn new(name: &'static str, title: &'static str, entries: &'static [Entry]) -> Self {
+        Self {
+            name,
+            title,
+            data: title,
+            summary: "",
+            minimum: 0,
+            min_producer: 0,
+            bad_consumers: &[],
+            counts_days_from: None,
+            entries,
+        }
+    }
+
+    /// The same with what it drives and what its data is called.
+    pub const fn describing(self, data: &'static str, summary: &'static str) -> Self {
+        Self { data, summary, ..self }
+    }
+
+    /// The same with its minimum, its oldest accepted producer and its faulty consumers.
+    pub const fn bounded(
+        self,
+        minimum: i32,
+        min_producer: i32,
+        bad_consumers: &'static [i32],
+    ) -> Self {
+        Self { minimum, min_producer, bad_consumers, ..self }
+    }
+
+    /// The same with numbers that count days, from `number` on `day` on.
+    pub const fn counting_days_from(self, number: i32, day: Date) -> Self {
+        Self { counts_days_from: Some((number, day)), ..self }
+    }
+
+    /// The newest number that is at least `days` days old on `day`; `None` if there is none yet.
+    pub fn newest_of_age(&self, day: Date, days: i64) -> Option<i32> {
+        newest_of_age(self.entries.iter().map(Entry::dated), self.minimum, day, days)
+    }
+
+    /// The current number on `day`; `None` if the line has none yet.
+    pub fn current(&self, day: Date) -> Option<i32> {
+        self.newest_of_age(day, 0)
+    }
+
+    /// The newest number that is at least four weeks old on `day`, never below the minimum.
+    pub fn week_4_old(&self, day: Date) -> Option<i32> {
+        self.newest_of_age(day, FOUR_WEEKS)
+    }
+
+    /// The entry with this number.
+    pub fn entry(&self, number: i32) -> Option<&'static Entry> {
+        self.entries.iter().find(|entry| entry.number == number)
+    }
+
+    /// Every entry with its age and its flags on `day`; entries introduced later carry no flag.
+    pub fn on(&self, day: Date) -> Vec<EntryStatus> {
+        let current = self.current(day);
+        let week_4_old = self.week_4_old(day);
+        self.entries
+            .iter()
+            .map(|entry| EntryStatus {
+                line: self.name,
+                number: entry.number,
+                introduced: entry.introduced,
+                summary: entry.summary,
+                formats: entry.formats,
+                age_days: day.days_since(entry.introduced),
+                current: current == Some(entry.number),
+                week_4_old: week_4_old == Some(entry.number),
+                minimum: current.is_some() && entry.number == self.minimum,
+                withdrawn: entry.withdrawn,
+            })
+            .collect()
+    }
+}
+
+/// An entry as it stands on a day: one row of `serdes versions`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct EntryStatus {
+    /// The name of the line.
+    pub line: &'static str,
+    /// The number.
+    pub number: i32,
+    /// The day from which builds read and write it.
+    pub introduced: Date,
+    /// What it brought.
+    pub summary: &'static str,
+    /// The formats that changed with it.
+    pub formats: &'static [&'static str],
+    /// Days from its introduction to the day; negative if it comes later.
+    pub age_days: i64,
+    /// Whether it is the newest version on that day.
+    pub current: bool,
+    /// Whether it is the newest one that is at least four weeks old.
+    pub week_4_old: bool,
+    /// Whether it is the oldest one that is read and written.
+    pub minimum: bool,
+    /// Whether it was taken back.
+    pub withdrawn: bool,
+}
+
+/// A release of a product and the number that it has in each line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Release {
+    /// The release, `MAJOR.MINOR.PATCH`.
+    pub version: &'static str,
+    /// The day of its branch point.
+    pub date: Date,
+    /// Line name and number.
+    pub numbers: &'static [(&'static str, i32)],
+}
+
+impl Release {
+    /// A release.
+    pub const fn new(
+        version: &'static str,
+        date: Date,
+        numbers: &'static [(&'static str, i32)],
+    ) -> Self {
+        Self { version, date, numbers }
+    }
+
+    /// The number that the release has in a line.
+    pub fn number(&self, line: &str) -> Option<i32> {
+        self.numbers.iter().find(|(name, _)| *name == line).map(|(_, number)| *number)
+    }
+}
+
+/// A product whose releases have a number in several lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Product {
+    /// The name in versions.toml.
+    pub name: &'static str,
+    /// The name in messages.
+    pub title: &'static str,
+    /// The releases, oldest first.
+    pub releases: &'static [Release],
+}
+
+impl Product {
+    /// A product.
+    pub const fn new(
+        name: &'static str,
+        title: &'static str,
+        releases: &'static [Release],
+    ) -> Self {
+        Self { name, title, releases }
+    }
+
+    /// The release that `version` stands for: that very release; else the newest known patch of the
+    /// same `MAJOR.MINOR`, for a patch that is not listed or left out.
+    pub fn release(&self, version: &str) -> Option<&'static Release> {
+        let wanted = parse_release(version)?;
+        let exact = self
+            .releases
+            .iter()
+            .find(|release| wanted.2.is_some() && parse_release(release.version) == Some(wanted));
+        exact.or_else(|| {
+            self.releases.iter().rev().find(|release| {
+                parse_release(release.version)
+                    .is_some_and(|(major, minor, _)| (major, minor) == (wanted.0, wanted.1))
+            })
+        })
+    }
+}
+
+/// `MAJOR.MINOR` or `MAJOR.MINOR.PATCH`.
+pub(crate) fn parse_release(version: &str) -> Option<(u32, u32, Option<u32>)> {
+    let mut parts = version.split('.').map(|part| {
+        let digits = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+        digits.then(|| part.parse::<u32>().ok()).flatten()
+    });
+    let major = parts.next()??;
+    let minor = parts.next()??;
+    let patch = match parts.next() {
+        Some(patch) => Some(patch?),
+        None => None,
+    };
+    parts.next().is_none().then_some((major, minor, patch))
+}
+
+/// One known layout of a set of C structs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NamedLayout {
+    /// The name by which it is chosen.
+    pub name: &'static str,
+    /// What sets it apart.
+    pub summary: &'static str,
+    /// The headers that have it.
+    pub headers: &'static [&'static str],
+    /// Struct name and struct_size in bytes.
+    pub struct_sizes: &'static [(&'static str, u32)],
+}
+
+impl NamedLayout {
+    /// A layout.
+    pub const fn new(
+        name: &'static str,
+        summary: &'static str,
+        headers: &'static [&'static str],
+        struct_sizes: &'static [(&'static str, u32)],
+    ) -> Self {
+        Self { name, summary, headers, struct_sizes }
+    }
+
+    /// The struct_size of a struct in bytes; `None` if the layout does not have it.
+    pub fn struct_size(&self, name: &str) -> Option<u32> {
+        self.struct_sizes.iter().find(|(found, _)| *found == name).map(|(_, size)| *size)
+    }
+}
+
+/// The layouts of an interface that call themselves by the same version number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LayoutFamily {
+    /// The name in versions.toml.
+    pub name: &'static str,
+    /// The version, `MAJOR.MINOR.PATCH`, that all of them announce.
+    pub version: &'static str,
+    /// The layouts, oldest first.
+    pub layouts: &'static [NamedLayout],
+}
+
+impl LayoutFamily {
+    /// A family of layouts.
+    pub const fn new(
+        name: &'static str,
+        version: &'static str,
+        layouts: &'static [NamedLayout],
+    ) -> Self {
+        Self { name, version, layouts }
+    }
+}
+
+/// A whole versions.toml as constants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Registry {
+    /// The day for which the accessors select.
+    pub as_of: Date,
+    /// The lines, in the order of the file.
+    pub lines: &'static [LineRecord],
+    /// The products with a release table.
+    pub products: &'static [Product],
+    /// The named layouts.
+    pub layouts: &'static [LayoutFamily],
+}
+
+impl Registry {
+    /// A registry.
+    pub const fn new(
+        as_of: Date,
+        lines: &'static [LineRecord],
+        products: &'static [Product],
+        layouts: &'static [LayoutFamily],
+    ) -> Self {
+        Self { as_of, lines, products, layouts }
+    }
+
+    /// The line of this name.
+    pub fn line(&self, name: &str) -> Option<&'static LineRecord> {
+        self.lines.iter().find(|line| line.name == name)
+    }
+
+    /// The product of this name.
+    pub fn product(&self, name: &str) -> Option<&'static Product> {
+        self.products.iter().find(|product| product.name == name)
+    }
+
+    /// The layouts of this name.
+    pub fn layout_family(&self, name: &str) -> Option<&'static LayoutFamily> {
+        self.layouts.iter().find(|family| family.name == name)
+    }
+
+    /// Every entry of every line as it stands on `day`, in the order of the file.
+    pub fn on(&self, day: Date) -> Vec<EntryStatus> {
+        self.lines.iter().flat_map(|line| line.on(day)).collect()
+    }
+}

@@ -1,0 +1,102 @@
+//! TensorFlow's own lines: what each release speaks, and what a GraphDef number stands for.
+
+use super::{Consumer, Date, LineRecord, Product, Release, registry};
+
+/// The lines in which TensorFlow's releases have a number.
+pub const LINES: [&str; 3] = ["graph_def", "checkpoint", "tensor_bundle"];
+
+/// A release that the table does not know.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "TensorFlow {found:?} is not a known release; known are {known} (another patch of one of these \
+     counts as that one)"
+)]
+#[non_exhaustive]
+pub struct UnknownRelease {
+    /// The text found, cut at 40 characters.
+    pub found: String,
+    /// The known releases, as text.
+    pub known: String,
+}
+
+fn product() -> Option<&'static Product> {
+    registry().product("tensorflow")
+}
+
+/// The known releases, oldest first.
+pub fn releases() -> &'static [Release] {
+    product().map_or(&[], |product| product.releases)
+}
+
+/// The release that `version` (`MAJOR.MINOR.PATCH` or `MAJOR.MINOR`) stands for. A patch that the
+/// table does not list takes the numbers of its `MAJOR.MINOR`.
+///
+/// ```
+/// use serdes::version::tensorflow;
+///
+/// assert_eq!(tensorflow::release("2.12.0")?.number("graph_def"), Some(1395));
+/// assert_eq!(tensorflow::release("2.16")?.version, "2.16.2");
+/// assert!(tensorflow::release("2.99.0").unwrap_err().to_string().contains("2.21.0"));
+/// # Ok::<(), tensorflow::UnknownRelease>(())
+/// ```
+pub fn release(version: &str) -> Result<&'static Release, UnknownRelease> {
+    product().and_then(|product| product.release(version)).ok_or_else(|| {
+        let known: Vec<&str> = releases().iter().map(|release| release.version).collect();
+        UnknownRelease { found: version.chars().take(40).collect(), known: known.join(", ") }
+    })
+}
+
+/// The newest release of the table: the consumer where none is named.
+pub fn newest_release() -> Option<&'static Release> {
+    releases().last()
+}
+
+/// A release as a consumer of one of [`LINES`]; `None` for any other line.
+pub fn consumer(release: &Release, line: &str) -> Option<Consumer> {
+    let version = release.number(line)?;
+    let record = registry().line(line)?;
+    let consumer = Consumer::new(record.name, version, record.min_producer);
+    Some(consumer.of_release(format!("TensorFlow {}", release.version)))
+}
+
+/// What is known of a GraphDef number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct GraphDefNumber {
+    /// The number.
+    pub number: i32,
+    /// The day that it stands for: by the list below 30, by the count of days from 30 on; `None`
+    /// for negative numbers and for days outside of the calendar.
+    pub date: Option<Date>,
+    /// The release that has exactly this number.
+    pub release: Option<&'static Release>,
+    /// The oldest known release that reads a graph with this number as its min_consumer.
+    pub first_release_with: Option<&'static Release>,
+}
+
+/// The day and the releases that a GraphDef number stands for.
+///
+/// ```
+/// let number = serdes::version::tensorflow::graph_def(1400);
+/// assert_eq!(number.date.unwrap().to_string(), "2023-02-07");
+/// assert_eq!(number.release, None);
+/// assert_eq!(number.first_release_with.unwrap().version, "2.13.1");
+/// ```
+pub fn graph_def(number: i32) -> GraphDefNumber {
+    let of = |release: &&Release| release.number("graph_def");
+    GraphDefNumber {
+        number,
+        date: registry().line("graph_def").and_then(|line| day_of(line, number)),
+        release: releases().iter().find(|release| of(release) == Some(number)),
+        first_release_with: releases()
+            .iter()
+            .find(|release| of(release).is_some_and(|found| found >= number)),
+    }
+}
+
+fn day_of(line: &LineRecord, number: i32) -> Option<Date> {
+    match line.counts_days_from {
+        Some((base, day)) if number >= base => day.plus_days(i64::from(number) - i64::from(base)),
+        _ => line.entry(number).map(|entry| entry.introduced),
+    }
+}
