@@ -1,0 +1,111 @@
+use std::fmt;
+
+use super::check_permutation;
+use crate::{
+    codec::{
+        DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, Registered, ToProto,
+    },
+    ifrt::xla,
+    proto::xla::ifrt,
+    version::SerDesVersion,
+};
+
+/// A dense layout without padding: the dimensions from the slowest to the fastest (`xla::ifrt::CompactLayout`).
+///
+/// Invariant: a permutation of 0 to n - 1.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(try_from = "Vec<i32>", into = "Vec<i32>"))]
+pub struct CompactLayout {
+    major_to_minor: Vec<i32>,
+}
+
+const FORMATS: Formats = Formats::new("CompactLayout", &[0]);
+
+impl CompactLayout {
+    /// The layout with these dimensions, from the slowest to the fastest.
+    ///
+    /// # Errors
+    /// [`DecodeError::InvalidValue`], naming the list and its length, if they are no permutation of 0 to n - 1.
+    pub fn new(major_to_minor: impl Into<Vec<i32>>) -> Result<Self, DecodeError> {
+        let major_to_minor = major_to_minor.into();
+        check_permutation("CompactLayout", "major_to_minor", &major_to_minor)?;
+        Ok(Self { major_to_minor })
+    }
+
+    /// The row-major layout of `rank` dimensions: the last dimension is the fastest.
+    pub fn c_order(rank: u16) -> Self {
+        Self { major_to_minor: (0..i32::from(rank)).collect() }
+    }
+
+    /// The dimensions from the slowest to the fastest.
+    pub fn major_to_minor(&self) -> &[i32] {
+        &self.major_to_minor
+    }
+
+    /// The same order as a layout of XLA, without tiles.
+    pub fn to_xla_layout(&self) -> xla::Layout {
+        let minor_to_major =
+            self.major_to_minor.iter().rev().map(|dimension| i64::from(*dimension));
+        // A permutation by our invariant, so that the default is never taken.
+        xla::Layout::new(minor_to_major.collect::<Vec<_>>()).unwrap_or_default()
+    }
+}
+
+impl Registered for CompactLayout {
+    const TYPE_NAME: &'static str = "xla::ifrt::CompactLayout";
+}
+
+impl ToProto for CompactLayout {
+    type Proto = ifrt::CompactLayoutProto;
+
+    fn to_proto(&self, version: SerDesVersion) -> Result<Self::Proto, EncodeError> {
+        let version_number = FORMATS.for_request(version)?;
+        Ok(ifrt::CompactLayoutProto { major_to_minor: self.major_to_minor.clone(), version_number })
+    }
+
+    fn can_serialize_at(&self, version: SerDesVersion) -> Result<(), EncodeError> {
+        FORMATS.for_request(version).map(drop)
+    }
+}
+
+impl FromProto for CompactLayout {
+    type Proto = ifrt::CompactLayoutProto;
+
+    const NAME: &'static str = "CompactLayout";
+
+    fn from_proto(proto: &Self::Proto, options: &DeserializeOptions) -> Result<Self, DecodeError> {
+        Self::from_owned_proto(proto.clone(), options)
+    }
+
+    fn from_owned_proto(proto: Self::Proto, _: &DeserializeOptions) -> Result<Self, DecodeError> {
+        FORMATS.check_recorded(proto.version_number)?;
+        Self::new(proto.major_to_minor)
+    }
+}
+
+impl TryFrom<Vec<i32>> for CompactLayout {
+    type Error = DecodeError;
+
+    fn try_from(major_to_minor: Vec<i32>) -> Result<Self, Self::Error> {
+        Self::new(major_to_minor)
+    }
+}
+
+impl From<CompactLayout> for Vec<i32> {
+    fn from(layout: CompactLayout) -> Self {
+        layout.major_to_minor
+    }
+}
+
+/// The order from the slowest dimension, as in `[0,1]`.
+impl fmt::Display for CompactLayout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[")?;
+        for (index, dimension) in self.major_to_minor.iter().enumerate() {
+            let comma = if index == 0 { "" } else { "," };
+            write!(f, "{comma}{dimension}")?;
+        }
+        f.write_str("]")
+    }
+}

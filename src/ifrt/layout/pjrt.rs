@@ -1,0 +1,117 @@
+use std::{fmt, str::FromStr};
+
+use crate::{
+    codec::{
+        DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, Registered, ToProto,
+    },
+    ifrt::xla,
+    proto::xla::ifrt,
+    version::SerDesVersion,
+};
+
+/// A layout in the form of XLA (`xla::ifrt::PjRtLayout`).
+///
+/// Array specs and the proxy carry it as text: [`to_text`](Self::to_text).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(try_from = "String", into = "String"))]
+pub struct PjRtLayout {
+    xla_layout: xla::Layout,
+}
+
+const FORMATS: Formats = Formats::new("PjRtLayout", &[0]);
+
+impl PjRtLayout {
+    /// The layout of XLA as a layout of IFRT.
+    pub const fn new(xla_layout: xla::Layout) -> Self {
+        Self { xla_layout }
+    }
+
+    /// The layout of XLA.
+    pub const fn xla_layout(&self) -> &xla::Layout {
+        &self.xla_layout
+    }
+
+    /// The layout in the notation of HLO, the form in which array specs carry it.
+    pub fn to_text(&self) -> String {
+        self.xla_layout.to_string()
+    }
+
+    /// The layout of a text in the notation of HLO. As upstream, the memory space becomes the default one.
+    ///
+    /// # Errors
+    /// [`DecodeError::InvalidValue`] that says where the text stops being a layout.
+    pub fn from_text(text: &[u8]) -> Result<Self, DecodeError> {
+        let text = std::str::from_utf8(text).map_err(|error| {
+            DecodeError::invalid_value(Self::NAME, format!("the text is not UTF-8: {error}"))
+        })?;
+        let layout: xla::Layout = text.parse().map_err(|error: xla::LayoutTextError| {
+            DecodeError::invalid_value(Self::NAME, error.to_string())
+        })?;
+        Ok(Self { xla_layout: layout.with_memory_space(0) })
+    }
+}
+
+impl Registered for PjRtLayout {
+    const TYPE_NAME: &'static str = "xla::ifrt::PjRtLayout";
+}
+
+impl ToProto for PjRtLayout {
+    type Proto = ifrt::PjRtLayoutProto;
+
+    fn to_proto(&self, version: SerDesVersion) -> Result<Self::Proto, EncodeError> {
+        let version_number = FORMATS.for_request(version)?;
+        Ok(ifrt::PjRtLayoutProto { xla_layout: Some(self.xla_layout.to_proto()), version_number })
+    }
+
+    fn can_serialize_at(&self, version: SerDesVersion) -> Result<(), EncodeError> {
+        FORMATS.for_request(version).map(drop)
+    }
+}
+
+impl FromProto for PjRtLayout {
+    type Proto = ifrt::PjRtLayoutProto;
+
+    const NAME: &'static str = "PjRtLayout";
+
+    fn from_proto(proto: &Self::Proto, options: &DeserializeOptions) -> Result<Self, DecodeError> {
+        FORMATS.check_recorded(proto.version_number)?;
+        let absent = Default::default();
+        let layout = proto.xla_layout.as_ref().unwrap_or(&absent);
+        Ok(Self { xla_layout: xla::Layout::from_proto(layout, options)? })
+    }
+}
+
+impl From<xla::Layout> for PjRtLayout {
+    fn from(xla_layout: xla::Layout) -> Self {
+        Self { xla_layout }
+    }
+}
+
+impl FromStr for PjRtLayout {
+    type Err = xla::LayoutTextError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        text.parse().map(Self::new)
+    }
+}
+
+impl TryFrom<String> for PjRtLayout {
+    type Error = xla::LayoutTextError;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl From<PjRtLayout> for String {
+    fn from(layout: PjRtLayout) -> Self {
+        layout.to_text()
+    }
+}
+
+impl fmt::Display for PjRtLayout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.xla_layout)
+    }
+}
