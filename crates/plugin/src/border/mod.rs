@@ -1,0 +1,168 @@
+//! The border to C: the functions that a host calls, and the state behind its handles.
+//!
+//! Every function here is called by foreign code with raw pointers. Each one finds the state behind the handle, runs the author's
+//! code so that no panic leaves it, and answers in the way that the C API has for that function. No state is global but one table
+//! of status functions, for calls that come without a usable handle.
+//!
+//! Structs belong to the host, and may be shorter than ours: fields are read and written one by one through raw pointers, and no
+//! reference to a whole struct of the host's is made, except for `SP_DeviceMemoryBase`, which has one size in all layouts.
+
+pub(crate) mod allocators;
+pub(crate) mod execution;
+pub(crate) mod memory;
+pub(crate) mod place;
+pub(crate) mod platform;
+pub(crate) mod register;
+
+use std::ffi::CString;
+use std::sync::{Arc, OnceLock};
+
+use serdes_abi::{SP_Device, SP_Platform, StatusFunctions, TF_Code, TF_Status};
+
+use crate::device::{Platform, Settings};
+use crate::panic::contain;
+use crate::{Result, Status};
+
+/// What a registered platform is to us; `SP_Platform.ext` points to it.
+pub(crate) struct PlatformState<P> {
+    pub(crate) platform: P,
+    pub(crate) settings: Settings,
+    pub(crate) functions: StatusFunctions,
+    pub(crate) name: CString,
+    pub(crate) device_type: CString,
+    pub(crate) layout: &'static serdes_abi::Layout,
+}
+
+/// What an open device is to us; `SP_Device.device_handle` points to it.
+pub(crate) struct DeviceState<P: Platform> {
+    pub(crate) device: P::Device,
+    pub(crate) platform: Arc<PlatformState<P>>,
+    pub(crate) texts: [Option<CString>; 3],
+    pub(crate) numa_node: i32,
+    pub(crate) memory_bandwidth: i64,
+    pub(crate) gflops: f64,
+}
+
+/// The first table that was handed in. A shared library has only one host, so for it this is the table; it serves calls whose handle
+/// leads nowhere and that could not be answered otherwise.
+static ANY_FUNCTIONS: OnceLock<StatusFunctions> = OnceLock::new();
+
+/// Sets the host's status.
+///
+/// # Safety
+/// `status` is NULL or a live status of the host that gave `functions`.
+unsafe fn answer(functions: &StatusFunctions, status: *mut TF_Status, result: Result<()>) {
+    if status.is_null() {
+        return;
+    }
+    match result {
+        // Hosts reuse statuses, so that success is said, too.
+        // SAFETY: the caller's promise; the text is a constant with a NUL.
+        Ok(()) => unsafe { (functions.set_status)(status, TF_Code::OK, c"".as_ptr()) },
+        Err(failure) => {
+            let message = failure.c_message();
+            // SAFETY: the caller's promise; the host copies the text before it returns.
+            unsafe { (functions.set_status)(status, failure.code(), message.as_ptr()) };
+        }
+    }
+}
+
+/// Answers a call whose handle leads nowhere.
+///
+/// # Safety
+/// `status` is NULL or a live status of the host that registered the plug-in.
+unsafe fn answer_without_state(status: *mut TF_Status, failure: Status) {
+    if let Some(functions) = ANY_FUNCTIONS.get() {
+        // SAFETY: the caller's promise.
+        unsafe { answer(functions, status, Err(failure)) };
+    }
+}
+
+/// The state behind a platform.
+///
+/// # Safety
+/// `platform` is NULL, or a platform that `register::<P>` filled and `destroy_platform::<P>` has not yet had; the state is not used
+/// after that.
+unsafe fn platform_state<'a, P: Platform>(
+    platform: *const SP_Platform,
+) -> Result<&'a PlatformState<P>> {
+    if platform.is_null() {
+        return Err(Status::invalid_argument("the SP_Platform is NULL"));
+    }
+    // SAFETY: not NULL, so the caller says that it is a platform; every layout has `ext` there.
+    let state = unsafe { (*platform).ext }.cast::<PlatformState<P>>();
+    // SAFETY: `register::<P>` put a `PlatformState<P>` there, which lives until `destroy_platform::<P>` makes `ext` NULL.
+    unsafe { state.as_ref() }.ok_or_else(|| {
+        Status::invalid_argument("SP_Platform.ext is NULL: the platform was destroyed, or the host does not keep what the plug-in put there")
+    })
+}
+
+/// The state behind a device.
+///
+/// # Safety
+/// `device` is NULL, or a device that `create_device::<P>` filled and `destroy_device::<P>` has not yet had; the state is not used
+/// after that.
+unsafe fn device_state<'a, P: Platform>(device: *const SP_Device) -> Result<&'a DeviceState<P>> {
+    if device.is_null() {
+        return Err(Status::invalid_argument("the SP_Device is NULL"));
+    }
+    // SAFETY: not NULL, so the caller says that it is a device; every layout has `device_handle` there.
+    let state = unsafe { (*device).device_handle }.cast::<DeviceState<P>>();
+    // SAFETY: `create_device::<P>` put a `DeviceState<P>` there, which lives until `destroy_device::<P>` makes the handle NULL.
+    unsafe { state.as_ref() }.ok_or_else(|| {
+        Status::invalid_argument(
+            "SP_Device.device_handle is NULL: the device was never created, or is destroyed",
+        )
+    })
+}
+
+/// Runs an operation on a platform and answers the host.
+///
+/// # Safety
+/// As for [`platform_state`]; `status` is NULL or a live status of the host that registered the platform.
+unsafe fn with_platform<P: Platform>(
+    platform: *const SP_Platform,
+    status: *mut TF_Status,
+    operation: impl FnOnce(&PlatformState<P>) -> Result<()>,
+) {
+    // SAFETY: the caller's promise.
+    match unsafe { platform_state::<P>(platform) } {
+        // SAFETY: the caller's promise about the status.
+        Ok(state) => unsafe { answer(&state.functions, status, contain(|| operation(state))) },
+        // SAFETY: as above.
+        Err(failure) => unsafe { answer_without_state(status, failure) },
+    }
+}
+
+/// Runs an operation on a device and answers the host.
+///
+/// # Safety
+/// As for [`device_state`]; `status` is NULL or a live status of the host that created the device.
+unsafe fn with_device<P: Platform>(
+    device: *const SP_Device,
+    status: *mut TF_Status,
+    operation: impl FnOnce(&DeviceState<P>) -> Result<()>,
+) {
+    // SAFETY: the caller's promise.
+    match unsafe { device_state::<P>(device) } {
+        // SAFETY: the caller's promise about the status.
+        Ok(state) => unsafe {
+            answer(&state.platform.functions, status, contain(|| operation(state)))
+        },
+        // SAFETY: as above.
+        Err(failure) => unsafe { answer_without_state(status, failure) },
+    }
+}
+
+/// Runs an operation on a device for a function of the C API that has no status; `None` if it cannot be done.
+///
+/// # Safety
+/// As for [`device_state`].
+unsafe fn try_device<P: Platform, T>(
+    device: *const SP_Device,
+    operation: impl FnOnce(&DeviceState<P>) -> Option<T>,
+) -> Option<T> {
+    // SAFETY: the caller's promise.
+    let state = unsafe { device_state::<P>(device) }.ok()?;
+    contain(|| Ok(operation(state))).ok().flatten()
+}

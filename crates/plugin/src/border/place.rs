@@ -1,0 +1,201 @@
+//! Which layout a host has, and writing our structs into its.
+//!
+//! We fill the newest structs, which have types; what a host gets is what its layout and ours share, field by field, by name.
+
+use serdes_abi::{
+    Layout, RFC_257, SP_StreamExecutor, StructLayout, TENSORFLOW_2_4, TENSORFLOW_2_5,
+    TENSORFLOW_2_8, TENSORFLOW_2_14,
+};
+
+/// A struct of the host's, and what is known of it.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    start: *mut u8,
+    layout: &'static StructLayout,
+    /// Bytes that we may write.
+    room: usize,
+}
+
+impl Place {
+    /// A struct of that layout at `start`.
+    ///
+    /// The host says in `struct_size` how much of it there is. Three numbers need thought: the layout's own STRUCT_SIZE stands for the
+    /// whole struct (RFC #257 announces 64 bytes of an SP_PlatformFns of 96); 0 says nothing, and the layout decides, as it does for any
+    /// plug-in in C; and under a layout that was `forced`, the layout decides as well.
+    ///
+    /// # Safety
+    /// `start` points to a struct that begins with its `struct_size` and has as many bytes as that says: all of `layout` where it is the
+    /// layout's STRUCT_SIZE, or 0, or `forced`.
+    pub(crate) unsafe fn new(start: *mut u8, layout: &'static StructLayout, forced: bool) -> Self {
+        // SAFETY: every struct begins with its size.
+        let announced = unsafe { start.cast::<usize>().read() };
+        let room = if forced || announced == 0 || announced == layout.struct_size {
+            layout.size_of
+        } else {
+            announced
+        };
+        Self { start, layout, room }
+    }
+
+    /// Whether there is room for the whole announced part of the layout.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.room >= self.layout.struct_size
+    }
+
+    /// Bytes that we may write.
+    pub(crate) fn room(&self) -> usize {
+        self.room
+    }
+
+    /// Whether there is room for the field.
+    pub(crate) fn has(&self, field: &str) -> bool {
+        self.layout.field(field).is_some_and(|field| field.end() <= self.room)
+    }
+
+    /// Writes the fields that `source` and this place share, and the size of what is written.
+    ///
+    /// # Safety
+    /// `source` points to a struct that `source_layout` describes, all fields initialised; fields of one name have one type in both. The
+    /// place is still the host's struct, and nobody else touches it.
+    pub(crate) unsafe fn fill(&self, source: *const u8, source_layout: &StructLayout) {
+        for field in source_layout.fields.iter().filter(|field| field.name != "struct_size") {
+            let Some(target) = self.layout.field(field.name) else { continue };
+            if target.end() > self.room || target.size != field.size {
+                continue;
+            }
+            // SAFETY: both fields lie inside their structs (`source` by its layout, the target by the room checked above), have this
+            // size, and belong to two different structs.
+            unsafe {
+                std::ptr::copy_nonoverlapping(
+                    source.add(field.offset),
+                    self.start.add(target.offset),
+                    field.size,
+                );
+            }
+        }
+        let size = self.layout.struct_size.min(self.room);
+        // SAFETY: every struct begins with its size.
+        unsafe { self.start.cast::<usize>().write(size) };
+    }
+
+    /// Writes one field that the newest layout does not have, if this one has it.
+    ///
+    /// # Safety
+    /// The field has type `T` in every layout that has it. The place is still the host's struct, and nobody else touches it.
+    pub(crate) unsafe fn set<T>(&self, field: &str, value: T) {
+        if let Some(target) = self.layout.field(field)
+            && target.end() <= self.room
+            && target.size == size_of::<T>()
+        {
+            // SAFETY: the field lies inside the room, has the size of `T`, and by the caller its type.
+            unsafe { self.start.add(target.offset).cast::<T>().write_unaligned(value) };
+        }
+    }
+}
+
+/// The layout of a host that presets these sizes for SP_Platform and SP_PlatformFns. Sizes that no old layout has mean the newest one:
+/// newer hosts have longer structs with ours in front.
+pub(crate) fn layout_of_host(platform: usize, platform_functions: usize) -> &'static Layout {
+    match (platform, platform_functions) {
+        (_, 64) | (40, 96) => &RFC_257,
+        (41, 80) => &TENSORFLOW_2_4,
+        // Whether it is this one or 2.5 shows when the host asks for an executor.
+        (34, 88) => &TENSORFLOW_2_8,
+        _ => &TENSORFLOW_2_14,
+    }
+}
+
+/// The layout of the executor of a host that presets this size for it.
+pub(crate) fn executor_layout(
+    layout: &'static Layout,
+    announced: usize,
+    forced: bool,
+) -> &'static StructLayout {
+    // Byte 256 is `host_callback` in a struct of 264 bytes and `mem_zero` in a longer one, so this size is a layout of its own.
+    let layout = if announced == 264 && !forced { &TENSORFLOW_2_5 } else { layout };
+    struct_layout(layout, "SP_StreamExecutor", &SP_StreamExecutor::LAYOUT)
+}
+
+/// A struct of a layout; the newest form of it where the layout has none of its own.
+pub(crate) fn struct_layout(
+    layout: &'static Layout,
+    name: &str,
+    newest: &'static StructLayout,
+) -> &'static StructLayout {
+    layout.structure(name).unwrap_or(newest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serdes_abi::{SP_Platform, rfc, tensorflow_2_4};
+
+    fn platform() -> SP_Platform {
+        SP_Platform {
+            struct_size: 0,
+            ext: std::ptr::null_mut(),
+            name: c"NAME".as_ptr(),
+            r#type: c"TYPE".as_ptr(),
+            supports_unified_memory: 1,
+            use_bfc_allocator: 1,
+            force_memory_growth: 1,
+        }
+    }
+
+    /// Fills a block of 64 bytes of 0xEE whose first word says `announced`.
+    fn filled(layout: &'static StructLayout, announced: usize) -> [u64; 8] {
+        let mut block = [u64::from_ne_bytes([0xEE; 8]); 8];
+        block[0] = announced as u64;
+        let source = platform();
+        // SAFETY: the block is larger than any layout of the struct, and the source is a whole SP_Platform.
+        unsafe {
+            let place = Place::new(block.as_mut_ptr().cast(), layout, false);
+            place.set("visible_device_count", 7_usize);
+            place.fill((&raw const source).cast(), &SP_Platform::LAYOUT);
+        }
+        block
+    }
+
+    #[test]
+    fn a_host_of_our_age_gets_everything_and_no_byte_more() {
+        let block = filled(&SP_Platform::LAYOUT, 35);
+        assert_eq!(block[0], 35);
+        assert_eq!(block[4].to_le_bytes(), [1, 1, 1, 0xEE, 0xEE, 0xEE, 0xEE, 0xEE]);
+        assert_eq!(block[5], u64::from_ne_bytes([0xEE; 8]));
+    }
+
+    #[test]
+    fn a_host_with_a_shorter_struct_gets_no_field_that_it_has_no_room_for() {
+        let block = filled(&SP_Platform::LAYOUT, 34);
+        assert_eq!(block[0], 34);
+        assert_eq!(block[4].to_le_bytes(), [1, 1, 0xEE, 0xEE, 0xEE, 0xEE, 0xEE, 0xEE]);
+    }
+
+    #[test]
+    fn a_newer_host_learns_how_much_we_know() {
+        assert_eq!(filled(&SP_Platform::LAYOUT, 4096)[0], 35);
+    }
+
+    #[test]
+    fn fields_move_to_where_an_old_layout_has_them() {
+        let block = filled(&tensorflow_2_4::SP_Platform::LAYOUT, 41);
+        assert_eq!((block[0], block[4], block[5] & 0xFF), (41, 7, 1));
+        let block = filled(&rfc::SP_Platform::LAYOUT, 40);
+        assert_eq!((block[0], block[4]), (40, 7));
+    }
+
+    #[test]
+    fn sizes_that_a_host_presets_tell_its_layout() {
+        for layout in serdes_abi::LAYOUTS {
+            let size = |name| layout.structure(name).map_or(0, |found| found.struct_size);
+            let chosen = layout_of_host(size("SP_Platform"), size("SP_PlatformFns"));
+            let executor = executor_layout(chosen, size("SP_StreamExecutor"), false);
+            assert_eq!(executor.struct_size, size("SP_StreamExecutor"), "{}", layout.name);
+            if layout.name != "tensorflow-2.5" {
+                assert_eq!(chosen.name, layout.name);
+            }
+        }
+        assert_eq!(layout_of_host(4096, 4096).name, "tensorflow-2.14");
+        assert_eq!(layout_of_host(0, 0).name, "tensorflow-2.14");
+    }
+}

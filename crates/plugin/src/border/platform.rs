@@ -1,0 +1,370 @@
+//! The functions of SP_PlatformFns, SP_DeviceFns and SP_TimerFns.
+
+use std::ffi::{CString, c_char, c_int};
+use std::ptr;
+use std::sync::Arc;
+
+use serdes_abi::{
+    SE_CreateDeviceFnsParams, SE_CreateDeviceParams, SE_CreateStreamExecutorParams, SP_Device,
+    SP_DeviceFns, SP_Platform, SP_PlatformFns, SP_StreamExecutor, SP_Timer, SP_TimerFns, TF_Status,
+};
+
+use super::place::{Place, executor_layout, struct_layout};
+use super::{
+    DeviceState, PlatformState, execution, memory, platform_state, register, try_device,
+    with_platform,
+};
+use crate::device::{Device, Platform};
+use crate::panic::{contain, contain_drop};
+use crate::{Result, Status};
+
+pub(crate) unsafe extern "C" fn destroy_platform<P: Platform>(platform: *mut SP_Platform) {
+    // SAFETY: the host gives the platform that was registered, and uses it no more.
+    unsafe { register::release::<P>(platform) };
+}
+
+/// The table has nothing of ours in it but addresses of functions.
+pub(crate) unsafe extern "C" fn destroy_platform_fns(_functions: *mut SP_PlatformFns) {}
+
+pub(crate) unsafe extern "C" fn get_device_count<P: Platform>(
+    platform: *const SP_Platform,
+    count: *mut c_int,
+    status: *mut TF_Status,
+) {
+    // SAFETY: the host gives its platform and a status, as the C API says.
+    unsafe {
+        with_platform::<P>(platform, status, |state| {
+            let devices = c_int::try_from(state.platform.device_count()?).map_err(|_| {
+                Status::internal("the plug-in counts more devices than a C int holds")
+            })?;
+            write_out(count, devices, "device_count")
+        });
+    }
+}
+
+pub(crate) unsafe extern "C" fn create_device<P: Platform>(
+    platform: *const SP_Platform,
+    params: *mut SE_CreateDeviceParams,
+    status: *mut TF_Status,
+) {
+    // SAFETY: the host gives its platform and a status, as the C API says.
+    unsafe { with_platform::<P>(platform, status, |state| fill_device(platform, state, params)) };
+}
+
+/// # Safety
+/// `platform` is the one whose `state` this is, registered and not destroyed; `params` is NULL or the host's.
+unsafe fn fill_device<P: Platform>(
+    platform: *const SP_Platform,
+    state: &PlatformState<P>,
+    params: *mut SE_CreateDeviceParams,
+) -> Result<()> {
+    if params.is_null() {
+        return Err(Status::invalid_argument("the SE_CreateDeviceParams is NULL"));
+    }
+    // SAFETY: not NULL, so the host's parameters, which have these fields in every layout.
+    let (ordinal, target) = unsafe { ((*params).ordinal, (*params).device) };
+    if target.is_null() {
+        return Err(Status::invalid_argument("SE_CreateDeviceParams.device is NULL"));
+    }
+    let devices = state.platform.device_count()?;
+    let number =
+        u32::try_from(ordinal).ok().filter(|number| *number < devices).ok_or_else(|| {
+            Status::invalid_argument(format!(
+                "SE_CreateDeviceParams.ordinal is {ordinal}; this platform has {devices} devices"
+            ))
+        })?;
+    let device = state.platform.create_device(number)?;
+    let description = device.description();
+    let text = |text: Option<String>| {
+        text.map(|text| {
+            let text = text.split('\0').next().unwrap_or_default();
+            CString::new(text).unwrap_or_default()
+        })
+    };
+    let device_state = Box::new(DeviceState::<P> {
+        device,
+        platform: {
+            // SAFETY: `ext` holds one count of this `Arc` until the platform is destroyed, which is not during this call.
+            unsafe {
+                let shared = (*platform).ext.cast_const().cast::<PlatformState<P>>();
+                Arc::increment_strong_count(shared);
+                Arc::from_raw(shared)
+            }
+        },
+        texts: [
+            text(description.hardware_name),
+            text(description.vendor),
+            text(description.pci_bus_id),
+        ],
+        numa_node: description.numa_node.and_then(|node| i32::try_from(node).ok()).unwrap_or(-1),
+        memory_bandwidth: description
+            .memory_bandwidth
+            .and_then(|bandwidth| i64::try_from(bandwidth).ok())
+            .unwrap_or(-1),
+        gflops: description.gflops.unwrap_or(-1.0),
+    });
+    let pointer = |index: usize| -> *const c_char {
+        device_state
+            .texts
+            .get(index)
+            .and_then(Option::as_ref)
+            .map_or(ptr::null(), |text| text.as_ptr())
+    };
+    let filled = SP_Device {
+        struct_size: 0,
+        // The host's struct may hold a value that the host keeps there.
+        // SAFETY: not NULL, and every layout has `ext` there.
+        ext: unsafe { (*target).ext },
+        ordinal,
+        hardware_name: pointer(0),
+        device_vendor: pointer(1),
+        pci_bus_id: pointer(2),
+        device_handle: Box::into_raw(device_state).cast(),
+    };
+    state.settings.counters.devices.created_one();
+    let layout = struct_layout(state.layout, "SP_Device", &SP_Device::LAYOUT);
+    // SAFETY: the struct is the host's and says its size; `filled` is what its layout says.
+    unsafe {
+        Place::new(target.cast(), layout, state.settings.layout.is_some())
+            .fill((&raw const filled).cast(), &SP_Device::LAYOUT)
+    };
+    Ok(())
+}
+
+pub(crate) unsafe extern "C" fn destroy_device<P: Platform>(
+    _platform: *const SP_Platform,
+    device: *mut SP_Device,
+) {
+    if device.is_null() {
+        return;
+    }
+    // SAFETY: a device of the host's; every layout has `device_handle` there.
+    let state = unsafe { std::mem::replace(&mut (*device).device_handle, ptr::null_mut()) };
+    if state.is_null() {
+        return;
+    }
+    // SAFETY: `create_device::<P>` put it there with `Box::into_raw`, and it was not NULL, so this is the first time that it is taken
+    // back. The host uses the device no more.
+    let state = unsafe { Box::from_raw(state.cast::<DeviceState<P>>()) };
+    state.platform.settings.counters.devices.destroyed_one();
+    contain_drop(state);
+}
+
+pub(crate) unsafe extern "C" fn create_device_fns<P: Platform>(
+    platform: *const SP_Platform,
+    params: *mut SE_CreateDeviceFnsParams,
+    status: *mut TF_Status,
+) {
+    // SAFETY: the host gives its platform, its parameters and a status, as the C API says.
+    unsafe {
+        with_platform::<P>(platform, status, |state| {
+            let target = if params.is_null() { ptr::null_mut() } else { (*params).device_fns };
+            let filled = SP_DeviceFns {
+                struct_size: 0,
+                ext: ptr::null_mut(),
+                get_numa_node: Some(get_numa_node::<P>),
+                get_memory_bandwidth: Some(get_memory_bandwidth::<P>),
+                get_gflops: Some(get_gflops::<P>),
+            };
+            fill_table(
+                state,
+                target.cast(),
+                "SP_DeviceFns",
+                (&raw const filled).cast(),
+                &SP_DeviceFns::LAYOUT,
+            )?;
+            state.settings.counters.device_functions.created_one();
+            Ok(())
+        });
+    }
+}
+
+pub(crate) unsafe extern "C" fn destroy_device_fns<P: Platform>(
+    platform: *const SP_Platform,
+    _functions: *mut SP_DeviceFns,
+) {
+    // SAFETY: the host gives its platform.
+    if let Ok(state) = unsafe { platform_state::<P>(platform) } {
+        state.settings.counters.device_functions.destroyed_one();
+    }
+}
+
+pub(crate) unsafe extern "C" fn create_stream_executor<P: Platform>(
+    platform: *const SP_Platform,
+    params: *mut SE_CreateStreamExecutorParams,
+    status: *mut TF_Status,
+) {
+    // SAFETY: the host gives its platform, its parameters and a status, as the C API says.
+    unsafe {
+        with_platform::<P>(platform, status, |state| {
+            let target = if params.is_null() { ptr::null_mut() } else { (*params).stream_executor };
+            if target.is_null() {
+                return Err(Status::invalid_argument(
+                    "SE_CreateStreamExecutorParams.stream_executor is NULL",
+                ));
+            }
+            let forced = state.settings.layout.is_some();
+            let layout = executor_layout(state.layout, (*target).struct_size, forced);
+            let filled = stream_executor::<P>(state.settings.unified_memory);
+            Place::new(target.cast(), layout, forced)
+                .fill((&raw const filled).cast(), &SP_StreamExecutor::LAYOUT);
+            state.settings.counters.stream_executors.created_one();
+            Ok(())
+        });
+    }
+}
+
+pub(crate) unsafe extern "C" fn destroy_stream_executor<P: Platform>(
+    platform: *const SP_Platform,
+    _executor: *mut SP_StreamExecutor,
+) {
+    // SAFETY: the host gives its platform.
+    if let Ok(state) = unsafe { platform_state::<P>(platform) } {
+        state.settings.counters.stream_executors.destroyed_one();
+    }
+}
+
+pub(crate) unsafe extern "C" fn create_timer_fns<P: Platform>(
+    platform: *const SP_Platform,
+    target: *mut SP_TimerFns,
+    status: *mut TF_Status,
+) {
+    // SAFETY: the host gives its platform, its struct and a status, as the C API says.
+    unsafe {
+        with_platform::<P>(platform, status, |state| {
+            let filled = SP_TimerFns {
+                struct_size: 0,
+                ext: ptr::null_mut(),
+                nanoseconds: Some(nanoseconds::<P>),
+            };
+            fill_table(
+                state,
+                target.cast(),
+                "SP_TimerFns",
+                (&raw const filled).cast(),
+                &SP_TimerFns::LAYOUT,
+            )?;
+            state.settings.counters.timer_functions.created_one();
+            Ok(())
+        });
+    }
+}
+
+pub(crate) unsafe extern "C" fn destroy_timer_fns<P: Platform>(
+    platform: *const SP_Platform,
+    _functions: *mut SP_TimerFns,
+) {
+    // SAFETY: the host gives its platform.
+    if let Ok(state) = unsafe { platform_state::<P>(platform) } {
+        state.settings.counters.timer_functions.destroyed_one();
+    }
+}
+
+/// Fills a table of functions that has one form in all layouts.
+///
+/// # Safety
+/// `target` is NULL or the host's struct of that name; `source` is what `layout` describes.
+pub(super) unsafe fn fill_table<P: Platform>(
+    state: &PlatformState<P>,
+    target: *mut u8,
+    name: &str,
+    source: *const u8,
+    layout: &'static serdes_abi::StructLayout,
+) -> Result<()> {
+    if target.is_null() {
+        return Err(Status::invalid_argument(format!(
+            "there is no {name} to fill: its pointer is NULL"
+        )));
+    }
+    // SAFETY: not NULL, so the host's struct, which says its size; `source` is the caller's promise.
+    unsafe { Place::new(target, layout, state.settings.layout.is_some()).fill(source, layout) };
+    Ok(())
+}
+
+/// Writes a result to where the host wants it.
+///
+/// # Safety
+/// `target` is NULL or points to writable memory for a `T`.
+pub(super) unsafe fn write_out<T>(target: *mut T, value: T, name: &str) -> Result<()> {
+    if target.is_null() {
+        return Err(Status::invalid_argument(format!(
+            "there is nowhere to put the result: {name} is NULL"
+        )));
+    }
+    // SAFETY: not NULL, so writable by the caller's promise.
+    unsafe { target.write(value) };
+    Ok(())
+}
+
+unsafe extern "C" fn get_numa_node<P: Platform>(device: *const SP_Device) -> i32 {
+    // SAFETY: the host gives a device of this platform.
+    unsafe { try_device::<P, _>(device, |state| Some(state.numa_node)) }.unwrap_or(-1)
+}
+
+unsafe extern "C" fn get_memory_bandwidth<P: Platform>(device: *const SP_Device) -> i64 {
+    // SAFETY: the host gives a device of this platform.
+    unsafe { try_device::<P, _>(device, |state| Some(state.memory_bandwidth)) }.unwrap_or(-1)
+}
+
+unsafe extern "C" fn get_gflops<P: Platform>(device: *const SP_Device) -> f64 {
+    // SAFETY: the host gives a device of this platform.
+    unsafe { try_device::<P, _>(device, |state| Some(state.gflops)) }.unwrap_or(-1.0)
+}
+
+unsafe extern "C" fn nanoseconds<P: Platform>(timer: SP_Timer) -> u64 {
+    // SAFETY: the host gives NULL or a timer of this platform, which `create_timer::<P>` made.
+    match unsafe { timer.cast::<<P::Device as Device>::Timer>().as_ref() } {
+        Some(timer) => contain(|| Ok(P::Device::nanoseconds(timer))).unwrap_or(0),
+        None => 0,
+    }
+}
+
+/// The whole executor, in the newest layout.
+fn stream_executor<P: Platform>(unified_memory: bool) -> SP_StreamExecutor {
+    SP_StreamExecutor {
+        struct_size: 0,
+        ext: ptr::null_mut(),
+        allocate: Some(memory::allocate::<P>),
+        deallocate: Some(memory::deallocate::<P>),
+        host_memory_allocate: Some(memory::host_memory_allocate::<P>),
+        host_memory_deallocate: Some(memory::host_memory_deallocate::<P>),
+        unified_memory_allocate: if unified_memory {
+            Some(memory::unified_memory_allocate::<P>)
+        } else {
+            None
+        },
+        unified_memory_deallocate: if unified_memory {
+            Some(memory::unified_memory_deallocate::<P>)
+        } else {
+            None
+        },
+        get_allocator_stats: Some(memory::get_allocator_stats::<P>),
+        device_memory_usage: Some(memory::device_memory_usage::<P>),
+        create_stream: Some(execution::create_stream::<P>),
+        destroy_stream: Some(execution::destroy_stream::<P>),
+        create_stream_dependency: Some(execution::create_stream_dependency::<P>),
+        get_stream_status: Some(execution::get_stream_status::<P>),
+        create_event: Some(execution::create_event::<P>),
+        destroy_event: Some(execution::destroy_event::<P>),
+        get_event_status: Some(execution::get_event_status::<P>),
+        record_event: Some(execution::record_event::<P>),
+        wait_for_event: Some(execution::wait_for_event::<P>),
+        create_timer: Some(execution::create_timer::<P>),
+        destroy_timer: Some(execution::destroy_timer::<P>),
+        start_timer: Some(execution::start_timer::<P>),
+        stop_timer: Some(execution::stop_timer::<P>),
+        memcpy_dtoh: Some(memory::memcpy_dtoh::<P>),
+        memcpy_htod: Some(memory::memcpy_htod::<P>),
+        memcpy_dtod: Some(memory::memcpy_dtod::<P>),
+        sync_memcpy_dtoh: Some(memory::sync_memcpy_dtoh::<P>),
+        sync_memcpy_htod: Some(memory::sync_memcpy_htod::<P>),
+        sync_memcpy_dtod: Some(memory::sync_memcpy_dtod::<P>),
+        block_host_for_event: Some(execution::block_host_for_event::<P>),
+        block_host_until_done: Some(execution::block_host_until_done::<P>),
+        synchronize_all_activity: Some(execution::synchronize_all_activity::<P>),
+        mem_zero: Some(memory::mem_zero::<P>),
+        memset: Some(memory::memset::<P>),
+        memset32: Some(memory::memset32::<P>),
+        host_callback: Some(execution::host_callback::<P>),
+    }
+}

@@ -1,0 +1,242 @@
+//! Registration: what `SE_InitPlugin` does.
+
+use std::ffi::CString;
+use std::sync::Arc;
+
+use serdes_abi::{
+    SE_MAJOR, SE_PlatformRegistrationParams, SP_Platform, SP_PlatformFns, StatusFunctions,
+    TF_Status, rfc,
+};
+
+use super::place::{Place, layout_of_host, struct_layout};
+use super::{ANY_FUNCTIONS, PlatformState, allocators, answer, platform};
+use crate::device::{Allocator, Platform};
+use crate::panic::{contain, contain_drop};
+use crate::{Result, Status};
+
+/// Registers a platform with a host: the body of `SE_InitPlugin`.
+///
+/// A shared library calls this through [`export!`](crate::export). A plug-in that is linked into its host calls it from a function of
+/// `SE_InitPlugin`'s signature and hands in the host's status functions, so that no symbol is needed.
+///
+/// The platform is made by `make` only when the host's parameters are in order and its MAJOR number is ours. On any failure the status
+/// says why, and nothing is written into the host's structs.
+///
+/// # Safety
+/// * `params` is NULL or points to parameters as the C API describes them: with its own size, and with platform and functions that have
+///   theirs, writable, and not touched by others during the call.
+/// * `status` is NULL or a live status of the host, on which `functions` act; these are callable from any thread until the plug-in's last
+///   function has returned.
+/// * The host calls what it is given here as the C API describes it, and no handle after it destroyed it.
+pub unsafe fn register<P: Platform>(
+    params: *mut SE_PlatformRegistrationParams,
+    status: *mut TF_Status,
+    functions: StatusFunctions,
+    make: impl FnOnce() -> Result<P>,
+) {
+    ANY_FUNCTIONS.get_or_init(|| functions);
+    // SAFETY: the caller's promises.
+    let result = contain(|| unsafe { fill_params(params, functions, make) });
+    // SAFETY: the caller's promise about the status.
+    unsafe { answer(&functions, status, result) };
+}
+
+/// # Safety
+/// As for [`register`].
+unsafe fn fill_params<P: Platform>(
+    params: *mut SE_PlatformRegistrationParams,
+    functions: StatusFunctions,
+    make: impl FnOnce() -> Result<P>,
+) -> Result<()> {
+    if params.is_null() {
+        return Err(Status::invalid_argument("the SE_PlatformRegistrationParams is NULL"));
+    }
+    // SAFETY: not NULL; every struct begins with its size.
+    let announced = unsafe { (*params).struct_size };
+    if announced < SE_PlatformRegistrationParams::STRUCT_SIZE {
+        return Err(Status::invalid_argument(format!(
+            "the host's SE_PlatformRegistrationParams has struct_size {announced}; at least {} is needed \
+             (SE_PLATFORM_REGISTRATION_PARAMS_STRUCT_SIZE): the host must set it before it calls SE_InitPlugin",
+            SE_PlatformRegistrationParams::STRUCT_SIZE
+        )));
+    }
+    // SAFETY: the host has at least the fields that we know, as its size says.
+    let (major, minor, patch) =
+        unsafe { ((*params).major_version, (*params).minor_version, (*params).patch_version) };
+    if major != SE_MAJOR {
+        return Err(Status::failed_precondition(format!(
+            "the host speaks version {major}.{minor}.{patch} of the StreamExecutor C API, and this plug-in MAJOR {SE_MAJOR}: \
+             different MAJOR numbers do not work together; use a build of the plug-in for that version"
+        )));
+    }
+    // SAFETY: as above.
+    let (platform_start, functions_start) = unsafe { ((*params).platform, (*params).platform_fns) };
+    for (name, is_null) in
+        [("platform", platform_start.is_null()), ("platform_fns", functions_start.is_null())]
+    {
+        if is_null {
+            return Err(Status::invalid_argument(format!(
+                "SE_PlatformRegistrationParams.{name} is NULL: the host owns that struct and must point to it"
+            )));
+        }
+    }
+
+    let made = make()?;
+    let settings = made.settings();
+    // SAFETY: not NULL, so they are structs of the host's, which begin with their sizes.
+    let sizes = unsafe { ((*platform_start).struct_size, (*functions_start).struct_size) };
+    let forced = settings.layout.is_some();
+    let layout = settings.layout.unwrap_or_else(|| layout_of_host(sizes.0, sizes.1));
+    // SAFETY: the structs belong to the host and say their sizes; under a forced layout the one who forces it answers for them.
+    let (platform_place, functions_place) = unsafe {
+        (
+            Place::new(
+                platform_start.cast(),
+                struct_layout(layout, "SP_Platform", &SP_Platform::LAYOUT),
+                forced,
+            ),
+            Place::new(
+                functions_start.cast(),
+                struct_layout(layout, "SP_PlatformFns", &SP_PlatformFns::LAYOUT),
+                forced,
+            ),
+        )
+    };
+    if !platform_place.has("type") || !functions_place.is_whole() {
+        return Err(Status::failed_precondition(format!(
+            "the host's structs are too small for layout {}: SP_Platform has {} bytes, SP_PlatformFns has {}",
+            layout.name,
+            platform_place.room(),
+            functions_place.room(),
+        )));
+    }
+    let state = Arc::new(PlatformState {
+        name: checked_name("name", made.name())?,
+        device_type: checked_name("type", made.device_type())?,
+        platform: made,
+        settings,
+        functions,
+        layout,
+    });
+    // Layouts without get_device_count have the number in the struct.
+    let devices = if platform_place.has("visible_device_count") {
+        state.platform.device_count()?
+    } else {
+        0
+    };
+
+    let best_fit = matches!(state.settings.allocator, Allocator::BestFit { .. });
+    let growth = matches!(state.settings.allocator, Allocator::BestFit { growth: true });
+    let filled = SP_Platform {
+        struct_size: 0,
+        ext: Arc::as_ptr(&state).cast_mut().cast(),
+        name: state.name.as_ptr(),
+        r#type: state.device_type.as_ptr(),
+        supports_unified_memory: u8::from(state.settings.unified_memory),
+        use_bfc_allocator: u8::from(best_fit),
+        force_memory_growth: u8::from(growth),
+    };
+    // SAFETY: `filled` is what its layout says; names have one type in all layouts (the layouts' own asserts); the count is a size_t
+    // where it exists. The structs are the host's, untouched by others.
+    unsafe {
+        platform_place.set("visible_device_count", devices as usize);
+        platform_place.fill((&raw const filled).cast(), &SP_Platform::LAYOUT);
+        fill_functions::<P>(functions_place, layout, state.settings.allocator);
+        (*params).struct_size = SE_PlatformRegistrationParams::STRUCT_SIZE;
+        (*params).destroy_platform = Some(platform::destroy_platform::<P>);
+        (*params).destroy_platform_fns = Some(platform::destroy_platform_fns);
+    }
+    state.settings.counters.platforms.created_one();
+    // The host's struct owns the state from here on; `destroy_platform` takes it back.
+    let _ = Arc::into_raw(state);
+    Ok(())
+}
+
+/// # Safety
+/// The place is an SP_PlatformFns of that layout, the host's, untouched by others.
+unsafe fn fill_functions<P: Platform>(
+    place: Place,
+    layout: &serdes_abi::Layout,
+    allocator: Allocator,
+) {
+    if layout.family == serdes_abi::Family::Rfc {
+        let best_fit = matches!(allocator, Allocator::BestFit { .. });
+        let filled = rfc::SP_PlatformFns {
+            struct_size: 0,
+            ext: std::ptr::null_mut(),
+            create_device: Some(platform::create_device::<P>),
+            destroy_device: Some(platform::destroy_device::<P>),
+            create_stream_executor: Some(platform::create_stream_executor::<P>),
+            destroy_stream_executor: Some(platform::destroy_stream_executor::<P>),
+            create_timer_fns: Some(platform::create_timer_fns::<P>),
+            destroy_timer_fns: Some(platform::destroy_timer_fns::<P>),
+            create_allocator: if best_fit { Some(allocators::create_allocator::<P>) } else { None },
+            destroy_allocator: if best_fit {
+                Some(allocators::destroy_allocator::<P>)
+            } else {
+                None
+            },
+            create_custom_allocator: if best_fit {
+                None
+            } else {
+                Some(allocators::create_custom_allocator::<P>)
+            },
+            destroy_custom_allocator: if best_fit {
+                None
+            } else {
+                Some(allocators::destroy_custom_allocator::<P>)
+            },
+        };
+        // SAFETY: `filled` is what its layout says, and the place is the caller's promise.
+        unsafe { place.fill((&raw const filled).cast(), &rfc::SP_PlatformFns::LAYOUT) };
+    } else {
+        let filled = SP_PlatformFns {
+            struct_size: 0,
+            ext: std::ptr::null_mut(),
+            get_device_count: Some(platform::get_device_count::<P>),
+            create_device: Some(platform::create_device::<P>),
+            destroy_device: Some(platform::destroy_device::<P>),
+            create_device_fns: Some(platform::create_device_fns::<P>),
+            destroy_device_fns: Some(platform::destroy_device_fns::<P>),
+            create_stream_executor: Some(platform::create_stream_executor::<P>),
+            destroy_stream_executor: Some(platform::destroy_stream_executor::<P>),
+            create_timer_fns: Some(platform::create_timer_fns::<P>),
+            destroy_timer_fns: Some(platform::destroy_timer_fns::<P>),
+        };
+        // SAFETY: `filled` is what its layout says, and the place is the caller's promise.
+        unsafe { place.fill((&raw const filled).cast(), &SP_PlatformFns::LAYOUT) };
+    }
+}
+
+/// A name as hosts take it.
+fn checked_name(field: &str, name: &str) -> Result<CString> {
+    let mut bytes = name.bytes();
+    let legal = bytes.next().is_some_and(|first| first.is_ascii_uppercase())
+        && bytes.all(|byte| byte.is_ascii_uppercase() || byte == b'_');
+    if !legal {
+        return Err(Status::failed_precondition(format!(
+            "SP_Platform.{field} is {name:?}; hosts take capital letters and underscores, beginning with a letter"
+        )));
+    }
+    CString::new(name).map_err(|_| Status::internal("a checked name has a NUL byte"))
+}
+
+/// Takes back what [`register`] put into the platform.
+///
+/// # Safety
+/// `platform` is NULL or the host's struct that `register::<P>` filled; no device of the platform is created from now on.
+pub(crate) unsafe fn release<P: Platform>(platform: *mut SP_Platform) {
+    if platform.is_null() {
+        return;
+    }
+    // SAFETY: a platform of the host's; every layout has `ext` there.
+    let state =
+        unsafe { std::mem::replace(&mut (*platform).ext, std::ptr::null_mut()) }.cast_const();
+    if state.is_null() {
+        return;
+    }
+    // SAFETY: `register::<P>` put it there with `Arc::into_raw`, and it was not NULL, so this is the first time that it is taken back.
+    let state = unsafe { Arc::from_raw(state.cast::<PlatformState<P>>()) };
+    state.settings.counters.platforms.destroyed_one();
+    contain_drop(state);
+}

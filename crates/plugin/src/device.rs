@@ -1,0 +1,301 @@
+//! What an author implements.
+//!
+//! A device that only holds memory implements [`MemoryDevice`](crate::MemoryDevice), which is safe, and lets [`Queued`](crate::Queued)
+//! do the rest. A device with streams of its own implements [`Device`].
+
+use std::ffi::c_void;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use serdes_abi::SE_EventStatus;
+
+use crate::callback::HostCallback;
+use crate::counters::Counters;
+use crate::memory::{
+    Allocation, AllocationRequest, AllocatorStats, DeviceMemory, HostSource, HostTarget,
+    MemoryUsage,
+};
+use crate::{Result, Status};
+
+/// A plug-in: a number of devices of one type.
+pub trait Platform: Send + Sync + Sized + 'static {
+    /// Its devices.
+    type Device: Device;
+
+    /// The platform's name: capital letters and underscores, beginning with a letter. No two plug-ins of a process share one.
+    fn name(&self) -> &str;
+
+    /// The type of the devices, by the same rule: what users write in `/device:TYPE:0`. TensorFlow never shows devices of type `CPU`.
+    fn device_type(&self) -> &str {
+        self.name()
+    }
+
+    /// The number of devices that are there now.
+    ///
+    /// # Errors
+    /// Whatever kept the plug-in from finding out.
+    fn device_count(&self) -> Result<u32> {
+        Ok(1)
+    }
+
+    /// Opens a device. A host may open one more than once.
+    ///
+    /// # Errors
+    /// Whatever kept the plug-in from opening it.
+    fn create_device(&self, ordinal: u32) -> Result<Self::Device>;
+
+    /// What the host is told about the platform as a whole.
+    fn settings(&self) -> Settings {
+        Settings::default()
+    }
+}
+
+/// What a host is told about a platform as a whole.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// Whether host and devices can share addresses: whether [`Device::allocate_unified`] works.
+    pub unified_memory: bool,
+    /// Who manages device memory.
+    pub allocator: Allocator,
+    /// Which layout the C structs have. `None`: the one that the host's sizes point to, and the newest if they point to none.
+    pub layout: Option<&'static serdes_abi::Layout>,
+    /// Counts what the host creates and destroys, for whoever keeps the other end.
+    pub counters: Arc<Counters>,
+}
+
+/// Who manages device memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Allocator {
+    /// The plug-in: each allocation of the host reaches [`Device::allocate`]. RFC #257 calls this a custom allocator.
+    #[default]
+    Custom,
+    /// The host, by best fit with coalescing over a few large allocations.
+    BestFit {
+        /// Whether the host should take memory by and by instead of nearly all of it at the first use.
+        growth: bool,
+    },
+}
+
+/// What a device says of itself. Texts end at their first NUL byte.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Description {
+    /// Name of the hardware.
+    pub hardware_name: Option<String>,
+    /// Name of the vendor.
+    pub vendor: Option<String>,
+    /// PCI bus id, in the form `0000:00:00.0`.
+    pub pci_bus_id: Option<String>,
+    /// The NUMA node that the device is near to.
+    pub numa_node: Option<u32>,
+    /// Bandwidth of the device's memory, in bytes per second.
+    pub memory_bandwidth: Option<u64>,
+    /// Estimated billions of floating-point operations per second.
+    pub gflops: Option<f64>,
+}
+
+/// How far an event has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventState {
+    /// The work before the event is not done.
+    Pending,
+    /// The work before the event is done, or the event was never recorded.
+    Complete,
+    /// The work before the event failed.
+    Failed,
+}
+
+impl From<EventState> for SE_EventStatus {
+    fn from(state: EventState) -> Self {
+        match state {
+            EventState::Pending => Self::PENDING,
+            EventState::Complete => Self::COMPLETE,
+            EventState::Failed => Self::ERROR,
+        }
+    }
+}
+
+/// A device with streams of its own: every function of the C API, in Rust's terms.
+///
+/// Hosts call all of it from any thread at any time. Destroying a stream, an event or a timer drops it; a stream finishes its work
+/// first. A panic in any of this becomes a status of the call.
+///
+/// # Safety
+/// The implementation touches the memory behind [`DeviceMemory`], [`HostSource`] and [`HostTarget`] no longer than the operation that
+/// got them lasts: until a synchronous call returns, and for an asynchronous one until the stream reports it done (to a wait for the
+/// stream or the device, to an event, or to a stream that depends on it).
+pub unsafe trait Device: Send + Sync + Sized + 'static {
+    /// Work in order.
+    type Stream: Send + Sync + 'static;
+    /// A point in a stream.
+    type Event: Send + Sync + 'static;
+    /// Two points in a stream, and the time between them.
+    type Timer: Send + Sync + 'static;
+
+    /// What the device says of itself. Asked once, when the device is opened.
+    fn description(&self) -> Description {
+        Description::default()
+    }
+
+    /// Allocates device memory. `None` means that there is none left.
+    fn allocate(&self, request: AllocationRequest) -> Option<Allocation>;
+    /// Frees device memory.
+    fn deallocate(&self, memory: DeviceMemory);
+    /// Allocates host memory from which and to which the device copies at full speed. `None` means that there is none left.
+    fn allocate_host(&self, size: u64) -> Option<NonNull<c_void>>;
+    /// Frees host memory.
+    ///
+    /// # Safety
+    /// The address comes from [`Device::allocate_host`] of this device, and nothing uses the memory any more.
+    unsafe fn deallocate_host(&self, start: NonNull<c_void>);
+    /// Allocates memory that host and device address alike. `None` means that there is none, or none left.
+    fn allocate_unified(&self, size: u64) -> Option<NonNull<c_void>> {
+        let _ = size;
+        None
+    }
+    /// Frees unified memory.
+    ///
+    /// # Safety
+    /// The address comes from [`Device::allocate_unified`] of this device, and nothing uses the memory any more.
+    unsafe fn deallocate_unified(&self, start: NonNull<c_void>) {
+        let _ = start;
+    }
+    /// Statistics of the allocator, if it keeps any.
+    fn allocator_stats(&self) -> Option<AllocatorStats> {
+        None
+    }
+    /// Free and total memory. TensorFlow uses no device that does not say.
+    fn memory_usage(&self) -> Option<MemoryUsage>;
+
+    /// Makes a stream.
+    ///
+    /// # Errors
+    /// Whatever kept the device from it.
+    fn create_stream(&self) -> Result<Self::Stream>;
+    /// Lets nothing that is put into `dependent` from now on begin before what `other` has now is done.
+    ///
+    /// # Errors
+    /// Whatever kept the device from it.
+    fn create_stream_dependency(
+        &self,
+        dependent: &Self::Stream,
+        other: &Self::Stream,
+    ) -> Result<()>;
+    /// How the stream's work came out so far, without waiting.
+    ///
+    /// # Errors
+    /// The stream's first failure.
+    fn stream_status(&self, stream: &Self::Stream) -> Result<()>;
+
+    /// Makes an event.
+    ///
+    /// # Errors
+    /// Whatever kept the device from it.
+    fn create_event(&self) -> Result<Self::Event>;
+    /// How far the event has come.
+    fn event_state(&self, event: &Self::Event) -> EventState;
+    /// Puts the event behind what the stream has now. An event that was recorded before forgets that.
+    ///
+    /// # Errors
+    /// Whatever kept the device from it.
+    fn record_event(&self, stream: &Self::Stream, event: &Self::Event) -> Result<()>;
+    /// Lets nothing that is put into the stream from now on begin before the event is complete.
+    ///
+    /// # Errors
+    /// Whatever kept the device from it.
+    fn wait_for_event(&self, stream: &Self::Stream, event: &Self::Event) -> Result<()>;
+    /// Waits on the calling thread for the event.
+    ///
+    /// # Errors
+    /// The failure of the work before it.
+    fn block_host_for_event(&self, event: &Self::Event) -> Result<()>;
+
+    /// Makes a timer.
+    ///
+    /// # Errors
+    /// Whatever kept the device from it.
+    fn create_timer(&self) -> Result<Self::Timer>;
+    /// Starts the timer when the stream gets there.
+    ///
+    /// # Errors
+    /// Whatever kept the device from it.
+    fn start_timer(&self, stream: &Self::Stream, timer: &Self::Timer) -> Result<()>;
+    /// Stops the timer when the stream gets there.
+    ///
+    /// # Errors
+    /// Whatever kept the device from it.
+    fn stop_timer(&self, stream: &Self::Stream, timer: &Self::Timer) -> Result<()>;
+    /// Nanoseconds between start and stop; waits for the stop if it is on its way, and is 0 if the timer never ran.
+    fn nanoseconds(timer: &Self::Timer) -> u64;
+
+    /// Enqueues a copy from device to host. Both sides have the same size.
+    ///
+    /// # Errors
+    /// Whatever kept the device from enqueuing it.
+    fn memcpy_dtoh(
+        &self,
+        stream: &Self::Stream,
+        target: HostTarget,
+        source: DeviceMemory,
+    ) -> Result<()>;
+    /// Enqueues a copy from host to device. Both sides have the same size.
+    ///
+    /// # Errors
+    /// Whatever kept the device from enqueuing it.
+    fn memcpy_htod(
+        &self,
+        stream: &Self::Stream,
+        target: DeviceMemory,
+        source: HostSource,
+    ) -> Result<()>;
+    /// Enqueues a copy between device memories, which may belong to two devices of the platform. Both sides have the same size.
+    ///
+    /// # Errors
+    /// Whatever kept the device from enqueuing it.
+    fn memcpy_dtod(
+        &self,
+        stream: &Self::Stream,
+        target: DeviceMemory,
+        source: DeviceMemory,
+    ) -> Result<()>;
+    /// Copies from device to host before it returns.
+    ///
+    /// # Errors
+    /// Whatever kept the device from it.
+    fn sync_memcpy_dtoh(&self, target: HostTarget, source: DeviceMemory) -> Result<()>;
+    /// Copies from host to device before it returns.
+    ///
+    /// # Errors
+    /// Whatever kept the device from it.
+    fn sync_memcpy_htod(&self, target: DeviceMemory, source: HostSource) -> Result<()>;
+    /// Copies between device memories before it returns.
+    ///
+    /// # Errors
+    /// Whatever kept the device from it.
+    fn sync_memcpy_dtod(&self, target: DeviceMemory, source: DeviceMemory) -> Result<()>;
+    /// Enqueues filling memory with the pattern, again and again; a pattern that does not fit at the end is cut off there. Also does
+    /// what the C API calls `mem_zero` and `memset`.
+    ///
+    /// # Errors
+    /// Whatever kept the device from enqueuing it.
+    fn memset32(&self, stream: &Self::Stream, target: DeviceMemory, pattern: [u8; 4])
+    -> Result<()>;
+
+    /// Waits on the calling thread for what the stream has now.
+    ///
+    /// # Errors
+    /// The stream's first failure.
+    fn block_host_until_done(&self, stream: &Self::Stream) -> Result<()>;
+    /// Waits on the calling thread for what all streams of the device have now.
+    ///
+    /// # Errors
+    /// The first failure of a stream of the device.
+    fn synchronize_all_activity(&self) -> Result<()>;
+    /// Enqueues a function of the host's, which must run exactly once, on any thread but this one.
+    ///
+    /// # Errors
+    /// Whatever kept the device from enqueuing it; the function must not have run then.
+    fn host_callback(&self, stream: &Self::Stream, callback: HostCallback) -> Result<()> {
+        let _ = (stream, callback);
+        Err(Status::unimplemented("this device runs no functions of the host"))
+    }
+}

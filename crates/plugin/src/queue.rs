@@ -1,0 +1,336 @@
+//! A stream in software: work that runs in order on a thread of its own, while the caller goes on.
+//!
+//! This file knows nothing of devices, memory or the C API. It guarantees: tasks of one queue run one after another, in the order of
+//! their submission; a task's effects are visible to whoever waited for it; after a failure, work is skipped and the failure stays;
+//! dropping a queue runs what was submitted first.
+//!
+//! The thread starts with the first task that needs it and sleeps while there is nothing to do, so that an idle queue costs no time.
+//! A short task on an idle queue runs on the caller's thread: waking another thread takes longer than copying a few kilobytes, and
+//! nobody can tell the difference.
+
+use std::collections::VecDeque;
+
+use crate::panic::contain;
+use crate::sync::{Arc, Condvar, Mutex, lock, thread, wait};
+use crate::{Result, Status};
+
+/// Stack of a queue's thread, in bytes. Host callbacks run there, so it is no smaller than what programs expect of a small thread.
+const STACK_BYTES: usize = 1 << 20;
+
+/// A task: is told how the queue's earlier work came out, and answers for itself.
+type Task = Box<dyn FnOnce(Result<()>) -> Result<()> + Send>;
+
+/// Where a task may run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// On the caller's thread if the queue is idle: for what is short and never blocks.
+    Anywhere,
+    /// On the queue's thread.
+    Worker,
+}
+
+/// Work in order.
+pub(crate) struct Queue {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    /// Signalled when the thread has something to do.
+    work: Condvar,
+    /// Signalled when a task is done and somebody waits.
+    done: Condvar,
+}
+
+struct State {
+    tasks: VecDeque<Task>,
+    /// Number of tasks ever submitted.
+    submitted: u64,
+    /// Number of tasks ever done. Tasks run in order, so this says which.
+    completed: u64,
+    /// Whether a task runs now, on whichever thread.
+    busy: bool,
+    /// Number of threads in `wait`.
+    waiters: usize,
+    closing: bool,
+    failure: Option<Status>,
+    worker: Option<thread::JoinHandle<()>>,
+}
+
+impl State {
+    fn outcome(&self) -> Result<()> {
+        self.failure.clone().map_or(Ok(()), Err)
+    }
+}
+
+impl Shared {
+    fn new() -> Self {
+        Self {
+            state: Mutex::new(State {
+                tasks: VecDeque::new(),
+                submitted: 0,
+                completed: 0,
+                busy: false,
+                waiters: 0,
+                closing: false,
+                failure: None,
+                worker: None,
+            }),
+            work: Condvar::new(),
+            done: Condvar::new(),
+        }
+    }
+
+    /// The thread's life: takes tasks in order until the queue closes and none is left.
+    fn work(&self) {
+        let mut state = lock(&self.state);
+        loop {
+            if state.busy || state.tasks.is_empty() {
+                if state.closing && !state.busy {
+                    return;
+                }
+                state = wait(&self.work, state);
+                continue;
+            }
+            let Some(task) = state.tasks.pop_front() else { continue };
+            state.busy = true;
+            let before = state.outcome();
+            drop(state);
+            let result = contain(|| task(before));
+            state = lock(&self.state);
+            self.finish(&mut state, result);
+        }
+    }
+
+    /// Notes that the running task is done.
+    fn finish(&self, state: &mut State, result: Result<()>) {
+        state.busy = false;
+        state.completed += 1;
+        if let (Err(failure), None) = (result, &state.failure) {
+            state.failure = Some(failure);
+        }
+        if state.waiters > 0 {
+            self.done.notify_all();
+        }
+    }
+
+    /// Waits until everything that was submitted before the call is done, and says how the queue stands then.
+    ///
+    /// # Errors
+    /// The queue's failure; `FAILED_PRECONDITION` on the queue's own thread, which would wait for itself.
+    fn wait(&self) -> Result<()> {
+        let mut state = lock(&self.state);
+        let last = state.submitted;
+        if state.completed < last {
+            if state
+                .worker
+                .as_ref()
+                .is_some_and(|worker| worker.thread().id() == thread::current().id())
+            {
+                return Err(Status::failed_precondition(
+                    "a host callback waits for the stream that runs it; wait from another thread",
+                ));
+            }
+            state.waiters += 1;
+            while state.completed < last {
+                state = wait(&self.done, state);
+            }
+            state.waiters -= 1;
+        }
+        state.outcome()
+    }
+}
+
+impl Queue {
+    pub(crate) fn new() -> Self {
+        Self { shared: Arc::new(Shared::new()) }
+    }
+
+    /// Submits a task that runs even after a failure, which it is told.
+    ///
+    /// # Errors
+    /// `RESOURCE_EXHAUSTED` if the system gives no thread; the task is dropped then.
+    pub(crate) fn submit_always(
+        &self,
+        place: Place,
+        task: impl FnOnce(Result<()>) -> Result<()> + Send + 'static,
+    ) -> Result<()> {
+        let mut state = lock(&self.shared.state);
+        if place == Place::Anywhere && !state.busy && state.tasks.is_empty() {
+            state.busy = true;
+            state.submitted += 1;
+            let before = state.outcome();
+            drop(state);
+            let result = contain(|| task(before));
+            let mut state = lock(&self.shared.state);
+            self.shared.finish(&mut state, result);
+            if !state.tasks.is_empty() || state.closing {
+                self.shared.work.notify_one();
+            }
+            return Ok(());
+        }
+        if state.worker.is_none() {
+            let shared = Arc::clone(&self.shared);
+            let worker = thread::Builder::new()
+                .name("serdes-stream".to_owned())
+                .stack_size(STACK_BYTES)
+                .spawn(move || shared.work())
+                .map_err(|error| {
+                    Status::resource_exhausted(format!("no thread for a stream: {error}"))
+                })?;
+            state.worker = Some(worker);
+        }
+        state.tasks.push_back(Box::new(task));
+        state.submitted += 1;
+        drop(state);
+        self.shared.work.notify_one();
+        Ok(())
+    }
+
+    /// Submits work, which is skipped after a failure.
+    ///
+    /// # Errors
+    /// As [`Queue::submit_always`].
+    pub(crate) fn submit(
+        &self,
+        place: Place,
+        work: impl FnOnce() -> Result<()> + Send + 'static,
+    ) -> Result<()> {
+        self.submit_always(place, |before| before.and_then(|()| work()))
+    }
+
+    /// A fence that is passed when everything submitted so far is done.
+    ///
+    /// # Errors
+    /// As [`Queue::submit_always`].
+    pub(crate) fn fence(&self) -> Result<Arc<Fence>> {
+        let fence = Arc::new(Fence::new());
+        let passed = Arc::clone(&fence);
+        self.submit_always(Place::Anywhere, move |before| {
+            passed.pass(before);
+            Ok(())
+        })?;
+        Ok(fence)
+    }
+
+    /// Lets nothing that is submitted later begin before the fence is passed. A failure behind the fence becomes this queue's, because
+    /// the work that follows would read what was never written.
+    ///
+    /// # Errors
+    /// As [`Queue::submit_always`].
+    pub(crate) fn wait_for(&self, fence: Arc<Fence>) -> Result<()> {
+        let place = match fence.outcome() {
+            Some(Ok(())) => return Ok(()),
+            Some(Err(_)) => Place::Anywhere,
+            None => Place::Worker,
+        };
+        self.submit(place, move || {
+            fence
+                .wait()
+                .map_err(|failure| failure.context("work that this stream waits for failed"))
+        })
+    }
+
+    /// Waits until everything submitted so far is done.
+    ///
+    /// # Errors
+    /// The queue's failure; `FAILED_PRECONDITION` on the queue's own thread, which would wait for itself.
+    pub(crate) fn wait(&self) -> Result<()> {
+        self.shared.wait()
+    }
+
+    /// How the queue stands now, without waiting.
+    ///
+    /// # Errors
+    /// The queue's failure.
+    pub(crate) fn outcome(&self) -> Result<()> {
+        lock(&self.shared.state).outcome()
+    }
+
+    /// A handle that waits for the queue without keeping it.
+    pub(crate) fn watch(&self) -> Watch {
+        Watch { shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl Drop for Queue {
+    fn drop(&mut self) {
+        let mut state = lock(&self.shared.state);
+        state.closing = true;
+        let worker = state.worker.take();
+        drop(state);
+        self.shared.work.notify_one();
+        if let Some(worker) = worker
+            // A host callback may destroy the stream that runs it; the thread then ends by itself.
+            && worker.thread().id() != thread::current().id()
+        {
+            // Tasks are contained, so the thread does not panic.
+            let _ = worker.join();
+        }
+    }
+}
+
+/// Waits for a queue, which may be gone.
+pub(crate) struct Watch {
+    shared: Arc<Shared>,
+}
+
+impl Watch {
+    /// Another handle of the same queue.
+    pub(crate) fn share(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared) }
+    }
+
+    /// As [`Queue::wait`].
+    ///
+    /// # Errors
+    /// As [`Queue::wait`].
+    pub(crate) fn wait(&self) -> Result<()> {
+        self.shared.wait()
+    }
+
+    /// Whether the queue is gone.
+    pub(crate) fn is_gone(&self) -> bool {
+        lock(&self.shared.state).closing
+    }
+}
+
+/// A point in a queue that is passed once.
+pub(crate) struct Fence {
+    outcome: Mutex<Option<Result<()>>>,
+    passed: Condvar,
+}
+
+impl Fence {
+    fn new() -> Self {
+        Self { outcome: Mutex::new(None), passed: Condvar::new() }
+    }
+
+    fn pass(&self, outcome: Result<()>) {
+        *lock(&self.outcome) = Some(outcome);
+        self.passed.notify_all();
+    }
+
+    /// How the work before the fence came out, if it is done.
+    pub(crate) fn outcome(&self) -> Option<Result<()>> {
+        lock(&self.outcome).clone()
+    }
+
+    /// Waits for the work before the fence.
+    ///
+    /// # Errors
+    /// The failure of that work.
+    pub(crate) fn wait(&self) -> Result<()> {
+        let mut outcome = lock(&self.outcome);
+        loop {
+            match &*outcome {
+                Some(outcome) => return outcome.clone(),
+                None => outcome = wait(&self.passed, outcome),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "queue_tests.rs"]
+mod tests;

@@ -1,0 +1,297 @@
+//! Streams, events and timers in software, for devices that have none.
+
+use std::ffi::c_void;
+use std::ptr::NonNull;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use crate::callback::HostCallback;
+use crate::device::{Description, Device, EventState};
+use crate::memory::{
+    Allocation, AllocationRequest, AllocatorStats, DeviceMemory, HostSource, HostTarget,
+    MemoryUsage,
+};
+use crate::memory_device::MemoryDevice;
+use crate::queue::{Fence, Place, Queue, Watch};
+use crate::{Result, Status};
+
+/// Copies and fills up to this many bytes run on the caller's thread if the stream is idle: it takes longer to wake another.
+const INLINE_BYTES: u64 = 32 << 10;
+
+/// A [`MemoryDevice`] with streams: each has a thread of its own while it has work, so that an asynchronous call returns before the
+/// work is done.
+pub struct Queued<M> {
+    memory: Arc<M>,
+    streams: Mutex<Vec<Watch>>,
+}
+
+/// A stream of a [`Queued`] device.
+pub struct QueuedStream {
+    queue: Queue,
+}
+
+/// An event of a [`Queued`] device.
+pub struct QueuedEvent {
+    /// Where it was last recorded.
+    fence: Mutex<Option<crate::sync::Arc<Fence>>>,
+}
+
+/// A timer of a [`Queued`] device.
+pub struct QueuedTimer {
+    times: Arc<Mutex<Times>>,
+    /// Where its stop was last put.
+    stop: Mutex<Option<crate::sync::Arc<Fence>>>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Times {
+    start: Option<Instant>,
+    stop: Option<Instant>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<M: MemoryDevice> Queued<M> {
+    /// Gives the device streams.
+    #[must_use]
+    pub fn new(memory: M) -> Self {
+        Self { memory: Arc::new(memory), streams: Mutex::new(Vec::new()) }
+    }
+
+    /// The device behind the streams.
+    #[must_use]
+    pub fn memory(&self) -> &M {
+        &self.memory
+    }
+
+    fn enqueue(
+        &self,
+        stream: &QueuedStream,
+        size: u64,
+        work: impl FnOnce(&M) -> Result<()> + Send + 'static,
+    ) -> Result<()> {
+        if size == 0 {
+            return Ok(());
+        }
+        let place = if size <= INLINE_BYTES { Place::Anywhere } else { Place::Worker };
+        let memory = Arc::clone(&self.memory);
+        stream.queue.submit(place, move || work(&memory))
+    }
+}
+
+// SAFETY: an asynchronous operation owns its `DeviceMemory`, `HostSource` and `HostTarget` inside the task, and lends them to the
+// memory device by reference for the call: they are dropped when the task is done, before the queue reports it so. A synchronous
+// one lends them for its own length. The lent values cannot be copied, so the memory device cannot keep them.
+unsafe impl<M: MemoryDevice> Device for Queued<M> {
+    type Stream = QueuedStream;
+    type Event = QueuedEvent;
+    type Timer = QueuedTimer;
+
+    fn description(&self) -> Description {
+        self.memory.description()
+    }
+
+    fn allocate(&self, request: AllocationRequest) -> Option<Allocation> {
+        self.memory.allocate(request)
+    }
+
+    fn deallocate(&self, memory: DeviceMemory) {
+        self.memory.deallocate(memory);
+    }
+
+    fn allocate_host(&self, size: u64) -> Option<NonNull<c_void>> {
+        self.memory.allocate_host(size)
+    }
+
+    unsafe fn deallocate_host(&self, start: NonNull<c_void>) {
+        // SAFETY: the caller's promise; the address came from the same device's `allocate_host`.
+        unsafe { self.memory.deallocate_host(start) };
+    }
+
+    fn allocate_unified(&self, size: u64) -> Option<NonNull<c_void>> {
+        self.memory.allocate_unified(size)
+    }
+
+    unsafe fn deallocate_unified(&self, start: NonNull<c_void>) {
+        // SAFETY: the caller's promise; the address came from the same device's `allocate_unified`.
+        unsafe { self.memory.deallocate_unified(start) };
+    }
+
+    fn allocator_stats(&self) -> Option<AllocatorStats> {
+        self.memory.allocator_stats()
+    }
+
+    fn memory_usage(&self) -> Option<MemoryUsage> {
+        self.memory.memory_usage()
+    }
+
+    fn create_stream(&self) -> Result<QueuedStream> {
+        let queue = Queue::new();
+        let mut streams = lock(&self.streams);
+        streams.retain(|stream| !stream.is_gone());
+        streams.push(queue.watch());
+        Ok(QueuedStream { queue })
+    }
+
+    fn create_stream_dependency(
+        &self,
+        dependent: &QueuedStream,
+        other: &QueuedStream,
+    ) -> Result<()> {
+        if std::ptr::eq(dependent, other) {
+            // A stream's work is in order as it is.
+            return Ok(());
+        }
+        dependent.queue.wait_for(other.queue.fence()?)
+    }
+
+    fn stream_status(&self, stream: &QueuedStream) -> Result<()> {
+        stream.queue.outcome()
+    }
+
+    fn create_event(&self) -> Result<QueuedEvent> {
+        Ok(QueuedEvent { fence: Mutex::new(None) })
+    }
+
+    fn event_state(&self, event: &QueuedEvent) -> EventState {
+        match lock(&event.fence).as_ref().map(|fence| fence.outcome()) {
+            None | Some(Some(Ok(()))) => EventState::Complete,
+            Some(None) => EventState::Pending,
+            Some(Some(Err(_))) => EventState::Failed,
+        }
+    }
+
+    fn record_event(&self, stream: &QueuedStream, event: &QueuedEvent) -> Result<()> {
+        // Held while the fence is made, so that of two threads that record at once the later one wins in both places.
+        let mut fence = lock(&event.fence);
+        *fence = Some(stream.queue.fence()?);
+        Ok(())
+    }
+
+    fn wait_for_event(&self, stream: &QueuedStream, event: &QueuedEvent) -> Result<()> {
+        let fence = lock(&event.fence).clone();
+        fence.map_or(Ok(()), |fence| stream.queue.wait_for(fence))
+    }
+
+    fn block_host_for_event(&self, event: &QueuedEvent) -> Result<()> {
+        let fence = lock(&event.fence).clone();
+        fence.map_or(Ok(()), |fence| fence.wait())
+    }
+
+    fn create_timer(&self) -> Result<QueuedTimer> {
+        Ok(QueuedTimer { times: Arc::default(), stop: Mutex::new(None) })
+    }
+
+    fn start_timer(&self, stream: &QueuedStream, timer: &QueuedTimer) -> Result<()> {
+        let times = Arc::clone(&timer.times);
+        stream.queue.submit(Place::Anywhere, move || {
+            *lock(&times) = Times { start: Some(Instant::now()), stop: None };
+            Ok(())
+        })
+    }
+
+    fn stop_timer(&self, stream: &QueuedStream, timer: &QueuedTimer) -> Result<()> {
+        let times = Arc::clone(&timer.times);
+        stream.queue.submit(Place::Anywhere, move || {
+            let mut times = lock(&times);
+            if times.start.is_none() {
+                return Err(Status::failed_precondition(
+                    "a timer was stopped that had not been started",
+                ));
+            }
+            times.stop = Some(Instant::now());
+            Ok(())
+        })?;
+        *lock(&timer.stop) = Some(stream.queue.fence()?);
+        Ok(())
+    }
+
+    fn nanoseconds(timer: &QueuedTimer) -> u64 {
+        let stop = lock(&timer.stop).clone();
+        if let Some(stop) = stop {
+            // A failure before the stop is the stream's to report; the timer then has no stop, and 0 says so.
+            let _ = stop.wait();
+        }
+        let times = *lock(&timer.times);
+        match (times.start, times.stop) {
+            (Some(start), Some(stop)) => {
+                u64::try_from(stop.duration_since(start).as_nanos()).unwrap_or(u64::MAX)
+            }
+            _ => 0,
+        }
+    }
+
+    fn memcpy_dtoh(
+        &self,
+        stream: &QueuedStream,
+        mut target: HostTarget,
+        source: DeviceMemory,
+    ) -> Result<()> {
+        self.enqueue(stream, source.size(), move |memory| memory.read(&source, &mut target))
+    }
+
+    fn memcpy_htod(
+        &self,
+        stream: &QueuedStream,
+        target: DeviceMemory,
+        source: HostSource,
+    ) -> Result<()> {
+        self.enqueue(stream, target.size(), move |memory| memory.write(&target, &source))
+    }
+
+    fn memcpy_dtod(
+        &self,
+        stream: &QueuedStream,
+        target: DeviceMemory,
+        source: DeviceMemory,
+    ) -> Result<()> {
+        self.enqueue(stream, target.size(), move |memory| memory.copy(&target, &source))
+    }
+
+    fn sync_memcpy_dtoh(&self, mut target: HostTarget, source: DeviceMemory) -> Result<()> {
+        if source.size() == 0 { Ok(()) } else { self.memory.read(&source, &mut target) }
+    }
+
+    fn sync_memcpy_htod(&self, target: DeviceMemory, source: HostSource) -> Result<()> {
+        if target.size() == 0 { Ok(()) } else { self.memory.write(&target, &source) }
+    }
+
+    fn sync_memcpy_dtod(&self, target: DeviceMemory, source: DeviceMemory) -> Result<()> {
+        if target.size() == 0 { Ok(()) } else { self.memory.copy(&target, &source) }
+    }
+
+    fn memset32(
+        &self,
+        stream: &QueuedStream,
+        target: DeviceMemory,
+        pattern: [u8; 4],
+    ) -> Result<()> {
+        self.enqueue(stream, target.size(), move |memory| memory.fill(&target, pattern))
+    }
+
+    fn block_host_until_done(&self, stream: &QueuedStream) -> Result<()> {
+        stream.queue.wait()
+    }
+
+    fn synchronize_all_activity(&self) -> Result<()> {
+        let streams: Vec<Watch> = {
+            let mut streams = lock(&self.streams);
+            streams.retain(|stream| !stream.is_gone());
+            streams.iter().map(Watch::share).collect()
+        };
+        // All are waited for, whatever the first ones say.
+        let outcomes: Vec<Result<()>> = streams.iter().map(Watch::wait).collect();
+        outcomes.into_iter().collect()
+    }
+
+    fn host_callback(&self, stream: &QueuedStream, callback: HostCallback) -> Result<()> {
+        // Runs after a failure, too: the host counts on it to free what it put into the argument.
+        stream.queue.submit_always(Place::Worker, move |_| callback.run())
+    }
+}
+
+#[cfg(test)]
+#[path = "queued_tests.rs"]
+mod tests;

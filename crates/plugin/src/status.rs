@@ -1,0 +1,117 @@
+//! What an operation of a plug-in came to.
+
+use std::ffi::CString;
+use std::fmt;
+
+use serdes_abi::TF_Code;
+
+/// Why an operation failed: a code of the C API and a sentence for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Status {
+    code: TF_Code,
+    message: String,
+}
+
+/// The result of an operation of a plug-in.
+pub type Result<T, E = Status> = std::result::Result<T, E>;
+
+impl Status {
+    /// A failure of that code. `OK` is no failure, so it becomes `UNKNOWN`.
+    #[must_use]
+    pub fn new(code: TF_Code, message: impl Into<String>) -> Self {
+        let code = if code == TF_Code::OK { TF_Code::UNKNOWN } else { code };
+        Self { code, message: message.into() }
+    }
+
+    /// The caller gave an argument that is never valid.
+    #[must_use]
+    pub fn invalid_argument(message: impl Into<String>) -> Self {
+        Self::new(TF_Code::INVALID_ARGUMENT, message)
+    }
+
+    /// The system is not in the state that the operation needs.
+    #[must_use]
+    pub fn failed_precondition(message: impl Into<String>) -> Self {
+        Self::new(TF_Code::FAILED_PRECONDITION, message)
+    }
+
+    /// Something asked for is not there.
+    #[must_use]
+    pub fn not_found(message: impl Into<String>) -> Self {
+        Self::new(TF_Code::NOT_FOUND, message)
+    }
+
+    /// Memory, threads or another resource are used up.
+    #[must_use]
+    pub fn resource_exhausted(message: impl Into<String>) -> Self {
+        Self::new(TF_Code::RESOURCE_EXHAUSTED, message)
+    }
+
+    /// The plug-in does not do this.
+    #[must_use]
+    pub fn unimplemented(message: impl Into<String>) -> Self {
+        Self::new(TF_Code::UNIMPLEMENTED, message)
+    }
+
+    /// The plug-in broke a rule of its own.
+    #[must_use]
+    pub fn internal(message: impl Into<String>) -> Self {
+        Self::new(TF_Code::INTERNAL, message)
+    }
+
+    /// The code; never `OK`.
+    #[must_use]
+    pub fn code(&self) -> TF_Code {
+        self.code
+    }
+
+    /// The sentence for people.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// The same failure, with a sentence about where it was met in front of its own.
+    #[must_use]
+    pub fn context(self, context: impl fmt::Display) -> Self {
+        Self { code: self.code, message: format!("{context}: {}", self.message) }
+    }
+
+    /// The message as C takes it: NUL bytes inside, which would cut it short, become the replacement character.
+    pub(crate) fn c_message(&self) -> CString {
+        CString::new(self.message.as_str()).unwrap_or_else(|_| {
+            CString::new(self.message.replace('\0', "\u{fffd}")).unwrap_or_default()
+        })
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}: {}", self.code, self.message)
+    }
+}
+
+impl std::error::Error for Status {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ok_is_no_failure() {
+        assert_eq!(Status::new(TF_Code::OK, "odd").code(), TF_Code::UNKNOWN);
+    }
+
+    #[test]
+    fn a_nul_byte_does_not_cut_the_message() {
+        let status = Status::internal("before\0after");
+        assert_eq!(status.c_message().to_str(), Ok("before\u{fffd}after"));
+    }
+
+    #[test]
+    fn context_stands_before_the_message_and_keeps_the_code() {
+        let status = Status::not_found("no block").context("copy");
+        assert_eq!(status, Status::not_found("copy: no block"));
+        assert_eq!(status.to_string(), "NOT_FOUND: copy: no block");
+    }
+}
