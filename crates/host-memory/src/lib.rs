@@ -1,1 +1,125 @@
-//! The reference StreamExecutor plug-in over host memory, as a library.
+//! The reference StreamExecutor plug-in: devices whose memory is host memory.
+//!
+//! It exists so that everything that works on devices runs everywhere, and so that a host of the C API has one plug-in whose every
+//! function is there and right. Its streams run on threads of their own, so what is asynchronous on hardware is asynchronous here.
+//!
+//! The crate exports no symbol. A shared library makes a plug-in of it with `serdes_plugin::export!`; a program that embeds it calls
+//! [`init_plugin`] with its own status functions, and goes through the same table of C functions.
+//!
+//! This crate must never know who its host is.
+
+#![allow(unsafe_code, reason = "device memory is raw memory")]
+
+mod blocks;
+mod device;
+mod options;
+mod pool;
+
+use std::sync::Arc;
+
+use serdes_plugin::abi::{SE_PlatformRegistrationParams, StatusFunctions, TF_Status};
+use serdes_plugin::{Counters, Platform, Queued, Result, Settings, Status};
+
+pub use device::HostDevice;
+pub use options::{ENVIRONMENT_VARIABLE, OptionError, Options};
+use pool::Pool;
+
+/// The name of the platform when a shared library registers it, and the type of its devices always.
+pub const NAME: &str = "SERDES_HOST";
+/// The name of the platform when it is embedded, so that a process can have both.
+pub const EMBEDDED_NAME: &str = "SERDES_HOST_EMBEDDED";
+/// What the devices say their hardware is.
+pub const DEVICE_KIND: &str = "cpu";
+
+/// Devices over host memory.
+pub struct HostMemory {
+    name: &'static str,
+    options: Options,
+    counters: Arc<Counters>,
+    /// A device's memory outlives its handles, like that of hardware.
+    pools: Vec<Arc<Pool>>,
+}
+
+impl HostMemory {
+    /// A platform of that name (see [`NAME`]).
+    #[must_use]
+    pub fn new(name: &'static str, options: Options) -> Self {
+        let pools = (0..options.devices).map(|_| Arc::new(Pool::new(options.memory))).collect();
+        Self { name, options, counters: Arc::default(), pools }
+    }
+
+    /// A platform with the options of the environment variable `SERDES_HOST_PLUGIN`, for a shared library.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` if they are not understood.
+    pub fn from_environment() -> Result<Self> {
+        let options = Options::from_environment()
+            .map_err(|error| Status::invalid_argument(error.to_string()))?;
+        Ok(Self::new(NAME, options))
+    }
+
+    /// Counts of what the host creates and destroys.
+    #[must_use]
+    pub fn counters(&self) -> Arc<Counters> {
+        Arc::clone(&self.counters)
+    }
+}
+
+impl Platform for HostMemory {
+    type Device = Queued<HostDevice>;
+
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn device_type(&self) -> &str {
+        NAME
+    }
+
+    fn device_count(&self) -> Result<u32> {
+        Ok(self.options.devices)
+    }
+
+    fn create_device(&self, ordinal: u32) -> Result<Self::Device> {
+        let pool = usize::try_from(ordinal).ok().and_then(|index| self.pools.get(index));
+        let pool =
+            pool.ok_or_else(|| Status::not_found(format!("there is no device {ordinal}")))?;
+        Ok(Queued::new(HostDevice::new(Arc::clone(pool))))
+    }
+
+    fn settings(&self) -> Settings {
+        Settings {
+            unified_memory: true,
+            allocator: self.options.allocator,
+            layout: self.options.layout,
+            counters: Arc::clone(&self.counters),
+        }
+    }
+}
+
+/// Registers the plug-in with a host that embeds it: `SE_InitPlugin` with the host's status functions, the options, and a place for the
+/// counters if the host wants to see them.
+///
+/// # Safety
+/// As for `serdes_plugin::register`: `params` is NULL or valid parameters of the C API, `status` is NULL or a live status on which
+/// `functions` act, and the host calls what it gets as the C API says.
+pub unsafe fn init_plugin(
+    params: *mut SE_PlatformRegistrationParams,
+    status: *mut TF_Status,
+    functions: StatusFunctions,
+    options: Options,
+    counters: Option<&mut Arc<Counters>>,
+) {
+    let make = || {
+        let platform = HostMemory::new(EMBEDDED_NAME, options);
+        if let Some(counters) = counters {
+            *counters = platform.counters();
+        }
+        Ok(platform)
+    };
+    // SAFETY: the caller's promise.
+    unsafe { serdes_plugin::register(params, status, functions, make) };
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,237 @@
+//! Blocks of memory from the system, kept for reuse.
+//!
+//! The first touch of a fresh page costs far more than the copy into it: the system has to find and clear it. So large blocks ask for
+//! huge pages, and a large block that was freed waits for the next request of its size class. What waits never makes the process hold
+//! more than it once had in use, and never more than a limit.
+
+use std::alloc::{Layout, alloc, dealloc};
+use std::collections::BTreeMap;
+use std::ptr::NonNull;
+
+/// Alignment of every block, in bytes: that of the widest vector types, and of what TensorFlow's kernels assume, with room to spare.
+const ALIGNMENT: usize = 256;
+/// Blocks from this size on are whole pages and wait for reuse; below it, the system's allocator reuses memory well by itself.
+const LARGE: usize = 128 << 10;
+/// A page.
+const PAGE: usize = 4 << 10;
+/// A huge page.
+const HUGE_PAGE: usize = 2 << 20;
+
+/// A block: its address and what it was allocated with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Block {
+    start: NonNull<u8>,
+    layout: Layout,
+}
+
+// SAFETY: a block is an address and two numbers; who may touch the memory is up to its owner.
+unsafe impl Send for Block {}
+
+impl Block {
+    /// Where it begins.
+    pub(crate) fn start(&self) -> NonNull<u8> {
+        self.start
+    }
+
+    /// Bytes that it has, at least what was asked for.
+    pub(crate) fn size(&self) -> usize {
+        self.layout.size()
+    }
+}
+
+/// Blocks in use are only counted here; free ones wait.
+#[derive(Debug)]
+pub(crate) struct Blocks {
+    /// Free blocks by size.
+    free: BTreeMap<usize, Vec<Block>>,
+    free_bytes: usize,
+    used_bytes: usize,
+    peak_bytes: usize,
+    most_free_bytes: usize,
+}
+
+impl Blocks {
+    /// An empty store that keeps at most that many bytes waiting.
+    pub(crate) fn new(most_free_bytes: usize) -> Self {
+        Self { free: BTreeMap::new(), free_bytes: 0, used_bytes: 0, peak_bytes: 0, most_free_bytes }
+    }
+
+    /// Bytes held from the system, in use or waiting.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.used_bytes + self.free_bytes
+    }
+
+    /// The largest waiting block, in bytes.
+    pub(crate) fn largest_free(&self) -> usize {
+        self.free.last_key_value().map_or(0, |(size, _)| *size)
+    }
+
+    /// A block of at least `size` bytes, aligned to `alignment` (a power of two). `None` if the system has none. Its bytes are whatever they
+    /// were before.
+    pub(crate) fn take(&mut self, size: usize, alignment: usize) -> Option<Block> {
+        let layout = class(size, alignment)?;
+        let waiting = self.free.get_mut(&layout.size()).and_then(|blocks| {
+            let index = blocks.iter().rposition(|block| block.layout.align() >= layout.align())?;
+            Some((blocks.swap_remove(index), blocks.is_empty()))
+        });
+        let block = if let Some((block, was_last)) = waiting {
+            if was_last {
+                self.free.remove(&layout.size());
+            }
+            self.free_bytes -= layout.size();
+            block
+        } else {
+            // Fresh memory must not come on top of what waits if both together are more than there ever was.
+            while self.free_bytes > 0 && self.held_bytes() + layout.size() > self.peak_bytes {
+                self.release_one();
+            }
+            fresh(layout)?
+        };
+        self.used_bytes += layout.size();
+        self.peak_bytes = self.peak_bytes.max(self.used_bytes);
+        Some(block)
+    }
+
+    /// Takes a block back.
+    ///
+    /// # Safety
+    /// It comes from [`Blocks::take`] of this store, was not put back before, and nobody uses its memory any more.
+    pub(crate) unsafe fn put(&mut self, block: Block) {
+        self.used_bytes -= block.size();
+        if block.size() < LARGE || block.size() > self.most_free_bytes {
+            // SAFETY: the caller's promise.
+            unsafe { release(block) };
+            return;
+        }
+        while self.free_bytes + block.size() > self.most_free_bytes {
+            self.release_one();
+        }
+        self.free_bytes += block.size();
+        self.free.entry(block.size()).or_default().push(block);
+    }
+
+    /// Gives the largest waiting block back to the system.
+    fn release_one(&mut self) {
+        let Some(mut entry) = self.free.last_entry() else { return };
+        if let Some(block) = entry.get_mut().pop() {
+            self.free_bytes -= block.size();
+            // SAFETY: waiting blocks are nobody's, and this one waits no more.
+            unsafe { release(block) };
+        }
+        if entry.get().is_empty() {
+            entry.remove();
+        }
+    }
+}
+
+impl Drop for Blocks {
+    fn drop(&mut self) {
+        while self.free_bytes > 0 {
+            self.release_one();
+        }
+    }
+}
+
+/// Size and alignment of the block for a request. Sizes of large blocks have four bits of precision, so that blocks of about one size
+/// stand in for each other; the surplus is never touched, and so costs addresses only.
+fn class(size: usize, alignment: usize) -> Option<Layout> {
+    let size = size.max(1);
+    if size < LARGE {
+        return Layout::from_size_align(
+            size.checked_next_multiple_of(ALIGNMENT)?,
+            alignment.max(ALIGNMENT),
+        )
+        .ok();
+    }
+    let step = (1_usize << size.ilog2() >> 3).max(PAGE);
+    let size = size.checked_next_multiple_of(step)?;
+    let natural = if size >= 2 * HUGE_PAGE { HUGE_PAGE } else { PAGE };
+    Layout::from_size_align(size, alignment.max(natural)).ok()
+}
+
+fn fresh(layout: Layout) -> Option<Block> {
+    // SAFETY: no class has size 0.
+    let start = NonNull::new(unsafe { alloc(layout) })?;
+    advise_huge_pages(start, layout.size());
+    Some(Block { start, layout })
+}
+
+/// # Safety
+/// The block comes from [`fresh`], was not released before, and nobody uses its memory any more.
+unsafe fn release(block: Block) {
+    // SAFETY: the block was allocated with this layout, by the caller's promise.
+    unsafe { dealloc(block.start.as_ptr(), block.layout) };
+}
+
+/// Asks for huge pages where whole ones fit.
+#[cfg(all(target_os = "linux", not(miri)))]
+fn advise_huge_pages(start: NonNull<u8>, size: usize) {
+    let whole = size / HUGE_PAGE * HUGE_PAGE;
+    if whole > 0 && start.addr().get().is_multiple_of(HUGE_PAGE) {
+        // SAFETY: the range lies in a block that was just allocated, begins at a page, and the advice does not change its contents. If the
+        // system does not take the advice, pages are small: nothing to report.
+        unsafe { libc::madvise(start.as_ptr().cast(), whole, libc::MADV_HUGEPAGE) };
+    }
+}
+
+#[cfg(not(all(target_os = "linux", not(miri))))]
+fn advise_huge_pages(_start: NonNull<u8>, _size: usize) {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_aligned_as_asked_and_as_is_good_for_copies() {
+        let mut blocks = Blocks::new(0);
+        for size in [0, 1, 255, 4096, LARGE - 1, LARGE, 3 * HUGE_PAGE + 1] {
+            for alignment in [1, 64, 8192] {
+                let block = blocks.take(size, alignment).unwrap();
+                assert!(block.size() >= size);
+                assert_eq!(block.start().addr().get() % alignment.max(ALIGNMENT), 0);
+                // SAFETY: just taken, and not used.
+                unsafe { blocks.put(block) };
+            }
+        }
+        assert_eq!(blocks.held_bytes(), 0);
+    }
+
+    #[test]
+    fn a_large_block_that_was_freed_is_used_again() {
+        let mut blocks = Blocks::new(1 << 20);
+        let first = blocks.take(300_000, 1).unwrap();
+        // SAFETY: just taken, and not used.
+        unsafe { blocks.put(first) };
+        assert_eq!(blocks.largest_free(), first.size());
+        let second = blocks.take(299_000, 1).unwrap();
+        assert_eq!(second.start(), first.start());
+        assert_eq!(blocks.largest_free(), 0);
+        // SAFETY: just taken, and not used.
+        unsafe { blocks.put(second) };
+    }
+
+    #[test]
+    fn what_waits_never_exceeds_the_limit_nor_the_most_that_was_used() {
+        let mut blocks = Blocks::new(1 << 20);
+        let held: Vec<Block> = (0..8).map(|_| blocks.take(256 << 10, 1).unwrap()).collect();
+        for block in held {
+            // SAFETY: taken above, and not used.
+            unsafe { blocks.put(block) };
+        }
+        assert_eq!(blocks.free_bytes, 1 << 20);
+        let other = blocks.take(2 << 20, 1).unwrap();
+        assert!(blocks.held_bytes() <= 2 << 20, "the waiting blocks made room");
+        // SAFETY: just taken, and not used.
+        unsafe { blocks.put(other) };
+        assert_eq!(blocks.held_bytes(), 0, "a block above the limit does not wait");
+    }
+
+    #[test]
+    fn impossible_sizes_are_refused() {
+        let mut blocks = Blocks::new(0);
+        assert!(blocks.take(usize::MAX, 1).is_none());
+        assert!(blocks.take(isize::MAX as usize, 1).is_none());
+        assert!(blocks.take(1, 1 << 63).is_none());
+        assert_eq!(blocks.held_bytes(), 0);
+    }
+}

@@ -1,0 +1,159 @@
+//! The options of the plug-in, and their form as text: `devices=2,memory=1073741824`.
+
+use std::fmt;
+
+use serdes_plugin::Allocator;
+use serdes_plugin::abi::{LAYOUTS, Layout, layout_named};
+
+/// The environment variable from which the shared library takes its options.
+pub const ENVIRONMENT_VARIABLE: &str = "SERDES_HOST_PLUGIN";
+
+/// Most devices that a platform can have: more is surely a slip of the keyboard.
+const MOST_DEVICES: u32 = 1024;
+
+/// What can be chosen.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// `devices=N`: the number of devices; 0 is allowed, as on a machine without the hardware. 1 by default.
+    pub devices: u32,
+    /// `memory=BYTES`: the memory of each device, in bytes. By default that of the machine.
+    pub memory: Option<u64>,
+    /// `allocator=custom`: the host hands each allocation on to the plug-in, the default. `allocator=bfc`: the host puts its best-fit
+    /// allocator over it, which grows by and by.
+    pub allocator: Allocator,
+    /// `layout=NAME`: writes the C structs in this layout whatever the host's sizes say, to test hosts of plug-ins of another age. Only
+    /// for hosts whose structs have room for it. By default the layout that the host's sizes point to.
+    pub layout: Option<&'static Layout>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { devices: 1, memory: None, allocator: Allocator::Custom, layout: None }
+    }
+}
+
+/// Options that are not understood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OptionError {
+    found: String,
+    expected: String,
+}
+
+impl fmt::Display for OptionError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "option of the host-memory plug-in: found {:?}, expected {}",
+            self.found, self.expected
+        )
+    }
+}
+
+impl std::error::Error for OptionError {}
+
+impl Options {
+    /// Reads options of the form `NAME=VALUE,NAME=VALUE`; the empty text has none.
+    ///
+    /// # Errors
+    /// [`OptionError`] if an option is not known, is given twice, or has a value that it cannot have.
+    pub fn parse(text: &str) -> Result<Self, OptionError> {
+        let mut options = Self::default();
+        let mut seen = Vec::new();
+        for option in text.split(',').map(str::trim).filter(|option| !option.is_empty()) {
+            let error = |expected: &str| OptionError {
+                found: option.to_owned(),
+                expected: expected.to_owned(),
+            };
+            let (name, value) = option.split_once('=').ok_or_else(|| {
+                error("NAME=VALUE with one of the names devices, memory, allocator, layout")
+            })?;
+            let (name, value) = (name.trim(), value.trim());
+            if seen.contains(&name) {
+                return Err(error("each option once"));
+            }
+            seen.push(name);
+            match name {
+                "devices" => {
+                    options.devices = value
+                        .parse()
+                        .ok()
+                        .filter(|devices| *devices <= MOST_DEVICES)
+                        .ok_or_else(|| error("devices=N with N from 0 to 1024"))?;
+                }
+                "memory" => {
+                    options.memory = Some(
+                        value.parse().map_err(|_| error("memory=BYTES with a number of bytes"))?,
+                    );
+                }
+                "allocator" => {
+                    options.allocator = match value {
+                        "custom" => Allocator::Custom,
+                        "bfc" => Allocator::BestFit { growth: true },
+                        _ => return Err(error("allocator=custom or allocator=bfc")),
+                    };
+                }
+                "layout" => {
+                    let names =
+                        || LAYOUTS.iter().map(|layout| layout.name).collect::<Vec<_>>().join(", ");
+                    let layout = layout_named(value)
+                        .ok_or_else(|| error(&format!("layout= with one of {}", names())))?;
+                    options.layout = Some(layout);
+                }
+                _ => return Err(error("one of the options devices, memory, allocator, layout")),
+            }
+        }
+        Ok(options)
+    }
+
+    /// Reads the options of [`ENVIRONMENT_VARIABLE`]; without it, the default ones.
+    ///
+    /// # Errors
+    /// [`OptionError`] as for [`Options::parse`], and if the variable is no text.
+    pub fn from_environment() -> Result<Self, OptionError> {
+        match std::env::var(ENVIRONMENT_VARIABLE) {
+            Ok(text) => Self::parse(&text),
+            Err(std::env::VarError::NotPresent) => Ok(Self::default()),
+            Err(std::env::VarError::NotUnicode(text)) => Err(OptionError {
+                found: text.to_string_lossy().into_owned(),
+                expected: format!("UTF-8 text in {ENVIRONMENT_VARIABLE}"),
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_text_means_the_defaults() {
+        assert_eq!(Options::parse(""), Ok(Options::default()));
+        assert_eq!(Options::default().devices, 1);
+    }
+
+    #[test]
+    fn every_option_is_read() {
+        let options =
+            Options::parse("devices=2, memory=4096,allocator=bfc,layout=rfc-257").unwrap();
+        assert_eq!((options.devices, options.memory), (2, Some(4096)));
+        assert_eq!(options.allocator, Allocator::BestFit { growth: true });
+        assert_eq!(options.layout.map(|layout| layout.name), Some("rfc-257"));
+    }
+
+    #[test]
+    fn a_wrong_option_is_named_with_what_it_could_be() {
+        for (text, part) in [
+            ("devices=-1", "0 to 1024"),
+            ("devices=1025", "0 to 1024"),
+            ("memory=1GB", "number of bytes"),
+            ("allocator=best", "bfc"),
+            ("layout=new", "tensorflow-2.14"),
+            ("device=2", "devices"),
+            ("devices", "NAME=VALUE"),
+            ("devices=1,devices=2", "once"),
+        ] {
+            let error = Options::parse(text).unwrap_err().to_string();
+            assert!(error.contains(part), "{text}: {error}");
+        }
+    }
+}
