@@ -17,6 +17,7 @@
 //! minimum = 0                     # the oldest number that is read and written
 //! min_producer = 0                # the oldest producer that is accepted (default 0)
 //! bad_consumers = []              # numbers of consumers that must not read new data (default none)
+//! packages = []                   # protobuf packages whose messages are frozen with the line (default none)
 //!
 //! [[line.entry]]
 //! number = 0                      # what data records; 0 to 2147483647, rising, holes allowed
@@ -73,10 +74,12 @@
 //!
 //! # Features
 //!
-//! `parse` (default): reading and generating. `lock`: fingerprints of wire formats, see [`lock`].
+//! `parse` (default): reading and generating. `lock`: the module `lock`, fingerprints of wire formats.
 //! Without either there are only the records and the selection.
 
 mod date;
+#[cfg(feature = "lock")]
+pub mod lock;
 #[cfg(feature = "parse")]
 mod parse;
 mod record;

@@ -99,6 +99,8 @@ pub struct LineRecord {
     pub min_producer: i32,
     /// The consumers that must not read data of this line.
     pub bad_consumers: &'static [i32],
+    /// The protobuf packages whose messages are frozen with the line.
+    pub packages: &'static [&'static str],
     /// From which number on a number is a count of days, and which day that number is.
     pub counts_days_from: Option<(i32, Date)>,
     /// The entries, oldest first.
@@ -116,6 +118,7 @@ impl LineRecord {
             minimum: 0,
             min_producer: 0,
             bad_consumers: &[],
+            packages: &[],
             counts_days_from: None,
             entries,
         }
@@ -134,6 +137,11 @@ impl LineRecord {
         bad_consumers: &'static [i32],
     ) -> Self {
         Self { minimum, min_producer, bad_consumers, ..self }
+    }
+
+    /// The same with the protobuf packages whose messages are frozen with it.
+    pub const fn in_packages(self, packages: &'static [&'static str]) -> Self {
+        Self { packages, ..self }
     }
 
     /// The same with numbers that count days, from `number` on `day` on.

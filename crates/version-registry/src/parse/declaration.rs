@@ -43,6 +43,8 @@ pub struct LineDeclaration {
     pub min_producer: i32,
     /// `bad_consumers`.
     pub bad_consumers: Vec<i32>,
+    /// `packages`.
+    pub packages: Vec<String>,
     /// `counts_days_from`.
     pub counts_days_from: Option<(i32, Date)>,
     /// The `[[line.entry]]`s, oldest first.

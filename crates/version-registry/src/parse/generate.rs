@@ -107,6 +107,9 @@ impl Source<'_> {
                 ").describing({:?}, {:?}).bounded({}, {}, &{:?})",
                 line.data, line.summary, line.minimum, line.min_producer, line.bad_consumers
             );
+            if !line.packages.is_empty() {
+                let _ = write!(rest, ".in_packages(&{:?})", line.packages);
+            }
             if let Some((number, day)) = line.counts_days_from {
                 let _ = write!(rest, ".counting_days_from({number}, {})", self.date(day));
             }

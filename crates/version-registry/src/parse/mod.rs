@@ -119,6 +119,7 @@ impl<'t> Walk<'t> {
                 "minimum",
                 "min_producer",
                 "bad_consumers",
+                "packages",
                 "counts_days_from",
                 "entry",
             ],
@@ -130,6 +131,7 @@ impl<'t> Walk<'t> {
         let minimum = self.number(table, "minimum");
         let min_producer = self.number_or_zero(table, "min_producer");
         let bad_consumers = self.numbers(table, "bad_consumers");
+        let packages = self.texts(table, "packages");
         let counts_days_from = self.table(table, "counts_days_from").and_then(|base| {
             self.allow_only(&base, &["number", "day"]);
             Some((self.number(&base, "number")?, self.date(&base, "day")?))
@@ -153,6 +155,7 @@ impl<'t> Walk<'t> {
             minimum: minimum?,
             min_producer,
             bad_consumers,
+            packages,
             counts_days_from,
             entries,
         };

@@ -1,0 +1,212 @@
+//! The freeze of wire formats: `versions.lock` and its comparison with what a package has now.
+//!
+//! A released format never changes: builds in the field read and write it. The lock holds a
+//! fingerprint of everything that shows a format: each file of golden bytes, and the descriptor of
+//! each message. A test compares them; `serdes versions lock` writes the file.
+//!
+//! # What is frozen
+//!
+//! - **Golden bytes**: every file below `tests/golden/`, by its path. The path says what it shows:
+//!   `tests/golden/LINE/FORMAT/v2.bin` (also `v2/case.bin`, `v2-case.bin`). Golden bytes are kept for
+//!   ever: one that is gone or differs is an error.
+//! - **Descriptors**: every message and enum in `proto/descriptors.binpb` (a FileDescriptorSet)
+//!   whose package one of the lines names under `packages`. It is frozen at the line's current
+//!   number: it may only change together with a new entry, and that entry names it among its
+//!   `formats` (as the message is called, with or without `Proto` at its end).
+//! - **Completeness**: a format with golden bytes has some for each entry that names it.
+//!
+//! # In a crate with lines of its own
+//!
+//! A test of two lines, where `serdes::lines!()` has made `REGISTRY`:
+//!
+//! ```no_run
+//! # use serdes_version_registry::{lock::Package, Registry, Date};
+//! # static REGISTRY: Registry = Registry::new(Date::from_ymd(2026, 1, 1).unwrap(), &[], &[], &[]);
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! Package::of_registry(".", &REGISTRY).check()?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The fingerprint is CRC-64/NVME with the length: it finds accidents, not forgers.
+
+mod difference;
+mod package;
+#[cfg(test)]
+mod tests;
+
+use std::{collections::BTreeMap, fmt};
+
+use crc_fast::{CrcAlgorithm, checksum};
+
+pub use difference::{Difference, Differences};
+pub use package::{LineFormats, LockError, Package};
+
+/// What a fingerprint is of.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Item {
+    /// The descriptor of a message or enum, at a number of its line.
+    Descriptor {
+        /// The line.
+        line: String,
+        /// The full name of the message.
+        message: String,
+        /// The number of the line that was current.
+        number: i32,
+    },
+    /// A file of golden bytes, by its path below `tests/golden`, with `/` between the parts.
+    Golden {
+        /// The path.
+        path: String,
+    },
+}
+
+impl fmt::Display for Item {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Descriptor { line, message, number } => {
+                write!(f, "message {message} of {line} version {number}")
+            }
+            Self::Golden { path } => match golden_version(path) {
+                Some((line, format, number)) => {
+                    write!(f, "{format} of {line} version {number} (tests/golden/{path})")
+                }
+                None => write!(f, "tests/golden/{path}"),
+            },
+        }
+    }
+}
+
+/// Line, format and number that the path of a golden file names.
+fn golden_version(path: &str) -> Option<(&str, &str, i32)> {
+    let mut parts = path.split('/');
+    let (line, format) = (parts.next()?, parts.next()?);
+    let number = parts.find_map(|part| {
+        let digits = part.strip_prefix('v')?;
+        let end = digits.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(digits.len());
+        let (digits, rest) = digits.split_at(end);
+        let ends = rest.is_empty() || rest.starts_with(['.', '-', '_']);
+        ends.then(|| digits.parse().ok()).flatten()
+    })?;
+    Some((line, format, number))
+}
+
+/// The fingerprint of some bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Fingerprint {
+    crc64: u64,
+    bytes: u64,
+}
+
+impl Fingerprint {
+    /// The fingerprint of `bytes`.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self { crc64: checksum(CrcAlgorithm::Crc64Nvme, bytes), bytes: bytes.len() as u64 }
+    }
+}
+
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x} {}", self.crc64, self.bytes)
+    }
+}
+
+/// A text that is no versions.lock.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file}:{row}: {problem}; restore the file from version control")]
+#[non_exhaustive]
+pub struct ParseLockError {
+    /// The file as it was named.
+    pub file: String,
+    /// The row, counted from 1.
+    pub row: usize,
+    /// What is wrong with it.
+    pub problem: &'static str,
+}
+
+/// Fingerprints of formats, in the order of their items.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lock {
+    items: BTreeMap<Item, Fingerprint>,
+}
+
+const HEADER: &str = "\
+# Fingerprints of frozen wire formats (CRC-64/NVME and length): a row that changes is a format that
+# changes. Written by `serdes versions lock`; see docs/evolving.md. Not to be edited.
+";
+
+impl Lock {
+    /// A lock without items.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds or replaces an item.
+    pub fn insert(&mut self, item: Item, bytes: &[u8]) {
+        self.items.insert(item, Fingerprint::of(bytes));
+    }
+
+    /// The number of items.
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Whether there is no item.
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// The items with their fingerprints.
+    pub fn iter(&self) -> impl Iterator<Item = (&Item, Fingerprint)> {
+        self.items.iter().map(|(item, fingerprint)| (item, *fingerprint))
+    }
+
+    /// Reads the text of a versions.lock; `file` is the name that errors carry.
+    pub fn parse(file: &str, text: &str) -> Result<Self, ParseLockError> {
+        let mut items = BTreeMap::new();
+        for (at, row) in text.lines().enumerate() {
+            if row.is_empty() || row.starts_with('#') {
+                continue;
+            }
+            let wrong = |problem| ParseLockError { file: file.to_owned(), row: at + 1, problem };
+            let (item, fingerprint) = parse_row(row).map_err(wrong)?;
+            if items.insert(item, fingerprint).is_some() {
+                return Err(wrong("the item stands there twice"));
+            }
+        }
+        Ok(Self { items })
+    }
+
+    /// The text of a versions.lock: the same items always give the same text.
+    pub fn render(&self) -> String {
+        let mut text = HEADER.to_owned();
+        for (item, fingerprint) in &self.items {
+            let row = match item {
+                Item::Descriptor { line, message, number } => {
+                    format!("descriptor\t{line}\t{message}\t{number}\t{fingerprint}\n")
+                }
+                Item::Golden { path } => format!("golden\t{path}\t{fingerprint}\n"),
+            };
+            text.push_str(&row);
+        }
+        text
+    }
+}
+
+fn parse_row(row: &str) -> Result<(Item, Fingerprint), &'static str> {
+    let fields: Vec<&str> = row.split('\t').collect();
+    let (item, fingerprint) = match fields[..] {
+        ["golden", path, fingerprint] => (Item::Golden { path: path.to_owned() }, fingerprint),
+        ["descriptor", line, message, number, fingerprint] => {
+            let number = number.parse().map_err(|_| "the number is no version number")?;
+            let (line, message) = (line.to_owned(), message.to_owned());
+            (Item::Descriptor { line, message, number }, fingerprint)
+        }
+        _ => return Err("neither a `golden` nor a `descriptor` row"),
+    };
+    let (crc64, bytes) = fingerprint.split_once(' ').ok_or("the length is missing")?;
+    let crc64 = u64::from_str_radix(crc64, 16).map_err(|_| "the checksum is no hex number")?;
+    let bytes = bytes.parse().map_err(|_| "the length is no number")?;
+    Ok((item, Fingerprint { crc64, bytes }))
+}

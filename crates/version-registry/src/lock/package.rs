@@ -1,0 +1,242 @@
+//! The files of a package: what to freeze and where the lock is.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use prost::Message;
+use prost_types::FileDescriptorSet;
+
+use super::{Difference, Differences, Item, Lock, ParseLockError};
+use crate::Registry;
+
+/// What the lock looks at in a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LineFormats {
+    /// The name of the line.
+    pub name: String,
+    /// The protobuf packages whose messages belong to it.
+    pub packages: Vec<String>,
+    /// The numbers that are not withdrawn, each with the formats that changed.
+    pub entries: Vec<(i32, Vec<String>)>,
+}
+
+impl LineFormats {
+    /// The lines of a registry.
+    pub fn of_registry(registry: &Registry) -> Vec<Self> {
+        let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+        let entries = |line: &crate::LineRecord| {
+            let used = line.entries.iter().filter(|entry| !entry.withdrawn);
+            used.map(|entry| (entry.number, owned(entry.formats))).collect()
+        };
+        let lines = registry.lines.iter();
+        lines
+            .map(|line| Self {
+                name: line.name.to_owned(),
+                packages: owned(line.packages),
+                entries: entries(line),
+            })
+            .collect()
+    }
+
+    /// The lines of a versions.toml.
+    #[cfg(feature = "parse")]
+    pub fn of_declarations(declarations: &crate::Declarations) -> Vec<Self> {
+        let lines = declarations.lines.iter();
+        lines
+            .map(|line| {
+                let used = line.entries.iter().filter(|entry| !entry.withdrawn);
+                Self {
+                    name: line.name.clone(),
+                    packages: line.packages.clone(),
+                    entries: used.map(|entry| (entry.number, entry.formats.clone())).collect(),
+                }
+            })
+            .collect()
+    }
+
+    /// The current number.
+    pub(super) fn newest(&self) -> Option<i32> {
+        self.entries.last().map(|(number, _)| *number)
+    }
+}
+
+/// Why the lock of a package could not be read, written or kept.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LockError {
+    /// A file cannot be read.
+    #[error("{}: cannot be read: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// The lock cannot be written.
+    #[error("{}: cannot be written: {source}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// A golden file cannot be listed.
+    #[error("{}: a golden file's name must be UTF-8 without control characters", path.display())]
+    Name {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The descriptors cannot be read.
+    #[error("{}: not a FileDescriptorSet: {source}; generate it anew", path.display())]
+    Descriptors {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: prost::DecodeError,
+    },
+    /// versions.toml cannot be read or breaks a rule.
+    #[cfg(feature = "parse")]
+    #[error(transparent)]
+    Registry(#[from] crate::RegistryErrors),
+    /// The lock cannot be read.
+    #[error(transparent)]
+    Lock(#[from] ParseLockError),
+    /// What the lock froze is not what the package has.
+    #[error(transparent)]
+    Differs(#[from] Differences),
+}
+
+/// A package with lines of its own: `versions.lock`, `tests/golden/` and
+/// `proto/descriptors.binpb` below its root. Whatever of it does not exist counts as empty.
+#[derive(Clone, Debug)]
+pub struct Package {
+    root: PathBuf,
+    lines: Vec<LineFormats>,
+}
+
+impl Package {
+    /// The package at `root` with the lines of its `REGISTRY`.
+    pub fn of_registry(root: impl Into<PathBuf>, registry: &Registry) -> Self {
+        Self { root: root.into(), lines: LineFormats::of_registry(registry) }
+    }
+
+    /// The package at `root` with the lines of its versions.toml.
+    #[cfg(feature = "parse")]
+    pub fn open(root: impl Into<PathBuf>) -> Result<Self, LockError> {
+        let root = root.into();
+        let declarations = crate::read(&root.join("versions.toml"))?;
+        Ok(Self { root, lines: LineFormats::of_declarations(&declarations) })
+    }
+
+    /// The path of the lock.
+    pub fn lock_path(&self) -> PathBuf {
+        self.root.join("versions.lock")
+    }
+
+    /// What the lock froze.
+    pub fn frozen(&self) -> Result<Lock, LockError> {
+        let path = self.lock_path();
+        match fs::read_to_string(&path) {
+            Ok(text) => Ok(Lock::parse(&path.display().to_string(), &text)?),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Lock::new()),
+            Err(source) => Err(LockError::Read { path, source }),
+        }
+    }
+
+    /// What the package has now.
+    pub fn found(&self) -> Result<Lock, LockError> {
+        let mut lock = Lock::new();
+        add_golden(&mut lock, &self.root.join("tests/golden"), "")?;
+        let path = self.root.join("proto/descriptors.binpb");
+        match fs::read(&path) {
+            Ok(bytes) => {
+                let set = FileDescriptorSet::decode(bytes.as_slice())
+                    .map_err(|source| LockError::Descriptors { path, source })?;
+                self.add_descriptors(&mut lock, &set);
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(source) => return Err(LockError::Read { path, source }),
+        }
+        Ok(lock)
+    }
+
+    /// How the package differs from its lock.
+    pub fn differences(&self) -> Result<Vec<Difference>, LockError> {
+        Ok(self.frozen()?.compare(&self.found()?, &self.lines))
+    }
+
+    /// Whether the package is as its lock says.
+    ///
+    /// # Errors
+    ///
+    /// [`LockError::Differs`] with every difference and what to do about it.
+    pub fn check(&self) -> Result<(), LockError> {
+        let differences = self.differences()?;
+        if differences.is_empty() { Ok(()) } else { Err(Differences(differences).into()) }
+    }
+
+    /// Writes the lock anew and returns how the package differed from the old one. What cannot be
+    /// frozen ([`Difference::NotNamed`], [`Difference::NoGolden`]) is an error, and nothing is written.
+    pub fn rewrite(&self) -> Result<Vec<Difference>, LockError> {
+        let (frozen, found) = (self.frozen()?, self.found()?);
+        let differences = frozen.compare(&found, &self.lines);
+        let refused = differences.iter().filter(|difference| {
+            matches!(difference, Difference::NotNamed { .. } | Difference::NoGolden { .. })
+        });
+        let refused: Vec<Difference> = refused.cloned().collect();
+        if !refused.is_empty() {
+            return Err(Differences(refused).into());
+        }
+        let path = self.lock_path();
+        fs::write(&path, frozen.updated(&found, &self.lines).render())
+            .map_err(|source| LockError::Write { path, source })?;
+        Ok(differences)
+    }
+
+    fn add_descriptors(&self, lock: &mut Lock, set: &FileDescriptorSet) {
+        for file in &set.file {
+            let package = file.package();
+            let line =
+                self.lines.iter().find(|line| line.packages.iter().any(|name| name == package));
+            let Some((line, number)) = line.and_then(|line| Some((line, line.newest()?))) else {
+                continue;
+            };
+            let messages =
+                file.message_type.iter().map(|message| (message.name(), message.encode_to_vec()));
+            let enums = file.enum_type.iter().map(|item| (item.name(), item.encode_to_vec()));
+            for (name, bytes) in messages.chain(enums) {
+                let (line, message) = (line.name.clone(), format!("{package}.{name}"));
+                lock.insert(Item::Descriptor { line, message, number }, &bytes);
+            }
+        }
+    }
+}
+
+fn add_golden(lock: &mut Lock, directory: &Path, prefix: &str) -> Result<(), LockError> {
+    let read = |source| LockError::Read { path: directory.to_owned(), source };
+    let entries = match fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(source) => return Err(read(source)),
+    };
+    for entry in entries {
+        let entry = entry.map_err(read)?;
+        let path = entry.path();
+        let name = match entry.file_name().into_string() {
+            Ok(name) if !name.contains(char::is_control) => name,
+            _ => return Err(LockError::Name { path }),
+        };
+        let item = if prefix.is_empty() { name } else { format!("{prefix}/{name}") };
+        if entry.file_type().map_err(read)?.is_dir() {
+            add_golden(lock, &path, &item)?;
+        } else {
+            let bytes =
+                fs::read(&path).map_err(|source| LockError::Read { path: path.clone(), source })?;
+            lock.insert(Item::Golden { path: item }, &bytes);
+        }
+    }
+    Ok(())
+}

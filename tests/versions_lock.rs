@@ -1,0 +1,20 @@
+//! The freeze of the wire formats: what `tests/golden/` and `proto/descriptors.binpb` hold is what
+//! `versions.lock` says.
+//!
+//! To freeze what is new run `serdes versions lock`, or this test with `SERDES_REWRITE_LOCK=1`.
+
+use serdes::version::{lock::Package, registry};
+
+const REWRITE: &str = "SERDES_REWRITE_LOCK";
+
+#[test]
+fn wire_formats_are_as_they_were_frozen() {
+    let package = Package::of_registry(env!("CARGO_MANIFEST_DIR"), registry());
+    if std::env::var_os(REWRITE).is_some() {
+        package.rewrite().unwrap_or_else(|error| panic!("nothing was written:\n{error}"));
+    }
+    package.check().unwrap_or_else(|error| {
+        panic!("{error}\n(`serdes versions lock` is also this test with {REWRITE}=1)")
+    });
+    assert!(!package.frozen().unwrap().is_empty());
+}
