@@ -213,6 +213,19 @@ pub enum DecodeError {
         /// What was found and what was expected.
         message: String,
     },
+    /// A field holds a number that no build up to this one gives a meaning.
+    #[error(
+        "deserialization of {type_name}: the {field} is {found}, which this build does not know; newer builds may have added it: upgrade this build, or have the producer write an older version"
+    )]
+    #[non_exhaustive]
+    UnknownValue {
+        /// The type that was to be read.
+        type_name: &'static str,
+        /// The field.
+        field: &'static str,
+        /// The number found.
+        found: i64,
+    },
     /// Parts of the message that belong together do not.
     #[error("deserialization of {type_name}: {message}")]
     #[non_exhaustive]
@@ -298,9 +311,19 @@ impl DecodeError {
         Self::InvalidValue { type_name, message: message.into() }
     }
 
+    /// The error that the number `found` in `field` has no meaning in this build.
+    pub const fn unknown_value(type_name: &'static str, field: &'static str, found: i64) -> Self {
+        Self::UnknownValue { type_name, field, found }
+    }
+
     /// The error that parts of the message contradict each other.
     pub fn inconsistent(type_name: &'static str, message: impl Into<String>) -> Self {
         Self::Inconsistent { type_name, message: message.into() }
+    }
+
+    /// The error that a type was asked for that the data does not hold.
+    pub fn wrong_type(expected: impl Into<String>, found: impl Into<String>) -> Self {
+        Self::WrongType { expected: expected.into(), found: found.into() }
     }
 
     /// The error that no device has this id; `code` is INVALID_ARGUMENT of a client that owns devices, NOT_FOUND of a proxy's.
@@ -321,7 +344,7 @@ impl DecodeError {
     /// What the error means to someone who must decide what to do next.
     pub const fn kind(&self) -> DecodeErrorKind {
         match self {
-            Self::TooNew { .. } => DecodeErrorKind::TooNew,
+            Self::TooNew { .. } | Self::UnknownValue { .. } => DecodeErrorKind::TooNew,
             Self::TooOld { .. } => DecodeErrorKind::TooOld,
             Self::UnknownFormat { .. }
             | Self::Malformed { .. }
@@ -343,7 +366,9 @@ impl DecodeError {
                 StatusCode::FailedPrecondition
             }
             Self::Malformed { code, .. } | Self::UnknownDevice { code, .. } => *code,
-            Self::InvalidValue { .. } | Self::MissingOption { .. } => StatusCode::InvalidArgument,
+            Self::InvalidValue { .. } | Self::UnknownValue { .. } | Self::MissingOption { .. } => {
+                StatusCode::InvalidArgument
+            }
             Self::Inconsistent { .. } | Self::WrongType { .. } => StatusCode::Internal,
             Self::UnknownTypeName { .. } => StatusCode::Unimplemented,
             Self::LimitExceeded { .. } => StatusCode::ResourceExhausted,

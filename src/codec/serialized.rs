@@ -1,8 +1,11 @@
 use bytes::Bytes;
 use prost::Message;
 
-use super::{DecodeError, DeserializeOptions, EncodeError, FromProto, ToProto};
-use crate::version::{Line, SerDesVersion};
+use super::{DecodeError, DeserializeOptions, EncodeError, FromProto, ToProto, decode_message};
+use crate::{
+    proto::xla::ifrt as wire,
+    version::{Line, SerDesVersion},
+};
 
 /// A type that is written under a name of its own, so that a reader finds out from the data what it holds.
 pub trait Registered {
@@ -62,5 +65,36 @@ impl Serialized {
     /// The bytes of the value.
     pub const fn data(&self) -> &Bytes {
         &self.data
+    }
+
+    /// The bytes of the wrapper.
+    pub fn to_bytes(&self) -> Bytes {
+        wire::Serialized::from(self.clone()).encode_to_vec().into()
+    }
+
+    /// Reads the wrapper; its data is not looked at.
+    ///
+    /// # Errors
+    /// [`DecodeError::Malformed`] if the bytes are no wrapper.
+    pub fn from_bytes(bytes: Bytes, options: &DeserializeOptions) -> Result<Self, DecodeError> {
+        decode_message::<wire::Serialized>("Serialized", bytes, options).map(Into::into)
+    }
+}
+
+impl From<Serialized> for wire::Serialized {
+    fn from(serialized: Serialized) -> Self {
+        Self { type_name: serialized.type_name, data: serialized.data }
+    }
+}
+
+impl From<wire::Serialized> for Serialized {
+    fn from(message: wire::Serialized) -> Self {
+        Self { type_name: message.type_name, data: message.data }
+    }
+}
+
+impl From<&wire::Serialized> for Serialized {
+    fn from(message: &wire::Serialized) -> Self {
+        Self { type_name: message.type_name.clone(), data: message.data.clone() }
     }
 }

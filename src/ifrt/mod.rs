@@ -1,8 +1,62 @@
-//! The data types of IFRT: element types, shapes, devices, shardings, layouts, programs and plans.
+//! The data types of IFRT: element types, shapes, devices, shardings, layouts, array specs, programs and
+//! plans.
 //!
-//! The room knows the codec. It must never know a file, a device of flesh or a connection.
+//! A type a file. Each has its invariants, its text form, and its conversion to and from the messages of the wire at every
+//! version (`ToProto`, `FromProto`); with the feature `serde` also `Serialize` and `Deserialize`.
+//!
+//! What upstream reads without looking at its meaning is read here too, unless the reader asks for
+//! [`Validation::Strict`](crate::codec::Validation::Strict). Such a value answers later questions with an error.
+//!
+//! The room knows the codec. It must never know a file format, a plug-in or a connection.
 
+mod array_spec;
+mod device;
+mod dtype;
+mod dynamic_shape;
+mod error;
+mod index;
 mod layout;
+mod memory_kind;
+mod registry;
+mod shape;
+pub mod sharding;
 pub mod xla;
 
+pub use array_spec::ArraySpec;
+pub use device::{
+    AnyDevice, DeserializeShardingOptions, DeviceId, DeviceList, DeviceLookup, Reach, with_devices,
+};
+pub use dtype::DType;
+pub use dynamic_shape::{BoundedDynamicShapeTag, DynamicShape};
+pub use error::IfrtError;
+pub use index::{Index, IndexDomain};
 pub use layout::{CompactLayout, Layout, PjRtLayout};
+pub use memory_kind::MemoryKind;
+pub use registry::{BUILT_IN_NAMES, global_registry, register_built_in_types};
+pub use shape::Shape;
+pub use sharding::{
+    ConcreteEvenSharding, ConcreteSharding, OpaqueSharding, Sharding, SingleDeviceSharding,
+};
+
+use crate::codec::{DecodeError, DeserializeOptions, FromProto};
+
+/// Reads a nested message; an absent one is read as an empty one, as in C++.
+fn nested<T>(message: Option<&T::Proto>, options: &DeserializeOptions) -> Result<T, DecodeError>
+where
+    T: FromProto,
+    T::Proto: Default,
+{
+    match message {
+        Some(message) => T::from_proto(message, options),
+        None => T::from_proto(&T::Proto::default(), options),
+    }
+}
+
+/// The error that data under the name `found` is not a `expected`: of another type, or of none that is known.
+fn not_a(expected: &'static str, found: String) -> DecodeError {
+    if registry::BUILT_IN_NAMES.contains(&found.as_str()) {
+        DecodeError::wrong_type(expected, found)
+    } else {
+        DecodeError::UnknownTypeName { found }
+    }
+}

@@ -1,0 +1,138 @@
+use std::fmt;
+
+use super::{DType, IfrtError, PjRtLayout, Shape, Sharding, nested};
+use crate::{
+    codec::{DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, ToProto},
+    proto::xla::ifrt::ArraySpecProto,
+    version::SerDesVersion,
+};
+
+const FORMATS: Formats = Formats::new("ArraySpec", &[0]);
+
+/// What an array is, apart from its data: element type, shape, sharding, and a layout if it is not the default.
+///
+/// ```
+/// use serdes::codec::{FromProto, ToProto};
+/// use serdes::ifrt::{ArraySpec, DType, DeviceId, DeviceList, Shape, SingleDeviceSharding, with_devices};
+/// use serdes::version::SerDesWeek4OldVersionAccessor;
+///
+/// let spec = ArraySpec::new(
+///     DType::F32,
+///     Shape::new([512, 512])?,
+///     SingleDeviceSharding::new(DeviceId(0)),
+/// );
+/// let message = spec.to_proto(SerDesWeek4OldVersionAccessor::get())?;
+/// let devices = with_devices(DeviceList::from([0, 1]));
+/// assert_eq!(ArraySpec::from_proto(&message, &devices)?, spec);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct ArraySpec {
+    dtype: DType,
+    shape: Shape,
+    sharding: Sharding,
+    layout: Option<PjRtLayout>,
+}
+
+impl ArraySpec {
+    /// An array in the default layout.
+    pub fn new(dtype: DType, shape: Shape, sharding: impl Into<Sharding>) -> Self {
+        Self { dtype, shape, sharding: sharding.into(), layout: None }
+    }
+
+    /// The same array in this layout. Its memory space becomes the default one: an array spec does not carry it.
+    #[must_use]
+    pub fn with_layout(mut self, layout: impl Into<PjRtLayout>) -> Self {
+        let layout = layout.into();
+        self.layout = Some(match layout.xla_layout().memory_space() {
+            0 => layout,
+            _ => layout.xla_layout().clone().with_memory_space(0).into(),
+        });
+        self
+    }
+
+    /// The element type.
+    pub const fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// The shape of the whole array.
+    pub const fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// How the array is spread over devices.
+    pub const fn sharding(&self) -> &Sharding {
+        &self.sharding
+    }
+
+    /// The layout; `None` for the default.
+    pub const fn layout(&self) -> Option<&PjRtLayout> {
+        self.layout.as_ref()
+    }
+
+    /// The size of the whole array in bytes, each element in whole bytes as on the wire; `None` for element types
+    /// without a fixed size.
+    ///
+    /// # Errors
+    /// [`IfrtError::Overflow`] if it does not fit 63 bits.
+    pub fn byte_size(&self) -> Result<Option<i64>, IfrtError> {
+        let Some(bits) = self.dtype.bits() else { return Ok(None) };
+        let bytes = i64::from(bits.div_ceil(8));
+        let size = self.shape.element_count()?.checked_mul(bytes);
+        size.map(Some).ok_or(IfrtError::Overflow { what: "the size of the array", bits: 63 })
+    }
+}
+
+/// `F32[512,512] SingleDeviceSharding(device: 0, memory_kind: (default))`
+impl fmt::Display for ArraySpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.dtype, self.shape)?;
+        if let Some(layout) = &self.layout {
+            write!(f, "{layout}")?;
+        }
+        write!(f, " {}", self.sharding)
+    }
+}
+
+/// Writes format 0 at every version.
+impl ToProto for ArraySpec {
+    type Proto = ArraySpecProto;
+
+    fn to_proto(&self, version: SerDesVersion) -> Result<ArraySpecProto, EncodeError> {
+        Ok(ArraySpecProto {
+            dtype: Some(self.dtype.to_proto(version)?),
+            shape: Some(self.shape.to_proto(version)?),
+            sharding: Some(self.sharding.to_proto(version)?),
+            layout: self.layout.as_ref().map(|layout| layout.to_text().into()),
+            version_number: FORMATS.for_request(version)?,
+        })
+    }
+
+    fn can_serialize_at(&self, version: SerDesVersion) -> Result<(), EncodeError> {
+        self.dtype.can_serialize_at(version)?;
+        self.shape.can_serialize_at(version)?;
+        self.sharding.can_serialize_at(version)?;
+        FORMATS.for_request(version).map(drop)
+    }
+}
+
+/// Accepts format 0. Needs [`DeserializeShardingOptions`](super::DeserializeShardingOptions).
+impl FromProto for ArraySpec {
+    type Proto = ArraySpecProto;
+    const NAME: &'static str = "ArraySpec";
+
+    fn from_proto(
+        proto: &ArraySpecProto,
+        options: &DeserializeOptions,
+    ) -> Result<Self, DecodeError> {
+        FORMATS.check_recorded(proto.version_number)?;
+        Ok(Self {
+            dtype: nested(proto.dtype.as_ref(), options)?,
+            shape: nested(proto.shape.as_ref(), options)?,
+            sharding: nested(proto.sharding.as_ref(), options)?,
+            layout: proto.layout.as_ref().map(|text| PjRtLayout::from_text(text)).transpose()?,
+        })
+    }
+}

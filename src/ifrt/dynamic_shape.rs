@@ -1,0 +1,302 @@
+use std::fmt;
+
+use super::{IfrtError, Shape};
+use crate::{
+    codec::{DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, ToProto},
+    proto::xla::ifrt::{BoundedDynamicShapeTagProto, DynamicShapeProto, dynamic_shape_proto::Tag},
+    version::SerDesVersion,
+};
+
+const TAG_FORMATS: Formats = Formats::new("BoundedDynamicShapeTag", &[0]);
+const FORMATS: Formats = Formats::new("DynamicShape", &[0]);
+
+/// Says which dimensions of a [`DynamicShape`] vary, with the dimension itself as the bound.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(try_from = "Vec<bool>", into = "Vec<bool>"))]
+pub struct BoundedDynamicShapeTag {
+    dynamic: Box<[bool]>,
+}
+
+impl BoundedDynamicShapeTag {
+    /// The tag with one flag a dimension.
+    ///
+    /// # Errors
+    /// [`IfrtError::Invalid`] if no dimension is dynamic: such a shape is a [`Shape`].
+    pub fn new(dynamic: impl Into<Vec<bool>>) -> Result<Self, IfrtError> {
+        let tag = Self { dynamic: dynamic.into().into_boxed_slice() };
+        tag.require_one()?;
+        Ok(tag)
+    }
+
+    fn require_one(&self) -> Result<(), IfrtError> {
+        if self.dynamic.contains(&true) {
+            return Ok(());
+        }
+        Err(IfrtError::Invalid(format!(
+            "none of {} dimensions is dynamic; expected at least one, a static shape needs no tag",
+            self.dynamic.len()
+        )))
+    }
+
+    /// One flag a dimension.
+    pub fn dynamic_dims(&self) -> &[bool] {
+        &self.dynamic
+    }
+}
+
+impl TryFrom<Vec<bool>> for BoundedDynamicShapeTag {
+    type Error = IfrtError;
+
+    fn try_from(dynamic: Vec<bool>) -> Result<Self, Self::Error> {
+        Self::new(dynamic)
+    }
+}
+
+impl From<BoundedDynamicShapeTag> for Vec<bool> {
+    fn from(tag: BoundedDynamicShapeTag) -> Self {
+        tag.dynamic.into_vec()
+    }
+}
+
+/// Writes format 0 at every version.
+impl ToProto for BoundedDynamicShapeTag {
+    type Proto = BoundedDynamicShapeTagProto;
+
+    fn to_proto(&self, version: SerDesVersion) -> Result<Self::Proto, EncodeError> {
+        let version_number = TAG_FORMATS.for_request(version)?;
+        Ok(BoundedDynamicShapeTagProto { is_dynamic_dims: self.dynamic.to_vec(), version_number })
+    }
+
+    fn can_serialize_at(&self, version: SerDesVersion) -> Result<(), EncodeError> {
+        TAG_FORMATS.for_request(version).map(drop)
+    }
+}
+
+/// Accepts format 0. A tag without a dynamic dimension is read, and refused in strict mode only.
+impl FromProto for BoundedDynamicShapeTag {
+    type Proto = BoundedDynamicShapeTagProto;
+    const NAME: &'static str = "BoundedDynamicShapeTag";
+
+    fn from_proto(proto: &Self::Proto, options: &DeserializeOptions) -> Result<Self, DecodeError> {
+        TAG_FORMATS.check_recorded(proto.version_number)?;
+        let tag = Self { dynamic: proto.is_dynamic_dims.clone().into_boxed_slice() };
+        if options.is_strict() {
+            tag.require_one().map_err(|error| error.decoding(Self::NAME))?;
+        }
+        Ok(tag)
+    }
+}
+
+/// A shape of which some dimensions vary up to a bound.
+///
+/// ```
+/// use serdes::ifrt::{BoundedDynamicShapeTag, DynamicShape, Shape};
+///
+/// let tag = BoundedDynamicShapeTag::new([true, false])?;
+/// let shape = DynamicShape::new(Shape::new([8, 128])?, tag)?;
+/// assert_eq!(shape.to_string(), "[<=8,128]");
+/// # Ok::<(), serdes::ifrt::IfrtError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(try_from = "Unchecked"))]
+pub struct DynamicShape {
+    shape: Shape,
+    tag: BoundedDynamicShapeTag,
+}
+
+#[cfg(feature = "serde")]
+#[derive(serde::Deserialize)]
+struct Unchecked {
+    shape: Shape,
+    tag: BoundedDynamicShapeTag,
+}
+
+#[cfg(feature = "serde")]
+impl TryFrom<Unchecked> for DynamicShape {
+    type Error = IfrtError;
+
+    fn try_from(unchecked: Unchecked) -> Result<Self, Self::Error> {
+        Self::new(unchecked.shape, unchecked.tag)
+    }
+}
+
+impl DynamicShape {
+    /// The shape with bounds `shape`, of which the dimensions in `tag` vary.
+    ///
+    /// # Errors
+    /// [`IfrtError::RankMismatch`] if the tag has not one flag a dimension.
+    pub fn new(shape: Shape, tag: BoundedDynamicShapeTag) -> Result<Self, IfrtError> {
+        if shape.rank() != tag.dynamic.len() {
+            return Err(IfrtError::RankMismatch {
+                what: "the tag",
+                found: tag.dynamic.len(),
+                other: "the shape",
+                expected: shape.rank(),
+            });
+        }
+        Ok(Self { shape, tag })
+    }
+
+    /// The bounds.
+    pub const fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// Which dimensions vary.
+    pub const fn tag(&self) -> &BoundedDynamicShapeTag {
+        &self.tag
+    }
+
+    /// The static shape that has room for every value: all dimensions at their bounds.
+    pub const fn padded_shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// Whether the dimension at `index` varies; false beyond the rank.
+    pub fn is_dynamic(&self, index: usize) -> bool {
+        self.tag.dynamic.get(index).copied().unwrap_or(false)
+    }
+}
+
+/// `[<=8,128]`
+impl fmt::Display for DynamicShape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let dims = self.shape.dims().iter().enumerate();
+        super::shape::write_list(
+            f,
+            dims.map(|(index, dimension)| {
+                format!("{}{dimension}", if self.is_dynamic(index) { "<=" } else { "" })
+            }),
+        )
+    }
+}
+
+impl std::str::FromStr for DynamicShape {
+    type Err = IfrtError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let wrong = || IfrtError::text("DynamicShape", text, "dimensions such as [<=8,128]");
+        let bounds: Shape = text.replace("<=", "").parse().map_err(|_| wrong())?;
+        let inner = text.trim().strip_prefix('[').and_then(|text| text.strip_suffix(']'));
+        let dims = inner.ok_or_else(wrong)?.split(',');
+        let dynamic: Vec<bool> = dims.map(|dim| dim.trim().starts_with("<=")).collect();
+        let shape = Self::new(bounds, BoundedDynamicShapeTag::new(dynamic)?)?;
+        // Whatever else the replacement above may have let through does not print as it was.
+        if shape.to_string() == text.split_whitespace().collect::<String>() {
+            Ok(shape)
+        } else {
+            Err(wrong())
+        }
+    }
+}
+
+/// Writes format 0 at every version.
+impl ToProto for DynamicShape {
+    type Proto = DynamicShapeProto;
+
+    fn to_proto(&self, version: SerDesVersion) -> Result<DynamicShapeProto, EncodeError> {
+        Ok(DynamicShapeProto {
+            shape: Some(self.shape.to_proto(version)?),
+            version_number: FORMATS.for_request(version)?,
+            tag: Some(Tag::BoundedDynamicShapeTag(self.tag.to_proto(version)?)),
+        })
+    }
+
+    fn can_serialize_at(&self, version: SerDesVersion) -> Result<(), EncodeError> {
+        self.shape.can_serialize_at(version)?;
+        self.tag.can_serialize_at(version)?;
+        FORMATS.for_request(version).map(drop)
+    }
+}
+
+/// Accepts format 0. A missing tag and a tag of another rank are errors.
+impl FromProto for DynamicShape {
+    type Proto = DynamicShapeProto;
+    const NAME: &'static str = "DynamicShape";
+
+    fn from_proto(
+        proto: &DynamicShapeProto,
+        options: &DeserializeOptions,
+    ) -> Result<Self, DecodeError> {
+        FORMATS.check_recorded(proto.version_number)?;
+        let shape = Shape::from_proto(&proto.shape.clone().unwrap_or_default(), options)?;
+        let Some(Tag::BoundedDynamicShapeTag(tag)) = &proto.tag else {
+            return Err(DecodeError::invalid_value(
+                Self::NAME,
+                "found no tag; expected a bounded_dynamic_shape_tag, the only kind of dynamic shape",
+            ));
+        };
+        let tag = BoundedDynamicShapeTag::from_proto(tag, options)?;
+        Self::new(shape, tag).map_err(|error| error.decoding(Self::NAME))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codec::{StatusCode, Validation};
+
+    fn read(
+        proto: &DynamicShapeProto,
+        validation: Validation,
+    ) -> Result<DynamicShape, DecodeError> {
+        DynamicShape::from_proto(proto, &DeserializeOptions::new().with_validation(validation))
+    }
+
+    fn proto(dims: &[i64], dynamic: Option<&[bool]>) -> DynamicShapeProto {
+        DynamicShapeProto {
+            shape: Some(crate::proto::xla::ifrt::ShapeProto {
+                dims: dims.to_vec(),
+                version_number: 0,
+            }),
+            version_number: 0,
+            tag: dynamic.map(|dynamic| {
+                Tag::BoundedDynamicShapeTag(BoundedDynamicShapeTagProto {
+                    is_dynamic_dims: dynamic.to_vec(),
+                    version_number: 0,
+                })
+            }),
+        }
+    }
+
+    #[test]
+    fn a_missing_tag_and_a_tag_of_another_rank_are_invalid_arguments() {
+        for wrong in [proto(&[2], None), proto(&[2], Some(&[true, false]))] {
+            let error = read(&wrong, Validation::Parity).unwrap_err();
+            assert_eq!(error.code(), StatusCode::InvalidArgument);
+        }
+        let error = read(&proto(&[2], Some(&[true, false])), Validation::Parity).unwrap_err();
+        assert!(error.to_string().contains("rank 2; expected rank 1"), "{error}");
+    }
+
+    #[test]
+    fn a_tag_without_a_dynamic_dimension_is_read_and_refused_in_strict_mode() {
+        let all_static = proto(&[2], Some(&[false]));
+        assert!(read(&all_static, Validation::Parity).is_ok());
+        assert!(read(&all_static, Validation::Strict).is_err());
+        assert!(BoundedDynamicShapeTag::new([false]).is_err());
+        assert!(BoundedDynamicShapeTag::new([]).is_err());
+    }
+
+    #[test]
+    fn a_wrong_recorded_version_is_seen_before_a_missing_tag() {
+        let mut wrong = proto(&[2], None);
+        wrong.version_number = 7;
+        let error = read(&wrong, Validation::Parity).unwrap_err();
+        assert_eq!(error.kind(), crate::codec::DecodeErrorKind::TooNew);
+    }
+
+    #[test]
+    fn the_text_form_makes_the_round_trip() {
+        for text in ["[<=8,128]", "[<=0]", "[3,<=4,<=5]"] {
+            let shape: DynamicShape = text.parse().unwrap();
+            assert_eq!(shape.to_string(), text);
+            assert_eq!(shape.padded_shape(), shape.shape());
+        }
+        for wrong in ["[8]", "[]", "[8<=]", "[<=<=8]", "[<=-1]", "<=8"] {
+            assert!(wrong.parse::<DynamicShape>().is_err(), "{wrong}");
+        }
+    }
+}

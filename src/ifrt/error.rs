@@ -1,0 +1,140 @@
+use crate::codec::{DecodeError, Status, StatusCode};
+
+/// Why a value of an IFRT type cannot be made, asked or parsed. The caller is to blame.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum IfrtError {
+    /// A dimension is negative.
+    #[error("dimension {index} is {found}; expected 0 or more elements")]
+    #[non_exhaustive]
+    NegativeDimension {
+        /// The position of the dimension.
+        index: usize,
+        /// The number of elements found.
+        found: i64,
+    },
+    /// A number does not fit its type.
+    #[error("{what} does not fit {bits} bits; use a smaller one")]
+    #[non_exhaustive]
+    Overflow {
+        /// What is too large.
+        what: &'static str,
+        /// The width of the type.
+        bits: u32,
+    },
+    /// Two things must have the same number of dimensions.
+    #[error("{what} has rank {found}; expected rank {expected}, as the {other} has")]
+    #[non_exhaustive]
+    RankMismatch {
+        /// What has the wrong rank.
+        what: &'static str,
+        /// The rank found.
+        found: usize,
+        /// What it must agree with.
+        other: &'static str,
+        /// The rank of that.
+        expected: usize,
+    },
+    /// Two things must have the same number of elements.
+    #[error("found {found} {what}; expected {expected}, one for each of the {other}")]
+    #[non_exhaustive]
+    CountMismatch {
+        /// What is counted.
+        what: &'static str,
+        /// The count found.
+        found: u64,
+        /// What it must agree with.
+        other: &'static str,
+        /// The count of that.
+        expected: u64,
+    },
+    /// A dimension cannot be cut into equal shards.
+    #[error(
+        "dimension {index} of {dimension} elements cannot be cut into {shards} equal shards; expected a multiple of {shards}"
+    )]
+    #[non_exhaustive]
+    NotDivisible {
+        /// The position of the dimension.
+        index: usize,
+        /// Its elements.
+        dimension: i64,
+        /// The number of shards.
+        shards: i64,
+    },
+    /// The sharding knows one shape only, and it is not this one.
+    #[error("the sharding is for the shape {expected}, not for {found}")]
+    #[non_exhaustive]
+    ShapeMismatch {
+        /// The shape that was asked for, as text.
+        found: String,
+        /// The shape that the sharding knows, as text.
+        expected: String,
+    },
+    /// The sharding cannot say what it was asked.
+    #[error("a {sharding} has no {what}; {remedy}")]
+    #[non_exhaustive]
+    NotKnown {
+        /// The kind of sharding.
+        sharding: &'static str,
+        /// What it does not know.
+        what: &'static str,
+        /// What the caller can do.
+        remedy: &'static str,
+    },
+    /// A value breaks a rule of its type.
+    #[error("{0}")]
+    Invalid(String),
+    /// There is no attribute of this name.
+    #[error("there is no attribute `{key}`")]
+    #[non_exhaustive]
+    MissingAttribute {
+        /// The name.
+        key: String,
+    },
+    /// The attribute is of another type.
+    #[error("the attribute `{key}` is a {found}; expected a {expected}")]
+    #[non_exhaustive]
+    AttributeType {
+        /// The name.
+        key: String,
+        /// The type found.
+        found: &'static str,
+        /// The type that was asked for.
+        expected: &'static str,
+    },
+    /// The text is not in the notation of the type.
+    #[error("`{}` is not a {type_name}; expected {expected}", .found.escape_debug())]
+    #[non_exhaustive]
+    Text {
+        /// The type.
+        type_name: &'static str,
+        /// The text found.
+        found: String,
+        /// The notation, by example.
+        expected: &'static str,
+    },
+}
+
+impl IfrtError {
+    pub(crate) fn text(type_name: &'static str, found: &str, expected: &'static str) -> Self {
+        Self::Text { type_name, found: found.to_owned(), expected }
+    }
+
+    /// The status code that upstream answers in this case.
+    pub const fn code(&self) -> StatusCode {
+        match self {
+            Self::MissingAttribute { .. } => StatusCode::NotFound,
+            _ => StatusCode::InvalidArgument,
+        }
+    }
+
+    /// The error as a status.
+    pub fn to_status(&self) -> Status {
+        Status::new(self.code(), self.to_string())
+    }
+
+    /// The error of a reader of `type_name` that came upon this.
+    pub(crate) fn decoding(self, type_name: &'static str) -> DecodeError {
+        DecodeError::invalid_value(type_name, self.to_string())
+    }
+}

@@ -1,0 +1,196 @@
+use std::fmt;
+
+use smallvec::SmallVec;
+
+use super::{IfrtError, Shape, shape::write_list};
+use crate::{
+    codec::{DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, ToProto},
+    proto::xla::ifrt::{IndexDomainProto, IndexProto},
+    version::SerDesVersion,
+};
+
+const INDEX_FORMATS: Formats = Formats::new("Index", &[0]);
+const DOMAIN_FORMATS: Formats = Formats::new("IndexDomain", &[0]);
+
+/// A position in an array: one number a dimension, the outermost first.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(from = "Vec<i64>", into = "Vec<i64>"))]
+pub struct Index {
+    elements: SmallVec<[i64; 4]>,
+}
+
+impl Index {
+    /// The position with these elements.
+    pub fn new(elements: impl AsRef<[i64]>) -> Self {
+        Self { elements: SmallVec::from_slice(elements.as_ref()) }
+    }
+
+    /// The first position of an array of this rank.
+    pub fn zeros(rank: usize) -> Self {
+        Self { elements: SmallVec::from_elem(0, rank) }
+    }
+
+    /// One number a dimension.
+    pub fn elements(&self) -> &[i64] {
+        &self.elements
+    }
+}
+
+impl From<Vec<i64>> for Index {
+    fn from(elements: Vec<i64>) -> Self {
+        Self { elements: elements.into() }
+    }
+}
+
+impl From<Index> for Vec<i64> {
+    fn from(index: Index) -> Self {
+        index.elements.into_vec()
+    }
+}
+
+/// `[0,256]`
+impl fmt::Display for Index {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_list(f, &self.elements)
+    }
+}
+
+/// Writes format 0 at every version.
+impl ToProto for Index {
+    type Proto = IndexProto;
+
+    fn to_proto(&self, version: SerDesVersion) -> Result<IndexProto, EncodeError> {
+        let version_number = INDEX_FORMATS.for_request(version)?;
+        Ok(IndexProto { elements: self.elements.to_vec(), version_number })
+    }
+
+    fn can_serialize_at(&self, version: SerDesVersion) -> Result<(), EncodeError> {
+        INDEX_FORMATS.for_request(version).map(drop)
+    }
+}
+
+/// Accepts format 0.
+impl FromProto for Index {
+    type Proto = IndexProto;
+    const NAME: &'static str = "Index";
+
+    fn from_proto(proto: &IndexProto, _: &DeserializeOptions) -> Result<Self, DecodeError> {
+        INDEX_FORMATS.check_recorded(proto.version_number)?;
+        Ok(Self::new(&proto.elements))
+    }
+}
+
+/// A box inside an array: where it begins, and how large it is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(try_from = "Unchecked"))]
+pub struct IndexDomain {
+    origin: Index,
+    shape: Shape,
+}
+
+#[cfg(feature = "serde")]
+#[derive(serde::Deserialize)]
+struct Unchecked {
+    origin: Index,
+    shape: Shape,
+}
+
+#[cfg(feature = "serde")]
+impl TryFrom<Unchecked> for IndexDomain {
+    type Error = IfrtError;
+
+    fn try_from(unchecked: Unchecked) -> Result<Self, Self::Error> {
+        Self::new(unchecked.origin, unchecked.shape)
+    }
+}
+
+impl IndexDomain {
+    /// The box of `shape` that begins at `origin`.
+    ///
+    /// # Errors
+    /// [`IfrtError::RankMismatch`] if the two have not the same rank.
+    pub fn new(origin: Index, shape: Shape) -> Result<Self, IfrtError> {
+        if origin.elements.len() != shape.rank() {
+            return Err(IfrtError::RankMismatch {
+                what: "the origin",
+                found: origin.elements.len(),
+                other: "the shape",
+                expected: shape.rank(),
+            });
+        }
+        Ok(Self { origin, shape })
+    }
+
+    /// The box that is the whole array of `shape`.
+    pub fn whole(shape: Shape) -> Self {
+        Self { origin: Index::zeros(shape.rank()), shape }
+    }
+
+    /// Where it begins.
+    pub const fn origin(&self) -> &Index {
+        &self.origin
+    }
+
+    /// How large it is.
+    pub const fn shape(&self) -> &Shape {
+        &self.shape
+    }
+}
+
+/// `[0,256]+[512,256]`: origin, then shape.
+impl fmt::Display for IndexDomain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}+{}", self.origin, self.shape)
+    }
+}
+
+/// Writes format 0 at every version.
+impl ToProto for IndexDomain {
+    type Proto = IndexDomainProto;
+
+    fn to_proto(&self, version: SerDesVersion) -> Result<IndexDomainProto, EncodeError> {
+        Ok(IndexDomainProto {
+            origin: Some(self.origin.to_proto(version)?),
+            shape: Some(self.shape.to_proto(version)?),
+            version_number: DOMAIN_FORMATS.for_request(version)?,
+        })
+    }
+
+    fn can_serialize_at(&self, version: SerDesVersion) -> Result<(), EncodeError> {
+        self.origin.can_serialize_at(version)?;
+        self.shape.can_serialize_at(version)?;
+        DOMAIN_FORMATS.for_request(version).map(drop)
+    }
+}
+
+/// Accepts format 0. Origin and shape must have the same rank.
+impl FromProto for IndexDomain {
+    type Proto = IndexDomainProto;
+    const NAME: &'static str = "IndexDomain";
+
+    fn from_proto(
+        proto: &IndexDomainProto,
+        options: &DeserializeOptions,
+    ) -> Result<Self, DecodeError> {
+        DOMAIN_FORMATS.check_recorded(proto.version_number)?;
+        let origin = Index::from_proto(&proto.origin.clone().unwrap_or_default(), options)?;
+        let shape = Shape::from_proto(&proto.shape.clone().unwrap_or_default(), options)?;
+        Self::new(origin, shape).map_err(|error| error.decoding(Self::NAME))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn origin_and_shape_have_the_same_rank() {
+        let shape = Shape::new([2, 3]).unwrap();
+        assert!(IndexDomain::new(Index::new([0]), shape.clone()).is_err());
+        let domain = IndexDomain::new(Index::new([4, -1]), shape.clone()).unwrap();
+        assert_eq!(domain.to_string(), "[4,-1]+[2,3]");
+        assert_eq!(IndexDomain::whole(shape).origin(), &Index::zeros(2));
+    }
+}

@@ -1,0 +1,198 @@
+use std::{fmt, str::FromStr};
+
+use smallvec::SmallVec;
+
+use super::IfrtError;
+use crate::{
+    codec::{DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, ToProto},
+    proto::xla::ifrt::ShapeProto,
+    version::SerDesVersion,
+};
+
+const FORMATS: Formats = Formats::new("Shape", &[0]);
+
+/// The number of elements of each dimension of an array, the outermost first.
+///
+/// ```
+/// use serdes::ifrt::Shape;
+///
+/// let shape = Shape::new([512, 128])?;
+/// assert_eq!(shape.to_string(), "[512,128]");
+/// assert_eq!(shape.element_count()?, 65536);
+/// assert_eq!(Shape::scalar().element_count()?, 1);
+/// # Ok::<(), serdes::ifrt::IfrtError>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(try_from = "Vec<i64>", into = "Vec<i64>"))]
+pub struct Shape {
+    dims: SmallVec<[i64; 4]>,
+}
+
+impl Shape {
+    /// The shape with these dimensions, each 0 or more elements.
+    ///
+    /// # Errors
+    /// [`IfrtError::NegativeDimension`].
+    pub fn new(dims: impl AsRef<[i64]>) -> Result<Self, IfrtError> {
+        let dims = dims.as_ref();
+        match dims.iter().enumerate().find(|(_, dimension)| **dimension < 0) {
+            Some((index, found)) => Err(IfrtError::NegativeDimension { index, found: *found }),
+            None => Ok(Self { dims: SmallVec::from_slice(dims) }),
+        }
+    }
+
+    /// The shape of a single element: no dimensions.
+    pub fn scalar() -> Self {
+        Self::default()
+    }
+
+    /// The dimensions, in elements.
+    pub fn dims(&self) -> &[i64] {
+        &self.dims
+    }
+
+    /// The number of dimensions.
+    pub fn rank(&self) -> usize {
+        self.dims.len()
+    }
+
+    /// The number of elements: the product of the dimensions, 1 without any.
+    ///
+    /// # Errors
+    /// [`IfrtError::Overflow`] if it does not fit an `i64`.
+    pub fn element_count(&self) -> Result<i64, IfrtError> {
+        if self.dims.contains(&0) {
+            return Ok(0);
+        }
+        let product = self.dims.iter().try_fold(1_i64, |product, dim| product.checked_mul(*dim));
+        product.ok_or(IfrtError::Overflow { what: "the number of elements", bits: 63 })
+    }
+}
+
+impl AsRef<[i64]> for Shape {
+    fn as_ref(&self) -> &[i64] {
+        &self.dims
+    }
+}
+
+impl TryFrom<Vec<i64>> for Shape {
+    type Error = IfrtError;
+
+    fn try_from(dims: Vec<i64>) -> Result<Self, Self::Error> {
+        Self::new(dims)
+    }
+}
+
+impl From<Shape> for Vec<i64> {
+    fn from(shape: Shape) -> Self {
+        shape.dims.into_vec()
+    }
+}
+
+/// `[512,128]`; `[]` without dimensions.
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_list(f, &self.dims)
+    }
+}
+
+/// Writes `[a,b]`.
+pub(super) fn write_list<T: fmt::Display>(
+    f: &mut impl fmt::Write,
+    list: impl IntoIterator<Item = T>,
+) -> fmt::Result {
+    f.write_char('[')?;
+    for (index, element) in list.into_iter().enumerate() {
+        if index > 0 {
+            f.write_char(',')?;
+        }
+        write!(f, "{element}")?;
+    }
+    f.write_char(']')
+}
+
+/// Reads `[a,b]`, with blanks around the numbers allowed; `None` if the text is something else.
+pub(super) fn parse_list<T: FromStr>(text: &str) -> Option<Vec<T>> {
+    let inner = text.trim().strip_prefix('[')?.strip_suffix(']')?;
+    if inner.trim().is_empty() {
+        return Some(Vec::new());
+    }
+    inner.split(',').map(|element| element.trim().parse().ok()).collect()
+}
+
+impl FromStr for Shape {
+    type Err = IfrtError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let dims: Vec<i64> = parse_list(text)
+            .ok_or_else(|| IfrtError::text("Shape", text, "dimensions such as [512,128]"))?;
+        Self::new(dims)
+    }
+}
+
+/// Writes format 0 at every version.
+impl ToProto for Shape {
+    type Proto = ShapeProto;
+
+    fn to_proto(&self, version: SerDesVersion) -> Result<ShapeProto, EncodeError> {
+        let version_number = FORMATS.for_request(version)?;
+        Ok(ShapeProto { dims: self.dims.to_vec(), version_number })
+    }
+
+    fn can_serialize_at(&self, version: SerDesVersion) -> Result<(), EncodeError> {
+        FORMATS.for_request(version).map(drop)
+    }
+}
+
+/// Accepts format 0. A negative dimension is an error.
+impl FromProto for Shape {
+    type Proto = ShapeProto;
+    const NAME: &'static str = "Shape";
+
+    fn from_proto(proto: &ShapeProto, _: &DeserializeOptions) -> Result<Self, DecodeError> {
+        FORMATS.check_recorded(proto.version_number)?;
+        Self::new(&proto.dims).map_err(|error| error.decoding(Self::NAME))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arrays_vectors_and_slices_make_a_shape() {
+        let shape = Shape::new([2, 3]).unwrap();
+        assert_eq!(Shape::new(vec![2, 3]), Ok(shape.clone()));
+        assert_eq!(Shape::new(&[2, 3][..]), Ok(shape.clone()));
+        assert_eq!(Shape::new(&shape), Ok(shape));
+        assert_eq!(Shape::new([0; 0]), Ok(Shape::scalar()));
+    }
+
+    #[test]
+    fn a_negative_dimension_is_named() {
+        let error = Shape::new([2, -3]).unwrap_err();
+        assert_eq!(error.to_string(), "dimension 1 is -3; expected 0 or more elements");
+        let proto = ShapeProto { dims: vec![-1], version_number: 0 };
+        let error = Shape::from_proto(&proto, &DeserializeOptions::new()).unwrap_err();
+        assert_eq!(error.code(), crate::codec::StatusCode::InvalidArgument);
+        assert!(error.to_string().contains("dimension 0 is -1"), "{error}");
+    }
+
+    #[test]
+    fn the_number_of_elements_never_overflows() {
+        assert_eq!(Shape::new([2, 3]).unwrap().element_count(), Ok(6));
+        assert_eq!(Shape::new([i64::MAX, 0, i64::MAX]).unwrap().element_count(), Ok(0));
+        assert!(Shape::new([i64::MAX, 2]).unwrap().element_count().is_err());
+    }
+
+    #[test]
+    fn the_text_form_makes_the_round_trip() {
+        for text in ["[]", "[7]", "[2,0,9223372036854775807]"] {
+            assert_eq!(text.parse::<Shape>().unwrap().to_string(), text);
+        }
+        for wrong in ["", "2,3", "[2,,3]", "[2,3", "[a]", "[-1]", "[9223372036854775808]"] {
+            assert!(wrong.parse::<Shape>().is_err(), "{wrong}");
+        }
+    }
+}

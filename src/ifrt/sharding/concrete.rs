@@ -1,0 +1,346 @@
+use std::fmt;
+
+use crate::{
+    codec::{
+        DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, Registered, ToProto,
+    },
+    ifrt::{
+        DeserializeShardingOptions, DeviceList, DynamicShape, IfrtError, IndexDomain, MemoryKind,
+        Shape, nested, shape::write_list,
+    },
+    proto::xla::ifrt::ConcreteShardingProto,
+    version::SerDesVersion,
+};
+
+const FORMATS: Formats = Formats::new("ConcreteSharding", &[0]);
+
+/// The shape of an array and of each of its shards: all static, or all dynamic.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum ShardShapes {
+    /// Of fixed size.
+    Static {
+        /// The shape of the array.
+        shape: Shape,
+        /// One shape a shard.
+        shard_shapes: Vec<Shape>,
+    },
+    /// Of varying size.
+    Dynamic {
+        /// The shape of the array.
+        shape: DynamicShape,
+        /// One shape a shard.
+        shard_shapes: Vec<DynamicShape>,
+    },
+}
+
+impl ShardShapes {
+    /// The number of shards.
+    pub fn shard_count(&self) -> usize {
+        match self {
+            Self::Static { shard_shapes, .. } => shard_shapes.len(),
+            Self::Dynamic { shard_shapes, .. } => shard_shapes.len(),
+        }
+    }
+
+    /// The shapes of the shards, if the array has this static shape.
+    pub(in crate::ifrt) fn of(&self, shape: &Shape) -> Result<&[Shape], IfrtError> {
+        match self {
+            Self::Static { shape: own, shard_shapes } if own == shape => Ok(shard_shapes),
+            Self::Static { shape: own, .. } => Err(super::require_shape(shape, own)),
+            Self::Dynamic { shape: own, .. } => Err(super::require_shape(shape, own)),
+        }
+    }
+
+    pub(in crate::ifrt) fn can_serialize_at(
+        &self,
+        version: SerDesVersion,
+    ) -> Result<(), EncodeError> {
+        match self {
+            Self::Static { shape, shard_shapes } => {
+                shape.can_serialize_at(version)?;
+                shard_shapes.iter().try_for_each(|shape| shape.can_serialize_at(version))
+            }
+            Self::Dynamic { shape, shard_shapes } => {
+                shape.can_serialize_at(version)?;
+                shard_shapes.iter().try_for_each(|shape| shape.can_serialize_at(version))
+            }
+        }
+    }
+}
+
+impl fmt::Display for ShardShapes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Static { shape, shard_shapes } => {
+                write!(f, "shape: {shape}, shard_shapes: ")?;
+                write_list(f, shard_shapes)
+            }
+            Self::Dynamic { shape, shard_shapes } => {
+                write!(f, "dynamic_shape: {shape}, shard_dynamic_shapes: ")?;
+                write_list(f, shard_shapes)
+            }
+        }
+    }
+}
+
+/// A sharding that lists the shape of each shard, for one shape of the array.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct ConcreteSharding {
+    devices: DeviceList,
+    memory_kind: MemoryKind,
+    shapes: ShardShapes,
+    index_domains: Option<Vec<IndexDomain>>,
+}
+
+impl ConcreteSharding {
+    /// Shards of these shapes, one an addressable device.
+    ///
+    /// # Errors
+    /// [`IfrtError::CountMismatch`] if there are not as many shards as devices, nor as addressable devices.
+    pub fn new(
+        devices: DeviceList,
+        memory_kind: MemoryKind,
+        shapes: ShardShapes,
+    ) -> Result<Self, IfrtError> {
+        let sharding = Self::new_lenient(devices, memory_kind, shapes);
+        sharding.check()?;
+        Ok(sharding)
+    }
+
+    /// As [`new`](Self::new) without its check: upstream finds out when it takes an array apart.
+    pub const fn new_lenient(
+        devices: DeviceList,
+        memory_kind: MemoryKind,
+        shapes: ShardShapes,
+    ) -> Self {
+        Self { devices, memory_kind, shapes, index_domains: None }
+    }
+
+    fn check(&self) -> Result<(), IfrtError> {
+        let found = self.shapes.shard_count();
+        if found == self.devices.len() || found == self.devices.addressable().len() {
+            return Ok(());
+        }
+        Err(self.count_mismatch("shard shapes", found))
+    }
+
+    fn count_mismatch(&self, what: &'static str, found: usize) -> IfrtError {
+        IfrtError::CountMismatch {
+            what,
+            found: found as u64,
+            other: "addressable devices",
+            expected: self.devices.addressable().len() as u64,
+        }
+    }
+
+    /// The same sharding with the part of the array that each shard is.
+    ///
+    /// No version carries them: such a sharding cannot be serialized.
+    ///
+    /// # Errors
+    /// [`IfrtError::CountMismatch`] if there is not one for each shard.
+    pub fn with_index_domains(mut self, domains: Vec<IndexDomain>) -> Result<Self, IfrtError> {
+        if domains.len() != self.shapes.shard_count() {
+            return Err(IfrtError::CountMismatch {
+                what: "index domains",
+                found: domains.len() as u64,
+                other: "shards",
+                expected: self.shapes.shard_count() as u64,
+            });
+        }
+        self.index_domains = Some(domains);
+        Ok(self)
+    }
+
+    /// The same sharding without index domains, which can be serialized.
+    #[must_use]
+    pub fn without_index_domains(mut self) -> Self {
+        self.index_domains = None;
+        self
+    }
+
+    /// The devices.
+    pub const fn devices(&self) -> &DeviceList {
+        &self.devices
+    }
+
+    /// The kind of memory.
+    pub const fn memory_kind(&self) -> &MemoryKind {
+        &self.memory_kind
+    }
+
+    /// The shapes of the array and of the shards.
+    pub const fn shapes(&self) -> &ShardShapes {
+        &self.shapes
+    }
+
+    /// False: shards are listed because they differ.
+    pub const fn is_fully_replicated(&self) -> bool {
+        false
+    }
+
+    /// Not known: each shard has a shape of its own, see [`shapes`](Self::shapes).
+    ///
+    /// # Errors
+    /// [`IfrtError::NotKnown`], always.
+    pub fn shard_shape(&self, _: &Shape) -> Result<Shape, IfrtError> {
+        Err(IfrtError::NotKnown {
+            sharding: "ConcreteSharding",
+            what: "shard shape common to all shards",
+            remedy: "ask for the shapes of the single shards",
+        })
+    }
+
+    /// The part of the array that each shard is.
+    ///
+    /// # Errors
+    /// [`IfrtError::NotKnown`] if they were not given; [`IfrtError::ShapeMismatch`] if `shape` is not the one for which
+    /// the shards are known; [`IfrtError::CountMismatch`] if there is not one for each addressable device.
+    pub fn index_domains(&self, shape: &Shape) -> Result<Vec<IndexDomain>, IfrtError> {
+        let Some(domains) = &self.index_domains else {
+            return Err(IfrtError::NotKnown {
+                sharding: "ConcreteSharding without them",
+                what: "index domains",
+                remedy: "add them with with_index_domains",
+            });
+        };
+        self.shapes.of(shape)?;
+        if domains.len() != self.devices.addressable().len() && domains.len() != self.devices.len()
+        {
+            return Err(self.count_mismatch("index domains", domains.len()));
+        }
+        Ok(domains.clone())
+    }
+
+    pub(super) fn shard_shapes_of(&self, shape: &Shape) -> Result<Vec<Shape>, IfrtError> {
+        let shapes = self.shapes.of(shape)?;
+        self.check()?;
+        Ok(shapes.to_vec())
+    }
+
+    pub(super) fn replace_devices(&mut self, devices: DeviceList) -> Result<(), IfrtError> {
+        super::replace_devices(&mut self.devices, devices)
+    }
+
+    pub(super) fn set_memory_kind(&mut self, memory_kind: MemoryKind) {
+        self.memory_kind = memory_kind;
+    }
+}
+
+impl fmt::Display for ConcreteSharding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { devices, memory_kind, shapes, index_domains } = self;
+        write!(f, "ConcreteSharding(devices: {devices}, memory_kind: {memory_kind}, {shapes}")?;
+        if let Some(domains) = index_domains {
+            f.write_str(", index_domains: ")?;
+            write_list(f, domains)?;
+        }
+        f.write_str(")")
+    }
+}
+
+impl Registered for ConcreteSharding {
+    const TYPE_NAME: &'static str = "xla::ifrt::ConcreteSharding";
+}
+
+/// Writes format 0 at every version. Index domains are refused: no version carries them.
+impl ToProto for ConcreteSharding {
+    type Proto = ConcreteShardingProto;
+
+    fn to_proto(&self, version: SerDesVersion) -> Result<Self::Proto, EncodeError> {
+        refuse_index_domains("ConcreteSharding", self.index_domains.as_ref())?;
+        let mut message = ConcreteShardingProto {
+            devices: Some(self.devices.to_proto(version)?),
+            memory_kind: self.memory_kind.to_message(),
+            version_number: FORMATS.for_request(version)?,
+            ..ConcreteShardingProto::default()
+        };
+        match &self.shapes {
+            ShardShapes::Static { shape, shard_shapes } => {
+                message.shape = Some(shape.to_proto(version)?);
+                message.shard_shapes = all_to_proto(shard_shapes, version)?;
+            }
+            ShardShapes::Dynamic { shape, shard_shapes } => {
+                message.dynamic_shape = Some(shape.to_proto(version)?);
+                message.shard_dynamic_shapes = all_to_proto(shard_shapes, version)?;
+            }
+        }
+        Ok(message)
+    }
+
+    fn can_serialize_at(&self, version: SerDesVersion) -> Result<(), EncodeError> {
+        refuse_index_domains("ConcreteSharding", self.index_domains.as_ref())?;
+        self.devices.can_serialize_at(version)?;
+        self.shapes.can_serialize_at(version)?;
+        FORMATS.for_request(version).map(drop)
+    }
+}
+
+/// Fails if there are index domains, which no version carries.
+pub(in crate::ifrt) fn refuse_index_domains(
+    type_name: &'static str,
+    domains: Option<&Vec<IndexDomain>>,
+) -> Result<(), EncodeError> {
+    match domains {
+        Some(_) => Err(EncodeError::not_serializable(
+            type_name,
+            "index domains",
+            "drop them with without_index_domains",
+        )),
+        None => Ok(()),
+    }
+}
+
+pub(in crate::ifrt) fn all_to_proto<T: ToProto>(
+    values: &[T],
+    version: SerDesVersion,
+) -> Result<Vec<T::Proto>, EncodeError> {
+    values.iter().map(|value| value.to_proto(version)).collect()
+}
+
+pub(in crate::ifrt) fn all_from_proto<T: FromProto>(
+    messages: &[T::Proto],
+    options: &DeserializeOptions,
+) -> Result<Vec<T>, DecodeError> {
+    messages.iter().map(|message| T::from_proto(message, options)).collect()
+}
+
+/// Accepts format 0. Whether there are as many shards as devices is checked in strict mode only.
+impl FromProto for ConcreteSharding {
+    type Proto = ConcreteShardingProto;
+    const NAME: &'static str = "ConcreteSharding";
+
+    fn from_proto(proto: &Self::Proto, options: &DeserializeOptions) -> Result<Self, DecodeError> {
+        Self::check_options(options)?;
+        FORMATS.check_recorded(proto.version_number)?;
+        let devices = nested(proto.devices.as_ref(), options)?;
+        let memory_kind = MemoryKind::from_message(proto.memory_kind.as_deref());
+        let shapes = match (&proto.shape, &proto.dynamic_shape) {
+            (Some(shape), _) => ShardShapes::Static {
+                shape: Shape::from_proto(shape, options)?,
+                shard_shapes: all_from_proto(&proto.shard_shapes, options)?,
+            },
+            (None, Some(shape)) => ShardShapes::Dynamic {
+                shape: DynamicShape::from_proto(shape, options)?,
+                shard_shapes: all_from_proto(&proto.shard_dynamic_shapes, options)?,
+            },
+            (None, None) => {
+                return Err(DecodeError::invalid_value(
+                    Self::NAME,
+                    "found neither a shape nor a dynamic_shape; expected one of them",
+                ));
+            }
+        };
+        let sharding = Self::new_lenient(devices, memory_kind, shapes);
+        if options.is_strict() {
+            sharding.check().map_err(|error| error.decoding(Self::NAME))?;
+        }
+        Ok(sharding)
+    }
+
+    fn check_options(options: &DeserializeOptions) -> Result<(), DecodeError> {
+        options.require::<DeserializeShardingOptions>(Self::NAME).map(drop)
+    }
+}

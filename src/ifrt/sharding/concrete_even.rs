@@ -1,0 +1,195 @@
+use std::fmt;
+
+use crate::{
+    codec::{
+        DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, Registered, ToProto,
+    },
+    ifrt::{
+        DeserializeShardingOptions, DeviceList, IfrtError, IndexDomain, MemoryKind, Shape, nested,
+    },
+    proto::xla::ifrt::ConcreteEvenShardingProto,
+    version::SerDesVersion,
+};
+
+const FORMATS: Formats = Formats::new("ConcreteEvenSharding", &[0]);
+
+/// Shards of equal shape, known for one shape of the array.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct ConcreteEvenSharding {
+    devices: DeviceList,
+    memory_kind: MemoryKind,
+    shape: Shape,
+    shard_shape: Shape,
+    is_fully_replicated: bool,
+}
+
+impl ConcreteEvenSharding {
+    /// An array of `shape` in shards of `shard_shape`.
+    ///
+    /// # Errors
+    /// [`IfrtError`] if the shapes have not the same rank, or if every device holds the whole array and `shard_shape`
+    /// is another than `shape`.
+    pub fn new(
+        devices: DeviceList,
+        memory_kind: MemoryKind,
+        shape: Shape,
+        shard_shape: Shape,
+        is_fully_replicated: bool,
+    ) -> Result<Self, IfrtError> {
+        let sharding = Self { devices, memory_kind, shape, shard_shape, is_fully_replicated };
+        check_even(&sharding.shape, &sharding.shard_shape, is_fully_replicated)?;
+        Ok(sharding)
+    }
+
+    /// As [`new`](Self::new) without its checks: what upstream allows.
+    pub const fn new_lenient(
+        devices: DeviceList,
+        memory_kind: MemoryKind,
+        shape: Shape,
+        shard_shape: Shape,
+        is_fully_replicated: bool,
+    ) -> Self {
+        Self { devices, memory_kind, shape, shard_shape, is_fully_replicated }
+    }
+
+    /// The devices.
+    pub const fn devices(&self) -> &DeviceList {
+        &self.devices
+    }
+
+    /// The kind of memory.
+    pub const fn memory_kind(&self) -> &MemoryKind {
+        &self.memory_kind
+    }
+
+    /// The one shape of the array for which the shards are known.
+    pub const fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// Whether every device holds the whole array.
+    pub const fn is_fully_replicated(&self) -> bool {
+        self.is_fully_replicated
+    }
+
+    /// The shape of a shard.
+    ///
+    /// # Errors
+    /// [`IfrtError::ShapeMismatch`] if `shape` is not the one for which the shards are known.
+    pub fn shard_shape(&self, shape: &Shape) -> Result<Shape, IfrtError> {
+        if *shape != self.shape {
+            return Err(super::require_shape(shape, &self.shape));
+        }
+        Ok(self.shard_shape.clone())
+    }
+
+    /// Not known: the shapes do not tell which device holds which part.
+    ///
+    /// # Errors
+    /// [`IfrtError::NotKnown`], always.
+    pub fn index_domains(&self, _: &Shape) -> Result<Vec<IndexDomain>, IfrtError> {
+        Err(IfrtError::NotKnown {
+            sharding: "ConcreteEvenSharding",
+            what: "index domains",
+            remedy: "use a sharding that knows them, such as an HloSharding",
+        })
+    }
+
+    pub(super) fn shard_shapes_of(&self, shape: &Shape) -> Result<Vec<Shape>, IfrtError> {
+        Ok(vec![self.shard_shape(shape)?; self.devices.len()])
+    }
+
+    pub(super) fn replace_devices(&mut self, devices: DeviceList) -> Result<(), IfrtError> {
+        super::replace_devices(&mut self.devices, devices)
+    }
+
+    pub(super) fn set_memory_kind(&mut self, memory_kind: MemoryKind) {
+        self.memory_kind = memory_kind;
+    }
+}
+
+/// The rules of equal shards; upstream has none.
+pub(in crate::ifrt) fn check_even(
+    shape: &Shape,
+    shard_shape: &Shape,
+    is_fully_replicated: bool,
+) -> Result<(), IfrtError> {
+    if shape.rank() != shard_shape.rank() {
+        return Err(IfrtError::RankMismatch {
+            what: "the shard shape",
+            found: shard_shape.rank(),
+            other: "the shape",
+            expected: shape.rank(),
+        });
+    }
+    if is_fully_replicated && shape != shard_shape {
+        return Err(super::require_shape(shard_shape, shape));
+    }
+    Ok(())
+}
+
+impl fmt::Display for ConcreteEvenSharding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { devices, memory_kind, shape, shard_shape, is_fully_replicated } = self;
+        write!(
+            f,
+            "ConcreteEvenSharding(devices: {devices}, memory_kind: {memory_kind}, shape: {shape}, \
+             shard_shape: {shard_shape}, is_fully_replicated: {is_fully_replicated})"
+        )
+    }
+}
+
+impl Registered for ConcreteEvenSharding {
+    const TYPE_NAME: &'static str = "xla::ifrt::ConcreteEvenSharding";
+}
+
+/// Writes format 0 at every version.
+impl ToProto for ConcreteEvenSharding {
+    type Proto = ConcreteEvenShardingProto;
+
+    fn to_proto(&self, version: SerDesVersion) -> Result<Self::Proto, EncodeError> {
+        Ok(ConcreteEvenShardingProto {
+            devices: Some(self.devices.to_proto(version)?),
+            shape: Some(self.shape.to_proto(version)?),
+            shard_shape: Some(self.shard_shape.to_proto(version)?),
+            memory_kind: self.memory_kind.to_message(),
+            is_fully_replicated: self.is_fully_replicated,
+            version_number: FORMATS.for_request(version)?,
+        })
+    }
+
+    fn can_serialize_at(&self, version: SerDesVersion) -> Result<(), EncodeError> {
+        self.devices.can_serialize_at(version)?;
+        self.shape.can_serialize_at(version)?;
+        self.shard_shape.can_serialize_at(version)?;
+        FORMATS.for_request(version).map(drop)
+    }
+}
+
+/// Accepts format 0. That the shapes agree is checked in strict mode only.
+impl FromProto for ConcreteEvenSharding {
+    type Proto = ConcreteEvenShardingProto;
+    const NAME: &'static str = "ConcreteEvenSharding";
+
+    fn from_proto(proto: &Self::Proto, options: &DeserializeOptions) -> Result<Self, DecodeError> {
+        Self::check_options(options)?;
+        FORMATS.check_recorded(proto.version_number)?;
+        let sharding = Self {
+            devices: nested(proto.devices.as_ref(), options)?,
+            memory_kind: MemoryKind::from_message(proto.memory_kind.as_deref()),
+            shape: nested(proto.shape.as_ref(), options)?,
+            shard_shape: nested(proto.shard_shape.as_ref(), options)?,
+            is_fully_replicated: proto.is_fully_replicated,
+        };
+        if options.is_strict() {
+            check_even(&sharding.shape, &sharding.shard_shape, sharding.is_fully_replicated)
+                .map_err(|error| error.decoding(Self::NAME))?;
+        }
+        Ok(sharding)
+    }
+
+    fn check_options(options: &DeserializeOptions) -> Result<(), DecodeError> {
+        options.require::<DeserializeShardingOptions>(Self::NAME).map(drop)
+    }
+}

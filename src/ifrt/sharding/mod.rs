@@ -1,0 +1,251 @@
+//! How the elements of an array are spread over devices.
+
+mod concrete;
+mod concrete_even;
+mod opaque;
+mod single_device;
+
+use std::fmt;
+
+pub use concrete::{ConcreteSharding, ShardShapes};
+pub use concrete_even::ConcreteEvenSharding;
+pub use opaque::OpaqueSharding;
+pub use single_device::SingleDeviceSharding;
+
+use super::{DeviceList, IfrtError, IndexDomain, MemoryKind, Shape};
+use crate::{
+    codec::{
+        DecodeError, DeserializeOptions, EncodeError, FromProto, Registered, Serialized, ToProto,
+    },
+    proto::xla::ifrt as wire,
+    version::SerDesVersion,
+};
+
+/// A sharding of any kind.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub enum Sharding {
+    /// The whole array on one device.
+    SingleDevice(SingleDeviceSharding),
+    /// Only the devices are known.
+    Opaque(OpaqueSharding),
+    /// The shape of every shard is listed.
+    Concrete(ConcreteSharding),
+    /// Equal shards of one array shape.
+    ConcreteEven(ConcreteEvenSharding),
+}
+
+/// Runs `$body` with the sharding inside `$self` as `$sharding`, whatever its kind.
+macro_rules! for_each_kind {
+    ($self:expr, $sharding:ident => $body:expr) => {
+        match $self {
+            Sharding::SingleDevice($sharding) => $body,
+            Sharding::Opaque($sharding) => $body,
+            Sharding::Concrete($sharding) => $body,
+            Sharding::ConcreteEven($sharding) => $body,
+        }
+    };
+}
+
+/// The kinds by their type names, for reading.
+macro_rules! read_by_name {
+    ($serialized:expr, $options:expr; $($variant:ident($kind:ty)),* $(,)?) => {
+        match $serialized.type_name.as_str() {
+            $(<$kind>::TYPE_NAME => {
+                <$kind>::from_bytes($serialized.data, $options).map(Sharding::$variant)
+            })*
+            _ => Err(super::not_a("Sharding", $serialized.type_name)),
+        }
+    };
+}
+
+impl Sharding {
+    /// The devices, in the order of the shards.
+    pub fn devices(&self) -> DeviceList {
+        for_each_kind!(self, sharding => sharding.devices().clone())
+    }
+
+    /// The kind of memory that the shards live in.
+    pub fn memory_kind(&self) -> &MemoryKind {
+        for_each_kind!(self, sharding => sharding.memory_kind())
+    }
+
+    /// Whether every device holds the whole array.
+    pub fn is_fully_replicated(&self) -> bool {
+        for_each_kind!(self, sharding => sharding.is_fully_replicated())
+    }
+
+    /// The shape of a shard of an array of `shape`, where all shards have the same.
+    ///
+    /// # Errors
+    /// [`IfrtError`] if the kind of sharding does not know it, or not for this shape.
+    pub fn shard_shape(&self, shape: &Shape) -> Result<Shape, IfrtError> {
+        for_each_kind!(self, sharding => sharding.shard_shape(shape))
+    }
+
+    /// Which part of an array of `shape` each device holds, in the order of the devices.
+    ///
+    /// # Errors
+    /// [`IfrtError`] if the kind of sharding does not know it, or not for this shape.
+    pub fn index_domains(&self, shape: &Shape) -> Result<Vec<IndexDomain>, IfrtError> {
+        for_each_kind!(self, sharding => sharding.index_domains(shape))
+    }
+
+    /// The shape of the shard on each device, with a sharding for that device alone, in the order of the devices.
+    ///
+    /// # Errors
+    /// [`IfrtError`] if the kind of sharding does not know the shapes, or not for this shape.
+    pub fn disassemble(
+        &self,
+        shape: &Shape,
+    ) -> Result<Vec<(Shape, SingleDeviceSharding)>, IfrtError> {
+        let shapes = for_each_kind!(self, sharding => sharding.shard_shapes_of(shape))?;
+        let devices = self.devices();
+        Ok(shapes
+            .into_iter()
+            .zip(devices.ids())
+            .map(|(shape, device)| {
+                let kind = self.memory_kind().clone();
+                (shape, SingleDeviceSharding::new(*device).with_memory_kind(kind))
+            })
+            .collect())
+    }
+
+    /// The same sharding on other devices, in another kind of memory.
+    ///
+    /// # Errors
+    /// [`IfrtError::CountMismatch`] if `devices` is not as long as the list that it replaces.
+    pub fn with_device_assignment(
+        &self,
+        devices: Option<DeviceList>,
+        memory_kind: Option<MemoryKind>,
+    ) -> Result<Self, IfrtError> {
+        let mut sharding = self.clone();
+        for_each_kind!(&mut sharding, sharding => {
+            if let Some(devices) = devices {
+                sharding.replace_devices(devices)?;
+            }
+            if let Some(memory_kind) = memory_kind {
+                sharding.set_memory_kind(memory_kind);
+            }
+        });
+        Ok(sharding)
+    }
+
+    /// The type name in the data.
+    pub fn type_name(&self) -> &'static str {
+        fn name_of<T: Registered>(_: &T) -> &'static str {
+            T::TYPE_NAME
+        }
+        for_each_kind!(self, sharding => name_of(sharding))
+    }
+
+    /// The sharding under the name of its type.
+    ///
+    /// # Errors
+    /// As [`ToProto::to_proto`].
+    pub fn to_serialized(&self, version: SerDesVersion) -> Result<Serialized, EncodeError> {
+        for_each_kind!(self, sharding => Serialized::of(sharding, version))
+    }
+
+    /// The sharding of data under the name of its type.
+    ///
+    /// # Errors
+    /// As [`FromProto::from_proto`].
+    pub fn from_serialized(
+        serialized: Serialized,
+        options: &DeserializeOptions,
+    ) -> Result<Self, DecodeError> {
+        Self::from_message(serialized.into(), options)
+    }
+
+    fn from_message(
+        serialized: wire::Serialized,
+        options: &DeserializeOptions,
+    ) -> Result<Self, DecodeError> {
+        read_by_name!(serialized, options;
+            SingleDevice(SingleDeviceSharding),
+            Opaque(OpaqueSharding),
+            Concrete(ConcreteSharding),
+            ConcreteEven(ConcreteEvenSharding),
+        )
+    }
+}
+
+/// Replaces `devices` by a list of the same length.
+fn replace_devices(devices: &mut DeviceList, new: DeviceList) -> Result<(), IfrtError> {
+    if devices.len() != new.len() {
+        return Err(IfrtError::CountMismatch {
+            what: "devices",
+            found: new.len() as u64,
+            other: "devices to be replaced",
+            expected: devices.len() as u64,
+        });
+    }
+    *devices = new;
+    Ok(())
+}
+
+/// Fails unless `found` is the one shape that a sharding knows.
+fn require_shape(found: &impl ToString, expected: &impl ToString) -> IfrtError {
+    IfrtError::ShapeMismatch { found: found.to_string(), expected: expected.to_string() }
+}
+
+macro_rules! from_kind {
+    ($($variant:ident($kind:ty)),* $(,)?) => {$(
+        impl From<$kind> for Sharding {
+            fn from(sharding: $kind) -> Self {
+                Self::$variant(sharding)
+            }
+        }
+    )*};
+}
+
+from_kind! {
+    SingleDevice(SingleDeviceSharding),
+    Opaque(OpaqueSharding),
+    Concrete(ConcreteSharding),
+    ConcreteEven(ConcreteEvenSharding),
+}
+
+impl fmt::Display for Sharding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for_each_kind!(self, sharding => sharding.fmt(f))
+    }
+}
+
+/// The envelope has no version: the sharding inside is written at the requested one.
+impl ToProto for Sharding {
+    type Proto = wire::ShardingProto;
+
+    fn to_proto(&self, version: SerDesVersion) -> Result<Self::Proto, EncodeError> {
+        Ok(wire::ShardingProto { serialized_sharding: Some(self.to_serialized(version)?.into()) })
+    }
+
+    fn can_serialize_at(&self, version: SerDesVersion) -> Result<(), EncodeError> {
+        for_each_kind!(self, sharding => sharding.can_serialize_at(version))
+    }
+}
+
+/// The envelope has no version: the sharding inside says its own. Needs
+/// [`DeserializeShardingOptions`](super::DeserializeShardingOptions).
+impl FromProto for Sharding {
+    type Proto = wire::ShardingProto;
+    const NAME: &'static str = "Sharding";
+
+    fn from_proto(proto: &Self::Proto, options: &DeserializeOptions) -> Result<Self, DecodeError> {
+        Self::from_owned_proto(proto.clone(), options)
+    }
+
+    fn from_owned_proto(
+        proto: Self::Proto,
+        options: &DeserializeOptions,
+    ) -> Result<Self, DecodeError> {
+        Self::from_message(proto.serialized_sharding.unwrap_or_default(), options)
+    }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;
