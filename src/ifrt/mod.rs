@@ -35,7 +35,8 @@ pub use memory_kind::MemoryKind;
 pub use registry::{BUILT_IN_NAMES, global_registry, register_built_in_types};
 pub use shape::Shape;
 pub use sharding::{
-    ConcreteEvenSharding, ConcreteSharding, OpaqueSharding, Sharding, SingleDeviceSharding,
+    ConcreteEvenSharding, ConcreteSharding, HloSharding, OpaqueSharding, Sharding,
+    SingleDeviceSharding,
 };
 
 use crate::codec::{DecodeError, DeserializeOptions, FromProto};

@@ -1,7 +1,7 @@
 use std::sync::LazyLock;
 
 use super::{
-    CompactLayout, ConcreteEvenSharding, ConcreteSharding, OpaqueSharding, PjRtLayout,
+    CompactLayout, ConcreteEvenSharding, ConcreteSharding, HloSharding, OpaqueSharding, PjRtLayout,
     SingleDeviceSharding,
 };
 use crate::codec::{Registered, RegistryError, SerDesRegistry};
@@ -27,6 +27,7 @@ built_in_types! {
     OpaqueSharding,
     ConcreteSharding,
     ConcreteEvenSharding,
+    HloSharding,
     CompactLayout,
     PjRtLayout,
 }

@@ -2,6 +2,7 @@
 
 mod concrete;
 mod concrete_even;
+mod hlo;
 mod opaque;
 mod single_device;
 
@@ -9,6 +10,7 @@ use std::fmt;
 
 pub use concrete::{ConcreteSharding, ShardShapes};
 pub use concrete_even::ConcreteEvenSharding;
+pub use hlo::HloSharding;
 pub use opaque::OpaqueSharding;
 pub use single_device::SingleDeviceSharding;
 
@@ -34,6 +36,8 @@ pub enum Sharding {
     Concrete(ConcreteSharding),
     /// Equal shards of one array shape.
     ConcreteEven(ConcreteEvenSharding),
+    /// In the form of XLA.
+    Hlo(HloSharding),
 }
 
 /// Runs `$body` with the sharding inside `$self` as `$sharding`, whatever its kind.
@@ -44,6 +48,7 @@ macro_rules! for_each_kind {
             Sharding::Opaque($sharding) => $body,
             Sharding::Concrete($sharding) => $body,
             Sharding::ConcreteEven($sharding) => $body,
+            Sharding::Hlo($sharding) => $body,
         }
     };
 }
@@ -169,6 +174,7 @@ impl Sharding {
             Opaque(OpaqueSharding),
             Concrete(ConcreteSharding),
             ConcreteEven(ConcreteEvenSharding),
+            Hlo(HloSharding),
         )
     }
 }
@@ -207,6 +213,7 @@ from_kind! {
     Opaque(OpaqueSharding),
     Concrete(ConcreteSharding),
     ConcreteEven(ConcreteEvenSharding),
+    Hlo(HloSharding),
 }
 
 impl fmt::Display for Sharding {

@@ -1,6 +1,7 @@
 use std::{
     fmt,
     hash::{Hash, Hasher},
+    sync::Arc,
 };
 
 use super::TileAssignment;
@@ -66,8 +67,13 @@ impl OpShardingType {
 ///
 /// The message is kept as it was read, so that it is written as it was read; what it means was checked. Printed in the
 /// notation of HLO: `{devices=[2,1]<=[2]}`, `{replicated}`, `{devices=[2,1,2]<=[4] last_tile_dim_replicate}`.
+///
+/// Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OpSharding {
+pub struct OpSharding(Arc<Checked>);
+
+#[derive(Debug, PartialEq, Eq)]
+struct Checked {
     proto: xla::OpSharding,
     kind: OpShardingType,
     /// Present if and only if the kind is tiled and the mesh is not named.
@@ -76,10 +82,10 @@ pub struct OpSharding {
 
 impl Hash for OpSharding {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.kind.hash(state);
-        self.tiles.hash(state);
-        self.proto.replicate_on_last_tile_dim.hash(state);
-        self.proto.tuple_shardings.len().hash(state);
+        self.0.kind.hash(state);
+        self.0.tiles.hash(state);
+        self.0.proto.replicate_on_last_tile_dim.hash(state);
+        self.0.proto.tuple_shardings.len().hash(state);
     }
 }
 
@@ -93,7 +99,7 @@ fn invalid<T>(message: impl Into<String>) -> Result<T, IfrtError> {
 impl OpSharding {
     /// Every device holds the whole value.
     pub fn replicated() -> Self {
-        Self { proto: xla::OpSharding::default(), kind: OpShardingType::Replicated, tiles: None }
+        Self::of_kind(OpShardingType::Replicated, xla::OpSharding::default())
     }
 
     /// The device at this position holds the whole value.
@@ -125,11 +131,15 @@ impl OpSharding {
 
     fn of_kind(kind: OpShardingType, mut proto: xla::OpSharding) -> Self {
         proto.r#type = kind.number();
-        Self { proto, kind, tiles: None }
+        Self(Arc::new(Checked { proto, kind, tiles: None }))
     }
 
     /// The value is cut into tiles.
     pub fn tiled(tiles: TileAssignment) -> Self {
+        Self(Arc::new(Self::of_tiles(tiles)))
+    }
+
+    fn of_tiles(tiles: TileAssignment) -> Checked {
         let mut proto = xla::OpSharding {
             r#type: OpShardingType::Tiled.number(),
             tile_assignment_dimensions: tiles.dimensions().to_vec(),
@@ -141,14 +151,14 @@ impl OpSharding {
         } else {
             proto.tile_assignment_devices = tiles.listed_devices().unwrap_or_default().to_vec();
         }
-        Self { proto, kind: OpShardingType::Tiled, tiles: Some(tiles) }
+        Checked { proto, kind: OpShardingType::Tiled, tiles: Some(tiles) }
     }
 
     /// The value is cut into tiles, each of which several devices hold: those along the last tile dimension.
     pub fn partially_replicated(tiles: TileAssignment) -> Self {
-        let mut sharding = Self::tiled(tiles);
-        sharding.proto.replicate_on_last_tile_dim = true;
-        sharding
+        let mut checked = Self::of_tiles(tiles);
+        checked.proto.replicate_on_last_tile_dim = true;
+        Self(Arc::new(checked))
     }
 
     /// The value is cut into tiles; the last tile dimensions are subgroups of these kinds.
@@ -159,9 +169,9 @@ impl OpSharding {
         tiles: TileAssignment,
         kinds: &[OpShardingType],
     ) -> Result<Self, IfrtError> {
-        let mut sharding = Self::tiled(tiles);
-        sharding.proto.last_tile_dims = kinds.iter().map(|kind| kind.number()).collect();
-        Self::new(sharding.proto)
+        let mut proto = Self::of_tiles(tiles).proto;
+        proto.last_tile_dims = kinds.iter().map(|kind| kind.number()).collect();
+        Self::new(proto)
     }
 
     /// One sharding for each element of a flat tuple.
@@ -169,17 +179,15 @@ impl OpSharding {
     /// # Errors
     /// If an element is a tuple itself.
     pub fn tuple(elements: impl IntoIterator<Item = Self>) -> Result<Self, IfrtError> {
-        let mut proto = xla::OpSharding {
-            r#type: OpShardingType::Tuple.number(),
-            ..Default::default()
-        };
+        let mut proto =
+            xla::OpSharding { r#type: OpShardingType::Tuple.number(), ..Default::default() };
         for element in elements {
-            if element.kind == OpShardingType::Tuple {
+            if element.kind() == OpShardingType::Tuple {
                 return invalid(TUPLE_IN_TUPLE);
             }
-            proto.tuple_shardings.push(element.proto);
+            proto.tuple_shardings.push(element.proto().clone());
         }
-        Ok(Self { proto, kind: OpShardingType::Tuple, tiles: None })
+        Ok(Self::of_kind(OpShardingType::Tuple, proto))
     }
 
     /// The sharding of a message, which is kept.
@@ -214,7 +222,9 @@ impl OpSharding {
             OpShardingType::Maximal => {
                 let devices = proto.tile_assignment_devices.len();
                 if devices != 1 {
-                    return invalid(format!("a maximal sharding lists {devices} devices; expected 1"));
+                    return invalid(format!(
+                        "a maximal sharding lists {devices} devices; expected 1"
+                    ));
                 }
             }
             OpShardingType::Tiled => tiles = Some(Self::tiles_of(&proto)?),
@@ -223,7 +233,7 @@ impl OpSharding {
             | OpShardingType::Unknown
             | OpShardingType::Unreduced => {}
         }
-        Ok(Self { proto, kind, tiles })
+        Ok(Self(Arc::new(Checked { proto, kind, tiles })))
     }
 
     fn tiles_of(proto: &xla::OpSharding) -> Result<TileAssignment, IfrtError> {
@@ -244,8 +254,10 @@ impl OpSharding {
                 if proto.replicate_on_last_tile_dim { ", the last of them replicated" } else { "" },
             ));
         }
-        if let Some(number) =
-            proto.last_tile_dims.iter().find(|number| OpShardingType::from_number(**number).is_none())
+        if let Some(number) = proto
+            .last_tile_dims
+            .iter()
+            .find(|number| OpShardingType::from_number(**number).is_none())
         {
             return invalid(format!("the type of a subgroup is {number}; expected 0 to 6"));
         }
@@ -253,41 +265,41 @@ impl OpSharding {
     }
 
     /// The kind; with a [named sharding](Self::named_sharding) it says nothing.
-    pub const fn kind(&self) -> OpShardingType {
-        self.kind
+    pub fn kind(&self) -> OpShardingType {
+        self.0.kind
     }
 
     /// The tiles of a tiled sharding.
-    pub const fn tile_assignment(&self) -> Option<&TileAssignment> {
-        self.tiles.as_ref()
+    pub fn tile_assignment(&self) -> Option<&TileAssignment> {
+        self.0.tiles.as_ref()
     }
 
     /// Whether the devices along the last tile dimension hold the same tile.
-    pub const fn replicates_on_last_tile_dimension(&self) -> bool {
-        self.proto.replicate_on_last_tile_dim
+    pub fn replicates_on_last_tile_dimension(&self) -> bool {
+        self.0.proto.replicate_on_last_tile_dim
     }
 
     /// The kinds of the subgroups, which are the last tile dimensions.
     pub fn subgroup_types(&self) -> impl Iterator<Item = OpShardingType> + '_ {
-        let numbers = self.proto.last_tile_dims.iter();
+        let numbers = self.0.proto.last_tile_dims.iter();
         numbers.map(|number| OpShardingType::from_number(*number).unwrap_or_default())
     }
 
     /// The sharding over a named mesh, if the message has one; it then stands for the whole.
-    pub const fn named_sharding(&self) -> Option<&xla::NamedShardingProto> {
-        self.proto.named_sharding.as_ref()
+    pub fn named_sharding(&self) -> Option<&xla::NamedShardingProto> {
+        self.0.proto.named_sharding.as_ref()
     }
 
     /// The elements of a tuple sharding.
     pub fn tuple_elements(&self) -> Vec<Self> {
-        let elements = self.proto.tuple_shardings.iter();
+        let elements = self.0.proto.tuple_shardings.iter();
         // Each was checked when this one was made.
         elements.filter_map(|element| Self::checked(element.clone(), false).ok()).collect()
     }
 
     /// The message.
-    pub const fn proto(&self) -> &xla::OpSharding {
-        &self.proto
+    pub fn proto(&self) -> &xla::OpSharding {
+        &self.0.proto
     }
 
     /// Whether every device holds the whole value.
@@ -298,7 +310,7 @@ impl OpSharding {
                     && named.manual_axes.is_empty()
                     && named.dim_shardings.iter().all(|dimension| dimension.axes.is_empty())
             }
-            None => self.kind == OpShardingType::Replicated,
+            None => self.0.kind == OpShardingType::Replicated,
         }
     }
 
@@ -311,15 +323,15 @@ impl OpSharding {
                 sizes.peek()?;
                 Some(sizes.fold(1, i64::saturating_mul))
             }
-            None => self.tiles.as_ref().map(TileAssignment::tile_count),
+            None => self.0.tiles.as_ref().map(TileAssignment::tile_count),
         }
     }
 
     /// The number of tile dimensions that cut the value; the others are subgroups.
     pub fn tiled_rank(&self) -> Option<usize> {
-        let tiles = self.tiles.as_ref()?;
-        let subgroups = self.proto.last_tile_dims.len()
-            + usize::from(self.proto.replicate_on_last_tile_dim);
+        let tiles = self.0.tiles.as_ref()?;
+        let subgroups = self.0.proto.last_tile_dims.len()
+            + usize::from(self.0.proto.replicate_on_last_tile_dim);
         tiles.dimensions().len().checked_sub(subgroups)
     }
 
@@ -328,11 +340,11 @@ impl OpSharding {
     /// # Errors
     /// If the value has another rank, or the sharding is one of a tuple.
     pub fn shards(&self, rank: usize) -> Result<Option<Vec<i64>>, IfrtError> {
-        let shards: Vec<i64> = match (self.named_sharding(), self.kind) {
+        let shards: Vec<i64> = match (self.named_sharding(), self.0.kind) {
             (Some(named), _) => named_shards(named)?,
             (None, OpShardingType::Tiled) => {
                 let cut = self.tiled_rank().unwrap_or_default();
-                let tiles = self.tiles.iter().flat_map(|tiles| tiles.dimensions());
+                let tiles = self.0.tiles.iter().flat_map(|tiles| tiles.dimensions());
                 tiles.take(cut).copied().collect()
             }
             (None, OpShardingType::Tuple) => {
@@ -352,6 +364,34 @@ impl OpSharding {
     }
 }
 
+/// The bytes of the message, in hexadecimal digits.
+#[cfg(feature = "serde")]
+impl serde::Serialize for OpSharding {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        use prost::Message as _;
+        let bytes = self.0.proto.encode_to_vec();
+        serializer.collect_str(&bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>())
+    }
+}
+
+#[cfg(feature = "serde")]
+impl<'de> serde::Deserialize<'de> for OpSharding {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        use prost::Message as _;
+        use serde::de::Error as _;
+        let text = String::deserialize(deserializer)?;
+        let digits = text.as_bytes().chunks(2).map(|pair| {
+            let pair = std::str::from_utf8(pair).ok().filter(|pair| pair.len() == 2)?;
+            u8::from_str_radix(pair, 16).ok()
+        });
+        let bytes: Option<Vec<u8>> = digits.collect();
+        let bytes =
+            bytes.ok_or_else(|| D::Error::custom("expected pairs of hexadecimal digits"))?;
+        let proto = xla::OpSharding::decode(&bytes[..]).map_err(D::Error::custom)?;
+        Self::new(proto).map_err(D::Error::custom)
+    }
+}
+
 /// The number of tiles along each dimension: the product of the axes that split it.
 fn named_shards(named: &xla::NamedShardingProto) -> Result<Vec<i64>, IfrtError> {
     let axes = named.mesh.as_ref().map_or(&[][..], |mesh| &mesh.axes);
@@ -362,10 +402,8 @@ fn named_shards(named: &xla::NamedShardingProto) -> Result<Vec<i64>, IfrtError> 
     };
     let mut shards = Vec::with_capacity(named.dim_shardings.len());
     for dimension in &named.dim_shardings {
-        let product = dimension
-            .axes
-            .iter()
-            .try_fold(1_i64, |product, axis| product.checked_mul(size(axis)?));
+        let product =
+            dimension.axes.iter().try_fold(1_i64, |product, axis| product.checked_mul(size(axis)?));
         let Some(product) = product else {
             return invalid(format!(
                 "an axis of a dimension is none of the {} axes of the mesh, or its size is not positive",
@@ -382,7 +420,7 @@ impl fmt::Display for OpSharding {
         if let Some(named) = self.named_sharding() {
             return write_named(named, f);
         }
-        match self.kind {
+        match self.0.kind {
             OpShardingType::Tuple => {
                 f.write_str("{")?;
                 for (index, element) in self.tuple_elements().iter().enumerate() {
@@ -397,18 +435,19 @@ impl fmt::Display for OpSharding {
                 return f.write_str("}");
             }
             OpShardingType::Maximal => {
-                let device = self.proto.tile_assignment_devices.first().copied().unwrap_or_default();
+                let device =
+                    self.0.proto.tile_assignment_devices.first().copied().unwrap_or_default();
                 write!(f, "{{maximal device={device}")?;
             }
             OpShardingType::Tiled => {
                 f.write_str("{devices=")?;
-                if let Some(tiles) = &self.tiles {
+                if let Some(tiles) = &self.0.tiles {
                     write!(f, "{tiles}")?;
                 }
-                if self.proto.replicate_on_last_tile_dim {
+                if self.0.proto.replicate_on_last_tile_dim {
                     f.write_str(" last_tile_dim_replicate")?;
                 }
-                if !self.proto.last_tile_dims.is_empty() {
+                if !self.0.proto.last_tile_dims.is_empty() {
                     f.write_str(" last_tile_dims={")?;
                     for (index, kind) in self.subgroup_types().enumerate() {
                         let comma = if index == 0 { "" } else { ", " };
@@ -419,10 +458,11 @@ impl fmt::Display for OpSharding {
             }
             kind => write!(f, "{{{}", kind.name())?,
         }
-        if self.proto.is_shard_group {
-            let alike = self.proto.shard_group_type == xla::op_sharding::ShardGroupType::Like as i32;
+        if self.0.proto.is_shard_group {
+            let alike =
+                self.0.proto.shard_group_type == xla::op_sharding::ShardGroupType::Like as i32;
             let word = if alike { "shard_like" } else { "shard_as" };
-            write!(f, " {word} {}", self.proto.shard_group_id)?;
+            write!(f, " {word} {}", self.0.proto.shard_group_id)?;
         }
         f.write_str("}")
     }

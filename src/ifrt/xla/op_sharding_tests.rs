@@ -17,10 +17,7 @@ fn shardings_are_printed_in_the_notation_of_hlo() {
         (OpSharding::unknown(), "{unknown}"),
         (OpSharding::tiled(iota(&[2, 1], &[2], &[0])), "{devices=[2,1]<=[2]}"),
         (OpSharding::tiled(iota(&[2, 2], &[2, 2], &[1, 0])), "{devices=[2,2]<=[2,2]T(1,0)}"),
-        (
-            OpSharding::tiled(TileAssignment::listed([2, 1], [1, 0]).unwrap()),
-            "{devices=[2,1]1,0}",
-        ),
+        (OpSharding::tiled(TileAssignment::listed([2, 1], [1, 0]).unwrap()), "{devices=[2,1]1,0}"),
         (
             OpSharding::partially_replicated(four()),
             "{devices=[2,1,2]<=[4] last_tile_dim_replicate}",

@@ -20,9 +20,12 @@ enum Order {
 
 /// The product of sizes that are all at least 1, if it fits.
 fn product(sizes: &[i64]) -> Option<i64> {
-    sizes.iter().try_fold(1_i64, |product, size| {
-        if *size < 1 { None } else { product.checked_mul(*size) }
-    })
+    sizes.iter().try_fold(
+        1_i64,
+        |product, size| {
+            if *size < 1 { None } else { product.checked_mul(*size) }
+        },
+    )
 }
 
 fn count(what: &'static str, sizes: &[i64]) -> Result<i64, IfrtError> {
