@@ -20,6 +20,7 @@ mod memory_kind;
 mod registry;
 mod shape;
 pub mod sharding;
+mod sharding_param;
 pub mod xla;
 
 pub use array_spec::ArraySpec;
@@ -36,8 +37,9 @@ pub use registry::{BUILT_IN_NAMES, global_registry, register_built_in_types};
 pub use shape::Shape;
 pub use sharding::{
     ConcreteEvenSharding, ConcreteSharding, HloSharding, OpaqueSharding, Sharding,
-    SingleDeviceSharding,
+    ShardingParamSharding, SingleDeviceSharding,
 };
+pub use sharding_param::ShardingParam;
 
 use crate::codec::{DecodeError, DeserializeOptions, FromProto};
 

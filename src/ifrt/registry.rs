@@ -2,7 +2,7 @@ use std::sync::LazyLock;
 
 use super::{
     CompactLayout, ConcreteEvenSharding, ConcreteSharding, HloSharding, OpaqueSharding, PjRtLayout,
-    SingleDeviceSharding,
+    ShardingParamSharding, SingleDeviceSharding,
 };
 use crate::codec::{Registered, RegistryError, SerDesRegistry};
 
@@ -27,6 +27,7 @@ built_in_types! {
     OpaqueSharding,
     ConcreteSharding,
     ConcreteEvenSharding,
+    ShardingParamSharding,
     HloSharding,
     CompactLayout,
     PjRtLayout,

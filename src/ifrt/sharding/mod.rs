@@ -4,6 +4,7 @@ mod concrete;
 mod concrete_even;
 mod hlo;
 mod opaque;
+mod param_sharding;
 mod single_device;
 
 use std::fmt;
@@ -12,6 +13,7 @@ pub use concrete::{ConcreteSharding, ShardShapes};
 pub use concrete_even::ConcreteEvenSharding;
 pub use hlo::HloSharding;
 pub use opaque::OpaqueSharding;
+pub use param_sharding::ShardingParamSharding;
 pub use single_device::SingleDeviceSharding;
 
 use super::{DeviceList, IfrtError, IndexDomain, MemoryKind, Shape};
@@ -36,6 +38,8 @@ pub enum Sharding {
     Concrete(ConcreteSharding),
     /// Equal shards of one array shape.
     ConcreteEven(ConcreteEvenSharding),
+    /// Dimensions on the axes of a mesh.
+    ShardingParam(ShardingParamSharding),
     /// In the form of XLA.
     Hlo(HloSharding),
 }
@@ -48,6 +52,7 @@ macro_rules! for_each_kind {
             Sharding::Opaque($sharding) => $body,
             Sharding::Concrete($sharding) => $body,
             Sharding::ConcreteEven($sharding) => $body,
+            Sharding::ShardingParam($sharding) => $body,
             Sharding::Hlo($sharding) => $body,
         }
     };
@@ -174,6 +179,7 @@ impl Sharding {
             Opaque(OpaqueSharding),
             Concrete(ConcreteSharding),
             ConcreteEven(ConcreteEvenSharding),
+            ShardingParam(ShardingParamSharding),
             Hlo(HloSharding),
         )
     }
@@ -213,6 +219,7 @@ from_kind! {
     Opaque(OpaqueSharding),
     Concrete(ConcreteSharding),
     ConcreteEven(ConcreteEvenSharding),
+    ShardingParam(ShardingParamSharding),
     Hlo(HloSharding),
 }
 
