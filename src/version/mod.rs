@@ -39,7 +39,6 @@ pub use accessor::{
 };
 pub use line::{Line, SerDesVersion};
 pub use range::{NegotiationError, Side, UnknownVersion, VersionRange};
-pub use serdes_version_registry::lock;
 pub use serdes_version_registry::{
     Date, Entry, EntryStatus, LayoutFamily, LineRecord, NamedLayout, ParseDateError, Product,
     Registry, Release,
