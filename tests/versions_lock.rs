@@ -3,8 +3,7 @@
 //!
 //! To freeze what is new run `serdes versions lock`, or this test with `SERDES_REWRITE_LOCK=1`.
 
-use serdes::version::registry;
-use serdes_version_registry::lock::Package;
+use serdes::version::{lock::Package, registry};
 
 const REWRITE: &str = "SERDES_REWRITE_LOCK";
 

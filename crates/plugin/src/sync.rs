@@ -1,17 +1,17 @@
 //! The threads and locks that streams are made of: the standard library's, or loom's when a model is checked.
 
-#[cfg(not(all(loom, test)))]
+#[cfg(not(loom))]
 pub(crate) use std::{
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread,
 };
 
-#[cfg(all(loom, test))]
+#[cfg(loom)]
 pub(crate) use loom::{
     sync::{Arc, Condvar, Mutex, MutexGuard},
     thread,
 };
-#[cfg(all(loom, test))]
+#[cfg(loom)]
 pub(crate) use std::sync::PoisonError;
 
 /// Locks, and takes no notice of a panic under the lock: panics are caught where they happen, and every critical section here

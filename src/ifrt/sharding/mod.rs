@@ -2,18 +2,14 @@
 
 mod concrete;
 mod concrete_even;
-mod hlo;
 mod opaque;
-mod param_sharding;
 mod single_device;
 
 use std::fmt;
 
 pub use concrete::{ConcreteSharding, ShardShapes};
 pub use concrete_even::ConcreteEvenSharding;
-pub use hlo::HloSharding;
 pub use opaque::OpaqueSharding;
-pub use param_sharding::ShardingParamSharding;
 pub use single_device::SingleDeviceSharding;
 
 use super::{DeviceList, IfrtError, IndexDomain, MemoryKind, Shape};
@@ -38,10 +34,6 @@ pub enum Sharding {
     Concrete(ConcreteSharding),
     /// Equal shards of one array shape.
     ConcreteEven(ConcreteEvenSharding),
-    /// Dimensions on the axes of a mesh.
-    ShardingParam(ShardingParamSharding),
-    /// In the form of XLA.
-    Hlo(HloSharding),
 }
 
 /// Runs `$body` with the sharding inside `$self` as `$sharding`, whatever its kind.
@@ -52,8 +44,6 @@ macro_rules! for_each_kind {
             Sharding::Opaque($sharding) => $body,
             Sharding::Concrete($sharding) => $body,
             Sharding::ConcreteEven($sharding) => $body,
-            Sharding::ShardingParam($sharding) => $body,
-            Sharding::Hlo($sharding) => $body,
         }
     };
 }
@@ -179,8 +169,6 @@ impl Sharding {
             Opaque(OpaqueSharding),
             Concrete(ConcreteSharding),
             ConcreteEven(ConcreteEvenSharding),
-            ShardingParam(ShardingParamSharding),
-            Hlo(HloSharding),
         )
     }
 }
@@ -219,8 +207,6 @@ from_kind! {
     Opaque(OpaqueSharding),
     Concrete(ConcreteSharding),
     ConcreteEven(ConcreteEvenSharding),
-    ShardingParam(ShardingParamSharding),
-    Hlo(HloSharding),
 }
 
 impl fmt::Display for Sharding {

@@ -1,3 +1,0 @@
-fn main() -> std::process::ExitCode {
-    serdes_version_registry::build("versions.toml")
-}

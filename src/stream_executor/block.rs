@@ -1,0 +1,132 @@
+//! The memory of a struct that a plug-in fills.
+//!
+//! The host owns it, as the C API wants it, and it is longer than any struct that the host knows: a plug-in that was built against a newer
+//! header fills in more than the host knows of, and must not write into memory that is somebody else's.
+
+use std::alloc::{Layout as AllocationLayout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::ptr::NonNull;
+
+use serdes_abi::StructLayout;
+
+/// The bytes of a block.
+pub(crate) const BLOCK_BYTES: usize = 4096;
+
+/// A zeroed block of [`BLOCK_BYTES`] that a plug-in may write to at any time during a call.
+///
+/// It is read and written by value only: no reference to its contents exists while a plug-in runs.
+#[derive(Debug)]
+pub(crate) struct Block {
+    start: NonNull<u8>,
+}
+
+// SAFETY: a block is memory that its owner alone frees; reads and writes go through raw pointers and are ordered by the calls of the
+// plug-in that they surround.
+unsafe impl Send for Block {}
+// SAFETY: see above; shared access reads only what the plug-in wrote before it returned.
+unsafe impl Sync for Block {}
+
+impl Block {
+    const LAYOUT: AllocationLayout = match AllocationLayout::from_size_align(BLOCK_BYTES, 64) {
+        Ok(layout) => layout,
+        Err(_) => panic!("the size and alignment of a block are a valid layout"),
+    };
+
+    /// A zeroed block whose `struct_size`, the first eight bytes, is `struct_size`.
+    pub(crate) fn new(struct_size: usize) -> Self {
+        // SAFETY: the layout is not of size zero.
+        let start = unsafe { alloc_zeroed(Self::LAYOUT) };
+        let Some(start) = NonNull::new(start) else { handle_alloc_error(Self::LAYOUT) };
+        let block = Self { start };
+        block.write(0, struct_size);
+        block
+    }
+
+    /// The pointer that a plug-in gets.
+    pub(crate) fn as_ptr<T>(&self) -> *mut T {
+        self.start.as_ptr().cast()
+    }
+
+    /// The value at `offset` bytes.
+    pub(crate) fn read<T: Scalar>(&self, offset: usize) -> T {
+        assert!(offset + size_of::<T>() <= BLOCK_BYTES, "the host reads inside its own block");
+        // SAFETY: inside the block by the assert; the block is initialised (zeroed) memory; `Scalar` types hold any bytes; unaligned
+        // reads need no alignment.
+        unsafe { self.start.as_ptr().add(offset).cast::<T>().read_unaligned() }
+    }
+
+    /// Writes the value at `offset` bytes.
+    pub(crate) fn write<T: Scalar>(&self, offset: usize, value: T) {
+        assert!(offset + size_of::<T>() <= BLOCK_BYTES, "the host writes inside its own block");
+        // SAFETY: inside the block by the assert; unaligned writes need no alignment; nobody else touches the block outside of calls.
+        unsafe { self.start.as_ptr().add(offset).cast::<T>().write_unaligned(value) }
+    }
+
+    /// What the struct says that its size is.
+    pub(crate) fn struct_size(&self) -> usize {
+        self.read(0)
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        // SAFETY: allocated in `new` with this layout, and freed once.
+        unsafe { dealloc(self.start.as_ptr(), Self::LAYOUT) }
+    }
+}
+
+/// A type for which every bit pattern is a value.
+///
+/// # Safety
+/// Implementers hold any bytes of their size.
+pub(crate) unsafe trait Scalar: Copy {}
+
+// SAFETY: integers hold any bytes.
+unsafe impl Scalar for u8 {}
+// SAFETY: integers hold any bytes.
+unsafe impl Scalar for i32 {}
+// SAFETY: integers hold any bytes.
+unsafe impl Scalar for usize {}
+// SAFETY: raw pointers hold any bytes; nothing is said of what they point to.
+unsafe impl<T> Scalar for *const T {}
+// SAFETY: raw pointers hold any bytes; nothing is said of what they point to.
+unsafe impl<T> Scalar for *mut T {}
+// SAFETY: integers hold any bytes.
+unsafe impl Scalar for i64 {}
+
+/// A struct in a block: what the block's layout and the struct's own size say that is there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct View<'a> {
+    block: &'a Block,
+    layout: &'static StructLayout,
+    /// How many bytes of the struct may be used.
+    size: usize,
+}
+
+impl<'a> View<'a> {
+    /// The struct in `block` as `layout` describes it, `size` bytes of it. Sizes beyond the layout are cut to it.
+    pub(crate) fn new(block: &'a Block, layout: &'static StructLayout, size: usize) -> Self {
+        Self { block, layout, size: size.min(layout.size_of) }
+    }
+
+    /// The offset of a field that the layout has and that lies inside the struct's size.
+    fn offset(&self, field: &str, bytes: usize) -> Option<usize> {
+        let field = self.layout.field(field)?;
+        (field.end() <= self.size && field.size == bytes).then_some(field.offset)
+    }
+
+    /// The value of a field, if the struct has it.
+    pub(crate) fn scalar<T: Scalar>(&self, field: &str) -> Option<T> {
+        self.offset(field, size_of::<T>()).map(|offset| self.block.read(offset))
+    }
+
+    /// The function in a field, if the struct has it and it is not NULL.
+    ///
+    /// # Safety
+    /// `F` is the function pointer type that the C API gives the field.
+    pub(crate) unsafe fn function<F: Copy>(&self, field: &str) -> Option<F> {
+        const { assert!(size_of::<F>() == size_of::<usize>()) };
+        let address: usize = self.scalar(field)?;
+        // SAFETY: same size (asserted), not NULL, and the caller vouches for the type; the plug-in vouches for the address.
+        (address != 0).then(|| unsafe { std::mem::transmute_copy(&address) })
+    }
+}

@@ -1,0 +1,222 @@
+//! What can go wrong, by who is to blame.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serdes_abi::TF_Code;
+
+use super::report::Report;
+
+/// An error status that a function of a plug-in reported.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StatusError {
+    /// The function.
+    pub call: &'static str,
+    /// The code that it set.
+    pub code: TF_Code,
+    /// The message that it set.
+    pub message: String,
+}
+
+impl fmt::Display for StatusError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}: {} ({})", self.call, self.message, self.code)
+    }
+}
+
+/// An error of the plug-in host.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Caller: no such device.
+    #[error(
+        "there is no device {ordinal}: the plug-in has {count} device(s); use a smaller ordinal"
+    )]
+    NoSuchDevice {
+        /// The ordinal asked for.
+        ordinal: usize,
+        /// How many devices there are.
+        count: usize,
+    },
+    /// Caller: a range that is not inside its memory.
+    #[error(
+        "{bytes} bytes at offset {offset} are not inside the {what}, which has {size} bytes; use a range that is"
+    )]
+    OutOfRange {
+        /// Which memory.
+        what: &'static str,
+        /// Where the range begins, in bytes.
+        offset: u64,
+        /// How long it is, in bytes.
+        bytes: u64,
+        /// How long the memory is, in bytes.
+        size: u64,
+    },
+    /// Caller: objects of two devices in one operation that takes one device.
+    #[error("the {what} belongs to another device; use one that was made on the same device")]
+    OtherDevice {
+        /// Which object.
+        what: &'static str,
+    },
+    /// Caller: an argument that no plug-in could take.
+    #[error("{what} is {found}, expected {expected}")]
+    InvalidArgument {
+        /// What the argument is.
+        what: &'static str,
+        /// What it is.
+        found: String,
+        /// What it could be.
+        expected: &'static str,
+    },
+    /// Caller: the same library or the same platform is in use already.
+    #[error(
+        "{what} `{name}` is registered already; use the plug-in that is open, or drop it before opening it again"
+    )]
+    AlreadyRegistered {
+        /// Library or platform.
+        what: &'static str,
+        /// Its path or name.
+        name: String,
+    },
+    /// Bytes: the file cannot be loaded here, whatever is in it.
+    #[error("{path} cannot be loaded: {reason}")]
+    NotLoadable {
+        /// The file.
+        path: PathBuf,
+        /// Why, and what to do.
+        reason: String,
+    },
+    /// Plug-in: the library does not export `SE_InitPlugin`.
+    #[error(
+        "{path} is not a device plug-in: it does not export SE_InitPlugin{hint}; use a library that does"
+    )]
+    NotAPlugin {
+        /// The file.
+        path: PathBuf,
+        /// What it exports instead, if that says something.
+        hint: String,
+    },
+    /// Plug-in: its registration was refused; it has been unloaded.
+    #[error("the plug-in is refused: {}", .0.reasons_line())]
+    Refused(Box<Report>),
+    /// Plug-in: it does not have this function.
+    #[error(
+        "the plug-in does not support {function}: it left the function out, or its layout has none"
+    )]
+    Unsupported {
+        /// The function.
+        function: &'static str,
+    },
+    /// Plug-in: a function reported an error.
+    #[error("the plug-in reports: {0}")]
+    Status(StatusError),
+    /// Plug-in: it has no memory left.
+    #[error(
+        "the plug-in could not allocate {bytes} bytes ({call} gave NULL); free memory, or ask for less"
+    )]
+    OutOfMemory {
+        /// The function.
+        call: &'static str,
+        /// How much was asked for, in bytes.
+        bytes: u64,
+    },
+    /// Plug-in: a struct that it filled in cannot be used.
+    #[error(
+        "{structure}.{field} is {found} after {call}, expected {expected}; report this to the plug-in's author"
+    )]
+    BadStruct {
+        /// The function that filled it in.
+        call: &'static str,
+        /// The struct.
+        structure: &'static str,
+        /// The field.
+        field: &'static str,
+        /// What it holds.
+        found: String,
+        /// What it should hold.
+        expected: &'static str,
+    },
+    /// Plug-in: the work before an event failed, or the plug-in does not know the event's state.
+    #[error(
+        "the event is in state {state}, expected pending (2) or complete (3): the work before it failed"
+    )]
+    EventFailed {
+        /// The number that the plug-in gave.
+        state: i32,
+    },
+    /// Plug-in: a host callback was not accepted.
+    #[error("the plug-in refused a host callback: host_callback answered false")]
+    CallbackRefused,
+    /// Plug-in: a host callback was accepted and never run.
+    #[error(
+        "the plug-in accepted a host callback and dropped it: the stream is done and it never ran"
+    )]
+    CallbackDropped,
+    /// Plug-in: a host callback was run more than once.
+    #[error(
+        "the plug-in ran a host callback {times} times, expected once; the later runs did nothing"
+    )]
+    CallbackRepeated {
+        /// How many times.
+        times: u32,
+    },
+    /// Caller: the function that was to run as a host callback failed.
+    #[error("the host callback failed: {message}")]
+    CallbackFailed {
+        /// What it said.
+        message: String,
+    },
+    /// Plug-in: a call did not return in time.
+    #[error(
+        "{call} did not return within {limit:?}; the thread that waits for it has been left behind"
+    )]
+    TimedOut {
+        /// The call in progress.
+        call: &'static str,
+        /// How long was waited.
+        limit: Duration,
+    },
+    /// System: plug-ins cannot be loaded on this platform.
+    #[error(
+        "loading plug-ins is not supported on this platform ({target}); it needs Linux with glibc on x86-64 or aarch64: use the embedded plug-in `host`"
+    )]
+    UnsupportedTarget {
+        /// The platform.
+        target: &'static str,
+    },
+    /// System: other code in the process defines the status functions.
+    #[error(
+        "{symbol} of another library in this process comes before ours, so that plug-ins would write statuses that we cannot read; load plug-ins before TensorFlow, or in a process without it"
+    )]
+    ForeignStatusFunctions {
+        /// A function that is not ours.
+        symbol: String,
+    },
+    /// System: an operation of the operating system failed.
+    #[error("cannot {doing}: {error}")]
+    System {
+        /// What was to be done.
+        doing: &'static str,
+        /// What the system said.
+        error: io::Error,
+    },
+}
+
+impl Error {
+    /// The status code that a plug-in reported, if one did.
+    #[must_use]
+    pub fn status_code(&self) -> Option<TF_Code> {
+        match self {
+            Self::Status(status) => Some(status.code),
+            _ => None,
+        }
+    }
+
+    /// Whether the plug-in does not have the function that was needed.
+    #[must_use]
+    pub fn is_unsupported(&self) -> bool {
+        matches!(self, Self::Unsupported { .. })
+    }
+}

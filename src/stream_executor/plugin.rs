@@ -1,0 +1,307 @@
+//! A plug-in: opening one, and its devices.
+
+use std::collections::BTreeMap;
+use std::ffi::c_int;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serdes_abi::{Layout, SP_Platform};
+
+use super::call::{enter, with_time_limit};
+use super::detect::LayoutChoice;
+use super::device::{Device, DeviceState};
+use super::error::Error;
+use super::library::{FileClaim, Library, PlatformClaim};
+use super::registration::{Entry, Registration};
+use super::report::Report;
+use super::status::{FUNCTIONS, Status};
+
+/// A registered plug-in. Clones are the same plug-in; it is unloaded when the last of them, and of everything made through it, is gone.
+#[derive(Clone, Debug)]
+pub struct Plugin {
+    inner: Arc<PluginInner>,
+}
+
+/// What keeps a plug-in in memory. The fields are dropped in this order: what the plug-in made, its code, its claims.
+#[derive(Debug)]
+pub(crate) struct PluginInner {
+    /// The devices that were made; they live as long as the plug-in, as in TensorFlow.
+    devices: Mutex<BTreeMap<i32, Arc<DeviceState>>>,
+    pub(crate) registration: Registration,
+    report: Report,
+    _library: Option<Library>,
+    _claims: Option<(FileClaim, PlatformClaim)>,
+}
+
+impl Drop for PluginInner {
+    fn drop(&mut self) {
+        let devices = self.devices.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for device in std::mem::take(devices).into_values() {
+            device.destroy(&self.registration);
+        }
+    }
+}
+
+/// How a plug-in is opened.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PluginOptions {
+    /// Which layout it has.
+    pub layout: LayoutChoice,
+    /// How long opening it may take; `None` waits for ever.
+    pub time_limit: Option<Duration>,
+}
+
+impl PluginOptions {
+    /// Detected layout, no time limit.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// With this layout.
+    #[must_use]
+    pub fn layout(mut self, layout: LayoutChoice) -> Self {
+        self.layout = layout;
+        self
+    }
+
+    /// With this limit on opening.
+    #[must_use]
+    pub fn time_limit(mut self, limit: Duration) -> Self {
+        self.time_limit = Some(limit);
+        self
+    }
+
+    /// Opens `plugin`: the path of a shared library, or `host` with options, as in [`Plugin::open`].
+    ///
+    /// # Errors
+    /// As [`Plugin::open`]; [`Error::TimedOut`] if it takes longer than the limit.
+    pub fn open(self, plugin: &str) -> Result<Plugin, Error> {
+        let Some(limit) = self.time_limit else { return Plugin::open(plugin, self.layout) };
+        let plugin = plugin.to_owned();
+        with_time_limit(limit, move || Plugin::open(&plugin, self.layout))?
+    }
+}
+
+impl Plugin {
+    /// The reference plug-in over host memory, which is part of this library: one device, no limit on its memory but the machine's.
+    ///
+    /// Each call makes a plug-in of its own.
+    #[must_use]
+    pub fn host() -> Self {
+        Self::embedded("", LayoutChoice::Detect)
+            .unwrap_or_else(|error| unreachable!("the embedded plug-in registers: {error}"))
+    }
+
+    /// Loads the plug-in in the shared library at `path`.
+    ///
+    /// # Errors
+    /// [`Error::NotLoadable`] and [`Error::NotAPlugin`] by what the file is; [`Error::Refused`] with a report by what it registers;
+    /// [`Error::AlreadyRegistered`] if the library or its platform's name is open in this process; [`Error::ForeignStatusFunctions`];
+    /// [`Error::UnsupportedTarget`].
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, Error> {
+        Self::load_as(path.as_ref(), LayoutChoice::Detect)
+    }
+
+    /// Opens a plug-in by its description: `host`, `host:devices=2,memory=1048576` (bytes a device), or the path of a shared library.
+    ///
+    /// # Errors
+    /// As [`Self::load`]; [`Error::InvalidArgument`] for options of `host` that there are not.
+    pub fn open(plugin: &str, layout: LayoutChoice) -> Result<Self, Error> {
+        match plugin.strip_prefix("host") {
+            Some("") => Self::embedded("", layout),
+            Some(options) if options.starts_with(':') => Self::embedded(&options[1..], layout),
+            _ => Self::load_as(Path::new(plugin), layout),
+        }
+    }
+
+    fn load_as(path: &Path, layout: LayoutChoice) -> Result<Self, Error> {
+        let file = FileClaim::new(path)?;
+        let library = Library::open(path)?;
+        let entry = library.entry(path)?;
+        let call = move |parameters, status| {
+            // SAFETY: the C API's own call: parameters and status are ours and live through it; the library is open.
+            unsafe { entry(parameters, status) }
+        };
+        let (registration, report) = register(&call, layout)?;
+        let platform = PlatformClaim::new(&registration.facts.name)?;
+        Ok(Self::new(registration, report, Some(library), Some((file, platform))))
+    }
+
+    fn embedded(options: &str, layout: LayoutChoice) -> Result<Self, Error> {
+        let options = serdes_host_memory::Options::parse(options).map_err(|error| {
+            Error::InvalidArgument {
+                what: "the options of the plug-in `host`",
+                found: format!("`{options}` ({error})"),
+                expected: "devices=N and memory=BYTES, separated by commas",
+            }
+        })?;
+        let call = move |parameters, status| {
+            // SAFETY: the C API's own call: parameters and status are ours and live through it; the functions are those of our statuses.
+            unsafe {
+                serdes_host_memory::init_plugin(
+                    parameters,
+                    status,
+                    FUNCTIONS,
+                    options.clone(),
+                    None,
+                );
+            }
+        };
+        let (registration, report) = register(&call, layout)?;
+        Ok(Self::new(registration, report, None, None))
+    }
+
+    fn new(
+        registration: Registration,
+        report: Report,
+        library: Option<Library>,
+        claims: Option<(FileClaim, PlatformClaim)>,
+    ) -> Self {
+        let inner = PluginInner {
+            devices: Mutex::default(),
+            registration,
+            report,
+            _library: library,
+            _claims: claims,
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// What it registered: its platform.
+    #[must_use]
+    pub fn platform(&self) -> Platform {
+        Platform { plugin: self.clone() }
+    }
+
+    /// What was found when it registered, warnings included.
+    #[must_use]
+    pub fn report(&self) -> &Report {
+        &self.inner.report
+    }
+
+    /// The layout that is used with it.
+    #[must_use]
+    pub fn layout(&self) -> &'static Layout {
+        self.inner.registration.layout
+    }
+
+    /// How many devices it had when it registered.
+    #[must_use]
+    pub fn device_count(&self) -> usize {
+        self.inner.report.devices.unwrap_or_default()
+    }
+
+    /// The device of that ordinal. The same ordinal gives the same device.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchDevice`]; what the plug-in reports; [`Error::BadStruct`] if it fills in no device.
+    pub fn device(&self, ordinal: usize) -> Result<Device, Error> {
+        let count = self.device_count();
+        let missing = || Error::NoSuchDevice { ordinal, count };
+        if ordinal >= count {
+            return Err(missing());
+        }
+        let number = i32::try_from(ordinal).map_err(|_| missing())?;
+        let mut devices = self.inner.devices.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = match devices.get(&number) {
+            Some(state) => Arc::clone(state),
+            None => {
+                let state = Arc::new(DeviceState::create(&self.inner.registration, number)?);
+                devices.insert(number, Arc::clone(&state));
+                state
+            }
+        };
+        Ok(Device::new(Arc::clone(&self.inner), state))
+    }
+}
+
+/// The platform of a plug-in: what it says of itself.
+#[derive(Clone, Debug)]
+pub struct Platform {
+    plugin: Plugin,
+}
+
+impl Platform {
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.plugin.inner.registration.facts.name
+    }
+
+    /// The type of its devices.
+    #[must_use]
+    pub fn device_type(&self) -> &str {
+        &self.plugin.inner.registration.facts.device_type
+    }
+
+    /// Whether it has memory that host and devices address alike.
+    #[must_use]
+    pub fn supports_unified_memory(&self) -> bool {
+        let registration = &self.plugin.inner.registration;
+        registration.allocation.supports_unified_memory(registration.facts.supports_unified_memory)
+    }
+
+    /// Whether it asks the host to put its best-fit allocator over the devices' memory.
+    #[must_use]
+    pub fn uses_bfc_allocator(&self) -> bool {
+        let registration = &self.plugin.inner.registration;
+        registration.facts.use_bfc_allocator || registration.allocation.asks_for_bfc()
+    }
+
+    /// Whether it asks that this allocator grow by and by.
+    #[must_use]
+    pub fn forces_memory_growth(&self) -> bool {
+        self.plugin.inner.registration.facts.force_memory_growth
+    }
+}
+
+/// Registers by `entry`, counts the devices, and completes the report.
+fn register(entry: Entry<'_>, layout: LayoutChoice) -> Result<(Registration, Report), Error> {
+    let mut report = Report::default();
+    let Some(registration) = Registration::new(entry, layout, &mut report) else {
+        return Err(Error::Refused(Box::new(report)));
+    };
+    let devices = count_devices(&registration, &mut report);
+    report.devices = Some(devices);
+    Ok((registration, report))
+}
+
+/// The number of devices. What goes wrong here is a warning and no devices, as in TensorFlow.
+fn count_devices(registration: &Registration, report: &mut Report) -> usize {
+    let count = match (
+        registration.facts.visible_device_count,
+        registration.table.functions.get_device_count,
+    ) {
+        (Some(count), _) => count,
+        (None, None) => 0,
+        (None, Some(get_device_count)) => {
+            let mut count: c_int = 0;
+            let mut status = Status::new();
+            {
+                let _call = enter(&"get_device_count");
+                let platform = registration.platform.as_ptr::<SP_Platform>().cast_const();
+                // SAFETY: the platform is the plug-in's own; count and status live through the call.
+                unsafe { get_device_count(platform, &raw mut count, status.as_mut_ptr()) };
+            }
+            if let Err(error) = status.into_result("get_device_count") {
+                report.warnings.push(format!("the devices cannot be counted: {error}"));
+                return 0;
+            }
+            if count < 0 {
+                report.warnings.push(format!("get_device_count gave {count}, taken as 0"));
+            }
+            usize::try_from(count).unwrap_or_default()
+        }
+    };
+    // Ordinals are C ints.
+    let most = i32::MAX as usize;
+    if count > most {
+        report.warnings.push(format!("visible_device_count is {count}, taken as {most}"));
+    }
+    if count == 0 {
+        report.warnings.push("the plug-in has no devices; is its hardware there?".to_owned());
+    }
+    count.min(most)
+}

@@ -1,0 +1,91 @@
+//! What a registration found, as data.
+
+use std::fmt;
+
+use serdes_abi::Layout;
+
+/// One thing for which a plug-in is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reason {
+    /// The struct of the C API, or the function that was called.
+    pub structure: &'static str,
+    /// The field, empty where the reason is about a call.
+    pub field: String,
+    /// What was found.
+    pub found: String,
+    /// What was expected.
+    pub expected: String,
+    /// What to do.
+    pub remedy: String,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let dot = if self.field.is_empty() { "" } else { "." };
+        write!(
+            formatter,
+            "{}{dot}{}: found {}, expected {}; {}",
+            self.structure, self.field, self.found, self.expected, self.remedy
+        )
+    }
+}
+
+/// What a plug-in says of itself when it registers, and what is wrong with it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// The layout that the plug-in was built against, if it could be told.
+    pub layout: Option<&'static str>,
+    /// The version that the plug-in left in the registration parameters: MAJOR, MINOR, PATCH.
+    pub version: Option<[i32; 3]>,
+    /// Name of the platform.
+    pub platform: Option<String>,
+    /// Type of its devices.
+    pub device_type: Option<String>,
+    /// How many devices there are.
+    pub devices: Option<usize>,
+    /// What each struct says that its size is, in bytes, in the order in which the plug-in filled them.
+    pub struct_sizes: Vec<(&'static str, usize)>,
+    /// Functions that are missing and without which no plug-in is accepted.
+    pub missing_required: Vec<&'static str>,
+    /// Functions that are missing and without which something is not supported.
+    pub missing_optional: Vec<&'static str>,
+    /// Why the plug-in is refused; empty if it is accepted.
+    pub reasons: Vec<Reason>,
+    /// What is odd, but accepted.
+    pub warnings: Vec<String>,
+}
+
+impl Report {
+    /// Whether the plug-in was accepted.
+    #[must_use]
+    pub fn accepted(&self) -> bool {
+        self.reasons.is_empty()
+    }
+
+    /// All reasons in one line.
+    pub(crate) fn reasons_line(&self) -> String {
+        let reasons: Vec<String> = self.reasons.iter().map(ToString::to_string).collect();
+        reasons.join("; ")
+    }
+
+    pub(crate) fn refuse(
+        &mut self,
+        structure: &'static str,
+        field: impl Into<String>,
+        found: impl Into<String>,
+        expected: impl Into<String>,
+        remedy: impl Into<String>,
+    ) {
+        self.reasons.push(Reason {
+            structure,
+            field: field.into(),
+            found: found.into(),
+            expected: expected.into(),
+            remedy: remedy.into(),
+        });
+    }
+
+    pub(crate) fn set_layout(&mut self, layout: &'static Layout) {
+        self.layout = Some(layout.name);
+    }
+}

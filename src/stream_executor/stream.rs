@@ -1,0 +1,521 @@
+//! Streams: work that a device does in order, while the host goes on.
+//!
+//! Whatever a stream's work uses (device memory, host memory, events, timers) is kept alive by the stream until the work is known to be
+//! done: when an event behind it has come, when the stream was waited for, or when it is dropped. A stream whose end cannot be found out
+//! keeps its things for ever: memory is lost rather than freed under a device that may be writing to it.
+
+use std::collections::VecDeque;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serdes_abi::SP_Stream;
+
+use super::device::Device;
+use super::error::Error;
+use super::event::{Event, EventInner};
+use super::host_callback::{HostCallback, PendingCallback};
+use super::memory::{DeviceAllocation, DeviceMemory, HostAllocation, HostMemory};
+use super::timer::{Timer, TimerInner};
+use super::transfer::Transfer;
+
+/// A stream of a device. Its calls can be made from several threads; they take effect in the order in which they return.
+#[derive(Debug)]
+pub struct Stream {
+    inner: Arc<StreamInner>,
+}
+
+/// What keeps a stream alive: the handle, and transfers that are under way.
+#[derive(Debug)]
+pub(crate) struct StreamInner {
+    device: Device,
+    handle: SP_Stream,
+    work: Mutex<Work>,
+    failed: AtomicBool,
+}
+
+// SAFETY: the handle means something to the plug-in alone; calls that put work into the stream are made under the lock.
+unsafe impl Send for StreamInner {}
+// SAFETY: see above.
+unsafe impl Sync for StreamInner {}
+
+/// The work that a stream was given and is not known to have done.
+#[derive(Debug, Default)]
+struct Work {
+    /// The number of the newest piece of work.
+    newest: u64,
+    /// What the pieces use, oldest first, each with the number of its piece.
+    kept: VecDeque<(u64, Kept)>,
+    /// Events that nobody uses, to be recorded again.
+    spare: Vec<Arc<EventInner>>,
+}
+
+/// The most events that a stream keeps for later.
+const MOST_SPARE_EVENTS: usize = 32;
+
+/// Something that a stream's work uses.
+#[derive(Debug)]
+#[expect(dead_code, reason = "held so that it is not dropped; never looked at")]
+pub(crate) enum Kept {
+    /// Device memory that is read or written.
+    Device(Arc<DeviceAllocation>),
+    /// Host memory that is read or written.
+    Host(Arc<HostAllocation>),
+    /// An event that is recorded or waited for.
+    Event(Arc<EventInner>),
+    /// A timer that is started or stopped.
+    Timer(Arc<TimerInner>),
+    /// A function to be run on the host.
+    Callback(PendingCallback),
+}
+
+impl StreamInner {
+    fn work(&self) -> MutexGuard<'_, Work> {
+        self.work.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes a failure of the stream's work.
+    fn noted<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
+        if result.is_err() {
+            self.failed.store(true, Ordering::Relaxed);
+        }
+        result
+    }
+
+    /// Releases what the work up to and including number `done` uses.
+    pub(crate) fn passed(&self, done: u64) {
+        let mut work = self.work();
+        let count = work.kept.iter().take_while(|(number, _)| *number <= done).count();
+        let released: Vec<_> = work.kept.drain(..count).collect();
+        // Freeing calls the plug-in: not under the lock.
+        drop(work);
+        drop(released);
+    }
+
+    /// Takes back an event that nobody waits for any more.
+    pub(crate) fn reuse(&self, event: Arc<EventInner>) {
+        let mut work = self.work();
+        if work.spare.len() < MOST_SPARE_EVENTS {
+            work.spare.push(event);
+        }
+    }
+
+    /// Waits for the work so far, by the plug-in's own function or by an event.
+    fn block(&self) -> Result<(), Error> {
+        let calls = self.device.calls();
+        // SAFETY: device and stream are alive.
+        match unsafe { calls.block_host_until_done(self.handle) } {
+            Err(Error::Unsupported { .. }) => {
+                let event = EventInner::create(&self.device)?;
+                // SAFETY: device, stream and event are alive; the event is kept until it has come.
+                let recorded = unsafe { calls.record_event(self.handle, event.handle()) };
+                let waited = recorded.and_then(|()| {
+                    // SAFETY: device and event are alive.
+                    unsafe { calls.block_host_for_event(event.handle()) }
+                });
+                if waited.is_err() {
+                    let mut work = self.work();
+                    let newest = work.newest;
+                    work.kept.push_back((newest, Kept::Event(Arc::new(event))));
+                }
+                waited
+            }
+            result => result,
+        }
+    }
+
+    /// Waits for the work so far, and releases what it used.
+    pub(crate) fn synchronize(&self) -> Result<(), Error> {
+        let newest = self.work().newest;
+        self.noted(self.block())?;
+        self.passed(newest);
+        self.status()
+    }
+
+    /// What the plug-in says of the stream.
+    pub(crate) fn status(&self) -> Result<(), Error> {
+        // SAFETY: device and stream are alive.
+        self.noted(unsafe { self.device.calls().get_stream_status(self.handle) })
+    }
+}
+
+impl Drop for StreamInner {
+    fn drop(&mut self) {
+        // A stream that failed may refuse to be waited for; the device as a whole may not.
+        // SAFETY: the device is alive.
+        let done = self.block().is_ok()
+            || unsafe { self.device.calls().synchronize_all_activity() }.is_ok();
+        let work = self.work.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let kept = std::mem::take(&mut work.kept);
+        if done {
+            drop(kept);
+        } else {
+            std::mem::forget(kept);
+        }
+        work.spare.clear();
+        // SAFETY: the device is alive; this is the last user of the stream.
+        unsafe { self.device.calls().destroy_stream(self.handle) };
+    }
+}
+
+impl Stream {
+    pub(crate) fn create(device: &Device) -> Result<Self, Error> {
+        let mut handle = ptr::null_mut();
+        // SAFETY: the device is alive, and the handle lives through the call.
+        unsafe { device.calls().create_stream(&raw mut handle) }?;
+        let inner = StreamInner {
+            device: device.clone(),
+            handle,
+            work: Mutex::default(),
+            failed: AtomicBool::new(false),
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// The device that it is on.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        &self.inner.device
+    }
+
+    /// Puts one piece of work into the stream: what it uses is kept first, so that the plug-in never holds what nobody keeps.
+    fn enqueue(
+        &self,
+        kept: impl IntoIterator<Item = Kept>,
+        call: impl FnOnce() -> Result<(), Error>,
+    ) -> Result<u64, Error> {
+        let mut work = self.inner.work();
+        work.newest += 1;
+        let number = work.newest;
+        work.kept.extend(kept.into_iter().map(|kept| (number, kept)));
+        let result = call();
+        drop(work);
+        self.inner.noted(result).map(|()| number)
+    }
+
+    /// Enqueues a transfer of host memory with an event behind it.
+    fn transfer(
+        &self,
+        device: Kept,
+        host: HostMemory,
+        call: impl FnOnce() -> Result<(), Error>,
+    ) -> Result<Transfer, Error> {
+        let inner = &self.inner;
+        let spare = inner.work().spare.pop();
+        let event = match spare {
+            Some(event) => event,
+            None => Arc::new(inner.noted(EventInner::create(&inner.device))?),
+        };
+        let kept = [device, Kept::Host(host.keep()), Kept::Event(Arc::clone(&event))];
+        let number = self.enqueue(kept, || {
+            call()?;
+            // SAFETY: device, stream and event are alive; the stream keeps the event.
+            unsafe { inner.device.calls().record_event(inner.handle, event.handle()) }
+        })?;
+        Ok(Transfer::new(Arc::clone(inner), event, number, host))
+    }
+
+    /// Enqueues a copy of `bytes` bytes of `source`, from byte `offset` on, to the beginning of `target`, which comes back from
+    /// [`Transfer::wait`].
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`]; [`Error::OtherDevice`]; what the plug-in reports. `target` is dropped then.
+    pub fn copy_to_host(
+        &self,
+        source: &DeviceMemory,
+        offset: u64,
+        bytes: usize,
+        target: HostMemory,
+    ) -> Result<Transfer, Error> {
+        let part = source.part(&self.inner.device, offset, bytes as u64)?;
+        check_host(&target, bytes)?;
+        let start = target.start();
+        self.transfer(Kept::Device(source.keep()), target, || {
+            if bytes == 0 {
+                return Ok(());
+            }
+            let calls = self.inner.device.calls();
+            // SAFETY: device and stream are alive; the part lies in memory that the stream keeps; the target is long enough, kept by the
+            // stream, and out of everybody's reach until the transfer is done.
+            unsafe { calls.memcpy_dtoh(self.inner.handle, start, part.as_ptr(), bytes as u64) }
+        })
+    }
+
+    /// Enqueues a copy of the first `bytes` bytes of `source` into `target`, from byte `offset` on. `source` comes back from
+    /// [`Transfer::wait`].
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`]; [`Error::OtherDevice`]; what the plug-in reports. `source` is dropped then.
+    pub fn copy_to_device(
+        &self,
+        source: HostMemory,
+        bytes: usize,
+        target: &DeviceMemory,
+        offset: u64,
+    ) -> Result<Transfer, Error> {
+        let mut part = target.part(&self.inner.device, offset, bytes as u64)?;
+        check_host(&source, bytes)?;
+        let start = source.start();
+        self.transfer(Kept::Device(target.keep()), source, || {
+            if bytes == 0 {
+                return Ok(());
+            }
+            let calls = self.inner.device.calls();
+            // SAFETY: as in `copy_to_host`; the source is only read.
+            unsafe {
+                calls.memcpy_htod(
+                    self.inner.handle,
+                    part.as_mut_ptr(),
+                    start.cast_const(),
+                    bytes as u64,
+                )
+            }
+        })
+    }
+
+    /// Enqueues a copy of `bytes` bytes of device memory to device memory of this stream's device. The source may be on another device of
+    /// the same plug-in.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`]; [`Error::OtherDevice`]; [`Error::Unsupported`]; what the plug-in reports.
+    pub fn copy_on_device(
+        &self,
+        source: &DeviceMemory,
+        source_offset: u64,
+        target: &DeviceMemory,
+        target_offset: u64,
+        bytes: u64,
+    ) -> Result<(), Error> {
+        let from = source.part_beside(&self.inner.device, source_offset, bytes)?;
+        let mut to = target.part(&self.inner.device, target_offset, bytes)?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        self.enqueue([Kept::Device(source.keep()), Kept::Device(target.keep())], || {
+            let calls = self.inner.device.calls();
+            // SAFETY: device and stream are alive; both parts lie in memory that the stream keeps.
+            unsafe { calls.memcpy_dtod(self.inner.handle, to.as_mut_ptr(), from.as_ptr(), bytes) }
+        })
+        .map(drop)
+    }
+
+    /// Enqueues filling `bytes` bytes of `target`, from byte `offset` on, with zeros.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`]; [`Error::OtherDevice`]; [`Error::Unsupported`]; what the plug-in reports.
+    pub fn mem_zero(&self, target: &DeviceMemory, offset: u64, bytes: u64) -> Result<(), Error> {
+        let mut part = target.part(&self.inner.device, offset, bytes)?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        self.enqueue([Kept::Device(target.keep())], || {
+            // SAFETY: device and stream are alive; the part lies in memory that the stream keeps.
+            unsafe {
+                self.inner.device.calls().mem_zero(self.inner.handle, part.as_mut_ptr(), bytes)
+            }
+        })
+        .map(drop)
+    }
+
+    /// Enqueues filling `bytes` bytes of `target`, from byte `offset` on, with a byte.
+    ///
+    /// # Errors
+    /// As [`Self::mem_zero`].
+    pub fn memset(
+        &self,
+        target: &DeviceMemory,
+        offset: u64,
+        bytes: u64,
+        pattern: u8,
+    ) -> Result<(), Error> {
+        let mut part = target.part(&self.inner.device, offset, bytes)?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        self.enqueue([Kept::Device(target.keep())], || {
+            let calls = self.inner.device.calls();
+            // SAFETY: device and stream are alive; the part lies in memory that the stream keeps.
+            unsafe { calls.memset(self.inner.handle, part.as_mut_ptr(), pattern, bytes) }
+        })
+        .map(drop)
+    }
+
+    /// Enqueues filling `bytes` bytes of `target`, a multiple of 4, from byte `offset` on, with a pattern of four bytes.
+    ///
+    /// # Errors
+    /// As [`Self::mem_zero`]; [`Error::InvalidArgument`] if `bytes` is no multiple of 4.
+    pub fn memset32(
+        &self,
+        target: &DeviceMemory,
+        offset: u64,
+        bytes: u64,
+        pattern: u32,
+    ) -> Result<(), Error> {
+        if !bytes.is_multiple_of(4) {
+            return Err(Error::InvalidArgument {
+                what: "the size of a 32-bit fill",
+                found: format!("{bytes} bytes"),
+                expected: "a multiple of 4",
+            });
+        }
+        let mut part = target.part(&self.inner.device, offset, bytes)?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        self.enqueue([Kept::Device(target.keep())], || {
+            let calls = self.inner.device.calls();
+            // SAFETY: device and stream are alive; the part lies in memory that the stream keeps.
+            unsafe { calls.memset32(self.inner.handle, part.as_mut_ptr(), pattern, bytes) }
+        })
+        .map(drop)
+    }
+
+    /// Records `event` behind the stream's work so far.
+    ///
+    /// # Errors
+    /// [`Error::OtherDevice`]; what the plug-in reports.
+    pub fn record(&self, event: &Event) -> Result<(), Error> {
+        let event = self.own_event(event)?;
+        self.enqueue([Kept::Event(Arc::clone(&event))], || {
+            // SAFETY: device, stream and event are alive; the stream keeps the event.
+            unsafe { self.inner.device.calls().record_event(self.inner.handle, event.handle()) }
+        })
+        .map(drop)
+    }
+
+    /// Makes the stream's later work wait for `event`.
+    ///
+    /// # Errors
+    /// [`Error::OtherDevice`]; what the plug-in reports.
+    pub fn wait_for(&self, event: &Event) -> Result<(), Error> {
+        let event = self.own_event(event)?;
+        self.enqueue([Kept::Event(Arc::clone(&event))], || {
+            // SAFETY: device, stream and event are alive; the stream keeps the event.
+            unsafe { self.inner.device.calls().wait_for_event(self.inner.handle, event.handle()) }
+        })
+        .map(drop)
+    }
+
+    fn own_event(&self, event: &Event) -> Result<Arc<EventInner>, Error> {
+        let event = event.keep();
+        if event.device().is(&self.inner.device) {
+            Ok(event)
+        } else {
+            Err(Error::OtherDevice { what: "event" })
+        }
+    }
+
+    /// Makes the stream's later work wait for the work that `other` has now.
+    ///
+    /// # Errors
+    /// [`Error::OtherDevice`]; what the plug-in reports.
+    pub fn wait_for_stream(&self, other: &Self) -> Result<(), Error> {
+        if !other.inner.device.is(&self.inner.device) {
+            return Err(Error::OtherDevice { what: "stream" });
+        }
+        self.enqueue([], || {
+            let calls = self.inner.device.calls();
+            // SAFETY: device and both streams are alive; a stream that is dropped is waited for first, so that nothing of it is left.
+            unsafe { calls.create_stream_dependency(self.inner.handle, other.inner.handle) }
+        })
+        .map(drop)
+    }
+
+    /// Puts the start of `timer` into the stream's work.
+    ///
+    /// # Errors
+    /// [`Error::OtherDevice`]; [`Error::Unsupported`]; what the plug-in reports.
+    pub fn start_timer(&self, timer: &Timer) -> Result<(), Error> {
+        let timer = self.own_timer(timer)?;
+        self.enqueue([Kept::Timer(Arc::clone(&timer))], || {
+            // SAFETY: device, stream and timer are alive; the stream keeps the timer.
+            unsafe { self.inner.device.calls().start_timer(self.inner.handle, timer.handle()) }
+        })
+        .map(drop)
+    }
+
+    /// Puts the stop of `timer` into the stream's work.
+    ///
+    /// # Errors
+    /// As [`Self::start_timer`].
+    pub fn stop_timer(&self, timer: &Timer) -> Result<(), Error> {
+        let timer = self.own_timer(timer)?;
+        self.enqueue([Kept::Timer(Arc::clone(&timer))], || {
+            // SAFETY: device, stream and timer are alive; the stream keeps the timer.
+            unsafe { self.inner.device.calls().stop_timer(self.inner.handle, timer.handle()) }
+        })
+        .map(drop)
+    }
+
+    fn own_timer(&self, timer: &Timer) -> Result<Arc<TimerInner>, Error> {
+        let timer = timer.keep();
+        if timer.device().is(&self.inner.device) {
+            Ok(timer)
+        } else {
+            Err(Error::OtherDevice { what: "timer" })
+        }
+    }
+
+    /// Enqueues a function that runs on the host, on a thread of the plug-in, when the stream comes to it.
+    ///
+    /// The function is run at most once. An error (or a panic) of it is reported to the plug-in and by [`HostCallback::outcome`].
+    ///
+    /// # Errors
+    /// [`Error::CallbackRefused`]; [`Error::Unsupported`].
+    pub fn host_callback(
+        &self,
+        function: impl FnOnce() -> Result<(), String> + Send + 'static,
+    ) -> Result<HostCallback, Error> {
+        let (callback, pending) = HostCallback::new(Box::new(function), Arc::clone(&self.inner));
+        let argument = callback.argument();
+        let number = self.enqueue([Kept::Callback(pending)], || {
+            let calls = self.inner.device.calls();
+            // SAFETY: device and stream are alive; the callback takes any argument at any time, as it looks the argument up.
+            let accepted = unsafe {
+                calls.host_callback(self.inner.handle, super::host_callback::run, argument)
+            }?;
+            if accepted { Ok(()) } else { Err(Error::CallbackRefused) }
+        });
+        match number {
+            Ok(_) => Ok(callback),
+            Err(error) => {
+                callback.refuse();
+                Err(error)
+            }
+        }
+    }
+
+    /// Waits until the stream has done its work so far.
+    ///
+    /// # Errors
+    /// What the plug-in reports, a failure of the work included.
+    pub fn synchronize(&self) -> Result<(), Error> {
+        self.inner.synchronize()
+    }
+
+    /// What the plug-in says of the stream, without waiting.
+    ///
+    /// # Errors
+    /// The error that the stream is in.
+    pub fn status(&self) -> Result<(), Error> {
+        self.inner.status()
+    }
+
+    /// Whether nothing has gone wrong with the stream yet: no call on it failed, no callback was refused, and the plug-in reports no error.
+    #[must_use]
+    pub fn is_ok(&self) -> bool {
+        self.inner.status().is_ok() && !self.inner.failed.load(Ordering::Relaxed)
+    }
+}
+
+fn check_host(memory: &HostMemory, bytes: usize) -> Result<(), Error> {
+    if bytes > memory.len() {
+        return Err(Error::OutOfRange {
+            what: "host memory",
+            offset: 0,
+            bytes: bytes as u64,
+            size: memory.len() as u64,
+        });
+    }
+    Ok(())
+}
