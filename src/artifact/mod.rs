@@ -1,1 +1,26 @@
+<<<<<<< HEAD
 //! See the design: to be written by its owner.
+=======
+//! Reading and writing TensorFlow's artifacts: graphs, SavedModels, checkpoints.
+//!
+//! Knows the formats and how TensorFlow judges them; what a verdict means for a person or a command it must never know.
+
+pub mod checksum;
+pub mod data_type;
+mod fields;
+pub mod graph;
+pub mod read_at;
+mod schema;
+pub mod slice;
+pub mod status;
+pub mod table;
+pub mod tensor_bundle;
+mod text;
+mod window;
+mod wire;
+
+pub use fields::Malformed;
+pub use read_at::ReadAt;
+pub use text::{TextError, TextFault};
+pub use wire::{WireError, WireFault};
+>>>>>>> b9dc60a (Read graphs, meta graphs and SavedModels without decoding them)

@@ -1,0 +1,240 @@
+//! TensorFlow graphs: GraphDef, MetaGraphDef and SavedModel, in their binary and text forms.
+//!
+//! Two depths. [`versions`] steps over everything but the versions, so that a graph of any size is read in the time that its
+//! top-level fields take. [`read`] checks every nested message as a real parser does, in a window of bounded size, and finds what
+//! TensorFlow's importer looks at: versions, deprecated operations, whether the nodes fit together.
+//!
+//! Knows the messages and what their importer does with them. It must never know who asks: whether a consumer may take a graph is
+//! decided in [`check`](crate::check).
+
+mod deprecation;
+mod order;
+mod structure;
+mod visitor;
+
+use std::collections::BTreeMap;
+use std::io;
+
+pub use deprecation::{DeprecatedOperation, DeprecatedOperations, DeprecationListError};
+pub use structure::{StructureFault, StructureFaultKind};
+
+use self::order::OrderVisitor;
+use self::visitor::{Depth, GraphVisitor};
+use super::read_at::ReadAt;
+use super::schema::{GRAPH_DEF, META_GRAPH_DEF, MessageId, SAVED_MODEL};
+use super::text::{self, TextError};
+use super::window::{ScanError, scan};
+use super::wire::{Visitor, WireError};
+use crate::version::VersionDef;
+
+/// Which message a file holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Message {
+    /// `tensorflow.GraphDef`: a `.pb` file.
+    GraphDef,
+    /// `tensorflow.MetaGraphDef`: a `.meta` file beside a checkpoint.
+    MetaGraphDef,
+    /// `tensorflow.SavedModel`: `saved_model.pb`.
+    SavedModel,
+}
+
+impl Message {
+    fn id(self) -> MessageId {
+        match self {
+            Self::GraphDef => GRAPH_DEF,
+            Self::MetaGraphDef => META_GRAPH_DEF,
+            Self::SavedModel => SAVED_MODEL,
+        }
+    }
+}
+
+/// How a message is written down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Form {
+    /// The wire format.
+    Binary,
+    /// The text format (`.pbtxt`).
+    Text,
+}
+
+/// Why a graph cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum GraphError {
+    /// No parser takes the bytes. TensorFlow says INVALID_ARGUMENT for a graph and DATA_LOSS for a SavedModel.
+    #[error(
+        "no protobuf parser takes this file: {0}; the file is damaged, cut off, or of another kind"
+    )]
+    Malformed(#[from] WireError),
+    /// The text is not the text form of the message.
+    #[error("this is not the text form of the message: {0}")]
+    Text(#[from] TextError),
+    /// The system could not read the file.
+    #[error("cannot read the file: {0}")]
+    Io(#[from] io::Error),
+}
+
+impl From<ScanError> for GraphError {
+    fn from(error: ScanError) -> Self {
+        match error {
+            ScanError::Wire(error) => Self::Malformed(error),
+            ScanError::Io(error) => Self::Io(error),
+        }
+    }
+}
+
+/// What a file holds: one meta graph for a GraphDef or MetaGraphDef, any number for a SavedModel.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Graphs {
+    /// In the order of the file.
+    pub meta_graphs: Vec<MetaGraph>,
+    /// Whether there was more than is kept (1024 meta graphs, 1 MiB of tags, 65536 operation types): what is here is then incomplete.
+    pub overflow: bool,
+}
+
+/// A graph with what is written around it. For a bare GraphDef everything but the graph is empty.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct MetaGraph {
+    /// What it is for: `serve`, `train`, `gpu`.
+    pub tags: Vec<String>,
+    /// The release that wrote it, as it calls itself.
+    pub tensorflow_version: String,
+    /// Whether it says how to save and restore variables, so that variables belong to it.
+    pub has_saver: bool,
+    /// Whether it has the object graph of the TF2 format.
+    pub has_object_graph: bool,
+    /// The graph itself.
+    pub graph: Graph,
+}
+
+/// What decides about a graph.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Graph {
+    /// The versions; zeros if there are none.
+    pub versions: VersionDef,
+    /// Whether there are versions at all.
+    pub has_versions: bool,
+    /// Nodes outside of functions.
+    pub nodes: u64,
+    /// Functions of the library.
+    pub functions: u64,
+    /// Nodes inside of functions.
+    pub function_nodes: u64,
+    /// How many nodes, inside and outside of functions, each operation type has; empty unless asked for.
+    pub operations: BTreeMap<String, u64>,
+    /// Operations on the list of deprecated ones, each with its first node, in the order in which the importer visits them.
+    pub deprecated_nodes: Vec<DeprecatedUse>,
+    /// The same inside of functions, once a function, in the order of the file.
+    pub deprecated_in_functions: Vec<DeprecatedUse>,
+    /// Why the nodes do not fit together, if they do not.
+    pub structure: Option<StructureFault>,
+    /// Whether the nodes have to be visited in another order than the one they are written in.
+    needs_order: bool,
+}
+
+/// Nodes whose operation is on the list of deprecated ones.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DeprecatedUse {
+    /// The entry of the list.
+    pub operation: DeprecatedOperation,
+    /// The first of the nodes.
+    pub node: String,
+    /// The function that they are in.
+    pub function: Option<String>,
+    /// How many there are.
+    pub count: u64,
+}
+
+/// Reads the versions of every graph in `source`, and what tells the meta graphs of a SavedModel apart, stepping over everything else.
+///
+/// The binary form is read in a window of at most 256 KiB, however large the file is. What is stepped over is not checked: a file
+/// that is damaged there is read without complaint.
+///
+/// ```
+/// use serdes::artifact::graph::{self, Form, Message};
+///
+/// let bytes: &[u8] = &[0x22, 0x03, 0x08, 0xaa, 0x13]; // versions { producer: 2474 }
+/// let graphs = graph::versions(bytes, Message::GraphDef, Form::Binary)?;
+/// assert_eq!(graphs.meta_graphs[0].graph.versions.producer, 2474);
+/// # Ok::<(), serdes::artifact::graph::GraphError>(())
+/// ```
+///
+/// # Errors
+/// [`GraphError`], if no parser would take the file or the system cannot read it.
+pub fn versions(
+    source: &(impl ReadAt + ?Sized),
+    message: Message,
+    form: Form,
+) -> Result<Graphs, GraphError> {
+    let none = DeprecatedOperations::default();
+    let mut visitor = GraphVisitor::new(message.id(), source.size()?, Depth::Versions, &none);
+    walk(source, message, form, &mut visitor)?;
+    let (meta_graphs, overflow) = visitor.finish();
+    Ok(Graphs { meta_graphs, overflow })
+}
+
+/// How [`read`] reads.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ReadOptions<'a> {
+    /// The operations to look for.
+    pub deprecated: &'a DeprecatedOperations,
+    /// Whether to count operations by their type.
+    pub count_operations: bool,
+}
+
+impl Default for ReadOptions<'_> {
+    fn default() -> Self {
+        Self { deprecated: DeprecatedOperations::tensorflow(), count_operations: false }
+    }
+}
+
+/// Reads every graph in `source`, checking every nested message.
+///
+/// # Errors
+/// [`GraphError`], if no parser would take the file or the system cannot read it. A graph whose nodes do not fit together is no
+/// error here: see [`Graph::structure`].
+pub fn read(
+    source: &(impl ReadAt + ?Sized),
+    message: Message,
+    form: Form,
+    options: &ReadOptions<'_>,
+) -> Result<Graphs, GraphError> {
+    let depth = if options.count_operations { Depth::Counted } else { Depth::Whole };
+    let mut visitor = GraphVisitor::new(message.id(), source.size()?, depth, options.deprecated);
+    walk(source, message, form, &mut visitor)?;
+    let (mut meta_graphs, overflow) = visitor.finish();
+    for (target, meta_graph) in meta_graphs.iter_mut().enumerate() {
+        if meta_graph.graph.needs_order {
+            let mut visitor = OrderVisitor::new(message.id(), target, options.deprecated);
+            walk(source, message, form, &mut visitor)?;
+            visitor.second();
+            walk(source, message, form, &mut visitor)?;
+            let mut order = visitor.finish();
+            if let Some(number) = order.unvisited() {
+                let mut visitor =
+                    OrderVisitor::new(message.id(), target, options.deprecated).finding(number);
+                walk(source, message, form, &mut visitor)?;
+                order.fault = visitor.found();
+            }
+            order.apply(&mut meta_graph.graph, options.deprecated);
+        }
+    }
+    Ok(Graphs { meta_graphs, overflow })
+}
+
+fn walk<V: Visitor>(
+    source: &(impl ReadAt + ?Sized),
+    message: Message,
+    form: Form,
+    visitor: &mut V,
+) -> Result<(), GraphError> {
+    match form {
+        Form::Binary => Ok(scan(source, message.id(), visitor)?),
+        Form::Text => text::scan(source, message.id(), visitor),
+    }
+}

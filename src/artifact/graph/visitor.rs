@@ -1,0 +1,363 @@
+//! Collects, while the bytes of a graph pass by, what decides whether TensorFlow takes it.
+//!
+//! Knows which fields of the messages matter. It keeps a bounded amount for each node: a hash of its name, and nothing else.
+
+use std::collections::BTreeMap;
+
+use super::deprecation::DeprecatedOperations;
+use super::structure::{NodeInProgress, NodeTable, StructureFault};
+use super::{DeprecatedUse, Graph, MetaGraph};
+use crate::artifact::schema::{
+    FUNCTION_DEF, FUNCTION_DEF_LIBRARY, Field, GRAPH_DEF, META_GRAPH_DEF,
+    META_GRAPH_DEF_META_INFO_DEF, MessageId, NODE_DEF, OP_DEF, SAVED_MODEL, VERSION_DEF,
+};
+use crate::artifact::wire::{Piece, Step, Visitor};
+
+/// How much of a graph is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Depth {
+    /// The versions and what tells meta graphs apart; nodes are stepped over.
+    Versions,
+    /// Everything.
+    Whole,
+    /// Everything, and operations are counted by their type.
+    Counted,
+}
+
+/// Meta graphs that are kept of one SavedModel; real ones have one to three.
+const MAXIMUM_META_GRAPHS: usize = 1024;
+
+/// Bytes of tags and release names that are kept in all.
+const MAXIMUM_TEXT: usize = 1 << 20;
+
+/// Operation types that are counted apart; TensorFlow registers about two thousand.
+const MAXIMUM_OPERATIONS: usize = 1 << 16;
+
+/// Bytes of a node's or function's name that are kept for messages.
+const SHOWN_NAME: usize = 256;
+
+/// What a node belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Outside,
+    Graph,
+    Function,
+}
+
+/// The visitor of GraphDef, MetaGraphDef and SavedModel.
+pub(super) struct GraphVisitor<'a> {
+    depth: Depth,
+    operations: &'a DeprecatedOperations,
+    root: MessageId,
+    size: u64,
+    pub(super) meta_graphs: Vec<MetaGraph>,
+    /// Whether there were more meta graphs, tags or operation types than are kept.
+    pub(super) overflow: bool,
+    text_kept: usize,
+    place: Place,
+    node: NodeInProgress,
+    table: NodeTable,
+    counts: BTreeMap<Vec<u8>, u64>,
+    in_versions: bool,
+    in_signature: bool,
+    function: Vec<u8>,
+    /// Where the uses of the function that is being read begin: its name may come after its nodes.
+    function_uses: usize,
+    /// What the string that arrives in pieces has become so far.
+    text: Vec<u8>,
+}
+
+impl<'a> GraphVisitor<'a> {
+    pub(super) fn new(
+        root: MessageId,
+        size: u64,
+        depth: Depth,
+        operations: &'a DeprecatedOperations,
+    ) -> Self {
+        let mut visitor = Self {
+            depth,
+            operations,
+            root,
+            size,
+            meta_graphs: Vec::new(),
+            overflow: false,
+            text_kept: 0,
+            place: Place::Outside,
+            node: NodeInProgress::default(),
+            table: NodeTable::new(size),
+            counts: BTreeMap::new(),
+            in_versions: false,
+            in_signature: false,
+            function: Vec::new(),
+            function_uses: 0,
+            text: Vec::new(),
+        };
+        if root != SAVED_MODEL {
+            visitor.meta_graphs.push(MetaGraph::default());
+        }
+        visitor
+    }
+
+    /// The meta graphs, complete.
+    pub(super) fn finish(mut self) -> (Vec<MetaGraph>, bool) {
+        if self.root != SAVED_MODEL {
+            self.end_of_graph();
+        }
+        (self.meta_graphs, self.overflow)
+    }
+
+    fn meta_graph(&mut self) -> Option<&mut MetaGraph> {
+        if self.overflow { None } else { self.meta_graphs.last_mut() }
+    }
+
+    fn graph(&mut self) -> Option<&mut Graph> {
+        self.meta_graph().map(|meta_graph| &mut meta_graph.graph)
+    }
+
+    fn begin_meta_graph(&mut self) {
+        if self.meta_graphs.len() == MAXIMUM_META_GRAPHS {
+            self.overflow = true;
+        } else {
+            self.meta_graphs.push(MetaGraph::default());
+            self.table = NodeTable::new(self.size);
+        }
+    }
+
+    /// Hands what was collected outside the record over to it.
+    fn end_of_graph(&mut self) {
+        let counts = std::mem::take(&mut self.counts);
+        let forward = self.table.has_forward_references() || self.table.has_suspected_duplicates();
+        if let Some(graph) = self.graph() {
+            graph.needs_order = forward;
+            graph.operations = counts
+                .into_iter()
+                .map(|(name, count)| (String::from_utf8_lossy(&name).into_owned(), count))
+                .collect();
+        }
+    }
+
+    fn end_of_node(&mut self, at: u64) {
+        let place = self.place;
+        self.place = Place::Outside;
+        let structure =
+            if place == Place::Graph { self.table.add(&mut self.node, at) } else { Ok(()) };
+        let deprecated = self.node.deprecated;
+        let operations = self.operations;
+        let name = shown(&self.node.name);
+        let (function, function_uses) = (place == Place::Function, self.function_uses);
+        if let Some(graph) = self.graph() {
+            if function {
+                graph.function_nodes += 1;
+            } else {
+                graph.nodes += 1;
+            }
+            if let Err(fault) = structure {
+                graph.structure.get_or_insert_with(|| StructureFault::new(fault, &name));
+            }
+            let Some(operation) =
+                deprecated.and_then(|position| operations.entries().get(position as usize))
+            else {
+                return;
+            };
+            let (uses, from) = if function {
+                (&mut graph.deprecated_in_functions, function_uses)
+            } else {
+                (&mut graph.deprecated_nodes, 0)
+            };
+            let known = uses.get_mut(from..).unwrap_or_default().iter_mut();
+            match known.into_iter().find(|found| found.operation.name == operation.name) {
+                Some(found) => found.count += 1,
+                None => {
+                    if uses.len() < MAXIMUM_OPERATIONS {
+                        uses.push(DeprecatedUse {
+                            operation: operation.clone(),
+                            node: name,
+                            function: None,
+                            count: 1,
+                        });
+                    }
+                }
+            }
+        }
+    }
+
+    fn end_of_function(&mut self) {
+        let name = shown(&self.function);
+        let from = self.function_uses;
+        if let Some(graph) = self.graph() {
+            graph.functions += 1;
+            for found in graph.deprecated_in_functions.get_mut(from..).unwrap_or_default() {
+                found.function = Some(name.clone());
+            }
+        }
+    }
+
+    fn count_operation(&mut self, name: &[u8]) {
+        if let Some(count) = self.counts.get_mut(name) {
+            *count += 1;
+        } else if self.counts.len() < MAXIMUM_OPERATIONS {
+            self.counts.insert(name.to_vec(), 1);
+        } else {
+            self.overflow = true;
+        }
+    }
+
+    /// A string of a meta graph's description, whole.
+    fn keep_text(&mut self, field: &'static Field) {
+        let text = std::mem::take(&mut self.text);
+        self.text_kept += text.len() + size_of::<String>();
+        if self.text_kept > MAXIMUM_TEXT {
+            self.overflow = true;
+            return;
+        }
+        let text = String::from_utf8_lossy(&text).into_owned();
+        if let Some(meta_graph) = self.meta_graph() {
+            match field.number {
+                4 => meta_graph.tags.push(text),
+                _ => meta_graph.tensorflow_version = text,
+            }
+        }
+    }
+}
+
+/// A name for messages, cut to a bearable length.
+fn shown(name: &[u8]) -> String {
+    String::from_utf8_lossy(name.get(..name.len().min(SHOWN_NAME)).unwrap_or_default()).into_owned()
+}
+
+/// Versions that are listed before repetitions are dropped, so that a hostile list stays below the size of its bytes.
+const LISTED: usize = 1 << 16;
+
+fn add_bad_consumer(list: &mut Vec<i32>, version: i32) {
+    if list.len() >= LISTED && list.len() == list.capacity() {
+        list.sort_unstable();
+        list.dedup();
+    }
+    list.push(version);
+}
+
+/// Collects a string that may come in pieces, up to a bound.
+fn collect(text: &mut Vec<u8>, piece: &[u8], is: Piece, bound: usize) {
+    if is.first {
+        text.clear();
+    }
+    let room = bound.saturating_sub(text.len());
+    text.extend_from_slice(piece.get(..piece.len().min(room)).unwrap_or_default());
+}
+
+impl Visitor for GraphVisitor<'_> {
+    fn enter(&mut self, message: MessageId, field: &'static Field) -> Step {
+        let whole = if self.depth == Depth::Versions { Step::Over } else { Step::Into };
+        match (message, field.number) {
+            (NODE_DEF, _) => whole,
+            (GRAPH_DEF, 1) => {
+                if whole == Step::Into {
+                    self.place = Place::Graph;
+                    self.node.clear();
+                }
+                whole
+            }
+            (GRAPH_DEF, 4) => {
+                self.in_versions = true;
+                if let Some(graph) = self.graph() {
+                    graph.has_versions = true;
+                }
+                Step::Into
+            }
+            (SAVED_MODEL, 2) => {
+                self.begin_meta_graph();
+                Step::Into
+            }
+            (META_GRAPH_DEF, 1 | 2) => Step::Into,
+            (META_GRAPH_DEF, 3) => {
+                if let Some(meta_graph) = self.meta_graph() {
+                    meta_graph.has_saver = true;
+                }
+                whole
+            }
+            (META_GRAPH_DEF, 7) => {
+                if let Some(meta_graph) = self.meta_graph() {
+                    meta_graph.has_object_graph = true;
+                }
+                whole
+            }
+            (FUNCTION_DEF_LIBRARY, 1) => {
+                self.function.clear();
+                self.function_uses =
+                    self.graph().map_or(0, |graph| graph.deprecated_in_functions.len());
+                whole
+            }
+            (FUNCTION_DEF, 1) => {
+                self.in_signature = true;
+                whole
+            }
+            (FUNCTION_DEF, 3) => {
+                self.place = Place::Function;
+                self.node.clear();
+                whole
+            }
+            _ => whole,
+        }
+    }
+
+    fn leave(&mut self, message: MessageId, field: &'static Field, at: u64) {
+        match (message, field.number) {
+            (GRAPH_DEF, 1) | (FUNCTION_DEF, 3) => self.end_of_node(at),
+            (GRAPH_DEF, 4) => self.in_versions = false,
+            (FUNCTION_DEF, 1) => self.in_signature = false,
+            (FUNCTION_DEF_LIBRARY, 1) => self.end_of_function(),
+            (SAVED_MODEL, 2) => self.end_of_graph(),
+            _ => {}
+        }
+    }
+
+    fn integer(&mut self, message: MessageId, field: &'static Field, value: u64) {
+        if message != VERSION_DEF || !self.in_versions {
+            return;
+        }
+        // An int32 is the low half of its varint.
+        let value = value as u32 as i32;
+        if let Some(graph) = self.graph() {
+            match field.number {
+                1 => graph.versions.producer = value,
+                2 => graph.versions.min_consumer = value,
+                _ => add_bad_consumer(&mut graph.versions.bad_consumers, value),
+            }
+        }
+    }
+
+    fn string(&mut self, message: MessageId, field: &'static Field, piece: &[u8], is: Piece) {
+        match message {
+            NODE_DEF if self.place != Place::Outside => match field.number {
+                1 => {
+                    if self.place == Place::Graph {
+                        self.table.name(&mut self.node, piece, is);
+                    }
+                    collect(&mut self.node.name, piece, is, SHOWN_NAME);
+                }
+                2 => {
+                    self.node.operation(piece, is, self.operations);
+                    if self.depth == Depth::Counted && is.first && is.last {
+                        self.count_operation(piece);
+                    }
+                }
+                3 if self.place == Place::Graph => self.table.input(&mut self.node, piece, is),
+                _ => {}
+            },
+            OP_DEF if self.in_signature && field.number == 1 => {
+                collect(&mut self.function, piece, is, SHOWN_NAME)
+            }
+            META_GRAPH_DEF_META_INFO_DEF if matches!(field.number, 4 | 5) => {
+                collect(&mut self.text, piece, is, MAXIMUM_TEXT + 1);
+                if is.last {
+                    self.keep_text(field);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn wants_packed(&self, message: MessageId) -> bool {
+        message == VERSION_DEF && self.in_versions
+    }
+}

@@ -1,0 +1,197 @@
+//! The shape of TensorFlow's messages as data: what the wire checker, the text parser and the readers of graphs share.
+//!
+//! Knows field numbers, names and types. It must never know what a graph means or where its bytes come from.
+
+mod tables;
+
+pub(crate) use tables::{
+    FUNCTION_DEF, FUNCTION_DEF_LIBRARY, GRAPH_DEF, META_GRAPH_DEF, META_GRAPH_DEF_META_INFO_DEF,
+    NODE_DEF, OP_DEF, SAVED_MODEL, VERSION_DEF,
+};
+
+/// A message of the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct MessageId(pub(super) u8);
+
+impl MessageId {
+    /// What the table says of this message.
+    pub(crate) fn describe(self) -> &'static MessageType {
+        // Every identifier is made by the generated table, whose length a test compares; the fallback is never taken.
+        tables::MESSAGES.get(usize::from(self.0)).unwrap_or(&tables::MESSAGES[0])
+    }
+
+    /// The message with this full name (`tensorflow.GraphDef`).
+    pub(crate) fn by_name(name: &str) -> Option<Self> {
+        let index = tables::MESSAGES.iter().position(|message| message.name == name)?;
+        u8::try_from(index).ok().map(Self)
+    }
+}
+
+/// The type of a field, as in a `.proto` file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Double,
+    Float,
+    Int64,
+    Uint64,
+    Int32,
+    Fixed64,
+    Bool,
+    /// Must be UTF-8.
+    String,
+    /// A string of a proto2 file: the binary parser does not look at its encoding.
+    UncheckedString,
+    Bytes,
+    Message(MessageId),
+    Enum(u8),
+    Uint32,
+    Sint64,
+}
+
+/// How a field is encoded when it is alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Encoding {
+    Varint,
+    Fixed32,
+    Fixed64,
+    Delimited,
+}
+
+impl Kind {
+    /// The wire encoding of one value of this type.
+    pub(crate) fn encoding(self) -> Encoding {
+        match self {
+            Self::Double | Self::Fixed64 => Encoding::Fixed64,
+            Self::Float => Encoding::Fixed32,
+            Self::Int64
+            | Self::Uint64
+            | Self::Int32
+            | Self::Bool
+            | Self::Enum(_)
+            | Self::Uint32
+            | Self::Sint64 => Encoding::Varint,
+            Self::String | Self::UncheckedString | Self::Bytes | Self::Message(_) => {
+                Encoding::Delimited
+            }
+        }
+    }
+}
+
+/// How often a field may occur, and whether its absence can be told from its default.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Label {
+    Repeated,
+    /// Singular, with presence.
+    Optional,
+    /// Singular, without presence: the default value means absent.
+    Plain,
+}
+
+use Label::{Optional as OPTIONAL, Plain as PLAIN, Repeated as REPEATED};
+
+/// A field of a message.
+#[derive(Debug)]
+pub(crate) struct Field {
+    pub(crate) number: u32,
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
+    pub(crate) label: Label,
+    /// The oneof of its message that it belongs to, counted from 1; 0 for none.
+    pub(crate) oneof: u8,
+}
+
+impl Field {
+    const fn new(number: u32, name: &'static str, kind: Kind, label: Label, oneof: u8) -> Self {
+        Self { number, name, kind, label, oneof }
+    }
+}
+
+/// Field numbers below this are found through a table; the schema has none above.
+const NUMBERS: usize = 64;
+
+/// A message: its fields, and where each field number is among them.
+#[derive(Debug)]
+pub(crate) struct MessageType {
+    pub(crate) name: &'static str,
+    fields: &'static [Field],
+    /// Position in `fields` plus one, by field number; 0 where there is no such field.
+    index: [u8; NUMBERS],
+}
+
+impl MessageType {
+    const fn new(name: &'static str, fields: &'static [Field]) -> Self {
+        let mut index = [0; NUMBERS];
+        let mut position = 0;
+        while position < fields.len() {
+            // A number beyond the table or more than 255 fields would fail here, while the table is compiled.
+            assert!(position < 255);
+            index[fields[position].number as usize] = position as u8 + 1;
+            position += 1;
+        }
+        Self { name, fields, index }
+    }
+
+    /// The field with this number.
+    #[inline]
+    pub(crate) fn field(&self, number: u32) -> Option<&'static Field> {
+        let position = *self.index.get(number as usize)?;
+        self.fields.get(usize::from(position).checked_sub(1)?)
+    }
+
+    /// The field with this name.
+    pub(crate) fn field_named(&self, name: &str) -> Option<&'static Field> {
+        self.fields.iter().find(|field| field.name == name)
+    }
+}
+
+/// An enumeration: names and their numbers.
+#[derive(Debug)]
+pub(crate) struct EnumType {
+    values: &'static [(&'static str, i32)],
+}
+
+impl EnumType {
+    const fn new(values: &'static [(&'static str, i32)]) -> Self {
+        Self { values }
+    }
+
+    /// The enumeration that [`Kind::Enum`] names.
+    pub(crate) fn get(index: u8) -> Option<&'static Self> {
+        tables::ENUMS.get(usize::from(index))
+    }
+
+    /// The number of a name.
+    pub(crate) fn number(&self, name: &str) -> Option<i32> {
+        self.values.iter().find(|value| value.0 == name).map(|value| value.1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_message_and_enumeration_that_a_field_names_is_in_the_table() {
+        for message in &tables::MESSAGES {
+            for field in message.fields {
+                match field.kind {
+                    Kind::Message(id) => {
+                        assert!(usize::from(id.0) < tables::MESSAGES.len(), "{}", field.name)
+                    }
+                    Kind::Enum(index) => assert!(EnumType::get(index).is_some(), "{}", field.name),
+                    _ => {}
+                }
+                assert!(std::ptr::eq(message.field(field.number).unwrap(), field));
+            }
+        }
+    }
+
+    #[test]
+    fn the_messages_that_the_readers_name_are_the_ones_they_mean() {
+        assert_eq!(VERSION_DEF.describe().name, "tensorflow.VersionDef");
+        assert_eq!(MessageId::by_name("tensorflow.GraphDef"), Some(GRAPH_DEF));
+        assert_eq!(NODE_DEF.describe().field(2).unwrap().name, "op");
+        assert!(GRAPH_DEF.describe().field(99).is_none());
+        assert!(MessageId::by_name("tensorflow.Nothing").is_none());
+    }
+}

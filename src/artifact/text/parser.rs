@@ -1,0 +1,458 @@
+//! The grammar of the text format, driven by the table of messages.
+
+use super::TextFault;
+use super::number::{float, integer};
+use super::reader::{Reader, Token, shorten};
+use crate::artifact::graph::GraphError;
+use crate::artifact::schema::{EnumType, Field, Kind, Label, MessageId};
+use crate::artifact::wire::{MAXIMUM_DEPTH, Piece, Step, Visitor, WHOLE_STRING};
+
+/// A message that is open.
+struct Frame {
+    message: MessageId,
+    /// The field that it is the value of; `None` for the outermost message and an expanded `Any`.
+    field: Option<&'static Field>,
+    /// What closes it; `None` for the outermost message, which the end of the text closes.
+    close: Option<char>,
+    /// Whether it is an element of a list.
+    in_list: bool,
+    /// Whether the visitor is told of it.
+    told: bool,
+    /// The singular fields that have a value, a bit for each field number; no number is above 63.
+    present: u64,
+}
+
+pub(super) struct Parser<'a, 'v, V> {
+    reader: Reader<'a>,
+    token: Token,
+    /// Every message that is open, the innermost last; never empty.
+    outer: Vec<Frame>,
+    frame: Frame,
+    visitor: &'v mut V,
+}
+
+impl<'a, 'v, V: Visitor> Parser<'a, 'v, V> {
+    pub(super) fn new(
+        mut reader: Reader<'a>,
+        message: MessageId,
+        visitor: &'v mut V,
+    ) -> Result<Self, GraphError> {
+        let token = reader.token()?;
+        let frame =
+            Frame { message, field: None, close: None, in_list: false, told: true, present: 0 };
+        Ok(Self { reader, token, outer: Vec::new(), frame, visitor })
+    }
+
+    pub(super) fn run(mut self) -> Result<(), GraphError> {
+        loop {
+            match (&self.token, self.frame.close) {
+                (Token::End, None) => return Ok(()),
+                (Token::End, Some(_)) => return Err(self.expected("the end of a message")),
+                (Token::Symbol(symbol), Some(close)) if *symbol == close => {
+                    self.next()?;
+                    self.close_message()?;
+                }
+                _ => self.field()?,
+            }
+        }
+    }
+
+    fn next(&mut self) -> Result<(), GraphError> {
+        self.token = self.reader.token()?;
+        Ok(())
+    }
+
+    fn try_symbol(&mut self, symbol: char) -> Result<bool, GraphError> {
+        let found = self.token == Token::Symbol(symbol);
+        if found {
+            self.next()?;
+        }
+        Ok(found)
+    }
+
+    fn expect_symbol(&mut self, symbol: char, expected: &'static str) -> Result<(), GraphError> {
+        if self.try_symbol(symbol)? { Ok(()) } else { Err(self.expected(expected)) }
+    }
+
+    fn expected(&self, expected: &'static str) -> GraphError {
+        self.reader.error(TextFault::Expected { found: self.token.show(), expected })
+    }
+
+    /// Reads a field up to the value that is a message, or as a whole.
+    fn field(&mut self) -> Result<(), GraphError> {
+        let description = self.frame.message.describe();
+        if self.token == Token::Symbol('[') {
+            return self.expanded_any(description.name);
+        }
+        let name = match &self.token {
+            Token::Identifier(name) | Token::Number(name) => name,
+            _ => return Err(self.expected("the name of a field")),
+        };
+        let Some(field) = description.field_named(name) else {
+            let fault = TextFault::UnknownField { message: description.name, field: shorten(name) };
+            return Err(self.reader.error(fault));
+        };
+        if field.oneof != 0
+            && (0..64_u32).any(|number| {
+                number != field.number
+                    && self.frame.present & (1 << number) != 0
+                    && description.field(number).is_some_and(|other| other.oneof == field.oneof)
+            })
+        {
+            return Err(self
+                .reader
+                .error(TextFault::Oneof { message: description.name, field: field.name }));
+        }
+        self.next()?;
+        let colon = self.try_symbol(':')?;
+        if let Kind::Message(_) = field.kind {
+            let in_list = field.label == Label::Repeated && self.try_symbol('[')?;
+            if in_list && self.try_symbol(']')? {
+                return self.separator();
+            }
+            return self.open_message(field, in_list);
+        }
+        if !colon {
+            return Err(self.expected("\":\""));
+        }
+        if field.label == Label::Repeated && self.try_symbol('[')? {
+            if !self.try_symbol(']')? {
+                loop {
+                    self.value(field)?;
+                    if self.try_symbol(']')? {
+                        break;
+                    }
+                    self.expect_symbol(',', "\",\" or \"]\"")?;
+                }
+            }
+        } else {
+            self.value(field)?;
+        }
+        self.separator()
+    }
+
+    /// What may stand between fields.
+    fn separator(&mut self) -> Result<(), GraphError> {
+        if !self.try_symbol(',')? {
+            self.try_symbol(';')?;
+        }
+        Ok(())
+    }
+
+    fn open_message(&mut self, field: &'static Field, in_list: bool) -> Result<(), GraphError> {
+        let close = self.open_bracket()?;
+        let Kind::Message(message) = field.kind else { return Err(self.expected("a message")) };
+        self.mark(field)?;
+        let told = self.frame.told && self.visitor.enter(self.frame.message, field) == Step::Into;
+        self.push(Frame {
+            message,
+            field: Some(field),
+            close: Some(close),
+            in_list,
+            told,
+            present: 0,
+        })
+    }
+
+    fn open_bracket(&mut self) -> Result<char, GraphError> {
+        if self.try_symbol('<')? {
+            return Ok('>');
+        }
+        self.expect_symbol('{', "\"{\" or \"<\"")?;
+        Ok('}')
+    }
+
+    fn push(&mut self, frame: Frame) -> Result<(), GraphError> {
+        if self.outer.len() == MAXIMUM_DEPTH {
+            return Err(self.reader.error(TextFault::Depth));
+        }
+        self.outer.push(std::mem::replace(&mut self.frame, frame));
+        Ok(())
+    }
+
+    /// Goes on after the bracket that closes the innermost message.
+    fn close_message(&mut self) -> Result<(), GraphError> {
+        let Some(outer) = self.outer.pop() else {
+            return Err(self.expected("the end of the text"));
+        };
+        let closed = std::mem::replace(&mut self.frame, outer);
+        let Some(field) = closed.field else { return self.separator() };
+        if closed.told {
+            let at = self.reader.offset();
+            self.visitor.leave(self.frame.message, field, at);
+        }
+        if closed.in_list && !self.try_symbol(']')? {
+            self.expect_symbol(',', "\",\" or \"]\"")?;
+            return self.open_message(field, true);
+        }
+        self.separator()
+    }
+
+    /// `[type.googleapis.com/name] { … }` inside of an `Any`: the value is checked, and nobody is told of it.
+    fn expanded_any(&mut self, message: &'static str) -> Result<(), GraphError> {
+        if message != "google.protobuf.Any" {
+            return Err(self.expected("the name of a field (the message has no extensions)"));
+        }
+        self.next()?;
+        let mut url = String::new();
+        while self.token != Token::Symbol(']') {
+            match &self.token {
+                Token::Identifier(text) | Token::Number(text) => url.push_str(text),
+                Token::Symbol(symbol) if "/-.~_!$&()*+,;=%".contains(*symbol) => url.push(*symbol),
+                _ => return Err(self.expected("a type's address")),
+            }
+            if url.len() > 4096 {
+                return Err(self.expected("a type's address of bearable length"));
+            }
+            self.next()?;
+        }
+        self.next()?;
+        self.try_symbol(':')?;
+        let close = self.open_bracket()?;
+        let name = match url.rsplit_once('/') {
+            Some((prefix, name)) if !prefix.is_empty() && !prefix.starts_with('/') => name,
+            _ => return Err(self.reader.error(TextFault::UnknownType(shorten(&url)))),
+        };
+        let Some(message) = MessageId::by_name(name) else {
+            return Err(self.reader.error(TextFault::UnknownType(shorten(name))));
+        };
+        self.push(Frame {
+            message,
+            field: None,
+            close: Some(close),
+            in_list: false,
+            told: false,
+            present: 0,
+        })
+    }
+
+    /// Notes that a field has a value; a singular one may have only one.
+    fn mark(&mut self, field: &'static Field) -> Result<(), GraphError> {
+        if field.label == Label::Repeated {
+            return Ok(());
+        }
+        let bit = 1_u64.checked_shl(field.number).unwrap_or_default();
+        if self.frame.present & bit != 0 {
+            let message = self.frame.message.describe().name;
+            return Err(self.reader.error(TextFault::Twice { message, field: field.name }));
+        }
+        self.frame.present |= bit;
+        Ok(())
+    }
+
+    /// Reads a scalar.
+    fn value(&mut self, field: &'static Field) -> Result<(), GraphError> {
+        let error = match field.kind {
+            Kind::String | Kind::UncheckedString | Kind::Bytes => return self.string(field),
+            _ => self.check_twice(field),
+        };
+        let text = match &self.token {
+            Token::Identifier(text) | Token::Number(text) => text.as_str(),
+            _ => return Err(self.expected("a value")),
+        };
+        let bad = |expected| TextFault::Value { found: shorten(text), field: field.name, expected };
+        let whole = |low: i128, high: i128, expected| match integer(text) {
+            Some(value) if (low..=high).contains(&value) => Ok(value as u64),
+            _ => Err(bad(expected)),
+        };
+        let value = match field.kind {
+            Kind::Int32 => whole(i32::MIN.into(), i32::MAX.into(), "an integer of 32 bits"),
+            Kind::Int64 | Kind::Sint64 => {
+                whole(i64::MIN.into(), i64::MAX.into(), "an integer of 64 bits")
+            }
+            Kind::Uint32 => whole(0, u32::MAX.into(), "an unsigned integer of 32 bits"),
+            Kind::Uint64 | Kind::Fixed64 => {
+                whole(0, u64::MAX.into(), "an unsigned integer of 64 bits")
+            }
+            Kind::Bool => match text {
+                "true" | "t" | "1" | "True" => Ok(1),
+                "false" | "f" | "0" | "False" => Ok(0),
+                _ => Err(bad("true or false")),
+            },
+            Kind::Float | Kind::Double => float(text).map(f64::to_bits).ok_or(bad("a number")),
+            Kind::Enum(index) => match integer(text) {
+                Some(value) if i32::try_from(value).is_ok() => Ok(value as u64),
+                Some(_) => Err(bad("a number of 32 bits")),
+                None => EnumType::get(index)
+                    .and_then(|names| names.number(text))
+                    .map(|number| i64::from(number) as u64)
+                    .ok_or(bad("a name of its enumeration")),
+            },
+            Kind::String | Kind::UncheckedString | Kind::Bytes | Kind::Message(_) => {
+                Err(bad("no number"))
+            }
+        };
+        let value = value.map_err(|fault| self.reader.error(fault))?;
+        error?;
+        // Without presence the default is as good as no value.
+        if field.label == Label::Optional || (field.label == Label::Plain && value != 0) {
+            self.mark(field)?;
+        }
+        if self.frame.told {
+            self.visitor.integer(self.frame.message, field, value);
+        }
+        self.next()
+    }
+
+    /// Whether a singular field has a value already. Asked before the new value is looked at, told after.
+    fn check_twice(&self, field: &'static Field) -> Result<(), GraphError> {
+        let bit = 1_u64.checked_shl(field.number).unwrap_or_default();
+        if field.label != Label::Repeated && self.frame.present & bit != 0 {
+            let message = self.frame.message.describe().name;
+            return Err(self.reader.error(TextFault::Twice { message, field: field.name }));
+        }
+        Ok(())
+    }
+
+    /// Reads one or more quoted strings that make one value.
+    fn string(&mut self, field: &'static Field) -> Result<(), GraphError> {
+        let mut value = StringValue { field, bytes: Vec::new(), first: true, empty: true };
+        let Token::Quote(_) = self.token else { return Err(self.expected("a string")) };
+        while let Token::Quote(quote) = self.token {
+            self.quoted(quote, &mut value)?;
+            self.next()?;
+        }
+        self.check_twice(field)?;
+        self.flush(&mut value, true)?;
+        if field.label == Label::Optional || (field.label == Label::Plain && !value.empty) {
+            self.mark(field)?;
+        }
+        Ok(())
+    }
+
+    /// Reads up to the quote that ends a string.
+    fn quoted(&mut self, quote: u8, value: &mut StringValue) -> Result<(), GraphError> {
+        let bad = |parser: &Self, what| Err(parser.reader.error(TextFault::String(what)));
+        loop {
+            match self.reader.peek()? {
+                None | Some(b'\n') => return bad(self, "its end is missing"),
+                Some(byte) if byte == quote => {
+                    self.reader.step();
+                    return Ok(());
+                }
+                Some(b'\\') => {
+                    self.reader.step();
+                    self.escape(value)?;
+                }
+                Some(byte) => {
+                    self.reader.step();
+                    value.bytes.push(byte);
+                }
+            }
+            if value.bytes.len() >= WHOLE_STRING + 4 {
+                self.flush(value, false)?;
+            }
+        }
+    }
+
+    /// Reads what follows a backslash.
+    fn escape(&mut self, value: &mut StringValue) -> Result<(), GraphError> {
+        let Some(kind) = self.reader.peek()? else {
+            return Err(self.reader.error(TextFault::String("its end is missing")));
+        };
+        if kind == b'\n' {
+            return Err(self.reader.error(TextFault::String("its end is missing")));
+        }
+        self.reader.step();
+        let plain = match kind {
+            b'a' => 7,
+            b'b' => 8,
+            b't' => 9,
+            b'n' => 10,
+            b'v' => 11,
+            b'f' => 12,
+            b'r' => 13,
+            b'\\' | b'\'' | b'"' => kind,
+            b'0'..=b'7' => {
+                let code = self.digits(u32::from(kind - b'0'), 8, 2, 0)?;
+                match u8::try_from(code) {
+                    Ok(byte) => byte,
+                    Err(_) => {
+                        return Err(self
+                            .reader
+                            .error(TextFault::String("an octal escape above 377")));
+                    }
+                }
+            }
+            b'x' => self.digits(0, 16, 2, 1)? as u8,
+            b'u' | b'U' => {
+                let length = if kind == b'u' { 4 } else { 8 };
+                let code = self.digits(0, 16, length, length)?;
+                let Some(character) = char::from_u32(code) else {
+                    return Err(self
+                        .reader
+                        .error(TextFault::String("an escape that is no Unicode character")));
+                };
+                value.bytes.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+                return Ok(());
+            }
+            b'N' => return Err(self.reader.error(TextFault::String("a named character"))),
+            // An escape that means nothing stands for itself.
+            other => {
+                value.bytes.push(b'\\');
+                other
+            }
+        };
+        value.bytes.push(plain);
+        Ok(())
+    }
+
+    /// Reads up to `most` more digits, at least `least`.
+    fn digits(
+        &mut self,
+        mut code: u32,
+        radix: u32,
+        most: usize,
+        least: usize,
+    ) -> Result<u32, GraphError> {
+        for count in 0..most {
+            let digit = self.reader.peek()?.and_then(|byte| char::from(byte).to_digit(radix));
+            let Some(digit) = digit else {
+                if count < least {
+                    return Err(self
+                        .reader
+                        .error(TextFault::String("an escape with too few digits")));
+                }
+                break;
+            };
+            // Eight hexadecimal digits fill the 32 bits exactly.
+            code = code.wrapping_mul(radix).wrapping_add(digit);
+            self.reader.step();
+        }
+        Ok(code)
+    }
+
+    /// Hands over what was read of a string, as far as it is whole characters.
+    fn flush(&mut self, value: &mut StringValue, last: bool) -> Result<(), GraphError> {
+        value.empty &= value.bytes.is_empty();
+        if value.field.kind != Kind::String {
+            value.bytes.clear();
+            return Ok(());
+        }
+        let whole = match std::str::from_utf8(&value.bytes) {
+            Ok(text) => text.len(),
+            Err(error) if error.error_len().is_none() && !last => error.valid_up_to(),
+            Err(_) => return Err(self.reader.error(TextFault::String("it is not UTF-8"))),
+        };
+        if self.frame.told {
+            let piece = value.bytes.get(..whole).unwrap_or_default();
+            self.visitor.string(
+                self.frame.message,
+                value.field,
+                piece,
+                Piece { first: value.first, last },
+            );
+        }
+        value.first = false;
+        value.bytes.drain(..whole);
+        Ok(())
+    }
+}
+
+/// A string that is being read.
+struct StringValue {
+    field: &'static Field,
+    bytes: Vec<u8>,
+    first: bool,
+    empty: bool,
+}
