@@ -1,0 +1,303 @@
+//! An artifact that was opened: its kind is known, and nothing else yet.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::kind::{Told, detect};
+use super::{Consumer, Inspection, Kind, Options, Reason, Rule, Verdict, graph};
+use crate::artifact::ReadAt;
+
+/// Why nothing can be said about a path.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CheckError {
+    /// There is nothing.
+    #[error("{path} does not exist; check the path")]
+    NotFound {
+        /// The path.
+        path: String,
+    },
+    /// A directory without a SavedModel: [`all`](super::all) walks over it.
+    #[error("{path} is a directory and holds no SavedModel; check what is in it one by one")]
+    Directory {
+        /// The path.
+        path: String,
+    },
+    /// The system could not read it.
+    #[error("cannot read {path}: {source}")]
+    Io {
+        /// The path.
+        path: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// More bytes came from a stream than are kept.
+    #[error("{path} gave more than {limit} bytes; save it to a file and check that")]
+    TooLong {
+        /// Where the bytes came from.
+        path: String,
+        /// The most that are kept.
+        limit: u64,
+    },
+}
+
+impl CheckError {
+    /// The error as a reason.
+    pub(super) fn reason(&self) -> Reason {
+        match self {
+            Self::NotFound { .. } => {
+                Reason::new(Rule::NotFound, self.to_string(), "check the path")
+            }
+            Self::Directory { .. } | Self::TooLong { .. } => {
+                Reason::new(Rule::Unsupported, self.to_string(), "")
+            }
+            Self::Io { .. } => Reason::new(
+                Rule::Unsupported,
+                self.to_string(),
+                "make the file readable, and check that the disk is sound",
+            ),
+        }
+    }
+}
+
+/// Where the bytes of an artifact are.
+#[derive(Clone)]
+pub(super) enum Place {
+    /// In one file, or in memory.
+    Source(Arc<dyn ReadAt>),
+    /// In files that share a prefix or a pattern: a checkpoint.
+    Prefix(PathBuf),
+    /// In a directory: a SavedModel.
+    Directory(PathBuf),
+}
+
+/// An artifact of a known kind.
+#[derive(Clone)]
+pub struct Artifact {
+    pub(super) label: String,
+    pub(super) path: Option<PathBuf>,
+    pub(super) kind: Kind,
+    pub(super) told: bool,
+    pub(super) place: Place,
+}
+
+impl std::fmt::Debug for Artifact {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Artifact")
+            .field("path", &self.label)
+            .field("kind", &self.kind)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Opens the artifact at a path: a file, a SavedModel directory, the prefix of a checkpoint, or the pattern of a V1 checkpoint.
+///
+/// # Errors
+/// [`CheckError`], if there is nothing, a directory that is no SavedModel, or the system cannot read it.
+pub fn path(path: impl AsRef<Path>) -> Result<Artifact, CheckError> {
+    open(path.as_ref(), None)
+}
+
+/// An artifact in memory; its kind is told from its content.
+#[must_use]
+pub fn bytes(bytes: Vec<u8>) -> Artifact {
+    let source: Arc<dyn ReadAt> = Arc::new(bytes);
+    // Memory can always be read.
+    let told = detect(&source, None).unwrap_or(Told::Otherwise);
+    of_source("-".to_owned(), None, told, source, None)
+}
+
+/// Bytes of a stream that are kept in memory before a temporary file takes them.
+const IN_MEMORY: u64 = 64 << 20;
+
+/// The most bytes of a stream that are kept at all.
+const LONGEST_STREAM: u64 = 64 << 30;
+
+/// An artifact from a stream, such as standard input; kept in memory up to 64 MiB, and in a temporary file beyond.
+///
+/// # Errors
+/// [`CheckError::Io`] if the stream cannot be read or the temporary file not written; [`CheckError::TooLong`] beyond 64 GiB.
+pub fn reader(input: impl Read, kind: Option<Kind>) -> Result<Artifact, CheckError> {
+    let label = "-".to_owned();
+    let source = spool(input, &label)?;
+    let told =
+        detect(&source, None).map_err(|source| CheckError::Io { path: label.clone(), source })?;
+    Ok(of_source(label, None, told, source, kind))
+}
+
+fn spool(mut input: impl Read, label: &str) -> Result<Arc<dyn ReadAt>, CheckError> {
+    let failed = |source| CheckError::Io { path: label.to_owned(), source };
+    let mut start = Vec::new();
+    input.by_ref().take(IN_MEMORY + 1).read_to_end(&mut start).map_err(failed)?;
+    if start.len() as u64 <= IN_MEMORY {
+        return Ok(Arc::new(start));
+    }
+    let mut file = tempfile::tempfile().map_err(failed)?;
+    file.write_all(&start).map_err(failed)?;
+    drop(start);
+    let copied = io::copy(&mut input.take(LONGEST_STREAM), &mut file).map_err(failed)?;
+    if copied == LONGEST_STREAM {
+        return Err(CheckError::TooLong { path: label.to_owned(), limit: LONGEST_STREAM });
+    }
+    file.rewind().map_err(failed)?;
+    Ok(Arc::new(file))
+}
+
+fn of_source(
+    label: String,
+    path: Option<PathBuf>,
+    told: Told,
+    source: Arc<dyn ReadAt>,
+    kind: Option<Kind>,
+) -> Artifact {
+    let (detected, certain) = match told {
+        Told::Certain(kind) => (kind, true),
+        Told::Otherwise => (Kind::GraphDef, false),
+    };
+    Artifact {
+        label,
+        path,
+        kind: kind.unwrap_or(detected),
+        told: certain || kind.is_some(),
+        place: Place::Source(source),
+    }
+}
+
+/// Opens a path, as a kind that the caller names if they do.
+pub(super) fn open(path: &Path, kind: Option<Kind>) -> Result<Artifact, CheckError> {
+    let label = path.to_string_lossy().into_owned();
+    let failed = |source: io::Error| match source.kind() {
+        io::ErrorKind::NotFound => CheckError::NotFound { path: label.clone() },
+        _ => CheckError::Io { path: label.clone(), source },
+    };
+    let at = |kind: Kind, place: Place| Artifact {
+        label: label.clone(),
+        path: Some(path.to_owned()),
+        kind,
+        told: true,
+        place,
+    };
+    let metadata = std::fs::metadata(path);
+    if metadata.as_ref().is_ok_and(std::fs::Metadata::is_dir) {
+        if matches!(kind, None | Some(Kind::SavedModel))
+            && (kind.is_some() || graph::is_saved_model(path))
+        {
+            return Ok(at(Kind::SavedModel, Place::Directory(path.to_owned())));
+        }
+        return Err(CheckError::Directory { path: label });
+    }
+    if matches!(kind, None | Some(Kind::TensorBundle)) && with_suffix(path, ".index").is_file() {
+        return Ok(at(Kind::TensorBundle, Place::Prefix(path.to_owned())));
+    }
+    if kind.is_none()
+        && let Some(prefix) = shard_prefix(path)
+        && with_suffix(&prefix, ".index").is_file()
+    {
+        return Ok(at(Kind::TensorBundle, Place::Prefix(prefix)));
+    }
+    let metadata = match metadata {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == io::ErrorKind::NotFound && is_pattern(path) => {
+            return Ok(at(kind.unwrap_or(Kind::CheckpointV1), Place::Prefix(path.to_owned())));
+        }
+        Err(error) => return Err(failed(error)),
+    };
+    let file = File::open(path).map_err(failed)?;
+    // A pipe has no ends to look at, and no length.
+    let source: Arc<dyn ReadAt> =
+        if metadata.is_file() { Arc::new(file) } else { spool(file, &label)? };
+    let told = detect(&source, Some(path)).map_err(failed)?;
+    Ok(of_source(label.clone(), Some(path.to_owned()), told, source, kind))
+}
+
+/// Whether a path is named as a data shard of a V2 checkpoint: `ckpt.data-00000-of-00002`.
+pub(super) fn is_data_shard(path: &Path) -> bool {
+    shard_prefix(path).is_some()
+}
+
+/// The prefix of the checkpoint that a data shard belongs to.
+fn shard_prefix(path: &Path) -> Option<PathBuf> {
+    let text = path.to_str()?;
+    let (prefix, numbers) = text.rsplit_once(".data-")?;
+    let (shard, shards) = numbers.split_once("-of-")?;
+    let is_number = |text: &str| text.len() >= 5 && text.bytes().all(|byte| byte.is_ascii_digit());
+    (is_number(shard) && is_number(shards)).then(|| PathBuf::from(prefix))
+}
+
+/// A path with something added to the end of its name.
+pub(super) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+/// Whether a path is a pattern of names, as the shards of a V1 checkpoint are given.
+pub(super) fn is_pattern(path: &Path) -> bool {
+    path.as_os_str().to_string_lossy().contains(['*', '?', '['])
+}
+
+impl Artifact {
+    /// Its kind.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Whether this consumer may load it; the other options have their defaults.
+    #[must_use]
+    pub fn for_consumer(&self, consumer: &Consumer) -> Verdict {
+        self.check(&Options::for_consumer(consumer.clone()))
+    }
+
+    /// Whether it may be loaded. [`Options::kind`] has no effect any more.
+    #[must_use]
+    pub fn check(&self, options: &Options) -> Verdict {
+        let mut verdict = Verdict::new(self.label.clone(), Some(self.kind));
+        verdict.consumer = self
+            .kind
+            .line()
+            .and_then(|line| options.consumer.line(line))
+            .map(|consumer| (&consumer).into());
+        match self.kind {
+            Kind::SavedModel | Kind::MetaGraph | Kind::GraphDefText | Kind::GraphDef => {
+                graph::check(self, options, &mut verdict);
+            }
+            Kind::TensorBundle
+            | Kind::CheckpointV1
+            | Kind::DeviceState
+            | Kind::Plugin
+            | Kind::IfrtSerialized => verdict.refuse(no_reader(self.kind)),
+        }
+        if options.strict {
+            verdict.strict();
+        }
+        verdict
+    }
+
+    /// What is in it.
+    ///
+    /// # Errors
+    /// The reason why it cannot be read.
+    pub fn inspect(&self) -> Result<Inspection, Box<Reason>> {
+        match self.kind {
+            Kind::SavedModel | Kind::MetaGraph | Kind::GraphDefText | Kind::GraphDef => {
+                graph::inspect(self)
+            }
+            Kind::TensorBundle
+            | Kind::CheckpointV1
+            | Kind::DeviceState
+            | Kind::Plugin
+            | Kind::IfrtSerialized => Err(Box::new(no_reader(self.kind))),
+        }
+    }
+}
+
+fn no_reader(kind: Kind) -> Reason {
+    Reason::new(
+        Rule::Unsupported,
+        format!("this build has no reader for a {kind}"),
+        "use a build that has one",
+    )
+}

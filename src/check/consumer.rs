@@ -1,0 +1,162 @@
+//! Who wants to load an artifact: a version for every line.
+
+use crate::version::tensorflow::{self, UnknownRelease};
+use crate::version::{self, LineRecord, Release, registry};
+
+/// A build that loads artifacts: TensorFlow of some release, or numbers of one's own, line by line.
+///
+/// ```
+/// use serdes::check::Consumer;
+///
+/// let consumer = Consumer::tensorflow("2.16")?.with("graph_def=1800:22")?;
+/// assert_eq!(consumer.line("graph_def").unwrap().version, 1800);
+/// assert_eq!(consumer.line("graph_def").unwrap().min_producer, 22);
+/// assert_eq!(consumer.line("tensor_bundle").unwrap().version, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Consumer {
+    release: Option<&'static Release>,
+    named: Vec<version::Consumer>,
+}
+
+/// A consumer that cannot be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConsumerError {
+    /// The text is not `LINE=N` or `LINE=N:MIN_PRODUCER`.
+    #[error(
+        "\"{found}\" names no consumer; write LINE=N or LINE=N:MIN_PRODUCER, for example graph_def=1395"
+    )]
+    Syntax {
+        /// The text, cut to 60 characters.
+        found: String,
+    },
+    /// There is no such line.
+    #[error("there is no line \"{found}\"; the lines are {known}")]
+    UnknownLine {
+        /// The name, cut to 60 characters.
+        found: String,
+        /// The lines there are.
+        known: String,
+    },
+    /// The consumer would not take what it makes itself.
+    #[error(
+        "a consumer of version {version} cannot have the min_producer {min_producer}, which is newer than itself"
+    )]
+    BelowMinProducer {
+        /// The version.
+        version: i32,
+        /// The min_producer.
+        min_producer: i32,
+    },
+}
+
+impl Default for Consumer {
+    fn default() -> Self {
+        Self::newest()
+    }
+}
+
+impl Consumer {
+    /// TensorFlow of this release (`2.16` or `2.16.2`); an unknown patch takes what its MAJOR.MINOR has.
+    ///
+    /// # Errors
+    /// [`UnknownRelease`], which lists the known ones.
+    pub fn tensorflow(release: &str) -> Result<Self, UnknownRelease> {
+        Ok(Self { release: Some(tensorflow::release(release)?), named: Vec::new() })
+    }
+
+    /// The newest release of the table.
+    #[must_use]
+    pub fn newest() -> Self {
+        Self { release: tensorflow::newest_release(), named: Vec::new() }
+    }
+
+    /// The same with another number for one line, from `LINE=N` or `LINE=N:MIN_PRODUCER`.
+    ///
+    /// # Errors
+    /// [`ConsumerError`], if the text is something else, the line does not exist, or the numbers contradict each other.
+    pub fn with(self, text: &str) -> Result<Self, ConsumerError> {
+        let syntax = || ConsumerError::Syntax { found: text.chars().take(60).collect() };
+        let (line, numbers) = text.split_once('=').ok_or_else(syntax)?;
+        let (version, min_producer) = match numbers.split_once(':') {
+            Some((version, min_producer)) => (version, min_producer.parse().map_err(|_| syntax())?),
+            None => (numbers, 0),
+        };
+        self.with_line(line, version.parse().map_err(|_| syntax())?, min_producer)
+    }
+
+    /// The same with another version and min_producer for one line.
+    ///
+    /// # Errors
+    /// [`ConsumerError`], if the line does not exist or the numbers contradict each other.
+    pub fn with_line(
+        mut self,
+        line: &str,
+        version: i32,
+        min_producer: i32,
+    ) -> Result<Self, ConsumerError> {
+        let Some(record) = registry().line(line) else {
+            let known: Vec<&str> =
+                registry().lines.iter().map(|line: &LineRecord| line.name).collect();
+            return Err(ConsumerError::UnknownLine {
+                found: line.chars().take(60).collect(),
+                known: known.join(", "),
+            });
+        };
+        if version < min_producer {
+            return Err(ConsumerError::BelowMinProducer { version, min_producer });
+        }
+        self.named.retain(|consumer| consumer.line != record.name);
+        self.named.push(version::Consumer::new(record.name, version, min_producer));
+        Ok(self)
+    }
+
+    /// What it is in one line: named, of the release, or for lines that are not TensorFlow's, this build.
+    #[must_use]
+    pub fn line(&self, line: &str) -> Option<version::Consumer> {
+        if let Some(consumer) = self.named.iter().find(|consumer| consumer.line == line) {
+            return Some(consumer.clone());
+        }
+        if let Some(consumer) = self.release.and_then(|release| tensorflow::consumer(release, line))
+        {
+            return Some(consumer);
+        }
+        let record = registry().line(line)?;
+        let newest = record.entries.iter().rev().find(|entry| !entry.withdrawn)?;
+        Some(version::Consumer::new(record.name, newest.number, record.min_producer))
+    }
+
+    /// Whether the caller named a number for this line.
+    #[must_use]
+    pub fn names(&self, line: &str) -> bool {
+        self.named.iter().any(|consumer| consumer.line == line)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_release_sets_every_line_of_tensorflow() {
+        let consumer = Consumer::tensorflow("2.12.0").unwrap();
+        assert_eq!(consumer.line("graph_def").unwrap().version, 1395);
+        assert_eq!(consumer.line("checkpoint").unwrap().version, 1);
+        assert_eq!(consumer.line("device_state").unwrap().version, 0);
+        assert_eq!(Consumer::newest().line("graph_def").unwrap().version, 2474);
+        assert!(consumer.line("nothing").is_none());
+        assert!(Consumer::tensorflow("9.9").is_err());
+    }
+
+    #[test]
+    fn a_consumer_that_cannot_be_is_an_error_that_says_why() {
+        let error = |text: &str| Consumer::newest().with(text).unwrap_err().to_string();
+        assert!(error("graph_def").contains("LINE=N"));
+        assert!(error("graph_def=x").contains("LINE=N"));
+        assert!(error("graph_def=1:y").contains("LINE=N"));
+        assert!(error("nothing=1").contains("graph_def"));
+        assert!(error("graph_def=5:6").contains("newer than itself"));
+    }
+}

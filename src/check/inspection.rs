@@ -1,0 +1,101 @@
+//! What is in an artifact, for people and programs.
+
+use std::collections::BTreeMap;
+
+use super::{Kind, Versions};
+
+/// A version that is recorded inside of an artifact, below its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct NestedVersion {
+    /// Where it is recorded.
+    #[cfg_attr(feature = "serde", serde(rename = "where"))]
+    pub place: String,
+    /// The type or message that records it.
+    #[cfg_attr(feature = "serde", serde(rename = "type"))]
+    pub type_name: String,
+    /// The number.
+    pub recorded: i64,
+}
+
+impl NestedVersion {
+    /// A version recorded at a place.
+    pub fn new(place: impl Into<String>, type_name: impl Into<String>, recorded: i64) -> Self {
+        Self { place: place.into(), type_name: type_name.into(), recorded }
+    }
+}
+
+/// A tensor of a checkpoint or a device state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct TensorSummary {
+    /// Its name.
+    pub name: String,
+    /// The element type: IFRT's name, or TensorFlow's where IFRT has none.
+    pub dtype: String,
+    /// Elements in each dimension; `None` if it is not known.
+    pub shape: Option<Vec<i64>>,
+    /// Bytes that its elements take; `None` if it is not known.
+    pub bytes: Option<u64>,
+}
+
+impl TensorSummary {
+    /// A tensor.
+    pub fn new(
+        name: impl Into<String>,
+        dtype: impl Into<String>,
+        shape: Option<Vec<i64>>,
+        bytes: Option<u64>,
+    ) -> Self {
+        Self { name: name.into(), dtype: dtype.into(), shape, bytes }
+    }
+}
+
+/// What is in an artifact.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Inspection {
+    /// The path as it was given.
+    pub path: String,
+    /// The kind.
+    pub kind: Kind,
+    /// The versions of the artifact itself.
+    pub versions: Option<Versions>,
+    /// Versions that are recorded inside of it.
+    pub nested: Vec<NestedVersion>,
+    /// Its tensors, by name.
+    pub tensors: Vec<TensorSummary>,
+    /// How many operations of each type there are, those of functions included.
+    pub operations: BTreeMap<String, u64>,
+    /// Shards of a checkpoint.
+    pub shards: Option<u64>,
+    /// Functions of a graph.
+    pub functions: Option<u64>,
+    /// The day that a GraphDef version stands for, `YYYY-MM-DD`.
+    pub date: Option<String>,
+    /// The TensorFlow release that has exactly this GraphDef version.
+    pub release: Option<String>,
+    /// What else is worth telling: the tags of meta graphs, the release that wrote it, by name.
+    pub details: BTreeMap<String, String>,
+}
+
+impl Inspection {
+    pub(crate) fn new(path: String, kind: Kind) -> Self {
+        Self {
+            path,
+            kind,
+            versions: None,
+            nested: Vec::new(),
+            tensors: Vec::new(),
+            operations: BTreeMap::new(),
+            shards: None,
+            functions: None,
+            date: None,
+            release: None,
+            details: BTreeMap::new(),
+        }
+    }
+}

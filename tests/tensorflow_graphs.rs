@@ -1,0 +1,90 @@
+//! Every graph, meta graph and SavedModel of the corpus gets the verdict that TensorFlow 2.21 gave, wherever the reason is ours to judge.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::Value;
+use serdes::check::{self, Consumer, Options, Outcome, Verdict};
+
+const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/tensorflow");
+
+/// The operation whose recorded verdict counts for artifacts of a kind.
+fn decides(kind: &str, operation: &str) -> bool {
+    matches!(
+        (kind, operation),
+        ("graphdef", "capi_import")
+            | ("graphdef_text", "import_text")
+            | ("meta_graph", "import_meta")
+            | ("saved_model", "load_v1")
+    )
+}
+
+fn records() -> Vec<Value> {
+    let text = std::fs::read_to_string(Path::new(DATA).join("verdicts.jsonl")).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn text<'v>(record: &'v Value, field: &str) -> &'v str {
+    record[field].as_str().unwrap_or_default()
+}
+
+fn check(record: &Value, consumer: &Consumer) -> Verdict {
+    let mut options = Options::for_consumer(consumer.clone());
+    if let Some(tags) = record["props"]["tags"].as_array() {
+        options.tags = Some(tags.iter().map(|tag| tag.as_str().unwrap().to_owned()).collect());
+    }
+    check::all(Path::new(DATA).join(text(record, "path")), &options).next().unwrap()
+}
+
+#[test]
+fn every_graph_of_the_corpus_gets_tensorflows_verdict() {
+    let consumer = Consumer::tensorflow("2.21").unwrap();
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    let mut wrong = Vec::new();
+    for record in
+        records().iter().filter(|record| decides(text(record, "kind"), text(record, "op")))
+    {
+        let verdict = check(record, &consumer);
+        let reason = text(record, "reason");
+        *seen.entry(reason.to_owned()).or_default() += 1;
+        let expected = match (text(record, "verdict"), reason) {
+            ("accept", _) => (Outcome::Acceptable, None),
+            (_, "version_producer_too_old") => (Outcome::Unacceptable, Some("producer_too_old")),
+            (_, "version_min_consumer") => (Outcome::Unacceptable, Some("min_consumer")),
+            (_, "version_bad_consumer") => (Outcome::Unacceptable, Some("bad_consumer")),
+            (_, "op_deprecated") => (Outcome::Unacceptable, Some("deprecated_op")),
+            (_, "parse" | "parse_text") => (Outcome::Unreadable, Some("corrupt")),
+            (_, "graph_structure") if text(record, "id") == "lib_dup_function_different" => {
+                continue;
+            }
+            (_, "graph_structure") => (Outcome::Unreadable, Some("corrupt")),
+            (_, "tags") => (Outcome::Unreadable, Some("not_found")),
+            // The C++ loader takes a SavedModel without variables.
+            (_, "missing_file") => (Outcome::Acceptable, None),
+            // Whether an operation exists, and which attributes it has, is known to TensorFlow's registry alone.
+            (_, "op_unknown" | "node_attr") => continue,
+            other => panic!("no expectation for {other:?}"),
+        };
+        // The version of variables/ is looked at by the reader of checkpoints.
+        if text(record, "id") == "sm_tf2_variables_minc_2" {
+            continue;
+        }
+        let found = (verdict.outcome(), verdict.reasons().first().map(|reason| reason.rule.id()));
+        if found != expected {
+            wrong.push(format!(
+                "{}: {found:?} instead of {expected:?}: {verdict}",
+                text(record, "id")
+            ));
+        }
+        if let Some(operation) = record["names"]["op"].as_str()
+            && reason == "op_deprecated"
+        {
+            let first = &verdict.reasons()[0];
+            assert!(first.message.contains(operation), "{first}");
+            assert!(first.message.contains(&record["names"]["producer"].to_string()), "{first}");
+            assert!(first.message.contains(&record["names"]["removed_in"].to_string()), "{first}");
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(seen["op_deprecated"] > 40 && seen["parse"] > 15 && seen[""] > 90, "{seen:?}");
+}
