@@ -21,9 +21,10 @@ use prost_types::{DescriptorProto, FileDescriptorSet, field_descriptor_proto::Ty
 const REGENERATE: &str = "SERDES_REGENERATE_PROTO";
 
 /// Messages of the compiler that are kept as bytes, and those that only they refer to.
-const OPAQUE: [&str; 4] = [
+const OPAQUE: [&str; 5] = [
     ".xla.CompileOptionsProto",
     ".xla.ExecutableBuildOptionsProto",
+    ".xla.OpMetadata",
     ".xla.OptionOverrideProto",
     ".stream_executor.GpuTargetConfigProto",
 ];

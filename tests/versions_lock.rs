@@ -3,7 +3,8 @@
 //!
 //! To freeze what is new run `serdes versions lock`, or this test with `SERDES_REWRITE_LOCK=1`.
 
-use serdes::version::{lock::Package, registry};
+use serdes::version::registry;
+use serdes_version_registry::lock::Package;
 
 const REWRITE: &str = "SERDES_REWRITE_LOCK";
 

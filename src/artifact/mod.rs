@@ -1,6 +1,3 @@
-<<<<<<< HEAD
-//! See the design: to be written by its owner.
-=======
 //! Reading and writing TensorFlow's artifacts: graphs, SavedModels, checkpoints.
 //!
 //! Knows the formats and how TensorFlow judges them; what a verdict means for a person or a command it must never know.
@@ -23,4 +20,3 @@ pub use fields::Malformed;
 pub use read_at::ReadAt;
 pub use text::{TextError, TextFault};
 pub use wire::{WireError, WireFault};
->>>>>>> b9dc60a (Read graphs, meta graphs and SavedModels without decoding them)

@@ -20,6 +20,7 @@ mod memory_kind;
 mod registry;
 mod shape;
 pub mod sharding;
+mod sharding_param;
 pub mod xla;
 
 pub use array_spec::ArraySpec;
@@ -35,8 +36,10 @@ pub use memory_kind::MemoryKind;
 pub use registry::{BUILT_IN_NAMES, global_registry, register_built_in_types};
 pub use shape::Shape;
 pub use sharding::{
-    ConcreteEvenSharding, ConcreteSharding, OpaqueSharding, Sharding, SingleDeviceSharding,
+    ConcreteEvenSharding, ConcreteSharding, HloSharding, OpaqueSharding, Sharding,
+    ShardingParamSharding, SingleDeviceSharding,
 };
+pub use sharding_param::ShardingParam;
 
 use crate::codec::{DecodeError, DeserializeOptions, FromProto};
 

@@ -1,8 +1,8 @@
 use std::sync::LazyLock;
 
 use super::{
-    CompactLayout, ConcreteEvenSharding, ConcreteSharding, OpaqueSharding, PjRtLayout,
-    SingleDeviceSharding,
+    CompactLayout, ConcreteEvenSharding, ConcreteSharding, HloSharding, OpaqueSharding, PjRtLayout,
+    ShardingParamSharding, SingleDeviceSharding,
 };
 use crate::codec::{Registered, RegistryError, SerDesRegistry};
 
@@ -27,6 +27,8 @@ built_in_types! {
     OpaqueSharding,
     ConcreteSharding,
     ConcreteEvenSharding,
+    ShardingParamSharding,
+    HloSharding,
     CompactLayout,
     PjRtLayout,
 }

@@ -50,3 +50,11 @@ pub mod tensorflow {
         include!("generated/tensorflow.error.rs");
     }
 }
+
+// The generator does not look through repeated and recursive fields; none of these holds a floating-point number.
+impl Eq for xla::LayoutProto {}
+impl Eq for xla::MeshProto {}
+impl Eq for xla::NamedShardingProto {}
+impl Eq for xla::named_sharding_proto::DimensionSharding {}
+impl Eq for xla::OpSharding {}
+impl Eq for xla::ShapeProto {}

@@ -9,7 +9,7 @@ const DEEPEST_GROUP: usize = 64;
 
 /// A message whose fields are kept as bytes and not looked at.
 ///
-/// It stands for `xla.CompileOptionsProto`: what a newer compiler adds passes through unchanged. Fields keep their
+/// It stands for `xla.CompileOptionsProto` and `xla.OpMetadata`: what a newer compiler adds passes through unchanged. Fields keep their
 /// order; a varint that was not written in its shortest form is written in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct OpaqueMessage {
@@ -116,11 +116,6 @@ impl OpaqueMessage {
         }
         Ok(())
     }
-}
-
-impl prost::Name for OpaqueMessage {
-    const NAME: &'static str = "CompileOptionsProto";
-    const PACKAGE: &'static str = "xla";
 }
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
 //! Write a StreamExecutor plug-in in Rust, and load it in TensorFlow or in any other host of that C API.
 //!
-//! An author implements two traits and calls one macro. [`Platform`] says how many devices there are; a device that only holds memory
-//! implements [`MemoryDevice`], which is safe, and gets streams, events and timers from [`Queued`]. Hardware with streams of its own
-//! implements [`Device`], which is the whole C API in Rust's terms. [`export!`] makes the `SE_InitPlugin` of a cdylib.
+//! A device that only holds memory implements [`MemoryDevice`], which is safe, and gets streams, events and timers from [`Queued`];
+//! [`SingleDevice`] makes a platform of one. Several devices, or devices that come and go, implement [`Platform`]. Hardware with streams
+//! of its own implements [`Device`], which is the whole C API in Rust's terms. [`export!`] makes the `SE_InitPlugin` of a cdylib.
 //!
 //! ```
 //! use serdes_plugin::{
-//!     Allocation, AllocationRequest, DeviceMemory, HostSource, HostTarget, MemoryDevice, MemoryUsage, Platform, Queued, Result,
+//!     Allocation, AllocationRequest, DeviceMemory, HostSource, HostTarget, MemoryDevice, MemoryUsage, Result, SingleDevice,
 //! };
 //!
 //! /// A device of a few bytes, to show the shape; `examples/template-plugin` is a whole one.
@@ -32,23 +32,12 @@
 //!     }
 //! }
 //!
-//! struct TinyPlatform;
-//!
-//! impl Platform for TinyPlatform {
-//!     type Device = Queued<Tiny>;
-//!     fn name(&self) -> &str {
-//!         "TINY"
-//!     }
-//!     fn create_device(&self, _ordinal: u32) -> Result<Self::Device> {
-//!         Ok(Queued::new(Tiny(std::sync::Mutex::new([0; 64]))))
-//!     }
-//! }
 //! # // A test has no TF_* functions to link with, and so exports nothing.
-//! # macro_rules! export { ($make:expr) => { const _: fn() -> Result<TinyPlatform> = $make; } }
+//! # macro_rules! export { ($make:expr) => { const _: fn() -> Result<SingleDevice<Tiny>> = $make; } }
 //! # /*
-//! serdes_plugin::export!(|| Ok(TinyPlatform));
+//! serdes_plugin::export!(|| Ok(SingleDevice::new("TINY", || Tiny(std::sync::Mutex::new([0; 64])))));
 //! # */
-//! # export!(|| Ok(TinyPlatform));
+//! # export!(|| Ok(SingleDevice::new("TINY", || Tiny(std::sync::Mutex::new([0; 64])))));
 //! ```
 //!
 //! # What the SDK does for an author
@@ -93,7 +82,7 @@ pub use memory::{
     MemoryUsage,
 };
 pub use memory_device::MemoryDevice;
-pub use queued::{Queued, QueuedEvent, QueuedStream, QueuedTimer};
+pub use queued::{Queued, QueuedEvent, QueuedStream, QueuedTimer, SingleDevice};
 pub use status::{Result, Status};
 
 /// Makes the current crate, a cdylib, a plug-in: defines `SE_InitPlugin` and imports the status functions of the host.

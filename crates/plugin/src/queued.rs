@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use crate::callback::HostCallback;
-use crate::device::{Description, Device, EventState};
+use crate::device::{Description, Device, EventState, Platform};
 use crate::memory::{
     Allocation, AllocationRequest, AllocatorStats, DeviceMemory, HostSource, HostTarget,
     MemoryUsage,
@@ -23,6 +23,33 @@ const INLINE_BYTES: u64 = 32 << 10;
 pub struct Queued<M> {
     memory: Arc<M>,
     streams: Mutex<Vec<Watch>>,
+}
+
+/// A platform with one [`MemoryDevice`], for plug-ins that need no [`Platform`] of their own.
+pub struct SingleDevice<M> {
+    name: &'static str,
+    make: fn() -> M,
+}
+
+impl<M: MemoryDevice> SingleDevice<M> {
+    /// A platform of that name, which is also the type of its device (see [`Platform::name`]). `make` opens the device, as often as a host
+    /// asks for it.
+    #[must_use]
+    pub fn new(name: &'static str, make: fn() -> M) -> Self {
+        Self { name, make }
+    }
+}
+
+impl<M: MemoryDevice> Platform for SingleDevice<M> {
+    type Device = Queued<M>;
+
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn create_device(&self, _ordinal: u32) -> Result<Self::Device> {
+        Ok(Queued::new((self.make)()))
+    }
 }
 
 /// A stream of a [`Queued`] device.

@@ -1,17 +1,17 @@
 //! The threads and locks that streams are made of: the standard library's, or loom's when a model is checked.
 
-#[cfg(not(loom))]
+#[cfg(not(all(loom, test)))]
 pub(crate) use std::{
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread,
 };
 
-#[cfg(loom)]
+#[cfg(all(loom, test))]
 pub(crate) use loom::{
     sync::{Arc, Condvar, Mutex, MutexGuard},
     thread,
 };
-#[cfg(loom)]
+#[cfg(all(loom, test))]
 pub(crate) use std::sync::PoisonError;
 
 /// Locks, and takes no notice of a panic under the lock: panics are caught where they happen, and every critical section here

@@ -59,6 +59,8 @@
 //! serdes = "0.1"
 //! [build-dependencies]
 //! serdes-version-registry = "0.1"
+//! [dev-dependencies]
+//! serdes-version-registry = { version = "0.1", features = ["lock"] }
 //! ```
 //!
 //! `build.rs`:

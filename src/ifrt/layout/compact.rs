@@ -5,7 +5,7 @@ use crate::{
     codec::{
         DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, Registered, ToProto,
     },
-    ifrt::xla,
+    ifrt::{DType, IfrtError, Shape, xla},
     proto::xla::ifrt,
     version::SerDesVersion,
 };
@@ -26,10 +26,10 @@ impl CompactLayout {
     /// The layout with these dimensions, from the slowest to the fastest.
     ///
     /// # Errors
-    /// [`DecodeError::InvalidValue`], naming the list and its length, if they are no permutation of 0 to n - 1.
-    pub fn new(major_to_minor: impl Into<Vec<i32>>) -> Result<Self, DecodeError> {
+    /// [`IfrtError::Invalid`], naming the list and its length, if they are no permutation of 0 to n - 1.
+    pub fn new(major_to_minor: impl Into<Vec<i32>>) -> Result<Self, IfrtError> {
         let major_to_minor = major_to_minor.into();
-        check_permutation("CompactLayout", "major_to_minor", &major_to_minor)?;
+        check_permutation("major_to_minor", &major_to_minor)?;
         Ok(Self { major_to_minor })
     }
 
@@ -41,6 +41,27 @@ impl CompactLayout {
     /// The dimensions from the slowest to the fastest.
     pub fn major_to_minor(&self) -> &[i32] {
         &self.major_to_minor
+    }
+
+    /// The bytes of an array of `shape` in this layout, its elements packed bit by bit; `None` for element types without a fixed
+    /// size.
+    ///
+    /// # Errors
+    /// [`IfrtError::RankMismatch`] if the array has another rank than the layout, [`IfrtError::Overflow`].
+    pub fn byte_size(&self, dtype: DType, shape: &Shape) -> Result<Option<i64>, IfrtError> {
+        if shape.rank() != self.major_to_minor.len() {
+            return Err(IfrtError::RankMismatch {
+                what: "the shape",
+                found: shape.rank(),
+                other: "layout",
+                expected: self.major_to_minor.len(),
+            });
+        }
+        let Some(bits) = dtype.bits() else { return Ok(None) };
+        let bits = i128::from(shape.element_count()?) * i128::from(bits);
+        let bytes = (bits + 7) / 8;
+        let overflow = IfrtError::Overflow { what: "the size of the array", bits: 63 };
+        i64::try_from(bytes).map(Some).map_err(|_| overflow)
     }
 
     /// The same order as a layout of XLA, without tiles.
@@ -80,12 +101,12 @@ impl FromProto for CompactLayout {
 
     fn from_owned_proto(proto: Self::Proto, _: &DeserializeOptions) -> Result<Self, DecodeError> {
         FORMATS.check_recorded(proto.version_number)?;
-        Self::new(proto.major_to_minor)
+        Self::new(proto.major_to_minor).map_err(|error| error.decoding(Self::NAME))
     }
 }
 
 impl TryFrom<Vec<i32>> for CompactLayout {
-    type Error = DecodeError;
+    type Error = IfrtError;
 
     fn try_from(major_to_minor: Vec<i32>) -> Result<Self, Self::Error> {
         Self::new(major_to_minor)

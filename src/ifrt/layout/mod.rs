@@ -8,6 +8,7 @@ use std::fmt;
 pub use compact::CompactLayout;
 pub use pjrt::PjRtLayout;
 
+use super::IfrtError;
 use crate::{
     codec::{
         DecodeError, DeserializeOptions, EncodeError, FromProto, Registered, Serialized, ToProto,
@@ -34,12 +35,7 @@ impl ToProto for Layout {
             Self::Compact(layout) => Serialized::of(layout, version)?,
             Self::PjRt(layout) => Serialized::of(layout, version)?,
         };
-        Ok(ifrt::LayoutProto {
-            serialized_layout: Some(ifrt::Serialized {
-                type_name: serialized.type_name().to_owned(),
-                data: serialized.data().clone(),
-            }),
-        })
+        Ok(ifrt::LayoutProto { serialized_layout: Some(serialized.into()) })
     }
 
     fn can_serialize_at(&self, version: SerDesVersion) -> Result<(), EncodeError> {
@@ -64,7 +60,7 @@ impl FromProto for Layout {
                 CompactLayout::from_bytes(data(), options).map(Self::Compact)
             }
             PjRtLayout::TYPE_NAME => PjRtLayout::from_bytes(data(), options).map(Self::PjRt),
-            other => Err(DecodeError::UnknownTypeName { found: other.to_owned() }),
+            other => Err(super::not_a("Layout", other.to_owned())),
         }
     }
 }
@@ -91,11 +87,7 @@ impl From<PjRtLayout> for Layout {
 }
 
 /// Fails unless `values` holds each of 0 to n - 1 once.
-pub(crate) fn check_permutation<T>(
-    type_name: &'static str,
-    field: &str,
-    values: &[T],
-) -> Result<(), DecodeError>
+pub(in crate::ifrt) fn check_permutation<T>(field: &str, values: &[T]) -> Result<(), IfrtError>
 where
     T: Copy + fmt::Debug + TryInto<usize>,
 {
@@ -105,14 +97,11 @@ where
         match place {
             Some(seen) if !*seen => *seen = true,
             _ => {
-                return Err(DecodeError::invalid_value(
-                    type_name,
-                    format!(
-                        "{field} is {values:?}; with {} dimensions it must hold each of 0 to {} once",
-                        values.len(),
-                        values.len().saturating_sub(1),
-                    ),
-                ));
+                return Err(IfrtError::Invalid(format!(
+                    "{field} is {values:?}; with {} dimensions it must hold each of 0 to {} once",
+                    values.len(),
+                    values.len().saturating_sub(1),
+                )));
             }
         }
     }

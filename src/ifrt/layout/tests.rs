@@ -92,3 +92,18 @@ fn the_text_of_an_array_spec_loses_its_memory_space() {
     assert_eq!(error.code(), StatusCode::InvalidArgument);
     assert!(PjRtLayout::from_text(b"\xff").is_err());
 }
+
+#[test]
+fn the_size_of_a_compact_array_counts_bits() {
+    use crate::ifrt::{DType, Shape};
+
+    let layout = CompactLayout::c_order(1);
+    let five = Shape::new([5]).unwrap();
+    for (dtype, bytes) in [(DType::S4, 3), (DType::U1, 1), (DType::F32, 20), (DType::Pred, 5)] {
+        assert_eq!(layout.byte_size(dtype, &five), Ok(Some(bytes)), "{dtype}");
+    }
+    assert_eq!(layout.byte_size(DType::String, &five), Ok(None));
+    let error = layout.byte_size(DType::F32, &Shape::scalar()).unwrap_err().to_string();
+    assert!(error.contains("rank 0") && error.contains("rank 1"), "{error}");
+    assert!(layout.byte_size(DType::F64, &Shape::new([i64::MAX]).unwrap()).is_err());
+}

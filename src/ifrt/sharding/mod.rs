@@ -2,14 +2,18 @@
 
 mod concrete;
 mod concrete_even;
+mod hlo;
 mod opaque;
+mod param_sharding;
 mod single_device;
 
 use std::fmt;
 
 pub use concrete::{ConcreteSharding, ShardShapes};
 pub use concrete_even::ConcreteEvenSharding;
+pub use hlo::HloSharding;
 pub use opaque::OpaqueSharding;
+pub use param_sharding::ShardingParamSharding;
 pub use single_device::SingleDeviceSharding;
 
 use super::{DeviceList, IfrtError, IndexDomain, MemoryKind, Shape};
@@ -34,6 +38,10 @@ pub enum Sharding {
     Concrete(ConcreteSharding),
     /// Equal shards of one array shape.
     ConcreteEven(ConcreteEvenSharding),
+    /// Dimensions on the axes of a mesh.
+    ShardingParam(ShardingParamSharding),
+    /// In the form of XLA.
+    Hlo(HloSharding),
 }
 
 /// Runs `$body` with the sharding inside `$self` as `$sharding`, whatever its kind.
@@ -44,6 +52,8 @@ macro_rules! for_each_kind {
             Sharding::Opaque($sharding) => $body,
             Sharding::Concrete($sharding) => $body,
             Sharding::ConcreteEven($sharding) => $body,
+            Sharding::ShardingParam($sharding) => $body,
+            Sharding::Hlo($sharding) => $body,
         }
     };
 }
@@ -169,6 +179,8 @@ impl Sharding {
             Opaque(OpaqueSharding),
             Concrete(ConcreteSharding),
             ConcreteEven(ConcreteEvenSharding),
+            ShardingParam(ShardingParamSharding),
+            Hlo(HloSharding),
         )
     }
 }
@@ -207,6 +219,8 @@ from_kind! {
     Opaque(OpaqueSharding),
     Concrete(ConcreteSharding),
     ConcreteEven(ConcreteEvenSharding),
+    ShardingParam(ShardingParamSharding),
+    Hlo(HloSharding),
 }
 
 impl fmt::Display for Sharding {

@@ -1,7 +1,9 @@
 use super::*;
 use crate::{
     codec::{DecodeErrorKind, StatusCode, Validation},
-    ifrt::{AnyDevice, BoundedDynamicShapeTag, DeviceId, DynamicShape, with_devices},
+    ifrt::{
+        AnyDevice, BoundedDynamicShapeTag, DeviceId, DynamicShape, ShardingParam, with_devices,
+    },
     version::{SerDesAnyVersionAccessor, SerDesVersion, VersionRange},
 };
 
@@ -71,6 +73,41 @@ fn a_concrete_even_sharding_keeps_whether_it_is_fully_replicated() {
         .unwrap();
         assert_eq!(sharding.is_fully_replicated(), is_fully_replicated);
         round_trip(sharding);
+    }
+}
+
+#[test]
+fn a_sharding_param_sharding_makes_the_round_trip_at_every_version() {
+    let param: ShardingParam = "2x1 to [0] on 2".parse().unwrap();
+    let devices = DeviceList::from([1, 0]);
+    round_trip(ShardingParamSharding::new(param, devices, MemoryKind::new("abc")).unwrap());
+}
+
+#[test]
+fn a_sharding_param_for_another_number_of_devices_names_both_numbers() {
+    let param: ShardingParam = "2x1 to [0,1] on 2x3".parse().unwrap();
+    let error = ShardingParamSharding::new(param.clone(), [0, 1].into(), MemoryKind::unset());
+    let text = error.unwrap_err().to_string();
+    assert!(text.contains("found 2 devices; expected 6"), "{text}");
+    let message = wire::ShardingParamShardingProto {
+        sharding_param: Some(param.to_proto(SerDesVersion::current()).unwrap()),
+        devices: Some(DeviceList::from([0, 1]).to_proto(SerDesVersion::current()).unwrap()),
+        ..Default::default()
+    };
+    let error = ShardingParamSharding::from_proto(&message, &with_devices(AnyDevice)).unwrap_err();
+    assert_eq!(error.code(), StatusCode::InvalidArgument);
+    assert!(error.to_string().contains("found 2 devices; expected 6"), "{error}");
+}
+
+#[test]
+fn the_requested_version_reaches_a_sharding_param_through_all_envelopes() {
+    let param: ShardingParam = "1 to [0] on 2 unreduced [0]".parse().unwrap();
+    let sharding = ShardingParamSharding::new(param, [0, 1].into(), MemoryKind::unset()).unwrap();
+    let sharding = Sharding::from(sharding);
+    for version in every_version() {
+        let written = sharding.to_proto(version);
+        assert_eq!(written.is_ok(), version.number() >= 1, "{version}");
+        assert_eq!(sharding.can_serialize_at(version), written.map(drop));
     }
 }
 
@@ -181,9 +218,13 @@ fn devices_are_replaced_by_as_many_and_no_other_number() {
 #[test]
 fn options_are_checked_before_the_bytes_and_the_version_before_the_devices() {
     let none = DeserializeOptions::new();
-    for name in
-        ["SingleDeviceSharding", "OpaqueSharding", "ConcreteSharding", "ConcreteEvenSharding"]
-    {
+    for name in [
+        "SingleDeviceSharding",
+        "OpaqueSharding",
+        "ConcreteSharding",
+        "ConcreteEvenSharding",
+        "ShardingParamSharding",
+    ] {
         let garbage = Serialized::new(format!("xla::ifrt::{name}"), "\u{7}\u{7}");
         let error = Sharding::from_serialized(garbage.clone(), &none).unwrap_err();
         assert!(error.to_string().contains("DeserializeShardingOptions"), "{error}");

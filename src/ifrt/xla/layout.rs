@@ -3,7 +3,7 @@ use std::fmt;
 use super::{PrimitiveType, Shape};
 use crate::{
     codec::{DecodeError, DeserializeOptions},
-    ifrt::layout::check_permutation,
+    ifrt::{IfrtError, layout::check_permutation},
     proto::xla,
 };
 
@@ -152,10 +152,10 @@ impl Layout {
     /// A dense layout without tiles: the dimensions from the fastest to the slowest.
     ///
     /// # Errors
-    /// A [`DecodeError::InvalidValue`] if they are no permutation of 0 to n - 1.
-    pub fn new(minor_to_major: impl Into<Vec<i64>>) -> Result<Self, DecodeError> {
+    /// [`IfrtError::Invalid`] if they are no permutation of 0 to n - 1.
+    pub fn new(minor_to_major: impl Into<Vec<i64>>) -> Result<Self, IfrtError> {
         let minor_to_major = minor_to_major.into();
-        check_permutation("xla.Layout", "minor_to_major", &minor_to_major)?;
+        check_permutation("minor_to_major", &minor_to_major)?;
         Ok(Self { minor_to_major, ..Self::default() })
     }
 
@@ -290,7 +290,8 @@ impl Layout {
         options: &DeserializeOptions,
     ) -> Result<Self, DecodeError> {
         if options.is_strict() {
-            check_permutation("xla.Layout", "minor_to_major", &proto.minor_to_major)?;
+            check_permutation("minor_to_major", &proto.minor_to_major)
+                .map_err(|error| error.decoding("xla.Layout"))?;
             for (what, value) in [
                 ("tail padding", proto.tail_padding_alignment_in_elements),
                 ("element size", proto.element_size_in_bits),

@@ -247,7 +247,7 @@ impl<'a> Parser<'a> {
     }
 
     fn checked(&self, layout: Layout, start: usize) -> Result<Layout, LayoutTextError> {
-        match check_permutation("xla.Layout", "minor_to_major", &layout.minor_to_major) {
+        match check_permutation("minor_to_major", &layout.minor_to_major) {
             Ok(()) => Ok(layout),
             Err(_) => Err(LayoutTextError {
                 position: start,

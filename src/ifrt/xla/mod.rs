@@ -5,10 +5,14 @@
 
 mod layout;
 mod layout_text;
+mod op_sharding;
 mod primitive_type;
 mod shape;
+mod tile_assignment;
 
 pub use layout::{DimLevelType, Layout, SplitConfig, Tile};
 pub use layout_text::LayoutTextError;
+pub use op_sharding::{OpSharding, OpShardingType};
 pub use primitive_type::PrimitiveType;
 pub use shape::Shape;
+pub use tile_assignment::TileAssignment;

@@ -123,77 +123,6 @@ impl ::prost::Name for Payload {
         "/xla.Payload".into()
     }
 }
-/// Where an operation comes from, for messages and profiles.
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub struct OpMetadata {
-    #[prost(string, tag = "1")]
-    pub op_type: ::prost::alloc::string::String,
-    #[prost(string, tag = "2")]
-    pub op_name: ::prost::alloc::string::String,
-    #[prost(string, tag = "3")]
-    pub source_file: ::prost::alloc::string::String,
-    #[prost(int32, tag = "4")]
-    pub source_line: i32,
-    #[prost(enumeration = "ProfileType", repeated, tag = "5")]
-    pub profile_type: ::prost::alloc::vec::Vec<i32>,
-    #[prost(int64, tag = "8")]
-    pub size_of_generated_code_in_bytes: i64,
-    #[prost(int64, tag = "9")]
-    pub size_of_memory_working_set_in_bytes: i64,
-    #[prost(message, optional, tag = "10")]
-    pub profile_info: ::core::option::Option<op_metadata::ProfileInfo>,
-    #[prost(string, tag = "12")]
-    pub deduplicated_name: ::prost::alloc::string::String,
-    #[prost(int32, tag = "15")]
-    pub stack_frame_id: i32,
-    #[prost(string, tag = "16")]
-    pub scheduling_name: ::prost::alloc::string::String,
-    #[prost(int32, tag = "17")]
-    pub source_end_line: i32,
-    #[prost(int32, tag = "18")]
-    pub source_column: i32,
-    #[prost(int32, tag = "19")]
-    pub source_end_column: i32,
-    #[prost(message, optional, tag = "20")]
-    pub metadata_payload: ::core::option::Option<Payload>,
-}
-/// Nested message and enum types in `OpMetadata`.
-pub mod op_metadata {
-    /// What a profile said about an operation.
-    #[derive(Clone, PartialEq, ::prost::Message)]
-    pub struct ProfileInfo {
-        #[prost(enumeration = "super::ProfileType", repeated, tag = "1")]
-        pub profile_type: ::prost::alloc::vec::Vec<i32>,
-        #[prost(double, tag = "2")]
-        pub relative_speedup: f64,
-        #[prost(enumeration = "super::ProfileSource", tag = "3")]
-        pub profile_source: i32,
-        #[prost(enumeration = "super::CompilationEvent", tag = "4")]
-        pub compilation_event: i32,
-        #[prost(enumeration = "super::ProfileGenerationStrategy", tag = "5")]
-        pub profile_generation_strategy: i32,
-    }
-    impl ::prost::Name for ProfileInfo {
-        const NAME: &'static str = "ProfileInfo";
-        const PACKAGE: &'static str = "xla";
-        fn full_name() -> ::prost::alloc::string::String {
-            "xla.OpMetadata.ProfileInfo".into()
-        }
-        fn type_url() -> ::prost::alloc::string::String {
-            "/xla.OpMetadata.ProfileInfo".into()
-        }
-    }
-}
-impl ::prost::Name for OpMetadata {
-    const NAME: &'static str = "OpMetadata";
-    const PACKAGE: &'static str = "xla";
-    fn full_name() -> ::prost::alloc::string::String {
-        "xla.OpMetadata".into()
-    }
-    fn type_url() -> ::prost::alloc::string::String {
-        "/xla.OpMetadata".into()
-    }
-}
 /// Which device runs which replica of which computation.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct DeviceAssignmentProto {
@@ -346,7 +275,7 @@ pub struct NamedShardingProto {
     #[prost(message, repeated, tag = "5")]
     pub unreduced_axes: ::prost::alloc::vec::Vec<AxisRefProto>,
     #[prost(message, repeated, tag = "6")]
-    pub metadata: ::prost::alloc::vec::Vec<OpMetadata>,
+    pub metadata: ::prost::alloc::vec::Vec<crate::proto::OpaqueMessage>,
     #[prost(message, repeated, tag = "7")]
     pub manual_axes: ::prost::alloc::vec::Vec<AxisRefProto>,
 }
@@ -397,7 +326,7 @@ pub struct OpSharding {
     #[prost(bool, tag = "6")]
     pub replicate_on_last_tile_dim: bool,
     #[prost(message, repeated, tag = "7")]
-    pub metadata: ::prost::alloc::vec::Vec<OpMetadata>,
+    pub metadata: ::prost::alloc::vec::Vec<crate::proto::OpaqueMessage>,
     #[prost(enumeration = "op_sharding::Type", repeated, tag = "8")]
     pub last_tile_dims: ::prost::alloc::vec::Vec<i32>,
     #[prost(int64, repeated, tag = "9")]

@@ -166,3 +166,6 @@ unsafe fn try_device<P: Platform, T>(
     let state = unsafe { device_state::<P>(device) }.ok()?;
     contain(|| Ok(operation(state))).ok().flatten()
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,10 @@
+//! A trainer's snapshots, written so that its builds of other days can read them.
+//!
+//! What a crate needs for that: `versions.toml`, the two lines of `build.rs`, [`serdes::lines!`], one
+//! `ToProto` and one `FromProto` a type, golden bytes and the test of the lock in `tests/`.
+
+mod snapshot;
+
+pub use snapshot::{Snapshot, SnapshotProto};
+
+serdes::lines!();

@@ -1,0 +1,110 @@
+//! What serdes gives to a crate with a line of its own.
+
+use std::path::PathBuf;
+
+use serdes::{
+    codec::{DeserializeOptions, FromProto, SerDesRegistry, SerializeOptions, ToProto},
+    version::{
+        AnyVersionAccessor, Consumer, SerDesVersion, VersionDef, VersionRange,
+        Week4OldVersionAccessor, WeeksOldVersionAccessor,
+    },
+};
+use serdes_version_registry::lock::Package;
+use trainer_snapshots::{REGISTRY, Snapshot, Snapshots};
+
+fn golden(number: i32) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join(format!("tests/golden/snapshots/Snapshot/v{number}.bin"))
+}
+
+/// The fullest snapshot that a version can hold.
+fn snapshot(number: i32) -> Snapshot {
+    Snapshot {
+        step: 1000,
+        weights: "step-1000.sds".to_owned(),
+        learning_rate: (number >= 2).then_some(0.5),
+        seeds: if number >= 3 { vec![7, 8] } else { Vec::new() },
+    }
+}
+
+fn version(number: i32) -> SerDesVersion<Snapshots> {
+    AnyVersionAccessor::get(number).unwrap()
+}
+
+#[test]
+fn the_versions_are_those_of_our_own_registry() {
+    assert_eq!(SerDesVersion::<Snapshots>::current().number(), 3);
+    // Number 3 is ten days old, and number 1 was withdrawn.
+    assert_eq!(Week4OldVersionAccessor::<Snapshots>::get().number(), 2);
+    assert_eq!(WeeksOldVersionAccessor::<Snapshots>::get(20).number(), 0);
+    assert!(AnyVersionAccessor::<Snapshots>::get(1).unwrap_err().withdrawn);
+    assert_eq!(REGISTRY.lines[0].title, "snapshot");
+}
+
+#[test]
+fn peers_of_other_builds_agree_on_a_version() {
+    let negotiate = |minimum, maximum| {
+        let peer = VersionRange::<Snapshots>::new(minimum, maximum).unwrap();
+        AnyVersionAccessor::negotiate(VersionRange::supported(), peer)
+    };
+    assert_eq!(negotiate(0, 9).unwrap(), SerDesVersion::current());
+    assert_eq!(negotiate(0, 1).unwrap().number(), 0);
+    let error = negotiate(4, 6).unwrap_err().to_string();
+    assert!(error.contains("0..3") && error.contains("4..6"), "{error}");
+}
+
+#[test]
+fn golden_bytes_of_every_version_are_written_and_read() {
+    for number in [0, 2, 3] {
+        let bytes = snapshot(number).to_bytes(version(number)).unwrap();
+        let frozen = std::fs::read(golden(number)).unwrap();
+        assert_eq!(bytes, frozen, "version {number}");
+        let read = Snapshot::from_bytes(frozen.into(), &DeserializeOptions::new()).unwrap();
+        assert_eq!(read, snapshot(number));
+    }
+}
+
+#[test]
+fn what_an_old_version_cannot_say_is_refused_by_name() {
+    let error = snapshot(3).to_proto(version(2)).unwrap_err().to_string();
+    assert!(error.contains("seeds") && error.contains('3'), "{error}");
+    assert_eq!(snapshot(2).minimum_version().unwrap(), version(2));
+}
+
+#[test]
+fn a_snapshot_of_a_later_build_is_too_new_and_not_corrupt() {
+    let mut proto = snapshot(3).to_proto(version(3)).unwrap();
+    proto.version_number = 4;
+    let error = Snapshot::from_proto(&proto, &DeserializeOptions::new()).unwrap_err();
+    assert_eq!(error.kind(), serdes::codec::DecodeErrorKind::TooNew, "{error}");
+    proto.version_number = 1;
+    let error = Snapshot::from_proto(&proto, &DeserializeOptions::new()).unwrap_err();
+    assert_eq!(error.kind(), serdes::codec::DecodeErrorKind::Corrupt, "{error}");
+}
+
+#[test]
+fn our_type_joins_a_registry_of_our_line() {
+    let registry = SerDesRegistry::<Snapshots>::new();
+    registry.register_message::<Snapshot, _>().unwrap();
+    assert!(registry.register_message::<Snapshot, _>().is_err());
+    let options = SerializeOptions::new(version(2));
+    let serialized = registry.serialize(&snapshot(2), &options).unwrap();
+    assert_eq!(serialized.type_name(), "trainer::Snapshot");
+    let read: Snapshot = registry.deserialize(&serialized, &DeserializeOptions::new()).unwrap();
+    assert_eq!(read, snapshot(2));
+}
+
+#[test]
+fn data_carries_who_may_read_it() {
+    let stamped = VersionDef::stamped(version(2));
+    assert_eq!((stamped.producer, stamped.min_consumer), (3, 2));
+    assert!(Consumer::this_build::<Snapshots>().check(&stamped).is_ok());
+    let old = Consumer::new("snapshots", 0, 0);
+    assert_eq!(old.check(&stamped).unwrap_err().rule.id(), "min_consumer");
+}
+
+#[test]
+fn our_formats_are_frozen() {
+    let package = Package::of_registry(env!("CARGO_MANIFEST_DIR"), &REGISTRY);
+    package.check().unwrap_or_else(|error| panic!("{error}"));
+}

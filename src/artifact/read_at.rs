@@ -1,0 +1,118 @@
+//! Positioned reading: what the readers of tables and bundles need of a file, and no more.
+//!
+//! Knows nothing of formats. A source is shared between threads and has no position of its own, so that verification can read in
+//! parallel; bytes in memory are a source as well as a file is.
+
+use std::fs::File;
+use std::io;
+use std::sync::Arc;
+
+/// A sequence of bytes of known length that can be read from any position.
+pub trait ReadAt: Send + Sync {
+    /// The length in bytes.
+    ///
+    /// # Errors
+    /// If the system does not tell it.
+    fn size(&self) -> io::Result<u64>;
+
+    /// Reads up to `buffer.len()` bytes from `offset` (bytes from the start) and says how many were read; 0 at the end.
+    ///
+    /// # Errors
+    /// If the system cannot read.
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
+
+    /// Fills `buffer` from `offset`.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::UnexpectedEof`] if the source ends before, or what the system says.
+    fn read_exact_at(&self, mut buffer: &mut [u8], mut offset: u64) -> io::Result<()> {
+        while !buffer.is_empty() {
+            match self.read_at(buffer, offset) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(count) => {
+                    buffer = buffer.get_mut(count..).unwrap_or_default();
+                    offset = offset.saturating_add(count as u64);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl ReadAt for File {
+    fn size(&self) -> io::Result<u64> {
+        let metadata = self.metadata()?;
+        if metadata.is_dir() {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
+        Ok(metadata.len())
+    }
+
+    #[cfg(unix)]
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        std::os::unix::fs::FileExt::read_at(self, buffer, offset)
+    }
+
+    #[cfg(windows)]
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        std::os::windows::fs::FileExt::seek_read(self, buffer, offset)
+    }
+}
+
+impl ReadAt for [u8] {
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.len() as u64)
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let rest =
+            usize::try_from(offset).ok().and_then(|start| self.get(start..)).unwrap_or_default();
+        let count = rest.len().min(buffer.len());
+        if let (Some(to), Some(from)) = (buffer.get_mut(..count), rest.get(..count)) {
+            to.copy_from_slice(from);
+        }
+        Ok(count)
+    }
+}
+
+impl ReadAt for Vec<u8> {
+    fn size(&self) -> io::Result<u64> {
+        self.as_slice().size()
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.as_slice().read_at(buffer, offset)
+    }
+}
+
+impl<T: ReadAt + ?Sized> ReadAt for &T {
+    fn size(&self) -> io::Result<u64> {
+        (**self).size()
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        (**self).read_at(buffer, offset)
+    }
+}
+
+impl<T: ReadAt + ?Sized> ReadAt for Arc<T> {
+    fn size(&self) -> io::Result<u64> {
+        (**self).size()
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        (**self).read_at(buffer, offset)
+    }
+}
+
+impl<T: ReadAt + ?Sized> ReadAt for Box<T> {
+    fn size(&self) -> io::Result<u64> {
+        (**self).size()
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        (**self).read_at(buffer, offset)
+    }
+}

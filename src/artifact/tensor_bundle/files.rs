@@ -1,0 +1,102 @@
+//! Where the files of a bundle come from: a file system, or memory.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::artifact::read_at::ReadAt;
+
+/// Something that files can be opened from by their path.
+pub trait Files: Send + Sync + fmt::Debug {
+    /// Opens a file for reading at any position.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotFound`] if it is not there, or what the system says.
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadAt>>;
+}
+
+impl fmt::Debug for dyn ReadAt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReadAt").field("size", &self.size().ok()).finish_non_exhaustive()
+    }
+}
+
+/// The files of the system.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct FileSystem;
+
+impl Files for FileSystem {
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadAt>> {
+        Ok(Arc::new(File::open(path)?))
+    }
+}
+
+/// Files that lie in memory.
+#[derive(Debug, Clone, Default)]
+pub struct MemoryFiles(HashMap<PathBuf, Arc<Vec<u8>>>);
+
+impl MemoryFiles {
+    /// No files.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds or replaces a file.
+    pub fn insert(&mut self, path: impl Into<PathBuf>, bytes: Vec<u8>) {
+        self.0.insert(path.into(), Arc::new(bytes));
+    }
+}
+
+impl Files for MemoryFiles {
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadAt>> {
+        match self.0.get(path) {
+            Some(bytes) => Ok(Arc::<Vec<u8>>::clone(bytes)),
+            None => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+}
+
+/// The path of the index of the bundle with `prefix`.
+#[must_use]
+pub fn index_path(prefix: &Path) -> PathBuf {
+    with_suffix(prefix, ".index")
+}
+
+/// The path of data file `shard` of `num_shards`, as TensorFlow names it: `.data-00000-of-00001`, and `--0001` for -1.
+#[must_use]
+pub fn data_path(prefix: &Path, shard: i32, num_shards: i32) -> PathBuf {
+    with_suffix(prefix, &format!(".data-{}-of-{}", five_digits(shard), five_digits(num_shards)))
+}
+
+fn five_digits(number: i32) -> String {
+    // The name is made with %05d, which counts the sign: -1 becomes "-0001".
+    format!("{number:05}")
+}
+
+pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_tensorflow() {
+        let prefix = Path::new("d/ckpt-1.5");
+        assert_eq!(index_path(prefix), Path::new("d/ckpt-1.5.index"));
+        assert_eq!(data_path(prefix, 2, 12), Path::new("d/ckpt-1.5.data-00002-of-00012"));
+        assert_eq!(data_path(prefix, 0, -1), Path::new("d/ckpt-1.5.data-00000-of--0001"));
+        assert_eq!(
+            data_path(prefix, 123_456, 1_000_000),
+            Path::new("d/ckpt-1.5.data-123456-of-1000000")
+        );
+    }
+}

@@ -1,0 +1,273 @@
+//! Opening a bundle, listing its tensors, finding one.
+
+use std::collections::HashSet;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::entry::{TensorEntry, display};
+use super::error::BundleError;
+use super::files::{FileSystem, Files, data_path, index_path};
+use super::messages::Header;
+use crate::artifact::read_at::ReadAt;
+use crate::artifact::slice::is_slice_key;
+use crate::artifact::table::{Cursor, Table, TableDefect};
+use crate::version::{Consumer, VersionDef};
+
+/// Open data files that are kept at hand.
+const OPEN_SHARDS: usize = 32;
+
+/// A bundle (V2 checkpoint) that is open for reading. Data files are opened when a tensor in them is read.
+#[derive(Debug)]
+pub struct Bundle {
+    files: Arc<dyn Files>,
+    prefix: PathBuf,
+    table: Table<Arc<dyn ReadAt>>,
+    header: Header,
+    /// Key of the entry that was taken for the header; empty for a real one.
+    header_key: Box<[u8]>,
+    shards: Mutex<Vec<Shard>>,
+}
+
+/// An open data file.
+#[derive(Clone)]
+pub(super) struct Shard {
+    pub(super) number: i32,
+    pub(super) path: PathBuf,
+    pub(super) source: Arc<dyn ReadAt>,
+    pub(super) len: u64,
+}
+
+impl std::fmt::Debug for Shard {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shard")
+            .field("path", &self.path)
+            .field("len", &self.len)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The tensors of a bundle, and what was wrong with the index on the way.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct Listing {
+    /// The tensors in the order of the index.
+    pub tensors: Vec<TensorEntry>,
+    /// Defects; none of them keeps the other tensors from being read.
+    pub defects: Vec<BundleError>,
+}
+
+impl Bundle {
+    /// Opens the bundle with `prefix` (the path of its index without `.index`) if this build may read it: the newest TensorFlow of
+    /// the release table as the consumer.
+    ///
+    /// # Errors
+    /// What keeps it from being opened; nothing else of it is looked at.
+    pub fn open(prefix: impl AsRef<Path>) -> Result<Self, BundleError> {
+        let bundle = Self::open_any(FileSystem, prefix)?;
+        bundle.check_versions(&super::default_consumer())?;
+        Ok(bundle)
+    }
+
+    /// Opens a bundle out of `files` whatever its versions say; [`Bundle::check_versions`] judges those.
+    ///
+    /// # Errors
+    /// What keeps it from being opened.
+    pub fn open_any(
+        files: impl Files + 'static,
+        prefix: impl AsRef<Path>,
+    ) -> Result<Self, BundleError> {
+        let prefix = prefix.as_ref().to_owned();
+        let path = index_path(&prefix);
+        let source = files.open(&path).map_err(|source| match source.kind() {
+            io::ErrorKind::NotFound => BundleError::IndexMissing { path: path.clone() },
+            _ => BundleError::Io { path: path.clone(), source },
+        })?;
+        let table = match Table::open(source) {
+            Ok(table) => table,
+            Err(source) => return Err(BundleError::Index { path, source }),
+        };
+        let mut cursor = table.cursor();
+        cursor.seek(b"");
+        if !cursor.valid() {
+            return Err(match cursor.take_defects().into_iter().next() {
+                Some(source) => BundleError::HeaderBlock { path, source },
+                None => BundleError::NoHeader { path },
+            });
+        }
+        // Whatever comes first is taken for the header, as TensorFlow takes it.
+        let header =
+            Header::parse(cursor.value()).map_err(|source| BundleError::Header { path, source })?;
+        let header_key = cursor.key().into();
+        drop(cursor);
+        Ok(Self {
+            files: Arc::new(files),
+            prefix,
+            table,
+            header,
+            header_key,
+            shards: Mutex::default(),
+        })
+    }
+
+    /// Whether `consumer` may read this bundle.
+    ///
+    /// # Errors
+    /// [`BundleError::Version`].
+    pub fn check_versions(&self, consumer: &Consumer) -> Result<(), BundleError> {
+        let check = consumer.check(&self.header.versions);
+        check.map_err(|source| BundleError::Version { path: index_path(&self.prefix), source })
+    }
+
+    /// The prefix that the bundle was opened with.
+    #[must_use]
+    pub fn prefix(&self) -> &Path {
+        &self.prefix
+    }
+
+    /// The header.
+    #[must_use]
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// The versions in the header.
+    #[must_use]
+    pub fn versions(&self) -> &VersionDef {
+        &self.header.versions
+    }
+
+    /// The table that is the index.
+    #[must_use]
+    pub fn table(&self) -> &Table<Arc<dyn ReadAt>> {
+        &self.table
+    }
+
+    /// What is odd about the header of a bundle that opens.
+    #[must_use]
+    pub fn header_defects(&self) -> Vec<BundleError> {
+        let path = index_path(&self.prefix);
+        if !self.header_key.is_empty() {
+            return vec![BundleError::HeaderMissing { path, name: display(&self.header_key) }];
+        }
+        if !self.header.has_versions {
+            return vec![BundleError::NoVersions { path }];
+        }
+        Vec::new()
+    }
+
+    /// Every tensor of the index, in its order, and the defects met. Pieces of partitioned tensors are not listed; a tensor whose
+    /// entry was taken for the header is not listed either, as in TensorFlow.
+    #[must_use]
+    pub fn tensors(&self) -> Listing {
+        let mut listing = Listing::default();
+        let path = index_path(&self.prefix);
+        let mut pieces: Vec<Box<[u8]>> = Vec::new();
+        let mut previous: Vec<u8> = Vec::new();
+        let mut names = 0u64;
+        let limit = self.table.file_len().saturating_mul(64).saturating_add(16 << 20);
+        let mut cursor = self.table.cursor();
+        cursor.first();
+        previous.extend_from_slice(cursor.key());
+        cursor.advance();
+        while cursor.valid() {
+            let key = cursor.key();
+            let order = key.cmp(&previous);
+            if order.is_le() {
+                let key = key.into();
+                let defect = if order.is_eq() {
+                    TableDefect::DuplicateKey { key }
+                } else {
+                    TableDefect::KeyOrder { key }
+                };
+                listing.defects.push(BundleError::TableDefect { path: path.clone(), defect });
+            }
+            previous.clear();
+            previous.extend_from_slice(key);
+            names = names.saturating_add(key.len() as u64);
+            if names > limit {
+                listing.defects.push(BundleError::TooManyNames { limit });
+                break;
+            }
+            if is_slice_key(key) {
+                pieces.push(key.into());
+            } else {
+                match TensorEntry::parse(key, cursor.value()) {
+                    Ok(entry) => listing.tensors.push(entry),
+                    Err(defect) => listing.defects.push(defect),
+                }
+            }
+            cursor.advance();
+        }
+        listing.defects.extend(cursor.take_defects().into_iter().map(|source| {
+            BundleError::TableDefect { path: path.clone(), defect: TableDefect::Block(source) }
+        }));
+        if !pieces.is_empty() {
+            listing.defects.extend(orphans(&listing.tensors, &pieces));
+        }
+        listing
+    }
+
+    /// The entry of the tensor with `name`.
+    ///
+    /// # Errors
+    /// If there is none, or its entry does not parse, or its shape is impossible.
+    pub fn tensor(&self, name: impl AsRef<[u8]>) -> Result<TensorEntry, BundleError> {
+        self.find(&mut self.table.cursor(), name.as_ref())
+    }
+
+    /// The same with a cursor that keeps its block from one search to the next.
+    pub(super) fn find(
+        &self,
+        cursor: &mut Cursor<'_, Arc<dyn ReadAt>>,
+        key: &[u8],
+    ) -> Result<TensorEntry, BundleError> {
+        cursor.take_defects();
+        cursor.seek(key);
+        if !cursor.valid() || cursor.key() != key {
+            let name = display(key);
+            return Err(match cursor.take_defects().into_iter().next() {
+                Some(source) if !cursor.valid() => BundleError::Lookup { name, source },
+                _ => BundleError::TensorNotFound { name },
+            });
+        }
+        let entry = TensorEntry::parse(key, cursor.value())?;
+        entry.checked_count()?;
+        Ok(entry)
+    }
+
+    /// The data file that holds an entry.
+    pub(super) fn shard(&self, entry: &TensorEntry) -> Result<Shard, BundleError> {
+        let number = entry.raw.shard;
+        let mut shards = self.shards.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(shard) = shards.iter().find(|shard| shard.number == number) {
+            return Ok(shard.clone());
+        }
+        let path = data_path(&self.prefix, number, self.header.num_shards);
+        let source = self.files.open(&path).map_err(|source| match source.kind() {
+            io::ErrorKind::NotFound => {
+                BundleError::ShardMissing { name: entry.display(), path: path.clone() }
+            }
+            _ => BundleError::Io { path: path.clone(), source },
+        })?;
+        let len = source.size().map_err(|source| BundleError::Io { path: path.clone(), source })?;
+        let shard = Shard { number, path, source, len };
+        if shards.len() >= OPEN_SHARDS {
+            shards.remove(0);
+        }
+        shards.push(shard.clone());
+        Ok(shard)
+    }
+}
+
+/// The pieces that no tensor refers to.
+fn orphans(tensors: &[TensorEntry], pieces: &[Box<[u8]>]) -> Vec<BundleError> {
+    let mut referred = HashSet::new();
+    for tensor in tensors {
+        for slice in tensor.raw.slices.iter().filter_map(|slice| slice.check().ok()) {
+            referred.insert(slice.key(&tensor.key));
+        }
+    }
+    let orphans = pieces.iter().filter(|piece| !referred.contains(piece.as_ref()));
+    orphans.map(|piece| BundleError::OrphanPiece { key: display(piece) }).collect()
+}

@@ -1,0 +1,243 @@
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::artifact::data_type::DataType;
+use crate::artifact::slice::{Extent, TensorSlice};
+use crate::artifact::status::StatusCode;
+
+fn corpus(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/tensorflow/ckpt").join(name).join("ckpt")
+}
+
+/// Every tensor of fixed element size of a bundle.
+fn read_all(prefix: &Path) -> BTreeMap<String, (DataType, Vec<i64>, Vec<u8>)> {
+    let bundle = Bundle::open(prefix).unwrap();
+    let listing = bundle.tensors();
+    assert!(listing.defects.is_empty(), "{:?}", listing.defects);
+    let fixed =
+        listing.tensors.iter().filter(|tensor| tensor.data_type() != Some(DataType::String));
+    fixed
+        .map(|tensor| {
+            let bytes = bundle.read(tensor).unwrap();
+            (
+                tensor.name().into_owned(),
+                (tensor.data_type().unwrap(), tensor.shape().to_vec(), bytes),
+            )
+        })
+        .collect()
+}
+
+#[test]
+fn a_bundle_of_tensorflow_is_written_again_byte_for_byte() {
+    for name in ["base", "dtypes", "many"] {
+        let prefix = corpus(name);
+        let bundle = Bundle::open(&prefix).unwrap();
+        let mut tensors = bundle.tensors().tensors;
+        tensors.sort_by_key(|tensor| tensor.offset());
+        // Empty tensors share their offset with the next: the order of the names is the order of writing.
+        tensors.sort_by_key(|tensor| (tensor.offset(), tensor.stored_len() > 0));
+        let directory = tempfile::tempdir().unwrap();
+        let copy = directory.path().join("ckpt");
+        let mut writer = BundleWriter::create(&copy, BundleOptions::default()).unwrap();
+        for tensor in &tensors {
+            let name = tensor.name();
+            match tensor.data_type().unwrap() {
+                DataType::String => {
+                    writer
+                        .add_strings(&name, tensor.shape(), &bundle.strings(tensor).unwrap())
+                        .unwrap();
+                }
+                data_type => {
+                    let bytes = bundle.read(tensor).unwrap();
+                    writer.add_bytes(&name, data_type, tensor.shape(), &bytes).unwrap();
+                }
+            }
+        }
+        let summary = writer.finish().unwrap();
+        assert_eq!(summary.tensors, tensors.len());
+        for suffix in [".index", ".data-00000-of-00001"] {
+            let path = |prefix: &Path| files::with_suffix(prefix, suffix);
+            assert_eq!(
+                std::fs::read(path(&copy)).unwrap(),
+                std::fs::read(path(&prefix)).unwrap(),
+                "{name}{suffix}"
+            );
+        }
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 2);
+    }
+}
+
+#[test]
+fn pieces_are_joined_and_parts_are_cut() {
+    let bundle = Bundle::open(corpus("shards3")).unwrap();
+    let tensor = bundle.tensor("sl").unwrap();
+    let floats = |bytes: Vec<u8>| -> Vec<f32> {
+        bytes.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()
+    };
+    let whole: Vec<f32> = (0..18u8).map(|i| f32::from(i / 6)).collect();
+    assert_eq!(floats(bundle.read(&tensor).unwrap()), whole);
+    let cases = [
+        ("6 3 1,4:-", [&[0.0; 3][..], &[1.0; 6], &[2.0; 3]].concat()),
+        ("6 3 -:0,1", vec![0.0, 0.0, 1.0, 1.0, 2.0, 2.0]),
+        ("6 3 -:-", whole),
+        ("6 3 2,2:1,2", vec![1.0; 4]),
+    ];
+    for (text, expected) in cases {
+        let (_, slice) = TensorSlice::parse_specification(text).unwrap();
+        assert_eq!(floats(bundle.read_slice(&tensor, &slice).unwrap()), expected, "{text}");
+    }
+    let hole = Bundle::open(corpus("slice_hole")).unwrap();
+    let tensor = hole.tensor("sl").unwrap();
+    assert_eq!(hole.read(&tensor).unwrap_err().status(), StatusCode::InvalidArgument);
+}
+
+#[test]
+fn a_tensor_that_is_not_finished_is_not_in_the_bundle() {
+    let directory = tempfile::tempdir().unwrap();
+    let prefix = directory.path().join("new/ckpt");
+    let mut writer = BundleWriter::create(&prefix, BundleOptions::default()).unwrap();
+    writer.add_bytes("a", DataType::Int16, &[2], &[1, 2, 3, 4]).unwrap();
+    let mut left = writer.add("b", DataType::Int16, &[2]).unwrap();
+    left.write_all(&[9, 9]).unwrap();
+    assert!(left.write_all(&[9, 9, 9]).is_err());
+    drop(left);
+    assert_eq!(
+        writer.add_bytes("b", DataType::Int16, &[2], &[0]).unwrap_err().status(),
+        StatusCode::InvalidArgument
+    );
+    writer.add_bytes("c", DataType::Int4, &[1], &[7]).unwrap();
+    for name in ["", "a", "\0x"] {
+        assert!(
+            matches!(writer.add(name, DataType::Int8, &[]), Err(BundleError::Unwritable { .. })),
+            "{name:?}"
+        );
+    }
+    writer.finish().unwrap();
+    let found = read_all(&prefix);
+    assert_eq!(found.keys().collect::<Vec<_>>(), ["a", "c"]);
+    assert_eq!(found["c"].2, [7]);
+    assert_eq!(std::fs::read(data_path(&prefix, 0, 1)).unwrap(), [1, 2, 3, 4, 7]);
+}
+
+#[test]
+fn a_writer_that_is_dropped_leaves_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut writer =
+        BundleWriter::create(directory.path().join("ckpt"), BundleOptions::default()).unwrap();
+    writer.add_bytes("a", DataType::Int8, &[1], &[1]).unwrap();
+    drop(writer);
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn big_endian_data_is_given_out_little_endian() {
+    let bundle = Bundle::open(corpus("hdr_big_endian")).unwrap();
+    let alpha = bundle.tensor("alpha").unwrap();
+    assert_eq!(bundle.read(&alpha).unwrap()[..4], [0x3f, 0x80, 0, 0]);
+    let strings = bundle.strings(&bundle.tensor("str").unwrap()).unwrap_err();
+    let BundleError::StringLengthChecksum { stored, computed, .. } = strings else {
+        panic!("{strings}")
+    };
+    assert_eq!((stored, computed), (3_497_606_239, 3_584_138_440));
+}
+
+fn any_slices() -> impl Strategy<Value = (Vec<i64>, Vec<Vec<Extent>>)> {
+    proptest::collection::vec((1i64..6, 1i64..4), 1..4).prop_map(|dimensions| {
+        let shape = dimensions.iter().map(|(size, _)| *size).collect();
+        let mut boxes = vec![Vec::new()];
+        for (size, parts) in dimensions {
+            boxes = boxes
+                .into_iter()
+                .flat_map(|before| {
+                    even_extents(size, parts).into_iter().map(move |extent| {
+                        let mut extents = before.clone();
+                        extents.push(extent);
+                        extents
+                    })
+                })
+                .collect();
+        }
+        (shape, boxes)
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn what_is_written_is_read(
+        tensors in proptest::collection::btree_map("[a-z/\u{e9}]{1,9}", (0usize..33, proptest::collection::vec(0i64..5, 0..4), any::<u8>()), 0..12),
+        strings in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..300), 0..20),
+        shards in 1u16..4,
+        alignment in 1u32..70,
+    ) {
+        let directory = tempfile::tempdir().unwrap();
+        let prefix = directory.path().join("ckpt");
+        let options = BundleOptions::default().with_shards(shards).with_alignment(alignment);
+        let mut writer = BundleWriter::create(&prefix, options).unwrap();
+        let mut wanted = BTreeMap::new();
+        for (name, (number, shape, seed)) in tensors {
+            let data_type = DataType::all().nth(number).unwrap();
+            let Some(size) = data_type.element_size() else { continue };
+            let len = element_count(&shape).unwrap() * size;
+            let bytes: Vec<u8> = (0..len).map(|i| (i as u8).wrapping_mul(31).wrapping_add(seed)).collect();
+            writer.add_bytes(&name, data_type, &shape, &bytes).unwrap();
+            wanted.insert(name, (data_type, shape, bytes));
+        }
+        writer.add_strings("=strings", &[strings.len() as i64], &strings).unwrap();
+        writer.finish().unwrap();
+        let found = read_all(&prefix);
+        prop_assert_eq!(found, wanted);
+        let bundle = Bundle::open(&prefix).unwrap();
+        prop_assert_eq!(bundle.strings(&bundle.tensor("=strings").unwrap()).unwrap(), strings);
+    }
+
+    #[test]
+    fn pieces_make_the_whole((shape, boxes) in any_slices(), wide in any::<bool>(), step in 1usize..40) {
+        let directory = tempfile::tempdir().unwrap();
+        let prefix = directory.path().join("ckpt");
+        let (data_type, size) = if wide { (DataType::Complex128, 16) } else { (DataType::Uint8, 1) };
+        let count = element_count(&shape).unwrap() as usize;
+        let whole: Vec<u8> = (0..count * size).map(|i| (i % 251) as u8).collect();
+        let cut = |slice: &TensorSlice| -> Vec<u8> {
+            let bounds = slice.bounds(&shape).unwrap();
+            let inside = |mut element: usize| {
+                bounds.iter().zip(&shape).rev().all(|((start, length), size)| {
+                    let at = (element % *size as usize) as i64;
+                    element /= *size as usize;
+                    at >= *start && at < start + length
+                })
+            };
+            whole.chunks(size).enumerate().filter(|(i, _)| inside(*i)).flat_map(|(_, bytes)| bytes.to_vec()).collect()
+        };
+        let slices: Vec<_> = boxes.into_iter().map(|extents| TensorSlice::new(extents).unwrap()).collect();
+        let mut writer = BundleWriter::create(&prefix, BundleOptions::default().with_shards(2)).unwrap();
+        for slice in slices.iter().rev() {
+            let mut piece = writer.add_slice("whole", data_type, &shape, slice).unwrap();
+            piece.write_chunk(&cut(slice)).unwrap();
+            piece.finish().unwrap();
+        }
+        writer.finish().unwrap();
+        let bundle = Bundle::open(&prefix).unwrap();
+        let tensor = bundle.tensor("whole").unwrap();
+        prop_assert_eq!(tensor.is_partitioned(), slices.len() > 1);
+        let mut reader = bundle.reader(&tensor).unwrap();
+        let mut found = Vec::new();
+        let mut chunk = vec![0; step];
+        loop {
+            let count = reader.read_chunk(&mut chunk).unwrap();
+            if count == 0 { break; }
+            found.extend_from_slice(&chunk[..count]);
+        }
+        prop_assert_eq!(&found, &whole);
+        for slice in &slices {
+            prop_assert_eq!(bundle.read_slice(&tensor, slice).unwrap(), cut(slice));
+        }
+        let inner: Vec<_> = shape.iter().map(|size| Extent::Range { start: size / 2, length: size - size / 2 }).collect();
+        let inner = TensorSlice::new(inner).unwrap();
+        prop_assert_eq!(bundle.read_slice(&tensor, &inner).unwrap(), cut(&inner));
+    }
+}

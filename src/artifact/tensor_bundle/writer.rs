@@ -1,0 +1,578 @@
+//! Writing a bundle as TensorFlow does: data under temporary names, then the index, then everything renamed, the index last.
+//!
+//! A bundle appears with its index. Until then a reader of the same prefix finds the old bundle, except in the moment between the first
+//! rename and the last, which the format leaves open when a bundle of as many data files is replaced: an index that does not belong to
+//! its data fails its checksums there, and never gives wrong values.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::error::BundleError;
+use super::files::{data_path, index_path, with_suffix};
+use super::messages::{Endianness, Header, RawEntry, element_count};
+use crate::artifact::checksum::{Crc32c, mask};
+use crate::artifact::data_type::DataType;
+use crate::artifact::slice::{Extent, TensorSlice};
+use crate::artifact::table::{TableError, TableOptions, TableWriter, write_varint64};
+use crate::version::VersionDef;
+
+/// Small writes are gathered into buffers of this size, in bytes.
+const BUFFER: usize = 1 << 20;
+
+/// How a bundle is written. The default is what TensorFlow does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BundleOptions {
+    /// How many data files the tensors are spread over (at least 1).
+    pub shards: u16,
+    /// Every tensor starts at a multiple of so many bytes (at least 1).
+    pub alignment: u32,
+    /// Whether files and directory are synced to the disk before [`BundleWriter::finish`] returns.
+    pub sync: bool,
+    /// The versions that the header says.
+    pub versions: VersionDef,
+}
+
+impl Default for BundleOptions {
+    fn default() -> Self {
+        let versions =
+            VersionDef { producer: super::default_consumer().version, ..VersionDef::default() };
+        Self { shards: 1, alignment: 1, sync: false, versions }
+    }
+}
+
+impl BundleOptions {
+    /// The same with another number of data files.
+    #[must_use]
+    pub fn with_shards(self, shards: u16) -> Self {
+        Self { shards: shards.max(1), ..self }
+    }
+
+    /// The same with another alignment, in bytes.
+    #[must_use]
+    pub fn with_alignment(self, alignment: u32) -> Self {
+        Self { alignment: alignment.max(1), ..self }
+    }
+
+    /// The same with or without syncing.
+    #[must_use]
+    pub fn with_sync(self, sync: bool) -> Self {
+        Self { sync, ..self }
+    }
+
+    /// The same with other versions in the header.
+    #[must_use]
+    pub fn with_versions(self, versions: VersionDef) -> Self {
+        Self { versions, ..self }
+    }
+}
+
+/// What was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BundleSummary {
+    /// Tensors, a partitioned one counted once.
+    pub tensors: usize,
+    /// Bytes in the data files.
+    pub bytes: u64,
+    /// Time spent in syncing and renaming.
+    pub sync_time: Duration,
+}
+
+/// Writes a bundle. Dropped before [`BundleWriter::finish`], it leaves nothing behind and a bundle that was there untouched.
+#[derive(Debug)]
+pub struct BundleWriter {
+    prefix: PathBuf,
+    options: BundleOptions,
+    shards: Vec<ShardFile>,
+    entries: BTreeMap<Vec<u8>, (RawEntry, Vec<TensorSlice>)>,
+    /// Temporary files, removed when the writer is dropped.
+    temporary: Vec<PathBuf>,
+}
+
+#[derive(Debug)]
+struct ShardFile {
+    path: PathBuf,
+    file: File,
+    buffer: Vec<u8>,
+    /// Bytes written, those in the buffer included.
+    at: u64,
+}
+
+impl ShardFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.buffer.len() + bytes.len() > BUFFER {
+            self.file.write_all(&self.buffer)?;
+            self.buffer.clear();
+        }
+        if bytes.len() >= BUFFER / 2 {
+            self.file.write_all(&self.buffer)?;
+            self.buffer.clear();
+            self.file.write_all(bytes)?;
+        } else {
+            self.buffer.extend_from_slice(bytes);
+        }
+        self.at += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.write_all(&self.buffer)?;
+        self.buffer.clear();
+        Ok(())
+    }
+
+    /// Forgets everything from `at` on.
+    fn truncate(&mut self, at: u64) -> io::Result<()> {
+        self.flush()?;
+        self.file.set_len(at)?;
+        self.file.seek(SeekFrom::Start(at))?;
+        self.at = at;
+        Ok(())
+    }
+}
+
+impl BundleWriter {
+    /// Starts a bundle with `prefix`. The directory is made if its parent exists.
+    ///
+    /// # Errors
+    /// If the files cannot be made.
+    pub fn create(prefix: impl AsRef<Path>, options: BundleOptions) -> Result<Self, BundleError> {
+        let prefix = prefix.as_ref().to_owned();
+        if prefix.file_name().is_none() {
+            let source = io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "a prefix ends in a name, as in dir/ckpt-1",
+            );
+            return Err(BundleError::Io { path: prefix, source });
+        }
+        if let Some(directory) =
+            prefix.parent().filter(|parent| !parent.as_os_str().is_empty() && !parent.exists())
+        {
+            fs::create_dir(directory)
+                .map_err(|source| BundleError::Io { path: directory.to_owned(), source })?;
+        }
+        let mut writer = Self {
+            prefix,
+            options,
+            shards: Vec::new(),
+            entries: BTreeMap::new(),
+            temporary: Vec::new(),
+        };
+        let shards = i32::from(writer.options.shards.max(1));
+        for shard in 0..shards {
+            let path = data_path(&writer.prefix, shard, shards);
+            let file = writer.create_temporary(&path)?;
+            writer.shards.push(ShardFile { path, file, buffer: Vec::new(), at: 0 });
+        }
+        Ok(writer)
+    }
+
+    /// Makes the temporary file that will be renamed to `path`.
+    fn create_temporary(&mut self, path: &Path) -> Result<File, BundleError> {
+        let mut attempt = 0u32;
+        loop {
+            let nanoseconds = std::time::UNIX_EPOCH.elapsed().map_or(0, |time| time.subsec_nanos());
+            let suffix =
+                format!(".tempstate{}{}", std::process::id(), nanoseconds.wrapping_add(attempt));
+            let temporary = with_suffix(path, &suffix);
+            match OpenOptions::new().write(true).create_new(true).open(&temporary) {
+                Ok(file) => {
+                    self.temporary.push(temporary);
+                    return Ok(file);
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempt < 100 => {
+                    attempt += 1
+                }
+                Err(source) => return Err(BundleError::Io { path: temporary, source }),
+            }
+        }
+    }
+
+    /// Adds a tensor of fixed element size, whose little-endian bytes are then written to what this returns. Tensors lie in the data
+    /// file in the order in which they are added.
+    ///
+    /// # Errors
+    /// If the name is taken or is none, or type or shape are impossible.
+    pub fn add(
+        &mut self,
+        name: &str,
+        data_type: DataType,
+        shape: &[i64],
+    ) -> Result<TensorWriter<'_>, BundleError> {
+        self.check_name(name)?;
+        self.start(name.as_bytes().to_vec(), name, data_type, shape, None)
+    }
+
+    /// Adds a tensor of fixed element size with its bytes.
+    ///
+    /// # Errors
+    /// As [`BundleWriter::add`], or if there are more or fewer bytes than the shape needs.
+    pub fn add_bytes(
+        &mut self,
+        name: &str,
+        data_type: DataType,
+        shape: &[i64],
+        bytes: &[u8],
+    ) -> Result<(), BundleError> {
+        let mut tensor = self.add(name, data_type, shape)?;
+        tensor.write_chunk(bytes)?;
+        tensor.finish()
+    }
+
+    /// Adds a piece of a partitioned tensor of `shape`, whose bytes are then written to what this returns.
+    ///
+    /// # Errors
+    /// As [`BundleWriter::add`], or if the piece does not lie in the tensor, or another piece of it has another type or shape.
+    pub fn add_slice(
+        &mut self,
+        name: &str,
+        data_type: DataType,
+        shape: &[i64],
+        slice: &TensorSlice,
+    ) -> Result<TensorWriter<'_>, BundleError> {
+        if slice.is_full() {
+            return self.add(name, data_type, shape);
+        }
+        let unwritable = |reason: &str| BundleError::Unwritable {
+            name: name.to_owned(),
+            reason: reason.to_owned(),
+        };
+        match self.entries.get(name.as_bytes()) {
+            None => self.check_name(name)?,
+            Some((_, slices)) if slices.is_empty() => {
+                return Err(unwritable("it is there already, whole"));
+            }
+            Some((entry, _)) if entry.dtype != data_type.number() || entry.shape != shape => {
+                return Err(unwritable("a piece of it was added with another type or shape"));
+            }
+            Some(_) => {}
+        }
+        element_count(shape)
+            .map_err(|source| BundleError::Shape { name: name.to_owned(), source })?;
+        let bounds = slice.bounds(shape);
+        let bounds =
+            bounds.map_err(|source| BundleError::Slice { name: name.to_owned(), source })?;
+        let key = slice.key(name.as_bytes());
+        if self.entries.contains_key(&key) {
+            return Err(unwritable("the same piece of it was added before"));
+        }
+        let lengths: Vec<i64> = bounds.iter().map(|(_, length)| *length).collect();
+        let whole =
+            Whole { name: name.as_bytes().to_vec(), shape: shape.to_vec(), slice: slice.clone() };
+        self.start(key, name, data_type, &lengths, Some(whole))
+    }
+
+    /// Adds a tensor of strings, in row-major order.
+    ///
+    /// # Errors
+    /// As [`BundleWriter::add`], or if there are more or fewer strings than the shape needs.
+    pub fn add_strings<S: AsRef<[u8]>>(
+        &mut self,
+        name: &str,
+        shape: &[i64],
+        strings: &[S],
+    ) -> Result<(), BundleError> {
+        self.check_name(name)?;
+        let count = element_count(shape)
+            .map_err(|source| BundleError::Shape { name: name.to_owned(), source })?;
+        if count != strings.len() as u64 {
+            let reason =
+                format!("its shape has {count} elements, and {} strings were given", strings.len());
+            return Err(BundleError::Unwritable { name: name.to_owned(), reason });
+        }
+        let mut crc = Crc32c::new();
+        let mut lengths = Vec::with_capacity(strings.len() + 4);
+        for string in strings {
+            let length = string.as_ref().len() as u64;
+            write_varint64(&mut lengths, length);
+            match u32::try_from(length) {
+                Ok(length) => crc.update(&length.to_le_bytes()),
+                Err(_) => crc.update(&length.to_le_bytes()),
+            }
+        }
+        let length_crc = mask(crc.value()).to_le_bytes();
+        lengths.extend_from_slice(&length_crc);
+        crc.update(&length_crc);
+        let bytes = strings
+            .iter()
+            .fold(0, |sum: u64, string| sum.saturating_add(string.as_ref().len() as u64));
+        let size = bytes.saturating_add(lengths.len() as u64);
+        let entry = RawEntry {
+            dtype: DataType::String.number(),
+            shape: shape.to_vec(),
+            ..RawEntry::default()
+        };
+        let mut tensor = self.open_tensor(name.as_bytes().to_vec(), name, entry, size, None)?;
+        tensor.put(&lengths)?;
+        for string in strings {
+            crc.update(string.as_ref());
+            tensor.put(string.as_ref())?;
+        }
+        tensor.crc = crc;
+        tensor.finish()
+    }
+
+    fn check_name(&self, name: &str) -> Result<(), BundleError> {
+        let reason = if name.is_empty() {
+            "the empty name is the header's"
+        } else if name.starts_with('\0') {
+            "a name that starts with a zero byte would be taken for a piece of a tensor"
+        } else if self.entries.contains_key(name.as_bytes()) {
+            "a tensor of that name was added before"
+        } else {
+            return Ok(());
+        };
+        Err(BundleError::Unwritable { name: name.to_owned(), reason: reason.to_owned() })
+    }
+
+    fn start(
+        &mut self,
+        key: Vec<u8>,
+        name: &str,
+        data_type: DataType,
+        shape: &[i64],
+        whole: Option<Whole>,
+    ) -> Result<TensorWriter<'_>, BundleError> {
+        let unwritable = |reason: String| BundleError::Unwritable { name: name.to_owned(), reason };
+        let count = element_count(shape)
+            .map_err(|source| BundleError::Shape { name: name.to_owned(), source })?;
+        let element = data_type.element_size();
+        let element =
+            element.ok_or_else(|| unwritable(format!("{data_type} has no fixed element size")))?;
+        let size = count.checked_mul(element).filter(|size| i64::try_from(*size).is_ok());
+        let size =
+            size.ok_or_else(|| unwritable("it has more bytes than can be counted".to_owned()))?;
+        let entry =
+            RawEntry { dtype: data_type.number(), shape: shape.to_vec(), ..RawEntry::default() };
+        self.open_tensor(key, name, entry, size, whole)
+    }
+
+    fn open_tensor(
+        &mut self,
+        key: Vec<u8>,
+        name: &str,
+        mut entry: RawEntry,
+        size: u64,
+        whole: Option<Whole>,
+    ) -> Result<TensorWriter<'_>, BundleError> {
+        let emptiest = self.shards.iter().enumerate().min_by_key(|(_, shard)| shard.at);
+        let shard = emptiest.map_or(0, |(number, _)| number);
+        let alignment = u64::from(self.options.alignment.max(1));
+        let mut tensor = TensorWriter {
+            name: name.to_owned(),
+            key,
+            entry: RawEntry::default(),
+            whole,
+            expected: size,
+            written: 0,
+            crc: Crc32c::new(),
+            shard,
+            start: 0,
+            finished: false,
+            writer: self,
+        };
+        if let Some(file) = tensor.writer.shards.get(shard) {
+            tensor.start = file.at;
+            let padding = file.at.next_multiple_of(alignment).saturating_sub(file.at);
+            let padding = vec![0; usize::try_from(padding).unwrap_or(0)];
+            tensor.raw(&padding)?;
+        }
+        let offset = tensor.writer.shards.get(shard).map_or(0, |file| file.at);
+        entry.shard = i32::try_from(shard).unwrap_or(0);
+        entry.offset = i64::try_from(offset).unwrap_or(i64::MAX);
+        entry.size = i64::try_from(size).unwrap_or(i64::MAX);
+        tensor.entry = entry;
+        Ok(tensor)
+    }
+
+    /// Writes the index and makes the bundle appear.
+    ///
+    /// # Errors
+    /// If a file cannot be written or renamed; nothing is left behind then, unless the failure comes between two renames.
+    pub fn finish(mut self) -> Result<BundleSummary, BundleError> {
+        let failed = |path: &Path, source| BundleError::Io { path: path.to_owned(), source };
+        let header = Header {
+            num_shards: i32::try_from(self.shards.len()).unwrap_or(1),
+            endianness: Endianness::Little,
+            versions: self.options.versions.clone(),
+            has_versions: true,
+        };
+        for shard in &mut self.shards {
+            shard.flush().map_err(|source| failed(&shard.path, source))?;
+        }
+        let index = index_path(&self.prefix);
+        let file = self.create_temporary(&index)?;
+        let in_table = |error: TableError| match error {
+            TableError::Io(source) => failed(&index, source),
+            source => BundleError::Index { path: index.clone(), source },
+        };
+        let mut table = TableWriter::new(io::BufWriter::new(file), TableOptions::default());
+        table.add(b"", &header.encode()).map_err(in_table)?;
+        for (key, (entry, slices)) in &self.entries {
+            table.add(key, &entry.encode(slices)).map_err(in_table)?;
+        }
+        let (file, _) = table.finish().map_err(in_table)?;
+        let file = file.into_inner().map_err(|error| failed(&index, error.into_error()))?;
+
+        let started = Instant::now();
+        if self.options.sync {
+            for shard in &self.shards {
+                shard.file.sync_all().map_err(|source| failed(&shard.path, source))?;
+            }
+            file.sync_all().map_err(|source| failed(&index, source))?;
+        }
+        let bytes = self.shards.iter().map(|shard| shard.at).sum();
+        let targets: Vec<PathBuf> =
+            self.shards.iter().map(|shard| shard.path.clone()).chain([index.clone()]).collect();
+        // Closed before they are renamed; the index is the last.
+        self.shards.clear();
+        drop(file);
+        for target in &targets {
+            let Some(temporary) = self.temporary.first().cloned() else { break };
+            fs::rename(&temporary, target).map_err(|source| failed(target, source))?;
+            self.temporary.remove(0);
+        }
+        if self.options.sync {
+            sync_directory(&self.prefix).map_err(|source| failed(&self.prefix, source))?;
+        }
+        let tensors =
+            self.entries.keys().filter(|key| !crate::artifact::slice::is_slice_key(key)).count();
+        Ok(BundleSummary { tensors, bytes, sync_time: started.elapsed() })
+    }
+}
+
+/// Makes renames in the directory of `path` last.
+fn sync_directory(path: &Path) -> io::Result<()> {
+    if cfg!(unix) {
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        File::open(parent.unwrap_or(Path::new(".")))?.sync_all()?;
+    }
+    Ok(())
+}
+
+impl Drop for BundleWriter {
+    fn drop(&mut self) {
+        self.shards.clear();
+        for path in &self.temporary {
+            // Nothing can be done about a file that does not go away.
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+/// The tensor that a piece belongs to.
+#[derive(Debug)]
+struct Whole {
+    name: Vec<u8>,
+    shape: Vec<i64>,
+    slice: TensorSlice,
+}
+
+/// Takes the bytes of one tensor. Dropped before [`TensorWriter::finish`], the tensor is not in the bundle.
+#[derive(Debug)]
+pub struct TensorWriter<'a> {
+    writer: &'a mut BundleWriter,
+    name: String,
+    key: Vec<u8>,
+    entry: RawEntry,
+    whole: Option<Whole>,
+    expected: u64,
+    written: u64,
+    crc: Crc32c,
+    shard: usize,
+    /// Where the data file ended before.
+    start: u64,
+    finished: bool,
+}
+
+impl TensorWriter<'_> {
+    /// Adds the next bytes of the tensor.
+    ///
+    /// # Errors
+    /// If they are more than its shape needs, or the file cannot be written.
+    pub fn write_chunk(&mut self, bytes: &[u8]) -> Result<(), BundleError> {
+        self.crc.update(bytes);
+        self.put(bytes)
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> Result<(), BundleError> {
+        self.written = self.written.saturating_add(bytes.len() as u64);
+        if self.written > self.expected {
+            return Err(self.wrong_length());
+        }
+        self.raw(bytes)
+    }
+
+    fn raw(&mut self, bytes: &[u8]) -> Result<(), BundleError> {
+        let Some(shard) = self.writer.shards.get_mut(self.shard) else { return Ok(()) };
+        shard.write(bytes).map_err(|source| BundleError::Io { path: shard.path.clone(), source })
+    }
+
+    fn wrong_length(&self) -> BundleError {
+        let reason = format!(
+            "its type and shape need {} bytes, and {} were given",
+            self.expected, self.written
+        );
+        BundleError::Unwritable { name: self.name.clone(), reason }
+    }
+
+    /// Ends the tensor.
+    ///
+    /// # Errors
+    /// If bytes are missing.
+    pub fn finish(mut self) -> Result<(), BundleError> {
+        if self.written != self.expected {
+            return Err(self.wrong_length());
+        }
+        self.finished = true;
+        let mut entry = std::mem::take(&mut self.entry);
+        entry.crc = mask(self.crc.value());
+        if let Some(Whole { name, shape, slice }) = self.whole.take() {
+            let blank = RawEntry { dtype: entry.dtype, shape, ..RawEntry::default() };
+            self.writer.entries.entry(name).or_insert((blank, Vec::new())).1.push(slice);
+        }
+        self.writer.entries.insert(std::mem::take(&mut self.key), (entry, Vec::new()));
+        Ok(())
+    }
+}
+
+impl Write for TensorWriter<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.write_chunk(bytes)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for TensorWriter<'_> {
+    fn drop(&mut self) {
+        if !self.finished
+            && let Some(shard) = self.writer.shards.get_mut(self.shard)
+        {
+            // If the file cannot be cut, the bytes stay as a gap that no entry refers to.
+            let _ = shard.truncate(self.start);
+        }
+    }
+}
+
+/// The parts of a dimension of `size` elements, as evenly as `parts` of them allow; for writers of partitioned tensors.
+#[must_use]
+pub fn even_extents(size: i64, parts: i64) -> Vec<Extent> {
+    let parts = parts.clamp(1, size.max(1));
+    let (each, more) = (size / parts, size % parts);
+    let mut start = 0;
+    let extents = (0..parts).map(|part| {
+        let length = each + i64::from(part < more);
+        let extent = if length == size { Extent::Full } else { Extent::Range { start, length } };
+        start += length;
+        extent
+    });
+    extents.collect()
+}

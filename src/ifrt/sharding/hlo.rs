@@ -1,0 +1,336 @@
+use std::fmt;
+
+use crate::{
+    codec::{
+        DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, Registered, ToProto,
+    },
+    ifrt::{
+        DeserializeShardingOptions, DeviceId, DeviceList, IfrtError, Index, IndexDomain,
+        MemoryKind, Shape,
+        xla::{OpSharding, OpShardingType},
+    },
+    proto::xla::ifrt::HloShardingProto,
+    version::SerDesVersion,
+};
+
+const FORMATS: Formats = Formats::new("HloSharding", &[0]);
+
+/// A sharding in the form of XLA over a list of devices (`xla::ifrt::HloSharding`).
+///
+/// Real clients use it nearly everywhere, also for a single device. Invariant: if the sharding speaks of a number of devices,
+/// the list is as long, and it is never empty.
+///
+/// ```
+/// use serdes::ifrt::{DeviceList, HloSharding, MemoryKind, Shape, xla::{OpSharding, TileAssignment}};
+///
+/// let halves = OpSharding::tiled(TileAssignment::iota([2, 1], [2], [0])?);
+/// let sharding = HloSharding::new(DeviceList::from([0, 1]), MemoryKind::unset(), halves)?;
+/// assert_eq!(sharding.shard_shape(&Shape::new([4, 4])?)?, Shape::new([2, 4])?);
+/// assert_eq!(sharding.op_sharding().to_string(), "{devices=[2,1]<=[2]}");
+/// # Ok::<(), serdes::ifrt::IfrtError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(try_from = "Unchecked"))]
+pub struct HloSharding {
+    devices: DeviceList,
+    memory_kind: MemoryKind,
+    op_sharding: OpSharding,
+}
+
+#[cfg(feature = "serde")]
+#[derive(serde::Deserialize)]
+struct Unchecked {
+    devices: DeviceList,
+    memory_kind: MemoryKind,
+    op_sharding: OpSharding,
+}
+
+#[cfg(feature = "serde")]
+impl TryFrom<Unchecked> for HloSharding {
+    type Error = IfrtError;
+
+    fn try_from(unchecked: Unchecked) -> Result<Self, Self::Error> {
+        Self::new(unchecked.devices, unchecked.memory_kind, unchecked.op_sharding)
+    }
+}
+
+impl HloSharding {
+    /// `op_sharding` over `devices`.
+    ///
+    /// # Errors
+    /// [`IfrtError::Invalid`] that names both counts and the sharding, if there is no device or if there are not as many as the
+    /// sharding has tiles. (Upstream ends the process.)
+    pub fn new(
+        devices: DeviceList,
+        memory_kind: MemoryKind,
+        op_sharding: OpSharding,
+    ) -> Result<Self, IfrtError> {
+        let listed = devices.len();
+        if devices.is_empty() {
+            return Err(IfrtError::Invalid(format!(
+                "the sharding {op_sharding} is over 0 devices; expected at least 1"
+            )));
+        }
+        match op_sharding.device_count() {
+            Some(tiles) if usize::try_from(tiles) != Ok(listed) => {
+                Err(IfrtError::Invalid(format!(
+                    "the sharding {op_sharding} has {tiles} tiles, but {listed} devices are listed; expected a device for each tile"
+                )))
+            }
+            _ => Ok(Self { devices, memory_kind, op_sharding }),
+        }
+    }
+
+    /// Every device holds the whole array.
+    ///
+    /// # Errors
+    /// [`IfrtError::Invalid`] if there is no device.
+    pub fn replicated(devices: DeviceList, memory_kind: MemoryKind) -> Result<Self, IfrtError> {
+        Self::new(devices, memory_kind, OpSharding::replicated())
+    }
+
+    /// The devices; numbers in the sharding are positions in this list.
+    pub const fn devices(&self) -> &DeviceList {
+        &self.devices
+    }
+
+    /// The kind of memory.
+    pub const fn memory_kind(&self) -> &MemoryKind {
+        &self.memory_kind
+    }
+
+    /// The sharding of XLA.
+    pub const fn op_sharding(&self) -> &OpSharding {
+        &self.op_sharding
+    }
+
+    /// Whether every device holds the whole array.
+    pub fn is_fully_replicated(&self) -> bool {
+        let one_tile = || {
+            let rank = self.op_sharding.tiled_rank().unwrap_or_default();
+            let tiles = self.op_sharding.tile_assignment()?;
+            let whole = tiles.dimensions().iter().take(rank).all(|tiles| *tiles == 1);
+            Some(whole && only_replicated_subgroups(&self.op_sharding))
+        };
+        self.op_sharding.is_replicated()
+            || one_tile().unwrap_or(false)
+            || (self.devices.len() == 1 && self.op_sharding.kind() == OpShardingType::Maximal)
+    }
+
+    /// The devices in the order of the tiles they hold; the list itself if the array is not cut.
+    ///
+    /// # Errors
+    /// [`IfrtError::Invalid`] if the tile assignment names a position outside of the list.
+    pub fn device_order(&self) -> Result<Vec<DeviceId>, IfrtError> {
+        let Some(tiles) = self.op_sharding.tile_assignment() else {
+            return Ok(self.devices.ids().to_vec());
+        };
+        tiles
+            .devices(self.devices.len())?
+            .into_iter()
+            .map(|position| {
+                let device = usize::try_from(position).ok();
+                device.and_then(|at| self.devices.ids().get(at)).copied().ok_or_else(|| {
+                    IfrtError::Invalid(format!(
+                        "the sharding {} names the device position {position}; expected 0 to {}",
+                        self.op_sharding,
+                        self.devices.len().saturating_sub(1),
+                    ))
+                })
+            })
+            .collect()
+    }
+
+    /// The shape of a shard: each dimension divided by its tiles, rounded up.
+    ///
+    /// # Errors
+    /// [`IfrtError::RankMismatch`] if the array has another rank than the sharding.
+    pub fn shard_shape(&self, shape: &Shape) -> Result<Shape, IfrtError> {
+        match self.op_sharding.shards(shape.rank())? {
+            None => Ok(shape.clone()),
+            Some(tiles) => Shape::new(tile_shape(shape, &tiles)),
+        }
+    }
+
+    /// Which part of the array each device holds. Parts at the far edges are smaller where tiles do not divide a dimension, down
+    /// to nothing.
+    ///
+    /// # Errors
+    /// [`IfrtError`] if the array has another rank than the sharding, or if the sharding does not say it: a manual or
+    /// unreduced one, one of a tuple, one with other subgroups than replicated ones, one over a named mesh.
+    pub fn index_domains(&self, shape: &Shape) -> Result<Vec<IndexDomain>, IfrtError> {
+        let sharding = &self.op_sharding;
+        let unknown =
+            |remedy| IfrtError::NotKnown { sharding: "HloSharding", what: "index domains", remedy };
+        let whole = || vec![IndexDomain::whole(shape.clone()); self.devices.len()];
+        if sharding.is_replicated() {
+            return Ok(whole());
+        }
+        if sharding.named_sharding().is_some() {
+            return Err(unknown("use tiles in place of a named mesh"));
+        }
+        let tiles = match (sharding.kind(), sharding.tile_assignment()) {
+            (OpShardingType::Maximal, _) => return Ok(whole()),
+            (OpShardingType::Tiled, Some(tiles)) => tiles,
+            _ => return Err(unknown("only replicated, maximal and tiled shardings have some")),
+        };
+        if !only_replicated_subgroups(sharding) {
+            return Err(unknown("only replicated subgroups have some"));
+        }
+        let shards = sharding.shards(shape.rank())?.unwrap_or_default();
+        let tile = tile_shape(shape, &shards);
+        let dimensions = tiles.dimensions();
+        let order = tiles.devices(self.devices.len())?;
+        let mut origins: Vec<Option<Vec<i64>>> = vec![None; order.len()];
+        // The index of a tile in all tile dimensions; only the leading ones cut the array.
+        let mut index = vec![0_i64; dimensions.len()];
+        for position in &order {
+            let place = usize::try_from(*position).ok().and_then(|at| origins.get_mut(at));
+            let Some(place) = place else {
+                return Err(IfrtError::Invalid(format!(
+                    "the sharding {sharding} names the device position {position}; expected 0 to {}",
+                    self.devices.len().saturating_sub(1),
+                )));
+            };
+            let origin = index.iter().zip(&tile).zip(shape.dims());
+            *place = Some(
+                origin.map(|((at, tile), whole)| at.saturating_mul(*tile).min(*whole)).collect(),
+            );
+            for (at, size) in index.iter_mut().zip(dimensions).rev() {
+                *at += 1;
+                if *at < *size {
+                    break;
+                }
+                *at = 0;
+            }
+        }
+        let domains = origins.into_iter().enumerate().map(|(position, origin)| {
+            let origin = origin.ok_or_else(|| {
+                IfrtError::Invalid(format!(
+                    "the sharding {sharding} names no tile for the device position {position}"
+                ))
+            })?;
+            let size = tile.iter().zip(shape.dims()).zip(&origin);
+            let size: Vec<_> = size.map(|((tile, whole), at)| (*tile).min(whole - at)).collect();
+            IndexDomain::new(Index::new(origin), Shape::new(size)?)
+        });
+        domains.collect()
+    }
+
+    pub(super) fn shard_shapes_of(&self, shape: &Shape) -> Result<Vec<Shape>, IfrtError> {
+        Ok(self.index_domains(shape)?.iter().map(|domain| domain.shape().clone()).collect())
+    }
+
+    pub(super) fn replace_devices(&mut self, devices: DeviceList) -> Result<(), IfrtError> {
+        super::replace_devices(&mut self.devices, devices)
+    }
+
+    pub(super) fn set_memory_kind(&mut self, memory_kind: MemoryKind) {
+        self.memory_kind = memory_kind;
+    }
+}
+
+fn only_replicated_subgroups(sharding: &OpSharding) -> bool {
+    let mut kinds = sharding.subgroup_types();
+    kinds.all(|kind| kind == OpShardingType::Replicated)
+}
+
+/// Each dimension divided by its tiles, rounded up.
+fn tile_shape(shape: &Shape, tiles: &[i64]) -> Vec<i64> {
+    let sizes = shape.dims().iter().zip(tiles);
+    sizes.map(|(size, tiles)| size / tiles + i64::from(size % tiles != 0)).collect()
+}
+
+/// `HloSharding(devices: [0,1], memory_kind: device, {devices=[2,1]<=[2]})`
+impl fmt::Display for HloSharding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { devices, memory_kind, op_sharding } = self;
+        write!(f, "HloSharding(devices: {devices}, memory_kind: {memory_kind}, {op_sharding})")
+    }
+}
+
+impl Registered for HloSharding {
+    const TYPE_NAME: &'static str = "xla::ifrt::HloSharding";
+}
+
+/// Writes format 0 at every version.
+impl ToProto for HloSharding {
+    type Proto = HloShardingProto;
+
+    fn to_proto(&self, version: SerDesVersion) -> Result<Self::Proto, EncodeError> {
+        Ok(HloShardingProto {
+            devices: Some(self.devices.to_proto(version)?),
+            xla_op_sharding: Some(self.op_sharding.proto().clone()),
+            memory_kind: self.memory_kind.to_message(),
+            version_number: FORMATS.for_request(version)?,
+        })
+    }
+
+    fn can_serialize_at(&self, version: SerDesVersion) -> Result<(), EncodeError> {
+        self.devices.can_serialize_at(version)?;
+        FORMATS.for_request(version).map(drop)
+    }
+}
+
+/// Accepts format 0. Where upstream ends the process, this is an error; in strict mode a tile assignment must also name every
+/// device once.
+impl FromProto for HloSharding {
+    type Proto = HloShardingProto;
+    const NAME: &'static str = "HloSharding";
+
+    fn from_proto(proto: &Self::Proto, options: &DeserializeOptions) -> Result<Self, DecodeError> {
+        Self::from_owned_proto(proto.clone(), options)
+    }
+
+    fn from_owned_proto(
+        proto: Self::Proto,
+        options: &DeserializeOptions,
+    ) -> Result<Self, DecodeError> {
+        Self::check_options(options)?;
+        FORMATS.check_recorded(proto.version_number)?;
+        let devices = DeviceList::from_owned_proto(proto.devices.unwrap_or_default(), options)?;
+        let memory_kind = MemoryKind::from_message(proto.memory_kind.as_deref());
+        let op_sharding =
+            OpSharding::from_proto(Self::NAME, proto.xla_op_sharding.unwrap_or_default())?;
+        let sharding = Self::new(devices, memory_kind, op_sharding)
+            .map_err(|error| error.decoding(Self::NAME))?;
+        if options.is_strict() {
+            sharding.check_order().map_err(|error| error.decoding(Self::NAME))?;
+        }
+        Ok(sharding)
+    }
+
+    fn check_options(options: &DeserializeOptions) -> Result<(), DecodeError> {
+        options.require::<DeserializeShardingOptions>(Self::NAME).map(drop)
+    }
+}
+
+impl HloSharding {
+    /// Fails unless the tile assignment names every device of the list once.
+    fn check_order(&self) -> Result<(), IfrtError> {
+        let Some(listed) =
+            self.op_sharding.tile_assignment().and_then(|tiles| tiles.listed_devices())
+        else {
+            return Ok(());
+        };
+        let mut seen = vec![false; self.devices.len()];
+        for position in listed {
+            match usize::try_from(*position).ok().and_then(|at| seen.get_mut(at)) {
+                Some(seen) if !*seen => *seen = true,
+                _ => {
+                    return Err(IfrtError::Invalid(format!(
+                        "the sharding {} names the device position {position} twice or outside of the list; expected each of 0 to {} once",
+                        self.op_sharding,
+                        self.devices.len().saturating_sub(1),
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[path = "hlo_tests.rs"]
+mod tests;

@@ -1,0 +1,426 @@
+//! The mapping of array dimensions onto the axes of a mesh of devices.
+
+mod text;
+
+use std::{collections::HashSet, fmt};
+
+use super::{IfrtError, Index, IndexDomain, Shape};
+use crate::{
+    codec::{
+        DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, ToProto, Validation,
+    },
+    proto::xla::ifrt::ShardingParamProto,
+    version::SerDesVersion,
+};
+
+/// 2 was recorded by builds between two releases, in the same format as 1.
+const ACCEPTED: Formats = Formats::new("ShardingParam", &[0, 1, 2]).negative_passes();
+
+/// The first version that has unreduced axes.
+const UNREDUCED_AXES_SINCE: i32 = 1;
+
+/// The most numbers that index domains may hold together: what a mesh of a million devices needs for 128 dimensions.
+const MOST_DOMAIN_NUMBERS: u64 = 1 << 27;
+
+/// How many shards each dimension of an array has, and how these lie on the axes of a mesh of devices.
+///
+/// Upstream does not verify one when it reads it, so that it may hold anything: [`verify`](Self::verify) says. All
+/// questions are answered with an error then.
+///
+/// ```
+/// use serdes::ifrt::{ShardingParam, Shape};
+///
+/// let param: ShardingParam = "2x1x3 to [1,0] on 3x2".parse()?;
+/// assert_eq!(param.device_order()?.collect::<Vec<_>>(), [0, 3, 1, 4, 2, 5]);
+/// assert_eq!(param.shard_shape(&Shape::new([8, 5, 9])?)?, Shape::new([4, 5, 3])?);
+/// # Ok::<(), serdes::ifrt::IfrtError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct ShardingParam {
+    dim_shards: Vec<i64>,
+    permutation: Vec<i32>,
+    axis_sizes: Vec<i32>,
+    unreduced_axes: Vec<i32>,
+}
+
+impl ShardingParam {
+    /// `dim_shards` shards a dimension, over a mesh with axes of `axis_sizes` devices that are taken in the order of
+    /// `permutation`.
+    ///
+    /// # Errors
+    /// [`IfrtError`] that names what [`verify`](Self::verify) does not accept.
+    pub fn new(
+        dim_shards: impl Into<Vec<i64>>,
+        permutation: impl Into<Vec<i32>>,
+        axis_sizes: impl Into<Vec<i32>>,
+    ) -> Result<Self, IfrtError> {
+        let param = Self::new_lenient(dim_shards, permutation, axis_sizes, []);
+        param.verify(Validation::Strict)?;
+        Ok(param)
+    }
+
+    /// The same with axes along which partial results are not yet summed up.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn with_unreduced_axes(mut self, axes: impl Into<Vec<i32>>) -> Result<Self, IfrtError> {
+        self.unreduced_axes = axes.into();
+        self.verify(Validation::Strict)?;
+        Ok(self)
+    }
+
+    /// As [`new`](Self::new) and [`with_unreduced_axes`](Self::with_unreduced_axes) without a check: what upstream reads.
+    pub fn new_lenient(
+        dim_shards: impl Into<Vec<i64>>,
+        permutation: impl Into<Vec<i32>>,
+        axis_sizes: impl Into<Vec<i32>>,
+        unreduced_axes: impl Into<Vec<i32>>,
+    ) -> Self {
+        Self {
+            dim_shards: dim_shards.into(),
+            permutation: permutation.into(),
+            axis_sizes: axis_sizes.into(),
+            unreduced_axes: unreduced_axes.into(),
+        }
+    }
+
+    /// The number of shards of each dimension.
+    pub fn dim_shards(&self) -> &[i64] {
+        &self.dim_shards
+    }
+
+    /// The axes of the mesh, the one first that is taken first.
+    pub fn permutation(&self) -> &[i32] {
+        &self.permutation
+    }
+
+    /// The number of devices along each axis of the mesh.
+    pub fn axis_sizes(&self) -> &[i32] {
+        &self.axis_sizes
+    }
+
+    /// The axes along which partial results are not yet summed up.
+    pub fn unreduced_axes(&self) -> &[i32] {
+        &self.unreduced_axes
+    }
+
+    /// Whether every device holds the whole array.
+    pub fn is_fully_replicated(&self) -> bool {
+        self.dim_shards.iter().all(|shards| *shards == 1)
+    }
+
+    /// Checks that the parts make sense together, in the order of upstream.
+    ///
+    /// In strict mode also that all sizes are positive and that their products fit 32 bits, as newer builds do.
+    ///
+    /// # Errors
+    /// [`IfrtError::Invalid`], which names the values found.
+    pub fn verify(&self, validation: Validation) -> Result<(), IfrtError> {
+        let axes = self.axis_sizes.len();
+        if self.permutation.len() != axes || axes == 0 {
+            return Err(IfrtError::Invalid(format!(
+                "the permutation has {} axes and the mesh has {axes}; expected the same number, at least 1",
+                self.permutation.len()
+            )));
+        }
+        let mut seen = HashSet::new();
+        if !self.permutation.iter().all(|axis| seen.insert(*axis)) {
+            return Err(IfrtError::Invalid(format!(
+                "the permutation {:?} names an axis twice; expected each axis once",
+                self.permutation
+            )));
+        }
+        for axis in &self.permutation {
+            if self.axis_size(*axis).is_none() {
+                return Err(IfrtError::Invalid(format!(
+                    "the permutation names the axis {axis}, which a mesh of {} does not have; expected 0 to {}",
+                    text::Crossed(&self.axis_sizes),
+                    axes - 1
+                )));
+            }
+        }
+        let mut seen = HashSet::new();
+        for axis in &self.unreduced_axes {
+            if !seen.insert(*axis) {
+                return Err(IfrtError::Invalid(format!(
+                    "the unreduced axis {axis} is listed twice; expected each of the {axes} axes at most once"
+                )));
+            }
+            if self.axis_size(*axis).is_none() {
+                return Err(IfrtError::Invalid(format!(
+                    "the unreduced axis {axis} is not an axis of the mesh; expected 0 to {}",
+                    axes - 1
+                )));
+            }
+        }
+        if validation == Validation::Strict {
+            self.verify_sizes()?;
+        }
+        self.verify_assignment()
+    }
+
+    /// What newer builds check in addition.
+    fn verify_sizes(&self) -> Result<(), IfrtError> {
+        if let Some(shards) = self.dim_shards.iter().find(|shards| **shards < 1) {
+            return Err(IfrtError::Invalid(format!(
+                "a dimension has {shards} shards; expected 1 or more"
+            )));
+        }
+        if let Some(size) = self.axis_sizes.iter().find(|size| **size < 1) {
+            return Err(IfrtError::Invalid(format!(
+                "an axis of the mesh has {size} devices; expected 1 or more"
+            )));
+        }
+        self.device_count()?;
+        self.shard_count()?;
+        Ok(())
+    }
+
+    /// Lays the dimensions on the axes: each takes as many whole axes, or parts of one, as it has shards.
+    fn verify_assignment(&self) -> Result<(), IfrtError> {
+        let shards = |dimension: usize| self.dim_shards.get(dimension).copied();
+        let failure = || {
+            IfrtError::Invalid(format!(
+                "the shards {} do not fit a mesh of {}; expected shards whose products divide those of the axes, in \
+                 the order of the permutation {:?}",
+                text::Crossed(&self.dim_shards),
+                text::Crossed(&self.axis_sizes),
+                self.permutation
+            ))
+        };
+        let mut dimension = 0;
+        let mut cumulated: i64 = 1;
+        for axis in &self.permutation {
+            while shards(dimension) == Some(1) {
+                dimension += 1;
+            }
+            if dimension == self.dim_shards.len() {
+                break;
+            }
+            let size = self.axis_size(*axis).map_or(0, i64::from);
+            cumulated = cumulated.checked_mul(size).ok_or_else(failure)?;
+            while let Some(shards) = shards(dimension) {
+                // A remainder by zero or a quotient that overflows is no fit either.
+                if cumulated.checked_rem(shards).ok_or_else(failure)? != 0 {
+                    break;
+                }
+                cumulated = cumulated.checked_div(shards).ok_or_else(failure)?;
+                dimension += 1;
+            }
+        }
+        while shards(dimension) == Some(1) {
+            dimension += 1;
+        }
+        if dimension == self.dim_shards.len() { Ok(()) } else { Err(failure()) }
+    }
+
+    fn axis_size(&self, axis: i32) -> Option<i32> {
+        usize::try_from(axis).ok().and_then(|axis| self.axis_sizes.get(axis)).copied()
+    }
+
+    /// The number of devices: the product of the sizes of the axes.
+    ///
+    /// # Errors
+    /// [`IfrtError::Overflow`] if it does not fit 32 bits.
+    pub fn device_count(&self) -> Result<i32, IfrtError> {
+        let mut sizes = self.axis_sizes.iter();
+        sizes
+            .try_fold(1_i32, |product, size| product.checked_mul(*size))
+            .ok_or(IfrtError::Overflow { what: "the number of devices of the mesh", bits: 32 })
+    }
+
+    /// The number of different shards: the product over the dimensions.
+    ///
+    /// # Errors
+    /// [`IfrtError::Overflow`] if it does not fit 32 bits.
+    pub fn shard_count(&self) -> Result<i32, IfrtError> {
+        let mut shards = self.dim_shards.iter();
+        shards
+            .try_fold(1_i32, |product, shards| product.checked_mul(i32::try_from(*shards).ok()?))
+            .ok_or(IfrtError::Overflow { what: "the number of shards", bits: 32 })
+    }
+
+    /// The logical numbers of the devices, in the order in which they hold the shards.
+    ///
+    /// Axis 0 of the mesh is the most minor one; the first axis of the permutation varies fastest.
+    ///
+    /// # Errors
+    /// As [`verify`](Self::verify) in strict mode.
+    pub fn device_order(&self) -> Result<impl Iterator<Item = i32> + '_, IfrtError> {
+        self.verify(Validation::Strict)?;
+        let mut strides = Vec::with_capacity(self.axis_sizes.len());
+        let mut stride = 1_i32;
+        for size in &self.axis_sizes {
+            strides.push(stride);
+            // Verified above: the product of all sizes fits.
+            stride = stride.saturating_mul(*size);
+        }
+        // Size and stride of each axis, the fastest first.
+        let axes: Vec<(i32, i32)> = self
+            .permutation
+            .iter()
+            .filter_map(|axis| {
+                let index = usize::try_from(*axis).ok()?;
+                Some((*self.axis_sizes.get(index)?, *strides.get(index)?))
+            })
+            .collect();
+        Ok((0..stride).map(move |position| {
+            let mut rest = position;
+            let mut device = 0;
+            for (size, stride) in &axes {
+                device += rest % size * stride;
+                rest /= size;
+            }
+            device
+        }))
+    }
+
+    /// The shape of a shard of an array of `shape`.
+    ///
+    /// # Errors
+    /// [`IfrtError::RankMismatch`] or [`IfrtError::NotDivisible`].
+    pub fn shard_shape(&self, shape: &Shape) -> Result<Shape, IfrtError> {
+        if shape.rank() != self.dim_shards.len() {
+            return Err(IfrtError::RankMismatch {
+                what: "the shape",
+                found: shape.rank(),
+                other: "the sharding",
+                expected: self.dim_shards.len(),
+            });
+        }
+        let mut dims = Vec::with_capacity(shape.rank());
+        for (index, (dimension, shards)) in shape.dims().iter().zip(&self.dim_shards).enumerate() {
+            let (dimension, shards) = (*dimension, *shards);
+            match (dimension.checked_rem(shards), dimension.checked_div(shards)) {
+                (Some(0), Some(part)) if shards > 0 => dims.push(part),
+                _ => return Err(IfrtError::NotDivisible { index, dimension, shards }),
+            }
+        }
+        Shape::new(dims)
+    }
+
+    /// Which part of an array of `shape` each device holds, by its logical number.
+    ///
+    /// # Errors
+    /// As [`verify`](Self::verify) in strict mode and [`shard_shape`](Self::shard_shape); [`IfrtError::Overflow`] if
+    /// the answer would hold more than 2^27 numbers.
+    pub fn index_domains(&self, shape: &Shape) -> Result<Vec<IndexDomain>, IfrtError> {
+        let order = self.device_order()?;
+        let shard_shape = self.shard_shape(shape)?;
+        let devices = self.device_count()?;
+        // Verified: the shards divide the devices among them.
+        let replicas = (devices / self.shard_count()?.max(1)).max(1);
+        let numbers = u64::from(devices.unsigned_abs()).saturating_mul(shape.rank() as u64);
+        if numbers > MOST_DOMAIN_NUMBERS {
+            return Err(IfrtError::Overflow { what: "the size of all index domains", bits: 27 });
+        }
+        let mut by_device: Vec<(i32, i32)> =
+            order.zip(0..).map(|(device, position)| (device, position / replicas)).collect();
+        by_device.sort_unstable();
+        by_device
+            .into_iter()
+            .map(|(_, tile)| IndexDomain::new(self.origin(tile, &shard_shape), shard_shape.clone()))
+            .collect()
+    }
+
+    /// Where the tile with this number begins; tiles are numbered in row-major order.
+    fn origin(&self, tile: i32, shard_shape: &Shape) -> Index {
+        let mut rest = i64::from(tile);
+        let mut elements: Vec<i64> = self
+            .dim_shards
+            .iter()
+            .zip(shard_shape.dims())
+            .rev()
+            .map(|(shards, size)| {
+                let index = rest % shards;
+                rest /= shards;
+                index * size
+            })
+            .collect();
+        elements.reverse();
+        Index::new(elements)
+    }
+}
+
+/// `2x1 to [0,1] on 2x3`, then ` unreduced [0,1]` if there are such axes.
+impl fmt::Display for ShardingParam {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        text::write(self, f)
+    }
+}
+
+impl std::str::FromStr for ShardingParam {
+    type Err = IfrtError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let param = text::parse(text)?;
+        param.verify(Validation::Strict)?;
+        Ok(param)
+    }
+}
+
+/// Records format 1 if there are unreduced axes, else 0: a value without them has the same bytes at every version.
+impl ToProto for ShardingParam {
+    type Proto = ShardingParamProto;
+
+    fn to_proto(&self, version: SerDesVersion) -> Result<Self::Proto, EncodeError> {
+        self.can_serialize_at(version)?;
+        let has_unreduced = !self.unreduced_axes.is_empty();
+        Ok(ShardingParamProto {
+            dim_shards: self.dim_shards.clone(),
+            permutation: self.permutation.clone(),
+            axis_sizes: self.axis_sizes.clone(),
+            version_number: if has_unreduced { UNREDUCED_AXES_SINCE } else { 0 },
+            unreduced_axes: self.unreduced_axes.clone(),
+        })
+    }
+
+    fn can_serialize_at(&self, version: SerDesVersion) -> Result<(), EncodeError> {
+        if version.number() < UNREDUCED_AXES_SINCE && !self.unreduced_axes.is_empty() {
+            return Err(EncodeError::unsupported_at_version(
+                "ShardingParam",
+                "unreduced_axes",
+                version,
+                UNREDUCED_AXES_SINCE,
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Accepts 0, 1, 2 (read as 1) and negative numbers. What it says is verified in strict mode only.
+///
+/// At format 0 unreduced axes are ignored, as upstream does; strict mode refuses them.
+impl FromProto for ShardingParam {
+    type Proto = ShardingParamProto;
+    const NAME: &'static str = "ShardingParam";
+
+    fn from_proto(proto: &Self::Proto, options: &DeserializeOptions) -> Result<Self, DecodeError> {
+        let format = ACCEPTED.check_recorded(proto.version_number)?;
+        let mut unreduced_axes = proto.unreduced_axes.clone();
+        if format < UNREDUCED_AXES_SINCE && !unreduced_axes.is_empty() {
+            if options.is_strict() {
+                return Err(DecodeError::invalid_value(
+                    Self::NAME,
+                    format!("format {format} has no unreduced_axes, but found {unreduced_axes:?}"),
+                ));
+            }
+            unreduced_axes.clear();
+        }
+        let param = Self {
+            dim_shards: proto.dim_shards.clone(),
+            permutation: proto.permutation.clone(),
+            axis_sizes: proto.axis_sizes.clone(),
+            unreduced_axes,
+        };
+        if options.is_strict() {
+            param.verify(Validation::Strict).map_err(|error| error.decoding(Self::NAME))?;
+        }
+        Ok(param)
+    }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;
