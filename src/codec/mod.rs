@@ -17,6 +17,7 @@ mod options;
 mod registry;
 mod serialized;
 mod status;
+pub(crate) mod wire;
 
 use bytes::Bytes;
 use prost::Message;

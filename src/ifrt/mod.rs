@@ -17,6 +17,7 @@ mod error;
 mod index;
 mod layout;
 mod memory_kind;
+mod program;
 mod registry;
 mod shape;
 pub mod sharding;
@@ -33,6 +34,14 @@ pub use error::IfrtError;
 pub use index::{Index, IndexDomain};
 pub use layout::{CompactLayout, Layout, PjRtLayout};
 pub use memory_kind::MemoryKind;
+pub use program::{
+    AtomExecutableVersion, CustomCallCompileOptions, CustomCallProgram, DeserializeProgramOptions,
+    HloProgram, HostCallbackArgument, IfrtIrAtomProgram, IfrtIrCompileOptions,
+    IfrtIrExecutableVersion, IfrtIrExecutableVersionDeserializeOptions, IfrtIrProgram, OutputSpec,
+    ParameterSpec, PluginCompileOptions, PluginProgram, RuntimeAbiVersion, SerializedXlaExecutable,
+    StableHloVersion, XlaCompileOptions, XlaExecutableMetadata, XlaExecutableVersion,
+    XlaHostCallback,
+};
 pub use registry::{BUILT_IN_NAMES, global_registry, register_built_in_types};
 pub use shape::Shape;
 pub use sharding::{

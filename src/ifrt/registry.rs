@@ -1,8 +1,10 @@
 use std::sync::LazyLock;
 
 use super::{
-    CompactLayout, ConcreteEvenSharding, ConcreteSharding, HloSharding, OpaqueSharding, PjRtLayout,
-    ShardingParamSharding, SingleDeviceSharding,
+    CompactLayout, ConcreteEvenSharding, ConcreteSharding, CustomCallCompileOptions,
+    CustomCallProgram, HloProgram, HloSharding, IfrtIrCompileOptions, IfrtIrExecutableVersion,
+    IfrtIrProgram, OpaqueSharding, PjRtLayout, PluginCompileOptions, PluginProgram,
+    ShardingParamSharding, SingleDeviceSharding, XlaCompileOptions, XlaExecutableVersion,
 };
 use crate::codec::{Registered, RegistryError, SerDesRegistry};
 
@@ -31,6 +33,16 @@ built_in_types! {
     HloSharding,
     CompactLayout,
     PjRtLayout,
+    CustomCallProgram,
+    CustomCallCompileOptions,
+    PluginProgram,
+    PluginCompileOptions,
+    HloProgram,
+    XlaCompileOptions,
+    XlaExecutableVersion,
+    IfrtIrProgram,
+    IfrtIrCompileOptions,
+    IfrtIrExecutableVersion,
 }
 
 /// The registry of the process. It knows the built-in types from the start; other crates add theirs.

@@ -1,0 +1,229 @@
+use std::{fmt, str::FromStr};
+
+use bytes::Bytes;
+
+use crate::{
+    codec::{DecodeError, DeserializeOptions, EncodeError, FromProto, Registered, ToProto},
+    ifrt::IfrtError,
+    version::SerDesVersion,
+};
+
+/// The first version at which the portable artifact may mix dialects, as current writers do.
+const FIRST_VERSION: i32 = 3;
+
+/// What MLIR bytecode begins with.
+const MAGIC: &[u8; 4] = b"ML\xefR";
+
+/// Producers are short words; this bounds how far we look for the end of one.
+const LONGEST_PRODUCER: usize = 256;
+
+/// A version of StableHLO, as in `1.13.7`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StableHloVersion {
+    /// Changes when old artifacts cannot be read any more.
+    pub major: u32,
+    /// Changes with the operations.
+    pub minor: u32,
+    /// Changes with each build.
+    pub patch: u32,
+}
+
+impl fmt::Display for StableHloVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.major, self.minor, self.patch)
+    }
+}
+
+impl FromStr for StableHloVersion {
+    type Err = IfrtError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let mut numbers = text.split('.').map(|part| {
+            let digits = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+            if digits { part.parse().ok() } else { None }
+        });
+        match [numbers.next(), numbers.next(), numbers.next(), numbers.next()] {
+            [Some(Some(major)), Some(Some(minor)), Some(Some(patch)), None] => {
+                Ok(Self { major, minor, patch })
+            }
+            _ => Err(IfrtError::text("StableHloVersion", text, "a version such as 1.13.7")),
+        }
+    }
+}
+
+/// A StableHLO program as a portable artifact (`xla::ifrt::HloProgram`, registered under its old name `XlaProgram`).
+///
+/// The artifact is kept as bytes: MLIR bytecode that begins with its format and its producer. It has no number of IFRT; requests
+/// below version 3 are refused, because readers of those days do not know artifacts of mixed dialects. (Upstream refuses what is
+/// below its four-weeks-old version, which moves with the calendar; ours is a constant, so that the same request always gives
+/// the same answer.)
+///
+/// ```
+/// use serdes::ifrt::HloProgram;
+///
+/// let program = HloProgram::new(&b"ML\xefR\x0dStableHLO_v1.13.7\0..."[..])?;
+/// assert_eq!(program.stablehlo_version().unwrap().to_string(), "1.13.7");
+/// assert!(HloProgram::new("module {}").is_err());
+/// # Ok::<(), serdes::ifrt::IfrtError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(try_from = "Vec<u8>", into = "Vec<u8>"))]
+pub struct HloProgram {
+    artifact: Bytes,
+    bytecode_version: u64,
+    producer: String,
+}
+
+impl HloProgram {
+    /// The program of a portable artifact.
+    ///
+    /// # Errors
+    /// [`IfrtError::Invalid`] if the bytes do not begin as MLIR bytecode does.
+    pub fn new(artifact: impl Into<Bytes>) -> Result<Self, IfrtError> {
+        let artifact = artifact.into();
+        let Some(rest) = artifact.strip_prefix(MAGIC) else {
+            return Err(IfrtError::Invalid(format!(
+                "the artifact begins with `{}`; expected `ML\\xefR`, with which MLIR bytecode begins",
+                artifact.get(..4).unwrap_or(&artifact).escape_ascii(),
+            )));
+        };
+        let invalid = |message: &str| IfrtError::Invalid(message.to_owned());
+        let (bytecode_version, rest) = prefix_varint(rest)
+            .ok_or_else(|| invalid("the artifact ends inside of its bytecode version"))?;
+        let end = rest.iter().take(LONGEST_PRODUCER).position(|byte| *byte == 0);
+        let producer = end.and_then(|end| rest.get(..end)).ok_or_else(|| {
+            invalid("the artifact has no producer; expected a word that ends with a zero byte")
+        })?;
+        let producer = std::str::from_utf8(producer)
+            .map_err(|_| invalid("the producer of the artifact is not UTF-8"))?
+            .to_owned();
+        Ok(Self { artifact, bytecode_version, producer })
+    }
+
+    /// The artifact.
+    pub const fn artifact(&self) -> &Bytes {
+        &self.artifact
+    }
+
+    /// The version of MLIR bytecode.
+    pub const fn bytecode_version(&self) -> u64 {
+        self.bytecode_version
+    }
+
+    /// Who wrote the artifact, such as `StableHLO_v1.13.7`.
+    pub fn producer(&self) -> &str {
+        &self.producer
+    }
+
+    /// The version of StableHLO that a reader needs; `None` if the producer is not StableHLO.
+    pub fn stablehlo_version(&self) -> Option<StableHloVersion> {
+        self.producer.strip_prefix("StableHLO_v")?.parse().ok()
+    }
+}
+
+/// A number whose length stands in the trailing zeros of its first byte, and what comes after it.
+fn prefix_varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let first = *bytes.first()?;
+    let more = first.trailing_zeros() as usize;
+    if more >= 8 {
+        let (number, rest) = bytes.get(1..)?.split_first_chunk::<8>()?;
+        return Some((u64::from_le_bytes(*number), rest));
+    }
+    let (number, rest) = bytes.split_at_checked(more + 1)?;
+    let mut word = [0; 8];
+    word.get_mut(..number.len())?.copy_from_slice(number);
+    Some((u64::from_le_bytes(word) >> (more + 1), rest))
+}
+
+impl TryFrom<Vec<u8>> for HloProgram {
+    type Error = IfrtError;
+
+    fn try_from(artifact: Vec<u8>) -> Result<Self, Self::Error> {
+        Self::new(artifact)
+    }
+}
+
+impl From<HloProgram> for Vec<u8> {
+    fn from(program: HloProgram) -> Self {
+        program.artifact.into()
+    }
+}
+
+/// `HloProgram(StableHLO_v1.13.7, 691 bytes)`
+impl fmt::Display for HloProgram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HloProgram({}, {} bytes)", self.producer, self.artifact.len())
+    }
+}
+
+impl Registered for HloProgram {
+    const TYPE_NAME: &'static str = "xla::ifrt::XlaProgram";
+}
+
+/// The "message" is the artifact itself.
+impl ToProto for HloProgram {
+    type Proto = Bytes;
+
+    fn to_proto(&self, version: SerDesVersion) -> Result<Bytes, EncodeError> {
+        self.can_serialize_at(version)?;
+        Ok(self.artifact.clone())
+    }
+
+    fn can_serialize_at(&self, version: SerDesVersion) -> Result<(), EncodeError> {
+        if version.number() >= FIRST_VERSION {
+            return Ok(());
+        }
+        let feature = format!("a program of {}", self.producer.escape_debug());
+        Err(EncodeError::unsupported_at_version(Self::NAME, feature, version, FIRST_VERSION))
+    }
+
+    fn to_bytes(&self, version: SerDesVersion) -> Result<Bytes, EncodeError> {
+        self.to_proto(version)
+    }
+}
+
+impl FromProto for HloProgram {
+    type Proto = Bytes;
+    const NAME: &'static str = "HloProgram";
+
+    fn from_proto(artifact: &Bytes, _: &DeserializeOptions) -> Result<Self, DecodeError> {
+        Self::new(artifact.clone()).map_err(|error| error.decoding(Self::NAME))
+    }
+
+    fn from_bytes(bytes: Bytes, options: &DeserializeOptions) -> Result<Self, DecodeError> {
+        Self::from_proto(&bytes, options)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_length_of_a_number_stands_in_its_first_byte() {
+        assert_eq!(prefix_varint(&[0x0d, 9]), Some((6, &[9][..])));
+        assert_eq!(prefix_varint(&[0b10, 1]), Some((0x40, &[][..])));
+        assert_eq!(
+            prefix_varint(&[0, 1, 0, 0, 0, 0, 0, 0, 0x80]),
+            Some((0x8000_0000_0000_0001, &[][..]))
+        );
+        assert_eq!(prefix_varint(&[0x80, 1, 0, 0, 0, 0, 0, 0]), Some((1, &[][..])));
+        for short in [&[][..], &[0b10], &[0, 1, 2], &[0x80, 1]] {
+            assert_eq!(prefix_varint(short), None, "{short:?}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_begin_as_bytecode_is_refused() {
+        let long = [&MAGIC[..], &[0x0d], &[b'x'; 300]].concat();
+        for artifact in [&b""[..], b"ML", b"module {}", b"ML\xefR", b"ML\xefR\x0dStable", &long] {
+            assert!(HloProgram::new(artifact.to_vec()).is_err(), "{artifact:?}");
+        }
+        let other = HloProgram::new(&b"ML\xefR\x0dMLIR20.0\0"[..]).unwrap();
+        assert_eq!((other.producer(), other.stablehlo_version()), ("MLIR20.0", None));
+        for wrong in ["1.2", "1.2.3.4", "1.+2.3", "a.b.c", ""] {
+            assert!(wrong.parse::<StableHloVersion>().is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,142 @@
+use std::fmt;
+
+use prost_types::Any;
+
+use crate::{
+    codec::{DecodeError, DeserializeOptions, EncodeError, FromProto, ToProto},
+    ifrt::xla::Shape,
+    proto::xla::ifrt as wire,
+    version::SerDesVersion,
+};
+
+/// What goes through one channel of a host callback.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct HostCallbackArgument {
+    /// The channel.
+    pub channel_id: u32,
+    /// The shape.
+    pub shape: Shape,
+}
+
+/// A function of the host that a program of XLA calls (`xla::ifrt::PjRtHostSendAndRecvLoadedHostCallback`, message
+/// `XlaHostCallbackProto`).
+///
+/// The message has no version, and the function itself is kept as it is. Compile requests of the proxy carry the bytes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct XlaHostCallback {
+    operands: Vec<HostCallbackArgument>,
+    results: Vec<HostCallbackArgument>,
+    callback: Option<Any>,
+    use_major_to_minor_data_layout: bool,
+}
+
+impl XlaHostCallback {
+    /// A callback that takes `operands` and gives `results`.
+    pub fn new(
+        operands: impl Into<Vec<HostCallbackArgument>>,
+        results: impl Into<Vec<HostCallbackArgument>>,
+    ) -> Self {
+        Self { operands: operands.into(), results: results.into(), ..Self::default() }
+    }
+
+    /// The same callback with the function in the form that its runtime understands.
+    #[must_use]
+    pub fn with_callback(mut self, callback: Any) -> Self {
+        self.callback = Some(callback);
+        self
+    }
+
+    /// The same callback, its data in row-major order whatever the layout on the device.
+    #[must_use]
+    pub fn with_major_to_minor_data_layout(mut self, row_major: bool) -> Self {
+        self.use_major_to_minor_data_layout = row_major;
+        self
+    }
+
+    /// What it takes.
+    pub fn operands(&self) -> &[HostCallbackArgument] {
+        &self.operands
+    }
+
+    /// What it gives.
+    pub fn results(&self) -> &[HostCallbackArgument] {
+        &self.results
+    }
+
+    /// The function, in the form that its runtime understands.
+    pub const fn callback(&self) -> Option<&Any> {
+        self.callback.as_ref()
+    }
+
+    /// Whether the data is in row-major order whatever the layout on the device.
+    pub const fn use_major_to_minor_data_layout(&self) -> bool {
+        self.use_major_to_minor_data_layout
+    }
+}
+
+/// `XlaHostCallback((f32[4]) -> (f32[4]))`
+impl fmt::Display for XlaHostCallback {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let write_list = |f: &mut fmt::Formatter<'_>, list: &[HostCallbackArgument]| {
+            f.write_str("(")?;
+            for (index, argument) in list.iter().enumerate() {
+                let comma = if index == 0 { "" } else { ", " };
+                write!(f, "{comma}{}", argument.shape)?;
+            }
+            f.write_str(")")
+        };
+        f.write_str("XlaHostCallback(")?;
+        write_list(f, &self.operands)?;
+        f.write_str(" -> ")?;
+        write_list(f, &self.results)?;
+        f.write_str(")")
+    }
+}
+
+/// Writes the same at every version.
+impl ToProto for XlaHostCallback {
+    type Proto = wire::XlaHostCallbackProto;
+
+    fn to_proto(&self, _: SerDesVersion) -> Result<Self::Proto, EncodeError> {
+        let arguments = |list: &[HostCallbackArgument]| {
+            let infos = list.iter().map(|argument| wire::xla_host_callback_proto::ArgInfo {
+                channel_id: argument.channel_id,
+                shape: Some(argument.shape.to_proto()),
+            });
+            infos.collect()
+        };
+        Ok(wire::XlaHostCallbackProto {
+            operands: arguments(&self.operands),
+            results: arguments(&self.results),
+            serialized_callback: self.callback.clone(),
+            use_major_to_minor_data_layout_for_callbacks: self.use_major_to_minor_data_layout,
+        })
+    }
+
+    fn can_serialize_at(&self, _: SerDesVersion) -> Result<(), EncodeError> {
+        Ok(())
+    }
+}
+
+impl FromProto for XlaHostCallback {
+    type Proto = wire::XlaHostCallbackProto;
+    const NAME: &'static str = "XlaHostCallback";
+
+    fn from_proto(proto: &Self::Proto, options: &DeserializeOptions) -> Result<Self, DecodeError> {
+        let arguments = |list: &[wire::xla_host_callback_proto::ArgInfo]| {
+            let arguments = list.iter().map(|info| {
+                let absent = Default::default();
+                let shape = info.shape.as_ref().unwrap_or(&absent);
+                let shape = Shape::from_proto(shape, options)?;
+                Ok(HostCallbackArgument { channel_id: info.channel_id, shape })
+            });
+            arguments.collect::<Result<Vec<_>, DecodeError>>()
+        };
+        Ok(Self {
+            operands: arguments(&proto.operands)?,
+            results: arguments(&proto.results)?,
+            callback: proto.serialized_callback.clone(),
+            use_major_to_minor_data_layout: proto.use_major_to_minor_data_layout_for_callbacks,
+        })
+    }
+}
