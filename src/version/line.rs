@@ -70,7 +70,7 @@ pub trait Line: Copy + fmt::Debug + Eq + Hash + Send + Sync + 'static {
 /// use serdes::version::{Ifrt, SerDesVersion};
 /// let _: SerDesVersion<Ifrt> = 3.into();
 /// ```
-/// ```compile_fail,E0277
+/// ```compile_fail,E0599
 /// let _ = serdes::version::SerDesVersion::<serdes::version::Ifrt>::default();
 /// ```
 ///
