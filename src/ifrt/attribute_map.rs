@@ -1,0 +1,343 @@
+use std::{collections::BTreeMap, fmt};
+
+use bytes::Bytes;
+
+use super::{IfrtError, shape::write_list};
+use crate::{
+    codec::{DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, ToProto},
+    proto::xla::ifrt::{
+        AttributeMapProto,
+        attribute_map_proto::{self, value},
+    },
+    version::SerDesVersion,
+};
+
+const FORMATS: Formats = Formats::new("AttributeMap", &[0]);
+
+/// The value of an attribute.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum AttributeValue {
+    /// Bytes, text as a rule.
+    String(#[cfg_attr(feature = "serde", serde(with = "bytes_as_list"))] Bytes),
+    /// True or false.
+    Bool(bool),
+    /// An integer.
+    Int64(i64),
+    /// Integers.
+    Int64List(Vec<i64>),
+    /// A number.
+    Float(f32),
+}
+
+#[cfg(feature = "serde")]
+mod bytes_as_list {
+    use bytes::Bytes;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(bytes: &Bytes, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(bytes)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Bytes, D::Error> {
+        Vec::<u8>::deserialize(deserializer).map(Bytes::from)
+    }
+}
+
+impl AttributeValue {
+    const fn type_name(&self) -> &'static str {
+        match self {
+            Self::String(_) => "string",
+            Self::Bool(_) => "bool",
+            Self::Int64(_) => "int64",
+            Self::Int64List(_) => "list of int64",
+            Self::Float(_) => "float",
+        }
+    }
+}
+
+/// Text in quotes, with bytes that are not UTF-8 as replacement characters.
+impl fmt::Display for AttributeValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::String(bytes) => write!(f, "{:?}", String::from_utf8_lossy(bytes)),
+            Self::Bool(value) => write!(f, "{value}"),
+            Self::Int64(value) => write!(f, "{value}"),
+            Self::Int64List(values) => write_list(f, values),
+            Self::Float(value) => write!(f, "{value:?}"),
+        }
+    }
+}
+
+macro_rules! from_rust {
+    ($($rust:ty => $variant:ident($convert:expr);)*) => {$(
+        impl From<$rust> for AttributeValue {
+            fn from(value: $rust) -> Self {
+                Self::$variant($convert(value))
+            }
+        }
+    )*};
+}
+
+from_rust! {
+    Bytes => String(|value| value);
+    Vec<u8> => String(Bytes::from);
+    String => String(Bytes::from);
+    &str => String(|value: &str| Bytes::copy_from_slice(value.as_bytes()));
+    bool => Bool(|value| value);
+    i64 => Int64(|value| value);
+    Vec<i64> => Int64List(|value| value);
+    f32 => Float(|value| value);
+}
+
+/// Attributes by name: initialisation data, device attributes, costs.
+///
+/// ```
+/// use serdes::ifrt::AttributeMap;
+///
+/// let map = AttributeMap::from_iter([("cores", 8.into()), ("name", "v5".into())]);
+/// assert_eq!(map.int64("cores")?, 8);
+/// assert!(map.bool("cores").is_err());
+/// # Ok::<(), serdes::ifrt::IfrtError>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(transparent))]
+pub struct AttributeMap {
+    attributes: BTreeMap<String, AttributeValue>,
+}
+
+/// A look-up by name and type.
+macro_rules! getter {
+    ($(#[$doc:meta])* $name:ident $variant:ident $expected:literal -> $rust:ty, $value:ident => $result:expr) => {
+        $(#[$doc])*
+        ///
+        /// # Errors
+        /// [`IfrtError::MissingAttribute`] or [`IfrtError::AttributeType`], which name the attribute.
+        pub fn $name(&self, key: &str) -> Result<$rust, IfrtError> {
+            match self.get(key)? {
+                AttributeValue::$variant($value) => Ok($result),
+                other => Err(IfrtError::AttributeType {
+                    key: key.to_owned(),
+                    found: other.type_name(),
+                    expected: $expected,
+                }),
+            }
+        }
+    };
+}
+
+impl AttributeMap {
+    /// A map without attributes.
+    pub const fn new() -> Self {
+        Self { attributes: BTreeMap::new() }
+    }
+
+    /// The value of the attribute `key`.
+    ///
+    /// # Errors
+    /// [`IfrtError::MissingAttribute`], which names it.
+    pub fn get(&self, key: &str) -> Result<&AttributeValue, IfrtError> {
+        self.attributes.get(key).ok_or_else(|| IfrtError::MissingAttribute { key: key.to_owned() })
+    }
+
+    getter! {
+        /// The bytes of the attribute `key`.
+        string String "string" -> &Bytes, value => value
+    }
+    getter! {
+        /// The truth of the attribute `key`.
+        bool Bool "bool" -> bool, value => *value
+    }
+    getter! {
+        /// The integer of the attribute `key`.
+        int64 Int64 "int64" -> i64, value => *value
+    }
+    getter! {
+        /// The integers of the attribute `key`.
+        int64_list Int64List "list of int64" -> &[i64], value => value
+    }
+    getter! {
+        /// The number of the attribute `key`.
+        float Float "float" -> f32, value => *value
+    }
+
+    /// Sets an attribute; gives the value that it had.
+    pub fn set(
+        &mut self,
+        key: impl Into<String>,
+        value: impl Into<AttributeValue>,
+    ) -> Option<AttributeValue> {
+        self.attributes.insert(key.into(), value.into())
+    }
+
+    /// All attributes, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &AttributeValue)> {
+        self.attributes.iter().map(|(key, value)| (key.as_str(), value))
+    }
+
+    /// The number of attributes.
+    pub fn len(&self) -> usize {
+        self.attributes.len()
+    }
+
+    /// Whether there is no attribute.
+    pub fn is_empty(&self) -> bool {
+        self.attributes.is_empty()
+    }
+}
+
+impl<K: Into<String>> FromIterator<(K, AttributeValue)> for AttributeMap {
+    fn from_iter<I: IntoIterator<Item = (K, AttributeValue)>>(attributes: I) -> Self {
+        let attributes = attributes.into_iter().map(|(key, value)| (key.into(), value)).collect();
+        Self { attributes }
+    }
+}
+
+/// `{cores: 8, name: "v5"}`
+impl fmt::Display for AttributeMap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("{")?;
+        for (index, (key, value)) in self.iter().enumerate() {
+            let comma = if index == 0 { "" } else { ", " };
+            write!(f, "{comma}{key}: {value}")?;
+        }
+        f.write_str("}")
+    }
+}
+
+/// Writes format 0 at every version, the attributes in the order of their names.
+impl ToProto for AttributeMap {
+    type Proto = AttributeMapProto;
+
+    fn to_proto(&self, version: SerDesVersion) -> Result<Self::Proto, EncodeError> {
+        let attributes = self.attributes.iter().map(|(key, value)| {
+            let value = match value {
+                AttributeValue::String(bytes) => value::Value::StringValue(bytes.clone()),
+                AttributeValue::Bool(value) => value::Value::BoolValue(*value),
+                AttributeValue::Int64(value) => value::Value::Int64Value(*value),
+                AttributeValue::Int64List(values) => {
+                    value::Value::Int64ListValue(value::Int64List { elements: values.clone() })
+                }
+                AttributeValue::Float(value) => value::Value::FloatValue(*value),
+            };
+            (key.clone(), attribute_map_proto::Value { value: Some(value) })
+        });
+        Ok(AttributeMapProto {
+            attributes: attributes.collect(),
+            version_number: FORMATS.for_request(version)?,
+        })
+    }
+
+    fn can_serialize_at(&self, version: SerDesVersion) -> Result<(), EncodeError> {
+        FORMATS.for_request(version).map(drop)
+    }
+}
+
+/// Accepts format 0. An attribute without a value is an error.
+impl FromProto for AttributeMap {
+    type Proto = AttributeMapProto;
+    const NAME: &'static str = "AttributeMap";
+
+    fn from_proto(proto: &Self::Proto, options: &DeserializeOptions) -> Result<Self, DecodeError> {
+        Self::from_owned_proto(proto.clone(), options)
+    }
+
+    fn from_owned_proto(
+        proto: Self::Proto,
+        _: &DeserializeOptions,
+    ) -> Result<Self, DecodeError> {
+        FORMATS.check_recorded(proto.version_number)?;
+        let attributes = proto.attributes.into_iter().map(|(key, value)| {
+            let value = match value.value {
+                Some(value::Value::StringValue(bytes)) => AttributeValue::String(bytes),
+                Some(value::Value::BoolValue(value)) => AttributeValue::Bool(value),
+                Some(value::Value::Int64Value(value)) => AttributeValue::Int64(value),
+                Some(value::Value::Int64ListValue(list)) => {
+                    AttributeValue::Int64List(list.elements)
+                }
+                Some(value::Value::FloatValue(value)) => AttributeValue::Float(value),
+                None => {
+                    return Err(DecodeError::invalid_value(
+                        Self::NAME,
+                        format!(
+                            "the attribute `{}` has the value case 0; expected one of the cases 1 to 5 (newer builds may \
+                             have more)",
+                            key.escape_debug()
+                        ),
+                    ));
+                }
+            };
+            Ok((key, value))
+        });
+        Ok(Self { attributes: attributes.collect::<Result<_, _>>()? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codec::StatusCode;
+
+    fn every_type() -> AttributeMap {
+        AttributeMap::from_iter([
+            ("string", AttributeValue::from("value\0of\u{e9}")),
+            ("bytes", AttributeValue::from(vec![0xff_u8, 0])),
+            ("bool", true.into()),
+            ("int64", (-5_i64).into()),
+            ("list", vec![1_i64, -2, i64::MIN].into()),
+            ("float", 1.5_f32.into()),
+        ])
+    }
+
+    #[test]
+    fn the_five_types_are_found_by_name_and_type() {
+        let map = every_type();
+        assert_eq!(map.string("bytes").unwrap()[..], [0xff, 0]);
+        assert_eq!(map.bool("bool"), Ok(true));
+        assert_eq!(map.int64("int64"), Ok(-5));
+        assert_eq!(map.int64_list("list"), Ok(&[1, -2, i64::MIN][..]));
+        assert_eq!(map.float("float"), Ok(1.5));
+        let missing = map.float("mass").unwrap_err();
+        assert_eq!(missing.code(), StatusCode::NotFound);
+        assert!(missing.to_string().contains("`mass`"), "{missing}");
+        let wrong = map.float("bool").unwrap_err();
+        assert_eq!(wrong.code(), StatusCode::InvalidArgument);
+        assert_eq!(wrong.to_string(), "the attribute `bool` is a bool; expected a float");
+    }
+
+    #[test]
+    fn setting_replaces_and_equality_follows_the_content() {
+        let mut map = every_type();
+        assert_eq!(map, every_type());
+        assert_eq!(map.set("bool", 7_i64), Some(AttributeValue::Bool(true)));
+        assert_ne!(map, every_type());
+        assert_eq!(map.len(), every_type().len());
+        assert_eq!(map.set("new", "x"), None);
+    }
+
+    #[test]
+    fn an_attribute_without_a_value_names_the_case_0() {
+        let proto = AttributeMapProto {
+            attributes: [("key".to_owned(), attribute_map_proto::Value { value: None })].into(),
+            version_number: 0,
+        };
+        let error = AttributeMap::from_proto(&proto, &DeserializeOptions::new()).unwrap_err();
+        assert_eq!(error.code(), StatusCode::InvalidArgument);
+        assert!(error.to_string().contains("`key` has the value case 0"), "{error}");
+    }
+
+    #[test]
+    fn a_recorded_number_1_is_refused_as_by_real_clients() {
+        let error = AttributeMap::from_bytes("\u{10}\u{1}".into(), &DeserializeOptions::new());
+        assert_eq!(error.unwrap_err().code(), StatusCode::FailedPrecondition);
+    }
+
+    #[test]
+    fn the_text_form_lists_the_attributes_by_name() {
+        assert_eq!(
+            every_type().to_string(),
+            r#"{bool: true, bytes: "�\0", float: 1.5, int64: -5, list: [1,-2,-9223372036854775808], string: "value\0ofé"}"#
+        );
+    }
+}

@@ -1,0 +1,216 @@
+use std::collections::BTreeSet;
+
+use super::{AttributeMap, nested};
+use crate::{
+    codec::{DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, ToProto},
+    proto::xla::ifrt::ExecuteOptionsProto,
+    version::SerDesVersion,
+};
+
+const FORMATS: Formats = Formats::new("ExecuteOptions", &[0]);
+
+/// The first version whose builds know slice sizes. Older ones drop them, without an error.
+const SLICE_SIZES_SINCE: i32 = 4;
+
+/// How a loaded executable is to be run.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(default))]
+pub struct ExecuteOptions {
+    launch_id: i32,
+    non_donatable_input_indices: BTreeSet<i32>,
+    fill_status: bool,
+    execution_stream_id: i64,
+    custom_options: Option<AttributeMap>,
+    outputs_bundle_slice_sizes: Vec<i32>,
+}
+
+impl ExecuteOptions {
+    /// Launch 0, on stream 0, everything donatable, without status.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The same with the number that tells launches of the same multi-host job apart.
+    #[must_use]
+    pub fn with_launch_id(mut self, launch_id: i32) -> Self {
+        self.launch_id = launch_id;
+        self
+    }
+
+    /// The same with inputs that must stay usable afterwards, by their positions.
+    #[must_use]
+    pub fn with_non_donatable_input_indices(
+        mut self,
+        indices: impl IntoIterator<Item = i32>,
+    ) -> Self {
+        self.non_donatable_input_indices = indices.into_iter().collect();
+        self
+    }
+
+    /// The same, asking for the status of the run or not.
+    #[must_use]
+    pub fn with_fill_status(mut self, fill_status: bool) -> Self {
+        self.fill_status = fill_status;
+        self
+    }
+
+    /// The same on this stream of executions.
+    #[must_use]
+    pub fn with_execution_stream_id(mut self, execution_stream_id: i64) -> Self {
+        self.execution_stream_id = execution_stream_id;
+        self
+    }
+
+    /// The same with options that only the runtime understands.
+    #[must_use]
+    pub fn with_custom_options(mut self, custom_options: AttributeMap) -> Self {
+        self.custom_options = Some(custom_options);
+        self
+    }
+
+    /// The same with the sizes of the slices into which outputs are bundled. Needs version 4.
+    #[must_use]
+    pub fn with_outputs_bundle_slice_sizes(mut self, sizes: impl Into<Vec<i32>>) -> Self {
+        self.outputs_bundle_slice_sizes = sizes.into();
+        self
+    }
+
+    /// The number that tells launches of the same multi-host job apart.
+    pub const fn launch_id(&self) -> i32 {
+        self.launch_id
+    }
+
+    /// The inputs that must stay usable afterwards, by their positions.
+    pub const fn non_donatable_input_indices(&self) -> &BTreeSet<i32> {
+        &self.non_donatable_input_indices
+    }
+
+    /// Whether the status of the run is asked for.
+    pub const fn fill_status(&self) -> bool {
+        self.fill_status
+    }
+
+    /// The stream of executions.
+    pub const fn execution_stream_id(&self) -> i64 {
+        self.execution_stream_id
+    }
+
+    /// Options that only the runtime understands.
+    pub const fn custom_options(&self) -> Option<&AttributeMap> {
+        self.custom_options.as_ref()
+    }
+
+    /// The sizes of the slices into which outputs are bundled.
+    pub fn outputs_bundle_slice_sizes(&self) -> &[i32] {
+        &self.outputs_bundle_slice_sizes
+    }
+}
+
+/// Writes format 0 at every version; slice sizes are refused for readers that would drop them.
+impl ToProto for ExecuteOptions {
+    type Proto = ExecuteOptionsProto;
+
+    fn to_proto(&self, version: SerDesVersion) -> Result<Self::Proto, EncodeError> {
+        self.can_serialize_at(version)?;
+        let custom_options = self.custom_options.as_ref();
+        Ok(ExecuteOptionsProto {
+            // Exists on the wire, but no build writes or reads it.
+            untuple_result: false,
+            launch_id: self.launch_id,
+            non_donatable_input_indices: self.non_donatable_input_indices.iter().copied().collect(),
+            fill_status: self.fill_status,
+            custom_options: custom_options.map(|map| map.to_proto(version)).transpose()?,
+            execution_stream_id: self.execution_stream_id,
+            version_number: FORMATS.for_request(version)?,
+            outputs_bundle_slice_sizes: self.outputs_bundle_slice_sizes.clone(),
+        })
+    }
+
+    fn can_serialize_at(&self, version: SerDesVersion) -> Result<(), EncodeError> {
+        if version.number() < SLICE_SIZES_SINCE && !self.outputs_bundle_slice_sizes.is_empty() {
+            return Err(EncodeError::unsupported_at_version(
+                "ExecuteOptions",
+                "outputs_bundle_slice_sizes",
+                version,
+                SLICE_SIZES_SINCE,
+            ));
+        }
+        if let Some(custom_options) = &self.custom_options {
+            custom_options.can_serialize_at(version)?;
+        }
+        FORMATS.for_request(version).map(drop)
+    }
+}
+
+/// Accepts format 0. The order of the indices does not matter.
+impl FromProto for ExecuteOptions {
+    type Proto = ExecuteOptionsProto;
+    const NAME: &'static str = "ExecuteOptions";
+
+    fn from_proto(proto: &Self::Proto, options: &DeserializeOptions) -> Result<Self, DecodeError> {
+        FORMATS.check_recorded(proto.version_number)?;
+        let custom_options = match &proto.custom_options {
+            Some(custom_options) => Some(nested(Some(custom_options), options)?),
+            None => None,
+        };
+        Ok(Self {
+            launch_id: proto.launch_id,
+            non_donatable_input_indices: proto
+                .non_donatable_input_indices
+                .iter()
+                .copied()
+                .collect(),
+            fill_status: proto.fill_status,
+            execution_stream_id: proto.execution_stream_id,
+            custom_options,
+            outputs_bundle_slice_sizes: proto.outputs_bundle_slice_sizes.clone(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        codec::StatusCode,
+        version::{SerDesAnyVersionAccessor, VersionRange},
+    };
+
+    #[test]
+    fn options_with_custom_options_make_the_round_trip_at_every_version() {
+        let options = ExecuteOptions::new()
+            .with_launch_id(1234)
+            .with_non_donatable_input_indices([3, 0, 3])
+            .with_fill_status(true)
+            .with_execution_stream_id(-7)
+            .with_custom_options(AttributeMap::from_iter([("foo", "bar".into())]));
+        for number in 0..=VersionRange::<crate::version::Ifrt>::supported().maximum() {
+            let version = SerDesAnyVersionAccessor::get(number).unwrap();
+            let bytes = options.to_bytes(version).unwrap();
+            let read = ExecuteOptions::from_bytes(bytes, &DeserializeOptions::new()).unwrap();
+            assert_eq!(read, options);
+        }
+        assert_eq!(options.non_donatable_input_indices().len(), 2);
+    }
+
+    #[test]
+    fn slice_sizes_are_refused_for_readers_that_would_drop_them() {
+        let options = ExecuteOptions::new().with_outputs_bundle_slice_sizes([2, 3]);
+        let error = options.to_proto(SerDesAnyVersionAccessor::get(3).unwrap()).unwrap_err();
+        assert_eq!(error.code(), StatusCode::FailedPrecondition);
+        assert!(error.to_string().contains("outputs_bundle_slice_sizes"), "{error}");
+        assert!(error.to_string().contains("version 4 is the first"), "{error}");
+        let proto = options.to_proto(SerDesAnyVersionAccessor::get(4).unwrap()).unwrap();
+        assert_eq!((proto.version_number, proto.outputs_bundle_slice_sizes), (0, vec![2, 3]));
+    }
+
+    #[test]
+    fn absent_custom_options_differ_from_empty_ones() {
+        let version = SerDesAnyVersionAccessor::minimum();
+        let empty = ExecuteOptions::new().with_custom_options(AttributeMap::new());
+        let bytes = empty.to_bytes(version).unwrap();
+        assert_ne!(bytes, ExecuteOptions::new().to_bytes(version).unwrap());
+        assert_eq!(ExecuteOptions::from_bytes(bytes, &DeserializeOptions::new()), Ok(empty));
+    }
+}
