@@ -44,11 +44,7 @@ impl ArraySpec {
     /// The same array in this layout. Its memory space becomes the default one: an array spec does not carry it.
     #[must_use]
     pub fn with_layout(mut self, layout: impl Into<PjRtLayout>) -> Self {
-        let layout = layout.into();
-        self.layout = Some(match layout.xla_layout().memory_space() {
-            0 => layout,
-            _ => layout.xla_layout().clone().with_memory_space(0).into(),
-        });
+        self.layout = Some(in_default_space(layout.into()));
         self
     }
 
@@ -82,6 +78,14 @@ impl ArraySpec {
         let bytes = i64::from(bits.div_ceil(8));
         let size = self.shape.element_count()?.checked_mul(bytes);
         size.map(Some).ok_or(IfrtError::Overflow { what: "the size of the array", bits: 63 })
+    }
+}
+
+/// The text form of a layout has no place for the memory space in an array spec: readers reset it.
+pub(super) fn in_default_space(layout: PjRtLayout) -> PjRtLayout {
+    match layout.xla_layout().memory_space() {
+        0 => layout,
+        _ => layout.xla_layout().clone().with_memory_space(0).into(),
     }
 }
 

@@ -35,11 +35,16 @@ mod bytes_as_list {
     use bytes::Bytes;
     use serde::{Deserialize, Deserializer, Serializer};
 
-    pub(super) fn serialize<S: Serializer>(bytes: &Bytes, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(super) fn serialize<S: Serializer>(
+        bytes: &Bytes,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(bytes)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Bytes, D::Error> {
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Bytes, D::Error> {
         Vec::<u8>::deserialize(deserializer).map(Bytes::from)
     }
 }
@@ -243,10 +248,7 @@ impl FromProto for AttributeMap {
         Self::from_owned_proto(proto.clone(), options)
     }
 
-    fn from_owned_proto(
-        proto: Self::Proto,
-        _: &DeserializeOptions,
-    ) -> Result<Self, DecodeError> {
+    fn from_owned_proto(proto: Self::Proto, _: &DeserializeOptions) -> Result<Self, DecodeError> {
         FORMATS.check_recorded(proto.version_number)?;
         let attributes = proto.attributes.into_iter().map(|(key, value)| {
             let value = match value.value {

@@ -9,11 +9,14 @@
 //!
 //! The room knows the codec. It must never know a file format, a plug-in or a connection.
 
+mod abstract_array_spec;
 mod array_spec;
+mod attribute_map;
 mod device;
 mod dtype;
 mod dynamic_shape;
 mod error;
+mod execute_options;
 mod index;
 mod layout;
 mod memory_kind;
@@ -22,15 +25,19 @@ mod registry;
 mod shape;
 pub mod sharding;
 mod sharding_param;
+pub mod sharding_spec;
 pub mod xla;
 
+pub use abstract_array_spec::AbstractArraySpec;
 pub use array_spec::ArraySpec;
+pub use attribute_map::{AttributeMap, AttributeValue};
 pub use device::{
     AnyDevice, DeserializeShardingOptions, DeviceId, DeviceList, DeviceLookup, Reach, with_devices,
 };
 pub use dtype::DType;
 pub use dynamic_shape::{BoundedDynamicShapeTag, DynamicShape};
 pub use error::IfrtError;
+pub use execute_options::ExecuteOptions;
 pub use index::{Index, IndexDomain};
 pub use layout::{CompactLayout, Layout, PjRtLayout};
 pub use memory_kind::MemoryKind;
@@ -49,6 +56,7 @@ pub use sharding::{
     ShardingParamSharding, SingleDeviceSharding,
 };
 pub use sharding_param::ShardingParam;
+pub use sharding_spec::ShardingSpec;
 
 use crate::codec::{DecodeError, DeserializeOptions, FromProto};
 

@@ -5,6 +5,10 @@ use super::{
     CustomCallProgram, HloProgram, HloSharding, IfrtIrCompileOptions, IfrtIrExecutableVersion,
     IfrtIrProgram, OpaqueSharding, PjRtLayout, PluginCompileOptions, PluginProgram,
     ShardingParamSharding, SingleDeviceSharding, XlaCompileOptions, XlaExecutableVersion,
+    sharding_spec::{
+        ConcreteEvenShardingSpec, ConcreteShardingSpec, HloShardingSpec, OpaqueShardingSpec,
+        ShardingParamShardingSpec, SingleDeviceShardingSpec,
+    },
 };
 use crate::codec::{Registered, RegistryError, SerDesRegistry};
 
@@ -31,6 +35,12 @@ built_in_types! {
     ConcreteEvenSharding,
     ShardingParamSharding,
     HloSharding,
+    SingleDeviceShardingSpec,
+    OpaqueShardingSpec,
+    ConcreteShardingSpec,
+    ConcreteEvenShardingSpec,
+    ShardingParamShardingSpec,
+    HloShardingSpec,
     CompactLayout,
     PjRtLayout,
     CustomCallProgram,

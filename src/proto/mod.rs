@@ -39,6 +39,16 @@ pub mod xla {
     }
 }
 
+/// Packages of our own.
+pub mod serdes {
+    /// Package `serdes.ifrt`: messages whose numbers were not measured in a real build.
+    #[allow(missing_docs, unreachable_pub, clippy::all, clippy::pedantic, reason = "generated code")]
+    #[rustfmt::skip]
+    pub mod ifrt {
+        include!("generated/serdes.ifrt.rs");
+    }
+}
+
 /// Package `tensorflow`.
 #[allow(missing_docs, unreachable_pub, clippy::all, clippy::pedantic, reason = "generated code")]
 #[rustfmt::skip]

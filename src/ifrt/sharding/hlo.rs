@@ -237,7 +237,7 @@ fn only_replicated_subgroups(sharding: &OpSharding) -> bool {
 }
 
 /// Each dimension divided by its tiles, rounded up.
-fn tile_shape(shape: &Shape, tiles: &[i64]) -> Vec<i64> {
+pub(in crate::ifrt) fn tile_shape(shape: &Shape, tiles: &[i64]) -> Vec<i64> {
     let sizes = shape.dims().iter().zip(tiles);
     sizes.map(|(size, tiles)| size / tiles + i64::from(size % tiles != 0)).collect()
 }

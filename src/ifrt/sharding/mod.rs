@@ -10,8 +10,11 @@ mod single_device;
 use std::fmt;
 
 pub use concrete::{ConcreteSharding, ShardShapes};
+pub(in crate::ifrt) use concrete::{all_from_proto, all_to_proto, refuse_index_domains};
 pub use concrete_even::ConcreteEvenSharding;
+pub(in crate::ifrt) use concrete_even::check_even;
 pub use hlo::HloSharding;
+pub(in crate::ifrt) use hlo::tile_shape;
 pub use opaque::OpaqueSharding;
 pub use param_sharding::ShardingParamSharding;
 pub use single_device::SingleDeviceSharding;
@@ -200,7 +203,7 @@ fn replace_devices(devices: &mut DeviceList, new: DeviceList) -> Result<(), Ifrt
 }
 
 /// Fails unless `found` is the one shape that a sharding knows.
-fn require_shape(found: &impl ToString, expected: &impl ToString) -> IfrtError {
+pub(in crate::ifrt) fn require_shape(found: &impl ToString, expected: &impl ToString) -> IfrtError {
     IfrtError::ShapeMismatch { found: found.to_string(), expected: expected.to_string() }
 }
 

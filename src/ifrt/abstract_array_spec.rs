@@ -1,0 +1,152 @@
+use std::fmt;
+
+use super::{
+    ArraySpec, DType, DeviceList, IfrtError, MemoryKind, PjRtLayout, Shape, ShardingSpec, nested,
+};
+use crate::{
+    codec::{DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, ToProto},
+    proto::xla::ifrt::AbstractArraySpecProto,
+    version::SerDesVersion,
+};
+
+const FORMATS: Formats = Formats::new("AbstractArraySpec", &[0]);
+
+/// What an array is before its devices are chosen.
+///
+/// Known to builds from version 5 on. Its message has no place to tell an unset memory kind from an empty name: both are the
+/// default kind here.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct AbstractArraySpec {
+    dtype: DType,
+    shape: Shape,
+    sharding_spec: ShardingSpec,
+    memory_kind: MemoryKind,
+    layout: Option<PjRtLayout>,
+}
+
+impl AbstractArraySpec {
+    /// An array in the default layout, in the default memory of its devices.
+    pub fn new(dtype: DType, shape: Shape, sharding_spec: impl Into<ShardingSpec>) -> Self {
+        let sharding_spec = sharding_spec.into();
+        Self { dtype, shape, sharding_spec, memory_kind: MemoryKind::unset(), layout: None }
+    }
+
+    /// The same array in this kind of memory; an empty name is the default kind.
+    #[must_use]
+    pub fn with_memory_kind(mut self, memory_kind: impl Into<MemoryKind>) -> Self {
+        let memory_kind = memory_kind.into();
+        let is_empty = memory_kind.name() == Some("");
+        self.memory_kind = if is_empty { MemoryKind::unset() } else { memory_kind };
+        self
+    }
+
+    /// The same array in this layout. Its memory space becomes the default one: a spec does not carry it.
+    #[must_use]
+    pub fn with_layout(mut self, layout: impl Into<PjRtLayout>) -> Self {
+        self.layout = Some(super::array_spec::in_default_space(layout.into()));
+        self
+    }
+
+    /// The element type.
+    pub const fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// The shape of the whole array.
+    pub const fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// How the array is to be cut.
+    pub const fn sharding_spec(&self) -> &ShardingSpec {
+        &self.sharding_spec
+    }
+
+    /// The kind of memory.
+    pub const fn memory_kind(&self) -> &MemoryKind {
+        &self.memory_kind
+    }
+
+    /// The layout; `None` for the default.
+    pub const fn layout(&self) -> Option<&PjRtLayout> {
+        self.layout.as_ref()
+    }
+
+    /// The array on `devices`, one a shard.
+    ///
+    /// # Errors
+    /// [`IfrtError`] if there are not as many devices as shards.
+    pub fn on(&self, devices: DeviceList) -> Result<ArraySpec, IfrtError> {
+        let sharding = self.sharding_spec.on(devices, self.memory_kind.clone())?;
+        let spec = ArraySpec::new(self.dtype, self.shape.clone(), sharding);
+        Ok(match &self.layout {
+            Some(layout) => spec.with_layout(layout.clone()),
+            None => spec,
+        })
+    }
+}
+
+/// What remains of an array spec without its devices.
+impl TryFrom<&ArraySpec> for AbstractArraySpec {
+    type Error = IfrtError;
+
+    fn try_from(spec: &ArraySpec) -> Result<Self, Self::Error> {
+        let sharding = spec.sharding();
+        let sharding_spec = ShardingSpec::try_from(sharding)?;
+        let mut result = Self::new(spec.dtype(), spec.shape().clone(), sharding_spec)
+            .with_memory_kind(sharding.memory_kind().clone());
+        result.layout = spec.layout().cloned();
+        Ok(result)
+    }
+}
+
+impl fmt::Display for AbstractArraySpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.dtype, self.shape)?;
+        if let Some(layout) = &self.layout {
+            write!(f, "{layout}")?;
+        }
+        write!(f, " {}, memory_kind: {}", self.sharding_spec, self.memory_kind)
+    }
+}
+
+/// Writes format 0 at every version.
+impl ToProto for AbstractArraySpec {
+    type Proto = AbstractArraySpecProto;
+
+    fn to_proto(&self, version: SerDesVersion) -> Result<Self::Proto, EncodeError> {
+        Ok(AbstractArraySpecProto {
+            version_number: FORMATS.for_request(version)?,
+            dtype: Some(self.dtype.to_proto(version)?),
+            shape: Some(self.shape.to_proto(version)?),
+            sharding_spec: Some(self.sharding_spec.to_proto(version)?),
+            memory_kind: self.memory_kind.to_message().unwrap_or_default(),
+            layout: self.layout.as_ref().map(|layout| layout.to_text().into()),
+        })
+    }
+
+    fn can_serialize_at(&self, version: SerDesVersion) -> Result<(), EncodeError> {
+        self.dtype.can_serialize_at(version)?;
+        self.shape.can_serialize_at(version)?;
+        self.sharding_spec.can_serialize_at(version)?;
+        FORMATS.for_request(version).map(drop)
+    }
+}
+
+/// Accepts format 0. No options are needed.
+impl FromProto for AbstractArraySpec {
+    type Proto = AbstractArraySpecProto;
+    const NAME: &'static str = "AbstractArraySpec";
+
+    fn from_proto(proto: &Self::Proto, options: &DeserializeOptions) -> Result<Self, DecodeError> {
+        FORMATS.check_recorded(proto.version_number)?;
+        let dtype = nested(proto.dtype.as_ref(), options)?;
+        let shape = nested(proto.shape.as_ref(), options)?;
+        let sharding_spec: ShardingSpec = nested(proto.sharding_spec.as_ref(), options)?;
+        let mut spec =
+            Self::new(dtype, shape, sharding_spec).with_memory_kind(proto.memory_kind.as_str());
+        spec.layout = proto.layout.as_ref().map(|text| PjRtLayout::from_text(text)).transpose()?;
+        Ok(spec)
+    }
+}
