@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use crate::ifrt::DType;
+
 /// An element type of TensorFlow (`DataType` in `types.proto`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
@@ -115,6 +117,36 @@ const TABLE: [(DataType, i32, &str, u64, usize); 33] = [
     (DataType::Float4E2m1fn, 33, "float4_e2m1fn", 1, 1),
 ];
 
+/// The types that TensorFlow and IFRT share.
+const IFRT: [(DataType, DType); 26] = [
+    (DataType::Float32, DType::F32),
+    (DataType::Float64, DType::F64),
+    (DataType::Int32, DType::S32),
+    (DataType::Uint8, DType::U8),
+    (DataType::Int16, DType::S16),
+    (DataType::Int8, DType::S8),
+    (DataType::String, DType::String),
+    (DataType::Complex64, DType::C64),
+    (DataType::Int64, DType::S64),
+    (DataType::Bool, DType::Pred),
+    (DataType::Bfloat16, DType::BF16),
+    (DataType::Uint16, DType::U16),
+    (DataType::Complex128, DType::C128),
+    (DataType::Float16, DType::F16),
+    (DataType::Uint32, DType::U32),
+    (DataType::Uint64, DType::U64),
+    (DataType::Float8E5m2, DType::F8E5M2),
+    (DataType::Float8E4m3fn, DType::F8E4M3FN),
+    (DataType::Float8E4m3fnuz, DType::F8E4M3FNUZ),
+    (DataType::Float8E4m3b11fnuz, DType::F8E4M3B11FNUZ),
+    (DataType::Float8E5m2fnuz, DType::F8E5M2FNUZ),
+    (DataType::Int4, DType::S4),
+    (DataType::Uint4, DType::U4),
+    (DataType::Int2, DType::S2),
+    (DataType::Uint2, DType::U2),
+    (DataType::Float4E2m1fn, DType::F4E2M1FN),
+];
+
 impl DataType {
     /// Every type that TensorFlow 2.21 knows, by its number.
     pub fn all() -> impl Iterator<Item = Self> {
@@ -155,6 +187,24 @@ impl DataType {
     #[must_use]
     pub fn element_size(self) -> Option<u64> {
         Some(self.row().3).filter(|size| *size > 0)
+    }
+
+    /// The same type in IFRT; `None` for quantized types, resources and variants, which IFRT does not have.
+    #[must_use]
+    pub fn to_ifrt(self) -> Option<DType> {
+        IFRT.iter().find(|(tensorflow, _)| *tensorflow == self).map(|(_, ifrt)| *ifrt)
+    }
+
+    /// The type that IFRT calls `dtype`; `None` where TensorFlow has none.
+    #[must_use]
+    pub fn from_ifrt(dtype: DType) -> Option<Self> {
+        IFRT.iter().find(|(_, ifrt)| *ifrt == dtype).map(|(tensorflow, _)| *tensorflow)
+    }
+
+    /// IFRT's name (`F32`), or TensorFlow's where IFRT has none (`qint8`).
+    #[must_use]
+    pub fn ifrt_name(self) -> &'static str {
+        self.to_ifrt().map_or(self.name(), DType::name)
     }
 
     /// Bytes of the unit that is stored in the byte order of the writer: half an element for complex numbers.
@@ -199,5 +249,20 @@ mod tests {
             assert_eq!(DataType::from_number(number), None, "{number}");
         }
         assert_eq!(describe(101), "reference to float32");
+    }
+
+    #[test]
+    fn types_that_ifrt_shares_have_its_size() {
+        for data_type in DataType::all() {
+            let Some(dtype) = data_type.to_ifrt() else {
+                assert_eq!(data_type.ifrt_name(), data_type.name());
+                continue;
+            };
+            assert_eq!(DataType::from_ifrt(dtype), Some(data_type));
+            let bytes = dtype.bits().map(|bits| u64::from(bits).div_ceil(8));
+            assert_eq!(bytes, data_type.element_size(), "{data_type}");
+        }
+        assert_eq!(DataType::Bfloat16.ifrt_name(), "BF16");
+        assert_eq!(DataType::Qint8.ifrt_name(), "qint8");
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Knows the formats and how TensorFlow judges them; what a verdict means for a person or a command it must never know.
 
+pub mod checkpoint_v1;
 pub mod checksum;
 pub mod data_type;
 mod fields;

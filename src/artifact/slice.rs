@@ -209,6 +209,81 @@ impl fmt::Display for TensorSlice {
     }
 }
 
+/// The runs of a box within a tensor that are contiguous in the whole tensor, in order.
+#[derive(Debug)]
+pub(crate) struct Runs {
+    /// Elements between neighbours, for each dimension that is counted through.
+    strides: Vec<u64>,
+    bounds: Vec<(i64, i64)>,
+    index: Vec<i64>,
+    /// Elements of a run.
+    len: u64,
+    /// Where the next run starts in the whole, in elements.
+    next: Option<u64>,
+}
+
+impl Runs {
+    /// The first dimension of a run: from there on, but for this one itself, the box covers the tensor whole.
+    pub(crate) fn first_joined(shape: &[i64], bounds: &[(i64, i64)]) -> usize {
+        let whole = shape
+            .iter()
+            .zip(bounds)
+            .rev()
+            .take_while(|(size, (_, length))| *size == length)
+            .count();
+        shape.len().saturating_sub(whole).saturating_sub(1)
+    }
+
+    /// The runs of a box in a tensor of `shape`, which end where the dimensions before `joined` change.
+    pub(crate) fn new(shape: &[i64], bounds: &[(i64, i64)], joined: usize) -> Self {
+        let mut stride = 1u64;
+        let mut strides = vec![0; shape.len()];
+        let (mut len, mut start) = (1u64, 0u64);
+        for (dimension, ((size, (first, length)), slot)) in
+            shape.iter().zip(bounds).zip(&mut strides).enumerate().rev()
+        {
+            *slot = stride;
+            start = start.saturating_add((*first as u64).saturating_mul(stride));
+            if dimension >= joined {
+                len = len.saturating_mul(*length as u64);
+            }
+            stride = stride.saturating_mul(*size as u64);
+        }
+        strides.truncate(joined);
+        let empty = bounds.iter().any(|(_, length)| *length == 0);
+        let bounds = bounds.get(..joined).unwrap_or_default().to_vec();
+        Self { strides, index: vec![0; joined], bounds, len, next: (!empty).then_some(start) }
+    }
+
+    /// Where the next run starts in the tensor, in elements; `None` after the last.
+    pub(crate) fn start(&self) -> Option<u64> {
+        self.next
+    }
+
+    /// Elements of a run.
+    pub(crate) fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Goes to the run after it.
+    pub(crate) fn advance(&mut self) {
+        let Some(mut next) = self.next else { return };
+        for ((index, (_, length)), stride) in
+            self.index.iter_mut().zip(&self.bounds).zip(&self.strides).rev()
+        {
+            *index += 1;
+            next = next.saturating_add(*stride);
+            if *index < *length {
+                self.next = Some(next);
+                return;
+            }
+            next = next.saturating_sub(stride.saturating_mul(*length as u64));
+            *index = 0;
+        }
+        self.next = None;
+    }
+}
+
 /// Whether a key is that of a piece (or could be): the name of a tensor that starts with a zero byte is taken for one as well.
 #[must_use]
 pub fn is_slice_key(key: &[u8]) -> bool {

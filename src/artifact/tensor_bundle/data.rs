@@ -1,6 +1,7 @@
 //! The bytes of a tensor that is stored in one place: read in order, checked on the way.
 
 use std::io;
+use std::sync::Arc;
 
 use super::Bundle;
 use super::entry::TensorEntry;
@@ -19,7 +20,7 @@ const STEP: usize = 512 * 1024;
 /// Where the bytes of an entry lie, after everything that can be checked without reading them.
 #[derive(Debug)]
 pub(super) struct Place {
-    pub(super) shard: Shard,
+    pub(super) shard: Arc<Shard>,
     pub(super) data_type: DataType,
     pub(super) count: u64,
     pub(super) offset: u64,
@@ -62,7 +63,7 @@ impl Bundle {
         if end > shard.len && size > 0 {
             return Err(BundleError::ShardShort {
                 name: entry.display(),
-                path: shard.path,
+                path: shard.path.clone(),
                 offset,
                 end,
                 len: shard.len,
@@ -80,7 +81,7 @@ impl Bundle {
 /// Reads a tensor of fixed element size that is stored in one place.
 #[derive(Debug)]
 pub(super) struct PlainStream {
-    shard: Shard,
+    shard: Arc<Shard>,
     entry: Box<TensorEntry>,
     at: u64,
     left: u64,

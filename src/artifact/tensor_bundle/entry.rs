@@ -110,6 +110,18 @@ impl TensorEntry {
         slices.map_err(|source| BundleError::Slice { name: self.display(), source })
     }
 
+    /// Compares the element type with the one that a caller asks for, as RestoreV2 does before anything else of the tensor.
+    ///
+    /// # Errors
+    /// [`BundleError::DataTypeMismatch`].
+    pub fn expect_type(&self, wanted: DataType) -> Result<(), BundleError> {
+        if self.raw.dtype == wanted.number() {
+            return Ok(());
+        }
+        let (found, expected) = (describe(self.raw.dtype), wanted.name().to_owned());
+        Err(BundleError::DataTypeMismatch { name: self.display(), found, expected })
+    }
+
     /// The name for messages.
     pub(crate) fn display(&self) -> String {
         display(&self.key)

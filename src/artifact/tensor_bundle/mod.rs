@@ -18,17 +18,18 @@
 //! and what a device is, it must never know.
 //!
 //! Opening looks at the table, the header and the versions, and at nothing else; every other defect is found when the index is listed
-//! or a tensor is read.
+//! or a tensor is read; [`Bundle::verify`] looks for all of them.
 
 mod data;
 mod entry;
 mod error;
 mod files;
-mod messages;
+pub(crate) mod messages;
 mod pieces;
 mod reader;
 mod stream;
 mod strings;
+mod verify;
 mod writer;
 
 #[cfg(test)]
@@ -40,6 +41,7 @@ pub use files::{FileSystem, Files, MemoryFiles, data_path, index_path};
 pub use messages::{Endianness, Header, ShapeError, element_count};
 pub use reader::{Bundle, Listing};
 pub use stream::TensorReader;
+pub use verify::{BundleReport, VerifyOptions};
 pub use writer::{BundleOptions, BundleSummary, BundleWriter, TensorWriter, even_extents};
 
 use crate::version::{Consumer, tensorflow};

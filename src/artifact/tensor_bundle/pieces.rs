@@ -12,7 +12,7 @@ use super::entry::TensorEntry;
 use super::error::BundleError;
 use super::messages::element_count;
 use crate::artifact::data_type::describe;
-use crate::artifact::slice::TensorSlice;
+use crate::artifact::slice::{Runs, TensorSlice};
 
 /// Memory for the buffers of all pieces together, in bytes.
 const BUFFERS: usize = 4 << 20;
@@ -99,70 +99,6 @@ impl Bundle {
     }
 }
 
-/// The runs of a piece that are contiguous in the whole tensor, in order.
-#[derive(Debug)]
-struct Runs {
-    /// Elements between neighbours, for each dimension that is counted through.
-    strides: Vec<u64>,
-    bounds: Vec<(i64, i64)>,
-    index: Vec<i64>,
-    /// Elements of a run.
-    len: u64,
-    /// Where the next run starts in the whole, in elements.
-    next: Option<u64>,
-}
-
-impl Runs {
-    /// The first dimension of a run: from there on, but for this one itself, the box covers the tensor whole.
-    fn first_joined(shape: &[i64], bounds: &[(i64, i64)]) -> usize {
-        let whole = shape
-            .iter()
-            .zip(bounds)
-            .rev()
-            .take_while(|(size, (_, length))| *size == length)
-            .count();
-        shape.len().saturating_sub(whole).saturating_sub(1)
-    }
-
-    /// The runs of a box in a tensor of `shape`, which end where the dimensions before `joined` change.
-    fn new(shape: &[i64], bounds: &[(i64, i64)], joined: usize) -> Self {
-        let mut stride = 1u64;
-        let mut strides = vec![0; shape.len()];
-        let (mut len, mut start) = (1u64, 0u64);
-        for (dimension, ((size, (first, length)), slot)) in
-            shape.iter().zip(bounds).zip(&mut strides).enumerate().rev()
-        {
-            *slot = stride;
-            start = start.saturating_add((*first as u64).saturating_mul(stride));
-            if dimension >= joined {
-                len = len.saturating_mul(*length as u64);
-            }
-            stride = stride.saturating_mul(*size as u64);
-        }
-        strides.truncate(joined);
-        let empty = bounds.iter().any(|(_, length)| *length == 0);
-        let bounds = bounds.get(..joined).unwrap_or_default().to_vec();
-        Self { strides, index: vec![0; joined], bounds, len, next: (!empty).then_some(start) }
-    }
-
-    fn advance(&mut self) {
-        let Some(mut next) = self.next else { return };
-        for ((index, (_, length)), stride) in
-            self.index.iter_mut().zip(&self.bounds).zip(&self.strides).rev()
-        {
-            *index += 1;
-            next = next.saturating_add(*stride);
-            if *index < *length {
-                self.next = Some(next);
-                return;
-            }
-            next = next.saturating_sub(stride.saturating_mul(*length as u64));
-            *index = 0;
-        }
-        self.next = None;
-    }
-}
-
 /// Gives the bytes of a partitioned tensor in row-major order.
 #[derive(Debug)]
 pub(super) struct Joined {
@@ -198,7 +134,7 @@ impl Joined {
                 &piece.bounds,
                 Runs::first_joined(entry.shape(), &piece.bounds),
             );
-            if let Some(start) = runs.next {
+            if let Some(start) = runs.start() {
                 queue.push(Reverse((start, streams.len())));
             }
             streams.push((PlainStream::new(bundle, piece.entry, capacity)?, runs));
@@ -231,10 +167,10 @@ impl Joined {
                     if start != self.position {
                         return Err(BundleError::SlicesOverlap { name: self.name.clone() });
                     }
-                    self.position = self.position.saturating_add(runs.len);
-                    let len = runs.len.saturating_mul(self.element);
+                    self.position = self.position.saturating_add(runs.len());
+                    let len = runs.len().saturating_mul(self.element);
                     runs.advance();
-                    if let Some(next) = runs.next {
+                    if let Some(next) = runs.start() {
                         self.queue.push(Reverse((next, piece)));
                     }
                     (piece, len)
@@ -343,17 +279,17 @@ impl Bundle {
         let mut stream = PlainStream::new(self, piece.entry, usize::MAX)?;
         let mut skipped = vec![0; 16 * 1024];
         let mut at = 0u64;
-        while let (Some(source), Some(target)) = (from.next, into.next) {
+        while let (Some(source), Some(target)) = (from.start(), into.start()) {
             skip(&mut stream, source.saturating_sub(at).saturating_mul(element), &mut skipped)?;
             let start = usize::try_from(target.saturating_mul(element)).unwrap_or(usize::MAX);
             let end = start.saturating_add(
-                usize::try_from(from.len.saturating_mul(element)).unwrap_or(usize::MAX),
+                usize::try_from(from.len().saturating_mul(element)).unwrap_or(usize::MAX),
             );
             let room = out.get_mut(start..end);
             stream.read_exact(
                 room.ok_or_else(|| BundleError::SlicesOverlap { name: name.clone() })?,
             )?;
-            at = source.saturating_add(from.len);
+            at = source.saturating_add(from.len());
             from.advance();
             into.advance();
         }

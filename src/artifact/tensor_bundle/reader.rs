@@ -26,11 +26,10 @@ pub struct Bundle {
     header: Header,
     /// Key of the entry that was taken for the header; empty for a real one.
     header_key: Box<[u8]>,
-    shards: Mutex<Vec<Shard>>,
+    shards: Mutex<Vec<Arc<Shard>>>,
 }
 
 /// An open data file.
-#[derive(Clone)]
 pub(super) struct Shard {
     pub(super) number: i32,
     pub(super) path: PathBuf,
@@ -237,11 +236,11 @@ impl Bundle {
     }
 
     /// The data file that holds an entry.
-    pub(super) fn shard(&self, entry: &TensorEntry) -> Result<Shard, BundleError> {
+    pub(super) fn shard(&self, entry: &TensorEntry) -> Result<Arc<Shard>, BundleError> {
         let number = entry.raw.shard;
         let mut shards = self.shards.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(shard) = shards.iter().find(|shard| shard.number == number) {
-            return Ok(shard.clone());
+            return Ok(Arc::clone(shard));
         }
         let path = data_path(&self.prefix, number, self.header.num_shards);
         let source = self.files.open(&path).map_err(|source| match source.kind() {
@@ -251,11 +250,11 @@ impl Bundle {
             _ => BundleError::Io { path: path.clone(), source },
         })?;
         let len = source.size().map_err(|source| BundleError::Io { path: path.clone(), source })?;
-        let shard = Shard { number, path, source, len };
+        let shard = Arc::new(Shard { number, path, source, len });
         if shards.len() >= OPEN_SHARDS {
             shards.remove(0);
         }
-        shards.push(shard.clone());
+        shards.push(Arc::clone(&shard));
         Ok(shard)
     }
 }

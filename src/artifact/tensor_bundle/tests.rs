@@ -241,3 +241,99 @@ proptest! {
         prop_assert_eq!(bundle.read_slice(&tensor, &inner).unwrap(), cut(&inner));
     }
 }
+
+/// Shape and bytes by name.
+type Values = BTreeMap<String, (Vec<i64>, Vec<u8>)>;
+
+/// What a bundle in memory says about itself: whether it opens and every tensor restores, and the values that were read.
+fn outcome(index: &[u8], data: &[u8]) -> (bool, Values) {
+    let mut memory = MemoryFiles::new();
+    memory.insert("c.index", index.to_vec());
+    memory.insert("c.data-00000-of-00001", data.to_vec());
+    let Ok(bundle) = Bundle::open_any(memory, "c") else { return (false, BTreeMap::new()) };
+    let report = bundle.verify(&VerifyOptions::default().with_data(true).with_threads(1));
+    let mut values = BTreeMap::new();
+    for tensor in &report.tensors {
+        let bytes = match tensor.data_type() {
+            Some(DataType::String) => bundle.strings(tensor).map(|strings| strings.concat()),
+            _ => bundle.read(tensor),
+        };
+        if let Ok(bytes) = bytes {
+            values.insert(tensor.name().into_owned(), (tensor.shape().to_vec(), bytes));
+        }
+    }
+    (bundle.check_versions(&default_consumer()).is_ok() && report.errors.is_empty(), values)
+}
+
+#[test]
+fn every_flipped_bit_and_every_cut_is_refused_or_harmless() {
+    let index = std::fs::read(files::with_suffix(&corpus("base"), ".index")).unwrap();
+    let data = std::fs::read(files::with_suffix(&corpus("base"), ".data-00000-of-00001")).unwrap();
+    let (good, wanted) = outcome(&index, &data);
+    assert!(good && wanted.len() == 4);
+    // What TensorFlow does not look at: the metaindex block with its trailer, its handle, the padding of the footer.
+    let footer = index.len() - 48;
+    let metaindex = 0x79 + 5..0x79 + 5 + 13;
+    for bit in 0..index.len() * 8 {
+        let mut bytes = index.clone();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        let (good, values) = outcome(&bytes, &data);
+        if good {
+            assert!(metaindex.contains(&(bit / 8)) || bit / 8 >= footer, "bit {bit} of the index");
+            assert_eq!(values, wanted, "bit {bit} of the index");
+        }
+        for (name, value) in &values {
+            assert_eq!(Some(value), wanted.get(name), "bit {bit} of the index");
+        }
+    }
+    for bit in 0..data.len() * 8 {
+        let mut bytes = data.clone();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        let (good, values) = outcome(&index, &bytes);
+        assert!(!good, "bit {bit} of the data");
+        assert_eq!(values.len(), 3, "bit {bit} of the data");
+        assert!(
+            values.iter().all(|(name, value)| wanted.get(name) == Some(value)),
+            "bit {bit} of the data"
+        );
+    }
+    for len in 0..index.len() {
+        assert!(!outcome(&index[..len], &data).0, "index cut to {len}");
+    }
+    for len in 0..data.len() {
+        let (good, values) = outcome(&index, &data[..len]);
+        assert!(
+            !good && values.iter().all(|(name, value)| wanted.get(name) == Some(value)),
+            "data cut to {len}"
+        );
+    }
+}
+
+#[test]
+fn entries_that_overlap_are_not_read_for_ever() {
+    use crate::artifact::table::{TableOptions, TableWriter};
+    let data = vec![0u8; 4 << 20];
+    let mut table = TableWriter::new(Vec::new(), TableOptions::default());
+    table.add(b"", &[8, 1, 0x1a, 2, 8, 1]).unwrap();
+    let entry = messages::RawEntry {
+        dtype: 4,
+        shape: vec![4 << 20],
+        size: 4 << 20,
+        crc: crate::artifact::checksum::mask(crate::artifact::checksum::crc32c(&data)),
+        ..Default::default()
+    };
+    for i in 0..10_000u32 {
+        table.add(&[b"t".as_slice(), &i.to_be_bytes()].concat(), &entry.encode(&[])).unwrap();
+    }
+    let mut memory = MemoryFiles::new();
+    memory.insert("c.index", table.finish().unwrap().0);
+    memory.insert("c.data-00000-of-00001", data);
+    let bundle = Bundle::open_any(memory, "c").unwrap();
+    let report = bundle.verify(&VerifyOptions::default().with_data(true));
+    assert!(
+        matches!(report.errors[..], [BundleError::Overlapping { .. }]),
+        "{:?}",
+        report.errors.len()
+    );
+    assert!(report.verified_bytes < 200 << 20);
+}

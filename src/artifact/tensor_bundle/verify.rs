@@ -1,0 +1,314 @@
+//! Checking a whole bundle: what can be said of its tensors without their data, and with it.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use super::Bundle;
+use super::data::{Place, check_crc, read_failed};
+use super::entry::TensorEntry;
+use super::error::BundleError;
+use super::reader::Listing;
+use crate::artifact::checksum::{combine, crc32c};
+use crate::artifact::data_type::DataType;
+
+/// Large tensors are shared between threads in parts of this size, in bytes.
+const SEGMENT: u64 = 8 << 20;
+/// Bytes that a thread reads at a time; they stay in the processor's cache for the checksum.
+const STEP: usize = 512 << 10;
+/// Small tensors are taken by a thread so many at a time.
+const BATCH: usize = 64;
+
+/// How a checkpoint is checked.
+#[derive(Clone, Copy, Default)]
+#[non_exhaustive]
+pub struct VerifyOptions<'a> {
+    /// Whether every byte of every tensor is read and compared with its checksum.
+    pub verify_data: bool,
+    /// Threads that read data; 0 for as many as the machine has.
+    pub threads: usize,
+    /// Is told the number of bytes after each part of the data that was read.
+    pub progress: Option<&'a (dyn Fn(u64) + Sync)>,
+    /// Once true, reading stops and the answer is incomplete.
+    pub cancelled: Option<&'a AtomicBool>,
+}
+
+impl std::fmt::Debug for VerifyOptions<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { verify_data, threads, .. } = self;
+        f.debug_struct("VerifyOptions")
+            .field("verify_data", verify_data)
+            .field("threads", threads)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a> VerifyOptions<'a> {
+    /// The same with or without reading the data.
+    #[must_use]
+    pub fn with_data(self, verify_data: bool) -> Self {
+        Self { verify_data, ..self }
+    }
+
+    /// The same with a number of threads; 0 for as many as the machine has.
+    #[must_use]
+    pub fn with_threads(self, threads: usize) -> Self {
+        Self { threads, ..self }
+    }
+
+    /// The same with something that is told of bytes read.
+    #[must_use]
+    pub fn with_progress(self, progress: &'a (dyn Fn(u64) + Sync)) -> Self {
+        Self { progress: Some(progress), ..self }
+    }
+
+    /// The same with a flag that stops it.
+    #[must_use]
+    pub fn with_cancellation(self, cancelled: &'a AtomicBool) -> Self {
+        Self { cancelled: Some(cancelled), ..self }
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.cancelled.is_some_and(|cancelled| cancelled.load(Ordering::Relaxed))
+    }
+}
+
+/// What was found about a bundle that opens.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct BundleReport {
+    /// The tensors, in the order of the index.
+    pub tensors: Vec<TensorEntry>,
+    /// Defects that keep no tensor from being restored, and those that would, if the data was not verified.
+    pub warnings: Vec<BundleError>,
+    /// Tensors that cannot be restored; empty unless the data was verified.
+    pub errors: Vec<BundleError>,
+    /// Bytes of data that were read and have their checksum.
+    pub verified_bytes: u64,
+}
+
+/// Something whose checksum is to be compared: a tensor or a piece of one.
+struct Stored {
+    entry: TensorEntry,
+    place: Place,
+    /// Checksums of the segments, as they come in.
+    segments: Vec<AtomicU64>,
+}
+
+impl Bundle {
+    /// Looks at everything: the table, the header, the entry of every tensor and where it lies; with
+    /// [`VerifyOptions::verify_data`], every byte of every tensor, in parallel. The versions are not judged here.
+    #[must_use]
+    pub fn verify(&self, options: &VerifyOptions<'_>) -> BundleReport {
+        let mut report =
+            BundleReport { warnings: self.header_defects(), ..BundleReport::default() };
+        let path = super::files::index_path(self.prefix());
+        let mut blocks = self.table().verify_blocks();
+        // Lost data blocks are met again when the tensors are listed.
+        blocks.retain(|defect| !matches!(defect, crate::artifact::table::TableDefect::Block(_)));
+        report.warnings.extend(
+            blocks
+                .into_iter()
+                .map(|defect| BundleError::TableDefect { path: path.clone(), defect }),
+        );
+        let Listing { tensors, defects } = self.tensors();
+        let (lost, harmless): (Vec<_>, Vec<_>) = defects.into_iter().partition(is_loss);
+        report.warnings.extend(harmless);
+        let mut errors = lost;
+        let mut cursor = self.table().cursor();
+        let mut stored = Vec::new();
+        for tensor in &tensors {
+            // Looked up by its name, as a restore does: an index out of order lists tensors that no search finds.
+            let examined = self
+                .find(&mut cursor, &tensor.key)
+                .and_then(|entry| self.examine(&entry, &mut stored));
+            errors.extend(examined.err());
+        }
+        if options.verify_data {
+            self.verify_data(stored, options, &mut report, &mut errors);
+            report.errors = errors;
+        } else {
+            report.warnings.extend(errors);
+        }
+        report.tensors = tensors;
+        report
+    }
+
+    /// Checks an entry without its data, and notes where the data lies.
+    fn examine(&self, entry: &TensorEntry, stored: &mut Vec<Stored>) -> Result<(), BundleError> {
+        let mut note = |entry: TensorEntry| {
+            let place = self.place(&entry)?;
+            let fixed = place.data_type.element_size().is_some();
+            let segments = if fixed { place.size.div_ceil(SEGMENT).max(1) } else { 0 };
+            stored.push(Stored {
+                entry,
+                place,
+                segments: (0..segments).map(|_| AtomicU64::new(0)).collect(),
+            });
+            Ok(())
+        };
+        if !entry.is_partitioned() {
+            return note(entry.clone());
+        }
+        entry.checked_type()?;
+        self.covering_pieces(entry)?.into_iter().try_for_each(|piece| note(piece.entry))
+    }
+
+    fn verify_data(
+        &self,
+        mut stored: Vec<Stored>,
+        options: &VerifyOptions<'_>,
+        report: &mut BundleReport,
+        errors: &mut Vec<BundleError>,
+    ) {
+        // Tensors that overlap could make a small file take for ever.
+        let mut shards: Vec<(i32, u64)> =
+            stored.iter().map(|part| (part.entry.raw.shard, part.place.shard.len)).collect();
+        shards.sort_unstable();
+        shards.dedup();
+        let len = shards.iter().fold(0u64, |sum, (_, len)| sum.saturating_add(*len));
+        let limit = len.saturating_mul(4).saturating_add(64 << 20);
+        let mut bytes = 0u64;
+        let reached = stored.iter().position(|part| {
+            bytes = bytes.saturating_add(part.place.size.min(part.place.shard.len));
+            bytes > limit
+        });
+        if let Some(reached) = reached {
+            errors.push(BundleError::Overlapping { bytes, len });
+            stored.truncate(reached);
+        }
+        // In the order of the files, so that the disk reads forward.
+        stored.sort_by_key(|part| (part.entry.raw.shard, part.place.offset));
+
+        let mut units = Vec::new();
+        for (part, stored) in stored.iter().enumerate() {
+            units.extend((0..stored.segments.len().max(1)).map(|segment| (part, segment)));
+        }
+        let threads = match options.threads {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            threads => threads,
+        };
+        let batch = (units.len() / (threads * 8).max(1)).clamp(1, BATCH);
+        let threads = threads.clamp(1, 64).min(units.len().div_ceil(batch).max(1));
+        let next = AtomicUsize::new(0);
+        let found = Mutex::new(Vec::new());
+        let read = AtomicU64::new(0);
+        let work = || {
+            let mut buffer = Vec::new();
+            loop {
+                let start = next.fetch_add(batch, Ordering::Relaxed);
+                let mine = units
+                    .get(start..units.len().min(start.saturating_add(batch)))
+                    .unwrap_or_default();
+                if mine.is_empty() || options.is_cancelled() {
+                    return;
+                }
+                let mut bytes = 0;
+                for (part, segment) in mine {
+                    let Some(stored) = stored.get(*part) else { continue };
+                    match self.verify_unit(stored, *segment, &mut buffer) {
+                        Ok(count) => bytes += count,
+                        Err(error) => found
+                            .lock()
+                            .unwrap_or_else(PoisonError::into_inner)
+                            .push((*part, error)),
+                    }
+                }
+                read.fetch_add(bytes, Ordering::Relaxed);
+                if let Some(progress) = options.progress {
+                    progress(bytes);
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 1..threads {
+                // Without another thread the work is done here.
+                let _ = std::thread::Builder::new().spawn_scoped(scope, work);
+            }
+            work();
+        });
+        if options.is_cancelled() {
+            return;
+        }
+        let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+        found.sort_by_key(|(part, _)| *part);
+        found.dedup_by_key(|(part, _)| *part);
+        let mut failed = found.iter().map(|(part, _)| *part).peekable();
+        let mut mismatches = Vec::new();
+        for (part, stored) in stored.iter().enumerate() {
+            if failed.peek() == Some(&part) {
+                failed.next();
+                continue;
+            }
+            if let Err(error) = compare(stored) {
+                mismatches.push((part, error));
+            }
+        }
+        found.extend(mismatches);
+        found.sort_by_key(|(part, _)| *part);
+        report.verified_bytes = read.into_inner();
+        errors.extend(found.into_iter().map(|(_, error)| error));
+    }
+
+    /// Reads a segment of a tensor, or all of a tensor of strings, and says how many bytes that was.
+    fn verify_unit(
+        &self,
+        stored: &Stored,
+        segment: usize,
+        buffer: &mut Vec<u8>,
+    ) -> Result<u64, BundleError> {
+        let Stored { entry, place, segments } = stored;
+        match place.data_type {
+            DataType::String => self.for_each_string(entry, |_| ())?,
+            DataType::Variant => self.for_each_variant(entry, |_| ())?,
+            _ => {
+                let start = (segment as u64).saturating_mul(SEGMENT);
+                let len = place.size.saturating_sub(start).min(SEGMENT);
+                let (mut crc, mut at) = (0, 0);
+                while at < len {
+                    let count = usize::try_from(len - at).unwrap_or(STEP).min(STEP);
+                    buffer.resize(STEP.min(buffer.len().max(count)), 0);
+                    let chunk = buffer.get_mut(..count).unwrap_or_default();
+                    let offset = place.offset.saturating_add(start).saturating_add(at);
+                    let read = place.shard.source.read_exact_at(chunk, offset);
+                    read.map_err(|source| read_failed(&place.shard, entry, source))?;
+                    let part = crc32c(chunk);
+                    crc = if at == 0 { part } else { combine(crc, part, count as u64) };
+                    at += count as u64;
+                }
+                if let Some(slot) = segments.get(segment) {
+                    slot.store(crc.into(), Ordering::Relaxed);
+                }
+                return Ok(len);
+            }
+        }
+        Ok(place.size.min(place.shard.len))
+    }
+}
+
+/// Joins the checksums of the segments and compares the result with the index.
+fn compare(stored: &Stored) -> Result<(), BundleError> {
+    let Stored { entry, place, segments } = stored;
+    if segments.is_empty() {
+        return Ok(());
+    }
+    let mut crc = 0;
+    let mut left = place.size;
+    for (i, segment) in segments.iter().enumerate() {
+        let len = left.min(SEGMENT);
+        // The slots hold what was put there: 32 bits.
+        let part = segment.load(Ordering::Relaxed) as u32;
+        crc = if i == 0 { part } else { combine(crc, part, len) };
+        left -= len;
+    }
+    check_crc(entry, crc)
+}
+
+/// Whether a defect of a listing keeps tensors from being restored.
+fn is_loss(defect: &BundleError) -> bool {
+    use crate::artifact::table::TableDefect;
+    match defect {
+        BundleError::Entry { .. } | BundleError::TooManyNames { .. } => true,
+        BundleError::TableDefect { defect, .. } => matches!(defect, TableDefect::Block(_)),
+        _ => false,
+    }
+}
