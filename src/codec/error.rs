@@ -321,6 +321,11 @@ impl DecodeError {
         Self::Inconsistent { type_name, message: message.into() }
     }
 
+    /// The error that no type of the name `found` is known.
+    pub fn unknown_type_name(found: impl Into<String>) -> Self {
+        Self::UnknownTypeName { found: found.into() }
+    }
+
     /// The error that a type was asked for that the data does not hold.
     pub fn wrong_type(expected: impl Into<String>, found: impl Into<String>) -> Self {
         Self::WrongType { expected: expected.into(), found: found.into() }

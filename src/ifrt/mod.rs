@@ -18,6 +18,7 @@ mod dynamic_shape;
 mod error;
 mod execute_options;
 mod index;
+mod inspect;
 mod layout;
 mod memory_kind;
 mod program;
@@ -39,6 +40,7 @@ pub use dynamic_shape::{BoundedDynamicShapeTag, DynamicShape};
 pub use error::IfrtError;
 pub use execute_options::ExecuteOptions;
 pub use index::{Index, IndexDomain};
+pub use inspect::{Inspection, NestedVersion};
 pub use layout::{CompactLayout, Layout, PjRtLayout};
 pub use memory_kind::MemoryKind;
 pub use program::{
@@ -77,6 +79,6 @@ fn not_a(expected: &'static str, found: String) -> DecodeError {
     if registry::BUILT_IN_NAMES.contains(&found.as_str()) {
         DecodeError::wrong_type(expected, found)
     } else {
-        DecodeError::UnknownTypeName { found }
+        DecodeError::unknown_type_name(found)
     }
 }

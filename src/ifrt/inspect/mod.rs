@@ -1,0 +1,260 @@
+//! Which versions are recorded in a serialized value, without reading the value.
+//!
+//! Data of newer builds is looked at as well: what it records is listed, too new or not. Bytes are only split into fields;
+//! nothing is allocated for what a length announces.
+
+mod fields;
+mod schema;
+
+use std::fmt;
+
+use crate::{
+    codec::DecodeError,
+    version::{Ifrt, VersionRange},
+};
+use fields::{Fields, Value};
+use schema::{Content, Schema};
+
+/// How deep values may nest.
+const DEEPEST: usize = 100;
+
+/// How many values may be nested in one.
+const MOST_VALUES: usize = 1 << 20;
+
+const NAME: &str = "Serialized";
+
+/// A value inside a serialized value, with the version that it records.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub struct NestedVersion {
+    /// Where it is: field names with dots between them, as in `sharding.serialized_sharding.devices`; empty for the outermost.
+    pub location: String,
+    /// The registered type name, or the full name of the message.
+    pub type_name: String,
+    /// The recorded number; `None` for data that has none, or that this build does not know.
+    pub recorded: Option<i32>,
+}
+
+impl fmt::Display for NestedVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let location = if self.location.is_empty() { "(outermost)" } else { &self.location };
+        write!(f, "{location}: {}", self.type_name)?;
+        match self.recorded {
+            Some(number) => write!(f, ", version {number}"),
+            None => f.write_str(", no version"),
+        }
+    }
+}
+
+/// All values inside a serialized value, the outermost first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inspection {
+    values: Vec<NestedVersion>,
+}
+
+impl Inspection {
+    /// Looks into the bytes of a `Serialized` wrapper.
+    ///
+    /// ```
+    /// use serdes::codec::Serialized;
+    /// use serdes::ifrt::{Inspection, OpaqueSharding, DeviceList, MemoryKind};
+    /// use serdes::version::SerDesVersion;
+    ///
+    /// let sharding = OpaqueSharding::new(DeviceList::from([0, 1]), MemoryKind::unset());
+    /// let bytes = Serialized::of(&sharding, SerDesVersion::current())?.to_bytes();
+    /// let inspection = Inspection::of_serialized(&bytes)?;
+    /// assert_eq!(inspection.values()[0].type_name, "xla::ifrt::OpaqueSharding");
+    /// assert_eq!(inspection.values()[1].location, "devices");
+    /// assert_eq!(inspection.minimum_reader_version(), 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`DecodeError::Malformed`] if the bytes are not made of fields, [`DecodeError::LimitExceeded`] if values nest too
+    /// deep or are too many.
+    pub fn of_serialized(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let mut inspection = Self { values: Vec::new() };
+        inspection.add_serialized(bytes, &mut Location::default())?;
+        Ok(inspection)
+    }
+
+    /// Looks into the bytes of a message.
+    ///
+    /// `message` is its full name, such as `xla.ifrt.ArraySpecProto`.
+    ///
+    /// # Errors
+    /// [`DecodeError::UnknownTypeName`] if no message of that name has or holds versions; else as
+    /// [`of_serialized`](Self::of_serialized).
+    pub fn of_message(message: &str, bytes: &[u8]) -> Result<Self, DecodeError> {
+        let Some(schema) = schema::find(message) else {
+            return Err(DecodeError::unknown_type_name(message));
+        };
+        let mut inspection = Self { values: Vec::new() };
+        inspection.add_message(schema, None, bytes, &mut Location::default())?;
+        Ok(inspection)
+    }
+
+    /// The values, each before those that it holds.
+    pub fn values(&self) -> &[NestedVersion] {
+        &self.values
+    }
+
+    /// The lowest version that a reader must know: the highest that is recorded. Negative numbers count as 0.
+    pub fn minimum_reader_version(&self) -> i32 {
+        self.values.iter().filter_map(|value| value.recorded).fold(0, i32::max)
+    }
+
+    /// The values that record a version that this build does not know yet.
+    pub fn too_new(&self) -> impl Iterator<Item = &NestedVersion> {
+        let newest = VersionRange::<Ifrt>::supported().maximum();
+        self.values.iter().filter(move |value| value.recorded.is_some_and(|number| number > newest))
+    }
+
+    fn push(
+        &mut self,
+        location: &Location,
+        type_name: impl Into<String>,
+        recorded: Option<i32>,
+    ) -> Result<(), DecodeError> {
+        if self.values.len() >= MOST_VALUES {
+            let limit = MOST_VALUES as u64;
+            return Err(DecodeError::limit_exceeded(
+                NAME,
+                "the number of values",
+                limit + 1,
+                limit,
+            ));
+        }
+        let (location, type_name) = (location.text.clone(), type_name.into());
+        self.values.push(NestedVersion { location, type_name, recorded });
+        Ok(())
+    }
+
+    fn add_serialized(&mut self, bytes: &[u8], location: &mut Location) -> Result<(), DecodeError> {
+        let (mut type_name, mut data) = (&[][..], &[][..]);
+        for field in Fields::new(NAME, bytes) {
+            match field? {
+                (1, Value::Bytes(found)) => type_name = found,
+                (2, Value::Bytes(found)) => data = found,
+                _ => {}
+            }
+        }
+        let type_name = std::str::from_utf8(type_name).map_err(|error| {
+            DecodeError::malformed(NAME, format!("the type name is not UTF-8: {error}"))
+        })?;
+        let message = schema::MESSAGES_BY_TYPE_NAME.iter().find(|(name, _)| *name == type_name);
+        match message.and_then(|(_, message)| schema::find(message)) {
+            Some(schema) => self.add_message(schema, Some(type_name), data, location),
+            None => self.push(location, type_name, None),
+        }
+    }
+
+    /// Bytes that need not be a `Serialized`; none at all stand for "not set".
+    fn add_bytes(&mut self, bytes: &[u8], location: &mut Location) -> Result<(), DecodeError> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let (values, text, depth) = (self.values.len(), location.text.len(), location.depth);
+        match self.add_serialized(bytes, location) {
+            Err(DecodeError::Malformed { .. }) => {
+                self.values.truncate(values);
+                location.text.truncate(text);
+                location.depth = depth;
+                self.push(location, "bytes", None)
+            }
+            result => result,
+        }
+    }
+
+    fn add_message(
+        &mut self,
+        schema: &'static Schema,
+        type_name: Option<&str>,
+        bytes: &[u8],
+        location: &mut Location,
+    ) -> Result<(), DecodeError> {
+        if location.depth > DEEPEST {
+            let (found, limit) = (location.depth as u64, DEEPEST as u64);
+            return Err(DecodeError::limit_exceeded(NAME, "the depth of nesting", found, limit));
+        }
+        let place = self.values.len();
+        if schema.version.is_some() {
+            self.push(location, type_name.unwrap_or(schema.message), Some(0))?;
+        }
+        // How often each field with messages was met, for its index.
+        let mut counts = vec![0_usize; schema.fields.len()];
+        for field in Fields::new(NAME, bytes) {
+            let (number, value) = field?;
+            match value {
+                Value::Varint(recorded) if schema.version == Some(number) => {
+                    if let Some(value) = self.values.get_mut(place) {
+                        // As every protobuf reader takes an int32 out of a varint.
+                        value.recorded = Some(recorded as i32);
+                    }
+                }
+                Value::Bytes(nested) => {
+                    let fields = schema.fields.iter().zip(&mut counts);
+                    let found = fields.into_iter().find(|((own, ..), _)| *own == number);
+                    let Some(((_, name, content), count)) = found else { continue };
+                    let outer = location.enter(name, *count);
+                    *count += 1;
+                    match content {
+                        Content::Serialized => self.add_serialized(nested, location)?,
+                        Content::Bytes => self.add_bytes(nested, location)?,
+                        Content::Message(message) => {
+                            if let Some(schema) = schema::find(message) {
+                                self.add_message(schema, None, nested, location)?;
+                            }
+                        }
+                    }
+                    location.leave(outer);
+                }
+                Value::Varint(_) | Value::Fixed => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where in the value the inspection is.
+#[derive(Default)]
+struct Location {
+    text: String,
+    depth: usize,
+}
+
+impl Location {
+    /// Goes into the field `name`, for the `count + 1`th time; gives what [`leave`](Self::leave) needs.
+    fn enter(&mut self, name: &str, count: usize) -> usize {
+        let outer = self.text.len();
+        if outer > 0 {
+            self.text.push('.');
+        }
+        self.text.push_str(name);
+        if count > 0 {
+            self.text.push_str(&format!("[{count}]"));
+        }
+        self.depth += 1;
+        outer
+    }
+
+    fn leave(&mut self, outer: usize) {
+        self.text.truncate(outer);
+        self.depth -= 1;
+    }
+}
+
+impl fmt::Display for Inspection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, value) in self.values.iter().enumerate() {
+            let end = if index == 0 { "" } else { "\n" };
+            write!(f, "{end}{value}")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;
