@@ -16,6 +16,9 @@ use crate::{
 /// 2 was recorded by builds between two releases, in the same format as 1.
 const ACCEPTED: Formats = Formats::new("ShardingParam", &[0, 1, 2]).negative_passes();
 
+/// What is written.
+const FORMATS: Formats = Formats::new("ShardingParam", &[0, 1]);
+
 /// The first version that has unreduced axes.
 const UNREDUCED_AXES_SINCE: i32 = 1;
 
@@ -366,12 +369,12 @@ impl ToProto for ShardingParam {
 
     fn to_proto(&self, version: SerDesVersion) -> Result<Self::Proto, EncodeError> {
         self.can_serialize_at(version)?;
-        let has_unreduced = !self.unreduced_axes.is_empty();
+        let newest = FORMATS.for_request(version)?;
         Ok(ShardingParamProto {
             dim_shards: self.dim_shards.clone(),
             permutation: self.permutation.clone(),
             axis_sizes: self.axis_sizes.clone(),
-            version_number: if has_unreduced { UNREDUCED_AXES_SINCE } else { 0 },
+            version_number: if self.unreduced_axes.is_empty() { 0 } else { newest },
             unreduced_axes: self.unreduced_axes.clone(),
         })
     }

@@ -6,7 +6,7 @@
 //!
 //! # What is frozen
 //!
-//! - **Golden bytes**: every file below `tests/golden/`, by its path. The path says what it shows:
+//! - **Golden bytes**: every file below `tests/golden/` but `.md` pages, by its path, which says what it shows:
 //!   `tests/golden/LINE/FORMAT/v2.bin` (also `v2/case.bin`, `v2-case.bin`). Golden bytes are kept for
 //!   ever: one that is gone or differs is an error.
 //! - **Descriptors**: every message and enum in `proto/descriptors.binpb` (a FileDescriptorSet)

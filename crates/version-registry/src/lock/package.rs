@@ -215,6 +215,11 @@ impl Package {
     }
 }
 
+/// Whether the file is a page for people, which may change.
+fn is_page(item: &str) -> bool {
+    item.ends_with(".md")
+}
+
 fn add_golden(lock: &mut Lock, directory: &Path, prefix: &str) -> Result<(), LockError> {
     let read = |source| LockError::Read { path: directory.to_owned(), source };
     let entries = match fs::read_dir(directory) {
@@ -230,6 +235,9 @@ fn add_golden(lock: &mut Lock, directory: &Path, prefix: &str) -> Result<(), Loc
             _ => return Err(LockError::Name { path }),
         };
         let item = if prefix.is_empty() { name } else { format!("{prefix}/{name}") };
+        if is_page(&item) {
+            continue;
+        }
         if entry.file_type().map_err(read)?.is_dir() {
             add_golden(lock, &path, &item)?;
         } else {

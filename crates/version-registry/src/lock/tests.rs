@@ -131,6 +131,13 @@ fn new_golden_bytes_are_to_be_frozen() {
 }
 
 #[test]
+fn a_page_beside_golden_bytes_is_not_frozen() {
+    let root = frozen();
+    write(&root, "tests/golden/ours/README.md", b"what these are");
+    package(&root, &ONE).check().unwrap();
+}
+
+#[test]
 fn a_message_changes_only_with_an_entry_that_names_it() {
     let root = frozen();
     write_descriptors(&root, "dimensions");

@@ -1,0 +1,172 @@
+//! Golden bytes of the IFRT types: every type at every version, both ways. See `tests/golden/README.md`.
+
+mod samples;
+
+use std::{
+    collections::BTreeSet,
+    fmt::Write as _,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use prost::Message as _;
+use prost_types::FileDescriptorSet;
+use serdes::{
+    codec::{DecodeErrorKind, StatusCode},
+    version::{Ifrt, SerDesAnyVersionAccessor, SerDesVersion, VersionRange},
+};
+
+use samples::{Sample, samples};
+
+const REGENERATE: &str = "SERDES_REGENERATE_GOLDEN";
+
+fn directory() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/ifrt_serdes")
+}
+
+fn versions() -> impl Iterator<Item = SerDesVersion> {
+    let range = VersionRange::<Ifrt>::supported();
+    (range.minimum()..=range.maximum())
+        .filter_map(|number| SerDesAnyVersionAccessor::get(number).ok())
+}
+
+fn path(sample: &Sample, version: SerDesVersion) -> PathBuf {
+    let dash = if sample.case.is_empty() { "" } else { "-" };
+    let file = format!("v{}{dash}{}.bin", version.number(), sample.case);
+    directory().join(sample.type_name).join(file)
+}
+
+/// All samples with the versions at which they are refused.
+fn manifest() -> String {
+    let mut text = "# Values behind the golden bytes\n\nWritten by the test; not to be edited.\n\n\
+                    | type | case | value | refused at |\n|---|---|---|---|\n"
+        .to_owned();
+    for sample in samples() {
+        let refused: Vec<_> = versions()
+            .filter(|version| (sample.write)(*version).is_err())
+            .map(|version| version.number().to_string())
+            .collect();
+        let value = sample.value.replace('|', "\\|");
+        writeln!(
+            text,
+            "| {} | {} | `{value}` | {} |",
+            sample.type_name,
+            sample.case,
+            refused.join(" ")
+        )
+        .unwrap();
+    }
+    text
+}
+
+#[test]
+fn every_type_is_written_as_ever_at_every_version() {
+    if std::env::var_os(REGENERATE).is_some() {
+        for sample in samples() {
+            for version in versions() {
+                if let Ok(bytes) = (sample.write)(version) {
+                    let path = path(&sample, version);
+                    fs::create_dir_all(path.parent().unwrap()).unwrap();
+                    fs::write(path, bytes).unwrap();
+                }
+            }
+        }
+        fs::write(directory().join("MANIFEST.md"), manifest()).unwrap();
+    }
+    for sample in samples() {
+        for version in versions() {
+            let path = path(&sample, version);
+            let name = format!("{} {} at {version}", sample.type_name, sample.case);
+            match (sample.write)(version) {
+                Ok(bytes) => {
+                    let golden = fs::read(&path).unwrap_or_else(|error| {
+                        panic!("{}: {error}; write it with {REGENERATE}=1", path.display())
+                    });
+                    assert_eq!(bytes, golden, "{name}");
+                    assert_eq!((sample.can_write)(version), Ok(()), "{name}");
+                }
+                Err(error) => {
+                    assert_eq!(error.code(), StatusCode::FailedPrecondition, "{name}: {error}");
+                    assert!(error.to_string().contains("is the first that can"), "{name}: {error}");
+                    assert_eq!((sample.can_write)(version), Err(error), "{name}");
+                    assert!(!path.exists(), "{name} is refused, but {} exists", path.display());
+                }
+            }
+        }
+    }
+    assert_eq!(fs::read_to_string(directory().join("MANIFEST.md")).unwrap(), manifest());
+}
+
+#[test]
+fn every_golden_file_is_read_as_the_value_that_was_written() {
+    let mut read = BTreeSet::new();
+    for sample in samples() {
+        for version in versions() {
+            let path = path(&sample, version);
+            let Ok(bytes) = fs::read(&path) else { continue };
+            (sample.read)(bytes.into())
+                .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            read.insert(path);
+        }
+    }
+    for directory in fs::read_dir(directory()).unwrap() {
+        let directory = directory.unwrap().path();
+        if directory.is_dir() {
+            for file in fs::read_dir(directory).unwrap() {
+                let path = file.unwrap().path();
+                assert!(read.contains(&path), "{}: no sample reads it", path.display());
+            }
+        }
+    }
+}
+
+/// The number of the field in which a message records its version.
+fn version_field(message: &str) -> u32 {
+    let bytes = include_bytes!("../../proto/descriptors.binpb");
+    let set = FileDescriptorSet::decode(&bytes[..]).unwrap();
+    let (package, name) = message.rsplit_once('.').unwrap();
+    let files = set.file.iter().filter(|file| file.package() == package);
+    let message = files
+        .flat_map(|file| &file.message_type)
+        .find(|message| message.name() == name)
+        .unwrap_or_else(|| panic!("{message}"));
+    let fields = message.field.iter();
+    let mut fields = fields.filter(|field| field.name().ends_with("version_number"));
+    u32::try_from(fields.next().unwrap().number()).unwrap()
+}
+
+#[test]
+fn a_future_version_of_every_type_is_too_new_and_never_corrupt() {
+    let newest = VersionRange::<Ifrt>::supported().maximum();
+    for sample in samples() {
+        for future in [newest + 1, i32::MAX] {
+            let mut bytes = (sample.write)(SerDesVersion::current()).unwrap().to_vec();
+            // The last value of a field that is given twice counts.
+            prost::encoding::int32::encode(version_field(&sample.message), &future, &mut bytes);
+            let error = (sample.read)(bytes.into()).unwrap_err();
+            let name = format!("{} {}", sample.type_name, sample.case);
+            assert_eq!(error.kind(), DecodeErrorKind::TooNew, "{name}: {error}");
+            assert_eq!(error.code(), StatusCode::FailedPrecondition, "{name}");
+            let text = error.to_string();
+            assert!(
+                text.contains(&future.to_string()) && text.contains("upgrade"),
+                "{name}: {text}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_is_written_for_a_version_is_readable_at_that_version() {
+    for sample in samples() {
+        for version in versions() {
+            let Ok(bytes) = (sample.write)(version) else { continue };
+            let inspection = serdes::ifrt::Inspection::of_message(&sample.message, &bytes).unwrap();
+            let name = format!("{} {} at {version}", sample.type_name, sample.case);
+            assert!(
+                inspection.minimum_reader_version() <= version.number(),
+                "{name}: {inspection}"
+            );
+        }
+    }
+}
