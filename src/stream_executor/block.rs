@@ -61,6 +61,11 @@ impl Block {
         unsafe { self.start.as_ptr().add(offset).cast::<T>().write_unaligned(value) }
     }
 
+    /// Where the first byte that is not zero lies, from `offset` on.
+    pub(crate) fn first_set_from(&self, offset: usize) -> Option<usize> {
+        (offset..BLOCK_BYTES).find(|&at| self.read::<u8>(at) != 0)
+    }
+
     /// What the struct says that its size is.
     pub(crate) fn struct_size(&self) -> usize {
         self.read(0)

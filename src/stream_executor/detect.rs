@@ -39,6 +39,9 @@ impl LayoutChoice {
 /// Where SP_PlatformFns of the released layout ends; what lies at this offset is beyond it.
 const RELEASED_END: usize = SP_PlatformFns::STRUCT_SIZE;
 
+/// No function lies below the first page.
+const LOWEST_ADDRESS: usize = 4096;
+
 /// What the platform's two structs say.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Detected {
@@ -69,11 +72,13 @@ pub(crate) fn platform(platform: &Block, functions: &Block, preset: bool) -> Det
             Detected::Layout(&TENSORFLOW_2_14)
         }
         // A released plug-in has nothing here; an RFC plug-in has destroy_custom_allocator.
-        (_, RELEASED_END) if is_set(RELEASED_END) => Detected::Unknown {
-            found: format!(
-                "size {RELEASED_END} of SP_PlatformFns, and a function beyond it at {RELEASED_END}"
-            ),
-        },
+        (_, RELEASED_END) if functions.read::<usize>(RELEASED_END) >= LOWEST_ADDRESS => {
+            Detected::Unknown {
+                found: format!(
+                    "size {RELEASED_END} of SP_PlatformFns, and a function beyond it at {RELEASED_END}"
+                ),
+            }
+        }
         (written, RELEASED_END) => {
             if !older || written == 34 {
                 Detected::Layout(&TENSORFLOW_2_14)
@@ -120,7 +125,7 @@ mod tests {
     fn blocks(platform: usize, functions: usize, set: &[usize]) -> (Block, Block) {
         let blocks = (Block::new(platform), Block::new(functions));
         for &offset in set {
-            blocks.1.write(offset, 1usize);
+            blocks.1.write(offset, LOWEST_ADDRESS);
         }
         blocks
     }

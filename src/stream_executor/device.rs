@@ -167,6 +167,12 @@ impl Device {
         self.state.ordinal
     }
 
+    /// The index that the plug-in left in the device, for the conformance suite.
+    pub(crate) fn written_ordinal(&self) -> i32 {
+        let layout = self.plugin.registration.layout.field("SP_Device", "ordinal");
+        layout.map_or(self.state.ordinal, |field| self.state.block.read(field.offset))
+    }
+
     /// What it says of itself.
     #[must_use]
     pub fn description(&self) -> DeviceDescription {

@@ -122,6 +122,12 @@ impl Event {
         self.inner.raw_status().map(EventStatus::from)
     }
 
+    /// Waits by the plug-in's function alone, for the conformance suite.
+    pub(crate) fn block(&self) -> Result<(), Error> {
+        // SAFETY: the device and the event are alive.
+        unsafe { self.inner.device.calls().block_host_for_event(self.inner.handle) }
+    }
+
     /// Waits until the work before it is done.
     ///
     /// # Errors

@@ -36,9 +36,11 @@
 
 #![allow(unsafe_code, reason = "plug-ins are C: calls, pointers and memory of theirs")]
 
+pub mod abi_diff;
 mod allocation;
 mod block;
 mod call;
+pub mod conformance;
 mod detect;
 mod device;
 pub mod elf;

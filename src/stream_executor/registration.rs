@@ -179,6 +179,13 @@ impl Registration {
         let functions = table::view(&initialised.functions, layout, "SP_PlatformFns")?;
         let table = PlatformTable::new(functions);
         requirements::platform(&table, parameters, layout, report);
+        for (block, name) in
+            [(&initialised.platform, "SP_Platform"), (&initialised.functions, "SP_PlatformFns")]
+        {
+            if let Some(structure) = layout.structure(name) {
+                warn_of_unknown_bytes(block, structure, report);
+            }
+        }
         if !report.accepted() {
             return None;
         }
@@ -521,9 +528,20 @@ pub(crate) unsafe fn bounded_string(pointer: *const c_char, longest: usize) -> O
     CStr::from_bytes_until_nul(&bytes).ok().map(CStr::to_owned)
 }
 
+/// Warns of bytes that are set beyond what the layout knows: fields that were dropped, or that are newer. They are not looked at.
+fn warn_of_unknown_bytes(block: &Block, structure: &'static StructLayout, report: &mut Report) {
+    if let Some(at) = block.first_set_from(structure.size_of) {
+        report.warnings.push(format!(
+            "{} has a value at byte {at}, beyond the {} bytes that are known: a dropped or a newer field, ignored",
+            structure.name, structure.size_of
+        ));
+    }
+}
+
 /// Records the size that a struct has, and refuses 0.
 pub(crate) fn check_size(block: &Block, structure: &'static StructLayout, report: &mut Report) {
     report.struct_sizes.push((structure.name, block.struct_size()));
+    warn_of_unknown_bytes(block, structure, report);
     if block.struct_size() == 0 {
         refuse_zero(structure, report);
     }

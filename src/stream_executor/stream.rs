@@ -102,26 +102,31 @@ impl StreamInner {
 
     /// Waits for the work so far, by the plug-in's own function or by an event.
     fn block(&self) -> Result<(), Error> {
-        let calls = self.device.calls();
-        // SAFETY: device and stream are alive.
-        match unsafe { calls.block_host_until_done(self.handle) } {
-            Err(Error::Unsupported { .. }) => {
-                let event = EventInner::create(&self.device)?;
-                // SAFETY: device, stream and event are alive; the event is kept until it has come.
-                let recorded = unsafe { calls.record_event(self.handle, event.handle()) };
-                let waited = recorded.and_then(|()| {
-                    // SAFETY: device and event are alive.
-                    unsafe { calls.block_host_for_event(event.handle()) }
-                });
-                if waited.is_err() {
-                    let mut work = self.work();
-                    let newest = work.newest;
-                    work.kept.push_back((newest, Kept::Event(Arc::new(event))));
-                }
-                waited
-            }
+        match self.block_by_function() {
+            Err(Error::Unsupported { .. }) => self.block_by_event(),
             result => result,
         }
+    }
+
+    /// Waits for the work so far by the plug-in's own function.
+    fn block_by_function(&self) -> Result<(), Error> {
+        // SAFETY: device and stream are alive.
+        unsafe { self.device.calls().block_host_until_done(self.handle) }
+    }
+
+    /// Waits for the work so far by an event behind it.
+    fn block_by_event(&self) -> Result<(), Error> {
+        let calls = self.device.calls();
+        let event = EventInner::create(&self.device)?;
+        // SAFETY: device, stream and event are alive; the event is kept until it has come.
+        let recorded = unsafe { calls.record_event(self.handle, event.handle()) };
+        let waited = recorded.and_then(|()| event.wait());
+        if waited.is_err() {
+            let mut work = self.work();
+            let newest = work.newest;
+            work.kept.push_back((newest, Kept::Event(Arc::new(event))));
+        }
+        waited
     }
 
     /// Waits for the work so far, and releases what it used.
@@ -505,6 +510,60 @@ impl Stream {
     #[must_use]
     pub fn is_ok(&self) -> bool {
         self.inner.status().is_ok() && !self.inner.failed.load(Ordering::Relaxed)
+    }
+}
+
+/// What only the conformance suite does.
+impl Stream {
+    /// Waits by the plug-in's own function alone.
+    pub(crate) fn block_by_function(&self) -> Result<(), Error> {
+        self.inner.noted(self.inner.block_by_function())
+    }
+
+    /// Waits by an event alone.
+    pub(crate) fn block_by_event(&self) -> Result<(), Error> {
+        self.inner.noted(self.inner.block_by_event())
+    }
+
+    /// Enqueues some work on `memory`: a copy to the host.
+    pub(crate) fn read_once(&self, memory: &DeviceMemory) -> Result<(), Error> {
+        let bytes = super::memory::host_size(memory.size())?;
+        let host = self.inner.device.allocate_host(bytes)?;
+        self.copy_to_host(memory, 0, bytes, host).map(drop)
+    }
+
+    /// Hands copies of no bytes to the plug-in, which the other functions keep from it.
+    pub(crate) fn copy_nothing(&self, memory: &DeviceMemory) -> Result<(), Error> {
+        let mut part = memory.part(&self.inner.device, 0, 0)?;
+        let mut host = self.inner.device.allocate_host(1)?;
+        let start: *mut std::ffi::c_void = host.as_mut_ptr().cast();
+        let kept = [Kept::Device(memory.keep()), Kept::Host(host.keep())];
+        self.enqueue(kept, || {
+            let (calls, handle) = (self.inner.device.calls(), self.inner.handle);
+            // SAFETY: device and stream are alive; memory and host are kept; no byte is copied.
+            unsafe {
+                calls.memcpy_htod(handle, part.as_mut_ptr(), start.cast_const(), 0)?;
+                calls.memcpy_dtoh(handle, start, part.as_ptr(), 0)?;
+                calls.sync_memcpy_htod(part.as_mut_ptr(), start.cast_const(), 0)?;
+                calls.sync_memcpy_dtoh(start, part.as_ptr(), 0)
+            }
+        })
+        .map(drop)
+    }
+
+    /// Hands fills of no bytes to the plug-in.
+    pub(crate) fn fill_nothing(&self, memory: &DeviceMemory) -> Result<(), Error> {
+        let mut part = memory.part(&self.inner.device, 0, 0)?;
+        self.enqueue([Kept::Device(memory.keep())], || {
+            let (calls, handle) = (self.inner.device.calls(), self.inner.handle);
+            // SAFETY: device and stream are alive; the memory is kept; no byte is written.
+            unsafe {
+                calls.mem_zero(handle, part.as_mut_ptr(), 0)?;
+                calls.memset(handle, part.as_mut_ptr(), 1, 0)?;
+                calls.memset32(handle, part.as_mut_ptr(), 1, 0)
+            }
+        })
+        .map(drop)
     }
 }
 

@@ -1,4 +1,4 @@
-//! The descriptions in this crate against the layouts measured from the published headers (tests/data/layout.json).
+//! The descriptions in this crate against the layouts measured from the published headers (layouts.json).
 
 use serde_json::{Value, json};
 use serdes_abi::{
@@ -6,7 +6,7 @@ use serdes_abi::{
 };
 
 fn measured() -> Value {
-    serde_json::from_str(include_str!("data/layout.json")).expect("the measured layouts are JSON")
+    serde_json::from_str(include_str!("../layouts.json")).expect("the measured layouts are JSON")
 }
 
 /// A section of the file, structs that are the same as the released ones filled in.

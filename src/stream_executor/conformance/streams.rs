@@ -1,0 +1,258 @@
+//! Streams, events, timers, and waiting for them.
+
+use std::time::{Duration, Instant};
+
+use super::{Behaviour, Verdict, expect, failed, first_device, pattern, same_bytes};
+use crate::stream_executor::event::EventStatus;
+use crate::stream_executor::plugin::Plugin;
+
+pub(super) const BEHAVIOURS: &[Behaviour] = &[
+    ("create_stream", create_stream),
+    ("many_streams", many_streams),
+    ("destroy_stream_with_work", destroy_stream_with_work),
+    ("stream_status", stream_status),
+    ("stream_dependency", stream_dependency),
+    ("stream_dependency_on_itself", stream_dependency_on_itself),
+    ("create_event", create_event),
+    ("record_event", record_event),
+    ("event_recorded_twice", event_recorded_twice),
+    ("wait_for_event", wait_for_event),
+    ("event_status", event_status),
+    ("block_host_for_event", block_host_for_event),
+    ("block_host_until_done", block_host_until_done),
+    ("block_until_done_by_event", block_until_done_by_event),
+    ("synchronize_all_activity", synchronize_all_activity),
+    ("create_timer", create_timer),
+    ("timer_start_stop", timer_start_stop),
+    ("timer_nanoseconds", timer_nanoseconds),
+    ("timer_used_twice", timer_used_twice),
+];
+
+fn create_stream(plugin: &Plugin) -> Verdict {
+    let stream = first_device(plugin)?.create_stream()?;
+    stream.synchronize()?;
+    Ok("made, waited for and destroyed".to_owned())
+}
+
+fn many_streams(plugin: &Plugin) -> Verdict {
+    let device = first_device(plugin)?;
+    let streams: Vec<_> = (0..16).map(|_| device.create_stream()).collect::<Result<_, _>>()?;
+    for stream in &streams {
+        stream.synchronize()?;
+    }
+    Ok("16 at once".to_owned())
+}
+
+fn destroy_stream_with_work(plugin: &Plugin) -> Verdict {
+    let device = first_device(plugin)?;
+    let bytes = pattern(1 << 20, 1);
+    let memory = device.allocate(bytes.len() as u64)?;
+    let stream = device.create_stream()?;
+    let mut host = device.allocate_host(bytes.len())?;
+    host.copy_from_slice(&bytes);
+    drop(stream.copy_to_device(host, bytes.len(), &memory, 0)?);
+    drop(stream);
+    same_bytes("a copy of a stream that is gone", &device.download(&memory)?, &bytes)?;
+    Ok("the work was done before the end of the stream".to_owned())
+}
+
+fn stream_status(plugin: &Plugin) -> Verdict {
+    let stream = first_device(plugin)?.create_stream()?;
+    stream.status()?;
+    Ok("OK without work".to_owned())
+}
+
+fn stream_dependency(plugin: &Plugin) -> Verdict {
+    let device = first_device(plugin)?;
+    let (first, second) = (device.create_stream()?, device.create_stream()?);
+    for round in 0..16u8 {
+        let bytes = pattern(1 << 18, round);
+        let memory = device.allocate(bytes.len() as u64)?;
+        let mut host = device.allocate_host(bytes.len())?;
+        host.copy_from_slice(&bytes);
+        let up = first.copy_to_device(host, bytes.len(), &memory, 0)?;
+        second.wait_for_stream(&first)?;
+        let host = device.allocate_host(bytes.len())?;
+        let down = second.copy_to_host(&memory, 0, bytes.len(), host)?.wait()?;
+        up.wait()?;
+        same_bytes("what a dependent stream read", &down, &bytes)?;
+    }
+    Ok("16 times the second stream read what the first had written".to_owned())
+}
+
+fn stream_dependency_on_itself(plugin: &Plugin) -> Verdict {
+    let stream = first_device(plugin)?.create_stream()?;
+    // An error is an answer; waiting for ever is not.
+    let answer = stream.wait_for_stream(&stream);
+    let _ = stream.synchronize();
+    Ok(if answer.is_ok() { "accepted" } else { "refused with an error" }.to_owned())
+}
+
+fn create_event(plugin: &Plugin) -> Verdict {
+    let device = first_device(plugin)?;
+    let events: Vec<_> = (0..16).map(|_| device.create_event()).collect::<Result<_, _>>()?;
+    drop(events);
+    Ok("16 made and destroyed".to_owned())
+}
+
+fn record_event(plugin: &Plugin) -> Verdict {
+    let device = first_device(plugin)?;
+    let (stream, event) = (device.create_stream()?, device.create_event()?);
+    stream.record(&event)?;
+    stream.synchronize()?;
+    expect("the event of a stream that is done", event.status()?, EventStatus::Complete)?;
+    Ok("complete when the stream is".to_owned())
+}
+
+fn event_recorded_twice(plugin: &Plugin) -> Verdict {
+    let device = first_device(plugin)?;
+    let (stream, event) = (device.create_stream()?, device.create_event()?);
+    for _ in 0..3 {
+        stream.record(&event)?;
+        event.wait()?;
+    }
+    Ok("recorded and waited for three times".to_owned())
+}
+
+fn wait_for_event(plugin: &Plugin) -> Verdict {
+    let device = first_device(plugin)?;
+    let (first, second) = (device.create_stream()?, device.create_stream()?);
+    for round in 0..16u8 {
+        let bytes = pattern(1 << 18, round);
+        let memory = device.allocate(bytes.len() as u64)?;
+        let event = device.create_event()?;
+        let mut host = device.allocate_host(bytes.len())?;
+        host.copy_from_slice(&bytes);
+        let up = first.copy_to_device(host, bytes.len(), &memory, 0)?;
+        first.record(&event)?;
+        second.wait_for(&event)?;
+        let host = device.allocate_host(bytes.len())?;
+        let down = second.copy_to_host(&memory, 0, bytes.len(), host)?.wait()?;
+        up.wait()?;
+        same_bytes("what a stream read after an event", &down, &bytes)?;
+    }
+    Ok("16 times the second stream read what was written before the event".to_owned())
+}
+
+fn event_status(plugin: &Plugin) -> Verdict {
+    let device = first_device(plugin)?;
+    let (stream, event) = (device.create_stream()?, device.create_event()?);
+    let memory = device.allocate(1 << 20)?;
+    let host = device.allocate_host(1 << 20)?;
+    let copy = stream.copy_to_host(&memory, 0, 1 << 20, host)?;
+    stream.record(&event)?;
+    let limit = Instant::now() + Duration::from_secs(20);
+    let mut polls = 0u64;
+    loop {
+        polls += 1;
+        match event.status()? {
+            EventStatus::Complete => break,
+            EventStatus::Pending if Instant::now() < limit => std::thread::yield_now(),
+            EventStatus::Pending => return failed("pending for 20 seconds after a copy of 1 MiB"),
+            other => return failed(format!("state {other:?}, expected pending or complete")),
+        }
+    }
+    copy.wait()?;
+    Ok(format!("complete after {polls} poll(s)"))
+}
+
+fn block_host_for_event(plugin: &Plugin) -> Verdict {
+    let device = first_device(plugin)?;
+    let (stream, event) = (device.create_stream()?, device.create_event()?);
+    let memory = device.allocate(1 << 20)?;
+    let host = device.allocate_host(1 << 20)?;
+    let copy = stream.copy_to_host(&memory, 0, 1 << 20, host)?;
+    stream.record(&event)?;
+    // Without the host's own polling behind it.
+    event.block()?;
+    expect("the event after it was waited for", event.status()?, EventStatus::Complete)?;
+    copy.wait()?;
+    Ok("complete when the call returns".to_owned())
+}
+
+fn block_host_until_done(plugin: &Plugin) -> Verdict {
+    let device = first_device(plugin)?;
+    let (stream, event) = (device.create_stream()?, device.create_event()?);
+    let memory = device.allocate(1 << 20)?;
+    stream.read_once(&memory)?;
+    stream.record(&event)?;
+    stream.block_by_function()?;
+    expect("an event of a stream that was waited for", event.status()?, EventStatus::Complete)?;
+    Ok("the stream was done when the call returned".to_owned())
+}
+
+fn block_until_done_by_event(plugin: &Plugin) -> Verdict {
+    let device = first_device(plugin)?;
+    let stream = device.create_stream()?;
+    let memory = device.allocate(1 << 20)?;
+    stream.read_once(&memory)?;
+    stream.block_by_event()?;
+    Ok("an event was recorded and waited for".to_owned())
+}
+
+fn synchronize_all_activity(plugin: &Plugin) -> Verdict {
+    let device = first_device(plugin)?;
+    let streams = [device.create_stream()?, device.create_stream()?];
+    let memory = device.allocate(1 << 20)?;
+    let events = [device.create_event()?, device.create_event()?];
+    let mut copies = Vec::new();
+    for (stream, event) in streams.iter().zip(&events) {
+        let host = device.allocate_host(1 << 20)?;
+        copies.push(stream.copy_to_host(&memory, 0, 1 << 20, host)?);
+        stream.record(event)?;
+    }
+    device.synchronize()?;
+    for event in &events {
+        expect("an event of a device that is done", event.status()?, EventStatus::Complete)?;
+    }
+    for copy in copies {
+        copy.wait()?;
+    }
+    Ok("two streams were done when the call returned".to_owned())
+}
+
+fn create_timer(plugin: &Plugin) -> Verdict {
+    let device = first_device(plugin)?;
+    drop((device.create_timer()?, device.create_timer()?));
+    Ok("two made and destroyed".to_owned())
+}
+
+fn timer_start_stop(plugin: &Plugin) -> Verdict {
+    let device = first_device(plugin)?;
+    let (stream, timer) = (device.create_stream()?, device.create_timer()?);
+    stream.start_timer(&timer)?;
+    stream.stop_timer(&timer)?;
+    stream.synchronize()?;
+    Ok("started and stopped in a stream".to_owned())
+}
+
+fn timer_nanoseconds(plugin: &Plugin) -> Verdict {
+    let device = first_device(plugin)?;
+    let (stream, timer) = (device.create_stream()?, device.create_timer()?);
+    let memory = device.allocate(1 << 22)?;
+    let began = Instant::now();
+    stream.start_timer(&timer)?;
+    stream.read_once(&memory)?;
+    stream.stop_timer(&timer)?;
+    stream.synchronize()?;
+    let longest = began.elapsed();
+    let nanoseconds = timer.nanoseconds()?;
+    expect("microseconds", timer.microseconds()?, nanoseconds / 1000)?;
+    // Clocks of devices differ from the host's; a factor of a hundred is no clock.
+    if u128::from(nanoseconds) > longest.as_nanos().saturating_mul(100).max(1_000_000_000) {
+        return failed(format!("{nanoseconds} ns, and the host waited {longest:?}"));
+    }
+    Ok(format!("{nanoseconds} ns; the host waited {longest:?}"))
+}
+
+fn timer_used_twice(plugin: &Plugin) -> Verdict {
+    let device = first_device(plugin)?;
+    let (stream, timer) = (device.create_stream()?, device.create_timer()?);
+    for _ in 0..2 {
+        stream.start_timer(&timer)?;
+        stream.stop_timer(&timer)?;
+        stream.synchronize()?;
+        timer.nanoseconds()?;
+    }
+    Ok("read after each use".to_owned())
+}
