@@ -1,275 +1,19 @@
-//! The border as a host sees it: a small host in C's terms, against a device that follows no addresses.
+//! The border as a host sees it.
 
-use std::ffi::{CStr, CString, c_char, c_void};
+mod host;
+
+use std::ffi::{CStr, c_void};
 use std::ptr;
 use std::sync::Arc;
 
 use serdes_abi::{
-    LAYOUTS, Layout, SE_CreateDeviceFnsParams, SE_CreateDeviceParams,
-    SE_CreateStreamExecutorParams, SE_EventStatus, SE_PlatformRegistrationParams,
-    SP_AllocatorStats, SP_Device, SP_DeviceFns, SP_DeviceMemoryBase, SP_Platform, SP_PlatformFns,
-    SP_Stream, SP_StreamExecutor, SP_TimerFns, StatusFunctions, TF_Code, TF_Status, layout_named,
-    rfc,
+    LAYOUTS, SE_CreateDeviceFnsParams, SE_CreateDeviceParams, SE_CreateStreamExecutorParams,
+    SE_EventStatus, SP_AllocatorStats, SP_Device, SP_DeviceFns, SP_DeviceMemoryBase, SP_Platform,
+    SP_StreamExecutor, SP_TimerFns, TF_Code, TF_Status, layout_named, rfc,
 };
 
-use crate::testing::Slab;
-use crate::{
-    Allocation, AllocationRequest, Allocator, Counters, Description, DeviceMemory, HostSource,
-    HostTarget, MemoryDevice, MemoryUsage, Platform, Queued, Result, Settings, Status, register,
-};
-
-/// What a `TF_Status` of this host is.
-struct HostStatus(TF_Code, CString);
-
-unsafe extern "C" fn new_status() -> *mut TF_Status {
-    Box::into_raw(Box::new(HostStatus(TF_Code::OK, CString::default()))).cast()
-}
-
-unsafe extern "C" fn delete_status(status: *mut TF_Status) {
-    // SAFETY: a status of `new_status`, used no more.
-    drop(unsafe { Box::from_raw(status.cast::<HostStatus>()) });
-}
-
-unsafe extern "C" fn set_status(status: *mut TF_Status, code: TF_Code, message: *const c_char) {
-    // SAFETY: a live status of `new_status`, and a text with a NUL.
-    unsafe { *status.cast::<HostStatus>() = HostStatus(code, CStr::from_ptr(message).to_owned()) };
-}
-
-unsafe extern "C" fn get_code(status: *const TF_Status) -> TF_Code {
-    // SAFETY: a live status of `new_status`.
-    unsafe { (*status.cast::<HostStatus>()).0 }
-}
-
-unsafe extern "C" fn message(status: *const TF_Status) -> *const c_char {
-    // SAFETY: a live status of `new_status`.
-    unsafe { (*status.cast::<HostStatus>()).1.as_ptr() }
-}
-
-const FUNCTIONS: StatusFunctions =
-    StatusFunctions { new_status, delete_status, set_status, get_code, message };
-
-/// Calls with a status, and gives what it says.
-fn call(operation: impl FnOnce(*mut TF_Status)) -> Result<()> {
-    // SAFETY: the functions of this host on a status of its own.
-    unsafe {
-        let status = new_status();
-        operation(status);
-        let code = get_code(status);
-        let text = CStr::from_ptr(message(status)).to_string_lossy().into_owned();
-        delete_status(status);
-        if code == TF_Code::OK { Ok(()) } else { Err(Status::new(code, text)) }
-    }
-}
-
-/// Slabs, and the habits that a test wants.
-#[derive(Clone, Default)]
-struct Slabs {
-    name: Option<&'static str>,
-    layout: Option<&'static Layout>,
-    allocator: Allocator,
-    counters: Arc<Counters>,
-    panics: bool,
-}
-
-struct PanickingSlab(Slab, bool);
-
-impl MemoryDevice for PanickingSlab {
-    fn description(&self) -> Description {
-        Description {
-            hardware_name: Some("slab\0cut".to_owned()),
-            vendor: Some("tests".to_owned()),
-            pci_bus_id: None,
-            numa_node: Some(3),
-            memory_bandwidth: Some(54),
-            gflops: None,
-        }
-    }
-    fn allocate(&self, request: AllocationRequest) -> Option<Allocation> {
-        assert!(!self.1, "no allocation today");
-        self.0.allocate(request)
-    }
-    fn deallocate(&self, memory: DeviceMemory) {
-        self.0.deallocate(memory);
-    }
-    fn read(&self, source: &DeviceMemory, target: &mut HostTarget) -> Result<()> {
-        assert!(!self.1, "no reading today");
-        self.0.read(source, target)
-    }
-    fn write(&self, target: &DeviceMemory, source: &HostSource) -> Result<()> {
-        self.0.write(target, source)
-    }
-    fn memory_usage(&self) -> Option<MemoryUsage> {
-        self.0.memory_usage()
-    }
-}
-
-impl Platform for Slabs {
-    type Device = Queued<PanickingSlab>;
-    fn name(&self) -> &str {
-        self.name.unwrap_or("SLAB")
-    }
-    fn device_count(&self) -> Result<u32> {
-        Ok(2)
-    }
-    fn create_device(&self, _ordinal: u32) -> Result<Self::Device> {
-        Ok(Queued::new(PanickingSlab(Slab::new(1 << 20), self.panics)))
-    }
-    fn settings(&self) -> Settings {
-        Settings {
-            unified_memory: false,
-            allocator: self.allocator,
-            layout: self.layout,
-            counters: Arc::clone(&self.counters),
-        }
-    }
-}
-
-/// Oversized, zeroed room for a struct, aligned for all of them.
-struct Room<T>(Box<[u64; 512]>, std::marker::PhantomData<T>);
-
-impl<T> Room<T> {
-    fn new(struct_size: usize) -> Self {
-        let mut words = Box::new([0; 512]);
-        words[0] = struct_size as u64;
-        Self(words, std::marker::PhantomData)
-    }
-    fn get(&mut self) -> *mut T {
-        self.0.as_mut_ptr().cast()
-    }
-    fn word(&self, offset: usize) -> u64 {
-        self.0[offset / 8]
-    }
-}
-
-/// A registration, with all structs as large as a host of `layout` announces them.
-struct Registration {
-    platform: Room<SP_Platform>,
-    functions: Room<SP_PlatformFns>,
-    params: SE_PlatformRegistrationParams,
-}
-
-impl Registration {
-    fn new(layout: &Layout) -> Self {
-        let size = |name: &str| layout.structure(name).map_or(0, |found| found.struct_size);
-        Self {
-            platform: Room::new(size("SP_Platform")),
-            functions: Room::new(size("SP_PlatformFns")),
-            params: SE_PlatformRegistrationParams {
-                struct_size: SE_PlatformRegistrationParams::STRUCT_SIZE,
-                ext: ptr::null_mut(),
-                major_version: 0,
-                minor_version: 0,
-                patch_version: 1,
-                platform: ptr::null_mut(),
-                platform_fns: ptr::null_mut(),
-                destroy_platform: None,
-                destroy_platform_fns: None,
-            },
-        }
-    }
-
-    fn register(&mut self, slabs: Slabs) -> Result<()> {
-        self.params.platform = self.platform.get();
-        self.params.platform_fns = self.functions.get();
-        self.register_as_is(slabs)
-    }
-
-    fn register_as_is(&mut self, slabs: Slabs) -> Result<()> {
-        // SAFETY: the parameters, the structs they point to and the status are this host's.
-        call(|status| unsafe { register(&raw mut self.params, status, FUNCTIONS, || Ok(slabs)) })
-    }
-
-    fn destroy(&mut self) {
-        // SAFETY: the functions that the plug-in gave for these structs.
-        unsafe {
-            self.params.destroy_platform_fns.unwrap()(self.functions.get());
-            self.params.destroy_platform.unwrap()(self.platform.get());
-        }
-    }
-}
-
-fn newest() -> &'static Layout {
-    layout_named("tensorflow-2.14").unwrap()
-}
-
-/// A device of the newest layout, ready to be called.
-struct Bench {
-    registration: Registration,
-    device: Room<SP_Device>,
-    executor: SP_StreamExecutor,
-}
-
-impl Bench {
-    fn new(slabs: Slabs) -> Self {
-        let mut registration = Registration::new(newest());
-        registration.register(slabs).unwrap();
-        let mut device = Room::<SP_Device>::new(SP_Device::STRUCT_SIZE);
-        let mut executor = Room::<SP_StreamExecutor>::new(SP_StreamExecutor::STRUCT_SIZE);
-        // SAFETY: the structs are filled by the plug-in and alive.
-        let executor = unsafe {
-            let functions = *registration.functions.get();
-            let mut params = SE_CreateDeviceParams {
-                struct_size: SE_CreateDeviceParams::STRUCT_SIZE,
-                ext: ptr::null_mut(),
-                ordinal: 1,
-                device: device.get(),
-            };
-            let platform = registration.platform.get();
-            call(|status| functions.create_device.unwrap()(platform, &raw mut params, status))
-                .unwrap();
-            let mut params = SE_CreateStreamExecutorParams {
-                struct_size: SE_CreateStreamExecutorParams::STRUCT_SIZE,
-                ext: ptr::null_mut(),
-                stream_executor: executor.get(),
-            };
-            call(|status| {
-                functions.create_stream_executor.unwrap()(platform, &raw mut params, status)
-            })
-            .unwrap();
-            *executor.get()
-        };
-        Self { registration, device, executor }
-    }
-
-    fn allocate(&mut self, size: u64) -> SP_DeviceMemoryBase {
-        let mut memory = empty_memory();
-        // SAFETY: a live device and room for the answer.
-        unsafe { self.executor.allocate.unwrap()(self.device.get(), size, 0, &raw mut memory) };
-        memory
-    }
-
-    fn stream(&mut self) -> SP_Stream {
-        let mut stream = ptr::null_mut();
-        let device = self.device.get();
-        // SAFETY: a live device and room for the answer.
-        call(|status| unsafe {
-            self.executor.create_stream.unwrap()(device, &raw mut stream, status)
-        })
-        .unwrap();
-        stream
-    }
-
-    fn destroy(mut self) {
-        // SAFETY: the functions that the plug-in gave for these structs.
-        unsafe {
-            let functions = *self.registration.functions.get();
-            let platform = self.registration.platform.get();
-            functions.destroy_device.unwrap()(platform, self.device.get());
-            functions.destroy_stream_executor.unwrap()(platform, &raw mut self.executor);
-        }
-        self.registration.destroy();
-    }
-}
-
-fn empty_memory() -> SP_DeviceMemoryBase {
-    SP_DeviceMemoryBase {
-        struct_size: SP_DeviceMemoryBase::STRUCT_SIZE,
-        ext: ptr::null_mut(),
-        opaque: ptr::null_mut(),
-        size: 0,
-        payload: 0,
-    }
-}
+use self::host::{Bench, FUNCTIONS, Registration, Room, Slabs, call, newest};
+use crate::{Allocator, Status, register};
 
 #[test]
 fn every_layout_is_filled_where_its_host_looks_and_nothing_leaks() {
@@ -314,7 +58,7 @@ fn every_layout_is_filled_where_its_host_looks_and_nothing_leaks() {
             if let Some(count) = layout.field("SP_Platform", "visible_device_count") {
                 assert_eq!(registration.platform.word(count.offset), 2, "{}", layout.name);
             }
-            let mut executor = Room::<SP_StreamExecutor>::new(size("SP_StreamExecutor"));
+            let executor = Room::<SP_StreamExecutor>::new(size("SP_StreamExecutor"));
             let create = layout.field("SP_PlatformFns", "create_stream_executor").unwrap();
             let mut params = SE_CreateStreamExecutorParams {
                 struct_size: SE_CreateStreamExecutorParams::STRUCT_SIZE,
@@ -351,7 +95,7 @@ fn every_layout_is_filled_where_its_host_looks_and_nothing_leaks() {
                 );
             }
             assert!(
-                executor.0[size("SP_StreamExecutor") / 8..].iter().all(|word| *word == 0),
+                executor.words()[size("SP_StreamExecutor") / 8..].iter().all(|word| *word == 0),
                 "{}",
                 layout.name
             );
@@ -387,7 +131,7 @@ fn parameters_that_a_host_got_wrong_are_refused_and_nothing_is_written() {
             |host| host.params.platform_fns = ptr::null_mut(),
             TF_Code::INVALID_ARGUMENT,
         ),
-        ("too small", |host| host.functions.0[0] = 40, TF_Code::FAILED_PRECONDITION),
+        ("too small", |host| host.functions.set_struct_size(40), TF_Code::FAILED_PRECONDITION),
     ];
     for (part, spoil, code) in cases {
         let mut registration = Registration::new(newest());
@@ -397,8 +141,8 @@ fn parameters_that_a_host_got_wrong_are_refused_and_nothing_is_written() {
         let failure = registration.register_as_is(Slabs::default()).unwrap_err();
         assert!(failure.message().contains(part), "{part}: {failure}");
         assert_eq!(failure.code(), code, "{failure}");
-        assert!(registration.platform.0[1..].iter().all(|word| *word == 0), "{part}");
-        assert!(registration.functions.0[1..].iter().all(|word| *word == 0), "{part}");
+        assert!(registration.platform.words()[1..].iter().all(|word| *word == 0), "{part}");
+        assert!(registration.functions.words()[1..].iter().all(|word| *word == 0), "{part}");
         assert!(registration.params.destroy_platform.is_none());
     }
     // SAFETY: NULL is allowed.
@@ -413,8 +157,8 @@ fn a_newer_host_is_served_in_the_newest_layout_we_know() {
     let mut registration = Registration::new(newest());
     registration.params.struct_size = 96;
     registration.params.minor_version = 9;
-    registration.platform.0[0] = 48;
-    registration.functions.0[0] = 128;
+    registration.platform.set_struct_size(48);
+    registration.functions.set_struct_size(128);
     registration.register(Slabs::default()).unwrap();
     assert_eq!((registration.platform.word(0), registration.functions.word(0)), (35, 88));
     assert_eq!(registration.params.struct_size, 64);
@@ -451,7 +195,7 @@ fn a_platform_that_cannot_be_made_says_why() {
 
 #[test]
 fn a_device_describes_itself_in_every_host() {
-    let mut bench = Bench::new(Slabs::default());
+    let bench = Bench::new(Slabs::default());
     // SAFETY: filled by the plug-in; texts live as long as the device.
     unsafe {
         let device = *bench.device.get();
@@ -461,7 +205,7 @@ fn a_device_describes_itself_in_every_host() {
         assert!(device.pci_bus_id.is_null());
         let functions = *bench.registration.functions.get();
         let platform = bench.registration.platform.get();
-        let mut table = Room::<SP_DeviceFns>::new(SP_DeviceFns::STRUCT_SIZE);
+        let table = Room::<SP_DeviceFns>::new(SP_DeviceFns::STRUCT_SIZE);
         let mut params = SE_CreateDeviceFnsParams {
             struct_size: 24,
             ext: ptr::null_mut(),
@@ -480,13 +224,13 @@ fn a_device_describes_itself_in_every_host() {
 
 #[test]
 fn a_device_that_is_not_there_is_refused() {
-    let mut bench = Bench::new(Slabs::default());
+    let bench = Bench::new(Slabs::default());
     // SAFETY: the structs are this host's.
     unsafe {
         let functions = *bench.registration.functions.get();
         let platform = bench.registration.platform.get();
         for ordinal in [-1, 2, i32::MAX] {
-            let mut device = Room::<SP_Device>::new(SP_Device::STRUCT_SIZE);
+            let device = Room::<SP_Device>::new(SP_Device::STRUCT_SIZE);
             let mut params = SE_CreateDeviceParams {
                 struct_size: 32,
                 ext: ptr::null_mut(),
@@ -496,7 +240,7 @@ fn a_device_that_is_not_there_is_refused() {
             let failure =
                 call(|status| functions.create_device.unwrap()(platform, &raw mut params, status));
             assert!(failure.unwrap_err().message().contains("2 devices"));
-            assert!(device.0[1..].iter().all(|word| *word == 0));
+            assert!(device.words()[1..].iter().all(|word| *word == 0));
         }
         let mut count = -7;
         call(|status| functions.get_device_count.unwrap()(platform, &raw mut count, status))
@@ -724,8 +468,8 @@ fn a_panic_of_the_author_never_crosses() {
 
 #[test]
 fn statistics_that_a_device_does_not_keep_are_said_to_be_missing() {
-    let mut bench = Bench::new(Slabs::default());
-    let mut stats = Room::<SP_AllocatorStats>::new(SP_AllocatorStats::STRUCT_SIZE);
+    let bench = Bench::new(Slabs::default());
+    let stats = Room::<SP_AllocatorStats>::new(SP_AllocatorStats::STRUCT_SIZE);
     let (mut free, mut total) = (0, 0);
     // SAFETY: a live device and room for the answers.
     unsafe {
@@ -744,10 +488,9 @@ fn the_allocators_of_the_rfc_reach_the_device() {
     let counters = Arc::clone(&slabs.counters);
     let mut registration = Registration::new(layout);
     registration.register(slabs).unwrap();
-    let mut device = Room::<SP_Device>::new(32);
-    let mut allocator = Room::<rfc::SP_CustomAllocator>::new(rfc::SP_CustomAllocator::STRUCT_SIZE);
-    let mut table =
-        Room::<rfc::SP_CustomAllocatorFns>::new(rfc::SP_CustomAllocatorFns::STRUCT_SIZE);
+    let device = Room::<SP_Device>::new(32);
+    let allocator = Room::<rfc::SP_CustomAllocator>::new(rfc::SP_CustomAllocator::STRUCT_SIZE);
+    let table = Room::<rfc::SP_CustomAllocatorFns>::new(rfc::SP_CustomAllocatorFns::STRUCT_SIZE);
     // SAFETY: the structs are filled by the plug-in and alive.
     unsafe {
         let functions = *registration.functions.get().cast::<rfc::SP_PlatformFns>();
@@ -760,7 +503,7 @@ fn the_allocators_of_the_rfc_reach_the_device() {
         };
         call(|status| functions.create_device.unwrap()(platform, &raw mut params, status)).unwrap();
         assert!(
-            device.0[4..].iter().all(|word| *word == 0),
+            device.words()[4..].iter().all(|word| *word == 0),
             "an SP_Device of the RFC has 32 bytes"
         );
         let mut params = rfc::SE_CreateCustomAllocatorParams {
@@ -794,8 +537,8 @@ fn the_allocators_of_the_rfc_reach_the_device() {
 
 #[test]
 fn timer_functions_come_in_their_table() {
-    let mut bench = Bench::new(Slabs::default());
-    let mut table = Room::<SP_TimerFns>::new(SP_TimerFns::STRUCT_SIZE);
+    let bench = Bench::new(Slabs::default());
+    let table = Room::<SP_TimerFns>::new(SP_TimerFns::STRUCT_SIZE);
     // SAFETY: the structs are filled by the plug-in and alive.
     unsafe {
         let functions = *bench.registration.functions.get();
