@@ -20,7 +20,7 @@
  *   corrupt=1, short=1           copies change a byte, or leave out the second half
  *   memory=null|unaligned|small  allocate gives NULL, an odd address, or a size that is too small
  *   usage=0, stats=0             device_memory_usage and get_allocator_stats answer false
- *   params=cleared               SE_InitPlugin clears the parameters first, platform pointers included, and goes on with copies
+ *   params=cleared               SE_InitPlugin clears the parameters first, platform pointers included, as the sample of the RFC does
  *   params=emptied               SE_InitPlugin leaves the platform pointers NULL
  *   major=N                      SE_InitPlugin writes N into major_version
  *   allocator=custom|bfc|both|none  which allocators of RFC #257 there are
@@ -119,6 +119,10 @@ __attribute__((constructor)) static void read_habits(void) {
     if (mapped != MAP_FAILED) counts = mapped;
   }
   close(descriptor);
+}
+
+__attribute__((destructor)) static void unmap_counts(void) {
+  if (counts != unmapped) munmap(counts, sizeof(unmapped));
 }
 
 /* What each function does first. Answers 1 if it is to fail. */
@@ -734,7 +738,10 @@ SERDES_SE_EXPORT void SE_InitPlugin(SE_PlatformRegistrationParams* params, TF_St
   if (enter("SE_InitPlugin", status)) return;
   SP_Platform* platform = params->platform;
   SP_PlatformFns* functions = params->platform_fns;
-  if (has("params", "cleared")) memset(params, 0, sizeof(*params));
+  if (has("params", "cleared")) {
+    memset(params, 0, sizeof(*params));
+    params->struct_size = SE_PLATFORM_REGISTRATION_PARAMS_STRUCT_SIZE;
+  }
   created(PLATFORMS);
   created(PLATFORM_FUNCTIONS);
 

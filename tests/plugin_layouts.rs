@@ -1,0 +1,275 @@
+//! Plug-ins of every layout, compiled by the system's C compiler: which one the host finds, and that it works with what it finds.
+
+#![cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
+
+mod plugins;
+
+use plugins::{LAYOUTS, NEWEST, Stub, assert_moves_bytes, compile, pattern, unused_name};
+use serdes::stream_executor::{Error, Plugin};
+
+/// A copy of the correct plug-in, under a name of its own.
+fn correct(layout: &str) -> (tempfile::TempDir, Plugin) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("libmalloc_plugin.so");
+    let name = format!("-DPLUGIN_NAME=\"{}\"", unused_name());
+    std::fs::copy(compile("malloc_plugin.c", layout, &[&name]), &path).unwrap();
+    let plugin = Plugin::load(&path).unwrap();
+    (directory, plugin)
+}
+
+#[test]
+fn a_correct_plugin_of_each_layout_is_told_and_moves_bytes() {
+    for (layout, _) in LAYOUTS {
+        let (_directory, plugin) = correct(layout);
+        assert_eq!(plugin.report().layout, Some(layout));
+        assert_eq!(plugin.layout().name, layout);
+        assert_eq!(plugin.device_count(), 2, "{layout}");
+        assert_moves_bytes(&plugin);
+        let device = plugin.device(1).unwrap();
+        let other = device.upload(&pattern(5000)).unwrap();
+        let near = plugin.device(0).unwrap().allocate(5000).unwrap();
+        plugin.device(0).unwrap().copy_on_device(&other, 0, &near, 0, 5000).unwrap();
+        assert!(
+            plugin.device(0).unwrap().download(&near).unwrap() == pattern(5000),
+            "{layout}, between devices"
+        );
+    }
+}
+
+#[test]
+fn fills_exist_where_the_layout_has_them() {
+    for (layout, _) in LAYOUTS {
+        let (_directory, plugin) = correct(layout);
+        let device = plugin.device(0).unwrap();
+        let stream = device.create_stream().unwrap();
+        let memory = device.upload(&pattern(1000)).unwrap();
+        let results = [
+            stream.memset(&memory, 0, 1000, 9),
+            stream.memset32(&memory, 100, 800, 0x0102_0304),
+            stream.mem_zero(&memory, 0, 4),
+        ];
+        stream.synchronize().unwrap();
+        if layout == NEWEST || layout == "tensorflow-2.8" {
+            assert!(results.iter().all(Result::is_ok), "{layout}: {results:?}");
+            let bytes = device.download(&memory).unwrap();
+            assert_eq!(bytes[..5], [0, 0, 0, 0, 9]);
+            assert_eq!(bytes[96..108], [9, 9, 9, 9, 4, 3, 2, 1, 4, 3, 2, 1]);
+            assert_eq!(bytes[999], 9);
+        } else {
+            for result in results {
+                assert!(result.unwrap_err().is_unsupported(), "{layout}");
+            }
+            assert!(
+                device.download(&memory).unwrap() == pattern(1000),
+                "{layout}: host_callback was not called for mem_zero"
+            );
+        }
+    }
+}
+
+#[test]
+fn callbacks_events_and_timers_work_in_each_layout() {
+    for (layout, _) in LAYOUTS {
+        let (_directory, plugin) = correct(layout);
+        let device = plugin.device(0).unwrap();
+        let (stream, second) = (device.create_stream().unwrap(), device.create_stream().unwrap());
+        let (event, timer) = (device.create_event().unwrap(), device.create_timer().unwrap());
+        stream.start_timer(&timer).unwrap();
+        stream.host_callback(|| Ok(())).unwrap().outcome().unwrap();
+        stream.stop_timer(&timer).unwrap();
+        stream.record(&event).unwrap();
+        event.wait().unwrap();
+        second.wait_for(&event).unwrap();
+        second.wait_for_stream(&stream).unwrap();
+        timer.nanoseconds().unwrap();
+        device.synchronize().unwrap();
+        let callback = stream.host_callback(|| Err("as it must".to_owned())).unwrap();
+        assert!(matches!(callback.outcome(), Err(Error::CallbackFailed { .. })), "{layout}");
+        assert!(!stream.is_ok(), "{layout}");
+    }
+}
+
+#[test]
+fn a_stub_of_each_layout_registers_and_leaves_nothing_behind() {
+    for (layout, _) in LAYOUTS {
+        let stub = Stub::new(layout, "");
+        let plugin = stub.open().unwrap();
+        assert_eq!(plugin.layout().name, layout);
+        assert_eq!(plugin.platform().name(), stub.name());
+        assert_moves_bytes(&plugin);
+        drop(plugin);
+        assert!(stub.created("devices") > 0 && stub.created("streams") > 0, "{layout}");
+        stub.assert_balanced();
+    }
+}
+
+#[test]
+fn a_newer_header_that_writes_beyond_what_is_known_stays_a_released_one() {
+    for extra in [8, 16, 24, 32, 64, 128, 256] {
+        let stub = Stub::newest(&format!("extra={extra}"));
+        let plugin = stub.open().unwrap_or_else(|error| panic!("{extra} bytes more: {error}"));
+        assert_eq!(plugin.layout().name, NEWEST, "{extra} bytes more");
+        assert_moves_bytes(&plugin);
+        assert!(plugin.device(0).unwrap().allocator_stats().unwrap().is_some());
+        drop(plugin);
+        stub.assert_balanced();
+    }
+}
+
+#[test]
+fn sizes_that_were_never_written_are_taken_for_the_newest() {
+    let unwritten = "
+        size.SE_PlatformRegistrationParams=unwritten
+        size.SP_Platform=unwritten
+        size.SP_PlatformFns=unwritten
+        size.SP_DeviceFns=unwritten
+        size.SP_StreamExecutor=unwritten
+        size.SP_TimerFns=unwritten
+        size.SP_DeviceMemoryBase=unwritten
+        size.SP_AllocatorStats=unwritten
+        size.SP_Device=unwritten
+        device=unwritten";
+    let stub = Stub::newest(unwritten);
+    let plugin = stub.open().unwrap();
+    assert_eq!(plugin.layout().name, NEWEST);
+    assert_moves_bytes(&plugin);
+    assert_eq!(plugin.device(1).unwrap().description().ordinal, 1);
+    drop(plugin);
+    stub.assert_balanced();
+    // In older layouts the functions lie elsewhere, and nothing says so: only a name helps.
+    for layout in ["tensorflow-2.5", "tensorflow-2.4", "rfc-257"] {
+        let stub = Stub::new(layout, unwritten);
+        let report = stub.refused();
+        assert!(
+            report.reasons.iter().any(|reason| reason.remedy.contains("--layout")),
+            "{layout}: {report:?}"
+        );
+        stub.assert_balanced();
+        let plugin = stub.open_named(layout).unwrap_or_else(|error| panic!("{layout}: {error}"));
+        assert_moves_bytes(&plugin);
+        drop(plugin);
+        stub.assert_balanced();
+    }
+}
+
+#[test]
+fn sizes_that_lie_never_make_the_host_read_beyond_its_own_memory() {
+    for structure in
+        ["SP_DeviceFns", "SP_TimerFns", "SP_DeviceMemoryBase", "SP_AllocatorStats", "SP_Device"]
+    {
+        for size in ["9999", "18446744073709551615"] {
+            let stub = Stub::newest(&format!("size.{structure}={size}"));
+            let plugin = stub.open().unwrap_or_else(|error| panic!("{structure} {size}: {error}"));
+            assert_moves_bytes(&plugin);
+            let _ = plugin.device(0).unwrap().allocator_stats();
+            drop(plugin);
+            stub.assert_balanced();
+        }
+    }
+    let stub = Stub::newest(
+        "size.SP_Platform=9999\nsize.SP_PlatformFns=9999\nsize.SP_StreamExecutor=9999",
+    );
+    let plugin = stub.open().unwrap();
+    assert_eq!(plugin.layout().name, NEWEST);
+    assert_moves_bytes(&plugin);
+}
+
+#[test]
+fn sizes_that_are_zero_are_refused_with_the_macro_to_use() {
+    for structure in [
+        "SE_PlatformRegistrationParams",
+        "SP_Platform",
+        "SP_PlatformFns",
+        "SP_DeviceFns",
+        "SP_StreamExecutor",
+    ] {
+        let stub = Stub::newest(&format!("size.{structure}=0"));
+        let report = stub.refused();
+        let reason = report.reasons.iter().find(|reason| reason.structure == structure).unwrap();
+        assert_eq!((reason.field.as_str(), reason.found.as_str()), ("struct_size", "0"));
+        assert!(reason.expected.contains("STRUCT_SIZE"), "{reason}");
+        // By a size of 0 the parameters have no functions to destroy anything with.
+        if structure != "SE_PlatformRegistrationParams" {
+            stub.assert_balanced();
+        }
+    }
+}
+
+#[test]
+fn sizes_too_short_for_what_is_required_are_refused() {
+    for structure in ["SP_Platform", "SP_PlatformFns", "SP_StreamExecutor"] {
+        for size in [8, 16, 24] {
+            let stub = Stub::newest(&format!("size.{structure}={size}"));
+            let report = stub.refused();
+            let named = report.reasons.iter().any(|reason| reason.structure == structure);
+            assert!(named, "{structure} {size}: {report:?}");
+            stub.assert_balanced();
+        }
+    }
+}
+
+#[test]
+fn a_device_without_a_size_or_with_a_short_one_is_an_error_and_no_crash() {
+    for size in [0, 8, 24] {
+        let stub = Stub::newest(&format!("size.SP_Device={size}"));
+        let plugin = stub.open().unwrap();
+        let device = plugin.device(0);
+        if size == 0 {
+            assert!(
+                matches!(device, Err(Error::BadStruct { structure: "SP_Device", .. })),
+                "found {device:?}"
+            );
+        } else if let Ok(device) = device {
+            assert_eq!(device.description().hardware_name, None, "beyond the size {size}");
+        }
+        drop(plugin);
+        stub.assert_balanced();
+    }
+}
+
+#[test]
+fn an_executor_that_ends_before_mem_zero_works_without_fills_and_callbacks() {
+    let stub = Stub::newest("size.SP_StreamExecutor=256");
+    let plugin = stub.open().unwrap();
+    let device = plugin.device(0).unwrap();
+    let stream = device.create_stream().unwrap();
+    let memory = device.upload(&pattern(64)).unwrap();
+    assert!(stream.mem_zero(&memory, 0, 64).unwrap_err().is_unsupported());
+    assert!(stream.host_callback(|| Ok(())).unwrap_err().is_unsupported());
+    assert_moves_bytes(&plugin);
+}
+
+#[test]
+fn the_allocators_of_the_rfc_are_used_and_never_both() {
+    for allocator in ["custom", "bfc"] {
+        let stub = Stub::new("rfc-257", &format!("allocator={allocator}"));
+        let plugin = stub.open().unwrap_or_else(|error| panic!("{allocator}: {error}"));
+        assert_moves_bytes(&plugin);
+        assert!(stub.created("allocators") > 0, "{allocator}");
+        drop(plugin);
+        stub.assert_balanced();
+    }
+    let stub = Stub::new("rfc-257", "allocator=both");
+    let report = stub.refused();
+    assert!(
+        report.reasons.iter().any(|reason| reason.field.contains("create_custom_allocator")),
+        "{report:?}"
+    );
+    stub.assert_balanced();
+}
+
+#[test]
+fn the_reference_plugin_fills_every_layout_in_its_own_process() {
+    for (layout, _) in LAYOUTS {
+        for allocator in ["custom", "bfc"] {
+            let plugin = Plugin::open(
+                &format!("host:devices=2,layout={layout},allocator={allocator}"),
+                serdes::stream_executor::LayoutChoice::Detect,
+            )
+            .unwrap_or_else(|error| panic!("{layout}, {allocator}: {error}"));
+            assert_eq!(plugin.layout().name, layout);
+            assert_eq!(plugin.device_count(), 2);
+            assert_moves_bytes(&plugin);
+        }
+    }
+}

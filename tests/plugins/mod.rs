@@ -1,0 +1,215 @@
+//! Plug-ins in C for tests of the host: compiled once by the system's compiler, and copied for each test, so that each has a library,
+//! a name and counts of its own.
+
+// Each test binary uses a part of this.
+#![allow(dead_code, unreachable_pub, reason = "shared by several test binaries")]
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use serdes::stream_executor::{Error, LayoutChoice, Plugin, PluginOptions, Report};
+
+/// The layouts by name, with their number in the C header.
+pub const LAYOUTS: [(&str, u32); 5] = [
+    ("tensorflow-2.14", 21400),
+    ("tensorflow-2.8", 20800),
+    ("tensorflow-2.5", 20500),
+    ("tensorflow-2.4", 20400),
+    ("rfc-257", 257),
+];
+
+/// The newest layout.
+pub const NEWEST: &str = "tensorflow-2.14";
+
+/// No call of a well-behaved plug-in takes this long; a test that hangs ends.
+const TIME_LIMIT: Duration = Duration::from_secs(60);
+
+/// The library of a C source in a layout, compiled if it is not there yet.
+pub fn compile(source: &str, layout: &str, flags: &[&str]) -> PathBuf {
+    static COMPILING: Mutex<()> = Mutex::new(());
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let (source, include) = (root.join("tests/plugins").join(source), root.join("include"));
+    let number = LAYOUTS.iter().find(|(name, _)| *name == layout).unwrap().1;
+    let mut hasher = DefaultHasher::new();
+    std::fs::read(&source).unwrap().hash(&mut hasher);
+    std::fs::read(include.join("serdes_stream_executor.h")).unwrap().hash(&mut hasher);
+    (number, flags).hash(&mut hasher);
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("plugins");
+    let library = directory.join(format!("{:016x}.so", hasher.finish()));
+
+    let _one_at_a_time = COMPILING.lock().unwrap();
+    if library.exists() {
+        return library;
+    }
+    std::fs::create_dir_all(&directory).unwrap();
+    // Renamed when it is whole: other test binaries compile at the same time.
+    let partial =
+        directory.join(format!("{:016x}.{}.partial", hasher.finish(), std::process::id()));
+    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
+    let output = Command::new(&compiler)
+        .args(["-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"])
+        .arg(format!("-DSERDES_SE_LAYOUT={number}"))
+        .arg("-I")
+        .arg(&include)
+        .args(flags)
+        .arg(&source)
+        .arg("-o")
+        .arg(&partial)
+        .output()
+        .unwrap_or_else(|error| panic!("cannot run the C compiler {compiler}: {error}"));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    std::fs::rename(&partial, &library).unwrap();
+    library
+}
+
+/// A name that no other plug-in of this process has.
+pub fn unused_name() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let mut number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let mut name = "STUB_".to_owned();
+    loop {
+        name.push(char::from(b'A' + (number % 26) as u8));
+        number /= 26;
+        if number == 0 {
+            return name;
+        }
+    }
+}
+
+/// A copy of the stub plug-in with habits (see `stub_plugin.c`).
+pub struct Stub {
+    directory: tempfile::TempDir,
+    name: String,
+}
+
+impl Stub {
+    /// The stub in that layout, with these habits, one a line.
+    pub fn new(layout: &str, habits: &str) -> Self {
+        let stub = Self { directory: tempfile::tempdir().unwrap(), name: unused_name() };
+        std::fs::copy(compile("stub_plugin.c", layout, &[]), stub.path()).unwrap();
+        let mut text = habits.trim().lines().map(str::trim).collect::<Vec<_>>().join("\n");
+        if !habits.contains("name=") {
+            text.push_str(&format!("\nname={}", stub.name));
+        }
+        text.push('\n');
+        std::fs::write(stub.directory.path().join("libstub.so.habits"), text.trim_start()).unwrap();
+        stub
+    }
+
+    /// In the newest layout.
+    pub fn newest(habits: &str) -> Self {
+        Self::new(NEWEST, habits)
+    }
+
+    pub fn path(&self) -> PathBuf {
+        self.directory.path().join("libstub.so")
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub fn open(&self) -> Result<Plugin, Error> {
+        self.open_as(LayoutChoice::Detect)
+    }
+
+    pub fn open_as(&self, layout: LayoutChoice) -> Result<Plugin, Error> {
+        PluginOptions::new()
+            .layout(layout)
+            .time_limit(TIME_LIMIT)
+            .open(self.path().to_str().unwrap())
+    }
+
+    pub fn open_named(&self, layout: &str) -> Result<Plugin, Error> {
+        self.open_as(LayoutChoice::named(layout).unwrap())
+    }
+
+    /// The report of a registration that is refused.
+    pub fn refused(&self) -> Report {
+        match self.open() {
+            Err(Error::Refused(report)) => {
+                assert!(!report.reasons.is_empty());
+                *report
+            }
+            Err(error) => panic!("found {error}, expected a refusal"),
+            Ok(_) => panic!("accepted, expected a refusal"),
+        }
+    }
+
+    /// What was created and destroyed, by kind, if the plug-in was loaded at all.
+    pub fn counts(&self) -> Vec<(&'static str, i64, i64)> {
+        const KINDS: [&str; 14] = [
+            "platforms",
+            "platform functions",
+            "devices",
+            "device functions",
+            "executors",
+            "timer functions",
+            "streams",
+            "events",
+            "timers",
+            "device memory",
+            "host memory",
+            "unified memory",
+            "allocators",
+            "callbacks",
+        ];
+        let bytes = std::fs::read(self.directory.path().join("libstub.so.counts")).unwrap();
+        let numbers: Vec<i64> = bytes
+            .chunks_exact(8)
+            .map(|bytes| i64::from_ne_bytes(bytes.try_into().unwrap()))
+            .collect();
+        KINDS
+            .iter()
+            .zip(numbers.chunks_exact(2))
+            .map(|(kind, pair)| (*kind, pair[0], pair[1]))
+            .collect()
+    }
+
+    /// How many of a kind were created.
+    pub fn created(&self, kind: &str) -> i64 {
+        self.counts().iter().find(|(name, ..)| *name == kind).unwrap().1
+    }
+
+    /// Asserts that everything that was created is destroyed.
+    #[track_caller]
+    pub fn assert_balanced(&self) {
+        let left: Vec<_> = self
+            .counts()
+            .into_iter()
+            .filter(|(_, created, destroyed)| created != destroyed)
+            .collect();
+        assert!(left.is_empty(), "(kind, created, destroyed): {left:?}");
+    }
+}
+
+/// Bytes that are not the same anywhere nearby.
+pub fn pattern(size: usize) -> Vec<u8> {
+    (0..size).map(|index| (index.wrapping_mul(2_654_435_761) >> 13) as u8).collect()
+}
+
+/// Moves bytes to a device of the plug-in and back by every way that it has.
+#[track_caller]
+pub fn assert_moves_bytes(plugin: &Plugin) {
+    let device = plugin.device(0).unwrap();
+    let stream = device.create_stream().unwrap();
+    for size in [1, 4096, 100_001] {
+        let bytes = pattern(size);
+        let memory = device.upload(&bytes).unwrap();
+        assert!(device.download(&memory).unwrap() == bytes, "synchronous, {size} bytes");
+        let second = device.allocate(size as u64).unwrap();
+        match stream.copy_on_device(&memory, 0, &second, 0, size as u64) {
+            Ok(()) => {
+                let host = device.allocate_host(size).unwrap();
+                let transfer = stream.copy_to_host(&second, 0, size, host).unwrap();
+                assert!(transfer.wait().unwrap()[..] == bytes, "asynchronous, {size} bytes");
+            }
+            Err(error) => assert!(error.is_unsupported(), "{error}"),
+        }
+        stream.synchronize().unwrap();
+    }
+}
