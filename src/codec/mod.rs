@@ -14,6 +14,7 @@
 mod error;
 mod formats;
 mod options;
+pub mod packed;
 mod registry;
 mod serialized;
 mod status;
