@@ -11,6 +11,7 @@
 //!
 //! The room knows versions, messages and bytes. It must never know a data type of IFRT, a device or a file.
 
+pub(crate) mod backward;
 mod error;
 mod formats;
 mod options;

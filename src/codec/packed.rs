@@ -240,13 +240,13 @@ pub fn encode_scalar<T: PackedNumber>(values: &[T], out: &mut [u8]) -> Option<us
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
     use std::arch::x86_64::{
-        __m128i, __m256i, _mm_loadu_si128, _mm_packus_epi16, _mm_packus_epi32, _mm_slli_epi16,
-        _mm_storel_epi64, _mm_storeu_si128, _mm256_and_si256, _mm256_castsi256_si128,
-        _mm256_cmpgt_epi32, _mm256_cvtepu8_epi32, _mm256_cvtepu8_epi64, _mm256_cvtepu16_epi32,
-        _mm256_cvtepu16_epi64, _mm256_extracti128_si256, _mm256_loadu_si256,
-        _mm256_movemask_epi8, _mm256_or_si256, _mm256_set1_epi16, _mm256_set1_epi32,
-        _mm256_srli_epi16, _mm256_storeu_si256, _mm256_testz_si256, _mm_and_si128, _mm_or_si128,
-        _mm_set1_epi16,
+        __m128i, __m256i, _mm_and_si128, _mm_loadu_si128, _mm_or_si128, _mm_packus_epi16,
+        _mm_packus_epi32, _mm_set1_epi16, _mm_slli_epi16, _mm_storel_epi64, _mm_storeu_si128,
+        _mm256_and_si256, _mm256_castsi256_si128, _mm256_cmpgt_epi32, _mm256_cvtepu8_epi32,
+        _mm256_cvtepu8_epi64, _mm256_cvtepu16_epi32, _mm256_cvtepu16_epi64,
+        _mm256_extracti128_si256, _mm256_loadu_si256, _mm256_movemask_epi8, _mm256_or_si256,
+        _mm256_set1_epi16, _mm256_set1_epi32, _mm256_srli_epi16, _mm256_storeu_si256,
+        _mm256_testz_si256,
     };
 
     use super::{MalformedList, PackedNumber, count, put_varint, take_varint};
@@ -314,8 +314,7 @@ mod avx2 {
             }
             // SAFETY: `eight` is 16 bytes long, and the load may be unaligned.
             let few = unsafe { _mm_loadu_si128(eight.as_ptr().cast::<__m128i>()) };
-            let wide =
-                if T::WIDE { _mm256_cvtepu8_epi64(few) } else { _mm256_cvtepu8_epi32(few) };
+            let wide = if T::WIDE { _mm256_cvtepu8_epi64(few) } else { _mm256_cvtepu8_epi32(few) };
             // SAFETY: 32 numbers of spare capacity were reserved; the loop stores `step` of them, each time 32 bytes (4 of 8 bytes, or 8
             // of 4: `WIDE` says which `T` is), and runs 32 / `step` times.
             unsafe {

@@ -72,7 +72,21 @@ fn a_processor_without_vector_instructions_would_be_asked_for_none() {
 
 #[test]
 fn lists_around_the_borders_of_lengths_and_blocks_are_as_prost_writes_them() {
-    let borders = [0, 1, 127, 128, 129, 16383, 16384, 2_097_151, 2_097_152, 268_435_456, i32::MAX, -1, i32::MIN];
+    let borders = [
+        0,
+        1,
+        127,
+        128,
+        129,
+        16383,
+        16384,
+        2_097_151,
+        2_097_152,
+        268_435_456,
+        i32::MAX,
+        -1,
+        i32::MIN,
+    ];
     for value in borders {
         for length in [0, 1, 7, 8, 9, 31, 32, 33, 64, 100] {
             let values = vec![value; length];
@@ -90,7 +104,12 @@ fn lists_around_the_borders_of_lengths_and_blocks_are_as_prost_writes_them() {
 #[test]
 fn a_list_that_ends_inside_of_a_number_is_malformed() {
     for before in [0, 5, 31, 32, 33] {
-        for end in [&[0x80][..], &[0xff; 9], &[0xff; 11], &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2]] {
+        for end in [
+            &[0x80][..],
+            &[0xff; 9],
+            &[0xff; 11],
+            &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2],
+        ] {
             let bytes = [&vec![1; before][..], end].concat();
             check_decode::<i32>(&bytes, None);
             check_decode::<i64>(&bytes, None);

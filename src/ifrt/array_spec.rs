@@ -1,8 +1,13 @@
 use std::fmt;
 
-use super::{DType, IfrtError, PjRtLayout, Shape, Sharding, nested};
+use bytes::Bytes;
+
+use super::{DType, IfrtError, PjRtLayout, Shape, Sharding, direct, nested};
 use crate::{
-    codec::{DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, ToProto},
+    codec::{
+        DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, ToProto,
+        backward::BackwardWriter, decode_message,
+    },
     proto::xla::ifrt::ArraySpecProto,
     version::SerDesVersion,
 };
@@ -120,6 +125,12 @@ impl ToProto for ArraySpec {
         self.sharding.can_serialize_at(version)?;
         FORMATS.for_request(version).map(drop)
     }
+
+    fn to_bytes(&self, version: SerDesVersion) -> Result<Bytes, EncodeError> {
+        let mut out = BackwardWriter::with_capacity(direct::capacity_of(self));
+        direct::write_array_spec(self, version, &mut out)?;
+        Ok(out.finish())
+    }
 }
 
 /// Accepts format 0. Needs [`DeserializeShardingOptions`](super::DeserializeShardingOptions).
@@ -138,5 +149,16 @@ impl FromProto for ArraySpec {
             sharding: nested(proto.sharding.as_ref(), options)?,
             layout: proto.layout.as_ref().map(|text| PjRtLayout::from_text(text)).transpose()?,
         })
+    }
+
+    fn from_bytes(bytes: Bytes, options: &DeserializeOptions) -> Result<Self, DecodeError> {
+        if bytes.len() as u64 <= options.maximum_bytes()
+            && let Some(spec) = direct::read_array_spec(&bytes, options)
+        {
+            return Ok(spec);
+        }
+        // Not plain, or wrong: the message says which.
+        Self::check_options(options)?;
+        Self::from_owned_proto(decode_message(Self::NAME, bytes, options)?, options)
     }
 }

@@ -13,6 +13,7 @@ mod abstract_array_spec;
 mod array_spec;
 mod attribute_map;
 mod device;
+mod direct;
 mod dtype;
 mod dynamic_shape;
 mod error;
@@ -23,6 +24,7 @@ mod layout;
 mod memory_kind;
 mod program;
 mod registry;
+mod remap_plan;
 mod shape;
 pub mod sharding;
 mod sharding_param;
@@ -52,6 +54,7 @@ pub use program::{
     XlaHostCallback,
 };
 pub use registry::{BUILT_IN_NAMES, global_registry, register_built_in_types};
+pub use remap_plan::{ArrayCopySemantics, InputDevices, Interval, Mapping, RemapPlan};
 pub use shape::Shape;
 pub use sharding::{
     ConcreteEvenSharding, ConcreteSharding, HloSharding, OpaqueSharding, Sharding,

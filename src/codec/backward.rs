@@ -1,0 +1,161 @@
+use bytes::Bytes;
+
+use super::packed::{self, PackedNumber, varint_len};
+
+/// Writes a message from its end to its start.
+///
+/// What is nested is written before what it is nested in, so that its length is known when the length is written: no message is
+/// measured first, and none is built up for itself. Fields are therefore written in falling order of their numbers.
+#[derive(Debug)]
+pub(crate) struct BackwardWriter {
+    /// The message so far lies at the end, from `start` on.
+    buffer: Vec<u8>,
+    start: usize,
+}
+
+impl BackwardWriter {
+    /// A writer with room for `capacity` bytes; it grows when they are used up.
+    pub(crate) fn with_capacity(capacity: usize) -> Self {
+        Self { buffer: vec![0; capacity], start: capacity }
+    }
+
+    /// The message.
+    pub(crate) fn finish(self) -> Bytes {
+        Bytes::from(self.buffer).split_off(self.start)
+    }
+
+    /// The bytes written so far.
+    pub(crate) fn len(&self) -> usize {
+        self.buffer.len() - self.start
+    }
+
+    /// `length` bytes before what is there, for the caller to fill.
+    #[inline]
+    fn space(&mut self, length: usize) -> &mut [u8] {
+        if self.start < length {
+            self.grow(length);
+        }
+        let end = self.start;
+        self.start -= length;
+        self.buffer.get_mut(self.start..end).unwrap_or_default()
+    }
+
+    #[cold]
+    fn grow(&mut self, length: usize) {
+        let written = self.len();
+        let capacity = (written + length).max(64) * 2;
+        let mut buffer = vec![0; capacity];
+        let start = capacity - written;
+        if let (Some(new), Some(old)) = (buffer.get_mut(start..), self.buffer.get(self.start..)) {
+            new.copy_from_slice(old);
+        }
+        (self.buffer, self.start) = (buffer, start);
+    }
+
+    #[inline]
+    fn varint(&mut self, bits: u64) {
+        if bits < 0x80 {
+            if let [byte] = self.space(1) {
+                *byte = bits as u8;
+            }
+        } else {
+            packed::put_varint(self.space(varint_len(bits)), bits);
+        }
+    }
+
+    #[inline]
+    fn key(&mut self, field: u32, wire_type: u32) {
+        self.varint(u64::from(field << 3 | wire_type));
+    }
+
+    /// A field of bytes, or of a string; also if it is empty.
+    #[inline]
+    pub(crate) fn bytes(&mut self, field: u32, bytes: &[u8]) {
+        self.raw(bytes);
+        self.varint(bytes.len() as u64);
+        self.key(field, 2);
+    }
+
+    /// Bytes that are fields already.
+    #[inline]
+    pub(crate) fn raw(&mut self, bytes: &[u8]) {
+        self.space(bytes.len()).copy_from_slice(bytes);
+    }
+
+    /// A number that is left out if it is 0.
+    #[inline]
+    pub(crate) fn number(&mut self, field: u32, number: impl PackedNumber) {
+        let bits = number.to_bits();
+        if bits != 0 {
+            self.varint(bits);
+            self.key(field, 0);
+        }
+    }
+
+    /// A packed list that is left out if it is empty.
+    pub(crate) fn packed<T: PackedNumber>(&mut self, field: u32, values: &[T]) {
+        if values.is_empty() {
+            return;
+        }
+        let length = T::packed_len(values);
+        packed::encode(values, self.space(length));
+        self.varint(length as u64);
+        self.key(field, 2);
+    }
+
+    /// A packed list of a few numbers, the last one first.
+    #[inline]
+    pub(crate) fn packed_from_last(&mut self, field: u32, values: impl Iterator<Item = i64>) {
+        let before = self.len();
+        for value in values {
+            self.varint(value.to_bits());
+        }
+        let length = self.len() - before;
+        if length != 0 {
+            self.varint(length as u64);
+            self.key(field, 2);
+        }
+    }
+
+    /// A nested message, also if it is empty.
+    #[inline]
+    pub(crate) fn message<E>(
+        &mut self,
+        field: u32,
+        write: impl FnOnce(&mut Self) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let before = self.len();
+        write(self)?;
+        let length = self.len() - before;
+        self.varint(length as u64);
+        self.key(field, 2);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_written_from_its_end_and_grows() {
+        for capacity in [0, 1, 1000] {
+            let mut out = BackwardWriter::with_capacity(capacity);
+            out.packed_from_last(6, [300, 1].into_iter());
+            out.packed(5, &[1_i32, 2, 300]);
+            out.packed::<i64>(4, &[]);
+            out.message::<()>(3, |out| {
+                out.bytes(1, b"name");
+                Ok(())
+            })
+            .unwrap();
+            out.number(2, 0_i64);
+            out.number(1, -1_i32);
+            let expected = [
+                &[0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1][..],
+                b"\x1a\x06\x0a\x04name\x2a\x04\x01\x02\xac\x02\x32\x03\x01\xac\x02",
+            ];
+            assert_eq!(&out.finish()[..], expected.concat(), "{capacity}");
+        }
+    }
+}

@@ -1,0 +1,363 @@
+//! Array specs straight to bytes and back, without a message in between.
+//!
+//! Messages are the reference: what is written here is byte for byte what they encode to, and whatever is not plain here (an
+//! error, a newer format, an encoding that writers do not use) is `None`, upon which the caller reads the message.
+
+use super::{
+    ArraySpec, ConcreteEvenSharding, DType, DeserializeShardingOptions, DeviceId, DeviceList,
+    HloSharding, MemoryKind, OpaqueSharding, PjRtLayout, Shape, Sharding, SingleDeviceSharding,
+    xla::OpSharding,
+};
+use crate::{
+    codec::{
+        DeserializeOptions, EncodeError, FromProto, Registered, ToProto,
+        backward::BackwardWriter,
+        packed::{self, PackedNumber},
+        wire::{Field, FieldValue, WireReader},
+    },
+    proto::xla::{self as message, ifrt::DTypeProto},
+    version::SerDesVersion,
+};
+
+/// The bytes that an array spec takes besides its device ids, about.
+const SPEC_BYTES: usize = 192;
+
+/// Room for a spec over `devices` devices of a few digits each.
+pub(super) fn capacity_of(spec: &ArraySpec) -> usize {
+    SPEC_BYTES + 2 * spec.sharding().devices().len()
+}
+
+/// Writes the fields of the spec, all of which are at format 0 at every version.
+pub(super) fn write_array_spec(
+    spec: &ArraySpec,
+    version: SerDesVersion,
+    out: &mut BackwardWriter,
+) -> Result<(), EncodeError> {
+    if let Some(layout) = spec.layout() {
+        out.bytes(4, layout.to_text().as_bytes());
+    }
+    out.message(3, |out| write_sharding(spec.sharding(), version, out))?;
+    out.message(2, |out| write_shape(spec.shape(), out))?;
+    let dtype = spec.dtype().to_proto(version)?;
+    out.message(1, |out| {
+        out.number(2, dtype.version_number);
+        out.number(1, dtype.kind);
+        Ok(())
+    })
+}
+
+fn write_shape(shape: &Shape, out: &mut BackwardWriter) -> Result<(), EncodeError> {
+    out.packed_from_last(1, shape.dims().iter().rev().copied());
+    Ok(())
+}
+
+pub(super) fn write_devices(
+    devices: &DeviceList,
+    out: &mut BackwardWriter,
+) -> Result<(), EncodeError> {
+    let ids: Vec<i32> = devices.ids().iter().map(|id| id.0).collect();
+    out.packed(1, &ids);
+    Ok(())
+}
+
+fn write_memory_kind(field: u32, memory_kind: &MemoryKind, out: &mut BackwardWriter) {
+    if let Some(name) = memory_kind.name() {
+        out.bytes(field, name.as_bytes());
+    }
+}
+
+/// Writes the envelope with the sharding in it.
+fn write_sharding(
+    sharding: &Sharding,
+    version: SerDesVersion,
+    out: &mut BackwardWriter,
+) -> Result<(), EncodeError> {
+    sharding.can_serialize_at(version)?;
+    out.message(1, |out| {
+        match sharding {
+            Sharding::SingleDevice(sharding) => out.message::<EncodeError>(2, |out| {
+                write_memory_kind(2, sharding.memory_kind(), out);
+                out.number(1, sharding.device().0);
+                Ok(())
+            })?,
+            Sharding::Opaque(sharding) => out.message(2, |out| {
+                write_memory_kind(2, sharding.memory_kind(), out);
+                out.message(1, |out| write_devices(sharding.devices(), out))
+            })?,
+            Sharding::ConcreteEven(sharding) => out.message(2, |out| {
+                out.number(5, i32::from(sharding.is_fully_replicated()));
+                write_memory_kind(4, sharding.memory_kind(), out);
+                let shape = sharding.shape();
+                let shard_shape = sharding.shard_shape(shape).map_err(|error| {
+                    EncodeError::invalid_value("ConcreteEvenSharding", error.to_string())
+                })?;
+                out.message(3, |out| write_shape(&shard_shape, out))?;
+                out.message(2, |out| write_shape(shape, out))?;
+                out.message(1, |out| write_devices(sharding.devices(), out))
+            })?,
+            Sharding::Hlo(sharding) => out.message(2, |out| {
+                write_memory_kind(3, sharding.memory_kind(), out);
+                out.message(2, |out| write_op_sharding(sharding.op_sharding(), out))?;
+                out.message(1, |out| write_devices(sharding.devices(), out))
+            })?,
+            other => out.bytes(2, other.to_serialized(version)?.data()),
+        }
+        out.bytes(1, sharding.type_name().as_bytes());
+        Ok(())
+    })
+}
+
+fn write_op_sharding(sharding: &OpSharding, out: &mut BackwardWriter) -> Result<(), EncodeError> {
+    use prost::Message as _;
+
+    let proto = sharding.proto();
+    if !is_plain(proto) {
+        out.raw(&proto.encode_to_vec());
+        return Ok(());
+    }
+    out.packed(10, &proto.iota_transpose_perm);
+    out.packed(9, &proto.iota_reshape_dims);
+    out.packed(8, &proto.last_tile_dims);
+    out.number(6, i32::from(proto.replicate_on_last_tile_dim));
+    out.packed(4, &proto.tile_assignment_devices);
+    out.packed(3, &proto.tile_assignment_dimensions);
+    out.number(1, proto.r#type);
+    Ok(())
+}
+
+/// Whether only the fields are set that [`write_op_sharding`] writes itself.
+fn is_plain(proto: &message::OpSharding) -> bool {
+    proto.tile_shape.is_none()
+        && proto.tuple_shardings.is_empty()
+        && proto.metadata.is_empty()
+        && !proto.is_shard_group
+        && proto.shard_group_id == 0
+        && proto.shard_group_type == 0
+        && proto.named_sharding.is_none()
+}
+
+/// The fields of `bytes`; errors end in the message, so that they need no name.
+fn fields(bytes: &[u8]) -> WireReader<'_> {
+    WireReader::new("", bytes)
+}
+
+/// The next field, or the end.
+fn next<'a>(reader: &mut WireReader<'a>) -> Option<Option<Field<'a>>> {
+    reader.next_field().ok()
+}
+
+/// Sets what has not been set: writers write no field twice.
+fn set<T>(place: &mut Option<T>, value: T) -> Option<()> {
+    place.replace(value).is_none().then_some(())
+}
+
+/// The spec of `bytes`, if it is written as real writers do, at format 0 throughout.
+pub(super) fn read_array_spec(bytes: &[u8], options: &DeserializeOptions) -> Option<ArraySpec> {
+    let (mut dtype, mut shape, mut sharding, mut layout) = (None, None, None, None);
+    let mut reader = fields(bytes);
+    while let Some(field) = next(&mut reader)? {
+        match (field.number, field.value) {
+            (1, FieldValue::Bytes(bytes)) => set(&mut dtype, bytes)?,
+            (2, FieldValue::Bytes(bytes)) => set(&mut shape, bytes)?,
+            (3, FieldValue::Bytes(bytes)) => set(&mut sharding, bytes)?,
+            (4, FieldValue::Bytes(bytes)) => set(&mut layout, bytes)?,
+            _ => return None,
+        }
+    }
+    let dtype = read_dtype(dtype?, options)?;
+    let shape = read_shape(shape?)?;
+    let sharding = read_sharding(sharding?, options)?;
+    let spec = ArraySpec::new(dtype, shape, sharding);
+    Some(match layout {
+        Some(text) => spec.with_layout(PjRtLayout::from_text(text).ok()?),
+        None => spec,
+    })
+}
+
+fn read_dtype(bytes: &[u8], options: &DeserializeOptions) -> Option<DType> {
+    let mut proto = DTypeProto::default();
+    match bytes {
+        [] => {}
+        [0x08, kind] if *kind < 0x80 => proto.kind = i32::from(*kind),
+        _ => return None,
+    }
+    DType::from_proto(&proto, options).ok()
+}
+
+fn read_shape(bytes: &[u8]) -> Option<Shape> {
+    let mut reader = fields(bytes);
+    let Some(field) = next(&mut reader)? else { return Some(Shape::scalar()) };
+    let (1, FieldValue::Bytes(mut list), None) = (field.number, field.value, next(&mut reader)?)
+    else {
+        return None;
+    };
+    // Arrays of more dimensions are none of the hot path.
+    let mut dims = [0; 8];
+    let mut rank = 0;
+    while !list.is_empty() {
+        *dims.get_mut(rank)? = i64::from_bits(packed::take_varint(&mut list).ok()?);
+        rank += 1;
+    }
+    Shape::new(dims.get(..rank)?).ok()
+}
+
+fn read_devices(bytes: &[u8], options: &DeserializeOptions) -> Option<DeviceList> {
+    let mut ids = Vec::new();
+    let mut reader = fields(bytes);
+    if let Some(field) = next(&mut reader)? {
+        let (1, FieldValue::Bytes(list), None) = (field.number, field.value, next(&mut reader)?)
+        else {
+            return None;
+        };
+        packed::decode::<i32>(list, &mut ids).ok()?;
+    }
+    let sharding: &DeserializeShardingOptions = options.get()?;
+    sharding.devices().device_list(ids.into_iter().map(DeviceId).collect()).ok()
+}
+
+fn read_sharding(bytes: &[u8], options: &DeserializeOptions) -> Option<Sharding> {
+    let mut reader = fields(bytes);
+    let (1, FieldValue::Bytes(serialized)) = next(&mut reader)?.map(|f| (f.number, f.value))?
+    else {
+        return None;
+    };
+    if next(&mut reader)?.is_some() {
+        return None;
+    }
+    let (mut name, mut data) = (None, None);
+    let mut reader = fields(serialized);
+    while let Some(field) = next(&mut reader)? {
+        match (field.number, field.value) {
+            (1, FieldValue::Bytes(bytes)) => set(&mut name, bytes)?,
+            (2, FieldValue::Bytes(bytes)) => set(&mut data, bytes)?,
+            _ => return None,
+        }
+    }
+    let (name, data) = (name?, data?);
+    if name == HloSharding::TYPE_NAME.as_bytes() {
+        read_hlo(data, options).map(Sharding::Hlo)
+    } else if name == SingleDeviceSharding::TYPE_NAME.as_bytes() {
+        read_single_device(data, options).map(Sharding::SingleDevice)
+    } else if name == ConcreteEvenSharding::TYPE_NAME.as_bytes() {
+        read_concrete_even(data, options).map(Sharding::ConcreteEven)
+    } else if name == OpaqueSharding::TYPE_NAME.as_bytes() {
+        let [devices, memory_kind] = read_parts(data)?;
+        let memory_kind = read_memory_kind(memory_kind)?;
+        let devices = read_devices(devices?, options)?;
+        Some(Sharding::Opaque(OpaqueSharding::new(devices, memory_kind)))
+    } else {
+        None
+    }
+}
+
+/// The fields 1 to `N`, all of which are messages, strings or bytes.
+fn read_parts<const N: usize>(bytes: &[u8]) -> Option<[Option<&[u8]>; N]> {
+    let mut parts = [None; N];
+    let mut reader = fields(bytes);
+    while let Some(field) = next(&mut reader)? {
+        let FieldValue::Bytes(bytes) = field.value else { return None };
+        let index = usize::try_from(field.number).ok()?.checked_sub(1)?;
+        set(parts.get_mut(index)?, bytes)?;
+    }
+    Some(parts)
+}
+
+fn read_memory_kind(name: Option<&[u8]>) -> Option<MemoryKind> {
+    match name {
+        Some(name) => Some(MemoryKind::new(std::str::from_utf8(name).ok()?)),
+        None => Some(MemoryKind::unset()),
+    }
+}
+
+fn read_single_device(bytes: &[u8], options: &DeserializeOptions) -> Option<SingleDeviceSharding> {
+    let (mut device, mut memory_kind) = (None, None);
+    let mut reader = fields(bytes);
+    while let Some(field) = next(&mut reader)? {
+        match (field.number, field.value) {
+            (1, FieldValue::Varint(id)) => set(&mut device, DeviceId(i32::from_bits(id)))?,
+            (2, FieldValue::Bytes(name)) => set(&mut memory_kind, name)?,
+            _ => return None,
+        }
+    }
+    // The reader of the message keeps more of the device than its id.
+    let sharding: &DeserializeShardingOptions = options.get()?;
+    let devices = sharding.devices().device_list(vec![device.unwrap_or_default()]).ok()?;
+    if !devices.is_fully_addressable() {
+        return None;
+    }
+    let device = *devices.ids().first()?;
+    let memory_kind = read_memory_kind(memory_kind)?;
+    Some(SingleDeviceSharding::new(device).with_memory_kind(memory_kind))
+}
+
+fn read_concrete_even(bytes: &[u8], options: &DeserializeOptions) -> Option<ConcreteEvenSharding> {
+    let (mut devices, mut shape, mut shard_shape) = (None, None, None);
+    let (mut memory_kind, mut replicated) = (None, None);
+    let mut reader = fields(bytes);
+    while let Some(field) = next(&mut reader)? {
+        match (field.number, field.value) {
+            (1, FieldValue::Bytes(bytes)) => set(&mut devices, bytes)?,
+            (2, FieldValue::Bytes(bytes)) => set(&mut shape, bytes)?,
+            (3, FieldValue::Bytes(bytes)) => set(&mut shard_shape, bytes)?,
+            (4, FieldValue::Bytes(bytes)) => set(&mut memory_kind, bytes)?,
+            (5, FieldValue::Varint(flag)) => set(&mut replicated, flag != 0)?,
+            _ => return None,
+        }
+    }
+    if options.is_strict() {
+        return None;
+    }
+    let memory_kind = read_memory_kind(memory_kind)?;
+    let (shape, shard_shape) = (read_shape(shape?)?, read_shape(shard_shape?)?);
+    let devices = read_devices(devices?, options)?;
+    let replicated = replicated.unwrap_or_default();
+    Some(ConcreteEvenSharding::new_lenient(devices, memory_kind, shape, shard_shape, replicated))
+}
+
+fn read_hlo(bytes: &[u8], options: &DeserializeOptions) -> Option<HloSharding> {
+    if options.is_strict() {
+        return None;
+    }
+    let [devices, op_sharding, memory_kind] = read_parts(bytes)?;
+    let op_sharding = read_op_sharding(op_sharding?)?;
+    let memory_kind = read_memory_kind(memory_kind)?;
+    HloSharding::new(read_devices(devices?, options)?, memory_kind, op_sharding).ok()
+}
+
+fn read_op_sharding(bytes: &[u8]) -> Option<OpSharding> {
+    let mut proto = message::OpSharding::default();
+    let mut seen = 0_u32;
+    let mut reader = fields(bytes);
+    while let Some(field) = next(&mut reader)? {
+        let bit = 1_u32.checked_shl(field.number)?;
+        if seen & bit != 0 {
+            return None;
+        }
+        seen |= bit;
+        match (field.number, field.value) {
+            (1, FieldValue::Varint(kind)) => proto.r#type = i32::from_bits(kind),
+            (3, FieldValue::Bytes(list)) => {
+                packed::decode(list, &mut proto.tile_assignment_dimensions).ok()?;
+            }
+            (4, FieldValue::Bytes(list)) => {
+                packed::decode(list, &mut proto.tile_assignment_devices).ok()?;
+            }
+            (6, FieldValue::Varint(flag)) => proto.replicate_on_last_tile_dim = flag != 0,
+            (8, FieldValue::Bytes(list)) => {
+                packed::decode(list, &mut proto.last_tile_dims).ok()?;
+            }
+            (9, FieldValue::Bytes(list)) => {
+                packed::decode(list, &mut proto.iota_reshape_dims).ok()?;
+            }
+            (10, FieldValue::Bytes(list)) => {
+                packed::decode(list, &mut proto.iota_transpose_perm).ok()?;
+            }
+            _ => return None,
+        }
+    }
+    OpSharding::new(proto).ok()
+}
+
+#[cfg(test)]
+#[path = "direct_tests.rs"]
+mod tests;

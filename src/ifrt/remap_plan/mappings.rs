@@ -1,0 +1,143 @@
+use std::fmt;
+
+use crate::ifrt::IfrtError;
+
+/// Shards of an array: from `start` up to, but without, `end`, every `step`-th one. Printed `[start:end:step]`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Interval {
+    /// The first shard.
+    pub start: i64,
+    /// Where the interval ends; this shard is not in it.
+    pub end: i64,
+    /// From one shard to the next.
+    pub step: i64,
+}
+
+impl Interval {
+    /// The shards from `start` to `end`, every `step`-th one.
+    pub const fn new(start: i64, end: i64, step: i64) -> Self {
+        Self { start, end, step }
+    }
+
+    /// The number of shards; `None` if the step is not positive.
+    pub fn shard_count(self) -> Option<i64> {
+        if self.step <= 0 {
+            return None;
+        }
+        let span = i128::from(self.end) - i128::from(self.start);
+        let step = i128::from(self.step);
+        i64::try_from(((span + step - 1) / step).max(0)).ok()
+    }
+
+    /// The shards, if there are at most `limit` of them.
+    pub(super) fn shards(self, limit: usize) -> Option<impl Iterator<Item = i64>> {
+        let count = usize::try_from(self.shard_count()?).ok().filter(|count| *count <= limit)?;
+        // A sum that overflows would lie beyond the end, so that the count ends before it.
+        Some(
+            (0..count as i64)
+                .map(move |at| self.start.saturating_add(at.saturating_mul(self.step))),
+        )
+    }
+}
+
+impl fmt::Display for Interval {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[{}:{}:{}]", self.start, self.end, self.step)
+    }
+}
+
+/// Shards of an input and the shards of an output that they become: the n-th interval of `from` becomes the n-th of `to`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Mapping<'a> {
+    /// The position of the input.
+    pub in_array: i32,
+    /// The position of the output.
+    pub out_array: i32,
+    /// Shards of the input.
+    pub from: &'a [Interval],
+    /// Shards of the output; as many intervals.
+    pub to: &'a [Interval],
+}
+
+/// `Mapping(in_array=0,out_array=1,from=[[0:2:1]],to=[[2:4:1]])`
+impl fmt::Display for Mapping<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { in_array, out_array, from, to } = self;
+        write!(f, "Mapping(in_array={in_array},out_array={out_array},from=")?;
+        crate::ifrt::shape::write_list(f, *from)?;
+        f.write_str(",to=")?;
+        crate::ifrt::shape::write_list(f, *to)?;
+        f.write_str(")")
+    }
+}
+
+/// The arrays of a mapping, and where its intervals end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Arrays {
+    in_array: i32,
+    out_array: i32,
+    end: usize,
+}
+
+/// Mappings one after the other in three lists, in place of two lists for each of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Mappings {
+    arrays: Vec<Arrays>,
+    from: Vec<Interval>,
+    to: Vec<Interval>,
+}
+
+impl Mappings {
+    pub(super) fn push(&mut self, mapping: Mapping<'_>) -> Result<(), IfrtError> {
+        if mapping.from.len() != mapping.to.len() {
+            return Err(IfrtError::CountMismatch {
+                what: "intervals of the input",
+                found: mapping.from.len() as u64,
+                other: "intervals of the output",
+                expected: mapping.to.len() as u64,
+            });
+        }
+        self.from.extend_from_slice(mapping.from);
+        self.to.extend_from_slice(mapping.to);
+        self.end_mapping(mapping.in_array, mapping.out_array);
+        Ok(())
+    }
+
+    /// Makes room for a mapping of `count` intervals, which the caller fills.
+    pub(super) fn start_mapping(&mut self, count: usize) -> (&mut [Interval], &mut [Interval]) {
+        let start = self.from.len();
+        self.from.resize(start + count, Interval::default());
+        self.to.resize(start + count, Interval::default());
+        let (from, to) = (self.from.get_mut(start..), self.to.get_mut(start..));
+        (from.unwrap_or_default(), to.unwrap_or_default())
+    }
+
+    /// Ends the mapping whose intervals are the last ones.
+    pub(super) fn end_mapping(&mut self, in_array: i32, out_array: i32) {
+        self.arrays.push(Arrays { in_array, out_array, end: self.from.len() });
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.arrays.len()
+    }
+
+    pub(super) fn get(&self, index: usize) -> Option<Mapping<'_>> {
+        let arrays = self.arrays.get(index)?;
+        let before = index.checked_sub(1).and_then(|before| self.arrays.get(before));
+        let range = before.map_or(0, |before| before.end)..arrays.end;
+        Some(Mapping {
+            in_array: arrays.in_array,
+            out_array: arrays.out_array,
+            from: self.from.get(range.clone())?,
+            to: self.to.get(range)?,
+        })
+    }
+
+    pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = Mapping<'_>> + ExactSizeIterator {
+        (0..self.arrays.len()).map(|index| {
+            let none = Mapping { in_array: 0, out_array: 0, from: &[], to: &[] };
+            self.get(index).unwrap_or(none)
+        })
+    }
+}

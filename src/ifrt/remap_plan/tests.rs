@@ -1,0 +1,358 @@
+use proptest::prelude::*;
+use prost::Message as _;
+
+use super::*;
+use crate::{
+    codec::{DecodeErrorKind, DeserializeOptions, FromProto, StatusCode, ToProto, Validation},
+    ifrt::{
+        AnyDevice, DType, DeviceId, HloSharding, MemoryKind, OpaqueSharding, PjRtLayout, Shape,
+        with_devices,
+        xla::{OpSharding, TileAssignment},
+    },
+    proto::xla::ifrt::{RemapPlanProto, remap_plan_proto::MappingProto},
+    version::{AnyVersionAccessor, Ifrt, Line as _, SerDesVersion},
+};
+
+fn version(number: i32) -> SerDesVersion {
+    AnyVersionAccessor::get(number).unwrap()
+}
+
+fn versions() -> impl Iterator<Item = SerDesVersion> {
+    Ifrt::ENTRIES.iter().map(|entry| version(entry.number))
+}
+
+fn options() -> DeserializeOptions {
+    with_devices(AnyDevice)
+}
+
+fn strict() -> DeserializeOptions {
+    options().with_validation(Validation::Strict)
+}
+
+/// An array of two elements a device.
+fn array(dtype: DType, memory_kind: &str, devices: &[i32]) -> ArraySpec {
+    let count = devices.len() as i64;
+    let tiles = OpSharding::tiled(TileAssignment::iota([count], [count], [0]).unwrap());
+    let devices = devices.iter().copied().map(DeviceId).collect();
+    let sharding = HloSharding::new(devices, MemoryKind::new(memory_kind), tiles).unwrap();
+    ArraySpec::new(dtype, Shape::new([2 * count]).unwrap(), sharding)
+}
+
+fn spec(devices: &[i32]) -> ArraySpec {
+    array(DType::F32, "device", devices)
+}
+
+fn interval(start: i64, end: i64, step: i64) -> Interval {
+    Interval::new(start, end, step)
+}
+
+fn plan(
+    inputs: &[&[i32]],
+    outputs: &[&[i32]],
+    mappings: &[(i32, i32, &[Interval], &[Interval])],
+) -> RemapPlan {
+    let specs = |lists: &[&[i32]]| lists.iter().map(|devices| spec(devices)).collect::<Vec<_>>();
+    let plan = RemapPlan::new(specs(inputs), specs(outputs));
+    mappings.iter().fold(plan, |plan, (input, output, from, to)| {
+        plan.with_mapping(*input, *output, from, to).unwrap()
+    })
+}
+
+/// Two arrays on devices 0..2 and 2..4 become one on 0..4.
+fn two_to_one() -> RemapPlan {
+    plan(
+        &[&[0, 1], &[2, 3]],
+        &[&[0, 1, 2, 3]],
+        &[
+            (0, 0, &[interval(0, 2, 1)], &[interval(0, 2, 1)]),
+            (1, 0, &[interval(0, 2, 1)], &[interval(2, 4, 1)]),
+        ],
+    )
+}
+
+/// One array becomes one on its even and one on its odd devices.
+fn one_to_two() -> RemapPlan {
+    plan(
+        &[&[0, 1, 2, 3]],
+        &[&[0, 2], &[1, 3]],
+        &[
+            (0, 0, &[interval(0, 4, 2)], &[interval(0, 2, 1)]),
+            (0, 1, &[interval(1, 5, 2)], &[interval(0, 2, 1)]),
+        ],
+    )
+}
+
+fn refused(plan: &RemapPlan, parts: &[&str]) {
+    let error = plan.validate().unwrap_err();
+    assert_eq!(error.code(), StatusCode::InvalidArgument);
+    let text = error.to_string();
+    assert!(parts.iter().all(|part| text.contains(part)), "{text}");
+}
+
+#[test]
+fn a_plan_without_arrays_or_without_shards_is_refused() {
+    refused(&RemapPlan::new([], [spec(&[0])]), &["no input"]);
+    refused(&RemapPlan::new([spec(&[0])], []), &["no output"]);
+    refused(&plan(&[&[0]], &[&[0]], &[]), &["neither mappings nor input devices"]);
+}
+
+#[test]
+fn an_array_that_is_not_there_is_named_with_the_limit() {
+    let whole: &[Interval] = &[interval(0, 1, 1)];
+    refused(
+        &plan(&[&[0]], &[&[0]], &[(1, 0, whole, whole)]),
+        &["mappings[0]", "in_array is 1", "0 to 0"],
+    );
+    refused(&plan(&[&[0]], &[&[0]], &[(0, -1, whole, whole)]), &["out_array is -1"]);
+    let error = RemapPlan::default().with_mapping(0, 0, whole, &[]).unwrap_err();
+    assert!(error.to_string().contains("found 1 intervals of the input; expected 0"), "{error}");
+}
+
+#[test]
+fn arrays_that_differ_in_kind_are_refused_naming_both_sides() {
+    let whole = [interval(0, 2, 1)];
+    let pair = |output: ArraySpec| {
+        RemapPlan::new([spec(&[0, 1])], [output]).with_mapping(0, 0, &whole, &whole).unwrap()
+    };
+    refused(&pair(array(DType::S32, "device", &[0, 1])), &["element type", "F32", "S32"]);
+    refused(&pair(array(DType::F32, "host", &[0, 1])), &["memory kind", "device", "host"]);
+    let layout: PjRtLayout = "{0:T(8)}".parse().unwrap();
+    refused(&pair(spec(&[0, 1]).with_layout(layout.clone())), &["layout", "(default)", "{0:T(8)}"]);
+    let larger =
+        ArraySpec::new(DType::F32, Shape::new([8]).unwrap(), spec(&[0, 1]).sharding().clone());
+    refused(&pair(larger), &["shard 0 of input 0", "[2]", "[4]"]);
+    let same = RemapPlan::new(
+        [spec(&[0, 1]).with_layout(layout.clone())],
+        [spec(&[0, 1]).with_layout(layout)],
+    );
+    assert_eq!(same.with_mapping(0, 0, &whole, &whole).unwrap().validate(), Ok(()));
+    let opaque = OpaqueSharding::new(DeviceList::from([0, 1]), MemoryKind::new("device"));
+    assert!(pair(ArraySpec::new(DType::F32, Shape::new([4]).unwrap(), opaque)).validate().is_err());
+}
+
+#[test]
+fn an_interval_outside_of_the_array_is_refused() {
+    let whole = interval(0, 2, 1);
+    for (from, part) in [
+        (interval(-1, 2, 1), "start of [-1:2:1] is -1"),
+        (interval(3, 3, 1), "start of [3:3:1] is 3"),
+        (interval(0, 2, 0), "step of [0:2:0] is 0"),
+        (interval(0, 2, -1), "step of"),
+        (interval(0, 3, 1), "end of [0:3:1] is 3"),
+        (interval(0, -1, 1), "end of"),
+        (interval(0, i64::MAX, 1), "end of"),
+        (interval(2, 3, 2), "last shard of [2:3:2] is 2"),
+        (interval(0, 1, 1), "takes 1 shards by [0:1:1] and fills 2"),
+    ] {
+        refused(&plan(&[&[0, 1]], &[&[0, 1]], &[(0, 0, &[from], &[whole])]), &[part]);
+    }
+}
+
+#[test]
+fn an_interval_may_end_past_the_shards_if_its_last_step_does_not() {
+    assert_eq!(one_to_two().validate(), Ok(()));
+    assert_eq!(interval(1, 5, 2).shard_count(), Some(2));
+    assert_eq!(interval(i64::MIN, i64::MAX, 1).shard_count(), None);
+    assert_eq!(interval(5, 1, 1).shard_count(), Some(0));
+}
+
+#[test]
+fn a_shard_is_used_and_filled_once() {
+    let (first, both) = (interval(0, 1, 1), interval(0, 2, 1));
+    refused(
+        &plan(&[&[0, 1]], &[&[0], &[0]], &[(0, 0, &[first], &[first]), (0, 1, &[first], &[first])]),
+        &["shard 0 of input 0 is used twice"],
+    );
+    refused(
+        &plan(&[&[0], &[0]], &[&[0]], &[(0, 0, &[first], &[first]), (1, 0, &[first], &[first])]),
+        &["shard 0 of output 0 is filled twice"],
+    );
+    refused(
+        &plan(&[&[0, 1]], &[&[0, 1]], &[(0, 0, &[first], &[first])]),
+        &["shard 1 of output 0 is not filled"],
+    );
+    refused(
+        &plan(&[&[0, 1]], &[&[1, 0]], &[(0, 0, &[both], &[both])]),
+        &["is on device 1", "from device 0"],
+    );
+}
+
+#[test]
+fn input_devices_name_addressable_devices_of_arrays_that_are_there() {
+    let entry = |in_array, devices: &[i32]| InputDevices {
+        in_array,
+        devices: devices.iter().copied().map(DeviceId).collect(),
+    };
+    let base = || plan(&[&[0, 1]], &[&[0, 1]], &[]);
+    let with = |out, inputs: Vec<InputDevices>| base().with_input_devices(out, inputs).unwrap();
+    assert_eq!(with(0, vec![entry(0, &[1, 0])]).validate(), Ok(()));
+    refused(&with(1, vec![]), &["out_array is 1"]);
+    refused(&with(0, vec![entry(2, &[0])]), &["in_array is 2"]);
+    refused(&with(0, vec![entry(0, &[7])]), &["device 7", "[0,1]"]);
+    refused(&with(0, vec![entry(0, &[0])]), &["shard 1 of output 0 is not filled"]);
+    refused(&with(0, vec![entry(0, &[0, 0])]), &["no shard left on device 0"]);
+    assert!(with(0, vec![]).with_input_devices(0, vec![]).is_err());
+}
+
+#[test]
+fn several_inputs_of_one_output_must_be_donated() {
+    use ArrayCopySemantics::{AlwaysCopy, DonateInput, ReuseInput};
+    let error = two_to_one().check_copy_semantics(ReuseInput).unwrap_err();
+    assert!(error.to_string().contains("inputs 0 and 1"), "{error}");
+    assert!(two_to_one().check_copy_semantics(AlwaysCopy).is_err());
+    assert_eq!(two_to_one().check_copy_semantics(DonateInput), Ok(()));
+    assert_eq!(one_to_two().check_copy_semantics(ReuseInput), Ok(()));
+    for semantics in [AlwaysCopy, ReuseInput, DonateInput] {
+        assert_eq!(ArrayCopySemantics::from_number(semantics.number()), Some(semantics));
+    }
+}
+
+#[test]
+fn below_6_a_plan_is_mappings_and_from_6_on_input_devices() {
+    for plan in [two_to_one(), one_to_two()] {
+        let devices = plan.input_devices().unwrap().into_owned();
+        for version in versions() {
+            let bytes = plan.to_bytes(version).unwrap();
+            let proto = RemapPlanProto::decode(bytes.clone()).unwrap();
+            let read = RemapPlan::from_bytes(bytes, &strict()).unwrap();
+            if version.number() < 6 {
+                assert_eq!((proto.version_number, proto.mappings.len()), (0, 2));
+                assert!(proto.input_devices_for_output.is_empty());
+                assert_eq!(read, plan);
+            } else {
+                assert_eq!((proto.version_number, proto.mappings.len()), (6, 0));
+                assert_eq!(read.explicit_input_devices(), &devices);
+            }
+            assert_eq!(*read.input_devices().unwrap(), devices);
+        }
+    }
+}
+
+#[test]
+fn mappings_and_input_devices_are_made_from_each_other() {
+    let plan = one_to_two();
+    let devices = plan.input_devices().unwrap().into_owned();
+    assert_eq!(devices[&0], [InputDevices { in_array: 0, devices: DeviceList::from([0, 2]) }]);
+    let by_devices = plan.in_device_form().unwrap();
+    assert_eq!(by_devices.mappings().len(), 0);
+    let converted = by_devices.in_mapping_form().unwrap();
+    let odd = converted.mappings().nth(1).unwrap();
+    assert_eq!(odd.from, [interval(1, 2, 1), interval(3, 4, 1)]);
+    assert_eq!(odd.to, [interval(0, 1, 1), interval(1, 2, 1)]);
+    assert_eq!(by_devices.validate(), Ok(()));
+    for version in versions() {
+        let bytes = by_devices.to_bytes(version).unwrap();
+        let read = RemapPlan::from_bytes(bytes, &strict()).unwrap();
+        assert_eq!(read.input_devices().unwrap(), by_devices.input_devices().unwrap());
+    }
+}
+
+#[test]
+fn a_shard_that_changes_its_device_cannot_be_written_from_6_on() {
+    let both: &[Interval] = &[interval(0, 2, 1)];
+    let plan = plan(&[&[0, 1]], &[&[1, 0]], &[(0, 0, both, both)]);
+    assert!(plan.to_bytes(version(5)).is_ok());
+    let error = plan.to_bytes(version(6)).unwrap_err();
+    assert_eq!(error.code(), StatusCode::InvalidArgument);
+    assert!(error.to_string().contains("expected the same device"), "{error}");
+    assert_eq!(plan.to_proto(version(6)).unwrap_err(), error);
+}
+
+#[test]
+fn reading_checks_the_lists_but_not_the_plan_unless_strict() {
+    let proto = RemapPlanProto {
+        mappings: vec![MappingProto { from_start: vec![1], ..Default::default() }],
+        ..Default::default()
+    };
+    let error = RemapPlan::from_proto(&proto, &options()).unwrap_err();
+    assert_eq!(error.code(), StatusCode::Internal);
+    assert!(error.to_string().contains("[1, 0, 0, 0, 0, 0]"), "{error}");
+    let bytes = proto.encode_to_vec().into();
+    assert_eq!(RemapPlan::from_bytes(bytes, &options()).unwrap_err(), error);
+
+    let empty = RemapPlanProto::default();
+    assert!(RemapPlan::from_proto(&empty, &options()).is_ok());
+    assert_eq!(
+        RemapPlan::from_proto(&empty, &strict()).unwrap_err().code(),
+        StatusCode::InvalidArgument
+    );
+    let error = RemapPlan::from_proto(&empty, &DeserializeOptions::new()).unwrap_err();
+    assert!(error.to_string().contains("DeserializeShardingOptions"), "{error}");
+}
+
+#[test]
+fn versions_0_to_6_are_read_and_7_is_too_new() {
+    for number in 0..=7 {
+        let proto = RemapPlanProto { version_number: number, ..Default::default() };
+        let found = RemapPlan::from_proto(&proto, &options());
+        if number == 7 {
+            assert_eq!(found.unwrap_err().kind(), DecodeErrorKind::TooNew);
+        } else {
+            assert!(found.is_ok(), "{number}");
+        }
+        let bytes = proto.encode_to_vec().into();
+        assert_eq!(RemapPlan::from_bytes(bytes, &options()).is_ok(), number < 7);
+    }
+    let proto = RemapPlanProto { version_number: -1, ..Default::default() };
+    let error = RemapPlan::from_proto(&proto, &options()).unwrap_err();
+    assert_eq!(error.kind(), DecodeErrorKind::Corrupt);
+}
+
+#[test]
+fn a_hostile_interval_costs_nothing() {
+    let endless = [interval(0, i64::MAX, 1)];
+    let plan = plan(&[&[0, 1]], &[&[0, 1]], &[(0, 0, &endless, &endless)]);
+    assert!(plan.input_devices().is_err());
+    assert!(plan.to_bytes(version(6)).is_err());
+    assert!(plan.validate().is_err());
+}
+
+fn plans() -> impl Strategy<Value = RemapPlan> {
+    let number = || prop_oneof![0_i64..300, any::<i64>()];
+    let interval = (number(), number(), number()).prop_map(|(a, b, c)| Interval::new(a, b, c));
+    let pairs = prop::collection::vec((interval.clone(), interval), 0..4);
+    let mapping = (any::<i32>(), 0_i32..5, pairs);
+    (1_i32..5, prop::collection::vec(mapping, 0..20)).prop_map(|(devices, mappings)| {
+        let devices: Vec<_> = (0..devices).collect();
+        let plan = plan(&[&devices], &[&devices, &devices], &[]);
+        mappings.into_iter().fold(plan, |plan, (input, output, pairs)| {
+            let (from, to): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
+            plan.with_mapping(input, output, &from, &to).unwrap()
+        })
+    })
+}
+
+proptest! {
+    #[test]
+    fn plans_are_written_and_read_as_their_messages_are(plan in plans()) {
+        for version in versions() {
+            match (plan.to_bytes(version), plan.to_proto(version)) {
+                (Ok(bytes), Ok(proto)) => {
+                    prop_assert_eq!(&bytes[..], proto.encode_to_vec());
+                    let reference = RemapPlan::from_proto(&proto, &options());
+                    let read = RemapPlan::from_bytes(bytes, &options());
+                    prop_assert_eq!(&read, &reference);
+                    if version.number() < 6 {
+                        prop_assert_eq!(read, Ok(plan.clone()));
+                    }
+                }
+                (direct, message) => prop_assert_eq!(direct.err(), message.err()),
+            }
+        }
+    }
+
+    #[test]
+    fn damaged_plans_are_read_as_their_messages_are(
+        plan in plans(),
+        damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+    ) {
+        let mut bytes = plan.to_bytes(version(3)).unwrap().to_vec();
+        for (at, byte) in damage {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        let message = RemapPlanProto::decode(&bytes[..]).ok();
+        let reference = message.and_then(|proto| RemapPlan::from_proto(&proto, &options()).ok());
+        prop_assert_eq!(RemapPlan::from_bytes(bytes.into(), &options()).ok(), reference);
+    }
+}

@@ -1,0 +1,302 @@
+//! Whether a plan can be carried out. Upstream checks it when the plan is used, not when it is read.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use super::{Interval, Mapping, RemapPlan};
+use crate::ifrt::{ArraySpec, DeviceId, IfrtError, Shape};
+
+/// Whether an operation may reuse the buffers of its inputs (`xla.ifrt.proto.ArrayCopySemantics`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub enum ArrayCopySemantics {
+    /// The outputs have buffers of their own.
+    AlwaysCopy,
+    /// The outputs may share buffers with the inputs.
+    ReuseInput,
+    /// The inputs are given up.
+    DonateInput,
+}
+
+impl ArrayCopySemantics {
+    /// The number on the wire.
+    pub const fn number(self) -> i32 {
+        match self {
+            Self::AlwaysCopy => 1,
+            Self::ReuseInput => 2,
+            Self::DonateInput => 3,
+        }
+    }
+
+    /// The semantics with this number of the wire; `None` for 0, which stands for nothing, and for unknown ones.
+    pub const fn from_number(number: i32) -> Option<Self> {
+        match number {
+            1 => Some(Self::AlwaysCopy),
+            2 => Some(Self::ReuseInput),
+            3 => Some(Self::DonateInput),
+            _ => None,
+        }
+    }
+}
+
+fn invalid<T>(message: String) -> Result<T, IfrtError> {
+    Err(IfrtError::Invalid(message))
+}
+
+/// Shard shapes of an array: one for all, or one for each.
+enum ShardShapes {
+    Same(Shape),
+    Each(Vec<Shape>),
+}
+
+impl ShardShapes {
+    fn of(spec: &ArraySpec) -> Result<Self, IfrtError> {
+        if let Ok(shape) = spec.sharding().shard_shape(spec.shape()) {
+            return Ok(Self::Same(shape));
+        }
+        let shards = spec.sharding().disassemble(spec.shape())?;
+        Ok(Self::Each(shards.into_iter().map(|(shape, _)| shape).collect()))
+    }
+
+    fn get(&self, shard: usize) -> Option<&Shape> {
+        match self {
+            Self::Same(shape) => Some(shape),
+            Self::Each(shapes) => shapes.get(shard),
+        }
+    }
+}
+
+/// What is known about one array while mappings are followed.
+struct Shards {
+    devices: Vec<DeviceId>,
+    shapes: Option<ShardShapes>,
+    /// Of an input: whether the shard was taken. Of an output: the device it was taken from.
+    used: Vec<Option<DeviceId>>,
+}
+
+impl Shards {
+    fn of(spec: &ArraySpec) -> Self {
+        let devices = spec.sharding().devices().ids().to_vec();
+        let used = vec![None; devices.len()];
+        Self { devices, shapes: None, used }
+    }
+
+    fn shape(&mut self, spec: &ArraySpec, shard: usize) -> Result<Option<Shape>, IfrtError> {
+        let shapes = match self.shapes.take() {
+            Some(shapes) => shapes,
+            None => ShardShapes::of(spec)?,
+        };
+        let shape = shapes.get(shard).cloned();
+        self.shapes = Some(shapes);
+        Ok(shape)
+    }
+}
+
+fn at(shards: &mut [Shards], index: i32) -> Option<&mut Shards> {
+    usize::try_from(index).ok().and_then(|index| shards.get_mut(index))
+}
+
+impl RemapPlan {
+    /// Fails unless the plan can be carried out.
+    ///
+    /// # Errors
+    /// [`IfrtError`], which is INVALID_ARGUMENT, that names the array, the shard or the mapping: no inputs or outputs; neither mappings nor
+    /// input devices; an array that is not there; arrays of different element type, memory kind, layout or shard shape; an interval outside of the
+    /// array; a shard that is taken or filled twice, or not filled; a shard that would change its device.
+    pub fn validate(&self) -> Result<(), IfrtError> {
+        for (specs, what) in [(&self.input_specs, "input"), (&self.output_specs, "output")] {
+            if specs.is_empty() {
+                return invalid(format!("the plan has no {what}; expected at least one"));
+            }
+        }
+        if self.mappings.len() == 0 && self.input_devices.is_empty() {
+            return invalid(
+                "the plan has neither mappings nor input devices; expected at least one of them"
+                    .to_owned(),
+            );
+        }
+        self.validate_input_devices()?;
+        let mappings = self.mappings_or_converted()?;
+        let mut inputs: Vec<_> = self.input_specs.iter().map(Shards::of).collect();
+        let mut outputs: Vec<_> = self.output_specs.iter().map(Shards::of).collect();
+        for (index, mapping) in mappings.iter().enumerate() {
+            self.follow(index, mapping, &mut inputs, &mut outputs)?;
+        }
+        for (array, output) in outputs.iter().enumerate() {
+            for (shard, (taken, device)) in output.used.iter().zip(&output.devices).enumerate() {
+                match taken {
+                    None => {
+                        return invalid(format!("shard {shard} of output {array} is not filled"));
+                    }
+                    Some(from) if from != device => {
+                        return invalid(format!(
+                            "shard {shard} of output {array} is on device {device}, but is filled from device {from}; expected the devices of the mapped inputs, in order"
+                        ));
+                    }
+                    Some(_) => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn validate_input_devices(&self) -> Result<(), IfrtError> {
+        let mut local_of_input: HashMap<i32, HashSet<DeviceId>> = HashMap::new();
+        for (out_array, inputs) in &self.input_devices {
+            self.output(*out_array)?;
+            for input in inputs {
+                let in_devices = self.input(input.in_array)?.sharding().devices();
+                let local = local_of_input
+                    .entry(input.in_array)
+                    .or_insert_with(|| in_devices.addressable().ids().iter().copied().collect());
+                if let Some(device) = input.devices.ids().iter().find(|id| !local.contains(id)) {
+                    return invalid(format!(
+                        "output {out_array} takes a shard of input {} from device {device}, which is none of its addressable devices {}",
+                        input.in_array,
+                        in_devices.addressable()
+                    ));
+                }
+                self.same_kind(input.in_array, *out_array)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Fails unless both arrays agree in everything but shape and devices.
+    fn same_kind(&self, in_array: i32, out_array: i32) -> Result<(), IfrtError> {
+        let (input, output) = (self.input(in_array)?, self.output(out_array)?);
+        let differ = |what: &str, input: &dyn std::fmt::Display, output: &dyn std::fmt::Display| {
+            invalid(format!(
+                "the {what} of input {in_array} is {input}, that of output {out_array} is {output}; expected the same"
+            ))
+        };
+        if input.dtype() != output.dtype() {
+            return differ("element type", &input.dtype(), &output.dtype());
+        }
+        let (from, to) = (input.sharding().memory_kind(), output.sharding().memory_kind());
+        if from != to {
+            return differ("memory kind", from, to);
+        }
+        if input.layout() != output.layout() {
+            let text = |spec: &ArraySpec| {
+                spec.layout().map_or_else(|| "(default)".to_owned(), ToString::to_string)
+            };
+            return differ("layout", &text(input), &text(output));
+        }
+        Ok(())
+    }
+
+    fn follow(
+        &self,
+        index: usize,
+        mapping: Mapping<'_>,
+        inputs: &mut [Shards],
+        outputs: &mut [Shards],
+    ) -> Result<(), IfrtError> {
+        let Mapping { in_array, out_array, .. } = mapping;
+        let name = |error: IfrtError| IfrtError::Invalid(format!("mappings[{index}]: {error}"));
+        let (in_spec, out_spec) =
+            (self.input(in_array).map_err(name)?, self.output(out_array).map_err(name)?);
+        self.same_kind(in_array, out_array)?;
+        let (Some(input), Some(output)) = (at(inputs, in_array), at(outputs, out_array)) else {
+            return Ok(());
+        };
+        for (from, to) in mapping.from.iter().zip(mapping.to) {
+            let taken = check_interval(index, "from", *from, input.devices.len())?;
+            let filled = check_interval(index, "to", *to, output.devices.len())?;
+            if taken != filled {
+                return invalid(format!(
+                    "mappings[{index}] takes {taken} shards by {from} and fills {filled} by {to}; expected as many"
+                ));
+            }
+            let shards = from.shards(input.devices.len()).zip(to.shards(output.devices.len()));
+            for (in_shard, out_shard) in shards.into_iter().flat_map(|(from, to)| from.zip(to)) {
+                let place = |shard: i64| usize::try_from(shard).unwrap_or(usize::MAX);
+                let (in_place, out_place) = (place(in_shard), place(out_shard));
+                let (in_shape, out_shape) =
+                    (input.shape(in_spec, in_place)?, output.shape(out_spec, out_place)?);
+                if let (Some(in_shape), Some(out_shape)) = (in_shape, out_shape)
+                    && in_shape != out_shape
+                {
+                    return invalid(format!(
+                        "shard {in_shard} of input {in_array} has the shape {in_shape}, shard {out_shard} of output {out_array} has {out_shape}; expected the same"
+                    ));
+                }
+                let device = input.devices.get(in_place).copied();
+                match input.used.get_mut(in_place) {
+                    Some(used @ None) => *used = device,
+                    _ => {
+                        return invalid(format!(
+                            "shard {in_shard} of input {in_array} is used twice"
+                        ));
+                    }
+                }
+                match output.used.get_mut(out_place) {
+                    Some(used @ None) => *used = device,
+                    _ => {
+                        return invalid(format!(
+                            "shard {out_shard} of output {out_array} is filled twice"
+                        ));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Fails if the semantics do not allow the plan: where several inputs become one output, the inputs must be given up.
+    ///
+    /// # Errors
+    /// [`IfrtError::Invalid`] that names the output.
+    pub fn check_copy_semantics(&self, semantics: ArrayCopySemantics) -> Result<(), IfrtError> {
+        if semantics == ArrayCopySemantics::DonateInput {
+            return Ok(());
+        }
+        let mut first: BTreeMap<i32, i32> = BTreeMap::new();
+        let mapped = self.mappings.iter().map(|mapping| (mapping.out_array, mapping.in_array));
+        let listed = self.input_devices.iter().flat_map(|(out_array, inputs)| {
+            inputs.iter().map(move |input| (*out_array, input.in_array))
+        });
+        for (out_array, in_array) in mapped.chain(listed) {
+            let known = *first.entry(out_array).or_insert(in_array);
+            if known != in_array {
+                return invalid(format!(
+                    "output {out_array} is made of inputs {known} and {in_array}; several inputs of one output must be donated"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The number of shards of an interval that lies inside of an array of `shards` shards.
+fn check_interval(
+    index: usize,
+    side: &str,
+    interval: Interval,
+    shards: usize,
+) -> Result<i64, IfrtError> {
+    let Interval { start, end, step } = interval;
+    let count = i64::try_from(shards).unwrap_or(i64::MAX);
+    let wrong = |what: &str, found: i64, expected: String| {
+        invalid(format!(
+            "mappings[{index}].{side}: the {what} of {interval} is {found}; expected {expected}"
+        ))
+    };
+    if !(0..=count).contains(&start) {
+        return wrong("start", start, format!("0 to {count}"));
+    }
+    if step <= 0 {
+        return wrong("step", step, "at least 1".to_owned());
+    }
+    let last = count.saturating_add(step - 1);
+    if !(0..=last).contains(&end) {
+        return wrong("end", end, format!("0 to {last}"));
+    }
+    let steps = interval.shard_count().unwrap_or_default();
+    let touched = start.saturating_add((steps - 1).saturating_mul(step));
+    if steps > 0 && touched >= count {
+        return wrong("last shard", touched, format!("below {count}"));
+    }
+    Ok(steps)
+}
