@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use serdes_abi::SP_DeviceMemoryBase;
 
+use super::bfc::BfcBlock;
 use super::block::Block;
 use super::device::Device;
 use super::error::Error;
@@ -28,6 +29,8 @@ pub struct DeviceMemory {
 pub(crate) struct DeviceAllocation {
     device: Device,
     base: SP_DeviceMemoryBase,
+    /// The allocator that it goes back to; the plug-in itself if there is none.
+    block: Option<BfcBlock>,
 }
 
 // SAFETY: the struct is plain data that is only read; its pointers mean something to the plug-in alone, whose allocation and copy
@@ -38,8 +41,8 @@ unsafe impl Sync for DeviceAllocation {}
 
 impl Drop for DeviceAllocation {
     fn drop(&mut self) {
-        // Nothing was allocated for no bytes.
-        if !self.base.opaque.is_null() {
+        // A part of a region goes back to its allocator by the drop of `block`; nothing was allocated for no bytes.
+        if self.block.is_none() && !self.base.opaque.is_null() {
             let mut part = Part::new(self.base);
             let registration = self.device.registration();
             let calls = self.device.calls();
@@ -67,8 +70,22 @@ impl DeviceMemory {
         if bytes > 0 {
             base = allocate_base(device, bytes)?;
         }
-        let inner = DeviceAllocation { device: device.clone(), base };
+        let inner = DeviceAllocation { device: device.clone(), base, block: None };
         Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// A part of a region of an allocator.
+    pub(crate) fn of_block(device: &Device, base: SP_DeviceMemoryBase, block: BfcBlock) -> Self {
+        let inner = DeviceAllocation { device: device.clone(), base, block: Some(block) };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// The description of `bytes` bytes from `offset` on, which lie inside this memory.
+    pub(crate) fn base_of_part(&self, offset: u64, bytes: u64) -> SP_DeviceMemoryBase {
+        let base = self.inner.base;
+        // Inside of an allocation that fits into the address space, so that the offset does.
+        let opaque = base.opaque.cast::<u8>().wrapping_add(offset as usize).cast();
+        SP_DeviceMemoryBase { opaque, size: bytes, ..base }
     }
 
     /// Its size in bytes.

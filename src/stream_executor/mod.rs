@@ -38,6 +38,7 @@
 
 pub mod abi_diff;
 mod allocation;
+mod bfc;
 mod block;
 mod call;
 pub mod conformance;
@@ -61,6 +62,7 @@ mod table;
 mod timer;
 mod transfer;
 
+pub use bfc::{BfcAllocator, BfcOptions};
 pub use call::with_time_limit;
 pub use detect::LayoutChoice;
 pub use device::{AllocatorStats, Device, DeviceDescription, MemoryUsage};

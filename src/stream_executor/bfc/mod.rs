@@ -1,0 +1,347 @@
+//! The default allocation strategy of RFC #257 and of TensorFlow: best fit with coalescing, over a plug-in's own allocation.
+//!
+//! A plug-in's `allocate` is made for few and large requests. The allocator asks it for regions and gives out parts of them.
+
+mod best_fit;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use self::best_fit::{BestFit, Given, rounded};
+use super::device::{AllocatorStats, Device};
+use super::error::Error;
+use super::memory::DeviceMemory;
+
+/// How an allocator gets its regions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BfcOptions {
+    /// The most bytes that it asks the device for; `None`: as long as the device has some.
+    pub limit: Option<u64>,
+    /// Whether it grows region by region, each twice as large as the one before. Otherwise the first allocation reserves the limit at once
+    /// (without a limit: what the device says is free).
+    pub growth: bool,
+    /// The size of the first region when it grows, in bytes.
+    pub first_region: u64,
+}
+
+impl Default for BfcOptions {
+    fn default() -> Self {
+        Self { limit: None, growth: true, first_region: 1 << 20 }
+    }
+}
+
+/// An allocator of a device's memory. Clones are the same allocator.
+#[derive(Clone, Debug)]
+pub struct BfcAllocator {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    device: Device,
+    options: BfcOptions,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    fit: BestFit,
+    /// The regions that the device gave; `None` for those that went back.
+    regions: Vec<Option<DeviceMemory>>,
+    next_region: u64,
+    stats: Counts,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    allocations: u64,
+    in_use: u64,
+    peak_in_use: u64,
+    largest: u64,
+    reserved: u64,
+    peak_reserved: u64,
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A part of a region, given back when it is dropped.
+#[derive(Debug)]
+pub(crate) struct BfcBlock {
+    shared: Arc<Shared>,
+    chunk: u32,
+}
+
+impl Drop for BfcBlock {
+    fn drop(&mut self) {
+        let mut state = self.shared.state();
+        let size = state.fit.give_back(self.chunk);
+        state.stats.in_use -= size;
+    }
+}
+
+impl BfcAllocator {
+    /// An allocator over `device`. Nothing is asked of the device before the first allocation.
+    #[must_use]
+    pub fn new(device: &Device, options: BfcOptions) -> Self {
+        let state = State {
+            fit: BestFit::new(),
+            regions: Vec::new(),
+            next_region: options.first_region.max(best_fit::GRANULE),
+            stats: Counts::default(),
+        };
+        let shared = Shared { device: device.clone(), options, state: Mutex::new(state) };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// An allocator as the device's platform asks for it: growing if it forces growth or the device cannot tell how much is free.
+    ///
+    /// # Errors
+    /// What the plug-in reports.
+    pub fn for_device(device: &Device) -> Result<Self, Error> {
+        let forced = device.registration().facts.force_memory_growth;
+        let usage = match device.memory_usage() {
+            Err(error) if error.is_unsupported() => None,
+            usage => usage?,
+        };
+        let growth = forced || usage.is_none();
+        let limit = usage.and_then(|usage| u64::try_from(usage.free).ok()).filter(|&free| free > 0);
+        Ok(Self::new(device, BfcOptions { limit, growth, ..BfcOptions::default() }))
+    }
+
+    /// The device whose memory it gives out.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        &self.shared.device
+    }
+
+    /// Allocates `bytes` bytes, aligned to 256 bytes within a region. The memory goes back to the allocator when it is dropped.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`] if the limit or the device allows no more.
+    pub fn allocate(&self, bytes: u64) -> Result<DeviceMemory, Error> {
+        let shared = &self.shared;
+        if bytes == 0 {
+            return shared.device.allocate(0);
+        }
+        let full = || Error::OutOfMemory { call: "the best-fit allocator", bytes };
+        let size = rounded(bytes).ok_or_else(full)?;
+        let mut state = shared.state();
+        let given = match state.fit.take(size) {
+            Some(given) => given,
+            None => {
+                state.extend(&shared.device, &shared.options, size).map_err(
+                    |error| match error {
+                        Error::OutOfMemory { .. } => full(),
+                        other => other,
+                    },
+                )?;
+                state.fit.take(size).ok_or_else(full)?
+            }
+        };
+        state.count(given);
+        let region = state.regions.get(given.region as usize).and_then(Option::as_ref);
+        let base = region.map(|region| region.base_of_part(given.offset, bytes));
+        drop(state);
+        let block = BfcBlock { shared: Arc::clone(shared), chunk: given.chunk };
+        Ok(DeviceMemory::of_block(&shared.device, base.ok_or_else(full)?, block))
+    }
+
+    /// Gives regions of which nothing is in use back to the device. Answers how many bytes that were.
+    pub fn release_unused(&self) -> u64 {
+        let mut state = self.shared.state();
+        let before = state.stats.reserved;
+        let released = state.release_unused();
+        let bytes = before - state.stats.reserved;
+        drop(state);
+        drop(released);
+        bytes
+    }
+
+    /// Statistics.
+    #[must_use]
+    pub fn stats(&self) -> AllocatorStats {
+        let state = self.shared.state();
+        let signed = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+        let counts = state.stats;
+        AllocatorStats {
+            num_allocs: signed(counts.allocations),
+            bytes_in_use: signed(counts.in_use),
+            peak_bytes_in_use: signed(counts.peak_in_use),
+            largest_alloc_size: signed(counts.largest),
+            bytes_limit: self.shared.options.limit.map(signed),
+            bytes_reserved: signed(counts.reserved),
+            peak_bytes_reserved: signed(counts.peak_reserved),
+            bytes_reservable_limit: self.shared.options.limit.map(signed),
+            largest_free_block_bytes: signed(state.fit.largest_free()),
+        }
+    }
+}
+
+impl State {
+    fn count(&mut self, given: Given) {
+        let stats = &mut self.stats;
+        stats.allocations += 1;
+        stats.in_use += given.size;
+        stats.peak_in_use = stats.peak_in_use.max(stats.in_use);
+        stats.largest = stats.largest.max(given.size);
+    }
+
+    /// Gets a region that holds `size` bytes.
+    fn extend(&mut self, device: &Device, options: &BfcOptions, size: u64) -> Result<(), Error> {
+        match self.try_extend(device, options, size) {
+            Err(Error::OutOfMemory { .. }) if self.stats.reserved > 0 => {
+                // Regions that nobody uses may be too short for this request, and the reason why there is no room for a longer one.
+                drop(self.release_unused());
+                self.try_extend(device, options, size)
+            }
+            result => result,
+        }
+    }
+
+    fn try_extend(
+        &mut self,
+        device: &Device,
+        options: &BfcOptions,
+        size: u64,
+    ) -> Result<(), Error> {
+        let full = Error::OutOfMemory { call: "the best-fit allocator", bytes: size };
+        let room =
+            options.limit.map_or(u64::MAX, |limit| limit.saturating_sub(self.stats.reserved));
+        let room = room / best_fit::GRANULE * best_fit::GRANULE;
+        if size > room {
+            return Err(full);
+        }
+        let wanted = if options.growth {
+            self.next_region.max(size)
+        } else if options.limit.is_some() {
+            room
+        } else {
+            let free =
+                device.memory_usage()?.map_or(0, |usage| u64::try_from(usage.free).unwrap_or(0));
+            free.max(size)
+        };
+        let mut bytes = wanted.min(room) / best_fit::GRANULE * best_fit::GRANULE;
+        loop {
+            match device.allocate(bytes) {
+                Ok(memory) => {
+                    let region = u32::try_from(self.regions.len()).map_err(|_| full)?;
+                    self.fit.add_region(region, bytes);
+                    self.regions.push(Some(memory));
+                    self.stats.reserved += bytes;
+                    self.stats.peak_reserved = self.stats.peak_reserved.max(self.stats.reserved);
+                    // The next one is twice as large as this one was meant to be.
+                    while self.next_region <= bytes && self.next_region < 1 << 40 {
+                        self.next_region *= 2;
+                    }
+                    return Ok(());
+                }
+                // A little less may do.
+                Err(Error::OutOfMemory { .. }) if bytes > size => {
+                    bytes = (bytes / 10 * 9 / best_fit::GRANULE * best_fit::GRANULE).max(size);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Takes the regions out of which nothing is in use.
+    fn release_unused(&mut self) -> Vec<DeviceMemory> {
+        let free = self.fit.remove_free_regions();
+        let released: Vec<DeviceMemory> = free
+            .into_iter()
+            .filter_map(|region| self.regions.get_mut(region as usize)?.take())
+            .collect();
+        for region in &released {
+            self.stats.reserved -= region.size();
+        }
+        released
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stream_executor::{LayoutChoice, Plugin};
+
+    fn device(options: &str) -> Device {
+        Plugin::open(options, LayoutChoice::Detect).unwrap().device(0).unwrap()
+    }
+
+    #[test]
+    fn parts_of_regions_are_memory_like_any_other() {
+        let device = device("host");
+        let allocator = BfcAllocator::new(&device, BfcOptions::default());
+        let mut live = Vec::new();
+        for index in 0..100usize {
+            let memory = allocator.allocate(index as u64 * 100 + 1).unwrap();
+            assert_eq!(memory.size(), index as u64 * 100 + 1);
+            device.copy_to_device(&vec![index as u8; index * 100 + 1], &memory, 0).unwrap();
+            live.push(memory);
+        }
+        for (index, memory) in live.iter().enumerate() {
+            assert_eq!(device.download(memory).unwrap(), vec![index as u8; index * 100 + 1]);
+        }
+        let stats = allocator.stats();
+        assert_eq!(stats.num_allocs, 100);
+        assert!(
+            stats.bytes_in_use >= 100 * 99 / 2 * 100 && stats.bytes_reserved >= stats.bytes_in_use
+        );
+        drop(live);
+        let stats = allocator.stats();
+        assert_eq!(stats.bytes_in_use, 0);
+        assert_eq!(stats.largest_free_block_bytes, stats.bytes_reserved);
+        assert_eq!(allocator.release_unused(), stats.bytes_reserved as u64);
+        assert_eq!(device.allocator_stats().unwrap().unwrap().bytes_in_use, 0);
+    }
+
+    #[test]
+    fn memory_outlives_the_allocators_handle() {
+        let device = device("host");
+        let memory = BfcAllocator::new(&device, BfcOptions::default()).allocate(10).unwrap();
+        device.copy_to_device(&[1; 10], &memory, 0).unwrap();
+        assert!(device.copy_to_device(&[1; 11], &memory, 0).is_err());
+        drop(memory);
+        assert_eq!(device.allocator_stats().unwrap().unwrap().bytes_in_use, 0);
+    }
+
+    #[test]
+    fn the_limit_and_the_device_bound_it() {
+        let device = device("host:memory=4000000");
+        let limited = BfcAllocator::new(
+            &device,
+            BfcOptions { limit: Some(1 << 20), growth: false, ..BfcOptions::default() },
+        );
+        let first = limited.allocate(1 << 19).unwrap();
+        assert_eq!(limited.stats().bytes_reserved, 1 << 20);
+        assert!(matches!(
+            limited.allocate(600_000),
+            Err(Error::OutOfMemory { bytes: 600_000, .. })
+        ));
+        let second = limited.allocate(1 << 19).unwrap();
+        assert!(limited.allocate(1).is_err());
+        drop((first, second));
+        limited.allocate(1 << 20).unwrap();
+        drop(limited);
+
+        // The device has less than the next region: the allocator takes what there is.
+        let growing = BfcAllocator::new(&device, BfcOptions::default());
+        let live: Vec<_> = std::iter::from_fn(|| growing.allocate(100_000).ok()).collect();
+        assert!(live.len() >= 30, "{}", live.len());
+        assert!(growing.allocate(u64::MAX).is_err());
+        drop(live);
+        // Short regions that nobody uses make room for a long one.
+        growing.allocate(3_900_000).unwrap();
+    }
+
+    #[test]
+    fn an_allocator_is_made_as_the_platform_asks() {
+        let device = device("host:memory=1000000,allocator=bfc");
+        let allocator = BfcAllocator::for_device(&device).unwrap();
+        let memory = allocator.allocate(1000).unwrap();
+        assert_eq!(allocator.stats().bytes_limit, Some(1_000_000));
+        assert_eq!(device.download(&memory).unwrap().len(), 1000);
+    }
+}
