@@ -112,11 +112,16 @@ pub(super) fn input_node(input: &[u8]) -> (&[u8], bool) {
 }
 
 /// Hashes of the names of the nodes so far: open addressing, 8 bytes a slot, at most three quarters in use.
+///
+/// A table of a million names is larger than the caches, so that a look-up is a wait for memory. Nobody needs the answer at once:
+/// what is to be done is queued, and a batch first touches all its slots, which the processor does side by side, and then works.
 #[derive(Debug)]
 pub(super) struct NodeTable {
     hasher: foldhash::quality::RandomState,
     slots: Vec<u64>,
     used: usize,
+    /// Hashes to put in (lowest bit set) or to look up (not set), in order.
+    queue: Vec<u64>,
     /// Where the last node ended, to guess from how many are still to come.
     passed: u64,
     size: u64,
@@ -124,7 +129,10 @@ pub(super) struct NodeTable {
     suspected_duplicates: bool,
 }
 
-const SMALLEST_TABLE: usize = 64;
+const SMALLEST_TABLE: usize = 1024;
+
+/// Hashes that are worked off together.
+const BATCH: usize = 128;
 
 impl NodeTable {
     /// A table for a graph in a file of `size` bytes.
@@ -133,6 +141,7 @@ impl NodeTable {
             hasher: foldhash::quality::RandomState::default(),
             slots: Vec::new(),
             used: 0,
+            queue: Vec::with_capacity(BATCH),
             passed: 0,
             size,
             forward_references: false,
@@ -153,8 +162,8 @@ impl NodeTable {
     fn hash(&self, bytes: &[u8]) -> u64 {
         let mut hasher = self.hasher.build_hasher();
         hasher.write(bytes);
-        // Zero marks a free slot.
-        hasher.finish().max(1)
+        // The lowest bit tells what is queued, and as it is set in the table, zero marks a free slot.
+        hasher.finish() | 1
     }
 
     pub(super) fn name(&self, node: &mut NodeInProgress, piece: &[u8], is: Piece) {
@@ -196,17 +205,13 @@ impl NodeTable {
             return Ok(());
         }
         for input in &node.inputs {
-            if !self.contains(*input) {
-                self.forward_references = true;
-            }
+            self.enqueue(*input & !1);
         }
         let Some(hash) = node.name_hash else { return Err(StructureFaultKind::Name) };
         if node.bad_name {
             return Err(StructureFaultKind::Name);
         }
-        if !self.insert(hash) {
-            self.suspected_duplicates = true;
-        }
+        self.enqueue(hash);
         if !node.has_operation {
             return Err(StructureFaultKind::NoOperation);
         }
@@ -235,23 +240,39 @@ impl NodeTable {
         }
     }
 
-    fn contains(&self, hash: u64) -> bool {
-        self.find(hash).and_then(|position| self.slots.get(position)) == Some(&hash)
+    fn enqueue(&mut self, entry: u64) {
+        self.queue.push(entry);
+        if self.queue.len() >= BATCH {
+            self.work();
+        }
     }
 
-    /// Adds a hash; false if it was there.
-    fn insert(&mut self, hash: u64) -> bool {
-        if (self.used + 1) * 100 > self.slots.len() * 75 {
+    /// Works off what is queued; to be called before the answers are asked for.
+    pub(super) fn work(&mut self) {
+        while (self.used + self.queue.len()) * 4 > self.slots.len() * 3 {
             self.grow();
         }
-        match self.find(hash).and_then(|position| self.slots.get_mut(position)) {
-            Some(slot) if *slot == 0 => {
+        let queue = std::mem::take(&mut self.queue);
+        let touched = queue.iter().fold(0, |touched, entry| {
+            touched | self.slots.get(self.home(*entry | 1)).copied().unwrap_or_default()
+        });
+        std::hint::black_box(touched);
+        for entry in &queue {
+            let hash = entry | 1;
+            let Some(slot) = self.find(hash).and_then(|position| self.slots.get_mut(position))
+            else {
+                continue;
+            };
+            if *entry == hash {
+                self.suspected_duplicates |= *slot == hash;
+                self.used += usize::from(*slot == 0);
                 *slot = hash;
-                self.used += 1;
-                true
+            } else {
+                self.forward_references |= *slot != hash;
             }
-            _ => false,
         }
+        self.queue = queue;
+        self.queue.clear();
     }
 
     /// Makes room: as much as the whole graph needs if it goes on like this, but at most 16 times what there was.
@@ -308,15 +329,19 @@ mod tests {
     fn the_table_finds_what_was_put_in_however_often_it_grew() {
         let mut table = NodeTable::new(1000);
         let hashes: Vec<u64> =
-            (1..5000_u64).map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+            (1..5000_u64).map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1).collect();
         for hash in &hashes {
-            assert!(!table.contains(*hash));
-            assert!(table.insert(*hash));
+            table.enqueue(*hash);
+            table.enqueue(*hash & !1);
         }
-        for hash in &hashes {
-            assert!(table.contains(*hash));
-            assert!(!table.insert(*hash));
-        }
+        table.work();
+        assert!(!table.has_suspected_duplicates() && !table.has_forward_references());
         assert!(table.slots.len() < 4 * hashes.len());
+        table.enqueue(2);
+        table.work();
+        assert!(table.has_forward_references() && !table.has_suspected_duplicates());
+        table.enqueue(hashes[1234]);
+        table.work();
+        assert!(table.has_suspected_duplicates());
     }
 }

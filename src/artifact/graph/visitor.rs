@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::deprecation::DeprecatedOperations;
-use super::structure::{NodeInProgress, NodeTable, StructureFault};
+use super::structure::{NodeInProgress, NodeTable, StructureFault, StructureFaultKind};
 use super::{DeprecatedUse, Graph, MetaGraph};
 use crate::artifact::schema::{
     FUNCTION_DEF, FUNCTION_DEF_LIBRARY, Field, GRAPH_DEF, META_GRAPH_DEF,
@@ -126,6 +126,7 @@ impl<'a> GraphVisitor<'a> {
     /// Hands what was collected outside the record over to it.
     fn end_of_graph(&mut self) {
         let counts = std::mem::take(&mut self.counts);
+        self.table.work();
         let forward = self.table.has_forward_references() || self.table.has_suspected_duplicates();
         if let Some(graph) = self.graph() {
             graph.needs_order = forward;
@@ -142,42 +143,45 @@ impl<'a> GraphVisitor<'a> {
         let structure =
             if place == Place::Graph { self.table.add(&mut self.node, at) } else { Ok(()) };
         let deprecated = self.node.deprecated;
-        let operations = self.operations;
+        let Some(graph) = self.graph() else { return };
+        let nodes =
+            if place == Place::Function { &mut graph.function_nodes } else { &mut graph.nodes };
+        *nodes += 1;
+        // Almost every node ends here.
+        if let Err(fault) = structure {
+            self.end_of_bad_node(fault);
+        }
+        if let Some(position) = deprecated {
+            self.end_of_deprecated_node(position, place == Place::Function);
+        }
+    }
+
+    #[cold]
+    fn end_of_bad_node(&mut self, fault: StructureFaultKind) {
         let name = shown(&self.node.name);
-        let (function, function_uses) = (place == Place::Function, self.function_uses);
         if let Some(graph) = self.graph() {
-            if function {
-                graph.function_nodes += 1;
-            } else {
-                graph.nodes += 1;
-            }
-            if let Err(fault) = structure {
-                graph.structure.get_or_insert_with(|| StructureFault::new(fault, &name));
-            }
-            let Some(operation) =
-                deprecated.and_then(|position| operations.entries().get(position as usize))
-            else {
-                return;
-            };
-            let (uses, from) = if function {
-                (&mut graph.deprecated_in_functions, function_uses)
-            } else {
-                (&mut graph.deprecated_nodes, 0)
-            };
-            let known = uses.get_mut(from..).unwrap_or_default().iter_mut();
-            match known.into_iter().find(|found| found.operation.name == operation.name) {
-                Some(found) => found.count += 1,
-                None => {
-                    if uses.len() < MAXIMUM_OPERATIONS {
-                        uses.push(DeprecatedUse {
-                            operation: operation.clone(),
-                            node: name,
-                            function: None,
-                            count: 1,
-                        });
-                    }
-                }
-            }
+            graph.structure.get_or_insert_with(|| StructureFault::new(fault, &name));
+        }
+    }
+
+    #[cold]
+    fn end_of_deprecated_node(&mut self, position: u32, in_function: bool) {
+        let operations = self.operations;
+        let Some(operation) = operations.entries().get(position as usize) else { return };
+        let node = shown(&self.node.name);
+        let from = if in_function { self.function_uses } else { 0 };
+        let Some(graph) = self.graph() else { return };
+        let uses = if in_function {
+            &mut graph.deprecated_in_functions
+        } else {
+            &mut graph.deprecated_nodes
+        };
+        let mut known = uses.get_mut(from..).unwrap_or_default().iter_mut();
+        if let Some(found) = known.find(|found| found.operation.name == operation.name) {
+            found.count += 1;
+        } else if uses.len() < MAXIMUM_OPERATIONS {
+            let operation = operation.clone();
+            uses.push(DeprecatedUse { operation, node, function: None, count: 1 });
         }
     }
 
