@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::kind::{Told, detect};
-use super::{Consumer, Inspection, Kind, Options, Reason, Rule, Verdict, graph};
+use super::{
+    Consumer, Inspection, Kind, Options, Reason, Rule, Verdict, checkpoint_v1, graph, ifrt, plugin,
+    tensor_bundle,
+};
 use crate::artifact::ReadAt;
 
 /// Why nothing can be said about a path.
@@ -264,11 +267,11 @@ impl Artifact {
             Kind::SavedModel | Kind::MetaGraph | Kind::GraphDefText | Kind::GraphDef => {
                 graph::check(self, options, &mut verdict);
             }
-            Kind::TensorBundle
-            | Kind::CheckpointV1
-            | Kind::DeviceState
-            | Kind::Plugin
-            | Kind::IfrtSerialized => verdict.refuse(no_reader(self.kind)),
+            Kind::TensorBundle => tensor_bundle::check(self, options, &mut verdict),
+            Kind::CheckpointV1 => checkpoint_v1::check(self, options, &mut verdict),
+            Kind::Plugin => plugin::check(self, options, &mut verdict),
+            Kind::IfrtSerialized => ifrt::check(self, options, &mut verdict),
+            Kind::DeviceState => verdict.refuse(no_reader(self.kind)),
         }
         if options.strict {
             verdict.strict();
@@ -285,11 +288,11 @@ impl Artifact {
             Kind::SavedModel | Kind::MetaGraph | Kind::GraphDefText | Kind::GraphDef => {
                 graph::inspect(self)
             }
-            Kind::TensorBundle
-            | Kind::CheckpointV1
-            | Kind::DeviceState
-            | Kind::Plugin
-            | Kind::IfrtSerialized => Err(Box::new(no_reader(self.kind))),
+            Kind::TensorBundle => tensor_bundle::inspect(self),
+            Kind::CheckpointV1 => checkpoint_v1::inspect(self),
+            Kind::Plugin => plugin::inspect(self),
+            Kind::IfrtSerialized => ifrt::inspect(self),
+            Kind::DeviceState => Err(Box::new(no_reader(self.kind))),
         }
     }
 }

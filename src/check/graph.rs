@@ -4,11 +4,13 @@
 //! (C++ and compat.v1). What other loaders would do goes into warnings.
 
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::artifact::{Artifact, CheckError, Place};
-use super::{Inspection, Kind, NestedVersion, Options, Reason, Rule, Verdict, Warning};
+use super::artifact::{Artifact, CheckError, Place, with_suffix};
+use super::{
+    Inspection, Kind, NestedVersion, Options, Reason, Rule, Verdict, Warning, tensor_bundle,
+};
 use crate::artifact::ReadAt;
 use crate::artifact::graph::{
     self, DeprecatedUse, Form, Graph, GraphError, Graphs, Message, MetaGraph, ReadOptions,
@@ -145,6 +147,7 @@ pub(super) fn check(artifact: &Artifact, options: &Options, verdict: &mut Verdic
         if position == chosen {
             verdict.versions = Some((&meta_graph.graph.versions).into());
             judge(&meta_graph.graph, &consumer, Some(&place), verdict);
+            variables(artifact, meta_graph, options, verdict);
             if meta_graph.has_object_graph && graphs.meta_graphs.len() == 1 {
                 other_loader(&meta_graph.graph, &consumer, &place, verdict);
             }
@@ -152,6 +155,33 @@ pub(super) fn check(artifact: &Artifact, options: &Options, verdict: &mut Verdic
             let message = format!("{rejection}; this meta graph is not the one that is loaded");
             verdict.warn(Warning::new(Reason::of_rejection(&rejection).rule, message).at(place));
         }
+    }
+}
+
+/// The prefix of the checkpoint that belongs to a SavedModel.
+fn variables_prefix(artifact: &Artifact) -> Option<PathBuf> {
+    let directory = match &artifact.place {
+        Place::Directory(directory) => directory.as_path(),
+        Place::Source(_) => artifact.path.as_deref()?.parent()?,
+        Place::Prefix(_) => return None,
+    };
+    Some(directory.join("variables").join("variables"))
+}
+
+/// The variables of the meta graph that is loaded.
+fn variables(
+    artifact: &Artifact,
+    meta_graph: &MetaGraph,
+    options: &Options,
+    verdict: &mut Verdict,
+) {
+    let Some(prefix) = variables_prefix(artifact) else { return };
+    if with_suffix(&prefix, ".index").is_file() {
+        tensor_bundle::check_variables(&prefix, options, verdict);
+    } else if meta_graph.has_saver {
+        let message = "the model has variables, and their index is missing; the C++ loader leaves them uninitialised, and the Python \
+                       loaders refuse the model";
+        verdict.warn(Warning::new(Rule::NotFound, message).at("variables/variables.index"));
     }
 }
 
@@ -340,7 +370,7 @@ pub(super) fn inspect(artifact: &Artifact) -> Result<Inspection, Box<Reason>> {
         *inspection.functions.get_or_insert_default() += meta_graph.graph.functions;
         if artifact.kind != Kind::GraphDef && artifact.kind != Kind::GraphDefText {
             let place = format!("meta graph {}", show_tags(&meta_graph.tags));
-            let producer = i64::from(meta_graph.graph.versions.producer);
+            let producer = Some(i64::from(meta_graph.graph.versions.producer));
             inspection.nested.push(NestedVersion::new(
                 place.clone(),
                 "tensorflow.GraphDef",
@@ -360,6 +390,11 @@ pub(super) fn inspect(artifact: &Artifact) -> Result<Inspection, Box<Reason>> {
             inspection.date = known.date.map(|date| date.to_string());
             inspection.release = known.release.map(|release| release.version.to_owned());
         }
+    }
+    if artifact.kind == Kind::SavedModel
+        && let Some(prefix) = variables_prefix(artifact)
+    {
+        tensor_bundle::inspect_variables(&prefix, &mut inspection);
     }
     Ok(inspection)
 }

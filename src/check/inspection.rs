@@ -15,13 +15,17 @@ pub struct NestedVersion {
     /// The type or message that records it.
     #[cfg_attr(feature = "serde", serde(rename = "type"))]
     pub type_name: String,
-    /// The number.
-    pub recorded: i64,
+    /// The number; `None` if it records none, or none that this build knows.
+    pub recorded: Option<i64>,
 }
 
 impl NestedVersion {
     /// A version recorded at a place.
-    pub fn new(place: impl Into<String>, type_name: impl Into<String>, recorded: i64) -> Self {
+    pub fn new(
+        place: impl Into<String>,
+        type_name: impl Into<String>,
+        recorded: Option<i64>,
+    ) -> Self {
         Self { place: place.into(), type_name: type_name.into(), recorded }
     }
 }

@@ -17,12 +17,16 @@
 //! step over unless it is asked to verify data. The readers must never know of it.
 
 mod artifact;
+mod checkpoint_v1;
 mod consumer;
 mod graph;
+mod ifrt;
 mod inspection;
 mod kind;
 mod options;
+mod plugin;
 mod rule;
+mod tensor_bundle;
 mod verdict;
 mod walk;
 
@@ -30,7 +34,7 @@ pub use artifact::{Artifact, CheckError, bytes, path, reader};
 pub use consumer::{Consumer, ConsumerError};
 pub use inspection::{Inspection, NestedVersion, TensorSummary};
 pub use kind::{Kind, UnknownKind};
-pub use options::Options;
+pub use options::{Options, Progress};
 pub use rule::{Explanation, Rule, UnknownRule};
 pub use verdict::{ConsumerVersion, Outcome, Reason, Verdict, Versions, Warning};
 pub use walk::{all, exit_status};

@@ -1,5 +1,9 @@
 //! What a check looks at, and for whom.
 
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
 use super::{Consumer, Kind};
 use crate::artifact::graph::DeprecatedOperations;
 
@@ -19,6 +23,22 @@ pub struct Options {
     pub strict: bool,
     /// The operations that graphs may not use.
     pub deprecated: DeprecatedOperations,
+    /// Threads that verify data; 0 for as many as the machine has.
+    pub threads: usize,
+    /// Is told how many bytes were read while data is verified.
+    pub progress: Option<Progress>,
+    /// Once true, verifying stops, and the verdict is incomplete.
+    pub cancelled: Option<Arc<AtomicBool>>,
+}
+
+/// Something that is told the number of bytes after each part of the data that was read; from several threads.
+#[derive(Clone)]
+pub struct Progress(pub Arc<dyn Fn(u64) + Send + Sync>);
+
+impl fmt::Debug for Progress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Progress")
+    }
 }
 
 impl Default for Options {
@@ -30,6 +50,9 @@ impl Default for Options {
             verify_data: false,
             strict: false,
             deprecated: DeprecatedOperations::tensorflow().clone(),
+            threads: 0,
+            progress: None,
+            cancelled: None,
         }
     }
 }

@@ -29,6 +29,8 @@ pub enum Rule {
     NotFound,
     /// Something that this build cannot read, although it may be right.
     Unsupported,
+    /// A shared library that is no StreamExecutor plug-in.
+    NotAPlugin,
     /// The producer is so much newer than the consumer that TensorFlow promises nothing. Only ever a warning.
     ForwardCompatibility,
     /// Another loader of the same artifact judges otherwise. Only ever a warning.
@@ -57,7 +59,7 @@ pub struct UnknownRule {
 
 impl Rule {
     /// Every rule.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::ProducerTooOld,
         Self::MinConsumer,
         Self::BadConsumer,
@@ -68,6 +70,7 @@ impl Rule {
         Self::Corrupt,
         Self::NotFound,
         Self::Unsupported,
+        Self::NotAPlugin,
         Self::ForwardCompatibility,
         Self::LoaderDiffers,
     ];
@@ -86,6 +89,7 @@ impl Rule {
             Self::Corrupt => "corrupt",
             Self::NotFound => "not_found",
             Self::Unsupported => "unsupported",
+            Self::NotAPlugin => "not_a_plugin",
             Self::ForwardCompatibility => "forward_compatibility",
             Self::LoaderDiffers => "loader_differs",
         }
@@ -158,6 +162,11 @@ impl Rule {
                 "This build cannot read the artifact, although it may be right: a form or a feature that it does not know.",
                 "A SavedModel that is split into chunks (`saved_model.cpb`).",
                 "Convert it with the program that wrote it, or use a build that reads it.",
+            ),
+            Self::NotAPlugin => (
+                "A shared library is a StreamExecutor plug-in if it exports the function SE_InitPlugin, and this one does not.",
+                "The library of a custom operation, which exports TF_InitKernel.",
+                "Name the plug-in itself, or export the function (it may be hidden by a linker script).",
             ),
             Self::ForwardCompatibility => (
                 "The graph was made by a producer more than three weeks newer than the consumer. TensorFlow promises to load graphs of \

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::artifact::{Artifact, CheckError, is_data_shard, open};
-use super::{Kind, Options, Outcome, Reason, Rule, Verdict, graph, kind};
+use super::{Kind, Options, Outcome, Reason, Rule, Verdict, graph, kind, plugin};
 
 /// Directories inside one another that are walked into.
 const MAXIMUM_DEPTH: usize = 64;
@@ -135,6 +135,7 @@ fn is_marked(artifact: &Artifact, path: &Path) -> bool {
         }
         // A name with ".ckpt" in it is a V1 checkpoint only if its content agrees: notes and listings are named like that too.
         Kind::CheckpointV1 => kind::is_table(path),
+        Kind::Plugin => plugin::is_plugin(artifact),
         _ => true,
     }
 }
