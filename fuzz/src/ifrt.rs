@@ -1,0 +1,160 @@
+use std::fmt::{Debug, Display};
+
+use bytes::Bytes;
+use prost::Message;
+use serdes::{
+    codec::{DecodeError, DeserializeOptions, FromProto, Serialized, ToProto, Validation},
+    ifrt::{sharding_spec::*, *},
+    version::{Ifrt, SerDesAnyVersionAccessor, SerDesVersion, VersionRange},
+};
+
+fn options(validation: Validation) -> DeserializeOptions {
+    with_devices(AnyDevice)
+        .with(DeserializeProgramOptions::new(AnyDevice))
+        .with_validation(validation)
+}
+
+fn versions() -> impl Iterator<Item = SerDesVersion> {
+    let range = VersionRange::<Ifrt>::supported();
+    (range.minimum()..=range.maximum())
+        .filter_map(|number| SerDesAnyVersionAccessor::get(number).ok())
+}
+
+/// What is read is written again and read as the same value, at every version that can express it.
+fn trip<T, P>(data: &Bytes) -> Option<T>
+where
+    P: Message + Default,
+    T: ToProto<Proto = P> + FromProto<Proto = P> + PartialEq + Debug + Clone,
+{
+    let strict = T::from_bytes(data.clone(), &options(Validation::Strict));
+    let value = match T::from_bytes(data.clone(), &options(Validation::Parity)) {
+        Ok(value) => value,
+        Err(error) => {
+            assert!(strict.is_err(), "strict mode reads what parity mode refuses");
+            assert!(!error.to_string().is_empty() && error.code().number() != 0);
+            return None;
+        }
+    };
+    if let Ok(strict) = strict {
+        assert!(is_equal(&strict, &value), "the modes read different values");
+    }
+    for version in versions() {
+        let can = value.can_serialize_at(version);
+        match value.to_bytes(version) {
+            Ok(bytes) => {
+                assert_eq!(can, Ok(()));
+                let again = T::from_bytes(bytes, &options(Validation::Parity));
+                assert!(
+                    again.is_ok_and(|again| is_equal(&again, &value)),
+                    "{value:?} at {version}"
+                );
+            }
+            Err(error) => assert_eq!(can, Err(error)),
+        }
+    }
+    Some(value)
+}
+
+/// Equal, or not equal because of a float that is not a number.
+fn is_equal<T: PartialEq + Debug>(left: &T, right: &T) -> bool {
+    #[expect(clippy::eq_op, reason = "tells whether a float inside is not a number")]
+    let comparable = left == left;
+    left == right || (!comparable && format!("{left:?}") == format!("{right:?}"))
+}
+
+/// Asks a sharding everything that it could answer.
+fn ask(sharding: &Sharding) {
+    for shape in [Shape::scalar(), Shape::new([4]).unwrap(), Shape::new([6, 4]).unwrap()] {
+        let _ = sharding.shard_shape(&shape);
+        if sharding.devices().len() <= 1024 {
+            let _ = sharding.index_domains(&shape);
+            let _ = sharding.disassemble(&shape);
+        }
+    }
+    let _ = sharding.is_fully_replicated();
+    let _ = sharding.to_string();
+    if let Ok(spec) = ShardingSpec::try_from(sharding) {
+        let _ = spec.shard_shape(&Shape::scalar());
+        let _ = spec.to_string();
+    }
+}
+
+/// A text form that a value prints is read as the same value.
+fn text<T>(value: &T)
+where
+    T: Display + std::str::FromStr + PartialEq + Debug,
+{
+    if let Ok(again) = value.to_string().parse::<T>() {
+        assert_eq!(again, *value);
+    }
+}
+
+fn inspect(message: &str, data: &[u8]) {
+    if let Ok(inspection) = Inspection::of_message(message, data) {
+        let _ = (inspection.to_string(), inspection.minimum_reader_version());
+    }
+}
+
+/// The first byte picks the type, the rest is its message.
+pub fn ifrt_values(data: &[u8]) {
+    let Some((kind, data)) = data.split_first() else { return };
+    let data = Bytes::copy_from_slice(data);
+    match kind % 14 {
+        0 => drop(trip::<DType, _>(&data).inspect(text)),
+        1 => drop(trip::<Shape, _>(&data).inspect(text)),
+        2 => drop(trip::<DynamicShape, _>(&data).inspect(text)),
+        3 => drop(trip::<IndexDomain, _>(&data)),
+        4 => drop(trip::<DeviceList, _>(&data)),
+        5 => drop(trip::<ShardingParam, _>(&data).inspect(|param| {
+            text(param);
+            let _ = param.shard_shape(&Shape::scalar());
+            let _ = param.device_order().map(|mut order| order.nth(100));
+        })),
+        6 => drop(trip::<Sharding, _>(&data).inspect(ask)),
+        7 => drop(trip::<ShardingSpec, _>(&data)),
+        8 => {
+            inspect("xla.ifrt.ArraySpecProto", &data);
+            drop(trip::<ArraySpec, _>(&data).inspect(|spec| {
+                ask(spec.sharding());
+                let _ = (spec.byte_size(), spec.to_string());
+            }));
+        }
+        9 => drop(trip::<AbstractArraySpec, _>(&data)),
+        10 => drop(trip::<AttributeMap, _>(&data)),
+        11 => drop(trip::<ExecuteOptions, _>(&data)),
+        12 => drop(trip::<BoundedDynamicShapeTag, _>(&data)),
+        _ => drop(trip::<Layout, _>(&data)),
+    }
+}
+
+/// A wrapper with the name of a type and its data, read by the registry.
+pub fn ifrt_serialized(data: &[u8]) {
+    let _ = Inspection::of_serialized(data);
+    for validation in [Validation::Parity, Validation::Strict] {
+        let options = options(validation);
+        let bytes = Bytes::copy_from_slice(data);
+        let Ok(serialized) = Serialized::from_bytes(bytes, &options) else { return };
+        let _: Result<_, DecodeError> = global_registry().deserialize_any(&serialized, &options);
+        if let Ok(sharding) = Sharding::from_serialized(serialized, &options) {
+            ask(&sharding);
+        }
+    }
+}
+
+/// Texts: what parses prints, and what prints parses as the same value.
+pub fn ifrt_text(data: &[u8]) {
+    fn parse<T>(data: &str)
+    where
+        T: Display + std::str::FromStr + PartialEq + Debug,
+    {
+        if let Ok(value) = data.parse::<T>() {
+            assert_eq!(value.to_string().parse::<T>().ok(), Some(value));
+        }
+    }
+    let Ok(data) = std::str::from_utf8(data) else { return };
+    parse::<DType>(data);
+    parse::<Shape>(data);
+    parse::<DynamicShape>(data);
+    parse::<ShardingParam>(data);
+    parse::<PjRtLayout>(data);
+}

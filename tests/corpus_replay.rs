@@ -1,0 +1,31 @@
+//! Runs every fuzz target over its corpus, `fuzz/corpus/<target>/`.
+
+use std::{fs, path::Path};
+
+#[path = "../fuzz/src/lib.rs"]
+mod targets;
+
+/// Runs `target` over the corpus of that name; panics with the name of the file on a finding.
+fn replay(name: &str, target: fn(&[u8])) {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(name);
+    let mut replayed = 0;
+    for entry in fs::read_dir(&directory).unwrap_or_else(|error| panic!("{name}: {error}")) {
+        let path = entry.unwrap().path();
+        let data = fs::read(&path).unwrap();
+        let result = std::panic::catch_unwind(|| target(&data));
+        assert!(result.is_ok(), "{} is a finding", path.display());
+        replayed += 1;
+    }
+    assert!(replayed > 0, "{} is empty", directory.display());
+}
+
+macro_rules! replay {
+    ($($target:ident),* $(,)?) => {$(
+        #[test]
+        fn $target() {
+            replay(stringify!($target), targets::$target);
+        }
+    )*};
+}
+
+replay!(ifrt_values, ifrt_serialized, ifrt_text);

@@ -1,0 +1,355 @@
+//! Properties of all IFRT values: round trips at every version, and readers that survive any bytes.
+
+#[path = "../fuzz/src/lib.rs"]
+mod targets;
+
+use std::{fmt::Debug, fs, path::Path};
+
+use proptest::{collection::vec, option, prelude::*, sample::select};
+use prost::Message;
+use serdes::{
+    codec::{DeserializeOptions, FromProto, StatusCode, ToProto, Validation},
+    ifrt::{
+        sharding::ShardShapes,
+        sharding_spec::OpaqueShardingSpec,
+        xla::{OpSharding, TileAssignment},
+        *,
+    },
+    version::{Ifrt, SerDesAnyVersionAccessor, SerDesVersion, VersionRange},
+};
+
+fn versions() -> impl Iterator<Item = SerDesVersion> {
+    let range = VersionRange::<Ifrt>::supported();
+    (range.minimum()..=range.maximum())
+        .filter_map(|number| SerDesAnyVersionAccessor::get(number).ok())
+}
+
+fn options(validation: Validation) -> DeserializeOptions {
+    with_devices(AnyDevice).with_validation(validation)
+}
+
+/// At every version: the same value again in both modes, or an error that names the version.
+fn trips<T, P>(value: &T) -> Result<(), TestCaseError>
+where
+    P: Message + Default,
+    T: ToProto<Proto = P> + FromProto<Proto = P> + PartialEq + Debug,
+{
+    for version in versions() {
+        let can = value.can_serialize_at(version);
+        match value.to_bytes(version) {
+            Ok(bytes) => {
+                prop_assert_eq!(can, Ok(()));
+                for validation in [Validation::Parity, Validation::Strict] {
+                    let read = T::from_bytes(bytes.clone(), &options(validation));
+                    prop_assert_eq!(read.as_ref(), Ok(value), "{}", version);
+                }
+            }
+            Err(error) => {
+                prop_assert_eq!(error.code(), StatusCode::FailedPrecondition);
+                prop_assert!(error.to_string().contains(&version.number().to_string()));
+                prop_assert!(value.minimum_version().unwrap().number() > version.number());
+                prop_assert_eq!(can, Err(error));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn dtypes() -> impl Strategy<Value = DType> {
+    select(DType::ALL)
+}
+
+fn shapes() -> impl Strategy<Value = Shape> {
+    vec(prop_oneof![0..10_i64, 0..=i64::MAX], 0..6).prop_map(|dims| Shape::new(dims).unwrap())
+}
+
+fn dynamic_shapes() -> impl Strategy<Value = DynamicShape> {
+    vec((0..=i64::MAX, any::<bool>()), 1..6).prop_map(|dims| {
+        let (bounds, mut dynamic): (Vec<_>, Vec<_>) = dims.into_iter().unzip();
+        dynamic[0] |= !dynamic.contains(&true);
+        let tag = BoundedDynamicShapeTag::new(dynamic).unwrap();
+        DynamicShape::new(Shape::new(bounds).unwrap(), tag).unwrap()
+    })
+}
+
+fn device_lists(
+    count: impl Into<proptest::collection::SizeRange>,
+) -> impl Strategy<Value = DeviceList> {
+    vec(any::<i32>(), count).prop_map(|ids| ids.into_iter().map(DeviceId).collect())
+}
+
+fn memory_kinds() -> impl Strategy<Value = MemoryKind> {
+    option::of(".{0,12}").prop_map(MemoryKind::from)
+}
+
+/// Meshes with the dimensions that fit them: a dimension takes the next axis whole, or has one shard.
+fn sharding_params() -> impl Strategy<Value = ShardingParam> {
+    (vec((1..5_i32, any::<bool>(), any::<bool>()), 1..4), any::<proptest::sample::Index>())
+        .prop_map(|(axes, rotation)| {
+            let count = axes.len();
+            let rotation = rotation.index(count);
+            let permutation: Vec<i32> =
+                (0..count).map(|axis| ((axis + rotation) % count) as i32).collect();
+            let sizes: Vec<i32> = axes.iter().map(|(size, ..)| *size).collect();
+            // Only leading axes in the order of the permutation are taken, so that the shards always fit.
+            let mut dim_shards = vec![1];
+            for axis in &permutation {
+                let (size, taken, _) = axes[*axis as usize];
+                if !taken {
+                    break;
+                }
+                dim_shards.push(i64::from(size));
+            }
+            let unreduced: Vec<i32> = (0..)
+                .zip(&axes)
+                .filter(|(_, (.., unreduced))| *unreduced)
+                .map(|(axis, _)| axis)
+                .collect();
+            ShardingParam::new(dim_shards, permutation, sizes)
+                .and_then(|param| param.with_unreduced_axes(unreduced))
+                .unwrap()
+        })
+}
+
+fn shardings() -> impl Strategy<Value = Sharding> {
+    prop_oneof![
+        (any::<i32>(), memory_kinds()).prop_map(|(id, kind)| {
+            SingleDeviceSharding::new(DeviceId(id)).with_memory_kind(kind).into()
+        }),
+        (device_lists(0..20), memory_kinds())
+            .prop_map(|(devices, kind)| OpaqueSharding::new(devices, kind).into()),
+        (vec((any::<i32>(), shapes()), 0..5), memory_kinds(), shapes()).prop_map(
+            |(shards, kind, shape)| {
+                let (ids, shard_shapes): (Vec<_>, Vec<_>) =
+                    shards.into_iter().map(|(id, shape)| (DeviceId(id), shape)).unzip();
+                let shapes = ShardShapes::Static { shape, shard_shapes };
+                ConcreteSharding::new(DeviceList::new(ids), kind, shapes).unwrap().into()
+            }
+        ),
+        (vec((any::<i32>(), dynamic_shapes()), 0..5), memory_kinds(), dynamic_shapes()).prop_map(
+            |(shards, kind, shape)| {
+                let (ids, shard_shapes): (Vec<_>, Vec<_>) =
+                    shards.into_iter().map(|(id, shape)| (DeviceId(id), shape)).unzip();
+                let shapes = ShardShapes::Dynamic { shape, shard_shapes };
+                ConcreteSharding::new(DeviceList::new(ids), kind, shapes).unwrap().into()
+            }
+        ),
+        (device_lists(0..20), memory_kinds(), shapes(), any::<bool>()).prop_map(
+            |(devices, kind, shape, replicated)| {
+                ConcreteEvenSharding::new(devices, kind, shape.clone(), shape, replicated)
+                    .unwrap()
+                    .into()
+            }
+        ),
+        (sharding_params(), memory_kinds()).prop_map(|(param, kind)| {
+            let devices = (0..param.device_count().unwrap()).map(DeviceId).collect();
+            ShardingParamSharding::new(param, devices, kind).unwrap().into()
+        }),
+        (1..5_i64, 1..5_i64, any::<bool>(), memory_kinds()).prop_map(
+            |(first, second, transposed, kind)| {
+                let permutation = if transposed { [1, 0] } else { [0, 1] };
+                let tiles =
+                    TileAssignment::iota([first, second], [first, second], permutation).unwrap();
+                let devices = (0..(first * second) as i32).map(DeviceId).collect();
+                HloSharding::new(devices, kind, OpSharding::tiled(tiles)).unwrap().into()
+            }
+        ),
+    ]
+}
+
+fn layouts() -> impl Strategy<Value = Option<PjRtLayout>> {
+    select(&[None, Some("{}"), Some("{1,0}"), Some("{1,0:T(8,128)(2,1)}"), Some("{0,1:E(4)}")])
+        .prop_map(|text| text.map(|text: &str| text.parse().unwrap()))
+}
+
+fn array_specs() -> impl Strategy<Value = ArraySpec> {
+    (dtypes(), shapes(), shardings(), layouts()).prop_map(|(dtype, shape, sharding, layout)| {
+        let spec = ArraySpec::new(dtype, shape, sharding);
+        match layout {
+            Some(layout) => spec.with_layout(layout),
+            None => spec,
+        }
+    })
+}
+
+fn attribute_maps() -> impl Strategy<Value = AttributeMap> {
+    let value = prop_oneof![
+        vec(any::<u8>(), 0..20).prop_map(AttributeValue::from),
+        any::<bool>().prop_map(AttributeValue::from),
+        any::<i64>().prop_map(AttributeValue::from),
+        vec(any::<i64>(), 0..20).prop_map(AttributeValue::from),
+        (-1e30_f32..1e30).prop_map(AttributeValue::from),
+    ];
+    vec((".{0,8}", value), 0..10).prop_map(AttributeMap::from_iter)
+}
+
+fn execute_options() -> impl Strategy<Value = ExecuteOptions> {
+    (
+        any::<(i32, bool, i64)>(),
+        vec(any::<i32>(), 0..5),
+        option::of(attribute_maps()),
+        vec(any::<i32>(), 0..3),
+    )
+        .prop_map(|((launch, status, stream), indices, custom, slices)| {
+            let options = ExecuteOptions::new()
+                .with_launch_id(launch)
+                .with_fill_status(status)
+                .with_execution_stream_id(stream)
+                .with_non_donatable_input_indices(indices)
+                .with_outputs_bundle_slice_sizes(slices);
+            match custom {
+                Some(custom) => options.with_custom_options(custom),
+                None => options,
+            }
+        })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn element_types_and_shapes_make_the_round_trip(
+        dtype in dtypes(), shape in shapes(), dynamic in dynamic_shapes(),
+    ) {
+        trips(&dtype)?;
+        trips(&shape)?;
+        trips(dynamic.tag())?;
+        trips(&dynamic)?;
+        prop_assert_eq!(shape.to_string().parse(), Ok(shape.clone()));
+        prop_assert_eq!(dynamic.to_string().parse(), Ok(dynamic.clone()));
+        trips(&IndexDomain::new(Index::new(shape.dims()), shape)?)?;
+    }
+
+    #[test]
+    fn device_lists_make_the_round_trip(devices in device_lists(0..5000)) {
+        trips(&devices)?;
+        let copy: DeviceList = devices.ids().iter().copied().collect();
+        prop_assert_eq!(copy.fingerprint(), devices.fingerprint());
+    }
+
+    #[test]
+    fn shardings_make_the_round_trip(sharding in shardings()) {
+        trips(&sharding)?;
+        let spec = ShardingSpec::try_from(&sharding);
+        if let Ok(spec) = spec {
+            trips(&spec)?;
+            if !matches!(sharding, Sharding::SingleDevice(_)) {
+                let again = spec.on(sharding.devices(), sharding.memory_kind().clone());
+                prop_assert_eq!(again.as_ref(), Ok(&sharding));
+            }
+        }
+    }
+
+    #[test]
+    fn sharding_params_make_the_round_trip_and_cover_the_array(param in sharding_params()) {
+        trips(&param)?;
+        prop_assert_eq!(param.to_string().parse(), Ok(param.clone()));
+        let mut order: Vec<i32> = param.device_order()?.collect();
+        order.sort_unstable();
+        prop_assert_eq!(order, (0..param.device_count()?).collect::<Vec<_>>());
+        let dims: Vec<i64> = param.dim_shards().iter().map(|shards| shards * 3).collect();
+        let shape = Shape::new(dims)?;
+        let domains = param.index_domains(&shape)?;
+        prop_assert_eq!(domains.len() as i64, i64::from(param.device_count()?));
+        let mut distinct = domains.clone();
+        distinct.sort_by(|left, right| left.origin().cmp(right.origin()));
+        distinct.dedup();
+        let covered: i64 = distinct.iter().map(|domain| domain.shape().element_count().unwrap()).sum();
+        prop_assert_eq!(covered, shape.element_count()?);
+    }
+
+    #[test]
+    fn array_specs_make_the_round_trip(spec in array_specs()) {
+        trips(&spec)?;
+        if let Ok(spec) = AbstractArraySpec::try_from(&spec) {
+            trips(&spec)?;
+        }
+    }
+
+    #[test]
+    fn attributes_and_execute_options_make_the_round_trip(
+        map in attribute_maps(), options in execute_options(),
+    ) {
+        trips(&map)?;
+        trips(&options)?;
+    }
+
+    #[test]
+    fn readers_survive_any_bytes(data in vec(any::<u8>(), 0..200)) {
+        for kind in 0..14_u8 {
+            targets::ifrt_values(&[&[kind], &data[..]].concat());
+        }
+        targets::ifrt_serialized(&data);
+        targets::ifrt_text(&data);
+    }
+}
+
+#[test]
+fn readers_survive_every_golden_value_with_a_byte_changed_or_the_end_cut() {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus");
+    for (directory, target) in [
+        ("ifrt_values", targets::ifrt_values as fn(&[u8])),
+        ("ifrt_serialized", targets::ifrt_serialized),
+        ("ifrt_text", targets::ifrt_text),
+    ] {
+        for entry in fs::read_dir(golden.join(directory)).unwrap() {
+            let data = fs::read(entry.unwrap().path()).unwrap();
+            for position in 0..data.len().min(120) {
+                target(&data[..position]);
+                for change in [0x01, 0x80, 0xff] {
+                    let mut changed = data.clone();
+                    changed[position] ^= change;
+                    target(&changed);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn ten_bytes_that_announce_two_to_the_31_elements_cost_nothing() {
+    // Field 1, length-delimited, 2^31 bytes; then four of them.
+    let bytes: &[u8] = &[0x0a, 0x80, 0x80, 0x80, 0x80, 0x08, 1, 2, 3, 4];
+    let options = options(Validation::Parity);
+    let bytes = bytes::Bytes::from_static(bytes);
+    assert!(Shape::from_bytes(bytes.clone(), &options).is_err());
+    assert!(DeviceList::from_bytes(bytes.clone(), &options).is_err());
+    assert!(ShardingParam::from_bytes(bytes.clone(), &options).is_err());
+    assert!(ArraySpec::from_bytes(bytes.clone(), &options).is_err());
+    assert!(AttributeMap::from_bytes(bytes.clone(), &options).is_err());
+    assert!(Inspection::of_serialized(&bytes).is_err());
+    // A small message that stands for a mesh of 2^31 devices, and a spec of as many shards.
+    let mesh = ShardingParam::new_lenient([1], [0, 1], [65536, 32767], []);
+    assert!(mesh.index_domains(&Shape::new([1]).unwrap()).is_err());
+    let spec: ShardingSpec = OpaqueShardingSpec::new(i32::MAX).unwrap().into();
+    assert!(spec.shard_shape(&Shape::scalar()).is_err());
+    assert!(spec.on(DeviceList::from([0]), MemoryKind::unset()).is_err());
+}
+
+#[test]
+fn messages_above_the_limit_of_the_reader_are_refused_before_they_are_parsed() {
+    let bytes = Shape::new([1, 2, 3]).unwrap().to_bytes(SerDesVersion::current()).unwrap();
+    let small = DeserializeOptions::new().with_maximum_bytes(bytes.len() as u64 - 1);
+    let error = Shape::from_bytes(bytes.clone(), &small).unwrap_err();
+    assert_eq!(error.code(), StatusCode::ResourceExhausted);
+    let enough = DeserializeOptions::new().with_maximum_bytes(bytes.len() as u64);
+    assert!(Shape::from_bytes(bytes, &enough).is_ok());
+}
+
+#[test]
+fn nesting_beyond_the_limit_is_an_error() {
+    // A tuple of shardings in a tuple of shardings in ...
+    let mut op_sharding = Vec::new();
+    for _ in 0..200 {
+        let mut outer = vec![0x08, 0x02, 0x2a];
+        prost::encoding::encode_varint(op_sharding.len() as u64, &mut outer);
+        outer.extend_from_slice(&op_sharding);
+        op_sharding = outer;
+    }
+    let mut message = vec![0x0a, 0x03, 0x0a, 0x01, 0x00, 0x12];
+    prost::encoding::encode_varint(op_sharding.len() as u64, &mut message);
+    message.extend_from_slice(&op_sharding);
+    let error = HloSharding::from_bytes(message.into(), &options(Validation::Parity)).unwrap_err();
+    assert_eq!(error.code(), StatusCode::InvalidArgument);
+    assert!(error.to_string().contains("recursion limit"), "{error}");
+}
