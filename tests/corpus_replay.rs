@@ -2,6 +2,7 @@
 
 use std::{fs, path::Path};
 
+#[allow(unreachable_pub, reason = "a crate of its own in fuzz/")]
 #[path = "../fuzz/src/lib.rs"]
 mod targets;
 

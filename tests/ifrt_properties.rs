@@ -1,5 +1,6 @@
 //! Properties of all IFRT values: round trips at every version, and readers that survive any bytes.
 
+#[allow(unreachable_pub, reason = "a crate of its own in fuzz/")]
 #[path = "../fuzz/src/lib.rs"]
 mod targets;
 
