@@ -103,6 +103,14 @@ pub fn path(path: impl AsRef<Path>) -> Result<Artifact, CheckError> {
     open(path.as_ref(), None)
 }
 
+/// Opens the artifact at a path as one of a kind, where the caller knows better than name and content say.
+///
+/// # Errors
+/// As [`path`].
+pub fn path_of_kind(path: impl AsRef<Path>, kind: Option<Kind>) -> Result<Artifact, CheckError> {
+    open(path.as_ref(), kind)
+}
+
 /// An artifact in memory; its kind is told from its content.
 #[must_use]
 pub fn bytes(bytes: Vec<u8>) -> Artifact {

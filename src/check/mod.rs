@@ -30,7 +30,7 @@ mod tensor_bundle;
 mod verdict;
 mod walk;
 
-pub use artifact::{Artifact, CheckError, bytes, path, reader};
+pub use artifact::{Artifact, CheckError, bytes, path, path_of_kind, reader};
 pub use consumer::{Consumer, ConsumerError};
 pub use inspection::{Inspection, NestedVersion, TensorSummary};
 pub use kind::{Kind, UnknownKind};

@@ -1,0 +1,219 @@
+//! What the command line accepts; every word here is public API (see the contract in the README).
+//!
+//! This module only describes arguments. It must never open a file or a device.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Move machine-learning state between builds that were not made on the same day.
+#[derive(Debug, Parser)]
+#[command(
+    name = "serdes",
+    version,
+    propagate_version = true,
+    subcommand_required = true,
+    arg_required_else_help = true,
+    after_help = "Exit status: 0 acceptable or done; 1 the answer is no; 2 could not tell or could not do it.\n\n\
+Examples:\n  \
+serdes save --from weights.safetensors -o state.sds\n  \
+serdes check state.sds exported/model --tensorflow 2.16\n  \
+serdes restore state.sds --to out.safetensors"
+)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Options of every command.
+#[derive(Debug, Args)]
+pub(crate) struct Global {
+    /// Print one JSON object a line on standard output.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// No progress and no notes on standard error; errors are still printed.
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+    /// Say more on standard error; twice for details.
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub(crate) verbose: u8,
+    /// Colours in the text for people.
+    #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
+    pub(crate) color: Color,
+}
+
+/// When to use colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    /// On a terminal, unless NO_COLOR is set.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// List every line of versions: numbers, dates, which is current, four weeks old, minimum.
+    #[command(
+        after_help = "Examples:\n  serdes versions\n  serdes versions --as-of 2026-03-19 --json\n  serdes versions lock --check"
+    )]
+    Versions(VersionsArguments),
+    /// May it be loaded? Graphs, saved models, checkpoints, device states, plug-ins.
+    #[command(
+        after_help = "Examples:\n  serdes check exported/model\n  serdes check ckpt-1000 --tensorflow 2.12.0 --verify-data\n  \
+serdes check graph.pb --consumer graph_def=1395:21\n  cat graph.pb | serdes check - --kind graph_def --json"
+    )]
+    Check(CheckArguments),
+    /// What a rule of a verdict means, with an example and the remedy.
+    #[command(
+        after_help = "Examples:\n  serdes explain min_consumer\n  serdes explain            (lists the rules)"
+    )]
+    Explain(ExplainArguments),
+    /// What is in it: kind, versions, tensors, operations, sizes.
+    #[command(
+        after_help = "Examples:\n  serdes inspect state.sds\n  serdes inspect exported/model --json"
+    )]
+    Inspect(InspectArguments),
+    /// Inspect, check and verify StreamExecutor plug-ins.
+    #[command(subcommand)]
+    Plugin(PluginCommand),
+    /// Compare layouts of the StreamExecutor C API.
+    #[command(subcommand)]
+    Abi(AbiCommand),
+    /// Print a completion script for a shell.
+    #[command(after_help = "Example:\n  serdes completions bash > /etc/bash_completion.d/serdes")]
+    Completions {
+        /// The shell.
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
+}
+
+/// Arguments of `versions`.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct VersionsArguments {
+    #[command(subcommand)]
+    pub(crate) command: Option<VersionsCommand>,
+    /// The day for which the selectors are computed (YYYY-MM-DD); the registry's own day by default.
+    #[arg(long, value_name = "DATE")]
+    pub(crate) as_of: Option<String>,
+}
+
+/// Commands under `versions`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum VersionsCommand {
+    /// Rewrite versions.lock beside versions.toml, or check it.
+    Lock {
+        /// Only compare; status 1 if a wire format changed without a new entry.
+        #[arg(long)]
+        check: bool,
+        /// The folder with versions.toml and tests/golden.
+        #[arg(long, value_name = "DIR", default_value = ".")]
+        directory: PathBuf,
+    },
+}
+
+/// Arguments of `check`.
+#[derive(Debug, Args)]
+pub(crate) struct CheckArguments {
+    /// Files, folders, checkpoint prefixes, V1 globs, or `-` for standard input.
+    #[arg(required = true, value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Another consumer for a line: LINE=N[:MIN_PRODUCER]; may be given for several lines.
+    #[arg(long, value_name = "LINE=N[:MIN_PRODUCER]")]
+    pub(crate) consumer: Vec<String>,
+    /// A TensorFlow release as the consumer (2.21.0 by default).
+    #[arg(long, value_name = "RELEASE")]
+    pub(crate) tensorflow: Option<String>,
+    /// The tags of a saved model's meta graph, separated by commas.
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub(crate) tags: Option<Vec<String>>,
+    /// What the input is, where its name and content do not say.
+    #[arg(long, value_name = "KIND")]
+    pub(crate) kind: Option<String>,
+    /// Read and check every byte of every tensor.
+    #[arg(long)]
+    pub(crate) verify_data: bool,
+    /// Turn warnings into reasons.
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Another list of deprecated operations than TensorFlow's: a JSON file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) deprecated: Option<PathBuf>,
+}
+
+/// Arguments of `explain`.
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArguments {
+    /// The id of the rule; without it the rules are listed.
+    pub(crate) rule: Option<String>,
+}
+
+/// Arguments of `inspect`.
+#[derive(Debug, Args)]
+pub(crate) struct InspectArguments {
+    /// A file, a saved model's folder, a checkpoint prefix, or `-`.
+    pub(crate) path: PathBuf,
+    /// What the input is, where its name and content do not say.
+    #[arg(long, value_name = "KIND")]
+    pub(crate) kind: Option<String>,
+}
+
+/// Commands under `plugin`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum PluginCommand {
+    /// What a library says of itself, read as ELF, without loading it.
+    Inspect {
+        /// The shared library.
+        library: PathBuf,
+    },
+    /// Load, register, report layout, versions, devices, missing functions.
+    Check(PluginArguments),
+    /// Run the conformance suite, one line a behaviour.
+    Verify(PluginArguments),
+}
+
+/// A plug-in to load.
+#[derive(Debug, Args)]
+pub(crate) struct PluginArguments {
+    /// A shared library, or host[:devices=N,memory=BYTES].
+    pub(crate) plugin: String,
+    /// The layout of the library, instead of the detected one.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) layout: Option<String>,
+}
+
+/// Commands under `abi`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum AbiCommand {
+    /// Which of MAJOR, MINOR, PATCH must move from OLD to NEW.
+    #[command(
+        after_help = "Example:\n  serdes abi diff layouts.json#history/2.6.5 layouts.json#history/2.8.4 --allow minor"
+    )]
+    Diff {
+        /// A layout: FILE or FILE#SECTION.
+        old: String,
+        /// A layout: FILE or FILE#SECTION.
+        new: String,
+        /// The largest bump that is fine; above it the status is 1.
+        #[arg(long, value_enum, value_name = "BUMP")]
+        allow: Option<AllowedBump>,
+    },
+}
+
+/// The largest accepted bump.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub(crate) enum AllowedBump {
+    /// Backwards compatible bug fixes.
+    Patch,
+    /// Backwards compatible changes.
+    Minor,
+    /// Everything.
+    Major,
+}

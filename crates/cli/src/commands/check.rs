@@ -1,0 +1,172 @@
+//! `serdes check`: verdicts on artifacts, and `serdes explain`: what their rules mean.
+
+use std::{collections::BTreeMap, fs, io, path::Path};
+
+use serdes::{
+    artifact::graph::DeprecatedOperations,
+    check::{self, Consumer, Kind, Options, Outcome, Rule, Verdict},
+};
+
+use crate::{
+    arguments::{CheckArguments, ExplainArguments},
+    terminal::{BAD, FAINT, Failure, GOOD, NAME, Status, Terminal, WARN, json_of},
+};
+
+/// Checks every path; the worst verdict decides the status.
+pub(crate) fn run(arguments: &CheckArguments, terminal: &mut Terminal) -> Result<Status, Failure> {
+    let options = options(arguments)?;
+    let mut summary = Summary::default();
+    for path in &arguments.paths {
+        if path == Path::new("-") {
+            let verdict = match check::reader(io::stdin().lock(), options.kind) {
+                Ok(artifact) => artifact.check(&options),
+                Err(error) => return Err(Failure::chain(&error)),
+            };
+            show(&verdict, terminal, &mut summary)?;
+        } else {
+            for verdict in check::all(path, &options) {
+                show(&verdict, terminal, &mut summary)?;
+            }
+        }
+    }
+    summary.print(terminal)?;
+    Ok(summary.status)
+}
+
+fn options(arguments: &CheckArguments) -> Result<Options, Failure> {
+    let mut consumer = match &arguments.tensorflow {
+        Some(release) => Consumer::tensorflow(release)
+            .map_err(|error| Failure::new(format_args!("--tensorflow: {error}")))?,
+        None => Consumer::newest(),
+    };
+    for text in &arguments.consumer {
+        consumer = consumer
+            .with(text)
+            .map_err(|error| Failure::new(format_args!("--consumer: {error}")))?;
+    }
+    let mut options = Options::for_consumer(consumer);
+    options.tags = arguments.tags.clone();
+    options.kind = kind(arguments.kind.as_deref())?;
+    options.verify_data = arguments.verify_data;
+    options.strict = arguments.strict;
+    if let Some(path) = &arguments.deprecated {
+        let text = fs::read_to_string(path).map_err(|error| {
+            Failure::new(format_args!("cannot read {}: {error}", path.display()))
+        })?;
+        options.deprecated = DeprecatedOperations::from_json(&text)
+            .map_err(|error| Failure::new(format_args!("{}: {error}", path.display())))?;
+    }
+    Ok(options)
+}
+
+/// The kind that `--kind` names.
+pub(crate) fn kind(name: Option<&str>) -> Result<Option<Kind>, Failure> {
+    name.map(|name| {
+        name.parse::<Kind>().map_err(|error| Failure::new(format_args!("--kind: {error}")))
+    })
+    .transpose()
+}
+
+/// The status that a verdict means.
+fn status(outcome: Outcome) -> Status {
+    match outcome {
+        Outcome::Acceptable => Status::Yes,
+        Outcome::Unacceptable => Status::No,
+        _ => Status::Failed,
+    }
+}
+
+struct Summary {
+    status: Status,
+    /// How many of each kind got each verdict.
+    counts: BTreeMap<(String, &'static str), u64>,
+    total: u64,
+}
+
+impl Default for Summary {
+    fn default() -> Self {
+        Self { status: Status::Yes, counts: BTreeMap::new(), total: 0 }
+    }
+}
+
+impl Summary {
+    fn add(&mut self, verdict: &Verdict) {
+        let outcome = verdict.outcome();
+        self.status = self.status.worst(status(outcome));
+        let kind = verdict.kind.map_or_else(|| "unknown".to_owned(), |kind| kind.to_string());
+        *self.counts.entry((kind, outcome.id())).or_default() += 1;
+        self.total += 1;
+    }
+
+    /// A table for people, where there was more than one artifact.
+    fn print(&self, terminal: &mut Terminal) -> Result<(), Failure> {
+        if self.total < 2 {
+            return Ok(());
+        }
+        let mut table = comfy_table::Table::new();
+        table.load_preset(comfy_table::presets::NOTHING);
+        for ((kind, outcome), count) in &self.counts {
+            table.add_row([count.to_string(), kind.clone(), (*outcome).to_owned()]);
+        }
+        terminal.line(format_args!("\n{table}"))
+    }
+}
+
+fn show(verdict: &Verdict, terminal: &mut Terminal, summary: &mut Summary) -> Result<(), Failure> {
+    summary.add(verdict);
+    if terminal.json() {
+        return terminal.object(&json_of(verdict)?);
+    }
+    let style = match verdict.outcome() {
+        Outcome::Acceptable => GOOD,
+        _ => BAD,
+    };
+    let kind = verdict.kind.map(|kind| format!(" ({kind})")).unwrap_or_default();
+    terminal.line(format_args!(
+        "{NAME}{}{NAME:#}{FAINT}{kind}{FAINT:#}: {style}{}{style:#}",
+        verdict.path,
+        verdict.outcome()
+    ))?;
+    for reason in verdict.reasons() {
+        terminal.line(format_args!("  {BAD}reason{BAD:#}: {reason}"))?;
+    }
+    for warning in verdict.warnings() {
+        terminal.line(format_args!("  {WARN}warning{WARN:#}: {warning}"))?;
+    }
+    Ok(())
+}
+
+/// Explains a rule, or lists the rules.
+pub(crate) fn explain(
+    arguments: &ExplainArguments,
+    terminal: &mut Terminal,
+) -> Result<Status, Failure> {
+    let rules = match &arguments.rule {
+        Some(id) => vec![id.parse::<Rule>().map_err(|error| Failure::chain(&error))?],
+        None => Rule::ALL.to_vec(),
+    };
+    for rule in &rules {
+        let explanation = rule.explain();
+        if terminal.json() {
+            terminal.object(&serde_json::json!({
+                "rule": rule.id(),
+                "verdict": rule.outcome().id(),
+                "meaning": explanation.meaning,
+                "example": explanation.example,
+                "remedy": explanation.remedy,
+            }))?;
+        } else if arguments.rule.is_none() {
+            terminal.line(format_args!(
+                "{NAME}{:<22}{NAME:#}{}",
+                rule.id(),
+                explanation.meaning
+            ))?;
+        } else {
+            terminal.line(format_args!("{NAME}{}{NAME:#} ({})\n", rule.id(), rule.outcome()))?;
+            terminal.line(explanation.meaning)?;
+            terminal.line(format_args!("\n{NAME}Example{NAME:#}  {}", explanation.example))?;
+            terminal.line(format_args!("{NAME}Remedy{NAME:#}   {}", explanation.remedy))?;
+        }
+    }
+    Ok(Status::Yes)
+}

@@ -1,0 +1,134 @@
+//! `serdes inspect`: what is in an artifact.
+
+use std::{io, path::Path};
+
+use serdes::check::{self, Inspection, TensorSummary};
+
+use crate::{
+    arguments::InspectArguments,
+    commands::check::kind,
+    terminal::{FAINT, Failure, NAME, Status, Terminal, bytes, json_of},
+};
+
+/// Prints what the library found.
+pub(crate) fn run(
+    arguments: &InspectArguments,
+    terminal: &mut Terminal,
+) -> Result<Status, Failure> {
+    let kind = kind(arguments.kind.as_deref())?;
+    let artifact = if arguments.path == Path::new("-") {
+        check::reader(io::stdin().lock(), kind)
+    } else {
+        check::path_of_kind(&arguments.path, kind)
+    }
+    .map_err(|error| Failure::chain(&error))?;
+    let inspection = artifact.inspect().map_err(Failure::new)?;
+    if terminal.json() {
+        terminal.object(&json_of(&inspection)?)?;
+    } else {
+        show(&inspection, terminal)?;
+    }
+    Ok(Status::Yes)
+}
+
+fn show(inspection: &Inspection, terminal: &mut Terminal) -> Result<(), Failure> {
+    terminal.line(format_args!(
+        "{NAME}{}{NAME:#} {FAINT}{}{FAINT:#}",
+        inspection.path, inspection.kind
+    ))?;
+    if let Some(versions) = &inspection.versions {
+        let bad = if versions.bad_consumers.is_empty() {
+            String::new()
+        } else {
+            format!(", bad_consumers {:?}", versions.bad_consumers)
+        };
+        terminal.line(format_args!(
+            "  versions    producer {}, min_consumer {}{bad}",
+            versions.producer, versions.min_consumer
+        ))?;
+    }
+    let facts = [("date", &inspection.date), ("release", &inspection.release)];
+    for (label, value) in facts {
+        if let Some(value) = value {
+            terminal.line(format_args!("  {label:<12}{value}"))?;
+        }
+    }
+    for (label, value) in &inspection.details {
+        terminal.line(format_args!("  {label:<12}{value}"))?;
+    }
+    if let Some(shards) = inspection.shards {
+        terminal.line(format_args!("  {:<12}{shards}", "shards"))?;
+    }
+    if let Some(functions) = inspection.functions {
+        terminal.line(format_args!("  {:<12}{functions}", "functions"))?;
+    }
+    if !inspection.nested.is_empty() {
+        terminal.line("  nested versions")?;
+        for nested in &inspection.nested {
+            terminal.line(format_args!(
+                "    {} {} {FAINT}{}{FAINT:#}",
+                nested.recorded, nested.type_name, nested.place
+            ))?;
+        }
+    }
+    if !inspection.operations.is_empty() {
+        let total: u64 = inspection.operations.values().sum();
+        terminal.line(format_args!("  operations  {total}"))?;
+        let mut operations: Vec<_> = inspection.operations.iter().collect();
+        operations.sort_by(|a, b| b.1.cmp(a.1).then(a.0.cmp(b.0)));
+        for (name, count) in operations {
+            terminal.line(format_args!("    {count:>8} {name}"))?;
+        }
+    }
+    if !inspection.tensors.is_empty() {
+        let total = inspection.tensors.iter().filter_map(|tensor| tensor.bytes).sum();
+        terminal.line(format_args!(
+            "  tensors     {} ({})",
+            inspection.tensors.len(),
+            bytes(total)
+        ))?;
+        tree(&inspection.tensors, terminal)?;
+    }
+    Ok(())
+}
+
+/// Prints tensors as a tree by the parts of their names, each folder with the size of what is in it.
+fn tree(tensors: &[TensorSummary], terminal: &mut Terminal) -> Result<(), Failure> {
+    let mut sorted: Vec<&TensorSummary> = tensors.iter().collect();
+    sorted.sort_by(|a, b| a.name.cmp(&b.name));
+    let mut open: Vec<&str> = Vec::new();
+    for (index, tensor) in sorted.iter().enumerate() {
+        let mut parts: Vec<&str> = tensor.name.split('/').collect();
+        let leaf = parts.pop().unwrap_or_default();
+        let common = open.iter().zip(&parts).take_while(|(a, b)| a == b).count();
+        open.truncate(common);
+        for part in &parts[common..] {
+            open.push(part);
+            let prefix = format!("{}/", open.join("/"));
+            // Sorted names keep a folder together, but for names that sort between `a` and `a/`.
+            let size = sorted[index..]
+                .iter()
+                .take_while(|tensor| tensor.name.starts_with(&prefix))
+                .filter_map(|tensor| tensor.bytes)
+                .sum();
+            terminal.line(format_args!(
+                "    {:indent$}{NAME}{part}/{NAME:#} {FAINT}{}{FAINT:#}",
+                "",
+                bytes(size),
+                indent = 2 * (open.len() - 1)
+            ))?;
+        }
+        let shape = tensor.shape.as_ref().map_or_else(
+            || "?".to_owned(),
+            |shape| shape.iter().map(i64::to_string).collect::<Vec<_>>().join(","),
+        );
+        let size = tensor.bytes.map(|count| bytes(count).to_string()).unwrap_or_default();
+        terminal.line(format_args!(
+            "    {:indent$}{leaf}  {}[{shape}]  {FAINT}{size}{FAINT:#}",
+            "",
+            tensor.dtype,
+            indent = 2 * open.len()
+        ))?;
+    }
+    Ok(())
+}

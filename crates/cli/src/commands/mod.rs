@@ -1,0 +1,34 @@
+//! One file a command; each turns its arguments into calls of the library and prints what comes back.
+
+mod abi;
+mod check;
+mod inspect;
+mod plugin;
+mod versions;
+
+use clap::CommandFactory;
+
+use crate::{
+    arguments::{Cli, Command},
+    terminal::{Failure, Status, Terminal},
+};
+
+/// Runs a command; a failure is printed by the caller.
+pub(crate) fn run(command: &Command, terminal: &mut Terminal) -> Result<Status, Failure> {
+    match command {
+        Command::Versions(arguments) => versions::run(arguments, terminal),
+        Command::Check(arguments) => check::run(arguments, terminal),
+        Command::Explain(arguments) => check::explain(arguments, terminal),
+        Command::Inspect(arguments) => inspect::run(arguments, terminal),
+        Command::Plugin(command) => plugin::run(command, terminal),
+        Command::Abi(command) => abi::run(command, terminal),
+        Command::Completions { shell } => completions(*shell, terminal),
+    }
+}
+
+fn completions(shell: clap_complete::Shell, terminal: &mut Terminal) -> Result<Status, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "serdes", &mut script);
+    terminal.raw(&script)?;
+    Ok(Status::Yes)
+}

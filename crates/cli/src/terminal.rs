@@ -1,0 +1,187 @@
+//! Standard output and standard error: results for people or for programs, notes, errors, progress.
+//!
+//! Results go to standard output, one JSON object a line with `--json`; everything else goes to
+//! standard error. This module must never know what a result means.
+
+use std::{
+    fmt,
+    io::{self, Write},
+};
+
+use anstyle::{AnsiColor, Style};
+use serde_json::Value;
+
+use crate::arguments::{Color, Global};
+
+/// The exit status of the command: the worst of its inputs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Status {
+    /// Acceptable, or done.
+    Yes = 0,
+    /// The answer is no.
+    No = 1,
+    /// Could not tell, or could not do it.
+    Failed = 2,
+}
+
+impl Status {
+    /// The worse of two.
+    pub(crate) fn worst(self, other: Self) -> Self {
+        self.max(other)
+    }
+}
+
+/// What a command could not do, as one message.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    status: Status,
+    message: String,
+}
+
+impl Failure {
+    /// A failure with status 2.
+    pub(crate) fn new(message: impl fmt::Display) -> Self {
+        Self { status: Status::Failed, message: message.to_string() }
+    }
+
+    /// An answer that is no: status 1.
+    pub(crate) fn no(message: impl fmt::Display) -> Self {
+        Self { status: Status::No, message: message.to_string() }
+    }
+
+    /// The whole chain of an error, with status 2.
+    pub(crate) fn chain(error: &dyn std::error::Error) -> Self {
+        let mut message = error.to_string();
+        let mut source = error.source();
+        while let Some(cause) = source {
+            let text = cause.to_string();
+            // Many errors already print their cause.
+            if !message.contains(&text) {
+                message.push_str(": ");
+                message.push_str(&text);
+            }
+            source = cause.source();
+        }
+        Self::new(message)
+    }
+
+    /// Whether standard output was closed by its reader, which is no failure of the command.
+    pub(crate) fn is_broken_pipe(&self) -> bool {
+        self.message == BROKEN_PIPE
+    }
+}
+
+const BROKEN_PIPE: &str = "standard output was closed";
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            Self::new(BROKEN_PIPE)
+        } else {
+            Self::new(format_args!("cannot write to standard output: {error}"))
+        }
+    }
+}
+
+/// How the command speaks.
+pub(crate) struct Terminal {
+    json: bool,
+    quiet: bool,
+    stdout: anstream::AutoStream<io::Stdout>,
+    stderr: anstream::AutoStream<io::Stderr>,
+}
+
+/// Good news.
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default().bold();
+/// Bad news.
+pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
+/// News that deserves a look.
+pub(crate) const WARN: Style = AnsiColor::Yellow.on_default().bold();
+/// Names of things.
+pub(crate) const NAME: Style = Style::new().bold();
+/// What is less important.
+pub(crate) const FAINT: Style = Style::new().dimmed();
+
+impl Terminal {
+    /// Speaks as the global options say.
+    pub(crate) fn new(global: &Global) -> Self {
+        let choice = match global.color {
+            Color::Auto => None,
+            Color::Always => Some(anstream::ColorChoice::Always),
+            Color::Never => Some(anstream::ColorChoice::Never),
+        };
+        let stdout = io::stdout();
+        let stderr = io::stderr();
+        Self {
+            json: global.json,
+            quiet: global.quiet,
+            stdout: match choice {
+                Some(choice) => anstream::AutoStream::new(stdout, choice),
+                None => anstream::AutoStream::auto(stdout),
+            },
+            stderr: match choice {
+                Some(choice) => anstream::AutoStream::new(stderr, choice),
+                None => anstream::AutoStream::auto(stderr),
+            },
+        }
+    }
+
+    /// Whether results are JSON.
+    pub(crate) fn json(&self) -> bool {
+        self.json
+    }
+
+    /// Prints one result as a JSON line; only with `--json`.
+    pub(crate) fn object(&mut self, value: &Value) -> Result<(), Failure> {
+        let mut line = value.to_string();
+        line.push('\n');
+        self.stdout.write_all(line.as_bytes())?;
+        self.stdout.flush()?;
+        Ok(())
+    }
+
+    /// Prints a line for people; not with `--json`.
+    pub(crate) fn line(&mut self, text: impl fmt::Display) -> Result<(), Failure> {
+        if !self.json {
+            writeln!(self.stdout, "{text}")?;
+        }
+        Ok(())
+    }
+
+    /// Prints bytes as they are, whatever the mode (completion scripts).
+    pub(crate) fn raw(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        self.stdout.write_all(bytes)?;
+        self.stdout.flush()?;
+        Ok(())
+    }
+
+    /// A note on standard error, unless quiet.
+    pub(crate) fn note(&mut self, text: impl fmt::Display) {
+        if !self.quiet {
+            // Nobody can be told that standard error is gone.
+            let _ = writeln!(self.stderr, "{text}");
+        }
+    }
+
+    /// Reports a failure and gives its status; with `--json` as an object too.
+    pub(crate) fn fail(&mut self, failure: &Failure) -> Status {
+        if failure.is_broken_pipe() {
+            return failure.status;
+        }
+        if self.json {
+            let _ = self.object(&serde_json::json!({ "error": failure.message }));
+        }
+        let _ = writeln!(self.stderr, "{BAD}error{BAD:#}: {}", failure.message);
+        failure.status
+    }
+}
+
+/// A number of bytes for people.
+pub(crate) fn bytes(count: u64) -> impl fmt::Display {
+    indicatif::BinaryBytes(count)
+}
+
+/// A value of the library as JSON.
+pub(crate) fn json_of<T: serde::Serialize>(value: &T) -> Result<Value, Failure> {
+    serde_json::to_value(value).map_err(|error| Failure::chain(&error))
+}
