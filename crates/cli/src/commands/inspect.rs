@@ -65,9 +65,11 @@ fn show(inspection: &Inspection, terminal: &mut Terminal) -> Result<(), Failure>
     if !inspection.nested.is_empty() {
         terminal.line("  nested versions")?;
         for nested in &inspection.nested {
+            let recorded =
+                nested.recorded.map_or_else(|| "-".to_owned(), |number| number.to_string());
             terminal.line(format_args!(
-                "    {} {} {FAINT}{}{FAINT:#}",
-                nested.recorded, nested.type_name, nested.place
+                "    {recorded} {} {FAINT}{}{FAINT:#}",
+                nested.type_name, nested.place
             ))?;
         }
     }
