@@ -1,5 +1,6 @@
 //! Golden bytes of the IFRT types: every type at every version, both ways. See `tests/golden/README.md`.
 
+mod programs;
 mod samples;
 
 use std::{
@@ -120,8 +121,11 @@ fn every_golden_file_is_read_as_the_value_that_was_written() {
     }
 }
 
-/// The number of the field in which a message records its version.
-fn version_field(message: &str) -> u32 {
+/// The number of the field in which a message records its version; `None` for those that have none.
+fn version_field(message: &str) -> Option<u32> {
+    if message.starts_with("google.protobuf") {
+        return None;
+    }
     let bytes = include_bytes!("../../proto/descriptors.binpb");
     let set = FileDescriptorSet::decode(&bytes[..]).unwrap();
     let (package, name) = message.rsplit_once('.').unwrap();
@@ -132,17 +136,21 @@ fn version_field(message: &str) -> u32 {
         .unwrap_or_else(|| panic!("{message}"));
     let fields = message.field.iter();
     let mut fields = fields.filter(|field| field.name().ends_with("version_number"));
-    u32::try_from(fields.next().unwrap().number()).unwrap()
+    fields.next().map(|field| u32::try_from(field.number()).unwrap())
 }
 
 #[test]
 fn a_future_version_of_every_type_is_too_new_and_never_corrupt() {
     let newest = VersionRange::<Ifrt>::supported().maximum();
     for sample in samples() {
+        let Some(field) = version_field(&sample.message) else { continue };
+        if programs::NUMBER_NOT_CHECKED.contains(&sample.type_name) {
+            continue;
+        }
         for future in [newest + 1, i32::MAX] {
             let mut bytes = (sample.write)(SerDesVersion::current()).unwrap().to_vec();
             // The last value of a field that is given twice counts.
-            prost::encoding::int32::encode(version_field(&sample.message), &future, &mut bytes);
+            prost::encoding::int32::encode(field, &future, &mut bytes);
             let error = (sample.read)(bytes.into()).unwrap_err();
             let name = format!("{} {}", sample.type_name, sample.case);
             assert_eq!(error.kind(), DecodeErrorKind::TooNew, "{name}: {error}");
@@ -158,7 +166,8 @@ fn a_future_version_of_every_type_is_too_new_and_never_corrupt() {
 
 #[test]
 fn what_is_written_for_a_version_is_readable_at_that_version() {
-    for sample in samples() {
+    let has_version = |sample: &Sample| version_field(&sample.message).is_some();
+    for sample in samples().into_iter().filter(has_version) {
         for version in versions() {
             let Ok(bytes) = (sample.write)(version) else { continue };
             let inspection = serdes::ifrt::Inspection::of_message(&sample.message, &bytes).unwrap();

@@ -37,7 +37,7 @@ pub(crate) struct Sample {
     pub(crate) read: Read,
 }
 
-fn sample<T, P>(case: &'static str, value: T) -> Sample
+pub(crate) fn sample<T, P>(case: &'static str, value: T) -> Sample
 where
     P: Message + Name + Default,
     T: ToProto<Proto = P> + FromProto<Proto = P> + Clone + PartialEq + Debug + 'static,
@@ -60,8 +60,10 @@ where
     }
 }
 
-fn options() -> DeserializeOptions {
-    with_devices(AnyDevice).with(DeserializeProgramOptions::new(AnyDevice))
+pub(crate) fn options() -> DeserializeOptions {
+    with_devices(AnyDevice)
+        .with(DeserializeProgramOptions::new(AnyDevice))
+        .with(IfrtIrExecutableVersionDeserializeOptions::new(2))
 }
 
 fn shape(dims: impl AsRef<[i64]>) -> Shape {
@@ -127,6 +129,7 @@ pub(crate) fn samples() -> Vec<Sample> {
     all.extend(shardings());
     all.extend(sharding_specs());
     all.extend(array_specs());
+    all.extend(crate::programs::programs());
     all
 }
 
