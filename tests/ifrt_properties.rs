@@ -40,8 +40,14 @@ where
         match value.to_bytes(version) {
             Ok(bytes) => {
                 prop_assert_eq!(can, Ok(()));
+                // Some types go from and to bytes without a message.
+                let message = value.to_proto(version).unwrap();
+                prop_assert_eq!(&message.encode_to_vec(), &bytes, "{}", version);
                 for validation in [Validation::Parity, Validation::Strict] {
-                    let read = T::from_bytes(bytes.clone(), &options(validation));
+                    let options = options(validation);
+                    let read = T::from_bytes(bytes.clone(), &options);
+                    prop_assert_eq!(read.as_ref(), Ok(value), "{}", version);
+                    let read = T::from_proto(&message, &options);
                     prop_assert_eq!(read.as_ref(), Ok(value), "{}", version);
                 }
             }

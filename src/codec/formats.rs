@@ -55,6 +55,8 @@ impl<L: Line> Formats<L> {
     /// # Errors
     /// [`EncodeError::UnsupportedAtVersion`] if the type's first format is newer.
     pub fn for_request(self, requested: SerDesVersion<L>) -> Result<i32, EncodeError> {
+        #[cfg(test)]
+        recording::add(self.type_name, requested.number());
         match self.numbers.iter().rev().find(|number| **number <= requested.number()) {
             Some(number) => Ok(*number),
             None => Err(EncodeError::unsupported_at_version(
@@ -114,6 +116,31 @@ impl<L: Line> fmt::Display for Formats<L> {
             write!(f, "{comma}{number}")?;
         }
         Ok(())
+    }
+}
+
+/// Listens to the requests that reach each type, at every nesting.
+#[cfg(test)]
+pub(crate) mod recording {
+    use std::cell::RefCell;
+
+    thread_local! {
+        static REQUESTS: RefCell<Option<Vec<(&'static str, i32)>>> = const { RefCell::new(None) };
+    }
+
+    pub(super) fn add(type_name: &'static str, requested: i32) {
+        REQUESTS.with_borrow_mut(|requests| {
+            if let Some(requests) = requests {
+                requests.push((type_name, requested));
+            }
+        });
+    }
+
+    /// Runs `write`; gives its result and the requests that were made meanwhile, as type and number.
+    pub(crate) fn record<R>(write: impl FnOnce() -> R) -> (R, Vec<(&'static str, i32)>) {
+        REQUESTS.set(Some(Vec::new()));
+        let result = write();
+        (result, REQUESTS.take().unwrap_or_default())
     }
 }
 

@@ -26,6 +26,8 @@ use prost::Message;
 
 pub use error::{DecodeError, DecodeErrorKind, EncodeError, RegistryError};
 pub use formats::Formats;
+#[cfg(test)]
+pub(crate) use formats::recording;
 pub use options::{DeserializeOptions, SerializeOptions, Validation};
 pub use registry::{AnyValue, MessageSerDes, SerDes, SerDesRegistry};
 pub use serialized::{Registered, Serialized};

@@ -75,6 +75,9 @@ fn write_sharding(
     sharding.can_serialize_at(version)?;
     out.message(1, |out| {
         match sharding {
+            // Without any field the data is empty, and an empty data is absent.
+            Sharding::SingleDevice(sharding)
+                if sharding.device().0 == 0 && !sharding.memory_kind().is_set() => {}
             Sharding::SingleDevice(sharding) => out.message::<EncodeError>(2, |out| {
                 write_memory_kind(2, sharding.memory_kind(), out);
                 out.number(1, sharding.device().0);

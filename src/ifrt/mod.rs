@@ -85,3 +85,6 @@ fn not_a(expected: &'static str, found: String) -> DecodeError {
         DecodeError::unknown_type_name(found)
     }
 }
+
+#[cfg(test)]
+mod propagation_tests;
