@@ -86,6 +86,8 @@ pub(super) struct OrderVisitor<'a> {
     bad_input_order: bool,
     /// The numbers of the NextIteration nodes, ascending.
     next_iterations: Vec<u32>,
+    /// The numbers of the Merge nodes, ascending.
+    merges: Vec<u32>,
     edges: Vec<(u32, u32)>,
     pending: Vec<u32>,
     fault: Option<StructureFault>,
@@ -121,6 +123,7 @@ impl<'a> OrderVisitor<'a> {
             has_control: false,
             bad_input_order: false,
             next_iterations: Vec::new(),
+            merges: Vec::new(),
             edges: Vec::new(),
             pending: Vec::new(),
             fault: None,
@@ -204,6 +207,9 @@ impl<'a> OrderVisitor<'a> {
                 if self.next_iteration {
                     self.next_iterations.push(number);
                 }
+                if self.merge {
+                    self.merges.push(number);
+                }
                 if let Some(position) = self.operations.position(&self.operation) {
                     let name = String::from_utf8_lossy(cut(&self.name)).into_owned();
                     self.deprecated.push((
@@ -260,6 +266,7 @@ impl<'a> OrderVisitor<'a> {
                 *visit = visited;
             }
             visited += 1;
+            let is_next_iteration = self.next_iterations.binary_search(&number).is_ok();
             let from = self.edges.partition_point(|edge| edge.0 < number);
             for (_, to) in self
                 .edges
@@ -268,7 +275,11 @@ impl<'a> OrderVisitor<'a> {
                 .iter()
                 .take_while(|edge| edge.0 == number)
             {
-                // The second input of a loop's head arrives after it was visited.
+                // The edge that closes a loop is waited for by nobody; not even where it is a control edge, for which the head of the
+                // loop then waits for ever.
+                if is_next_iteration && self.merges.binary_search(to).is_ok() {
+                    continue;
+                }
                 if let Some(pending) = self.pending.get_mut(*to as usize)
                     && *pending > 0
                 {

@@ -425,7 +425,8 @@ impl<'a, 'v, V: Visitor> Parser<'a, 'v, V> {
     /// Hands over what was read of a string, as far as it is whole characters.
     fn flush(&mut self, value: &mut StringValue, last: bool) -> Result<(), GraphError> {
         value.empty &= value.bytes.is_empty();
-        if value.field.kind != Kind::String {
+        // Here, unlike in the binary form, a string of a proto2 file must be UTF-8 as well.
+        if value.field.kind == Kind::Bytes {
             value.bytes.clear();
             return Ok(());
         }
