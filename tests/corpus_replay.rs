@@ -29,4 +29,4 @@ macro_rules! replay {
     )*};
 }
 
-replay!(ifrt_values, ifrt_serialized, ifrt_text);
+replay!(graphs, artifacts, ifrt_values, ifrt_serialized, ifrt_text);

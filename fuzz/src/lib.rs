@@ -2,6 +2,8 @@
 //!
 //! `tests/corpus_replay.rs` of serdes includes this file and runs each over its corpus.
 
+mod graphs;
 mod ifrt;
 
+pub use graphs::{artifacts, graphs};
 pub use ifrt::{ifrt_serialized, ifrt_text, ifrt_values};
