@@ -1,7 +1,7 @@
 //! Properties of all IFRT values: round trips at every version, and readers that survive any bytes.
 
 #[allow(unreachable_pub, reason = "a crate of its own in fuzz/")]
-#[path = "../fuzz/src/lib.rs"]
+#[path = "../fuzz/src/ifrt.rs"]
 mod targets;
 
 use std::{fmt::Debug, fs, path::Path};
