@@ -1,1 +1,40 @@
-//! See the design: to be written by its owner.
+//! Device state: the container that carries a device's buffers from one build to another.
+//!
+//! A state is one file. Its header says which builds read it, each buffer lies in it with the
+//! [`ArraySpec`](crate::ifrt::ArraySpec) that describes it, every chunk of every buffer has a
+//! checksum, and an index at the end lets a reader open it without reading the data. The bytes are
+//! specified in `docs/format.md`.
+//!
+//! This room must never know what kinds of files tensors come from, nor judge an artifact; it
+//! moves bytes between devices and containers.
+
+mod buffer;
+mod chunks;
+mod error;
+mod format;
+mod lane;
+mod output;
+mod progress;
+mod reader;
+mod replace;
+mod restore;
+mod salvage;
+mod select;
+mod verify;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+pub use error::Error;
+pub(crate) use format::MAGIC;
+pub(crate) use lane::{Download, Upload};
+pub use progress::{Phase, Progress, Watch};
+pub(crate) use reader::PieceSums;
+pub use reader::{Reader, Tensor};
+pub(crate) use replace::Replacement;
+pub use replace::Sync;
+pub use restore::Restored;
+pub use salvage::Salvaged;
+pub use verify::Damage;
+pub use writer::{WriteOptions, Writer, Written};

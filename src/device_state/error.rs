@@ -1,0 +1,191 @@
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    codec::{DecodeError, EncodeError},
+    stream_executor,
+};
+
+/// Why a state could not be written, read or moved.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    // The bytes.
+    /// The file is something else.
+    #[error("{found} is no device state; expected a file written by `serdes save`")]
+    #[non_exhaustive]
+    NotDeviceState {
+        /// How the file begins.
+        found: String,
+    },
+    /// Bytes that no version explains.
+    #[error(
+        "the device state is damaged at its {place}: found {found}, expected {expected}; take another copy, or salvage what is whole"
+    )]
+    #[non_exhaustive]
+    Corrupt {
+        /// The part of the file.
+        place: String,
+        /// What is there.
+        found: String,
+        /// What should be there.
+        expected: String,
+    },
+    /// The state needs a newer build.
+    #[error(
+        "the {what} {found} of the state is newer than {supported}, the newest that this build reads; upgrade this build, or save again with an older version"
+    )]
+    #[non_exhaustive]
+    TooNew {
+        /// Which number.
+        what: &'static str,
+        /// The number found.
+        found: i64,
+        /// The newest number that this build reads.
+        supported: i64,
+    },
+    /// The state uses something that a reader must understand and that this build does not know.
+    #[error("the state needs {what} {found}, which this build does not know; upgrade this build")]
+    #[non_exhaustive]
+    TooNewFeature {
+        /// What kind of thing.
+        what: &'static str,
+        /// Its number.
+        found: u32,
+    },
+    /// The writer lists this build's number as faulty.
+    #[error(
+        "the state, written by {release:?}, excludes readers of device-state version {number}, which is this build's; upgrade this build"
+    )]
+    #[non_exhaustive]
+    BadConsumer {
+        /// Our number.
+        number: i32,
+        /// The release that wrote the state.
+        release: String,
+    },
+    /// The array spec of a tensor cannot be read.
+    #[error("the array spec of {name:?} cannot be read: {source}")]
+    #[non_exhaustive]
+    Spec {
+        /// The tensor.
+        name: String,
+        /// What is wrong with the spec.
+        source: Box<DecodeError>,
+    },
+
+    // The caller.
+    /// The array spec of a tensor cannot be written at the requested version.
+    #[error("the array spec of {name:?} cannot be written: {source}")]
+    #[non_exhaustive]
+    Encode {
+        /// The tensor.
+        name: String,
+        /// What the version cannot say.
+        source: Box<EncodeError>,
+    },
+    /// Two tensors of one state have the same name.
+    #[error("two tensors are called {name:?}; names in a state are unique: rename one")]
+    #[non_exhaustive]
+    DuplicateName {
+        /// The name.
+        name: String,
+    },
+    /// The state has no such tensor.
+    #[error("the state has no tensor {name:?}; `serdes inspect` lists its {count} tensors")]
+    #[non_exhaustive]
+    NoSuchTensor {
+        /// The name asked for.
+        name: String,
+        /// Number of tensors in the state.
+        count: usize,
+    },
+    /// Data and spec of a tensor disagree.
+    #[error("{name:?} has {found} bytes of data, its spec needs {expected}")]
+    #[non_exhaustive]
+    SizeMismatch {
+        /// The tensor.
+        name: String,
+        /// Bytes given.
+        found: u64,
+        /// Bytes that dtype and shape need.
+        expected: u64,
+    },
+    /// Tensors of this kind have no bytes that could be stored.
+    #[error("{name:?} cannot be stored: {reason}")]
+    #[non_exhaustive]
+    Unsupported {
+        /// The tensor.
+        name: String,
+        /// Why.
+        reason: String,
+    },
+    /// A part of the state is longer than the format can say.
+    #[error("the {what} of the state is too large: {found}; split the state into several files")]
+    #[non_exhaustive]
+    TooLarge {
+        /// The part.
+        what: &'static str,
+        /// Its length or count.
+        found: u64,
+    },
+    /// The caller raised the cancel flag.
+    #[error("cancelled; no file was written")]
+    Cancelled,
+
+    // The plug-in.
+    /// The device or its plug-in failed.
+    #[error("the device failed while {action} {name:?}: {source}")]
+    #[non_exhaustive]
+    Device {
+        /// What was being done.
+        action: &'static str,
+        /// The tensor.
+        name: String,
+        /// What the plug-in reported.
+        source: Box<stream_executor::Error>,
+    },
+
+    /// The device gave back other bytes than it was given.
+    #[error(
+        "the device does not give back what was put into {name:?}: its bytes fail the checksums of the state, which held when they were read; check the device and its plug-in"
+    )]
+    #[non_exhaustive]
+    ReadBack {
+        /// The tensor.
+        name: String,
+    },
+
+    // The system.
+    /// A file could not be used.
+    #[error("cannot {action} {}: {source}", path.display())]
+    #[non_exhaustive]
+    Io {
+        /// What was being done.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What the system reported.
+        source: io::Error,
+    },
+}
+
+impl Error {
+    pub(crate) fn corrupt(place: &str, found: String, expected: String) -> Self {
+        Self::Corrupt { place: place.to_owned(), found, expected }
+    }
+
+    pub(crate) fn checksum(place: &str, stored: u32, computed: u32) -> Self {
+        Self::corrupt(place, format!("checksum {computed:08x}"), format!("{stored:08x}"))
+    }
+
+    pub(crate) fn device(action: &'static str, name: &str, source: stream_executor::Error) -> Self {
+        Self::Device { action, name: name.to_owned(), source: Box::new(source) }
+    }
+
+    pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
+        Self::Io { action, path: path.to_path_buf(), source }
+    }
+}

@@ -1,0 +1,93 @@
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use super::Error;
+
+/// What a long piece of work is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Phase {
+    /// Tensors of a source go onto the device.
+    Upload,
+    /// Buffers of the device go into a state.
+    Save,
+    /// Buffers of a state go onto the device.
+    Restore,
+    /// Buffers of the device go into a target.
+    ReadBack,
+    /// Data is read and compared with checksums, or with other data.
+    Verify,
+}
+
+/// Hears how far a piece of work has come; called from several threads, often, so be quick.
+pub trait Progress: Send + Sync {
+    /// A phase begins that will move `bytes` bytes.
+    fn begin(&self, phase: Phase, bytes: u64);
+
+    /// Another `bytes` bytes are done.
+    fn advance(&self, bytes: u64);
+}
+
+/// Who listens to a piece of work, and who may stop it. Clones share the flag.
+#[derive(Clone, Default)]
+pub struct Watch {
+    cancelled: Arc<AtomicBool>,
+    progress: Option<Arc<dyn Progress>>,
+}
+
+impl Watch {
+    /// Nobody listens, nobody has stopped the work.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The same flag, with a listener.
+    #[must_use]
+    pub fn with_progress(mut self, progress: Arc<dyn Progress>) -> Self {
+        self.progress = Some(progress);
+        self
+    }
+
+    /// Stops the work at its next step; it then fails with [`Error::Cancelled`] and leaves no
+    /// file. May be called from a signal handler.
+    pub fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the work was stopped.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        if self.is_cancelled() { Err(Error::Cancelled) } else { Ok(()) }
+    }
+
+    pub(crate) fn begin(&self, phase: Phase, bytes: u64) {
+        if let Some(progress) = &self.progress {
+            progress.begin(phase, bytes);
+        }
+    }
+
+    /// Notes progress; an error if the work was stopped.
+    pub(crate) fn advance(&self, bytes: u64) -> Result<(), Error> {
+        if let Some(progress) = &self.progress {
+            progress.advance(bytes);
+        }
+        self.check()
+    }
+}
+
+impl fmt::Debug for Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watch")
+            .field("cancelled", &self.is_cancelled())
+            .field("progress", &self.progress.is_some())
+            .finish()
+    }
+}

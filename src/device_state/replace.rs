@@ -1,0 +1,211 @@
+//! Files that appear whole or not at all.
+//!
+//! The bytes go into a partial file beside the target; only [`Replacement::finish`] gives it the
+//! target's name. The owner of a partial file holds a lock on it for as long as it lives, so that
+//! the next save can tell those of dead owners from those of live ones. This part must never know
+//! what the bytes mean.
+
+use std::{
+    fs::{self, File, OpenOptions, TryLockError},
+    hash::{BuildHasher, RandomState},
+    io,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use super::Error;
+
+const SUFFIX: &str = ".partial";
+
+/// How far a file is taken to the disk before it gets its name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Sync {
+    /// The data, the file's length and its new name are on the disk before the save is done.
+    #[default]
+    Data,
+    /// The system writes when it likes; a crash of the machine may lose the new file or leave it
+    /// damaged. A crash of the process may not.
+    None,
+}
+
+/// A file that is being written under a partial name and replaces its target at the end.
+#[derive(Debug)]
+pub(crate) struct Replacement {
+    file: File,
+    partial: PathBuf,
+    target: PathBuf,
+    finished: bool,
+}
+
+impl Replacement {
+    /// Removes what dead savers of `target` left, then opens a partial file for it.
+    pub(crate) fn create(target: &Path) -> Result<Self, Error> {
+        let Some(name) = target.file_name().and_then(|name| name.to_str()) else {
+            return Err(Error::io("create", target, io::ErrorKind::InvalidFilename.into()));
+        };
+        // A rename over a directory would fail only after all the work.
+        if target.is_dir() {
+            return Err(Error::io("create", target, io::ErrorKind::IsADirectory.into()));
+        }
+        // A link is replaced where it points, not where it stands.
+        let target = fs::canonicalize(target).unwrap_or_else(|_| target.to_path_buf());
+        remove_leftovers(&directory(&target), name);
+        loop {
+            let random = RandomState::new().hash_one(std::process::id());
+            let partial =
+                target.with_file_name(format!(".{}.{random:016x}{SUFFIX}", file_name(&target)));
+            let opened = OpenOptions::new().read(true).write(true).create_new(true).open(&partial);
+            let file = match opened {
+                Ok(file) => file,
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                Err(error) => return Err(Error::io("create", &partial, error)),
+            };
+            // Between the two steps another saver may have taken the file for a leftover.
+            match file.try_lock() {
+                Err(TryLockError::WouldBlock) => continue,
+                // A file system without locks: then leftovers stay, and nothing else changes.
+                Ok(()) | Err(TryLockError::Error(_)) => {}
+            }
+            if partial.exists() {
+                return Ok(Self { file, partial, target, finished: false });
+            }
+        }
+    }
+
+    /// The open file.
+    pub(crate) fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Takes the bytes to the disk as `sync` says and gives them the target's name; answers how
+    /// long that took.
+    pub(crate) fn finish(mut self, sync: Sync) -> Result<Duration, Error> {
+        let begin = Instant::now();
+        if sync == Sync::Data {
+            self.file.sync_data().map_err(|error| Error::io("sync", &self.partial, error))?;
+        }
+        if let Ok(old) = fs::metadata(&self.target) {
+            // The successor is as readable as the file it replaces.
+            let _ = self.file.set_permissions(old.permissions());
+        }
+        fs::rename(&self.partial, &self.target)
+            .map_err(|error| Error::io("rename", &self.target, error))?;
+        self.finished = true;
+        if sync == Sync::Data {
+            sync_directory(&directory(&self.target))?;
+        }
+        Ok(begin.elapsed())
+    }
+}
+
+impl Drop for Replacement {
+    fn drop(&mut self) {
+        if !self.finished {
+            // Nothing can be reported from here; the next save tries again.
+            let _ = fs::remove_file(&self.partial);
+        }
+    }
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn directory(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
+        _ => PathBuf::from("."),
+    }
+}
+
+/// A new name is safe only once its directory is on the disk.
+fn sync_directory(path: &Path) -> Result<(), Error> {
+    if cfg!(unix) {
+        File::open(path)
+            .and_then(|directory| directory.sync_all())
+            .map_err(|error| Error::io("sync", path, error))?;
+    }
+    Ok(())
+}
+
+/// Removes partial files of `name` whose owner is dead. Failures are no concern of the save.
+fn remove_leftovers(directory: &Path, name: &str) {
+    let Ok(entries) = fs::read_dir(directory) else { return };
+    for entry in entries.flatten() {
+        let found = entry.file_name();
+        let Some(random) = found
+            .to_str()
+            .and_then(|found| found.strip_prefix('.')?.strip_prefix(name)?.strip_prefix('.'))
+            .and_then(|rest| rest.strip_suffix(SUFFIX))
+        else {
+            continue;
+        };
+        if random.len() != 16 || !random.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            continue;
+        }
+        let path = entry.path();
+        if File::open(&path).is_ok_and(|file| file.try_lock().is_ok()) {
+            let _ = fs::remove_file(&path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    fn names(directory: &Path) -> Vec<String> {
+        let mut names: Vec<_> =
+            fs::read_dir(directory).unwrap().map(|e| file_name(&e.unwrap().path())).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn the_target_appears_at_the_end_only() {
+        let directory = tempfile::tempdir().unwrap();
+        let target = directory.path().join("a.sds");
+        fs::write(&target, "old").unwrap();
+        let replacement = Replacement::create(&target).unwrap();
+        replacement.file().write_all(b"new").unwrap();
+        assert_eq!(fs::read(&target).unwrap(), b"old");
+        replacement.finish(Sync::Data).unwrap();
+        assert_eq!(fs::read(&target).unwrap(), b"new");
+        assert_eq!(names(directory.path()), ["a.sds"]);
+    }
+
+    #[test]
+    fn a_dropped_replacement_leaves_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let target = directory.path().join("a.sds");
+        drop(Replacement::create(&target).unwrap());
+        assert!(names(directory.path()).is_empty());
+    }
+
+    #[test]
+    fn leftovers_of_the_dead_go_and_those_of_the_living_stay() {
+        let directory = tempfile::tempdir().unwrap();
+        let target = directory.path().join("a.sds");
+        let dead = directory.path().join(".a.sds.0123456789abcdef.partial");
+        let foreign = directory.path().join(".a.sds.mine.partial");
+        fs::write(&dead, "").unwrap();
+        fs::write(&foreign, "").unwrap();
+        let first = Replacement::create(&target).unwrap();
+        let second = Replacement::create(&target).unwrap();
+        assert!(!dead.exists());
+        assert!(foreign.exists());
+        assert!(first.partial.exists());
+        second.finish(Sync::None).unwrap();
+        first.finish(Sync::None).unwrap();
+        assert_eq!(names(directory.path()), [".a.sds.mine.partial", "a.sds"]);
+    }
+
+    #[test]
+    fn a_directory_is_no_target() {
+        let directory = tempfile::tempdir().unwrap();
+        assert!(Replacement::create(directory.path()).is_err());
+    }
+}

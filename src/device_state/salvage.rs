@@ -1,0 +1,338 @@
+//! What is whole in a state that is not: a truncated file, or one with damaged parts.
+//!
+//! A file whose index is there is verified piece by piece. One that lost it is searched for pieces,
+//! whose headers and footers repeat what the index would say.
+
+use std::{collections::HashMap, fs::File, path::Path};
+
+use super::{
+    Damage, Error, Reader, Tensor, Watch,
+    chunks::ChunkSums,
+    format::{
+        ALIGNMENT, checksum,
+        header::Header,
+        index::{Index, IndexBuilder, Placement, Surroundings},
+        piece::{self, Domain, HEADER_FIXED_BYTES, PieceLayout},
+    },
+    reader::{check_piece, decode_spec, read_header},
+};
+use crate::artifact::read_at::ReadAt;
+
+/// Headers of pieces that are searched for are not longer; a name or sharding of that size is no
+/// real one, and a hostile file could announce one every 64 bytes.
+const MAXIMUM_HEADER_BYTES: u64 = 1 << 20;
+/// Bytes that are searched or summed at a time.
+const STEP_BYTES: usize = 1 << 20;
+
+/// What could be saved out of a damaged state.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Salvaged {
+    /// The state as far as it is readable; restore [`whole`](Self::whole) out of it.
+    pub reader: Reader,
+    /// Tensors all of whose bytes were compared with their checksums.
+    pub whole: Vec<Tensor>,
+    /// Tensors that are known and not whole.
+    pub lost: Vec<Damage>,
+    /// Whether the index was there, so that every tensor of the state is in one of the two lists.
+    pub complete_list: bool,
+}
+
+/// A piece that was found and is whole.
+struct Found {
+    spec: Vec<u8>,
+    device: i32,
+    domain: Domain,
+    data_offset: u64,
+    data_bytes: u64,
+    sums: Vec<u32>,
+}
+
+impl Reader {
+    /// Finds out what is whole in the state at `path`, by reading all of it.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open) where no part of the state can be used: if it is something else, its
+    /// header is damaged, or it needs a newer build.
+    pub fn salvage(path: impl AsRef<Path>, watch: &Watch) -> Result<Salvaged, Error> {
+        let path = path.as_ref();
+        match Self::open(path) {
+            Ok(reader) => reader.salvage_listed(watch),
+            Err(Error::Corrupt { .. }) => salvage_found(path, watch),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn salvage_listed(self, watch: &Watch) -> Result<Salvaged, Error> {
+        let mut lost = self.verify(watch)?;
+        let mut whole = Vec::new();
+        for (tensor, name) in self.tensors().zip(self.names()) {
+            match tensor {
+                Err(error) => lost.push(Damage { tensor: name.to_owned(), error }),
+                Ok(_) if lost.iter().any(|damage| damage.tensor == name) => {}
+                Ok(tensor) => whole.push(tensor),
+            }
+        }
+        whole.sort_by_key(|tensor| tensor.first_piece);
+        Ok(Salvaged { reader: self, whole, lost, complete_list: true })
+    }
+}
+
+fn salvage_found(path: &Path, watch: &Watch) -> Result<Salvaged, Error> {
+    let source = File::open(path).map_err(|error| Error::io("open", path, error))?;
+    let size = source.size().map_err(|error| Error::io("read", path, error))?;
+    let (header, _, header_bytes) = read_header(&source, path, size)?;
+    let mut search = Search { source: &source, path, size, header: &header, watch };
+
+    let mut order: Vec<String> = Vec::new();
+    let mut arrays: HashMap<String, Vec<Found>> = HashMap::new();
+    let mut lost = Vec::new();
+    let mut position = header_bytes;
+    while let Some((name, result, end)) = search.next(position)? {
+        position = end;
+        match result {
+            Ok(found) => {
+                let pieces = arrays.entry(name.clone()).or_insert_with(|| {
+                    order.push(name);
+                    Vec::new()
+                });
+                pieces.push(found);
+            }
+            Err(error) => lost.push(Damage { tensor: name, error }),
+        }
+    }
+
+    let mut builder = IndexBuilder::default();
+    let mut data_bytes = 0;
+    for name in order {
+        let Some(pieces) = arrays.remove(&name) else { continue };
+        if lost.iter().any(|damage| damage.tensor == name) {
+            continue;
+        }
+        if let Err(error) = check_covered(&name, &pieces) {
+            lost.push(Damage { tensor: name, error });
+            continue;
+        }
+        let Some(spec) = pieces.first().map(|piece| piece.spec.clone()) else { continue };
+        builder.array(&name, &spec)?;
+        for piece in pieces {
+            data_bytes += piece.data_bytes;
+            let placement = Placement { device: piece.device, domain: piece.domain };
+            let chunk_bytes = header.chunk_bytes;
+            builder.piece(&placement, piece.data_offset, piece.data_bytes, chunk_bytes)?;
+            builder.checksums(&piece.sums);
+        }
+    }
+    let bytes = builder.encode()?;
+    let around = Surroundings {
+        header_bytes,
+        chunk_bytes: header.chunk_bytes,
+        index_offset: size,
+        data_bytes,
+        index_checksum: checksum(&bytes),
+        gaps: true,
+    };
+    let index = Index::decode(bytes, around)?;
+    let header = (header, header_bytes);
+    let reader =
+        Reader::assemble(Box::new(source), path.to_owned(), header, index, size, data_bytes, true);
+    let whole = reader.tensors_in_file_order()?;
+    Ok(Salvaged { reader, whole, lost, complete_list: false })
+}
+
+/// Whether the pieces of an array make up all of it.
+fn check_covered(name: &str, pieces: &[Found]) -> Result<(), Error> {
+    let Some(first) = pieces.first() else { return Ok(()) };
+    let spec = decode_spec(name, &first.spec)?;
+    for piece in pieces {
+        check_piece(name, &spec, piece.domain.as_ref(), piece.data_bytes)?;
+    }
+    let found: u64 = pieces.iter().map(|piece| piece.data_bytes).sum();
+    let expected = spec.byte_size().ok().flatten().map_or(found, |bytes| bytes as u64);
+    let same = pieces.iter().all(|piece| piece.spec == first.spec);
+    let ascending = pieces.windows(2).all(|pair| match pair {
+        [a, b] => a.data_offset < b.data_offset && a.domain != b.domain,
+        _ => true,
+    });
+    if found == expected && same && ascending {
+        return Ok(());
+    }
+    let place = format!("shards of {name:?}");
+    Err(Error::corrupt(&place, format!("{found} bytes"), format!("{expected} bytes")))
+}
+
+/// A walk through a file from piece to piece.
+struct Search<'a> {
+    source: &'a File,
+    path: &'a Path,
+    size: u64,
+    header: &'a Header,
+    watch: &'a Watch,
+}
+
+/// The name of a piece, its content or what is wrong with it, and where to look for the next.
+type Step = (String, Result<Found, Error>, u64);
+
+impl Search<'_> {
+    /// The next piece whose header is whole, at `position` or behind it.
+    fn next(&mut self, mut position: u64) -> Result<Option<Step>, Error> {
+        let mut window = Vec::new();
+        while position + HEADER_FIXED_BYTES as u64 <= self.size {
+            self.watch.check()?;
+            // Pieces follow each other; a search begins only behind a damaged one.
+            let length = if window.is_empty() { HEADER_FIXED_BYTES } else { STEP_BYTES };
+            window.resize(length.min((self.size - position) as usize), 0);
+            self.read(&mut window, position)?;
+            for begin in (0..window.len()).step_by(ALIGNMENT as usize) {
+                let here = position + begin as u64;
+                let fixed = window.get(begin..).and_then(<[u8]>::first_chunk);
+                let Some(length) = fixed.and_then(piece::announced) else { continue };
+                if let Some(step) = self.piece(here, length)? {
+                    return Ok(Some(step));
+                }
+            }
+            position += (window.len() as u64).next_multiple_of(ALIGNMENT);
+        }
+        Ok(None)
+    }
+
+    fn piece(&self, position: u64, header_bytes: u64) -> Result<Option<Step>, Error> {
+        let fits = position.checked_add(header_bytes).is_some_and(|end| end <= self.size);
+        if header_bytes > MAXIMUM_HEADER_BYTES || !fits {
+            return Ok(None);
+        }
+        let mut bytes = vec![0; header_bytes as usize];
+        self.read(&mut bytes, position)?;
+        let Ok(found) = piece::decode_header(&bytes) else { return Ok(None) };
+        let chunk_bytes = self.header.chunk_bytes;
+        let layout = PieceLayout::new(position, header_bytes, found.data_bytes, chunk_bytes)
+            .filter(|layout| layout.data == found.data_offset);
+        let Some(layout) = layout else { return Ok(None) };
+        let name = found.name.to_owned();
+        let cut = || {
+            let place = format!("data of {name:?}");
+            Error::corrupt(&place, "the end of the file".to_owned(), "all of it".to_owned())
+        };
+        if layout.end > self.size {
+            let error = cut();
+            return Ok(Some((name, Err(error), self.size)));
+        }
+        let footer_bytes = piece::encode_footer(0, &[]).len() as u64
+            + 4 * piece::chunk_count(found.data_bytes, chunk_bytes);
+        let mut footer = vec![0; footer_bytes as usize];
+        self.read(&mut footer, layout.footer)?;
+        let sums = match piece::decode_footer(&footer, found.number) {
+            Ok(sums) => sums,
+            Err(error) => return Ok(Some((name, Err(error), layout.end))),
+        };
+        let computed = self.sum(layout.data, found.data_bytes)?;
+        let result = match computed.iter().zip(&sums).position(|(a, b)| a != b) {
+            None => Ok(Found {
+                spec: found.spec.to_vec(),
+                device: found.device,
+                domain: found.domain.clone(),
+                data_offset: layout.data,
+                data_bytes: found.data_bytes,
+                sums,
+            }),
+            Some(chunk) => {
+                let place = format!("data of {name:?}, chunk {chunk}");
+                Err(Error::checksum(&place, sums[chunk], computed[chunk]))
+            }
+        };
+        Ok(Some((name, result, layout.end)))
+    }
+
+    fn sum(&self, mut offset: u64, mut bytes: u64) -> Result<Vec<u32>, Error> {
+        let mut sums = ChunkSums::new(self.header.chunk_bytes);
+        let mut buffer = vec![0; bytes.min(STEP_BYTES as u64) as usize];
+        while bytes > 0 {
+            let part = buffer.get_mut(..bytes.min(STEP_BYTES as u64) as usize).unwrap_or_default();
+            self.read(part, offset)?;
+            sums.update(part);
+            offset += part.len() as u64;
+            bytes -= part.len() as u64;
+            self.watch.advance(part.len() as u64)?;
+        }
+        Ok(sums.finish())
+    }
+
+    fn read(&self, buffer: &mut [u8], offset: u64) -> Result<(), Error> {
+        let result = self.source.read_exact_at(buffer, offset);
+        result.map_err(|error| Error::io("read", self.path, error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::{
+        super::tests::{noise, small},
+        *,
+    };
+
+    fn salvage(bytes: &[u8]) -> Result<Salvaged, Error> {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.sds");
+        fs::write(&path, bytes).unwrap();
+        Reader::salvage(&path, &Watch::new())
+    }
+
+    fn names(salvaged: &Salvaged) -> Vec<&str> {
+        salvaged.whole.iter().map(Tensor::name).collect()
+    }
+
+    #[test]
+    fn a_truncated_state_gives_what_was_written_before_the_cut() {
+        let bytes = small();
+        let mut counts = Vec::new();
+        for length in 192..bytes.len() {
+            let salvaged = salvage(&bytes[..length]).unwrap();
+            assert!(!salvaged.complete_list);
+            assert_eq!(names(&salvaged), ["w", "empty", "words", "s"][..salvaged.whole.len()]);
+            if let Some(tensor) = salvaged.whole.first() {
+                let mut data = Vec::new();
+                std::io::Read::read_to_end(&mut tensor.read().unwrap(), &mut data).unwrap();
+                assert_eq!(data, noise(200, 1));
+            }
+            assert!(salvaged.reader.verify(&Watch::new()).unwrap().is_empty());
+            counts.push(salvaged.whole.len());
+        }
+        assert!(counts.is_sorted());
+        assert_eq!((counts[0], counts[counts.len() - 1]), (0, 4));
+    }
+
+    #[test]
+    fn a_flipped_bit_costs_one_tensor_with_and_without_an_index() {
+        let mut bytes = small();
+        let begin = bytes.windows(200).position(|window| window == noise(200, 1)).unwrap();
+        bytes[begin + 70] ^= 1;
+        for (bytes, complete) in [(&bytes[..], true), (&bytes[..bytes.len() - 1], false)] {
+            let salvaged = salvage(bytes).unwrap();
+            assert_eq!(names(&salvaged), ["empty", "words", "s"]);
+            assert_eq!(salvaged.lost.len(), 1);
+            assert_eq!(salvaged.lost[0].tensor, "w");
+            assert_eq!(salvaged.complete_list, complete);
+        }
+    }
+
+    #[test]
+    fn a_damaged_piece_header_hides_its_tensor_only() {
+        let mut bytes = small();
+        let begin = bytes.windows(4).position(|window| window == b"\x8fSDS").unwrap();
+        assert_eq!(begin, 0);
+        let begin = bytes.windows(7).position(|window| window == b"\x8fSDSbuf").unwrap();
+        bytes[begin + 50] ^= 1;
+        bytes.pop();
+        let salvaged = salvage(&bytes).unwrap();
+        assert_eq!(names(&salvaged), ["empty", "words", "s"]);
+    }
+
+    #[test]
+    fn a_state_with_a_damaged_header_cannot_be_salvaged() {
+        let mut bytes = small();
+        bytes[40] ^= 1;
+        assert!(matches!(salvage(&bytes), Err(Error::Corrupt { .. })));
+    }
+}

@@ -1,0 +1,121 @@
+//! Reading every byte of a state without keeping any.
+
+use std::{
+    num::NonZero,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread::{self, available_parallelism},
+};
+
+use super::{
+    Error, Phase, Reader, Watch, buffer::BUFFER_BYTES, chunks::ChunkSums, format::index::PieceEntry,
+};
+
+/// A tensor that did not stand up to verification.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Damage {
+    /// Its name.
+    pub tensor: String,
+    /// What is wrong.
+    pub error: Error,
+}
+
+impl Reader {
+    /// Reads the whole file and compares every byte with the index: data with its checksums, and
+    /// what stands between the data word by word. Several pieces are read at a time.
+    ///
+    /// # Errors
+    /// If the file cannot be read or the work was stopped; damage is an answer, not an error.
+    pub fn verify(&self, watch: &Watch) -> Result<Vec<Damage>, Error> {
+        let count = self.shared.index.pieces_len();
+        watch.begin(Phase::Verify, self.data_bytes());
+        let next = AtomicUsize::new(0);
+        let found = Mutex::new((Vec::new(), None));
+        let work = || {
+            let mut buffer = Vec::new();
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                if number >= count {
+                    return;
+                }
+                let result = self.verify_piece(number as u32, &mut buffer, watch);
+                let Err(error) = result else { continue };
+                let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+                match error {
+                    error @ Error::Corrupt { .. } => found.0.push((number, error)),
+                    // Nothing more can be learned.
+                    error => {
+                        next.store(count, Ordering::Relaxed);
+                        found.1.get_or_insert(error);
+                    }
+                }
+            }
+        };
+        // A thread is worth its start from some megabytes on.
+        let worth = usize::try_from(self.data_bytes() >> 23).unwrap_or(usize::MAX);
+        let threads = available_parallelism().map_or(1, NonZero::get).min(count).min(worth);
+        thread::scope(|scope| {
+            for _ in 1..threads {
+                scope.spawn(work);
+            }
+            work();
+        });
+        let (mut damaged, failure) = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if let Some(error) = failure {
+            return Err(error);
+        }
+        damaged.sort_by_key(|(number, _)| *number);
+        let damaged = damaged.into_iter().map(|(number, error)| {
+            let tensor = self.name_of(number as u32).to_owned();
+            Damage { tensor, error }
+        });
+        Ok(damaged.collect())
+    }
+
+    fn name_of(&self, piece: u32) -> &str {
+        let index = &self.shared.index;
+        let array = index.piece(piece).and_then(|piece| index.array(piece.array));
+        array.map_or("", |array| array.name)
+    }
+
+    fn verify_piece(&self, number: u32, buffer: &mut Vec<u8>, watch: &Watch) -> Result<(), Error> {
+        let shared = &self.shared;
+        let Some(piece) = shared.index.piece(number) else { return Ok(()) };
+        let PieceEntry { data_offset, data_bytes, .. } = piece;
+        let name = self.name_of(number);
+        let io = |error| Error::io("read", &shared.path, error);
+        buffer.resize(BUFFER_BYTES, 0);
+        let mut sums = ChunkSums::new(shared.header.chunk_bytes);
+        let mut done = 0;
+        while done < data_bytes {
+            let now = (data_bytes - done).min(BUFFER_BYTES as u64) as usize;
+            let part = buffer.get_mut(..now).unwrap_or_default();
+            shared.source.read_exact_at(part, data_offset + done).map_err(io)?;
+            sums.update(part);
+            done += now as u64;
+            watch.advance(now as u64)?;
+        }
+        shared.compare_sums(name, &piece, &sums.finish())?;
+        if shared.salvaged {
+            return watch.check();
+        }
+        let (before, after) = shared.expected_surroundings(number, &piece)?;
+        for (expected, offset) in
+            [(&before, data_offset - before.len() as u64), (&after, data_offset + data_bytes)]
+        {
+            buffer.resize(expected.len(), 0);
+            shared.source.read_exact_at(buffer, offset).map_err(io)?;
+            if buffer != expected {
+                return Err(Error::corrupt(
+                    &format!("words around the data of {name:?}"),
+                    "other bytes".to_owned(),
+                    "what the index says".to_owned(),
+                ));
+            }
+        }
+        watch.check()
+    }
+}
