@@ -1,1 +1,289 @@
-//! See the design: to be written by its owner.
+//! Files of tensors as streams: safetensors, npy and npz, TensorFlow V2 checkpoints, device states.
+//!
+//! A [`Source`] lists its tensors and gives the bytes of one at a time; a [`Target`] takes them the
+//! same way. Neither ever holds a whole tensor. The bytes between the two are always those of a
+//! device state: dense, row-major, little endian, elements narrower than a byte in a byte each.
+//!
+//! This room must never know a device or judge an artifact.
+
+mod bundle;
+mod elements;
+mod error;
+mod json;
+mod npy;
+#[cfg(feature = "npz")]
+mod npz;
+mod safetensors;
+mod section;
+mod state;
+#[cfg(test)]
+mod tests;
+mod transfer;
+
+use std::{
+    io::Read,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+pub use error::Error;
+pub use transfer::{RestoreReport, SaveReport, restore, save};
+
+use crate::{
+    device_state::{Sync, WriteOptions},
+    ifrt::{DType, Shape},
+};
+
+/// Words of a file about itself, in its order; `None` if it has no place for them.
+pub type Metadata = Option<Vec<(String, String)>>;
+
+/// What is known of a tensor before its bytes are read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TensorInfo {
+    /// Name, unique in its file.
+    pub name: String,
+    /// Type of the elements.
+    pub dtype: DType,
+    /// Extents, in elements.
+    pub shape: Shape,
+    /// Length of the tensor's bytes in a device state; for strings, of their text alone where the
+    /// file says it, else 0.
+    pub bytes: u64,
+}
+
+impl TensorInfo {
+    /// The description of a tensor whose elements have bytes.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] if elements of the type have no size, or all of them have more than 2^63
+    /// bytes.
+    pub fn new(name: impl Into<String>, dtype: DType, shape: Shape) -> Result<Self, Error> {
+        let name = name.into();
+        let bytes = shape
+            .element_count()
+            .ok()
+            .and_then(|count| u64::try_from(count).ok())
+            .zip(element_bytes(dtype))
+            .and_then(|(count, size)| count.checked_mul(size))
+            .filter(|bytes| i64::try_from(*bytes).is_ok());
+        match bytes {
+            Some(bytes) => Ok(Self { name, dtype, shape, bytes }),
+            None if dtype == DType::String => Ok(Self { name, dtype, shape, bytes: 0 }),
+            None => Err(Error::refused(&name, format!("{dtype}{shape} has no size in bytes"))),
+        }
+    }
+
+    /// Number of elements.
+    pub fn elements(&self) -> u64 {
+        self.shape.element_count().ok().and_then(|count| u64::try_from(count).ok()).unwrap_or(0)
+    }
+}
+
+/// Bytes of one element in a device state: 1 for types narrower than a byte; `None` for types
+/// without elements of a fixed size.
+pub fn element_bytes(dtype: DType) -> Option<u64> {
+    dtype.bits().map(|bits| u64::from(bits.div_ceil(8)))
+}
+
+/// A tensor of a source that no device state can hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Refused {
+    /// Its name.
+    pub name: String,
+    /// Why, with the type as the file calls it.
+    pub reason: String,
+}
+
+/// A file that tensors are read from.
+pub trait Source: Send {
+    /// What kind of file it is, in the words of the command.
+    fn kind(&self) -> &'static str;
+
+    /// The tensors, in the order in which the file holds their data.
+    fn tensors(&self) -> &[TensorInfo];
+
+    /// Tensors that are in the file and cannot be read from it.
+    fn refused(&self) -> &[Refused];
+
+    /// Words of the file about itself.
+    fn metadata(&self) -> &Metadata;
+
+    /// The bytes of the tensor at a position in [`tensors`](Self::tensors), not for strings.
+    ///
+    /// # Errors
+    /// If the file cannot be read. The reader answers errors of kind
+    /// [`InvalidData`](std::io::ErrorKind::InvalidData) for damaged bytes.
+    fn read(&self, position: usize) -> Result<Box<dyn Read + Send + '_>, Error>;
+
+    /// The elements of the string tensor at a position, in row-major order.
+    ///
+    /// # Errors
+    /// If the tensor does not hold strings, or cannot be read.
+    fn strings(&self, position: usize) -> Result<Vec<Vec<u8>>, Error>;
+}
+
+/// A file that tensors are written to; it appears when it is finished, or not at all.
+///
+/// [`begin`](Self::begin), then for each tensor, in the order that `begin` answered,
+/// [`write`](Self::write) or [`write_strings`](Self::write_strings), then [`finish`](Self::finish).
+pub trait Target: Send {
+    /// Takes note of all tensors, and answers the order in which their bytes must come.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] if the kind of file cannot hold one of them; or the system's error.
+    fn begin(&mut self, tensors: &[TensorInfo], metadata: &Metadata) -> Result<Vec<usize>, Error>;
+
+    /// Writes the tensor at `position` in the list given to `begin`, reading as many bytes of
+    /// `data` as it has.
+    ///
+    /// # Errors
+    /// If `data` fails or ends early, or the file cannot be written.
+    fn write(&mut self, position: usize, data: &mut dyn Read) -> Result<(), Error>;
+
+    /// Writes the string tensor at `position`: all its elements, in row-major order.
+    ///
+    /// # Errors
+    /// If the file cannot hold strings or cannot be written.
+    fn write_strings(&mut self, position: usize, strings: &[Vec<u8>]) -> Result<(), Error>;
+
+    /// Gives the file its name; answers how long syncing and renaming took.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    fn finish(self: Box<Self>) -> Result<Duration, Error>;
+}
+
+/// Bytes that are moved at a time.
+const STEP_BYTES: u64 = 1 << 20;
+
+/// Hands exactly `count` bytes of `data` on to `put`, a step at a time.
+fn pass_on(
+    name: &str,
+    data: &mut dyn Read,
+    mut count: u64,
+    mut put: impl FnMut(&[u8]) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let mut step = vec![0; count.min(STEP_BYTES) as usize];
+    while count > 0 {
+        let part = step.get_mut(..count.min(STEP_BYTES) as usize).unwrap_or_default();
+        data.read_exact(part).map_err(|source| Error::Data { name: name.to_owned(), source })?;
+        put(part)?;
+        count -= part.len() as u64;
+    }
+    Ok(())
+}
+
+/// What a path is by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Safetensors,
+    Npy,
+    Npz,
+    DeviceState,
+    /// Nothing else: a checkpoint prefix names no file.
+    Checkpoint,
+}
+
+fn form(path: &Path) -> Form {
+    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+    match extension.to_ascii_lowercase().as_str() {
+        "safetensors" => Form::Safetensors,
+        "npy" => Form::Npy,
+        "npz" => Form::Npz,
+        "sds" => Form::DeviceState,
+        _ => Form::Checkpoint,
+    }
+}
+
+/// Opens the tensors at `path`: safetensors, npy, npz, a device state, or the prefix or index of a
+/// TensorFlow V2 checkpoint, by its name; a file without a telling name by its first bytes.
+///
+/// # Errors
+/// If there is no such file, it is none of these, or its head is damaged.
+pub fn open(path: impl AsRef<Path>) -> Result<Box<dyn Source>, Error> {
+    let path = path.as_ref();
+    Ok(match form(path) {
+        Form::Safetensors => Box::new(safetensors::SafetensorsSource::open(path)?),
+        Form::Npy => Box::new(npy::NpySource::open(path)?),
+        Form::Npz => open_npz(path)?,
+        Form::DeviceState => Box::new(state::StateSource::open(path)?),
+        Form::Checkpoint => open_by_content(path)?,
+    })
+}
+
+#[cfg(feature = "npz")]
+fn open_npz(path: &Path) -> Result<Box<dyn Source>, Error> {
+    Ok(Box::new(npz::NpzSource::open(path)?))
+}
+
+#[cfg(not(feature = "npz"))]
+fn open_npz(path: &Path) -> Result<Box<dyn Source>, Error> {
+    Err(unknown(path, "this build reads no npz; enable the feature `npz`"))
+}
+
+fn open_by_content(path: &Path) -> Result<Box<dyn Source>, Error> {
+    if path.extension().is_some_and(|extension| extension == "index") {
+        return Ok(Box::new(bundle::BundleSource::open(&path.with_extension(""))?));
+    }
+    let mut index = path.as_os_str().to_owned();
+    index.push(".index");
+    if Path::new(&index).exists() {
+        return Ok(Box::new(bundle::BundleSource::open(path)?));
+    }
+    let mut head = [0; 8];
+    let mut file = std::fs::File::open(path).map_err(|error| Error::io("open", path, error))?;
+    let mut length = 0;
+    while length < head.len() {
+        let rest = head.get_mut(length..).unwrap_or_default();
+        match file.read(rest).map_err(|error| Error::io("read", path, error))? {
+            0 => break,
+            count => length += count,
+        }
+    }
+    Ok(match &head {
+        head if *head == crate::device_state::MAGIC => Box::new(state::StateSource::open(path)?),
+        [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => Box::new(npy::NpySource::open(path)?),
+        [b'P', b'K', 3, 4, ..] => open_npz(path)?,
+        // The length of a safetensors header is below 2^27.
+        [.., 0..8, 0, 0, 0, 0] => Box::new(safetensors::SafetensorsSource::open(path)?),
+        _ => {
+            let reason = "is no safetensors file, checkpoint prefix, npy, npz or device state";
+            return Err(unknown(path, reason));
+        }
+    })
+}
+
+fn unknown(path: &Path, reason: &str) -> Error {
+    Error::UnknownForm { path: PathBuf::from(path), reason: reason.to_owned() }
+}
+
+/// Begins a file of tensors at `path`, of the kind that its name says: `.safetensors`, `.npy`,
+/// `.npz`, `.sds`, anything else the prefix of a TensorFlow V2 checkpoint. `options` say how a
+/// device state is written.
+///
+/// # Errors
+/// If no file can be made there.
+pub fn create(path: impl AsRef<Path>, options: &WriteOptions) -> Result<Box<dyn Target>, Error> {
+    let path = path.as_ref();
+    Ok(match form(path) {
+        Form::Safetensors => {
+            Box::new(safetensors::SafetensorsTarget::create(path, options.sync())?)
+        }
+        Form::Npy => Box::new(npy::NpyTarget::create(path, options.sync())?),
+        Form::Npz => create_npz(path, options.sync())?,
+        Form::DeviceState => Box::new(state::StateTarget::create(path, options)?),
+        Form::Checkpoint => Box::new(bundle::BundleTarget::create(path, options.sync())),
+    })
+}
+
+#[cfg(feature = "npz")]
+fn create_npz(path: &Path, sync: Sync) -> Result<Box<dyn Target>, Error> {
+    Ok(Box::new(npz::NpzTarget::create(path, sync)?))
+}
+
+#[cfg(not(feature = "npz"))]
+fn create_npz(path: &Path, sync: Sync) -> Result<Box<dyn Target>, Error> {
+    Err(unknown(path, "this build writes no npz; enable the feature `npz`"))
+}

@@ -1,0 +1,166 @@
+//! TensorFlow V2 checkpoints as sources and targets of tensors.
+
+use std::{
+    io::{self, Read},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use super::{Error, Metadata, Refused, Source, Target, TensorInfo, pass_on};
+use crate::{
+    artifact::{
+        data_type::DataType,
+        tensor_bundle::{Bundle, BundleOptions, BundleWriter, TensorEntry},
+    },
+    device_state::Sync,
+    ifrt::{DType, Shape},
+};
+
+const KIND: &str = "tensor_bundle";
+
+/// A checkpoint as a source.
+pub(super) struct BundleSource {
+    bundle: Bundle,
+    prefix: PathBuf,
+    entries: Vec<TensorEntry>,
+    infos: Vec<TensorInfo>,
+    refused: Vec<Refused>,
+}
+
+impl BundleSource {
+    /// Opens the checkpoint with this prefix.
+    pub(super) fn open(prefix: &Path) -> Result<Self, Error> {
+        let bundle = Bundle::open(prefix)?;
+        let listing = bundle.tensors();
+        // What TensorFlow would restore in silence without a part of itself is not moved at all.
+        if let Some(defect) = listing.defects.into_iter().next() {
+            return Err(defect.into());
+        }
+        let mut source = Self {
+            bundle,
+            prefix: prefix.to_path_buf(),
+            entries: Vec::new(),
+            infos: Vec::new(),
+            refused: Vec::new(),
+        };
+        for entry in listing.tensors {
+            match info(&entry) {
+                Ok(info) => {
+                    source.infos.push(info);
+                    source.entries.push(entry);
+                }
+                Err(reason) => {
+                    source.refused.push(Refused { name: entry.name().into_owned(), reason });
+                }
+            }
+        }
+        Ok(source)
+    }
+
+    fn entry(&self, position: usize) -> Result<&TensorEntry, Error> {
+        let none = || Error::io("read", &self.prefix, io::ErrorKind::NotFound.into());
+        self.entries.get(position).ok_or_else(none)
+    }
+}
+
+fn info(entry: &TensorEntry) -> Result<TensorInfo, String> {
+    let Ok(name) = std::str::from_utf8(entry.key()) else {
+        return Err("its name is not UTF-8".to_owned());
+    };
+    let Some(dtype) = entry.data_type().and_then(DataType::to_ifrt) else {
+        let number = entry.data_type_number();
+        let name = entry.data_type().map_or_else(|| number.to_string(), |t| t.name().to_owned());
+        return Err(format!("the element type {name} has no counterpart in IFRT"));
+    };
+    let shape = Shape::new(entry.shape()).map_err(|error| error.to_string())?;
+    TensorInfo::new(name, dtype, shape).map_err(|error| error.to_string())
+}
+
+impl Source for BundleSource {
+    fn kind(&self) -> &'static str {
+        KIND
+    }
+
+    fn tensors(&self) -> &[TensorInfo] {
+        &self.infos
+    }
+
+    fn refused(&self) -> &[Refused] {
+        &self.refused
+    }
+
+    fn metadata(&self) -> &Metadata {
+        &None
+    }
+
+    fn read(&self, position: usize) -> Result<Box<dyn Read + Send + '_>, Error> {
+        Ok(Box::new(self.bundle.reader(self.entry(position)?)?))
+    }
+
+    fn strings(&self, position: usize) -> Result<Vec<Vec<u8>>, Error> {
+        Ok(self.bundle.strings(self.entry(position)?)?)
+    }
+}
+
+/// A checkpoint as a target.
+pub(super) struct BundleTarget {
+    prefix: PathBuf,
+    sync: Sync,
+    writer: Option<BundleWriter>,
+    tensors: Vec<(TensorInfo, DataType)>,
+}
+
+impl BundleTarget {
+    pub(super) fn create(prefix: &Path, sync: Sync) -> Self {
+        Self { prefix: prefix.to_path_buf(), sync, writer: None, tensors: Vec::new() }
+    }
+
+    fn current(
+        &mut self,
+        position: usize,
+    ) -> Result<(&mut BundleWriter, &TensorInfo, DataType), Error> {
+        let none = || Error::io("write", &self.prefix, io::ErrorKind::InvalidInput.into());
+        let (info, data_type) = self.tensors.get(position).ok_or_else(none)?;
+        Ok((self.writer.as_mut().ok_or_else(none)?, info, *data_type))
+    }
+}
+
+impl Target for BundleTarget {
+    fn begin(&mut self, tensors: &[TensorInfo], _: &Metadata) -> Result<Vec<usize>, Error> {
+        for info in tensors {
+            let Some(data_type) = DataType::from_ifrt(info.dtype) else {
+                let reason = format!("TensorFlow has no element type {}", info.dtype);
+                return Err(Error::refused(&info.name, reason));
+            };
+            self.tensors.push((info.clone(), data_type));
+        }
+        let options = BundleOptions::default().with_sync(self.sync == Sync::Data);
+        self.writer = Some(BundleWriter::create(&self.prefix, options)?);
+        Ok((0..tensors.len()).collect())
+    }
+
+    fn write(&mut self, position: usize, data: &mut dyn Read) -> Result<(), Error> {
+        let (writer, info, data_type) = self.current(position)?;
+        let mut tensor = writer.add(&info.name, data_type, info.shape.dims())?;
+        pass_on(&info.name, data, info.bytes, |bytes| Ok(tensor.write_chunk(bytes)?))?;
+        Ok(tensor.finish()?)
+    }
+
+    fn write_strings(&mut self, position: usize, strings: &[Vec<u8>]) -> Result<(), Error> {
+        let (writer, info, _) = self.current(position)?;
+        if info.dtype != DType::String {
+            return Err(Error::refused(
+                &info.name,
+                format!("it holds {}, not strings", info.dtype),
+            ));
+        }
+        Ok(writer.add_strings(&info.name, info.shape.dims(), strings)?)
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<Duration, Error> {
+        match self.writer.take() {
+            Some(writer) => Ok(writer.finish()?.sync_time),
+            None => Err(Error::io("write", &self.prefix, io::ErrorKind::InvalidInput.into())),
+        }
+    }
+}

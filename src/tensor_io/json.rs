@@ -1,0 +1,38 @@
+//! Objects of JSON in the order of the text, each key once.
+
+use std::{collections::HashSet, fmt, marker::PhantomData};
+
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
+
+/// The entries of an object, in its order.
+pub(super) struct Ordered<V>(pub(super) Vec<(String, V)>);
+
+impl<'de, V: Deserialize<'de>> Deserialize<'de> for Ordered<V> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Entries<V>(PhantomData<V>);
+
+        impl<'de, V: Deserialize<'de>> Visitor<'de> for Entries<V> {
+            type Value = Ordered<V>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let (mut entries, mut seen) = (Vec::new(), HashSet::new());
+                while let Some(key) = map.next_key::<String>()? {
+                    check_new(&mut seen, &key)?;
+                    entries.push((key, map.next_value()?));
+                }
+                Ok(Ordered(entries))
+            }
+        }
+
+        deserializer.deserialize_map(Entries(PhantomData))
+    }
+}
+
+/// Notes a key; an error if it was there already.
+pub(super) fn check_new<E: Error>(seen: &mut HashSet<String>, key: &str) -> Result<(), E> {
+    if seen.insert(key.to_owned()) { Ok(()) } else { Err(E::custom(format!("{key:?} twice"))) }
+}

@@ -1,0 +1,113 @@
+use std::{
+    fs::File,
+    io::Read,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use super::{
+    super::{Error, Metadata, Refused, Source, TensorInfo, elements::Swap, section::Section},
+    KIND, NpyHeader,
+    fortran::RowMajor,
+};
+use crate::{artifact::read_at::ReadAt, ifrt::DType};
+
+/// An npy file: one tensor, called like the file.
+pub(in super::super) struct NpySource {
+    file: Arc<dyn ReadAt>,
+    path: PathBuf,
+    header: NpyHeader,
+    tensors: Vec<TensorInfo>,
+    refused: Vec<Refused>,
+}
+
+impl NpySource {
+    pub(in super::super) fn open(path: &Path) -> Result<Self, Error> {
+        let file = File::open(path).map_err(|error| Error::io("open", path, error))?;
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        Self::new(Arc::new(file), path, &name)
+    }
+
+    pub(super) fn new(file: Arc<dyn ReadAt>, path: &Path, name: &str) -> Result<Self, Error> {
+        let header = NpyHeader::read(&file, path)?;
+        let (mut tensors, mut refused) = (Vec::new(), Vec::new());
+        match &header.dtype {
+            Ok(dtype) => {
+                let info = TensorInfo::new(name, *dtype, header.shape.clone())?;
+                let size = file.size().map_err(|error| Error::io("read", path, error))?;
+                let found = size.saturating_sub(header.data_offset);
+                if found != info.bytes {
+                    return Err(Error::corrupt(
+                        path,
+                        KIND,
+                        format!("{found} bytes of elements"),
+                        format!("{} bytes", info.bytes),
+                    ));
+                }
+                tensors.push(info);
+            }
+            Err(reason) => {
+                refused.push(Refused { name: name.to_owned(), reason: reason.clone() });
+            }
+        }
+        Ok(Self { file, path: path.to_path_buf(), header, tensors, refused })
+    }
+}
+
+/// The elements behind a header as a device state holds them.
+pub(in super::super) fn elements<'a, S: ReadAt + 'a>(
+    source: S,
+    header: &NpyHeader,
+    info: &TensorInfo,
+) -> Result<Box<dyn Read + Send + 'a>, Error> {
+    let element = super::super::element_bytes(info.dtype).unwrap_or(1);
+    let begin = header.data_offset;
+    let plain: Box<dyn Read + Send + 'a> = if header.fortran_order && info.shape.rank() > 1 {
+        let reader = RowMajor::new(source, begin, element, info.shape.dims());
+        Box::new(reader.ok_or_else(|| {
+            let reason = "its rows, in Fortran order, are longer than 16 MiB; save it in C order";
+            Error::refused(&info.name, reason)
+        })?)
+    } else {
+        Box::new(Section::new(source, begin, begin.saturating_add(info.bytes)))
+    };
+    let width = match info.dtype {
+        DType::C64 | DType::C128 => element / 2,
+        _ => element,
+    };
+    Ok(if header.big_endian && width > 1 {
+        Box::new(Swap::new(plain, width as usize))
+    } else {
+        plain
+    })
+}
+
+impl Source for NpySource {
+    fn kind(&self) -> &'static str {
+        KIND
+    }
+
+    fn tensors(&self) -> &[TensorInfo] {
+        &self.tensors
+    }
+
+    fn refused(&self) -> &[Refused] {
+        &self.refused
+    }
+
+    fn metadata(&self) -> &Metadata {
+        &None
+    }
+
+    fn read(&self, position: usize) -> Result<Box<dyn Read + Send + '_>, Error> {
+        let Some(info) = self.tensors.get(position) else {
+            return Err(Error::io("read", &self.path, std::io::ErrorKind::NotFound.into()));
+        };
+        elements(&self.file, &self.header, info)
+    }
+
+    fn strings(&self, position: usize) -> Result<Vec<Vec<u8>>, Error> {
+        let name = self.tensors.get(position).map_or("", |info| &info.name);
+        Err(Error::refused(name, "npy files hold no strings that can be moved"))
+    }
+}

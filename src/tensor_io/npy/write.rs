@@ -1,0 +1,113 @@
+use std::{
+    fs::File,
+    io::{BufWriter, Read, Write},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use super::{
+    super::{Error, Metadata, Target, TensorInfo, pass_on},
+    KIND,
+};
+use crate::{
+    device_state::{Replacement, Sync},
+    ifrt::DType,
+};
+
+/// An npy file in the making; it takes one tensor.
+pub(in super::super) struct NpyTarget {
+    path: PathBuf,
+    replacement: Replacement,
+    sync: Sync,
+    out: BufWriter<File>,
+    info: Option<TensorInfo>,
+}
+
+impl NpyTarget {
+    pub(in super::super) fn create(path: &Path, sync: Sync) -> Result<Self, Error> {
+        let replacement = Replacement::create(path)?;
+        let file =
+            replacement.file().try_clone().map_err(|error| Error::io("create", path, error))?;
+        let out = BufWriter::with_capacity(1 << 20, file);
+        Ok(Self { path: path.to_path_buf(), replacement, sync, out, info: None })
+    }
+}
+
+/// The head of an npy file, byte for byte as NumPy writes it.
+pub(in super::super) fn encode_header(info: &TensorInfo) -> Result<Vec<u8>, Error> {
+    let descr = match info.dtype {
+        DType::Pred => "|b1",
+        DType::S8 => "|i1",
+        DType::S16 => "<i2",
+        DType::S32 => "<i4",
+        DType::S64 => "<i8",
+        DType::U8 => "|u1",
+        DType::U16 => "<u2",
+        DType::U32 => "<u4",
+        DType::U64 => "<u8",
+        DType::F8E5M2 => "<f1",
+        DType::F16 => "<f2",
+        DType::F32 => "<f4",
+        DType::F64 => "<f8",
+        DType::BF16 => "<V2",
+        DType::C64 => "<c8",
+        DType::C128 => "<c16",
+        other => {
+            let reason = format!("NumPy has no element type {other}; write safetensors instead");
+            return Err(Error::refused(&info.name, reason));
+        }
+    };
+    let dims: Vec<String> = info.shape.dims().iter().map(i64::to_string).collect();
+    let shape = match dims.as_slice() {
+        [one] => format!("({one},)"),
+        dims => format!("({})", dims.join(", ")),
+    };
+    let mut text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}");
+    // NumPy leaves room for the first extent to grow.
+    if let Some(first) = dims.first() {
+        text.push_str(&" ".repeat(21_usize.saturating_sub(first.len())));
+    }
+    let (version, before) = if text.len() + 75 < 1 << 16 { (1, 10) } else { (2, 12) };
+    let length = (before + text.len() + 1).next_multiple_of(64) - before;
+    let mut bytes = b"\x93NUMPY".to_vec();
+    bytes.extend([version, 0]);
+    match version {
+        1 => bytes.extend((length as u16).to_le_bytes()),
+        _ => bytes.extend((length as u32).to_le_bytes()),
+    }
+    bytes.extend(text.as_bytes());
+    bytes.resize(before + length - 1, b' ');
+    bytes.push(b'\n');
+    Ok(bytes)
+}
+
+impl Target for NpyTarget {
+    fn begin(&mut self, tensors: &[TensorInfo], _: &Metadata) -> Result<Vec<usize>, Error> {
+        let [info] = tensors else {
+            let reason = format!("an npy file holds one tensor, not {}; use .npz", tensors.len());
+            return Err(Error::UnknownForm { path: self.path.clone(), reason });
+        };
+        let header = encode_header(info)?;
+        self.info = Some(info.clone());
+        self.out.write_all(&header).map_err(|error| Error::io("write", &self.path, error))?;
+        Ok(vec![0])
+    }
+
+    fn write(&mut self, _: usize, data: &mut dyn Read) -> Result<(), Error> {
+        let Self { info, out, path, .. } = self;
+        let Some(info) = info else { return Ok(()) };
+        pass_on(&info.name, data, info.bytes, |bytes| {
+            out.write_all(bytes).map_err(|error| Error::io("write", path, error))
+        })
+    }
+
+    fn write_strings(&mut self, _: usize, _: &[Vec<u8>]) -> Result<(), Error> {
+        let name = self.info.as_ref().map_or("", |info| &info.name);
+        Err(Error::refused(name, format!("{KIND} files hold no strings")))
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<Duration, Error> {
+        self.out.flush().map_err(|error| Error::io("write", &self.path, error))?;
+        Ok(self.replacement.finish(self.sync)?)
+    }
+}

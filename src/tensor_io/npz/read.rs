@@ -1,0 +1,294 @@
+use std::{
+    collections::HashSet,
+    fs::File,
+    io::{self, Read, Seek, SeekFrom},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use zip::CompressionMethod;
+
+use super::{
+    super::{
+        Error, Metadata, Refused, Source, TensorInfo,
+        npy::{NpyHeader, elements},
+        section::Section,
+    },
+    KIND,
+};
+use crate::artifact::read_at::ReadAt;
+
+/// Bytes of an entry in which its npy header must end if the entry is compressed.
+const HEAD_BYTES: u64 = 64 << 10;
+/// Compressed arrays in Fortran order are turned in memory, up to this size.
+const TURNED_IN_MEMORY: u64 = 16 << 20;
+
+/// An npz file.
+pub(in super::super) struct NpzSource {
+    file: Arc<dyn ReadAt>,
+    path: PathBuf,
+    tensors: Vec<TensorInfo>,
+    entries: Vec<Entry>,
+    refused: Vec<Refused>,
+}
+
+/// Where an array lies in the archive.
+struct Entry {
+    begin: u64,
+    stored_bytes: u64,
+    bytes: u64,
+    compressed: bool,
+    checksum: u32,
+    header: NpyHeader,
+}
+
+impl NpzSource {
+    pub(in super::super) fn open(path: &Path) -> Result<Self, Error> {
+        let file = File::open(path).map_err(|error| Error::io("open", path, error))?;
+        Self::new(Arc::new(file), path)
+    }
+
+    pub(super) fn new(file: Arc<dyn ReadAt>, path: &Path) -> Result<Self, Error> {
+        let size = file.size().map_err(|error| Error::io("read", path, error))?;
+        let corrupt = |error: zip::result::ZipError| match error {
+            zip::result::ZipError::Io(error) if error.kind() != io::ErrorKind::UnexpectedEof => {
+                Error::io("read", path, error)
+            }
+            error => Error::corrupt(path, KIND, error.to_string(), "a zip archive"),
+        };
+        let positioned = Positioned { file: Arc::clone(&file), position: 0, size };
+        let mut archive = zip::ZipArchive::new(positioned).map_err(corrupt)?;
+        let mut source = Self {
+            file,
+            path: path.to_path_buf(),
+            tensors: Vec::new(),
+            entries: Vec::new(),
+            refused: Vec::new(),
+        };
+        let mut seen = HashSet::new();
+        for number in 0..archive.len() {
+            let found = archive.by_index_raw(number).map_err(corrupt)?;
+            let name = found.name().map_err(corrupt)?.into_owned();
+            let Some(name) = name.strip_suffix(".npy") else {
+                let reason = "is no npy file".to_owned();
+                source.refused.push(Refused { name, reason });
+                continue;
+            };
+            if !seen.insert(name.to_owned()) {
+                return Err(Error::corrupt(path, KIND, format!("{name:?} twice"), "once"));
+            }
+            let compressed = match found.compression() {
+                CompressionMethod::Stored => false,
+                CompressionMethod::Deflated => true,
+                other => {
+                    let reason = format!("is compressed by {other:?}; NumPy stores or deflates");
+                    source.refused.push(Refused { name: name.to_owned(), reason });
+                    continue;
+                }
+            };
+            let place = found.data_start().zip(found.data_start().and_then(|begin| {
+                begin.checked_add(found.compressed_size()).filter(|end| *end <= size)
+            }));
+            let Some((begin, _)) = place.filter(|_| !found.encrypted()) else {
+                return Err(Error::corrupt(
+                    path,
+                    KIND,
+                    format!("{name:?} outside the archive, or encrypted"),
+                    "an array inside it",
+                ));
+            };
+            let (stored_bytes, bytes) = (found.compressed_size(), found.size());
+            let checksum = found.crc32();
+            drop(found);
+            source.add(name, begin, stored_bytes, bytes, compressed, checksum)?;
+        }
+        Ok(source)
+    }
+
+    fn add(
+        &mut self,
+        name: &str,
+        begin: u64,
+        stored_bytes: u64,
+        bytes: u64,
+        compressed: bool,
+        checksum: u32,
+    ) -> Result<(), Error> {
+        let path = self.path.clone();
+        let mut head = Vec::new();
+        raw(&self.file, begin, stored_bytes, compressed)
+            .take(bytes.min(HEAD_BYTES))
+            .read_to_end(&mut head)
+            .map_err(|error| read_error(&path, error))?;
+        let header = NpyHeader::read(&head, &path)?;
+        let dtype = match &header.dtype {
+            Ok(dtype) => *dtype,
+            Err(reason) => {
+                let (name, reason) = (name.to_owned(), reason.clone());
+                self.refused.push(Refused { name, reason });
+                return Ok(());
+            }
+        };
+        let info = TensorInfo::new(name, dtype, header.shape.clone())?;
+        if header.data_offset.checked_add(info.bytes) != Some(bytes)
+            || (!compressed && stored_bytes != bytes)
+        {
+            return Err(Error::corrupt(
+                &path,
+                KIND,
+                format!("{bytes} bytes for {name:?}"),
+                format!("{} bytes of elements behind the header", info.bytes),
+            ));
+        }
+        self.tensors.push(info);
+        self.entries.push(Entry { begin, stored_bytes, bytes, compressed, checksum, header });
+        Ok(())
+    }
+}
+
+fn read_error(path: &Path, error: io::Error) -> Error {
+    match error.kind() {
+        io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::UnexpectedEof => {
+            Error::corrupt(path, KIND, error.to_string(), "an intact archive")
+        }
+        _ => Error::io("read", path, error),
+    }
+}
+
+fn raw(file: &dyn ReadAt, begin: u64, bytes: u64, compressed: bool) -> Box<dyn Read + Send + '_> {
+    let section = Section::new(file, begin, begin.saturating_add(bytes));
+    if compressed {
+        Box::new(flate2::read::DeflateDecoder::new(section))
+    } else {
+        Box::new(section)
+    }
+}
+
+impl Source for NpzSource {
+    fn kind(&self) -> &'static str {
+        KIND
+    }
+
+    fn tensors(&self) -> &[TensorInfo] {
+        &self.tensors
+    }
+
+    fn refused(&self) -> &[Refused] {
+        &self.refused
+    }
+
+    fn metadata(&self) -> &Metadata {
+        &None
+    }
+
+    fn read(&self, position: usize) -> Result<Box<dyn Read + Send + '_>, Error> {
+        let Some((info, entry)) = self.tensors.get(position).zip(self.entries.get(position)) else {
+            return Err(Error::io("read", &self.path, io::ErrorKind::NotFound.into()));
+        };
+        let whole = raw(&self.file, entry.begin, entry.stored_bytes, entry.compressed);
+        let mut checked = Checked::new(whole, entry.bytes, entry.checksum);
+        let io = |error| read_error(&self.path, error);
+        let turned = entry.header.fortran_order && info.shape.rank() > 1;
+        if !turned && !entry.header.big_endian {
+            io::copy(&mut checked.by_ref().take(entry.header.data_offset), &mut io::sink())
+                .map_err(io)?;
+            return Ok(Box::new(checked));
+        }
+        if !entry.compressed {
+            // Read twice: once for the checksum, once in the order of the elements.
+            io::copy(&mut checked, &mut io::sink()).map_err(io)?;
+            return elements(Window { file: &self.file, begin: entry.begin }, &entry.header, info);
+        }
+        if entry.bytes > TURNED_IN_MEMORY {
+            let reason = "it is compressed, not in the order of this machine, and larger than 16 \
+                          MiB; save it in C order and little endian, or without compression";
+            return Err(Error::refused(&info.name, reason));
+        }
+        let mut bytes = Vec::new();
+        checked.read_to_end(&mut bytes).map_err(io)?;
+        elements(bytes, &entry.header, info)
+    }
+
+    fn strings(&self, position: usize) -> Result<Vec<Vec<u8>>, Error> {
+        let name = self.tensors.get(position).map_or("", |info| &info.name);
+        Err(Error::refused(name, "npz files hold no strings that can be moved"))
+    }
+}
+
+/// Gives out exactly the announced bytes, and an error if they are not those that the archive
+/// describes.
+struct Checked<R> {
+    inner: R,
+    left: u64,
+    digest: crc_fast::Digest,
+    expected: u32,
+}
+
+impl<R: Read> Checked<R> {
+    fn new(inner: R, bytes: u64, expected: u32) -> Self {
+        let digest = crc_fast::Digest::new(crc_fast::CrcAlgorithm::Crc32IsoHdlc);
+        Self { inner, left: bytes, digest, expected }
+    }
+}
+
+impl<R: Read> Read for Checked<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let count = self.left.min(out.len() as u64) as usize;
+        if count == 0 {
+            return Ok(0);
+        }
+        let count = self.inner.read(&mut out[..count])?;
+        if count == 0 {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "an array that ends early"));
+        }
+        self.digest.update(&out[..count]);
+        self.left -= count as u64;
+        if self.left == 0 && self.digest.finalize() != u64::from(self.expected) {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "checksum mismatch"));
+        }
+        Ok(count)
+    }
+}
+
+/// A stored entry as a file of its own.
+struct Window<'a> {
+    file: &'a dyn ReadAt,
+    begin: u64,
+}
+
+impl ReadAt for Window<'_> {
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.file.size()?.saturating_sub(self.begin))
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.file.read_at(buffer, self.begin.saturating_add(offset))
+    }
+}
+
+/// A source with a position, as the archive's reader wants it.
+struct Positioned {
+    file: Arc<dyn ReadAt>,
+    position: u64,
+    size: u64,
+}
+
+impl Read for Positioned {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read_at(out, self.position)?;
+        self.position += count as u64;
+        Ok(count)
+    }
+}
+
+impl Seek for Positioned {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let position = match to {
+            SeekFrom::Start(position) => Some(position),
+            SeekFrom::End(distance) => self.size.checked_add_signed(distance),
+            SeekFrom::Current(distance) => self.position.checked_add_signed(distance),
+        };
+        self.position = position.ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(self.position)
+    }
+}

@@ -1,0 +1,96 @@
+use std::{fs, io::Write, path::Path, sync::Arc};
+
+use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
+
+use super::*;
+use crate::{
+    device_state::Sync,
+    ifrt::{DType, Shape},
+    tensor_io::{Error, Source, Target, TensorInfo},
+};
+
+fn archive(entries: &[(&str, &[u8])], method: CompressionMethod) -> Vec<u8> {
+    let mut writer = ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    for (name, bytes) in entries {
+        let options = SimpleFileOptions::default().compression_method(method);
+        writer.start_file(*name, options).unwrap();
+        writer.write_all(bytes).unwrap();
+    }
+    writer.finish().unwrap().into_inner()
+}
+
+fn open(bytes: Vec<u8>) -> Result<NpzSource, Error> {
+    NpzSource::new(Arc::new(bytes), Path::new("x.npz"))
+}
+
+fn read(source: &NpzSource, position: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    source.read(position).unwrap().read_to_end(&mut bytes).unwrap();
+    bytes
+}
+
+fn npy(descr: &str, fortran: &str, shape: &str, data: &[u8]) -> Vec<u8> {
+    let header = format!("{{'descr': '{descr}', 'fortran_order': {fortran}, 'shape': {shape}, }}");
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend((header.len() as u16).to_le_bytes());
+    bytes.extend(header.as_bytes());
+    bytes.extend(data);
+    bytes
+}
+
+#[test]
+fn arrays_come_back_stored_and_compressed() {
+    let a = npy("<i2", "False", "(3,)", &[1, 0, 2, 0, 3, 0]);
+    let b = npy(">i2", "True", "(2, 2)", &[0, 1, 0, 2, 0, 3, 0, 4]);
+    for method in [CompressionMethod::Stored, CompressionMethod::Deflated] {
+        let source = open(archive(&[("a.npy", &a), ("dir/b.npy", &b)], method)).unwrap();
+        let names: Vec<_> = source.tensors().iter().map(|info| info.name.as_str()).collect();
+        assert_eq!(names, ["a", "dir/b"]);
+        assert_eq!(read(&source, 0), [1, 0, 2, 0, 3, 0]);
+        assert_eq!(read(&source, 1), [1, 0, 3, 0, 2, 0, 4, 0]);
+    }
+}
+
+#[test]
+fn a_target_writes_what_a_source_reads() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("x.npz");
+    let infos = [
+        TensorInfo::new("w", DType::BF16, Shape::new([2, 2]).unwrap()).unwrap(),
+        TensorInfo::new("e", DType::F32, Shape::new([0]).unwrap()).unwrap(),
+    ];
+    let mut target = Box::new(NpzTarget::create(&path, Sync::None).unwrap());
+    for position in target.begin(&infos, &None).unwrap() {
+        let data = vec![position as u8 + 1; infos[position].bytes as usize];
+        target.write(position, &mut &data[..]).unwrap();
+    }
+    target.finish().unwrap();
+    let source = open(fs::read(&path).unwrap()).unwrap();
+    assert_eq!(source.tensors(), infos);
+    assert_eq!(read(&source, 0), [1; 8]);
+    assert_eq!(read(&source, 1), [0; 0]);
+}
+
+#[test]
+fn damage_is_found() {
+    let a = npy("|u1", "False", "(64,)", &[9; 64]);
+    let bytes = archive(&[("a.npy", &a)], CompressionMethod::Stored);
+    let data = bytes.windows(64).position(|window| window == [9; 64]).unwrap();
+    let mut flipped = bytes.clone();
+    flipped[data + 5] ^= 1;
+    let source = open(flipped).unwrap();
+    let error = source.read(0).unwrap().read_to_end(&mut Vec::new()).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::InvalidData);
+    for length in 0..bytes.len() {
+        assert!(open(bytes[..length].to_vec()).is_err(), "{length}");
+    }
+}
+
+#[test]
+fn what_is_no_array_is_refused_by_name() {
+    let a = npy("|O", "False", "()", b"");
+    let source =
+        open(archive(&[("a.npy", &a), ("notes.txt", b"hi")], CompressionMethod::Stored)).unwrap();
+    let names: Vec<_> = source.refused().iter().map(|refused| refused.name.as_str()).collect();
+    assert_eq!(names, ["a", "notes.txt"]);
+}

@@ -1,0 +1,107 @@
+use std::{collections::HashSet, fmt};
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+
+use super::super::{
+    Metadata,
+    json::{Ordered, check_new},
+};
+
+/// The key under which the file keeps words about itself.
+const METADATA: &str = "__metadata__";
+
+/// A tensor as the header describes it.
+#[derive(serde::Deserialize)]
+pub(super) struct Entry {
+    pub(super) dtype: String,
+    pub(super) shape: Vec<u64>,
+    /// First byte and end, from the end of the header.
+    pub(super) data_offsets: (u64, u64),
+}
+
+/// The header, in its own order.
+pub(super) struct Header {
+    pub(super) metadata: Metadata,
+    pub(super) tensors: Vec<(String, Entry)>,
+}
+
+impl<'de> Deserialize<'de> for Header {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Object;
+
+        impl<'de> Visitor<'de> for Object {
+            type Value = Header;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object of tensors")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Header, A::Error> {
+                let mut header = Header { metadata: None, tensors: Vec::new() };
+                let mut seen = HashSet::new();
+                while let Some(key) = map.next_key::<String>()? {
+                    check_new(&mut seen, &key)?;
+                    if key == METADATA {
+                        header.metadata = map
+                            .next_value::<Option<Ordered<String>>>()?
+                            .map(|Ordered(entries)| entries);
+                    } else {
+                        header.tensors.push((key, map.next_value()?));
+                    }
+                }
+                Ok(header)
+            }
+        }
+
+        deserializer.deserialize_map(Object)
+    }
+}
+
+/// A tensor to be described.
+pub(super) struct Description<'a> {
+    pub(super) name: &'a str,
+    pub(super) dtype: &'static str,
+    pub(super) shape: &'a [i64],
+    pub(super) bytes: u64,
+}
+
+/// The header and the length before it, byte for byte as the reference implementation writes it
+/// for tensors in this order; `None` if an offset does not fit.
+pub(super) fn encode(metadata: &Metadata, tensors: &[Description<'_>]) -> Option<Vec<u8>> {
+    use serde_json::json;
+
+    let mut text = String::from("{");
+    let mut entry = |name: &str, value: String| {
+        if text.len() > 1 {
+            text.push(',');
+        }
+        text.push_str(&json!(name).to_string());
+        text.push(':');
+        text.push_str(&value);
+    };
+    if let Some(metadata) = metadata {
+        let pairs: Vec<_> = metadata
+            .iter()
+            .map(|(key, value)| format!("{}:{}", json!(key), json!(value)))
+            .collect();
+        entry(METADATA, format!("{{{}}}", pairs.join(",")));
+    }
+    let mut begin = 0_u64;
+    for tensor in tensors {
+        let end = begin.checked_add(tensor.bytes)?;
+        let value = format!(
+            "{{\"dtype\":\"{}\",\"shape\":{},\"data_offsets\":[{begin},{end}]}}",
+            tensor.dtype,
+            json!(tensor.shape)
+        );
+        entry(tensor.name, value);
+        begin = end;
+    }
+    text.push('}');
+    let length = text.len().next_multiple_of(8);
+    let mut bytes = Vec::with_capacity(8 + length);
+    bytes.extend((length as u64).to_le_bytes());
+    bytes.extend(text.as_bytes());
+    bytes.resize(8 + length, b' ');
+    Some(bytes)
+}

@@ -1,0 +1,146 @@
+use std::{
+    fs::File,
+    io::Read,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use super::{
+    super::{Error, Metadata, Refused, Source, TensorInfo, elements::Unpack, section::Section},
+    KIND, MAXIMUM_HEADER_BYTES, from_name,
+    header::Header,
+};
+use crate::{artifact::read_at::ReadAt, ifrt::Shape};
+
+/// A safetensors file.
+pub(in super::super) struct SafetensorsSource {
+    file: Arc<dyn ReadAt>,
+    path: PathBuf,
+    metadata: Metadata,
+    tensors: Vec<TensorInfo>,
+    /// First byte and end of each tensor in the file.
+    places: Vec<(u64, u64)>,
+    refused: Vec<Refused>,
+}
+
+impl SafetensorsSource {
+    /// Reads the header of the file at `path`.
+    pub(in super::super) fn open(path: &Path) -> Result<Self, Error> {
+        let file = File::open(path).map_err(|error| Error::io("open", path, error))?;
+        Self::new(Arc::new(file), path)
+    }
+
+    /// Reads the header of a file; `path` is for messages.
+    pub(super) fn new(file: Arc<dyn ReadAt>, path: &Path) -> Result<Self, Error> {
+        let corrupt = |found: String, expected: &str| Error::corrupt(path, KIND, found, expected);
+        let io = |error| Error::io("read", path, error);
+        let size = file.size().map_err(io)?;
+        let mut length = [0; 8];
+        if size < 8 {
+            return Err(corrupt(format!("{size} bytes"), "at least 8"));
+        }
+        file.read_exact_at(&mut length, 0).map_err(io)?;
+        let length = u64::from_le_bytes(length);
+        if length > MAXIMUM_HEADER_BYTES || length > size - 8 {
+            return Err(corrupt(
+                format!("a header of {length} bytes in a file of {size}"),
+                "a header inside the file, of at most 100000000 bytes",
+            ));
+        }
+        let mut text = vec![0; length as usize];
+        file.read_exact_at(&mut text, 8).map_err(io)?;
+        if text.first() != Some(&b'{') {
+            return Err(corrupt("a header that is no object".to_owned(), "a header in JSON"));
+        }
+        let header: Header = serde_json::from_slice(&text)
+            .map_err(|error| corrupt(format!("a header with {error}"), "tensors in JSON"))?;
+        drop(text);
+
+        let mut entries = header.tensors;
+        entries.sort_by_key(|(_, entry)| entry.data_offsets);
+        let mut source = Self {
+            file,
+            path: path.to_path_buf(),
+            metadata: header.metadata,
+            tensors: Vec::with_capacity(entries.len()),
+            places: Vec::with_capacity(entries.len()),
+            refused: Vec::new(),
+        };
+        let data = 8 + length;
+        let mut position = 0;
+        for (name, entry) in entries {
+            let (begin, end) = entry.data_offsets;
+            if begin != position || end < begin {
+                return Err(corrupt(
+                    format!("{name:?} at {begin}..{end}"),
+                    &format!("tensors without holes or overlaps, the next at {position}"),
+                ));
+            }
+            position = end;
+            let Some(dtype) = from_name(&entry.dtype) else {
+                let reason = format!("the element type {} has no counterpart in IFRT", entry.dtype);
+                source.refused.push(Refused { name, reason });
+                continue;
+            };
+            let dims: Option<Vec<i64>> =
+                entry.shape.iter().map(|extent| i64::try_from(*extent).ok()).collect();
+            let shape = dims.and_then(|dims| Shape::new(dims).ok());
+            let info = shape.and_then(|shape| TensorInfo::new(&name, dtype, shape).ok());
+            let bits = info
+                .as_ref()
+                .and_then(|info| info.elements().checked_mul(u64::from(info.dtype.bits()?)));
+            match info.filter(|_| bits == (end - begin).checked_mul(8)) {
+                Some(info) => source.tensors.push(info),
+                None => {
+                    return Err(corrupt(
+                        format!("{} bytes for {name:?}", end - begin),
+                        &format!("what {} {:?} needs", entry.dtype, entry.shape),
+                    ));
+                }
+            }
+            source.places.push((data + begin, data + end));
+        }
+        if position != size - data {
+            return Err(corrupt(
+                format!("{} bytes of data", size - data),
+                &format!("{position} bytes"),
+            ));
+        }
+        Ok(source)
+    }
+}
+
+impl Source for SafetensorsSource {
+    fn kind(&self) -> &'static str {
+        KIND
+    }
+
+    fn tensors(&self) -> &[TensorInfo] {
+        &self.tensors
+    }
+
+    fn refused(&self) -> &[Refused] {
+        &self.refused
+    }
+
+    fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    fn read(&self, position: usize) -> Result<Box<dyn Read + Send + '_>, Error> {
+        let found = self.tensors.get(position).zip(self.places.get(position));
+        let Some((info, &(begin, end))) = found else {
+            return Err(Error::io("read", &self.path, std::io::ErrorKind::NotFound.into()));
+        };
+        let section = Section::new(&self.file, begin, end);
+        Ok(match info.dtype.bits() {
+            Some(bits @ 1..8) => Box::new(Unpack::new(section, bits, info.elements())),
+            _ => Box::new(section),
+        })
+    }
+
+    fn strings(&self, position: usize) -> Result<Vec<Vec<u8>>, Error> {
+        let name = self.tensors.get(position).map_or("", |info| &info.name);
+        Err(Error::refused(name, "safetensors hold no strings"))
+    }
+}

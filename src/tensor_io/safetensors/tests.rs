@@ -1,0 +1,152 @@
+use std::{fs, sync::Arc};
+
+use super::*;
+use crate::device_state::Sync;
+use crate::tensor_io::{Error, Source, Target};
+
+fn file(header: &str, data: &[u8]) -> Vec<u8> {
+    let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+    bytes.extend(header.as_bytes());
+    bytes.extend(data);
+    bytes
+}
+
+fn open(bytes: Vec<u8>) -> Result<SafetensorsSource, Error> {
+    SafetensorsSource::new(Arc::new(bytes), "x.safetensors".as_ref())
+}
+
+fn read(source: &SafetensorsSource, position: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    source.read(position).unwrap().read_to_end(&mut bytes).unwrap();
+    bytes
+}
+
+/// Sends the tensors of a file through a source and a target.
+fn copy(bytes: Vec<u8>) -> Vec<u8> {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("copy.safetensors");
+    let source = open(bytes).unwrap();
+    let mut target = Box::new(SafetensorsTarget::create(&path, Sync::None).unwrap());
+    for position in target.begin(source.tensors(), source.metadata()).unwrap() {
+        target.write(position, &mut source.read(position).unwrap()).unwrap();
+    }
+    target.finish().unwrap();
+    fs::read(path).unwrap()
+}
+
+#[test]
+fn a_canonical_file_comes_back_byte_for_byte() {
+    let header = concat!(
+        r#"{"__metadata__":{"format":"pt","a":"ü\"/"},"#,
+        r#""w":{"dtype":"F32","shape":[1,2],"data_offsets":[0,8]},"#,
+        r#""h\n":{"dtype":"BF16","shape":[2],"data_offsets":[8,12]},"#,
+        r#""e":{"dtype":"F8_E4M3","shape":[0,3],"data_offsets":[12,12]},"#,
+        r#""s":{"dtype":"I8","shape":[],"data_offsets":[12,13]},"#,
+        r#""p":{"dtype":"F4","shape":[6],"data_offsets":[13,16]}}"#,
+    );
+    let mut header = header.to_owned();
+    while !header.len().is_multiple_of(8) {
+        header.push(' ');
+    }
+    let bytes = file(&header, b"0123456789abcdef");
+    assert_eq!(copy(bytes.clone()), bytes);
+    let source = open(bytes).unwrap();
+    let names: Vec<_> = source.tensors().iter().map(|info| info.name.as_str()).collect();
+    assert_eq!(names, ["w", "h\n", "e", "s", "p"]);
+    assert_eq!(source.tensors()[4].bytes, 6);
+    assert_eq!(read(&source, 4), [0x4, 0x6, 0x5, 0x6, 0x6, 0x6]);
+}
+
+#[test]
+fn data_that_would_lie_askew_is_sorted_as_the_reference_sorts_it() {
+    let bytes = file(
+        concat!(
+            r#"{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"#,
+            r#""b":{"dtype":"F32","shape":[1],"data_offsets":[1,5]}}"#,
+        ),
+        b"x1234",
+    );
+    let sorted = copy(bytes);
+    assert!(sorted.ends_with(b"1234x"));
+    assert_eq!(open(sorted).unwrap().tensors()[0].name, "b");
+}
+
+#[test]
+fn no_metadata_and_empty_metadata_stay_different() {
+    for header in ["{}      ", r#"{"__metadata__":{}}     "#] {
+        let bytes = file(header, b"");
+        assert_eq!(copy(bytes.clone()), bytes);
+    }
+}
+
+#[test]
+fn an_unknown_type_is_refused_by_name_and_the_rest_is_read() {
+    let source = open(file(
+        concat!(
+            r#"{"a":{"dtype":"Q3","shape":[1],"data_offsets":[0,1]},"#,
+            r#""b":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}}"#,
+        ),
+        b"xy",
+    ))
+    .unwrap();
+    assert_eq!(source.refused().len(), 1);
+    assert!(source.refused()[0].reason.contains("Q3"));
+    assert_eq!(read(&source, 0), b"y");
+}
+
+#[test]
+fn hostile_headers_are_refused() {
+    let one = |entry: &str| format!(r#"{{"a":{entry}}}"#);
+    let cases = [
+        ("hole", one(r#"{"dtype":"U8","shape":[1],"data_offsets":[1,2]}"#)),
+        ("backwards", one(r#"{"dtype":"U8","shape":[1],"data_offsets":[2,0]}"#)),
+        ("too short", one(r#"{"dtype":"U8","shape":[2],"data_offsets":[0,1]}"#)),
+        ("trailing data", one(r#"{"dtype":"U8","shape":[1],"data_offsets":[0,1]}"#)),
+        (
+            "overflow",
+            one(r#"{"dtype":"F64","shape":[4294967296,4294967296],"data_offsets":[0,2]}"#),
+        ),
+        ("negative", one(r#"{"dtype":"U8","shape":[-2],"data_offsets":[0,2]}"#)),
+        ("huge", one(r#"{"dtype":"U8","shape":[18446744073709551615],"data_offsets":[0,2]}"#)),
+        ("half a byte", one(r#"{"dtype":"F4","shape":[5],"data_offsets":[0,2]}"#)),
+        ("not an object", "[]".to_owned()),
+        ("number as metadata", r#"{"__metadata__":{"a":1}}"#.to_owned()),
+        ("deep", format!("{}1{}", r#"{"a":"#.repeat(1000), "}".repeat(1000))),
+        (
+            "same name twice",
+            concat!(
+                r#"{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"#,
+                r#""a":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}}"#
+            )
+            .to_owned(),
+        ),
+        (
+            "overlap",
+            concat!(
+                r#"{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"#,
+                r#""b":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}}"#
+            )
+            .to_owned(),
+        ),
+    ];
+    for (what, header) in cases {
+        let result = open(file(&header, b"xy"));
+        assert!(matches!(result, Err(Error::Corrupt { .. })), "{what}");
+    }
+    for bytes in [vec![], vec![1; 7], vec![0; 8], vec![0xff; 8], file("{", b"")] {
+        assert!(matches!(open(bytes), Err(Error::Corrupt { .. })));
+    }
+}
+
+#[test]
+fn a_target_wants_all_bytes() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.safetensors");
+    let source =
+        open(file(r#"{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}"#, b"xy")).unwrap();
+    let mut target = Box::new(SafetensorsTarget::create(&path, Sync::None).unwrap());
+    target.begin(source.tensors(), &None).unwrap();
+    assert!(matches!(target.write(0, &mut &b"x"[..]), Err(Error::Data { .. })));
+    drop(target);
+    assert!(!path.exists());
+}

@@ -1,0 +1,144 @@
+use std::{
+    fs::File,
+    io::{BufWriter, Read, Write},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use super::{
+    super::{Error, Metadata, Target, TensorInfo, elements::Pack, pass_on},
+    KIND, MAXIMUM_HEADER_BYTES,
+    header::{Description, encode},
+    to_name,
+};
+use crate::device_state::{Replacement, Sync};
+
+/// A safetensors file in the making.
+pub(in super::super) struct SafetensorsTarget {
+    path: PathBuf,
+    replacement: Replacement,
+    sync: Sync,
+    out: BufWriter<File>,
+    tensors: Vec<TensorInfo>,
+}
+
+impl SafetensorsTarget {
+    pub(in super::super) fn create(path: &Path, sync: Sync) -> Result<Self, Error> {
+        let replacement = Replacement::create(path)?;
+        let file =
+            replacement.file().try_clone().map_err(|error| Error::io("create", path, error))?;
+        Ok(Self {
+            path: path.to_path_buf(),
+            replacement,
+            sync,
+            out: BufWriter::with_capacity(1 << 20, file),
+            tensors: Vec::new(),
+        })
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.out.write_all(bytes).map_err(|error| Error::io("write", &self.path, error))
+    }
+}
+
+/// Keeps the given order if it leaves every tensor aligned to its elements; else takes the one in
+/// which the reference implementation writes.
+fn order(tensors: &[TensorInfo], places: &[usize]) -> Vec<usize> {
+    let mut offset = 0_u64;
+    let aligned = tensors.iter().all(|info| {
+        let element = u64::from(info.dtype.bits().unwrap_or(8).div_ceil(8));
+        // The parts of a complex number are what a machine loads.
+        let element = if info.dtype == crate::ifrt::DType::C64 { 4 } else { element };
+        let here = offset;
+        offset = offset.wrapping_add(file_bytes(info));
+        info.bytes == 0 || here.is_multiple_of(element)
+    });
+    let mut order: Vec<usize> = (0..tensors.len()).collect();
+    if !aligned {
+        order.sort_by(|&a, &b| {
+            places[b].cmp(&places[a]).then_with(|| tensors[a].name.cmp(&tensors[b].name))
+        });
+    }
+    order
+}
+
+fn file_bytes(info: &TensorInfo) -> u64 {
+    match info.dtype.bits() {
+        Some(bits @ 1..8) => (info.elements() * u64::from(bits)).div_ceil(8),
+        _ => info.bytes,
+    }
+}
+
+impl Target for SafetensorsTarget {
+    fn begin(&mut self, tensors: &[TensorInfo], metadata: &Metadata) -> Result<Vec<usize>, Error> {
+        let mut names = Vec::with_capacity(tensors.len());
+        let mut places = Vec::with_capacity(tensors.len());
+        for info in tensors {
+            let Some((name, place)) = to_name(info.dtype) else {
+                let reason = format!("{KIND} has no element type {}", info.dtype);
+                return Err(Error::refused(&info.name, reason));
+            };
+            let bits = u64::from(info.dtype.bits().unwrap_or(8));
+            if bits < 8 && (info.elements() * bits) % 8 != 0 {
+                let reason = format!(
+                    "{} elements of {bits} bits do not fill whole bytes, as {KIND} wants",
+                    info.elements()
+                );
+                return Err(Error::refused(&info.name, reason));
+            }
+            if info.name == "__metadata__" {
+                return Err(Error::refused(&info.name, "safetensors keeps this name for itself"));
+            }
+            names.push(name);
+            places.push(place);
+        }
+        let order = order(tensors, &places);
+        let described: Vec<_> = order
+            .iter()
+            .map(|&position| {
+                let info = &tensors[position];
+                Description {
+                    name: &info.name,
+                    dtype: names[position],
+                    shape: info.shape.dims(),
+                    bytes: file_bytes(info),
+                }
+            })
+            .collect();
+        let header = encode(metadata, &described)
+            .filter(|header| header.len() as u64 <= MAXIMUM_HEADER_BYTES + 8);
+        let Some(header) = header else {
+            let reason = format!("the header would be longer than {MAXIMUM_HEADER_BYTES} bytes");
+            return Err(Error::UnknownForm { path: self.path.clone(), reason });
+        };
+        self.tensors = tensors.to_vec();
+        self.put(&header)?;
+        Ok(order)
+    }
+
+    fn write(&mut self, position: usize, data: &mut dyn Read) -> Result<(), Error> {
+        let Self { tensors, out, path, .. } = self;
+        let Some(info) = tensors.get(position) else { return Ok(()) };
+        let mut put =
+            |bytes: &[u8]| out.write_all(bytes).map_err(|error| Error::io("write", path, error));
+        let Some(bits @ 1..8) = info.dtype.bits() else {
+            return pass_on(&info.name, data, info.bytes, put);
+        };
+        let (mut pack, mut packed) = (Pack::default(), Vec::new());
+        pass_on(&info.name, data, info.bytes, |elements| {
+            packed.clear();
+            pack.push(elements, bits, &mut packed);
+            put(&packed)
+        })
+    }
+
+    fn write_strings(&mut self, position: usize, _: &[Vec<u8>]) -> Result<(), Error> {
+        let name = self.tensors.get(position).map_or("", |info| &info.name);
+        Err(Error::refused(name, "safetensors hold no strings"))
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<Duration, Error> {
+        self.out.flush().map_err(|error| Error::io("write", &self.path, error))?;
+        Ok(self.replacement.finish(self.sync)?)
+    }
+}
