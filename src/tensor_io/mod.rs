@@ -284,6 +284,6 @@ fn create_npz(path: &Path, sync: Sync) -> Result<Box<dyn Target>, Error> {
 }
 
 #[cfg(not(feature = "npz"))]
-fn create_npz(path: &Path, sync: Sync) -> Result<Box<dyn Target>, Error> {
+fn create_npz(path: &Path, _: Sync) -> Result<Box<dyn Target>, Error> {
     Err(unknown(path, "this build writes no npz; enable the feature `npz`"))
 }

@@ -7,8 +7,10 @@ mod read;
 mod tests;
 mod write;
 
+#[cfg(feature = "npz")]
+pub(super) use self::{read::elements, write::encode_header};
 pub(super) use header::NpyHeader;
-pub(super) use read::{NpySource, elements};
-pub(super) use write::{NpyTarget, encode_header};
+pub(super) use read::NpySource;
+pub(super) use write::NpyTarget;
 
 const KIND: &str = "npy";

@@ -1,6 +1,6 @@
 use std::{path::Path, sync::Arc};
 
-use super::*;
+use super::{read::NpySource, write::encode_header};
 use crate::{
     ifrt::{DType, Shape},
     tensor_io::{Error, Source, TensorInfo},
