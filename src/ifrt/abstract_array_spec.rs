@@ -21,8 +21,26 @@ pub struct AbstractArraySpec {
     dtype: DType,
     shape: Shape,
     sharding_spec: ShardingSpec,
+    #[cfg_attr(feature = "serde", serde(default, deserialize_with = "kind_with_a_name"))]
     memory_kind: MemoryKind,
+    #[cfg_attr(
+        feature = "serde",
+        serde(default, deserialize_with = "super::array_spec::layout_in_default_space")
+    )]
     layout: Option<PjRtLayout>,
+}
+
+/// An empty name is the default kind.
+fn named(memory_kind: MemoryKind) -> MemoryKind {
+    let is_empty = memory_kind.name() == Some("");
+    if is_empty { MemoryKind::unset() } else { memory_kind }
+}
+
+#[cfg(feature = "serde")]
+fn kind_with_a_name<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<MemoryKind, D::Error> {
+    serde::Deserialize::deserialize(deserializer).map(named)
 }
 
 impl AbstractArraySpec {
@@ -35,9 +53,7 @@ impl AbstractArraySpec {
     /// The same array in this kind of memory; an empty name is the default kind.
     #[must_use]
     pub fn with_memory_kind(mut self, memory_kind: impl Into<MemoryKind>) -> Self {
-        let memory_kind = memory_kind.into();
-        let is_empty = memory_kind.name() == Some("");
-        self.memory_kind = if is_empty { MemoryKind::unset() } else { memory_kind };
+        self.memory_kind = named(memory_kind.into());
         self
     }
 

@@ -37,7 +37,19 @@ pub struct ArraySpec {
     dtype: DType,
     shape: Shape,
     sharding: Sharding,
+    #[cfg_attr(feature = "serde", serde(default, deserialize_with = "layout_in_default_space"))]
     layout: Option<PjRtLayout>,
+}
+
+#[cfg(feature = "serde")]
+pub(super) fn layout_in_default_space<'de, D>(
+    deserializer: D,
+) -> Result<Option<PjRtLayout>, D::Error>
+where
+    D: serde::Deserializer<'de>,
+{
+    let layout: Option<PjRtLayout> = serde::Deserialize::deserialize(deserializer)?;
+    Ok(layout.map(in_default_space))
 }
 
 impl ArraySpec {
@@ -162,3 +174,7 @@ impl FromProto for ArraySpec {
         Self::from_owned_proto(decode_message(Self::NAME, bytes, options)?, options)
     }
 }
+
+#[cfg(test)]
+#[path = "array_spec_tests.rs"]
+mod tests;

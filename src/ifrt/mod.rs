@@ -88,3 +88,6 @@ fn not_a(expected: &'static str, found: String) -> DecodeError {
 
 #[cfg(test)]
 mod propagation_tests;
+
+#[cfg(all(test, feature = "serde"))]
+mod serde_tests;

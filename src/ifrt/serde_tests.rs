@@ -1,0 +1,71 @@
+//! `Serialize` and `Deserialize`: values come back, and values that break the rules of their types do not.
+
+use std::fmt::Debug;
+
+use serde::{Serialize, de::DeserializeOwned};
+
+use super::{sharding_spec::OpaqueShardingSpec, *};
+
+fn trip<T: Serialize + DeserializeOwned + PartialEq + Debug>(value: &T) -> String {
+    let text = serde_json::to_string(value).unwrap();
+    assert_eq!(&serde_json::from_str::<T>(&text).unwrap(), value, "{text}");
+    text
+}
+
+#[test]
+fn values_come_back_from_json() {
+    let shape = Shape::new([4, 2]).unwrap();
+    assert_eq!(trip(&shape), "[4,2]");
+    assert_eq!(trip(&DType::BF16), "\"BF16\"");
+    assert_eq!(trip(&DeviceList::from([1, 0])), "[1,0]");
+    assert_eq!(trip(&MemoryKind::unset()), "null");
+    assert_eq!(trip(&MemoryKind::new("")), "\"\"");
+    trip(&"[<=4,2]".parse::<DynamicShape>().unwrap());
+    trip(&IndexDomain::new(Index::new([0, -1]), shape.clone()).unwrap());
+    trip(&"2x1 to [0,1] on 2x3 unreduced [1]".parse::<ShardingParam>().unwrap());
+    let devices = DeviceList::from([0, 1]);
+    let even = ConcreteEvenSharding::new(
+        devices.clone(),
+        MemoryKind::new("device"),
+        shape.clone(),
+        shape.clone(),
+        true,
+    );
+    for sharding in [
+        Sharding::from(SingleDeviceSharding::new(DeviceId(3))),
+        OpaqueSharding::new(devices, MemoryKind::unset()).into(),
+        even.unwrap().into(),
+    ] {
+        let spec = ArraySpec::new(DType::F32, shape.clone(), sharding);
+        trip(&spec.clone().with_layout("{1,0:T(8,128)}".parse::<PjRtLayout>().unwrap()));
+        trip(&AbstractArraySpec::try_from(&spec).unwrap());
+    }
+    let map = AttributeMap::from_iter([("text", "a".into()), ("list", vec![1_i64, -2].into())]);
+    trip(&map);
+    trip(&ExecuteOptions::new().with_custom_options(map).with_launch_id(3));
+}
+
+#[test]
+fn values_that_break_the_rules_of_their_types_are_refused() {
+    assert!(serde_json::from_str::<Shape>("[-1]").is_err());
+    assert!(serde_json::from_str::<DType>("\"F33\"").is_err());
+    assert!(serde_json::from_str::<BoundedDynamicShapeTag>("[false]").is_err());
+    assert!(serde_json::from_str::<DynamicShape>(r#"{"shape":[4],"tag":[true,true]}"#).is_err());
+    assert!(serde_json::from_str::<IndexDomain>(r#"{"origin":[0],"shape":[]}"#).is_err());
+    assert!(serde_json::from_str::<OpaqueShardingSpec>("-1").is_err());
+}
+
+#[test]
+fn array_specs_from_elsewhere_follow_the_rules_of_the_wire() {
+    let mut json = serde_json::to_value(AbstractArraySpec::new(
+        DType::F32,
+        Shape::scalar(),
+        sharding_spec::SingleDeviceShardingSpec,
+    ))
+    .unwrap();
+    json["memory_kind"] = "".into();
+    json["layout"] = "{:S(5)}".into();
+    let spec: AbstractArraySpec = serde_json::from_value(json).unwrap();
+    assert_eq!(spec.memory_kind(), &MemoryKind::unset());
+    assert_eq!(spec.layout().unwrap().xla_layout().memory_space(), 0);
+}
