@@ -260,7 +260,7 @@ fn bytes_make_the_trip_through_every_copy() {
     let mut bench = Bench::new(slabs);
     let executor = bench.executor;
     let stream = bench.stream();
-    for size in [1_usize, 1000, 100_000] {
+    for size in [1_usize, 1000, if cfg!(miri) { 2000 } else { 100_000 }] {
         let bytes: Vec<u8> = (0..size).map(|index| (index % 253) as u8).collect();
         let mut back = vec![0_u8; size];
         let mut first = bench.allocate(size as u64);
