@@ -227,6 +227,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "Miri ends when memory does")]
     fn impossible_sizes_are_refused() {
         let mut blocks = Blocks::new(0);
         assert!(blocks.take(usize::MAX, 1).is_none());

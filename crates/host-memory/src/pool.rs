@@ -176,6 +176,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "Miri ends when memory does")]
     fn sizes_that_overflow_are_refused() {
         let pool = Pool::new(None);
         let _held = pool.allocate(1, 1).unwrap();

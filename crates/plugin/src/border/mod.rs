@@ -56,9 +56,13 @@ unsafe fn answer(functions: &StatusFunctions, status: *mut TF_Status, result: Re
         return;
     }
     match result {
-        // Hosts reuse statuses, so that success is said, too.
+        // Hosts reuse statuses, so that success is said, too, where an older failure stands; looking is cheaper than setting.
         // SAFETY: the caller's promise; the text is a constant with a NUL.
-        Ok(()) => unsafe { (functions.set_status)(status, TF_Code::OK, c"".as_ptr()) },
+        Ok(()) => unsafe {
+            if (functions.get_code)(status) != TF_Code::OK {
+                (functions.set_status)(status, TF_Code::OK, c"".as_ptr());
+            }
+        },
         Err(failure) => {
             let message = failure.c_message();
             // SAFETY: the caller's promise; the host copies the text before it returns.
