@@ -243,3 +243,19 @@ fn the_embedded_plugin_speaks_every_layout() {
         }
     }
 }
+
+/// The functions that plug-ins need are served without exporting them from every program that has this library in it.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_program_with_this_library_exports_nothing_of_the_c_api() {
+    let program = std::env::current_exe().unwrap();
+    let inspection = serdes::stream_executor::elf::inspect(program).unwrap();
+    let exported: Vec<_> = inspection
+        .exports
+        .iter()
+        .filter(|name| {
+            name.starts_with("TF_") || name.starts_with("TSL_") || name.starts_with("SE_")
+        })
+        .collect();
+    assert!(exported.is_empty(), "{exported:?}");
+}

@@ -135,3 +135,108 @@ impl<'a> View<'a> {
         (address != 0).then(|| unsafe { std::mem::transmute_copy(&address) })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serdes_abi::FieldLayout;
+
+    use super::*;
+
+    const fn field(
+        name: &'static str,
+        kind: &'static str,
+        offset: usize,
+        size: usize,
+    ) -> FieldLayout {
+        FieldLayout { name, kind, offset, size }
+    }
+
+    const fn toy(struct_size: usize, fields: &'static [FieldLayout]) -> StructLayout {
+        StructLayout {
+            name: "Toy",
+            size_of: struct_size.next_multiple_of(8),
+            align_of: 8,
+            struct_size_macro: "TOY_STRUCT_SIZE",
+            macro_last_field: fields[fields.len() - 1].name,
+            struct_size,
+            fields,
+        }
+    }
+
+    /// The strategy's example, in version 1.0.0 and with the two fields of 1.1.0.
+    static OLD: StructLayout = toy(
+        20,
+        &[
+            field("struct_size", "size_t", 0, 8),
+            field("ext", "void*", 8, 8),
+            field("old_field", "int32_t", 16, 4),
+        ],
+    );
+    static NEW: StructLayout = toy(
+        36,
+        &[
+            field("struct_size", "size_t", 0, 8),
+            field("ext", "void*", 8, 8),
+            field("old_field", "int32_t", 16, 4),
+            field("new_field1", "void*", 24, 8),
+            field("new_field2", "int32_t", 32, 4),
+        ],
+    );
+
+    /// What a producer of that layout fills in.
+    fn produced(layout: &StructLayout) -> Block {
+        let block = Block::new(layout.struct_size);
+        block.write(16, 5i32);
+        if layout.struct_size > 20 {
+            block.write(24, 0x1000usize);
+            block.write(32, 7i32);
+        }
+        block
+    }
+
+    fn read(
+        block: &Block,
+        layout: &'static StructLayout,
+    ) -> (Option<i32>, Option<usize>, Option<i32>) {
+        let view = View::new(block, layout, block.struct_size());
+        (view.scalar("old_field"), view.scalar("new_field1"), view.scalar("new_field2"))
+    }
+
+    #[test]
+    fn producers_and_consumers_of_older_and_newer_headers_understand_each_other() {
+        assert_eq!(read(&produced(&OLD), &OLD), (Some(5), None, None));
+        assert_eq!(read(&produced(&OLD), &NEW), (Some(5), None, None));
+        assert_eq!(read(&produced(&NEW), &OLD), (Some(5), None, None));
+        assert_eq!(read(&produced(&NEW), &NEW), (Some(5), Some(0x1000), Some(7)));
+    }
+
+    #[test]
+    fn a_field_that_is_there_by_half_is_not_there() {
+        let block = produced(&NEW);
+        for size in [25, 31] {
+            block.write(0, size as usize);
+            assert_eq!(read(&block, &NEW), (Some(5), None, None));
+        }
+        block.write(0, 32usize);
+        assert_eq!(read(&block, &NEW), (Some(5), Some(0x1000), None));
+    }
+
+    #[test]
+    fn sizes_that_lie_end_at_the_layout() {
+        let block = produced(&NEW);
+        block.write(0, usize::MAX);
+        assert_eq!(read(&block, &NEW), (Some(5), Some(0x1000), Some(7)));
+        block.write(0, 0usize);
+        assert_eq!(read(&block, &NEW), (None, None, None));
+    }
+
+    #[test]
+    fn null_is_no_function() {
+        let block = produced(&NEW);
+        block.write(24, 0usize);
+        let view = View::new(&block, &NEW, 36);
+        // SAFETY: the field is NULL, so that no function is made of it.
+        let function: Option<unsafe extern "C" fn()> = unsafe { view.function("new_field1") };
+        assert!(function.is_none());
+    }
+}

@@ -110,6 +110,10 @@ impl Event {
         Ok(Self { inner: Arc::new(EventInner::create(device)?) })
     }
 
+    pub(crate) fn inner(&self) -> &EventInner {
+        &self.inner
+    }
+
     pub(crate) fn keep(&self) -> Arc<EventInner> {
         Arc::clone(&self.inner)
     }

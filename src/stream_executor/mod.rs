@@ -44,6 +44,8 @@ mod call;
 pub mod conformance;
 mod detect;
 mod device;
+#[doc(hidden)]
+pub mod direct;
 pub mod elf;
 mod error;
 mod event;

@@ -183,6 +183,10 @@ impl Stream {
         &self.inner.device
     }
 
+    pub(crate) fn calls(&self) -> (super::raw::Calls<'_>, SP_Stream) {
+        (self.inner.device.calls(), self.inner.handle)
+    }
+
     /// Puts one piece of work into the stream: what it uses is kept first, so that the plug-in never holds what nobody keeps.
     fn enqueue(
         &self,
