@@ -8,8 +8,9 @@ use std::collections::VecDeque;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-use serdes_abi::SP_Stream;
+use serdes_abi::{SE_EventStatus, SP_Stream};
 
 use super::device::Device;
 use super::error::Error;
@@ -142,14 +143,44 @@ impl StreamInner {
         // SAFETY: device and stream are alive.
         self.noted(unsafe { self.device.calls().get_stream_status(self.handle) })
     }
+
+    /// Waits until no work of the stream can be under way any more. False if that cannot be found out.
+    fn is_over(&self) -> bool {
+        // A stream that failed may refuse to be waited for; the device as a whole may not.
+        // SAFETY: the device is alive.
+        self.block().is_ok()
+            || unsafe { self.device.calls().synchronize_all_activity() }.is_ok()
+            || self.has_failed_to_the_end()
+    }
+
+    /// Whether an event behind the work comes, if only to say that the work failed: then it is over, too.
+    fn has_failed_to_the_end(&self) -> bool {
+        let Ok(event) = EventInner::create(&self.device) else { return false };
+        // SAFETY: device, stream and event are alive; the event is dropped only when it has come.
+        if unsafe { self.device.calls().record_event(self.handle, event.handle()) }.is_err() {
+            return false;
+        }
+        let limit = Instant::now() + LONGEST_WAIT_FOR_FAILURE;
+        loop {
+            match event.is_done() {
+                Ok(true) => return true,
+                Err(Error::EventFailed { state }) => return state == SE_EventStatus::ERROR.0,
+                Ok(false) if Instant::now() < limit => std::thread::sleep(Duration::from_millis(1)),
+                Ok(false) | Err(_) => {
+                    std::mem::forget(event);
+                    return false;
+                }
+            }
+        }
+    }
 }
+
+/// How long a stream that failed is waited for when it is dropped.
+const LONGEST_WAIT_FOR_FAILURE: Duration = Duration::from_secs(2);
 
 impl Drop for StreamInner {
     fn drop(&mut self) {
-        // A stream that failed may refuse to be waited for; the device as a whole may not.
-        // SAFETY: the device is alive.
-        let done = self.block().is_ok()
-            || unsafe { self.device.calls().synchronize_all_activity() }.is_ok();
+        let done = self.is_over();
         let work = self.work.get_mut().unwrap_or_else(PoisonError::into_inner);
         let kept = std::mem::take(&mut work.kept);
         if done {
