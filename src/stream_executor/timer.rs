@@ -46,6 +46,10 @@ impl Drop for TimerInner {
 
 impl Timer {
     pub(crate) fn create(device: &Device) -> Result<Self, Error> {
+        // What could never be destroyed is not made.
+        if device.registration().executor.destroy_timer.is_none() {
+            return Err(Error::Unsupported { function: "destroy_timer" });
+        }
         let mut handle = ptr::null_mut();
         // SAFETY: the device is alive, and the handle lives through the call.
         unsafe { device.calls().create_timer(&raw mut handle) }?;
