@@ -29,4 +29,13 @@ macro_rules! replay {
     )*};
 }
 
-replay!(graphs, artifacts, ifrt_values, ifrt_serialized, ifrt_text);
+replay!(
+    graphs,
+    artifacts,
+    ifrt_values,
+    ifrt_serialized,
+    ifrt_text,
+    table,
+    tensor_bundle,
+    checkpoint_v1
+);

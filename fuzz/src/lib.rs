@@ -2,8 +2,10 @@
 //!
 //! `tests/corpus_replay.rs` of serdes includes this file and runs each over its corpus.
 
+mod checkpoints;
 mod graphs;
 mod ifrt;
 
+pub use checkpoints::{checkpoint_v1, table, tensor_bundle};
 pub use graphs::{artifacts, graphs};
 pub use ifrt::{ifrt_serialized, ifrt_text, ifrt_values};

@@ -23,13 +23,11 @@ fn kept(data_type: DataType) -> Option<Kept> {
         DataType::Complex64 => Kept::Fixed { field: 9, bytes: 4 },
         DataType::Complex128 => Kept::Fixed { field: 12, bytes: 8 },
         DataType::Int32 | DataType::Qint32 => Kept::Varints { field: 7, bytes: 4 },
-        DataType::Int16 | DataType::Uint16 | DataType::Qint16 | DataType::Quint16 => {
-            Kept::Varints { field: 7, bytes: 2 }
-        }
+        DataType::Int16 | DataType::Uint16 => Kept::Varints { field: 7, bytes: 2 },
         DataType::Int8 | DataType::Uint8 | DataType::Qint8 | DataType::Quint8 => {
             Kept::Varints { field: 7, bytes: 1 }
         }
-        DataType::Float16 | DataType::Bfloat16 => Kept::Varints { field: 13, bytes: 2 },
+        DataType::Float16 => Kept::Varints { field: 13, bytes: 2 },
         DataType::Int64 => Kept::Varints { field: 10, bytes: 8 },
         DataType::Bool => Kept::Varints { field: 11, bytes: 1 },
         DataType::Uint32 => Kept::Varints { field: 16, bytes: 4 },

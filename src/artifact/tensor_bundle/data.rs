@@ -59,7 +59,7 @@ impl Bundle {
             name: entry.display(),
             offset: entry.raw.offset,
         })?;
-        let end = offset.saturating_add(if exact { size } else { count });
+        let end = offset.saturating_add(size.max(if exact { 0 } else { count }));
         if end > shard.len && size > 0 {
             return Err(BundleError::ShardShort {
                 name: entry.display(),

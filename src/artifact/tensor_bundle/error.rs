@@ -286,6 +286,18 @@ pub enum BundleError {
         /// The limit in bytes.
         limit: u64,
     },
+    /// TensorFlow cannot join the pieces of a tensor of this type, which we can.
+    #[error(
+        "tensor {name:?} is {found} and stored in {pieces} pieces: TensorFlow 2.21 restores each of them alone, but does not join pieces of that type"
+    )]
+    NotJoined {
+        /// The name.
+        name: String,
+        /// Its type.
+        found: String,
+        /// How many pieces there are.
+        pieces: usize,
+    },
     /// The header is missing, and the entry of a tensor was taken for it.
     #[error("{}: there is no header; TensorFlow takes the entry of {name:?} for it, so that this tensor is not listed; write the checkpoint again", path.display())]
     HeaderMissing {
@@ -352,6 +364,7 @@ impl BundleError {
             | Self::DataTypeMismatch { .. }
             | Self::EntryOffset { .. }
             | Self::SlicesMissing { .. }
+            | Self::NotJoined { .. }
             | Self::Unwritable { .. } => StatusCode::InvalidArgument,
             Self::Unsupported { .. } => StatusCode::Unimplemented,
             Self::ShardShort { .. } | Self::StringLength { .. } => StatusCode::OutOfRange,

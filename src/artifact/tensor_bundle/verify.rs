@@ -9,7 +9,7 @@ use super::entry::TensorEntry;
 use super::error::BundleError;
 use super::reader::Listing;
 use crate::artifact::checksum::{combine, crc32c};
-use crate::artifact::data_type::DataType;
+use crate::artifact::data_type::{DataType, describe};
 
 /// Large tensors are shared between threads in parts of this size, in bytes.
 const SEGMENT: u64 = 8 << 20;
@@ -17,6 +17,27 @@ const SEGMENT: u64 = 8 << 20;
 const STEP: usize = 512 << 10;
 /// Small tensors are taken by a thread so many at a time.
 const BATCH: usize = 64;
+
+/// The types whose pieces TensorFlow 2.21 joins.
+const JOINED_BY_TENSORFLOW: [DataType; 17] = [
+    DataType::Float32,
+    DataType::Float64,
+    DataType::Int32,
+    DataType::Uint8,
+    DataType::Int16,
+    DataType::Int8,
+    DataType::Complex64,
+    DataType::Complex128,
+    DataType::Int64,
+    DataType::Bool,
+    DataType::Qint32,
+    DataType::Quint8,
+    DataType::Qint8,
+    DataType::Bfloat16,
+    DataType::Int4,
+    DataType::Uint4,
+    DataType::Float4E2m1fn,
+];
 
 /// How a checkpoint is checked.
 #[derive(Clone, Copy, Default)]
@@ -122,6 +143,14 @@ impl Bundle {
                 .find(&mut cursor, &tensor.key)
                 .and_then(|entry| self.examine(&entry, &mut stored));
             errors.extend(examined.err());
+            let joins = tensor
+                .data_type()
+                .is_none_or(|data_type| JOINED_BY_TENSORFLOW.contains(&data_type));
+            if tensor.raw.slices.len() > 1 && !joins {
+                let (name, found, pieces) =
+                    (tensor.display(), describe(tensor.raw.dtype), tensor.raw.slices.len());
+                report.warnings.push(BundleError::NotJoined { name, found, pieces });
+            }
         }
         if options.verify_data {
             self.verify_data(stored, options, &mut report, &mut errors);
