@@ -93,10 +93,7 @@ fn bytes_of_any_kind_have_a_verdict_as_every_kind() {
 
 #[test]
 fn a_graph_that_nests_without_end_is_refused_without_recursion() {
-    let mut bytes = Vec::new();
-    for _ in 0..2_000_000 {
-        bytes.push(0x0b);
-    }
+    let bytes = vec![0x0b; 2_000_000];
     let error = graph::versions(&bytes, Message::GraphDef, Form::Binary).unwrap_err();
     assert!(error.to_string().contains("100 messages"), "{error}");
     let text = "node{attr{key:\"a\" value{list{func{attr{value{".repeat(10_000).into_bytes();
