@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use super::kind::{Told, detect};
 use super::{
-    Consumer, Inspection, Kind, Options, Reason, Rule, Verdict, checkpoint_v1, graph, ifrt, plugin,
-    tensor_bundle,
+    Consumer, Inspection, Kind, Options, Reason, Rule, Verdict, checkpoint_v1, device_state, graph,
+    ifrt, plugin, tensor_bundle,
 };
 use crate::artifact::ReadAt;
 
@@ -279,7 +279,7 @@ impl Artifact {
             Kind::CheckpointV1 => checkpoint_v1::check(self, options, &mut verdict),
             Kind::Plugin => plugin::check(self, options, &mut verdict),
             Kind::IfrtSerialized => ifrt::check(self, options, &mut verdict),
-            Kind::DeviceState => verdict.refuse(no_reader(self.kind)),
+            Kind::DeviceState => device_state::check(self, options, &mut verdict),
         }
         if options.strict {
             verdict.strict();
@@ -300,15 +300,7 @@ impl Artifact {
             Kind::CheckpointV1 => checkpoint_v1::inspect(self),
             Kind::Plugin => plugin::inspect(self),
             Kind::IfrtSerialized => ifrt::inspect(self),
-            Kind::DeviceState => Err(Box::new(no_reader(self.kind))),
+            Kind::DeviceState => device_state::inspect(self),
         }
     }
-}
-
-fn no_reader(kind: Kind) -> Reason {
-    Reason::new(
-        Rule::Unsupported,
-        format!("this build has no reader for a {kind}"),
-        "use a build that has one",
-    )
 }

@@ -37,7 +37,7 @@ fn read(artifact: &Artifact) -> Result<Vec<u8>, Box<Reason>> {
     Ok(bytes)
 }
 
-fn reason(error: &DecodeError) -> Reason {
+pub(super) fn reason(error: &DecodeError) -> Reason {
     let rule = match error.kind() {
         DecodeErrorKind::TooNew => Rule::TooNew,
         DecodeErrorKind::TooOld => Rule::TooOld,

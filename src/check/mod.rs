@@ -19,6 +19,7 @@
 mod artifact;
 mod checkpoint_v1;
 mod consumer;
+mod device_state;
 mod graph;
 mod ifrt;
 mod inspection;
