@@ -314,6 +314,18 @@ fn readers_survive_every_golden_value_with_a_byte_changed_or_the_end_cut() {
 }
 
 #[test]
+fn of_several_features_that_block_the_first_is_named_in_bytes_as_in_messages() {
+    let param: ShardingParam = "1 to [0] on 2 unreduced [0]".parse().unwrap();
+    let sharding = ShardingParamSharding::new(param, [0, 1].into(), MemoryKind::unset()).unwrap();
+    let spec = ArraySpec::new(DType::F6E2M3FN, Shape::new([4]).unwrap(), sharding);
+    let version = SerDesAnyVersionAccessor::minimum();
+    let error = spec.to_proto(version).unwrap_err();
+    assert!(error.to_string().contains("F6E2M3FN"), "{error}");
+    assert_eq!(spec.to_bytes(version), Err(error.clone()));
+    assert_eq!(spec.can_serialize_at(version), Err(error));
+}
+
+#[test]
 fn ten_bytes_that_announce_two_to_the_31_elements_cost_nothing() {
     // Field 1, length-delimited, 2^31 bytes; then four of them.
     let bytes: &[u8] = &[0x0a, 0x80, 0x80, 0x80, 0x80, 0x08, 1, 2, 3, 4];

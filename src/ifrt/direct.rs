@@ -33,6 +33,8 @@ pub(super) fn write_array_spec(
     version: SerDesVersion,
     out: &mut BackwardWriter,
 ) -> Result<(), EncodeError> {
+    // Asked first and in the order of the message: what follows goes from the end to the start.
+    spec.can_serialize_at(version)?;
     if let Some(layout) = spec.layout() {
         out.bytes(4, layout.to_text().as_bytes());
     }
@@ -72,7 +74,6 @@ fn write_sharding(
     version: SerDesVersion,
     out: &mut BackwardWriter,
 ) -> Result<(), EncodeError> {
-    sharding.can_serialize_at(version)?;
     out.message(1, |out| {
         match sharding {
             // Without any field the data is empty, and an empty data is absent.

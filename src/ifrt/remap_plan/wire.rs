@@ -77,6 +77,8 @@ impl ToProto for RemapPlan {
     fn to_bytes(&self, version: SerDesVersion) -> Result<Bytes, EncodeError> {
         let number = FORMATS.for_request(version)?;
         let specs = self.input_specs.iter().chain(&self.output_specs);
+        // Asked first and in the order of the message: what follows goes from the end to the start.
+        specs.clone().try_for_each(|spec| spec.can_serialize_at(version))?;
         let capacity = specs.map(direct::capacity_of).sum::<usize>() + 32 * self.mappings.len();
         let mut out = BackwardWriter::with_capacity(capacity);
         if number >= DEVICES_SINCE {
