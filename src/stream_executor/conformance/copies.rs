@@ -128,14 +128,14 @@ fn memcpy_parts(plugin: &Plugin) -> Verdict {
 
 fn memcpy_large(plugin: &Plugin) -> Verdict {
     let device = first_device(plugin)?;
-    let size = 16 << 20;
+    let size = 8 << 20;
     let bytes = pattern(size, 12);
     let memory = device.upload(&bytes)?;
     let stream = device.create_stream()?;
     let host = device.allocate_host(size)?;
     let host = stream.copy_to_host(&memory, 0, size, host)?.wait()?;
-    same_bytes("16 MiB", &host, &bytes)?;
-    Ok("16 MiB there and back".to_owned())
+    same_bytes("8 MiB", &host, &bytes)?;
+    Ok("8 MiB there and back".to_owned())
 }
 
 fn memcpy_between_devices(plugin: &Plugin) -> Verdict {
