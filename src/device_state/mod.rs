@@ -36,5 +36,6 @@ pub(crate) use replace::Replacement;
 pub use replace::Sync;
 pub use restore::Restored;
 pub use salvage::Salvaged;
+pub use select::matches_any;
 pub use verify::Damage;
 pub use writer::{WriteOptions, Writer, Written};

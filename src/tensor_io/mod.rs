@@ -7,12 +7,14 @@
 //! This room must never know a device or judge an artifact.
 
 mod bundle;
+mod diff;
 mod elements;
 mod error;
 mod json;
 mod npy;
 #[cfg(feature = "npz")]
 mod npz;
+mod number;
 mod safetensors;
 mod section;
 mod state;
@@ -26,6 +28,7 @@ use std::{
     time::Duration,
 };
 
+pub use diff::{Comparison, Difference, diff};
 pub use error::Error;
 pub use transfer::{RestoreReport, SaveReport, restore, save};
 

@@ -114,8 +114,9 @@ def main():
     serdes = arguments.serdes
     folder = tempfile.mkdtemp(prefix="state-trip-")
     try:
-        trips(serdes, arguments.host_plugin, folder)
+        # First, while this process is small: a child's peak counts what it was before it became the command.
         memory(serdes, folder, arguments.large)
+        trips(serdes, arguments.host_plugin, folder)
         wrong_input(serdes, folder)
     finally:
         shutil.rmtree(folder)
@@ -259,7 +260,7 @@ def wrong_input(serdes, folder):
             print("skipped: no tmpfs can be mounted here")
     source = os.path.join(folder, "large.safetensors")
     for delay in (0.02, 0.05, 0.1):
-        process = subprocess.Popen(save(source), stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen(save(source), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         time.sleep(delay)
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=60)

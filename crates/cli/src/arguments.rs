@@ -79,6 +79,17 @@ serdes check graph.pb --consumer graph_def=1395:21\n  cat graph.pb | serdes chec
         after_help = "Examples:\n  serdes inspect state.sds\n  serdes inspect exported/model --json"
     )]
     Inspect(InspectArguments),
+    /// Put tensors onto a device and stream the device's buffers into a state file.
+    #[command(after_help = "Examples:\n  serdes save --from weights.safetensors -o state.sds\n  \
+serdes save --from ckpt-1000 --plugin ./libmy_device.so --serdes-version week-4-old -o state.sds")]
+    Save(SaveArguments),
+    /// Stream a state's buffers onto a device, verify them, and read them back into a file.
+    #[command(after_help = "Examples:\n  serdes restore state.sds --to out.safetensors\n  \
+serdes restore state.sds --only 'encoder/*' --to encoder.npz\n  serdes restore broken.sds --salvage --to rest.safetensors")]
+    Restore(RestoreArguments),
+    /// Which tensors differ, and by how much.
+    #[command(after_help = "Example:\n  serdes diff before.sds after.safetensors")]
+    Diff(DiffArguments),
     /// Inspect, check and verify StreamExecutor plug-ins.
     #[command(subcommand)]
     Plugin(PluginCommand),
@@ -163,6 +174,81 @@ pub(crate) struct InspectArguments {
     /// What the input is, where its name and content do not say.
     #[arg(long, value_name = "KIND")]
     pub(crate) kind: Option<String>,
+}
+
+/// Where the device is.
+#[derive(Debug, Args)]
+pub(crate) struct DeviceArguments {
+    /// A shared library, or the embedded reference plug-in: host[:devices=N,memory=BYTES].
+    #[arg(long, value_name = "PLUGIN", default_value = "host")]
+    pub(crate) plugin: String,
+    /// The ordinal of the device.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) device: i32,
+    /// The layout of the library, instead of the detected one.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) layout: Option<String>,
+}
+
+/// How a file is made durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SyncMode {
+    /// The data and the folder are on the disk before the command ends.
+    Data,
+    /// The system writes when it likes.
+    None,
+}
+
+/// Arguments of `save`.
+#[derive(Debug, Args)]
+pub(crate) struct SaveArguments {
+    /// Tensors: .safetensors, a TensorFlow V2 checkpoint prefix, .npy, .npz, or a state file.
+    #[arg(long, required = true, value_name = "SOURCE")]
+    pub(crate) from: Vec<PathBuf>,
+    /// The state file; replaced as a whole or not at all.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    #[command(flatten)]
+    pub(crate) device: DeviceArguments,
+    /// The version that the reader understands: current, week-4-old, minimum, or a number.
+    #[arg(long, value_name = "VERSION", default_value = "current")]
+    pub(crate) serdes_version: String,
+    /// When the command counts the file as written.
+    #[arg(long, value_enum, default_value_t = SyncMode::Data)]
+    pub(crate) sync: SyncMode,
+    /// Leave out tensors whose type has no IFRT name instead of refusing.
+    #[arg(long)]
+    pub(crate) skip_unsupported: bool,
+}
+
+/// Arguments of `restore`.
+#[derive(Debug, Args)]
+pub(crate) struct RestoreArguments {
+    /// The state file.
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) device: DeviceArguments,
+    /// Read the device back into this file: .safetensors, a V2 checkpoint prefix, .npy, .npz, .sds.
+    #[arg(long, value_name = "FILE2")]
+    pub(crate) to: Option<PathBuf>,
+    /// Only tensors whose name matches; may be repeated.
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) only: Vec<String>,
+    /// Take what is whole from a truncated or damaged state, and say what is not.
+    #[arg(long)]
+    pub(crate) salvage: bool,
+    /// When the command counts FILE2 as written.
+    #[arg(long, value_enum, default_value_t = SyncMode::Data)]
+    pub(crate) sync: SyncMode,
+}
+
+/// Arguments of `diff`.
+#[derive(Debug, Args)]
+pub(crate) struct DiffArguments {
+    /// One side: any source of tensors.
+    pub(crate) a: PathBuf,
+    /// The other side.
+    pub(crate) b: PathBuf,
 }
 
 /// Commands under `plugin`.

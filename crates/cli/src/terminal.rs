@@ -5,10 +5,12 @@
 
 use std::{
     fmt,
-    io::{self, Write},
+    io::{self, IsTerminal, Write},
+    time::Duration,
 };
 
 use anstyle::{AnsiColor, Style};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::Value;
 
 use crate::arguments::{Color, Global};
@@ -163,6 +165,11 @@ impl Terminal {
         }
     }
 
+    /// A warning on standard error.
+    pub(crate) fn warning(&mut self, text: impl fmt::Display) {
+        self.note(format_args!("{WARN}warning{WARN:#}: {text}"));
+    }
+
     /// Reports a failure and gives its status; with `--json` as an object too.
     pub(crate) fn fail(&mut self, failure: &Failure) -> Status {
         if failure.is_broken_pipe() {
@@ -174,6 +181,35 @@ impl Terminal {
         let _ = writeln!(self.stderr, "{BAD}error{BAD:#}: {}", failure.message);
         failure.status
     }
+
+    /// Makes progress bars over a number of bytes on standard error; hidden where nobody watches.
+    pub(crate) fn progress(&self) -> impl Fn(&str, u64) -> ProgressBar + Send + Sync + 'static {
+        let shown = !self.quiet && !self.json && io::stderr().is_terminal();
+        move |phase, total| {
+            let target = if shown {
+                ProgressDrawTarget::stderr_with_hz(10)
+            } else {
+                ProgressDrawTarget::hidden()
+            };
+            let bar = ProgressBar::with_draw_target(Some(total), target);
+            if let Ok(style) = ProgressStyle::with_template(
+                "{prefix:>10} {wide_bar} {bytes}/{total_bytes} {binary_bytes_per_sec} {eta}",
+            ) {
+                bar.set_style(style);
+            }
+            bar.set_prefix(phase.to_owned());
+            if shown {
+                bar.enable_steady_tick(Duration::from_millis(200));
+            }
+            bar
+        }
+    }
+}
+
+/// Bytes a second, 0 where no time passed.
+pub(crate) fn rate(bytes: u64, time: Duration) -> u64 {
+    let seconds = time.as_secs_f64();
+    if seconds > 0.0 { (bytes as f64 / seconds) as u64 } else { 0 }
 }
 
 /// A number of bytes for people.

@@ -2,9 +2,14 @@
 
 mod abi;
 mod check;
+mod diff;
+mod failures;
 mod inspect;
 mod plugin;
+mod restore;
+mod save;
 mod versions;
+mod watch;
 
 use clap::CommandFactory;
 
@@ -20,6 +25,9 @@ pub(crate) fn run(command: &Command, terminal: &mut Terminal) -> Result<Status, 
         Command::Check(arguments) => check::run(arguments, terminal),
         Command::Explain(arguments) => check::explain(arguments, terminal),
         Command::Inspect(arguments) => inspect::run(arguments, terminal),
+        Command::Save(arguments) => save::run(arguments, terminal),
+        Command::Restore(arguments) => restore::run(arguments, terminal),
+        Command::Diff(arguments) => diff::run(arguments, terminal),
         Command::Plugin(command) => plugin::run(command, terminal),
         Command::Abi(command) => abi::run(command, terminal),
         Command::Completions { shell } => completions(*shell, terminal),

@@ -1,0 +1,87 @@
+//! `serdes restore`: a state's buffers onto a device, and back into a file.
+
+use std::time::Instant;
+
+use serde_json::json;
+use serdes::{
+    device_state::{Reader, WriteOptions, matches_any},
+    tensor_io,
+    version::SerDesVersion,
+};
+
+use crate::{
+    arguments::RestoreArguments,
+    commands::{failures, save, watch},
+    terminal::{Failure, GOOD, NAME, Status, Terminal, bytes, rate},
+};
+
+/// Restores.
+pub(crate) fn run(
+    arguments: &RestoreArguments,
+    terminal: &mut Terminal,
+) -> Result<Status, Failure> {
+    let begin = Instant::now();
+    let failure = |error| failures::device_state(&error);
+    let watch = watch::watch(terminal)?;
+    let (state, tensors, lost) = if arguments.salvage {
+        let salvaged = Reader::salvage(&arguments.file, &watch).map_err(failure)?;
+        if !salvaged.complete_list {
+            terminal.warning(
+                "the index is gone: tensors of which nothing was found are in neither list",
+            );
+        }
+        let chosen = |name: &str| arguments.only.is_empty() || matches_any(&arguments.only, name);
+        let whole: Vec<_> =
+            salvaged.whole.into_iter().filter(|tensor| chosen(tensor.name())).collect();
+        (salvaged.reader, whole, salvaged.lost)
+    } else {
+        let state = Reader::open(&arguments.file).map_err(failure)?;
+        let tensors = state.select(&arguments.only).map_err(failure)?;
+        (state, tensors, Vec::new())
+    };
+    for damage in &lost {
+        terminal.warning(format_args!("{:?} is lost: {}", damage.tensor, damage.error));
+    }
+    let (plugin, device) = save::device(&arguments.device)?;
+    let options = WriteOptions::new(SerDesVersion::current())
+        .with_sync(save::sync(arguments.sync))
+        .with_watch(watch.clone());
+    let target = arguments
+        .to
+        .as_ref()
+        .map(|path| tensor_io::create(path, &options))
+        .transpose()
+        .map_err(|error| failures::tensor_io(&error))?;
+    let report = tensor_io::restore(&state, &tensors, &device, target, &watch)
+        .map_err(|error| failures::tensor_io(&error))?;
+
+    if terminal.json() {
+        terminal.object(&json!({
+            "tensors": report.tensors,
+            "bytes": report.bytes,
+            "seconds": report.time.as_secs_f64(),
+            "sync_seconds": report.sync_time.as_secs_f64(),
+            "total_seconds": begin.elapsed().as_secs_f64(),
+            "bytes_per_second": rate(report.bytes, report.time),
+            "serdes_version": state.ifrt_version(),
+            "plugin": plugin.platform().name(),
+            "verified": true,
+            "read_back_seconds": report.read_back_time.as_secs_f64(),
+            "read_back_verified": report.read_back_verified,
+            "lost": lost.iter().map(|damage| &damage.tensor).collect::<Vec<_>>(),
+        }))?;
+    }
+    let to = arguments
+        .to
+        .as_ref()
+        .map(|path| format!(" and read back into {NAME}{}{NAME:#}", path.display()))
+        .unwrap_or_default();
+    terminal.line(format_args!(
+        "{GOOD}restored{GOOD:#} {} tensors, {} in {:.2} s ({}/s), verified{to}",
+        report.tensors,
+        bytes(report.bytes),
+        report.time.as_secs_f64(),
+        bytes(rate(report.bytes, report.time)),
+    ))?;
+    Ok(Status::Yes)
+}

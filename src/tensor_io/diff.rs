@@ -1,0 +1,192 @@
+//! Which tensors of two files differ, and by how much.
+
+use std::{
+    collections::HashMap,
+    io::{self, Read},
+};
+
+use super::{Error, Source, TensorInfo, element_bytes, number::distance};
+use crate::{
+    device_state::{Phase, Watch},
+    ifrt::DType,
+};
+
+/// Bytes that are compared at a time: a multiple of every element's size.
+const BLOCK_BYTES: usize = 1 << 20;
+
+/// What became of one tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Comparison {
+    /// Type, shape and every byte are the same.
+    Equal,
+    /// Type, shape or a byte differs.
+    Differs,
+    /// Only the first file has it.
+    OnlyInA,
+    /// Only the second file has it.
+    OnlyInB,
+}
+
+impl Comparison {
+    /// `equal`, `differs`, `only_in_a` or `only_in_b`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Equal => "equal",
+            Self::Differs => "differs",
+            Self::OnlyInA => "only_in_a",
+            Self::OnlyInB => "only_in_b",
+        }
+    }
+}
+
+/// One tensor in two files.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Difference {
+    /// Name of the tensor.
+    pub name: String,
+    /// What became of it.
+    pub comparison: Comparison,
+    /// The largest absolute difference of two elements, 0 if equal; NaN if one is no number and the
+    /// other is; `None` where there is nothing to subtract: other types or shapes, strings, one file.
+    pub max_abs: Option<f64>,
+    /// Number of elements that differ; `None` where elements cannot be told to belong together.
+    pub elements: Option<u64>,
+    /// What differs, for people; empty if nothing or only numbers do.
+    pub detail: String,
+}
+
+/// Compares the tensors of `a` and `b`, by name, in the order of `a`, then those that only `b` has.
+///
+/// Reads both block by block; `report` gets each tensor as soon as it is compared.
+///
+/// # Errors
+/// If a file cannot be read, or the work is stopped.
+pub fn diff(
+    a: &dyn Source,
+    b: &dyn Source,
+    watch: &Watch,
+    mut report: impl FnMut(&Difference),
+) -> Result<Vec<Difference>, Error> {
+    let in_b: HashMap<&str, usize> = b
+        .tensors()
+        .iter()
+        .enumerate()
+        .map(|(position, info)| (info.name.as_str(), position))
+        .collect();
+    let common = a.tensors().iter().filter(|info| in_b.contains_key(info.name.as_str()));
+    watch.begin(Phase::Verify, common.map(|info| info.bytes).sum());
+    let mut differences = Vec::new();
+    let mut add = |difference: Difference| {
+        report(&difference);
+        differences.push(difference);
+    };
+    for (position, info) in a.tensors().iter().enumerate() {
+        let difference = match in_b.get(info.name.as_str()) {
+            None => lonely(info, Comparison::OnlyInA),
+            Some(other) => compare((a, position), (b, *other), info, watch)?,
+        };
+        add(difference);
+    }
+    let in_a: HashMap<&str, ()> = a.tensors().iter().map(|info| (info.name.as_str(), ())).collect();
+    for info in b.tensors() {
+        if !in_a.contains_key(info.name.as_str()) {
+            add(lonely(info, Comparison::OnlyInB));
+        }
+    }
+    Ok(differences)
+}
+
+fn lonely(info: &TensorInfo, comparison: Comparison) -> Difference {
+    Difference {
+        name: info.name.clone(),
+        comparison,
+        max_abs: None,
+        elements: None,
+        detail: String::new(),
+    }
+}
+
+/// A tensor: its file and its position there.
+type Place<'s> = (&'s dyn Source, usize);
+
+fn compare(
+    a: Place<'_>,
+    b: Place<'_>,
+    info: &TensorInfo,
+    watch: &Watch,
+) -> Result<Difference, Error> {
+    let mut difference = lonely(info, Comparison::Differs);
+    let Some(other) = b.0.tensors().get(b.1) else {
+        return Ok(lonely(info, Comparison::OnlyInA));
+    };
+    if (info.dtype, &info.shape) != (other.dtype, &other.shape) {
+        difference.detail =
+            format!("{}{} and {}{}", info.dtype, info.shape, other.dtype, other.shape);
+        watch.advance(info.bytes)?;
+        return Ok(difference);
+    }
+    if info.dtype == DType::String {
+        let (a, b) = (a.0.strings(a.1)?, b.0.strings(b.1)?);
+        let count = a.iter().zip(&b).filter(|(a, b)| a != b).count() + a.len().abs_diff(b.len());
+        difference.elements = Some(count as u64);
+        if count == 0 {
+            difference.comparison = Comparison::Equal;
+        }
+        watch.advance(info.bytes)?;
+        return Ok(difference);
+    }
+    let (elements, max_abs) = numbers(a, b, info, watch)?;
+    difference.elements = Some(elements);
+    difference.max_abs = max_abs;
+    if elements == 0 {
+        difference.comparison = Comparison::Equal;
+        difference.max_abs = Some(0.0);
+    }
+    Ok(difference)
+}
+
+/// How many elements differ in a byte, and the largest distance of two.
+fn numbers(
+    a: Place<'_>,
+    b: Place<'_>,
+    info: &TensorInfo,
+    watch: &Watch,
+) -> Result<(u64, Option<f64>), Error> {
+    let data = |source| Error::Data { name: info.name.clone(), source };
+    let (mut a, mut b) = (a.0.read(a.1)?, b.0.read(b.1)?);
+    let size = element_bytes(info.dtype).and_then(|size| usize::try_from(size).ok()).unwrap_or(1);
+    let (mut block_a, mut block_b) = (vec![0; BLOCK_BYTES], vec![0; BLOCK_BYTES]);
+    let (mut count, mut max_abs) = (0, None);
+    let mut left = info.bytes;
+    while left > 0 {
+        let length = usize::try_from(left).map_or(BLOCK_BYTES, |left| left.min(BLOCK_BYTES));
+        let (part_a, part_b) = (&mut block_a[..length], &mut block_b[..length]);
+        fill(&mut *a, part_a).map_err(data)?;
+        fill(&mut *b, part_b).map_err(data)?;
+        if part_a != part_b {
+            let pairs = part_a.chunks_exact(size).zip(part_b.chunks_exact(size));
+            for (a, b) in pairs.filter(|(a, b)| a != b) {
+                count += 1;
+                max_abs = larger(max_abs, distance(info.dtype, a, b));
+            }
+        }
+        left -= length as u64;
+        watch.advance(length as u64)?;
+    }
+    Ok((count, max_abs))
+}
+
+/// The larger distance; what is no number stays, so that it is not overlooked.
+fn larger(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+    match (a, b) {
+        (Some(a), Some(b)) if a.is_nan() || b.is_nan() => Some(f64::NAN),
+        (Some(a), Some(b)) => Some(a.max(b)),
+        (a, b) => a.or(b),
+    }
+}
+
+fn fill(reader: &mut dyn Read, block: &mut [u8]) -> io::Result<()> {
+    reader.read_exact(block)
+}
