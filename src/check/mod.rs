@@ -10,7 +10,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`path`] opens one artifact, [`bytes`] one that is in memory, [`all`] walks over directories. The answer is a [`Verdict`]: reasons
+//! [`path`] opens one artifact, [`bytes()`] one that is in memory, [`all`] walks over directories. The answer is a [`Verdict`]: reasons
 //! and warnings as data, with the rule ([`Rule`]) that each follows from.
 //!
 //! Knows which kinds of artifacts there are and which reader reads each. It must never run foreign code, nor read what a reader can

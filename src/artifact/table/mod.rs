@@ -7,7 +7,7 @@
 //! This module knows keys and values as bytes; what they mean (bundle, V1 checkpoint) it must never know.
 //!
 //! A reader holds the index block and one data block at a time. What TensorFlow does not look at (the metaindex block, padding,
-//! order of the keys, bytes between the blocks) does not fail an open here either; [`Table::inspect`] reports it.
+//! order of the keys, bytes between the blocks) does not fail an open here either; [`Table::verify_blocks`] reports it.
 
 mod block;
 mod format;
