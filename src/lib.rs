@@ -6,6 +6,8 @@ pub mod codec;
 pub mod device_state;
 pub mod ifrt;
 pub mod proto;
+#[cfg(feature = "proxy")]
+pub mod proxy;
 pub mod stream_executor;
 pub mod tensor_io;
 pub mod version;

@@ -96,6 +96,17 @@ serdes restore state.sds --only 'encoder/*' --to encoder.npz\n  serdes restore b
     /// Compare layouts of the StreamExecutor C API.
     #[command(subcommand)]
     Abi(AbiCommand),
+    /// Which versions a proxy server and this build would speak.
+    #[command(
+        after_help = "Examples:\n  serdes negotiate 127.0.0.1:7171\n  serdes negotiate grpc://host:7171 --serdes 0..2 --json"
+    )]
+    Negotiate(NegotiateArguments),
+    /// Serve arrays on the devices of a plug-in to IFRT proxy clients, such as JAX.
+    #[command(
+        after_help = "Examples:\n  serdes serve --plugin host:devices=2\n  serdes serve --listen 127.0.0.1:7171 --state arrays.sds\n\n\
+Prints `listening on HOST:PORT` once it accepts. SIGINT and SIGTERM stop it; SIGHUP saves the state."
+    )]
+    Serve(ServeArguments),
     /// Print a completion script for a shell.
     #[command(after_help = "Example:\n  serdes completions bash > /etc/bash_completion.d/serdes")]
     Completions {
@@ -302,4 +313,56 @@ pub(crate) enum AllowedBump {
     Minor,
     /// Everything.
     Major,
+}
+
+/// The versions that a side of the proxy speaks.
+#[derive(Debug, Args)]
+pub(crate) struct RangeArguments {
+    /// The IFRT SerDes versions to speak, both ends included; all by default.
+    #[arg(long, value_name = "MIN..MAX")]
+    pub(crate) serdes: Option<String>,
+    /// The proxy protocol versions to speak, both ends included; all by default.
+    #[arg(long, value_name = "MIN..MAX")]
+    pub(crate) protocol: Option<String>,
+}
+
+/// Arguments of `negotiate`.
+#[derive(Debug, Args)]
+pub(crate) struct NegotiateArguments {
+    /// The server: HOST:PORT, with grpc://, http:// or, encrypted, https:// before it or nothing.
+    #[arg(value_name = "ADDRESS")]
+    pub(crate) address: String,
+    #[command(flatten)]
+    pub(crate) ranges: RangeArguments,
+}
+
+/// Arguments of `serve`.
+#[derive(Debug, Args)]
+pub(crate) struct ServeArguments {
+    /// Where to listen: HOST:PORT; port 0 takes a free one.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
+    pub(crate) listen: String,
+    /// The plug-in whose devices are served: `host`, `host:devices=2`, or the path of a library.
+    #[arg(long, value_name = "PLUGIN", default_value = "host")]
+    pub(crate) plugin: String,
+    /// The layout of the plug-in, where it is not to be detected.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) layout: Option<String>,
+    #[command(flatten)]
+    pub(crate) ranges: RangeArguments,
+    /// A device state: its arrays are restored at start; arrays of clients are saved into it on SIGHUP and at stop.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) state: Option<PathBuf>,
+    /// The certificate chain, in PEM, for encrypted connections.
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// The key of the certificate, in PEM.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// Listen beyond this machine without encryption.
+    #[arg(long)]
+    pub(crate) allow_plain: bool,
+    /// A directory that clients see too, where they may leave large arrays.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) transfer_directory: Option<PathBuf>,
 }

@@ -89,6 +89,7 @@ impl From<io::Error> for Failure {
 pub(crate) struct Terminal {
     json: bool,
     quiet: bool,
+    verbosity: u8,
     stdout: anstream::AutoStream<io::Stdout>,
     stderr: anstream::AutoStream<io::Stderr>,
 }
@@ -117,6 +118,7 @@ impl Terminal {
         Self {
             json: global.json,
             quiet: global.quiet,
+            verbosity: global.verbose,
             stdout: match choice {
                 Some(choice) => anstream::AutoStream::new(stdout, choice),
                 None => anstream::AutoStream::auto(stdout),
@@ -126,6 +128,11 @@ impl Terminal {
                 None => anstream::AutoStream::auto(stderr),
             },
         }
+    }
+
+    /// How often `-v` was given.
+    pub(crate) fn verbosity(&self) -> u8 {
+        self.verbosity
     }
 
     /// Whether results are JSON.

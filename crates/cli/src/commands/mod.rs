@@ -5,9 +5,11 @@ mod check;
 mod diff;
 mod failures;
 mod inspect;
+mod negotiate;
 mod plugin;
 mod restore;
 mod save;
+mod serve;
 mod versions;
 mod watch;
 
@@ -30,6 +32,8 @@ pub(crate) fn run(command: &Command, terminal: &mut Terminal) -> Result<Status, 
         Command::Diff(arguments) => diff::run(arguments, terminal),
         Command::Plugin(command) => plugin::run(command, terminal),
         Command::Abi(command) => abi::run(command, terminal),
+        Command::Negotiate(arguments) => negotiate::run(arguments, terminal),
+        Command::Serve(arguments) => serve::run(arguments, terminal),
         Command::Completions { shell } => completions(*shell, terminal),
     }
 }

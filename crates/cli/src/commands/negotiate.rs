@@ -1,0 +1,91 @@
+//! `serdes negotiate`: which versions a proxy server and this build would speak.
+
+use serde_json::json;
+use serdes::{
+    proxy::{self, ProxyError, Ranges},
+    version::{Line, VersionRange},
+};
+
+use crate::{
+    arguments::{NegotiateArguments, RangeArguments},
+    terminal::{Failure, NAME, Status, Terminal},
+};
+
+/// Shakes hands and says what came of it.
+pub(crate) fn run(
+    arguments: &NegotiateArguments,
+    terminal: &mut Terminal,
+) -> Result<Status, Failure> {
+    let ranges = ranges(&arguments.ranges)?;
+    let address = &arguments.address;
+    let runtime = runtime()?;
+    match runtime.block_on(proxy::negotiate(address, ranges)) {
+        Ok(agreement) => {
+            let (protocol, values) = (agreement.protocol().number(), agreement.serdes().number());
+            if terminal.json() {
+                terminal.object(&json!({
+                    "protocol_version": protocol,
+                    "ifrt_serdes_version": values,
+                    "server": address,
+                }))?;
+            }
+            terminal.line(format_args!(
+                "{NAME}{address}{NAME:#}: protocol {protocol}, IFRT SerDes {values}"
+            ))?;
+            Ok(Status::Yes)
+        }
+        Err(error) => {
+            let failure = failure(&error);
+            if !terminal.json() {
+                return Err(failure);
+            }
+            let range = |minimum: i32, maximum: i32| json!([minimum, maximum]);
+            let (protocol, values) = (ranges.protocol(), ranges.serdes());
+            terminal.object(&json!({
+                "error": error.to_string(),
+                "client": {
+                    "protocol": range(protocol.minimum(), protocol.maximum()),
+                    "serdes": range(values.minimum(), values.maximum()),
+                },
+                "server": address,
+            }))?;
+            terminal.note(format_args!("error: {error}"));
+            Ok(if error.is_refusal() { Status::No } else { Status::Failed })
+        }
+    }
+}
+
+/// An error of the proxy with the exit status that it means.
+pub(super) fn failure(error: &ProxyError) -> Failure {
+    if error.is_refusal() { Failure::no(error) } else { Failure::chain(error) }
+}
+
+/// The ranges of the command line.
+pub(super) fn ranges(arguments: &RangeArguments) -> Result<Ranges, Failure> {
+    let mut ranges = Ranges::supported();
+    if let Some(text) = &arguments.protocol {
+        ranges = ranges.with_protocol(range("--protocol", text)?);
+    }
+    if let Some(text) = &arguments.serdes {
+        ranges = ranges.with_serdes(range("--serdes", text)?);
+    }
+    ranges.check_supported().map_err(|error| Failure::chain(&error))
+}
+
+fn range<L: Line>(option: &str, text: &str) -> Result<VersionRange<L>, Failure> {
+    let numbers = text.split_once("..").unwrap_or((text, text));
+    let parsed = numbers.0.trim().parse().ok().zip(numbers.1.trim().parse().ok());
+    parsed.and_then(|(minimum, maximum)| VersionRange::new(minimum, maximum)).ok_or_else(|| {
+        Failure::new(format_args!(
+            "{option} {text}: expected MIN..MAX, both included, such as {}",
+            VersionRange::<L>::supported()
+        ))
+    })
+}
+
+pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(format_args!("cannot start the runtime: {error}")))
+}

@@ -1,0 +1,326 @@
+//! A session's stream: requests in their order, answers to those who wait for them.
+
+use std::{
+    collections::HashMap,
+    hash::{BuildHasher as _, RandomState},
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use prost::Message;
+use tokio::{
+    sync::{mpsc, oneshot},
+    task::AbortHandle,
+};
+use tokio_stream::wrappers::UnboundedReceiverStream;
+use tonic::{
+    Request as Call, Streaming,
+    client::Grpc,
+    codegen::http::uri::PathAndQuery,
+    metadata::MetadataValue,
+    transport::{Certificate, Channel, ClientTlsConfig, Endpoint},
+};
+use tonic_prost::ProstCodec;
+
+use super::{ClientOptions, unexpected};
+use crate::{
+    codec::{Status, ToProto as _},
+    proto::xla::ifrt::proxy::{
+        CheckFutureRequest, DeleteArrayRequest, DestructArrayRequest, GrpcGetVersionResponse,
+        GrpcIfrtSessionMetadata, IfrtRequest, IfrtResponse, ifrt_request::Request,
+        ifrt_response::Response,
+    },
+    proxy::{
+        Agreement, ProxyError, requests, server, service,
+        status::{from_grpc, from_proto, status},
+    },
+};
+
+/// Connects.
+///
+/// # Errors
+/// [`ProxyError::Configuration`] for the address or a certificate; [`ProxyError::Connection`].
+pub(super) async fn open(address: &str, options: &ClientOptions) -> Result<Channel, ProxyError> {
+    let invalid = |reason: String| ProxyError::configuration("the address", address, reason);
+    let rest = address.strip_prefix("grpc://").or_else(|| address.strip_prefix("http://"));
+    let encrypted = address.starts_with("https://");
+    let uri = match rest {
+        Some(rest) => format!("http://{rest}"),
+        None if encrypted => address.to_owned(),
+        None if address.contains("://") => {
+            return Err(invalid(
+                "expected HOST:PORT, grpc://HOST:PORT, http://HOST:PORT or https://HOST:PORT"
+                    .to_owned(),
+            ));
+        }
+        None => format!("http://{address}"),
+    };
+    let mut endpoint = Endpoint::from_shared(uri)
+        .map_err(|error| invalid(server::describe(&error)))?
+        .connect_timeout(options.timeout)
+        .tcp_nodelay(true)
+        .initial_stream_window_size(1 << 20)
+        .initial_connection_window_size(64 << 20)
+        .http2_max_header_list_size(256 << 10);
+    if encrypted {
+        let mut tls = ClientTlsConfig::new();
+        if let Some(authority) = &options.certificate_authority {
+            tls = tls.ca_certificate(Certificate::from_pem(authority));
+        }
+        if let Some(name) = &options.server_name {
+            tls = tls.domain_name(name);
+        }
+        endpoint = endpoint.tls_config(tls).map_err(|error| {
+            ProxyError::configuration("the certificate", "given", server::describe(&error))
+        })?;
+    }
+    endpoint.connect().await.map_err(|error| ProxyError::Connection {
+        address: address.to_owned(),
+        reason: server::describe(&error),
+    })
+}
+
+/// A call of the service.
+pub(super) async fn ready(channel: &Channel) -> Result<Grpc<Channel>, Status> {
+    let mut grpc =
+        Grpc::new(channel.clone()).max_decoding_message_size(service::MAXIMUM_MESSAGE_BYTES);
+    grpc.ready().await.map_err(|error| status!(Unavailable, "{}", server::describe(&error)))?;
+    Ok(grpc)
+}
+
+/// A call with one message each way.
+///
+/// # Errors
+/// The status of the call.
+pub(super) async fn unary<T, U>(
+    channel: &Channel,
+    path: &'static str,
+    message: T,
+) -> Result<U, Status>
+where
+    T: Message + Send + Sync + 'static,
+    U: Message + Default + Send + Sync + 'static,
+{
+    let mut grpc = ready(channel).await?;
+    let codec: ProstCodec<T, U> = ProstCodec::default();
+    let answer = grpc.unary(Call::new(message), PathAndQuery::from_static(path), codec).await;
+    answer.map(tonic::Response::into_inner).map_err(|status| from_grpc(&status))
+}
+
+/// Asks the server for the versions of the session.
+///
+/// # Errors
+/// [`ProxyError::Refused`]; [`ProxyError::Connection`]; [`ProxyError::Protocol`].
+pub(super) async fn handshake(
+    channel: &Channel,
+    address: &str,
+    options: &ClientOptions,
+) -> Result<Agreement, ProxyError> {
+    let asked = unary(channel, service::GET_VERSION, options.ranges.to_request());
+    let answer = tokio::time::timeout(options.timeout, asked).await;
+    let answer: GrpcGetVersionResponse = match answer {
+        Ok(Ok(answer)) => answer,
+        Ok(Err(status)) if status.code() == crate::codec::StatusCode::Unavailable => {
+            return Err(ProxyError::Connection {
+                address: address.to_owned(),
+                reason: status.message().to_owned(),
+            });
+        }
+        Ok(Err(status)) => return Err(ProxyError::Refused { status, offered: options.ranges }),
+        Err(_) => {
+            return Err(ProxyError::Connection {
+                address: address.to_owned(),
+                reason: format!("no answer in {} seconds", options.timeout.as_secs_f64()),
+            });
+        }
+    };
+    let version = answer.version.unwrap_or_default();
+    options.ranges.confirm(version).map_err(|_| {
+        ProxyError::Protocol(format!(
+            "it chose protocol {} and serdes {}; it was offered {}",
+            version.protocol_version, version.ifrt_serdes_version_number, options.ranges
+        ))
+    })
+}
+
+type Waiter = oneshot::Sender<Result<Response, Status>>;
+
+struct Sending {
+    requests: mpsc::UnboundedSender<IfrtRequest>,
+    next_op: u64,
+}
+
+/// Who waits for which answer; why nobody will get one any more.
+#[derive(Default)]
+struct Waiting {
+    by_op: HashMap<u64, Waiter>,
+    over: Option<Status>,
+}
+
+/// The stream of a session.
+pub(super) struct Connection {
+    pub(super) channel: Channel,
+    address: String,
+    agreement: Agreement,
+    session: OnceLock<u64>,
+    sending: Mutex<Sending>,
+    waiting: Arc<Mutex<Waiting>>,
+    next_handle: AtomicU64,
+    user_context: u64,
+    reader: AbortHandle,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Connection {
+    /// Connects, shakes hands, and opens the stream of a session.
+    ///
+    /// # Errors
+    /// As [`open`] and [`handshake`]; [`ProxyError::Status`] if the server refuses the session.
+    pub(super) async fn open(address: &str, options: &ClientOptions) -> Result<Self, ProxyError> {
+        let channel = open(address, options).await?;
+        let agreement = handshake(&channel, address, options).await?;
+        let metadata = GrpcIfrtSessionMetadata {
+            version: Some(agreement.to_proto()),
+            initialization_data: Some(options.initialization_data.to_proto(agreement.serdes())?),
+        };
+        let (requests, outgoing) = mpsc::unbounded_channel();
+        let mut call = Call::new(UnboundedReceiverStream::new(outgoing));
+        let value = MetadataValue::from_bytes(&metadata.encode_to_vec());
+        call.metadata_mut().insert_bin(service::SESSION_METADATA, value);
+        let mut grpc = ready(&channel).await?;
+        let codec: ProstCodec<IfrtRequest, IfrtResponse> = ProstCodec::default();
+        let path = PathAndQuery::from_static(service::IFRT_SESSION);
+        let answers = grpc.streaming(call, path, codec).await;
+        let answers = answers.map_err(|status| from_grpc(&status))?.into_inner();
+        let waiting = Arc::new(Mutex::new(Waiting::default()));
+        let reader = tokio::spawn(read(answers, Arc::clone(&waiting))).abort_handle();
+        Ok(Self {
+            channel,
+            address: address.to_owned(),
+            agreement,
+            session: OnceLock::new(),
+            sending: Mutex::new(Sending { requests, next_op: 1 }),
+            waiting,
+            next_handle: AtomicU64::new(1),
+            user_context: RandomState::new().hash_one(address).max(1),
+            reader,
+        })
+    }
+
+    /// Takes the id that the server gave the session.
+    pub(super) fn start(&self, session: u64) {
+        self.session.get_or_init(|| session);
+    }
+
+    pub(super) fn session(&self) -> u64 {
+        self.session.get().copied().unwrap_or_default()
+    }
+
+    pub(super) const fn agreement(&self) -> Agreement {
+        self.agreement
+    }
+
+    /// A handle for an array or a host buffer.
+    pub(super) fn new_handle(&self) -> u64 {
+        self.next_handle.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Sends a request; the answer comes to the receiver.
+    fn send(&self, request: Request) -> oneshot::Receiver<Result<Response, Status>> {
+        let (sender, receiver) = oneshot::channel();
+        let mut sending = lock(&self.sending);
+        let op_id = sending.next_op;
+        sending.next_op += 1;
+        let mut waiting = lock(&self.waiting);
+        match &waiting.over {
+            Some(status) => drop(sender.send(Err(status.clone()))),
+            None => {
+                waiting.by_op.insert(op_id, sender);
+                let request = requests::numbered(op_id, self.user_context, request);
+                if sending.requests.send(request).is_err() {
+                    waiting.by_op.remove(&op_id);
+                }
+            }
+        }
+        receiver
+    }
+
+    /// The answer to a request. The request is sent at once, in the order of the calls, before the first `await`.
+    ///
+    /// # Errors
+    /// [`ProxyError::Status`] as the server says; [`ProxyError::Connection`] if it is gone.
+    pub(super) fn request(
+        &self,
+        request: Request,
+    ) -> impl Future<Output = Result<Response, ProxyError>> + Send + use<> {
+        let receiver = self.send(request);
+        let address = self.address.clone();
+        async move {
+            match receiver.await {
+                Ok(answer) => Ok(answer?),
+                Err(_) => Err(ProxyError::Connection {
+                    address,
+                    reason: "the session is over".to_owned(),
+                }),
+            }
+        }
+    }
+
+    /// Tells the server to forget an array; nobody waits for it.
+    pub(super) fn destruct(&self, handle: u64) {
+        let request = DestructArrayRequest { array_handle: vec![handle] };
+        drop(self.send(Request::DestructArrayRequest(request)));
+    }
+
+    /// Frees an array.
+    ///
+    /// # Errors
+    /// As [`request`](Self::request).
+    pub(super) async fn delete(&self, handle: u64) -> Result<(), ProxyError> {
+        let request = DeleteArrayRequest { array_handle: vec![handle] };
+        let answer = self.request(Request::DeleteArrayRequest(request)).await?;
+        let Response::DeleteArrayResponse(answer) = answer else {
+            return Err(unexpected("a deletion"));
+        };
+        let request = CheckFutureRequest { future_handle: answer.deletion_future_handle };
+        self.request(Request::CheckFutureRequest(request)).await.map(drop)
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.reader.abort();
+    }
+}
+
+/// Gives answers to those who wait for them, until the stream ends.
+async fn read(mut answers: Streaming<IfrtResponse>, waiting: Arc<Mutex<Waiting>>) {
+    let over = loop {
+        let message = match answers.message().await {
+            Ok(Some(message)) => message,
+            Ok(None) => break status!(Unavailable, "the server ended the session"),
+            Err(error) => break from_grpc(&error),
+        };
+        let metadata = message.response_metadata.unwrap_or_default();
+        let Some(waiter) = lock(&waiting).by_op.remove(&metadata.op_id) else { continue };
+        let error = metadata.status.as_ref().and_then(from_proto);
+        let answer = match (error, message.response) {
+            (Some(error), _) => Err(error),
+            (None, Some(response)) => Ok(response),
+            (None, None) => {
+                Err(status!(Internal, "the server's answer has neither a status nor a body"))
+            }
+        };
+        drop(waiter.send(answer));
+    };
+    let mut waiting = lock(&waiting);
+    waiting.over = Some(over.clone());
+    for (_, waiter) in waiting.by_op.drain() {
+        drop(waiter.send(Err(over.clone())));
+    }
+}

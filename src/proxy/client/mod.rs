@@ -1,0 +1,455 @@
+//! The client: the handshake, the devices of a server, and arrays that live there.
+
+mod array;
+mod connection;
+mod transfer;
+
+use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+
+pub use array::RemoteArray;
+
+use self::connection::Connection;
+use super::{Agreement, ProxyError, Ranges, requests};
+use crate::{
+    codec::{DeserializeOptions, FromProto as _},
+    ifrt::{
+        ArrayCopySemantics, ArraySpec, AttributeMap, DType, DeviceId, DeviceList, HloSharding,
+        MemoryKind, RemapPlan, Shape,
+    },
+    proto::xla::ifrt::proxy::{
+        CheckValueReadyRequest, InitRequest, InitResponse, ifrt_request::Request,
+        ifrt_response::Response,
+    },
+};
+
+/// How to connect.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ClientOptions {
+    /// What to offer.
+    pub ranges: Ranges,
+    /// What the server is told of this client.
+    pub initialization_data: AttributeMap,
+    /// How long connecting and the handshake may take.
+    pub timeout: Duration,
+    /// Certificates in PEM to trust, for `https://` addresses.
+    pub certificate_authority: Option<Vec<u8>>,
+    /// The name in the server's certificate, if it is not that of the address.
+    pub server_name: Option<String>,
+}
+
+impl Default for ClientOptions {
+    fn default() -> Self {
+        Self {
+            ranges: Ranges::supported(),
+            initialization_data: AttributeMap::new(),
+            timeout: Duration::from_secs(20),
+            certificate_authority: None,
+            server_name: None,
+        }
+    }
+}
+
+/// A device of a server.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct RemoteDevice {
+    /// Its id.
+    pub id: DeviceId,
+    /// What kind of device it is.
+    pub kind: String,
+    /// Its name for people.
+    pub name: String,
+    /// The id of the memory that arrays go to by default.
+    pub default_memory: Option<i32>,
+    /// The ids of its memories.
+    pub memories: Vec<i32>,
+    /// What else is said of it.
+    pub attributes: AttributeMap,
+}
+
+/// A memory of a server's devices.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RemoteMemory {
+    /// Its id.
+    pub id: i32,
+    /// What kind of memory it is.
+    pub kind: MemoryKind,
+    /// The devices that use it.
+    pub devices: Vec<DeviceId>,
+}
+
+/// Asks the server at `address` which versions both would speak. Nothing else happens there.
+///
+/// # Errors
+/// [`ProxyError::Refused`] if they have none in common; [`ProxyError::Connection`] if nobody is there;
+/// [`ProxyError::Protocol`] if the server answers with what was not offered; [`ProxyError::Configuration`] for the address.
+pub async fn negotiate(address: &str, ranges: Ranges) -> Result<Agreement, ProxyError> {
+    let options = ClientOptions { ranges, ..ClientOptions::default() };
+    let channel = connection::open(address, &options).await?;
+    connection::handshake(&channel, address, &options).await
+}
+
+/// A session with a proxy server. It ends when the client and all its arrays are dropped. Clones are the same session.
+#[derive(Clone)]
+pub struct Client {
+    connection: Arc<Connection>,
+    platform: Arc<str>,
+    devices: Arc<[RemoteDevice]>,
+    memories: Arc<[RemoteMemory]>,
+    attributes: Arc<AttributeMap>,
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client")
+            .field("agreement", &self.connection.agreement())
+            .field("platform", &self.platform)
+            .field("devices", &self.devices.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Client {
+    /// Connects to the server at `address`: `HOST:PORT`, with `grpc://`, `http://` or, encrypted, `https://` before it or nothing.
+    ///
+    /// # Errors
+    /// As [`connect_with`](Self::connect_with).
+    pub async fn connect(address: &str) -> Result<Self, ProxyError> {
+        Self::connect_with(address, ClientOptions::default()).await
+    }
+
+    /// Connects with these options.
+    ///
+    /// # Errors
+    /// As [`negotiate`]; [`ProxyError::Status`] if the server refuses the session.
+    pub async fn connect_with(address: &str, options: ClientOptions) -> Result<Self, ProxyError> {
+        let connection = Connection::open(address, &options).await?;
+        let init = connection.request(Request::InitRequest(InitRequest {}));
+        let limit = options.timeout;
+        let answer = tokio::time::timeout(limit, init).await.unwrap_or_else(|_| {
+            Err(ProxyError::Connection {
+                address: address.to_owned(),
+                reason: format!(
+                    "no answer to the first request in {} seconds",
+                    limit.as_secs_f64()
+                ),
+            })
+        })?;
+        let Response::InitResponse(init) = answer else {
+            return Err(unexpected("an init response"));
+        };
+        connection.start(init.session_id);
+        Self::new(Arc::new(connection), init)
+    }
+
+    fn new(connection: Arc<Connection>, init: InitResponse) -> Result<Self, ProxyError> {
+        let options = DeserializeOptions::new();
+        let attributes = |proto: Option<&_>| match proto {
+            Some(proto) => AttributeMap::from_proto(proto, &options),
+            None => Ok(AttributeMap::new()),
+        };
+        let by_id: HashMap<i32, _> =
+            init.all_devices.iter().map(|device| (device.id, device)).collect();
+        let mut devices = Vec::new();
+        for id in &init.primary_device_ids {
+            let device = by_id.get(id).ok_or_else(|| {
+                ProxyError::Protocol(format!("the primary device {id} is not among the devices"))
+            })?;
+            devices.push(RemoteDevice {
+                id: DeviceId(device.id),
+                kind: device.device_kind.clone(),
+                name: device.to_string.clone(),
+                default_memory: device.default_memory_id,
+                memories: device.memory_ids.clone(),
+                attributes: attributes(device.attributes.as_ref())?,
+            });
+        }
+        let memories = init.memories.iter().map(|memory| RemoteMemory {
+            id: memory.id,
+            kind: MemoryKind::new(&memory.memory_space_kind),
+            devices: memory.device_ids.iter().copied().map(DeviceId).collect(),
+        });
+        Ok(Self {
+            connection,
+            platform: init.platform_name.into(),
+            devices: devices.into(),
+            memories: memories.collect(),
+            attributes: Arc::new(attributes(init.client_attributes.as_ref())?),
+        })
+    }
+
+    /// The versions that both speak.
+    #[must_use]
+    pub fn agreement(&self) -> Agreement {
+        self.connection.agreement()
+    }
+
+    /// The name of the server's platform.
+    #[must_use]
+    pub fn platform(&self) -> &str {
+        &self.platform
+    }
+
+    /// The server's devices.
+    #[must_use]
+    pub fn devices(&self) -> &[RemoteDevice] {
+        &self.devices
+    }
+
+    /// Their memories.
+    #[must_use]
+    pub fn memories(&self) -> &[RemoteMemory] {
+        &self.memories
+    }
+
+    /// What else the server says of itself.
+    #[must_use]
+    pub fn attributes(&self) -> &AttributeMap {
+        &self.attributes
+    }
+
+    /// Puts an array, given as row-major elements, on a device. Elements smaller than a byte take one each.
+    ///
+    /// # Errors
+    /// [`ProxyError::Status`] as the server says; [`ProxyError::Connection`] if it is gone.
+    pub async fn put(
+        &self,
+        dtype: DType,
+        shape: &Shape,
+        device: DeviceId,
+        bytes: impl Into<Bytes>,
+    ) -> Result<RemoteArray, ProxyError> {
+        let sharding =
+            HloSharding::replicated(DeviceList::from(device), MemoryKind::new("device"))?;
+        self.put_as(&ArraySpec::new(dtype, shape.clone(), sharding), bytes).await
+    }
+
+    /// Puts an array, given as row-major elements, on the devices of a sharding; the server cuts it.
+    ///
+    /// # Errors
+    /// As [`put`](Self::put).
+    pub async fn put_as(
+        &self,
+        spec: &ArraySpec,
+        bytes: impl Into<Bytes>,
+    ) -> Result<RemoteArray, ProxyError> {
+        let connection = &self.connection;
+        let handle = connection.new_handle();
+        let strides = requests::row_major_strides(spec.dtype(), spec.shape());
+        let version = self.agreement().serdes();
+        let request = requests::make_array(
+            spec.dtype(),
+            spec.shape(),
+            spec.sharding(),
+            strides,
+            handle,
+            version,
+        )?;
+        let array = RemoteArray::new(connection, handle, spec.clone());
+        let made = connection.request(Request::MakeArrayFromHostBufferRequest(request));
+        let stored = connection.store(handle, bytes.into());
+        tokio::try_join!(made, stored)?;
+        Ok(array)
+    }
+
+    /// Puts an array that is cut already: the row-major elements of each shard, in the order of the devices.
+    ///
+    /// # Errors
+    /// As [`put`](Self::put); [`ProxyError::Value`] if the sharding does not say what its shards are;
+    /// [`ProxyError::Configuration`] for another number of shards.
+    pub async fn put_shards(
+        &self,
+        spec: &ArraySpec,
+        shards: Vec<Bytes>,
+    ) -> Result<RemoteArray, ProxyError> {
+        let connection = &self.connection;
+        let parts = spec.sharding().disassemble(spec.shape())?;
+        if parts.len() != shards.len() || shards.is_empty() {
+            return Err(ProxyError::configuration(
+                "the list of shards",
+                format!("{} shards", shards.len()),
+                format!("the sharding has {}", parts.len()),
+            ));
+        }
+        let handles: Vec<u64> = shards.iter().map(|_| connection.new_handle()).collect();
+        let handle = handles.first().copied().unwrap_or_default();
+        let parts: Vec<_> =
+            parts.into_iter().map(|(shape, _)| shape).zip(handles.iter().copied()).collect();
+        let request =
+            requests::make_array_of_shards(spec, &parts, handle, self.agreement().serdes())?;
+        let array = RemoteArray::new(connection, handle, spec.clone());
+        let made = connection.request(Request::MakeArraysFromHostBufferShardsRequest(request));
+        let stored = async {
+            for (handle, bytes) in handles.iter().zip(shards) {
+                connection.store(*handle, bytes).await?;
+            }
+            Ok(())
+        };
+        tokio::try_join!(made, stored)?;
+        Ok(array)
+    }
+
+    /// The elements of an array, row-major.
+    ///
+    /// # Errors
+    /// As [`put`](Self::put).
+    pub async fn get(&self, array: &RemoteArray) -> Result<Bytes, ProxyError> {
+        // A shard for all, where every device has the whole array: the real servers copy from no more than one.
+        let shard =
+            if array.sharding().devices().len() > 1 && array.sharding().is_fully_replicated() {
+                Some(self.replicated_shard(array).await?)
+            } else {
+                None
+            };
+        self.connection.fetch(shard.as_ref().unwrap_or(array).handle()).await
+    }
+
+    async fn replicated_shard(&self, array: &RemoteArray) -> Result<RemoteArray, ProxyError> {
+        let handle = self.connection.new_handle();
+        let devices = DeviceList::new(array.sharding().devices().ids().iter().copied().take(1));
+        let sharding = HloSharding::replicated(devices, array.sharding().memory_kind().clone())?;
+        let spec = ArraySpec::new(array.dtype(), array.shape().clone(), sharding);
+        let result = RemoteArray::new(&self.connection, handle, spec);
+        let request = requests::fully_replicated_shard(array.handle(), handle);
+        self.connection.request(Request::FullyReplicatedShardRequest(request)).await?;
+        Ok(result)
+    }
+
+    /// Waits until an array is there.
+    ///
+    /// # Errors
+    /// Why it will never be there.
+    pub async fn wait(&self, array: &RemoteArray) -> Result<(), ProxyError> {
+        let request = CheckValueReadyRequest { value_handles: vec![array.handle()] };
+        self.connection.request(Request::CheckValueReadyRequest(request)).await.map(drop)
+    }
+
+    /// A copy on other devices, or in another kind of memory.
+    ///
+    /// # Errors
+    /// As [`put`](Self::put).
+    pub async fn copy(
+        &self,
+        array: &RemoteArray,
+        devices: &[DeviceId],
+        memory_kind: &MemoryKind,
+    ) -> Result<RemoteArray, ProxyError> {
+        let handle = self.connection.new_handle();
+        let list = DeviceList::new(devices.iter().copied());
+        let sharding =
+            array.sharding().with_device_assignment(Some(list), Some(memory_kind.clone()))?;
+        let spec = ArraySpec::new(array.dtype(), array.shape().clone(), sharding);
+        let result = RemoteArray::new(&self.connection, handle, spec);
+        let request =
+            requests::copy_arrays(vec![array.handle()], devices, memory_kind, vec![handle]);
+        self.connection.request(Request::CopyArraysRequest(request)).await?;
+        Ok(result)
+    }
+
+    /// The shards of an array, as arrays on one device each.
+    ///
+    /// # Errors
+    /// As [`put`](Self::put); [`ProxyError::Value`] if the sharding does not say what its shards are.
+    pub async fn disassemble(&self, array: &RemoteArray) -> Result<Vec<RemoteArray>, ProxyError> {
+        let parts = array.sharding().disassemble(array.shape())?;
+        let results: Vec<RemoteArray> = parts
+            .into_iter()
+            .map(|(shape, sharding)| {
+                let handle = self.connection.new_handle();
+                RemoteArray::new(
+                    &self.connection,
+                    handle,
+                    ArraySpec::new(array.dtype(), shape, sharding),
+                )
+            })
+            .collect();
+        let handles = results.iter().map(RemoteArray::handle).collect();
+        let request = requests::disassemble(array.handle(), handles);
+        self.connection.request(Request::DisassembleIntoSingleDeviceArraysRequest(request)).await?;
+        Ok(results)
+    }
+
+    /// An array whose shards are these arrays, in the order of the sharding's devices.
+    ///
+    /// # Errors
+    /// As [`put`](Self::put).
+    pub async fn assemble(
+        &self,
+        spec: &ArraySpec,
+        shards: &[RemoteArray],
+    ) -> Result<RemoteArray, ProxyError> {
+        let handle = self.connection.new_handle();
+        let shards = shards.iter().map(RemoteArray::handle).collect();
+        let request = requests::assemble(spec, shards, handle, self.agreement().serdes())?;
+        let result = RemoteArray::new(&self.connection, handle, spec.clone());
+        self.connection
+            .request(Request::AssembleArrayFromSingleDeviceArraysRequest(request))
+            .await?;
+        Ok(result)
+    }
+
+    /// Arrays out of the shards of others, without copying where that is possible.
+    ///
+    /// # Errors
+    /// As [`put`](Self::put).
+    pub async fn remap(
+        &self,
+        plan: &RemapPlan,
+        arrays: &[RemoteArray],
+        semantics: ArrayCopySemantics,
+    ) -> Result<Vec<RemoteArray>, ProxyError> {
+        let results: Vec<RemoteArray> = plan
+            .output_specs()
+            .iter()
+            .map(|spec| {
+                RemoteArray::new(&self.connection, self.connection.new_handle(), spec.clone())
+            })
+            .collect();
+        let request = requests::remap_arrays(
+            plan,
+            arrays.iter().map(RemoteArray::handle).collect(),
+            semantics,
+            results.iter().map(RemoteArray::handle).collect(),
+            self.agreement().serdes(),
+        )?;
+        self.connection.request(Request::RemapArraysRequest(request)).await?;
+        Ok(results)
+    }
+
+    /// The layout, as text, that shards of this shape have on a device.
+    ///
+    /// # Errors
+    /// As [`put`](Self::put).
+    pub async fn default_layout(
+        &self,
+        dtype: DType,
+        shard_shape: &Shape,
+        device: DeviceId,
+        memory_kind: &MemoryKind,
+    ) -> Result<String, ProxyError> {
+        let version = self.agreement().serdes();
+        let request = requests::default_layout(dtype, shard_shape, device, memory_kind, version)?;
+        match self.connection.request(Request::GetDefaultLayoutRequest(request)).await? {
+            Response::GetDefaultLayoutResponse(response) => {
+                Ok(String::from_utf8_lossy(&response.serialized_pjrt_layout).into_owned())
+            }
+            _ => Err(unexpected("a layout")),
+        }
+    }
+
+    /// Frees an array at once, though others may still know it.
+    ///
+    /// # Errors
+    /// As [`put`](Self::put).
+    pub async fn delete(&self, array: &RemoteArray) -> Result<(), ProxyError> {
+        self.connection.delete(array.handle()).await
+    }
+}
+
+fn unexpected(expected: &str) -> ProxyError {
+    ProxyError::Protocol(format!("the answer is of another kind; expected {expected}"))
+}

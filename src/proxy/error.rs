@@ -1,0 +1,88 @@
+use super::Ranges;
+use crate::{
+    codec::{DecodeError, EncodeError, Status},
+    device_state,
+    ifrt::IfrtError,
+    stream_executor,
+};
+
+/// Why a server cannot be made or run, or why a client got no answer.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProxyError {
+    /// The caller's fault: an address, a range or a certificate that cannot be used.
+    #[error("{what} `{found}` cannot be used: {reason}")]
+    #[non_exhaustive]
+    Configuration {
+        /// What it is.
+        what: &'static str,
+        /// What was given.
+        found: String,
+        /// Why, and what to do.
+        reason: String,
+    },
+    /// The peer refused the handshake.
+    #[error("the server refused the handshake ({}): {}", .status.code(), .status.message())]
+    #[non_exhaustive]
+    Refused {
+        /// What it said.
+        status: Status,
+        /// What was offered to it.
+        offered: Ranges,
+    },
+    /// The peer's fault: it answered with something that was not offered or that does not fit the request.
+    #[error("the server broke the protocol: {0}")]
+    Protocol(String),
+    /// The peer answered a request with an error.
+    #[error("{}: {}", .0.code(), .0.message())]
+    Status(#[from] Status),
+    /// The peer cannot be reached, or is gone.
+    #[error("no connection to {address}: {reason}")]
+    #[non_exhaustive]
+    Connection {
+        /// The address.
+        address: String,
+        /// What happened.
+        reason: String,
+    },
+    /// The state cannot be read or written.
+    #[error("the device state: {0}")]
+    State(#[source] Box<device_state::Error>),
+    /// The device's fault.
+    #[error(transparent)]
+    Device(#[from] stream_executor::Error),
+    /// A value cannot be written at the version agreed upon.
+    #[error(transparent)]
+    Encode(#[from] EncodeError),
+    /// A value of the peer cannot be read.
+    #[error(transparent)]
+    Decode(#[from] DecodeError),
+    /// A value of the caller breaks a rule.
+    #[error(transparent)]
+    Value(#[from] IfrtError),
+    /// The system's fault.
+    #[error("{doing}: {error}")]
+    #[non_exhaustive]
+    System {
+        /// What was to be done.
+        doing: &'static str,
+        /// What the system said.
+        error: std::io::Error,
+    },
+}
+
+impl ProxyError {
+    /// Whether the peer was there and said no.
+    #[must_use]
+    pub fn is_refusal(&self) -> bool {
+        matches!(self, Self::Refused { .. })
+    }
+
+    pub(super) fn configuration(
+        what: &'static str,
+        found: impl Into<String>,
+        reason: impl Into<String>,
+    ) -> Self {
+        Self::Configuration { what, found: found.into(), reason: reason.into() }
+    }
+}

@@ -1,0 +1,323 @@
+//! The choice of versions: what each side offers, and what both then speak.
+
+use std::fmt;
+
+use super::{ProxyError, status::status};
+use crate::{
+    codec::Status,
+    proto::xla::ifrt::proxy::{GrpcGetVersionRequest, IfrtProxyVersion},
+    version::{AnyVersionAccessor, Ifrt, Line, ProxyProtocol, SerDesVersion, Side, VersionRange},
+};
+
+/// What a side of the proxy speaks: an inclusive range of each of the two lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Ranges {
+    protocol: VersionRange<ProxyProtocol>,
+    serdes: VersionRange<Ifrt>,
+}
+
+/// What both sides of a session speak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Agreement {
+    protocol: SerDesVersion<ProxyProtocol>,
+    serdes: SerDesVersion<Ifrt>,
+}
+
+impl Ranges {
+    /// All that this build speaks.
+    #[must_use]
+    pub fn supported() -> Self {
+        Self { protocol: VersionRange::supported(), serdes: VersionRange::supported() }
+    }
+
+    /// The same with another range of the protocol.
+    #[must_use]
+    pub fn with_protocol(self, protocol: VersionRange<ProxyProtocol>) -> Self {
+        Self { protocol, ..self }
+    }
+
+    /// The same with another range of the IFRT values.
+    #[must_use]
+    pub fn with_serdes(self, serdes: VersionRange<Ifrt>) -> Self {
+        Self { serdes, ..self }
+    }
+
+    /// The range of the protocol.
+    #[must_use]
+    pub const fn protocol(self) -> VersionRange<ProxyProtocol> {
+        self.protocol
+    }
+
+    /// The range of the IFRT values.
+    #[must_use]
+    pub const fn serdes(self) -> VersionRange<Ifrt> {
+        self.serdes
+    }
+
+    /// Fails if this build does not speak all of both ranges.
+    ///
+    /// # Errors
+    /// [`ProxyError::Configuration`], which names the range and what this build speaks.
+    pub fn check_supported(self) -> Result<Self, ProxyError> {
+        check_supported(self.protocol)?;
+        check_supported(self.serdes)?;
+        Ok(self)
+    }
+
+    /// The answer of a server with these ranges to a client with those: the highest version of each line that lies in both.
+    ///
+    /// # Errors
+    /// INVALID_ARGUMENT with both ranges and the side to upgrade; the protocol is looked at first. The client shows the text to its user.
+    pub fn answer(self, client: Self) -> Result<Agreement, Status> {
+        Ok(Agreement {
+            protocol: choose(self.protocol, client.protocol)?,
+            serdes: choose(self.serdes, client.serdes)?,
+        })
+    }
+
+    /// The versions that a client claims to have been given, if they lie in these ranges.
+    ///
+    /// # Errors
+    /// FAILED_PRECONDITION with the number and the range.
+    pub(super) fn confirm(self, version: IfrtProxyVersion) -> Result<Agreement, Status> {
+        Ok(Agreement {
+            protocol: confirm(self.protocol, version.protocol_version)?,
+            serdes: confirm(self.serdes, version.ifrt_serdes_version_number)?,
+        })
+    }
+
+    pub(super) fn to_request(self) -> GrpcGetVersionRequest {
+        let version = |protocol_version, ifrt_serdes_version_number| {
+            Some(IfrtProxyVersion { protocol_version, ifrt_serdes_version_number })
+        };
+        GrpcGetVersionRequest {
+            min_version: version(self.protocol.minimum(), self.serdes.minimum()),
+            max_version: version(self.protocol.maximum(), self.serdes.maximum()),
+        }
+    }
+
+    /// The ranges of a request. Builds that do not know the second line leave it out: 0.
+    ///
+    /// # Errors
+    /// INVALID_ARGUMENT if a range is empty.
+    pub(super) fn from_request(request: &GrpcGetVersionRequest) -> Result<Self, Status> {
+        let low = request.min_version.unwrap_or_default();
+        let high = request.max_version.unwrap_or_default();
+        Ok(Self {
+            protocol: range(low.protocol_version, high.protocol_version)?,
+            serdes: range(low.ifrt_serdes_version_number, high.ifrt_serdes_version_number)?,
+        })
+    }
+}
+
+impl Default for Ranges {
+    fn default() -> Self {
+        Self::supported()
+    }
+}
+
+/// `protocol 16..25, serdes 0..6`
+impl fmt::Display for Ranges {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "protocol {}, serdes {}", self.protocol, self.serdes)
+    }
+}
+
+impl Agreement {
+    /// The version of the protocol.
+    #[must_use]
+    pub const fn protocol(self) -> SerDesVersion<ProxyProtocol> {
+        self.protocol
+    }
+
+    /// The version that IFRT values are written with.
+    #[must_use]
+    pub const fn serdes(self) -> SerDesVersion<Ifrt> {
+        self.serdes
+    }
+
+    pub(super) fn to_proto(self) -> IfrtProxyVersion {
+        IfrtProxyVersion {
+            protocol_version: self.protocol.number(),
+            ifrt_serdes_version_number: self.serdes.number(),
+        }
+    }
+}
+
+/// `protocol 25, serdes 6`
+impl fmt::Display for Agreement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "protocol {}, serdes {}", self.protocol, self.serdes)
+    }
+}
+
+fn check_supported<L: Line>(range: VersionRange<L>) -> Result<(), ProxyError> {
+    let supported = VersionRange::<L>::supported();
+    if supported.contains(range.minimum()) && supported.contains(range.maximum()) {
+        return Ok(());
+    }
+    Err(ProxyError::configuration(
+        "the range",
+        format!("{} {range}", L::NAME),
+        format!("this build speaks {supported}; choose a part of it"),
+    ))
+}
+
+fn range<L: Line>(minimum: i32, maximum: i32) -> Result<VersionRange<L>, Status> {
+    VersionRange::new(minimum, maximum).ok_or_else(|| {
+        status!(
+            InvalidArgument,
+            "the client's range of {} versions is {minimum}..{maximum}; expected a minimum that is not above the maximum",
+            L::TITLE
+        )
+    })
+}
+
+fn choose<L: Line>(
+    server: VersionRange<L>,
+    client: VersionRange<L>,
+) -> Result<SerDesVersion<L>, Status> {
+    AnyVersionAccessor::negotiate(server, client).map_err(|error| {
+        let side = match error.upgrade {
+            Side::Ours => "server",
+            Side::Theirs => "client",
+        };
+        status!(
+            InvalidArgument,
+            "no common {} version: the server speaks {server}, the client {client}; upgrade the {side}",
+            L::TITLE
+        )
+    })
+}
+
+fn confirm<L: Line>(range: VersionRange<L>, number: i32) -> Result<SerDesVersion<L>, Status> {
+    let version = AnyVersionAccessor::get(number).ok().filter(|_| range.contains(number));
+    version.ok_or_else(|| {
+        status!(
+            FailedPrecondition,
+            "the session asks for {} version {number}; this server speaks {range}: ask GetVersion first",
+            L::TITLE
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codec::StatusCode;
+
+    fn ranges(protocol: (i32, i32), serdes: (i32, i32)) -> Ranges {
+        Ranges {
+            protocol: VersionRange::new(protocol.0, protocol.1).unwrap(),
+            serdes: VersionRange::new(serdes.0, serdes.1).unwrap(),
+        }
+    }
+
+    /// The builds of the last year and a half and what they offer.
+    const BUILDS: [(&str, (i32, i32), (i32, i32)); 13] = [
+        ("0.7.0", (3, 15), (0, 0)),
+        ("0.8.0", (15, 19), (0, 0)),
+        ("0.9.0", (16, 22), (0, 0)),
+        ("0.9.1", (16, 23), (0, 1)),
+        ("0.9.2", (16, 25), (0, 1)),
+        ("0.10.0", (16, 25), (0, 2)),
+        ("0.10.1", (16, 25), (0, 3)),
+        ("0.10.2", (16, 25), (0, 3)),
+        ("0.11.0", (16, 25), (0, 4)),
+        ("0.11.1", (16, 25), (0, 5)),
+        ("0.11.2", (16, 25), (0, 6)),
+        ("0.12.0", (16, 25), (2, 6)),
+        ("0.12.0.1", (16, 25), (2, 6)),
+    ];
+
+    #[test]
+    fn every_client_and_every_server_range_agree_as_the_rule_says() {
+        let servers: Vec<_> = (16..=25)
+            .flat_map(|low| (low..=25).map(move |high| (low, high)))
+            .flat_map(|protocol| {
+                (0..=6).flat_map(move |low| (low..=6).map(move |high| (protocol, (low, high))))
+            })
+            .collect();
+        for (name, protocol, serdes) in BUILDS {
+            for (server_protocol, server_serdes) in &servers {
+                let answer =
+                    ranges(*server_protocol, *server_serdes).answer(ranges(protocol, serdes));
+                let rule = |server: (i32, i32), client: (i32, i32)| {
+                    let chosen = server.1.min(client.1);
+                    (chosen >= server.0 && chosen >= client.0).then_some(chosen)
+                };
+                let expected = (rule(*server_protocol, protocol), rule(*server_serdes, serdes));
+                match (answer, expected) {
+                    (Ok(answer), (Some(protocol), Some(serdes))) => {
+                        assert_eq!(answer.protocol.number(), protocol, "{name}");
+                        assert_eq!(answer.serdes.number(), serdes, "{name}");
+                    }
+                    (Err(status), (None, _) | (_, None)) => {
+                        assert_eq!(status.code(), StatusCode::InvalidArgument);
+                        let (ours, theirs) = match expected.0 {
+                            None => (server_protocol, protocol),
+                            Some(_) => (server_serdes, serdes),
+                        };
+                        for range in [*ours, theirs] {
+                            let text = format!("{}..{}", range.0, range.1);
+                            assert!(status.message().contains(&text), "{name}: {status:?}");
+                        }
+                        let side = if ours.1 <= theirs.1 { "server" } else { "client" };
+                        let text = format!("upgrade the {side}");
+                        assert!(status.message().ends_with(&text), "{name}: {status:?}");
+                    }
+                    (answer, expected) => panic!("{name}: {answer:?} instead of {expected:?}"),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_protocol_is_reported_before_the_values() {
+        let status = ranges((16, 25), (0, 6)).answer(ranges((3, 15), (9, 9))).unwrap_err();
+        assert!(status.message().contains("proxy protocol"), "{status:?}");
+    }
+
+    #[test]
+    fn a_client_that_leaves_the_second_line_out_offers_zero() {
+        let request = GrpcGetVersionRequest {
+            min_version: Some(IfrtProxyVersion { protocol_version: 16, ..Default::default() }),
+            max_version: Some(IfrtProxyVersion { protocol_version: 30, ..Default::default() }),
+        };
+        let client = Ranges::from_request(&request).unwrap();
+        let answer = Ranges::supported().answer(client).unwrap();
+        assert_eq!((answer.protocol.number(), answer.serdes.number()), (25, 0));
+    }
+
+    #[test]
+    fn a_range_that_ends_before_it_begins_is_refused() {
+        let request = GrpcGetVersionRequest {
+            min_version: Some(IfrtProxyVersion { protocol_version: 25, ..Default::default() }),
+            max_version: Some(IfrtProxyVersion { protocol_version: 16, ..Default::default() }),
+        };
+        let status = Ranges::from_request(&request).unwrap_err();
+        assert_eq!(status.code(), StatusCode::InvalidArgument);
+        assert!(status.message().contains("25..16"), "{status:?}");
+    }
+
+    #[test]
+    fn a_session_may_ask_for_nothing_that_was_not_offered() {
+        let server = ranges((16, 20), (2, 4));
+        for (protocol, serdes, named) in [(21, 3, "21"), (15, 3, "15"), (16, 1, "1"), (16, 5, "5")]
+        {
+            let version =
+                IfrtProxyVersion { protocol_version: protocol, ifrt_serdes_version_number: serdes };
+            let status = server.confirm(version).unwrap_err();
+            assert_eq!(status.code(), StatusCode::FailedPrecondition);
+            assert!(status.message().contains(&format!("version {named};")), "{status:?}");
+        }
+    }
+
+    #[test]
+    fn an_operator_can_narrow_the_ranges_but_not_widen_them() {
+        assert!(ranges((16, 16), (0, 2)).check_supported().is_ok());
+        let error = ranges((16, 25), (0, 900)).check_supported().unwrap_err();
+        assert!(error.to_string().contains("0..900"), "{error}");
+        assert!(error.to_string().contains("0..6"), "{error}");
+    }
+}

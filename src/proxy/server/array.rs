@@ -1,0 +1,309 @@
+//! The arrays of a session, and the table of its handles.
+
+use std::{
+    collections::{HashMap, hash_map::Entry as MapEntry},
+    sync::Arc,
+};
+
+use super::{
+    memory::{Buffer, Place},
+    metrics::{Counted, Gauges},
+};
+use crate::{
+    codec::Status,
+    ifrt::{ArraySpec, DType, IndexDomain, Shape, Sharding},
+    proxy::status::status,
+};
+
+/// Handles from here on are the server's.
+pub(super) const SERVER_HANDLES: u64 = 1 << 63;
+
+/// A part of an array on one device.
+#[derive(Clone, Debug)]
+pub(super) struct Shard {
+    pub(super) place: Place,
+    pub(super) shape: Shape,
+    pub(super) buffer: Buffer,
+}
+
+/// An array: what it is, and its shards in the order of its sharding's devices.
+#[derive(Clone, Debug)]
+pub(super) struct Array {
+    pub(super) spec: ArraySpec,
+    pub(super) shards: Vec<Shard>,
+}
+
+impl Array {
+    pub(super) fn dtype(&self) -> DType {
+        self.spec.dtype()
+    }
+
+    pub(super) fn shape(&self) -> &Shape {
+        self.spec.shape()
+    }
+
+    pub(super) fn sharding(&self) -> &Sharding {
+        self.spec.sharding()
+    }
+
+    /// Which part of the array each shard is.
+    ///
+    /// # Errors
+    /// INVALID_ARGUMENT if the sharding does not say it.
+    pub(super) fn domains(&self) -> Result<Vec<IndexDomain>, Status> {
+        let whole = || self.shards.iter().all(|shard| shard.shape == *self.shape());
+        match self.sharding().index_domains(self.shape()) {
+            Ok(domains) if domains.len() == self.shards.len() => Ok(domains),
+            Ok(_) => {
+                Err(status!(Internal, "the sharding has not as many parts as the array has shards"))
+            }
+            Err(_) if whole() => {
+                Ok(vec![IndexDomain::whole(self.shape().clone()); self.shards.len()])
+            }
+            Err(error) => Err(error.to_status()),
+        }
+    }
+
+    /// Waits for all shards.
+    ///
+    /// # Errors
+    /// The first failure.
+    pub(super) async fn wait(&self) -> Result<(), Status> {
+        for shard in &self.shards {
+            shard.buffer.wait().await?;
+        }
+        Ok(())
+    }
+}
+
+/// What a handle stands for.
+#[derive(Clone, Debug)]
+pub(super) enum Entry {
+    Live(Arc<Array>),
+    Deleted,
+    /// The request that should have made it failed.
+    Failed(Status),
+}
+
+/// What a future will say.
+#[derive(Clone, Debug)]
+pub(super) struct Outcome(pub(super) Result<(), Status>);
+
+/// The handles of a session.
+#[derive(Debug)]
+pub(super) struct Table {
+    arrays: HashMap<u64, (Entry, Counted)>,
+    futures: HashMap<u64, Outcome>,
+    next: u64,
+    limit: usize,
+    gauges: Arc<Gauges>,
+}
+
+impl Table {
+    pub(super) fn new(limit: usize, gauges: Arc<Gauges>) -> Self {
+        Self {
+            arrays: HashMap::new(),
+            futures: HashMap::new(),
+            next: SERVER_HANDLES,
+            limit,
+            gauges,
+        }
+    }
+
+    fn server_handle(&mut self) -> u64 {
+        let handle = self.next;
+        self.next = self.next.checked_add(1).unwrap_or(SERVER_HANDLES);
+        handle
+    }
+
+    /// The handles for `count` new arrays: those that the client chose, or the server's where it chose none.
+    ///
+    /// # Errors
+    /// INVALID_ARGUMENT for another number of handles, one of the server's, or one twice; ALREADY_EXISTS for one in use;
+    /// RESOURCE_EXHAUSTED if there are too many.
+    pub(super) fn claim(&mut self, wanted: &[u64], count: usize) -> Result<Vec<u64>, Status> {
+        if !wanted.is_empty() && wanted.len() != count {
+            return Err(status!(
+                InvalidArgument,
+                "found {} result handles; expected {count}, one for each array",
+                wanted.len()
+            ));
+        }
+        self.room(count)?;
+        let mut handles = Vec::with_capacity(count);
+        for at in 0..count {
+            let handle = match wanted.get(at).copied().unwrap_or(0) {
+                0 => self.server_handle(),
+                handle if handle >= SERVER_HANDLES => {
+                    return Err(status!(
+                        InvalidArgument,
+                        "array handle {handle} is one of the server's; expected one below {SERVER_HANDLES}"
+                    ));
+                }
+                handle => handle,
+            };
+            if self.arrays.contains_key(&handle) {
+                return Err(status!(
+                    AlreadyExists,
+                    "array {handle} is there already; use each handle once"
+                ));
+            }
+            handles.push(handle);
+        }
+        let mut sorted = handles.clone();
+        sorted.sort_unstable();
+        if let Some(twice) =
+            sorted.windows(2).find(|pair| pair.first() == pair.last()).and_then(<[u64]>::first)
+        {
+            return Err(status!(
+                InvalidArgument,
+                "the request names the result handle {twice} twice"
+            ));
+        }
+        Ok(handles)
+    }
+
+    fn room(&self, count: usize) -> Result<(), Status> {
+        if self.arrays.len().saturating_add(count) > self.limit {
+            return Err(status!(
+                ResourceExhausted,
+                "the session has {} arrays; destruct some first",
+                self.arrays.len()
+            ));
+        }
+        Ok(())
+    }
+
+    /// Puts an array under a handle that was claimed.
+    pub(super) fn insert(&mut self, handle: u64, entry: Entry) {
+        let counted = self.gauges.hold(|gauges| &gauges.arrays, 1);
+        self.arrays.insert(handle, (entry, counted));
+    }
+
+    /// Leaves an error under those handles that stand for nothing yet.
+    pub(super) fn poison(&mut self, handles: &[u64], status: &Status) {
+        for handle in handles.iter().copied().filter(|handle| (1..SERVER_HANDLES).contains(handle))
+        {
+            if self.room(1).is_err() {
+                return;
+            }
+            if let MapEntry::Vacant(entry) = self.arrays.entry(handle) {
+                let counted = self.gauges.hold(|gauges| &gauges.arrays, 1);
+                entry.insert((Entry::Failed(status.clone()), counted));
+            }
+        }
+    }
+
+    /// # Errors
+    /// NOT_FOUND.
+    pub(super) fn entry(&self, handle: u64) -> Result<&Entry, Status> {
+        self.arrays.get(&handle).map(|(entry, _)| entry).ok_or_else(|| unknown_array(handle))
+    }
+
+    /// The array of a handle.
+    ///
+    /// # Errors
+    /// NOT_FOUND for an unknown one, INVALID_ARGUMENT for a deleted one, the error of one that could not be made.
+    pub(super) fn array(&self, handle: u64) -> Result<Arc<Array>, Status> {
+        match self.entry(handle)? {
+            Entry::Live(array) => Ok(Arc::clone(array)),
+            Entry::Deleted => {
+                Err(status!(InvalidArgument, "array {handle} has been deleted or donated"))
+            }
+            Entry::Failed(status) => Err(status.clone()),
+        }
+    }
+
+    /// # Errors
+    /// As [`array`](Self::array), the first one.
+    pub(super) fn arrays(&self, handles: &[u64]) -> Result<Vec<Arc<Array>>, Status> {
+        handles.iter().map(|handle| self.array(*handle)).collect()
+    }
+
+    /// Frees what an array holds; the handle stays.
+    ///
+    /// # Errors
+    /// NOT_FOUND for an unknown one, the error of one that could not be made.
+    pub(super) fn delete(&mut self, handle: u64) -> Result<(), Status> {
+        match self.arrays.get_mut(&handle) {
+            None => Err(unknown_array(handle)),
+            Some((Entry::Failed(status), _)) => Err(status.clone()),
+            Some((entry, _)) => {
+                *entry = Entry::Deleted;
+                Ok(())
+            }
+        }
+    }
+
+    /// Forgets a handle.
+    ///
+    /// # Errors
+    /// NOT_FOUND.
+    pub(super) fn destruct(&mut self, handle: u64) -> Result<(), Status> {
+        self.arrays.remove(&handle).map(drop).ok_or_else(|| unknown_array(handle))
+    }
+
+    /// Makes a future with that outcome.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED if there are too many.
+    pub(super) fn future(&mut self, outcome: Outcome) -> Result<u64, Status> {
+        let handle = self.server_handle();
+        self.named_future(handle, outcome).map(|()| handle)
+    }
+
+    /// Makes a future under a handle of the client's.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED if there are too many.
+    pub(super) fn named_future(&mut self, handle: u64, outcome: Outcome) -> Result<(), Status> {
+        if self.futures.len() >= self.limit {
+            return Err(status!(
+                ResourceExhausted,
+                "the session has {} futures; check some first",
+                self.futures.len()
+            ));
+        }
+        self.futures.insert(handle, outcome);
+        Ok(())
+    }
+
+    /// Takes the outcome of a future; each can be asked once.
+    ///
+    /// # Errors
+    /// NOT_FOUND, or the outcome itself.
+    pub(super) fn check(&mut self, handle: u64) -> Result<(), Status> {
+        let outcome = self.futures.remove(&handle);
+        let unknown = || {
+            status!(
+                NotFound,
+                "there is no future {handle}; it was never made, or was checked already"
+            )
+        };
+        outcome.ok_or_else(unknown)?.0
+    }
+
+    /// All live arrays, by handle.
+    pub(super) fn live(&self) -> Vec<(u64, Arc<Array>)> {
+        let live = self.arrays.iter().filter_map(|(handle, (entry, _))| match entry {
+            Entry::Live(array) => Some((*handle, Arc::clone(array))),
+            _ => None,
+        });
+        let mut live: Vec<_> = live.collect();
+        live.sort_unstable_by_key(|(handle, _)| *handle);
+        live
+    }
+
+    /// Forgets everything.
+    pub(super) fn clear(&mut self) {
+        self.arrays.clear();
+        self.futures.clear();
+    }
+}
+
+fn unknown_array(handle: u64) -> Status {
+    status!(
+        NotFound,
+        "there is no array {handle} in this session; it was never made, or was destructed"
+    )
+}

@@ -1,0 +1,100 @@
+//! A session without a network.
+
+use std::{fmt, sync::Arc};
+
+use bytes::Bytes;
+use prost::Message as _;
+
+use super::{
+    Shared,
+    grpc::respond,
+    host_buffer::HostBufferBuilder,
+    session::{Answer, Direction, Session},
+};
+use crate::{
+    codec::Status,
+    proto::xla::ifrt::proxy::{IfrtRequest, IfrtResponse},
+    proxy::{Agreement, status::status},
+};
+
+/// A session in this process: what a server does for one client, request by request. The session ends when this is dropped.
+pub struct LocalSession {
+    shared: Arc<Shared>,
+    session: Arc<Session>,
+    answered: u64,
+}
+
+impl fmt::Debug for LocalSession {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LocalSession").field("id", &self.session.id).finish_non_exhaustive()
+    }
+}
+
+impl LocalSession {
+    pub(super) fn new(shared: Arc<Shared>, session: Arc<Session>) -> Self {
+        Self { shared, session, answered: 0 }
+    }
+
+    /// The versions agreed upon.
+    #[must_use]
+    pub fn agreement(&self) -> Agreement {
+        self.session.agreement
+    }
+
+    /// The answer to a request. One that needs a host buffer waits for it.
+    pub async fn request(&mut self, request: IfrtRequest) -> IfrtResponse {
+        let metadata = request.request_metadata.unwrap_or_default();
+        let reply = match request.request.map(|request| self.session.begin(request)) {
+            None => Err(status!(Unimplemented, "the request has no body that this server knows")),
+            Some(Answer::Now(reply)) => reply,
+            Some(Answer::Later(reply)) => reply.await,
+        };
+        respond(&self.shared, metadata.op_id, reply, &mut self.answered)
+    }
+
+    /// The answer to the bytes of a request.
+    ///
+    /// # Errors
+    /// INVALID_ARGUMENT if they are none.
+    pub async fn request_bytes(&mut self, bytes: Bytes) -> Result<IfrtResponse, Status> {
+        let request = IfrtRequest::decode(bytes)
+            .map_err(|error| status!(InvalidArgument, "the bytes are no IfrtRequest: {error}"))?;
+        Ok(self.request(request).await)
+    }
+
+    /// Stores a host buffer.
+    ///
+    /// # Errors
+    /// ALREADY_EXISTS if there is one of this handle; RESOURCE_EXHAUSTED if it is too large.
+    pub async fn store(&self, handle: u64, bytes: Bytes) -> Result<(), Status> {
+        let filling = self.session.host_buffers.fill(handle)?;
+        let size = bytes.len() as u64;
+        let mut buffer =
+            HostBufferBuilder::new(size, self.session.hold(size, Direction::Store).await?);
+        buffer.push(bytes)?;
+        filling.finish(buffer.finish()?);
+        Ok(())
+    }
+
+    /// The bytes of a host buffer.
+    ///
+    /// # Errors
+    /// NOT_FOUND.
+    pub async fn look_up(&self, handle: u64) -> Result<Bytes, Status> {
+        self.session.host_buffers.look_up(handle).await.map(|buffer| buffer.whole())
+    }
+
+    /// Deletes a host buffer.
+    ///
+    /// # Errors
+    /// NOT_FOUND.
+    pub fn delete(&self, handle: u64) -> Result<(), Status> {
+        self.session.host_buffers.delete(handle)
+    }
+}
+
+impl Drop for LocalSession {
+    fn drop(&mut self) {
+        self.shared.end(&self.session);
+    }
+}

@@ -1,0 +1,638 @@
+//! Arrays out of host buffers, and host buffers out of arrays.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use prost::Message as _;
+
+use super::{
+    array::{Array, Shard},
+    host_buffer::{HostBuffer, HostBufferBuilder},
+    memory::{Buffer, Memory, Place, Promise},
+    region::Region,
+    session::{Answer, Direction, Session},
+};
+use crate::{
+    codec::Status,
+    ifrt::{ArraySpec, DType, IndexDomain, Layout, Shape, Sharding},
+    proto::xla::ifrt::{
+        proto::{ByteStrides, StringArrayContents},
+        proxy::{
+            CopyToHostBufferRequest, CopyToHostBufferResponse, MakeArrayFromHostBufferRequest,
+            MakeArrayFromHostBufferResponse, MakeArraysFromHostBufferShardsRequest,
+            MakeArraysFromHostBufferShardsResponse, MakeErrorArraysRequest,
+            MakeErrorArraysResponse, ifrt_response::Response,
+        },
+    },
+    proxy::status::{from_proto, status},
+};
+
+/// How an element lies in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Item {
+    /// That many bytes; elements smaller than a byte have one each.
+    Bytes(usize),
+    /// A shard is one message with all its strings.
+    Strings,
+}
+
+/// # Errors
+/// INVALID_ARGUMENT for no type, UNIMPLEMENTED for types whose values are not data.
+pub(super) fn item_size(dtype: DType) -> Result<Item, Status> {
+    match dtype {
+        DType::String => Ok(Item::Strings),
+        DType::Invalid => Err(status!(
+            InvalidArgument,
+            "the request has no element type, or one that is unknown here"
+        )),
+        _ => match dtype.bits() {
+            Some(bits) => Ok(Item::Bytes(bits.div_ceil(8) as usize)),
+            None => {
+                Err(status!(Unimplemented, "arrays of {dtype} hold no data that could be moved"))
+            }
+        },
+    }
+}
+
+/// A host buffer as an array is made of it.
+struct Source {
+    handle: u64,
+    shape: Shape,
+    item: Item,
+    region: Region,
+}
+
+impl Source {
+    fn new(
+        handle: u64,
+        dtype: DType,
+        shape: Shape,
+        strides: Option<&ByteStrides>,
+    ) -> Result<Self, Status> {
+        let item = item_size(dtype)?;
+        let region = match item {
+            Item::Bytes(bytes) => {
+                Region::new(shape.dims(), bytes, strides.map(|strides| &strides.strides[..]))?
+            }
+            // Strides of strings say nothing.
+            Item::Strings => Region::dense(shape.dims(), 1)?,
+        };
+        Ok(Self { handle, shape, item, region })
+    }
+
+    /// # Errors
+    /// INVALID_ARGUMENT if the buffer has another size.
+    fn check(&self, buffer: &HostBuffer) -> Result<(), Status> {
+        if self.item == Item::Strings || buffer.size() == self.region.bytes() {
+            return Ok(());
+        }
+        Err(status!(
+            InvalidArgument,
+            "host buffer {} has {} bytes; expected {} for the shape {} with these strides",
+            self.handle,
+            buffer.size(),
+            self.region.bytes(),
+            self.shape,
+        ))
+    }
+}
+
+/// A shard to be written: a part of a source.
+struct Making {
+    source: usize,
+    domain: IndexDomain,
+    place: Place,
+    promise: Promise,
+}
+
+/// Arrays to be made at once.
+#[derive(Default)]
+struct Plan {
+    arrays: Vec<Array>,
+    sources: Vec<Source>,
+    makings: Vec<Making>,
+}
+
+impl Session {
+    /// One array of one host buffer, of which each shard has a part.
+    pub(super) fn make_array(self: &Arc<Self>, request: MakeArrayFromHostBufferRequest) -> Answer {
+        let wanted = [request.array_handle.unwrap_or_default()];
+        let host_buffer = request.host_buffer_handle;
+        let answer = self.creating(&wanted, || {
+            let dtype: DType = self.decode(request.dtype.as_ref())?;
+            let shape: Shape = self.decode(request.shape.as_ref())?;
+            let sharding: Sharding = self.decode(request.sharding.as_ref())?;
+            let mut spec = ArraySpec::new(dtype, shape.clone(), sharding);
+            if let Some(layout) = &request.layout
+                && let Layout::PjRt(layout) = self.decode::<Layout>(Some(layout))?
+            {
+                spec = spec.with_layout(layout);
+            }
+            self.check_dtype(dtype)?;
+            let mut plan = Plan::default();
+            let domains = domains_of(&spec)?;
+            plan.sources.push(Source::new(
+                host_buffer,
+                dtype,
+                shape,
+                request.byte_strides.as_ref(),
+            )?);
+            let sources = domains.into_iter().map(|domain| (0, domain)).collect();
+            self.plan(&mut plan, spec, sources)?;
+            self.carry_out(&wanted, plan, |handles| {
+                let array_handle = handles.first().copied().unwrap_or_default();
+                Response::MakeArrayFromHostBufferResponse(MakeArrayFromHostBufferResponse {
+                    array_handle,
+                })
+            })
+        });
+        if matches!(answer, Answer::Now(Err(_))) {
+            self.host_buffers.discard(host_buffer);
+        }
+        answer
+    }
+
+    /// Arrays of several host buffers, each of which is one or more whole shards.
+    pub(super) fn make_arrays(
+        self: &Arc<Self>,
+        request: MakeArraysFromHostBufferShardsRequest,
+    ) -> Answer {
+        let wanted = request.array_handles;
+        let host_buffers: Vec<u64> = request
+            .specs
+            .iter()
+            .flat_map(|spec| spec.host_buffers.iter().map(|buffer| buffer.host_buffer_handle))
+            .collect();
+        let answer = self.creating(&wanted, || {
+            let mut plan = Plan::default();
+            for spec in &request.specs {
+                let array: ArraySpec = self.decode(spec.array_spec.as_ref())?;
+                self.check_dtype(array.dtype())?;
+                if spec.addressable_shard_indices.len() != spec.host_buffers.len() {
+                    return Err(status!(
+                        InvalidArgument,
+                        "found {} lists of shards; expected {}, one for each host buffer",
+                        spec.addressable_shard_indices.len(),
+                        spec.host_buffers.len(),
+                    ));
+                }
+                let mut sources = vec![None; array.sharding().devices().len()];
+                for (indices, buffer) in spec.addressable_shard_indices.iter().zip(&spec.host_buffers) {
+                    let dtype: DType = self.decode(buffer.dtype.as_ref())?;
+                    let shape: Shape = self.decode(buffer.shape.as_ref())?;
+                    if dtype != array.dtype() {
+                        return Err(status!(
+                            InvalidArgument,
+                            "host buffer {} holds {dtype}; expected {}, as the array",
+                            buffer.host_buffer_handle,
+                            array.dtype(),
+                        ));
+                    }
+                    for index in &indices.indices {
+                        let count = sources.len();
+                        let slot = usize::try_from(*index).ok().and_then(|index| sources.get_mut(index));
+                        let slot = slot.ok_or_else(|| {
+                            status!(InvalidArgument, "there is no shard {index}; the array has {count}")
+                        })?;
+                        let domain = IndexDomain::whole(shape.clone());
+                        if slot.replace((plan.sources.len(), domain)).is_some() {
+                            return Err(status!(InvalidArgument, "shard {index} is given twice"));
+                        }
+                    }
+                    plan.sources.push(Source::new(
+                        buffer.host_buffer_handle,
+                        dtype,
+                        shape,
+                        buffer.byte_strides.as_ref(),
+                    )?);
+                }
+                let given = sources.iter().flatten().count();
+                let sources: Vec<_> = sources.into_iter().flatten().collect();
+                let expected = array.sharding().devices().len();
+                if given != expected {
+                    return Err(status!(InvalidArgument, "found {given} shards; expected {expected}, one for each device"));
+                }
+                if let Ok(parts) = array.sharding().disassemble(array.shape()) {
+                    for (index, ((expected, _), (_, found))) in parts.iter().zip(&sources).enumerate() {
+                        if expected != found.shape() {
+                            return Err(status!(
+                                InvalidArgument,
+                                "the host buffer of shard {index} has the shape {}; expected {expected}",
+                                found.shape(),
+                            ));
+                        }
+                    }
+                }
+                self.plan(&mut plan, array, sources)?;
+            }
+            self.carry_out(&wanted, plan, |array_handles| {
+                Response::MakeArraysFromHostBufferShardsResponse(MakeArraysFromHostBufferShardsResponse {
+                    array_handles,
+                })
+            })
+        });
+        if matches!(answer, Answer::Now(Err(_))) {
+            for handle in host_buffers {
+                self.host_buffers.discard(handle);
+            }
+        }
+        answer
+    }
+
+    /// Arrays that have failed already.
+    pub(super) fn make_error_arrays(&self, request: MakeErrorArraysRequest) -> Answer {
+        let wanted = request.array_handles;
+        self.creating(&wanted, || {
+            let error = request.error.as_ref().and_then(from_proto);
+            let error = error.ok_or_else(|| {
+                status!(InvalidArgument, "the request has no error; expected one that is not OK")
+            })?;
+            let mut arrays = Vec::with_capacity(request.array_specs.len());
+            for spec in &request.array_specs {
+                let spec: ArraySpec = self.decode(Some(spec))?;
+                let shapes = shard_shapes(&spec);
+                let places = self.shared.devices.places(spec.sharding())?;
+                let shards = places.into_iter().zip(shapes).map(|(place, shape)| Shard {
+                    place,
+                    shape,
+                    buffer: Buffer::failed(error.clone()),
+                });
+                arrays.push(Array { shards: shards.collect(), spec });
+            }
+            let array_handles = self.register(&wanted, arrays)?;
+            Ok(Answer::Now(Ok(Response::MakeErrorArraysResponse(MakeErrorArraysResponse {
+                array_handles,
+            }))))
+        })
+    }
+
+    /// The bytes of an array as a host buffer, which is there before the answer.
+    pub(super) fn copy_to_host_buffer(
+        self: &Arc<Self>,
+        request: CopyToHostBufferRequest,
+    ) -> Answer {
+        let prepared = (|| {
+            let array = self.table().array(request.array_handle)?;
+            let item = item_size(array.dtype())?;
+            let region = match item {
+                Item::Bytes(bytes) => Region::new(
+                    array.shape().dims(),
+                    bytes,
+                    request.byte_strides.as_ref().map(|strides| &strides.strides[..]),
+                )?,
+                Item::Strings => Region::dense(array.shape().dims(), 1)?,
+            };
+            let domains = array.domains()?;
+            let filling = self.host_buffers.fill(request.host_buffer_handle)?;
+            Ok((array, item, region, domains, filling))
+        })();
+        match prepared {
+            Err(status) => Answer::Now(Err(status)),
+            Ok((array, item, region, domains, filling)) => {
+                let session = Arc::clone(self);
+                Answer::later(async move {
+                    match session.bring(&array, item, region, domains).await {
+                        Ok(buffer) => filling.finish(buffer),
+                        Err(status) => {
+                            filling.fail(status.clone());
+                            return Err(status);
+                        }
+                    }
+                    Ok(Response::CopyToHostBufferResponse(CopyToHostBufferResponse {}))
+                })
+            }
+        }
+    }
+
+    /// # Errors
+    /// UNIMPLEMENTED for strings on devices that do not take them, and for types without data.
+    fn check_dtype(&self, dtype: DType) -> Result<(), Status> {
+        if item_size(dtype)? == Item::Strings && !self.shared.devices.take_strings() {
+            return Err(status!(
+                Unimplemented,
+                "arrays of strings need a device of the kind `cpu`"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Adds an array whose shards are those parts of the plan's sources.
+    fn plan(
+        &self,
+        plan: &mut Plan,
+        spec: ArraySpec,
+        sources: Vec<(usize, IndexDomain)>,
+    ) -> Result<(), Status> {
+        let places = self.shared.devices.places(spec.sharding())?;
+        let mut shards = Vec::with_capacity(places.len());
+        for (place, (source, domain)) in places.into_iter().zip(sources) {
+            let (promise, buffer) = Buffer::promised();
+            shards.push(Shard { place, shape: domain.shape().clone(), buffer });
+            plan.makings.push(Making { source, domain, place, promise });
+        }
+        plan.arrays.push(Array { spec, shards });
+        Ok(())
+    }
+
+    /// Registers the arrays, and writes their shards when the host buffers have arrived.
+    fn carry_out(
+        self: &Arc<Self>,
+        wanted: &[u64],
+        plan: Plan,
+        response: impl FnOnce(Vec<u64>) -> Response + Send + 'static,
+    ) -> Result<Answer, Status> {
+        let mut arriving = Vec::with_capacity(plan.sources.len());
+        for source in &plan.sources {
+            arriving.push(self.host_buffers.take(source.handle)?);
+        }
+        let handles = self.register(wanted, plan.arrays)?;
+        let session = Arc::clone(self);
+        let Plan { sources, mut makings, .. } = plan;
+        Ok(Answer::later(async move {
+            let limit = session.shared.limits.host_buffer_timeout;
+            let mut outcome = Ok(());
+            for (number, (source, arriving)) in sources.into_iter().zip(arriving).enumerate() {
+                let (own, others) = makings.into_iter().partition(|making| making.source == number);
+                makings = others;
+                let buffer = match outcome.clone() {
+                    Ok(()) => Self::arrived(limit, source.handle, arriving).await,
+                    Err(status) => Err(status),
+                };
+                let buffer = buffer.and_then(|buffer| source.check(&buffer).map(|()| buffer));
+                let written = match buffer {
+                    Ok(buffer) => session.write(source, buffer, own).await,
+                    Err(status) => {
+                        fail_all(own, &status);
+                        Err(status)
+                    }
+                };
+                outcome = outcome.and(written);
+            }
+            outcome.map(|()| response(handles))
+        }))
+    }
+
+    /// Writes shards out of a buffer.
+    async fn write(
+        self: &Arc<Self>,
+        source: Source,
+        buffer: Arc<HostBuffer>,
+        makings: Vec<Making>,
+    ) -> Result<(), Status> {
+        let session = Arc::clone(self);
+        self.shared
+            .blocking(move || {
+                let mut outcome = Ok(());
+                for making in makings {
+                    let written = session.write_shard(&source, &buffer, &making).map(Arc::new);
+                    outcome = outcome.and(written.as_ref().map(drop).map_err(Clone::clone));
+                    making.promise.keep(written);
+                }
+                outcome
+            })
+            .await
+    }
+
+    /// Waits for the device.
+    fn write_shard(
+        &self,
+        source: &Source,
+        buffer: &HostBuffer,
+        making: &Making,
+    ) -> Result<Memory, Status> {
+        let Making { domain, place, .. } = making;
+        let whole = domain.shape() == &source.shape;
+        match source.item {
+            Item::Bytes(_) if whole && source.region.is_dense() => {
+                self.store(*place, buffer.size(), buffer.pieces())
+            }
+            Item::Bytes(item) => {
+                let shape = domain.shape().dims();
+                let target = Region::dense(shape, item)?;
+                let mut bytes = zeroed(target.bytes())?;
+                let (origin, zero) = (domain.origin().elements(), vec![0; shape.len()]);
+                source.region.copy_block(
+                    &buffer.whole(),
+                    origin,
+                    &target,
+                    &mut bytes,
+                    &zero,
+                    shape,
+                )?;
+                self.store(*place, target.bytes(), [&bytes[..]])
+            }
+            Item::Strings => {
+                let payload = buffer.whole();
+                let strings = read_strings(payload.clone(), &source.shape)?;
+                if whole {
+                    return self.store(*place, payload.len() as u64, [&payload[..]]);
+                }
+                let part = pick_strings(&strings, &source.shape, domain)?;
+                let payload = StringArrayContents { strings: part }.encode_to_vec();
+                self.store(*place, payload.len() as u64, [&payload[..]])
+            }
+        }
+    }
+
+    /// Writes bytes to a place. Waits for the device.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED; what the plug-in reports.
+    pub(super) fn store<'a>(
+        &self,
+        place: Place,
+        size: u64,
+        pieces: impl IntoIterator<Item = &'a [u8]>,
+    ) -> Result<Memory, Status> {
+        let device = self.shared.devices.at(place)?;
+        let share = self.shard_share(size)?;
+        Memory::write(device, place.kind, size, pieces, share, &self.shared.gauges)
+    }
+
+    /// Brings the bytes of an array to the host, in the order that the region says.
+    async fn bring(
+        self: &Arc<Self>,
+        array: &Array,
+        item: Item,
+        region: Region,
+        domains: Vec<IndexDomain>,
+    ) -> Result<HostBuffer, Status> {
+        let mut parts = Vec::new();
+        for (shard, domain) in array.shards.iter().zip(domains) {
+            let whole = domain.shape() == array.shape();
+            parts.push((shard.buffer.wait().await?, domain));
+            if whole {
+                parts = parts.split_off(parts.len() - 1);
+                break;
+            }
+        }
+        let size = match item {
+            Item::Bytes(_) => region.bytes(),
+            Item::Strings => parts.iter().map(|(memory, _)| memory.size()).sum(),
+        };
+        let held = self.hold(size, Direction::Result).await?;
+        let shape = array.shape().clone();
+        let bytes = self.shared.blocking(move || assemble(&parts, item, &region, &shape)).await?;
+        let mut buffer = HostBufferBuilder::new(bytes.len() as u64, held);
+        buffer.push(bytes.into())?;
+        buffer.finish()
+    }
+}
+
+/// Puts the parts of an array together. Waits for devices.
+///
+/// # Errors
+/// INTERNAL if a part is not as large as it should be; what the plug-in reports.
+pub(super) fn assemble(
+    parts: &[(Arc<Memory>, IndexDomain)],
+    item: Item,
+    region: &Region,
+    shape: &Shape,
+) -> Result<Vec<u8>, Status> {
+    let only = match parts {
+        [(memory, domain)] if domain.shape() == shape => Some(memory),
+        _ => None,
+    };
+    match (item, only) {
+        (Item::Bytes(_), Some(memory)) if region.is_dense() => memory.read(),
+        (Item::Strings, Some(memory)) => memory.read(),
+        (Item::Bytes(item), _) => {
+            let mut bytes = zeroed(region.bytes())?;
+            for (memory, domain) in parts {
+                let part = Region::dense(domain.shape().dims(), item)?;
+                let zero = vec![0; part.shape().len()];
+                let origin = domain.origin().elements();
+                part.copy_block(
+                    &memory.read()?,
+                    &zero,
+                    region,
+                    &mut bytes,
+                    origin,
+                    domain.shape().dims(),
+                )?;
+            }
+            Ok(bytes)
+        }
+        (Item::Strings, None) => {
+            let count = usize::try_from(region.bytes()).unwrap_or(usize::MAX);
+            let mut places = Vec::new();
+            for (memory, domain) in parts {
+                let strings = read_strings(memory.read()?.into(), domain.shape())?;
+                places.extend(positions(shape, domain)?.into_iter().zip(strings));
+            }
+            places.sort_by_key(|(position, _)| *position);
+            places.dedup_by_key(|(position, _)| *position);
+            if places.len() != count {
+                return Err(status!(
+                    Internal,
+                    "the shards hold {} strings of {count}",
+                    places.len()
+                ));
+            }
+            let strings = places.into_iter().map(|(_, string)| string).collect();
+            Ok(StringArrayContents { strings }.encode_to_vec())
+        }
+    }
+}
+
+/// The strings of a payload.
+///
+/// # Errors
+/// INVALID_ARGUMENT if it is none, or has not one for each element.
+fn read_strings(payload: Bytes, shape: &Shape) -> Result<Vec<Bytes>, Status> {
+    let contents = StringArrayContents::decode(payload).map_err(|error| {
+        status!(InvalidArgument, "the data of a string array is no StringArrayContents: {error}")
+    })?;
+    let expected = shape.element_count().map_err(|error| error.to_status())?;
+    if contents.strings.len() as u64 != expected.unsigned_abs() {
+        return Err(status!(
+            InvalidArgument,
+            "found {} strings; expected {expected} for the shape {shape}",
+            contents.strings.len(),
+        ));
+    }
+    Ok(contents.strings)
+}
+
+/// The strings of a part of an array.
+pub(super) fn pick_strings(
+    strings: &[Bytes],
+    shape: &Shape,
+    domain: &IndexDomain,
+) -> Result<Vec<Bytes>, Status> {
+    let picked =
+        positions(shape, domain)?.into_iter().map(|position| strings.get(position).cloned());
+    picked.collect::<Option<_>>().ok_or_else(|| status!(Internal, "{domain} is outside of {shape}"))
+}
+
+/// Where the elements of a part are among all elements, in row-major order.
+fn positions(shape: &Shape, domain: &IndexDomain) -> Result<Vec<usize>, Status> {
+    let count = domain.shape().element_count().map_err(|error| error.to_status())?;
+    let mut positions = Vec::new();
+    if count == 0 {
+        return Ok(positions);
+    }
+    let mut index = vec![0_i64; shape.rank()];
+    loop {
+        let parts = index.iter().zip(domain.origin().elements()).zip(shape.dims());
+        let position = parts.fold(0_i64, |sum, ((at, origin), dimension)| {
+            sum.saturating_mul(*dimension).saturating_add(origin + at)
+        });
+        positions.push(usize::try_from(position).unwrap_or(usize::MAX));
+        let mut moved = false;
+        for (at, dimension) in index.iter_mut().zip(domain.shape().dims()).rev() {
+            *at += 1;
+            if *at < *dimension {
+                moved = true;
+                break;
+            }
+            *at = 0;
+        }
+        if !moved {
+            return Ok(positions);
+        }
+    }
+}
+
+/// Which part of the array each of its devices holds.
+///
+/// # Errors
+/// INVALID_ARGUMENT if the sharding does not say it.
+fn domains_of(spec: &ArraySpec) -> Result<Vec<IndexDomain>, Status> {
+    let sharding = spec.sharding();
+    match sharding.index_domains(spec.shape()) {
+        Ok(domains) => Ok(domains),
+        // One device has it all, whatever the kind of sharding.
+        Err(_) if sharding.devices().len() == 1 => {
+            Ok(vec![IndexDomain::whole(spec.shape().clone())])
+        }
+        Err(error) => Err(error.to_status()),
+    }
+}
+
+/// The shape of each shard, or of the array where the sharding does not say it.
+fn shard_shapes(spec: &ArraySpec) -> Vec<Shape> {
+    match spec.sharding().disassemble(spec.shape()) {
+        Ok(parts) => parts.into_iter().map(|(shape, _)| shape).collect(),
+        Err(_) => vec![spec.shape().clone(); spec.sharding().devices().len()],
+    }
+}
+
+fn fail_all(makings: Vec<Making>, status: &Status) {
+    for making in makings {
+        making.promise.keep(Err(status.clone()));
+    }
+}
+
+/// Memory of the host for `bytes` bytes.
+///
+/// # Errors
+/// RESOURCE_EXHAUSTED if there is not that much.
+pub(super) fn zeroed(bytes: u64) -> Result<Vec<u8>, Status> {
+    let exhausted = || status!(ResourceExhausted, "the host has no {bytes} bytes left");
+    let length = usize::try_from(bytes).map_err(|_| exhausted())?;
+    let mut memory = Vec::new();
+    memory.try_reserve_exact(length).map_err(|_| exhausted())?;
+    memory.resize(length, 0);
+    Ok(memory)
+}

@@ -1,0 +1,238 @@
+//! Where the bytes of shards are: on a device or in its pinned host memory; and shards whose bytes are still on their way.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use super::limits::Share;
+use super::metrics::{Counted, Gauges};
+use crate::{
+    codec::Status,
+    proxy::status::{of_device, status},
+    stream_executor::{Device, DeviceMemory, Error, HostMemory},
+};
+
+/// A kind of memory of a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Kind {
+    /// The device's own.
+    Device,
+    /// The host's, from the plug-in's allocator where it has one.
+    PinnedHost,
+}
+
+impl Kind {
+    pub(super) const ALL: [Self; 2] = [Self::Device, Self::PinnedHost];
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Device => "device",
+            Self::PinnedHost => "pinned_host",
+        }
+    }
+}
+
+/// A kind of memory of a certain device, by the device's place in the list of all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Place {
+    pub(super) device: usize,
+    pub(super) kind: Kind,
+}
+
+#[derive(Debug)]
+enum Bytes {
+    Device(DeviceMemory),
+    Host(HostMemory),
+}
+
+/// The bytes of a shard. They are written once, when it is made.
+#[derive(Debug)]
+pub(super) struct Memory {
+    bytes: Bytes,
+    size: u64,
+    device: Device,
+    _share: Option<Share>,
+    _counted: [Counted; 2],
+}
+
+impl Memory {
+    /// New memory that holds `pieces`, which are `size` bytes together. Waits for the device.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED; what the plug-in reports.
+    pub(super) fn write<'a>(
+        device: &Device,
+        kind: Kind,
+        size: u64,
+        pieces: impl IntoIterator<Item = &'a [u8]>,
+        share: Option<Share>,
+        gauges: &Arc<Gauges>,
+    ) -> Result<Self, Status> {
+        let bytes = match kind {
+            Kind::Device => {
+                let memory = device.allocate(size).map_err(|error| of_device(&error))?;
+                let mut offset = 0;
+                for piece in pieces {
+                    device
+                        .copy_to_device(piece, &memory, offset)
+                        .map_err(|error| of_device(&error))?;
+                    offset += piece.len() as u64;
+                }
+                Bytes::Device(memory)
+            }
+            Kind::PinnedHost => {
+                let mut memory = pinned(device, size)?;
+                let mut rest = &mut memory[..];
+                for piece in pieces {
+                    let (start, end) = rest
+                        .split_at_mut_checked(piece.len())
+                        .ok_or_else(|| status!(Internal, "more bytes than memory"))?;
+                    start.copy_from_slice(piece);
+                    rest = end;
+                }
+                Bytes::Host(memory)
+            }
+        };
+        Ok(Self::new(bytes, size, device, share, gauges))
+    }
+
+    fn new(
+        bytes: Bytes,
+        size: u64,
+        device: &Device,
+        share: Option<Share>,
+        gauges: &Arc<Gauges>,
+    ) -> Self {
+        let counted = [
+            gauges.hold(|gauges| &gauges.shards, 1),
+            gauges.hold(|gauges| &gauges.shard_bytes, size),
+        ];
+        Self { bytes, size, device: device.clone(), _share: share, _counted: counted }
+    }
+
+    /// Memory that is on a device already.
+    pub(super) fn of_device(memory: DeviceMemory, gauges: &Arc<Gauges>) -> Self {
+        let (size, device) = (memory.size(), memory.device().clone());
+        Self::new(Bytes::Device(memory), size, &device, None, gauges)
+    }
+
+    /// The device's own memory, if it is there.
+    pub(super) fn on_device(&self) -> Option<&DeviceMemory> {
+        match &self.bytes {
+            Bytes::Device(memory) => Some(memory),
+            Bytes::Host(_) => None,
+        }
+    }
+
+    /// A copy on another device or in another kind of memory. Waits for the device.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED; what the plug-in reports.
+    pub(super) fn copy(
+        &self,
+        device: &Device,
+        kind: Kind,
+        share: Option<Share>,
+        gauges: &Arc<Gauges>,
+    ) -> Result<Self, Status> {
+        let size = self.size;
+        match (&self.bytes, kind) {
+            (Bytes::Device(source), Kind::Device) => {
+                let target = device.allocate(size).map_err(|error| of_device(&error))?;
+                match device.copy_on_device(source, 0, &target, 0, size) {
+                    Ok(()) => Ok(Self::new(Bytes::Device(target), size, device, share, gauges)),
+                    // A plug-in without copies between devices: through the host.
+                    Err(Error::Unsupported { .. }) => {
+                        let bytes = self.read()?;
+                        device
+                            .copy_to_device(&bytes, &target, 0)
+                            .map_err(|error| of_device(&error))?;
+                        Ok(Self::new(Bytes::Device(target), size, device, share, gauges))
+                    }
+                    Err(error) => Err(of_device(&error)),
+                }
+            }
+            (Bytes::Device(source), Kind::PinnedHost) => {
+                let mut target = pinned(device, size)?;
+                self.device
+                    .copy_to_host(source, 0, &mut target)
+                    .map_err(|error| of_device(&error))?;
+                Ok(Self::new(Bytes::Host(target), size, device, share, gauges))
+            }
+            (Bytes::Host(source), kind) => {
+                Self::write(device, kind, size, [&source[..]], share, gauges)
+            }
+        }
+    }
+
+    /// The bytes, on the host. Waits for the device.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED; what the plug-in reports.
+    pub(super) fn read(&self) -> Result<Vec<u8>, Status> {
+        match &self.bytes {
+            Bytes::Device(memory) => {
+                self.device.download(memory).map_err(|error| of_device(&error))
+            }
+            Bytes::Host(memory) => Ok(memory.to_vec()),
+        }
+    }
+
+    pub(super) const fn size(&self) -> u64 {
+        self.size
+    }
+}
+
+fn pinned(device: &Device, size: u64) -> Result<HostMemory, Status> {
+    let size = usize::try_from(size).map_err(|_| {
+        status!(ResourceExhausted, "{size} bytes are more than this machine addresses")
+    })?;
+    device.allocate_host(size).map_err(|error| of_device(&error))
+}
+
+type State = Option<Result<Arc<Memory>, Status>>;
+
+/// The memory of a shard, there already or on its way. Clones are the same memory.
+#[derive(Clone, Debug)]
+pub(super) struct Buffer(watch::Receiver<State>);
+
+/// Who owes a buffer its memory. Dropping it without a word makes the buffer fail.
+#[derive(Debug)]
+pub(super) struct Promise(watch::Sender<State>);
+
+impl Buffer {
+    /// A buffer whose memory is to come.
+    pub(super) fn promised() -> (Promise, Self) {
+        let (sender, receiver) = watch::channel(None);
+        (Promise(sender), Self(receiver))
+    }
+
+    /// A buffer that has failed.
+    pub(super) fn failed(status: Status) -> Self {
+        Self(watch::channel(Some(Err(status))).1)
+    }
+
+    /// A buffer with its memory.
+    pub(super) fn ready(memory: Arc<Memory>) -> Self {
+        Self(watch::channel(Some(Ok(memory))).1)
+    }
+
+    /// The memory, once it is there.
+    ///
+    /// # Errors
+    /// Why it will never be there.
+    pub(super) async fn wait(&self) -> Result<Arc<Memory>, Status> {
+        let mut receiver = self.0.clone();
+        let state = receiver.wait_for(Option::is_some).await;
+        let state = state.ok().and_then(|state| state.clone());
+        state.unwrap_or_else(|| {
+            Err(status!(Cancelled, "the session ended before the array was made"))
+        })
+    }
+}
+
+impl Promise {
+    pub(super) fn keep(self, result: Result<Arc<Memory>, Status>) {
+        self.0.send_replace(Some(result));
+    }
+}

@@ -1,0 +1,84 @@
+//! What a server holds at the moment, counted.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+/// What a server holds. All of it goes back to nothing when the last session is over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Metrics {
+    /// Sessions that are open.
+    pub sessions: u64,
+    /// Sessions that were opened since the start.
+    pub sessions_opened: u64,
+    /// Array handles of all sessions, failed and deleted ones included.
+    pub arrays: u64,
+    /// Shards in the memory of devices or in pinned memory of the host.
+    pub shards: u64,
+    /// Bytes of these.
+    pub shard_bytes: u64,
+    /// Host buffers of all sessions that have arrived or are arriving.
+    pub host_buffers: u64,
+    /// Bytes of these, as announced.
+    pub host_buffer_bytes: u64,
+    /// Requests and transfers in progress.
+    pub tasks: u64,
+    /// Requests answered since the start.
+    pub requests: u64,
+    /// Requests answered with an error since the start.
+    pub failed_requests: u64,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Gauges {
+    pub(super) sessions: AtomicU64,
+    pub(super) sessions_opened: AtomicU64,
+    pub(super) arrays: AtomicU64,
+    pub(super) shards: AtomicU64,
+    pub(super) shard_bytes: AtomicU64,
+    pub(super) host_buffers: AtomicU64,
+    pub(super) host_buffer_bytes: AtomicU64,
+    pub(super) tasks: AtomicU64,
+    pub(super) requests: AtomicU64,
+    pub(super) failed_requests: AtomicU64,
+}
+
+/// A part of a gauge's value; it is taken off again on drop.
+#[derive(Debug)]
+pub(super) struct Counted {
+    gauges: Arc<Gauges>,
+    gauge: fn(&Gauges) -> &AtomicU64,
+    amount: u64,
+}
+
+impl Gauges {
+    /// Adds `amount` to a gauge for as long as the result lives.
+    pub(super) fn hold(self: &Arc<Self>, gauge: fn(&Self) -> &AtomicU64, amount: u64) -> Counted {
+        gauge(self).fetch_add(amount, Ordering::Relaxed);
+        Counted { gauges: Arc::clone(self), gauge, amount }
+    }
+
+    pub(super) fn read(&self) -> Metrics {
+        let read = |gauge: &AtomicU64| gauge.load(Ordering::Relaxed);
+        Metrics {
+            sessions: read(&self.sessions),
+            sessions_opened: read(&self.sessions_opened),
+            arrays: read(&self.arrays),
+            shards: read(&self.shards),
+            shard_bytes: read(&self.shard_bytes),
+            host_buffers: read(&self.host_buffers),
+            host_buffer_bytes: read(&self.host_buffer_bytes),
+            tasks: read(&self.tasks),
+            requests: read(&self.requests),
+            failed_requests: read(&self.failed_requests),
+        }
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        (self.gauge)(&self.gauges).fetch_sub(self.amount, Ordering::Relaxed);
+    }
+}

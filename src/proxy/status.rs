@@ -1,0 +1,58 @@
+//! Statuses in their three forms: the library's, the message's and gRPC's.
+
+use crate::{
+    codec::{Status, StatusCode},
+    proto::tensorflow::StatusProto,
+    stream_executor,
+};
+
+/// Builds a status from a code and the arguments of `format!`.
+macro_rules! status {
+    ($code:ident, $($message:tt)*) => {
+        $crate::codec::Status::new($crate::codec::StatusCode::$code, format!($($message)*))
+    };
+}
+pub(super) use status;
+
+/// As a message. OK has no text.
+pub(super) fn to_proto(status: &Status) -> StatusProto {
+    StatusProto {
+        code: status.code().number(),
+        message: status.message().to_owned(),
+        payload: Default::default(),
+    }
+}
+
+/// The status of a message; `None` for OK. A code that is not canonical becomes UNKNOWN.
+pub(super) fn from_proto(proto: &StatusProto) -> Option<Status> {
+    match StatusCode::from_number(proto.code) {
+        Some(StatusCode::Ok) => None,
+        Some(code) => Some(Status::new(code, proto.message.clone())),
+        None => Some(status!(Unknown, "status code {}: {}", proto.code, proto.message)),
+    }
+}
+
+/// As a status of gRPC, which numbers the codes alike.
+pub(super) fn to_grpc(status: &Status) -> tonic::Status {
+    tonic::Status::new(tonic::Code::from_i32(status.code().number()), status.message())
+}
+
+/// The status of a call.
+pub(super) fn from_grpc(status: &tonic::Status) -> Status {
+    let code = StatusCode::from_number(status.code() as i32).unwrap_or(StatusCode::Unknown);
+    Status::new(code, status.message())
+}
+
+/// What a device's error is to a peer.
+pub(super) fn of_device(error: &stream_executor::Error) -> Status {
+    let code = match error {
+        stream_executor::Error::OutOfMemory { .. } => StatusCode::ResourceExhausted,
+        stream_executor::Error::Unsupported { .. } => StatusCode::Unimplemented,
+        _ => error
+            .status_code()
+            .and_then(|code| StatusCode::from_number(code.0))
+            .filter(|code| *code != StatusCode::Ok)
+            .unwrap_or(StatusCode::Internal),
+    };
+    Status::new(code, error.to_string())
+}
