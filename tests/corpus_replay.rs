@@ -30,6 +30,7 @@ macro_rules! replay {
 }
 
 replay!(
+    device_state,
     graphs,
     artifacts,
     ifrt_values,

@@ -3,9 +3,11 @@
 //! `tests/corpus_replay.rs` of serdes includes this file and runs each over its corpus.
 
 mod checkpoints;
+mod device_state;
 mod graphs;
 mod ifrt;
 
 pub use checkpoints::{checkpoint_v1, table, tensor_bundle};
+pub use device_state::device_state;
 pub use graphs::{artifacts, graphs};
 pub use ifrt::{ifrt_serialized, ifrt_text, ifrt_values};
