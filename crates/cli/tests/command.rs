@@ -1,0 +1,215 @@
+//! The contract of the command: exit statuses, objects, and that a failure leaves what was there.
+
+use std::{
+    fs,
+    io::Write,
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+};
+
+use serde_json::Value;
+
+fn serdes(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_serdes")).args(arguments).output().unwrap()
+}
+
+fn status(output: &Output) -> i32 {
+    output.status.code().unwrap()
+}
+
+/// The objects that a command printed.
+fn objects(output: &Output) -> Vec<Value> {
+    let text = String::from_utf8(output.stdout.clone()).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+fn tiny() -> PathBuf {
+    root().join("tests/data/safetensors/tiny.safetensors")
+}
+
+#[test]
+fn the_trip_of_the_readme_comes_back_byte_for_byte() {
+    let folder = tempfile::tempdir().unwrap();
+    let (state, out) = (folder.path().join("state.sds"), folder.path().join("out.safetensors"));
+    let save = serdes(&["save", "--from", text(&tiny()), "-o", text(&state), "--json"]);
+    assert_eq!(status(&save), 0, "{save:?}");
+    let report = &objects(&save)[0];
+    for key in [
+        "tensors",
+        "bytes",
+        "seconds",
+        "sync_seconds",
+        "total_seconds",
+        "bytes_per_second",
+        "serdes_version",
+        "plugin",
+        "verified",
+    ] {
+        assert!(!report[key].is_null(), "{key} in {report}");
+    }
+    let check = serdes(&["check", text(&state), "--verify-data", "--json"]);
+    assert_eq!(status(&check), 0, "{check:?}");
+    assert_eq!(objects(&check)[0]["verdict"], "acceptable");
+    assert_eq!(objects(&check)[0]["kind"], "device_state");
+    let restore = serdes(&["restore", text(&state), "--to", text(&out)]);
+    assert_eq!(status(&restore), 0, "{restore:?}");
+    assert_eq!(fs::read(tiny()).unwrap(), fs::read(&out).unwrap());
+    let inspect = serdes(&["inspect", text(&state), "--json"]);
+    assert_eq!(status(&inspect), 0, "{inspect:?}");
+    let tensors = objects(&inspect)[0]["tensors"].as_array().unwrap().len() as u64;
+    assert_eq!(Some(tensors), report["tensors"].as_u64());
+    let diff = serdes(&["diff", text(&state), text(&out), "--json"]);
+    assert_eq!(status(&diff), 0, "{diff:?}");
+    assert!(objects(&diff).iter().all(|found| found["result"] == "equal"));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "nothing else is left behind");
+}
+
+#[test]
+fn a_part_is_restored_by_its_names_and_a_difference_is_an_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let (state, part) = (folder.path().join("state.sds"), folder.path().join("part.sds"));
+    assert_eq!(status(&serdes(&["save", "--from", text(&tiny()), "-o", text(&state)])), 0);
+    let inspect = serdes(&["inspect", text(&state), "--json"]);
+    let name = objects(&inspect)[0]["tensors"][0]["name"].as_str().unwrap().to_owned();
+    let only = serdes(&["restore", text(&state), "--only", &name, "--to", text(&part), "--json"]);
+    assert_eq!(status(&only), 0, "{only:?}");
+    assert_eq!(objects(&only)[0]["tensors"], 1);
+    let diff = serdes(&["diff", text(&state), text(&part), "--json"]);
+    assert_eq!(status(&diff), 1, "{diff:?}");
+    assert!(objects(&diff).iter().any(|found| found["result"] == "only_in_a"));
+    let none = serdes(&["restore", text(&state), "--only", "no such tensor *"]);
+    assert_eq!(status(&none), 2, "{none:?}");
+}
+
+#[test]
+fn a_failed_save_leaves_the_old_state() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("state.sds");
+    assert_eq!(status(&serdes(&["save", "--from", text(&tiny()), "-o", text(&state)])), 0);
+    let old = fs::read(&state).unwrap();
+    let damaged = folder.path().join("damaged.safetensors");
+    let whole = fs::read(tiny()).unwrap();
+    fs::write(&damaged, &whole[..whole.len() - 1]).unwrap();
+    for arguments in [
+        vec!["--from", text(&damaged)],
+        vec!["--from", "absent.safetensors"],
+        vec!["--from", text(&tiny()), "--plugin", "host:devices=1,memory=1000"],
+        vec!["--from", text(&tiny()), "--device", "5"],
+        vec!["--from", text(&tiny()), "--plugin", text(&damaged)],
+        vec!["--from", text(&tiny()), "--serdes-version", "7"],
+        vec!["--from", text(&tiny()), "--from", text(&tiny())],
+    ] {
+        let mut all = vec!["save", "-o", text(&state)];
+        all.extend(&arguments);
+        let output = serdes(&all);
+        assert_eq!(status(&output), 2, "{arguments:?}: {output:?}");
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(message.starts_with("error: "), "{arguments:?}: {message}");
+        assert_eq!(fs::read(&state).unwrap(), old, "{arguments:?}");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_state_of_the_future_is_too_new_and_a_damaged_one_is_corrupt() {
+    let future = root().join("tests/golden/device_state/future.sds");
+    let check = serdes(&["check", text(&future), "--json"]);
+    assert_eq!(status(&check), 1, "{check:?}");
+    assert_eq!(objects(&check)[0]["reasons"][0]["rule"], "too_new");
+    assert_eq!(status(&serdes(&["restore", text(&future)])), 1);
+    let folder = tempfile::tempdir().unwrap();
+    let damaged = folder.path().join("damaged.sds");
+    for bytes in [&b""[..], b"not a state at all"] {
+        fs::write(&damaged, bytes).unwrap();
+        let check = serdes(&["check", text(&damaged), "--json"]);
+        assert_eq!(status(&check), 2, "{check:?}");
+        assert_eq!(objects(&check)[0]["kind"], "device_state");
+        assert_eq!(objects(&check)[0]["reasons"][0]["rule"], "corrupt");
+        assert_eq!(status(&serdes(&["restore", text(&damaged)])), 2);
+    }
+}
+
+#[test]
+fn graphs_are_judged_for_the_consumer_that_is_asked_about() {
+    // versions { producer: 2474 min_consumer: 1400 }
+    let graph = [0x22, 0x06, 0x08, 0xaa, 0x13, 0x10, 0xf8, 0x0a];
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("graph.pb");
+    fs::write(&path, graph).unwrap();
+    assert_eq!(status(&serdes(&["check", text(&path)])), 0);
+    let old = serdes(&["check", text(&path), "--tensorflow", "2.12.0", "--json"]);
+    assert_eq!(status(&old), 1, "{old:?}");
+    let reason = &objects(&old)[0]["reasons"][0];
+    assert_eq!((&reason["rule"], &reason["found"]), (&"min_consumer".into(), &"1400".into()));
+    let named = serdes(&["check", text(&path), "--consumer", "graph_def=2500:2475", "--json"]);
+    assert_eq!(objects(&named)[0]["reasons"][0]["rule"], "producer_too_old");
+    assert_eq!(status(&serdes(&["check", text(&path), "--tensorflow", "9.9"])), 2);
+    assert_eq!(status(&serdes(&["check", text(&path), "absent", "--tensorflow", "2.12"])), 2);
+
+    let mut child = Command::new(env!("CARGO_BIN_EXE_serdes"))
+        .args(["check", "-", "--json"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(&graph).unwrap();
+    let piped = child.wait_with_output().unwrap();
+    assert_eq!(status(&piped), 0);
+    assert_eq!(objects(&piped)[0]["path"], "-");
+}
+
+#[test]
+fn versions_are_listed_for_any_day() {
+    let listed = objects(&serdes(&["versions", "--as-of", "2026-03-19", "--json"]));
+    let flag = |flag: &str| {
+        listed
+            .iter()
+            .find(|entry| entry["line"] == "ifrt_serdes" && entry[flag] == true)
+            .and_then(|entry| entry["number"].as_i64())
+    };
+    assert_eq!((flag("current"), flag("week_4_old"), flag("minimum")), (Some(2), Some(1), Some(0)));
+    assert_eq!(status(&serdes(&["versions", "--as-of", "2026-02-30"])), 2);
+    let root = root();
+    assert_eq!(status(&serdes(&["versions", "lock", "--check", "--directory", text(&root)])), 0);
+}
+
+#[test]
+fn plug_ins_and_layouts_are_answered_with_a_status() {
+    let check = serdes(&["plugin", "check", "host:devices=2", "--json"]);
+    assert_eq!(status(&check), 0, "{check:?}");
+    let report = &objects(&check)[0];
+    assert_eq!((&report["accepted"], &report["devices"]), (&true.into(), &2.into()));
+    assert_eq!(report["layout"], "tensorflow-2.14");
+    assert_eq!(status(&serdes(&["plugin", "check", text(&tiny())])), 2);
+    assert_eq!(status(&serdes(&["plugin", "check", "host:devices=none"])), 2);
+    let layouts = root().join("crates/abi/layouts.json");
+    let section = |name: &str| format!("{}#{name}", layouts.display());
+    let (old, new) = (section("history/2.6.5"), section("history/2.8.4"));
+    let diff = serdes(&["abi", "diff", &old, &new, "--json"]);
+    assert_eq!((status(&diff), &objects(&diff)[0]["required"]), (0, &"major".into()));
+    assert_eq!(status(&serdes(&["abi", "diff", &old, &new, "--allow", "minor"])), 1);
+    assert_eq!(status(&serdes(&["abi", "diff", &old, &old, "--allow", "patch"])), 0);
+}
+
+#[test]
+fn rules_are_explained_and_bad_usage_is_told() {
+    for rule in objects(&serdes(&["explain", "--json"])) {
+        let id = rule["rule"].as_str().unwrap();
+        assert_eq!(status(&serdes(&["explain", id])), 0, "{id}");
+    }
+    for arguments in [&["explain", "no_such_rule"][..], &["save"], &["no-such-command"], &[]] {
+        assert_eq!(status(&serdes(arguments)), 2, "{arguments:?}");
+    }
+    let error = serdes(&["inspect", "absent", "--json"]);
+    assert_eq!(status(&error), 2);
+    assert!(objects(&error)[0]["error"].is_string());
+    assert_eq!(status(&serdes(&["--version"])), 0);
+}
