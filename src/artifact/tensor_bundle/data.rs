@@ -15,7 +15,7 @@ use crate::artifact::data_type::{DataType, describe};
 const BUFFER: usize = 64 * 1024;
 
 /// A read of many bytes is done in pieces of this size, so that the checksum finds them in the processor's cache.
-const STEP: usize = 512 * 1024;
+const STEP: usize = 128 * 1024;
 
 /// Where the bytes of an entry lie, after everything that can be checked without reading them.
 #[derive(Debug)]

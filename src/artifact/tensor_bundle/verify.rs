@@ -8,13 +8,13 @@ use super::data::{Place, check_crc, read_failed};
 use super::entry::TensorEntry;
 use super::error::BundleError;
 use super::reader::Listing;
-use crate::artifact::checksum::{combine, crc32c};
+use crate::artifact::checksum::{Crc32c, combine};
 use crate::artifact::data_type::{DataType, describe};
 
 /// Large tensors are shared between threads in parts of this size, in bytes.
 const SEGMENT: u64 = 8 << 20;
 /// Bytes that a thread reads at a time; they stay in the processor's cache for the checksum.
-const STEP: usize = 512 << 10;
+const STEP: usize = 128 << 10;
 /// Small tensors are taken by a thread so many at a time.
 const BATCH: usize = 64;
 
@@ -292,7 +292,7 @@ impl Bundle {
             _ => {
                 let start = (segment as u64).saturating_mul(SEGMENT);
                 let len = place.size.saturating_sub(start).min(SEGMENT);
-                let (mut crc, mut at) = (0, 0);
+                let (mut crc, mut at) = (Crc32c::new(), 0);
                 while at < len {
                     let count = usize::try_from(len - at).unwrap_or(STEP).min(STEP);
                     buffer.resize(STEP.min(buffer.len().max(count)), 0);
@@ -300,12 +300,11 @@ impl Bundle {
                     let offset = place.offset.saturating_add(start).saturating_add(at);
                     let read = place.shard.source.read_exact_at(chunk, offset);
                     read.map_err(|source| read_failed(&place.shard, entry, source))?;
-                    let part = crc32c(chunk);
-                    crc = if at == 0 { part } else { combine(crc, part, count as u64) };
+                    crc.update(chunk);
                     at += count as u64;
                 }
                 if let Some(slot) = segments.get(segment) {
-                    slot.store(crc.into(), Ordering::Relaxed);
+                    slot.store(crc.value().into(), Ordering::Relaxed);
                 }
                 return Ok(len);
             }
