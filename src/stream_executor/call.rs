@@ -26,6 +26,7 @@ thread_local! {
 /// Says that this thread is in the call `name` until the guard is dropped.
 ///
 /// Costs one thread-local load where nobody watches.
+#[inline]
 pub(crate) fn enter(name: &'static &'static str) -> CallGuard {
     let watch = WATCH.get();
     if watch.is_null() {

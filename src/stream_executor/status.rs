@@ -11,17 +11,24 @@ use serdes_abi::{StatusFunctions, TF_Code, TF_Status};
 use super::error::{Error, StatusError};
 
 /// What a `*mut TF_Status` of ours points to.
+///
+/// What only errors and payloads need is apart, so that the status of a call that goes well costs two stores and two comparisons.
 #[derive(Debug)]
 pub(crate) struct Status {
     code: TF_Code,
-    message: Option<CString>,
+    detail: Option<Box<Detail>>,
+}
+
+#[derive(Debug, Default)]
+struct Detail {
+    message: CString,
     payloads: Vec<(CString, CString)>,
 }
 
 impl Status {
     /// A status that says OK.
     pub(crate) const fn new() -> Self {
-        Self { code: TF_Code::OK, message: None, payloads: Vec::new() }
+        Self { code: TF_Code::OK, detail: None }
     }
 
     /// The pointer that a plug-in gets.
@@ -31,8 +38,8 @@ impl Status {
 
     fn set(&mut self, code: TF_Code, message: CString) {
         self.code = code;
-        self.payloads.clear();
-        self.message = (code != TF_Code::OK).then_some(message);
+        self.detail =
+            (code != TF_Code::OK).then(|| Box::new(Detail { message, payloads: Vec::new() }));
     }
 
     /// Whether the status says OK.
@@ -41,13 +48,14 @@ impl Status {
     }
 
     /// The error that a call left in this status.
+    #[inline]
     pub(crate) fn into_result(self, call: &'static str) -> Result<(), Error> {
         if self.is_ok() { Ok(()) } else { Err(self.into_error(call)) }
     }
 
     #[cold]
     fn into_error(self, call: &'static str) -> Error {
-        let message = self.message.map(|text| text.to_string_lossy().into_owned());
+        let message = self.detail.map(|detail| detail.message.to_string_lossy().into_owned());
         Error::Status(StatusError { call, code: self.code, message: message.unwrap_or_default() })
     }
 }
@@ -147,9 +155,10 @@ unsafe extern "C" fn tf_set_payload(
     let Some(status) = (unsafe { borrow(status) }) else { return };
     // SAFETY: by the contract of the C API.
     let (key, value) = unsafe { (owned(key), owned(value)) };
-    match status.payloads.iter_mut().find(|(known, _)| *known == key) {
+    let payloads = &mut status.detail.get_or_insert_default().payloads;
+    match payloads.iter_mut().find(|(known, _)| *known == key) {
         Some((_, old)) => *old = value,
-        None => status.payloads.push((key, value)),
+        None => payloads.push((key, value)),
     }
 }
 
@@ -163,7 +172,8 @@ unsafe extern "C" fn tf_for_each_payload(
     // SAFETY: by the contract of the C API.
     let (Some(status), Some(visitor)) = (unsafe { borrow(status) }, visitor) else { return };
     // The visitor may act on the same status: it walks over a copy.
-    for (key, value) in status.payloads.clone() {
+    let payloads = status.detail.as_ref().map(|detail| detail.payloads.clone());
+    for (key, value) in payloads.unwrap_or_default() {
         // SAFETY: both strings live until the visitor returns, as the C API promises it.
         unsafe { visitor(key.as_ptr(), value.as_ptr(), capture) };
     }
@@ -226,8 +236,9 @@ unsafe extern "C" fn tf_get_code(status: *const TF_Status) -> TF_Code {
 
 unsafe extern "C" fn tf_message(status: *const TF_Status) -> *const c_char {
     // SAFETY: by the contract of the C API.
-    let message = unsafe { borrow(status.cast_mut()) }.and_then(|status| status.message.as_deref());
-    message.unwrap_or_default().as_ptr()
+    let status = unsafe { borrow(status.cast_mut()) };
+    let detail = status.and_then(|status| status.detail.as_deref());
+    detail.map_or(c"", |detail| detail.message.as_c_str()).as_ptr()
 }
 
 /// Sets an error in a status that a plug-in handed to a function of ours.
