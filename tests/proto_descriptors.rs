@@ -1,4 +1,4 @@
-//! Compares `proto/` with the descriptors inside real builds: numbers, names, types, labels, oneofs, presence, reserved
+//! Compares `proto/` with the descriptors inside real builds: numbers, names, types, labels, oneofs, presence, packing, reserved
 //! numbers, enum values and services.
 //!
 //! `tests/data/ifrt/jaxlib-0.10.2.fds.binpb` holds the descriptors of jaxlib 0.10.2. What jaxlib 0.12.0.1 has in addition
@@ -107,9 +107,13 @@ impl Elements {
                 }
                 _ => String::new(),
             };
+            let packed = match field.options.as_ref().and_then(|options| options.packed) {
+                Some(false) => " not packed",
+                _ => "",
+            };
             self.described.insert(
                 format!("{name}#{}", field.number()),
-                format!("{presence} {kind} {}{oneof}", field.name()),
+                format!("{presence} {kind} {}{oneof}{packed}", field.name()),
             );
         }
         let reserved: BTreeSet<_> =

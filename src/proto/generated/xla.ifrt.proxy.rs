@@ -413,7 +413,7 @@ impl ::prost::Name for CheckFutureResponse {
 /// Waits until all of the values are there.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct CheckValueReadyRequest {
-    #[prost(fixed64, repeated, tag = "1")]
+    #[prost(fixed64, repeated, packed = "false", tag = "1")]
     pub value_handles: ::prost::alloc::vec::Vec<u64>,
 }
 impl ::prost::Name for CheckValueReadyRequest {
