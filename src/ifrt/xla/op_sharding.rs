@@ -237,12 +237,12 @@ impl OpSharding {
     }
 
     fn tiles_of(proto: &xla::OpSharding) -> Result<TileAssignment, IfrtError> {
-        let dimensions = proto.tile_assignment_dimensions.clone();
+        let dimensions = &proto.tile_assignment_dimensions;
         let tiles = if proto.iota_reshape_dims.is_empty() {
             TileAssignment::listed(dimensions, proto.tile_assignment_devices.clone())?
         } else if proto.tile_assignment_devices.is_empty() {
             let (reshape, transpose) = (&proto.iota_reshape_dims, &proto.iota_transpose_perm);
-            TileAssignment::iota(dimensions, reshape.clone(), transpose.clone())?
+            TileAssignment::iota(dimensions, reshape, transpose)?
         } else {
             return invalid("the tile assignment is both a list and an iota; expected one of them");
         };

@@ -1,5 +1,7 @@
 use std::fmt;
 
+use smallvec::SmallVec;
+
 use crate::ifrt::IfrtError;
 
 /// Which device holds which tile: an array of positions in a device list.
@@ -8,14 +10,14 @@ use crate::ifrt::IfrtError;
 /// than it was given, so that a few bytes cannot announce a list of any length.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TileAssignment {
-    dimensions: Vec<i64>,
+    dimensions: SmallVec<[i64; 4]>,
     order: Order,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Order {
     Listed(Vec<i64>),
-    Iota { reshape: Vec<i64>, transpose: Vec<i32> },
+    Iota { reshape: SmallVec<[i64; 4]>, transpose: SmallVec<[i32; 4]> },
 }
 
 /// The product of sizes that are all at least 1, if it fits.
@@ -42,10 +44,10 @@ impl TileAssignment {
     /// # Errors
     /// If a size is below 1, or if there are not as many positions as tiles.
     pub fn listed(
-        dimensions: impl Into<Vec<i64>>,
+        dimensions: impl AsRef<[i64]>,
         devices: impl Into<Vec<i64>>,
     ) -> Result<Self, IfrtError> {
-        let (dimensions, devices) = (dimensions.into(), devices.into());
+        let (dimensions, devices) = (SmallVec::from_slice(dimensions.as_ref()), devices.into());
         let tiles = count("the tile assignment dimensions", &dimensions)?;
         if dimensions.is_empty() || tiles != devices.len() as i64 {
             return Err(IfrtError::Invalid(format!(
@@ -61,12 +63,13 @@ impl TileAssignment {
     /// # Errors
     /// If a size is below 1, the products differ, or `transpose` is no permutation of the dimensions of `reshape`.
     pub fn iota(
-        dimensions: impl Into<Vec<i64>>,
-        reshape: impl Into<Vec<i64>>,
-        transpose: impl Into<Vec<i32>>,
+        dimensions: impl AsRef<[i64]>,
+        reshape: impl AsRef<[i64]>,
+        transpose: impl AsRef<[i32]>,
     ) -> Result<Self, IfrtError> {
-        let (dimensions, reshape) = (dimensions.into(), reshape.into());
-        let transpose = transpose.into();
+        let dimensions: SmallVec<[i64; 4]> = SmallVec::from_slice(dimensions.as_ref());
+        let reshape: SmallVec<[i64; 4]> = SmallVec::from_slice(reshape.as_ref());
+        let transpose: SmallVec<[i32; 4]> = SmallVec::from_slice(transpose.as_ref());
         let tiles = count("the tile assignment dimensions", &dimensions)?;
         let positions = count("the iota dimensions", &reshape)?;
         if dimensions.is_empty() || reshape.is_empty() || tiles != positions {
@@ -156,7 +159,7 @@ impl TileAssignment {
 }
 
 fn is_permutation(values: &[i32]) -> bool {
-    let mut seen = vec![false; values.len()];
+    let mut seen: SmallVec<[bool; 16]> = SmallVec::from_elem(false, values.len());
     values.iter().all(|value| {
         usize::try_from(*value)
             .ok()
@@ -265,7 +268,7 @@ mod tests {
             assert!(found.is_err(), "{dimensions:?}");
         }
         assert!(TileAssignment::listed([2, 2], [0, 1, 2]).is_err());
-        assert!(TileAssignment::listed([], []).is_err());
+        assert!(TileAssignment::listed([0; 0], []).is_err());
     }
 
     #[test]
