@@ -241,6 +241,44 @@ impl Scanner {
                 frame = *outer;
                 continue;
             }
+            // Most fields: a tag and a length of one byte each, and a string or message that is all here.
+            let near = slice(window, start, at, window_end);
+            if let [tag @ 0x0a..=0x7f, length @ 0..=0x7f, payload @ ..] = near
+                && *tag & 7 == 2
+                && let Some(payload) = payload.get(..usize::from(*length))
+                && let Some(message) = frame.message
+                && let Some(field) = message.describe().field(u32::from(*tag >> 3))
+                && at + 2 + u64::from(*length) <= frame.end
+            {
+                match field.kind {
+                    Kind::String => {
+                        if !is_ascii(payload) && std::str::from_utf8(payload).is_err() {
+                            return Err(WireError { at, fault: WireFault::Utf8 });
+                        }
+                        visitor.string(message, field, payload, Piece { first: true, last: true });
+                        at += 2 + u64::from(*length);
+                        continue;
+                    }
+                    Kind::Message(nested) if self.stack.len() <= MAXIMUM_DEPTH => {
+                        let end = at + 2 + u64::from(*length);
+                        match visitor.enter(message, field) {
+                            Step::Over => at = end,
+                            Step::Into => {
+                                frame = Frame {
+                                    message: Some(nested),
+                                    field: Some(field),
+                                    end,
+                                    group: 0,
+                                };
+                                self.stack.push(frame);
+                                at += 2;
+                            }
+                        }
+                        continue;
+                    }
+                    _ => {}
+                }
+            }
             // Either everything up to the frame's end is here, or enough for the header of any field.
             let here = frame.end.min(window_end);
             if here < frame.end && here.saturating_sub(at) < FIELD_HEADER as u64 {
