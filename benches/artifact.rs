@@ -1,0 +1,119 @@
+//! Graphs: the scan for versions and the whole check, beside a full decode by prost in the same run.
+//!
+//! Prints the ratios that matter: how much faster the scan is than the decode, and what part of the decode's time the check takes.
+
+use std::hint::black_box;
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use prost::Message as _;
+use serdes::artifact::graph::{self, Form, Message, ReadOptions};
+
+/// The messages of a graph as far as these graphs use them; a full schema would only make the decode slower.
+mod peer {
+    #[derive(Clone, PartialEq, prost::Message)]
+    pub(crate) struct GraphDef {
+        #[prost(message, repeated, tag = "1")]
+        pub(crate) node: Vec<NodeDef>,
+        #[prost(message, optional, tag = "4")]
+        pub(crate) versions: Option<VersionDef>,
+    }
+
+    #[derive(Clone, PartialEq, prost::Message)]
+    pub(crate) struct NodeDef {
+        #[prost(string, tag = "1")]
+        pub(crate) name: String,
+        #[prost(string, tag = "2")]
+        pub(crate) op: String,
+        #[prost(string, repeated, tag = "3")]
+        pub(crate) input: Vec<String>,
+        #[prost(string, tag = "4")]
+        pub(crate) device: String,
+        #[prost(map = "string, message", tag = "5")]
+        pub(crate) attr: std::collections::HashMap<String, AttrValue>,
+    }
+
+    #[derive(Clone, PartialEq, prost::Message)]
+    pub(crate) struct AttrValue {
+        #[prost(bytes = "vec", tag = "2")]
+        pub(crate) s: Vec<u8>,
+        #[prost(int32, tag = "6")]
+        pub(crate) data_type: i32,
+    }
+
+    #[derive(Clone, PartialEq, prost::Message)]
+    pub(crate) struct VersionDef {
+        #[prost(int32, tag = "1")]
+        pub(crate) producer: i32,
+        #[prost(int32, tag = "2")]
+        pub(crate) min_consumer: i32,
+        #[prost(int32, repeated, tag = "3")]
+        pub(crate) bad_consumers: Vec<i32>,
+    }
+}
+
+/// A graph of `nodes` nodes, each with a payload of `payload` bytes, as a chain.
+fn graph(nodes: usize, payload: usize) -> Vec<u8> {
+    let node = |number: usize| {
+        let mut attr = std::collections::HashMap::new();
+        attr.insert("T".to_owned(), peer::AttrValue { s: vec![7; payload], data_type: 1 });
+        peer::NodeDef {
+            name: format!("n{number}"),
+            op: "Identity".to_owned(),
+            input: number.checked_sub(1).map(|before| format!("n{before}")).into_iter().collect(),
+            device: String::new(),
+            attr,
+        }
+    };
+    let mut bytes = Vec::new();
+    for number in 0..nodes {
+        let part = peer::GraphDef { node: vec![node(number)], versions: None };
+        part.encode(&mut bytes).expect("memory grows");
+    }
+    let versions = peer::VersionDef { producer: 2474, ..Default::default() };
+    let part = peer::GraphDef { node: Vec::new(), versions: Some(versions) };
+    part.encode(&mut bytes).expect("memory grows");
+    bytes
+}
+
+/// The shortest of a few runs.
+fn best<T>(runs: usize, mut work: impl FnMut() -> T) -> Duration {
+    let run = |_| {
+        let start = Instant::now();
+        black_box(work());
+        start.elapsed()
+    };
+    (0..runs).map(run).min().unwrap_or_default()
+}
+
+fn graphs(criterion: &mut Criterion) {
+    for (name, nodes, payload) in [("1e6 nodes", 1_000_000, 0), ("51 nodes of 4 MiB", 51, 4 << 20)]
+    {
+        let bytes = graph(nodes, payload);
+        let mut file = tempfile::tempfile().expect("a temporary file");
+        file.write_all(&bytes).expect("room for it");
+        let scan = || graph::versions(&file, Message::GraphDef, Form::Binary).expect("a graph");
+        let check = || {
+            graph::read(&file, Message::GraphDef, Form::Binary, &ReadOptions::default())
+                .expect("a graph")
+        };
+        let decode = || peer::GraphDef::decode(bytes.as_slice()).expect("a graph");
+        let (scanned, checked, decoded) = (best(5, scan), best(5, check), best(5, decode));
+        println!(
+            "{name}, {} bytes: versions {scanned:?} ({:.0} times as fast as prost's decode), check {checked:?} ({:.2} of its time)",
+            bytes.len(),
+            decoded.as_secs_f64() / scanned.as_secs_f64(),
+            checked.as_secs_f64() / decoded.as_secs_f64(),
+        );
+        let mut group = criterion.benchmark_group(format!("graph of {name}"));
+        group.sample_size(10);
+        group.bench_function("versions", |bencher| bencher.iter(scan));
+        group.bench_function("check", |bencher| bencher.iter(check));
+        group.bench_function("prost decode", |bencher| bencher.iter(decode));
+        group.finish();
+    }
+}
+
+criterion_group!(benches, graphs);
+criterion_main!(benches);
