@@ -40,3 +40,6 @@ replay!(
     tensor_bundle,
     checkpoint_v1
 );
+
+#[cfg(feature = "proxy")]
+replay!(proxy_requests);

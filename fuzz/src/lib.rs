@@ -6,8 +6,12 @@ mod checkpoints;
 mod device_state;
 mod graphs;
 mod ifrt;
+#[cfg(feature = "proxy")]
+mod proxy;
 
 pub use checkpoints::{checkpoint_v1, table, tensor_bundle};
 pub use device_state::device_state;
 pub use graphs::{artifacts, graphs};
 pub use ifrt::{ifrt_serialized, ifrt_text, ifrt_values};
+#[cfg(feature = "proxy")]
+pub use proxy::proxy_requests;

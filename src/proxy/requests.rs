@@ -180,3 +180,137 @@ pub(super) fn default_layout(
         memory_kind: memory_kind.name().unwrap_or_default().to_owned(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, path::Path};
+
+    use prost::Message;
+
+    use super::*;
+    use crate::{
+        ifrt::{
+            ConcreteEvenSharding, DeviceList, HloSharding, Interval,
+            xla::{OpSharding, TileAssignment},
+        },
+        proto::xla::ifrt::proxy::{
+            CopyToHostBufferRequest, DeleteArrayRequest, DestructArrayRequest, InitRequest,
+        },
+        version::SerDesAnyVersionAccessor,
+    };
+
+    /// What a real client of jaxlib 0.10.2 sent.
+    fn captured(name: &str) -> Vec<u8> {
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/ifrt/golden");
+        fs::read(directory.join(name)).unwrap()
+    }
+
+    fn version() -> SerDesVersion {
+        SerDesAnyVersionAccessor::get(3).unwrap()
+    }
+
+    fn on(devices: impl Into<DeviceList>) -> Sharding {
+        HloSharding::replicated(devices.into(), MemoryKind::new("device")).unwrap().into()
+    }
+
+    fn shape(dims: &[i64]) -> Shape {
+        Shape::new(dims).unwrap()
+    }
+
+    fn tiled(dims: &[i64]) -> Sharding {
+        let tiles = OpSharding::tiled(TileAssignment::iota(dims, [2], [0]).unwrap());
+        HloSharding::new(DeviceList::from([0, 1]), MemoryKind::new("device"), tiles).unwrap().into()
+    }
+
+    /// Compares with a captured request, whose random number is taken over.
+    fn assert_request(name: &str, request: Request) {
+        let captured = captured(&format!("serdes3.{name}.xla.ifrt.proxy.IfrtRequest.binpb"));
+        let metadata = IfrtRequest::decode(&captured[..]).unwrap().request_metadata.unwrap();
+        let ours = numbered(metadata.op_id, metadata.user_context_id, request);
+        assert_eq!(ours.encode_to_vec(), captured, "{name}");
+    }
+
+    fn assert_body(name: &str, message: impl Message + prost::Name) {
+        let kind = format!("{name}.{}.binpb", message_name(&message));
+        assert_eq!(message.encode_to_vec(), captured(&format!("serdes3.{kind}")), "{name}");
+    }
+
+    fn message_name<M: prost::Name>(_: &M) -> String {
+        M::full_name()
+    }
+
+    fn put(dtype: DType, dims: &[i64], handle: u64) -> Request {
+        let shape = shape(dims);
+        let strides = row_major_strides(dtype, &shape);
+        let request = make_array(dtype, &shape, &on([0]), strides, handle, version()).unwrap();
+        Request::MakeArrayFromHostBufferRequest(request)
+    }
+
+    #[test]
+    fn puts_are_the_captured_ones() {
+        assert_request("init_request", Request::InitRequest(InitRequest {}));
+        assert_request("make_array_F32_2x3", put(DType::F32, &[2, 3], 1));
+        assert_request("make_array_F32_scalar", put(DType::F32, &[], 4));
+        assert_request("make_array_F32_0x3", put(DType::F32, &[0, 3], 7));
+        assert_request("make_array_F4E2M1FN_2", put(DType::F4E2M1FN, &[2], 73));
+        assert_request("make_array_STRING_3", put(DType::String, &[3], 106));
+        let request =
+            CopyToHostBufferRequest { host_buffer_handle: 3, array_handle: 2, byte_strides: None };
+        assert_request("copy_to_host_buffer_request", Request::CopyToHostBufferRequest(request));
+        let spec = ArraySpec::new(DType::F32, shape(&[4, 4]), tiled(&[2, 1]));
+        let shards = [(shape(&[2, 4]), 116), (shape(&[2, 4]), 117)];
+        let request = make_array_of_shards(&spec, &shards, 116, version()).unwrap();
+        assert_request("make_arrays_0", Request::MakeArraysFromHostBufferShardsRequest(request));
+    }
+
+    #[test]
+    fn rearrangements_are_the_captured_ones() {
+        assert_body("fully_replicated_shard_request", fully_replicated_shard(1, 2));
+        assert_body(
+            "disassemble_into_single_device_arrays_request",
+            disassemble(116, vec![118, 119]),
+        );
+        let kind = MemoryKind::new("device");
+        assert_body(
+            "copy_arrays_request",
+            copy_arrays(vec![111], &[DeviceId(1)], &kind, vec![112]),
+        );
+        let spec = ArraySpec::new(DType::F32, shape(&[3]), on([1]));
+        assert_body(
+            "assemble_array_from_single_device_arrays_request",
+            assemble(&spec, vec![112], 113, version()).unwrap(),
+        );
+        assert_body("delete_array_request", DeleteArrayRequest { array_handle: vec![110] });
+        assert_body("destruct_array_request", DestructArrayRequest { array_handle: vec![1, 2] });
+        assert_body(
+            "get_default_layout_request",
+            default_layout(
+                DType::F32,
+                &shape(&[2, 3]),
+                DeviceId(0),
+                &MemoryKind::unset(),
+                version(),
+            )
+            .unwrap(),
+        );
+        let even = ConcreteEvenSharding::new(
+            DeviceList::from([1, 0]),
+            kind,
+            shape(&[8]),
+            shape(&[4]),
+            false,
+        )
+        .unwrap();
+        let plan = RemapPlan::new(
+            [ArraySpec::new(DType::F64, shape(&[8]), tiled(&[2]))],
+            [ArraySpec::new(DType::F64, shape(&[8]), even)],
+        );
+        let interval = |at| Interval::new(at, at + 1, 1);
+        let plan = plan
+            .with_mapping(0, 0, &[interval(0), interval(1)], &[interval(1), interval(0)])
+            .unwrap();
+        let semantics = ArrayCopySemantics::ReuseInput;
+        let request = remap_arrays(&plan, vec![144], semantics, vec![146], version()).unwrap();
+        assert_request("remap_arrays_request", Request::RemapArraysRequest(request));
+    }
+}

@@ -15,6 +15,11 @@ mod remap;
 mod session;
 mod state;
 
+#[cfg(test)]
+mod network_tests;
+#[cfg(test)]
+mod session_tests;
+
 use std::{
     collections::HashMap,
     fmt,

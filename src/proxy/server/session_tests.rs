@@ -1,0 +1,495 @@
+//! Sessions without a network: status codes, order, poisoning, and random sequences against a model.
+
+use std::{collections::HashMap, time::Duration};
+
+use bytes::Bytes;
+use proptest::prelude::*;
+
+use super::{Limits, LocalSession, Server};
+use crate::{
+    codec::StatusCode,
+    codec::ToProto as _,
+    ifrt::ArraySpec,
+    ifrt::xla::{OpSharding, TileAssignment},
+    ifrt::{
+        ArrayCopySemantics, DType, DeviceId, DeviceList, HloSharding, MemoryKind, Shape, Sharding,
+    },
+    proto::{
+        tensorflow::StatusProto,
+        xla::ifrt::proxy::{
+            BitcastArraysRequest, CheckFutureRequest, CheckValueReadyRequest, CompileRequest,
+            CopyToHostBufferRequest, DeleteArrayRequest, DestructArrayRequest, IfrtRequest,
+            InitRequest, IsArrayDeletedRequest, LoadedExecutableExecuteRequest,
+            MakeErrorArraysRequest, ReshardArraysRequest, ifrt_request::Request,
+            ifrt_response::Response,
+        },
+    },
+    proxy::{Ranges, requests},
+    stream_executor::{LayoutChoice, Plugin},
+    version::SerDesVersion,
+};
+
+fn server(devices: usize) -> Server {
+    let plugin = Plugin::open(&format!("host:devices={devices}"), LayoutChoice::Detect).unwrap();
+    let limits = Limits {
+        host_buffer_timeout: Duration::from_millis(300),
+        session_host_bytes: 1 << 20,
+        session_array_bytes: 1 << 22,
+        ..Limits::default()
+    };
+    Server::builder(&plugin).limits(limits).build().unwrap()
+}
+
+/// A session that counts its requests.
+struct Client {
+    session: LocalSession,
+    op: u64,
+    answered: i64,
+}
+
+impl Client {
+    fn new(server: &Server) -> Self {
+        Self { session: server.local_session(Ranges::supported()).unwrap(), op: 0, answered: 0 }
+    }
+
+    async fn ask(&mut self, request: Request) -> Result<Response, StatusCode> {
+        self.op += 1;
+        let answer = self.session.request(requests::numbered(self.op, 0, request)).await;
+        let metadata = answer.response_metadata.unwrap();
+        assert_eq!(metadata.op_id, self.op);
+        match metadata.status {
+            Some(StatusProto { code, message, .. }) => {
+                assert!(!message.is_empty() && answer.response.is_none());
+                assert_eq!(metadata.seq_num, 0);
+                Err(StatusCode::from_number(code).unwrap())
+            }
+            None => {
+                assert_eq!(metadata.seq_num, self.answered);
+                self.answered += 1;
+                Ok(answer.response.unwrap())
+            }
+        }
+    }
+
+    async fn make(
+        &mut self,
+        handle: u64,
+        dtype: DType,
+        dims: &[i64],
+        sharding: &Sharding,
+    ) -> Result<Response, StatusCode> {
+        let shape = Shape::new(dims).unwrap();
+        let strides = requests::row_major_strides(dtype, &shape);
+        let request = requests::make_array(
+            dtype,
+            &shape,
+            sharding,
+            strides,
+            handle,
+            SerDesVersion::current(),
+        )
+        .unwrap();
+        self.ask(Request::MakeArrayFromHostBufferRequest(request)).await
+    }
+
+    async fn put(
+        &mut self,
+        handle: u64,
+        bytes: &[u8],
+        sharding: &Sharding,
+    ) -> Result<Response, StatusCode> {
+        self.session
+            .store(handle, Bytes::copy_from_slice(bytes))
+            .await
+            .map_err(|status| status.code())?;
+        self.make(handle, DType::U8, &[bytes.len() as i64], sharding).await
+    }
+
+    async fn get(
+        &mut self,
+        array_handle: u64,
+        host_buffer_handle: u64,
+    ) -> Result<Bytes, StatusCode> {
+        let request =
+            CopyToHostBufferRequest { array_handle, host_buffer_handle, byte_strides: None };
+        self.ask(Request::CopyToHostBufferRequest(request)).await?;
+        let bytes = self.session.look_up(host_buffer_handle).await.unwrap();
+        self.session.delete(host_buffer_handle).unwrap();
+        Ok(bytes)
+    }
+
+    async fn delete(&mut self, handle: u64) -> Result<(), StatusCode> {
+        let request = DeleteArrayRequest { array_handle: vec![handle] };
+        let Response::DeleteArrayResponse(answer) =
+            self.ask(Request::DeleteArrayRequest(request)).await?
+        else {
+            panic!("another answer")
+        };
+        let future_handle = answer.deletion_future_handle;
+        assert!(future_handle >= 1 << 63);
+        let outcome =
+            self.ask(Request::CheckFutureRequest(CheckFutureRequest { future_handle })).await;
+        let again =
+            self.ask(Request::CheckFutureRequest(CheckFutureRequest { future_handle })).await;
+        assert_eq!(again, Err(StatusCode::NotFound));
+        outcome.map(drop)
+    }
+
+    async fn destruct(&mut self, handle: u64) -> Result<(), StatusCode> {
+        let request = DestructArrayRequest { array_handle: vec![handle] };
+        self.ask(Request::DestructArrayRequest(request)).await.map(drop)
+    }
+}
+
+fn on(devices: &[i32]) -> Sharding {
+    let devices = DeviceList::new(devices.iter().copied().map(DeviceId));
+    HloSharding::replicated(devices, MemoryKind::new("device")).unwrap().into()
+}
+
+fn tiled(dims: &[i64]) -> Sharding {
+    let tiles = OpSharding::tiled(TileAssignment::iota(dims, [2], [0]).unwrap());
+    HloSharding::new(DeviceList::from([0, 1]), MemoryKind::new("device"), tiles).unwrap().into()
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_not_found() {
+    let mut client = Client::new(&server(2));
+    assert_eq!(client.get(7, 8).await, Err(StatusCode::NotFound));
+    assert_eq!(client.destruct(7).await, Err(StatusCode::NotFound));
+    assert_eq!(client.delete(7).await, Err(StatusCode::NotFound));
+    assert_eq!(client.put(1, b"abc", &on(&[9])).await, Err(StatusCode::NotFound));
+    assert_eq!(client.session.look_up(1).await.unwrap_err().code(), StatusCode::NotFound);
+    assert_eq!(client.session.delete(1).unwrap_err().code(), StatusCode::NotFound);
+    let request = CheckFutureRequest { future_handle: 5 };
+    assert_eq!(client.ask(Request::CheckFutureRequest(request)).await, Err(StatusCode::NotFound));
+}
+
+#[tokio::test]
+async fn an_array_lives_until_it_is_destructed_once() {
+    let mut client = Client::new(&server(2));
+    client.put(1, b"abc", &on(&[1])).await.unwrap();
+    assert_eq!(&client.get(1, 2).await.unwrap()[..], b"abc");
+    client.delete(1).await.unwrap();
+    let request = IsArrayDeletedRequest { array_handle: 1 };
+    let Ok(Response::IsArrayDeletedResponse(answer)) =
+        client.ask(Request::IsArrayDeletedRequest(request)).await
+    else {
+        panic!("another answer")
+    };
+    assert!(answer.deleted);
+    assert_eq!(client.get(1, 3).await, Err(StatusCode::InvalidArgument));
+    client.destruct(1).await.unwrap();
+    assert_eq!(client.destruct(1).await, Err(StatusCode::NotFound));
+}
+
+#[tokio::test]
+async fn a_buffer_of_another_size_poisons_the_array() {
+    let mut client = Client::new(&server(1));
+    client.session.store(1, Bytes::from_static(b"12345")).await.unwrap();
+    assert_eq!(client.make(1, DType::F32, &[1], &on(&[0])).await, Err(StatusCode::InvalidArgument));
+    let ready = CheckValueReadyRequest { value_handles: vec![1] };
+    assert_eq!(
+        client.ask(Request::CheckValueReadyRequest(ready)).await,
+        Err(StatusCode::InvalidArgument)
+    );
+    let shard = requests::fully_replicated_shard(1, 2);
+    let shard = client.ask(Request::FullyReplicatedShardRequest(shard)).await;
+    assert_eq!(shard, Err(StatusCode::InvalidArgument));
+    assert_eq!(client.get(2, 3).await, Err(StatusCode::InvalidArgument));
+    client.destruct(1).await.unwrap();
+    client.destruct(2).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_buffer_that_never_comes_is_not_waited_for_for_ever() {
+    let mut client = Client::new(&server(1));
+    assert_eq!(client.make(1, DType::U8, &[4], &on(&[0])).await, Err(StatusCode::DeadlineExceeded));
+    client.destruct(1).await.unwrap();
+}
+
+#[tokio::test]
+async fn limits_are_answered_and_not_exceeded() {
+    let server = server(1);
+    let mut client = Client::new(&server);
+    let stored = client.session.store(1, vec![0; (1 << 20) + 1].into()).await;
+    assert_eq!(stored.unwrap_err().code(), StatusCode::ResourceExhausted);
+    for handle in 2..6 {
+        client.put(handle, &vec![1; 1 << 20], &on(&[0])).await.unwrap();
+    }
+    assert_eq!(
+        client.put(6, &vec![1; 1 << 20], &on(&[0])).await,
+        Err(StatusCode::ResourceExhausted)
+    );
+    client.destruct(2).await.unwrap();
+    client.put(7, &vec![1; 1 << 20], &on(&[0])).await.unwrap();
+    assert_eq!(client.session.store(8, Bytes::from_static(b"x")).await, Ok(()));
+    let again = client.session.store(8, Bytes::from_static(b"x")).await;
+    assert_eq!(again.unwrap_err().code(), StatusCode::AlreadyExists);
+    assert!(server.metrics().shard_bytes >= 4 << 20);
+    drop(client);
+    let left = server.metrics();
+    let held = [
+        left.sessions,
+        left.arrays,
+        left.shards,
+        left.shard_bytes,
+        left.host_buffers,
+        left.host_buffer_bytes,
+        left.tasks,
+    ];
+    assert_eq!(held, [0; 7]);
+}
+
+#[tokio::test]
+async fn programs_are_not_served_and_the_session_lives_on() {
+    let mut client = Client::new(&server(1));
+    let compiled = client.ask(Request::CompileRequest(CompileRequest::default())).await;
+    assert_eq!(compiled, Err(StatusCode::Unimplemented));
+    let execute = LoadedExecutableExecuteRequest {
+        result_array_handle: vec![4],
+        result_status_handle: 5,
+        ..Default::default()
+    };
+    let executed = client.ask(Request::LoadedExecutableExecuteRequest(execute)).await;
+    assert_eq!(executed, Err(StatusCode::Unimplemented));
+    assert_eq!(client.get(4, 6).await, Err(StatusCode::Unimplemented));
+    client.destruct(4).await.unwrap();
+    let request = CheckFutureRequest { future_handle: 5 };
+    assert_eq!(
+        client.ask(Request::CheckFutureRequest(request)).await,
+        Err(StatusCode::Unimplemented)
+    );
+    let empty = client.session.request(IfrtRequest::default()).await;
+    let status = empty.response_metadata.unwrap().status.unwrap();
+    assert_eq!(status.code, StatusCode::Unimplemented.number());
+    client.put(7, b"on", &on(&[0])).await.unwrap();
+    assert_eq!(&client.get(7, 8).await.unwrap()[..], b"on");
+}
+
+#[tokio::test]
+async fn the_first_answer_names_all_devices_and_memories() {
+    let mut client = Client::new(&server(3));
+    let Ok(Response::InitResponse(init)) = client.ask(Request::InitRequest(InitRequest {})).await
+    else {
+        panic!("another answer")
+    };
+    assert_eq!(init.primary_device_ids, [0, 1, 2]);
+    for device in &init.all_devices {
+        assert_eq!(device.device_kind, "cpu");
+        for id in device.memory_ids.iter().chain(&device.default_memory_id) {
+            assert!(
+                init.memories
+                    .iter()
+                    .any(|memory| memory.id == *id && memory.device_ids == [device.id])
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn shards_are_cut_copied_put_together_and_cut_anew() {
+    let mut client = Client::new(&server(2));
+    let bytes: Vec<u8> = (0..24).collect();
+    client.session.store(1, bytes.clone().into()).await.unwrap();
+    client.make(1, DType::U8, &[4, 6], &tiled(&[1, 2])).await.unwrap();
+    assert_eq!(&client.get(1, 90).await.unwrap()[..], &bytes[..]);
+    let request = requests::disassemble(1, vec![2, 3]);
+    client.ask(Request::DisassembleIntoSingleDeviceArraysRequest(request)).await.unwrap();
+    let left: Vec<u8> = (0..24).filter(|at| at % 6 < 3).collect();
+    assert_eq!(&client.get(2, 91).await.unwrap()[..], &left[..]);
+    let spec = ArraySpec::new(DType::U8, Shape::new([8, 3]).unwrap(), tiled(&[2, 1]));
+    let request = requests::assemble(&spec, vec![2, 3], 4, SerDesVersion::current()).unwrap();
+    client.ask(Request::AssembleArrayFromSingleDeviceArraysRequest(request)).await.unwrap();
+    let right = (0..24).filter(|at| at % 6 >= 3);
+    let both: Vec<u8> = left.iter().copied().chain(right).collect();
+    assert_eq!(&client.get(4, 92).await.unwrap()[..], &both[..]);
+    // The same array, by rows instead of by columns, and on one device.
+    for (handle, sharding) in [(5, tiled(&[2, 1])), (6, on(&[1])), (7, on(&[0, 1]))] {
+        let spec = ArraySpec::new(DType::U8, Shape::new([4, 6]).unwrap(), sharding);
+        let request = ReshardArraysRequest {
+            array_handles: vec![1],
+            array_specs: vec![spec.to_proto(SerDesVersion::current()).unwrap()],
+            copy_semantics: ArrayCopySemantics::ReuseInput.number(),
+            result_handles: vec![handle],
+        };
+        client.ask(Request::ReshardArraysRequest(request)).await.unwrap();
+        assert_eq!(&client.get(handle, 93).await.unwrap()[..], &bytes[..]);
+    }
+    let spec = ArraySpec::new(DType::U16, Shape::new([12]).unwrap(), on(&[1]));
+    let request = BitcastArraysRequest {
+        array_handles: vec![6],
+        array_specs: vec![spec.to_proto(SerDesVersion::current()).unwrap()],
+        copy_semantics: ArrayCopySemantics::DonateInput.number(),
+        result_handles: vec![8],
+    };
+    client.ask(Request::BitcastArraysRequest(request)).await.unwrap();
+    assert_eq!(&client.get(8, 94).await.unwrap()[..], &bytes[..]);
+    assert_eq!(client.get(6, 95).await, Err(StatusCode::InvalidArgument));
+}
+
+#[tokio::test]
+async fn error_arrays_are_errors() {
+    let mut client = Client::new(&server(1));
+    let spec = ArraySpec::new(DType::F32, Shape::new([2]).unwrap(), on(&[0]));
+    let request = MakeErrorArraysRequest {
+        error: Some(StatusProto {
+            code: StatusCode::Aborted.number(),
+            message: "gone".into(),
+            ..Default::default()
+        }),
+        array_specs: vec![spec.to_proto(SerDesVersion::current()).unwrap()],
+        array_handles: vec![1],
+    };
+    client.ask(Request::MakeErrorArraysRequest(request)).await.unwrap();
+    assert_eq!(client.get(1, 2).await, Err(StatusCode::Aborted));
+    client.delete(1).await.unwrap();
+    client.destruct(1).await.unwrap();
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Put(u64, Vec<u8>, i32),
+    Copy(u64, u64, i32, bool),
+    Shard(u64, u64, i32),
+    Get(u64),
+    Delete(u64),
+    Destruct(u64),
+}
+
+/// What the model has under a handle: the bytes of a live array, or the error of a use.
+type Model = HashMap<u64, Result<Vec<u8>, StatusCode>>;
+
+fn step() -> impl Strategy<Value = Step> {
+    let handle = || 1_u64..6;
+    prop_oneof![
+        (handle(), proptest::collection::vec(any::<u8>(), 0..20), 0..3)
+            .prop_map(|(a, b, c)| Step::Put(a, b, c)),
+        (handle(), handle(), 0..3, any::<bool>()).prop_map(|(a, b, c, d)| Step::Copy(a, b, c, d)),
+        (handle(), handle(), 0..5).prop_map(|(a, b, c)| Step::Shard(a, b, c)),
+        handle().prop_map(Step::Get),
+        handle().prop_map(Step::Delete),
+        handle().prop_map(Step::Destruct),
+    ]
+}
+
+/// What becomes of the handles when `source` is made into `result`.
+fn derive(
+    model: &mut Model,
+    source: u64,
+    result: u64,
+    valid: Result<(), StatusCode>,
+    donate: bool,
+) -> Result<(), StatusCode> {
+    let bytes =
+        valid.and_then(|()| model.get(&source).cloned().unwrap_or(Err(StatusCode::NotFound)));
+    match bytes {
+        Ok(_) if model.contains_key(&result) => Err(StatusCode::AlreadyExists),
+        Ok(bytes) => {
+            model.insert(result, Ok(bytes));
+            if donate {
+                model.insert(source, Err(StatusCode::InvalidArgument));
+            }
+            Ok(())
+        }
+        Err(code) => {
+            model.entry(result).or_insert(Err(code));
+            Err(code)
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn random_requests_do_what_the_model_says(steps in proptest::collection::vec(step(), 1..40)) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let server = server(2);
+            let mut client = Client::new(&server);
+            let mut model = Model::new();
+            let mut buffer = 1000;
+            // Deleting leaves a handle that was never made poisoned or deleted apart from the others.
+            let mut failed: HashMap<u64, StatusCode> = HashMap::new();
+            for step in steps {
+                buffer += 1;
+                match step {
+                    Step::Put(handle, bytes, device) => {
+                        let shape = Shape::new([bytes.len() as i64]).unwrap();
+                        let strides = requests::row_major_strides(DType::U8, &shape);
+                        let mut request = requests::make_array(DType::U8, &shape, &on(&[device]), strides, buffer, SerDesVersion::current()).unwrap();
+                        request.array_handle = Some(handle);
+                        client.session.store(buffer, bytes.clone().into()).await.unwrap();
+                        let expected = match (device < 2, model.contains_key(&handle)) {
+                            (false, known) => {
+                                if !known {
+                                    model.insert(handle, Err(StatusCode::NotFound));
+                                    failed.insert(handle, StatusCode::NotFound);
+                                }
+                                Err(StatusCode::NotFound)
+                            }
+                            (true, true) => Err(StatusCode::AlreadyExists),
+                            (true, false) => {
+                                model.insert(handle, Ok(bytes));
+                                Ok(())
+                            }
+                        };
+                        let found = client.ask(Request::MakeArrayFromHostBufferRequest(request)).await.map(drop);
+                        prop_assert_eq!(found, expected);
+                    }
+                    Step::Copy(source, result, device, donate) => {
+                        let known = model.contains_key(&result);
+                        let source_is_live = matches!(model.get(&source), Some(Ok(_)));
+                        let valid = if source_is_live && device >= 2 { Err(StatusCode::NotFound) } else { Ok(()) };
+                        let expected = derive(&mut model, source, result, valid, donate);
+                        if let (Err(code), false) = (expected, known) { failed.insert(result, code); }
+                        let mut request = requests::copy_arrays(vec![source], &[DeviceId(device)], &MemoryKind::new("device"), vec![result]);
+                        if donate { request.copy_semantics = ArrayCopySemantics::DonateInput.number(); }
+                        let found = client.ask(Request::CopyArraysRequest(request)).await.map(drop);
+                        prop_assert_eq!(found, expected);
+                    }
+                    Step::Shard(source, result, semantics) => {
+                        let known = model.contains_key(&result);
+                        let valid = if (1..=3).contains(&semantics) { Ok(()) } else { Err(StatusCode::InvalidArgument) };
+                        let expected = derive(&mut model, source, result, valid, semantics == 3);
+                        if let (Err(code), false) = (expected, known) { failed.insert(result, code); }
+                        let mut request = requests::fully_replicated_shard(source, result);
+                        request.copy_semantics = semantics;
+                        let found = client.ask(Request::FullyReplicatedShardRequest(request)).await.map(drop);
+                        prop_assert_eq!(found, expected);
+                    }
+                    Step::Get(handle) => {
+                        let expected = model.get(&handle).cloned().unwrap_or(Err(StatusCode::NotFound));
+                        let found = client.get(handle, buffer).await.map(|bytes| bytes.to_vec());
+                        prop_assert_eq!(found, expected);
+                    }
+                    Step::Delete(handle) => {
+                        let expected = match (model.get_mut(&handle), failed.get(&handle)) {
+                            (None, _) => Err(StatusCode::NotFound),
+                            (Some(_), Some(code)) => Err(*code),
+                            (Some(state), None) => {
+                                *state = Err(StatusCode::InvalidArgument);
+                                Ok(())
+                            }
+                        };
+                        prop_assert_eq!(client.delete(handle).await, expected);
+                    }
+                    Step::Destruct(handle) => {
+                        failed.remove(&handle);
+                        let expected = model.remove(&handle).map(drop).ok_or(StatusCode::NotFound);
+                        prop_assert_eq!(client.destruct(handle).await, expected);
+                    }
+                }
+                let live = model.values().filter(|state| state.is_ok()).count() as u64;
+                let metrics = server.metrics();
+                prop_assert_eq!(metrics.arrays, model.len() as u64);
+                prop_assert!(metrics.shards <= live, "{} shards of {live} arrays", metrics.shards);
+                prop_assert_eq!(metrics.host_buffers, 0);
+            }
+            drop(client);
+            let left = server.metrics();
+            prop_assert_eq!([left.sessions, left.arrays, left.shards, left.host_buffers, left.tasks], [0; 5]);
+            Ok(())
+        })?;
+    }
+}
