@@ -18,7 +18,8 @@ use crate::{
 pub(super) struct Devices {
     devices: Vec<Device>,
     platform: String,
-    kind: String,
+    /// What kind of hardware each device is: what it says itself, or the type of the platform's devices.
+    kinds: Vec<String>,
     version: String,
 }
 
@@ -36,10 +37,14 @@ impl Devices {
                 "it has no device; a server needs one",
             ));
         }
+        let kinds = devices.iter().map(|device| {
+            let name = device.description().hardware_name.filter(|name| !name.is_empty());
+            name.unwrap_or_else(|| platform.device_type().to_owned())
+        });
         Ok(Self {
+            kinds: kinds.collect(),
             devices,
             platform: platform.name().to_owned(),
-            kind: platform.device_type().to_owned(),
             version: format!(
                 "serdes {}, StreamExecutor layout {}",
                 env!("CARGO_PKG_VERSION"),
@@ -110,7 +115,7 @@ impl Devices {
 
     /// Whether arrays of strings can be made: for devices whose memory a host's strings may live in.
     pub(super) fn take_strings(&self) -> bool {
-        self.kind == "cpu"
+        self.kinds.iter().all(|kind| kind == "cpu")
     }
 
     /// The answer to the first request of a session.
@@ -130,7 +135,7 @@ impl Devices {
         let memory_id = |device: i32, kind: Kind| device * kinds + kind_id(kind);
         let mut all_devices = Vec::with_capacity(ids.len());
         let mut memories = Vec::with_capacity(ids.len() * Kind::ALL.len());
-        for (id, device) in ids.iter().copied().zip(&self.devices) {
+        for ((id, device), kind) in ids.iter().copied().zip(&self.devices).zip(&self.kinds) {
             let description = device.description();
             let texts = [
                 ("hardware_name", description.hardware_name),
@@ -148,9 +153,9 @@ impl Devices {
                 id,
                 local_hardware_id: id,
                 local_device_id: id,
-                device_kind: self.kind.clone(),
+                device_kind: kind.clone(),
                 platform_name: self.platform.clone(),
-                debug_string: format!("{}Device(id={id}, kind={})", self.platform, self.kind),
+                debug_string: format!("{}Device(id={id}, kind={kind})", self.platform),
                 to_string: format!("{}:{id}", self.platform),
                 default_memory_id: Some(memory_id(id, Kind::Device)),
                 memory_ids: Kind::ALL.into_iter().map(|kind| memory_id(id, kind)).collect(),
