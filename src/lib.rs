@@ -1,4 +1,68 @@
 //! Moves machine-learning state between builds that were not made on the same day.
+//!
+//! # Device state that an older build can read
+//!
+//! ```
+//! use serdes::device_state;
+//! use serdes::ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding};
+//! use serdes::stream_executor::Plugin;
+//! use serdes::version::SerDesWeek4OldVersionAccessor;
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("step-1000.sds");
+//! # let bytes = vec![0; 512 * 512 * 4];
+//! let plugin = Plugin::host(); // or Plugin::load("libmy_device.so")?
+//! let device = plugin.device(0)?;
+//! let kernel = device.upload(&bytes)?; // freed on drop
+//! let spec = ArraySpec::new(DType::F32, Shape::new([512, 512])?, SingleDeviceSharding::new(DeviceId(0)));
+//! let mut state = device_state::Writer::create(&path, SerDesWeek4OldVersionAccessor::get())?;
+//! state.add("dense/kernel", &spec, &kernel)?; // streams out in chunks, checksummed
+//! state.finish()?; // the whole file or none
+//!
+//! let state = device_state::Reader::open(&path)?; // reads the ends, not the data
+//! let restored = state.tensor("dense/kernel")?.restore(&device)?;
+//! assert_eq!(device.download(&restored)?, bytes);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # The version of a conversation
+//!
+//! ```
+//! use serdes::codec::{DeserializeOptions, FromProto, ToProto};
+//! use serdes::ifrt::Shape;
+//! use serdes::version::{SerDesAnyVersionAccessor, VersionRange};
+//!
+//! let peer = VersionRange::new(2, 4).expect("not empty");
+//! let version = SerDesAnyVersionAccessor::negotiate(VersionRange::supported(), peer)?;
+//! let message = Shape::new([2, 3])?.to_proto(version)?; // the version is always said
+//! let same = Shape::from_proto(&message, &DeserializeOptions::new())?; // the message says its own
+//! assert_eq!(same, Shape::new([2, 3])?);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # A verdict before loading
+//!
+//! ```
+//! use serdes::check::{self, Consumer};
+//!
+//! // A graph with versions { producer: 2474 min_consumer: 1800 }.
+//! let graph = vec![0x22, 6, 0x08, 0xaa, 0x13, 0x10, 0x88, 0x0e];
+//! let verdict = check::bytes(graph).for_consumer(&Consumer::tensorflow("2.16")?);
+//! assert!(!verdict.is_acceptable());
+//! for reason in verdict.reasons() {
+//!     eprintln!("{reason}"); // found, expected, remedy
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Formats of one's own
+//!
+//! A crate declares lines of versions in its own `versions.toml`, and [`lines!`] makes types of them: see `examples/downstream`.
+//!
+//! # Rooms
+//!
+//! A room uses only those above it, and none points back: [`version`]; [`proto`] and [`codec`]; [`ifrt`]; [`stream_executor`];
+//! [`device_state`]; [`artifact`]; [`tensor_io`]; [`check`]; and the proxy behind the feature `proxy`.
 
 pub mod artifact;
 pub mod check;

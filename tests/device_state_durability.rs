@@ -11,7 +11,7 @@ use std::{
 use serdes::{
     device_state::{Error, Reader, Sync, Watch, WriteOptions},
     ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding},
-    version::SerDesDefaultVersionAccessor,
+    version::SerDesVersion,
 };
 
 const TENSORS: i64 = 8;
@@ -20,7 +20,7 @@ const BYTES: usize = 512 << 10;
 const TARGET: &str = "SERDES_TEST_SAVE_TO";
 
 fn save(path: &Path, fill: u8) -> Result<(), Error> {
-    let options = WriteOptions::new(SerDesDefaultVersionAccessor::get()).with_sync(Sync::None);
+    let options = WriteOptions::new(SerDesVersion::current()).with_sync(Sync::None);
     let mut writer = options.create(path)?;
     let shape = Shape::new([BYTES as i64]).expect("a shape");
     let spec = ArraySpec::new(DType::U8, shape, SingleDeviceSharding::new(DeviceId(0)));

@@ -4,7 +4,7 @@ use super::*;
 use crate::{
     ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding},
     stream_executor::{Device, Plugin},
-    version::{SerDesDefaultVersionAccessor, SerDesWeek4OldVersionAccessor},
+    version::{SerDesVersion, SerDesWeek4OldVersionAccessor},
 };
 
 fn device() -> Device {
@@ -46,7 +46,7 @@ impl Write for Pipe {
 }
 
 fn options() -> WriteOptions {
-    WriteOptions::new(SerDesDefaultVersionAccessor::get()).with_producer_release("test 1.0")
+    WriteOptions::new(SerDesVersion::current()).with_producer_release("test 1.0")
 }
 
 /// A state of a few small tensors, as bytes.

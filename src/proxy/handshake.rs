@@ -213,8 +213,11 @@ mod tests {
         }
     }
 
-    /// The builds of the last year and a half and what they offer.
-    const BUILDS: [(&str, (i32, i32), (i32, i32)); 13] = [
+    /// A build, and what it offers: protocol and SerDes numbers, both ends included.
+    type Build = (&'static str, (i32, i32), (i32, i32));
+
+    /// The builds of the last year and a half.
+    const BUILDS: [Build; 13] = [
         ("0.7.0", (3, 15), (0, 0)),
         ("0.8.0", (15, 19), (0, 0)),
         ("0.9.0", (16, 22), (0, 0)),

@@ -230,7 +230,7 @@ mod tests {
         assert_eq!(ours.encode_to_vec(), captured, "{name}");
     }
 
-    fn assert_body(name: &str, message: impl Message + prost::Name) {
+    fn assert_body(name: &str, message: impl prost::Name) {
         let kind = format!("{name}.{}.binpb", message_name(&message));
         assert_eq!(message.encode_to_vec(), captured(&format!("serdes3.{kind}")), "{name}");
     }

@@ -4,7 +4,7 @@ use super::*;
 use crate::{
     device_state::{self, Reader, Watch},
     stream_executor::{Device, Plugin},
-    version::SerDesDefaultVersionAccessor,
+    version::SerDesVersion,
 };
 
 fn device() -> Device {
@@ -12,7 +12,7 @@ fn device() -> Device {
 }
 
 fn options() -> WriteOptions {
-    WriteOptions::new(SerDesDefaultVersionAccessor::get()).with_sync(Sync::None)
+    WriteOptions::new(SerDesVersion::current()).with_sync(Sync::None)
 }
 
 /// A canonical safetensors file with tensors of many kinds.

@@ -319,11 +319,9 @@ fn arrays_of_a_session_with_a_name_survive_the_server() {
     test(|| async {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("arrays.sds");
-        let options = || {
-            let mut options = ClientOptions::default();
-            options.initialization_data =
-                AttributeMap::from_iter([("serdes.state.name", "model".into())]);
-            options
+        let options = || ClientOptions {
+            initialization_data: AttributeMap::from_iter([("serdes.state.name", "model".into())]),
+            ..ClientOptions::default()
         };
         let stateful = || Server::builder(&plugin()).state(&path).build().unwrap();
         let running = Running::start(stateful()).await;

@@ -36,6 +36,7 @@ use crate::{
 pub(super) type Reply = Result<Response, Status>;
 
 /// The answer to a request: at once, or when something else has happened.
+#[expect(clippy::large_enum_variant, reason = "one lives at a time, while its request is answered")]
 pub(super) enum Answer {
     Now(Reply),
     Later(Pin<Box<dyn Future<Output = Reply> + Send>>),
