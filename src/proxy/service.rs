@@ -29,8 +29,10 @@ pub(super) const STORE_METADATA: &str = "ifrt-proxy-grpc-host-buffer-store-metad
 /// The most bytes of data in a message of a host-buffer call, as the real ones have it.
 pub(super) const CHUNK_BYTES: usize = 1 << 20;
 
-/// A message of any size is read: programs and plans can be large. What it may make us allocate is what it brings.
-pub(super) const MAXIMUM_MESSAGE_BYTES: usize = i32::MAX as usize;
+/// The largest request of a session. Programs can be far beyond the usual 4 MiB, and even one that is not served must not end the session.
+pub(super) const SESSION_MESSAGE_BYTES: usize = 512 << 20;
+/// The largest other message: a part of a host buffer.
+pub(super) const MESSAGE_BYTES: usize = 64 << 20;
 
 /// A function as the handler of a call. (A service with a stream as its request handles client-streaming calls as well.)
 #[derive(Clone)]

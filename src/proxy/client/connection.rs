@@ -85,7 +85,7 @@ pub(super) async fn open(address: &str, options: &ClientOptions) -> Result<Chann
 /// A call of the service.
 pub(super) async fn ready(channel: &Channel) -> Result<Grpc<Channel>, Status> {
     let mut grpc =
-        Grpc::new(channel.clone()).max_decoding_message_size(service::MAXIMUM_MESSAGE_BYTES);
+        Grpc::new(channel.clone()).max_decoding_message_size(service::SESSION_MESSAGE_BYTES);
     grpc.ready().await.map_err(|error| status!(Unavailable, "{}", server::describe(&error)))?;
     Ok(grpc)
 }

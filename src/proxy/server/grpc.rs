@@ -56,13 +56,13 @@ impl Service {
 
 type Call = Pin<Box<dyn Future<Output = Result<http::Response<Body>, Infallible>> + Send>>;
 
-/// The codec of a call, without the limit of 4 MiB: what a message makes us hold is what it brings.
-fn grpc<T, U>() -> Grpc<ProstCodec<T, U>>
+/// The codec of a call. Its limit is more than the usual one, but a limit: room for a message is made when its length comes.
+fn grpc<T, U>(limit: usize) -> Grpc<ProstCodec<T, U>>
 where
     T: Message + Send + 'static,
     U: Message + Default + Send + 'static,
 {
-    Grpc::new(ProstCodec::default()).max_decoding_message_size(service::MAXIMUM_MESSAGE_BYTES)
+    Grpc::new(ProstCodec::default()).max_decoding_message_size(limit)
 }
 
 impl tonic::codegen::Service<http::Request<Body>> for Service {
@@ -76,12 +76,16 @@ impl tonic::codegen::Service<http::Request<Body>> for Service {
 
     fn call(&mut self, request: http::Request<Body>) -> Call {
         let shared = Arc::clone(&self.shared);
+        let limit = match request.uri().path() {
+            service::IFRT_SESSION => service::SESSION_MESSAGE_BYTES,
+            _ => service::MESSAGE_BYTES,
+        };
         // A handler for each call; the codec knows the messages by the handler's types.
         macro_rules! answer {
             ($kind:ident, $handler:ident, $message:ty) => {
                 Box::pin(async move {
                     let handler = move |request: $message| $handler(Arc::clone(&shared), request);
-                    Ok(grpc().$kind(Handler(handler), request).await)
+                    Ok(grpc(limit).$kind(Handler(handler), request).await)
                 })
             };
         }

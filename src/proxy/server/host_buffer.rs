@@ -318,7 +318,7 @@ impl Filling {
         }
         match result {
             Ok(buffer) => {
-                if std::mem::take(&mut slot.unwanted) {
+                if std::mem::take(&mut slot.unwanted) && slot.takers.is_empty() {
                     slots.tidy(self.handle);
                     return;
                 }

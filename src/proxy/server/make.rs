@@ -341,11 +341,11 @@ impl Session {
         plan: Plan,
         response: impl FnOnce(Vec<u64>) -> Response + Send + 'static,
     ) -> Result<Answer, Status> {
+        let handles = self.register(wanted, plan.arrays)?;
         let mut arriving = Vec::with_capacity(plan.sources.len());
         for source in &plan.sources {
             arriving.push(self.host_buffers.take(source.handle)?);
         }
-        let handles = self.register(wanted, plan.arrays)?;
         let session = Arc::clone(self);
         let Plan { sources, mut makings, .. } = plan;
         Ok(Answer::later(async move {
