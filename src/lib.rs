@@ -61,18 +61,36 @@
 //!
 //! # Rooms
 //!
-//! A room uses only those above it, and none points back: [`version`]; [`proto`] and [`codec`]; [`ifrt`]; [`stream_executor`];
-//! [`device_state`]; [`artifact`]; [`tensor_io`]; [`check`]; and the proxy behind the feature `proxy`.
+//! A room uses only those above it, and none points back: [`version`] and [`read_at`]; [`proto`] and [`codec`]; [`ifrt`];
+//! [`stream_executor`]; [`device_state`]; [`artifact`]; [`tensor_io`]; [`check`]; and the proxy.
+//!
+//! # Features
+//!
+//! | feature | what comes with it |
+//! |---|---|
+//! | none | [`version`], [`codec`] and [`ifrt`]: what a program needs that only speaks with another |
+//! | `device` (default) | [`stream_executor`], [`device_state`] and [`tensor_io`] |
+//! | `artifact` (default) | [`artifact`]; with `device` also [`check`], and checkpoints in [`tensor_io`] |
+//! | `serde` | `Serialize` and `Deserialize` for the types of [`ifrt`] |
+//! | `npz` | NumPy's archives as sources and targets in [`tensor_io`] |
+//! | `proxy` | the server and the client of arrays over gRPC |
 
+#[cfg(feature = "artifact")]
 pub mod artifact;
+#[cfg(all(feature = "artifact", feature = "device"))]
 pub mod check;
 pub mod codec;
+#[cfg(feature = "device")]
 pub mod device_state;
 pub mod ifrt;
 pub mod proto;
 #[cfg(feature = "proxy")]
 pub mod proxy;
+#[cfg(any(feature = "artifact", feature = "device"))]
+pub mod read_at;
+#[cfg(feature = "device")]
 pub mod stream_executor;
+#[cfg(feature = "device")]
 pub mod tensor_io;
 pub mod version;
 

@@ -41,6 +41,9 @@ fn cargo(command: &str, package: &Path) -> Output {
         .args([command, "--offline", "--manifest-path"])
         .arg(package.join("Cargo.toml"))
         // A directory of its own: the one in use is locked by the cargo that runs this test.
+        // A second target directory should cost little disk.
+        .env("CARGO_INCREMENTAL", "0")
+        .env("CARGO_PROFILE_DEV_DEBUG", "0")
         .env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("downstream"))
         .output()
         .unwrap()

@@ -7,7 +7,6 @@ pub mod checksum;
 pub mod data_type;
 mod fields;
 pub mod graph;
-pub mod read_at;
 mod schema;
 pub mod slice;
 pub mod status;
@@ -17,7 +16,7 @@ mod text;
 mod window;
 mod wire;
 
+pub use crate::read_at::ReadAt;
 pub use fields::Malformed;
-pub use read_at::ReadAt;
 pub use text::{TextError, TextFault};
 pub use wire::{WireError, WireFault};

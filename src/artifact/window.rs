@@ -6,9 +6,9 @@
 
 use std::io;
 
-use super::read_at::ReadAt;
 use super::schema::MessageId;
 use super::wire::{FIELD_HEADER, Progress, Scanner, Visitor, WHOLE_STRING, WireError};
+use crate::read_at::ReadAt;
 
 /// The first read, and the first after a jump, in bytes.
 const SMALLEST: usize = 512;

@@ -18,9 +18,9 @@ use super::{
     },
 };
 use crate::{
-    artifact::read_at::ReadAt,
     codec::{DecodeError, FromProto, decode_message},
     ifrt::{ArraySpec, DType, DeviceId, DeviceLookup, Reach, with_devices},
+    read_at::ReadAt,
     version::{DeviceState, SerDesVersion, VersionDef},
 };
 

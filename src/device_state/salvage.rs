@@ -16,7 +16,7 @@ use super::{
     },
     reader::{check_piece, decode_spec, read_header},
 };
-use crate::artifact::read_at::ReadAt;
+use crate::read_at::ReadAt;
 
 /// Headers of pieces that are searched for are not longer; a name or sharding of that size is no
 /// real one, and a hostile file could announce one every 64 bytes.

@@ -33,6 +33,7 @@ pub mod xla {
         }
 
         /// Package `xla.ifrt.proxy`.
+        #[cfg(feature = "proxy")]
         pub mod proxy {
             include!("generated/xla.ifrt.proxy.rs");
         }

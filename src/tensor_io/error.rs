@@ -3,7 +3,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{artifact::tensor_bundle::BundleError, device_state};
+#[cfg(feature = "artifact")]
+use crate::artifact::tensor_bundle::BundleError;
+use crate::device_state;
 
 /// Why tensors could not be read from a file or written to one.
 #[derive(Debug, thiserror::Error)]
@@ -57,6 +59,7 @@ pub enum Error {
     #[error(transparent)]
     DeviceState(Box<device_state::Error>),
     /// A checkpoint could not be read or written.
+    #[cfg(feature = "artifact")]
     #[error(transparent)]
     Bundle(Box<BundleError>),
     /// The system could not use a file.
@@ -96,6 +99,7 @@ impl Error {
     }
 }
 
+#[cfg(feature = "artifact")]
 impl From<BundleError> for Error {
     fn from(error: BundleError) -> Self {
         Self::Bundle(Box::new(error))

@@ -6,6 +6,7 @@
 //!
 //! This room must never know a device or judge an artifact.
 
+#[cfg(feature = "artifact")]
 mod bundle;
 mod diff;
 mod elements;
@@ -226,14 +227,24 @@ fn open_npz(path: &Path) -> Result<Box<dyn Source>, Error> {
     Err(unknown(path, "this build reads no npz; enable the feature `npz`"))
 }
 
+#[cfg(feature = "artifact")]
+fn open_checkpoint(prefix: &Path) -> Result<Box<dyn Source>, Error> {
+    Ok(Box::new(bundle::BundleSource::open(prefix)?))
+}
+
+#[cfg(not(feature = "artifact"))]
+fn open_checkpoint(prefix: &Path) -> Result<Box<dyn Source>, Error> {
+    Err(unknown(prefix, "this build reads no checkpoints; enable the feature `artifact`"))
+}
+
 fn open_by_content(path: &Path) -> Result<Box<dyn Source>, Error> {
     if path.extension().is_some_and(|extension| extension == "index") {
-        return Ok(Box::new(bundle::BundleSource::open(&path.with_extension(""))?));
+        return open_checkpoint(&path.with_extension(""));
     }
     let mut index = path.as_os_str().to_owned();
     index.push(".index");
     if Path::new(&index).exists() {
-        return Ok(Box::new(bundle::BundleSource::open(path)?));
+        return open_checkpoint(path);
     }
     let mut head = [0; 8];
     let mut file = std::fs::File::open(path).map_err(|error| Error::io("open", path, error))?;
@@ -277,8 +288,21 @@ pub fn create(path: impl AsRef<Path>, options: &WriteOptions) -> Result<Box<dyn 
         Form::Npy => Box::new(npy::NpyTarget::create(path, options.sync())?),
         Form::Npz => create_npz(path, options.sync())?,
         Form::DeviceState => Box::new(state::StateTarget::create(path, options)?),
-        Form::Checkpoint => Box::new(bundle::BundleTarget::create(path, options.sync())),
+        Form::Checkpoint => create_checkpoint(path, options.sync())?,
     })
+}
+
+#[cfg(feature = "artifact")]
+fn create_checkpoint(prefix: &Path, sync: Sync) -> Result<Box<dyn Target>, Error> {
+    Ok(Box::new(bundle::BundleTarget::create(prefix, sync)))
+}
+
+#[cfg(not(feature = "artifact"))]
+fn create_checkpoint(prefix: &Path, _: Sync) -> Result<Box<dyn Target>, Error> {
+    Err(unknown(
+        prefix,
+        "this build writes no checkpoints; name the file .safetensors, .npy or .sds, or enable the feature `artifact`",
+    ))
 }
 
 #[cfg(feature = "npz")]

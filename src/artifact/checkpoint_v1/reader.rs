@@ -9,10 +9,10 @@ use super::error::CheckpointV1Error;
 use super::messages::RawMeta;
 use super::values;
 use crate::artifact::data_type::{DataType, describe};
-use crate::artifact::read_at::ReadAt;
 use crate::artifact::slice::{Runs, TensorSlice};
 use crate::artifact::table::{Table, TableDefect};
 use crate::artifact::tensor_bundle::{FileSystem, Files, VerifyOptions, element_count};
+use crate::read_at::ReadAt;
 use crate::version::{Consumer, VersionDef};
 
 /// Up to so many slices of a tensor are compared pair by pair when they are opened; of more it is found when they are read.

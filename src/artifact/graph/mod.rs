@@ -20,11 +20,11 @@ pub use structure::{StructureFault, StructureFaultKind};
 
 use self::order::OrderVisitor;
 use self::visitor::{Depth, GraphVisitor};
-use super::read_at::ReadAt;
 use super::schema::{GRAPH_DEF, META_GRAPH_DEF, MessageId, SAVED_MODEL};
 use super::text::{self, TextError};
 use super::window::{ScanError, scan};
 use super::wire::{Visitor, WireError};
+use crate::read_at::ReadAt;
 use crate::version::VersionDef;
 
 /// Which message a file holds.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::TableError;
 use super::format::{BlockHandle, TRAILER_LEN, TYPE_RAW, TYPE_SNAPPY, read_varint32};
 use crate::artifact::checksum;
-use crate::artifact::read_at::ReadAt;
+use crate::read_at::ReadAt;
 
 /// Snappy's densest element makes 64 bytes out of 3; what claims to grow more than this does not decompress.
 const SNAPPY_MAX_GROWTH: usize = 22;

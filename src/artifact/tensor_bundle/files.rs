@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::artifact::read_at::ReadAt;
+use crate::read_at::ReadAt;
 
 /// Something that files can be opened from by their path.
 pub trait Files: Send + Sync + fmt::Debug {

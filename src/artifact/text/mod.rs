@@ -11,9 +11,9 @@ mod parser;
 mod reader;
 
 use super::graph::GraphError;
-use super::read_at::ReadAt;
 use super::schema::MessageId;
 use super::wire::Visitor;
+use crate::read_at::ReadAt;
 
 /// What is wrong with a text, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -2,7 +2,7 @@
 
 use super::{TextError, TextFault};
 use crate::artifact::graph::GraphError;
-use crate::artifact::read_at::ReadAt;
+use crate::read_at::ReadAt;
 
 /// Bytes that are read at once.
 const WINDOW: usize = 64 * 1024;

@@ -10,7 +10,7 @@ use super::{
     KIND, NpyHeader,
     fortran::RowMajor,
 };
-use crate::{artifact::read_at::ReadAt, ifrt::DType};
+use crate::{ifrt::DType, read_at::ReadAt};
 
 /// An npy file: one tensor, called like the file.
 pub(in super::super) struct NpySource {

@@ -10,7 +10,7 @@ use super::{
     KIND, MAXIMUM_HEADER_BYTES, from_name,
     header::Header,
 };
-use crate::{artifact::read_at::ReadAt, ifrt::Shape};
+use crate::{ifrt::Shape, read_at::ReadAt};
 
 /// A safetensors file.
 pub(in super::super) struct SafetensorsSource {

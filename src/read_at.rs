@@ -1,4 +1,4 @@
-//! Positioned reading: what the readers of tables and bundles need of a file, and no more.
+//! Positioned reading: what the readers of states, tables and bundles need of a file, and no more.
 //!
 //! Knows nothing of formats. A source is shared between threads and has no position of its own, so that verification can read in
 //! parallel; bytes in memory are a source as well as a file is.
