@@ -50,9 +50,7 @@ impl CheckError {
     /// The error as a reason.
     pub(super) fn reason(&self) -> Reason {
         match self {
-            Self::NotFound { .. } => {
-                Reason::new(Rule::NotFound, self.to_string(), "check the path")
-            }
+            Self::NotFound { .. } => Reason::new(Rule::NotFound, self.to_string(), ""),
             Self::Directory { .. } | Self::TooLong { .. } => {
                 Reason::new(Rule::Unsupported, self.to_string(), "")
             }

@@ -66,16 +66,14 @@ pub struct Reason {
 }
 
 impl Reason {
-    /// A reason without numbers.
+    /// A reason without numbers. An empty `remedy` stands for the rule's own: the message of many errors
+    /// ends with a better one.
     pub fn new(rule: Rule, message: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self {
-            rule,
-            found: None,
-            expected: None,
-            message: message.into(),
-            remedy: remedy.into(),
-            place: None,
+        let mut remedy = remedy.into();
+        if remedy.is_empty() {
+            rule.explain().remedy.clone_into(&mut remedy);
         }
+        Self { rule, found: None, expected: None, message: message.into(), remedy, place: None }
     }
 
     /// The same with what was found and what would have been accepted.
@@ -116,7 +114,8 @@ impl fmt::Display for Reason {
         if let Some(place) = &self.place {
             write!(f, " (at {place})")?;
         }
-        if !self.remedy.is_empty() {
+        // The rule's own remedy is general; the message says what helps here.
+        if self.remedy != self.rule.explain().remedy {
             write!(f, "; {}", self.remedy)?;
         }
         Ok(())

@@ -222,7 +222,7 @@ pub(crate) struct SaveArguments {
     #[command(flatten)]
     pub(crate) device: DeviceArguments,
     /// The version that the reader understands: current, week-4-old, minimum, or a number.
-    #[arg(long, value_name = "VERSION", default_value = "current")]
+    #[arg(long, value_name = "VERSION", default_value = "current", allow_hyphen_values = true)]
     pub(crate) serdes_version: String,
     /// When the command counts the file as written.
     #[arg(long, value_enum, default_value_t = SyncMode::Data)]

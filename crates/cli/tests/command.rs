@@ -208,8 +208,16 @@ fn rules_are_explained_and_bad_usage_is_told() {
     for arguments in [&["explain", "no_such_rule"][..], &["save"], &["no-such-command"], &[]] {
         assert_eq!(status(&serdes(arguments)), 2, "{arguments:?}");
     }
-    let error = serdes(&["inspect", "absent", "--json"]);
-    assert_eq!(status(&error), 2);
-    assert!(objects(&error)[0]["error"].is_string());
+    for arguments in [
+        &["inspect", "absent", "--json"][..],
+        &["save", "--json"],
+        &["save", "--from", "a", "-o", "b", "--serdes-version", "-1", "--json"],
+    ] {
+        let error = serdes(arguments);
+        assert_eq!(status(&error), 2, "{arguments:?}");
+        assert!(objects(&error)[0]["error"].is_string(), "{arguments:?}");
+    }
+    let absent = &objects(&serdes(&["check", "absent", "--json"]))[0]["reasons"][0];
+    assert_ne!(absent["remedy"], "");
     assert_eq!(status(&serdes(&["--version"])), 0);
 }
