@@ -10,9 +10,11 @@
 
 mod buffer;
 mod chunks;
+mod data;
 mod error;
 mod format;
 mod lane;
+mod options;
 mod output;
 mod progress;
 mod reader;
@@ -20,22 +22,26 @@ mod replace;
 mod restore;
 mod salvage;
 mod select;
+mod staging;
+mod tensor;
 mod verify;
 mod writer;
 
 #[cfg(test)]
 mod tests;
 
+pub(crate) use data::PieceSums;
 pub use error::Error;
 pub(crate) use format::MAGIC;
 pub(crate) use lane::{Download, Upload};
+pub use options::WriteOptions;
 pub use progress::{Phase, Progress, Watch};
-pub(crate) use reader::PieceSums;
-pub use reader::{Reader, Tensor};
+pub use reader::Reader;
 pub(crate) use replace::Replacement;
 pub use replace::Sync;
 pub use restore::Restored;
 pub use salvage::Salvaged;
 pub use select::matches_any;
+pub use tensor::Tensor;
 pub use verify::Damage;
-pub use writer::{WriteOptions, Writer, Written};
+pub use writer::{Writer, Written};

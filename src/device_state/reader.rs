@@ -1,25 +1,20 @@
 use std::{
     fmt,
     fs::File,
-    io::{self, Read},
     path::{Path, PathBuf},
     sync::{Arc, OnceLock},
 };
 
 use super::{
-    Error,
-    chunks::ChunkSums,
-    format::checksum,
+    Error, Tensor,
     format::{
         header::{Header, PREFIX_BYTES, Prefix},
-        index::{ArrayEntry, Index, PieceEntry, Surroundings},
-        piece::{self, PieceHeader, chunk_count},
+        index::{Index, Surroundings},
         trailer::{TRAILER_BYTES, Trailer},
     },
 };
 use crate::{
-    codec::{DecodeError, FromProto, decode_message},
-    ifrt::{ArraySpec, DType, DeviceId, DeviceLookup, Reach, with_devices},
+    ifrt::ArraySpec,
     read_at::ReadAt,
     version::{DeviceState, SerDesVersion, VersionDef},
 };
@@ -40,7 +35,7 @@ pub(super) struct Shared {
     pub(super) data_bytes: u64,
     /// Whether the index was made of what was found, so that it does not know every word.
     pub(super) salvaged: bool,
-    specs: Vec<OnceLock<ArraySpec>>,
+    pub(super) specs: Vec<OnceLock<ArraySpec>>,
 }
 
 impl fmt::Debug for Reader {
@@ -50,15 +45,6 @@ impl fmt::Debug for Reader {
             .field("tensors", &self.len())
             .field("file_bytes", &self.shared.file_bytes)
             .finish()
-    }
-}
-
-/// Specs name devices of the build that saved them; any number is one here.
-struct AnyDevice;
-
-impl DeviceLookup for AnyDevice {
-    fn look_up(&self, _: DeviceId) -> Result<Reach, DecodeError> {
-        Ok(Reach::Addressable)
     }
 }
 
@@ -274,335 +260,4 @@ pub(super) fn read_header(
     let header = Header::decode(&bytes, ours)?;
     let sum = bytes.last_chunk().map_or(0, |sum| u32::from_le_bytes(*sum));
     Ok((header, sum, length as u64))
-}
-
-/// One tensor of an open state.
-#[derive(Clone)]
-pub struct Tensor {
-    pub(super) reader: Reader,
-    number: u32,
-    spec: u32,
-    pub(super) first_piece: u32,
-    pub(super) piece_count: u32,
-}
-
-impl fmt::Debug for Tensor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tensor").field("name", &self.name()).field("spec", self.spec()).finish()
-    }
-}
-
-impl Tensor {
-    /// Its name.
-    pub fn name(&self) -> &str {
-        self.reader.shared.index.array(self.number).map_or("", |array| array.name)
-    }
-
-    /// What it is: element type, shape, sharding.
-    pub fn spec(&self) -> &ArraySpec {
-        static NONE: OnceLock<ArraySpec> = OnceLock::new();
-        // Read by `check` before the tensor was handed out.
-        self.reader.shared.specs.get(self.spec as usize).and_then(OnceLock::get).unwrap_or_else(
-            || {
-                NONE.get_or_init(|| {
-                    let sharding = crate::ifrt::SingleDeviceSharding::new(DeviceId(0));
-                    ArraySpec::new(DType::Invalid, crate::ifrt::Shape::scalar(), sharding)
-                })
-            },
-        )
-    }
-
-    /// Length of its data in bytes, all shards together.
-    pub fn bytes(&self) -> u64 {
-        self.pieces().map(|(_, piece)| piece.data_bytes).sum()
-    }
-
-    /// Number and entry of each of its pieces.
-    pub(super) fn pieces(&self) -> impl Iterator<Item = (u32, PieceEntry)> {
-        let index = &self.reader.shared.index;
-        (self.first_piece..self.first_piece.saturating_add(self.piece_count))
-            .filter_map(|number| Some((number, index.piece(number)?)))
-    }
-
-    /// Reads the spec, and compares what it says with the lengths of the pieces.
-    fn check(&self, array: &ArrayEntry<'_>) -> Result<(), Error> {
-        let shared = &self.reader.shared;
-        let Some(slot) = shared.specs.get(array.spec as usize) else { return Ok(()) };
-        let spec = match slot.get() {
-            Some(spec) => spec,
-            None => {
-                let spec = decode_spec(array.name, shared.index.spec(array.spec))?;
-                slot.get_or_init(|| spec)
-            }
-        };
-        for (_, piece) in self.pieces() {
-            let domain = shared.index.placement(piece.placement).and_then(|p| p.domain.as_ref());
-            check_piece(array.name, spec, domain, piece.data_bytes)?;
-        }
-        Ok(())
-    }
-
-    /// The data, row-major, each chunk compared with its checksum before any of it is given out.
-    /// Errors of damaged bytes are of kind [`InvalidData`](io::ErrorKind::InvalidData).
-    ///
-    /// # Errors
-    /// If the tensor is stored in several shards.
-    pub fn read(&self) -> Result<impl Read + Send + use<>, Error> {
-        match self.pieces().next() {
-            Some((number, piece)) if self.is_whole() => {
-                Ok(PieceReader::new(self.reader.clone(), number, piece))
-            }
-            _ => Err(Error::Unsupported {
-                name: self.name().to_owned(),
-                reason: format!("it is stored in {} shards", self.piece_count),
-            }),
-        }
-    }
-
-    /// Whether one piece holds the whole tensor.
-    pub(super) fn is_whole(&self) -> bool {
-        let index = &self.reader.shared.index;
-        self.piece_count == 1
-            && self.pieces().all(|(_, piece)| {
-                index.placement(piece.placement).is_some_and(|place| place.domain.is_none())
-            })
-    }
-
-    /// The elements of a tensor of strings, in row-major order.
-    ///
-    /// # Errors
-    /// If the tensor does not hold strings, or its bytes are damaged.
-    pub fn strings(&self) -> Result<Vec<Vec<u8>>, Error> {
-        let spec = self.spec();
-        if spec.dtype() != DType::String {
-            return Err(Error::Unsupported {
-                name: self.name().to_owned(),
-                reason: format!("it holds {}, not strings", spec.dtype()),
-            });
-        }
-        let path = &self.reader.shared.path;
-        let mut data = Vec::new();
-        self.read()?.read_to_end(&mut data).map_err(|error| self.read_error(path, error))?;
-        let wrong = || {
-            let found = format!("strings of {:?} that do not fit", self.name());
-            Error::corrupt("data", found, "ascending ends inside the text".to_owned())
-        };
-        let count = spec.shape().element_count().ok().and_then(|count| usize::try_from(count).ok());
-        let table = count.and_then(|count| count.checked_mul(8)).ok_or_else(wrong)?;
-        let (ends, text) = data.split_at_checked(table).ok_or_else(wrong)?;
-        let mut strings = Vec::with_capacity(table / 8);
-        let mut begin = 0;
-        for end in ends.chunks_exact(8) {
-            let end = super::format::u64_at(end, 0);
-            let end = usize::try_from(end).map_err(|_| wrong())?;
-            strings.push(text.get(begin..end).ok_or_else(wrong)?.to_vec());
-            begin = end;
-        }
-        if begin == text.len() { Ok(strings) } else { Err(wrong()) }
-    }
-
-    /// An error of [`read`](Self::read) as one of this module.
-    pub(crate) fn read_error(&self, path: &Path, error: io::Error) -> Error {
-        if error.kind() == io::ErrorKind::InvalidData {
-            Error::corrupt(
-                &format!("data of {:?}", self.name()),
-                error.to_string(),
-                "the bytes that were saved".to_owned(),
-            )
-        } else {
-            Error::io("read", path, error)
-        }
-    }
-}
-
-pub(super) fn decode_spec(name: &str, bytes: &[u8]) -> Result<ArraySpec, Error> {
-    let options = with_devices(AnyDevice);
-    decode_message(ArraySpec::NAME, bytes.to_vec().into(), &options)
-        .and_then(|message| ArraySpec::from_proto(&message, &options))
-        .map_err(|source| Error::Spec { name: name.to_owned(), source: Box::new(source) })
-}
-
-/// Whether a piece is as long as its part of the array.
-pub(super) fn check_piece(
-    name: &str,
-    spec: &ArraySpec,
-    domain: Option<&Vec<(u64, u64)>>,
-    data_bytes: u64,
-) -> Result<(), Error> {
-    let place = || format!("index entry of {name:?}");
-    let dims = spec.shape().dims();
-    if let Some(domain) = domain {
-        let inside = domain.len() == dims.len()
-            && domain.iter().zip(dims).all(|((start, extent), dim)| {
-                start.checked_add(*extent).is_some_and(|end| end <= *dim as u64)
-            });
-        if !inside {
-            let expected = format!("a part of {}{}", spec.dtype(), spec.shape());
-            return Err(Error::corrupt(&place(), format!("the part {domain:?}"), expected));
-        }
-    }
-    let elements = match domain {
-        None => spec.shape().element_count().ok().and_then(|count| u64::try_from(count).ok()),
-        Some(domain) if domain.iter().any(|(_, extent)| *extent == 0) => Some(0),
-        Some(domain) => domain.iter().try_fold(1_u64, |n, (_, extent)| n.checked_mul(*extent)),
-    };
-    let fits = match (spec.dtype(), elements) {
-        (DType::String, Some(elements)) => {
-            elements.checked_mul(8).is_some_and(|table| table <= data_bytes) && domain.is_none()
-        }
-        (dtype, Some(elements)) => dtype
-            .bits()
-            .and_then(|bits| elements.checked_mul(u64::from(bits.div_ceil(8))))
-            .is_some_and(|bytes| bytes == data_bytes),
-        (_, None) => false,
-    };
-    if fits {
-        return Ok(());
-    }
-    let expected = format!("what {}{} needs", spec.dtype(), spec.shape());
-    Err(Error::corrupt(&place(), format!("{data_bytes} bytes"), expected))
-}
-
-impl Shared {
-    /// The words around a piece's data as they must be: from the end of the piece before to the
-    /// data, and from the end of the data to the next piece.
-    pub(super) fn expected_surroundings(
-        &self,
-        number: u32,
-        piece: &PieceEntry,
-    ) -> Result<(Vec<u8>, Vec<u8>), Error> {
-        let array = self.index.array(piece.array);
-        let placement = self.index.placement(piece.placement);
-        let (Some(array), Some(placement)) = (array, placement) else {
-            return Ok((Vec::new(), Vec::new()));
-        };
-        let mut before = PieceHeader {
-            name: array.name,
-            spec: self.index.spec(array.spec),
-            number,
-            device: placement.device,
-            domain: placement.domain.clone(),
-            data_offset: piece.data_offset,
-            data_bytes: piece.data_bytes,
-        }
-        .encode()?;
-        // The header begins where the piece before ended, zeros fill the rest.
-        let begin = match number.checked_sub(1).and_then(|before| self.index.piece(before)) {
-            Some(before) => self.end_of(&before),
-            None => self.header_bytes,
-        };
-        let gap = usize::try_from(piece.data_offset.saturating_sub(begin));
-        before.resize(gap.unwrap_or(before.len()), 0);
-        let footer = piece.data_offset + piece.data_bytes;
-        let sums: Vec<u32> = (0..chunk_count(piece.data_bytes, self.header.chunk_bytes))
-            .map(|chunk| self.index.checksum(u64::from(piece.first_chunk) + chunk))
-            .collect();
-        let mut after = piece::encode_footer(number, &sums);
-        after.resize((self.end_of(piece) - footer) as usize, 0);
-        Ok((before, after))
-    }
-
-    /// Compares the checksums of a piece's chunks with those in the index.
-    pub(super) fn compare_sums(
-        &self,
-        name: &str,
-        piece: &PieceEntry,
-        sums: &[u32],
-    ) -> Result<(), Error> {
-        for (chunk, computed) in sums.iter().enumerate() {
-            let stored = self.index.checksum(u64::from(piece.first_chunk) + chunk as u64);
-            if stored != *computed {
-                let begin = chunk as u64 * u64::from(self.header.chunk_bytes);
-                let place = format!("data of {name:?}, chunk {chunk} from its byte {begin} on");
-                return Err(Error::checksum(&place, stored, *computed));
-            }
-        }
-        Ok(())
-    }
-
-    /// Where the next piece or the index begins.
-    fn end_of(&self, piece: &PieceEntry) -> u64 {
-        let footer = piece.data_offset.saturating_add(piece.data_bytes);
-        let sums = 4 * chunk_count(piece.data_bytes, self.header.chunk_bytes) + 12;
-        footer.saturating_add(sums).next_multiple_of(super::format::ALIGNMENT)
-    }
-}
-
-/// Checksums of a tensor's bytes as they come from elsewhere.
-pub(crate) struct PieceSums(ChunkSums);
-
-impl PieceSums {
-    /// The next bytes.
-    pub(crate) fn update(&mut self, bytes: &[u8]) {
-        self.0.update(bytes);
-    }
-
-    /// Whether all bytes were those of `tensor`.
-    pub(crate) fn compare(self, tensor: &Tensor) -> Result<(), Error> {
-        let sums = self.0.finish();
-        let same = tensor.pieces().all(|(_, piece)| {
-            tensor.reader.shared.compare_sums(tensor.name(), &piece, &sums).is_ok()
-        });
-        if same { Ok(()) } else { Err(Error::ReadBack { name: tensor.name().to_owned() }) }
-    }
-}
-
-impl Tensor {
-    /// Begins summing bytes that should be this tensor's.
-    pub(crate) fn sums(&self) -> PieceSums {
-        PieceSums(ChunkSums::new(self.reader.chunk_bytes()))
-    }
-}
-
-/// The data of one piece, chunk by chunk, each checked before it is given out.
-struct PieceReader {
-    reader: Reader,
-    number: u32,
-    piece: PieceEntry,
-    next_chunk: u64,
-    chunk: Vec<u8>,
-    position: usize,
-}
-
-impl PieceReader {
-    fn new(reader: Reader, number: u32, piece: PieceEntry) -> Self {
-        Self { reader, number, piece, next_chunk: 0, chunk: Vec::new(), position: 0 }
-    }
-
-    fn fill(&mut self) -> io::Result<bool> {
-        let shared = &self.reader.shared;
-        let chunk_bytes = u64::from(shared.header.chunk_bytes);
-        let begin = self.next_chunk * chunk_bytes;
-        if begin >= self.piece.data_bytes {
-            return Ok(false);
-        }
-        let length = (self.piece.data_bytes - begin).min(chunk_bytes);
-        self.chunk.resize(length as usize, 0);
-        shared.source.read_exact_at(&mut self.chunk, self.piece.data_offset + begin)?;
-        let stored = shared.index.checksum(u64::from(self.piece.first_chunk) + self.next_chunk);
-        let computed = checksum(&self.chunk);
-        if stored != computed {
-            let message = format!(
-                "chunk {} of piece {} has checksum {computed:08x}, not {stored:08x}",
-                self.next_chunk, self.number
-            );
-            self.chunk.clear();
-            self.position = 0;
-            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
-        }
-        self.next_chunk += 1;
-        self.position = 0;
-        Ok(true)
-    }
-}
-
-impl Read for PieceReader {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        if self.position == self.chunk.len() && !self.fill()? {
-            return Ok(0);
-        }
-        let count = (self.chunk.get(self.position..).unwrap_or_default()).read(out)?;
-        self.position += count;
-        Ok(count)
-    }
 }

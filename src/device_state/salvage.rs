@@ -14,7 +14,8 @@ use super::{
         index::{Index, IndexBuilder, Placement, Surroundings},
         piece::{self, Domain, HEADER_FIXED_BYTES, PieceLayout},
     },
-    reader::{check_piece, decode_spec, read_header},
+    reader::read_header,
+    tensor::{check_piece, decode_spec},
 };
 use crate::read_at::ReadAt;
 

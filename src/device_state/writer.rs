@@ -1,17 +1,15 @@
 use std::{
-    collections::{HashMap, VecDeque},
-    io::{Read, Write},
-    num::NonZero,
+    collections::HashMap,
+    io::Read,
     path::{Path, PathBuf},
-    thread::available_parallelism,
     time::{Duration, Instant},
 };
 
 use prost::Message;
 
 use super::{
-    Error, Replacement, Sync, Watch,
-    buffer::{BUFFER_BYTES, Buffer},
+    Error, Replacement, WriteOptions,
+    buffer::Buffer,
     chunks::ChunkSums,
     format::{
         ALIGNMENT, checksum,
@@ -21,120 +19,14 @@ use super::{
         trailer::{TRAILER_BYTES, Trailer},
     },
     output::{Output, Sink},
+    staging::BUFFERS,
 };
 use crate::{
     codec::ToProto,
     ifrt::{ArraySpec, DType},
-    stream_executor::{Device, DeviceMemory, Stream, Transfer},
-    version::{DeviceState, Ifrt, SerDesVersion, VersionDef},
+    stream_executor::{Device, DeviceMemory, Stream},
+    version::{Ifrt, SerDesVersion, VersionDef},
 };
-
-/// Copies from a device that are under way at a time.
-const IN_FLIGHT: usize = 3;
-/// Buffers on the way: those that the device fills, those that are or wait to be written.
-const BUFFERS: usize = 2 * IN_FLIGHT;
-/// Tensors from this size on are copied by a stream, into buffers of their own; smaller ones share
-/// buffers, and a call that waits costs less than an event each.
-const STREAMED_FROM: u64 = 1 << 20;
-/// Bytes under one checksum.
-const CHUNK_BYTES: u32 = 1 << 20;
-
-/// How a state is to be written.
-#[derive(Clone, Debug)]
-pub struct WriteOptions {
-    version: SerDesVersion<Ifrt>,
-    format: SerDesVersion<DeviceState>,
-    sync: Sync,
-    metadata: Option<Vec<(String, String)>>,
-    watch: Watch,
-    chunk_bytes: u32,
-    producer_release: String,
-    threaded: bool,
-}
-
-impl WriteOptions {
-    /// Array specs at `version`, the container at its current version, synced, without metadata.
-    pub fn new(version: SerDesVersion<Ifrt>) -> Self {
-        Self {
-            version,
-            format: SerDesVersion::current(),
-            sync: Sync::Data,
-            metadata: None,
-            watch: Watch::new(),
-            chunk_bytes: CHUNK_BYTES,
-            producer_release: concat!("serdes ", env!("CARGO_PKG_VERSION")).to_owned(),
-            threaded: available_parallelism().map_or(1, NonZero::get) > 1,
-        }
-    }
-
-    /// The container at this version, for readers of older builds.
-    #[must_use]
-    pub fn with_format(mut self, format: SerDesVersion<DeviceState>) -> Self {
-        self.format = format;
-        self
-    }
-
-    /// How far the file is taken to the disk before it gets its name.
-    #[must_use]
-    pub fn with_sync(mut self, sync: Sync) -> Self {
-        self.sync = sync;
-        self
-    }
-
-    /// How far files are taken to the disk.
-    pub const fn sync(&self) -> Sync {
-        self.sync
-    }
-
-    /// Words about the state, kept in this order.
-    #[must_use]
-    pub fn with_metadata(mut self, metadata: Option<Vec<(String, String)>>) -> Self {
-        self.metadata = metadata;
-        self
-    }
-
-    /// Who listens, and who may stop the work.
-    #[must_use]
-    pub fn with_watch(mut self, watch: Watch) -> Self {
-        self.watch = watch;
-        self
-    }
-
-    /// Bytes under one checksum: a power of two from 64 to 2^24; others are rounded up to one.
-    /// Small chunks let a reader verify small parts.
-    #[must_use]
-    pub fn with_chunk_bytes(mut self, bytes: u32) -> Self {
-        self.chunk_bytes = bytes.clamp(64, 1 << 24).next_power_of_two();
-        self
-    }
-
-    /// Name and release of the program that writes, as readers will name it.
-    #[must_use]
-    pub fn with_producer_release(mut self, release: impl Into<String>) -> Self {
-        self.producer_release = release.into();
-        self
-    }
-
-    /// Begins a state at `path`, which appears when it is finished.
-    ///
-    /// # Errors
-    /// If no file can be made beside `path`.
-    pub fn create(self, path: impl AsRef<Path>) -> Result<Writer, Error> {
-        let path = path.as_ref();
-        let replacement = Replacement::create(path)?;
-        let file =
-            replacement.file().try_clone().map_err(|error| Error::io("create", path, error))?;
-        Writer::new(self, Box::new(file), path.to_path_buf(), Some(replacement))
-    }
-
-    /// Begins a state that goes into a stream: a pipe, a socket. It is never read or rewound.
-    ///
-    /// # Errors
-    /// If the metadata is too large.
-    pub fn stream(self, sink: impl Write + Send + 'static) -> Result<Writer, Error> {
-        Writer::new(self, Box::new(sink), PathBuf::from("the output stream"), None)
-    }
-}
 
 /// What a finished save did.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -157,18 +49,18 @@ pub struct Written {
 /// Tensors are streamed out in the order in which they are added. The file appears when
 /// [`finish`](Self::finish) succeeds; a writer that is dropped before leaves nothing.
 pub struct Writer {
-    options: WriteOptions,
-    path: PathBuf,
-    output: Output,
+    pub(super) options: WriteOptions,
+    pub(super) path: PathBuf,
+    pub(super) output: Output,
     replacement: Option<Replacement>,
-    current: Option<(Buffer, usize)>,
+    pub(super) current: Option<(Buffer, usize)>,
     /// The header, until the first tensor says what memory the buffers are made of.
     prologue: Vec<u8>,
     /// The device whose memory the buffers are made of.
-    device: Option<Device>,
-    streams: Vec<Stream>,
+    pub(super) device: Option<Device>,
+    pub(super) streams: Vec<Stream>,
     /// Bytes of the file so far.
-    position: u64,
+    pub(super) position: u64,
     index: IndexBuilder,
     header_checksum: u32,
     data_bytes: u64,
@@ -187,7 +79,7 @@ impl Writer {
         WriteOptions::new(version).create(path)
     }
 
-    fn new(
+    pub(super) fn new(
         options: WriteOptions,
         sink: Sink,
         path: PathBuf,
@@ -428,189 +320,6 @@ impl Writer {
     fn broken(&self) -> Error {
         let source = std::io::Error::other("an earlier tensor was written in part");
         Error::io("finish", &self.path, source)
-    }
-
-    /// Hands the buffer that is being filled to the file.
-    fn flush(&mut self) -> Result<(), Error> {
-        let Some((buffer, used)) = self.current.take() else { return Ok(()) };
-        self.give(buffer, used)
-    }
-
-    fn give(&mut self, buffer: Buffer, used: usize) -> Result<(), Error> {
-        self.output.give(buffer, used).map_err(|error| Error::io("write", &self.path, error))
-    }
-
-    /// An empty buffer, of the device's memory where there is a device.
-    fn take(&mut self) -> Result<Buffer, Error> {
-        let device = self.device.as_ref();
-        self.output
-            .take(|| match device {
-                Some(device) => Buffer::pinned(device)
-                    .map_err(|error| Error::device("allocating host memory for", "", error)),
-                None => Ok(Buffer::pageable()),
-            })
-            .map_err(|error| Error::io("write", &self.path, error))?
-    }
-
-    /// The buffer that is being filled, with room in it.
-    fn room(&mut self) -> Result<&mut (Buffer, usize), Error> {
-        if self.current.as_ref().is_some_and(|(buffer, used)| *used == buffer.len()) {
-            self.flush()?;
-        }
-        if self.current.is_none() {
-            let buffer = self.take()?;
-            return Ok(self.current.insert((buffer, 0)));
-        }
-        // Never `None` here; the insertion is for the type.
-        Ok(self.current.get_or_insert_with(|| (Buffer::pageable(), 0)))
-    }
-
-    /// The data of a piece out of device memory.
-    fn put_memory(
-        &mut self,
-        name: &str,
-        memory: &DeviceMemory,
-        sums: ChunkSums,
-    ) -> Result<ChunkSums, Error> {
-        if memory.size() >= STREAMED_FROM {
-            self.put_streamed(name, memory, sums)
-        } else {
-            self.put_copied(name, memory, 0, sums)
-        }
-    }
-
-    /// Data from byte `offset` on through calls that wait, into the buffer that is being filled.
-    fn put_copied(
-        &mut self,
-        name: &str,
-        memory: &DeviceMemory,
-        mut offset: u64,
-        mut sums: ChunkSums,
-    ) -> Result<ChunkSums, Error> {
-        while offset < memory.size() {
-            let (buffer, used) = self.room()?;
-            let now = (memory.size() - offset).min((buffer.len() - *used) as u64) as usize;
-            let part = &mut buffer[*used..*used + now];
-            memory
-                .device()
-                .copy_to_host(memory, offset, part)
-                .map_err(|error| Error::device("reading", name, error))?;
-            sums.update(part);
-            *used += now;
-            self.position += now as u64;
-            offset += now as u64;
-            self.options.watch.advance(now as u64)?;
-        }
-        Ok(sums)
-    }
-
-    /// Data through a stream, several copies ahead of what is summed and written.
-    fn put_streamed(
-        &mut self,
-        name: &str,
-        memory: &DeviceMemory,
-        mut sums: ChunkSums,
-    ) -> Result<ChunkSums, Error> {
-        let failed = |error| Error::device("reading", name, error);
-        self.flush()?;
-        let known = self.streams.iter().position(|stream| stream.device().is(memory.device()));
-        let stream = match known {
-            Some(position) => self.streams.swap_remove(position),
-            None => memory.device().create_stream().map_err(failed)?,
-        };
-        let mut under_way = VecDeque::with_capacity(IN_FLIGHT);
-        let mut offset = 0;
-        while offset < memory.size() || !under_way.is_empty() {
-            if offset < memory.size() && under_way.len() < IN_FLIGHT {
-                let now = (memory.size() - offset).min(BUFFER_BYTES as u64) as usize;
-                match self.take()? {
-                    Buffer::Pinned(target) => {
-                        let transfer =
-                            stream.copy_to_host(memory, offset, now, target).map_err(failed)?;
-                        under_way.push_back((transfer, now));
-                    }
-                    // A buffer from before the first device; it must not come between the others.
-                    Buffer::Pageable(mut bytes) => {
-                        self.complete(name, &mut under_way, 0, &mut sums)?;
-                        let part = bytes.get_mut(..now).unwrap_or_default();
-                        memory.device().copy_to_host(memory, offset, part).map_err(failed)?;
-                        sums.update(part);
-                        self.position += now as u64;
-                        self.give(Buffer::Pageable(bytes), now)?;
-                        self.options.watch.advance(now as u64)?;
-                    }
-                }
-                offset += now as u64;
-                continue;
-            }
-            let left = under_way.len().saturating_sub(1);
-            self.complete(name, &mut under_way, left, &mut sums)?;
-        }
-        self.streams.push(stream);
-        Ok(sums)
-    }
-
-    /// Waits for the oldest copies until `left` are under way, sums and writes what they brought.
-    fn complete(
-        &mut self,
-        name: &str,
-        under_way: &mut VecDeque<(Transfer, usize)>,
-        left: usize,
-        sums: &mut ChunkSums,
-    ) -> Result<(), Error> {
-        while under_way.len() > left {
-            let Some((transfer, bytes)) = under_way.pop_front() else { return Ok(()) };
-            let memory = transfer.wait().map_err(|error| Error::device("reading", name, error))?;
-            sums.update(memory.get(..bytes).unwrap_or_default());
-            self.position += bytes as u64;
-            self.give(Buffer::Pinned(memory), bytes)?;
-            self.options.watch.advance(bytes as u64)?;
-        }
-        Ok(())
-    }
-
-    /// The next bytes of the file.
-    fn put(&mut self, mut bytes: &[u8]) -> Result<(), Error> {
-        while !bytes.is_empty() {
-            let (buffer, used) = self.room()?;
-            let (now, later) = bytes.split_at(bytes.len().min(buffer.len() - *used));
-            buffer[*used..*used + now.len()].copy_from_slice(now);
-            *used += now.len();
-            self.position += now.len() as u64;
-            bytes = later;
-        }
-        Ok(())
-    }
-
-    fn put_zeros(&mut self, mut count: u64) -> Result<(), Error> {
-        while count > 0 {
-            let now = count.min(64);
-            self.put(&[0; 64][..now as usize])?;
-            count -= now;
-        }
-        Ok(())
-    }
-
-    /// The next `count` bytes of a piece's data, read straight into the buffers.
-    fn put_reader(
-        &mut self,
-        reader: &mut dyn Read,
-        mut count: u64,
-        mut sums: ChunkSums,
-    ) -> Result<ChunkSums, Error> {
-        let path = self.path.clone();
-        while count > 0 {
-            let (buffer, used) = self.room()?;
-            let now = count.min((buffer.len() - *used) as u64) as usize;
-            let part = &mut buffer[*used..*used + now];
-            reader.read_exact(part).map_err(|error| Error::io("read data for", &path, error))?;
-            sums.update(part);
-            *used += now;
-            self.position += now as u64;
-            count -= now as u64;
-            self.options.watch.advance(now as u64)?;
-        }
-        Ok(sums)
     }
 }
 

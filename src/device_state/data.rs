@@ -1,0 +1,158 @@
+//! The bytes of pieces: what must stand around them, and what they must sum to.
+
+use std::io::{self, Read};
+
+use super::{
+    Error, Reader, Tensor,
+    chunks::ChunkSums,
+    format::{
+        self, checksum,
+        index::PieceEntry,
+        piece::{self, PieceHeader, chunk_count},
+    },
+    reader::Shared,
+};
+
+impl Shared {
+    /// The words around a piece's data as they must be: from the end of the piece before to the
+    /// data, and from the end of the data to the next piece.
+    pub(super) fn expected_surroundings(
+        &self,
+        number: u32,
+        piece: &PieceEntry,
+    ) -> Result<(Vec<u8>, Vec<u8>), Error> {
+        let array = self.index.array(piece.array);
+        let placement = self.index.placement(piece.placement);
+        let (Some(array), Some(placement)) = (array, placement) else {
+            return Ok((Vec::new(), Vec::new()));
+        };
+        let mut before = PieceHeader {
+            name: array.name,
+            spec: self.index.spec(array.spec),
+            number,
+            device: placement.device,
+            domain: placement.domain.clone(),
+            data_offset: piece.data_offset,
+            data_bytes: piece.data_bytes,
+        }
+        .encode()?;
+        // The header begins where the piece before ended, zeros fill the rest.
+        let begin = match number.checked_sub(1).and_then(|before| self.index.piece(before)) {
+            Some(before) => self.end_of(&before),
+            None => self.header_bytes,
+        };
+        let gap = usize::try_from(piece.data_offset.saturating_sub(begin));
+        before.resize(gap.unwrap_or(before.len()), 0);
+        let footer = piece.data_offset + piece.data_bytes;
+        let sums: Vec<u32> = (0..chunk_count(piece.data_bytes, self.header.chunk_bytes))
+            .map(|chunk| self.index.checksum(u64::from(piece.first_chunk) + chunk))
+            .collect();
+        let mut after = piece::encode_footer(number, &sums);
+        after.resize((self.end_of(piece) - footer) as usize, 0);
+        Ok((before, after))
+    }
+
+    /// Compares the checksums of a piece's chunks with those in the index.
+    pub(super) fn compare_sums(
+        &self,
+        name: &str,
+        piece: &PieceEntry,
+        sums: &[u32],
+    ) -> Result<(), Error> {
+        for (chunk, computed) in sums.iter().enumerate() {
+            let stored = self.index.checksum(u64::from(piece.first_chunk) + chunk as u64);
+            if stored != *computed {
+                let begin = chunk as u64 * u64::from(self.header.chunk_bytes);
+                let place = format!("data of {name:?}, chunk {chunk} from its byte {begin} on");
+                return Err(Error::checksum(&place, stored, *computed));
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the next piece or the index begins.
+    fn end_of(&self, piece: &PieceEntry) -> u64 {
+        let footer = piece.data_offset.saturating_add(piece.data_bytes);
+        let sums = 4 * chunk_count(piece.data_bytes, self.header.chunk_bytes) + 12;
+        footer.saturating_add(sums).next_multiple_of(format::ALIGNMENT)
+    }
+}
+
+/// Checksums of a tensor's bytes as they come from elsewhere.
+pub(crate) struct PieceSums(ChunkSums);
+
+impl PieceSums {
+    /// The next bytes.
+    pub(crate) fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// Whether all bytes were those of `tensor`.
+    pub(crate) fn compare(self, tensor: &Tensor) -> Result<(), Error> {
+        let sums = self.0.finish();
+        let same = tensor.pieces().all(|(_, piece)| {
+            tensor.reader.shared.compare_sums(tensor.name(), &piece, &sums).is_ok()
+        });
+        if same { Ok(()) } else { Err(Error::ReadBack { name: tensor.name().to_owned() }) }
+    }
+}
+
+impl Tensor {
+    /// Begins summing bytes that should be this tensor's.
+    pub(crate) fn sums(&self) -> PieceSums {
+        PieceSums(ChunkSums::new(self.reader.chunk_bytes()))
+    }
+}
+
+/// The data of one piece, chunk by chunk, each checked before it is given out.
+pub(super) struct PieceReader {
+    reader: Reader,
+    number: u32,
+    piece: PieceEntry,
+    next_chunk: u64,
+    chunk: Vec<u8>,
+    position: usize,
+}
+
+impl PieceReader {
+    pub(super) fn new(reader: Reader, number: u32, piece: PieceEntry) -> Self {
+        Self { reader, number, piece, next_chunk: 0, chunk: Vec::new(), position: 0 }
+    }
+
+    fn fill(&mut self) -> io::Result<bool> {
+        let shared = &self.reader.shared;
+        let chunk_bytes = u64::from(shared.header.chunk_bytes);
+        let begin = self.next_chunk * chunk_bytes;
+        if begin >= self.piece.data_bytes {
+            return Ok(false);
+        }
+        let length = (self.piece.data_bytes - begin).min(chunk_bytes);
+        self.chunk.resize(length as usize, 0);
+        shared.source.read_exact_at(&mut self.chunk, self.piece.data_offset + begin)?;
+        let stored = shared.index.checksum(u64::from(self.piece.first_chunk) + self.next_chunk);
+        let computed = checksum(&self.chunk);
+        if stored != computed {
+            let message = format!(
+                "chunk {} of piece {} has checksum {computed:08x}, not {stored:08x}",
+                self.next_chunk, self.number
+            );
+            self.chunk.clear();
+            self.position = 0;
+            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+        }
+        self.next_chunk += 1;
+        self.position = 0;
+        Ok(true)
+    }
+}
+
+impl Read for PieceReader {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if self.position == self.chunk.len() && !self.fill()? {
+            return Ok(0);
+        }
+        let count = (self.chunk.get(self.position..).unwrap_or_default()).read(out)?;
+        self.position += count;
+        Ok(count)
+    }
+}

@@ -1,0 +1,109 @@
+use std::{
+    io::Write,
+    num::NonZero,
+    path::{Path, PathBuf},
+    thread::available_parallelism,
+};
+
+use super::{Error, Replacement, Sync, Watch, Writer};
+use crate::version::{DeviceState, Ifrt, SerDesVersion};
+
+/// Bytes under one checksum.
+const CHUNK_BYTES: u32 = 1 << 20;
+
+/// How a state is to be written.
+#[derive(Clone, Debug)]
+pub struct WriteOptions {
+    pub(super) version: SerDesVersion<Ifrt>,
+    pub(super) format: SerDesVersion<DeviceState>,
+    pub(super) sync: Sync,
+    pub(super) metadata: Option<Vec<(String, String)>>,
+    pub(super) watch: Watch,
+    pub(super) chunk_bytes: u32,
+    pub(super) producer_release: String,
+    pub(super) threaded: bool,
+}
+
+impl WriteOptions {
+    /// Array specs at `version`, the container at its current version, synced, without metadata.
+    pub fn new(version: SerDesVersion<Ifrt>) -> Self {
+        Self {
+            version,
+            format: SerDesVersion::current(),
+            sync: Sync::Data,
+            metadata: None,
+            watch: Watch::new(),
+            chunk_bytes: CHUNK_BYTES,
+            producer_release: concat!("serdes ", env!("CARGO_PKG_VERSION")).to_owned(),
+            threaded: available_parallelism().map_or(1, NonZero::get) > 1,
+        }
+    }
+
+    /// The container at this version, for readers of older builds.
+    #[must_use]
+    pub fn with_format(mut self, format: SerDesVersion<DeviceState>) -> Self {
+        self.format = format;
+        self
+    }
+
+    /// How far the file is taken to the disk before it gets its name.
+    #[must_use]
+    pub fn with_sync(mut self, sync: Sync) -> Self {
+        self.sync = sync;
+        self
+    }
+
+    /// How far files are taken to the disk.
+    pub const fn sync(&self) -> Sync {
+        self.sync
+    }
+
+    /// Words about the state, kept in this order.
+    #[must_use]
+    pub fn with_metadata(mut self, metadata: Option<Vec<(String, String)>>) -> Self {
+        self.metadata = metadata;
+        self
+    }
+
+    /// Who listens, and who may stop the work.
+    #[must_use]
+    pub fn with_watch(mut self, watch: Watch) -> Self {
+        self.watch = watch;
+        self
+    }
+
+    /// Bytes under one checksum: a power of two from 64 to 2^24; others are rounded up to one.
+    /// Small chunks let a reader verify small parts.
+    #[must_use]
+    pub fn with_chunk_bytes(mut self, bytes: u32) -> Self {
+        self.chunk_bytes = bytes.clamp(64, 1 << 24).next_power_of_two();
+        self
+    }
+
+    /// Name and release of the program that writes, as readers will name it.
+    #[must_use]
+    pub fn with_producer_release(mut self, release: impl Into<String>) -> Self {
+        self.producer_release = release.into();
+        self
+    }
+
+    /// Begins a state at `path`, which appears when it is finished.
+    ///
+    /// # Errors
+    /// If no file can be made beside `path`.
+    pub fn create(self, path: impl AsRef<Path>) -> Result<Writer, Error> {
+        let path = path.as_ref();
+        let replacement = Replacement::create(path)?;
+        let file =
+            replacement.file().try_clone().map_err(|error| Error::io("create", path, error))?;
+        Writer::new(self, Box::new(file), path.to_path_buf(), Some(replacement))
+    }
+
+    /// Begins a state that goes into a stream: a pipe, a socket. It is never read or rewound.
+    ///
+    /// # Errors
+    /// If the metadata is too large.
+    pub fn stream(self, sink: impl Write + Send + 'static) -> Result<Writer, Error> {
+        Writer::new(self, Box::new(sink), PathBuf::from("the output stream"), None)
+    }
+}
