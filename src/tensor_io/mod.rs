@@ -294,6 +294,11 @@ pub fn create(path: impl AsRef<Path>, options: &WriteOptions) -> Result<Box<dyn 
 
 #[cfg(feature = "artifact")]
 fn create_checkpoint(prefix: &Path, sync: Sync) -> Result<Box<dyn Target>, Error> {
+    // What is meant is hardly `/dev/null.index`.
+    if std::fs::metadata(prefix).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+        let reason = "is a device or a pipe and no prefix of a checkpoint; name a file";
+        return Err(unknown(prefix, reason));
+    }
     Ok(Box::new(bundle::BundleTarget::create(prefix, sync)))
 }
 

@@ -165,3 +165,10 @@ fn other_files_are_named_as_what_they_are_not() {
     fs::write(&path, weights()).unwrap();
     assert_eq!(open(&path).unwrap().kind(), "safetensors");
 }
+
+#[cfg(unix)]
+#[test]
+fn a_device_of_the_system_is_no_prefix_of_a_checkpoint() {
+    let refused = create("/dev/null", &options()).map(|_| ());
+    assert!(matches!(refused, Err(Error::UnknownForm { .. })), "{refused:?}");
+}
