@@ -5,8 +5,8 @@
 //! another.
 
 use serdes_abi::{
-    Layout, RFC_257, SP_Platform, SP_PlatformFns, SP_StreamExecutor, TENSORFLOW_2_4,
-    TENSORFLOW_2_5, TENSORFLOW_2_8, TENSORFLOW_2_14, layout_named,
+    Layout, RFC_257, SP_PlatformFns, SP_StreamExecutor, TENSORFLOW_2_4, TENSORFLOW_2_5,
+    TENSORFLOW_2_8, TENSORFLOW_2_14, layout_named, rfc,
 };
 
 use super::block::Block;
@@ -39,6 +39,9 @@ impl LayoutChoice {
 /// Where SP_PlatformFns of the released layout ends; what lies at this offset is beyond it.
 const RELEASED_END: usize = SP_PlatformFns::STRUCT_SIZE;
 
+/// Where SP_PlatformFns of RFC #257 ends.
+const RFC_257_END: usize = rfc::SP_PlatformFns::LAYOUT.size_of;
+
 /// No function lies below the first page.
 const LOWEST_ADDRESS: usize = 4096;
 
@@ -59,7 +62,7 @@ pub(crate) enum Detected {
 
 /// The layout by SP_Platform and SP_PlatformFns as `SE_InitPlugin` left them.
 ///
-/// `preset` says whether the sizes can be those that the host put there itself (35 and 88).
+/// `preset` says whether the sizes can be those that the host put there itself (35 and 88); where they cannot, both were written.
 pub(crate) fn platform(platform: &Block, functions: &Block, preset: bool) -> Detected {
     let sizes = (platform.struct_size(), functions.struct_size());
     let is_set = |offset: usize| functions.read::<usize>(offset) != 0;
@@ -68,7 +71,7 @@ pub(crate) fn platform(platform: &Block, functions: &Block, preset: bool) -> Det
     match sizes {
         (41, 80) => Detected::Layout(&TENSORFLOW_2_4),
         (_, 64) | (40, 96) => Detected::Layout(&RFC_257),
-        (_, size) if size > RELEASED_END && !(size == 96 && older) => {
+        (_, size) if size > RELEASED_END && !(size == RFC_257_END && older) => {
             Detected::Layout(&TENSORFLOW_2_14)
         }
         // A released plug-in has nothing here; an RFC plug-in has destroy_custom_allocator.
@@ -79,21 +82,18 @@ pub(crate) fn platform(platform: &Block, functions: &Block, preset: bool) -> Det
                 ),
             }
         }
-        (written, RELEASED_END) => {
-            if !older || written == 34 {
-                Detected::Layout(&TENSORFLOW_2_14)
-            } else if preset && written == SP_Platform::STRUCT_SIZE {
-                Detected::Ambiguous
-            } else if written == SP_Platform::STRUCT_SIZE {
-                Detected::Layout(&TENSORFLOW_2_14)
-            } else {
-                Detected::Unknown {
-                    found: format!(
-                        "sizes {written} and {RELEASED_END}, and functions at the slots of RFC #257 or TensorFlow 2.4"
-                    ),
-                }
-            }
+        // The slots of a released plug-in that can make timer functions and not destroy them, or of an older layout whose plug-in left
+        // one size or both as the host preset them.
+        (written, RELEASED_END | RFC_257_END) if older && preset && written != 34 => {
+            Detected::Ambiguous
         }
+        // Where RFC #257 counts devices, and a released header has a flag: with those slots and that size, no flag.
+        (40, RELEASED_END) if older && platform.read::<u8>(32) != 0 => Detected::Unknown {
+            found: format!(
+                "size {RELEASED_END} of SP_PlatformFns, and size, contents and functions of RFC #257"
+            ),
+        },
+        (_, RELEASED_END | RFC_257_END) => Detected::Layout(&TENSORFLOW_2_14),
         (platform, functions) => Detected::Unknown {
             found: format!("sizes {platform} of SP_Platform and {functions} of SP_PlatformFns"),
         },
@@ -156,6 +156,9 @@ mod tests {
     #[test]
     fn slots_decide_where_sizes_were_left() {
         assert_eq!(found(35, 88, &UP_TO_72), Detected::Ambiguous);
+        // The host presets 35 and 88, and not 40 or 96: one of the two was written.
+        assert_eq!(found(40, 88, &UP_TO_72), Detected::Ambiguous);
+        assert_eq!(found(35, 96, &UP_TO_72), Detected::Ambiguous);
         // Timer functions are optional.
         assert_eq!(
             found(35, 88, &[16, 24, 32, 40, 48, 56, 64]),
@@ -164,13 +167,22 @@ mod tests {
     }
 
     #[test]
+    fn sizes_that_the_plugin_is_known_to_have_written_decide_over_slots() {
+        for written in [34, 35, 40] {
+            let (a, b) = blocks(written, 88, &UP_TO_72);
+            assert_eq!(platform(&a, &b, false), Detected::Layout(&TENSORFLOW_2_14));
+        }
+        let (a, b) = blocks(40, 88, &UP_TO_72);
+        a.write(32, 2usize);
+        assert!(matches!(platform(&a, &b, false), Detected::Unknown { .. }));
+    }
+
+    #[test]
     fn contradictions_and_unknown_sizes_are_refused() {
         for (platform, functions, set) in [
             (35, 8, &ALL[..]),
             (35, 80, &ALL),
             (41, 72, &ALL),
-            (40, 88, &UP_TO_72),
-            (35, 96, &UP_TO_72),
             (35, 88, &[16, 24, 32, 40, 48, 56, 64, 72, 80, 88]),
         ] {
             let detected = found(platform, functions, set);

@@ -1,13 +1,14 @@
 //! What a shared library says of itself, read as an ELF file: nothing is loaded and nothing of it is run.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::Path;
 
 use object::elf::{
     DT_NEEDED, EM_386, EM_AARCH64, EM_ARM, EM_LOONGARCH, EM_PPC64, EM_RISCV, EM_S390, EM_X86_64,
-    ET_DYN, FileHeader32, FileHeader64, Machine, SHT_DYNSYM, STB_LOCAL, STB_WEAK,
+    ET_DYN, FileHeader32, FileHeader64, Machine, SHN_ABS, SHT_DYNSYM, STB_LOCAL, STB_WEAK,
 };
-use object::read::elf::{Dyn, FileHeader, Sym};
+use object::read::elf::{Dyn, FileHeader, SectionTable, Sym};
 use object::{Endianness, ReadCache, ReadRef};
 
 use super::error::Error;
@@ -131,11 +132,15 @@ where
     let endian = header.endian()?;
     let sections = header.sections(endian, data)?;
     let symbols = sections.symbols(endian, data, SHT_DYNSYM)?;
+    let versions = defined_versions(&sections, endian, data)?;
     let (mut exports, mut undefined) = (Vec::new(), Vec::new());
     for symbol in symbols.iter() {
         let name = symbol.name(endian, symbols.strings())?;
         let binding = symbol.st_bind();
         if name.is_empty() || binding == STB_LOCAL {
+            continue;
+        }
+        if symbol.st_shndx(endian) == SHN_ABS && versions.contains(name) {
             continue;
         }
         let name = String::from_utf8_lossy(name).into_owned();
@@ -174,6 +179,31 @@ where
         unserved,
         needed,
     })
+}
+
+/// The names of the symbol versions that a library defines, such as `GLIBC_2.17`. The symbol table has an absolute symbol for each, which
+/// is nothing that anybody can call.
+fn defined_versions<'data, Elf, R>(
+    sections: &SectionTable<'data, Elf, R>,
+    endian: Endianness,
+    data: R,
+) -> object::Result<BTreeSet<&'data [u8]>>
+where
+    Elf: FileHeader<Endian = Endianness>,
+    R: ReadRef<'data>,
+{
+    let mut names = BTreeSet::new();
+    if let Some((definitions, strings)) = sections.gnu_verdef(endian, data)? {
+        let strings = sections.strings(endian, data, strings)?;
+        for definition in definitions {
+            // The first record has the name; those behind it name the versions that this one follows.
+            let (_, mut records) = definition?;
+            if let Some(record) = records.next()? {
+                names.insert(record.name(endian, strings)?);
+            }
+        }
+    }
+    Ok(names)
 }
 
 /// The architecture's name as Rust spells it.

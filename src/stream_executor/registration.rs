@@ -435,7 +435,11 @@ fn detect_layout(
             }
         };
         let left = (initialised.platform.struct_size(), initialised.functions.struct_size());
-        detected = if left.0 == platform || left.1 == functions {
+        // The size of SP_PlatformFns decides, so it must be the plug-in's own word; and 96 is RFC #257's as much as a newer header's,
+        // so that the other size must be, too.
+        let unwritten =
+            left.1 == functions || (left.0 == platform && left.1 != SP_PlatformFns::STRUCT_SIZE);
+        detected = if unwritten {
             Detected::Unknown {
                 found: "sizes that the plug-in left as they were, and functions at the slots of RFC #257 or TensorFlow 2.4".to_owned(),
             }

@@ -1,20 +1,17 @@
 //! Plug-ins in C for tests of the host: compiled once by the system's compiler, and copied for each test, so that each has a library,
 //! a name and counts of its own.
 
-// Each test binary uses a part of this.
-#![allow(dead_code, unreachable_pub, reason = "shared by several test binaries")]
-
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serdes::stream_executor::{Error, LayoutChoice, Plugin, PluginOptions, Report};
 
 /// The layouts by name, with their number in the C header.
-pub const LAYOUTS: [(&str, u32); 5] = [
+pub(super) const LAYOUTS: [(&str, u32); 5] = [
     ("tensorflow-2.14", 21400),
     ("tensorflow-2.8", 20800),
     ("tensorflow-2.5", 20500),
@@ -23,25 +20,40 @@ pub const LAYOUTS: [(&str, u32); 5] = [
 ];
 
 /// The newest layout.
-pub const NEWEST: &str = "tensorflow-2.14";
+pub(super) const NEWEST: &str = "tensorflow-2.14";
 
 /// No call of a well-behaved plug-in takes this long; a test that hangs ends.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 
-/// The library of a C source in a layout, compiled if it is not there yet.
-pub fn compile(source: &str, layout: &str, flags: &[&str]) -> PathBuf {
+/// The library of a source in `tests/plugins` in a layout, compiled if it is not there yet.
+pub(super) fn compile(source: &str, layout: &str, flags: &[&str]) -> PathBuf {
+    compile_file(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/plugins").join(source),
+        layout,
+        flags,
+    )
+}
+
+/// The library of a few lines of C.
+pub(super) fn compile_text(text: &str, flags: &[&str]) -> PathBuf {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("source.c");
+    std::fs::write(&source, text).unwrap();
+    compile_file(&source, NEWEST, flags)
+}
+
+fn compile_file(source: &Path, layout: &str, flags: &[&str]) -> PathBuf {
     static COMPILING: Mutex<()> = Mutex::new(());
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let (source, include) = (root.join("tests/plugins").join(source), root.join("include"));
+    let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("include");
     let number = LAYOUTS.iter().find(|(name, _)| *name == layout).unwrap().1;
     let mut hasher = DefaultHasher::new();
-    std::fs::read(&source).unwrap().hash(&mut hasher);
+    std::fs::read(source).unwrap().hash(&mut hasher);
     std::fs::read(include.join("serdes_stream_executor.h")).unwrap().hash(&mut hasher);
     (number, flags).hash(&mut hasher);
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("plugins");
     let library = directory.join(format!("{:016x}.so", hasher.finish()));
 
-    let _one_at_a_time = COMPILING.lock().unwrap();
+    let _one_at_a_time = COMPILING.lock().unwrap_or_else(PoisonError::into_inner);
     if library.exists() {
         return library;
     }
@@ -55,8 +67,8 @@ pub fn compile(source: &str, layout: &str, flags: &[&str]) -> PathBuf {
         .arg(format!("-DSERDES_SE_LAYOUT={number}"))
         .arg("-I")
         .arg(&include)
+        .arg(source)
         .args(flags)
-        .arg(&source)
         .arg("-o")
         .arg(&partial)
         .output()
@@ -66,8 +78,15 @@ pub fn compile(source: &str, layout: &str, flags: &[&str]) -> PathBuf {
     library
 }
 
+/// The correct plug-in of a layout. Its libraries have one name for their platforms, so that there is one at a time.
+pub(super) fn correct(layout: &str) -> (Plugin, MutexGuard<'static, ()>) {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    (Plugin::load(compile("malloc_plugin.c", layout, &[])).unwrap(), guard)
+}
+
 /// A name that no other plug-in of this process has.
-pub fn unused_name() -> String {
+pub(super) fn unused_name() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let mut number = NEXT.fetch_add(1, Ordering::Relaxed);
     let mut name = "STUB_".to_owned();
@@ -81,18 +100,23 @@ pub fn unused_name() -> String {
 }
 
 /// A copy of the stub plug-in with habits (see `stub_plugin.c`).
-pub struct Stub {
+pub(super) struct Stub {
     directory: tempfile::TempDir,
     name: String,
 }
 
 impl Stub {
     /// The stub in that layout, with these habits, one a line.
-    pub fn new(layout: &str, habits: &str) -> Self {
+    pub(super) fn new(layout: &str, habits: &str) -> Self {
+        Self::linked(layout, habits, &[])
+    }
+
+    /// As [`Self::new`], linked with more flags.
+    pub(super) fn linked(layout: &str, habits: &str, flags: &[&str]) -> Self {
         let stub = Self { directory: tempfile::tempdir().unwrap(), name: unused_name() };
-        std::fs::copy(compile("stub_plugin.c", layout, &[]), stub.path()).unwrap();
+        std::fs::copy(compile("stub_plugin.c", layout, flags), stub.path()).unwrap();
         let mut text = habits.trim().lines().map(str::trim).collect::<Vec<_>>().join("\n");
-        if !habits.contains("name=") {
+        if !habits.lines().any(|line| line.trim().starts_with("name=")) {
             text.push_str(&format!("\nname={}", stub.name));
         }
         text.push('\n');
@@ -101,35 +125,35 @@ impl Stub {
     }
 
     /// In the newest layout.
-    pub fn newest(habits: &str) -> Self {
+    pub(super) fn newest(habits: &str) -> Self {
         Self::new(NEWEST, habits)
     }
 
-    pub fn path(&self) -> PathBuf {
+    pub(super) fn path(&self) -> PathBuf {
         self.directory.path().join("libstub.so")
     }
 
-    pub fn name(&self) -> &str {
+    pub(super) fn name(&self) -> &str {
         &self.name
     }
 
-    pub fn open(&self) -> Result<Plugin, Error> {
+    pub(super) fn open(&self) -> Result<Plugin, Error> {
         self.open_as(LayoutChoice::Detect)
     }
 
-    pub fn open_as(&self, layout: LayoutChoice) -> Result<Plugin, Error> {
+    pub(super) fn open_as(&self, layout: LayoutChoice) -> Result<Plugin, Error> {
         PluginOptions::new()
             .layout(layout)
             .time_limit(TIME_LIMIT)
             .open(self.path().to_str().unwrap())
     }
 
-    pub fn open_named(&self, layout: &str) -> Result<Plugin, Error> {
+    pub(super) fn open_named(&self, layout: &str) -> Result<Plugin, Error> {
         self.open_as(LayoutChoice::named(layout).unwrap())
     }
 
     /// The report of a registration that is refused.
-    pub fn refused(&self) -> Report {
+    pub(super) fn refused(&self) -> Report {
         match self.open() {
             Err(Error::Refused(report)) => {
                 assert!(!report.reasons.is_empty());
@@ -141,7 +165,7 @@ impl Stub {
     }
 
     /// What was created and destroyed, by kind, if the plug-in was loaded at all.
-    pub fn counts(&self) -> Vec<(&'static str, i64, i64)> {
+    pub(super) fn counts(&self) -> Vec<(&'static str, i64, i64)> {
         const KINDS: [&str; 14] = [
             "platforms",
             "platform functions",
@@ -171,13 +195,19 @@ impl Stub {
     }
 
     /// How many of a kind were created.
-    pub fn created(&self, kind: &str) -> i64 {
+    pub(super) fn created(&self, kind: &str) -> i64 {
         self.counts().iter().find(|(name, ..)| *name == kind).unwrap().1
+    }
+
+    /// Asserts that nothing of the library has run.
+    #[track_caller]
+    pub(super) fn assert_never_loaded(&self) {
+        assert!(!self.directory.path().join("libstub.so.counts").exists());
     }
 
     /// Asserts that everything that was created is destroyed.
     #[track_caller]
-    pub fn assert_balanced(&self) {
+    pub(super) fn assert_balanced(&self) {
         let left: Vec<_> = self
             .counts()
             .into_iter()
@@ -188,13 +218,13 @@ impl Stub {
 }
 
 /// Bytes that are not the same anywhere nearby.
-pub fn pattern(size: usize) -> Vec<u8> {
+pub(super) fn pattern(size: usize) -> Vec<u8> {
     (0..size).map(|index| (index.wrapping_mul(2_654_435_761) >> 13) as u8).collect()
 }
 
 /// Moves bytes to a device of the plug-in and back by every way that it has.
 #[track_caller]
-pub fn assert_moves_bytes(plugin: &Plugin) {
+pub(super) fn assert_moves_bytes(plugin: &Plugin) {
     let device = plugin.device(0).unwrap();
     let stream = device.create_stream().unwrap();
     for size in [1, 4096, 100_001] {

@@ -1,0 +1,106 @@
+//! The conformance suite: it finds each bad habit, and nothing wrong with plug-ins that have none.
+
+use std::time::Duration;
+
+use serdes::stream_executor::conformance::{self, Conformance, ConformanceOptions, Outcome};
+use serdes::stream_executor::{LayoutChoice, Plugin};
+
+use super::plugins::{LAYOUTS, NEWEST, Stub};
+
+/// What the suite says of the stub with these habits.
+fn verify(layout: &str, habits: &str) -> Vec<Outcome> {
+    let options = ConformanceOptions { time_limit: Duration::from_secs(10) };
+    let stub = Stub::new(layout, habits);
+    let plugin = stub.open().unwrap_or_else(|error| panic!("{habits}: {error}"));
+    conformance::verify(&plugin, options, |_| {})
+}
+
+#[test]
+fn a_plugin_without_bad_habits_conforms_in_each_layout() {
+    for (layout, _) in LAYOUTS {
+        let outcomes = verify(layout, "unified=1");
+        for outcome in &outcomes {
+            // The stub reports a callback's error by the stream, and knows how to say that.
+            assert_ne!(outcome.result, Conformance::Fail, "{layout}: {outcome:?}");
+        }
+        assert_eq!(outcomes.len(), conformance::behaviours().count());
+        let unsupported = outcomes.iter().filter(|one| one.result == Conformance::Unsupported);
+        let unsupported: Vec<_> = unsupported.map(|one| one.behaviour).collect();
+        let fills = ["mem_zero", "memset", "memset32", "fill_zero_bytes"];
+        match layout {
+            "tensorflow-2.14" | "tensorflow-2.8" => {
+                assert!(unsupported.is_empty(), "{unsupported:?}")
+            }
+            "rfc-257" => assert_eq!(unsupported, [&["unified_memory"][..], &fills].concat()),
+            _ => assert_eq!(unsupported, fills),
+        }
+    }
+}
+
+#[test]
+fn each_bad_habit_fails_the_behaviour_that_it_breaks() {
+    for (habits, behaviour) in [
+        ("corrupt=1", "sync_memcpy_dtoh"),
+        ("short=1", "memcpy_htod"),
+        ("late=1", "memcpy_dtoh"),
+        ("callback=drop", "host_callback"),
+        ("callback=twice", "host_callback"),
+        ("callback=refuse", "host_callback"),
+        ("memory=unaligned", "allocate_alignment"),
+        ("memory=small", "allocate"),
+        ("memory=null", "allocate"),
+        ("event=0", "record_event"),
+        ("error=create_timer", "create_timer"),
+        ("error=memcpy_dtod", "memcpy_dtod"),
+        ("error=create_stream", "create_stream"),
+        ("error=synchronize_all_activity", "synchronize_all_activity"),
+        ("error=block_host_until_done", "block_host_until_done"),
+        ("size.SP_StreamExecutor=9999", "struct_sizes"),
+        ("device=gone\nerror=create_device", "create_device"),
+    ] {
+        let outcomes = verify(NEWEST, habits);
+        let outcome = outcomes.iter().find(|one| one.behaviour == behaviour).unwrap();
+        assert_eq!(outcome.result, Conformance::Fail, "{habits}: {outcome:?}");
+    }
+}
+
+#[test]
+fn what_a_plugin_does_not_have_is_unsupported_and_no_failure() {
+    for (habits, behaviour) in [
+        ("null=memcpy_dtod", "memcpy_dtod"),
+        ("null=sync_memcpy_dtod", "sync_memcpy_dtod"),
+        ("null=create_timer", "timer_nanoseconds"),
+        ("null=nanoseconds", "timer_nanoseconds"),
+        ("null=block_host_until_done", "block_host_until_done"),
+        ("usage=0", "memory_usage"),
+        ("stats=0", "allocator_stats"),
+        ("unified=0", "unified_memory"),
+    ] {
+        let outcomes = verify(NEWEST, habits);
+        let outcome = outcomes.iter().find(|one| one.behaviour == behaviour).unwrap();
+        assert_eq!(outcome.result, Conformance::Unsupported, "{habits}: {outcome:?}");
+        let failed = outcomes.iter().find(|one| one.result == Conformance::Fail);
+        assert!(failed.is_none(), "{habits}: {failed:?}");
+    }
+}
+
+#[test]
+fn a_plugin_without_devices_cannot_be_verified() {
+    let outcomes = verify(NEWEST, "devices=0");
+    assert!(
+        outcomes
+            .iter()
+            .any(|one| one.behaviour == "create_device" && one.result == Conformance::Fail)
+    );
+}
+
+#[test]
+fn the_embedded_plugin_conforms() {
+    for (layout, _) in LAYOUTS {
+        let choice = LayoutChoice::named(layout).unwrap();
+        let plugin = Plugin::open("host:devices=2", choice).unwrap();
+        for outcome in conformance::verify(&plugin, ConformanceOptions::default(), |_| {}) {
+            assert_ne!(outcome.result, Conformance::Fail, "{layout}: {outcome:?}");
+        }
+    }
+}
