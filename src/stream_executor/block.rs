@@ -42,6 +42,7 @@ impl Block {
     }
 
     /// The pointer that a plug-in gets.
+    #[inline]
     pub(crate) fn as_ptr<T>(&self) -> *mut T {
         self.start.as_ptr().cast()
     }

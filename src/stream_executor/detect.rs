@@ -112,6 +112,12 @@ pub(crate) fn executor(platform_size: usize, executor_size: usize) -> Option<&'s
     }
 }
 
+/// Whether an executor of 264 bytes has functions beyond them: then its functions are those of a newer header, whatever its size says, and
+/// what lies where 264-byte headers have host_callback is mem_zero.
+pub(crate) fn is_longer_than_264_bytes(executor: &Block) -> bool {
+    (264..=280).step_by(8).any(|offset| executor.read::<usize>(offset) >= LOWEST_ADDRESS)
+}
+
 /// Whether an executor whose size was left at 288 holds a function where 264-byte headers have host_callback, and nothing behind it.
 pub(crate) fn looks_like_264_bytes(executor: &Block) -> bool {
     executor.read::<usize>(256) != 0

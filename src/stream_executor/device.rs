@@ -143,6 +143,7 @@ impl Device {
     }
 
     /// The calls on this device.
+    #[inline]
     pub(crate) fn calls(&self) -> Calls<'_> {
         Calls { registration: &self.plugin.registration, device: self.state.block.as_ptr() }
     }

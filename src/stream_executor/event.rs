@@ -70,6 +70,7 @@ impl EventInner {
         &self.device
     }
 
+    #[inline]
     fn raw_status(&self) -> Result<SE_EventStatus, Error> {
         // SAFETY: the device and the event are alive.
         unsafe { self.device.calls().get_event_status(self.handle) }

@@ -27,10 +27,27 @@ pub struct DeviceMemory {
 /// What keeps device memory allocated: the handle, and the streams that are using it.
 #[derive(Debug)]
 pub(crate) struct DeviceAllocation {
-    device: Device,
     base: SP_DeviceMemoryBase,
-    /// The allocator that it goes back to; the plug-in itself if there is none.
-    block: Option<BfcBlock>,
+    owner: Owner,
+}
+
+/// Whom memory goes back to. Its device is reached through it, so that a part of a region counts one reference and not three.
+#[derive(Debug)]
+enum Owner {
+    /// The plug-in.
+    Device(Device),
+    /// An allocator, by the drop of the block.
+    Block(BfcBlock),
+}
+
+impl DeviceAllocation {
+    #[inline]
+    fn device(&self) -> &Device {
+        match &self.owner {
+            Owner::Device(device) => device,
+            Owner::Block(block) => block.device(),
+        }
+    }
 }
 
 // SAFETY: the struct is plain data that is only read; its pointers mean something to the plug-in alone, whose allocation and copy
@@ -41,11 +58,13 @@ unsafe impl Sync for DeviceAllocation {}
 
 impl Drop for DeviceAllocation {
     fn drop(&mut self) {
-        // A part of a region goes back to its allocator by the drop of `block`; nothing was allocated for no bytes.
-        if self.block.is_none() && !self.base.opaque.is_null() {
+        // Nothing was allocated for no bytes.
+        if let Owner::Device(device) = &self.owner
+            && !self.base.opaque.is_null()
+        {
             let mut part = Part::new(self.base);
-            let registration = self.device.registration();
-            let calls = self.device.calls();
+            let registration = device.registration();
+            let calls = device.calls();
             // SAFETY: the device is alive; the memory came from its allocator; the last user is this drop.
             unsafe {
                 registration.allocation.deallocate(
@@ -70,14 +89,13 @@ impl DeviceMemory {
         if bytes > 0 {
             base = allocate_base(device, bytes)?;
         }
-        let inner = DeviceAllocation { device: device.clone(), base, block: None };
+        let inner = DeviceAllocation { base, owner: Owner::Device(device.clone()) };
         Ok(Self { inner: Arc::new(inner) })
     }
 
     /// A part of a region of an allocator.
-    pub(crate) fn of_block(device: &Device, base: SP_DeviceMemoryBase, block: BfcBlock) -> Self {
-        let inner = DeviceAllocation { device: device.clone(), base, block: Some(block) };
-        Self { inner: Arc::new(inner) }
+    pub(crate) fn of_block(base: SP_DeviceMemoryBase, block: BfcBlock) -> Self {
+        Self { inner: Arc::new(DeviceAllocation { base, owner: Owner::Block(block) }) }
     }
 
     /// The description of `bytes` bytes from `offset` on, which lie inside this memory.
@@ -97,7 +115,7 @@ impl DeviceMemory {
     /// The device that it is on.
     #[must_use]
     pub fn device(&self) -> &Device {
-        &self.inner.device
+        self.inner.device()
     }
 
     /// The number that stands for its first byte on the device; it may not be an address of this process.
@@ -113,7 +131,7 @@ impl DeviceMemory {
 
     /// The bytes from `offset` on, of which `bytes` will be used, on that device.
     pub(crate) fn part(&self, device: &Device, offset: u64, bytes: u64) -> Result<Part, Error> {
-        if !self.inner.device.is(device) {
+        if !self.inner.device().is(device) {
             return Err(Error::OtherDevice { what: "device memory" });
         }
         self.checked_part(offset, bytes)
@@ -126,7 +144,7 @@ impl DeviceMemory {
         offset: u64,
         bytes: u64,
     ) -> Result<Part, Error> {
-        if !self.inner.device.is_beside(device) {
+        if !self.inner.device().is_beside(device) {
             return Err(Error::OtherDevice { what: "device memory" });
         }
         self.checked_part(offset, bytes)

@@ -127,6 +127,7 @@ impl Calls<'_> {
     ///
     /// # Safety
     /// The device is alive and the event a living one of it.
+    #[inline]
     pub(crate) unsafe fn get_event_status(&self, event: SP_Event) -> Result<SE_EventStatus, Error> {
         let function = self
             .registration

@@ -27,11 +27,13 @@ struct Detail {
 
 impl Status {
     /// A status that says OK.
+    #[inline]
     pub(crate) const fn new() -> Self {
         Self { code: TF_Code::OK, detail: None }
     }
 
     /// The pointer that a plug-in gets.
+    #[inline]
     pub(crate) fn as_mut_ptr(&mut self) -> *mut TF_Status {
         std::ptr::from_mut(self).cast()
     }
@@ -43,6 +45,7 @@ impl Status {
     }
 
     /// Whether the status says OK.
+    #[inline]
     pub(crate) fn is_ok(&self) -> bool {
         self.code == TF_Code::OK
     }

@@ -271,6 +271,7 @@ static void destroy_stream(const SP_Device* device, SP_Stream stream) {
   (void)device;
   enter("destroy_stream", NULL);
   destroyed(STREAMS);
+  if (stream == NULL) memset(&the_stream, 0, sizeof(the_stream));
   free(stream);
 }
 

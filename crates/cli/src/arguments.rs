@@ -284,6 +284,9 @@ pub(crate) struct PluginArguments {
     /// The layout of the library, instead of the detected one.
     #[arg(long, value_name = "NAME")]
     pub(crate) layout: Option<String>,
+    /// How long opening it, or one behaviour, may take; the call that takes longer is named.
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub(crate) time_limit: u64,
 }
 
 /// Commands under `abi`.

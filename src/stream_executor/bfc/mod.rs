@@ -74,6 +74,12 @@ pub(crate) struct BfcBlock {
     chunk: u32,
 }
 
+impl BfcBlock {
+    pub(crate) fn device(&self) -> &Device {
+        &self.shared.device
+    }
+}
+
 impl Drop for BfcBlock {
     fn drop(&mut self) {
         let mut state = self.shared.state();
@@ -146,7 +152,7 @@ impl BfcAllocator {
         let base = region.map(|region| region.base_of_part(given.offset, bytes));
         drop(state);
         let block = BfcBlock { shared: Arc::clone(shared), chunk: given.chunk };
-        Ok(DeviceMemory::of_block(&shared.device, base.ok_or_else(full)?, block))
+        Ok(DeviceMemory::of_block(base.ok_or_else(full)?, block))
     }
 
     /// Gives regions of which nothing is in use back to the device. Answers how many bytes that were.

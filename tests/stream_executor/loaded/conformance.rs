@@ -1,6 +1,6 @@
 //! The conformance suite: it finds each bad habit, and nothing wrong with plug-ins that have none.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serdes::stream_executor::conformance::{self, Conformance, ConformanceOptions, Outcome};
 use serdes::stream_executor::{LayoutChoice, Plugin};
@@ -103,4 +103,17 @@ fn the_embedded_plugin_conforms() {
             assert_ne!(outcome.result, Conformance::Fail, "{layout}: {outcome:?}");
         }
     }
+}
+
+#[test]
+fn a_call_that_hangs_fails_what_needs_it_and_is_named() {
+    let options = ConformanceOptions { time_limit: Duration::from_millis(500) };
+    let stub = Stub::newest("hang=wait_for_event");
+    let began = Instant::now();
+    let outcomes = conformance::verify(&stub.open().unwrap(), options, |_| {});
+    assert_eq!(outcomes.len(), conformance::behaviours().count());
+    let hung = outcomes.iter().find(|one| one.behaviour == "wait_for_event").unwrap();
+    assert_eq!(hung.result, Conformance::Fail);
+    assert!(hung.detail.contains("wait_for_event"), "{hung:?}");
+    assert!(began.elapsed() < Duration::from_secs(60));
 }

@@ -7,7 +7,7 @@ use super::plugins::{LAYOUTS, NEWEST, Stub, assert_moves_bytes, correct, pattern
 #[test]
 fn a_correct_plugin_of_each_layout_is_told_and_moves_bytes() {
     for (layout, _) in LAYOUTS {
-        let (plugin, _guard) = correct(layout);
+        let (_guard, plugin) = correct(layout);
         assert_eq!(plugin.report().layout, Some(layout));
         assert_eq!(plugin.layout().name, layout);
         assert_eq!(plugin.device_count(), 2, "{layout}");
@@ -26,7 +26,7 @@ fn a_correct_plugin_of_each_layout_is_told_and_moves_bytes() {
 #[test]
 fn fills_exist_where_the_layout_has_them() {
     for (layout, _) in LAYOUTS {
-        let (plugin, _guard) = correct(layout);
+        let (_guard, plugin) = correct(layout);
         let device = plugin.device(0).unwrap();
         let stream = device.create_stream().unwrap();
         let memory = device.upload(&pattern(1000)).unwrap();
@@ -57,7 +57,7 @@ fn fills_exist_where_the_layout_has_them() {
 #[test]
 fn callbacks_events_and_timers_work_in_each_layout() {
     for (layout, _) in LAYOUTS {
-        let (plugin, _guard) = correct(layout);
+        let (_guard, plugin) = correct(layout);
         let device = plugin.device(0).unwrap();
         let (stream, second) = (device.create_stream().unwrap(), device.create_stream().unwrap());
         let (event, timer) = (device.create_event().unwrap(), device.create_timer().unwrap());

@@ -78,11 +78,12 @@ fn compile_file(source: &Path, layout: &str, flags: &[&str]) -> PathBuf {
     library
 }
 
-/// The correct plug-in of a layout. Its libraries have one name for their platforms, so that there is one at a time.
-pub(super) fn correct(layout: &str) -> (Plugin, MutexGuard<'static, ()>) {
+/// The correct plug-in of a layout. Its libraries have one name for their platforms, so that there is one at a time:
+/// the guard comes first, so that the plug-in is dropped before it.
+pub(super) fn correct(layout: &str) -> (MutexGuard<'static, ()>, Plugin) {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    (Plugin::load(compile("malloc_plugin.c", layout, &[])).unwrap(), guard)
+    (guard, Plugin::load(compile("malloc_plugin.c", layout, &[])).unwrap())
 }
 
 /// A name that no other plug-in of this process has.

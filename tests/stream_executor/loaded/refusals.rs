@@ -2,7 +2,7 @@
 
 use serdes::stream_executor::Error;
 
-use super::plugins::{LAYOUTS, Stub, assert_moves_bytes};
+use super::plugins::{LAYOUTS, NEWEST, Stub, assert_moves_bytes};
 
 /// Functions without which TensorFlow refuses a plug-in, and get_device_count, which it calls without asking.
 const REQUIRED: [(&str, &[&str]); 3] = [
@@ -293,5 +293,17 @@ fn a_refused_plugin_is_unloaded_and_can_be_tried_again() {
     }
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
     assert!(!maps.contains(stub.path().to_str().unwrap()), "the library is still mapped");
+    stub.assert_balanced();
+}
+
+/// With the size of TensorFlow 2.5, mem_zero would be called as host_callback.
+#[test]
+fn functions_beyond_a_size_that_makes_them_others_are_a_contradiction() {
+    let stub = Stub::newest("size.SP_StreamExecutor=264");
+    let report = stub.refused();
+    assert!(report.reasons[0].remedy.contains("--layout"), "{report:?}");
+    stub.assert_balanced();
+    let plugin = stub.open_named(NEWEST);
+    assert!(plugin.is_err(), "mem_zero and its kind are beyond the size, and required");
     stub.assert_balanced();
 }

@@ -14,7 +14,7 @@ use crate::{
     terminal::{BAD, FAINT, Failure, GOOD, NAME, Status, Terminal, WARN},
 };
 
-/// How long a plug-in may take to open, far beyond what a real device needs to initialise.
+/// How long a plug-in may take to open where it is only a means, far beyond what a real device needs to initialise.
 const OPENING_LIMIT: Duration = Duration::from_secs(120);
 
 /// Inspects, checks or verifies.
@@ -28,12 +28,12 @@ pub(crate) fn run(command: &PluginCommand, terminal: &mut Terminal) -> Result<St
 
 /// Opens a plug-in by its description; a refused one is an answer, one that cannot be loaded a failure.
 pub(crate) fn open(plugin: &str, layout: Option<&str>) -> Result<Plugin, Failure> {
-    try_open(plugin, layout).map_err(|error| failure(&error))
+    try_open(plugin, layout, OPENING_LIMIT).map_err(|error| failure(&error))
 }
 
-fn try_open(plugin: &str, layout: Option<&str>) -> Result<Plugin, Error> {
+fn try_open(plugin: &str, layout: Option<&str>, limit: Duration) -> Result<Plugin, Error> {
     let layout = layout.map_or(Ok(LayoutChoice::Detect), LayoutChoice::named)?;
-    PluginOptions::new().layout(layout).time_limit(OPENING_LIMIT).open(plugin)
+    PluginOptions::new().layout(layout).time_limit(limit).open(plugin)
 }
 
 /// An error of the host with the exit status that it means.
@@ -48,7 +48,8 @@ pub(crate) fn is_answer(error: &Error) -> bool {
 
 fn check(arguments: &PluginArguments, terminal: &mut Terminal) -> Result<Status, Failure> {
     let plugin = &arguments.plugin;
-    match try_open(plugin, arguments.layout.as_deref()) {
+    let limit = Duration::from_secs(arguments.time_limit);
+    match try_open(plugin, arguments.layout.as_deref(), limit) {
         Ok(opened) => report(plugin, opened.report(), &[], terminal),
         Err(Error::Refused(found)) => report(plugin, &found, &[], terminal),
         Err(error @ (Error::NotAPlugin { .. } | Error::AlreadyRegistered { .. })) => {
@@ -120,33 +121,36 @@ fn report(
 }
 
 fn verify(arguments: &PluginArguments, terminal: &mut Terminal) -> Result<Status, Failure> {
-    let plugin = open(&arguments.plugin, arguments.layout.as_deref())?;
+    let limit = Duration::from_secs(arguments.time_limit);
+    let plugin = try_open(&arguments.plugin, arguments.layout.as_deref(), limit)
+        .map_err(|error| failure(&error))?;
     // The suite goes on where an outcome cannot be printed; the first such error is kept.
     let mut printed = Ok(());
-    let outcomes = conformance::verify(&plugin, ConformanceOptions::default(), |outcome| {
-        let shown = if terminal.json() {
-            terminal.object(&json!({
-                "behaviour": outcome.behaviour,
-                "result": outcome.result.as_str(),
-                "detail": outcome.detail,
-            }))
-        } else {
-            let style = match outcome.result {
-                Conformance::Pass => GOOD,
-                Conformance::Fail => BAD,
-                Conformance::Unsupported => WARN,
+    let outcomes =
+        conformance::verify(&plugin, ConformanceOptions { time_limit: limit }, |outcome| {
+            let shown = if terminal.json() {
+                terminal.object(&json!({
+                    "behaviour": outcome.behaviour,
+                    "result": outcome.result.as_str(),
+                    "detail": outcome.detail,
+                }))
+            } else {
+                let style = match outcome.result {
+                    Conformance::Pass => GOOD,
+                    Conformance::Fail => BAD,
+                    Conformance::Unsupported => WARN,
+                };
+                terminal.line(format_args!(
+                    "{style}{:<11}{style:#} {:<40} {FAINT}{}{FAINT:#}",
+                    outcome.result.as_str(),
+                    outcome.behaviour,
+                    outcome.detail
+                ))
             };
-            terminal.line(format_args!(
-                "{style}{:<11}{style:#} {:<40} {FAINT}{}{FAINT:#}",
-                outcome.result.as_str(),
-                outcome.behaviour,
-                outcome.detail
-            ))
-        };
-        if printed.is_ok() {
-            printed = shown;
-        }
-    });
+            if printed.is_ok() {
+                printed = shown;
+            }
+        });
     printed?;
     let count = |result| outcomes.iter().filter(|outcome| outcome.result == result).count();
     let failed = count(Conformance::Fail);

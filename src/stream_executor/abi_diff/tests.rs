@@ -2,7 +2,7 @@ use std::path::Path;
 
 use super::*;
 
-const LAYOUTS: &str = include_str!("../../crates/abi/layouts.json");
+const LAYOUTS: &str = include_str!("../../../crates/abi/layouts.json");
 
 fn published(old: &str, new: &str) -> Diff {
     let read =

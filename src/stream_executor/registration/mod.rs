@@ -3,23 +3,30 @@
 //! The order is TensorFlow's: the parameters, the platform, its functions, the device functions, the executor. Everything that is wrong
 //! in one step is reported together; the next step is only taken if nothing was. What the plug-in made until then is destroyed again.
 
-use std::ffi::{CStr, CString, c_char};
+mod facts;
+mod initialise;
 
 use serdes_abi::{
-    Family, Layout, SE_CreateDeviceFnsParams, SE_CreateStreamExecutorParams, SE_MAJOR, SE_MINOR,
-    SE_PATCH, SE_PlatformRegistrationParams, SP_DeviceFns, SP_Platform, SP_PlatformFns,
-    SP_StreamExecutor, SP_TimerFns, StructLayout, TENSORFLOW_2_14, TF_Status,
+    Family, Layout, SE_CreateDeviceFnsParams, SE_CreateStreamExecutorParams, SE_MAJOR,
+    SE_PlatformRegistrationParams, SP_DeviceFns, SP_Platform, SP_PlatformFns, SP_StreamExecutor,
+    SP_TimerFns, StructLayout, TENSORFLOW_2_14, TF_Status,
 };
 
 use super::allocation::Allocation;
 use super::block::{Block, View};
 use super::call::enter;
-use super::detect::{self, Detected, LayoutChoice};
+use super::detect::{self, LayoutChoice};
 use super::error::{Error, StatusError};
 use super::report::Report;
 use super::requirements;
 use super::status::Status;
 use super::table::{self, PlatformTable};
+pub(crate) use facts::bounded_string;
+use facts::{PlatformFacts, platform_facts};
+use initialise::{Initialised, initialise};
+
+/// The size of SP_StreamExecutor in TensorFlow 2.5 and 2.6, the only one of which a function means something else in a later header.
+const TENSORFLOW_2_5_EXECUTOR: usize = 264;
 
 /// `SE_InitPlugin` of a library, or of the embedded plug-in.
 pub(crate) type Entry<'a> = &'a dyn Fn(*mut SE_PlatformRegistrationParams, *mut TF_Status);
@@ -50,82 +57,6 @@ pub(crate) struct Registration {
 unsafe impl Send for Registration {}
 // SAFETY: see above.
 unsafe impl Sync for Registration {}
-
-/// What SP_Platform says.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct PlatformFacts {
-    pub(crate) name: String,
-    pub(crate) device_type: String,
-    pub(crate) supports_unified_memory: bool,
-    pub(crate) use_bfc_allocator: bool,
-    pub(crate) force_memory_growth: bool,
-    /// The number of devices where the platform itself says it.
-    pub(crate) visible_device_count: Option<usize>,
-}
-
-/// What `SE_InitPlugin` left.
-struct Initialised {
-    parameters: Block,
-    platform: Block,
-    functions: Block,
-}
-
-impl Initialised {
-    /// Calls `SE_InitPlugin` with fresh blocks and these sizes preset.
-    fn new(entry: Entry<'_>, platform: usize, functions: usize) -> Result<Self, StatusError> {
-        let parameters = Block::new(SE_PlatformRegistrationParams::STRUCT_SIZE);
-        let platform = Block::new(platform);
-        let functions = Block::new(functions);
-        let at = |field: &str| {
-            SE_PlatformRegistrationParams::LAYOUT.field(field).map_or(0, |field| field.offset)
-        };
-        parameters.write(at("major_version"), SE_MAJOR);
-        parameters.write(at("minor_version"), SE_MINOR);
-        parameters.write(at("patch_version"), SE_PATCH);
-        parameters.write(at("platform"), platform.as_ptr::<SP_Platform>());
-        parameters.write(at("platform_fns"), functions.as_ptr::<SP_PlatformFns>());
-        let mut status = Status::new();
-        {
-            let _call = enter(&"SE_InitPlugin");
-            entry(parameters.as_ptr(), status.as_mut_ptr());
-        }
-        match status.into_result("SE_InitPlugin") {
-            Ok(()) => Ok(Self { parameters, platform, functions }),
-            Err(Error::Status(error)) => Err(error),
-            Err(other) => Err(StatusError {
-                call: "SE_InitPlugin",
-                code: serdes_abi::TF_Code::UNKNOWN,
-                message: other.to_string(),
-            }),
-        }
-    }
-
-    fn parameters(&self) -> View<'_> {
-        let layout = const { &SE_PlatformRegistrationParams::LAYOUT };
-        View::new(&self.parameters, layout, self.parameters.struct_size())
-    }
-
-    /// Destroys what `SE_InitPlugin` made.
-    fn destroy(&self) {
-        let parameters = self.parameters();
-        // SAFETY: the type is that of the field.
-        let destroy: Option<unsafe extern "C" fn(*mut SP_Platform)> =
-            unsafe { parameters.function("destroy_platform") };
-        if let Some(destroy) = destroy {
-            let _call = enter(&"destroy_platform");
-            // SAFETY: the platform was filled in by this plug-in's SE_InitPlugin and is destroyed once.
-            unsafe { destroy(self.platform.as_ptr()) };
-        }
-        // SAFETY: the type is that of the field.
-        let destroy: Option<unsafe extern "C" fn(*mut SP_PlatformFns)> =
-            unsafe { parameters.function("destroy_platform_fns") };
-        if let Some(destroy) = destroy {
-            let _call = enter(&"destroy_platform_fns");
-            // SAFETY: the functions were filled in by this plug-in's SE_InitPlugin and are destroyed once.
-            unsafe { destroy(self.functions.as_ptr()) };
-        }
-    }
-}
 
 impl Registration {
     /// Calls `entry` and checks everything that it leaves. The report is complete in both cases.
@@ -265,6 +196,15 @@ impl Registration {
             && self.layout.name == TENSORFLOW_2_14.name
             && report.accepted()
         {
+            if size == TENSORFLOW_2_5_EXECUTOR && detect::is_longer_than_264_bytes(&block) {
+                report.refuse(
+                    "SP_StreamExecutor",
+                    "struct_size",
+                    "264, and functions beyond it",
+                    "264 and functions up to it (TensorFlow 2.5 and 2.6), or 288",
+                    "set struct_size from the macro of the header that the plug-in was built with, or name the layout with `--layout`",
+                );
+            }
             if let Some(layout) = detect::executor(self.platform.struct_size(), size) {
                 self.layout = layout;
                 report.set_layout(layout);
@@ -370,166 +310,6 @@ impl Drop for Registration {
             unsafe { destroy(self.platform_functions.as_ptr()) };
         }
     }
-}
-
-/// Calls `SE_InitPlugin` and tells the layout. On refusal everything is destroyed, and the report says why.
-fn initialise(
-    entry: Entry<'_>,
-    choice: LayoutChoice,
-    report: &mut Report,
-) -> Option<(Initialised, &'static Layout)> {
-    let preset = match choice {
-        LayoutChoice::Detect => &TENSORFLOW_2_14,
-        LayoutChoice::Named(layout) => layout,
-    };
-    let size = |name: &str| preset.structure(name).map_or(0, |structure| structure.struct_size);
-    let (platform, functions) = (size("SP_Platform"), size("SP_PlatformFns"));
-    let initialised = match Initialised::new(entry, platform, functions) {
-        Ok(initialised) => initialised,
-        Err(error) => {
-            refuse_call(&error, report);
-            return None;
-        }
-    };
-    let sizes = [
-        ("SE_PlatformRegistrationParams", initialised.parameters.struct_size()),
-        ("SP_Platform", initialised.platform.struct_size()),
-        ("SP_PlatformFns", initialised.functions.struct_size()),
-    ];
-    report.struct_sizes.extend(sizes);
-    for (structure, size) in sizes {
-        if size == 0
-            && let Some(structure) = preset.structure(structure)
-        {
-            refuse_zero(structure, report);
-        }
-    }
-    if !report.accepted() {
-        initialised.destroy();
-        return None;
-    }
-    let LayoutChoice::Named(layout) = choice else {
-        return detect_layout(entry, initialised, report);
-    };
-    Some((initialised, layout))
-}
-
-/// The layout by what `SE_InitPlugin` left; where that is not enough, by what it leaves when it is asked again.
-fn detect_layout(
-    entry: Entry<'_>,
-    mut initialised: Initialised,
-    report: &mut Report,
-) -> Option<(Initialised, &'static Layout)> {
-    let mut detected = detect::platform(&initialised.platform, &initialised.functions, true);
-    if detected == Detected::Ambiguous {
-        // A plug-in that writes its sizes writes them over any preset: ask again as a newer host would.
-        initialised.destroy();
-        let newer = 64;
-        let (platform, functions) =
-            (SP_Platform::STRUCT_SIZE + newer, SP_PlatformFns::STRUCT_SIZE + newer);
-        initialised = match Initialised::new(entry, platform, functions) {
-            Ok(initialised) => initialised,
-            Err(error) => {
-                refuse_call(&error, report);
-                return None;
-            }
-        };
-        let left = (initialised.platform.struct_size(), initialised.functions.struct_size());
-        // The size of SP_PlatformFns decides, so it must be the plug-in's own word; and 96 is RFC #257's as much as a newer header's,
-        // so that the other size must be, too.
-        let unwritten =
-            left.1 == functions || (left.0 == platform && left.1 != SP_PlatformFns::STRUCT_SIZE);
-        detected = if unwritten {
-            Detected::Unknown {
-                found: "sizes that the plug-in left as they were, and functions at the slots of RFC #257 or TensorFlow 2.4".to_owned(),
-            }
-        } else {
-            detect::platform(&initialised.platform, &initialised.functions, false)
-        };
-    }
-    match detected {
-        Detected::Layout(layout) => Some((initialised, layout)),
-        Detected::Ambiguous => None,
-        Detected::Unknown { found } => {
-            report.refuse(
-                "SP_PlatformFns",
-                "struct_size",
-                found,
-                "the sizes and functions of one known layout",
-                "name the plug-in's layout with `--layout`, if you know it",
-            );
-            initialised.destroy();
-            None
-        }
-    }
-}
-
-/// Reads and checks what SP_Platform says; `None` where it is refused.
-fn platform_facts(view: View<'_>, report: &mut Report) -> Option<PlatformFacts> {
-    let name = registered_name(view, "name", report);
-    let device_type = registered_name(view, "type", report);
-    report.platform.clone_from(&name);
-    report.device_type.clone_from(&device_type);
-    let flag = |field: &str| view.scalar::<u8>(field).is_some_and(|value| value != 0);
-    Some(PlatformFacts {
-        name: name?,
-        device_type: device_type?,
-        supports_unified_memory: flag("supports_unified_memory"),
-        use_bfc_allocator: flag("use_bfc_allocator"),
-        force_memory_growth: flag("force_memory_growth"),
-        visible_device_count: view.scalar::<usize>("visible_device_count"),
-    })
-}
-
-/// The longest platform name or type that is read, in bytes.
-const LONGEST_NAME: usize = 4096;
-
-/// A name in SP_Platform, checked against the pattern that TensorFlow has for it.
-fn registered_name(view: View<'_>, field: &'static str, report: &mut Report) -> Option<String> {
-    let pattern = "a name that matches [A-Z][A-Z_]*";
-    let pointer = view.scalar::<*const c_char>(field).unwrap_or(std::ptr::null());
-    // SAFETY: the plug-in's own string, which it keeps until destroy_platform.
-    let Some(name) = (unsafe { bounded_string(pointer, LONGEST_NAME) }) else {
-        report.refuse("SP_Platform", field, "NULL", pattern, "set it in SE_InitPlugin");
-        return None;
-    };
-    let name = name.to_string_lossy().into_owned();
-    let mut characters = name.chars();
-    let valid = characters.next().is_some_and(|first| first.is_ascii_uppercase())
-        && characters.all(|rest| rest.is_ascii_uppercase() || rest == '_');
-    if !valid {
-        report.refuse(
-            "SP_Platform",
-            field,
-            format!("`{}`", name.escape_debug()),
-            pattern,
-            "use upper-case letters and underscores only",
-        );
-    }
-    Some(name)
-}
-
-/// The string at `pointer`, cut after `longest` bytes; `None` for NULL.
-///
-/// # Safety
-/// `pointer` is NULL or points to a NUL-terminated string.
-pub(crate) unsafe fn bounded_string(pointer: *const c_char, longest: usize) -> Option<CString> {
-    if pointer.is_null() {
-        return None;
-    }
-    let mut bytes = Vec::new();
-    for index in 0..longest {
-        // SAFETY: all bytes before this one were not NUL, so that this one is still in the string.
-        let byte = unsafe { pointer.add(index).read() }.cast_unsigned();
-        bytes.push(byte);
-        if byte == 0 {
-            break;
-        }
-    }
-    if bytes.last() != Some(&0) {
-        bytes.push(0);
-    }
-    CStr::from_bytes_until_nul(&bytes).ok().map(CStr::to_owned)
 }
 
 /// Warns of bytes that are set beyond what the layout knows: fields that were dropped, or that are newer. They are not looked at.

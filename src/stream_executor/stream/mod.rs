@@ -4,21 +4,22 @@
 //! done: when an event behind it has come, when the stream was waited for, or when it is dropped. A stream whose end cannot be found out
 //! keeps its things for ever: memory is lost rather than freed under a device that may be writing to it.
 
-use std::collections::VecDeque;
-use std::ptr;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+mod work;
 
-use serdes_abi::{SE_EventStatus, SP_Stream};
+use std::ptr;
+use std::sync::Arc;
+
+use serdes_abi::SP_Stream;
 
 use super::device::Device;
 use super::error::Error;
 use super::event::{Event, EventInner};
-use super::host_callback::{HostCallback, PendingCallback};
-use super::memory::{DeviceAllocation, DeviceMemory, HostAllocation, HostMemory};
+use super::host_callback::HostCallback;
+use super::memory::{DeviceMemory, HostMemory};
 use super::timer::{Timer, TimerInner};
 use super::transfer::Transfer;
+use work::Kept;
+pub(crate) use work::StreamInner;
 
 /// A stream of a device. Its calls can be made from several threads; they take effect in the order in which they return.
 #[derive(Debug)]
@@ -26,185 +27,12 @@ pub struct Stream {
     inner: Arc<StreamInner>,
 }
 
-/// What keeps a stream alive: the handle, and transfers that are under way.
-#[derive(Debug)]
-pub(crate) struct StreamInner {
-    device: Device,
-    handle: SP_Stream,
-    work: Mutex<Work>,
-    failed: AtomicBool,
-}
-
-// SAFETY: the handle means something to the plug-in alone; calls that put work into the stream are made under the lock.
-unsafe impl Send for StreamInner {}
-// SAFETY: see above.
-unsafe impl Sync for StreamInner {}
-
-/// The work that a stream was given and is not known to have done.
-#[derive(Debug, Default)]
-struct Work {
-    /// The number of the newest piece of work.
-    newest: u64,
-    /// What the pieces use, oldest first, each with the number of its piece.
-    kept: VecDeque<(u64, Kept)>,
-    /// Events that nobody uses, to be recorded again.
-    spare: Vec<Arc<EventInner>>,
-}
-
-/// The most events that a stream keeps for later.
-const MOST_SPARE_EVENTS: usize = 32;
-
-/// Something that a stream's work uses.
-#[derive(Debug)]
-#[expect(dead_code, reason = "held so that it is not dropped; never looked at")]
-pub(crate) enum Kept {
-    /// Device memory that is read or written.
-    Device(Arc<DeviceAllocation>),
-    /// Host memory that is read or written.
-    Host(Arc<HostAllocation>),
-    /// An event that is recorded or waited for.
-    Event(Arc<EventInner>),
-    /// A timer that is started or stopped.
-    Timer(Arc<TimerInner>),
-    /// A function to be run on the host.
-    Callback(PendingCallback),
-}
-
-impl StreamInner {
-    fn work(&self) -> MutexGuard<'_, Work> {
-        self.work.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Notes a failure of the stream's work.
-    fn noted<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
-        if result.is_err() {
-            self.failed.store(true, Ordering::Relaxed);
-        }
-        result
-    }
-
-    /// Releases what the work up to and including number `done` uses.
-    pub(crate) fn passed(&self, done: u64) {
-        let mut work = self.work();
-        let count = work.kept.iter().take_while(|(number, _)| *number <= done).count();
-        let released: Vec<_> = work.kept.drain(..count).collect();
-        // Freeing calls the plug-in: not under the lock.
-        drop(work);
-        drop(released);
-    }
-
-    /// Takes back an event that nobody waits for any more.
-    pub(crate) fn reuse(&self, event: Arc<EventInner>) {
-        let mut work = self.work();
-        if work.spare.len() < MOST_SPARE_EVENTS {
-            work.spare.push(event);
-        }
-    }
-
-    /// Waits for the work so far, by the plug-in's own function or by an event.
-    fn block(&self) -> Result<(), Error> {
-        match self.block_by_function() {
-            Err(Error::Unsupported { .. }) => self.block_by_event(),
-            result => result,
-        }
-    }
-
-    /// Waits for the work so far by the plug-in's own function.
-    fn block_by_function(&self) -> Result<(), Error> {
-        // SAFETY: device and stream are alive.
-        unsafe { self.device.calls().block_host_until_done(self.handle) }
-    }
-
-    /// Waits for the work so far by an event behind it.
-    fn block_by_event(&self) -> Result<(), Error> {
-        let calls = self.device.calls();
-        let event = EventInner::create(&self.device)?;
-        // SAFETY: device, stream and event are alive; the event is kept until it has come.
-        let recorded = unsafe { calls.record_event(self.handle, event.handle()) };
-        let waited = recorded.and_then(|()| event.wait());
-        if waited.is_err() {
-            let mut work = self.work();
-            let newest = work.newest;
-            work.kept.push_back((newest, Kept::Event(Arc::new(event))));
-        }
-        waited
-    }
-
-    /// Waits for the work so far, and releases what it used.
-    pub(crate) fn synchronize(&self) -> Result<(), Error> {
-        let newest = self.work().newest;
-        self.noted(self.block())?;
-        self.passed(newest);
-        self.status()
-    }
-
-    /// What the plug-in says of the stream.
-    pub(crate) fn status(&self) -> Result<(), Error> {
-        // SAFETY: device and stream are alive.
-        self.noted(unsafe { self.device.calls().get_stream_status(self.handle) })
-    }
-
-    /// Waits until no work of the stream can be under way any more. False if that cannot be found out.
-    fn is_over(&self) -> bool {
-        // A stream that failed may refuse to be waited for; the device as a whole may not.
-        // SAFETY: the device is alive.
-        self.block().is_ok()
-            || unsafe { self.device.calls().synchronize_all_activity() }.is_ok()
-            || self.has_failed_to_the_end()
-    }
-
-    /// Whether an event behind the work comes, if only to say that the work failed: then it is over, too.
-    fn has_failed_to_the_end(&self) -> bool {
-        let Ok(event) = EventInner::create(&self.device) else { return false };
-        // SAFETY: device, stream and event are alive; the event is dropped only when it has come.
-        if unsafe { self.device.calls().record_event(self.handle, event.handle()) }.is_err() {
-            return false;
-        }
-        let limit = Instant::now() + LONGEST_WAIT_FOR_FAILURE;
-        loop {
-            match event.is_done() {
-                Ok(true) => return true,
-                Err(Error::EventFailed { state }) => return state == SE_EventStatus::ERROR.0,
-                Ok(false) if Instant::now() < limit => std::thread::sleep(Duration::from_millis(1)),
-                Ok(false) | Err(_) => {
-                    std::mem::forget(event);
-                    return false;
-                }
-            }
-        }
-    }
-}
-
-/// How long a stream that failed is waited for when it is dropped.
-const LONGEST_WAIT_FOR_FAILURE: Duration = Duration::from_secs(2);
-
-impl Drop for StreamInner {
-    fn drop(&mut self) {
-        let done = self.is_over();
-        let work = self.work.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let kept = std::mem::take(&mut work.kept);
-        if done {
-            drop(kept);
-        } else {
-            std::mem::forget(kept);
-        }
-        work.spare.clear();
-        // SAFETY: the device is alive; this is the last user of the stream.
-        unsafe { self.device.calls().destroy_stream(self.handle) };
-    }
-}
-
 impl Stream {
     pub(crate) fn create(device: &Device) -> Result<Self, Error> {
         let mut handle = ptr::null_mut();
         // SAFETY: the device is alive, and the handle lives through the call.
         unsafe { device.calls().create_stream(&raw mut handle) }?;
-        let inner = StreamInner {
-            device: device.clone(),
-            handle,
-            work: Mutex::default(),
-            failed: AtomicBool::new(false),
-        };
+        let inner = StreamInner::new(device.clone(), handle);
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -218,21 +46,6 @@ impl Stream {
         (self.inner.device.calls(), self.inner.handle)
     }
 
-    /// Puts one piece of work into the stream: what it uses is kept first, so that the plug-in never holds what nobody keeps.
-    fn enqueue(
-        &self,
-        kept: impl IntoIterator<Item = Kept>,
-        call: impl FnOnce() -> Result<(), Error>,
-    ) -> Result<u64, Error> {
-        let mut work = self.inner.work();
-        work.newest += 1;
-        let number = work.newest;
-        work.kept.extend(kept.into_iter().map(|kept| (number, kept)));
-        let result = call();
-        drop(work);
-        self.inner.noted(result).map(|()| number)
-    }
-
     /// Enqueues a transfer of host memory with an event behind it.
     fn transfer(
         &self,
@@ -241,13 +54,9 @@ impl Stream {
         call: impl FnOnce() -> Result<(), Error>,
     ) -> Result<Transfer, Error> {
         let inner = &self.inner;
-        let spare = inner.work().spare.pop();
-        let event = match spare {
-            Some(event) => event,
-            None => Arc::new(inner.noted(EventInner::create(&inner.device))?),
-        };
+        let event = inner.spare_event()?;
         let kept = [device, Kept::Host(host.keep()), Kept::Event(Arc::clone(&event))];
-        let number = self.enqueue(kept, || {
+        let number = self.inner.enqueue(kept, || {
             call()?;
             // SAFETY: device, stream and event are alive; the stream keeps the event.
             unsafe { inner.device.calls().record_event(inner.handle, event.handle()) }
@@ -331,12 +140,15 @@ impl Stream {
         if bytes == 0 {
             return Ok(());
         }
-        self.enqueue([Kept::Device(source.keep()), Kept::Device(target.keep())], || {
-            let calls = self.inner.device.calls();
-            // SAFETY: device and stream are alive; both parts lie in memory that the stream keeps.
-            unsafe { calls.memcpy_dtod(self.inner.handle, to.as_mut_ptr(), from.as_ptr(), bytes) }
-        })
-        .map(drop)
+        self.inner
+            .enqueue([Kept::Device(source.keep()), Kept::Device(target.keep())], || {
+                let calls = self.inner.device.calls();
+                // SAFETY: device and stream are alive; both parts lie in memory that the stream keeps.
+                unsafe {
+                    calls.memcpy_dtod(self.inner.handle, to.as_mut_ptr(), from.as_ptr(), bytes)
+                }
+            })
+            .map(drop)
     }
 
     /// Enqueues filling `bytes` bytes of `target`, from byte `offset` on, with zeros.
@@ -348,13 +160,14 @@ impl Stream {
         if bytes == 0 {
             return Ok(());
         }
-        self.enqueue([Kept::Device(target.keep())], || {
-            // SAFETY: device and stream are alive; the part lies in memory that the stream keeps.
-            unsafe {
-                self.inner.device.calls().mem_zero(self.inner.handle, part.as_mut_ptr(), bytes)
-            }
-        })
-        .map(drop)
+        self.inner
+            .enqueue([Kept::Device(target.keep())], || {
+                // SAFETY: device and stream are alive; the part lies in memory that the stream keeps.
+                unsafe {
+                    self.inner.device.calls().mem_zero(self.inner.handle, part.as_mut_ptr(), bytes)
+                }
+            })
+            .map(drop)
     }
 
     /// Enqueues filling `bytes` bytes of `target`, from byte `offset` on, with a byte.
@@ -372,12 +185,13 @@ impl Stream {
         if bytes == 0 {
             return Ok(());
         }
-        self.enqueue([Kept::Device(target.keep())], || {
-            let calls = self.inner.device.calls();
-            // SAFETY: device and stream are alive; the part lies in memory that the stream keeps.
-            unsafe { calls.memset(self.inner.handle, part.as_mut_ptr(), pattern, bytes) }
-        })
-        .map(drop)
+        self.inner
+            .enqueue([Kept::Device(target.keep())], || {
+                let calls = self.inner.device.calls();
+                // SAFETY: device and stream are alive; the part lies in memory that the stream keeps.
+                unsafe { calls.memset(self.inner.handle, part.as_mut_ptr(), pattern, bytes) }
+            })
+            .map(drop)
     }
 
     /// Enqueues filling `bytes` bytes of `target`, a multiple of 4, from byte `offset` on, with a pattern of four bytes.
@@ -402,12 +216,13 @@ impl Stream {
         if bytes == 0 {
             return Ok(());
         }
-        self.enqueue([Kept::Device(target.keep())], || {
-            let calls = self.inner.device.calls();
-            // SAFETY: device and stream are alive; the part lies in memory that the stream keeps.
-            unsafe { calls.memset32(self.inner.handle, part.as_mut_ptr(), pattern, bytes) }
-        })
-        .map(drop)
+        self.inner
+            .enqueue([Kept::Device(target.keep())], || {
+                let calls = self.inner.device.calls();
+                // SAFETY: device and stream are alive; the part lies in memory that the stream keeps.
+                unsafe { calls.memset32(self.inner.handle, part.as_mut_ptr(), pattern, bytes) }
+            })
+            .map(drop)
     }
 
     /// Records `event` behind the stream's work so far.
@@ -416,11 +231,12 @@ impl Stream {
     /// [`Error::OtherDevice`]; what the plug-in reports.
     pub fn record(&self, event: &Event) -> Result<(), Error> {
         let event = self.own_event(event)?;
-        self.enqueue([Kept::Event(Arc::clone(&event))], || {
-            // SAFETY: device, stream and event are alive; the stream keeps the event.
-            unsafe { self.inner.device.calls().record_event(self.inner.handle, event.handle()) }
-        })
-        .map(drop)
+        self.inner
+            .enqueue([Kept::Event(Arc::clone(&event))], || {
+                // SAFETY: device, stream and event are alive; the stream keeps the event.
+                unsafe { self.inner.device.calls().record_event(self.inner.handle, event.handle()) }
+            })
+            .map(drop)
     }
 
     /// Makes the stream's later work wait for `event`.
@@ -429,11 +245,14 @@ impl Stream {
     /// [`Error::OtherDevice`]; what the plug-in reports.
     pub fn wait_for(&self, event: &Event) -> Result<(), Error> {
         let event = self.own_event(event)?;
-        self.enqueue([Kept::Event(Arc::clone(&event))], || {
-            // SAFETY: device, stream and event are alive; the stream keeps the event.
-            unsafe { self.inner.device.calls().wait_for_event(self.inner.handle, event.handle()) }
-        })
-        .map(drop)
+        self.inner
+            .enqueue([Kept::Event(Arc::clone(&event))], || {
+                // SAFETY: device, stream and event are alive; the stream keeps the event.
+                unsafe {
+                    self.inner.device.calls().wait_for_event(self.inner.handle, event.handle())
+                }
+            })
+            .map(drop)
     }
 
     fn own_event(&self, event: &Event) -> Result<Arc<EventInner>, Error> {
@@ -453,12 +272,13 @@ impl Stream {
         if !other.inner.device.is(&self.inner.device) {
             return Err(Error::OtherDevice { what: "stream" });
         }
-        self.enqueue([], || {
-            let calls = self.inner.device.calls();
-            // SAFETY: device and both streams are alive; a stream that is dropped is waited for first, so that nothing of it is left.
-            unsafe { calls.create_stream_dependency(self.inner.handle, other.inner.handle) }
-        })
-        .map(drop)
+        self.inner
+            .enqueue([], || {
+                let calls = self.inner.device.calls();
+                // SAFETY: device and both streams are alive; a stream that is dropped is waited for first, so that nothing of it is left.
+                unsafe { calls.create_stream_dependency(self.inner.handle, other.inner.handle) }
+            })
+            .map(drop)
     }
 
     /// Puts the start of `timer` into the stream's work.
@@ -467,11 +287,12 @@ impl Stream {
     /// [`Error::OtherDevice`]; [`Error::Unsupported`]; what the plug-in reports.
     pub fn start_timer(&self, timer: &Timer) -> Result<(), Error> {
         let timer = self.own_timer(timer)?;
-        self.enqueue([Kept::Timer(Arc::clone(&timer))], || {
-            // SAFETY: device, stream and timer are alive; the stream keeps the timer.
-            unsafe { self.inner.device.calls().start_timer(self.inner.handle, timer.handle()) }
-        })
-        .map(drop)
+        self.inner
+            .enqueue([Kept::Timer(Arc::clone(&timer))], || {
+                // SAFETY: device, stream and timer are alive; the stream keeps the timer.
+                unsafe { self.inner.device.calls().start_timer(self.inner.handle, timer.handle()) }
+            })
+            .map(drop)
     }
 
     /// Puts the stop of `timer` into the stream's work.
@@ -480,11 +301,12 @@ impl Stream {
     /// As [`Self::start_timer`].
     pub fn stop_timer(&self, timer: &Timer) -> Result<(), Error> {
         let timer = self.own_timer(timer)?;
-        self.enqueue([Kept::Timer(Arc::clone(&timer))], || {
-            // SAFETY: device, stream and timer are alive; the stream keeps the timer.
-            unsafe { self.inner.device.calls().stop_timer(self.inner.handle, timer.handle()) }
-        })
-        .map(drop)
+        self.inner
+            .enqueue([Kept::Timer(Arc::clone(&timer))], || {
+                // SAFETY: device, stream and timer are alive; the stream keeps the timer.
+                unsafe { self.inner.device.calls().stop_timer(self.inner.handle, timer.handle()) }
+            })
+            .map(drop)
     }
 
     fn own_timer(&self, timer: &Timer) -> Result<Arc<TimerInner>, Error> {
@@ -508,7 +330,7 @@ impl Stream {
     ) -> Result<HostCallback, Error> {
         let (callback, pending) = HostCallback::new(Box::new(function), Arc::clone(&self.inner));
         let argument = callback.argument();
-        let number = self.enqueue([Kept::Callback(pending)], || {
+        let number = self.inner.enqueue([Kept::Callback(pending)], || {
             let calls = self.inner.device.calls();
             // SAFETY: device and stream are alive; the callback takes any argument at any time, as it looks the argument up.
             let accepted = unsafe {
@@ -544,7 +366,7 @@ impl Stream {
     /// Whether nothing has gone wrong with the stream yet: no call on it failed, no callback was refused, and the plug-in reports no error.
     #[must_use]
     pub fn is_ok(&self) -> bool {
-        self.inner.status().is_ok() && !self.inner.failed.load(Ordering::Relaxed)
+        self.inner.status().is_ok() && !self.inner.has_failed()
     }
 }
 
@@ -573,32 +395,34 @@ impl Stream {
         let mut host = self.inner.device.allocate_host(1)?;
         let start: *mut std::ffi::c_void = host.as_mut_ptr().cast();
         let kept = [Kept::Device(memory.keep()), Kept::Host(host.keep())];
-        self.enqueue(kept, || {
-            let (calls, handle) = (self.inner.device.calls(), self.inner.handle);
-            // SAFETY: device and stream are alive; memory and host are kept; no byte is copied.
-            unsafe {
-                calls.memcpy_htod(handle, part.as_mut_ptr(), start.cast_const(), 0)?;
-                calls.memcpy_dtoh(handle, start, part.as_ptr(), 0)?;
-                calls.sync_memcpy_htod(part.as_mut_ptr(), start.cast_const(), 0)?;
-                calls.sync_memcpy_dtoh(start, part.as_ptr(), 0)
-            }
-        })
-        .map(drop)
+        self.inner
+            .enqueue(kept, || {
+                let (calls, handle) = (self.inner.device.calls(), self.inner.handle);
+                // SAFETY: device and stream are alive; memory and host are kept; no byte is copied.
+                unsafe {
+                    calls.memcpy_htod(handle, part.as_mut_ptr(), start.cast_const(), 0)?;
+                    calls.memcpy_dtoh(handle, start, part.as_ptr(), 0)?;
+                    calls.sync_memcpy_htod(part.as_mut_ptr(), start.cast_const(), 0)?;
+                    calls.sync_memcpy_dtoh(start, part.as_ptr(), 0)
+                }
+            })
+            .map(drop)
     }
 
     /// Hands fills of no bytes to the plug-in.
     pub(crate) fn fill_nothing(&self, memory: &DeviceMemory) -> Result<(), Error> {
         let mut part = memory.part(&self.inner.device, 0, 0)?;
-        self.enqueue([Kept::Device(memory.keep())], || {
-            let (calls, handle) = (self.inner.device.calls(), self.inner.handle);
-            // SAFETY: device and stream are alive; the memory is kept; no byte is written.
-            unsafe {
-                calls.mem_zero(handle, part.as_mut_ptr(), 0)?;
-                calls.memset(handle, part.as_mut_ptr(), 1, 0)?;
-                calls.memset32(handle, part.as_mut_ptr(), 1, 0)
-            }
-        })
-        .map(drop)
+        self.inner
+            .enqueue([Kept::Device(memory.keep())], || {
+                let (calls, handle) = (self.inner.device.calls(), self.inner.handle);
+                // SAFETY: device and stream are alive; the memory is kept; no byte is written.
+                unsafe {
+                    calls.mem_zero(handle, part.as_mut_ptr(), 0)?;
+                    calls.memset(handle, part.as_mut_ptr(), 1, 0)?;
+                    calls.memset32(handle, part.as_mut_ptr(), 1, 0)
+                }
+            })
+            .map(drop)
     }
 }
 
