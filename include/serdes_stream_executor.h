@@ -316,8 +316,13 @@ typedef struct SP_StreamExecutor {
       uint32_t pattern, uint64_t size, TF_Status* status);
 #endif
   /* Enqueues a function that runs on the host; true: accepted, and it will run exactly once. */
+#if SERDES_SE_LAYOUT == SERDES_SE_RFC_257
   TF_Bool (*host_callback)(SP_Device* device, SP_Stream stream, SE_StatusCallbackFn callback_fn,
       void* callback_arg);
+#else
+  TF_Bool (*host_callback)(const SP_Device* device, SP_Stream stream, SE_StatusCallbackFn callback_fn,
+      void* callback_arg);
+#endif
 } SP_StreamExecutor;
 #define SP_STREAMEXECUTOR_STRUCT_SIZE SERDES_SE_END_OF(SP_StreamExecutor, host_callback)
 

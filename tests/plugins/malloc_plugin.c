@@ -163,7 +163,13 @@ static void synchronize_all_activity(const SP_Device* device, TF_Status* status)
   (void)status;
 }
 
-static TF_Bool host_callback(SP_Device* device, SP_Stream stream, SE_StatusCallbackFn function, void* argument) {
+#if SERDES_SE_LAYOUT == SERDES_SE_RFC_257
+typedef SP_Device CallbackDevice; /* not const in the RFC */
+#else
+typedef const SP_Device CallbackDevice;
+#endif
+
+static TF_Bool host_callback(CallbackDevice* device, SP_Stream stream, SE_StatusCallbackFn function, void* argument) {
   (void)device;
   TF_Status* status = TF_NewStatus();
   function(argument, status);

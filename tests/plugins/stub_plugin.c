@@ -447,7 +447,13 @@ static void fill_words(const SP_Device* device, SP_Stream stream, SP_DeviceMemor
 }
 #endif
 
-static TF_Bool host_callback(SP_Device* device, SP_Stream stream, SE_StatusCallbackFn function, void* argument) {
+#if SERDES_SE_LAYOUT == SERDES_SE_RFC_257
+typedef SP_Device CallbackDevice; /* not const in the RFC */
+#else
+typedef const SP_Device CallbackDevice;
+#endif
+
+static TF_Bool host_callback(CallbackDevice* device, SP_Stream stream, SE_StatusCallbackFn function, void* argument) {
   (void)device;
   enter("host_callback", NULL);
   if (has("callback", "refuse")) return 0;

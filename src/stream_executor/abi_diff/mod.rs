@@ -240,14 +240,20 @@ fn compare(before: &Structure, after: &Structure, changes: &mut Changes) {
             before.struct_size, after.struct_size
         );
         changes.add(name, "", "struct_size", Bump::Major, why);
-    } else if after.struct_size > before.struct_size && appended.is_none() {
+    } else if after.struct_size > before.struct_size {
         let covered = after.fields.iter().map(Field::end).max().unwrap_or_default();
-        let (bump, why) = if after.struct_size <= covered {
-            (Bump::Patch, "struct_size now covers members that were there: a bug fix")
-        } else {
-            (Bump::Major, "struct_size announces more than there is: readers would read beyond it")
-        };
-        changes.add(name, "", "struct_size", bump, why.to_owned());
+        // Padding behind the last member is no member.
+        let padded = if appended.is_some() { covered.next_multiple_of(8) } else { covered };
+        if after.struct_size > padded {
+            let why = format!(
+                "struct_size announces {} bytes and the last member ends at {covered}: readers would take what is added later for there",
+                after.struct_size
+            );
+            changes.add(name, "", "struct_size", Bump::Major, why);
+        } else if appended.is_none() {
+            let why = "struct_size now covers members that were there: a bug fix".to_owned();
+            changes.add(name, "", "struct_size", Bump::Patch, why);
+        }
     }
     if after.alignment.is_some_and(|alignment| alignment > 8) && after.alignment != before.alignment
     {

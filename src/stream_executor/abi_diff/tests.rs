@@ -131,6 +131,12 @@ fn a_struct_size_that_covers_what_was_there_is_a_fix() {
     assert_eq!(found(&diff(&old, &toy(20, &OLD))), [("", "struct_size", Bump::Patch)]);
     assert_eq!(diff(&old, &toy(40, &OLD)).required, Bump::Major);
     assert_eq!(diff(&old, &old).required, Bump::None);
+    // Also beside a member that was appended.
+    let longer = toy(40, &with(&[("new_field", "void*", 24, "")]));
+    assert_eq!(
+        found(&diff(&toy(20, &OLD), &longer)),
+        [("new_field", "appended", Bump::Minor), ("", "struct_size", Bump::Major)]
+    );
 }
 
 #[test]
