@@ -131,9 +131,10 @@ impl<'a> View<'a> {
     /// `F` is the function pointer type that the C API gives the field.
     pub(crate) unsafe fn function<F: Copy>(&self, field: &str) -> Option<F> {
         const { assert!(size_of::<F>() == size_of::<usize>()) };
-        let address: usize = self.scalar(field)?;
+        // Read as a pointer, so that it keeps what the plug-in's own pointer may reach.
+        let address: *const () = self.scalar(field)?;
         // SAFETY: same size (asserted), not NULL, and the caller vouches for the type; the plug-in vouches for the address.
-        (address != 0).then(|| unsafe { std::mem::transmute_copy(&address) })
+        (!address.is_null()).then(|| unsafe { std::mem::transmute_copy(&address) })
     }
 }
 
