@@ -97,6 +97,19 @@ pub(crate) trait Visitor {
     fn string(&mut self, message: MessageId, field: &'static Field, piece: &[u8], is: Piece);
     /// Whether the elements of packed varints are wanted.
     fn wants_packed(&self, message: MessageId) -> bool;
+    /// A nested message whose bytes are all there, the value of `field` of `message`, before it is entered; `depth` messages are around
+    /// it. Returns true if the visitor has checked it and taken what it wants, as if it had been told of all of it. Must do nothing otherwise.
+    #[inline]
+    fn take(
+        &mut self,
+        _message: MessageId,
+        _field: &'static Field,
+        _bytes: &[u8],
+        _end: u64,
+        _depth: usize,
+    ) -> bool {
+        false
+    }
 }
 
 /// Which part of a string a piece is.
@@ -139,6 +152,8 @@ struct Long {
 #[derive(Debug)]
 pub(crate) struct Scanner {
     stack: Vec<Frame>,
+    /// How many messages and groups may be around one that is entered.
+    limit: usize,
     at: u64,
     long: Option<Long>,
 }
@@ -189,7 +204,7 @@ fn length(bytes: &[u8]) -> Result<(u64, usize), WireFault> {
 
 /// Whether short bytes are ASCII, eight at a time: names mostly are, and the general check costs more than they are long.
 #[inline]
-fn is_ascii(bytes: &[u8]) -> bool {
+pub(crate) fn is_ascii(bytes: &[u8]) -> bool {
     let (words, rest) = bytes.as_chunks::<8>();
     let mut high = 0;
     for word in words {
@@ -206,7 +221,16 @@ impl Scanner {
     pub(crate) fn new(message: MessageId, size: u64) -> Self {
         let mut stack = Vec::with_capacity(16);
         stack.push(Frame { message: Some(message), field: None, end: size, group: 0 });
-        Self { stack, at: 0, long: None }
+        Self { stack, limit: MAXIMUM_DEPTH, at: 0, long: None }
+    }
+
+    /// Begins anew, with a message of `size` bytes that `depth` messages are around.
+    pub(crate) fn restart(&mut self, message: MessageId, size: u64, depth: usize) {
+        self.stack.clear();
+        self.stack.push(Frame { message: Some(message), field: None, end: size, group: 0 });
+        self.limit = MAXIMUM_DEPTH.saturating_sub(depth);
+        self.at = 0;
+        self.long = None;
     }
 
     /// Reads on in `window`, which starts at byte `start` of the file.
@@ -259,8 +283,12 @@ impl Scanner {
                         at += 2 + u64::from(*length);
                         continue;
                     }
-                    Kind::Message(nested) if self.stack.len() <= MAXIMUM_DEPTH => {
+                    Kind::Message(nested) if self.stack.len() <= self.limit => {
                         let end = at + 2 + u64::from(*length);
+                        if visitor.take(message, field, payload, end, self.stack.len()) {
+                            at = end;
+                            continue;
+                        }
                         match visitor.enter(message, field) {
                             Step::Over => at = end,
                             Step::Into => {
@@ -330,8 +358,20 @@ impl Scanner {
                     };
                     match field.kind {
                         Kind::Message(nested) => {
-                            if self.stack.len() > MAXIMUM_DEPTH {
+                            if self.stack.len() > self.limit {
                                 return Err(error(WireFault::Depth));
+                            }
+                            if end <= window_end
+                                && visitor.take(
+                                    message,
+                                    field,
+                                    slice(window, start, payload, end),
+                                    end,
+                                    self.stack.len(),
+                                )
+                            {
+                                at = end;
+                                continue;
                             }
                             match visitor.enter(message, field) {
                                 Step::Over => at = end,
@@ -397,7 +437,7 @@ impl Scanner {
                     }
                 }
                 3 => {
-                    if self.stack.len() > MAXIMUM_DEPTH {
+                    if self.stack.len() > self.limit {
                         return Err(error(WireFault::Depth));
                     }
                     frame = Frame { message: None, field: None, end: frame.end, group: number };

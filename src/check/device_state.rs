@@ -1,11 +1,10 @@
 //! Verdicts on device states: opening one reads its ends; with verification every byte of it is read.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::artifact::{Artifact, Place};
 use super::{Inspection, NestedVersion, Options, Reason, Rule, TensorSummary, Verdict};
-use crate::device_state::{Error, Phase, Progress, Reader, Watch};
+use crate::device_state::{Error, Reader};
 use crate::ifrt;
 
 /// Damages that are listed before they are only counted.
@@ -83,7 +82,7 @@ pub(super) fn check(artifact: &Artifact, options: &Options, verdict: &mut Verdic
     if !options.verify_data {
         return;
     }
-    match reader.verify(&watch(options)) {
+    match reader.verify(&options.watch) {
         Ok(damages) => {
             for damage in damages.iter().take(LISTED) {
                 verdict.refuse(reason(&damage.error).at(damage.tensor.clone()));
@@ -91,36 +90,6 @@ pub(super) fn check(artifact: &Artifact, options: &Options, verdict: &mut Verdic
         }
         Err(error) => verdict.refuse(reason(&error)),
     }
-}
-
-/// Passes on what the caller wants to hear, and whether they want no more.
-struct Listener {
-    progress: Option<super::Progress>,
-    cancelled: Option<Arc<AtomicBool>>,
-    watch: Watch,
-}
-
-impl Progress for Listener {
-    fn begin(&self, _phase: Phase, _bytes: u64) {}
-
-    fn advance(&self, bytes: u64) {
-        if let Some(progress) = &self.progress {
-            (progress.0)(bytes);
-        }
-        if self.cancelled.as_ref().is_some_and(|cancelled| cancelled.load(Ordering::Relaxed)) {
-            self.watch.cancel();
-        }
-    }
-}
-
-fn watch(options: &Options) -> Watch {
-    let watch = Watch::new();
-    let listener = Listener {
-        progress: options.progress.clone(),
-        cancelled: options.cancelled.clone(),
-        watch: watch.clone(),
-    };
-    watch.with_progress(Arc::new(listener))
 }
 
 /// What is in a device state.

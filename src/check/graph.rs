@@ -28,9 +28,12 @@ const BINARY: &str = "saved_model.pb";
 const TEXT: &str = "saved_model.pbtxt";
 const CHUNKED: &str = "saved_model.cpb";
 
-/// Whether a directory holds a SavedModel.
+/// What only a SavedModel has beside its message: a model whose message was lost is still one, and cannot be loaded.
+const MARKS: [&str; 2] = ["fingerprint.pb", "variables/variables.index"];
+
+/// Whether a directory holds a SavedModel, or what is left of one.
 pub(super) fn is_saved_model(directory: &Path) -> bool {
-    [BINARY, TEXT, CHUNKED].iter().any(|name| directory.join(name).is_file())
+    [BINARY, TEXT, CHUNKED].iter().chain(&MARKS).any(|name| directory.join(name).is_file())
 }
 
 /// The file that holds the message, and how.

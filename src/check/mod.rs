@@ -35,7 +35,7 @@ pub use artifact::{Artifact, CheckError, bytes, path, path_of_kind, reader};
 pub use consumer::{Consumer, ConsumerError};
 pub use inspection::{Inspection, NestedVersion, TensorSummary};
 pub use kind::{Kind, UnknownKind};
-pub use options::{Options, Progress};
+pub use options::Options;
 pub use rule::{Explanation, Rule, UnknownRule};
 pub use verdict::{ConsumerVersion, Outcome, Reason, Verdict, Versions, Warning};
 pub use walk::{all, exit_status};

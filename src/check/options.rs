@@ -1,11 +1,8 @@
 //! What a check looks at, and for whom.
 
-use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-
 use super::{Consumer, Kind};
 use crate::artifact::graph::DeprecatedOperations;
+use crate::device_state::Watch;
 
 /// How artifacts are checked.
 #[derive(Debug, Clone)]
@@ -25,20 +22,8 @@ pub struct Options {
     pub deprecated: DeprecatedOperations,
     /// Threads that verify data; 0 for as many as the machine has.
     pub threads: usize,
-    /// Is told how many bytes were read while data is verified.
-    pub progress: Option<Progress>,
-    /// Once true, verifying stops, and the verdict is incomplete.
-    pub cancelled: Option<Arc<AtomicBool>>,
-}
-
-/// Something that is told the number of bytes after each part of the data that was read; from several threads.
-#[derive(Clone)]
-pub struct Progress(pub Arc<dyn Fn(u64) + Send + Sync>);
-
-impl fmt::Debug for Progress {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Progress")
-    }
+    /// Hears how far verifying data has come, and may stop it: the verdict is then incomplete, and means nothing.
+    pub watch: Watch,
 }
 
 impl Default for Options {
@@ -51,8 +36,7 @@ impl Default for Options {
             strict: false,
             deprecated: DeprecatedOperations::tensorflow().clone(),
             threads: 0,
-            progress: None,
-            cancelled: None,
+            watch: Watch::new(),
         }
     }
 }

@@ -11,6 +11,7 @@ use crate::artifact::ReadAt;
 use crate::artifact::tensor_bundle::{
     Bundle, BundleError, BundleReport, FileSystem, Files, TensorEntry, VerifyOptions,
 };
+use crate::device_state::Phase;
 
 /// Defects that are listed before they are only counted.
 const LISTED: usize = 100;
@@ -157,15 +158,17 @@ fn judge(bundle: &Bundle, options: &Options, verdict: &mut Verdict) {
             _ => reason,
         });
     }
-    let progress = options.progress.as_ref().map(|progress| &*progress.0 as &(dyn Fn(u64) + Sync));
-    let mut verify =
-        VerifyOptions::default().with_data(options.verify_data).with_threads(options.threads);
-    if let Some(progress) = progress {
-        verify = verify.with_progress(progress);
-    }
-    if let Some(cancelled) = &options.cancelled {
-        verify = verify.with_cancellation(cancelled);
-    }
+    let watch = &options.watch;
+    let (begin, advance) = (
+        |bytes| watch.begin(Phase::Verify, bytes),
+        |bytes| watch.advance(bytes).unwrap_or_default(),
+    );
+    let verify = VerifyOptions::default()
+        .with_data(options.verify_data)
+        .with_threads(options.threads)
+        .with_total(&begin)
+        .with_progress(&advance)
+        .with_cancellation(watch.flag());
     let BundleReport { warnings, errors, .. } = bundle.verify(&verify);
     for error in errors.iter().take(LISTED) {
         verdict.refuse(reason(error));

@@ -64,6 +64,11 @@ impl Watch {
         self.cancelled.load(Ordering::Relaxed)
     }
 
+    /// What is true once the work was stopped.
+    pub(crate) fn flag(&self) -> &AtomicBool {
+        &self.cancelled
+    }
+
     pub(crate) fn check(&self) -> Result<(), Error> {
         if self.is_cancelled() { Err(Error::Cancelled) } else { Ok(()) }
     }

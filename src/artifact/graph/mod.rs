@@ -8,7 +8,9 @@
 //! decided in [`check`](crate::check).
 
 mod deprecation;
+mod names;
 mod order;
+mod plain;
 mod structure;
 mod visitor;
 

@@ -8,6 +8,7 @@
 use std::hash::{BuildHasher, Hasher};
 
 use super::deprecation::DeprecatedOperations;
+use super::names::{Findings, Names};
 use crate::artifact::wire::Piece;
 
 /// Why the nodes of a graph do not fit together.
@@ -74,6 +75,12 @@ impl NodeInProgress {
         *self = Self { name, inputs, ..Self::default() };
     }
 
+    /// Makes ready for the inputs of a node that is read in one go.
+    pub(super) fn clear_inputs(&mut self) {
+        self.inputs.clear();
+        self.control_inputs = false;
+    }
+
     pub(super) fn operation(&mut self, piece: &[u8], is: Piece, operations: &DeprecatedOperations) {
         self.has_operation = !is.first || !is.last || !piece.is_empty();
         self.deprecated = None;
@@ -84,13 +91,23 @@ impl NodeInProgress {
     }
 }
 
+/// The bytes of which names are made.
+const NAME_BYTES: [bool; 256] = {
+    let mut bytes = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        bytes[byte] =
+            (byte as u8).is_ascii_alphanumeric() || matches!(byte as u8, b'_' | b'.' | b'-' | b'/');
+        byte += 1;
+    }
+    bytes
+};
+
 /// Whether TensorFlow takes this as the name of a node.
 pub(super) fn is_node_name(name: &[u8]) -> bool {
     let first = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'.';
-    // `-`, `.`, `/` and the digits follow each other. Without branches, so that many bytes are looked at together.
-    let any = |byte: u8| {
-        ((byte | 0x20).wrapping_sub(b'a') < 26) | (byte.wrapping_sub(b'-') < 13) | (byte == b'_')
-    };
+    let any = |byte: u8| NAME_BYTES[usize::from(byte)];
+    // Without branches: names are short, and of every length.
     let plain = name.iter().fold(true, |plain, byte| plain & any(*byte));
     if plain {
         return name.first().is_some_and(|head| first(*head));
@@ -102,15 +119,17 @@ pub(super) fn is_node_name(name: &[u8]) -> bool {
 }
 
 /// The node that an input names, and whether it is a control input: `name`, `name:3` or `^name`.
+#[inline]
 pub(super) fn input_node(input: &[u8]) -> (&[u8], bool) {
-    let digits = input.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
-    // The first character is never a digit of the output's number, as a name cannot be empty.
-    if let Some(before) = input.len().checked_sub(digits + 1)
-        && digits > 0
-        && before > 0
-        && input.get(before) == Some(&b':')
+    // The first character is never the colon, as a name cannot be empty.
+    if input.iter().fold(false, |found, byte| found | (*byte == b':'))
+        && let Some(colon) = input.iter().rposition(|byte| *byte == b':')
+        && let Some((name, [_, output @ ..])) = input.split_at_checked(colon)
+        && !name.is_empty()
+        && !output.is_empty()
+        && output.iter().all(u8::is_ascii_digit)
     {
-        return (input.get(..before).unwrap_or_default(), false);
+        return (name, false);
     }
     match input.split_first() {
         Some((b'^', name)) => (name, true),
@@ -118,30 +137,16 @@ pub(super) fn input_node(input: &[u8]) -> (&[u8], bool) {
     }
 }
 
-/// Hashes of the names of the nodes so far: open addressing, 8 bytes a slot, at most three quarters in use.
-///
-/// A table of a million names is larger than the caches, so that a look-up is a wait for memory. Nobody needs the answer at once:
-/// what is to be done is queued, and a batch first touches all its slots, which the processor does side by side, and then works.
+/// What is known of the names of the nodes so far.
 #[derive(Debug)]
 pub(super) struct NodeTable {
     hasher: foldhash::quality::RandomState,
-    slots: Vec<u64>,
-    used: usize,
-    /// Hashes to put in (lowest bit set) or to look up (not set), in order.
-    queue: Vec<u64>,
+    names: Names,
     /// The last names, each where its hash belongs: most inputs name a node that came shortly before.
     recent: Box<[u64]>,
-    /// Where the last node ended, to guess from how many are still to come.
-    passed: u64,
-    size: u64,
-    forward_references: bool,
-    suspected_duplicates: bool,
+    /// Whether something was too long to be looked at.
+    unknown: bool,
 }
-
-const SMALLEST_TABLE: usize = 1024;
-
-/// Hashes that are worked off together.
-const BATCH: usize = 128;
 
 /// Names that are kept at hand; 16 KiB of hashes, which the innermost cache holds.
 const RECENT: usize = 2048;
@@ -156,25 +161,16 @@ impl NodeTable {
     pub(super) fn new(size: u64) -> Self {
         Self {
             hasher: foldhash::quality::RandomState::default(),
-            slots: Vec::new(),
-            used: 0,
-            queue: Vec::with_capacity(BATCH),
+            names: Names::new(size),
             recent: vec![0; RECENT].into(),
-            passed: 0,
-            size,
-            forward_references: false,
-            suspected_duplicates: false,
+            unknown: false,
         }
     }
 
-    /// Whether an input names no earlier node: there may be a cycle, or no such node at all.
-    pub(super) fn has_forward_references(&self) -> bool {
-        self.forward_references
-    }
-
-    /// Whether two names have one hash, so that they may be the same name.
-    pub(super) fn has_suspected_duplicates(&self) -> bool {
-        self.suspected_duplicates
+    /// Whether the nodes have to be looked at more closely: an input names no earlier node, or two names may be the same.
+    pub(super) fn needs_order(self) -> bool {
+        let Findings { forward_references, suspected_duplicates } = self.names.finish();
+        self.unknown || forward_references || suspected_duplicates
     }
 
     fn hash(&self, bytes: &[u8]) -> u64 {
@@ -182,6 +178,28 @@ impl NodeTable {
         hasher.write(bytes);
         // The lowest bit tells what is queued, and as it is set in the table, zero marks a free slot.
         hasher.finish() | 1
+    }
+
+    /// Notes an input of a node that is read in one go; false if the node must be looked at more closely.
+    #[inline]
+    pub(super) fn plain_input(&self, node: &mut NodeInProgress, input: &[u8]) -> bool {
+        let (name, _) = input_node(input);
+        if input.first() == Some(&b'^') {
+            node.control_inputs = true;
+        } else if node.control_inputs {
+            return false;
+        }
+        node.inputs.push(self.hash(name));
+        true
+    }
+
+    /// Takes in a node that was read in one go, whose name is good.
+    #[inline]
+    pub(super) fn add_plain(&mut self, node: &NodeInProgress, name: &[u8], at: u64) {
+        self.names.pass(at);
+        self.look_up(&node.inputs);
+        let hash = self.hash(name);
+        self.insert(hash);
     }
 
     pub(super) fn name(&self, node: &mut NodeInProgress, piece: &[u8], is: Piece) {
@@ -216,25 +234,18 @@ impl NodeTable {
         node: &mut NodeInProgress,
         at: u64,
     ) -> Result<(), StructureFaultKind> {
-        self.passed = at;
+        self.names.pass(at);
         if node.oversized {
             // Longer than any name that TensorFlow makes; the second step looks at it whole or gives up.
-            self.forward_references = true;
+            self.unknown = true;
             return Ok(());
         }
-        for input in &node.inputs {
-            if self.recent.get(recent(*input)) != Some(input) {
-                self.enqueue(*input & !1);
-            }
-        }
+        self.look_up(&node.inputs);
         let Some(hash) = node.name_hash else { return Err(StructureFaultKind::Name) };
         if node.bad_name {
             return Err(StructureFaultKind::Name);
         }
-        self.enqueue(hash);
-        if let Some(slot) = self.recent.get_mut(recent(hash)) {
-            *slot = hash;
-        }
+        self.insert(hash);
         if !node.has_operation {
             return Err(StructureFaultKind::NoOperation);
         }
@@ -244,77 +255,20 @@ impl NodeTable {
         Ok(())
     }
 
-    /// Where a hash is looked for first.
     #[inline]
-    fn home(&self, hash: u64) -> usize {
-        // The high half of the product spreads the hashes evenly over any number of slots.
-        ((u128::from(hash) * self.slots.len() as u128) >> 64) as usize
-    }
-
-    /// The position of a hash, or of the free slot where it belongs.
-    #[inline]
-    fn find(&self, hash: u64) -> Option<usize> {
-        let home = self.home(hash);
-        let (before, after) = self.slots.split_at_checked(home)?;
-        let is_end = |slot: &u64| *slot == hash || *slot == 0;
-        match after.iter().position(is_end) {
-            Some(distance) => Some(home + distance),
-            None => before.iter().position(is_end),
-        }
-    }
-
-    fn enqueue(&mut self, entry: u64) {
-        self.queue.push(entry);
-        if self.queue.len() >= BATCH {
-            self.work();
-        }
-    }
-
-    /// Works off what is queued; to be called before the answers are asked for.
-    pub(super) fn work(&mut self) {
-        while (self.used + self.queue.len()) * 4 > self.slots.len() * 3 {
-            self.grow();
-        }
-        let queue = std::mem::take(&mut self.queue);
-        let touched = queue.iter().fold(0, |touched, entry| {
-            touched | self.slots.get(self.home(*entry | 1)).copied().unwrap_or_default()
-        });
-        std::hint::black_box(touched);
-        for entry in &queue {
-            let hash = entry | 1;
-            let Some(slot) = self.find(hash).and_then(|position| self.slots.get_mut(position))
-            else {
-                continue;
-            };
-            if *entry == hash {
-                self.suspected_duplicates |= *slot == hash;
-                self.used += usize::from(*slot == 0);
-                *slot = hash;
-            } else {
-                self.forward_references |= *slot != hash;
+    fn look_up(&mut self, inputs: &[u64]) {
+        for input in inputs {
+            if self.recent.get(recent(*input)) != Some(input) {
+                self.names.look_up(*input);
             }
         }
-        self.queue = queue;
-        self.queue.clear();
     }
 
-    /// Makes room: as much as the whole graph needs if it goes on like this, but at most 16 times what there was.
-    fn grow(&mut self) {
-        let expected = u128::from(self.size) * self.used as u128 / u128::from(self.passed.max(1));
-        let expected = usize::try_from(expected + expected / 2).unwrap_or(usize::MAX);
-        let capacity = self.slots.len();
-        let capacity = expected.clamp(
-            (capacity + capacity / 2).max(SMALLEST_TABLE),
-            (capacity * 16).max(SMALLEST_TABLE),
-        );
-        let old = std::mem::replace(&mut self.slots, vec![0; capacity]);
-        for hash in old {
-            if hash != 0
-                && let Some(slot) =
-                    self.find(hash).and_then(|position| self.slots.get_mut(position))
-            {
-                *slot = hash;
-            }
+    #[inline]
+    fn insert(&mut self, hash: u64) {
+        self.names.insert(hash);
+        if let Some(slot) = self.recent.get_mut(recent(hash)) {
+            *slot = hash;
         }
     }
 }
@@ -346,25 +300,5 @@ mod tests {
         assert_eq!(node(":0"), (&b":0"[..], false));
         assert_eq!(node("12"), (&b"12"[..], false));
         assert_eq!(node(""), (&b""[..], false));
-    }
-
-    #[test]
-    fn the_table_finds_what_was_put_in_however_often_it_grew() {
-        let mut table = NodeTable::new(1000);
-        let hashes: Vec<u64> =
-            (1..5000_u64).map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1).collect();
-        for hash in &hashes {
-            table.enqueue(*hash);
-            table.enqueue(*hash & !1);
-        }
-        table.work();
-        assert!(!table.has_suspected_duplicates() && !table.has_forward_references());
-        assert!(table.slots.len() < 4 * hashes.len());
-        table.enqueue(2);
-        table.work();
-        assert!(table.has_forward_references() && !table.has_suspected_duplicates());
-        table.enqueue(hashes[1234]);
-        table.work();
-        assert!(table.has_suspected_duplicates());
     }
 }

@@ -5,13 +5,16 @@
 use std::collections::BTreeMap;
 
 use super::deprecation::DeprecatedOperations;
-use super::structure::{NodeInProgress, NodeTable, StructureFault, StructureFaultKind};
+use super::plain::{self, Attributes};
+use super::structure::{
+    NodeInProgress, NodeTable, StructureFault, StructureFaultKind, is_node_name,
+};
 use super::{DeprecatedUse, Graph, MetaGraph};
 use crate::artifact::schema::{
     FUNCTION_DEF, FUNCTION_DEF_LIBRARY, Field, GRAPH_DEF, META_GRAPH_DEF,
     META_GRAPH_DEF_META_INFO_DEF, MessageId, NODE_DEF, OP_DEF, SAVED_MODEL, VERSION_DEF,
 };
-use crate::artifact::wire::{Piece, Step, Visitor};
+use crate::artifact::wire::{Piece, Step, Visitor, is_ascii};
 
 /// How much of a graph is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,6 +60,7 @@ pub(super) struct GraphVisitor<'a> {
     place: Place,
     node: NodeInProgress,
     table: NodeTable,
+    attributes: Attributes,
     counts: BTreeMap<Vec<u8>, u64>,
     in_versions: bool,
     in_signature: bool,
@@ -85,6 +89,7 @@ impl<'a> GraphVisitor<'a> {
             place: Place::Outside,
             node: NodeInProgress::default(),
             table: NodeTable::new(size),
+            attributes: Attributes::new(),
             counts: BTreeMap::new(),
             in_versions: false,
             in_signature: false,
@@ -119,17 +124,16 @@ impl<'a> GraphVisitor<'a> {
             self.overflow = true;
         } else {
             self.meta_graphs.push(MetaGraph::default());
-            self.table = NodeTable::new(self.size);
         }
     }
 
     /// Hands what was collected outside the record over to it.
     fn end_of_graph(&mut self) {
         let counts = std::mem::take(&mut self.counts);
-        self.table.work();
-        let forward = self.table.has_forward_references() || self.table.has_suspected_duplicates();
+        let table = std::mem::replace(&mut self.table, NodeTable::new(self.size));
+        let needs_order = table.needs_order();
         if let Some(graph) = self.graph() {
-            graph.needs_order = forward;
+            graph.needs_order = needs_order;
             graph.operations = counts
                 .into_iter()
                 .map(|(name, count)| (String::from_utf8_lossy(&name).into_owned(), count))
@@ -154,6 +158,34 @@ impl<'a> GraphVisitor<'a> {
         if let Some(position) = deprecated {
             self.end_of_deprecated_node(position, place == Place::Function);
         }
+    }
+
+    /// Takes a node of the common form.
+    fn plain_node(&mut self, in_graph: bool, bytes: &[u8], end: u64, depth: usize) -> bool {
+        let Self { node, table, attributes, .. } = self;
+        node.clear_inputs();
+        let plain = plain::read(bytes, depth, attributes, |input| {
+            !in_graph || table.plain_input(node, input)
+        });
+        let Some(plain) = plain else { return false };
+        if self.operations.position(plain.operation).is_some()
+            || plain.operation.is_empty()
+            || !is_ascii(plain.operation)
+            || (in_graph && !is_node_name(plain.name))
+            || (!in_graph && !is_ascii(plain.name))
+        {
+            return false;
+        }
+        if in_graph {
+            self.table.add_plain(&self.node, plain.name, end);
+        }
+        if self.depth == Depth::Counted {
+            self.count_operation(plain.operation);
+        }
+        if let Some(graph) = self.graph() {
+            *(if in_graph { &mut graph.nodes } else { &mut graph.function_nodes }) += 1;
+        }
+        true
     }
 
     #[cold]
@@ -363,5 +395,25 @@ impl Visitor for GraphVisitor<'_> {
 
     fn wants_packed(&self, message: MessageId) -> bool {
         message == VERSION_DEF && self.in_versions
+    }
+
+    #[inline]
+    fn take(
+        &mut self,
+        message: MessageId,
+        field: &'static Field,
+        bytes: &[u8],
+        end: u64,
+        depth: usize,
+    ) -> bool {
+        match (message, field.number) {
+            (GRAPH_DEF, 1) if self.depth != Depth::Versions => {
+                self.plain_node(true, bytes, end, depth)
+            }
+            (FUNCTION_DEF, 3) if self.depth != Depth::Versions => {
+                self.plain_node(false, bytes, end, depth)
+            }
+            _ => false,
+        }
     }
 }

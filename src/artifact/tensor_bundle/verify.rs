@@ -47,6 +47,8 @@ pub struct VerifyOptions<'a> {
     pub verify_data: bool,
     /// Threads that read data; 0 for as many as the machine has.
     pub threads: usize,
+    /// Is told how many bytes of data are going to be read, before the first are.
+    pub total: Option<&'a (dyn Fn(u64) + Sync)>,
     /// Is told the number of bytes after each part of the data that was read.
     pub progress: Option<&'a (dyn Fn(u64) + Sync)>,
     /// Once true, reading stops and the answer is incomplete.
@@ -74,6 +76,12 @@ impl<'a> VerifyOptions<'a> {
     #[must_use]
     pub fn with_threads(self, threads: usize) -> Self {
         Self { threads, ..self }
+    }
+
+    /// The same with something that is told how many bytes are going to be read.
+    #[must_use]
+    pub fn with_total(self, total: &'a (dyn Fn(u64) + Sync)) -> Self {
+        Self { total: Some(total), ..self }
     }
 
     /// The same with something that is told of bytes read.
@@ -204,6 +212,9 @@ impl Bundle {
         if let Some(reached) = reached {
             errors.push(BundleError::Overlapping { bytes, len });
             stored.truncate(reached);
+        }
+        if let Some(total) = options.total {
+            total(stored.iter().map(|part| part.place.size.min(part.place.shard.len)).sum());
         }
         // In the order of the files, so that the disk reads forward.
         stored.sort_by_key(|part| (part.entry.raw.shard, part.place.offset));

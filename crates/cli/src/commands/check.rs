@@ -9,23 +9,37 @@ use serdes::{
 
 use crate::{
     arguments::{CheckArguments, ExplainArguments},
+    commands::watch,
     terminal::{BAD, FAINT, Failure, GOOD, NAME, Status, Terminal, WARN, json_of},
 };
 
 /// Checks every path; the worst verdict decides the status.
 pub(crate) fn run(arguments: &CheckArguments, terminal: &mut Terminal) -> Result<Status, Failure> {
-    let options = options(arguments)?;
+    let mut options = options(arguments)?;
     let mut summary = Summary::default();
+    // Standard input is read before anybody listens for Ctrl-C: a process that waits for its input is ended by it.
+    let mut artifacts = Vec::new();
     for path in &arguments.paths {
-        if path == Path::new("-") {
-            let verdict = match check::reader(io::stdin().lock(), options.kind) {
-                Ok(artifact) => artifact.check(&options),
-                Err(error) => return Err(Failure::chain(&error)),
-            };
-            show(&verdict, terminal, &mut summary)?;
+        artifacts.push(if path == Path::new("-") {
+            let input = check::reader(io::stdin().lock(), options.kind);
+            Some(input.map_err(|error| Failure::chain(&error))?)
         } else {
-            for verdict in check::all(path, &options) {
-                show(&verdict, terminal, &mut summary)?;
+            None
+        });
+    }
+    if options.verify_data {
+        options.watch = watch::watch(terminal)?;
+    }
+    for (path, artifact) in arguments.paths.iter().zip(artifacts) {
+        match artifact {
+            Some(artifact) => {
+                let verdict = artifact.check(&options);
+                show(&verdict, &options, terminal, &mut summary)?;
+            }
+            None => {
+                for verdict in check::all(path, &options) {
+                    show(&verdict, &options, terminal, &mut summary)?;
+                }
             }
         }
     }
@@ -112,7 +126,19 @@ impl Summary {
     }
 }
 
-fn show(verdict: &Verdict, terminal: &mut Terminal, summary: &mut Summary) -> Result<(), Failure> {
+/// Shows a verdict; an error if the work was stopped, so that nobody takes half of it for the whole.
+fn show(
+    verdict: &Verdict,
+    options: &Options,
+    terminal: &mut Terminal,
+    summary: &mut Summary,
+) -> Result<(), Failure> {
+    if options.watch.is_cancelled() {
+        return Err(Failure::new(format_args!(
+            "cancelled while {} was verified; nothing is known of it",
+            verdict.path
+        )));
+    }
     summary.add(verdict);
     if terminal.json() {
         return terminal.object(&json_of(verdict)?);

@@ -1,0 +1,276 @@
+//! Nodes as TensorFlow writes them, read in one go.
+//!
+//! Almost every node of a large graph has a name, an operation, some inputs, and attributes that thousands of others have as well, byte
+//! for byte. Such a node is checked here without the scanner's state, and an attribute that was found right once is right again.
+//! Whatever is not of this form is left alone: the [`Scanner`] then reads the same bytes and finds what is wrong with them, if anything.
+
+use crate::artifact::schema::{Field, Kind, MessageId, NODE_DEF};
+use crate::artifact::wire::{Piece, Progress, Scanner, Step, Visitor, is_ascii};
+
+/// What a node of the common form is made of.
+pub(super) struct PlainNode<'b> {
+    pub(super) name: &'b [u8],
+    pub(super) operation: &'b [u8],
+}
+
+/// Reads a node that has one name, one operation and, in any order, inputs, a device and attributes, all with short lengths.
+///
+/// `input` is told of every input and says whether to go on. `None` if the node is of another form, right or wrong. The name and
+/// the operation are not looked at.
+#[inline]
+pub(super) fn read<'b>(
+    bytes: &'b [u8],
+    depth: usize,
+    attributes: &mut Attributes,
+    mut input: impl FnMut(&'b [u8]) -> bool,
+) -> Option<PlainNode<'b>> {
+    let (mut name, mut operation) = (None, None);
+    let mut rest = bytes;
+    while let [tag, low, after @ ..] = rest {
+        let (length, after) = match *low {
+            0..=0x7f => (usize::from(*low), after),
+            _ => {
+                let (high, after) = after.split_first().filter(|(high, _)| **high < 0x80)?;
+                (usize::from(*low & 0x7f) | usize::from(*high) << 7, after)
+            }
+        };
+        let (content, after) = after.split_at_checked(length)?;
+        rest = after;
+        match *tag {
+            0x0a if name.is_none() => name = Some(content),
+            0x12 if operation.is_none() => operation = Some(content),
+            0x1a if is_ascii(content) && input(content) => {}
+            0x22 if is_ascii(content) => {}
+            0x2a if attributes.take(content, depth) => {}
+            _ => return None,
+        }
+    }
+    if !rest.is_empty() {
+        return None;
+    }
+    Some(PlainNode { name: name?, operation: operation? })
+}
+
+/// Attributes that were found right are kept up to this length, in bytes.
+const KEPT: usize = 111;
+
+/// How many are kept; 16 KiB, which the innermost cache holds beside everything else.
+const SLOTS: usize = 128;
+
+/// The bytes of an attribute that was found right. The first and the last bytes stand for all up to 16.
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    ends: (u64, u64),
+    length: u8,
+    bytes: [u8; KEPT],
+}
+
+/// Checks attributes (the entries of `NodeDef.attr`), and remembers those that are right.
+#[derive(Debug)]
+pub(super) struct Attributes {
+    known: Box<[Known]>,
+    scanner: Scanner,
+    entry: Option<MessageId>,
+    depth: usize,
+}
+
+impl Attributes {
+    pub(super) fn new() -> Self {
+        // No attribute at all is right too.
+        let nothing = Known { ends: (0, 0), length: 0, bytes: [0; KEPT] };
+        let entry = NODE_DEF.describe().field(5).and_then(|field| match field.kind {
+            Kind::Message(entry) => Some(entry),
+            _ => None,
+        });
+        Self {
+            known: vec![nothing; SLOTS].into(),
+            scanner: Scanner::new(NODE_DEF, 0),
+            entry,
+            depth: 0,
+        }
+    }
+
+    /// Whether an attribute is right, where the message that has the node is the one at `depth` from the outermost.
+    #[inline]
+    fn take(&mut self, bytes: &[u8], depth: usize) -> bool {
+        if bytes.len() > KEPT || depth != self.depth {
+            return self.check(bytes, depth);
+        }
+        let ends = ends(bytes);
+        let Some(known) = self.known.get(slot(ends)) else { return false };
+        if known.ends == ends && usize::from(known.length) == bytes.len() {
+            let same = bytes.len() <= 16 || known.bytes.get(..bytes.len()) == Some(bytes);
+            if same {
+                return true;
+            }
+        }
+        self.check(bytes, depth)
+    }
+
+    #[cold]
+    fn check(&mut self, bytes: &[u8], depth: usize) -> bool {
+        let Some(entry) = self.entry else { return false };
+        if depth != self.depth {
+            // What is right may nest too deep elsewhere.
+            *self = Self { depth, ..Self::new() };
+        }
+        // The node is one message below the one that has it, and the attribute another.
+        self.scanner.restart(entry, bytes.len() as u64, depth + 1);
+        let right = matches!(self.scanner.run(bytes, 0, &mut Nobody), Ok(Progress::Done));
+        if right
+            && bytes.len() <= KEPT
+            && let Some(known) = self.known.get_mut(slot(ends(bytes)))
+            && let Some(kept) = known.bytes.get_mut(..bytes.len())
+        {
+            kept.copy_from_slice(bytes);
+            (known.ends, known.length) = (ends(bytes), bytes.len() as u8);
+        }
+        right
+    }
+}
+
+/// The first and the last bytes, up to eight of each: with the length, they tell up to 16 bytes apart.
+#[inline]
+fn ends(bytes: &[u8]) -> (u64, u64) {
+    if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
+        return (u64::from_le_bytes(*first), u64::from_le_bytes(*last));
+    }
+    if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
+        return (u32::from_le_bytes(*first).into(), u32::from_le_bytes(*last).into());
+    }
+    (bytes.iter().fold(0, |word, byte| word << 8 | u64::from(*byte)), 0)
+}
+
+#[inline]
+fn slot((first, last): (u64, u64)) -> usize {
+    let mixed = (first ^ last.rotate_left(29)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> 57) as usize
+}
+
+const _: () = assert!(SLOTS == 1 << (64 - 57));
+
+/// Checks everything and wants to know nothing.
+struct Nobody;
+
+impl Visitor for Nobody {
+    fn enter(&mut self, _message: MessageId, _field: &'static Field) -> Step {
+        Step::Into
+    }
+    fn leave(&mut self, _message: MessageId, _field: &'static Field, _at: u64) {}
+    fn integer(&mut self, _message: MessageId, _field: &'static Field, _value: u64) {}
+    fn string(&mut self, _message: MessageId, _field: &'static Field, _piece: &[u8], _is: Piece) {}
+    fn wants_packed(&self, _message: MessageId) -> bool {
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn attribute(value: &[u8]) -> Vec<u8> {
+        [&[0x0a, 1, b'T', 0x12, value.len() as u8], value].concat()
+    }
+
+    #[test]
+    fn an_attribute_is_right_as_often_as_it_comes_and_a_wrong_one_never() {
+        let mut attributes = Attributes::new();
+        let right = [
+            vec![],
+            attribute(&[0x30, 1]),
+            attribute(&[0x12, 3, 1, 2, 3]),
+            attribute(&[&[0x12, 80][..], &[7; 80]].concat()),
+            attribute(&[&[0x12, 100][..], &[7; 100]].concat()),
+        ];
+        let wrong = [vec![0], attribute(&[0x30]), attribute(&[0x0a, 9]), vec![0x0a, 1, 0xff]];
+        for _ in 0..3 {
+            for bytes in &right {
+                assert!(attributes.take(bytes, 1), "{bytes:?}");
+            }
+            for bytes in &wrong {
+                assert!(!attributes.take(bytes, 1), "{bytes:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_byte_that_differs_in_the_middle_is_another_attribute() {
+        let mut attributes = Attributes::new();
+        // A string that is right, and the same with a byte in its middle that no UTF-8 has.
+        let name = [b'x'; 40];
+        let right = [&[0x0a, 40][..], &name].concat();
+        assert!(attributes.take(&right, 1) && attributes.take(&right, 1));
+        let mut wrong = right.clone();
+        wrong[20] = 0xff;
+        assert!(!attributes.take(&wrong, 1));
+        assert!(attributes.take(&right, 1));
+    }
+
+    #[test]
+    fn how_deep_an_attribute_may_nest_depends_on_where_it_is() {
+        // Lists of functions with attributes of lists of functions.
+        let mut bytes = Vec::new();
+        for _ in 0..20 {
+            let function = field(1, &field(2, &field(2, &bytes)));
+            bytes = if bytes.is_empty() { attribute(&[]) } else { field(2, &function) };
+        }
+        let mut deepest = 0;
+        let mut attributes = Attributes::new();
+        for depth in 0..100 {
+            if attributes.take(&bytes, depth) {
+                deepest = depth;
+            }
+        }
+        assert!(deepest > 0 && deepest < 99, "{deepest}");
+        assert!(!attributes.take(&bytes, deepest + 1) && attributes.take(&bytes, deepest));
+    }
+
+    fn field(number: u8, content: &[u8]) -> Vec<u8> {
+        let mut bytes = vec![number << 3 | 2];
+        match u8::try_from(content.len()) {
+            Ok(short @ 0..=0x7f) => bytes.push(short),
+            _ => bytes.extend([content.len() as u8 | 0x80, (content.len() >> 7) as u8]),
+        }
+        bytes.extend_from_slice(content);
+        bytes
+    }
+
+    #[test]
+    fn a_node_of_the_common_form_is_read_and_any_other_is_left_alone() {
+        let mut attributes = Attributes::new();
+        let mut inputs = Vec::new();
+        let node = [
+            field(1, b"a"),
+            field(2, b"Add"),
+            field(3, b"x"),
+            field(5, &attribute(&[0x30, 1])),
+            field(3, b"^y"),
+        ]
+        .concat();
+        let mut read = |bytes: &[u8]| {
+            inputs.clear();
+            let plain = super::read(bytes, 1, &mut attributes, |input| {
+                inputs.push(input.to_vec());
+                true
+            });
+            plain.map(|plain| (plain.name.to_vec(), plain.operation.to_vec(), inputs.clone()))
+        };
+        let expected = (b"a".to_vec(), b"Add".to_vec(), vec![b"x".to_vec(), b"^y".to_vec()]);
+        assert_eq!(read(&node), Some(expected));
+        for length in 0..node.len() {
+            // A field less may leave a node of the common form; a part of a field does not.
+            if let Some((name, operation, _)) = read(&node[..length]) {
+                assert_eq!((name, operation), (b"a".to_vec(), b"Add".to_vec()));
+                assert!([8, 11, 20].contains(&length), "{length}");
+            }
+        }
+        for other in [
+            [node.clone(), field(1, b"b")].concat(),
+            [node.clone(), field(7, b"")].concat(),
+            [node.clone(), vec![0x08, 1]].concat(),
+            [node.clone(), field(3, &[0xff])].concat(),
+        ] {
+            assert_eq!(read(&other), None);
+        }
+    }
+}
