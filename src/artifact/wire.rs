@@ -97,6 +97,11 @@ pub(crate) trait Visitor {
     fn string(&mut self, message: MessageId, field: &'static Field, piece: &[u8], is: Piece);
     /// Whether the elements of packed varints are wanted.
     fn wants_packed(&self, message: MessageId) -> bool;
+    /// The GraphDef version of the release that is to read the message: the text form is refused where it says what that one does
+    /// not know.
+    fn release(&self) -> i32 {
+        i32::MAX
+    }
     /// A nested message whose bytes are all there, the value of `field` of `message`, before it is entered; `depth` messages are around
     /// it. Returns true if the visitor has checked it and taken what it wants, as if it had been told of all of it. Must do nothing otherwise.
     #[inline]

@@ -121,7 +121,12 @@ fn reason_of(error: &GraphError) -> Reason {
 
 /// The verdict on a graph.
 pub(super) fn check(artifact: &Artifact, options: &Options, verdict: &mut Verdict) {
-    let read_options = ReadOptions { deprecated: &options.deprecated, count_operations: false };
+    let Some(consumer) = options.consumer.line("graph_def") else { return };
+    let read_options = ReadOptions {
+        deprecated: &options.deprecated,
+        count_operations: false,
+        release: consumer.version,
+    };
     let graphs = match read(artifact, &read_options) {
         Ok(graphs) => graphs,
         Err(reason) => return verdict.refuse(*reason),
@@ -133,7 +138,6 @@ pub(super) fn check(artifact: &Artifact, options: &Options, verdict: &mut Verdic
             "check where the file comes from",
         ));
     }
-    let Some(consumer) = options.consumer.line("graph_def") else { return };
     if artifact.kind != Kind::SavedModel {
         if let Some(meta_graph) = graphs.meta_graphs.first() {
             verdict.versions = Some((&meta_graph.graph.versions).into());

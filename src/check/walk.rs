@@ -4,13 +4,16 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::artifact::{Artifact, CheckError, is_data_shard, open};
+use super::artifact::{Artifact, CheckError, is_data_shard, is_pattern, open};
 use super::{Kind, Options, Outcome, Reason, Rule, Verdict, graph, kind, plugin};
 
 /// Directories inside one another that are walked into.
 const MAXIMUM_DEPTH: usize = 64;
 
 /// Checks the artifact at a path, or everything below a directory that is no SavedModel, in the order of names.
+///
+/// A pattern (`models/*.pb`) stands for everything that it matches; only where all of that are files of V1 checkpoints it is one
+/// checkpoint, as TensorFlow takes it.
 ///
 /// Never fails: what cannot be read is a verdict too. Below the directory itself, links to directories are not followed, so that the
 /// walk ends, and files that nothing marks as an artifact are left out. A directory without any artifact is `not_found`.
@@ -38,20 +41,24 @@ impl Iterator for Walk<'_> {
         if self.pending.is_empty()
             && let Some(root) = self.root.clone()
         {
-            match open(&root, self.options.kind) {
-                Ok(artifact) => {
-                    self.root = None;
-                    return Some(artifact.check(self.options));
-                }
-                Err(CheckError::Directory { .. }) => {
-                    if let Err(verdict) = self.list(&root, 0) {
+            if let Some(matches) = self.matches(&root) {
+                self.pending.extend(matches.into_iter().rev().map(|path| (path, 0)));
+            } else {
+                match open(&root, self.options.kind) {
+                    Ok(artifact) => {
                         self.root = None;
-                        return Some(*verdict);
+                        return Some(artifact.check(self.options));
                     }
-                }
-                Err(error) => {
-                    self.root = None;
-                    return Some(refused(&root, error.reason()));
+                    Err(CheckError::Directory { .. }) => {
+                        if let Err(verdict) = self.list(&root, 0) {
+                            self.root = None;
+                            return Some(*verdict);
+                        }
+                    }
+                    Err(error) => {
+                        self.root = None;
+                        return Some(refused(&root, error.reason()));
+                    }
                 }
             }
         }
@@ -72,6 +79,20 @@ impl Iterator for Walk<'_> {
 }
 
 impl Walk<'_> {
+    /// What a pattern matches, if every match is an artifact of its own.
+    fn matches(&self, pattern: &Path) -> Option<Vec<PathBuf>> {
+        let one_checkpoint =
+            matches!(self.options.kind, Some(Kind::CheckpointV1 | Kind::TensorBundle));
+        if one_checkpoint || !is_pattern(pattern) || pattern.exists() {
+            return None;
+        }
+        let matches: Vec<_> = glob::glob(pattern.to_str()?).ok()?.flatten().collect();
+        let is_v1 = |path: &PathBuf| {
+            open(path, None).is_ok_and(|artifact| artifact.kind == Kind::CheckpointV1)
+        };
+        if matches.iter().all(is_v1) { None } else { Some(matches) }
+    }
+
     /// Looks at one entry of a directory; `None` if it is no artifact.
     fn visit(&mut self, path: &Path, depth: usize) -> Option<Verdict> {
         let metadata = fs::symlink_metadata(path).ok()?;

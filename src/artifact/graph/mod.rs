@@ -173,7 +173,8 @@ pub fn versions(
     form: Form,
 ) -> Result<Graphs, GraphError> {
     let none = DeprecatedOperations::default();
-    let mut visitor = GraphVisitor::new(message.id(), source.size()?, Depth::Versions, &none);
+    let mut visitor =
+        GraphVisitor::new(message.id(), source.size()?, Depth::Versions, &none, i32::MAX);
     walk(source, message, form, &mut visitor)?;
     let (meta_graphs, overflow) = visitor.finish();
     Ok(Graphs { meta_graphs, overflow })
@@ -187,11 +188,18 @@ pub struct ReadOptions<'a> {
     pub deprecated: &'a DeprecatedOperations,
     /// Whether to count operations by their type.
     pub count_operations: bool,
+    /// The GraphDef version of the release that is to read the graph: older ones do not know every field, which a parser of the
+    /// binary form steps over and one of the text form refuses. The default knows everything that TensorFlow 2.21 does.
+    pub release: i32,
 }
 
 impl Default for ReadOptions<'_> {
     fn default() -> Self {
-        Self { deprecated: DeprecatedOperations::tensorflow(), count_operations: false }
+        Self {
+            deprecated: DeprecatedOperations::tensorflow(),
+            count_operations: false,
+            release: i32::MAX,
+        }
     }
 }
 
@@ -207,7 +215,8 @@ pub fn read(
     options: &ReadOptions<'_>,
 ) -> Result<Graphs, GraphError> {
     let depth = if options.count_operations { Depth::Counted } else { Depth::Whole };
-    let mut visitor = GraphVisitor::new(message.id(), source.size()?, depth, options.deprecated);
+    let mut visitor =
+        GraphVisitor::new(message.id(), source.size()?, depth, options.deprecated, options.release);
     walk(source, message, form, &mut visitor)?;
     let (mut meta_graphs, overflow) = visitor.finish();
     for (target, meta_graph) in meta_graphs.iter_mut().enumerate() {
@@ -238,5 +247,108 @@ fn walk<V: Visitor>(
     match form {
         Form::Binary => Ok(scan(source, message.id(), visitor)?),
         Form::Text => text::scan(source, message.id(), visitor),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::artifact::schema::Field;
+    use crate::artifact::wire::{Piece, Step};
+
+    /// A visitor that is told of every field, also of those that it would take in one go.
+    struct Slow<'a>(GraphVisitor<'a>);
+
+    impl Visitor for Slow<'_> {
+        fn enter(&mut self, message: MessageId, field: &'static Field) -> Step {
+            self.0.enter(message, field)
+        }
+        fn leave(&mut self, message: MessageId, field: &'static Field, at: u64) {
+            self.0.leave(message, field, at);
+        }
+        fn integer(&mut self, message: MessageId, field: &'static Field, value: u64) {
+            self.0.integer(message, field, value);
+        }
+        fn string(&mut self, message: MessageId, field: &'static Field, piece: &[u8], is: Piece) {
+            self.0.string(message, field, piece, is);
+        }
+        fn wants_packed(&self, message: MessageId) -> bool {
+            self.0.wants_packed(message)
+        }
+    }
+
+    fn visitor(size: u64, depth: Depth) -> GraphVisitor<'static> {
+        GraphVisitor::new(GRAPH_DEF, size, depth, DeprecatedOperations::tensorflow(), i32::MAX)
+    }
+
+    /// What is found field by field, and what is found in one go.
+    fn both(bytes: &[u8], depth: Depth) -> [String; 2] {
+        let (form, size) = (Form::Binary, bytes.len() as u64);
+        let mut slow = Slow(visitor(size, depth));
+        let mut fast = visitor(size, depth);
+        let slow = walk(bytes, Message::GraphDef, form, &mut slow).map(|()| slow.0.finish());
+        let fast = walk(bytes, Message::GraphDef, form, &mut fast).map(|()| fast.finish());
+        [format!("{slow:?}"), format!("{fast:?}")]
+    }
+
+    fn field(number: u8, content: &[u8]) -> Vec<u8> {
+        let mut bytes = vec![number << 3 | 2];
+        match u8::try_from(content.len()) {
+            Ok(short @ 0..=0x7f) => bytes.push(short),
+            _ => bytes.extend([content.len() as u8 | 0x80, (content.len() >> 7) as u8]),
+        }
+        bytes.extend_from_slice(content);
+        bytes
+    }
+
+    fn node() -> impl Strategy<Value = Vec<u8>> {
+        let name = prop_oneof!["[a-d]", "[a-c]", "_a", "[a-d]:0", "\\^[a-d]", "\\PC{0,3}"];
+        let operation = prop_oneof![Just("NoOp".to_owned()), Just("Old".to_owned()), "\\PC{0,2}"];
+        let attribute = prop_oneof![
+            Just(vec![0x0a, 1, b'T', 0x12, 2, 0x30, 1]),
+            Just(vec![0x0a, 1, b'T', 0x12, 2, 0x30]),
+            "[a-z]{0,120}".prop_map(|text| field(2, &field(2, text.as_bytes()))),
+            proptest::collection::vec(any::<u8>(), 0..12),
+        ];
+        let inputs = proptest::collection::vec("(\\^)?[a-d](:[0-9]{1,2})?", 0..3);
+        let attributes = proptest::collection::vec(attribute, 0..3);
+        (
+            proptest::collection::vec(name, 0..3),
+            proptest::collection::vec(operation, 0..3),
+            inputs,
+            attributes,
+        )
+            .prop_map(|(names, operations, inputs, attributes)| {
+                let mut parts = Vec::new();
+                parts.extend(names.iter().map(|name| field(1, name.as_bytes())));
+                parts.extend(operations.iter().map(|name| field(2, name.as_bytes())));
+                parts.extend(inputs.iter().map(|input| field(3, input.as_bytes())));
+                parts.extend(attributes.iter().map(|attribute| field(5, attribute)));
+                parts.concat()
+            })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+        #[test]
+        fn a_node_that_is_read_in_one_go_is_the_one_that_is_read_field_by_field(
+            nodes in proptest::collection::vec(node(), 0..6),
+            inner in proptest::collection::vec(node(), 0..3),
+            damage in proptest::option::of((any::<proptest::sample::Index>(), any::<u8>())),
+        ) {
+            let function = field(1, &inner.iter().map(|node| field(3, node)).collect::<Vec<_>>().concat());
+            let mut bytes = nodes.iter().map(|node| field(1, node)).collect::<Vec<_>>().concat();
+            bytes.extend(field(2, &function));
+            if let Some((at, byte)) = damage {
+                let at = at.index(bytes.len());
+                bytes[at] = byte;
+            }
+            for depth in [Depth::Whole, Depth::Counted, Depth::Versions] {
+                let [slow, fast] = both(&bytes, depth);
+                prop_assert_eq!(slow, fast);
+            }
+        }
     }
 }

@@ -13,6 +13,7 @@ use super::{DeprecatedUse, Graph, MetaGraph};
 use crate::artifact::schema::{
     FUNCTION_DEF, FUNCTION_DEF_LIBRARY, Field, GRAPH_DEF, META_GRAPH_DEF,
     META_GRAPH_DEF_META_INFO_DEF, MessageId, NODE_DEF, OP_DEF, SAVED_MODEL, VERSION_DEF,
+    knows_field,
 };
 use crate::artifact::wire::{Piece, Step, Visitor, is_ascii};
 
@@ -51,6 +52,8 @@ enum Place {
 pub(super) struct GraphVisitor<'a> {
     depth: Depth,
     operations: &'a DeprecatedOperations,
+    /// The GraphDef version of the release that is to read the graph.
+    release: i32,
     root: MessageId,
     size: u64,
     pub(super) meta_graphs: Vec<MetaGraph>,
@@ -77,10 +80,12 @@ impl<'a> GraphVisitor<'a> {
         size: u64,
         depth: Depth,
         operations: &'a DeprecatedOperations,
+        release: i32,
     ) -> Self {
         let mut visitor = Self {
             depth,
             operations,
+            release,
             root,
             size,
             meta_graphs: Vec::new(),
@@ -283,6 +288,9 @@ fn collect(text: &mut Vec<u8>, piece: &[u8], is: Piece, bound: usize) {
 
 impl Visitor for GraphVisitor<'_> {
     fn enter(&mut self, message: MessageId, field: &'static Field) -> Step {
+        if !knows_field(self.release, message, field.number) {
+            return Step::Over;
+        }
         let whole = if self.depth == Depth::Versions { Step::Over } else { Step::Into };
         match (message, field.number) {
             (NODE_DEF, _) => whole,
@@ -395,6 +403,10 @@ impl Visitor for GraphVisitor<'_> {
 
     fn wants_packed(&self, message: MessageId) -> bool {
         message == VERSION_DEF && self.in_versions
+    }
+
+    fn release(&self) -> i32 {
+        self.release
     }
 
     #[inline]

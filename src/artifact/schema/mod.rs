@@ -8,6 +8,7 @@ pub(crate) use tables::{
     FUNCTION_DEF, FUNCTION_DEF_LIBRARY, GRAPH_DEF, META_GRAPH_DEF, META_GRAPH_DEF_META_INFO_DEF,
     NODE_DEF, OP_DEF, SAVED_MODEL, VERSION_DEF,
 };
+use tables::{SIGNATURE_DEF, STRUCTURED_VALUE};
 
 /// A message of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -166,6 +167,36 @@ impl EnumType {
     }
 }
 
+/// GraphDef versions of TensorFlow 2.12.0 and 2.16.2, whose descriptors were compared with those of the table.
+const TENSORFLOW_2_12: i32 = 1395;
+const TENSORFLOW_2_16: i32 = 1766;
+
+/// Whether a release of this GraphDef version knows a field of the table. Between the releases that were compared, it is taken for
+/// one that does.
+#[inline]
+pub(crate) fn knows_field(release: i32, message: MessageId, number: u32) -> bool {
+    let without = match (message, number) {
+        (GRAPH_DEF, 5) | (SIGNATURE_DEF, 4) | (STRUCTURED_VALUE, 55 | 56) => TENSORFLOW_2_12,
+        _ => return true,
+    };
+    release > without
+}
+
+/// The same for the name of an enumeration's value.
+pub(crate) fn knows_value(release: i32, name: &str) -> bool {
+    let without = match name.strip_suffix("_REF").unwrap_or(name) {
+        "DT_INT4" | "DT_UINT4" => TENSORFLOW_2_12,
+        "DT_FLOAT8_E4M3FNUZ"
+        | "DT_FLOAT8_E4M3B11FNUZ"
+        | "DT_FLOAT8_E5M2FNUZ"
+        | "DT_INT2"
+        | "DT_UINT2"
+        | "DT_FLOAT4_E2M1FN" => TENSORFLOW_2_16,
+        _ => return true,
+    };
+    release > without
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -193,5 +224,14 @@ mod tests {
         assert_eq!(NODE_DEF.describe().field(2).unwrap().name, "op");
         assert!(GRAPH_DEF.describe().field(99).is_none());
         assert!(MessageId::by_name("tensorflow.Nothing").is_none());
+    }
+
+    #[test]
+    fn a_release_knows_the_fields_and_names_that_it_has() {
+        assert!(knows_field(1395, GRAPH_DEF, 4) && !knows_field(1395, GRAPH_DEF, 5));
+        assert!(knows_field(1766, GRAPH_DEF, 5));
+        assert!(knows_value(1395, "DT_FLOAT") && !knows_value(1395, "DT_INT4_REF"));
+        assert!(knows_value(1766, "DT_INT4") && !knows_value(1766, "DT_INT2"));
+        assert!(knows_value(2474, "DT_INT2"));
     }
 }

@@ -243,7 +243,16 @@ impl Bundle {
                     return;
                 }
                 let mut bytes = 0;
+                let tell = |bytes| {
+                    read.fetch_add(bytes, Ordering::Relaxed);
+                    if let Some(progress) = options.progress {
+                        progress(bytes);
+                    }
+                };
                 for (part, segment) in mine {
+                    if options.is_cancelled() {
+                        return;
+                    }
                     let Some(stored) = stored.get(*part) else { continue };
                     match self.verify_unit(stored, *segment, &mut buffer) {
                         Ok(count) => bytes += count,
@@ -252,11 +261,11 @@ impl Bundle {
                             .unwrap_or_else(PoisonError::into_inner)
                             .push((*part, error)),
                     }
+                    if bytes >= SEGMENT {
+                        tell(std::mem::take(&mut bytes));
+                    }
                 }
-                read.fetch_add(bytes, Ordering::Relaxed);
-                if let Some(progress) = options.progress {
-                    progress(bytes);
-                }
+                tell(bytes);
             }
         };
         std::thread::scope(|scope| {

@@ -4,7 +4,7 @@ use super::TextFault;
 use super::number::{float, integer};
 use super::reader::{Reader, Token, shorten};
 use crate::artifact::graph::GraphError;
-use crate::artifact::schema::{EnumType, Field, Kind, Label, MessageId};
+use crate::artifact::schema::{EnumType, Field, Kind, Label, MessageId, knows_field, knows_value};
 use crate::artifact::wire::{MAXIMUM_DEPTH, Piece, Step, Visitor, WHOLE_STRING};
 
 /// A message that is open.
@@ -88,7 +88,10 @@ impl<'a, 'v, V: Visitor> Parser<'a, 'v, V> {
             Token::Identifier(name) | Token::Number(name) => name,
             _ => return Err(self.expected("the name of a field")),
         };
-        let Some(field) = description.field_named(name) else {
+        let known = description
+            .field_named(name)
+            .filter(|field| knows_field(self.visitor.release(), self.frame.message, field.number));
+        let Some(field) = known else {
             let fault = TextFault::UnknownField { message: description.name, field: shorten(name) };
             return Err(self.reader.error(fault));
         };
@@ -250,6 +253,7 @@ impl<'a, 'v, V: Visitor> Parser<'a, 'v, V> {
             Token::Identifier(text) | Token::Number(text) => text.as_str(),
             _ => return Err(self.expected("a value")),
         };
+        let release = self.visitor.release();
         let bad = |expected| TextFault::Value { found: shorten(text), field: field.name, expected };
         let whole = |low: i128, high: i128, expected| match integer(text) {
             Some(value) if (low..=high).contains(&value) => Ok(value as u64),
@@ -275,6 +279,7 @@ impl<'a, 'v, V: Visitor> Parser<'a, 'v, V> {
                 Some(_) => Err(bad("a number of 32 bits")),
                 None => EnumType::get(index)
                     .and_then(|names| names.number(text))
+                    .filter(|_| knows_value(release, text))
                     .map(|number| i64::from(number) as u64)
                     .ok_or(bad("a name of its enumeration")),
             },
