@@ -7,9 +7,9 @@ use prost::Message as _;
 
 use super::{
     Shared,
-    grpc::respond,
     host_buffer::HostBufferBuilder,
     session::{Answer, Direction, Session},
+    stream::respond,
 };
 use crate::{
     codec::Status,

@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use prost::Message as _;
 
 use super::{
     array::{Array, Shard},
-    host_buffer::{HostBuffer, HostBufferBuilder},
+    element::{Item, item_size, zeroed},
+    host_buffer::HostBuffer,
     memory::{Buffer, Memory, Place, Promise},
     region::Region,
-    session::{Answer, Direction, Session},
+    session::{Answer, Session},
+    strings::{pick_strings, read_strings},
 };
 use crate::{
     codec::Status,
@@ -18,41 +19,13 @@ use crate::{
     proto::xla::ifrt::{
         proto::{ByteStrides, StringArrayContents},
         proxy::{
-            CopyToHostBufferRequest, CopyToHostBufferResponse, MakeArrayFromHostBufferRequest,
-            MakeArrayFromHostBufferResponse, MakeArraysFromHostBufferShardsRequest,
-            MakeArraysFromHostBufferShardsResponse, MakeErrorArraysRequest,
-            MakeErrorArraysResponse, ifrt_response::Response,
+            MakeArrayFromHostBufferRequest, MakeArrayFromHostBufferResponse,
+            MakeArraysFromHostBufferShardsRequest, MakeArraysFromHostBufferShardsResponse,
+            MakeErrorArraysRequest, MakeErrorArraysResponse, ifrt_response::Response,
         },
     },
     proxy::status::{from_proto, status},
 };
-
-/// How an element lies in memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Item {
-    /// That many bytes; elements smaller than a byte have one each.
-    Bytes(usize),
-    /// A shard is one message with all its strings.
-    Strings,
-}
-
-/// # Errors
-/// INVALID_ARGUMENT for no type, UNIMPLEMENTED for types whose values are not data.
-pub(super) fn item_size(dtype: DType) -> Result<Item, Status> {
-    match dtype {
-        DType::String => Ok(Item::Strings),
-        DType::Invalid => Err(status!(
-            InvalidArgument,
-            "the request has no element type, or one that is unknown here"
-        )),
-        _ => match dtype.bits() {
-            Some(bits) => Ok(Item::Bytes(bits.div_ceil(8) as usize)),
-            None => {
-                Err(status!(Unimplemented, "arrays of {dtype} hold no data that could be moved"))
-            }
-        },
-    }
-}
 
 /// A host buffer as an array is made of it.
 struct Source {
@@ -266,44 +239,6 @@ impl Session {
         })
     }
 
-    /// The bytes of an array as a host buffer, which is there before the answer.
-    pub(super) fn copy_to_host_buffer(
-        self: &Arc<Self>,
-        request: CopyToHostBufferRequest,
-    ) -> Answer {
-        let prepared = (|| {
-            let array = self.table().array(request.array_handle)?;
-            let item = item_size(array.dtype())?;
-            let region = match item {
-                Item::Bytes(bytes) => Region::new(
-                    array.shape().dims(),
-                    bytes,
-                    request.byte_strides.as_ref().map(|strides| &strides.strides[..]),
-                )?,
-                Item::Strings => Region::dense(array.shape().dims(), 1)?,
-            };
-            let domains = array.domains()?;
-            let filling = self.host_buffers.fill(request.host_buffer_handle)?;
-            Ok((array, item, region, domains, filling))
-        })();
-        match prepared {
-            Err(status) => Answer::Now(Err(status)),
-            Ok((array, item, region, domains, filling)) => {
-                let session = Arc::clone(self);
-                Answer::later(async move {
-                    match session.bring(&array, item, region, domains).await {
-                        Ok(buffer) => filling.finish(buffer),
-                        Err(status) => {
-                            filling.fail(status.clone());
-                            return Err(status);
-                        }
-                    }
-                    Ok(Response::CopyToHostBufferResponse(CopyToHostBufferResponse {}))
-                })
-            }
-        }
-    }
-
     /// # Errors
     /// UNIMPLEMENTED for strings on devices that do not take them, and for types without data.
     fn check_dtype(&self, dtype: DType) -> Result<(), Status> {
@@ -448,150 +383,6 @@ impl Session {
         let share = self.shard_share(size)?;
         Memory::write(device, place.kind, size, pieces, share, &self.shared.gauges)
     }
-
-    /// Brings the bytes of an array to the host, in the order that the region says.
-    async fn bring(
-        self: &Arc<Self>,
-        array: &Array,
-        item: Item,
-        region: Region,
-        domains: Vec<IndexDomain>,
-    ) -> Result<HostBuffer, Status> {
-        let mut parts = Vec::new();
-        for (shard, domain) in array.shards.iter().zip(domains) {
-            let whole = domain.shape() == array.shape();
-            parts.push((shard.buffer.wait().await?, domain));
-            if whole {
-                parts = parts.split_off(parts.len() - 1);
-                break;
-            }
-        }
-        let size = match item {
-            Item::Bytes(_) => region.bytes(),
-            Item::Strings => parts.iter().map(|(memory, _)| memory.size()).sum(),
-        };
-        let held = self.hold(size, Direction::Result).await?;
-        let shape = array.shape().clone();
-        let bytes = self.shared.blocking(move || assemble(&parts, item, &region, &shape)).await?;
-        let mut buffer = HostBufferBuilder::new(bytes.len() as u64, held);
-        buffer.push(bytes.into())?;
-        buffer.finish()
-    }
-}
-
-/// Puts the parts of an array together. Waits for devices.
-///
-/// # Errors
-/// INTERNAL if a part is not as large as it should be; what the plug-in reports.
-pub(super) fn assemble(
-    parts: &[(Arc<Memory>, IndexDomain)],
-    item: Item,
-    region: &Region,
-    shape: &Shape,
-) -> Result<Vec<u8>, Status> {
-    let only = match parts {
-        [(memory, domain)] if domain.shape() == shape => Some(memory),
-        _ => None,
-    };
-    match (item, only) {
-        (Item::Bytes(_), Some(memory)) if region.is_dense() => memory.read(),
-        (Item::Strings, Some(memory)) => memory.read(),
-        (Item::Bytes(item), _) => {
-            let mut bytes = zeroed(region.bytes())?;
-            for (memory, domain) in parts {
-                let part = Region::dense(domain.shape().dims(), item)?;
-                let zero = vec![0; part.shape().len()];
-                let origin = domain.origin().elements();
-                part.copy_block(
-                    &memory.read()?,
-                    &zero,
-                    region,
-                    &mut bytes,
-                    origin,
-                    domain.shape().dims(),
-                )?;
-            }
-            Ok(bytes)
-        }
-        (Item::Strings, None) => {
-            let count = usize::try_from(region.bytes()).unwrap_or(usize::MAX);
-            let mut places = Vec::new();
-            for (memory, domain) in parts {
-                let strings = read_strings(memory.read()?.into(), domain.shape())?;
-                places.extend(positions(shape, domain)?.into_iter().zip(strings));
-            }
-            places.sort_by_key(|(position, _)| *position);
-            places.dedup_by_key(|(position, _)| *position);
-            if places.len() != count {
-                return Err(status!(
-                    Internal,
-                    "the shards hold {} strings of {count}",
-                    places.len()
-                ));
-            }
-            let strings = places.into_iter().map(|(_, string)| string).collect();
-            Ok(StringArrayContents { strings }.encode_to_vec())
-        }
-    }
-}
-
-/// The strings of a payload.
-///
-/// # Errors
-/// INVALID_ARGUMENT if it is none, or has not one for each element.
-fn read_strings(payload: Bytes, shape: &Shape) -> Result<Vec<Bytes>, Status> {
-    let contents = StringArrayContents::decode(payload).map_err(|error| {
-        status!(InvalidArgument, "the data of a string array is no StringArrayContents: {error}")
-    })?;
-    let expected = shape.element_count().map_err(|error| error.to_status())?;
-    if contents.strings.len() as u64 != expected.unsigned_abs() {
-        return Err(status!(
-            InvalidArgument,
-            "found {} strings; expected {expected} for the shape {shape}",
-            contents.strings.len(),
-        ));
-    }
-    Ok(contents.strings)
-}
-
-/// The strings of a part of an array.
-pub(super) fn pick_strings(
-    strings: &[Bytes],
-    shape: &Shape,
-    domain: &IndexDomain,
-) -> Result<Vec<Bytes>, Status> {
-    let picked =
-        positions(shape, domain)?.into_iter().map(|position| strings.get(position).cloned());
-    picked.collect::<Option<_>>().ok_or_else(|| status!(Internal, "{domain} is outside of {shape}"))
-}
-
-/// Where the elements of a part are among all elements, in row-major order.
-fn positions(shape: &Shape, domain: &IndexDomain) -> Result<Vec<usize>, Status> {
-    let count = domain.shape().element_count().map_err(|error| error.to_status())?;
-    let mut positions = Vec::new();
-    if count == 0 {
-        return Ok(positions);
-    }
-    let mut index = vec![0_i64; shape.rank()];
-    loop {
-        let parts = index.iter().zip(domain.origin().elements()).zip(shape.dims());
-        let position = parts.fold(0_i64, |sum, ((at, origin), dimension)| {
-            sum.saturating_mul(*dimension).saturating_add(origin + at)
-        });
-        positions.push(usize::try_from(position).unwrap_or(usize::MAX));
-        let mut moved = false;
-        for (at, dimension) in index.iter_mut().zip(domain.shape().dims()).rev() {
-            *at += 1;
-            if *at < *dimension {
-                moved = true;
-                break;
-            }
-            *at = 0;
-        }
-        if !moved {
-            return Ok(positions);
-        }
-    }
 }
 
 /// Which part of the array each of its devices holds.
@@ -622,17 +413,4 @@ fn fail_all(makings: Vec<Making>, status: &Status) {
     for making in makings {
         making.promise.keep(Err(status.clone()));
     }
-}
-
-/// Memory of the host for `bytes` bytes.
-///
-/// # Errors
-/// RESOURCE_EXHAUSTED if there is not that much.
-pub(super) fn zeroed(bytes: u64) -> Result<Vec<u8>, Status> {
-    let exhausted = || status!(ResourceExhausted, "the host has no {bytes} bytes left");
-    let length = usize::try_from(bytes).map_err(|_| exhausted())?;
-    let mut memory = Vec::new();
-    memory.try_reserve_exact(length).map_err(|_| exhausted())?;
-    memory.resize(length, 0);
-    Ok(memory)
 }

@@ -2,6 +2,7 @@
 
 mod array;
 mod devices;
+mod element;
 mod grpc;
 mod host_buffer;
 mod limits;
@@ -9,11 +10,16 @@ mod local;
 mod make;
 mod memory;
 mod metrics;
+mod read;
 mod rearrange;
 mod region;
 mod remap;
+mod reshard;
 mod session;
 mod state;
+mod stream;
+mod strings;
+mod transfer;
 
 #[cfg(test)]
 mod network_tests;

@@ -304,7 +304,7 @@ impl Session {
         let shape = Shape::new(&request.dims).map_err(|error| error.to_status())?;
         let kind = MemoryKind::new(&request.memory_kind);
         self.shared.devices.place(DeviceId(request.device_id), &kind)?;
-        super::make::item_size(dtype)?;
+        super::element::item_size(dtype)?;
         let rank = u16::try_from(shape.rank()).map_err(|_| {
             status!(InvalidArgument, "{} dimensions are too many for a layout", shape.rank())
         })?;

@@ -19,11 +19,13 @@ use super::{
     Shared,
     array::{Array, Entry, Shard},
     devices::Devices,
-    make::{Item, assemble, item_size},
+    element::{Item, item_size, zeroed},
     memory::{Buffer, Kind, Memory, Place},
     metrics::Gauges,
+    read::assemble,
     region::Region,
     session::Session,
+    strings::pick_strings,
 };
 use crate::{
     codec::{Status, ToProto as _},
@@ -265,7 +267,7 @@ fn restore(tensor: &Tensor, devices: &Devices, gauges: &Arc<Gauges>) -> Result<A
                 let source = Region::dense(spec.shape().dims(), item)?;
                 let shape = domain.shape().dims();
                 let target = Region::dense(shape, item)?;
-                let mut bytes = super::make::zeroed(target.bytes())?;
+                let mut bytes = zeroed(target.bytes())?;
                 let zero = vec![0; shape.len()];
                 source.copy_block(
                     &whole,
@@ -278,7 +280,7 @@ fn restore(tensor: &Tensor, devices: &Devices, gauges: &Arc<Gauges>) -> Result<A
                 bytes
             }
             Item::Strings => {
-                let strings = super::make::pick_strings(&strings, spec.shape(), &domain)?;
+                let strings = pick_strings(&strings, spec.shape(), &domain)?;
                 StringArrayContents { strings }.encode_to_vec()
             }
         };
