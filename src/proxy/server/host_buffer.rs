@@ -6,20 +6,30 @@ use std::{
 };
 
 use bytes::{Bytes, BytesMut};
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 
 use super::{
+    element::zeroed,
     limits::Share,
+    memory::Memory,
     metrics::{Counted, Gauges},
 };
 use crate::{codec::Status, proxy::status::status};
 
-/// Bytes in the pieces in which they came.
+/// The bytes of a host buffer.
 #[derive(Debug)]
 pub(super) struct HostBuffer {
-    pieces: Vec<Bytes>,
+    content: Content,
     size: u64,
     _held: Held,
+}
+
+#[derive(Debug)]
+enum Content {
+    /// In the pieces in which they came.
+    Pieces(Vec<Bytes>),
+    /// Those of a shard, which never change: they are read when they are asked for.
+    Memory(Arc<Memory>),
 }
 
 /// What a buffer counts for, from its announcement on.
@@ -44,16 +54,81 @@ impl HostBuffer {
         self.size
     }
 
-    pub(super) fn pieces(&self) -> impl Iterator<Item = &[u8]> {
-        self.pieces.iter().map(|piece| &piece[..])
+    /// The bytes of a shard, without a copy of them.
+    pub(super) fn of_memory(memory: Arc<Memory>, held: Held) -> Self {
+        Self { size: memory.size(), content: Content::Memory(memory), _held: held }
     }
 
-    /// All bytes in one piece.
-    pub(super) fn whole(&self) -> Bytes {
-        match &self.pieces[..] {
-            [] => Bytes::new(),
-            [one] => one.clone(),
-            pieces => pieces.concat().into(),
+    /// The bytes, in pieces. May wait for the device.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED; what the plug-in reports.
+    pub(super) fn pieces(&self) -> Result<Vec<Bytes>, Status> {
+        match &self.content {
+            Content::Pieces(pieces) => Ok(pieces.clone()),
+            Content::Memory(memory) => Ok(vec![memory.read()?.into()]),
+        }
+    }
+
+    /// All bytes in one piece. May wait for the device.
+    ///
+    /// # Errors
+    /// As [`pieces`](Self::pieces).
+    pub(super) fn whole(&self) -> Result<Bytes, Status> {
+        let mut pieces = self.pieces()?;
+        Ok(match pieces.len() {
+            1 => pieces.swap_remove(0),
+            _ => pieces.concat().into(),
+        })
+    }
+}
+
+/// Reads a host buffer from its first byte to its last.
+#[derive(Debug)]
+pub(super) struct HostBufferReader {
+    buffer: Arc<HostBuffer>,
+    /// The next piece, or the next byte of a memory.
+    next: u64,
+    /// What was read last and before: its memory is used again when nobody has it any more.
+    last: [Bytes; 2],
+}
+
+impl HostBufferReader {
+    /// Bytes that are read from a device at a time: much for a call into the plug-in, little for the caches of a processor.
+    const STEP: u64 = 4 << 20;
+
+    pub(super) fn new(buffer: Arc<HostBuffer>) -> Self {
+        Self { buffer, next: 0, last: Default::default() }
+    }
+
+    /// The next bytes; none at the end. May wait for the device.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED; what the plug-in reports.
+    pub(super) fn read(&mut self) -> Result<Option<Bytes>, Status> {
+        match &self.buffer.content {
+            Content::Pieces(pieces) => {
+                let piece = usize::try_from(self.next).ok().and_then(|next| pieces.get(next));
+                self.next += 1;
+                Ok(piece.cloned())
+            }
+            Content::Memory(memory) => {
+                let length = memory.size().saturating_sub(self.next).min(Self::STEP);
+                if length == 0 {
+                    return Ok(None);
+                }
+                let [last, before] = &mut self.last;
+                std::mem::swap(last, before);
+                let used = std::mem::take(last).try_into_mut();
+                let mut target = match used.ok().filter(|used| used.len() as u64 == length) {
+                    Some(used) => used,
+                    None => BytesMut::from(Bytes::from(zeroed(length)?)),
+                };
+                memory.read_part(self.next, &mut target)?;
+                self.next += length;
+                *last = target.freeze();
+                Ok(Some(last.clone()))
+            }
         }
     }
 }
@@ -107,21 +182,66 @@ impl HostBufferBuilder {
         if !self.tail.is_empty() {
             self.pieces.push(self.tail.freeze());
         }
-        Ok(HostBuffer { pieces: self.pieces, size: self.size, _held: self.held })
+        Ok(HostBuffer { content: Content::Pieces(self.pieces), size: self.size, _held: self.held })
     }
 
     fn wrong_size(&self) -> Status {
-        status!(
-            DataLoss,
-            "the host buffer was announced with {} bytes; received {}{}",
-            self.announced,
-            self.size,
-            if self.size > self.announced { " so far" } else { "" },
-        )
+        wrong_size(self.announced, self.size)
     }
 }
 
+pub(super) fn wrong_size(announced: u64, received: u64) -> Status {
+    let so_far = if received > announced { " so far" } else { "" };
+    status!(
+        DataLoss,
+        "the host buffer was announced with {announced} bytes; received {received}{so_far}"
+    )
+}
+
 type Waiter = oneshot::Sender<Result<Arc<HostBuffer>, Status>>;
+
+/// A host buffer that an array takes: whole, or as it comes.
+#[derive(Debug)]
+pub(super) enum Arrival {
+    Whole(Arc<HostBuffer>),
+    Stream(Incoming),
+}
+
+/// A host buffer on its way into an array. Its bytes are in no store: the transfer goes on as fast as they are taken.
+#[derive(Debug)]
+pub(super) struct Incoming {
+    pub(super) size: u64,
+    pieces: mpsc::Receiver<Result<Bytes, Status>>,
+}
+
+impl Incoming {
+    /// The pieces that are there, at least one and at most about `most` bytes. Waits for it.
+    ///
+    /// # Errors
+    /// Why the transfer broke off.
+    pub(super) async fn next(&mut self, most: usize) -> Result<Vec<Bytes>, Status> {
+        let broken = || status!(Unavailable, "the transfer of the host buffer broke off");
+        let first = self.pieces.recv().await.unwrap_or_else(|| Err(broken()))?;
+        let mut bytes = first.len();
+        let mut pieces = vec![first];
+        while bytes < most
+            && let Ok(piece) = self.pieces.try_recv()
+        {
+            let piece = piece?;
+            bytes = bytes.saturating_add(piece.len());
+            pieces.push(piece);
+        }
+        Ok(pieces)
+    }
+}
+
+/// An array that waits for its buffer.
+#[derive(Debug)]
+struct Taker {
+    sender: oneshot::Sender<Result<Arrival, Status>>,
+    /// It can take the bytes as they come.
+    streams: bool,
+}
 
 #[derive(Debug, Default)]
 struct Slot {
@@ -129,7 +249,7 @@ struct Slot {
     arriving: bool,
     buffer: Option<Arc<HostBuffer>>,
     /// Arrays that wait for the buffer; each takes one.
-    takers: VecDeque<Waiter>,
+    takers: VecDeque<Taker>,
     /// Look-ups that wait for the buffer.
     readers: Vec<Waiter>,
     /// The array that needed it could not be made: the next buffer is dropped.
@@ -189,23 +309,24 @@ impl HostBuffers {
         })
     }
 
-    /// Takes the buffer of `handle` out of the store; the result comes when it has arrived.
+    /// Takes the buffer of `handle` out of the store; the result comes when it has arrived, or, for one that `streams`, when it begins to.
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED if there are too many; CANCELLED after the end.
     pub(super) fn take(
         &self,
         handle: u64,
-    ) -> Result<oneshot::Receiver<Result<Arc<HostBuffer>, Status>>, Status> {
+        streams: bool,
+    ) -> Result<oneshot::Receiver<Result<Arrival, Status>>, Status> {
         let mut slots = self.lock();
         let slot = slots.slot(handle, self.limit)?;
         let (sender, receiver) = oneshot::channel();
         match slot.buffer.take() {
             Some(buffer) => {
                 slots.tidy(handle);
-                drop(sender.send(Ok(buffer)));
+                drop(sender.send(Ok(Arrival::Whole(buffer))));
             }
-            None => slot.takers.push_back(sender),
+            None => slot.takers.push_back(Taker { sender, streams }),
         }
         Ok(receiver)
     }
@@ -263,8 +384,11 @@ impl HostBuffers {
             std::mem::take(&mut slots.by_handle)
         };
         for slot in slots.into_values() {
-            for waiter in slot.takers.into_iter().chain(slot.readers) {
-                drop(waiter.send(Err(over())));
+            for taker in slot.takers {
+                drop(taker.sender.send(Err(over())));
+            }
+            for reader in slot.readers {
+                drop(reader.send(Err(over())));
             }
         }
     }
@@ -289,7 +413,7 @@ impl Slots {
     /// Forgets a slot that says nothing any more.
     fn tidy(&mut self, handle: u64) {
         if let Some(slot) = self.by_handle.get_mut(&handle) {
-            slot.takers.retain(|waiter| !waiter.is_closed());
+            slot.takers.retain(|taker| !taker.sender.is_closed());
             if !slot.arriving && slot.buffer.is_none() && slot.takers.is_empty() && !slot.unwanted {
                 self.by_handle.remove(&handle);
             }
@@ -298,10 +422,39 @@ impl Slots {
 }
 
 impl Filling {
+    /// Pieces between a transfer and the array that takes them.
+    const PIECES: usize = 4;
+
     /// Gives the buffer to those who wait for it, or puts it into the store.
     pub(super) fn finish(mut self, buffer: HostBuffer) {
         self.done = true;
         self.deliver(Ok(Arc::new(buffer)));
+    }
+
+    /// Where the bytes go as they come, if an array waits for them that takes them so.
+    pub(super) fn stream(&self, size: u64) -> Option<mpsc::Sender<Result<Bytes, Status>>> {
+        let mut slots = self.buffers.lock();
+        let slot = slots.by_handle.get_mut(&self.handle)?;
+        slot.takers.retain(|taker| !taker.sender.is_closed());
+        if !slot.takers.front()?.streams {
+            return None;
+        }
+        let taker = slot.takers.pop_front()?;
+        let (sender, pieces) = mpsc::channel(Self::PIECES);
+        taker.sender.send(Ok(Arrival::Stream(Incoming { size, pieces }))).ok()?;
+        Some(sender)
+    }
+
+    /// Says that all bytes have gone where [`stream`](Self::stream) said.
+    pub(super) fn streamed(mut self) {
+        self.done = true;
+        let mut slots = self.buffers.lock();
+        let Some(slot) = slots.by_handle.get_mut(&self.handle) else { return };
+        slot.arriving = false;
+        for reader in slot.readers.drain(..) {
+            drop(reader.send(Err(unknown(self.handle))));
+        }
+        slots.tidy(self.handle);
     }
 
     /// Fails those who wait for the buffer.
@@ -325,14 +478,21 @@ impl Filling {
                 let mut rest = Some(buffer);
                 while let Some(buffer) = rest.take() {
                     match slot.takers.pop_front() {
-                        Some(taker) => rest = taker.send(Ok(buffer)).err().and_then(Result::ok),
+                        Some(taker) => {
+                            // A taker that has gone leaves it to the next.
+                            if let Err(Ok(Arrival::Whole(buffer))) =
+                                taker.sender.send(Ok(Arrival::Whole(buffer)))
+                            {
+                                rest = Some(buffer);
+                            }
+                        }
                         None => slot.buffer = Some(buffer),
                     }
                 }
             }
             Err(status) => {
                 for taker in slot.takers.drain(..) {
-                    drop(taker.send(Err(status.clone())));
+                    drop(taker.sender.send(Err(status.clone())));
                 }
             }
         }

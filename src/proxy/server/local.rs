@@ -81,7 +81,8 @@ impl LocalSession {
     /// # Errors
     /// NOT_FOUND.
     pub async fn look_up(&self, handle: u64) -> Result<Bytes, Status> {
-        self.session.host_buffers.look_up(handle).await.map(|buffer| buffer.whole())
+        let buffer = self.session.host_buffers.look_up(handle).await?;
+        self.shared.blocking(move || buffer.whole()).await
     }
 
     /// Deletes a host buffer.

@@ -1,14 +1,15 @@
 //! Arrays out of host buffers, and host buffers out of arrays.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use prost::Message as _;
+use tokio::{sync::oneshot, task::JoinSet};
 
 use super::{
     array::{Array, Shard},
     element::{Item, item_size, zeroed},
-    host_buffer::HostBuffer,
-    memory::{Buffer, Memory, Place, Promise},
+    host_buffer::{Arrival, HostBuffer, Incoming},
+    memory::{Buffer, Memory, MemoryWriter, Place, Promise},
     region::Region,
     session::{Answer, Session},
     strings::{pick_strings, read_strings},
@@ -53,17 +54,23 @@ impl Source {
         Ok(Self { handle, shape, item, region })
     }
 
+    /// Whether its bytes are those of each of the shards, in their order.
+    fn streams(&self, makings: &[Making]) -> bool {
+        matches!(self.item, Item::Bytes(_))
+            && self.region.is_dense()
+            && makings.iter().all(|making| *making.domain.shape() == self.shape)
+    }
+
     /// # Errors
     /// INVALID_ARGUMENT if the buffer has another size.
-    fn check(&self, buffer: &HostBuffer) -> Result<(), Status> {
-        if self.item == Item::Strings || buffer.size() == self.region.bytes() {
+    fn check(&self, size: u64) -> Result<(), Status> {
+        if self.item == Item::Strings || size == self.region.bytes() {
             return Ok(());
         }
         Err(status!(
             InvalidArgument,
-            "host buffer {} has {} bytes; expected {} for the shape {} with these strides",
+            "host buffer {} has {size} bytes; expected {} for the shape {} with these strides",
             self.handle,
-            buffer.size(),
             self.region.bytes(),
             self.shape,
         ))
@@ -77,6 +84,9 @@ struct Making {
     place: Place,
     promise: Promise,
 }
+
+/// Bytes that are written to a device at a time.
+const STEP: usize = 4 << 20;
 
 /// Arrays to be made at once.
 #[derive(Default)]
@@ -277,34 +287,100 @@ impl Session {
         response: impl FnOnce(Vec<u64>) -> Response + Send + 'static,
     ) -> Result<Answer, Status> {
         let handles = self.register(wanted, plan.arrays)?;
-        let mut arriving = Vec::with_capacity(plan.sources.len());
-        for source in &plan.sources {
-            arriving.push(self.host_buffers.take(source.handle)?);
-        }
-        let session = Arc::clone(self);
+        let limit = self.shared.limits.host_buffer_timeout;
         let Plan { sources, mut makings, .. } = plan;
+        let mut supplies = Vec::with_capacity(sources.len());
+        for (number, source) in sources.into_iter().enumerate() {
+            let (own, others) = makings.into_iter().partition(|making| making.source == number);
+            makings = others;
+            let arriving = self.host_buffers.take(source.handle, source.streams(&own))?;
+            supplies.push(Arc::clone(self).supply(limit, source, own, arriving));
+        }
         Ok(Answer::later(async move {
-            let limit = session.shared.limits.host_buffer_timeout;
             let mut outcome = Ok(());
-            for (number, (source, arriving)) in sources.into_iter().zip(arriving).enumerate() {
-                let (own, others) = makings.into_iter().partition(|making| making.source == number);
-                makings = others;
-                let buffer = match outcome.clone() {
-                    Ok(()) => Self::arrived(limit, source.handle, arriving).await,
-                    Err(status) => Err(status),
-                };
-                let buffer = buffer.and_then(|buffer| source.check(&buffer).map(|()| buffer));
-                let written = match buffer {
-                    Ok(buffer) => session.write(source, buffer, own).await,
-                    Err(status) => {
-                        fail_all(own, &status);
-                        Err(status)
-                    }
-                };
-                outcome = outcome.and(written);
+            if supplies.len() > 1 {
+                // At the same time: a client may send any of the buffers first, and wait for its answer before it sends the next.
+                let mut tasks: JoinSet<_> = supplies.into_iter().collect();
+                while let Some(supplied) = tasks.join_next().await {
+                    outcome = outcome.and(supplied.unwrap_or_else(|error| {
+                        Err(status!(Internal, "writing a host buffer failed: {error}"))
+                    }));
+                }
+            } else {
+                for supply in supplies {
+                    outcome = supply.await;
+                }
             }
             outcome.map(|()| response(handles))
         }))
+    }
+
+    /// Writes the shards that are made of a source, when it comes.
+    async fn supply(
+        self: Arc<Self>,
+        limit: Duration,
+        source: Source,
+        makings: Vec<Making>,
+        arriving: oneshot::Receiver<Result<Arrival, Status>>,
+    ) -> Result<(), Status> {
+        let arrival = Self::arrived(limit, source.handle, arriving).await.and_then(|arrival| {
+            let size = match &arrival {
+                Arrival::Whole(buffer) => buffer.size(),
+                Arrival::Stream(incoming) => incoming.size,
+            };
+            source.check(size).map(|()| arrival)
+        });
+        let failed = match arrival {
+            Ok(Arrival::Whole(buffer)) => return self.write(source, buffer, makings).await,
+            Ok(Arrival::Stream(incoming)) => match self.stream(incoming, &makings).await {
+                Ok(memories) => {
+                    for (making, memory) in makings.into_iter().zip(memories) {
+                        making.promise.keep(Ok(Arc::new(memory)));
+                    }
+                    return Ok(());
+                }
+                Err(status) => status,
+            },
+            Err(status) => status,
+        };
+        for making in makings {
+            making.promise.keep(Err(failed.clone()));
+        }
+        Err(failed)
+    }
+
+    /// Writes a buffer into all shards as it comes: it is never in the memory of the host as a whole.
+    async fn stream(
+        self: &Arc<Self>,
+        mut incoming: Incoming,
+        makings: &[Making],
+    ) -> Result<Vec<Memory>, Status> {
+        let (session, size) = (Arc::clone(self), incoming.size);
+        let places: Vec<Place> = makings.iter().map(|making| making.place).collect();
+        let mut writers = self
+            .shared
+            .blocking(move || {
+                let writers = places.into_iter().map(|place| session.writer(place, size));
+                writers.collect::<Result<Vec<_>, _>>()
+            })
+            .await?;
+        let mut left = size;
+        while left > 0 {
+            let pieces = incoming.next(STEP).await?;
+            left = left.saturating_sub(pieces.iter().map(|piece| piece.len() as u64).sum());
+            writers = self
+                .shared
+                .blocking(move || {
+                    for writer in &mut writers {
+                        for piece in &pieces {
+                            writer.push(piece)?;
+                        }
+                    }
+                    Ok(writers)
+                })
+                .await?;
+        }
+        writers.into_iter().map(MemoryWriter::finish).collect()
     }
 
     /// Writes shards out of a buffer.
@@ -339,7 +415,8 @@ impl Session {
         let whole = domain.shape() == &source.shape;
         match source.item {
             Item::Bytes(_) if whole && source.region.is_dense() => {
-                self.store(*place, buffer.size(), buffer.pieces())
+                let pieces = buffer.pieces()?;
+                self.store(*place, buffer.size(), pieces.iter().map(|piece| &piece[..]))
             }
             Item::Bytes(item) => {
                 let shape = domain.shape().dims();
@@ -347,7 +424,7 @@ impl Session {
                 let mut bytes = zeroed(target.bytes())?;
                 let (origin, zero) = (domain.origin().elements(), vec![0; shape.len()]);
                 source.region.copy_block(
-                    &buffer.whole(),
+                    &buffer.whole()?,
                     origin,
                     &target,
                     &mut bytes,
@@ -357,7 +434,7 @@ impl Session {
                 self.store(*place, target.bytes(), [&bytes[..]])
             }
             Item::Strings => {
-                let payload = buffer.whole();
+                let payload = buffer.whole()?;
                 let strings = read_strings(payload.clone(), &source.shape)?;
                 if whole {
                     return self.store(*place, payload.len() as u64, [&payload[..]]);
@@ -379,9 +456,21 @@ impl Session {
         size: u64,
         pieces: impl IntoIterator<Item = &'a [u8]>,
     ) -> Result<Memory, Status> {
+        let mut writer = self.writer(place, size)?;
+        for piece in pieces {
+            writer.push(piece)?;
+        }
+        writer.finish()
+    }
+
+    /// Memory for a shard. May wait for the device.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED; what the plug-in reports.
+    fn writer(&self, place: Place, size: u64) -> Result<MemoryWriter, Status> {
         let device = self.shared.devices.at(place)?;
         let share = self.shard_share(size)?;
-        Memory::write(device, place.kind, size, pieces, share, &self.shared.gauges)
+        MemoryWriter::new(device, place.kind, size, share, &self.shared.gauges)
     }
 }
 
@@ -406,11 +495,5 @@ fn shard_shapes(spec: &ArraySpec) -> Vec<Shape> {
     match spec.sharding().disassemble(spec.shape()) {
         Ok(parts) => parts.into_iter().map(|(shape, _)| shape).collect(),
         Err(_) => vec![spec.shape().clone(); spec.sharding().devices().len()],
-    }
-}
-
-fn fail_all(makings: Vec<Making>, status: &Status) {
-    for making in makings {
-        making.promise.keep(Err(status.clone()));
     }
 }

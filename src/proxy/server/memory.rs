@@ -55,11 +55,84 @@ pub(super) struct Memory {
     _counted: [Counted; 2],
 }
 
+/// Memory that is being written, from its first byte on.
+#[derive(Debug)]
+pub(super) struct MemoryWriter {
+    memory: Memory,
+    written: u64,
+}
+
+impl MemoryWriter {
+    /// New memory of `size` bytes. May wait for the device.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED; what the plug-in reports.
+    pub(super) fn new(
+        device: &Device,
+        kind: Kind,
+        size: u64,
+        share: Option<Share>,
+        gauges: &Arc<Gauges>,
+    ) -> Result<Self, Status> {
+        let bytes = match kind {
+            Kind::Device => {
+                Bytes::Device(device.allocate(size).map_err(|error| of_device(&error))?)
+            }
+            Kind::PinnedHost => Bytes::Host(pinned(device, size)?),
+        };
+        Ok(Self { memory: Memory::new(bytes, size, device, share, gauges), written: 0 })
+    }
+
+    /// Writes the next bytes. Waits for the device.
+    ///
+    /// # Errors
+    /// INTERNAL for more bytes than there is memory; what the plug-in reports.
+    pub(super) fn push(&mut self, piece: &[u8]) -> Result<(), Status> {
+        let end = self.written.saturating_add(piece.len() as u64);
+        if end > self.memory.size {
+            return Err(status!(Internal, "{end} bytes are more than {}", self.memory.size));
+        }
+        match &mut self.memory.bytes {
+            Bytes::Device(memory) => self
+                .memory
+                .device
+                .copy_to_device(piece, memory, self.written)
+                .map_err(|error| of_device(&error))?,
+            Bytes::Host(memory) => {
+                let target = usize::try_from(self.written)
+                    .ok()
+                    .and_then(|start| memory.get_mut(start..)?.get_mut(..piece.len()));
+                target
+                    .ok_or_else(|| status!(Internal, "more bytes than memory"))?
+                    .copy_from_slice(piece);
+            }
+        }
+        self.written = end;
+        Ok(())
+    }
+
+    /// The memory.
+    ///
+    /// # Errors
+    /// INTERNAL if bytes are missing.
+    pub(super) fn finish(self) -> Result<Memory, Status> {
+        if self.written != self.memory.size {
+            return Err(status!(
+                Internal,
+                "{} of {} bytes were written",
+                self.written,
+                self.memory.size
+            ));
+        }
+        Ok(self.memory)
+    }
+}
+
 impl Memory {
     /// New memory that holds `pieces`, which are `size` bytes together. Waits for the device.
     ///
     /// # Errors
-    /// RESOURCE_EXHAUSTED; what the plug-in reports.
+    /// As [`MemoryWriter::push`] and [`MemoryWriter::finish`].
     pub(super) fn write<'a>(
         device: &Device,
         kind: Kind,
@@ -68,32 +141,11 @@ impl Memory {
         share: Option<Share>,
         gauges: &Arc<Gauges>,
     ) -> Result<Self, Status> {
-        let bytes = match kind {
-            Kind::Device => {
-                let memory = device.allocate(size).map_err(|error| of_device(&error))?;
-                let mut offset = 0;
-                for piece in pieces {
-                    device
-                        .copy_to_device(piece, &memory, offset)
-                        .map_err(|error| of_device(&error))?;
-                    offset += piece.len() as u64;
-                }
-                Bytes::Device(memory)
-            }
-            Kind::PinnedHost => {
-                let mut memory = pinned(device, size)?;
-                let mut rest = &mut memory[..];
-                for piece in pieces {
-                    let (start, end) = rest
-                        .split_at_mut_checked(piece.len())
-                        .ok_or_else(|| status!(Internal, "more bytes than memory"))?;
-                    start.copy_from_slice(piece);
-                    rest = end;
-                }
-                Bytes::Host(memory)
-            }
-        };
-        Ok(Self::new(bytes, size, device, share, gauges))
+        let mut writer = MemoryWriter::new(device, kind, size, share, gauges)?;
+        for piece in pieces {
+            writer.push(piece)?;
+        }
+        writer.finish()
     }
 
     fn new(
@@ -175,6 +227,33 @@ impl Memory {
                 self.device.download(memory).map_err(|error| of_device(&error))
             }
             Bytes::Host(memory) => Ok(memory.to_vec()),
+        }
+    }
+
+    /// The bytes from `offset` on that fill `target`, on the host. Waits for the device.
+    ///
+    /// # Errors
+    /// INTERNAL if there are not that many; what the plug-in reports.
+    pub(super) fn read_part(&self, offset: u64, target: &mut [u8]) -> Result<(), Status> {
+        match &self.bytes {
+            Bytes::Device(memory) => {
+                self.device.copy_to_host(memory, offset, target).map_err(|error| of_device(&error))
+            }
+            Bytes::Host(memory) => {
+                let source = usize::try_from(offset)
+                    .ok()
+                    .and_then(|start| memory.get(start..)?.get(..target.len()));
+                let source = source.ok_or_else(|| {
+                    status!(
+                        Internal,
+                        "{} bytes at {offset} are outside of {}",
+                        target.len(),
+                        self.size
+                    )
+                })?;
+                target.copy_from_slice(source);
+                Ok(())
+            }
         }
     }
 

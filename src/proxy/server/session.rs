@@ -7,12 +7,12 @@ use std::{
     time::Duration,
 };
 
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 use super::{
     Shared,
     array::{Array, Entry, Outcome, Table},
-    host_buffer::{Held, HostBuffer, HostBuffers},
+    host_buffer::{Arrival, Held, HostBuffers},
     limits::{Budget, Share},
     metrics::Counted,
 };
@@ -60,6 +60,7 @@ pub(super) struct Session {
     budgets: [Budget; 2],
     arrays: Budget,
     options: DeserializeOptions,
+    over: watch::Sender<bool>,
     _counted: Counted,
 }
 
@@ -91,6 +92,7 @@ impl Session {
             budgets: [budget(), budget()],
             arrays: Budget::new("the session's arrays", limits.session_array_bytes),
             options,
+            over: watch::Sender::new(false),
             _counted: shared.gauges.hold(|gauges| &gauges.sessions, 1),
             shared,
         }
@@ -171,8 +173,15 @@ impl Session {
 
     /// Ends the session: all that wait fail, and everything is freed that nobody else uses.
     pub(super) fn close(&self) {
+        self.over.send_replace(true);
         self.host_buffers.close();
         self.table().clear();
+    }
+
+    /// Done when the session is over.
+    pub(super) async fn ended(&self) {
+        // The sender lives as long as the session.
+        let _ = self.over.subscribe().wait_for(|over| *over).await;
     }
 
     /// Reads a nested value.
@@ -236,15 +245,15 @@ impl Session {
         Ok(Held::new(shares, bytes, &self.shared.gauges))
     }
 
-    /// The host buffer that an array is made of, when it has arrived.
+    /// The host buffer that an array is made of, when it has arrived or begins to.
     ///
     /// # Errors
     /// DEADLINE_EXCEEDED if it does not come.
     pub(super) async fn arrived(
         limit: Duration,
         handle: u64,
-        receiver: oneshot::Receiver<Result<Arc<HostBuffer>, Status>>,
-    ) -> Result<Arc<HostBuffer>, Status> {
+        receiver: oneshot::Receiver<Result<Arrival, Status>>,
+    ) -> Result<Arrival, Status> {
         let buffer = async {
             receiver.await.unwrap_or_else(|_| Err(status!(Cancelled, "the session is over")))
         };

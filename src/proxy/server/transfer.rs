@@ -11,7 +11,7 @@ use super::{
     Shared,
     element::zeroed,
     grpc::metadata,
-    host_buffer::{Filling, HostBuffer, HostBufferBuilder},
+    host_buffer::{Filling, Held, HostBuffer, HostBufferBuilder, HostBufferReader, wrong_size},
     session::{Direction, Session, within},
 };
 use crate::{
@@ -72,9 +72,10 @@ pub(super) async fn store(
             },
         )?;
         let (session, filling, size) = announced(&shared, &metadata)?;
-        let received = receive(&shared, &session, size, request.into_inner()).await;
+        let received = receive(&shared, &session, &filling, size, request.into_inner()).await;
         match received {
-            Ok(buffer) => filling.finish(buffer),
+            Ok(Some(buffer)) => filling.finish(buffer),
+            Ok(None) => filling.streamed(),
             Err(status) => {
                 filling.fail(status.clone());
                 return Err(status);
@@ -91,14 +92,73 @@ pub(super) async fn store(
     }
 }
 
+/// Where received bytes go.
+enum Target {
+    /// Into the store.
+    Store(HostBufferBuilder),
+    /// Into an array that waits for them.
+    Array { pieces: mpsc::Sender<Result<Bytes, Status>>, size: u64, received: u64, _held: Held },
+}
+
+impl Target {
+    async fn push(&mut self, piece: Bytes) -> Result<(), Status> {
+        match self {
+            Self::Store(buffer) => buffer.push(piece),
+            Self::Array { pieces, size, received, .. } => {
+                *received = received.saturating_add(piece.len() as u64);
+                if received > size {
+                    return Err(wrong_size(*size, *received));
+                }
+                if !piece.is_empty() {
+                    // An array that could not be made does not take the rest.
+                    let _ = pieces.send(Ok(piece)).await;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn finish(self) -> Result<Option<HostBuffer>, Status> {
+        match self {
+            Self::Store(buffer) => buffer.finish().map(Some),
+            Self::Array { size, received, .. } if size != received => {
+                Err(wrong_size(size, received))
+            }
+            Self::Array { .. } => Ok(None),
+        }
+    }
+}
+
+/// Receives a host buffer; `None` if an array has taken it.
 async fn receive(
     shared: &Shared,
     session: &Session,
+    filling: &Filling,
     size: u64,
-    mut stream: tonic::Streaming<GrpcHostBufferStoreRequest>,
-) -> Result<HostBuffer, Status> {
+    stream: tonic::Streaming<GrpcHostBufferStoreRequest>,
+) -> Result<Option<HostBuffer>, Status> {
     let held = session.hold(size, Direction::Store).await?;
-    let mut buffer = HostBufferBuilder::new(size, held);
+    let pieces = if size == 0 { None } else { filling.stream(size) };
+    let mut target = match &pieces {
+        Some(pieces) => Target::Array { pieces: pieces.clone(), size, received: 0, _held: held },
+        None => Target::Store(HostBufferBuilder::new(size, held)),
+    };
+    let received = tokio::select! {
+        received = receive_into(shared, &mut target, stream) => received,
+        () = session.ended() => Err(status!(Cancelled, "the session is over")),
+    };
+    let received = received.and_then(|()| target.finish());
+    if let (Err(status), Some(pieces)) = (&received, pieces) {
+        let _ = pieces.send(Err(status.clone())).await;
+    }
+    received
+}
+
+async fn receive_into(
+    shared: &Shared,
+    target: &mut Target,
+    mut stream: tonic::Streaming<GrpcHostBufferStoreRequest>,
+) -> Result<(), Status> {
     let mut stop = shared.stop.subscribe();
     loop {
         let message = async { stream.message().await.map_err(|error| from_grpc(&error)) };
@@ -108,8 +168,8 @@ async fn receive(
             _ = stop.wait_for(|stop| *stop) => return Err(status!(Unavailable, "the server is stopping")),
         };
         match message {
-            Some(message) => buffer.push(message.data)?,
-            None => return buffer.finish(),
+            Some(message) => target.push(message.data).await?,
+            None => return Ok(()),
         }
     }
 }
@@ -132,14 +192,24 @@ pub(super) async fn look_up(
     let limit = shared.limits.idle_timeout;
     tokio::spawn(async move {
         let _counted = counted;
-        let whole = buffer.whole();
-        drop(buffer);
-        let mut rest = whole;
+        let mut reader = HostBufferReader::new(buffer);
         loop {
-            let data: Bytes = rest.split_to(rest.len().min(service::CHUNK_BYTES));
-            let sent = sender.send(Ok(GrpcHostBufferLookupResponse { data }));
-            if !matches!(tokio::time::timeout(limit, sent).await, Ok(Ok(()))) || rest.is_empty() {
-                return;
+            let read = shared.blocking(move || reader.read().map(|bytes| (reader, bytes))).await;
+            let (next, mut rest) = match read {
+                Ok((next, Some(bytes))) => (next, bytes),
+                Ok((_, None)) => return,
+                Err(status) => {
+                    drop(tokio::time::timeout(limit, sender.send(Err(to_grpc(&status)))).await);
+                    return;
+                }
+            };
+            reader = next;
+            while !rest.is_empty() {
+                let data: Bytes = rest.split_to(rest.len().min(service::CHUNK_BYTES));
+                let sent = sender.send(Ok(GrpcHostBufferLookupResponse { data }));
+                if !matches!(tokio::time::timeout(limit, sent).await, Ok(Ok(()))) {
+                    return;
+                }
             }
         }
     });
