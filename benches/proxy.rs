@@ -1,7 +1,6 @@
-//! The proxy over the loopback: the handshake, and bulk transfers beside the same bytes over a plain TCP connection in the same run.
-//! Ratios are printed at the end: above 1 is faster than TCP.
+//! The proxy over the loopback: the handshake, and bulk transfers in turns with the same bytes over a plain TCP connection.
 //!
-//! `SERDES_BENCH_MIB` is the size of an array in MiB (64 by default).
+//! `SERDES_BENCH_MIB` is the size of an array in MiB (64 by default), `SERDES_BENCH_TURNS` the number of turns (11).
 
 use std::{
     env,
@@ -10,7 +9,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use criterion::{Criterion, SamplingMode, Throughput};
+use criterion::Criterion;
 use serdes::{
     ifrt::{DType, DeviceId, Shape},
     proxy::{Client, Ranges, Server, negotiate},
@@ -40,18 +39,50 @@ async fn tcp(bytes: &Bytes) {
     black_box(reader.await.expect("the reader"));
 }
 
-/// Runs `work` and keeps its best time.
-async fn timed(best: &mut Duration, work: impl Future<Output = ()>) -> Duration {
+async fn timed(work: impl Future<Output = ()>) -> Duration {
     let begin = Instant::now();
     work.await;
-    let time = begin.elapsed();
-    *best = time.min(*best);
-    time
+    begin.elapsed()
+}
+
+fn median(mut times: Vec<Duration>) -> f64 {
+    times.sort_unstable();
+    times.get(times.len() / 2).map_or(f64::NAN, Duration::as_secs_f64)
+}
+
+/// Each kind of transfer in turn, so that what else the machine does disturbs all alike; prints the ratios of the medians.
+async fn in_turns(client: &Client, shape: &Shape, bytes: &Bytes, turns: usize) {
+    let mut times = [const { Vec::new() }; 3];
+    for _ in 0..turns {
+        times[0].push(timed(tcp(bytes)).await);
+        let mut array = None;
+        let put = async {
+            let put = client.put(DType::U8, shape, DeviceId(0), bytes.clone()).await;
+            array = Some(put.expect("an array"));
+        };
+        times[1].push(timed(put).await);
+        let array = array.expect("an array");
+        let get = async {
+            black_box(client.get(&array).await.expect("the bytes"));
+        };
+        times[2].push(timed(get).await);
+    }
+    let [tcp, put, get] = times.map(median);
+    let speed = bytes.len() as f64 / f64::from(1 << 30);
+    println!(
+        "medians of {turns}: TCP {:.2} GiB/s; put {:.2} GiB/s, {:.2} of TCP; get {:.2} GiB/s, {:.2} of TCP",
+        speed / tcp,
+        speed / put,
+        tcp / put,
+        speed / get,
+        tcp / get,
+    );
 }
 
 fn main() {
-    let mebibytes: usize =
-        env::var("SERDES_BENCH_MIB").ok().and_then(|text| text.parse().ok()).unwrap_or(64);
+    let number =
+        |name, default| env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default);
+    let (mebibytes, turns) = (number("SERDES_BENCH_MIB", 64), number("SERDES_BENCH_TURNS", 11));
     let runtime = Runtime::new().expect("a runtime");
     let mut criterion = Criterion::default().configure_from_args();
     let server = Server::builder(&Plugin::host()).build().expect("a server");
@@ -64,49 +95,20 @@ fn main() {
             runtime.block_on(negotiate(&address, Ranges::supported())).expect("an agreement")
         });
     });
+    criterion.final_summary();
+    let mut handshakes = Vec::new();
+    for _ in 0..turns * 20 {
+        let shaken = async {
+            black_box(negotiate(&address, Ranges::supported()).await.expect("an agreement"));
+        };
+        handshakes.push(runtime.block_on(timed(shaken)));
+    }
+    println!("handshake, with its connection: p50 {:.3} ms", median(handshakes) * 1e3);
 
     let bytes = Bytes::from(vec![7; mebibytes << 20]);
     let shape = Shape::new([bytes.len() as i64]).expect("a shape");
-    let client = runtime.block_on(Client::connect(&address)).expect("a client");
-    let mut best = [Duration::MAX; 3];
-    let mut group = criterion.benchmark_group("proxy");
-    group
-        .sample_size(10)
-        .sampling_mode(SamplingMode::Flat)
-        .throughput(Throughput::Bytes(bytes.len() as u64));
-    group.bench_function("tcp", |bencher| {
-        bencher.iter_custom(|turns| {
-            (0..turns).map(|_| runtime.block_on(timed(&mut best[0], tcp(&bytes)))).sum()
-        });
+    runtime.block_on(async {
+        let client = Client::connect(&address).await.expect("a client");
+        in_turns(&client, &shape, &bytes, turns).await;
     });
-    group.bench_function("put", |bencher| {
-        bencher.iter_custom(|turns| {
-            let put = async || {
-                let array = client
-                    .put(DType::U8, &shape, DeviceId(0), bytes.clone())
-                    .await
-                    .expect("an array");
-                black_box(array);
-            };
-            (0..turns).map(|_| runtime.block_on(timed(&mut best[1], put()))).sum()
-        });
-    });
-    let array = runtime
-        .block_on(client.put(DType::U8, &shape, DeviceId(0), bytes.clone()))
-        .expect("an array");
-    group.bench_function("get", |bencher| {
-        bencher.iter_custom(|turns| {
-            let get = async || {
-                black_box(client.get(&array).await.expect("the bytes"));
-            };
-            (0..turns).map(|_| runtime.block_on(timed(&mut best[2], get()))).sum()
-        });
-    });
-    group.finish();
-    criterion.final_summary();
-    let [tcp, put, get] = best.map(|time| time.as_secs_f64());
-    if tcp < f64::from(u32::MAX) {
-        println!("put / TCP: {:.2}   get / TCP: {:.2}", tcp / put, tcp / get);
-    }
-    drop((array, client));
 }

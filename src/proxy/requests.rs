@@ -3,23 +3,85 @@
 use crate::{
     codec::{EncodeError, ToProto},
     ifrt::{
-        ArrayCopySemantics, ArraySpec, DType, DeviceId, MemoryKind, RemapPlan, Shape, Sharding,
+        ArrayCopySemantics, ArraySpec, AttributeMap, DType, DeviceId, MemoryKind, RemapPlan, Shape,
+        Sharding,
     },
     proto::xla::ifrt::{
         proto::{ByteStrides, SingleDeviceShardSemantics},
         proxy::{
-            AssembleArrayFromSingleDeviceArraysRequest, CopyArraysRequest,
+            AssembleArrayFromSingleDeviceArraysRequest, CheckFutureRequest, CheckValueReadyRequest,
+            CopyArraysRequest, CopyToHostBufferRequest, DeleteArrayRequest, DestructArrayRequest,
             DisassembleIntoSingleDeviceArraysRequest, FullyReplicatedShardRequest,
-            GetDefaultLayoutRequest, IfrtRequest, MakeArrayFromHostBufferRequest,
-            MakeArraysFromHostBufferShardsRequest, RemapArraysRequest, RequestMetadata,
+            GetDefaultLayoutRequest, GrpcHostBufferDeleteRequest, GrpcHostBufferLookupRequest,
+            GrpcHostBufferStoreMetadata, GrpcHostBufferStoreRequest, GrpcIfrtSessionMetadata,
+            IfrtRequest, MakeArrayFromHostBufferRequest, MakeArraysFromHostBufferShardsRequest,
+            RemapArraysRequest, RequestMetadata,
             ifrt_request::Request,
             make_arrays_from_host_buffer_shards_request::{
                 HostBuffer, MakeArraysFromHostBufferShardsSpec, ShardIndices,
             },
         },
     },
+    proxy::Agreement,
     version::SerDesVersion,
 };
+use bytes::Bytes;
+
+/// The metadata of a session.
+pub(super) fn session_metadata(
+    agreement: Agreement,
+    initialization_data: &AttributeMap,
+) -> Result<GrpcIfrtSessionMetadata, EncodeError> {
+    Ok(GrpcIfrtSessionMetadata {
+        version: Some(agreement.to_proto()),
+        initialization_data: Some(initialization_data.to_proto(agreement.serdes())?),
+    })
+}
+
+/// The metadata of a store of `bytes` bytes.
+pub(super) fn store_metadata(
+    session_id: u64,
+    handle: u64,
+    bytes: usize,
+) -> GrpcHostBufferStoreMetadata {
+    let buffer_size = i64::try_from(bytes).unwrap_or(i64::MAX);
+    GrpcHostBufferStoreMetadata { session_id, handle, buffer_size }
+}
+
+pub(super) fn store_chunk(data: Bytes) -> GrpcHostBufferStoreRequest {
+    GrpcHostBufferStoreRequest { data }
+}
+
+pub(super) fn look_up(session_id: u64, handle: u64) -> GrpcHostBufferLookupRequest {
+    GrpcHostBufferLookupRequest { session_id, handle }
+}
+
+pub(super) fn delete_host_buffer(session_id: u64, handle: u64) -> GrpcHostBufferDeleteRequest {
+    GrpcHostBufferDeleteRequest { session_id, handle }
+}
+
+pub(super) fn copy_to_host_buffer(
+    array_handle: u64,
+    host_buffer_handle: u64,
+) -> CopyToHostBufferRequest {
+    CopyToHostBufferRequest { host_buffer_handle, array_handle, byte_strides: None }
+}
+
+pub(super) fn check_value_ready(array_handle: u64) -> CheckValueReadyRequest {
+    CheckValueReadyRequest { value_handles: vec![array_handle] }
+}
+
+pub(super) fn check_future(future_handle: u64) -> CheckFutureRequest {
+    CheckFutureRequest { future_handle }
+}
+
+pub(super) fn delete(array_handles: Vec<u64>) -> DeleteArrayRequest {
+    DeleteArrayRequest { array_handle: array_handles }
+}
+
+pub(super) fn destruct(array_handles: Vec<u64>) -> DestructArrayRequest {
+    DestructArrayRequest { array_handle: array_handles }
+}
 
 /// A request with its number. Requests that threads of the user's program make carry a number of the client, others do not.
 pub(super) fn numbered(op_id: u64, user_context_id: u64, request: Request) -> IfrtRequest {
@@ -183,7 +245,7 @@ pub(super) fn default_layout(
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, path::Path};
+    use std::{cell::RefCell, collections::BTreeSet, fs, path::Path};
 
     use prost::Message;
 
@@ -193,16 +255,24 @@ mod tests {
             ConcreteEvenSharding, DeviceList, HloSharding, Interval,
             xla::{OpSharding, TileAssignment},
         },
-        proto::xla::ifrt::proxy::{
-            CopyToHostBufferRequest, DeleteArrayRequest, DestructArrayRequest, InitRequest,
-        },
-        version::SerDesAnyVersionAccessor,
+        proto::xla::ifrt::proxy::InitRequest,
+        proxy::Ranges,
+        version::{SerDesAnyVersionAccessor, VersionRange},
     };
+
+    thread_local! {
+        /// The captured messages that this test has compared with.
+        static COMPARED: RefCell<BTreeSet<String>> = RefCell::default();
+    }
+
+    fn directory() -> std::path::PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/ifrt/golden")
+    }
 
     /// What a real client of jaxlib 0.10.2 sent.
     fn captured(name: &str) -> Vec<u8> {
-        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/ifrt/golden");
-        fs::read(directory.join(name)).unwrap()
+        COMPARED.with_borrow_mut(|compared| compared.insert(name.to_owned()));
+        fs::read(directory().join(name)).unwrap()
     }
 
     fn version() -> SerDesVersion {
@@ -246,24 +316,79 @@ mod tests {
         Request::MakeArrayFromHostBufferRequest(request)
     }
 
-    #[test]
+    fn ranges(serdes: i32) -> Ranges {
+        Ranges::supported().with_serdes(VersionRange::new(0, serdes).unwrap())
+    }
+
+    fn calls_are_the_captured_ones() {
+        assert_body("client", ranges(3).to_request());
+        assert_body("client", store_metadata(1, 1, 24));
+        assert_body("client", look_up(1, 3));
+        assert_body("client", delete_host_buffer(1, 3));
+        let elements = [0_f32, 1.0, 2.0, 3.0, 4.0, 5.0];
+        let bytes: Vec<u8> = elements.into_iter().flat_map(f32::to_le_bytes).collect();
+        assert_body("client", store_chunk(bytes.into()));
+        let one = AttributeMap::from_iter([("k", "v".into())]);
+        let three = AttributeMap::from_iter([
+            ("bool_value", true.into()),
+            ("int_value", (-5_i64).into()),
+            ("bytes_value", vec![0_u8, 255, 118].into()),
+        ]);
+        for (name, serdes, map) in [
+            ("serdes0.client", 0, one.clone()),
+            ("serdes3.client", 3, one),
+            ("serdes3.three_kinds", 3, three),
+        ] {
+            let agreement = ranges(serdes).answer(Ranges::supported()).unwrap();
+            let ours = session_metadata(agreement, &map).unwrap();
+            let name = format!("{name}.xla.ifrt.proxy.GrpcIfrtSessionMetadata.binpb");
+            let bytes = captured(&name);
+            // The real client's maps have no order.
+            assert_eq!(ours, GrpcIfrtSessionMetadata::decode(&bytes[..]).unwrap(), "{name}");
+            assert_eq!(ours.encoded_len(), bytes.len(), "{name}");
+        }
+    }
+
     fn puts_are_the_captured_ones() {
+        let name = "serdes0.init_request.xla.ifrt.proxy.IfrtRequest.binpb";
+        let init = numbered(1, 9, Request::InitRequest(InitRequest {}));
+        assert_eq!(init.encode_to_vec(), captured(name));
         assert_request("init_request", Request::InitRequest(InitRequest {}));
+        assert_body("init_request", InitRequest {});
         assert_request("make_array_F32_2x3", put(DType::F32, &[2, 3], 1));
+        let Request::MakeArrayFromHostBufferRequest(body) = put(DType::F32, &[2, 3], 1) else {
+            panic!("another request")
+        };
+        assert_body("make_array_from_host_buffer_request", body);
         assert_request("make_array_F32_scalar", put(DType::F32, &[], 4));
         assert_request("make_array_F32_0x3", put(DType::F32, &[0, 3], 7));
         assert_request("make_array_F4E2M1FN_2", put(DType::F4E2M1FN, &[2], 73));
         assert_request("make_array_STRING_3", put(DType::String, &[3], 106));
-        let request =
-            CopyToHostBufferRequest { host_buffer_handle: 3, array_handle: 2, byte_strides: None };
+        let request = copy_to_host_buffer(2, 3);
+        assert_body("copy_to_host_buffer_request", request.clone());
         assert_request("copy_to_host_buffer_request", Request::CopyToHostBufferRequest(request));
         let spec = ArraySpec::new(DType::F32, shape(&[4, 4]), tiled(&[2, 1]));
         let shards = [(shape(&[2, 4]), 116), (shape(&[2, 4]), 117)];
         let request = make_array_of_shards(&spec, &shards, 116, version()).unwrap();
+        assert_body("make_arrays_from_host_buffer_shards_request", request.clone());
         assert_request("make_arrays_0", Request::MakeArraysFromHostBufferShardsRequest(request));
     }
 
-    #[test]
+    fn uses_are_the_captured_ones() {
+        assert_body("check_value_ready_request", check_value_ready(109));
+        assert_body("check_future_request", check_future(1 << 63));
+        assert_body("delete_array_request", delete(vec![110]));
+        assert_body("destruct_array_request", destruct(vec![1, 2]));
+        let layout = default_layout(
+            DType::F32,
+            &shape(&[2, 3]),
+            DeviceId(0),
+            &MemoryKind::unset(),
+            version(),
+        );
+        assert_body("get_default_layout_request", layout.unwrap());
+    }
+
     fn rearrangements_are_the_captured_ones() {
         assert_body("fully_replicated_shard_request", fully_replicated_shard(1, 2));
         assert_body(
@@ -279,19 +404,6 @@ mod tests {
         assert_body(
             "assemble_array_from_single_device_arrays_request",
             assemble(&spec, vec![112], 113, version()).unwrap(),
-        );
-        assert_body("delete_array_request", DeleteArrayRequest { array_handle: vec![110] });
-        assert_body("destruct_array_request", DestructArrayRequest { array_handle: vec![1, 2] });
-        assert_body(
-            "get_default_layout_request",
-            default_layout(
-                DType::F32,
-                &shape(&[2, 3]),
-                DeviceId(0),
-                &MemoryKind::unset(),
-                version(),
-            )
-            .unwrap(),
         );
         let even = ConcreteEvenSharding::new(
             DeviceList::from([1, 0]),
@@ -311,6 +423,24 @@ mod tests {
             .unwrap();
         let semantics = ArrayCopySemantics::ReuseInput;
         let request = remap_arrays(&plan, vec![144], semantics, vec![146], version()).unwrap();
+        assert_body("remap_arrays_request", request.clone());
         assert_request("remap_arrays_request", Request::RemapArraysRequest(request));
+    }
+
+    #[test]
+    fn our_requests_are_the_captured_ones_and_none_is_left_out() {
+        calls_are_the_captured_ones();
+        puts_are_the_captured_ones();
+        uses_are_the_captured_ones();
+        rearrangements_are_the_captured_ones();
+        let names = fs::read_dir(directory()).unwrap();
+        let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let left: Vec<String> = names
+            .filter(|name| name.contains(".xla.ifrt.proxy."))
+            // Our client has no compiler.
+            .filter(|name| !name.contains(".CompileRequest."))
+            .filter(|name| COMPARED.with_borrow(|compared| !compared.contains(name)))
+            .collect();
+        assert_eq!(left, Vec::<String>::new());
     }
 }

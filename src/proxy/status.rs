@@ -37,8 +37,11 @@ pub(super) fn to_grpc(status: &Status) -> tonic::Status {
     tonic::Status::new(tonic::Code::from_i32(status.code().number()), status.message())
 }
 
-/// The status of a call.
+/// The status of a call. One that the transport made, because no answer came, is UNAVAILABLE and says what happened.
 pub(super) fn from_grpc(status: &tonic::Status) -> Status {
+    if let Some(cause) = std::error::Error::source(status) {
+        return status!(Unavailable, "{}: {}", status.message(), super::server::describe(cause));
+    }
     let code = StatusCode::from_number(status.code() as i32).unwrap_or(StatusCode::Unknown);
     Status::new(code, status.message())
 }

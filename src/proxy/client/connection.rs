@@ -26,10 +26,9 @@ use tonic_prost::ProstCodec;
 
 use super::{ClientOptions, unexpected};
 use crate::{
-    codec::{Status, ToProto as _},
+    codec::Status,
     proto::xla::ifrt::proxy::{
-        CheckFutureRequest, DeleteArrayRequest, DestructArrayRequest, GrpcGetVersionResponse,
-        GrpcIfrtSessionMetadata, IfrtRequest, IfrtResponse, ifrt_request::Request,
+        GrpcGetVersionResponse, IfrtRequest, IfrtResponse, ifrt_request::Request,
         ifrt_response::Response,
     },
     proxy::{
@@ -38,10 +37,10 @@ use crate::{
     },
 };
 
-/// Connects.
+/// Connects. Nothing is asked of the server yet.
 ///
 /// # Errors
-/// [`ProxyError::Configuration`] for the address or a certificate; [`ProxyError::Connection`].
+/// [`ProxyError::Configuration`] for the address or a certificate; [`ProxyError::Connection`] if nobody answers in time.
 pub(super) async fn open(address: &str, options: &ClientOptions) -> Result<Channel, ProxyError> {
     let invalid = |reason: String| ProxyError::configuration("the address", address, reason);
     let rest = address.strip_prefix("grpc://").or_else(|| address.strip_prefix("http://"));
@@ -65,10 +64,13 @@ pub(super) async fn open(address: &str, options: &ClientOptions) -> Result<Chann
         .initial_connection_window_size(64 << 20)
         .http2_max_header_list_size(256 << 10);
     if encrypted {
-        let mut tls = ClientTlsConfig::new();
-        if let Some(authority) = &options.certificate_authority {
-            tls = tls.ca_certificate(Certificate::from_pem(authority));
-        }
+        let authority = options.certificate_authority.as_ref().ok_or_else(|| {
+            invalid(
+                "an encrypted connection needs the certificates to trust; give them in the options"
+                    .to_owned(),
+            )
+        })?;
+        let mut tls = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(authority));
         if let Some(name) = &options.server_name {
             tls = tls.domain_name(name);
         }
@@ -82,7 +84,10 @@ pub(super) async fn open(address: &str, options: &ClientOptions) -> Result<Chann
     })
 }
 
-/// A call of the service.
+/// A call of the service, when the connection has room for one.
+///
+/// # Errors
+/// UNAVAILABLE if the connection is gone.
 pub(super) async fn ready(channel: &Channel) -> Result<Grpc<Channel>, Status> {
     let mut grpc =
         Grpc::new(channel.clone()).max_decoding_message_size(service::SESSION_MESSAGE_BYTES);
@@ -145,8 +150,10 @@ pub(super) async fn handshake(
     })
 }
 
+/// Who waits for an answer.
 type Waiter = oneshot::Sender<Result<Response, Status>>;
 
+/// What goes out: requests, with numbers in the order in which they are sent.
 struct Sending {
     requests: mpsc::UnboundedSender<IfrtRequest>,
     next_op: u64,
@@ -159,7 +166,7 @@ struct Waiting {
     over: Option<Status>,
 }
 
-/// The stream of a session.
+/// The stream of a session, and the connection that it shares with the transfers of host buffers. The session ends when this is dropped.
 pub(super) struct Connection {
     pub(super) channel: Channel,
     address: String,
@@ -184,10 +191,7 @@ impl Connection {
     pub(super) async fn open(address: &str, options: &ClientOptions) -> Result<Self, ProxyError> {
         let channel = open(address, options).await?;
         let agreement = handshake(&channel, address, options).await?;
-        let metadata = GrpcIfrtSessionMetadata {
-            version: Some(agreement.to_proto()),
-            initialization_data: Some(options.initialization_data.to_proto(agreement.serdes())?),
-        };
+        let metadata = requests::session_metadata(agreement, &options.initialization_data)?;
         let (requests, outgoing) = mpsc::unbounded_channel();
         let mut call = Call::new(UnboundedReceiverStream::new(outgoing));
         let value = MetadataValue::from_bytes(&metadata.encode_to_vec());
@@ -217,10 +221,12 @@ impl Connection {
         self.session.get_or_init(|| session);
     }
 
+    /// The id of the session.
     pub(super) fn session(&self) -> u64 {
         self.session.get().copied().unwrap_or_default()
     }
 
+    /// What both sides speak.
     pub(super) const fn agreement(&self) -> Agreement {
         self.agreement
     }
@@ -273,8 +279,7 @@ impl Connection {
 
     /// Tells the server to forget an array; nobody waits for it.
     pub(super) fn destruct(&self, handle: u64) {
-        let request = DestructArrayRequest { array_handle: vec![handle] };
-        drop(self.send(Request::DestructArrayRequest(request)));
+        drop(self.send(Request::DestructArrayRequest(requests::destruct(vec![handle]))));
     }
 
     /// Frees an array.
@@ -282,12 +287,12 @@ impl Connection {
     /// # Errors
     /// As [`request`](Self::request).
     pub(super) async fn delete(&self, handle: u64) -> Result<(), ProxyError> {
-        let request = DeleteArrayRequest { array_handle: vec![handle] };
+        let request = requests::delete(vec![handle]);
         let answer = self.request(Request::DeleteArrayRequest(request)).await?;
         let Response::DeleteArrayResponse(answer) = answer else {
             return Err(unexpected("a deletion"));
         };
-        let request = CheckFutureRequest { future_handle: answer.deletion_future_handle };
+        let request = requests::check_future(answer.deletion_future_handle);
         self.request(Request::CheckFutureRequest(request)).await.map(drop)
     }
 }

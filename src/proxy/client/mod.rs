@@ -2,25 +2,25 @@
 
 mod array;
 mod connection;
+mod devices;
 mod transfer;
 
-use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 
 pub use array::RemoteArray;
+pub use devices::{RemoteDevice, RemoteMemory};
 
 use self::connection::Connection;
 use super::{Agreement, ProxyError, Ranges, requests};
 use crate::{
-    codec::{DeserializeOptions, FromProto as _},
     ifrt::{
         ArrayCopySemantics, ArraySpec, AttributeMap, DType, DeviceId, DeviceList, HloSharding,
         MemoryKind, RemapPlan, Shape,
     },
     proto::xla::ifrt::proxy::{
-        CheckValueReadyRequest, InitRequest, InitResponse, ifrt_request::Request,
-        ifrt_response::Response,
+        InitRequest, InitResponse, ifrt_request::Request, ifrt_response::Response,
     },
 };
 
@@ -32,9 +32,9 @@ pub struct ClientOptions {
     pub ranges: Ranges,
     /// What the server is told of this client.
     pub initialization_data: AttributeMap,
-    /// How long connecting and the handshake may take.
+    /// How long connecting, the handshake and the first answer may take, each.
     pub timeout: Duration,
-    /// Certificates in PEM to trust, for `https://` addresses.
+    /// The certificates to trust, in PEM. Needed for `https://` addresses: none is trusted by itself.
     pub certificate_authority: Option<Vec<u8>>,
     /// The name in the server's certificate, if it is not that of the address.
     pub server_name: Option<String>,
@@ -52,36 +52,6 @@ impl Default for ClientOptions {
     }
 }
 
-/// A device of a server.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct RemoteDevice {
-    /// Its id.
-    pub id: DeviceId,
-    /// What kind of device it is.
-    pub kind: String,
-    /// Its name for people.
-    pub name: String,
-    /// The id of the memory that arrays go to by default.
-    pub default_memory: Option<i32>,
-    /// The ids of its memories.
-    pub memories: Vec<i32>,
-    /// What else is said of it.
-    pub attributes: AttributeMap,
-}
-
-/// A memory of a server's devices.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct RemoteMemory {
-    /// Its id.
-    pub id: i32,
-    /// What kind of memory it is.
-    pub kind: MemoryKind,
-    /// The devices that use it.
-    pub devices: Vec<DeviceId>,
-}
-
 /// Asks the server at `address` which versions both would speak. Nothing else happens there.
 ///
 /// # Errors
@@ -94,6 +64,27 @@ pub async fn negotiate(address: &str, ranges: Ranges) -> Result<Agreement, Proxy
 }
 
 /// A session with a proxy server. It ends when the client and all its arrays are dropped. Clones are the same session.
+///
+/// All requests of a session go over one connection in the order in which their futures are first polled. The futures may be dropped at any
+/// time: the request may then have been carried out or not, and what it made is freed. None has a time limit of its own: a server that is
+/// gone fails them, one that is slow does not; `tokio::time::timeout` sets one.
+///
+/// ```no_run
+/// use serdes::{ifrt::{ArraySpec, DType, DeviceId, MemoryKind, Shape}, proxy::{Client, ProxyError}};
+///
+/// # async fn example() -> Result<(), ProxyError> {
+/// let client = Client::connect("127.0.0.1:8470").await?;
+/// println!("{} with {} devices, {}", client.platform(), client.devices().len(), client.agreement());
+///
+/// // Two rows of three bytes on the first device, a copy of them on the last one.
+/// let (first, last) = (client.devices()[0].id, client.devices()[client.devices().len() - 1].id);
+/// let array = client.put(DType::U8, &Shape::new([2, 3])?, first, &b"abcdef"[..]).await?;
+/// let copy = client.copy(&array, &[last], &MemoryKind::unset()).await?;
+/// client.delete(&array).await?;
+/// assert_eq!(&client.get(&copy).await?[..], b"abcdef");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Client {
     connection: Arc<Connection>,
@@ -147,38 +138,13 @@ impl Client {
     }
 
     fn new(connection: Arc<Connection>, init: InitResponse) -> Result<Self, ProxyError> {
-        let options = DeserializeOptions::new();
-        let attributes = |proto: Option<&_>| match proto {
-            Some(proto) => AttributeMap::from_proto(proto, &options),
-            None => Ok(AttributeMap::new()),
-        };
-        let by_id: HashMap<i32, _> =
-            init.all_devices.iter().map(|device| (device.id, device)).collect();
-        let mut devices = Vec::new();
-        for id in &init.primary_device_ids {
-            let device = by_id.get(id).ok_or_else(|| {
-                ProxyError::Protocol(format!("the primary device {id} is not among the devices"))
-            })?;
-            devices.push(RemoteDevice {
-                id: DeviceId(device.id),
-                kind: device.device_kind.clone(),
-                name: device.to_string.clone(),
-                default_memory: device.default_memory_id,
-                memories: device.memory_ids.clone(),
-                attributes: attributes(device.attributes.as_ref())?,
-            });
-        }
-        let memories = init.memories.iter().map(|memory| RemoteMemory {
-            id: memory.id,
-            kind: MemoryKind::new(&memory.memory_space_kind),
-            devices: memory.device_ids.iter().copied().map(DeviceId).collect(),
-        });
+        let (devices, memories) = devices::of(&init)?;
         Ok(Self {
             connection,
             platform: init.platform_name.into(),
             devices: devices.into(),
-            memories: memories.collect(),
-            attributes: Arc::new(attributes(init.client_attributes.as_ref())?),
+            memories: memories.into(),
+            attributes: Arc::new(devices::attributes(init.client_attributes.as_ref())?),
         })
     }
 
@@ -212,10 +178,12 @@ impl Client {
         &self.attributes
     }
 
-    /// Puts an array, given as row-major elements, on a device. Elements smaller than a byte take one each.
+    /// Puts an array, given as row-major elements, into the default memory of a device. Elements smaller than a byte take one each;
+    /// strings are a `StringArrayContents` message.
     ///
     /// # Errors
-    /// [`ProxyError::Status`] as the server says; [`ProxyError::Connection`] if it is gone.
+    /// [`ProxyError::Configuration`] for bytes that are not as many as the elements; [`ProxyError::Status`] as the server says;
+    /// [`ProxyError::Connection`] if it is gone.
     pub async fn put(
         &self,
         dtype: DType,
@@ -224,8 +192,15 @@ impl Client {
         bytes: impl Into<Bytes>,
     ) -> Result<RemoteArray, ProxyError> {
         let sharding =
-            HloSharding::replicated(DeviceList::from(device), MemoryKind::new("device"))?;
+            HloSharding::replicated(DeviceList::from(device), self.default_memory(device))?;
         self.put_as(&ArraySpec::new(dtype, shape.clone(), sharding), bytes).await
+    }
+
+    fn default_memory(&self, device: DeviceId) -> MemoryKind {
+        let known = self.devices.iter().find(|known| known.id == device);
+        let memory = known.and_then(|known| known.default_memory);
+        let memory = self.memories.iter().find(|known| Some(known.id) == memory);
+        memory.map_or_else(MemoryKind::unset, |memory| memory.kind.clone())
     }
 
     /// Puts an array, given as row-major elements, on the devices of a sharding; the server cuts it.
@@ -237,6 +212,8 @@ impl Client {
         spec: &ArraySpec,
         bytes: impl Into<Bytes>,
     ) -> Result<RemoteArray, ProxyError> {
+        let bytes = bytes.into();
+        check_size(spec.dtype(), spec.shape(), &bytes)?;
         let connection = &self.connection;
         let handle = connection.new_handle();
         let strides = requests::row_major_strides(spec.dtype(), spec.shape());
@@ -251,7 +228,7 @@ impl Client {
         )?;
         let array = RemoteArray::new(connection, handle, spec.clone());
         let made = connection.request(Request::MakeArrayFromHostBufferRequest(request));
-        let stored = connection.store(handle, bytes.into());
+        let stored = connection.store(handle, bytes);
         tokio::try_join!(made, stored)?;
         Ok(array)
     }
@@ -260,7 +237,7 @@ impl Client {
     ///
     /// # Errors
     /// As [`put`](Self::put); [`ProxyError::Value`] if the sharding does not say what its shards are;
-    /// [`ProxyError::Configuration`] for another number of shards.
+    /// [`ProxyError::Configuration`] for another number of shards or of bytes in one.
     pub async fn put_shards(
         &self,
         spec: &ArraySpec,
@@ -274,6 +251,9 @@ impl Client {
                 format!("{} shards", shards.len()),
                 format!("the sharding has {}", parts.len()),
             ));
+        }
+        for ((shape, _), bytes) in parts.iter().zip(&shards) {
+            check_size(spec.dtype(), shape, bytes)?;
         }
         let handles: Vec<u64> = shards.iter().map(|_| connection.new_handle()).collect();
         let handle = handles.first().copied().unwrap_or_default();
@@ -293,10 +273,10 @@ impl Client {
         Ok(array)
     }
 
-    /// The elements of an array, row-major.
+    /// The elements of an array, row-major. Elements smaller than a byte take one each; strings are a `StringArrayContents` message.
     ///
     /// # Errors
-    /// As [`put`](Self::put).
+    /// As [`put`](Self::put); [`ProxyError::Protocol`] if the server sends another number of bytes.
     pub async fn get(&self, array: &RemoteArray) -> Result<Bytes, ProxyError> {
         // A shard for all, where every device has the whole array: the real servers copy from no more than one.
         let shard =
@@ -305,7 +285,8 @@ impl Client {
             } else {
                 None
             };
-        self.connection.fetch(shard.as_ref().unwrap_or(array).handle()).await
+        let expected = byte_size(array.dtype(), array.shape());
+        self.connection.fetch(shard.as_ref().unwrap_or(array).handle(), expected).await
     }
 
     async fn replicated_shard(&self, array: &RemoteArray) -> Result<RemoteArray, ProxyError> {
@@ -324,11 +305,11 @@ impl Client {
     /// # Errors
     /// Why it will never be there.
     pub async fn wait(&self, array: &RemoteArray) -> Result<(), ProxyError> {
-        let request = CheckValueReadyRequest { value_handles: vec![array.handle()] };
+        let request = requests::check_value_ready(array.handle());
         self.connection.request(Request::CheckValueReadyRequest(request)).await.map(drop)
     }
 
-    /// A copy on other devices, or in another kind of memory.
+    /// A copy on other devices, or in another kind of memory; the kind stays where it is unset.
     ///
     /// # Errors
     /// As [`put`](Self::put).
@@ -340,8 +321,9 @@ impl Client {
     ) -> Result<RemoteArray, ProxyError> {
         let handle = self.connection.new_handle();
         let list = DeviceList::new(devices.iter().copied());
-        let sharding =
-            array.sharding().with_device_assignment(Some(list), Some(memory_kind.clone()))?;
+        let sharding = array
+            .sharding()
+            .with_device_assignment(Some(list), memory_kind.name().map(MemoryKind::new))?;
         let spec = ArraySpec::new(array.dtype(), array.shape().clone(), sharding);
         let result = RemoteArray::new(&self.connection, handle, spec);
         let request =
@@ -447,6 +429,26 @@ impl Client {
     /// As [`put`](Self::put).
     pub async fn delete(&self, array: &RemoteArray) -> Result<(), ProxyError> {
         self.connection.delete(array.handle()).await
+    }
+}
+
+/// The bytes of an array on the host; `None` where the type does not say it, or they are beyond 64 bits.
+fn byte_size(dtype: DType, shape: &Shape) -> Option<u64> {
+    let item = u64::from(dtype.bits()?.div_ceil(8));
+    let elements = u64::try_from(shape.element_count().ok()?).ok()?;
+    elements.checked_mul(item)
+}
+
+/// # Errors
+/// [`ProxyError::Configuration`].
+fn check_size(dtype: DType, shape: &Shape, bytes: &Bytes) -> Result<(), ProxyError> {
+    match byte_size(dtype, shape) {
+        Some(expected) if expected != bytes.len() as u64 => Err(ProxyError::configuration(
+            "the data",
+            format!("{} bytes", bytes.len()),
+            format!("{dtype}{shape} has {expected}"),
+        )),
+        _ => Ok(()),
     }
 }
 

@@ -8,11 +8,10 @@ use tonic_prost::ProstCodec;
 use super::connection::{Connection, ready, unary};
 use crate::{
     proto::xla::ifrt::proxy::{
-        CopyToHostBufferRequest, GrpcHostBufferDeleteRequest, GrpcHostBufferDeleteResponse,
-        GrpcHostBufferLookupRequest, GrpcHostBufferLookupResponse, GrpcHostBufferStoreMetadata,
+        GrpcHostBufferDeleteResponse, GrpcHostBufferLookupRequest, GrpcHostBufferLookupResponse,
         GrpcHostBufferStoreRequest, GrpcHostBufferStoreResponse, ifrt_request::Request,
     },
-    proxy::{ProxyError, service, status::from_grpc},
+    proxy::{ProxyError, requests, service, status::from_grpc},
 };
 
 impl Connection {
@@ -21,12 +20,10 @@ impl Connection {
     /// # Errors
     /// [`ProxyError::Status`].
     pub(super) async fn store(&self, handle: u64, bytes: Bytes) -> Result<(), ProxyError> {
-        let buffer_size = i64::try_from(bytes.len()).unwrap_or(i64::MAX);
-        let metadata =
-            GrpcHostBufferStoreMetadata { session_id: self.session(), handle, buffer_size };
+        let metadata = requests::store_metadata(self.session(), handle, bytes.len());
         let chunks = (0..bytes.len()).step_by(service::CHUNK_BYTES).map(move |start| {
             let end = bytes.len().min(start + service::CHUNK_BYTES);
-            GrpcHostBufferStoreRequest { data: bytes.slice(start..end) }
+            requests::store_chunk(bytes.slice(start..end))
         });
         let mut call = Call::new(tokio_stream::iter(chunks));
         let value = MetadataValue::from_bytes(&metadata.encode_to_vec());
@@ -39,39 +36,73 @@ impl Connection {
         Ok(())
     }
 
-    /// The bytes of an array, row-major.
+    /// The bytes of an array, row-major; `expected` are their number, where it is known.
     ///
     /// # Errors
-    /// [`ProxyError::Status`].
-    pub(super) async fn fetch(&self, array_handle: u64) -> Result<Bytes, ProxyError> {
-        let host_buffer_handle = self.new_handle();
-        let request =
-            CopyToHostBufferRequest { host_buffer_handle, array_handle, byte_strides: None };
+    /// [`ProxyError::Status`]; [`ProxyError::Protocol`] for another number of bytes.
+    pub(super) async fn fetch(
+        &self,
+        array_handle: u64,
+        expected: Option<u64>,
+    ) -> Result<Bytes, ProxyError> {
+        let (session, handle) = (self.session(), self.new_handle());
+        let request = requests::copy_to_host_buffer(array_handle, handle);
         self.request(Request::CopyToHostBufferRequest(request)).await?;
-        let (session_id, handle) = (self.session(), host_buffer_handle);
-        let bytes = self.look_up(GrpcHostBufferLookupRequest { session_id, handle }).await;
-        let deleted = GrpcHostBufferDeleteRequest { session_id, handle };
-        let deleted: Result<GrpcHostBufferDeleteResponse, _> =
-            unary(&self.channel, service::HOST_BUFFER_DELETE, deleted).await;
+        let bytes = self.look_up(requests::look_up(session, handle), expected).await;
+        let deleted: Result<GrpcHostBufferDeleteResponse, _> = unary(
+            &self.channel,
+            service::HOST_BUFFER_DELETE,
+            requests::delete_host_buffer(session, handle),
+        )
+        .await;
         let bytes = bytes?;
         deleted?;
         Ok(bytes)
     }
 
-    async fn look_up(&self, request: GrpcHostBufferLookupRequest) -> Result<Bytes, ProxyError> {
+    async fn look_up(
+        &self,
+        request: GrpcHostBufferLookupRequest,
+        expected: Option<u64>,
+    ) -> Result<Bytes, ProxyError> {
         let codec: ProstCodec<GrpcHostBufferLookupRequest, GrpcHostBufferLookupResponse> =
             ProstCodec::default();
         let path = PathAndQuery::from_static(service::HOST_BUFFER_LOOKUP);
         let answer =
             ready(&self.channel).await?.server_streaming(Call::new(request), path, codec).await;
         let mut stream = answer.map_err(|status| from_grpc(&status))?.into_inner();
-        let mut pieces: Vec<Bytes> = Vec::new();
+        let wrong = |found: usize| {
+            expected.filter(|expected| *expected != found as u64).map(|expected| {
+                ProxyError::Protocol(format!(
+                    "the host buffer has {found} bytes; expected {expected}"
+                ))
+            })
+        };
+        // Small buffers come in one piece, which is not copied.
+        let mut first = Bytes::new();
+        let mut whole = Vec::new();
         while let Some(message) = stream.message().await.map_err(|status| from_grpc(&status))? {
-            pieces.push(message.data);
+            if first.is_empty() && whole.is_empty() {
+                first = message.data;
+                continue;
+            }
+            if whole.is_empty() {
+                let room = expected.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(0);
+                whole.try_reserve_exact(room).map_err(|error| ProxyError::System {
+                    doing: "making room for an array",
+                    error: error.into(),
+                })?;
+                whole.extend_from_slice(&std::mem::take(&mut first));
+            }
+            whole.extend_from_slice(&message.data);
+            // More than there can be is not read to its end.
+            if expected.is_some_and(|expected| whole.len() as u64 > expected)
+                && let Some(error) = wrong(whole.len())
+            {
+                return Err(error);
+            }
         }
-        Ok(match pieces.len() {
-            1 => pieces.swap_remove(0),
-            _ => pieces.concat().into(),
-        })
+        let bytes = if whole.is_empty() { first } else { whole.into() };
+        wrong(bytes.len()).map_or(Ok(bytes), Err)
     }
 }

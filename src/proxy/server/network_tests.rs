@@ -1,6 +1,6 @@
 //! Servers and clients over the loopback.
 
-use std::{future::Future, time::Duration};
+use std::{future::Future, sync::Arc, time::Duration};
 
 use prost::Message;
 use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
@@ -13,18 +13,22 @@ use tonic::{
 };
 use tonic_prost::ProstCodec;
 
-use super::{Limits, Server};
+use super::{
+    Limits, Server,
+    session::{Answer, Reply, Session},
+};
 use crate::{
     codec::StatusCode,
+    ifrt::xla::{OpSharding, TileAssignment},
     ifrt::{ArraySpec, AttributeMap, DType, DeviceId, DeviceList, HloSharding, MemoryKind, Shape},
     proto::xla::ifrt::proxy::{
         GrpcGetVersionRequest, GrpcGetVersionResponse, GrpcHostBufferStoreMetadata,
         GrpcHostBufferStoreRequest, GrpcHostBufferStoreResponse, GrpcIfrtSessionMetadata,
-        IfrtProxyVersion, IfrtRequest, IfrtResponse,
+        IfrtProxyVersion, IfrtRequest, IfrtResponse, ifrt_request::Request,
     },
-    proxy::{Client, ClientOptions, ProxyError, Ranges, negotiate, service},
+    proxy::{Client, ClientOptions, ProxyError, Ranges, negotiate, requests, service},
     stream_executor::{LayoutChoice, Plugin},
-    version::VersionRange,
+    version::{SerDesVersion, VersionRange},
 };
 
 struct Running {
@@ -255,6 +259,126 @@ fn stores_fail_with_the_codes_of_the_protocol() {
     });
 }
 
+/// A session on a server, and requests to it that are not waited for.
+struct Waiting {
+    running: Running,
+    session: Arc<Session>,
+}
+
+impl Waiting {
+    async fn start() -> Self {
+        let running = Running::start(server(Ranges::supported())).await;
+        let shared = &running.server.shared;
+        let agreement = shared.ranges.answer(Ranges::supported()).unwrap();
+        let session = shared.open(agreement, AttributeMap::new()).unwrap();
+        Self { running, session }
+    }
+
+    fn begin(&self, request: Request) -> JoinHandle<Reply> {
+        match self.session.begin(request) {
+            Answer::Now(reply) => tokio::spawn(std::future::ready(reply)),
+            Answer::Later(reply) => tokio::spawn(reply),
+        }
+    }
+
+    /// An array of 4 bytes, of host buffer 1.
+    fn make(&self) -> JoinHandle<Reply> {
+        let sharding =
+            HloSharding::replicated(DeviceList::from([0, 1]), MemoryKind::new("device")).unwrap();
+        let shape = Shape::new([4]).unwrap();
+        let strides = requests::row_major_strides(DType::U8, &shape);
+        let version = SerDesVersion::current();
+        let request =
+            requests::make_array(DType::U8, &shape, &sharding.into(), strides, 1, version);
+        self.begin(Request::MakeArrayFromHostBufferRequest(request.unwrap()))
+    }
+
+    async fn store(&self, handle: u64, size: i64, chunks: &[&'static [u8]]) -> Result<(), Code> {
+        let session_id = self.session.id;
+        let metadata = GrpcHostBufferStoreMetadata { session_id, handle, buffer_size: size };
+        store(&self.running.address, Some(&metadata.encode_to_vec()), chunks).await
+    }
+
+    async fn stop(self) {
+        self.running.server.shared.end(&self.session);
+        drop(self.session);
+        assert!(self.running.is_empty().await, "{:?}", self.running.server.metrics());
+        self.running.stop().await.unwrap();
+    }
+}
+
+#[test]
+fn an_array_takes_its_bytes_as_they_come() {
+    test(|| async {
+        let waiting = Waiting::start().await;
+        let made = waiting.make();
+        assert_eq!(waiting.store(1, 4, &[b"a", b"", b"bc", b"d"]).await, Ok(()));
+        made.await.unwrap().unwrap();
+        // The array has taken the buffer.
+        assert_eq!(
+            waiting.session.host_buffers.delete(1).unwrap_err().code(),
+            StatusCode::NotFound
+        );
+        let shard = requests::fully_replicated_shard(1, 2);
+        waiting.begin(Request::FullyReplicatedShardRequest(shard)).await.unwrap().unwrap();
+        let copied = Request::CopyToHostBufferRequest(requests::copy_to_host_buffer(2, 3));
+        waiting.begin(copied).await.unwrap().unwrap();
+        let bytes = waiting.session.host_buffers.look_up(3).await.unwrap().whole().unwrap();
+        assert_eq!(&bytes[..], b"abcd");
+        drop(bytes);
+        waiting.stop().await;
+    });
+}
+
+#[test]
+fn a_transfer_that_is_too_short_or_too_long_fails_the_array_that_waits_for_it() {
+    test(|| async {
+        for chunks in [&[&b"abc"[..]][..], &[b"abc", b"de"]] {
+            let waiting = Waiting::start().await;
+            let made = waiting.make();
+            assert_eq!(waiting.store(1, 4, chunks).await, Err(Code::DataLoss));
+            assert_eq!(made.await.unwrap().unwrap_err().code(), StatusCode::DataLoss);
+            waiting.stop().await;
+        }
+    });
+}
+
+#[test]
+fn a_buffer_that_no_array_can_take_is_received_to_its_end() {
+    test(|| async {
+        let waiting = Waiting::start().await;
+        let made = waiting.make();
+        assert_eq!(waiting.store(1, 6, &[b"abc", b"def"]).await, Ok(()));
+        assert_eq!(made.await.unwrap().unwrap_err().code(), StatusCode::InvalidArgument);
+        waiting.stop().await;
+    });
+}
+
+#[test]
+fn shards_may_be_sent_in_any_order() {
+    test(|| async {
+        let waiting = Waiting::start().await;
+        let tiles = OpSharding::tiled(TileAssignment::iota([2], [2], [0]).unwrap());
+        let devices = DeviceList::from([0, 1]);
+        let sharding = HloSharding::new(devices, MemoryKind::new("device"), tiles).unwrap();
+        let spec = ArraySpec::new(DType::U8, Shape::new([4]).unwrap(), sharding);
+        let shape = Shape::new([2]).unwrap();
+        let shards = [(shape.clone(), 1), (shape, 2)];
+        let version = SerDesVersion::current();
+        let request = requests::make_array_of_shards(&spec, &shards, 1, version).unwrap();
+        let made = waiting.begin(Request::MakeArraysFromHostBufferShardsRequest(request));
+        assert_eq!(waiting.store(2, 2, &[b"cd"]).await, Ok(()));
+        assert_eq!(waiting.store(1, 2, &[b"ab"]).await, Ok(()));
+        made.await.unwrap().unwrap();
+        let copied = Request::CopyToHostBufferRequest(requests::copy_to_host_buffer(1, 3));
+        waiting.begin(copied).await.unwrap().unwrap();
+        let bytes = waiting.session.host_buffers.look_up(3).await.unwrap().whole().unwrap();
+        assert_eq!(&bytes[..], b"abcd");
+        drop(bytes);
+        waiting.stop().await;
+    });
+}
+
 #[test]
 fn an_empty_range_and_an_unknown_call_are_refused() {
     test(|| async {
@@ -274,12 +398,18 @@ fn an_empty_range_and_an_unknown_call_are_refused() {
     });
 }
 
+/// A part of the full number; `SERDES_PROXY_FULL=1` takes all.
+fn number(full: usize) -> usize {
+    if std::env::var_os("SERDES_PROXY_FULL").is_some() { full } else { full / 10 }
+}
+
 #[test]
-fn a_thousand_sessions_and_two_hundred_killed_clients_leave_nothing() {
+fn many_sessions_leave_nothing() {
     test(|| async {
         let running = Running::start(server(Ranges::supported())).await;
         let shape = Shape::new([64]).unwrap();
-        for _ in 0..20 {
+        let sessions = number(1000);
+        for _ in 0..sessions / 50 {
             let opened = (0..50).map(|_| {
                 let (address, shape) = (running.address.clone(), shape.clone());
                 tokio::spawn(async move {
@@ -293,24 +423,83 @@ fn a_thousand_sessions_and_two_hundred_killed_clients_leave_nothing() {
                 task.await.unwrap();
             }
         }
-        assert_eq!(running.server.metrics().sessions_opened, 1000);
-        // Clients that are gone in the middle of a transfer.
-        for _ in 0..10 {
-            let killed = (0..20).map(|number| {
+        assert_eq!(running.server.metrics().sessions_opened, sessions as u64);
+        assert!(running.is_empty().await, "{:?}", running.server.metrics());
+        running.stop().await.unwrap();
+    });
+}
+
+/// A client in a thread of its own, whose sockets are closed in the middle of what it does, as the system does it for a process that is killed.
+fn killed_client(address: &str, number: u64) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let client = Client::connect(address).await.unwrap();
+        let shape = Shape::new([8 << 20]).unwrap();
+        let transfer = async {
+            let array = client.put(DType::U8, &shape, DeviceId(1), vec![7; 8 << 20]).await.unwrap();
+            client.get(&array).await.unwrap();
+            std::future::pending::<()>().await;
+        };
+        drop(tokio::time::timeout(Duration::from_millis(number % 40), transfer).await);
+    });
+    runtime.shutdown_background();
+}
+
+#[test]
+fn killed_clients_leave_nothing() {
+    test(|| async {
+        let running = Running::start(server(Ranges::supported())).await;
+        for turn in 0..number(200) as u64 / 10 {
+            let killed = (0..10).map(|at| {
                 let address = running.address.clone();
-                tokio::spawn(async move {
-                    let client = Client::connect(&address).await.unwrap();
-                    let shape = Shape::new([8 << 20]).unwrap();
-                    let put = client.put(DType::U8, &shape, DeviceId(1), vec![7; 8 << 20]);
-                    drop(tokio::time::timeout(Duration::from_millis(number), put).await);
-                })
+                std::thread::spawn(move || killed_client(&address, turn * 7 + at * 4))
             });
-            for task in killed.collect::<Vec<_>>() {
-                task.await.unwrap();
-            }
+            let killed: Vec<_> = killed.collect();
+            tokio::task::spawn_blocking(|| {
+                for client in killed {
+                    client.join().unwrap();
+                }
+            })
+            .await
+            .unwrap();
         }
         assert!(running.is_empty().await, "{:?}", running.server.metrics());
         running.stop().await.unwrap();
+    });
+}
+
+#[test]
+fn a_connection_is_encrypted_where_a_certificate_is_given() {
+    test(|| async {
+        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        let (certificate, key) = (made.cert.pem(), made.signing_key.serialize_pem());
+        let server = Server::builder(&plugin()).tls(&certificate, &key).build().unwrap();
+        let running = Running::start(server).await;
+        let address = format!("https://{}", running.address);
+        let options = |authority: Option<&str>| ClientOptions {
+            certificate_authority: authority.map(|pem| pem.as_bytes().to_vec()),
+            server_name: Some("localhost".to_owned()),
+            timeout: Duration::from_secs(5),
+            ..ClientOptions::default()
+        };
+        let client = Client::connect_with(&address, options(Some(&certificate))).await.unwrap();
+        let shape = Shape::new([2 << 20]).unwrap();
+        let array = client.put(DType::U8, &shape, DeviceId(0), vec![9; 2 << 20]).await.unwrap();
+        assert!(client.get(&array).await.unwrap() == vec![9; 2 << 20]);
+
+        let untrusted = Client::connect_with(&address, options(None)).await.unwrap_err();
+        assert!(matches!(untrusted, ProxyError::Configuration { .. }), "{untrusted}");
+        let other = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        let other = Client::connect_with(&address, options(Some(&other.cert.pem()))).await;
+        assert!(matches!(other, Err(ProxyError::Connection { .. })), "{other:?}");
+        let plain = Client::connect_with(&running.address, options(None)).await;
+        assert!(matches!(plain, Err(ProxyError::Connection { .. })), "{plain:?}");
+
+        drop((array, client));
+        assert!(running.is_empty().await, "{:?}", running.server.metrics());
+        running.stop().await.unwrap();
+        let broken = Server::builder(&plugin()).tls("no certificate", &key).build();
+        assert!(matches!(broken, Err(ProxyError::Configuration { .. })), "{broken:?}");
     });
 }
 
