@@ -3,6 +3,9 @@
 
 usage: read_device_state.py FILE [ARRAY OUTPUT]
 """
+import itertools
+import math
+import os
 import struct
 import sys
 
@@ -31,7 +34,7 @@ def fields(header):
         tag, length = struct.unpack_from("<II", header, at)
         if tag == length == 0:
             return found
-        demand(not tag >> 31 or tag in (0x80000001, 0x80000004), f"too new: field {tag & 0x7FFFFFFF}")
+        demand(not tag >> 31 or tag & 0x7FFFFFFF in (1, 4, 6, 7), f"too new: field {tag & 0x7FFFFFFF}")
         found[tag & 0x7FFFFFFF] = header[at + 8:at + 8 + length]
         at += 8 + (length + 7) // 8 * 8
 
@@ -69,6 +72,46 @@ def spec(data):
     return kind, dims
 
 
+def parts(field):
+    """The parts of a merged state, one behind the other."""
+    save, (count, length) = field[:16].hex(), struct.unpack_from("<II", field, 16)
+    place = os.path.join(os.path.dirname(sys.argv[1]), field[24:24 + length].decode())
+    at, whole = 24 + (length + 7) // 8 * 8, b""
+    for number in range(count):
+        part = open(os.path.join(place, f"{save}-{number:06}-of-{count:06}.part"), "rb").read()
+        trailer = field[at + 72 * number + 8:at + 72 * number + 72]
+        demand(part[-64:] == trailer and len(part) == struct.unpack_from("<Q", trailer, 16)[0],
+               f"part {number} is damaged or of another save")
+        whole += part
+    return whole
+
+
+def placements(table):
+    """The domain of each placement, None for the whole array."""
+    at, found = 0, []
+    while at < len(table):
+        rank, cut = struct.unpack_from("<II", table, at + 8)
+        found.append([struct.unpack_from("<QQ", table, at + 16 + 16 * i) for i in range(rank)] if cut else None)
+        at += 16 + 16 * rank
+    return found
+
+
+def assemble(shape, pieces):
+    """The bytes of an array out of the (domain, bytes) of its pieces."""
+    whole = bytearray(sum(len(part) for _, part in pieces))
+    item = len(whole) // max(math.prod(shape), 1)
+    for domain, part in pieces:
+        if domain is None:
+            return part
+        width = domain[-1][1] * item
+        for row, index in enumerate(itertools.product(*(range(a, a + n) for a, n in domain[:-1]))):
+            at = 0
+            for extent, i in zip(shape, (*index, domain[-1][0])):
+                at = at * extent + i
+            whole[at * item:at * item + width] = part[row * width:(row + 1) * width]
+    return bytes(whole)
+
+
 def main():
     data = open(sys.argv[1], "rb").read()
     demand(data[:8] == b"\x8fSDS\r\n\x1a\n", "is no device state")
@@ -93,6 +136,9 @@ def main():
         tag, _, begin, length = struct.unpack_from("<IIQQ", index, 16 + 24 * row)
         demand(not tag >> 31 or tag & 0x7FFFFFFF <= 6, f"too new: table {tag & 0x7FFFFFFF}")
         tables[tag & 0x7FFFFFFF] = index[begin:begin + length]
+    if 7 in words:
+        data = parts(words[7])
+    domains = placements(tables[4])
     arrays = list(struct.iter_unpack("<IIII", tables[1]))
     pieces = list(struct.iter_unpack("<QQIIII", tables[2]))
     sums = [row[0] for row in struct.iter_unpack("<I", tables[3])]
@@ -105,15 +151,16 @@ def main():
     print(f"written by {words.get(2, b'').decode()}, {len(arrays)} arrays, {payload} bytes of data")
     ends = [row[0] for row in arrays[1:]] + [len(tables[6])]
     for (begin, number, first, count), stop in zip(arrays, ends):
-        name, content = tables[6][begin:stop].decode(), b""
-        for offset, length, _, first_sum, _, _ in pieces[first:first + count]:
+        name, content = tables[6][begin:stop].decode(), []
+        for offset, length, _, first_sum, placement, _ in pieces[first:first + count]:
             part = data[offset:offset + length]
             for i, start in enumerate(range(0, length, chunk)):
                 demand(checksum(part[start:start + chunk]) == sums[first_sum + i], f"damaged: {name}")
-            content += part
-        print(name, *spec(specs[number]), len(content), "bytes")
+            content.append((domains[placement], part))
+        kind, shape = spec(specs[number])
+        print(name, kind, shape, sum(len(part) for _, part in content), "bytes")
         if sys.argv[2:3] == [name]:
-            open(sys.argv[3], "wb").write(content)
+            open(sys.argv[3], "wb").write(assemble(shape, content))
 
 
 main()

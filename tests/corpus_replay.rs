@@ -31,6 +31,7 @@ macro_rules! replay {
 
 replay!(
     device_state,
+    merged_state,
     graphs,
     artifacts,
     ifrt_values,

@@ -9,7 +9,7 @@ use std::{
 };
 
 use serdes::{
-    device_state::{Error, Reader, Sync, Watch, WriteOptions},
+    device_state::{Error, Part, Reader, SaveId, Sync, Watch, WriteOptions, merge},
     ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding},
     version::SerDesVersion,
 };
@@ -19,13 +19,33 @@ const BYTES: usize = 512 << 10;
 /// Where a child of these tests saves.
 const TARGET: &str = "SERDES_TEST_SAVE_TO";
 
+/// Which save a child takes part in, and with which part.
+const SAVE: &str = "SERDES_TEST_SAVE_ID";
+const PART: &str = "SERDES_TEST_PART";
+const PARTS: u32 = 4;
+
+fn options() -> WriteOptions {
+    WriteOptions::new(SerDesVersion::current()).with_sync(Sync::None)
+}
+
+fn spec(bytes: usize) -> ArraySpec {
+    let shape = Shape::new([bytes as i64]).expect("a shape");
+    ArraySpec::new(DType::U8, shape, SingleDeviceSharding::new(DeviceId(0)))
+}
+
+/// What one of several processes saves: every fourth tensor.
+fn save_part(path: &Path, save: SaveId, number: u32, fill: u8) -> Result<(), Error> {
+    let mut writer = options().create_part(path, Part::new(save, number, PARTS)?)?;
+    for tensor in (0..TENSORS).filter(|tensor| *tensor as u32 % PARTS == number) {
+        writer.add_bytes(&format!("t{tensor}"), &spec(BYTES), &vec![fill; BYTES])?;
+    }
+    writer.finish().map(drop)
+}
+
 fn save(path: &Path, fill: u8) -> Result<(), Error> {
-    let options = WriteOptions::new(SerDesVersion::current()).with_sync(Sync::None);
-    let mut writer = options.create(path)?;
-    let shape = Shape::new([BYTES as i64]).expect("a shape");
-    let spec = ArraySpec::new(DType::U8, shape, SingleDeviceSharding::new(DeviceId(0)));
+    let mut writer = options().create(path)?;
     for number in 0..TENSORS {
-        writer.add_bytes(&format!("t{number}"), &spec, &vec![fill; BYTES])?;
+        writer.add_bytes(&format!("t{number}"), &spec(BYTES), &vec![fill; BYTES])?;
     }
     writer.finish().map(drop)
 }
@@ -104,4 +124,130 @@ fn a_full_disk_leaves_the_old_state_and_nothing_else() {
     assert!(child.wait().expect("an end").success());
     assert_eq!(fill(&path), 5);
     assert_eq!(files(directory.path()), 1);
+}
+
+#[test]
+#[ignore = "saves a part; started by another test"]
+fn child_that_saves_a_part() {
+    let number = |name| env::var(name).expect("run by the other tests of this file");
+    let save = number(SAVE).parse().expect("an id");
+    let part = number(PART).parse().expect("a number");
+    save_part(&target(), save, part, 6).expect("a part");
+}
+
+#[test]
+#[ignore = "never finishes its part; started by another test"]
+fn child_that_is_killed_in_its_part() {
+    let save = env::var(SAVE).expect("an id").parse().expect("an id");
+    let part = Part::new(save, 2, PARTS).expect("a part");
+    let mut writer = options().create_part(target(), part).expect("a part");
+    for number in 0.. {
+        writer.add_bytes(&format!("endless-{number}"), &spec(100), &[0; 100]).expect("a tensor");
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+#[ignore = "saves in parts until it is killed; started by another test"]
+fn child_that_merges_for_ever() {
+    for fill in (1..=255).cycle() {
+        let id = SaveId::random();
+        (0..PARTS).for_each(|part| save_part(&target(), id, part, fill).expect("a part"));
+        merge(target(), id, &options()).expect("a state");
+    }
+}
+
+fn parts(directory: &Path) -> usize {
+    fs::read_dir(directory.join("a.sds.parts")).map_or(0, |entries| entries.count())
+}
+
+/// Four processes save their parts of one state; `broken` of them is killed on the way.
+fn save_together(path: &Path, save: SaveId, broken: Option<u32>) {
+    let children: Vec<_> = (0..PARTS)
+        .map(|part| {
+            let test = match broken == Some(part) {
+                true => "child_that_is_killed_in_its_part",
+                false => "child_that_saves_a_part",
+            };
+            (part, child(test, path, &format!("export {SAVE}={save} {PART}={part};")))
+        })
+        .collect();
+    for (part, mut child) in children {
+        if broken == Some(part) {
+            // Until it has begun.
+            while !has_partial(path) {
+                thread::sleep(Duration::from_millis(5));
+            }
+            child.kill().expect("a kill");
+        }
+        let status = child.wait().expect("an end");
+        assert_eq!(status.success(), broken != Some(part));
+    }
+}
+
+fn has_partial(path: &Path) -> bool {
+    let parts = path.with_file_name("a.sds.parts");
+    let entries = fs::read_dir(parts).into_iter().flatten().flatten();
+    entries.map(|entry| entry.file_name()).any(|name| name.to_string_lossy().contains("-000002-of"))
+}
+
+#[test]
+fn a_state_of_four_processes_appears_when_all_have_saved_and_not_before() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("a.sds");
+    for old in [false, true] {
+        if old {
+            save(&path, 5).expect("a save");
+        }
+        let first = SaveId::random();
+        save_together(&path, first, Some(2));
+        let error = merge(&path, first, &options()).expect_err("a part is missing");
+        assert!(
+            matches!(error, Error::IncompleteSave { found: 3, first_missing: 2, .. }),
+            "{error}"
+        );
+        assert_eq!(path.exists(), old);
+        if old {
+            assert_eq!(fill(&path), 5);
+        }
+        assert!(parts(directory.path()) >= 3);
+        let second = SaveId::random();
+        save_together(&path, second, None);
+        merge(&path, second, &options()).expect("a state");
+        assert_eq!(fill(&path), 6);
+        assert_eq!(parts(directory.path()), 4, "what the first attempt left has gone");
+    }
+}
+
+#[test]
+fn a_kill_while_parts_are_saved_and_merged_leaves_a_whole_state() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("a.sds");
+    save(&path, 0).expect("a save");
+    let rounds = env::var("SERDES_TEST_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(20);
+    for round in 0..rounds {
+        let mut child = child("child_that_merges_for_ever", &path, "");
+        thread::sleep(Duration::from_millis(20 + round * 7 % 41));
+        child.kill().expect("a kill");
+        child.wait().expect("an end");
+        fill(&path);
+    }
+    let id = SaveId::random();
+    (0..PARTS).for_each(|part| save_part(&path, id, part, 7).expect("a part"));
+    merge(&path, id, &options()).expect("a state");
+    assert_eq!(fill(&path), 7);
+    assert_eq!((files(directory.path()), parts(directory.path())), (2, 4));
+}
+
+#[test]
+fn a_full_disk_under_a_part_or_the_index_leaves_the_old_state() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("a.sds");
+    save(&path, 5).expect("a save");
+    let id = SaveId::random();
+    let before = format!("export {SAVE}={id} {PART}=1; trap '' XFSZ; ulimit -f 64;");
+    let status = child("child_that_saves_a_part", &path, &before).wait().expect("an end");
+    assert!(!status.success());
+    assert_eq!(fill(&path), 5);
+    assert_eq!(parts(directory.path()), 0);
 }

@@ -1,9 +1,16 @@
 //! Device states: opening, verifying and reading whatever the bytes are.
 
 use std::io::Read;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
+use serdes::artifact::ReadAt;
 use serdes::artifact::checksum::crc32c;
-use serdes::device_state::{Reader, Watch};
+use serdes::device_state::{
+    Error, Part, PartStore, PendingPart, Reader, SaveId, Sync, Watch, WriteOptions, merge_in,
+};
+use serdes::version::SerDesVersion;
 
 /// The first byte says whether the checksums are mended, so that what lies behind them is reached; the rest is the file.
 pub fn device_state(data: &[u8]) {
@@ -13,6 +20,11 @@ pub fn device_state(data: &[u8]) {
         mend(&mut file);
     }
     let Ok(state) = Reader::from_source(file, "fuzz") else { return };
+    examine(&state);
+}
+
+/// Whatever was verified can be read.
+fn examine(state: &Reader) {
     let damaged = state.verify(&Watch::new()).expect("memory can be read");
     for name in state.names() {
         let Ok(tensor) = state.tensor(name) else { continue };
@@ -50,4 +62,112 @@ fn mend(file: &mut [u8]) {
     set(file, trailer + 28, header_sum);
     let sum = crc32c(&file[trailer..trailer + 52]);
     set(file, trailer + 52, sum);
+}
+
+/// The files of a state that several processes saved, in memory.
+#[derive(Debug)]
+struct Memory {
+    index: Mutex<Vec<u8>>,
+    parts: Vec<Vec<u8>>,
+}
+
+fn missing() -> Error {
+    let directory = std::env::temp_dir().join("serdes-fuzz-none");
+    Reader::open(directory.join("none")).expect_err("nothing is there")
+}
+
+impl PartStore for Memory {
+    fn place(&self) -> PathBuf {
+        PathBuf::from("memory.sds")
+    }
+
+    fn directory(&self) -> String {
+        "memory.sds.parts".to_owned()
+    }
+
+    fn put_part(&self, _: Part) -> Result<PendingPart, Error> {
+        Err(missing())
+    }
+
+    fn list_parts(&self) -> Result<Vec<Part>, Error> {
+        let count = self.parts.len() as u32;
+        Ok((0..count).filter_map(|number| Part::new(SAVE, number, count).ok()).collect())
+    }
+
+    fn open_part(&self, _: &str, part: Part) -> Result<Box<dyn ReadAt>, Error> {
+        match self.parts.get(part.number() as usize) {
+            Some(bytes) => Ok(Box::new(bytes.clone())),
+            None => Err(missing()),
+        }
+    }
+
+    fn open_index(&self) -> Result<Box<dyn ReadAt>, Error> {
+        Ok(Box::new(self.index.lock().map_err(|_| missing())?.clone()))
+    }
+
+    fn commit_index(&self, bytes: &[u8], _: Sync) -> Result<Duration, Error> {
+        *self.index.lock().map_err(|_| missing())? = bytes.to_vec();
+        Ok(Duration::ZERO)
+    }
+
+    fn clean(&self, _: &[SaveId]) {}
+}
+
+const SAVE: SaveId = SaveId::new([1; 16]);
+
+/// An index and the parts that it names, opened; then the parts merged, and what comes of it opened.
+///
+/// The first byte says which checksums are mended; the second one how many parts there are, up to 3; then the length of each part as
+/// u16, little endian; the parts; the rest is the index.
+pub fn merged_state(data: &[u8]) {
+    let Some(([choice, count], mut rest)) = data.split_first_chunk::<2>().map(|(a, b)| (*a, b))
+    else {
+        return;
+    };
+    let mut lengths = Vec::new();
+    for _ in 0..count % 4 {
+        let Some((length, tail)) = rest.split_first_chunk::<2>() else { return };
+        lengths.push(u16::from_le_bytes(*length) as usize);
+        rest = tail;
+    }
+    let mut parts = Vec::new();
+    for length in lengths {
+        let Some((part, tail)) = rest.split_at_checked(length) else { return };
+        let mut part = part.to_vec();
+        if choice & 1 == 1 {
+            mend(&mut part);
+        }
+        parts.push(part);
+        rest = tail;
+    }
+    let mut index = rest.to_vec();
+    if choice & 2 == 2 {
+        record(&mut index, &parts);
+        mend(&mut index);
+    }
+    let store = Arc::new(Memory { index: Mutex::new(index), parts });
+    if let Ok(state) = Reader::open_in(store.clone()) {
+        examine(&state);
+    }
+    let options = WriteOptions::new(SerDesVersion::current());
+    if merge_in(store.clone(), SAVE, &options).is_ok() {
+        let state = Reader::open_in(store).unwrap_or_else(|error| panic!("merged, but {error}"));
+        assert!(state.tensors().all(|tensor| tensor.is_ok()));
+        examine(&state);
+    }
+}
+
+/// Writes the trailers of the parts into the header of the index.
+fn record(index: &mut [u8], parts: &[Vec<u8>]) {
+    let Some(field) = index.windows(4).position(|tag| tag == [7, 0, 0, 0x80]) else { return };
+    let length = index.get(field + 28).copied().unwrap_or_default() as usize;
+    let begin = field + 8 + 24 + length.next_multiple_of(8);
+    for (number, part) in parts.iter().enumerate() {
+        let Some(trailer) = part.len().checked_sub(64).and_then(|at| part.get(at..)) else {
+            return;
+        };
+        let at = begin + 72 * number + 8;
+        let Some(place) = index.get_mut(at..at + 64) else { return };
+        place.copy_from_slice(trailer);
+    }
 }

@@ -10,7 +10,7 @@ mod ifrt;
 mod proxy;
 
 pub use checkpoints::{checkpoint_v1, table, tensor_bundle};
-pub use device_state::device_state;
+pub use device_state::{device_state, merged_state};
 pub use graphs::{artifacts, graphs};
 pub use ifrt::{ifrt_serialized, ifrt_text, ifrt_values};
 #[cfg(feature = "proxy")]

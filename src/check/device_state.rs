@@ -32,6 +32,7 @@ fn reason(error: &Error) -> Reason {
             reason(Rule::Corrupt).with_numbers(found, expected)
         }
         Error::NotDeviceState { .. } => reason(Rule::Corrupt),
+        Error::MissingPart { .. } => reason(Rule::NotFound),
         Error::Io { source, .. } => match source.kind() {
             std::io::ErrorKind::UnexpectedEof => reason(Rule::Corrupt),
             std::io::ErrorKind::NotFound => reason(Rule::NotFound),

@@ -11,6 +11,7 @@ use super::{
         piece::{self, PieceHeader, chunk_count},
     },
     reader::Shared,
+    shards::{Assembler, Router},
 };
 
 impl Shared {
@@ -26,6 +27,17 @@ impl Shared {
         let (Some(array), Some(placement)) = (array, placement) else {
             return Ok((Vec::new(), Vec::new()));
         };
+        // The header begins where the piece before ended, zeros fill the rest. In a merged state
+        // that is in the part of the piece, which counts its own bytes and pieces.
+        let place = self.merged.as_ref().and_then(|merged| merged.places.get(number as usize));
+        let (base, number, begin) = match place {
+            Some(place) => (place.base, place.number, place.header),
+            None => {
+                let before = number.checked_sub(1).and_then(|before| self.index.piece(before));
+                (0, number, before.map_or(self.header_bytes, |before| self.end_of(&before)))
+            }
+        };
+        let piece = &PieceEntry { data_offset: piece.data_offset.saturating_sub(base), ..*piece };
         let mut before = PieceHeader {
             name: array.name,
             spec: self.index.spec(array.spec),
@@ -36,17 +48,10 @@ impl Shared {
             data_bytes: piece.data_bytes,
         }
         .encode()?;
-        // The header begins where the piece before ended, zeros fill the rest.
-        let begin = match number.checked_sub(1).and_then(|before| self.index.piece(before)) {
-            Some(before) => self.end_of(&before),
-            None => self.header_bytes,
-        };
         let gap = usize::try_from(piece.data_offset.saturating_sub(begin));
         before.resize(gap.unwrap_or(before.len()), 0);
         let footer = piece.data_offset + piece.data_bytes;
-        let sums: Vec<u32> = (0..chunk_count(piece.data_bytes, self.header.chunk_bytes))
-            .map(|chunk| self.index.checksum(u64::from(piece.first_chunk) + chunk))
-            .collect();
+        let sums = self.index.checksums_of(piece, self.header.chunk_bytes);
         let mut after = piece::encode_footer(number, &sums);
         after.resize((self.end_of(piece) - footer) as usize, 0);
         Ok((before, after))
@@ -79,20 +84,40 @@ impl Shared {
 }
 
 /// Checksums of a tensor's bytes as they come from elsewhere.
-pub(crate) struct PieceSums(ChunkSums);
+pub(crate) struct PieceSums(Sums);
+
+enum Sums {
+    /// Its one piece.
+    Whole(ChunkSums),
+    /// Its pieces, to which the bytes are given out.
+    Shards(Router),
+    /// It cannot be cut, so that nothing is ever equal to it.
+    Never,
+}
 
 impl PieceSums {
     /// The next bytes.
     pub(crate) fn update(&mut self, bytes: &[u8]) {
-        self.0.update(bytes);
+        match &mut self.0 {
+            Sums::Whole(sums) => sums.update(bytes),
+            Sums::Shards(router) => router.update(bytes),
+            Sums::Never => {}
+        }
     }
 
     /// Whether all bytes were those of `tensor`.
     pub(crate) fn compare(self, tensor: &Tensor) -> Result<(), Error> {
-        let sums = self.0.finish();
-        let same = tensor.pieces().all(|(_, piece)| {
-            tensor.reader.shared.compare_sums(tensor.name(), &piece, &sums).is_ok()
-        });
+        let holds = |piece: &PieceEntry, sums: &[u32]| {
+            tensor.reader.shared.compare_sums(tensor.name(), piece, sums).is_ok()
+        };
+        let same = match self.0 {
+            Sums::Whole(sums) => {
+                let sums = sums.finish();
+                tensor.pieces().all(|(_, piece)| holds(&piece, &sums))
+            }
+            Sums::Shards(router) => router.finish().all(|(piece, sums)| holds(&piece, &sums)),
+            Sums::Never => false,
+        };
         if same { Ok(()) } else { Err(Error::ReadBack { name: tensor.name().to_owned() }) }
     }
 }
@@ -100,7 +125,10 @@ impl PieceSums {
 impl Tensor {
     /// Begins summing bytes that should be this tensor's.
     pub(crate) fn sums(&self) -> PieceSums {
-        PieceSums(ChunkSums::new(self.reader.chunk_bytes()))
+        if self.is_whole() {
+            return PieceSums(Sums::Whole(ChunkSums::new(self.reader.chunk_bytes())));
+        }
+        PieceSums(Router::new(self).map_or(Sums::Never, Sums::Shards))
     }
 }
 
@@ -154,5 +182,22 @@ impl Read for PieceReader {
         let count = (self.chunk.get(self.position..).unwrap_or_default()).read(out)?;
         self.position += count;
         Ok(count)
+    }
+}
+
+/// The data of a tensor, row by row, whatever pieces it is stored in.
+pub(super) enum TensorReader {
+    /// Its one piece.
+    Whole(PieceReader),
+    /// Its shards, put together.
+    Shards(Box<Assembler>),
+}
+
+impl Read for TensorReader {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Whole(piece) => piece.read(out),
+            Self::Shards(assembler) => assembler.read(out),
+        }
     }
 }

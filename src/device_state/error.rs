@@ -76,7 +76,64 @@ pub enum Error {
         source: Box<DecodeError>,
     },
 
+    /// A part of a state that several processes saved is not there.
+    #[error(
+        "{part} of the state is not in {}; the parts of a state belong beside it: copy the directory along with the file",
+        place.display()
+    )]
+    #[non_exhaustive]
+    MissingPart {
+        /// Which part.
+        part: String,
+        /// Where it was looked for.
+        place: PathBuf,
+    },
+    /// The pieces of an array do not make up the array.
+    #[error(
+        "the shards of {name:?} do not make up the array: {reason}; each element belongs into one shard"
+    )]
+    #[non_exhaustive]
+    Shards {
+        /// The tensor.
+        name: String,
+        /// What is wrong.
+        reason: String,
+    },
+
     // The caller.
+    /// Parts of a save are not there, or not yet.
+    #[error(
+        "the save {save} is not complete: found {found} of {expected} parts, {first_missing} is missing; let every process finish its part first, or save again"
+    )]
+    #[non_exhaustive]
+    IncompleteSave {
+        /// The save.
+        save: String,
+        /// Parts found.
+        found: u32,
+        /// Parts that make up the save; 0 if none is there to tell.
+        expected: u32,
+        /// The first part that is missing.
+        first_missing: u32,
+    },
+    /// Parts of one save disagree.
+    #[error(
+        "part {part} of the save does not belong to the others: {reason}; save again with the same options in every process"
+    )]
+    #[non_exhaustive]
+    OtherSave {
+        /// The number of the part.
+        part: u32,
+        /// In what they differ.
+        reason: String,
+    },
+    /// An argument that means nothing.
+    #[error("{reason}")]
+    #[non_exhaustive]
+    Invalid {
+        /// What was found, and what was expected.
+        reason: String,
+    },
     /// The array spec of a tensor cannot be written at the requested version.
     #[error("the array spec of {name:?} cannot be written: {source}")]
     #[non_exhaustive]
@@ -175,6 +232,14 @@ pub enum Error {
 impl Error {
     pub(crate) fn corrupt(place: &str, found: String, expected: String) -> Self {
         Self::Corrupt { place: place.to_owned(), found, expected }
+    }
+
+    pub(crate) fn invalid(reason: String) -> Self {
+        Self::Invalid { reason }
+    }
+
+    pub(crate) fn shards(name: &str, reason: String) -> Self {
+        Self::Shards { name: name.to_owned(), reason }
     }
 
     pub(crate) fn checksum(place: &str, stored: u32, computed: u32) -> Self {

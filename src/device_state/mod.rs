@@ -1,6 +1,6 @@
 //! Device state: the container that carries a device's buffers from one build to another.
 //!
-//! A state is one file. Its header says which builds read it, each buffer lies in it with the
+//! A state is one file, or one index over the parts that several processes saved. Its header says which builds read it, each buffer lies in it with the
 //! [`ArraySpec`](crate::ifrt::ArraySpec) that describes it, every chunk of every buffer has a
 //! checksum, and an index at the end lets a reader open it without reading the data. The bytes are
 //! specified in `docs/format.md`.
@@ -16,12 +16,14 @@ mod format;
 mod lane;
 mod options;
 mod output;
+mod parts;
 mod progress;
 mod reader;
 mod replace;
 mod restore;
 mod salvage;
 mod select;
+mod shards;
 mod staging;
 mod tensor;
 mod verify;
@@ -35,6 +37,9 @@ pub use error::Error;
 pub(crate) use format::MAGIC;
 pub(crate) use lane::{Download, Upload};
 pub use options::WriteOptions;
+pub use parts::{
+    Commit, LocalParts, Merged, Part, PartStore, PendingPart, SaveId, merge, merge_in,
+};
 pub use progress::{Phase, Progress, Watch};
 pub use reader::Reader;
 pub(crate) use replace::Replacement;
@@ -42,6 +47,7 @@ pub use replace::Sync;
 pub use restore::Restored;
 pub use salvage::Salvaged;
 pub use select::matches_any;
+pub use shards::{RestoredShards, Shard, ShardTarget};
 pub use tensor::Tensor;
 pub use verify::Damage;
 pub use writer::{Writer, Written};

@@ -5,7 +5,10 @@ use std::{
     thread::available_parallelism,
 };
 
-use super::{Error, Replacement, Sync, Watch, Writer};
+use super::{
+    Error, LocalParts, Part, PartStore, Replacement, Sync, Watch, Writer,
+    parts::{self, WholeFile},
+};
 use crate::version::{DeviceState, Ifrt, SerDesVersion};
 
 /// Bytes under one checksum.
@@ -22,6 +25,8 @@ pub struct WriteOptions {
     pub(super) chunk_bytes: u32,
     pub(super) producer_release: String,
     pub(super) threaded: bool,
+    /// Which part of a state of several savers is written.
+    pub(super) part: Option<Part>,
 }
 
 impl WriteOptions {
@@ -36,6 +41,7 @@ impl WriteOptions {
             chunk_bytes: CHUNK_BYTES,
             producer_release: concat!("serdes ", env!("CARGO_PKG_VERSION")).to_owned(),
             threaded: available_parallelism().map_or(1, NonZero::get) > 1,
+            part: None,
         }
     }
 
@@ -96,7 +102,32 @@ impl WriteOptions {
         let replacement = Replacement::create(path)?;
         let file =
             replacement.file().try_clone().map_err(|error| Error::io("create", path, error))?;
-        Writer::new(self, Box::new(file), path.to_path_buf(), Some(replacement))
+        let commit = WholeFile { replacement, parts: LocalParts::new(path) };
+        Writer::new(self, Box::new(file), path.to_path_buf(), Some(Box::new(commit)))
+    }
+
+    /// Begins the part of this process of a state at `path` that several processes save together;
+    /// the state appears when all parts are finished and [merged](super::merge).
+    ///
+    /// What dead savers left of other attempts is removed. Every process adds the arrays, or the
+    /// shards of arrays, that it has; the specs of shards of one array are the same in all.
+    ///
+    /// # Errors
+    /// If no file can be made in the directory `<name>.parts` beside `path`.
+    pub fn create_part(self, path: impl AsRef<Path>, part: Part) -> Result<Writer, Error> {
+        self.create_part_in(&LocalParts::new(path.as_ref()), part)
+    }
+
+    /// As [`create_part`](Self::create_part), in any store.
+    ///
+    /// # Errors
+    /// If the store cannot take it.
+    pub fn create_part_in(mut self, store: &dyn PartStore, part: Part) -> Result<Writer, Error> {
+        parts::clean_before(store, part.save());
+        let pending = store.put_part(part)?;
+        self.part = Some(part);
+        let path = store.place().with_file_name(store.directory()).join(part.name());
+        Writer::new(self, pending.sink, path, Some(pending.commit))
     }
 
     /// Begins a state that goes into a stream: a pipe, a socket. It is never read or rewound.

@@ -6,12 +6,15 @@ use std::{
 };
 
 use super::{
-    Error, Tensor,
+    Error, LocalParts, Part, PartStore, SaveId, Tensor,
     format::{
         header::{Header, PREFIX_BYTES, Prefix},
         index::{Index, Surroundings},
+        role::Role,
+        spread,
         trailer::{TRAILER_BYTES, Trailer},
     },
+    parts::{Parts, Spread},
 };
 use crate::{
     ifrt::ArraySpec,
@@ -36,6 +39,9 @@ pub(super) struct Shared {
     /// Whether the index was made of what was found, so that it does not know every word.
     pub(super) salvaged: bool,
     pub(super) specs: Vec<OnceLock<ArraySpec>>,
+    /// The parts of a merged state; offsets in its index count through all of them, and `source`
+    /// is all of them.
+    pub(super) merged: Option<Spread>,
 }
 
 impl fmt::Debug for Reader {
@@ -60,7 +66,8 @@ impl Reader {
         Self::from_source(file, path)
     }
 
-    /// Opens a state in any source of bytes; `path` is for messages.
+    /// Opens a state in any source of bytes; `path` is for messages, and where the parts are that
+    /// belong to it, if several processes saved it.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -68,8 +75,23 @@ impl Reader {
         source: impl ReadAt + 'static,
         path: impl Into<PathBuf>,
     ) -> Result<Self, Error> {
-        let path = path.into();
-        let source: Box<dyn ReadAt> = Box::new(source);
+        Self::from_index(Box::new(source), path.into(), None)
+    }
+
+    /// Opens the state of a store.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_in(store: Arc<dyn PartStore>) -> Result<Self, Error> {
+        let source = store.open_index()?;
+        Self::from_index(source, store.place(), Some(store))
+    }
+
+    fn from_index(
+        source: Box<dyn ReadAt>,
+        path: PathBuf,
+        store: Option<Arc<dyn PartStore>>,
+    ) -> Result<Self, Error> {
         let io = |error| Error::io("read", &path, error);
         let file_bytes = source.size().map_err(io)?;
         let (header, header_checksum, header_bytes) = read_header(&*source, &path, file_bytes)?;
@@ -96,13 +118,23 @@ impl Reader {
             data_bytes: trailer.data_bytes,
             index_checksum: trailer.index_checksum,
             gaps: false,
+            spread: matches!(header.role, Role::Merged(_)),
         };
         let index = Index::decode(bytes, around)?;
+        let (mut source, mut file_bytes, mut merged) = (source, file_bytes, None);
+        if let Role::Merged(role) = &header.role {
+            let places = spread::places(&index, role, header.chunk_bytes)?;
+            let store = store.unwrap_or_else(|| Arc::new(LocalParts::new(&path)));
+            let parts = Arc::new(Parts::open(store, role)?);
+            file_bytes = file_bytes.saturating_add(parts.bytes());
+            source = Box::new(Arc::clone(&parts));
+            merged = Some(Spread { parts, places });
+        }
         Ok(Self::assemble(
             source,
             path,
             (header, header_bytes),
-            index,
+            (index, merged),
             file_bytes,
             trailer.data_bytes,
             false,
@@ -113,7 +145,7 @@ impl Reader {
         source: Box<dyn ReadAt>,
         path: PathBuf,
         (header, header_bytes): (Header, u64),
-        index: Index,
+        (index, merged): (Index, Option<Spread>),
         file_bytes: u64,
         data_bytes: u64,
         salvaged: bool,
@@ -129,6 +161,7 @@ impl Reader {
             data_bytes,
             salvaged,
             specs,
+            merged,
         };
         Self { shared: Arc::new(shared) }
     }
@@ -148,7 +181,21 @@ impl Reader {
         self.shared.data_bytes
     }
 
-    /// Length of the file in bytes.
+    /// Which part of a save the file is; `None` if it is a state. Arrays of which the part has not
+    /// all shards can be listed and verified, and not restored.
+    pub fn part(&self) -> Option<Part> {
+        match self.shared.header.role {
+            Role::Part(part) => Part::new(SaveId(part.save), part.number, part.count).ok(),
+            _ => None,
+        }
+    }
+
+    /// The number of parts that several processes saved; 0 for a state of one file.
+    pub fn parts(&self) -> u32 {
+        self.shared.merged.as_ref().map_or(0, |merged| merged.parts.count())
+    }
+
+    /// Length of the file in bytes, parts included.
     pub fn file_bytes(&self) -> u64 {
         self.shared.file_bytes
     }

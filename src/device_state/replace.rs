@@ -133,22 +133,27 @@ fn sync_directory(path: &Path) -> Result<(), Error> {
 fn remove_leftovers(directory: &Path, name: &str) {
     let Ok(entries) = fs::read_dir(directory) else { return };
     for entry in entries.flatten() {
-        let found = entry.file_name();
-        let Some(random) = found
-            .to_str()
-            .and_then(|found| found.strip_prefix('.')?.strip_prefix(name)?.strip_prefix('.'))
-            .and_then(|rest| rest.strip_suffix(SUFFIX))
-        else {
-            continue;
-        };
-        if random.len() != 16 || !random.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            continue;
-        }
-        let path = entry.path();
-        if File::open(&path).is_ok_and(|file| file.try_lock().is_ok()) {
-            let _ = fs::remove_file(&path);
+        if entry.file_name().to_str().and_then(target_of) == Some(name) {
+            remove_if_dead(&entry.path());
         }
     }
+}
+
+/// The name that a partial file is to get; `None` if the name is none of a partial file.
+pub(super) fn target_of(partial: &str) -> Option<&str> {
+    let rest = partial.strip_prefix('.')?.strip_suffix(SUFFIX)?;
+    let (name, random) = rest.rsplit_once('.')?;
+    let plain = random.len() == 16 && random.bytes().all(|byte| byte.is_ascii_hexdigit());
+    plain.then_some(name)
+}
+
+/// Removes a partial file if its owner is dead; whether it is.
+pub(super) fn remove_if_dead(partial: &Path) -> bool {
+    let dead = File::open(partial).is_ok_and(|file| file.try_lock().is_ok());
+    if dead {
+        let _ = fs::remove_file(partial);
+    }
+    dead
 }
 
 #[cfg(test)]

@@ -55,7 +55,7 @@ impl Tensor {
     ///
     /// # Errors
     /// If the bytes are damaged, cannot be read, or the device fails; or if the tensor holds
-    /// strings, which stay on the host, or is stored in shards.
+    /// strings, which stay on the host.
     pub fn restore(&self, device: &Device) -> Result<DeviceMemory, Error> {
         let (mut memories, _) =
             self.reader.restore(std::slice::from_ref(self), device, &Watch::new())?;
@@ -80,12 +80,15 @@ impl Reader {
         device: &Device,
         watch: &Watch,
     ) -> Result<(Vec<DeviceMemory>, Restored), Error> {
+        if tensors.iter().any(|tensor| !tensor.is_whole()) {
+            return self.restore_mixed(tensors, device, watch);
+        }
         let mut jobs = Vec::with_capacity(tensors.len());
         for tensor in tensors {
-            if tensor.spec().dtype().bits().is_none() || !tensor.is_whole() {
+            if tensor.spec().dtype().bits().is_none() {
                 return Err(Error::Unsupported {
                     name: tensor.name().to_owned(),
-                    reason: "strings and shards have no single buffer on a device".to_owned(),
+                    reason: "strings have no buffer on a device".to_owned(),
                 });
             }
             for (number, piece) in tensor.pieces() {
@@ -93,7 +96,7 @@ impl Reader {
             }
         }
         let begin = Instant::now();
-        let steps = plan(&jobs, self.shared.salvaged);
+        let steps = plan(&jobs, self.shared.salvaged || self.shared.merged.is_some());
         let memories = Landing::new(self, device, &jobs, watch)?.land(&steps)?;
         let restored = Restored {
             tensors: tensors.len() as u64,
@@ -105,8 +108,9 @@ impl Reader {
 }
 
 /// Cuts what is to be read into steps: large pieces in buffers of their own, small neighbours
-/// together with what stands between them, which a salvaged index does not know.
-fn plan(jobs: &[Job], salvaged: bool) -> Vec<Step> {
+/// together with what stands between them. An index that was salvaged or merged does not know
+/// neighbours.
+fn plan(jobs: &[Job], strangers: bool) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     for (position, job) in jobs.iter().enumerate() {
         let PieceEntry { data_offset, data_bytes, .. } = job.piece;
@@ -128,7 +132,7 @@ fn plan(jobs: &[Job], salvaged: bool) -> Vec<Step> {
             before.is_some_and(|before| {
                 before.piece.data_bytes < STREAMED_FROM
                     && before.number + 1 == job.number
-                    && !salvaged
+                    && !strangers
             }) && data_offset + data_bytes - step.offset <= BUFFER_BYTES as u64
         });
         match joined {

@@ -15,6 +15,7 @@ use super::{
         piece::{self, Domain, HEADER_FIXED_BYTES, PieceLayout},
     },
     reader::read_header,
+    shards::check_tiling,
     tensor::{check_piece, decode_spec},
 };
 use crate::read_at::ReadAt;
@@ -132,11 +133,19 @@ fn salvage_found(path: &Path, watch: &Watch) -> Result<Salvaged, Error> {
         data_bytes,
         index_checksum: checksum(&bytes),
         gaps: true,
+        spread: false,
     };
     let index = Index::decode(bytes, around)?;
     let header = (header, header_bytes);
-    let reader =
-        Reader::assemble(Box::new(source), path.to_owned(), header, index, size, data_bytes, true);
+    let reader = Reader::assemble(
+        Box::new(source),
+        path.to_owned(),
+        header,
+        (index, None),
+        size,
+        data_bytes,
+        true,
+    );
     let whole = reader.tensors_in_file_order()?;
     Ok(Salvaged { reader, whole, lost, complete_list: false })
 }
@@ -148,18 +157,13 @@ fn check_covered(name: &str, pieces: &[Found]) -> Result<(), Error> {
     for piece in pieces {
         check_piece(name, &spec, piece.domain.as_ref(), piece.data_bytes)?;
     }
-    let found: u64 = pieces.iter().map(|piece| piece.data_bytes).sum();
-    let expected = spec.byte_size().ok().flatten().map_or(found, |bytes| bytes as u64);
-    let same = pieces.iter().all(|piece| piece.spec == first.spec);
-    let ascending = pieces.windows(2).all(|pair| match pair {
-        [a, b] => a.data_offset < b.data_offset && a.domain != b.domain,
-        _ => true,
-    });
-    if found == expected && same && ascending {
-        return Ok(());
-    }
     let place = format!("shards of {name:?}");
-    Err(Error::corrupt(&place, format!("{found} bytes"), format!("{expected} bytes")))
+    let wrong = |found: String| Err(Error::corrupt(&place, found, "all of it once".to_owned()));
+    if pieces.iter().any(|piece| piece.spec != first.spec) {
+        return wrong("several array specs".to_owned());
+    }
+    let domains: Vec<_> = pieces.iter().map(|piece| piece.domain.clone()).collect();
+    check_tiling(&spec, &domains).or_else(wrong)
 }
 
 /// A walk through a file from piece to piece.

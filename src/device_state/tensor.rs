@@ -7,8 +7,12 @@ use std::{
 
 use super::{
     Error, Reader,
-    data::PieceReader,
-    format::index::{ArrayEntry, PieceEntry},
+    data::{PieceReader, TensorReader},
+    format::{
+        index::{ArrayEntry, PieceEntry},
+        role::Role,
+    },
+    shards::{Assembler, check_tiling},
 };
 use crate::{
     codec::{DecodeError, FromProto, decode_message},
@@ -87,24 +91,49 @@ impl Tensor {
             let domain = shared.index.placement(piece.placement).and_then(|p| p.domain.as_ref());
             check_piece(array.name, spec, domain, piece.data_bytes)?;
         }
-        Ok(())
+        // What a part has of an array need not be all of it.
+        if self.is_whole() || matches!(shared.header.role, Role::Part(_)) {
+            return Ok(());
+        }
+        let domains: Vec<_> = self
+            .pieces()
+            .filter_map(|(_, piece)| shared.index.placement(piece.placement))
+            .map(|placement| placement.domain.clone())
+            .collect();
+        check_tiling(spec, &domains).map_err(|reason| {
+            let place = format!("shards of {:?}", array.name);
+            Error::corrupt(&place, reason, "each element in one shard".to_owned())
+        })
     }
 
     /// The data, row-major, each chunk compared with its checksum before any of it is given out.
     /// Errors of damaged bytes are of kind [`InvalidData`](io::ErrorKind::InvalidData).
     ///
+    /// Shards are put together; in memory is then one chunk of each shard that a row crosses.
+    ///
     /// # Errors
-    /// If the tensor is stored in several shards.
+    /// If the file is the [part](crate::device_state::Part) of one saver, and has not all shards.
     pub fn read(&self) -> Result<impl Read + Send + use<>, Error> {
         match self.pieces().next() {
             Some((number, piece)) if self.is_whole() => {
-                Ok(PieceReader::new(self.reader.clone(), number, piece))
+                Ok(TensorReader::Whole(PieceReader::new(self.reader.clone(), number, piece)))
             }
-            _ => Err(Error::Unsupported {
-                name: self.name().to_owned(),
-                reason: format!("it is stored in {} shards", self.piece_count),
-            }),
+            _ => {
+                self.check_complete()?;
+                Ok(TensorReader::Shards(Box::new(Assembler::new(self)?)))
+            }
         }
+    }
+
+    /// Whether all of the array is there, which a part of a state need not have.
+    pub(super) fn check_complete(&self) -> Result<(), Error> {
+        if self.is_whole() || self.reader.part().is_none() {
+            return Ok(());
+        }
+        let index = &self.reader.shared.index;
+        let placements = self.pieces().filter_map(|(_, piece)| index.placement(piece.placement));
+        let domains: Vec<_> = placements.map(|placement| placement.domain.clone()).collect();
+        check_tiling(self.spec(), &domains).map_err(|reason| Error::shards(self.name(), reason))
     }
 
     /// Whether one piece holds the whole tensor.

@@ -17,7 +17,7 @@ use super::{
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Damage {
-    /// Its name.
+    /// Its name; that of a file if a part of the state is damaged outside of tensors.
     pub tensor: String,
     /// What is wrong.
     pub error: Error,
@@ -72,7 +72,12 @@ impl Reader {
             let tensor = self.name_of(number as u32).to_owned();
             Damage { tensor, error }
         });
-        Ok(damaged.collect())
+        let mut damaged: Vec<_> = damaged.collect();
+        if let Some(merged) = &self.shared.merged {
+            let parts = merged.parts.verify()?.into_iter();
+            damaged.extend(parts.map(|(tensor, error)| Damage { tensor, error }));
+        }
+        Ok(damaged)
     }
 
     fn name_of(&self, piece: u32) -> &str {
@@ -87,7 +92,7 @@ impl Reader {
         let PieceEntry { data_offset, data_bytes, .. } = piece;
         let name = self.name_of(number);
         let io = |error| Error::io("read", &shared.path, error);
-        buffer.resize(BUFFER_BYTES, 0);
+        buffer.resize(data_bytes.min(BUFFER_BYTES as u64) as usize, 0);
         let mut sums = ChunkSums::new(shared.header.chunk_bytes);
         let mut done = 0;
         while done < data_bytes {

@@ -8,7 +8,7 @@ use std::{
 use prost::Message;
 
 use super::{
-    Error, Replacement, WriteOptions,
+    Commit, Error, WriteOptions,
     buffer::Buffer,
     chunks::ChunkSums,
     format::{
@@ -16,6 +16,7 @@ use super::{
         header::Header,
         index::{IndexBuilder, Placement},
         piece::{self, Domain, PieceHeader, PieceLayout},
+        role::Role,
         trailer::{TRAILER_BYTES, Trailer},
     },
     output::{Output, Sink},
@@ -52,7 +53,7 @@ pub struct Writer {
     pub(super) options: WriteOptions,
     pub(super) path: PathBuf,
     pub(super) output: Output,
-    replacement: Option<Replacement>,
+    commit: Option<Box<dyn Commit>>,
     pub(super) current: Option<(Buffer, usize)>,
     /// The header, until the first tensor says what memory the buffers are made of.
     prologue: Vec<u8>,
@@ -83,7 +84,7 @@ impl Writer {
         options: WriteOptions,
         sink: Sink,
         path: PathBuf,
-        replacement: Option<Replacement>,
+        commit: Option<Box<dyn Commit>>,
     ) -> Result<Self, Error> {
         let versions = VersionDef::stamped(options.format);
         let header = Header {
@@ -95,13 +96,14 @@ impl Writer {
             ifrt_version: options.version.number(),
             chunk_bytes: options.chunk_bytes,
             metadata: options.metadata.clone(),
+            role: options.part.map_or(Role::Whole, |part| Role::Part(part.role())),
         }
         .encode()?;
         Ok(Self {
             output: Output::new(sink, BUFFERS, options.threaded),
             options,
             path,
-            replacement,
+            commit,
             current: None,
             device: None,
             streams: Vec::new(),
@@ -228,19 +230,19 @@ impl Writer {
         self.put(&index)?;
         self.put(&trailer.encode())?;
         self.flush()?;
-        let Self { output, path, begin, replacement, options, .. } = self;
+        let Self { output, path, begin, commit, options, .. } = self;
         drop(output.finish().map_err(|error| Error::io("write", &path, error))?);
         let time = begin.map(|begin| begin.elapsed()).unwrap_or_default();
         options.watch.check()?;
-        let sync_time = match replacement {
-            Some(replacement) => replacement.finish(options.sync)?,
+        let sync_time = match commit {
+            Some(commit) => commit.commit(options.sync)?,
             None => Duration::ZERO,
         };
         let (bytes, file_bytes) = (trailer.data_bytes, trailer.file_bytes);
         Ok(Written { tensors, bytes, file_bytes, time, sync_time })
     }
 
-    fn begin_array(&mut self, name: &str, spec: &ArraySpec) -> Result<(), Error> {
+    pub(super) fn begin_array(&mut self, name: &str, spec: &ArraySpec) -> Result<(), Error> {
         self.options.watch.check()?;
         if self.broken {
             return Err(self.broken());
@@ -273,7 +275,7 @@ impl Writer {
     }
 
     /// Writes everything of a piece that comes before its data.
-    fn begin_piece(
+    pub(super) fn begin_piece(
         &mut self,
         name: &str,
         spec: &ArraySpec,
@@ -307,7 +309,7 @@ impl Writer {
     }
 
     /// Writes everything of a piece that comes behind its data.
-    fn end_piece(&mut self, sums: ChunkSums) -> Result<(), Error> {
+    pub(super) fn end_piece(&mut self, sums: ChunkSums) -> Result<(), Error> {
         let sums = sums.finish();
         self.index.checksums(&sums);
         let number = (self.index.pieces_len().saturating_sub(1)) as u32;

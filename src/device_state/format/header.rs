@@ -1,6 +1,9 @@
 //! The head of a state: the part that is frozen for ever, and the fields behind it.
 
-use super::{ALIGNMENT, CRITICAL, Cursor, Error, MAGIC, align, checksum, length_u32};
+use super::{
+    ALIGNMENT, CRITICAL, Cursor, Error, MAGIC, align, checksum, length_u32,
+    role::{MergedRole, PartRole, Role},
+};
 
 /// Bytes of the frozen prefix; what they mean never changes.
 pub(crate) const PREFIX_BYTES: usize = 32;
@@ -12,6 +15,8 @@ const PRODUCER_RELEASE: u32 = 2;
 const IFRT_VERSION: u32 = 3;
 const CHUNK_BYTES: u32 = CRITICAL | 4;
 const METADATA: u32 = 5;
+const PART: u32 = CRITICAL | 6;
+const MERGED: u32 = CRITICAL | 7;
 
 /// What the frozen first 32 bytes say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,6 +104,8 @@ pub(crate) struct Header {
     pub(crate) chunk_bytes: u32,
     /// Words of the source about itself, in its order; `None` if it has no place for them.
     pub(crate) metadata: Option<Vec<(String, String)>>,
+    /// What the file is to its state.
+    pub(crate) role: Role,
 }
 
 impl Header {
@@ -117,6 +124,11 @@ impl Header {
                 value.extend(text.as_bytes());
             }
             field(&mut fields, METADATA, &value)?;
+        }
+        match &self.role {
+            Role::Whole => {}
+            Role::Part(part) => field(&mut fields, PART, &part.encode())?,
+            Role::Merged(merged) => field(&mut fields, MERGED, &merged.encode()?)?,
         }
         // An empty field with tag 0 ends the list; then the checksum in the last four bytes.
         let needed = (PREFIX_BYTES + fields.len() + 8 + 4) as u64;
@@ -162,6 +174,7 @@ impl Header {
             ifrt_version: 0,
             chunk_bytes: 0,
             metadata: None,
+            role: Role::Whole,
         };
         let mut cursor = Cursor::new(body.get(PREFIX_BYTES..).unwrap_or_default(), "header");
         let mut previous = None;
@@ -218,6 +231,15 @@ impl Header {
                 cursor.zeros()?;
                 self.metadata = Some(metadata);
             }
+            PART => self.role = Role::Part(PartRole::decode(value)?),
+            MERGED if self.role != Role::Whole => {
+                return Err(Error::corrupt(
+                    "header",
+                    "a part that holds parts together".to_owned(),
+                    "the one or the other".to_owned(),
+                ));
+            }
+            MERGED => self.role = Role::Merged(MergedRole::decode(value)?),
             unknown if unknown & CRITICAL != 0 => {
                 return Err(Error::TooNewFeature {
                     what: "header field",

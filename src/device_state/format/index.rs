@@ -249,6 +249,9 @@ pub(crate) struct Surroundings {
     pub(crate) index_checksum: u32,
     /// Whether pieces may be missing between others, as in an index made of what was salvaged.
     pub(crate) gaps: bool,
+    /// Whether the pieces lie in several parts, whose layout
+    /// [`places`](super::spread::places) checks.
+    pub(crate) spread: bool,
 }
 
 impl Index {
@@ -419,6 +422,10 @@ impl Index {
                 return wrong(format!("first chunk {}", piece.first_chunk), chunks.to_string());
             }
             chunks += chunk_count(piece.data_bytes, around.chunk_bytes);
+            data = data.saturating_add(piece.data_bytes);
+            if around.spread {
+                continue;
+            }
             let header = header_length(
                 array.name.len(),
                 self.spec(array.spec).len(),
@@ -440,7 +447,6 @@ impl Index {
                 );
             };
             position = layout.end;
-            data = data.saturating_add(piece.data_bytes);
         }
         if (position != around.index_offset && !around.gaps) || data != around.data_bytes {
             return wrong(
@@ -523,6 +529,13 @@ impl Index {
             .ok()
             .and_then(|chunk| self.checksums.start.checked_add(chunk.checked_mul(4)?))
             .map_or(0, |offset| u32_at(&self.bytes, offset))
+    }
+
+    /// The checksums of a piece's chunks.
+    pub(crate) fn checksums_of(&self, piece: &PieceEntry, chunk_bytes: u32) -> Vec<u32> {
+        (0..chunk_count(piece.data_bytes, chunk_bytes))
+            .map(|chunk| self.checksum(u64::from(piece.first_chunk) + chunk))
+            .collect()
     }
 
     /// The serialized ArraySpec at a position; empty if there is none.

@@ -6,6 +6,8 @@
 pub(super) mod header;
 pub(super) mod index;
 pub(super) mod piece;
+pub(super) mod role;
+pub(super) mod spread;
 pub(super) mod trailer;
 
 #[cfg(test)]

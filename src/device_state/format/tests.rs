@@ -2,6 +2,7 @@ use super::{
     header::Header,
     index::{Index, IndexBuilder, Placement, Surroundings},
     piece::{self, PieceHeader, PieceLayout},
+    role::Role,
     trailer::Trailer,
     *,
 };
@@ -16,6 +17,7 @@ fn header() -> Header {
         ifrt_version: 6,
         chunk_bytes: 1 << 20,
         metadata: Some(vec![("format".to_owned(), "pt".to_owned())]),
+        role: Role::Whole,
     }
 }
 
@@ -55,7 +57,7 @@ fn a_newer_format_that_allows_old_readers_is_read() {
 
 #[test]
 fn unknown_fields_are_skipped_unless_they_are_critical() {
-    for (tag, read) in [(6_u32, true), (CRITICAL | 6, false)] {
+    for (tag, read) in [(20_u32, true), (CRITICAL | 20, false)] {
         let mut bytes = Header { metadata: None, ..header() }.encode().unwrap();
         let end = 32 + 16 + 24 + 16 + 16;
         assert_eq!(bytes[end..end + 8], [0; 8]);
@@ -71,7 +73,7 @@ fn unknown_fields_are_skipped_unless_they_are_critical() {
             Ok(_) => assert!(read),
             Err(error) => {
                 assert!(!read);
-                assert!(matches!(error, Error::TooNewFeature { found: 6, .. }), "{error}");
+                assert!(matches!(error, Error::TooNewFeature { found: 20, .. }), "{error}");
             }
         }
     }
@@ -179,6 +181,7 @@ fn index(names: &[&str]) -> (Vec<u8>, Surroundings) {
         data_bytes: 100 * names.len() as u64,
         index_checksum: checksum(&bytes),
         gaps: false,
+        spread: false,
     };
     (bytes, around)
 }

@@ -1,0 +1,149 @@
+use std::{
+    fs::{self, File},
+    io::{self, Write as _},
+    path::PathBuf,
+    time::Duration,
+};
+
+use super::{
+    super::{
+        Error, Sync,
+        replace::{self, Replacement},
+    },
+    Commit, Part, PartStore, PendingPart, SaveId,
+};
+use crate::read_at::ReadAt;
+
+/// The state at a path of the file system, its parts in the directory `<name>.parts` beside it.
+#[derive(Clone, Debug)]
+pub struct LocalParts {
+    path: PathBuf,
+}
+
+impl LocalParts {
+    /// The store of the state at `path`.
+    ///
+    /// A link stands for what it points to.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        let path = path.into();
+        Self { path: fs::canonicalize(&path).unwrap_or(path) }
+    }
+
+    fn parts(&self) -> PathBuf {
+        self.path.with_file_name(self.directory())
+    }
+
+    /// The directory, made if it is not there.
+    fn make(&self) -> Result<PathBuf, Error> {
+        let directory = self.parts();
+        fs::create_dir_all(&directory).map_err(|error| Error::io("create", &directory, error))?;
+        Ok(directory)
+    }
+}
+
+impl Commit for Replacement {
+    fn commit(self: Box<Self>, sync: Sync) -> Result<Duration, Error> {
+        self.finish(sync)
+    }
+}
+
+/// A state of one file that takes the place of a state, also of one of several parts.
+pub(in super::super) struct WholeFile {
+    pub(in super::super) replacement: Replacement,
+    pub(in super::super) parts: LocalParts,
+}
+
+impl Commit for WholeFile {
+    fn commit(self: Box<Self>, sync: Sync) -> Result<Duration, Error> {
+        let time = self.replacement.finish(sync)?;
+        self.parts.clean(&[]);
+        Ok(time)
+    }
+}
+
+impl PartStore for LocalParts {
+    fn place(&self) -> PathBuf {
+        self.path.clone()
+    }
+
+    fn directory(&self) -> String {
+        let name = self.path.file_name().unwrap_or_default();
+        format!("{}.parts", name.to_string_lossy())
+    }
+
+    fn put_part(&self, part: Part) -> Result<PendingPart, Error> {
+        // Another saver may remove the directory between two steps, when it is empty.
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let path = self.make()?.join(part.name());
+            let replacement = match Replacement::create(&path) {
+                Ok(replacement) => replacement,
+                Err(Error::Io { source, .. })
+                    if source.kind() == io::ErrorKind::NotFound && attempts < 100 =>
+                {
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            let file = replacement.file().try_clone();
+            let file = file.map_err(|error| Error::io("create", &path, error))?;
+            return Ok(PendingPart { sink: Box::new(file), commit: Box::new(replacement) });
+        }
+    }
+
+    fn list_parts(&self) -> Result<Vec<Part>, Error> {
+        let directory = self.parts();
+        let failed = |error| Error::io("list", &directory, error);
+        let entries = match fs::read_dir(&directory) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(failed(error)),
+        };
+        let mut parts = Vec::new();
+        for entry in entries {
+            let name = entry.map_err(failed)?.file_name();
+            parts.extend(name.to_str().and_then(Part::from_name));
+        }
+        Ok(parts)
+    }
+
+    fn open_part(&self, directory: &str, part: Part) -> Result<Box<dyn ReadAt>, Error> {
+        let path = self.path.with_file_name(directory).join(part.name());
+        let file = File::open(&path).map_err(|error| Error::io("open", &path, error))?;
+        Ok(Box::new(file))
+    }
+
+    fn open_index(&self) -> Result<Box<dyn ReadAt>, Error> {
+        let file = File::open(&self.path).map_err(|error| Error::io("open", &self.path, error))?;
+        Ok(Box::new(file))
+    }
+
+    fn commit_index(&self, bytes: &[u8], sync: Sync) -> Result<Duration, Error> {
+        let replacement = Replacement::create(&self.path)?;
+        let written = replacement.file().write_all(bytes);
+        written.map_err(|error| Error::io("write", &self.path, error))?;
+        replacement.finish(sync)
+    }
+
+    fn clean(&self, keep: &[SaveId]) {
+        let directory = self.parts();
+        let Ok(entries) = fs::read_dir(&directory) else { return };
+        let names: Vec<_> =
+            entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        let mut alive = keep.to_vec();
+        for name in &names {
+            let Some(part) = replace::target_of(name).and_then(Part::from_name) else { continue };
+            if !replace::remove_if_dead(&directory.join(name)) {
+                alive.push(part.save());
+            }
+        }
+        for part in names.iter().filter_map(|name| Part::from_name(name)) {
+            if !alive.contains(&part.save()) {
+                let _ = fs::remove_file(directory.join(part.name()));
+            }
+        }
+        // Only if it is empty.
+        let _ = fs::remove_dir(&directory);
+    }
+}

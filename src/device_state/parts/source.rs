@@ -1,0 +1,173 @@
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use super::{
+    super::{
+        Error,
+        format::{
+            checksum,
+            role::{MergedRole, PartRecord},
+            spread::Place,
+            trailer::TRAILER_BYTES,
+        },
+    },
+    Part, PartStore, SaveId,
+};
+use crate::read_at::ReadAt;
+
+/// Parts from this one on are opened for every read, so that not too many are open at a time.
+const KEPT_OPEN: usize = 128;
+
+/// The parts of a merged state, one behind the other as its index counts them.
+pub(in super::super) struct Parts {
+    store: Arc<dyn PartStore>,
+    directory: String,
+    spans: Vec<Span>,
+}
+
+/// How the pieces of a merged state lie in its parts.
+pub(in super::super) struct Spread {
+    pub(in super::super) parts: Arc<Parts>,
+    /// The place of each piece, in the order of the index.
+    pub(in super::super) places: Vec<Place>,
+}
+
+struct Span {
+    base: u64,
+    part: Part,
+    record: PartRecord,
+    open: Option<Box<dyn ReadAt>>,
+}
+
+impl Parts {
+    /// Opens the parts that a merged state names; each must be there, and be the one that was
+    /// merged.
+    pub(in super::super) fn open(
+        store: Arc<dyn PartStore>,
+        merged: &MergedRole,
+    ) -> Result<Self, Error> {
+        let count = u32::try_from(merged.parts.len()).unwrap_or(u32::MAX);
+        let mut spans = Vec::with_capacity(merged.parts.len());
+        for ((number, record), base) in (0..count).zip(&merged.parts).zip(merged.bases()) {
+            let part = Part::new(SaveId(merged.save), number, count)?;
+            let source = open_part(&*store, &merged.directory, part)?;
+            check(&*source, *record, part, &store.place())?;
+            let open = (spans.len() < KEPT_OPEN).then_some(source);
+            spans.push(Span { base, part, record: *record, open });
+        }
+        Ok(Self { store, directory: merged.directory.clone(), spans })
+    }
+
+    /// Bytes of all parts together.
+    pub(in super::super) fn bytes(&self) -> u64 {
+        self.spans.last().map_or(0, |last| last.base + last.record.trailer.file_bytes)
+    }
+
+    /// Compares what is in the parts besides pieces with its checksums: the name of each part that
+    /// is damaged, and how.
+    pub(in super::super) fn verify(&self) -> Result<Vec<(String, Error)>, Error> {
+        let mut damaged = Vec::new();
+        for span in &self.spans {
+            match self.verify_part(span) {
+                Ok(()) => {}
+                Err(error @ Error::Corrupt { .. }) => damaged.push((span.part.name(), error)),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(damaged)
+    }
+
+    fn verify_part(&self, span: &Span) -> Result<(), Error> {
+        let io = |error| Error::io("read", &self.path_of(span.part), error);
+        let trailer = span.record.trailer;
+        let mut header = vec![0; usize::try_from(span.record.header_bytes).unwrap_or(usize::MAX)];
+        self.read_exact_at(&mut header, span.base).map_err(io)?;
+        let (body, stored) = header.split_last_chunk::<4>().unwrap_or((&[], &[0; 4]));
+        let (stored, computed) = (u32::from_le_bytes(*stored), checksum(body));
+        if stored != computed || stored != trailer.header_checksum {
+            let what = format!("header of part {}", span.part.number());
+            return Err(Error::checksum(&what, trailer.header_checksum, computed));
+        }
+        let mut index = vec![0; usize::try_from(trailer.index_bytes).unwrap_or(usize::MAX)];
+        self.read_exact_at(&mut index, span.base + trailer.index_offset).map_err(io)?;
+        let computed = checksum(&index);
+        if computed != trailer.index_checksum {
+            let what = format!("index of part {}", span.part.number());
+            return Err(Error::checksum(&what, trailer.index_checksum, computed));
+        }
+        Ok(())
+    }
+
+    /// How many there are.
+    pub(in super::super) fn count(&self) -> u32 {
+        u32::try_from(self.spans.len()).unwrap_or(u32::MAX)
+    }
+
+    fn path_of(&self, part: Part) -> PathBuf {
+        self.store.place().with_file_name(&self.directory).join(part.name())
+    }
+}
+
+fn open_part(store: &dyn PartStore, directory: &str, part: Part) -> Result<Box<dyn ReadAt>, Error> {
+    store.open_part(directory, part).map_err(|error| match error {
+        Error::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+            Error::MissingPart {
+                part: format!("part {} of {}", part.number(), part.count()),
+                place: store.place().with_file_name(directory).join(part.name()),
+            }
+        }
+        error => error,
+    })
+}
+
+/// Whether a file is the part that was merged: as long, and with the same end.
+fn check(source: &dyn ReadAt, record: PartRecord, part: Part, place: &Path) -> Result<(), Error> {
+    let io = |error| Error::io("read", place, error);
+    let what = format!("part {} of {}", part.number(), part.count());
+    let (found, expected) = (source.size().map_err(io)?, record.trailer.file_bytes);
+    if found != expected {
+        return Err(Error::corrupt(
+            &what,
+            format!("{found} bytes"),
+            format!("{expected} bytes; it was cut, appended to, or is of another save"),
+        ));
+    }
+    let mut trailer = [0; TRAILER_BYTES];
+    source.read_exact_at(&mut trailer, expected - TRAILER_BYTES as u64).map_err(io)?;
+    if trailer != record.trailer.encode() {
+        return Err(Error::corrupt(
+            &what,
+            "another end".to_owned(),
+            "the end that was merged; it is damaged, or of another save".to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+impl ReadAt for Parts {
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.bytes())
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let behind = self.spans.partition_point(|span| span.base <= offset);
+        let Some(span) = behind.checked_sub(1).and_then(|at| self.spans.get(at)) else {
+            return Ok(0);
+        };
+        let offset = offset - span.base;
+        let left = span.record.trailer.file_bytes.saturating_sub(offset);
+        let length = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        let buffer = buffer.get_mut(..length).unwrap_or_default();
+        match &span.open {
+            Some(source) => source.read_at(buffer, offset),
+            None => self
+                .store
+                .open_part(&self.directory, span.part)
+                .map_err(io::Error::other)?
+                .read_at(buffer, offset),
+        }
+    }
+}
