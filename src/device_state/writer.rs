@@ -1,5 +1,6 @@
 use std::{
     collections::HashMap,
+    fs::File,
     io::Read,
     path::{Path, PathBuf},
     time::{Duration, Instant},
@@ -54,6 +55,8 @@ pub struct Writer {
     pub(super) path: PathBuf,
     pub(super) output: Output,
     commit: Option<Box<dyn Commit>>,
+    /// The file behind the output, if pieces can be written at any place of it.
+    pub(super) file: Option<File>,
     pub(super) current: Option<(Buffer, usize)>,
     /// The header, until the first tensor says what memory the buffers are made of.
     prologue: Vec<u8>,
@@ -62,12 +65,12 @@ pub struct Writer {
     pub(super) streams: Vec<Stream>,
     /// Bytes of the file so far.
     pub(super) position: u64,
-    index: IndexBuilder,
+    pub(super) index: IndexBuilder,
     header_checksum: u32,
     data_bytes: u64,
     begin: Option<Instant>,
     /// A piece is half written: nothing can follow it.
-    broken: bool,
+    pub(super) broken: bool,
     specs: HashMap<ArraySpec, Vec<u8>>,
 }
 
@@ -99,7 +102,9 @@ impl Writer {
             role: options.part.map_or(Role::Whole, |part| Role::Part(part.role())),
         }
         .encode()?;
+        let file = commit.as_ref().and_then(|commit| commit.file()?.try_clone().ok());
         Ok(Self {
+            file,
             output: Output::new(sink, BUFFERS, options.threaded),
             options,
             path,
@@ -283,6 +288,22 @@ impl Writer {
         domain: Domain,
         data_bytes: u64,
     ) -> Result<ChunkSums, Error> {
+        let (layout, _, header) = self.place_piece(name, spec, device, domain, data_bytes)?;
+        self.put(&header)?;
+        self.put_zeros(layout.data - layout.header - header.len() as u64)?;
+        Ok(ChunkSums::new(self.options.chunk_bytes))
+    }
+
+    /// Finds the place of the next piece and puts it into the index: its layout, number and header
+    /// without padding. Nothing is written.
+    pub(super) fn place_piece(
+        &mut self,
+        name: &str,
+        spec: &ArraySpec,
+        device: i32,
+        domain: Domain,
+        data_bytes: u64,
+    ) -> Result<(PieceLayout, u32, Vec<u8>), Error> {
         self.broken = true;
         let spec = self.specs.get(spec).map(Vec::as_slice).unwrap_or_default();
         let rank = domain.as_ref().map_or(0, Vec::len);
@@ -302,10 +323,8 @@ impl Writer {
             data_bytes,
         }
         .encode()?;
-        self.put(&header)?;
-        self.put_zeros(layout.data - layout.header - header_bytes)?;
         self.data_bytes += data_bytes;
-        Ok(ChunkSums::new(chunk_bytes))
+        Ok((layout, number, header))
     }
 
     /// Writes everything of a piece that comes behind its data.

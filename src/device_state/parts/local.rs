@@ -45,6 +45,10 @@ impl Commit for Replacement {
     fn commit(self: Box<Self>, sync: Sync) -> Result<Duration, Error> {
         self.finish(sync)
     }
+
+    fn file(&self) -> Option<&File> {
+        Some(Self::file(self))
+    }
 }
 
 /// A state of one file that takes the place of a state, also of one of several parts.
@@ -58,6 +62,10 @@ impl Commit for WholeFile {
         let time = self.replacement.finish(sync)?;
         self.parts.clean(&[]);
         Ok(time)
+    }
+
+    fn file(&self) -> Option<&File> {
+        Some(self.replacement.file())
     }
 }
 

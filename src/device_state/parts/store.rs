@@ -1,4 +1,4 @@
-use std::{fmt, io::Write, path::PathBuf, time::Duration};
+use std::{fmt, fs::File, io::Write, path::PathBuf, time::Duration};
 
 use super::{
     super::{Error, Sync},
@@ -14,6 +14,13 @@ pub trait Commit: Send {
     /// # Errors
     /// If the store fails; nothing appears then.
     fn commit(self: Box<Self>, sync: Sync) -> Result<Duration, Error>;
+
+    /// The file behind the sink, if the sink writes at its cursor: then bytes are also written at
+    /// other places of it, behind those that the sink got, and the cursor is moved behind them.
+    /// `None` by default.
+    fn file(&self) -> Option<&File> {
+        None
+    }
 }
 
 /// A part that is being written.

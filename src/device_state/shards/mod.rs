@@ -8,6 +8,7 @@
 
 mod assemble;
 mod block;
+mod parallel;
 mod restore;
 mod sweep;
 mod tiling;

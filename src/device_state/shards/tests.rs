@@ -389,3 +389,63 @@ fn a_sharding_param_goes_into_a_state_at_the_versions_that_can_say_it() {
         assert_eq!(recorded.ok(), (number == 1).then_some(unreduced.clone()));
     }
 }
+
+#[test]
+fn all_devices_are_saved_at_the_same_time_and_into_the_same_bytes() {
+    let all = devices(3);
+    let dims = [3 * 700, 1 << 11];
+    let array = Array::new(DType::U16, &dims, hlo(3, &[3, 1]), &all, 4);
+    let small = Array::new(DType::U8, &[9], hlo(3, &[3]), &all, 5);
+    let write = |mut writer: super::super::Writer| {
+        writer.add_sharded("a", &small.spec, &small.shards()).unwrap();
+        writer.add_sharded("w", &array.spec, &array.shards()).unwrap();
+        writer.add_sharded("z", &small.spec, &small.shards()).unwrap();
+        writer.finish().unwrap();
+    };
+    let mut options = WriteOptions::new(SerDesVersion::current()).with_sync(Sync::None);
+    options.threaded = true;
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.sds");
+    write(options.clone().create(&path).unwrap());
+    let pipe = Pipe::default();
+    write(options.stream(pipe.clone()).unwrap());
+    assert!(std::fs::read(&path).unwrap() == pipe.bytes());
+    let reader = Reader::open(&path).unwrap();
+    assert!(reader.verify(&Watch::new()).unwrap().is_empty());
+    let whole = reader.tensor("w").unwrap().restore(&all[0]).unwrap();
+    assert!(all[0].download(&whole).unwrap() == array.bytes);
+}
+
+#[test]
+fn every_flipped_bit_truncation_and_swap_in_a_state_of_shards_is_found() {
+    let all = devices(4);
+    let rows = Array::new(DType::U16, &[8, 5], hlo(4, &[4, 1]), &all, 1);
+    let pipe = Pipe::default();
+    let mut writer = options().stream(pipe.clone()).unwrap();
+    writer.add_sharded("w", &rows.spec, &rows.shards()).unwrap();
+    writer.finish().unwrap();
+    let bytes = pipe.bytes();
+    let is_whole = |bytes: Vec<u8>| {
+        Reader::from_source(bytes, "x.sds").is_ok_and(|reader| {
+            reader.tensors().all(|tensor| tensor.is_ok())
+                && reader.verify(&Watch::new()).unwrap().is_empty()
+        })
+    };
+    assert!(is_whole(bytes.clone()));
+    for bit in 0..bytes.len() * 8 {
+        let mut bytes = bytes.clone();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        assert!(!is_whole(bytes), "bit {bit}");
+    }
+    for length in 0..bytes.len() {
+        assert!(!is_whole(bytes[..length].to_vec()), "{length} bytes");
+    }
+    assert!(!is_whole([&bytes[..], b"\0"].concat()));
+    let count = bytes.len() / 64;
+    for (first, second) in (0..count).flat_map(|a| (a + 1..count).map(move |b| (a, b))) {
+        let mut swapped = bytes.clone();
+        let (head, tail) = swapped.split_at_mut(second * 64);
+        head[first * 64..][..64].swap_with_slice(&mut tail[..64]);
+        assert!(swapped == bytes || !is_whole(swapped), "{first} and {second}");
+    }
+}

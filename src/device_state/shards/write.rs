@@ -15,8 +15,8 @@ use crate::{
 /// The part of an array that one device holds.
 #[derive(Clone, Debug)]
 pub struct Shard<'a> {
-    device: DeviceId,
-    memory: &'a DeviceMemory,
+    pub(super) device: DeviceId,
+    pub(super) memory: &'a DeviceMemory,
     domain: Option<IndexDomain>,
 }
 
@@ -40,7 +40,8 @@ type Chosen<'a, 'b> = Vec<(Block, &'b Shard<'a>)>;
 impl Writer {
     /// Adds an array that is spread over several devices, by the sharding of its spec.
     ///
-    /// A part that several devices hold is written once. Which devices are whose is up to the
+    /// A part that several devices hold is written once. Into a file, all devices are saved from at
+    /// the same time; into a stream, one after the other. Which devices are whose is up to the
     /// caller: ids are those of the sharding, memory may be on any device of any plug-in. A writer
     /// of a whole state needs at least one shard of every part. A writer of a
     /// [part](crate::device_state::Part) takes the shards of its own process and writes those that
@@ -111,6 +112,9 @@ impl Writer {
             self.device.get_or_insert_with(|| first.memory.device().clone());
         }
         self.begin_array(name, &spec.stored)?;
+        if self.put_parallel(name, &spec.stored, spec.given.shape(), &chosen)? {
+            return Ok(());
+        }
         for (block, shard) in chosen {
             let domain = block.to_domain(spec.given.shape());
             let (device, memory) = (shard.device.0, shard.memory);
