@@ -15,7 +15,8 @@ use serdes::{
 };
 
 const TENSORS: i64 = 8;
-const BYTES: usize = 512 << 10;
+/// How long each tensor is in the tests of several processes, in bytes; half a MiB by default.
+const TENSOR_BYTES: &str = "SERDES_TEST_TENSOR_BYTES";
 /// Where a child of these tests saves.
 const TARGET: &str = "SERDES_TEST_SAVE_TO";
 
@@ -28,6 +29,10 @@ fn options() -> WriteOptions {
     WriteOptions::new(SerDesVersion::current()).with_sync(Sync::None)
 }
 
+fn bytes() -> usize {
+    env::var(TENSOR_BYTES).ok().and_then(|bytes| bytes.parse().ok()).unwrap_or(512 << 10)
+}
+
 fn spec(bytes: usize) -> ArraySpec {
     let shape = Shape::new([bytes as i64]).expect("a shape");
     ArraySpec::new(DType::U8, shape, SingleDeviceSharding::new(DeviceId(0)))
@@ -37,7 +42,7 @@ fn spec(bytes: usize) -> ArraySpec {
 fn save_part(path: &Path, save: SaveId, number: u32, fill: u8) -> Result<(), Error> {
     let mut writer = options().create_part(path, Part::new(save, number, PARTS)?)?;
     for tensor in (0..TENSORS).filter(|tensor| *tensor as u32 % PARTS == number) {
-        writer.add_bytes(&format!("t{tensor}"), &spec(BYTES), &vec![fill; BYTES])?;
+        writer.add_bytes(&format!("t{tensor}"), &spec(bytes()), &vec![fill; bytes()])?;
     }
     writer.finish().map(drop)
 }
@@ -45,7 +50,7 @@ fn save_part(path: &Path, save: SaveId, number: u32, fill: u8) -> Result<(), Err
 fn save(path: &Path, fill: u8) -> Result<(), Error> {
     let mut writer = options().create(path)?;
     for number in 0..TENSORS {
-        writer.add_bytes(&format!("t{number}"), &spec(BYTES), &vec![fill; BYTES])?;
+        writer.add_bytes(&format!("t{number}"), &spec(bytes()), &vec![fill; bytes()])?;
     }
     writer.finish().map(drop)
 }

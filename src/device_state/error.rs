@@ -78,7 +78,7 @@ pub enum Error {
 
     /// A part of a state that several processes saved is not there.
     #[error(
-        "{part} of the state is not in {}; the parts of a state belong beside it: copy the directory along with the file",
+        "{part} of the state is not at {}; the parts of a state belong beside it: copy the directory along with the file",
         place.display()
     )]
     #[non_exhaustive]

@@ -13,6 +13,7 @@ use super::{
         header::Header,
         index::{Index, IndexBuilder, Placement, Surroundings},
         piece::{self, Domain, HEADER_FIXED_BYTES, PieceLayout},
+        role::Role,
     },
     reader::read_header,
     shards::check_tiling,
@@ -55,12 +56,14 @@ impl Reader {
     ///
     /// # Errors
     /// As [`open`](Self::open) where no part of the state can be used: if it is something else, its
-    /// header is damaged, or it needs a newer build.
+    /// header is damaged, or it needs a newer build; or if it is the index over
+    /// [parts](crate::device_state::Part) of which one cannot be opened: each part can be salvaged
+    /// by itself.
     pub fn salvage(path: impl AsRef<Path>, watch: &Watch) -> Result<Salvaged, Error> {
         let path = path.as_ref();
         match Self::open(path) {
             Ok(reader) => reader.salvage_listed(watch),
-            Err(Error::Corrupt { .. }) => salvage_found(path, watch),
+            Err(error @ Error::Corrupt { .. }) => salvage_found(path, error, watch),
             Err(error) => Err(error),
         }
     }
@@ -80,10 +83,15 @@ impl Reader {
     }
 }
 
-fn salvage_found(path: &Path, watch: &Watch) -> Result<Salvaged, Error> {
+/// Searches a file for pieces that could not be opened because of `error`.
+fn salvage_found(path: &Path, error: Error, watch: &Watch) -> Result<Salvaged, Error> {
     let source = File::open(path).map_err(|error| Error::io("open", path, error))?;
     let size = source.size().map_err(|error| Error::io("read", path, error))?;
     let (header, _, header_bytes) = read_header(&source, path, size)?;
+    if matches!(header.role, Role::Merged(_)) {
+        // There are no pieces in it.
+        return Err(error);
+    }
     let mut search = Search { source: &source, path, size, header: &header, watch };
 
     let mut order: Vec<String> = Vec::new();

@@ -13,4 +13,5 @@ mod loaded {
     mod layouts;
     mod plugins;
     mod refusals;
+    mod saves;
 }

@@ -353,6 +353,11 @@ fn a_part_that_is_missing_or_of_another_save_is_named() {
     let error = Reader::open(&path).unwrap_err();
     assert!(matches!(error, Error::Corrupt { .. }), "{error}");
     assert!(error.to_string().contains("another save"), "{error}");
+    assert!(matches!(Reader::salvage(&path, &Watch::new()), Err(Error::Corrupt { .. })));
+    fs::write(&one, &bytes[..bytes.len() - 100]).unwrap();
+    assert!(matches!(Reader::salvage(&path, &Watch::new()), Err(Error::Corrupt { .. })));
+    let salvaged = Reader::salvage(&one, &Watch::new()).unwrap();
+    assert_eq!(salvaged.whole[0].name(), "own-1");
     fs::write(&one, bytes).unwrap();
     assert!(is_whole(&path));
 }
