@@ -1,10 +1,13 @@
 //! Save and restore beside a plain write and read of the same bytes and beside the safetensors
-//! crate, without and with syncing. Ratios are printed at the end: above 1 is faster than the peer.
+//! crate, without and with syncing; and opening a state of 100,000 tensors. All sides take turns
+//! within a round, so that what else the machine does hits them alike; the ratios of medians are
+//! printed at the end, of wall time and of CPU time: above 1 is faster than the peer.
 //!
-//! `SERDES_BENCH_MIB` is the size of the state in MiB (1024 for the numbers of the documentation).
+//! `SERDES_BENCH_MIB` is the size of the state in MiB (256 by default; 1024 for the numbers of the
+//! documentation), `SERDES_BENCH_ROUNDS` the fewest rounds. Under `taskset -c 0` all is done by one
+//! core.
 
 use std::{
-    collections::BTreeMap,
     env, fs,
     fs::File,
     hint::black_box,
@@ -14,6 +17,7 @@ use std::{
 };
 
 use criterion::{BenchmarkId, Criterion, SamplingMode, Throughput};
+use rustix::time::{ClockId, clock_gettime};
 use safetensors::tensor::{Dtype, TensorView, serialize_to_file};
 use serdes::{
     device_state::{Reader, Sync, Watch, WriteOptions},
@@ -22,11 +26,9 @@ use serdes::{
     version::SerDesDefaultVersionAccessor,
 };
 
-/// Best time of each measured thing, by case and name.
-type Best = BTreeMap<(String, &'static str), Duration>;
-
 struct Case {
     label: String,
+    bytes: u64,
     device: Device,
     names: Vec<String>,
     host: Vec<Vec<u8>>,
@@ -43,6 +45,7 @@ impl Case {
         let memories = host.iter().map(|data| device.upload(data).expect("an upload")).collect();
         Self {
             label: format!("{mebibytes} MiB in {count}"),
+            bytes: (bytes * count) as u64,
             device,
             names: (0..count).map(|n| format!("layer_{n:05}/kernel")).collect(),
             host,
@@ -101,98 +104,153 @@ impl Case {
     }
 }
 
-fn measure(
-    criterion: &mut Criterion,
-    best: &mut Best,
-    case: &Case,
+/// What one side of a comparison took, once for each round.
+struct Side<'a> {
     name: &'static str,
-    prepare: impl Fn(),
-    run: impl Fn(),
+    prepare: Box<dyn Fn() + 'a>,
+    run: Box<dyn Fn() + 'a>,
+    wall: Vec<Duration>,
+    cpu: Vec<Duration>,
+}
+
+impl<'a> Side<'a> {
+    fn new(name: &'static str, prepare: impl Fn() + 'a, run: impl Fn() + 'a) -> Self {
+        let (prepare, run) = (Box::new(prepare), Box::new(run));
+        Self { name, prepare, run, wall: Vec::new(), cpu: Vec::new() }
+    }
+
+    /// One round; answers its wall time.
+    fn take(&mut self) -> Duration {
+        (self.prepare)();
+        let (begin, cpu) = (Instant::now(), cpu_time());
+        (self.run)();
+        self.wall.push(begin.elapsed());
+        self.cpu.push(cpu_time().saturating_sub(cpu));
+        self.wall.last().copied().unwrap_or_default()
+    }
+}
+
+/// CPU time of all threads of this process.
+fn cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+fn median(times: &mut [Duration]) -> Duration {
+    times.sort();
+    times.get(times.len() / 2).copied().unwrap_or_default()
+}
+
+/// Runs the sides in turn, ours first in every second round; the time of the benchmark is ours.
+fn compare(
+    criterion: &mut Criterion,
+    ratios: &mut Vec<String>,
+    label: &str,
+    bytes: u64,
+    mut sides: Vec<Side<'_>>,
 ) {
+    let rounds = env::var("SERDES_BENCH_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(10);
     let mut group = criterion.benchmark_group("device_state");
-    let bytes = case.host.iter().map(|data| data.len() as u64).sum();
-    group.sampling_mode(SamplingMode::Flat).sample_size(10).throughput(Throughput::Bytes(bytes));
-    group.measurement_time(Duration::from_secs(4)).warm_up_time(Duration::from_millis(500));
-    let mut fastest = Duration::MAX;
-    group.bench_function(BenchmarkId::new(name, &case.label), |bencher| {
+    group.sampling_mode(SamplingMode::Flat).sample_size(rounds.max(10));
+    group.throughput(Throughput::Bytes(bytes)).warm_up_time(Duration::from_millis(1));
+    group.measurement_time(Duration::from_millis(1));
+    let name = sides.first().map_or("", |side| side.name);
+    group.bench_function(BenchmarkId::new(name, label), |bencher| {
         bencher.iter_custom(|count| {
-            let mut total = Duration::ZERO;
-            for _ in 0..count {
-                prepare();
-                let begin = Instant::now();
-                run();
-                let time = begin.elapsed();
-                fastest = fastest.min(time);
-                total += time;
+            let mut ours = Duration::ZERO;
+            for round in 0..count {
+                let count = sides.len();
+                for turn in 0..count {
+                    // Who comes first changes, too.
+                    let number = if round % 2 == 0 { turn } else { count - 1 - turn };
+                    let time = sides.get_mut(number).map(Side::take).unwrap_or_default();
+                    ours += if number == 0 { time } else { Duration::ZERO };
+                }
             }
-            total
+            ours
         });
     });
-    best.insert((case.label.clone(), name), fastest);
+    let [ours, peers @ ..] = &mut sides[..] else { return };
+    let (wall, cpu) = (median(&mut ours.wall), median(&mut ours.cpu));
+    let ratio = |peer: Duration, ours: Duration| peer.as_secs_f64() / ours.as_secs_f64();
+    for peer in peers {
+        let (other_wall, other_cpu) = (median(&mut peer.wall), median(&mut peer.cpu));
+        ratios.push(format!(
+            "{label}: {} {wall:.0?} / {} {other_wall:.0?} = {:.2} (CPU time {:.2}), {} rounds",
+            ours.name,
+            peer.name,
+            ratio(other_wall, wall),
+            ratio(other_cpu, cpu),
+            ours.wall.len(),
+        ));
+    }
 }
 
 fn main() {
     let mebibytes = env::var("SERDES_BENCH_MIB").ok().and_then(|n| n.parse().ok()).unwrap_or(256);
     let mut criterion = Criterion::default().configure_from_args();
-    let mut best = Best::new();
+    let mut ratios = Vec::new();
     let directory = tempfile::tempdir().expect("a directory");
     let [state, plain, peer] =
         ["a.sds", "a.bin", "a.safetensors"].map(|name| directory.path().join(name));
+    let fresh = |path: &Path| drop(fs::remove_file(path));
     for count in [64, 10_000] {
         let case = Case::new(mebibytes, count);
-        let fresh = |path: &Path| drop(fs::remove_file(path));
-        for (sync, names) in [
+        for (sync, [ours, write, other]) in [
             (Sync::None, ["save", "plain write", "safetensors"]),
             (Sync::Data, ["synced save", "synced plain write", "synced safetensors"]),
         ] {
-            let [ours, write, other] = names;
-            measure(
-                &mut criterion,
-                &mut best,
-                &case,
-                ours,
-                || fresh(&state),
-                || {
-                    case.save(&state, sync);
-                },
-            );
-            measure(
-                &mut criterion,
-                &mut best,
-                &case,
-                write,
-                || fresh(&plain),
-                || {
-                    case.write(&plain, sync);
-                },
-            );
-            measure(
-                &mut criterion,
-                &mut best,
-                &case,
-                other,
-                || fresh(&peer),
-                || {
-                    case.safetensors(&peer, sync);
-                },
-            );
+            let sides = vec![
+                Side::new(ours, || fresh(&state), || case.save(&state, sync)),
+                Side::new(write, || fresh(&plain), || case.write(&plain, sync)),
+                Side::new(other, || fresh(&peer), || case.safetensors(&peer, sync)),
+            ];
+            compare(&mut criterion, &mut ratios, &case.label, case.bytes, sides);
         }
-        measure(&mut criterion, &mut best, &case, "restore", || (), || case.restore(&state));
-        measure(&mut criterion, &mut best, &case, "plain read", || (), || case.read(&plain));
+        // A filter may have kept the files from being written.
+        case.save(&state, Sync::None);
+        case.write(&plain, Sync::None);
+        let sides = vec![
+            Side::new("restore", || (), || case.restore(&state)),
+            Side::new("plain read", || (), || case.read(&plain)),
+        ];
+        compare(&mut criterion, &mut ratios, &case.label, case.bytes, sides);
+        for path in [&state, &plain, &peer] {
+            fresh(path);
+        }
     }
-    for ((label, name), time) in &best {
-        let peers: &[&str] = match *name {
-            "save" => &["plain write", "safetensors"],
-            "synced save" => &["synced plain write", "synced safetensors"],
-            "restore" => &["plain read"],
-            _ => continue,
-        };
-        for peer in peers {
-            if let Some(other) = best.get(&(label.clone(), peer)) {
-                let ratio = other.as_secs_f64() / time.as_secs_f64();
-                println!("{label}: {name} / {peer} = {ratio:.2}");
-            }
-        }
+    let case = Case::new(10, 100_000);
+    case.save(&state, Sync::None);
+    let bytes = fs::metadata(&state).map_or(0, |metadata| metadata.len());
+    let list = || {
+        let state = Reader::open(&state).expect("a state");
+        let listed: usize = state
+            .tensors()
+            .map(|tensor| {
+                let tensor = tensor.expect("a tensor");
+                black_box(tensor.spec());
+                tensor.name().len() + tensor.bytes() as usize
+            })
+            .sum();
+        black_box(listed);
+    };
+    let open = || drop(black_box(Reader::open(&state)));
+    let names = || {
+        let state = Reader::open(&state).expect("a state");
+        black_box(state.names().map(str::len).sum::<usize>());
+    };
+    for (name, run) in [
+        ("open", &open as &dyn Fn()),
+        ("open and list the names", &names),
+        ("open and list with specs and sizes", &list),
+    ] {
+        criterion
+            .benchmark_group("device_state")
+            .throughput(Throughput::Bytes(bytes))
+            .bench_function(BenchmarkId::new(name, "100,000 tensors"), |b| b.iter(run));
+    }
+    for line in &ratios {
+        println!("{line}");
     }
     criterion.final_summary();
 }
