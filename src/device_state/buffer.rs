@@ -8,6 +8,13 @@ use crate::stream_executor::{Device, Error, HostMemory};
 /// fastest of what was measured.
 pub(super) const BUFFER_BYTES: usize = 1 << 20;
 
+/// Bytes of the buffer whose first byte goes to `position` of the file: so many that the next
+/// one begins at a multiple of [`BUFFER_BYTES`], which lets the system's page cache take its bytes
+/// in one large folio instead of ten of growing sizes.
+pub(super) fn capacity_at(position: u64) -> usize {
+    BUFFER_BYTES - (position % BUFFER_BYTES as u64) as usize
+}
+
 /// A stretch of host memory of a fixed length.
 #[derive(Debug)]
 pub(super) enum Buffer {

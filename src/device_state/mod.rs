@@ -24,6 +24,7 @@ mod restore;
 mod salvage;
 mod select;
 mod shards;
+mod sink;
 mod staging;
 mod tensor;
 mod verify;

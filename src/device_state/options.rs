@@ -8,6 +8,7 @@ use std::{
 use super::{
     Error, LocalParts, Part, PartStore, Replacement, Sync, Watch, Writer,
     parts::{self, WholeFile},
+    sink::FileSink,
 };
 use crate::version::{DeviceState, Ifrt, SerDesVersion};
 
@@ -103,7 +104,8 @@ impl WriteOptions {
         let file =
             replacement.file().try_clone().map_err(|error| Error::io("create", path, error))?;
         let commit = WholeFile { replacement, parts: LocalParts::new(path) };
-        Writer::new(self, Box::new(file), path.to_path_buf(), Some(Box::new(commit)))
+        let sink = FileSink::new(file, self.sync);
+        Writer::new(self, Box::new(sink), path.to_path_buf(), Some(Box::new(commit)))
     }
 
     /// Begins the part of this process of a state at `path` that several processes save together;

@@ -5,7 +5,7 @@ use std::{collections::VecDeque, io::Read};
 
 use super::{
     Error, Writer,
-    buffer::{BUFFER_BYTES, Buffer},
+    buffer::{Buffer, capacity_at},
     chunks::ChunkSums,
 };
 use crate::stream_executor::{DeviceMemory, Transfer};
@@ -18,10 +18,27 @@ pub(super) const BUFFERS: usize = 2 * IN_FLIGHT;
 /// buffers, and a call that waits costs less than an event each.
 const STREAMED_FROM: u64 = 1 << 20;
 
+/// A buffer that is being filled.
+pub(super) struct Filling {
+    buffer: Buffer,
+    used: usize,
+    /// Where the next buffer begins.
+    limit: usize,
+}
+
+impl Filling {
+    /// What is free of it, at most `most` bytes.
+    fn vacant(&mut self, most: u64) -> &mut [u8] {
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        let end = self.limit.min(self.used.saturating_add(most));
+        self.buffer.get_mut(self.used..end).unwrap_or_default()
+    }
+}
+
 impl Writer {
     /// Hands the buffer that is being filled to the file.
     pub(super) fn flush(&mut self) -> Result<(), Error> {
-        let Some((buffer, used)) = self.current.take() else { return Ok(()) };
+        let Some(Filling { buffer, used, .. }) = self.current.take() else { return Ok(()) };
         self.give(buffer, used)
     }
 
@@ -42,16 +59,18 @@ impl Writer {
     }
 
     /// The buffer that is being filled, with room in it.
-    fn room(&mut self) -> Result<&mut (Buffer, usize), Error> {
-        if self.current.as_ref().is_some_and(|(buffer, used)| *used == buffer.len()) {
+    fn room(&mut self) -> Result<&mut Filling, Error> {
+        if self.current.as_ref().is_some_and(|filling| filling.used >= filling.limit) {
             self.flush()?;
         }
+        let limit = capacity_at(self.position);
         if self.current.is_none() {
             let buffer = self.take()?;
-            return Ok(self.current.insert((buffer, 0)));
+            return Ok(self.current.insert(Filling { buffer, used: 0, limit }));
         }
         // Never `None` here; the insertion is for the type.
-        Ok(self.current.get_or_insert_with(|| (Buffer::pageable(), 0)))
+        let none = || Filling { buffer: Buffer::pageable(), used: 0, limit };
+        Ok(self.current.get_or_insert_with(none))
     }
 
     /// The data of a piece out of device memory.
@@ -77,15 +96,15 @@ impl Writer {
         mut sums: ChunkSums,
     ) -> Result<ChunkSums, Error> {
         while offset < memory.size() {
-            let (buffer, used) = self.room()?;
-            let now = (memory.size() - offset).min((buffer.len() - *used) as u64) as usize;
-            let part = &mut buffer[*used..*used + now];
+            let filling = self.room()?;
+            let part = filling.vacant(memory.size() - offset);
+            let now = part.len();
             memory
                 .device()
                 .copy_to_host(memory, offset, part)
                 .map_err(|error| Error::device("reading", name, error))?;
             sums.update(part);
-            *used += now;
+            filling.used += now;
             self.position += now as u64;
             offset += now as u64;
             self.options.watch.advance(now as u64)?;
@@ -102,6 +121,7 @@ impl Writer {
     ) -> Result<ChunkSums, Error> {
         let failed = |error| Error::device("reading", name, error);
         self.flush()?;
+        let begin = self.position;
         let known = self.streams.iter().position(|stream| stream.device().is(memory.device()));
         let stream = match known {
             Some(position) => self.streams.swap_remove(position),
@@ -111,7 +131,8 @@ impl Writer {
         let mut offset = 0;
         while offset < memory.size() || !under_way.is_empty() {
             if offset < memory.size() && under_way.len() < IN_FLIGHT {
-                let now = (memory.size() - offset).min(BUFFER_BYTES as u64) as usize;
+                let room = capacity_at(begin + offset);
+                let now = (memory.size() - offset).min(room as u64) as usize;
                 match self.take()? {
                     Buffer::Pinned(target) => {
                         let transfer =
@@ -161,10 +182,11 @@ impl Writer {
     /// The next bytes of the file.
     pub(super) fn put(&mut self, mut bytes: &[u8]) -> Result<(), Error> {
         while !bytes.is_empty() {
-            let (buffer, used) = self.room()?;
-            let (now, later) = bytes.split_at(bytes.len().min(buffer.len() - *used));
-            buffer[*used..*used + now.len()].copy_from_slice(now);
-            *used += now.len();
+            let filling = self.room()?;
+            let part = filling.vacant(bytes.len() as u64);
+            let (now, later) = bytes.split_at(part.len());
+            part.copy_from_slice(now);
+            filling.used += now.len();
             self.position += now.len() as u64;
             bytes = later;
         }
@@ -189,12 +211,12 @@ impl Writer {
     ) -> Result<ChunkSums, Error> {
         let path = self.path.clone();
         while count > 0 {
-            let (buffer, used) = self.room()?;
-            let now = count.min((buffer.len() - *used) as u64) as usize;
-            let part = &mut buffer[*used..*used + now];
+            let filling = self.room()?;
+            let part = filling.vacant(count);
+            let now = part.len();
             reader.read_exact(part).map_err(|error| Error::io("read data for", &path, error))?;
             sums.update(part);
-            *used += now;
+            filling.used += now;
             self.position += now as u64;
             count -= now as u64;
             self.options.watch.advance(now as u64)?;

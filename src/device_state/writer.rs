@@ -10,7 +10,6 @@ use prost::Message;
 
 use super::{
     Commit, Error, WriteOptions,
-    buffer::Buffer,
     chunks::ChunkSums,
     format::{
         ALIGNMENT, checksum,
@@ -21,7 +20,7 @@ use super::{
         trailer::{TRAILER_BYTES, Trailer},
     },
     output::{Output, Sink},
-    staging::BUFFERS,
+    staging::{BUFFERS, Filling},
 };
 use crate::{
     codec::ToProto,
@@ -57,7 +56,7 @@ pub struct Writer {
     commit: Option<Box<dyn Commit>>,
     /// The file behind the output, if pieces can be written at any place of it.
     pub(super) file: Option<File>,
-    pub(super) current: Option<(Buffer, usize)>,
+    pub(super) current: Option<Filling>,
     /// The header, until the first tensor says what memory the buffers are made of.
     prologue: Vec<u8>,
     /// The device whose memory the buffers are made of.
@@ -238,9 +237,12 @@ impl Writer {
         let Self { output, path, begin, commit, options, .. } = self;
         drop(output.finish().map_err(|error| Error::io("write", &path, error))?);
         let time = begin.map(|begin| begin.elapsed()).unwrap_or_default();
-        options.watch.check()?;
         let sync_time = match commit {
-            Some(commit) => commit.commit(options.sync)?,
+            Some(commit) => {
+                options.watch.check()?;
+                commit.commit(options.sync)?
+            }
+            // A stream has all its bytes, an object is there: too late to stop.
             None => Duration::ZERO,
         };
         let (bytes, file_bytes) = (trailer.data_bytes, trailer.file_bytes);
