@@ -14,6 +14,10 @@ mod data;
 mod error;
 mod format;
 mod lane;
+#[cfg(feature = "mmap")]
+mod mapped;
+#[cfg(feature = "object_store")]
+mod object;
 mod options;
 mod output;
 mod parts;
@@ -37,6 +41,8 @@ pub(crate) use data::PieceSums;
 pub use error::Error;
 pub(crate) use format::MAGIC;
 pub(crate) use lane::{Download, Upload};
+#[cfg(feature = "mmap")]
+pub use mapped::MappedState;
 pub use options::WriteOptions;
 pub use parts::{
     Commit, LocalParts, Merged, Part, PartStore, PendingPart, SaveId, merge, merge_in,
