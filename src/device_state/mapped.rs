@@ -59,13 +59,21 @@ impl MappedState {
     /// (`cp` onto an existing file, `truncate`, network file systems).
     ///
     /// # Errors
-    /// As [`Reader::open`]; [`Error::Io`] if the file system cannot map the file.
+    /// As [`Reader::open`]; [`Error::Io`] if the file system cannot map the file;
+    /// [`Error::Invalid`] if several processes saved the state, each a file of its own.
     pub unsafe fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
         let io = |action, error| Error::io(action, path, error);
         let file = File::open(path).map_err(|error| io("open", error))?;
         let source = file.try_clone().map_err(|error| io("open", error))?;
         let reader = Reader::from_source(source, path)?;
+        if reader.parts() > 0 {
+            return Err(Error::invalid(format!(
+                "a mapping is of one file, and {} lies in {} parts; restore it",
+                path.display(),
+                reader.parts()
+            )));
+        }
         let length = usize::try_from(reader.file_bytes()).map_err(|_| Error::TooLarge {
             what: "file, for a mapping on this machine,",
             found: reader.file_bytes(),
@@ -137,7 +145,14 @@ mod tests {
     use std::{fs, fs::OpenOptions, path::PathBuf};
 
     use super::*;
-    use crate::device_state::tests::{noise, small};
+    use crate::{
+        device_state::{
+            Part, SaveId, WriteOptions, merge,
+            tests::{noise, small},
+        },
+        ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding},
+        version::SerDesVersion,
+    };
 
     fn map(bytes: &[u8]) -> (tempfile::TempDir, PathBuf, MappedState) {
         let directory = tempfile::tempdir().unwrap();
@@ -157,6 +172,27 @@ mod tests {
         assert_eq!(state.bytes("empty").unwrap(), b"");
         assert_eq!(state.bytes("s").unwrap(), [7]);
         assert!(matches!(state.bytes("none"), Err(Error::NoSuchTensor { .. })));
+    }
+
+    #[test]
+    fn a_state_in_parts_is_no_single_mapping() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.sds");
+        let save = SaveId::random();
+        let spec = ArraySpec::new(
+            DType::U8,
+            Shape::new([3]).unwrap(),
+            SingleDeviceSharding::new(DeviceId(0)),
+        );
+        let options = WriteOptions::new(SerDesVersion::current());
+        let part = Part::new(save, 0, 1).unwrap();
+        let mut writer = options.clone().create_part(&path, part).unwrap();
+        writer.add_bytes("a", &spec, &[1, 2, 3]).unwrap();
+        writer.finish().unwrap();
+        merge(&path, save, &options).unwrap();
+        // SAFETY: the directory is this test's alone.
+        let error = unsafe { MappedState::open(&path) }.unwrap_err().to_string();
+        assert!(error.contains("1 parts"), "{error}");
     }
 
     #[test]
