@@ -8,6 +8,8 @@ use std::{
 use super::{
     super::{
         Error, Sync,
+        format::{MAGIC, role::Role},
+        reader::read_header,
         replace::{self, Replacement},
     },
     Commit, Part, PartStore, PendingPart, SaveId,
@@ -38,6 +40,35 @@ impl LocalParts {
         let directory = self.parts();
         fs::create_dir_all(&directory).map_err(|error| Error::io("create", &directory, error))?;
         Ok(directory)
+    }
+}
+
+impl LocalParts {
+    /// The saves that states beside the directory name, whatever they are called; `None` if one
+    /// does not tell.
+    fn named_beside(&self) -> Option<Vec<SaveId>> {
+        let directory = self.parts().parent()?.to_path_buf();
+        let beside = if directory.as_os_str().is_empty() { ".".into() } else { directory };
+        let mut named = Vec::new();
+        for entry in fs::read_dir(beside).ok()?.flatten() {
+            if !entry.file_type().is_ok_and(|kind| kind.is_file()) {
+                continue;
+            }
+            let path = entry.path();
+            let Ok(file) = File::open(&path) else { continue };
+            let mut magic = [0; MAGIC.len()];
+            if file.read_exact_at(&mut magic, 0).is_err() || magic != MAGIC {
+                continue;
+            }
+            // Nobody knows which parts the state of a newer build needs.
+            match read_header(&file, &path, ReadAt::size(&file).ok()?).ok()?.0.role {
+                Role::Merged(merged) if merged.directory == self.directory() => {
+                    named.push(SaveId(merged.save));
+                }
+                _ => {}
+            }
+        }
+        Some(named)
     }
 }
 
@@ -139,7 +170,8 @@ impl PartStore for LocalParts {
         let Ok(entries) = fs::read_dir(&directory) else { return };
         let names: Vec<_> =
             entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
-        let mut alive = keep.to_vec();
+        let Some(named) = self.named_beside() else { return };
+        let mut alive = [keep, &named].concat();
         for name in &names {
             let Some(part) = replace::target_of(name).and_then(Part::from_name) else { continue };
             if !replace::remove_if_dead(&directory.join(name)) {

@@ -112,6 +112,12 @@ fn a_file_that_gets_another_name_keeps_its_parts() {
     let moved = directory.path().join("b.sds");
     fs::rename(&path, &moved).unwrap();
     assert!(is_whole(&moved));
+    // A save under the old name does not take them away.
+    save(&path, SECOND).unwrap();
+    let mut writer = options().create(&path).unwrap();
+    writer.add_bytes("a", &single(&[1]), &[1]).unwrap();
+    writer.finish().unwrap();
+    assert!(is_whole(&path) && is_whole(&moved));
     fs::rename(&moved, directory.path().join("a.sds.parts/c.sds")).unwrap();
     let error = Reader::open(directory.path().join("a.sds.parts/c.sds")).unwrap_err();
     assert!(matches!(error, Error::MissingPart { .. }), "{error}");
