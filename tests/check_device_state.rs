@@ -57,3 +57,36 @@ fn an_empty_file_called_a_state_is_an_unreadable_state() {
     assert_eq!((verdict.kind, verdict.outcome()), (Some(Kind::DeviceState), Outcome::Unreadable));
     assert_eq!(verdict.reasons()[0].rule.id(), "corrupt");
 }
+
+#[test]
+fn a_state_of_several_savers_is_judged_with_its_parts() {
+    let mut options = Options::default();
+    options.verify_data = true;
+    let golden = Path::new(GOLDEN).join("v0");
+    for verdict in check::all(&golden, &options) {
+        assert_eq!(verdict.outcome(), Outcome::Acceptable, "{verdict}");
+    }
+    let artifact = check::path(golden.join("merged.sds")).unwrap();
+    assert_eq!(artifact.inspect().unwrap().tensors.len(), 4);
+    // The index alone, and one with a damaged part.
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("merged.sds");
+    std::fs::copy(golden.join("merged.sds"), &path).unwrap();
+    let verdict = check::path(&path).unwrap().check(&options);
+    assert_eq!(verdict.outcome(), Outcome::Unreadable, "{verdict}");
+    assert_eq!(verdict.reasons()[0].rule.id(), "not_found");
+    let parts = directory.path().join("merged.sds.parts");
+    std::fs::create_dir(&parts).unwrap();
+    for entry in std::fs::read_dir(golden.join("merged.sds.parts")).unwrap() {
+        let entry = entry.unwrap();
+        let mut bytes = std::fs::read(entry.path()).unwrap();
+        // In the release of the writer: neither data nor anything that opening reads.
+        bytes[60] ^= 1;
+        std::fs::write(parts.join(entry.file_name()), bytes).unwrap();
+    }
+    let verdict = check::path(&path).unwrap().check(&Options::default());
+    assert_eq!(verdict.outcome(), Outcome::Acceptable, "{verdict}");
+    let verdict = check::path(&path).unwrap().check(&options);
+    assert_eq!(verdict.outcome(), Outcome::Unreadable, "{verdict}");
+    assert_eq!(verdict.reasons()[0].rule.id(), "corrupt");
+}
