@@ -242,6 +242,7 @@ def make_checkpoint(tf, directory):
     }
     names = list(tensors)
     tf.raw_ops.SaveV2(prefix=str(directory / "ckpt"), tensor_names=names, shape_and_slices=[""] * len(names), tensors=list(tensors.values()))
+    tf.raw_ops.Save(filename=str(directory / "v1"), tensor_names=names, data=list(tensors.values()))
     whole = tf.reshape(tf.range(20.0), (4, 5))
     for part, (text, rows) in enumerate([("4 5 0,2:-", whole[:2]), ("4 5 2,2:-", whole[2:])]):
         tf.raw_ops.SaveV2(prefix=str(directory / f"part{part}"), tensor_names=["rows"], shape_and_slices=[text], tensors=[rows])
@@ -773,6 +774,47 @@ def checkpoints(cases):
             file.write_bytes(data)
 
 
+def old_checkpoints(cases):
+    """V1: one table, whose header is the list of tensors, and whose other values are the tensors."""
+    rng, values = cases.rng, [value for value in edges(1) if value is None or value < 40] + [2, 1, 1, 1]
+    whole = (cases.made / "base" / "v1").read_bytes()
+    original = entries_of(whole)
+    meant = [["alpha", 1], ["beta", 9], ["empty", 1], ["names", 7], ["scalar", 10]]
+
+    def put(data, family, how):
+        folder = cases.directory / family / f"{len(cases.all):05}"
+        folder.mkdir(parents=True)
+        (folder / "v1.ckpt").write_bytes(data)
+        (folder / "v1.ckpt.expected").write_text(json.dumps(meant))
+        cases.add(family, how, folder / "v1.ckpt")
+
+    put(whole, "v1_open", "open")
+    put(whole, "v1_restore", "restore")
+    put(table(original), "v1_restore", "restore")
+    header = original[0][1]
+    for _ in range(40 * cases.scale):
+        versions = version_def(rng.choice(values), rng.choice([None, *values]), rng.choice([(), (), (1,), (2,), (0,), (1, 2), (-1,)]))
+        put(table([(b"", header + field(1, field(2, versions))), *original[1:]]), "v1_open", "open")
+    for _ in range(100 * cases.scale):
+        entries = list(original)
+        at = rng.randrange(0, len(entries))
+        key, value = entries[at]
+        value = bytearray(value)
+        if rng.random() < 0.7 and value:
+            value[rng.randrange(len(value))] ^= 1 << rng.randrange(8)
+        elif value:
+            del value[rng.randrange(len(value)) :]
+        entries[at] = (key, bytes(value))
+        put(table(entries), "v1_changed", "restore")
+    for _ in range(40 * cases.scale):
+        data = bytearray(whole)
+        if rng.random() < 0.8:
+            data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+        else:
+            del data[rng.randrange(len(data)) :]
+        put(bytes(data), "v1_flips", "open")
+
+
 def corpus(cases):
     for path in sorted((CORPUS / "graphs").glob("*.pb")):
         cases.add("corpus", "graph", path)
@@ -789,7 +831,7 @@ def corpus(cases):
             cases.add("corpus", "open", CORPUS / record["path"])
 
 
-FAMILIES = [versions_of_graphs, deprecations, structures, damages, texts, metas, models, checkpoints, corpus]
+FAMILIES = [versions_of_graphs, deprecations, structures, damages, texts, metas, models, checkpoints, old_checkpoints, corpus]
 
 
 # ---- The comparison --------------------------------------------------------------------------------------------------------------

@@ -272,6 +272,9 @@ impl CheckpointV1 {
         };
         let size = usize::try_from(size).unwrap_or(1);
         let count = self.coverage(tensor)?;
+        if count == 0 {
+            return Ok(Vec::new());
+        }
         // Nothing is allocated before all values are there, so that a shape cannot ask for more than the files hold.
         let mut pieces = Vec::with_capacity(tensor.slices.len());
         for (slice, shard) in &tensor.slices {
@@ -319,7 +322,9 @@ impl CheckpointV1 {
                 reason,
             });
         }
-        self.coverage(tensor)?;
+        if self.coverage(tensor)? == 0 {
+            return Ok(Vec::new());
+        }
         let mut pieces = Vec::with_capacity(tensor.slices.len());
         for (slice, shard) in &tensor.slices {
             let value = self.value(tensor, slice, *shard)?;
@@ -366,6 +371,19 @@ impl CheckpointV1 {
         Ok(needed)
     }
 
+    /// What cannot be read of a tensor's values, whether they are needed or not.
+    fn damaged_values(&self, tensor: &TensorV1, data_type: DataType) -> Vec<CheckpointV1Error> {
+        let decode = |(slice, shard): &(TensorSlice, usize)| {
+            let value = self.value(tensor, slice, *shard)?;
+            let decoded = match data_type {
+                DataType::String => values::strings(&value).map(drop),
+                _ => values::numbers(&value, data_type).map_or(Ok(()), |numbers| numbers.map(drop)),
+            };
+            decoded.map_err(|error| slice_data(tensor, slice, error.to_string()))
+        };
+        tensor.slices.iter().filter_map(|part| decode(part).err()).collect()
+    }
+
     /// The value under a slice's key.
     fn value(
         &self,
@@ -400,6 +418,11 @@ impl CheckpointV1 {
             let found = supported(tensor).and_then(|data_type| {
                 let count = self.coverage(tensor)?;
                 if !options.verify_data {
+                    return Ok(());
+                }
+                if count == 0 {
+                    // TensorFlow does not look for what has no values.
+                    warnings.extend(self.damaged_values(tensor, data_type));
                     return Ok(());
                 }
                 let bytes = count.saturating_mul(data_type.element_size().unwrap_or(16));

@@ -99,6 +99,22 @@ fn slices_of_several_files_are_joined_and_compared() {
 }
 
 #[test]
+fn the_values_of_a_tensor_without_elements_are_nobodys_need() {
+    let slice = [field(1, &[]), field(1, &[])].concat();
+    let dimensions = [field(2, &[8, 0]), field(2, &[8, 2])].concat();
+    let tensor = [field(1, b"t"), field(2, &dimensions), vec![0x18, 3], field(4, &slice)].concat();
+    let header = field(1, &[field(1, &tensor), field(2, &[8, 1])].concat());
+    let mut writer = TableWriter::new(Vec::new(), TableOptions::default());
+    writer.add(b"", &header).unwrap();
+    writer.add(&TensorSlice::full(2).key(b"t"), &[0x07]).unwrap();
+    let checkpoint = open(&[writer.finish().unwrap().0]).unwrap();
+    assert!(checkpoint.read(checkpoint.tensor("t").unwrap()).unwrap().is_empty());
+    let (warnings, errors) = checkpoint.verify(&VerifyOptions::default().with_data(true));
+    assert!(errors.is_empty(), "{errors:?}");
+    assert!(matches!(warnings[..], [CheckpointV1Error::SliceData { .. }]), "{warnings:?}");
+}
+
+#[test]
 fn a_pattern_stands_for_its_files_in_order() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("m-00000-of-00002"), shard(3, 0, 2, &[1; 4])).unwrap();
