@@ -46,7 +46,9 @@ mod server;
 mod service;
 mod status;
 
-pub use client::{Client, ClientOptions, RemoteArray, RemoteDevice, RemoteMemory, negotiate};
+pub use client::{
+    Client, ClientOptions, RemoteArray, RemoteDevice, RemoteMemory, negotiate, negotiate_with,
+};
 pub use error::ProxyError;
 pub use handshake::{Agreement, Ranges};
 pub use server::{Limits, LocalSession, Metrics, Server, ServerBuilder};

@@ -58,9 +58,19 @@ impl Default for ClientOptions {
 /// [`ProxyError::Refused`] if they have none in common; [`ProxyError::Connection`] if nobody is there;
 /// [`ProxyError::Protocol`] if the server answers with what was not offered; [`ProxyError::Configuration`] for the address.
 pub async fn negotiate(address: &str, ranges: Ranges) -> Result<Agreement, ProxyError> {
-    let options = ClientOptions { ranges, ..ClientOptions::default() };
-    let channel = connection::open(address, &options).await?;
-    connection::handshake(&channel, address, &options).await
+    negotiate_with(address, &ClientOptions { ranges, ..ClientOptions::default() }).await
+}
+
+/// As [`negotiate`], with these options: encrypted, or with another time limit.
+///
+/// # Errors
+/// As there.
+pub async fn negotiate_with(
+    address: &str,
+    options: &ClientOptions,
+) -> Result<Agreement, ProxyError> {
+    let channel = connection::open(address, options).await?;
+    connection::handshake(&channel, address, options).await
 }
 
 /// A session with a proxy server. It ends when the client and all its arrays are dropped. Clones are the same session.

@@ -4,15 +4,17 @@ use std::{collections::HashMap, time::Duration};
 
 use bytes::Bytes;
 use proptest::prelude::*;
+use prost::Message as _;
 
 use super::{Limits, LocalSession, Server};
 use crate::{
     codec::StatusCode,
-    codec::ToProto as _,
+    codec::{DeserializeOptions, FromProto as _, ToProto as _},
     ifrt::ArraySpec,
     ifrt::xla::{OpSharding, TileAssignment},
     ifrt::{
-        ArrayCopySemantics, DType, DeviceId, DeviceList, HloSharding, MemoryKind, Shape, Sharding,
+        ArrayCopySemantics, AttributeMap, DType, DeviceId, DeviceList, HloSharding, MemoryKind,
+        Shape, Sharding,
     },
     proto::{
         tensorflow::StatusProto,
@@ -23,10 +25,11 @@ use crate::{
             MakeErrorArraysRequest, ReshardArraysRequest, ifrt_request::Request,
             ifrt_response::Response,
         },
+        xla::ifrt::{AttributeMapProto, attribute_map_proto::value::Value},
     },
     proxy::{Ranges, requests},
     stream_executor::{LayoutChoice, Plugin},
-    version::SerDesVersion,
+    version::{SerDesAnyVersionAccessor, SerDesVersion, VersionRange},
 };
 
 fn server(devices: usize) -> Server {
@@ -325,6 +328,47 @@ async fn shards_are_cut_copied_put_together_and_cut_anew() {
     client.ask(Request::BitcastArraysRequest(request)).await.unwrap();
     assert_eq!(&client.get(8, 94).await.unwrap()[..], &bytes[..]);
     assert_eq!(client.get(6, 95).await, Err(StatusCode::InvalidArgument));
+}
+
+/// A nested message of the real systems.
+fn vector(name: &str) -> Vec<u8> {
+    let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/ifrt/golden");
+    std::fs::read(directory.join(name)).unwrap()
+}
+
+#[tokio::test]
+async fn values_in_our_answers_are_the_vectors() {
+    let directory = tempfile::tempdir().unwrap();
+    let plugin = Plugin::open("host:devices=2", LayoutChoice::Detect).unwrap();
+    let open =
+        || Server::builder(&plugin).state(directory.path().join("state.sds")).build().unwrap();
+    let before = open();
+    let mut client = Client::new(&before);
+    client.session.store(1, vec![3; 64].into()).await.unwrap();
+    client.make(1, DType::F32, &[4, 4], &tiled(&[2, 1])).await.unwrap();
+    assert_eq!(before.save().await.unwrap(), 1);
+    drop(client);
+
+    let after = open();
+    let ranges = Ranges::supported().with_serdes(VersionRange::new(0, 3).unwrap());
+    let session = after.local_session(ranges).unwrap();
+    let mut client = Client { session, op: 0, answered: 0 };
+    let Ok(Response::InitResponse(init)) = client.ask(Request::InitRequest(InitRequest {})).await
+    else {
+        panic!("another answer")
+    };
+    let mut attributes = init.client_attributes.unwrap().attributes;
+    let spec = attributes.remove("serdes.state.spec.session-1/1").unwrap().value;
+    let expected =
+        vector("serdes3.F32_4x4_HloSharding_dev0_1_t2x1_device.xla.ifrt.ArraySpecProto.binpb");
+    assert_eq!(spec, Some(Value::StringValue(expected.into())));
+
+    let version = SerDesAnyVersionAccessor::get(3).unwrap();
+    let bytes = vector("serdes3.three_kinds.xla.ifrt.AttributeMapProto.binpb");
+    let proto = AttributeMapProto::decode(&bytes[..]).unwrap();
+    let map = AttributeMap::from_proto(&proto, &DeserializeOptions::new()).unwrap();
+    let init = after.shared.devices.describe(1, version, &map).unwrap();
+    assert_eq!(init.client_attributes, Some(proto));
 }
 
 #[tokio::test]
