@@ -337,6 +337,12 @@ pub(crate) struct NegotiateArguments {
     pub(crate) address: String,
     #[command(flatten)]
     pub(crate) ranges: RangeArguments,
+    /// The certificates to trust, in PEM, for an https:// address.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tls_ca: Option<PathBuf>,
+    /// The name in the server's certificate, where it is not that of the address.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tls_name: Option<String>,
 }
 
 /// Arguments of `serve`.

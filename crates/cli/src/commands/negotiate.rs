@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use serdes::{
-    proxy::{self, ProxyError, Ranges},
+    proxy::{self, ClientOptions, ProxyError, Ranges},
     version::{Line, VersionRange},
 };
 
@@ -18,8 +18,21 @@ pub(crate) fn run(
 ) -> Result<Status, Failure> {
     let ranges = ranges(&arguments.ranges)?;
     let address = &arguments.address;
+    let mut options = ClientOptions::default();
+    options.ranges = ranges;
+    options.server_name.clone_from(&arguments.tls_name);
+    if let Some(path) = &arguments.tls_ca {
+        let certificates = std::fs::read(path).map_err(|error| {
+            Failure::new(format_args!("cannot read {}: {error}", path.display()))
+        })?;
+        options.certificate_authority = Some(certificates);
+    } else if address.starts_with("https://") {
+        return Err(Failure::new(format_args!(
+            "{address}: give the certificates to trust with --tls-ca"
+        )));
+    }
     let runtime = runtime()?;
-    match runtime.block_on(proxy::negotiate(address, ranges)) {
+    match runtime.block_on(proxy::negotiate_with(address, &options)) {
         Ok(agreement) => {
             let (protocol, values) = (agreement.protocol().number(), agreement.serdes().number());
             if terminal.json() {
