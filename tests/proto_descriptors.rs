@@ -20,7 +20,7 @@ const OPAQUE: [&str; 2] =
     ["xla.ExecutableBuildOptionsProto", "stream_executor.GpuTargetConfigProto"];
 
 /// What builds after 0.10.2 added, as (element, description).
-const SINCE_0_10_2: [(&str, &str); 20] = [
+const SINCE_0_10_2: [(&str, &str); 23] = [
     ("xla.ifrt.AbstractArraySpecProto#1", "optional int32 version_number"),
     ("xla.ifrt.AbstractArraySpecProto#2", "optional .xla.ifrt.DTypeProto dtype"),
     ("xla.ifrt.AbstractArraySpecProto#3", "optional .xla.ifrt.ShapeProto shape"),
@@ -39,6 +39,9 @@ const SINCE_0_10_2: [(&str, &str); 20] = [
     ("xla.ifrt.HloShardingSpecProto#3", "optional .xla.OpSharding xla_op_sharding"),
     ("xla.ifrt.DTypeProto.Kind", "+KIND_F6E2M3FN=34 +KIND_F6E3M2FN=35"),
     ("xla.ifrt.ExecuteOptionsProto#14", "repeated int32 outputs_bundle_slice_sizes"),
+    ("xla.ifrt.IfrtIrCompileOptionsProto#14", "repeated int32 outputs_bundle_slice_sizes"),
+    ("xla.NamedShardingProto#8", "optional .xla.NamedShardingProto.ReductionOpProto reduction_op"),
+    ("xla.NamedShardingProto.ReductionOpProto", "+SUM=0 +MAX=1 +MIN=2"),
     ("xla.ifrt.XlaCompileOptionsProto#2", "repeated int32 outputs_bundle_slice_sizes"),
     ("xla.ifrt.XlaCompileOptionsProto#3", "optional int32 version_number"),
 ];
@@ -136,6 +139,11 @@ fn real() -> Elements {
     Elements::of(&FileDescriptorSet::decode(&bytes[..]).unwrap())
 }
 
+fn newest() -> Elements {
+    let bytes = include_bytes!("data/ifrt/jaxlib-0.12.0.1.fds.binpb");
+    Elements::of(&FileDescriptorSet::decode(&bytes[..]).unwrap())
+}
+
 fn ours() -> Elements {
     let bytes = include_bytes!("../proto/descriptors.binpb");
     let mut set = FileDescriptorSet::decode(&bytes[..]).unwrap();
@@ -199,5 +207,37 @@ fn messages_that_later_builds_dropped_are_kept() {
     let ours = ours();
     for message in GONE_IN_0_12 {
         assert!(ours.messages.contains(message), "{message}");
+    }
+}
+
+/// A field that newer builds are said to have, and that the descriptors inside of 0.12.0.1 do not have. Reading and writing it costs
+/// nothing where it is absent.
+const NOT_IN_0_12_0_1: &str = "xla.ifrt.ExecuteOptionsProto#14";
+
+#[test]
+fn every_element_is_that_of_0_12_0_1_but_for_the_messages_that_it_dropped() {
+    let (newest, ours) = (newest(), ours());
+    let in_whole_package = |message: &str| {
+        WHOLE_PACKAGES
+            .iter()
+            .any(|package| message.strip_prefix(package).is_some_and(|rest| rest.starts_with('.')))
+    };
+    for (element, description) in &newest.described {
+        let message = message_of(element);
+        if !in_whole_package(message) && !ours.messages.contains(message)
+            || OPAQUE.contains(&message)
+        {
+            continue;
+        }
+        assert_eq!(ours.described.get(element), Some(description), "{element}");
+    }
+    for element in ours.described.keys().filter(|element| in_whole_package(message_of(element))) {
+        let known = newest.described.contains_key(element)
+            || GONE_IN_0_12.contains(&message_of(element))
+            || *element == NOT_IN_0_12_0_1;
+        assert!(known, "{element} is not in 0.12.0.1");
+    }
+    for message in GONE_IN_0_12 {
+        assert!(!newest.messages.contains(message), "{message}");
     }
 }

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use crate::{
     codec::{
         DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, Registered, ToProto,
-        decode_message,
+        decode_message, hexadecimal::serde_as_message,
     },
     ifrt::DeviceId,
     proto::{OpaqueMessage, xla::ifrt as wire},
@@ -18,6 +18,9 @@ const VERSION_FORMATS: Formats = Formats::new("IfrtIrExecutableVersion", &[0]);
 
 /// The first version at which programs are written, for the same reason as those of StableHLO, which they hold.
 const FIRST_VERSION: i32 = 3;
+
+/// The version that came with the slice sizes of bundles.
+const FIRST_WITH_SLICE_SIZES: i32 = 4;
 
 /// One part of an IFRT IR program that is kept apart from its module.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -188,6 +191,18 @@ impl IfrtIrCompileOptions {
         self
     }
 
+    /// Outputs come in bundles, each of as many outputs as the next number says. Needs version 4.
+    #[must_use]
+    pub fn with_outputs_bundle_slice_sizes(mut self, sizes: impl Into<Vec<i32>>) -> Self {
+        self.proto.outputs_bundle_slice_sizes = sizes.into();
+        self
+    }
+
+    /// The number of outputs in each bundle.
+    pub fn outputs_bundle_slice_sizes(&self) -> &[i32] {
+        &self.proto.outputs_bundle_slice_sizes
+    }
+
     /// The devices; logical ids in the program are positions in this list.
     pub fn devices(&self) -> impl ExactSizeIterator<Item = DeviceId> + '_ {
         self.proto.device_ids.iter().copied().map(DeviceId)
@@ -225,6 +240,12 @@ impl IfrtIrCompileOptions {
     }
 }
 
+serde_as_message!(
+    IfrtIrCompileOptions,
+    |value| value.to_bytes(SerDesVersion::current()),
+    |bytes| Self::from_bytes(bytes, &DeserializeOptions::new())
+);
+
 /// `IfrtIRCompileOptions(4 devices, 1 overrides)`
 impl fmt::Display for IfrtIrCompileOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -237,17 +258,27 @@ impl Registered for IfrtIrCompileOptions {
     const TYPE_NAME: &'static str = "xla::ifrt::IfrtIRCompileOptions";
 }
 
-/// Writes format 0 at every version.
+/// Writes format 0 at every version. (Builds that know slice sizes are those of version 4 and newer; older ones would drop them in
+/// silence.)
 impl ToProto for IfrtIrCompileOptions {
     type Proto = wire::IfrtIrCompileOptionsProto;
 
     fn to_proto(&self, version: SerDesVersion) -> Result<Self::Proto, EncodeError> {
+        self.can_serialize_at(version)?;
         let version_number = OPTIONS_FORMATS.for_request(version)?;
         Ok(wire::IfrtIrCompileOptionsProto { version_number, ..self.proto.clone() })
     }
 
     fn can_serialize_at(&self, version: SerDesVersion) -> Result<(), EncodeError> {
-        OPTIONS_FORMATS.for_request(version).map(drop)
+        OPTIONS_FORMATS.for_request(version)?;
+        if version.number() < FIRST_WITH_SLICE_SIZES
+            && !self.outputs_bundle_slice_sizes().is_empty()
+        {
+            let feature = "the field outputs_bundle_slice_sizes";
+            let first = FIRST_WITH_SLICE_SIZES;
+            return Err(EncodeError::unsupported_at_version(Self::NAME, feature, version, first));
+        }
+        Ok(())
     }
 }
 

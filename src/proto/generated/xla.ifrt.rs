@@ -587,6 +587,8 @@ pub struct IfrtIrCompileOptionsProto {
     pub dot_graph_min_per_device_transfer_size_bytes: ::core::option::Option<i64>,
     #[prost(bool, tag = "13")]
     pub strict_memory_reservation: bool,
+    #[prost(int32, repeated, tag = "14")]
+    pub outputs_bundle_slice_sizes: ::prost::alloc::vec::Vec<i32>,
 }
 impl ::prost::Name for IfrtIrCompileOptionsProto {
     const NAME: &'static str = "IfrtIrCompileOptionsProto";

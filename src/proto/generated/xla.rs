@@ -278,6 +278,8 @@ pub struct NamedShardingProto {
     pub metadata: ::prost::alloc::vec::Vec<crate::proto::OpaqueMessage>,
     #[prost(message, repeated, tag = "7")]
     pub manual_axes: ::prost::alloc::vec::Vec<AxisRefProto>,
+    #[prost(enumeration = "named_sharding_proto::ReductionOpProto", tag = "8")]
+    pub reduction_op: i32,
 }
 /// Nested message and enum types in `NamedShardingProto`.
 pub mod named_sharding_proto {
@@ -297,6 +299,46 @@ pub mod named_sharding_proto {
         }
         fn type_url() -> ::prost::alloc::string::String {
             "/xla.NamedShardingProto.DimensionSharding".into()
+        }
+    }
+    /// How the summands of unreduced axes are combined.
+    #[derive(
+        Clone,
+        Copy,
+        Debug,
+        PartialEq,
+        Eq,
+        Hash,
+        PartialOrd,
+        Ord,
+        ::prost::Enumeration
+    )]
+    #[repr(i32)]
+    pub enum ReductionOpProto {
+        Sum = 0,
+        Max = 1,
+        Min = 2,
+    }
+    impl ReductionOpProto {
+        /// String value of the enum field names used in the ProtoBuf definition.
+        ///
+        /// The values are not transformed in any way and thus are considered stable
+        /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+        pub fn as_str_name(&self) -> &'static str {
+            match self {
+                Self::Sum => "SUM",
+                Self::Max => "MAX",
+                Self::Min => "MIN",
+            }
+        }
+        /// Creates an enum from field names used in the ProtoBuf definition.
+        pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+            match value {
+                "SUM" => Some(Self::Sum),
+                "MAX" => Some(Self::Max),
+                "MIN" => Some(Self::Min),
+                _ => None,
+            }
         }
     }
 }
