@@ -37,6 +37,8 @@ replay!(
     ifrt_values,
     ifrt_serialized,
     ifrt_text,
+    ifrt_remap_plan,
+    ifrt_programs,
     table,
     tensor_bundle,
     checkpoint_v1

@@ -286,6 +286,10 @@ proptest! {
         for kind in 0..14_u8 {
             targets::ifrt_values(&[&[kind], &data[..]].concat());
         }
+        for kind in 0..9 {
+            targets::ifrt_programs(&[&[kind], &data[..]].concat());
+        }
+        targets::ifrt_remap_plan(&data);
         targets::ifrt_serialized(&data);
         targets::ifrt_text(&data);
     }
@@ -298,6 +302,8 @@ fn readers_survive_every_golden_value_with_a_byte_changed_or_the_end_cut() {
         ("ifrt_values", targets::ifrt_values as fn(&[u8])),
         ("ifrt_serialized", targets::ifrt_serialized),
         ("ifrt_text", targets::ifrt_text),
+        ("ifrt_remap_plan", targets::ifrt_remap_plan),
+        ("ifrt_programs", targets::ifrt_programs),
     ] {
         for entry in fs::read_dir(golden.join(directory)).unwrap() {
             let data = fs::read(entry.unwrap().path()).unwrap();

@@ -157,4 +157,68 @@ pub fn ifrt_text(data: &[u8]) {
     parse::<DynamicShape>(data);
     parse::<ShardingParam>(data);
     parse::<PjRtLayout>(data);
+    // Iotas print in their shortest form, so that it is the second text that stays.
+    if let Ok(sharding) = data.parse::<xla::OpSharding>() {
+        let text = sharding.to_string();
+        let again: xla::OpSharding = text.parse().unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(again.to_string(), text);
+    }
+}
+
+/// A remap plan: read, validated, changed into its other form and written.
+pub fn ifrt_remap_plan(data: &[u8]) {
+    let data = Bytes::copy_from_slice(data);
+    let _ = Inspection::of_message("xla.ifrt.RemapPlanProto", &data).map(|found| found.to_string());
+    let strict = RemapPlan::from_bytes(data.clone(), &options(Validation::Strict));
+    let Ok(plan) = RemapPlan::from_bytes(data, &options(Validation::Parity)) else {
+        assert!(strict.is_err(), "strict mode reads what parity mode refuses");
+        return;
+    };
+    assert!(!plan.to_string().is_empty());
+    for semantics in [ArrayCopySemantics::AlwaysCopy, ArrayCopySemantics::DonateInput] {
+        let _ = plan.check_copy_semantics(semantics);
+    }
+    let valid = plan.validate().is_ok();
+    if let Ok(devices) = plan.in_device_form() {
+        assert!(
+            !valid || devices.in_mapping_form().is_ok(),
+            "a valid plan has both forms: {plan:?}"
+        );
+    }
+    for version in versions() {
+        let can = plan.can_serialize_at(version);
+        match plan.to_bytes(version) {
+            Ok(bytes) => {
+                assert_eq!(can, Ok(()));
+                let again = RemapPlan::from_bytes(bytes.clone(), &options(Validation::Parity));
+                let again = again.unwrap_or_else(|error| panic!("{plan:?} at {version}: {error}"));
+                // From the second time on the form is that of the version.
+                assert_eq!(again.to_bytes(version).as_ref(), Ok(&bytes), "{plan:?} at {version}");
+            }
+            Err(error) => assert_eq!(can, Err(error)),
+        }
+    }
+}
+
+/// Programs, their options, and what executables say of themselves. The first byte picks the type.
+pub fn ifrt_programs(data: &[u8]) {
+    let Some((kind, data)) = data.split_first() else { return };
+    let data = Bytes::copy_from_slice(data);
+    match kind % 9 {
+        0 => drop(trip::<XlaExecutableMetadata, _>(&data).map(|value| value.to_string())),
+        1 => drop(trip::<XlaExecutableVersion, _>(&data).map(|value| value.to_string())),
+        2 => drop(trip::<IfrtIrProgram, _>(&data).map(|value| value.to_string())),
+        3 => drop(trip::<IfrtIrCompileOptions, _>(&data).map(|value| value.to_string())),
+        4 => drop(trip::<XlaHostCallback, _>(&data).map(|value| value.to_string())),
+        5 => drop(trip::<XlaCompileOptions, _>(&data).map(|value| value.to_string())),
+        6 => drop(trip::<CustomCallProgram, _>(&data).map(|value| value.to_string())),
+        7 => drop(trip::<CustomCallCompileOptions, _>(&data).map(|value| value.to_string())),
+        _ => {
+            let executable =
+                SerializedXlaExecutable::from_bytes(data, &options(Validation::Strict));
+            if let Ok(executable) = executable {
+                let _ = executable.to_bytes(SerDesVersion::current());
+            }
+        }
+    }
 }

@@ -12,6 +12,6 @@ mod proxy;
 pub use checkpoints::{checkpoint_v1, table, tensor_bundle};
 pub use device_state::{device_state, merged_state};
 pub use graphs::{artifacts, graphs};
-pub use ifrt::{ifrt_serialized, ifrt_text, ifrt_values};
+pub use ifrt::{ifrt_programs, ifrt_remap_plan, ifrt_serialized, ifrt_text, ifrt_values};
 #[cfg(feature = "proxy")]
 pub use proxy::proxy_requests;
