@@ -9,24 +9,51 @@ use super::packed::{self, PackedNumber, varint_len};
 #[derive(Debug)]
 pub(crate) struct BackwardWriter {
     /// The message so far lies at the end, from `start` on.
-    buffer: Vec<u8>,
+    buffer: Buffer,
     start: usize,
+}
+
+/// Messages of a few bytes are the rule: they are put together on the stack, and their bytes allocated once, as many as they are.
+#[derive(Debug)]
+enum Buffer {
+    Stack([u8; STACK]),
+    Heap(Vec<u8>),
+}
+
+const STACK: usize = 256;
+
+impl Buffer {
+    fn as_slice(&self) -> &[u8] {
+        match self {
+            Self::Stack(buffer) => buffer,
+            Self::Heap(buffer) => buffer,
+        }
+    }
 }
 
 impl BackwardWriter {
     /// A writer with room for `capacity` bytes; it grows when they are used up.
     pub(crate) fn with_capacity(capacity: usize) -> Self {
-        Self { buffer: vec![0; capacity], start: capacity }
+        if capacity <= STACK {
+            Self { buffer: Buffer::Stack([0; STACK]), start: STACK }
+        } else {
+            Self { buffer: Buffer::Heap(vec![0; capacity]), start: capacity }
+        }
     }
 
     /// The message.
     pub(crate) fn finish(self) -> Bytes {
-        Bytes::from(self.buffer).split_off(self.start)
+        match self.buffer {
+            Buffer::Stack(buffer) => {
+                Bytes::copy_from_slice(buffer.get(self.start..).unwrap_or_default())
+            }
+            Buffer::Heap(buffer) => Bytes::from(buffer).split_off(self.start),
+        }
     }
 
     /// The bytes written so far.
     pub(crate) fn len(&self) -> usize {
-        self.buffer.len() - self.start
+        self.buffer.as_slice().len() - self.start
     }
 
     /// `length` bytes before what is there, for the caller to fill.
@@ -37,7 +64,11 @@ impl BackwardWriter {
         }
         let end = self.start;
         self.start -= length;
-        self.buffer.get_mut(self.start..end).unwrap_or_default()
+        let buffer = match &mut self.buffer {
+            Buffer::Stack(buffer) => &mut buffer[..],
+            Buffer::Heap(buffer) => buffer,
+        };
+        buffer.get_mut(self.start..end).unwrap_or_default()
     }
 
     #[cold]
@@ -46,10 +77,11 @@ impl BackwardWriter {
         let capacity = (written + length).max(64) * 2;
         let mut buffer = vec![0; capacity];
         let start = capacity - written;
-        if let (Some(new), Some(old)) = (buffer.get_mut(start..), self.buffer.get(self.start..)) {
+        let old = self.buffer.as_slice().get(self.start..);
+        if let (Some(new), Some(old)) = (buffer.get_mut(start..), old) {
             new.copy_from_slice(old);
         }
-        (self.buffer, self.start) = (buffer, start);
+        (self.buffer, self.start) = (Buffer::Heap(buffer), start);
     }
 
     #[inline]
@@ -80,6 +112,27 @@ impl BackwardWriter {
     #[inline]
     pub(crate) fn raw(&mut self, bytes: &[u8]) {
         self.space(bytes.len()).copy_from_slice(bytes);
+    }
+
+    /// A fixed number of 8 bytes, also if it is 0.
+    #[inline]
+    pub(crate) fn fixed64(&mut self, field: u32, bytes: [u8; 8]) {
+        self.raw(&bytes);
+        self.key(field, 1);
+    }
+
+    /// A fixed number of 4 bytes, also if it is 0.
+    #[inline]
+    pub(crate) fn fixed32(&mut self, field: u32, bytes: [u8; 4]) {
+        self.raw(&bytes);
+        self.key(field, 5);
+    }
+
+    /// A truth, also if it is false.
+    #[inline]
+    pub(crate) fn truth(&mut self, field: u32, truth: bool) {
+        self.varint(u64::from(truth));
+        self.key(field, 0);
     }
 
     /// A number that is left out if it is 0.
@@ -117,6 +170,28 @@ impl BackwardWriter {
         }
     }
 
+    /// A packed list of fixed numbers of 8 bytes that is left out if it is empty.
+    pub(crate) fn packed_fixed64(&mut self, field: u32, values: &[i64]) {
+        if values.is_empty() {
+            return;
+        }
+        let (places, _) = self.space(8 * values.len()).as_chunks_mut::<8>();
+        for (place, value) in places.iter_mut().zip(values) {
+            *place = value.to_le_bytes();
+        }
+        self.varint(8 * values.len() as u64);
+        self.key(field, 2);
+    }
+
+    /// A nested message that cannot fail, also if it is empty.
+    #[inline]
+    pub(crate) fn nested(&mut self, field: u32, write: impl FnOnce(&mut Self)) {
+        let before = self.len();
+        write(self);
+        self.varint((self.len() - before) as u64);
+        self.key(field, 2);
+    }
+
     /// A nested message, also if it is empty.
     #[inline]
     pub(crate) fn message<E>(
@@ -139,7 +214,7 @@ mod tests {
 
     #[test]
     fn a_message_is_written_from_its_end_and_grows() {
-        for capacity in [0, 1, 1000] {
+        for capacity in [0, 1, 256, 257, 1000] {
             let mut out = BackwardWriter::with_capacity(capacity);
             out.packed_from_last(6, [300, 1].into_iter());
             out.packed(5, &[1_i32, 2, 300]);

@@ -14,6 +14,7 @@
 pub(crate) mod backward;
 mod error;
 mod formats;
+pub(crate) mod hexadecimal;
 mod options;
 pub mod packed;
 mod registry;

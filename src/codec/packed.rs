@@ -210,6 +210,24 @@ pub fn decode_scalar<T: PackedNumber>(
     values: &mut Vec<T>,
 ) -> Result<(), MalformedList> {
     values.reserve(count(bytes));
+    while let Some((word, rest)) = bytes.split_first_chunk::<8>() {
+        let word = u64::from_le_bytes(*word);
+        match word & 0x8080_8080_8080_8080 {
+            // Eight numbers of one byte each.
+            0 => {
+                values.extend_from_slice(&word.to_le_bytes().map(|byte| T::from_bits(byte.into())));
+                bytes = rest;
+            }
+            // Four numbers of two bytes each: the low byte gives 7 bits, the high byte the next 7.
+            0x0080_0080_0080_0080 => {
+                let joined = word & 0x007f_007f_007f_007f | (word & 0x7f00_7f00_7f00_7f00) >> 1;
+                let number = |index: u32| T::from_bits(joined >> (16 * index) & 0xffff);
+                values.extend_from_slice(&[number(0), number(1), number(2), number(3)]);
+                bytes = rest;
+            }
+            _ => values.push(T::from_bits(take_varint(&mut bytes)?)),
+        }
+    }
     while !bytes.is_empty() {
         values.push(T::from_bits(take_varint(&mut bytes)?));
     }
@@ -231,7 +249,32 @@ pub fn encode<T: PackedNumber>(values: &[T], out: &mut [u8]) -> Option<usize> {
 /// [`encode`], one number at a time.
 pub fn encode_scalar<T: PackedNumber>(values: &[T], out: &mut [u8]) -> Option<usize> {
     let mut length = 0;
-    for value in values {
+    let mut fours = values.chunks_exact(4);
+    for four in &mut fours {
+        let [a, b, c, d] = four else { break };
+        let bits = [a, b, c, d].map(|value| value.to_bits());
+        let [a, b, c, d] = bits;
+        if (a | b | c | d) < 0x80 {
+            // Four numbers of one byte each.
+            out.get_mut(length..)?.first_chunk_mut::<4>().map(|place| {
+                *place = bits.map(|bits| bits as u8);
+            })?;
+            length += 4;
+        } else if (a | b | c | d) < 0x4000 && a.min(b).min(c).min(d) >= 0x80 {
+            // Four numbers of two bytes each.
+            let joined = a | b << 16 | c << 32 | d << 48;
+            let low = joined & 0x007f_007f_007f_007f;
+            let high = (joined & 0x3f80_3f80_3f80_3f80) << 1;
+            let word = low | high | 0x0080_0080_0080_0080;
+            *out.get_mut(length..)?.first_chunk_mut()? = word.to_le_bytes();
+            length += 8;
+        } else {
+            for bits in bits {
+                length += put_varint(out.get_mut(length..)?, bits)?;
+            }
+        }
+    }
+    for value in fours.remainder() {
         length += put_varint(out.get_mut(length..)?, value.to_bits())?;
     }
     Some(length)

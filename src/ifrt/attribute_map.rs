@@ -4,7 +4,9 @@ use bytes::Bytes;
 
 use super::{IfrtError, shape::write_list};
 use crate::{
-    codec::{DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, ToProto},
+    codec::{
+        DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, ToProto, decode_message,
+    },
     proto::xla::ifrt::{
         AttributeMapProto,
         attribute_map_proto::{self, value},
@@ -13,6 +15,9 @@ use crate::{
 };
 
 const FORMATS: Formats = Formats::new("AttributeMap", &[0]);
+
+#[path = "attribute_map_direct.rs"]
+mod direct;
 
 /// The value of an attribute.
 #[derive(Clone, Debug, PartialEq)]
@@ -237,6 +242,11 @@ impl ToProto for AttributeMap {
     fn can_serialize_at(&self, version: SerDesVersion) -> Result<(), EncodeError> {
         FORMATS.for_request(version).map(drop)
     }
+
+    fn to_bytes(&self, version: SerDesVersion) -> Result<Bytes, EncodeError> {
+        self.can_serialize_at(version)?;
+        Ok(direct::write(&self.attributes))
+    }
 }
 
 /// Accepts format 0. An attribute without a value is an error.
@@ -246,6 +256,16 @@ impl FromProto for AttributeMap {
 
     fn from_proto(proto: &Self::Proto, options: &DeserializeOptions) -> Result<Self, DecodeError> {
         Self::from_owned_proto(proto.clone(), options)
+    }
+
+    fn from_bytes(bytes: Bytes, options: &DeserializeOptions) -> Result<Self, DecodeError> {
+        if bytes.len() as u64 <= options.maximum_bytes()
+            && let Some(map) = direct::read(&bytes)
+        {
+            return Ok(map);
+        }
+        // Not plain, or wrong: the message says which.
+        Self::from_owned_proto(decode_message(Self::NAME, bytes, options)?, options)
     }
 
     fn from_owned_proto(proto: Self::Proto, _: &DeserializeOptions) -> Result<Self, DecodeError> {

@@ -3,10 +3,12 @@
 //! Messages are the reference: what is written here is byte for byte what they encode to, and whatever is not plain here (an
 //! error, a newer format, an encoding that writers do not use) is `None`, upon which the caller reads the message.
 
+use smallvec::SmallVec;
+
 use super::{
     ArraySpec, ConcreteEvenSharding, DType, DeserializeShardingOptions, DeviceId, DeviceList,
     HloSharding, MemoryKind, OpaqueSharding, PjRtLayout, Shape, Sharding, SingleDeviceSharding,
-    xla::OpSharding,
+    xla::{OpSharding, PlainFields, TileAssignment},
 };
 use crate::{
     codec::{
@@ -15,7 +17,7 @@ use crate::{
         packed::{self, PackedNumber},
         wire::{Field, FieldValue, WireReader},
     },
-    proto::xla::{self as message, ifrt::DTypeProto},
+    proto::xla::ifrt::DTypeProto,
     version::SerDesVersion,
 };
 
@@ -57,8 +59,17 @@ pub(super) fn write_devices(
     devices: &DeviceList,
     out: &mut BackwardWriter,
 ) -> Result<(), EncodeError> {
-    let ids: Vec<i32> = devices.ids().iter().map(|id| id.0).collect();
-    out.packed(1, &ids);
+    let ids = devices.ids();
+    let mut few = [0_i32; 32];
+    match few.get_mut(..ids.len()) {
+        Some(few) => {
+            for (place, id) in few.iter_mut().zip(ids) {
+                *place = id.0;
+            }
+            out.packed(1, few);
+        }
+        None => out.packed(1, &ids.iter().map(|id| id.0).collect::<Vec<_>>()),
+    }
     Ok(())
 }
 
@@ -114,30 +125,22 @@ fn write_sharding(
 fn write_op_sharding(sharding: &OpSharding, out: &mut BackwardWriter) -> Result<(), EncodeError> {
     use prost::Message as _;
 
-    let proto = sharding.proto();
-    if !is_plain(proto) {
-        out.raw(&proto.encode_to_vec());
+    let Some(plain) = sharding.plain() else {
+        out.raw(&sharding.proto().encode_to_vec());
         return Ok(());
+    };
+    if let Some((reshape, transpose)) = plain.tiles.and_then(TileAssignment::iota_parts) {
+        out.packed(10, transpose);
+        out.packed(9, reshape);
     }
-    out.packed(10, &proto.iota_transpose_perm);
-    out.packed(9, &proto.iota_reshape_dims);
-    out.packed(8, &proto.last_tile_dims);
-    out.number(6, i32::from(proto.replicate_on_last_tile_dim));
-    out.packed(4, &proto.tile_assignment_devices);
-    out.packed(3, &proto.tile_assignment_dimensions);
-    out.number(1, proto.r#type);
+    out.packed(8, plain.subgroups);
+    out.number(6, i32::from(plain.replicates_last));
+    if let Some(tiles) = plain.tiles {
+        out.packed(4, tiles.listed_devices().unwrap_or_default());
+        out.packed(3, tiles.dimensions());
+    }
+    out.number(1, plain.kind);
     Ok(())
-}
-
-/// Whether only the fields are set that [`write_op_sharding`] writes itself.
-fn is_plain(proto: &message::OpSharding) -> bool {
-    proto.tile_shape.is_none()
-        && proto.tuple_shardings.is_empty()
-        && proto.metadata.is_empty()
-        && !proto.is_shard_group
-        && proto.shard_group_id == 0
-        && proto.shard_group_type == 0
-        && proto.named_sharding.is_none()
 }
 
 /// The fields of `bytes`; errors end in the message, so that they need no name.
@@ -329,7 +332,7 @@ fn read_hlo(bytes: &[u8], options: &DeserializeOptions) -> Option<HloSharding> {
 }
 
 fn read_op_sharding(bytes: &[u8]) -> Option<OpSharding> {
-    let mut proto = message::OpSharding::default();
+    let mut plain = PlainFields::default();
     let mut seen = 0_u32;
     let mut reader = fields(bytes);
     while let Some(field) = next(&mut reader)? {
@@ -339,27 +342,28 @@ fn read_op_sharding(bytes: &[u8]) -> Option<OpSharding> {
         }
         seen |= bit;
         match (field.number, field.value) {
-            (1, FieldValue::Varint(kind)) => proto.r#type = i32::from_bits(kind),
-            (3, FieldValue::Bytes(list)) => {
-                packed::decode(list, &mut proto.tile_assignment_dimensions).ok()?;
-            }
-            (4, FieldValue::Bytes(list)) => {
-                packed::decode(list, &mut proto.tile_assignment_devices).ok()?;
-            }
-            (6, FieldValue::Varint(flag)) => proto.replicate_on_last_tile_dim = flag != 0,
-            (8, FieldValue::Bytes(list)) => {
-                packed::decode(list, &mut proto.last_tile_dims).ok()?;
-            }
-            (9, FieldValue::Bytes(list)) => {
-                packed::decode(list, &mut proto.iota_reshape_dims).ok()?;
-            }
-            (10, FieldValue::Bytes(list)) => {
-                packed::decode(list, &mut proto.iota_transpose_perm).ok()?;
-            }
+            (1, FieldValue::Varint(kind)) => plain.kind = i32::from_bits(kind),
+            (3, FieldValue::Bytes(list)) => read_few(list, &mut plain.dimensions)?,
+            (4, FieldValue::Bytes(list)) => packed::decode(list, &mut plain.devices).ok()?,
+            (6, FieldValue::Varint(flag)) => plain.replicates_last = flag != 0,
+            (8, FieldValue::Bytes(list)) => read_few(list, &mut plain.subgroups)?,
+            (9, FieldValue::Bytes(list)) => read_few(list, &mut plain.iota_reshape_dims)?,
+            (10, FieldValue::Bytes(list)) => read_few(list, &mut plain.iota_transpose_perm)?,
             _ => return None,
         }
     }
-    OpSharding::new(proto).ok()
+    OpSharding::of_fields(plain)
+}
+
+/// Reads a packed list that is short as a rule.
+fn read_few<T: PackedNumber>(mut list: &[u8], few: &mut SmallVec<[T; 4]>) -> Option<()>
+where
+    [T; 4]: smallvec::Array<Item = T>,
+{
+    while !list.is_empty() {
+        few.push(T::from_bits(packed::take_varint(&mut list).ok()?));
+    }
+    Some(())
 }
 
 #[cfg(test)]

@@ -5,8 +5,9 @@ use super::*;
 use crate::{
     ifrt::{
         AnyDevice, ConcreteSharding, IfrtError, ShardingParam, ShardingParamSharding,
-        sharding::ShardShapes, with_devices, xla::TileAssignment,
+        sharding::ShardShapes, with_devices,
     },
+    proto::xla as message,
     version::{AnyVersionAccessor, Ifrt, Line as _},
 };
 

@@ -1,4 +1,9 @@
-use std::{fmt, sync::Arc};
+use std::{
+    cmp::Ordering,
+    fmt,
+    hash::{Hash, Hasher},
+    sync::Arc,
+};
 
 /// The kind of memory that an array lives in, such as `device` or `pinned_host`; unset for the default of the devices.
 ///
@@ -6,12 +11,70 @@ use std::{fmt, sync::Arc};
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(from = "Option<String>", into = "Option<String>"))]
-pub struct MemoryKind(Option<Arc<str>>);
+pub struct MemoryKind(Option<Name>);
+
+/// Names that nearly every array has are not allocated.
+#[derive(Clone)]
+enum Name {
+    Known(&'static str),
+    Other(Arc<str>),
+}
+
+/// The kinds of memory that clients of JAX have.
+const KNOWN: [&str; 3] = ["device", "pinned_host", "unpinned_host"];
+
+impl Name {
+    fn new(name: &str) -> Self {
+        match KNOWN.into_iter().find(|known| *known == name) {
+            Some(known) => Self::Known(known),
+            None => Self::Other(name.into()),
+        }
+    }
+
+    fn as_str(&self) -> &str {
+        match self {
+            Self::Known(name) => name,
+            Self::Other(name) => name,
+        }
+    }
+}
+
+impl fmt::Debug for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.as_str(), f)
+    }
+}
+
+impl PartialEq for Name {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for Name {}
+
+impl PartialOrd for Name {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Name {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.as_str().cmp(other.as_str())
+    }
+}
+
+impl Hash for Name {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_str().hash(state);
+    }
+}
 
 impl MemoryKind {
     /// The kind with this name.
     pub fn new(name: impl AsRef<str>) -> Self {
-        Self(Some(name.as_ref().into()))
+        Self(Some(Name::new(name.as_ref())))
     }
 
     /// The default kind of the devices.
@@ -21,7 +84,7 @@ impl MemoryKind {
 
     /// The name; `None` for the default kind of the devices.
     pub fn name(&self) -> Option<&str> {
-        self.0.as_deref()
+        self.0.as_ref().map(Name::as_str)
     }
 
     /// Whether a name is set.
@@ -40,13 +103,13 @@ impl MemoryKind {
     }
 
     pub(super) fn from_message(name: Option<&str>) -> Self {
-        Self(name.map(Into::into))
+        Self(name.map(Name::new))
     }
 }
 
 impl From<Option<String>> for MemoryKind {
     fn from(name: Option<String>) -> Self {
-        Self(name.map(Into::into))
+        Self::from_message(name.as_deref())
     }
 }
 
@@ -79,6 +142,17 @@ mod tests {
         assert_eq!(MemoryKind::unset().to_message(), None);
         assert_eq!(MemoryKind::new("").to_message(), Some(String::new()));
         assert_eq!(MemoryKind::from_message(Some("")), MemoryKind::new(""));
+    }
+
+    #[test]
+    fn known_and_other_names_are_compared_by_their_text() {
+        let mut kinds =
+            ["pinned_host", "tpu_hbm", "device", "", "unpinned_host"].map(MemoryKind::new);
+        kinds.sort();
+        let names: Vec<_> = kinds.iter().map(|kind| kind.name().unwrap()).collect();
+        assert_eq!(names, ["", "device", "pinned_host", "tpu_hbm", "unpinned_host"]);
+        assert_eq!(MemoryKind::from(Some("device".to_owned())), MemoryKind::new("device"));
+        assert_eq!(format!("{:?}", MemoryKind::new("device")), "MemoryKind(Some(\"device\"))");
     }
 
     #[test]

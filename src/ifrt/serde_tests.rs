@@ -69,3 +69,58 @@ fn array_specs_from_elsewhere_follow_the_rules_of_the_wire() {
     assert_eq!(spec.memory_kind(), &MemoryKind::unset());
     assert_eq!(spec.layout().unwrap().xla_layout().memory_space(), 0);
 }
+
+#[test]
+fn programs_and_types_of_xla_come_back_from_json() {
+    let tiles = xla::TileAssignment::iota([2, 2], [2, 2], [1, 0]).unwrap();
+    assert_eq!(trip(&tiles), r#"{"dimensions":[2,2],"iota":[[2,2],[1,0]]}"#);
+    trip(&xla::TileAssignment::listed([2], [1, 0]).unwrap());
+    trip(&xla::OpSharding::partially_replicated(tiles));
+    trip(&xla::OpShardingType::Manual);
+    let layout: xla::Layout = "{1,0:T(8,128)S(5)}".parse().unwrap();
+    trip(&layout);
+    trip(&layout.tiles()[0]);
+    let shape = xla::Shape::array(xla::PrimitiveType::F32, [4, 2]).with_layout(layout.clone());
+    trip(&shape);
+    trip(&Layout::PjRt(layout.into()));
+    trip(&Layout::Compact(CompactLayout::c_order(2)));
+    let argument = HostCallbackArgument { channel_id: 3, shape };
+    trip(&argument);
+    let callback = XlaHostCallback::new([argument.clone()], [argument]);
+    trip(&callback);
+    let options = XlaCompileOptions::new(&b"\x10\x01"[..]).unwrap();
+    trip(&options.clone().with_outputs_bundle_slice_sizes([2, 1]));
+    // What cannot be sent has no text either.
+    assert!(serde_json::to_string(&options.with_loaded_host_callbacks([callback])).is_err());
+    trip(
+        &IfrtIrCompileOptions::new([DeviceId(1)])
+            .with_mlir_dump_to("/dump")
+            .with_outputs_bundle_slice_sizes([1]),
+    );
+    trip(&XlaExecutableVersion::new(7));
+    let output = OutputSpec {
+        dtype: DType::F32,
+        shard_shape: Shape::new([4]).unwrap(),
+        shape: None,
+        layout: None,
+        memory_kind: String::new(),
+        op_sharding: None,
+    };
+    trip(&output);
+    trip(&ParameterSpec::default());
+    let metadata = XlaExecutableMetadata::new("jit_f").with_outputs([output]).unwrap();
+    trip(&metadata);
+    trip(&SerializedXlaExecutable { metadata, executable: "backend".into() });
+}
+
+#[test]
+fn text_that_is_no_message_of_the_type_is_refused() {
+    assert!(serde_json::from_str::<xla::OpSharding>("\"0\"").is_err());
+    assert!(serde_json::from_str::<xla::OpSharding>("\"0g\"").is_err());
+    assert!(serde_json::from_str::<xla::OpSharding>("\"0809\"").is_err());
+    assert!(serde_json::from_str::<xla::TileAssignment>(r#"{"dimensions":[2]}"#).is_err());
+    assert!(
+        serde_json::from_str::<xla::TileAssignment>(r#"{"dimensions":[2],"devices":[0]}"#).is_err()
+    );
+    assert!(serde_json::from_str::<XlaCompileOptions>("\"0a0108\"").is_err());
+}

@@ -137,6 +137,7 @@ pub(crate) fn programs() -> Vec<Sample> {
             "",
             IfrtIrProgram::new("module").with_ifrt_version("0.1.0").with_atom_programs([atom]),
         ),
+        sample("bundles", ir_options.clone().with_outputs_bundle_slice_sizes([2, 1])),
         sample("", ir_options),
         sample("", IfrtIrExecutableVersion::new("0.1.0", [part])),
         sample(

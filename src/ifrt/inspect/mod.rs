@@ -49,6 +49,7 @@ impl fmt::Display for NestedVersion {
 
 /// All values inside a serialized value, the outermost first.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Inspection {
     values: Vec<NestedVersion>,
 }

@@ -19,6 +19,7 @@ use crate::{
 
 /// Any layout (`xla::ifrt::Layout`). The envelope has no version; the layout inside has.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum Layout {
     /// A dense layout.

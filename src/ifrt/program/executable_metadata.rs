@@ -7,6 +7,7 @@ use super::XlaExecutableVersion;
 use crate::{
     codec::{
         DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, ToProto, decode_message,
+        hexadecimal::serde_as_message,
     },
     ifrt::{DType, Layout, Shape, xla::OpSharding},
     proto::xla::ifrt::{
@@ -20,6 +21,7 @@ const ANY_NUMBER: Formats = Formats::new("XlaExecutableMetadata", &[]);
 
 /// One output of an executable.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct OutputSpec {
     /// The element type.
     pub dtype: DType,
@@ -37,6 +39,7 @@ pub struct OutputSpec {
 
 /// One parameter of an executable.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ParameterSpec {
     /// The element type, where the writer knew it.
     pub dtype: Option<DType>,
@@ -176,6 +179,12 @@ impl XlaExecutableMetadata {
     }
 }
 
+serde_as_message!(
+    XlaExecutableMetadata,
+    |value| value.to_bytes(SerDesVersion::current()),
+    |bytes| Self::from_bytes(bytes, &DeserializeOptions::new())
+);
+
 /// `XlaExecutableMetadata(jit_f, 2 parameters, 2 outputs)`
 impl fmt::Display for XlaExecutableMetadata {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -298,6 +307,7 @@ impl FromProto for XlaExecutableMetadata {
 
 /// A serialized executable: the length of the metadata as a varint, the metadata, and the bytes of the backend.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SerializedXlaExecutable {
     /// Inputs, outputs and version.
     pub metadata: XlaExecutableMetadata,

@@ -6,7 +6,7 @@ use prost::Message;
 use crate::{
     codec::{
         DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, Registered, Serialized,
-        Status, StatusCode, ToProto, decode_message,
+        Status, StatusCode, ToProto, decode_message, hexadecimal::serde_as_message,
     },
     proto::xla::ifrt as wire,
     version::SerDesVersion,
@@ -109,6 +109,12 @@ impl PartialEq for XlaExecutableVersion {
         self.platform_id == other.platform_id && self.abi_bytes(newest) == other.abi_bytes(newest)
     }
 }
+
+serde_as_message!(
+    XlaExecutableVersion,
+    |value| value.to_bytes(SerDesVersion::current()),
+    |bytes| Self::from_bytes(bytes, &DeserializeOptions::new())
+);
 
 /// `XlaExecutableVersion(platform_id: 1, without a runtime ABI version)`
 impl fmt::Display for XlaExecutableVersion {

@@ -19,6 +19,7 @@ const LONGEST_PRODUCER: usize = 256;
 
 /// A version of StableHLO, as in `1.13.7`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct StableHloVersion {
     /// Changes when old artifacts cannot be read any more.
     pub major: u32,

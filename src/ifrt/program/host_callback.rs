@@ -3,7 +3,10 @@ use std::fmt;
 use prost_types::Any;
 
 use crate::{
-    codec::{DecodeError, DeserializeOptions, EncodeError, FromProto, ToProto},
+    codec::{
+        DecodeError, DeserializeOptions, EncodeError, FromProto, ToProto,
+        hexadecimal::serde_as_message,
+    },
     ifrt::xla::Shape,
     proto::xla::ifrt as wire,
     version::SerDesVersion,
@@ -11,6 +14,7 @@ use crate::{
 
 /// What goes through one channel of a host callback.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct HostCallbackArgument {
     /// The channel.
     pub channel_id: u32,
@@ -73,6 +77,10 @@ impl XlaHostCallback {
         self.use_major_to_minor_data_layout
     }
 }
+
+serde_as_message!(XlaHostCallback, |value| value.to_bytes(SerDesVersion::current()), |bytes| {
+    Self::from_bytes(bytes, &DeserializeOptions::new())
+});
 
 /// `XlaHostCallback((f32[4]) -> (f32[4]))`
 impl fmt::Display for XlaHostCallback {

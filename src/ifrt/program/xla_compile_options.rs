@@ -7,6 +7,7 @@ use super::XlaHostCallback;
 use crate::{
     codec::{
         DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, Registered, ToProto,
+        hexadecimal::serde_as_message,
         wire::{FieldValue, WireReader, check_fields},
     },
     proto::{OpaqueMessage, xla::ifrt as wire},
@@ -80,6 +81,10 @@ fn data_loss(error: DecodeError) -> DecodeError {
         other => other,
     }
 }
+
+serde_as_message!(XlaCompileOptions, |value| value.to_bytes(SerDesVersion::current()), |bytes| {
+    Self::from_bytes(bytes, &DeserializeOptions::new())
+});
 
 impl fmt::Display for XlaCompileOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

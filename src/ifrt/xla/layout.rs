@@ -2,13 +2,14 @@ use std::fmt;
 
 use super::{PrimitiveType, Shape};
 use crate::{
-    codec::{DecodeError, DeserializeOptions},
+    codec::{DecodeError, DeserializeOptions, decode_message, hexadecimal::serde_as_message},
     ifrt::{IfrtError, layout::check_permutation},
     proto::xla,
 };
 
 /// How one dimension is stored (`xla.DimLevelType`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum DimLevelType {
     /// Every element is stored.
@@ -56,6 +57,7 @@ impl DimLevelType {
 
 /// A tile of a layout (`xla.TileProto`), its sizes from the slowest to the fastest dimension, in elements.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Tile(Vec<i64>);
 
 impl Tile {
@@ -75,6 +77,7 @@ impl Tile {
 
 /// Where a dimension is split over memories (`xla.SplitConfigProto`).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SplitConfig {
     dimension: i64,
     split_indices: Vec<i64>,
@@ -337,6 +340,18 @@ impl Layout {
         })
     }
 }
+
+serde_as_message!(
+    Layout,
+    |value| {
+        use prost::Message as _;
+        Ok(value.to_proto().encode_to_vec().into())
+    },
+    |bytes| {
+        let options = DeserializeOptions::new();
+        Self::from_proto(&decode_message("xla.Layout", bytes, &options)?, &options)
+    }
+);
 
 impl fmt::Display for Layout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

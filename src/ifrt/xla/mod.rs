@@ -6,12 +6,14 @@
 mod layout;
 mod layout_text;
 mod op_sharding;
+mod op_sharding_text;
 mod primitive_type;
 mod shape;
 mod tile_assignment;
 
 pub use layout::{DimLevelType, Layout, SplitConfig, Tile};
 pub use layout_text::LayoutTextError;
+pub(crate) use op_sharding::PlainFields;
 pub use op_sharding::{OpSharding, OpShardingType};
 pub use primitive_type::PrimitiveType;
 pub use shape::Shape;

@@ -1,14 +1,21 @@
 use std::{
     fmt,
     hash::{Hash, Hasher},
-    sync::Arc,
+    sync::{Arc, OnceLock},
 };
 
+use smallvec::SmallVec;
+
 use super::TileAssignment;
-use crate::{codec::DecodeError, ifrt::IfrtError, proto::xla};
+use crate::{
+    codec::{DecodeError, DeserializeOptions, decode_message, hexadecimal::serde_as_message},
+    ifrt::IfrtError,
+    proto::xla,
+};
 
 /// The kind of an [`OpSharding`] or of one of its subgroups (`xla.OpSharding.Type`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum OpShardingType {
     /// Every device holds the whole value.
@@ -49,6 +56,11 @@ impl OpShardingType {
         usize::try_from(number).ok().and_then(|index| Self::ALL.get(index)).copied()
     }
 
+    /// The kind with this word of the notation of HLO.
+    pub(super) fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
     /// The word in the notation of HLO.
     pub const fn name(self) -> &'static str {
         match self {
@@ -69,30 +81,132 @@ impl OpShardingType {
 /// notation of HLO: `{devices=[2,1]<=[2]}`, `{replicated}`, `{devices=[2,1,2]<=[4] last_tile_dim_replicate}`.
 ///
 /// Cheap to clone.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct OpSharding(Arc<Checked>);
 
-#[derive(Debug, PartialEq, Eq)]
 struct Checked {
-    proto: xla::OpSharding,
+    parts: Parts,
+    /// Made when it is first asked for, if the parts say all.
+    message: OnceLock<Box<xla::OpSharding>>,
+    /// Whether the message is the one that the parts make.
+    is_plain: bool,
+}
+
+/// What nearly every sharding consists of. Messages are large: reading and writing without one is what makes a sharding cheap.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct Parts {
     kind: OpShardingType,
     /// Present if and only if the kind is tiled and the mesh is not named.
     tiles: Option<TileAssignment>,
+    replicates_last: bool,
+    subgroups: SmallVec<[i32; 4]>,
 }
+
+impl Parts {
+    fn to_message(&self) -> xla::OpSharding {
+        let mut proto = xla::OpSharding {
+            r#type: self.kind.number(),
+            replicate_on_last_tile_dim: self.replicates_last,
+            last_tile_dims: self.subgroups.to_vec(),
+            ..Default::default()
+        };
+        if let Some(tiles) = &self.tiles {
+            proto.tile_assignment_dimensions = tiles.dimensions().to_vec();
+            if let Some((reshape, transpose)) = tiles.iota_parts() {
+                proto.iota_reshape_dims = reshape.to_vec();
+                proto.iota_transpose_perm = transpose.to_vec();
+            }
+            proto.tile_assignment_devices = tiles.listed_devices().unwrap_or_default().to_vec();
+        }
+        proto
+    }
+
+    /// Whether tiles, subgroups and replication go together.
+    fn check(&self) -> Result<(), IfrtError> {
+        let rank = self.tiles.as_ref().map_or(0, |tiles| tiles.dimensions().len());
+        let subgroups = self.subgroups.len();
+        if subgroups > rank || (subgroups > 0 && self.replicates_last) {
+            return invalid(format!(
+                "{subgroups} subgroups for {rank} tile dimensions{}; expected at most one subgroup for each dimension, and either subgroups or a replicated last dimension",
+                if self.replicates_last { ", the last of them replicated" } else { "" },
+            ));
+        }
+        let unknown = |number: &&i32| OpShardingType::from_number(**number).is_none();
+        match self.subgroups.iter().find(unknown) {
+            Some(number) => invalid(format!("the type of a subgroup is {number}; expected 0 to 6")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The message, whether it was asked for before or not.
+impl fmt::Debug for OpSharding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("OpSharding").field(self.proto()).finish()
+    }
+}
+
+/// Equal messages.
+impl PartialEq for OpSharding {
+    fn eq(&self, other: &Self) -> bool {
+        if Arc::ptr_eq(&self.0, &other.0) {
+            return true;
+        }
+        match (self.0.is_plain, other.0.is_plain) {
+            (true, true) => self.0.parts == other.0.parts,
+            (false, false) => self.proto() == other.proto(),
+            _ => false,
+        }
+    }
+}
+
+impl Eq for OpSharding {}
 
 impl Hash for OpSharding {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.kind.hash(state);
-        self.0.tiles.hash(state);
-        self.0.proto.replicate_on_last_tile_dim.hash(state);
-        self.0.proto.tuple_shardings.len().hash(state);
+        self.0.parts.hash(state);
+    }
+}
+
+/// The fields of a message that [`OpSharding::of_fields`] can do without the message.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct PlainFields {
+    pub(crate) kind: i32,
+    pub(crate) dimensions: SmallVec<[i64; 4]>,
+    pub(crate) devices: Vec<i64>,
+    pub(crate) replicates_last: bool,
+    pub(crate) subgroups: SmallVec<[i32; 4]>,
+    pub(crate) iota_reshape_dims: SmallVec<[i64; 4]>,
+    pub(crate) iota_transpose_perm: SmallVec<[i32; 4]>,
+}
+
+/// The fields of a message that has no others.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plain<'a> {
+    pub(crate) kind: i32,
+    pub(crate) tiles: Option<&'a TileAssignment>,
+    pub(crate) replicates_last: bool,
+    pub(crate) subgroups: &'a [i32],
+}
+
+fn tiles_of(
+    dimensions: &[i64],
+    devices: Vec<i64>,
+    (reshape, transpose): (&[i64], &[i32]),
+) -> Result<TileAssignment, IfrtError> {
+    if reshape.is_empty() {
+        TileAssignment::listed(dimensions, devices)
+    } else if devices.is_empty() {
+        TileAssignment::iota(dimensions, reshape, transpose)
+    } else {
+        invalid("the tile assignment is both a list and an iota; expected one of them")
     }
 }
 
 /// Tuples of XLA are flat: the elements of a tuple sharding are no tuples.
 const TUPLE_IN_TUPLE: &str = "a tuple sharding inside of a tuple sharding; expected a flat tuple";
 
-fn invalid<T>(message: impl Into<String>) -> Result<T, IfrtError> {
+pub(super) fn invalid<T>(message: impl Into<String>) -> Result<T, IfrtError> {
     Err(IfrtError::Invalid(message.into()))
 }
 
@@ -131,34 +245,30 @@ impl OpSharding {
 
     fn of_kind(kind: OpShardingType, mut proto: xla::OpSharding) -> Self {
         proto.r#type = kind.number();
-        Self(Arc::new(Checked { proto, kind, tiles: None }))
+        Self::with_message(Parts { kind, ..Parts::default() }, proto)
+    }
+
+    fn with_message(parts: Parts, proto: xla::OpSharding) -> Self {
+        let is_plain = parts.to_message() == proto;
+        Self(Arc::new(Checked { parts, message: OnceLock::from(Box::new(proto)), is_plain }))
+    }
+
+    /// The sharding of which the parts say all.
+    fn of_parts(parts: Parts) -> Self {
+        Self(Arc::new(Checked { parts, message: OnceLock::new(), is_plain: true }))
     }
 
     /// The value is cut into tiles.
     pub fn tiled(tiles: TileAssignment) -> Self {
-        Self(Arc::new(Self::of_tiles(tiles)))
-    }
-
-    fn of_tiles(tiles: TileAssignment) -> Checked {
-        let mut proto = xla::OpSharding {
-            r#type: OpShardingType::Tiled.number(),
-            tile_assignment_dimensions: tiles.dimensions().to_vec(),
-            ..Default::default()
-        };
-        if let Some((reshape, transpose)) = tiles.iota_parts() {
-            proto.iota_reshape_dims = reshape.to_vec();
-            proto.iota_transpose_perm = transpose.to_vec();
-        } else {
-            proto.tile_assignment_devices = tiles.listed_devices().unwrap_or_default().to_vec();
-        }
-        Checked { proto, kind: OpShardingType::Tiled, tiles: Some(tiles) }
+        let kind = OpShardingType::Tiled;
+        Self::of_parts(Parts { kind, tiles: Some(tiles), ..Parts::default() })
     }
 
     /// The value is cut into tiles, each of which several devices hold: those along the last tile dimension.
     pub fn partially_replicated(tiles: TileAssignment) -> Self {
-        let mut checked = Self::of_tiles(tiles);
-        checked.proto.replicate_on_last_tile_dim = true;
-        Self(Arc::new(checked))
+        let kind = OpShardingType::Tiled;
+        let tiles = Some(tiles);
+        Self::of_parts(Parts { kind, tiles, replicates_last: true, ..Parts::default() })
     }
 
     /// The value is cut into tiles; the last tile dimensions are subgroups of these kinds.
@@ -169,9 +279,11 @@ impl OpSharding {
         tiles: TileAssignment,
         kinds: &[OpShardingType],
     ) -> Result<Self, IfrtError> {
-        let mut proto = Self::of_tiles(tiles).proto;
-        proto.last_tile_dims = kinds.iter().map(|kind| kind.number()).collect();
-        Self::new(proto)
+        let subgroups = kinds.iter().map(|kind| kind.number()).collect();
+        let (kind, tiles) = (OpShardingType::Tiled, Some(tiles));
+        let parts = Parts { kind, tiles, subgroups, ..Parts::default() };
+        parts.check()?;
+        Ok(Self::of_parts(parts))
     }
 
     /// One sharding for each element of a flat tuple.
@@ -210,7 +322,7 @@ impl OpSharding {
         let Some(kind) = OpShardingType::from_number(proto.r#type) else {
             return invalid(format!("the sharding type is {}; expected 0 to 6", proto.r#type));
         };
-        let mut tiles = None;
+        let mut parts = Parts { kind, ..Parts::default() };
         match kind {
             _ if proto.named_sharding.is_some() => {}
             OpShardingType::Tuple if !may_be_tuple => return invalid(TUPLE_IN_TUPLE),
@@ -227,79 +339,105 @@ impl OpSharding {
                     ));
                 }
             }
-            OpShardingType::Tiled => tiles = Some(Self::tiles_of(&proto)?),
+            OpShardingType::Tiled => {
+                let (reshape, transpose) = (&proto.iota_reshape_dims, &proto.iota_transpose_perm);
+                parts.tiles = Some(tiles_of(
+                    &proto.tile_assignment_dimensions,
+                    proto.tile_assignment_devices.clone(),
+                    (reshape, transpose),
+                )?);
+                parts.replicates_last = proto.replicate_on_last_tile_dim;
+                parts.subgroups = SmallVec::from_slice(&proto.last_tile_dims);
+                parts.check()?;
+            }
             OpShardingType::Replicated
             | OpShardingType::Manual
             | OpShardingType::Unknown
             | OpShardingType::Unreduced => {}
         }
-        Ok(Self(Arc::new(Checked { proto, kind, tiles })))
+        Ok(Self::with_message(parts, proto))
     }
 
-    fn tiles_of(proto: &xla::OpSharding) -> Result<TileAssignment, IfrtError> {
-        let dimensions = &proto.tile_assignment_dimensions;
-        let tiles = if proto.iota_reshape_dims.is_empty() {
-            TileAssignment::listed(dimensions, proto.tile_assignment_devices.clone())?
-        } else if proto.tile_assignment_devices.is_empty() {
-            let (reshape, transpose) = (&proto.iota_reshape_dims, &proto.iota_transpose_perm);
-            TileAssignment::iota(dimensions, reshape, transpose)?
-        } else {
-            return invalid("the tile assignment is both a list and an iota; expected one of them");
-        };
-        let rank = proto.tile_assignment_dimensions.len();
-        let subgroups = proto.last_tile_dims.len();
-        if subgroups > rank || (subgroups > 0 && proto.replicate_on_last_tile_dim) {
-            return invalid(format!(
-                "{subgroups} subgroups for {rank} tile dimensions{}; expected at most one subgroup for each dimension, and either subgroups or a replicated last dimension",
-                if proto.replicate_on_last_tile_dim { ", the last of them replicated" } else { "" },
-            ));
+    /// The sharding of a message that has no other fields than these; `None` if it is none of those that the parts say.
+    pub(crate) fn of_fields(fields: PlainFields) -> Option<Self> {
+        let kind = OpShardingType::from_number(fields.kind)?;
+        let mut parts = Parts { kind, ..Parts::default() };
+        match kind {
+            OpShardingType::Tiled => {
+                let iota = (&fields.iota_reshape_dims[..], &fields.iota_transpose_perm[..]);
+                parts.tiles = Some(tiles_of(&fields.dimensions, fields.devices, iota).ok()?);
+                parts.replicates_last = fields.replicates_last;
+                parts.subgroups = fields.subgroups;
+                parts.check().ok()?;
+                // A list beside a transposition is no message that the parts make.
+                let listed = parts.tiles.as_ref()?.listed_devices().is_some();
+                (!listed || fields.iota_transpose_perm.is_empty()).then_some(())?;
+            }
+            OpShardingType::Maximal | OpShardingType::Tuple => return None,
+            _ if fields != (PlainFields { kind: fields.kind, ..PlainFields::default() }) => {
+                return None;
+            }
+            _ => {}
         }
-        if let Some(number) = proto
-            .last_tile_dims
-            .iter()
-            .find(|number| OpShardingType::from_number(**number).is_none())
-        {
-            return invalid(format!("the type of a subgroup is {number}; expected 0 to 6"));
-        }
-        Ok(tiles)
+        Some(Self::of_parts(parts))
+    }
+
+    /// The fields of the message, if it has no others than these.
+    pub(crate) fn plain(&self) -> Option<Plain<'_>> {
+        let Parts { kind, tiles, replicates_last, subgroups } = &self.0.parts;
+        self.0.is_plain.then_some(Plain {
+            kind: kind.number(),
+            tiles: tiles.as_ref(),
+            replicates_last: *replicates_last,
+            subgroups,
+        })
     }
 
     /// The kind; with a [named sharding](Self::named_sharding) it says nothing.
     pub fn kind(&self) -> OpShardingType {
-        self.0.kind
+        self.0.parts.kind
     }
 
     /// The tiles of a tiled sharding.
     pub fn tile_assignment(&self) -> Option<&TileAssignment> {
-        self.0.tiles.as_ref()
+        self.0.parts.tiles.as_ref()
     }
 
     /// Whether the devices along the last tile dimension hold the same tile.
     pub fn replicates_on_last_tile_dimension(&self) -> bool {
-        self.0.proto.replicate_on_last_tile_dim
+        self.0.parts.replicates_last
+            || self.beyond_parts().is_some_and(|proto| proto.replicate_on_last_tile_dim)
+    }
+
+    /// The message, if the parts do not say all.
+    pub(super) fn beyond_parts(&self) -> Option<&xla::OpSharding> {
+        (!self.0.is_plain).then(|| self.proto())
     }
 
     /// The kinds of the subgroups, which are the last tile dimensions.
     pub fn subgroup_types(&self) -> impl Iterator<Item = OpShardingType> + '_ {
-        let numbers = self.0.proto.last_tile_dims.iter();
+        let numbers = match self.beyond_parts() {
+            Some(proto) => proto.last_tile_dims.iter(),
+            None => self.0.parts.subgroups.iter(),
+        };
         numbers.map(|number| OpShardingType::from_number(*number).unwrap_or_default())
     }
 
     /// The sharding over a named mesh, if the message has one; it then stands for the whole.
     pub fn named_sharding(&self) -> Option<&xla::NamedShardingProto> {
-        self.0.proto.named_sharding.as_ref()
+        self.beyond_parts()?.named_sharding.as_ref()
     }
 
     /// The elements of a tuple sharding.
     pub fn tuple_elements(&self) -> Vec<Self> {
-        let elements = self.0.proto.tuple_shardings.iter();
+        let elements = self.beyond_parts().into_iter().flat_map(|proto| &proto.tuple_shardings);
         // Each was checked when this one was made.
         elements.filter_map(|element| Self::checked(element.clone(), false).ok()).collect()
     }
 
     /// The message.
     pub fn proto(&self) -> &xla::OpSharding {
-        &self.0.proto
+        self.0.message.get_or_init(|| Box::new(self.0.parts.to_message()))
     }
 
     /// Whether every device holds the whole value.
@@ -310,7 +448,7 @@ impl OpSharding {
                     && named.manual_axes.is_empty()
                     && named.dim_shardings.iter().all(|dimension| dimension.axes.is_empty())
             }
-            None => self.0.kind == OpShardingType::Replicated,
+            None => self.0.parts.kind == OpShardingType::Replicated,
         }
     }
 
@@ -323,15 +461,14 @@ impl OpSharding {
                 sizes.peek()?;
                 Some(sizes.fold(1, i64::saturating_mul))
             }
-            None => self.0.tiles.as_ref().map(TileAssignment::tile_count),
+            None => self.0.parts.tiles.as_ref().map(TileAssignment::tile_count),
         }
     }
 
     /// The number of tile dimensions that cut the value; the others are subgroups.
     pub fn tiled_rank(&self) -> Option<usize> {
-        let tiles = self.0.tiles.as_ref()?;
-        let subgroups = self.0.proto.last_tile_dims.len()
-            + usize::from(self.0.proto.replicate_on_last_tile_dim);
+        let tiles = self.0.parts.tiles.as_ref()?;
+        let subgroups = self.0.parts.subgroups.len() + usize::from(self.0.parts.replicates_last);
         tiles.dimensions().len().checked_sub(subgroups)
     }
 
@@ -340,11 +477,11 @@ impl OpSharding {
     /// # Errors
     /// If the value has another rank, or the sharding is one of a tuple.
     pub fn shards(&self, rank: usize) -> Result<Option<Vec<i64>>, IfrtError> {
-        let shards: Vec<i64> = match (self.named_sharding(), self.0.kind) {
+        let shards: Vec<i64> = match (self.named_sharding(), self.0.parts.kind) {
             (Some(named), _) => named_shards(named)?,
             (None, OpShardingType::Tiled) => {
                 let cut = self.tiled_rank().unwrap_or_default();
-                let tiles = self.0.tiles.iter().flat_map(|tiles| tiles.dimensions());
+                let tiles = self.0.parts.tiles.iter().flat_map(|tiles| tiles.dimensions());
                 tiles.take(cut).copied().collect()
             }
             (None, OpShardingType::Tuple) => {
@@ -364,33 +501,17 @@ impl OpSharding {
     }
 }
 
-/// The bytes of the message, in hexadecimal digits.
-#[cfg(feature = "serde")]
-impl serde::Serialize for OpSharding {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+serde_as_message!(
+    OpSharding,
+    |sharding| {
         use prost::Message as _;
-        let bytes = self.0.proto.encode_to_vec();
-        serializer.collect_str(&bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>())
-    }
-}
-
-#[cfg(feature = "serde")]
-impl<'de> serde::Deserialize<'de> for OpSharding {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        use prost::Message as _;
-        use serde::de::Error as _;
-        let text = String::deserialize(deserializer)?;
-        let digits = text.as_bytes().chunks(2).map(|pair| {
-            let pair = std::str::from_utf8(pair).ok().filter(|pair| pair.len() == 2)?;
-            u8::from_str_radix(pair, 16).ok()
-        });
-        let bytes: Option<Vec<u8>> = digits.collect();
-        let bytes =
-            bytes.ok_or_else(|| D::Error::custom("expected pairs of hexadecimal digits"))?;
-        let proto = xla::OpSharding::decode(&bytes[..]).map_err(D::Error::custom)?;
-        Self::new(proto).map_err(D::Error::custom)
-    }
-}
+        Ok(sharding.proto().encode_to_vec().into())
+    },
+    |bytes| Self::from_proto(
+        "xla.OpSharding",
+        decode_message("xla.OpSharding", bytes, &DeserializeOptions::new())?
+    )
+);
 
 /// The number of tiles along each dimension: the product of the axes that split it.
 fn named_shards(named: &xla::NamedShardingProto) -> Result<Vec<i64>, IfrtError> {
@@ -413,104 +534,6 @@ fn named_shards(named: &xla::NamedShardingProto) -> Result<Vec<i64>, IfrtError> 
         shards.push(product);
     }
     Ok(shards)
-}
-
-impl fmt::Display for OpSharding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(named) = self.named_sharding() {
-            return write_named(named, f);
-        }
-        match self.0.kind {
-            OpShardingType::Tuple => {
-                f.write_str("{")?;
-                for (index, element) in self.tuple_elements().iter().enumerate() {
-                    if index != 0 {
-                        f.write_str(", ")?;
-                    }
-                    if index != 0 && index % 5 == 0 {
-                        write!(f, "/*index={index}*/")?;
-                    }
-                    write!(f, "{element}")?;
-                }
-                return f.write_str("}");
-            }
-            OpShardingType::Maximal => {
-                let device =
-                    self.0.proto.tile_assignment_devices.first().copied().unwrap_or_default();
-                write!(f, "{{maximal device={device}")?;
-            }
-            OpShardingType::Tiled => {
-                f.write_str("{devices=")?;
-                if let Some(tiles) = &self.0.tiles {
-                    write!(f, "{tiles}")?;
-                }
-                if self.0.proto.replicate_on_last_tile_dim {
-                    f.write_str(" last_tile_dim_replicate")?;
-                }
-                if !self.0.proto.last_tile_dims.is_empty() {
-                    f.write_str(" last_tile_dims={")?;
-                    for (index, kind) in self.subgroup_types().enumerate() {
-                        let comma = if index == 0 { "" } else { ", " };
-                        write!(f, "{comma}{}", kind.name())?;
-                    }
-                    f.write_str("}")?;
-                }
-            }
-            kind => write!(f, "{{{}", kind.name())?,
-        }
-        if self.0.proto.is_shard_group {
-            let alike =
-                self.0.proto.shard_group_type == xla::op_sharding::ShardGroupType::Like as i32;
-            let word = if alike { "shard_like" } else { "shard_as" };
-            write!(f, " {word} {}", self.0.proto.shard_group_id)?;
-        }
-        f.write_str("}")
-    }
-}
-
-/// The mesh with its axes, then the axes that split each dimension: `{mesh['x'=2,'y'=4], [{'x'}, {?}]}`.
-fn write_named(named: &xla::NamedShardingProto, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let axes = named.mesh.as_ref().map_or(&[][..], |mesh| &mesh.axes);
-    let write_axes = |f: &mut fmt::Formatter<'_>, list: &[xla::AxisRefProto]| -> fmt::Result {
-        for (index, axis) in list.iter().enumerate() {
-            let comma = if index == 0 { "" } else { "," };
-            let place = usize::try_from(axis.mesh_axis_index).ok();
-            let name = place.and_then(|place| axes.get(place)).map_or("?", |axis| &axis.name);
-            write!(f, "{comma}'{name}'")?;
-            if let Some(part) = &axis.sub_axis_info {
-                write!(f, ":({}){}", part.pre_size, part.size)?;
-            }
-        }
-        Ok(())
-    };
-    f.write_str("{mesh[")?;
-    for (index, axis) in axes.iter().enumerate() {
-        let comma = if index == 0 { "" } else { "," };
-        write!(f, "{comma}'{}'={}", axis.name, axis.size)?;
-    }
-    f.write_str("], [")?;
-    for (index, dimension) in named.dim_shardings.iter().enumerate() {
-        f.write_str(if index == 0 { "{" } else { ", {" })?;
-        write_axes(f, &dimension.axes)?;
-        match (dimension.is_closed, dimension.axes.is_empty()) {
-            (true, _) => f.write_str("}")?,
-            (false, true) => f.write_str("?}")?,
-            (false, false) => f.write_str(",?}")?,
-        }
-    }
-    f.write_str("]")?;
-    for (word, list) in [
-        ("replicated", &named.replicated_axes),
-        ("unreduced", &named.unreduced_axes),
-        ("manual", &named.manual_axes),
-    ] {
-        if !list.is_empty() {
-            write!(f, ", {word}={{")?;
-            write_axes(f, list)?;
-            f.write_str("}")?;
-        }
-    }
-    f.write_str("}")
 }
 
 #[cfg(test)]

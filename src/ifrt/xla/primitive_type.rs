@@ -5,6 +5,7 @@ use std::fmt;
 /// The numbers are not those of [`DType`](crate::ifrt::DType): U1, F4E2M1FN and others differ. A number that this build does
 /// not know is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct PrimitiveType(i32);
 
 macro_rules! primitive_types {

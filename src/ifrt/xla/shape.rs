@@ -2,7 +2,7 @@ use std::fmt;
 
 use super::{Layout, PrimitiveType};
 use crate::{
-    codec::{DecodeError, DeserializeOptions},
+    codec::{DecodeError, DeserializeOptions, decode_message, hexadecimal::serde_as_message},
     proto::xla,
 };
 
@@ -121,6 +121,18 @@ impl Shape {
         })
     }
 }
+
+serde_as_message!(
+    Shape,
+    |value| {
+        use prost::Message as _;
+        Ok(value.to_proto().encode_to_vec().into())
+    },
+    |bytes| {
+        let options = DeserializeOptions::new();
+        Self::from_proto(&decode_message("xla.Shape", bytes, &options)?, &options)
+    }
+);
 
 impl fmt::Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -9,6 +9,8 @@ use crate::ifrt::IfrtError;
 /// It is either listed, or an iota: the positions in order, reshaped and transposed. An iota is never written out longer
 /// than it was given, so that a few bytes cannot announce a list of any length.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(try_from = "Unchecked", into = "Unchecked"))]
 pub struct TileAssignment {
     dimensions: SmallVec<[i64; 4]>,
     order: Order,
@@ -18,6 +20,47 @@ pub struct TileAssignment {
 enum Order {
     Listed(Vec<i64>),
     Iota { reshape: SmallVec<[i64; 4]>, transpose: SmallVec<[i32; 4]> },
+}
+
+/// A tile assignment as `serde` sees it: a list, or an iota with a transposition.
+#[cfg(feature = "serde")]
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Unchecked {
+    dimensions: Vec<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    devices: Option<Vec<i64>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    iota: Option<(Vec<i64>, Vec<i32>)>,
+}
+
+#[cfg(feature = "serde")]
+impl TryFrom<Unchecked> for TileAssignment {
+    type Error = IfrtError;
+
+    fn try_from(unchecked: Unchecked) -> Result<Self, IfrtError> {
+        let Unchecked { dimensions, devices, iota } = unchecked;
+        match (devices, iota) {
+            (Some(devices), None) => Self::listed(dimensions, devices),
+            (None, Some((reshape, transpose))) => Self::iota(dimensions, reshape, transpose),
+            _ => Err(IfrtError::Invalid(
+                "a tile assignment is either a list of devices or an iota; expected one of them"
+                    .to_owned(),
+            )),
+        }
+    }
+}
+
+#[cfg(feature = "serde")]
+impl From<TileAssignment> for Unchecked {
+    fn from(tiles: TileAssignment) -> Self {
+        Self {
+            dimensions: tiles.dimensions().to_vec(),
+            devices: tiles.listed_devices().map(<[_]>::to_vec),
+            iota: tiles
+                .iota_parts()
+                .map(|(reshape, transpose)| (reshape.to_vec(), transpose.to_vec())),
+        }
+    }
 }
 
 /// The product of sizes that are all at least 1, if it fits.
