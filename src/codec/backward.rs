@@ -15,6 +15,7 @@ pub(crate) struct BackwardWriter {
 
 /// Messages of a few bytes are the rule: they are put together on the stack, and their bytes allocated once, as many as they are.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "lives on the stack, for the time of one message")]
 enum Buffer {
     Stack([u8; STACK]),
     Heap(Vec<u8>),

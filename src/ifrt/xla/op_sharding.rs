@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use super::TileAssignment;
 use crate::{
-    codec::{DecodeError, DeserializeOptions, decode_message, hexadecimal::serde_as_message},
+    codec::{DecodeError, hexadecimal::serde_as_message},
     ifrt::IfrtError,
     proto::xla,
 };
@@ -509,7 +509,11 @@ serde_as_message!(
     },
     |bytes| Self::from_proto(
         "xla.OpSharding",
-        decode_message("xla.OpSharding", bytes, &DeserializeOptions::new())?
+        crate::codec::decode_message(
+            "xla.OpSharding",
+            bytes,
+            &crate::codec::DeserializeOptions::new()
+        )?
     )
 );
 

@@ -2,7 +2,7 @@ use std::fmt;
 
 use super::{Layout, PrimitiveType};
 use crate::{
-    codec::{DecodeError, DeserializeOptions, decode_message, hexadecimal::serde_as_message},
+    codec::{DecodeError, DeserializeOptions, hexadecimal::serde_as_message},
     proto::xla,
 };
 
@@ -130,7 +130,7 @@ serde_as_message!(
     },
     |bytes| {
         let options = DeserializeOptions::new();
-        Self::from_proto(&decode_message("xla.Shape", bytes, &options)?, &options)
+        Self::from_proto(&crate::codec::decode_message("xla.Shape", bytes, &options)?, &options)
     }
 );
 
