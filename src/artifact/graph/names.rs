@@ -222,7 +222,8 @@ impl Table {
 
     fn work(&mut self, queue: &[u64]) {
         for batch in queue.chunks(BATCH) {
-            while (self.used + batch.len()) * 4 > self.buckets.len() * 8 * 3 {
+            // At seven eighths, hardly a hash is further away than in the next bucket.
+            while self.used + batch.len() > self.buckets.len() * 7 {
                 self.grow();
             }
             let touched = batch.iter().fold(0, |touched, entry| {
@@ -243,7 +244,7 @@ impl Table {
     /// Makes room: as much as the whole graph needs if it goes on like this, but at most 16 times what there was.
     fn grow(&mut self) {
         let expected = u128::from(self.size) * self.used as u128 / u128::from(self.passed.max(1));
-        let expected = usize::try_from((expected + expected / 2) / 8).unwrap_or(usize::MAX);
+        let expected = usize::try_from((expected + expected / 3) / 8).unwrap_or(usize::MAX);
         let buckets = self.buckets.len();
         let buckets = expected
             .clamp((buckets + buckets / 2).max(SMALLEST_TABLE), (buckets * 16).max(SMALLEST_TABLE));
