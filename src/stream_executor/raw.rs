@@ -21,6 +21,12 @@ pub(crate) struct Calls<'a> {
     pub(crate) device: *mut SP_Device,
 }
 
+/// Apart, because an error that is made in advance is also dropped by every call that goes well.
+#[cold]
+fn unsupported<T>(function: &'static str) -> Result<T, Error> {
+    Err(Error::Unsupported { function })
+}
+
 /// Defines calls that report a status.
 macro_rules! status_calls {
     ($( $(#[$attribute:meta])* $name:ident($($argument:ident: $type:ty),*); )*) => {
@@ -32,11 +38,9 @@ macro_rules! status_calls {
             /// long enough; host pointers are valid for the size until the plug-in is done with them.
             #[inline]
             pub(crate) unsafe fn $name(&self, $($argument: $type),*) -> Result<(), Error> {
-                let function = self
-                    .registration
-                    .executor
-                    .$name
-                    .ok_or(Error::Unsupported { function: stringify!($name) })?;
+                let Some(function) = self.registration.executor.$name else {
+                    return unsupported(stringify!($name));
+                };
                 let mut status = Status::new();
                 {
                     let _call = enter(&stringify!($name));
@@ -129,11 +133,9 @@ impl Calls<'_> {
     /// The device is alive and the event a living one of it.
     #[inline]
     pub(crate) unsafe fn get_event_status(&self, event: SP_Event) -> Result<SE_EventStatus, Error> {
-        let function = self
-            .registration
-            .executor
-            .get_event_status
-            .ok_or(Error::Unsupported { function: "get_event_status" })?;
+        let Some(function) = self.registration.executor.get_event_status else {
+            return unsupported("get_event_status");
+        };
         let _call = enter(&"get_event_status");
         // SAFETY: the caller's.
         Ok(unsafe { function(self.device, event) })
@@ -149,11 +151,9 @@ impl Calls<'_> {
         callback: SE_StatusCallbackFn,
         argument: *mut c_void,
     ) -> Result<bool, Error> {
-        let function = self
-            .registration
-            .executor
-            .host_callback
-            .ok_or(Error::Unsupported { function: "host_callback" })?;
+        let Some(function) = self.registration.executor.host_callback else {
+            return unsupported("host_callback");
+        };
         let _call = enter(&"host_callback");
         // SAFETY: the caller's.
         Ok(unsafe { function(self.device, stream, Some(callback), argument) } != 0)
@@ -167,11 +167,9 @@ impl Calls<'_> {
         if let Some(error) = &self.registration.timers_error {
             return Err(Error::Status(error.clone()));
         }
-        let function = self
-            .registration
-            .timers
-            .nanoseconds
-            .ok_or(Error::Unsupported { function: "nanoseconds" })?;
+        let Some(function) = self.registration.timers.nanoseconds else {
+            return unsupported("nanoseconds");
+        };
         let _call = enter(&"nanoseconds");
         // SAFETY: the caller's.
         Ok(unsafe { function(timer) })

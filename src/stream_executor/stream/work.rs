@@ -99,10 +99,17 @@ impl StreamInner {
     /// Notes a failure of the stream's work.
     #[inline]
     pub(super) fn noted<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
-        if result.is_err() {
-            self.failed.store(true, Ordering::Relaxed);
+        // By arms: what goes well is not moved with the room for an error.
+        match result {
+            Ok(value) => Ok(value),
+            Err(error) => Err(self.failed_by(error)),
         }
-        result
+    }
+
+    #[cold]
+    fn failed_by(&self, error: Error) -> Error {
+        self.failed.store(true, Ordering::Relaxed);
+        error
     }
 
     /// Releases what the work up to and including number `done` uses.
