@@ -141,7 +141,7 @@ fn median(times: &mut [Duration]) -> Duration {
     times.get(times.len() / 2).copied().unwrap_or_default()
 }
 
-/// Runs the sides in turn, ours first in every second round; the time of the benchmark is ours.
+/// Runs the sides in turn, another one first in each round; the time of the benchmark is ours.
 fn compare(
     criterion: &mut Criterion,
     ratios: &mut Vec<String>,
@@ -158,11 +158,11 @@ fn compare(
     group.bench_function(BenchmarkId::new(name, label), |bencher| {
         bencher.iter_custom(|count| {
             let mut ours = Duration::ZERO;
-            for round in 0..count {
-                let count = sides.len();
-                for turn in 0..count {
-                    // Who comes first changes, too.
-                    let number = if round % 2 == 0 { turn } else { count - 1 - turn };
+            for _ in 0..count {
+                // A sample is one round, so the count does not tell whose turn it is to be first.
+                let round = sides.first().map_or(0, |side| side.wall.len());
+                for turn in 0..sides.len() {
+                    let number = (turn + round) % sides.len();
                     let time = sides.get_mut(number).map(Side::take).unwrap_or_default();
                     ours += if number == 0 { time } else { Duration::ZERO };
                 }
@@ -176,9 +176,11 @@ fn compare(
     for peer in peers {
         let (other_wall, other_cpu) = (median(&mut peer.wall), median(&mut peer.cpu));
         ratios.push(format!(
-            "{label}: {} {wall:.0?} / {} {other_wall:.0?} = {:.2} (CPU time {:.2}), {} rounds",
+            "{label}: {} {:.0} ms / {} {:.0} ms = {:.2} (CPU time {:.2}), {} rounds",
             ours.name,
+            wall.as_secs_f64() * 1e3,
             peer.name,
+            other_wall.as_secs_f64() * 1e3,
             ratio(other_wall, wall),
             ratio(other_cpu, cpu),
             ours.wall.len(),
