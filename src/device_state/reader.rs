@@ -15,9 +15,9 @@ use super::{
         trailer::{TRAILER_BYTES, Trailer},
     },
     parts::{Parts, Spread},
+    tensor::KnownSpec,
 };
 use crate::{
-    ifrt::ArraySpec,
     read_at::ReadAt,
     version::{DeviceState, SerDesVersion, VersionDef},
 };
@@ -38,7 +38,7 @@ pub(super) struct Shared {
     pub(super) data_bytes: u64,
     /// Whether the index was made of what was found, so that it does not know every word.
     pub(super) salvaged: bool,
-    pub(super) specs: Vec<OnceLock<ArraySpec>>,
+    pub(super) specs: Vec<OnceLock<KnownSpec>>,
     /// The parts of a merged state; offsets in its index count through all of them, and `source`
     /// is all of them.
     pub(super) merged: Option<Spread>,
@@ -249,8 +249,7 @@ impl Reader {
     /// The names of all tensors, in the order of their bytes.
     pub fn names(&self) -> impl ExactSizeIterator<Item = &str> {
         let index = &self.shared.index;
-        (0..index.arrays_len())
-            .map(|number| index.array(number as u32).map_or("", |array| array.name))
+        (0..index.arrays_len()).map(|number| index.name(number as u32))
     }
 
     /// All tensors, in the order of their names.
@@ -272,7 +271,7 @@ impl Reader {
     }
 
     fn tensor_at(&self, number: u32) -> Result<Tensor, Error> {
-        let Some(array) = self.shared.index.array(number) else {
+        let Some(array) = self.shared.index.array_row(number) else {
             return Err(Error::NoSuchTensor { name: String::new(), count: self.len() });
         };
         let tensor = Tensor {
@@ -282,7 +281,7 @@ impl Reader {
             first_piece: array.first_piece,
             piece_count: array.piece_count,
         };
-        tensor.check(&array)?;
+        tensor.check()?;
         Ok(tensor)
     }
 }

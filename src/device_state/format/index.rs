@@ -42,12 +42,12 @@ pub(crate) struct ArrayEntry<'a> {
     pub(crate) piece_count: u32,
 }
 
-/// An [`ArrayEntry`] before its name is known to be UTF-8.
-struct ArrayRow<'a> {
+/// An [`ArrayEntry`] whose name was not looked at.
+pub(crate) struct ArrayRow<'a> {
     name: &'a [u8],
-    spec: u32,
-    first_piece: u32,
-    piece_count: u32,
+    pub(crate) spec: u32,
+    pub(crate) first_piece: u32,
+    pub(crate) piece_count: u32,
 }
 
 /// One line of the table of pieces.
@@ -484,7 +484,16 @@ impl Index {
         })
     }
 
-    fn array_row(&self, number: u32) -> Option<ArrayRow<'_>> {
+    /// The name of the array at a position in the order of names; empty if there is none.
+    pub(crate) fn name(&self, number: u32) -> &str {
+        let name = self.array_row(number).map(|row| row.name).unwrap_or_default();
+        // All names were found to be UTF-8 when the index was opened.
+        std::str::from_utf8(name).unwrap_or_default()
+    }
+
+    /// The array at a position in the order of names, its name as bytes.
+    #[inline]
+    pub(crate) fn array_row(&self, number: u32) -> Option<ArrayRow<'_>> {
         let table = self.bytes.get(self.arrays.clone())?;
         let start = (number as usize).checked_mul(ARRAY_BYTES)?;
         let row = table.get(start..start + ARRAY_BYTES)?;
@@ -517,6 +526,7 @@ impl Index {
     }
 
     /// The piece at a position in the order of the file.
+    #[inline]
     pub(crate) fn piece(&self, number: u32) -> Option<PieceEntry> {
         let start = self.pieces.start.checked_add((number as usize).checked_mul(PIECE_BYTES)?)?;
         let row = self.bytes.get(start..start.checked_add(PIECE_BYTES)?)?;
@@ -552,11 +562,13 @@ impl Index {
     }
 
     /// The placement at a position.
+    #[inline]
     pub(crate) fn placement(&self, number: u32) -> Option<&Placement> {
         self.placements.get(number as usize)
     }
 }
 
+#[inline]
 fn decode_piece(row: &[u8]) -> PieceEntry {
     PieceEntry {
         data_offset: u64_at(row, 0),

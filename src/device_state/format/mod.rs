@@ -121,11 +121,15 @@ pub(super) fn length_u32(length: usize, what: &'static str) -> Result<u32, Error
 }
 
 /// The little-endian u32 at `offset` of bytes whose length has been checked.
+#[inline]
 pub(super) fn u32_at(bytes: &[u8], offset: usize) -> u32 {
-    bytes.get(offset..offset + 4).map_or(0, |b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+    let found = bytes.get(offset..).and_then(|bytes| bytes.first_chunk());
+    found.map_or(0, |bytes| u32::from_le_bytes(*bytes))
 }
 
 /// The little-endian u64 at `offset` of bytes whose length has been checked.
+#[inline]
 pub(super) fn u64_at(bytes: &[u8], offset: usize) -> u64 {
-    u64::from(u32_at(bytes, offset)) | u64::from(u32_at(bytes, offset + 4)) << 32
+    let found = bytes.get(offset..).and_then(|bytes| bytes.first_chunk());
+    found.map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
