@@ -9,52 +9,66 @@ use super::{
         self, checksum,
         index::PieceEntry,
         piece::{self, PieceHeader, chunk_count},
+        spread::Place,
     },
     reader::Shared,
     shards::{Assembler, Router},
 };
 
 impl Shared {
-    /// The words around a piece's data as they must be: from the end of the piece before to the
-    /// data, and from the end of the data to the next piece.
-    pub(super) fn expected_surroundings(
+    /// Appends the words before a piece's data as they must be, from the end of the piece before.
+    pub(super) fn push_words_before(
         &self,
         number: u32,
         piece: &PieceEntry,
-    ) -> Result<(Vec<u8>, Vec<u8>), Error> {
+        words: &mut Vec<u8>,
+    ) -> Result<(), Error> {
         let array = self.index.array(piece.array);
         let placement = self.index.placement(piece.placement);
-        let (Some(array), Some(placement)) = (array, placement) else {
-            return Ok((Vec::new(), Vec::new()));
-        };
+        let (Some(array), Some(placement)) = (array, placement) else { return Ok(()) };
         // The header begins where the piece before ended, zeros fill the rest. In a merged state
         // that is in the part of the piece, which counts its own bytes and pieces.
-        let place = self.merged.as_ref().and_then(|merged| merged.places.get(number as usize));
-        let (base, number, begin) = match place {
+        let (base, number, begin) = match self.place(number) {
             Some(place) => (place.base, place.number, place.header),
             None => {
                 let before = number.checked_sub(1).and_then(|before| self.index.piece(before));
                 (0, number, before.map_or(self.header_bytes, |before| self.end_of(&before)))
             }
         };
-        let piece = &PieceEntry { data_offset: piece.data_offset.saturating_sub(base), ..*piece };
-        let mut before = PieceHeader {
+        let data_offset = piece.data_offset.saturating_sub(base);
+        let start = words.len();
+        PieceHeader {
             name: array.name,
             spec: self.index.spec(array.spec),
             number,
             device: placement.device,
             domain: placement.domain.clone(),
-            data_offset: piece.data_offset,
+            data_offset,
             data_bytes: piece.data_bytes,
         }
-        .encode()?;
-        let gap = usize::try_from(piece.data_offset.saturating_sub(begin));
-        before.resize(gap.unwrap_or(before.len()), 0);
-        let footer = piece.data_offset + piece.data_bytes;
+        .encode_into(words)?;
+        if let Ok(gap) = usize::try_from(data_offset.saturating_sub(begin)) {
+            words.resize(start + gap, 0);
+        }
+        Ok(())
+    }
+
+    /// Appends the words behind a piece's data as they must be, up to the next piece.
+    pub(super) fn push_words_behind(&self, number: u32, piece: &PieceEntry, words: &mut Vec<u8>) {
+        let place = self.place(number);
+        let (base, number) = place.map_or((0, number), |place| (place.base, place.number));
+        let data_offset = piece.data_offset.saturating_sub(base);
         let sums = self.index.checksums_of(piece, self.header.chunk_bytes);
-        let mut after = piece::encode_footer(number, &sums);
-        after.resize((self.end_of(piece) - footer) as usize, 0);
-        Ok((before, after))
+        let start = words.len();
+        piece::encode_footer_into(number, sums, words);
+        let footer = data_offset + piece.data_bytes;
+        let length = self.end_of(&PieceEntry { data_offset, ..*piece }) - footer;
+        words.resize(start + length as usize, 0);
+    }
+
+    /// Where a piece of a merged state lies in its part.
+    fn place(&self, number: u32) -> Option<&Place> {
+        self.merged.as_ref().and_then(|merged| merged.places.get(number as usize))
     }
 
     /// Compares the checksums of a piece's chunks with those in the index.

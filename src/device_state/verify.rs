@@ -107,7 +107,9 @@ impl Reader {
         if shared.salvaged {
             return watch.check();
         }
-        let (before, after) = shared.expected_surroundings(number, &piece)?;
+        let (mut before, mut after) = (Vec::new(), Vec::new());
+        shared.push_words_before(number, &piece, &mut before)?;
+        shared.push_words_behind(number, &piece, &mut after);
         for (expected, offset) in
             [(&before, data_offset - before.len() as u64), (&after, data_offset + data_bytes)]
         {

@@ -542,10 +542,14 @@ impl Index {
     }
 
     /// The checksums of a piece's chunks.
-    pub(crate) fn checksums_of(&self, piece: &PieceEntry, chunk_bytes: u32) -> Vec<u32> {
+    pub(crate) fn checksums_of(
+        &self,
+        piece: &PieceEntry,
+        chunk_bytes: u32,
+    ) -> impl Iterator<Item = u32> {
+        let first = u64::from(piece.first_chunk);
         (0..chunk_count(piece.data_bytes, chunk_bytes))
-            .map(|chunk| self.checksum(u64::from(piece.first_chunk) + chunk))
-            .collect()
+            .map(move |chunk| self.checksum(first + chunk))
     }
 
     /// The serialized ArraySpec at a position; empty if there is none.

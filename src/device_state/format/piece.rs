@@ -85,6 +85,13 @@ impl PieceHeader<'_> {
     /// The bytes, without padding.
     pub(crate) fn encode(&self) -> Result<Vec<u8>, Error> {
         let mut bytes = Vec::with_capacity(self.length() as usize);
+        self.encode_into(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Appends the bytes, without padding.
+    pub(crate) fn encode_into(&self, bytes: &mut Vec<u8>) -> Result<(), Error> {
+        let begin = bytes.len();
         bytes.extend(HEADER_MAGIC);
         bytes.extend(self.data_offset.to_le_bytes());
         bytes.extend(self.data_bytes.to_le_bytes());
@@ -100,8 +107,9 @@ impl PieceHeader<'_> {
             bytes.extend(start.to_le_bytes());
             bytes.extend(extent.to_le_bytes());
         }
-        bytes.extend(checksum(&bytes).to_le_bytes());
-        Ok(bytes)
+        let sum = checksum(bytes.get(begin..).unwrap_or_default());
+        bytes.extend(sum.to_le_bytes());
+        Ok(())
     }
 }
 
@@ -156,11 +164,22 @@ pub(crate) fn decode_header(bytes: &[u8]) -> Result<PieceHeader<'_>, Error> {
 /// The bytes of the footer behind a piece's data, without padding.
 pub(crate) fn encode_footer(number: u32, checksums: &[u32]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(FOOTER_FIXED_BYTES as usize + 4 * checksums.len());
+    encode_footer_into(number, checksums.iter().copied(), &mut bytes);
+    bytes
+}
+
+/// Appends the footer behind a piece's data, without padding.
+pub(crate) fn encode_footer_into(
+    number: u32,
+    checksums: impl Iterator<Item = u32>,
+    bytes: &mut Vec<u8>,
+) {
+    let begin = bytes.len();
     bytes.extend(FOOTER_MAGIC);
     bytes.extend(number.to_le_bytes());
-    bytes.extend(checksums.iter().flat_map(|sum| sum.to_le_bytes()));
-    bytes.extend(checksum(&bytes).to_le_bytes());
-    bytes
+    bytes.extend(checksums.flat_map(u32::to_le_bytes));
+    let sum = checksum(bytes.get(begin..).unwrap_or_default());
+    bytes.extend(sum.to_le_bytes());
 }
 
 /// Reads the checksums of piece `number` out of the bytes of its footer, without padding.

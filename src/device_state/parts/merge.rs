@@ -275,7 +275,8 @@ fn collect(
                 let chunk_bytes = reader.chunk_bytes();
                 let offset = base.saturating_add(piece.data_offset);
                 builder.piece(placement, offset, piece.data_bytes, chunk_bytes)?;
-                builder.checksums(&index.checksums_of(&piece, chunk_bytes));
+                let sums: Vec<u32> = index.checksums_of(&piece, chunk_bytes).collect();
+                builder.checksums(&sums);
                 total = total.saturating_add(piece.data_bytes);
                 pieces.push(placement.domain.clone());
             }
