@@ -73,7 +73,7 @@
 //! | `artifact` (default) | [`artifact`]; with `device` also [`check`], and checkpoints in [`tensor_io`] |
 //! | `serde` | `Serialize` and `Deserialize` for the types of [`ifrt`] |
 //! | `mmap` | views of a state's tensors where they lie in the file |
-//! | `object_store` | states in object storage, written by multipart uploads and read by ranges |
+//! | `object_store` | states in object storage, of one process or of several, written by multipart uploads and read by ranges |
 //! | `npz` | NumPy's archives as sources and targets in [`tensor_io`] |
 //! | `proxy` | the server and the client of arrays over gRPC |
 

@@ -5,7 +5,11 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+
+use bytes::Bytes;
 
 /// A sequence of bytes of known length that can be read from any position.
 pub trait ReadAt: Send + Sync {
@@ -38,6 +42,17 @@ pub trait ReadAt: Send + Sync {
             }
         }
         Ok(())
+    }
+
+    /// Begins to read the bytes of `range`, for sources that answer late and can answer several reads at a time; the answer, which may
+    /// have fewer bytes, comes out of the channel. `None` if the caller may as well read when it needs the bytes, as by default.
+    fn begin_read(&self, _range: Range<u64>) -> Option<Receiver<io::Result<Bytes>>> {
+        None
+    }
+
+    /// Whether [`begin_read`](Self::begin_read) begins reads, so that it is worth while to know early what will be read.
+    fn answers_late(&self) -> bool {
+        false
     }
 }
 
@@ -95,6 +110,14 @@ impl<T: ReadAt + ?Sized> ReadAt for &T {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         (**self).read_at(buffer, offset)
     }
+
+    fn begin_read(&self, range: Range<u64>) -> Option<Receiver<io::Result<Bytes>>> {
+        (**self).begin_read(range)
+    }
+
+    fn answers_late(&self) -> bool {
+        (**self).answers_late()
+    }
 }
 
 impl<T: ReadAt + ?Sized> ReadAt for Arc<T> {
@@ -105,6 +128,14 @@ impl<T: ReadAt + ?Sized> ReadAt for Arc<T> {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         (**self).read_at(buffer, offset)
     }
+
+    fn begin_read(&self, range: Range<u64>) -> Option<Receiver<io::Result<Bytes>>> {
+        (**self).begin_read(range)
+    }
+
+    fn answers_late(&self) -> bool {
+        (**self).answers_late()
+    }
 }
 
 impl<T: ReadAt + ?Sized> ReadAt for Box<T> {
@@ -114,5 +145,13 @@ impl<T: ReadAt + ?Sized> ReadAt for Box<T> {
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         (**self).read_at(buffer, offset)
+    }
+
+    fn begin_read(&self, range: Range<u64>) -> Option<Receiver<io::Result<Bytes>>> {
+        (**self).begin_read(range)
+    }
+
+    fn answers_late(&self) -> bool {
+        (**self).answers_late()
     }
 }

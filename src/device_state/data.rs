@@ -4,6 +4,7 @@ use std::io::{self, Read};
 
 use super::{
     Error, Reader, Tensor,
+    ahead::Ahead,
     chunks::ChunkSums,
     format::{
         self, checksum,
@@ -154,11 +155,15 @@ pub(super) struct PieceReader {
     next_chunk: u64,
     chunk: Vec<u8>,
     position: usize,
+    ahead: Ahead<'static>,
 }
 
 impl PieceReader {
-    pub(super) fn new(reader: Reader, number: u32, piece: PieceEntry) -> Self {
-        Self { reader, number, piece, next_chunk: 0, chunk: Vec::new(), position: 0 }
+    /// The reader of a piece, one of `readers` that are read at a time.
+    pub(super) fn new(reader: Reader, number: u32, piece: PieceEntry, readers: usize) -> Self {
+        let all = piece.data_offset..piece.data_offset.saturating_add(piece.data_bytes);
+        let ahead = Ahead::one_of(readers, std::iter::once(all));
+        Self { reader, number, piece, next_chunk: 0, chunk: Vec::new(), position: 0, ahead }
     }
 
     fn fill(&mut self) -> io::Result<bool> {
@@ -170,7 +175,8 @@ impl PieceReader {
         }
         let length = (self.piece.data_bytes - begin).min(chunk_bytes);
         self.chunk.resize(length as usize, 0);
-        shared.source.read_exact_at(&mut self.chunk, self.piece.data_offset + begin)?;
+        let offset = self.piece.data_offset + begin;
+        self.ahead.read(&*shared.source, &mut self.chunk, offset)?;
         let stored = shared.index.checksum(u64::from(self.piece.first_chunk) + self.next_chunk);
         let computed = checksum(&self.chunk);
         if stored != computed {

@@ -8,6 +8,7 @@
 //! This room must never know what kinds of files tensors come from, nor judge an artifact; it
 //! moves bytes between devices and containers.
 
+mod ahead;
 mod buffer;
 mod chunks;
 mod data;
@@ -43,6 +44,8 @@ pub(crate) use format::MAGIC;
 pub(crate) use lane::{Download, Upload};
 #[cfg(feature = "mmap")]
 pub use mapped::MappedState;
+#[cfg(feature = "object_store")]
+pub use object::ObjectParts;
 pub use options::WriteOptions;
 pub use parts::{
     Commit, LocalParts, Merged, Part, PartStore, PendingPart, SaveId, merge, merge_in,

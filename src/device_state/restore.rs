@@ -11,6 +11,7 @@ use std::{
 
 use super::{
     Error, Reader, Tensor, Watch,
+    ahead::Ahead,
     buffer::BUFFER_BYTES,
     chunks::ChunkSums,
     format::{checksum, index::PieceEntry},
@@ -200,9 +201,11 @@ impl<'a> Landing<'a> {
                 .push_back(buffer.map_err(|e| Error::device("allocating host memory for", "", e))?);
         }
         let shared = &self.reader.shared;
-        let read = |step: &Step, buffer: &mut HostMemory| {
+        let mut ahead =
+            Ahead::new(steps.iter().map(|step| step.offset..step.offset + step.bytes as u64));
+        let mut read = |step: &Step, buffer: &mut HostMemory| {
             let part = buffer.get_mut(..step.bytes).unwrap_or_default();
-            let result = shared.source.read_exact_at(part, step.offset);
+            let result = ahead.read(&*shared.source, part, step.offset);
             result.map_err(|error| Error::io("read", &shared.path, error))
         };
         let cores = available_parallelism().map_or(1, NonZero::get);

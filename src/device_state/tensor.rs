@@ -143,7 +143,7 @@ impl Tensor {
     pub fn read(&self) -> Result<impl Read + Send + use<>, Error> {
         match self.pieces().next() {
             Some((number, piece)) if self.is_whole() => {
-                Ok(TensorReader::Whole(PieceReader::new(self.reader.clone(), number, piece)))
+                Ok(TensorReader::Whole(PieceReader::new(self.reader.clone(), number, piece, 1)))
             }
             _ => {
                 self.check_complete()?;

@@ -2,6 +2,7 @@
 
 use std::{
     num::NonZero,
+    ops::Range,
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -10,7 +11,8 @@ use std::{
 };
 
 use super::{
-    Error, Phase, Reader, Watch, buffer::BUFFER_BYTES, chunks::ChunkSums, format::index::PieceEntry,
+    Error, Phase, Reader, Watch, ahead::Ahead, buffer::BUFFER_BYTES, chunks::ChunkSums,
+    format::index::PieceEntry,
 };
 
 /// A tensor that did not stand up to verification.
@@ -36,12 +38,13 @@ impl Reader {
         let found = Mutex::new((Vec::new(), None));
         let work = || {
             let mut buffer = Vec::new();
+            let mut ahead = Ahead::new(self.pieces_around());
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 if number >= count {
                     return;
                 }
-                let result = self.verify_piece(number as u32, &mut buffer, watch);
+                let result = self.verify_piece(number as u32, &mut ahead, &mut buffer, watch);
                 let Err(error) = result else { continue };
                 let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
                 match error {
@@ -57,6 +60,8 @@ impl Reader {
         // A thread is worth its start from some megabytes on.
         let worth = usize::try_from(self.data_bytes() >> 23).unwrap_or(usize::MAX);
         let threads = available_parallelism().map_or(1, NonZero::get).min(count).min(worth);
+        // What answers late is asked for ahead instead, front to back.
+        let threads = if self.shared.source.answers_late() { 1 } else { threads };
         thread::scope(|scope| {
             for _ in 1..threads {
                 scope.spawn(work);
@@ -86,36 +91,64 @@ impl Reader {
         array.map_or("", |array| array.name)
     }
 
-    fn verify_piece(&self, number: u32, buffer: &mut Vec<u8>, watch: &Watch) -> Result<(), Error> {
+    /// Where the pieces lie with what is before and behind them.
+    fn pieces_around(&self) -> impl Iterator<Item = Range<u64>> + Send {
+        let shared = &self.shared;
+        let count = u32::try_from(shared.index.pieces_len()).unwrap_or(u32::MAX);
+        (0..count).filter_map(|number| {
+            let piece = shared.index.piece(number)?;
+            let end = piece.data_offset.saturating_add(piece.data_bytes);
+            if shared.salvaged {
+                return Some(piece.data_offset..end);
+            }
+            let (mut before, mut after) = (Vec::new(), Vec::new());
+            shared.push_words_before(number, &piece, &mut before).ok()?;
+            shared.push_words_behind(number, &piece, &mut after);
+            let begin = piece.data_offset.saturating_sub(before.len() as u64);
+            Some(begin..end.saturating_add(after.len() as u64))
+        })
+    }
+
+    fn verify_piece(
+        &self,
+        number: u32,
+        ahead: &mut Ahead<'_>,
+        buffer: &mut Vec<u8>,
+        watch: &Watch,
+    ) -> Result<(), Error> {
         let shared = &self.shared;
         let Some(piece) = shared.index.piece(number) else { return Ok(()) };
         let PieceEntry { data_offset, data_bytes, .. } = piece;
         let name = self.name_of(number);
         let io = |error| Error::io("read", &shared.path, error);
+        let around = if shared.salvaged {
+            None
+        } else {
+            let (mut before, mut after) = (Vec::new(), Vec::new());
+            shared.push_words_before(number, &piece, &mut before)?;
+            shared.push_words_behind(number, &piece, &mut after);
+            // In the order in which they lie in the file.
+            let mut found = vec![0; before.len()];
+            let offset = data_offset.saturating_sub(before.len() as u64);
+            ahead.read(&*shared.source, &mut found, offset).map_err(io)?;
+            Some((found == before, after))
+        };
         buffer.resize(data_bytes.min(BUFFER_BYTES as u64) as usize, 0);
         let mut sums = ChunkSums::new(shared.header.chunk_bytes);
         let mut done = 0;
         while done < data_bytes {
             let now = (data_bytes - done).min(BUFFER_BYTES as u64) as usize;
             let part = buffer.get_mut(..now).unwrap_or_default();
-            shared.source.read_exact_at(part, data_offset + done).map_err(io)?;
+            ahead.read(&*shared.source, part, data_offset + done).map_err(io)?;
             sums.update(part);
             done += now as u64;
             watch.advance(now as u64)?;
         }
         shared.compare_sums(name, &piece, &sums.finish())?;
-        if shared.salvaged {
-            return watch.check();
-        }
-        let (mut before, mut after) = (Vec::new(), Vec::new());
-        shared.push_words_before(number, &piece, &mut before)?;
-        shared.push_words_behind(number, &piece, &mut after);
-        for (expected, offset) in
-            [(&before, data_offset - before.len() as u64), (&after, data_offset + data_bytes)]
-        {
-            buffer.resize(expected.len(), 0);
-            shared.source.read_exact_at(buffer, offset).map_err(io)?;
-            if buffer != expected {
+        if let Some((same_before, after)) = around {
+            buffer.resize(after.len(), 0);
+            ahead.read(&*shared.source, buffer, data_offset + data_bytes).map_err(io)?;
+            if !same_before || *buffer != after {
                 return Err(Error::corrupt(
                     &format!("words around the data of {name:?}"),
                     "other bytes".to_owned(),

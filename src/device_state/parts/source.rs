@@ -1,8 +1,11 @@
 use std::{
     io,
+    ops::Range,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, mpsc::Receiver},
 };
+
+use bytes::Bytes;
 
 use super::{
     super::{
@@ -106,6 +109,13 @@ impl Parts {
         u32::try_from(self.spans.len()).unwrap_or(u32::MAX)
     }
 
+    /// The part in which a byte of the merged state lies, and where in it.
+    fn span_at(&self, offset: u64) -> Option<(&Span, u64)> {
+        let behind = self.spans.partition_point(|span| span.base <= offset);
+        let span = behind.checked_sub(1).and_then(|at| self.spans.get(at))?;
+        Some((span, offset - span.base))
+    }
+
     fn path_of(&self, part: Part) -> PathBuf {
         self.store.place().with_file_name(&self.directory).join(part.name())
     }
@@ -153,11 +163,7 @@ impl ReadAt for Parts {
     }
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        let behind = self.spans.partition_point(|span| span.base <= offset);
-        let Some(span) = behind.checked_sub(1).and_then(|at| self.spans.get(at)) else {
-            return Ok(0);
-        };
-        let offset = offset - span.base;
+        let Some((span, offset)) = self.span_at(offset) else { return Ok(0) };
         let left = span.record.trailer.file_bytes.saturating_sub(offset);
         let length = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
         let buffer = buffer.get_mut(..length).unwrap_or_default();
@@ -169,5 +175,17 @@ impl ReadAt for Parts {
                 .map_err(io::Error::other)?
                 .read_at(buffer, offset),
         }
+    }
+
+    fn begin_read(&self, range: Range<u64>) -> Option<Receiver<io::Result<Bytes>>> {
+        let (span, offset) = self.span_at(range.start)?;
+        let length = range.end.checked_sub(range.start)?;
+        // What lies in the next part is another read.
+        let end = offset.checked_add(length)?.min(span.record.trailer.file_bytes);
+        span.open.as_ref()?.begin_read(offset..end)
+    }
+
+    fn answers_late(&self) -> bool {
+        self.spans.iter().filter_map(|span| span.open.as_ref()).any(ReadAt::answers_late)
     }
 }

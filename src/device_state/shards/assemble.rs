@@ -86,11 +86,12 @@ impl Read for Assembler {
             let source = run.source.ok_or_else(gap)?;
             self.current = (source as usize, run.elements.saturating_mul(self.element));
         }
+        let count = self.pieces.len();
         let (number, left) = &mut self.current;
         let Some(source) = self.pieces.get_mut(*number) else { return Ok(0) };
         let length = out.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
         let reader = source.reader.get_or_insert_with(|| {
-            PieceReader::new(source.tensor.reader.clone(), source.number, source.piece)
+            PieceReader::new(source.tensor.reader.clone(), source.number, source.piece, count)
         });
         let count = reader.read(out.get_mut(..length).unwrap_or_default())?;
         if count == 0 {

@@ -6,6 +6,7 @@
 use std::{
     collections::HashMap,
     num::NonZero,
+    ops::Range,
     sync::mpsc::{Receiver, sync_channel},
     thread::{self, available_parallelism},
     time::{Duration, Instant},
@@ -14,6 +15,7 @@ use std::{
 use super::{
     super::{
         Error, Reader, Restored, Tensor, Watch,
+        ahead::Ahead,
         format::{checksum, index::PieceEntry},
     },
     Block, Sweep,
@@ -175,18 +177,27 @@ impl Tensor {
             .map(|replicas| Stage { replicas, bytes: None, used: 0, position: 0 })
             .collect::<Vec<_>>();
         let landing = Landing { plan: &plan, memories: &memories, stage: stage as usize, watch };
+        let mut windows = Vec::new();
+        if self.reader.shared.source.answers_late() {
+            plan.each_window(sweep()?, |source, window| {
+                windows.extend(plan.range_of(source, window));
+                true
+            });
+        }
+        let mut reads = Ahead::new(windows.into_iter());
         let cores = available_parallelism().map_or(1, NonZero::get);
         let bytes_read = if cores == 1 || self.bytes() <= 2 * plan.window() {
-            landing.land(sweep()?, &mut stages, &mut Feed::Inline(&plan))?
+            landing.land(sweep()?, &mut stages, &mut Feed::Inline(&plan, reads))?
         } else {
             let ahead = sweep()?;
             thread::scope(|scope| {
                 let (send, receive) = sync_channel(AHEAD);
                 scope.spawn(|| {
                     let send = send;
+                    let reads = &mut reads;
                     // Ends early when the other side has given up.
                     plan.each_window(ahead, |source, window| {
-                        let read = plan.read(source, window);
+                        let read = plan.read(source, window, reads);
                         let stop = read.is_err();
                         send.send(read).is_ok() && !stop
                     });
@@ -264,14 +275,23 @@ impl Plan<'_> {
         }
     }
 
-    /// Reads a window of a piece and compares its chunks with their checksums.
-    fn read(&self, source: usize, window: u64) -> Result<Vec<u8>, Error> {
-        let shared = &self.tensor.reader.shared;
-        let Some((_, piece)) = self.pieces.get(source) else { return Ok(Vec::new()) };
+    /// Where a window of a piece lies in the file.
+    fn range_of(&self, source: usize, window: u64) -> Option<Range<u64>> {
+        let (_, piece) = self.pieces.get(source)?;
         let begin = window.saturating_mul(self.window());
         let length = piece.data_bytes.saturating_sub(begin).min(self.window());
-        let mut bytes = vec![0; length as usize];
-        let read = shared.source.read_exact_at(&mut bytes, piece.data_offset + begin);
+        let begin = piece.data_offset.saturating_add(begin);
+        Some(begin..begin.saturating_add(length))
+    }
+
+    /// Reads a window of a piece and compares its chunks with their checksums.
+    fn read(&self, source: usize, window: u64, ahead: &mut Ahead<'_>) -> Result<Vec<u8>, Error> {
+        let shared = &self.tensor.reader.shared;
+        let Some((_, piece)) = self.pieces.get(source) else { return Ok(Vec::new()) };
+        let Some(range) = self.range_of(source, window) else { return Ok(Vec::new()) };
+        let begin = window.saturating_mul(self.window());
+        let mut bytes = vec![0; (range.end - range.start) as usize];
+        let read = ahead.read(&*shared.source, &mut bytes, range.start);
         read.map_err(|error| Error::io("read", &shared.path, error))?;
         let chunk_bytes = self.tensor.reader.chunk_bytes();
         let first = begin / u64::from(chunk_bytes);
@@ -292,7 +312,7 @@ impl Plan<'_> {
 /// Where windows come from, in the order in which they are wanted.
 enum Feed<'a> {
     /// They are read when they are wanted.
-    Inline(&'a Plan<'a>),
+    Inline(&'a Plan<'a>, Ahead<'a>),
     /// Another thread has read them.
     Ahead(Receiver<Result<Vec<u8>, Error>>),
 }
@@ -300,7 +320,7 @@ enum Feed<'a> {
 impl Feed<'_> {
     fn next(&mut self, source: usize, window: u64) -> Result<Vec<u8>, Error> {
         match self {
-            Self::Inline(plan) => plan.read(source, window),
+            Self::Inline(plan, ahead) => plan.read(source, window, ahead),
             Self::Ahead(windows) => windows
                 .recv()
                 .unwrap_or_else(|_| Err(Error::invalid("the reading thread ended".to_owned()))),
