@@ -65,6 +65,7 @@ impl Watch {
     }
 
     /// What is true once the work was stopped.
+    #[cfg(feature = "artifact")]
     pub(crate) fn flag(&self) -> &AtomicBool {
         &self.cancelled
     }
