@@ -46,7 +46,7 @@ impl KnownSpec {
 
 /// Length in bytes of so many elements; `None` if they have none.
 fn bytes_of(dtype: DType, elements: u64) -> Option<u64> {
-    dtype.bits().and_then(|bits| elements.checked_mul(u64::from(bits.div_ceil(8))))
+    dtype.unpacked_byte_size().and_then(|bytes| elements.checked_mul(bytes.into()))
 }
 
 /// One tensor of an open state.

@@ -91,9 +91,8 @@ impl ArraySpec {
     /// # Errors
     /// [`IfrtError::Overflow`] if it does not fit 63 bits.
     pub fn byte_size(&self) -> Result<Option<i64>, IfrtError> {
-        let Some(bits) = self.dtype.bits() else { return Ok(None) };
-        let bytes = i64::from(bits.div_ceil(8));
-        let size = self.shape.element_count()?.checked_mul(bytes);
+        let Some(bytes) = self.dtype.unpacked_byte_size() else { return Ok(None) };
+        let size = self.shape.element_count()?.checked_mul(bytes.into());
         size.map(Some).ok_or(IfrtError::Overflow { what: "the size of the array", bits: 63 })
     }
 }

@@ -146,6 +146,15 @@ impl DType {
         }
     }
 
+    /// The bytes of an element that has whole bytes to itself, as elements on the wire and in a device state have; `None` for those
+    /// without a fixed size.
+    pub const fn unpacked_byte_size(self) -> Option<u32> {
+        match self.bits() {
+            Some(bits) => Some(bits.div_ceil(8)),
+            None => None,
+        }
+    }
+
     const fn first_version(self) -> i32 {
         match self {
             Self::F6E2M3FN | Self::F6E3M2FN => SIX_BIT_FLOATS_SINCE,

@@ -102,7 +102,7 @@ pub(super) fn numbered(op_id: u64, user_context_id: u64, request: Request) -> If
 
 /// The byte strides of row-major elements: 0 for each dimension of an empty array, as the real clients say it. Strings have none.
 pub(super) fn row_major_strides(dtype: DType, shape: &Shape) -> Option<ByteStrides> {
-    let item = i64::from(dtype.bits()?.div_ceil(8));
+    let item = i64::from(dtype.unpacked_byte_size()?);
     let mut strides = vec![0; shape.rank()];
     if !shape.dims().contains(&0) {
         let mut step = item;

@@ -87,7 +87,7 @@ impl TensorInfo {
 /// Bytes of one element in a device state: 1 for types narrower than a byte; `None` for types
 /// without elements of a fixed size.
 pub fn element_bytes(dtype: DType) -> Option<u64> {
-    dtype.bits().map(|bits| u64::from(bits.div_ceil(8)))
+    dtype.unpacked_byte_size().map(u64::from)
 }
 
 /// A tensor of a source that no device state can hold.

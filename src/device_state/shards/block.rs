@@ -122,8 +122,7 @@ pub(super) fn element_bytes(spec: &ArraySpec) -> Result<u64, String> {
             "its layout is {layout}, and shards are cut from arrays that lie row by row; copy it into the default layout first"
         ));
     }
-    let bits = spec.dtype().bits();
-    bits.map(|bits| u64::from(bits.div_ceil(8))).ok_or_else(|| {
+    spec.dtype().unpacked_byte_size().map(u64::from).ok_or_else(|| {
         format!("elements of {} have no size of their own and no place on a device", spec.dtype())
     })
 }

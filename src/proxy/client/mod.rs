@@ -444,7 +444,7 @@ impl Client {
 
 /// The bytes of an array on the host; `None` where the type does not say it, or they are beyond 64 bits.
 fn byte_size(dtype: DType, shape: &Shape) -> Option<u64> {
-    let item = u64::from(dtype.bits()?.div_ceil(8));
+    let item = u64::from(dtype.unpacked_byte_size()?);
     let elements = u64::try_from(shape.element_count().ok()?).ok()?;
     elements.checked_mul(item)
 }

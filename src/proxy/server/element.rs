@@ -20,8 +20,8 @@ pub(super) fn item_size(dtype: DType) -> Result<Item, Status> {
             InvalidArgument,
             "the request has no element type, or one that is unknown here"
         )),
-        _ => match dtype.bits() {
-            Some(bits) => Ok(Item::Bytes(bits.div_ceil(8) as usize)),
+        _ => match dtype.unpacked_byte_size() {
+            Some(bytes) => Ok(Item::Bytes(bytes as usize)),
             None => {
                 Err(status!(Unimplemented, "arrays of {dtype} hold no data that could be moved"))
             }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    super::{Error, Metadata, Target, TensorInfo, elements::Pack, pass_on},
+    super::{Error, Metadata, Target, TensorInfo, element_bytes, elements::Pack, pass_on},
     KIND, MAXIMUM_HEADER_BYTES,
     header::{Description, encode},
     to_name,
@@ -46,7 +46,7 @@ impl SafetensorsTarget {
 fn order(tensors: &[TensorInfo], places: &[usize]) -> Vec<usize> {
     let mut offset = 0_u64;
     let aligned = tensors.iter().all(|info| {
-        let element = u64::from(info.dtype.bits().unwrap_or(8).div_ceil(8));
+        let element = element_bytes(info.dtype).unwrap_or(1);
         // The parts of a complex number are what a machine loads.
         let element = if info.dtype == crate::ifrt::DType::C64 { 4 } else { element };
         let here = offset;
