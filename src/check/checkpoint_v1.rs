@@ -8,8 +8,7 @@ use super::artifact::{Artifact, Place};
 use super::{Inspection, Options, Reason, Rule, TensorSummary, Verdict, Warning};
 use crate::artifact::ReadAt;
 use crate::artifact::checkpoint_v1::{CheckpointV1, CheckpointV1Error};
-use crate::artifact::tensor_bundle::{Files, VerifyOptions};
-use crate::device_state::Phase;
+use crate::artifact::tensor_bundle::Files;
 use crate::version;
 
 /// Defects that are listed before they are only counted.
@@ -100,18 +99,7 @@ pub(super) fn check(artifact: &Artifact, options: &Options, verdict: &mut Verdic
         Ok(checkpoint) => checkpoint,
         Err(error) => return verdict.refuse(reason(&error)),
     };
-    let watch = &options.watch;
-    let (begin, advance) = (
-        |bytes| watch.begin(Phase::Verify, bytes),
-        |bytes| watch.advance(bytes).unwrap_or_default(),
-    );
-    let verify = VerifyOptions::default()
-        .with_data(options.verify_data)
-        .with_threads(options.threads)
-        .with_total(&begin)
-        .with_progress(&advance)
-        .with_cancellation(watch.flag());
-    let (warnings, errors) = checkpoint.verify(&verify);
+    let (warnings, errors) = options.verify(|verify| checkpoint.verify(verify));
     for error in errors.iter().take(LISTED) {
         verdict.refuse(reason(error));
     }

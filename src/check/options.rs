@@ -2,7 +2,8 @@
 
 use super::{Consumer, Kind};
 use crate::artifact::graph::DeprecatedOperations;
-use crate::device_state::Watch;
+use crate::artifact::tensor_bundle::VerifyOptions;
+use crate::device_state::{Phase, Watch};
 
 /// How artifacts are checked.
 #[derive(Debug, Clone)]
@@ -46,5 +47,18 @@ impl Options {
     #[must_use]
     pub fn for_consumer(consumer: Consumer) -> Self {
         Self { consumer, ..Self::default() }
+    }
+
+    /// Verifies a checkpoint as these options say, and lets the watch hear of it.
+    pub(super) fn verify<T>(&self, run: impl FnOnce(&VerifyOptions<'_>) -> T) -> T {
+        let begin = |bytes| self.watch.begin(Phase::Verify, bytes);
+        // Whether to stop is asked through the flag.
+        let advance = |bytes| self.watch.advance(bytes).unwrap_or_default();
+        run(&VerifyOptions::default()
+            .with_data(self.verify_data)
+            .with_threads(self.threads)
+            .with_total(&begin)
+            .with_progress(&advance)
+            .with_cancellation(self.watch.flag()))
     }
 }

@@ -9,9 +9,8 @@ use super::artifact::{Artifact, Place, with_suffix};
 use super::{Inspection, Kind, Options, Reason, Rule, TensorSummary, Verdict, Warning};
 use crate::artifact::ReadAt;
 use crate::artifact::tensor_bundle::{
-    Bundle, BundleError, BundleReport, FileSystem, Files, TensorEntry, VerifyOptions,
+    Bundle, BundleError, BundleReport, FileSystem, Files, TensorEntry,
 };
-use crate::device_state::Phase;
 
 /// Defects that are listed before they are only counted.
 const LISTED: usize = 100;
@@ -158,18 +157,7 @@ fn judge(bundle: &Bundle, options: &Options, verdict: &mut Verdict) {
             _ => reason,
         });
     }
-    let watch = &options.watch;
-    let (begin, advance) = (
-        |bytes| watch.begin(Phase::Verify, bytes),
-        |bytes| watch.advance(bytes).unwrap_or_default(),
-    );
-    let verify = VerifyOptions::default()
-        .with_data(options.verify_data)
-        .with_threads(options.threads)
-        .with_total(&begin)
-        .with_progress(&advance)
-        .with_cancellation(watch.flag());
-    let BundleReport { warnings, errors, .. } = bundle.verify(&verify);
+    let BundleReport { warnings, errors, .. } = options.verify(|verify| bundle.verify(verify));
     for error in errors.iter().take(LISTED) {
         verdict.refuse(reason(error));
     }
