@@ -102,56 +102,27 @@ impl ReadAt for Vec<u8> {
     }
 }
 
-impl<T: ReadAt + ?Sized> ReadAt for &T {
-    fn size(&self) -> io::Result<u64> {
-        (**self).size()
-    }
+/// What points to a source is one.
+macro_rules! pointers {
+    ($($pointer:ty),*) => {$(
+        impl<T: ReadAt + ?Sized> ReadAt for $pointer {
+            fn size(&self) -> io::Result<u64> {
+                (**self).size()
+            }
 
-    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        (**self).read_at(buffer, offset)
-    }
+            fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+                (**self).read_at(buffer, offset)
+            }
 
-    fn begin_read(&self, range: Range<u64>) -> Option<Receiver<io::Result<Bytes>>> {
-        (**self).begin_read(range)
-    }
+            fn begin_read(&self, range: Range<u64>) -> Option<Receiver<io::Result<Bytes>>> {
+                (**self).begin_read(range)
+            }
 
-    fn answers_late(&self) -> bool {
-        (**self).answers_late()
-    }
+            fn answers_late(&self) -> bool {
+                (**self).answers_late()
+            }
+        }
+    )*};
 }
 
-impl<T: ReadAt + ?Sized> ReadAt for Arc<T> {
-    fn size(&self) -> io::Result<u64> {
-        (**self).size()
-    }
-
-    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        (**self).read_at(buffer, offset)
-    }
-
-    fn begin_read(&self, range: Range<u64>) -> Option<Receiver<io::Result<Bytes>>> {
-        (**self).begin_read(range)
-    }
-
-    fn answers_late(&self) -> bool {
-        (**self).answers_late()
-    }
-}
-
-impl<T: ReadAt + ?Sized> ReadAt for Box<T> {
-    fn size(&self) -> io::Result<u64> {
-        (**self).size()
-    }
-
-    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        (**self).read_at(buffer, offset)
-    }
-
-    fn begin_read(&self, range: Range<u64>) -> Option<Receiver<io::Result<Bytes>>> {
-        (**self).begin_read(range)
-    }
-
-    fn answers_late(&self) -> bool {
-        (**self).answers_late()
-    }
-}
+pointers!(&T, Arc<T>, Box<T>);

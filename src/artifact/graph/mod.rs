@@ -254,6 +254,7 @@ fn walk<V: Visitor>(
 mod tests {
     use proptest::prelude::*;
 
+    use super::plain::tests::field;
     use super::*;
     use crate::artifact::schema::Field;
     use crate::artifact::wire::{Piece, Step};
@@ -291,16 +292,6 @@ mod tests {
         let slow = walk(bytes, Message::GraphDef, form, &mut slow).map(|()| slow.0.finish());
         let fast = walk(bytes, Message::GraphDef, form, &mut fast).map(|()| fast.finish());
         [format!("{slow:?}"), format!("{fast:?}")]
-    }
-
-    fn field(number: u8, content: &[u8]) -> Vec<u8> {
-        let mut bytes = vec![number << 3 | 2];
-        match u8::try_from(content.len()) {
-            Ok(short @ 0..=0x7f) => bytes.push(short),
-            _ => bytes.extend([content.len() as u8 | 0x80, (content.len() >> 7) as u8]),
-        }
-        bytes.extend_from_slice(content);
-        bytes
     }
 
     fn node() -> impl Strategy<Value = Vec<u8>> {

@@ -165,7 +165,7 @@ impl Visitor for Nobody {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     fn attribute(value: &[u8]) -> Vec<u8> {
@@ -225,7 +225,8 @@ mod tests {
         assert!(!attributes.take(&bytes, deepest + 1) && attributes.take(&bytes, deepest));
     }
 
-    fn field(number: u8, content: &[u8]) -> Vec<u8> {
+    /// A field of up to 2^14 bytes.
+    pub(in super::super) fn field(number: u8, content: &[u8]) -> Vec<u8> {
         let mut bytes = vec![number << 3 | 2];
         match u8::try_from(content.len()) {
             Ok(short @ 0..=0x7f) => bytes.push(short),
