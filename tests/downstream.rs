@@ -1,28 +1,15 @@
 //! Crates that depend on serdes have lines of versions, formats and a lock of their own: the example
 //! crate outside of the workspace builds and passes its tests, and a broken rule fails a build.
 
+mod copies;
+
 use std::{
     env, fs,
-    path::{Path, PathBuf},
+    path::Path,
     process::{Command, Output},
 };
 
-fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-}
-
-fn copy_directory(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_file() {
-            fs::copy(entry.path(), target).unwrap();
-        } else if entry.file_name() != "target" {
-            copy_directory(&entry.path(), &target);
-        }
-    }
-}
+use copies::{copy_directory, root};
 
 /// A copy of the example that finds serdes, with the dependencies of the workspace, so that nothing
 /// is fetched.

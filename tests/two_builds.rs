@@ -3,11 +3,11 @@
 //!
 //! A small crate outside of the workspace depends on both and runs the cross.
 
-use std::{
-    env, fs,
-    path::{Path, PathBuf},
-    process::Command,
-};
+mod copies;
+
+use std::{env, fs, path::Path, process::Command};
+
+use copies::{copy_directory, root};
 
 /// The day of the younger build, and the entry that it has more.
 const YOUNGER_DAY: &str = "2026-12-20";
@@ -124,23 +124,6 @@ fn main() {
     println!("the cross holds");
 }
 "#;
-
-fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-}
-
-fn copy_directory(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_file() {
-            fs::copy(entry.path(), target).unwrap();
-        } else {
-            copy_directory(&entry.path(), &target);
-        }
-    }
-}
 
 /// The table of a manifest with this head, up to the next one.
 fn table<'a>(manifest: &'a str, head: &str) -> &'a str {
