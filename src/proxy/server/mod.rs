@@ -22,6 +22,8 @@ mod strings;
 mod transfer;
 
 #[cfg(test)]
+mod model_tests;
+#[cfg(test)]
 mod network_tests;
 #[cfg(test)]
 mod session_tests;

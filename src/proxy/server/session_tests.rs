@@ -1,9 +1,8 @@
-//! Sessions without a network: status codes, order, poisoning, and random sequences against a model.
+//! Sessions without a network: status codes, order, poisoning.
 
-use std::{collections::HashMap, time::Duration};
+use std::time::Duration;
 
 use bytes::Bytes;
-use proptest::prelude::*;
 use prost::Message as _;
 
 use super::{Limits, LocalSession, Server};
@@ -32,7 +31,7 @@ use crate::{
     version::{SerDesAnyVersionAccessor, SerDesVersion, VersionRange},
 };
 
-fn server(devices: usize) -> Server {
+pub(super) fn server(devices: usize) -> Server {
     let plugin = Plugin::open(&format!("host:devices={devices}"), LayoutChoice::Detect).unwrap();
     let limits = Limits {
         host_buffer_timeout: Duration::from_millis(300),
@@ -44,18 +43,22 @@ fn server(devices: usize) -> Server {
 }
 
 /// A session that counts its requests.
-struct Client {
-    session: LocalSession,
+pub(super) struct Client {
+    pub(super) session: LocalSession,
     op: u64,
     answered: i64,
 }
 
 impl Client {
     fn new(server: &Server) -> Self {
-        Self { session: server.local_session(Ranges::supported()).unwrap(), op: 0, answered: 0 }
+        Self::with_ranges(server, Ranges::supported())
     }
 
-    async fn ask(&mut self, request: Request) -> Result<Response, StatusCode> {
+    pub(super) fn with_ranges(server: &Server, ranges: Ranges) -> Self {
+        Self { session: server.local_session(ranges).unwrap(), op: 0, answered: 0 }
+    }
+
+    pub(super) async fn ask(&mut self, request: Request) -> Result<Response, StatusCode> {
         self.op += 1;
         let answer = self.session.request(requests::numbered(self.op, 0, request)).await;
         let metadata = answer.response_metadata.unwrap();
@@ -108,7 +111,7 @@ impl Client {
         self.make(handle, DType::U8, &[bytes.len() as i64], sharding).await
     }
 
-    async fn get(
+    pub(super) async fn get(
         &mut self,
         array_handle: u64,
         host_buffer_handle: u64,
@@ -121,7 +124,7 @@ impl Client {
         Ok(bytes)
     }
 
-    async fn delete(&mut self, handle: u64) -> Result<(), StatusCode> {
+    pub(super) async fn delete(&mut self, handle: u64) -> Result<(), StatusCode> {
         let request = DeleteArrayRequest { array_handle: vec![handle] };
         let Response::DeleteArrayResponse(answer) =
             self.ask(Request::DeleteArrayRequest(request)).await?
@@ -138,7 +141,7 @@ impl Client {
         outcome.map(drop)
     }
 
-    async fn destruct(&mut self, handle: u64) -> Result<(), StatusCode> {
+    pub(super) async fn destruct(&mut self, handle: u64) -> Result<(), StatusCode> {
         let request = DestructArrayRequest { array_handle: vec![handle] };
         self.ask(Request::DestructArrayRequest(request)).await.map(drop)
     }
@@ -351,8 +354,7 @@ async fn values_in_our_answers_are_the_vectors() {
 
     let after = open();
     let ranges = Ranges::supported().with_serdes(VersionRange::new(0, 3).unwrap());
-    let session = after.local_session(ranges).unwrap();
-    let mut client = Client { session, op: 0, answered: 0 };
+    let mut client = Client::with_ranges(&after, ranges);
     let Ok(Response::InitResponse(init)) = client.ask(Request::InitRequest(InitRequest {})).await
     else {
         panic!("another answer")
@@ -388,152 +390,4 @@ async fn error_arrays_are_errors() {
     assert_eq!(client.get(1, 2).await, Err(StatusCode::Aborted));
     client.delete(1).await.unwrap();
     client.destruct(1).await.unwrap();
-}
-
-#[derive(Clone, Debug)]
-enum Step {
-    Put(u64, Vec<u8>, i32),
-    Copy(u64, u64, i32, bool),
-    Shard(u64, u64, i32),
-    Get(u64),
-    Delete(u64),
-    Destruct(u64),
-}
-
-/// What the model has under a handle: the bytes of a live array, or the error of a use.
-type Model = HashMap<u64, Result<Vec<u8>, StatusCode>>;
-
-fn step() -> impl Strategy<Value = Step> {
-    let handle = || 1_u64..6;
-    prop_oneof![
-        (handle(), proptest::collection::vec(any::<u8>(), 0..20), 0..3)
-            .prop_map(|(a, b, c)| Step::Put(a, b, c)),
-        (handle(), handle(), 0..3, any::<bool>()).prop_map(|(a, b, c, d)| Step::Copy(a, b, c, d)),
-        (handle(), handle(), 0..5).prop_map(|(a, b, c)| Step::Shard(a, b, c)),
-        handle().prop_map(Step::Get),
-        handle().prop_map(Step::Delete),
-        handle().prop_map(Step::Destruct),
-    ]
-}
-
-/// What becomes of the handles when `source` is made into `result`.
-fn derive(
-    model: &mut Model,
-    source: u64,
-    result: u64,
-    valid: Result<(), StatusCode>,
-    donate: bool,
-) -> Result<(), StatusCode> {
-    let bytes =
-        valid.and_then(|()| model.get(&source).cloned().unwrap_or(Err(StatusCode::NotFound)));
-    match bytes {
-        Ok(_) if model.contains_key(&result) => Err(StatusCode::AlreadyExists),
-        Ok(bytes) => {
-            model.insert(result, Ok(bytes));
-            if donate {
-                model.insert(source, Err(StatusCode::InvalidArgument));
-            }
-            Ok(())
-        }
-        Err(code) => {
-            model.entry(result).or_insert(Err(code));
-            Err(code)
-        }
-    }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
-
-    #[test]
-    fn random_requests_do_what_the_model_says(steps in proptest::collection::vec(step(), 1..40)) {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(async {
-            let server = server(2);
-            let mut client = Client::new(&server);
-            let mut model = Model::new();
-            let mut buffer = 1000;
-            // Deleting leaves a handle that was never made poisoned or deleted apart from the others.
-            let mut failed: HashMap<u64, StatusCode> = HashMap::new();
-            for step in steps {
-                buffer += 1;
-                match step {
-                    Step::Put(handle, bytes, device) => {
-                        let shape = Shape::new([bytes.len() as i64]).unwrap();
-                        let strides = requests::row_major_strides(DType::U8, &shape);
-                        let mut request = requests::make_array(DType::U8, &shape, &on(&[device]), strides, buffer, SerDesVersion::current()).unwrap();
-                        request.array_handle = Some(handle);
-                        client.session.store(buffer, bytes.clone().into()).await.unwrap();
-                        let expected = match (device < 2, model.contains_key(&handle)) {
-                            (false, known) => {
-                                if !known {
-                                    model.insert(handle, Err(StatusCode::NotFound));
-                                    failed.insert(handle, StatusCode::NotFound);
-                                }
-                                Err(StatusCode::NotFound)
-                            }
-                            (true, true) => Err(StatusCode::AlreadyExists),
-                            (true, false) => {
-                                model.insert(handle, Ok(bytes));
-                                Ok(())
-                            }
-                        };
-                        let found = client.ask(Request::MakeArrayFromHostBufferRequest(request)).await.map(drop);
-                        prop_assert_eq!(found, expected);
-                    }
-                    Step::Copy(source, result, device, donate) => {
-                        let known = model.contains_key(&result);
-                        let source_is_live = matches!(model.get(&source), Some(Ok(_)));
-                        let valid = if source_is_live && device >= 2 { Err(StatusCode::NotFound) } else { Ok(()) };
-                        let expected = derive(&mut model, source, result, valid, donate);
-                        if let (Err(code), false) = (expected, known) { failed.insert(result, code); }
-                        let mut request = requests::copy_arrays(vec![source], &[DeviceId(device)], &MemoryKind::new("device"), vec![result]);
-                        if donate { request.copy_semantics = ArrayCopySemantics::DonateInput.number(); }
-                        let found = client.ask(Request::CopyArraysRequest(request)).await.map(drop);
-                        prop_assert_eq!(found, expected);
-                    }
-                    Step::Shard(source, result, semantics) => {
-                        let known = model.contains_key(&result);
-                        let valid = if (1..=3).contains(&semantics) { Ok(()) } else { Err(StatusCode::InvalidArgument) };
-                        let expected = derive(&mut model, source, result, valid, semantics == 3);
-                        if let (Err(code), false) = (expected, known) { failed.insert(result, code); }
-                        let mut request = requests::fully_replicated_shard(source, result);
-                        request.copy_semantics = semantics;
-                        let found = client.ask(Request::FullyReplicatedShardRequest(request)).await.map(drop);
-                        prop_assert_eq!(found, expected);
-                    }
-                    Step::Get(handle) => {
-                        let expected = model.get(&handle).cloned().unwrap_or(Err(StatusCode::NotFound));
-                        let found = client.get(handle, buffer).await.map(|bytes| bytes.to_vec());
-                        prop_assert_eq!(found, expected);
-                    }
-                    Step::Delete(handle) => {
-                        let expected = match (model.get_mut(&handle), failed.get(&handle)) {
-                            (None, _) => Err(StatusCode::NotFound),
-                            (Some(_), Some(code)) => Err(*code),
-                            (Some(state), None) => {
-                                *state = Err(StatusCode::InvalidArgument);
-                                Ok(())
-                            }
-                        };
-                        prop_assert_eq!(client.delete(handle).await, expected);
-                    }
-                    Step::Destruct(handle) => {
-                        failed.remove(&handle);
-                        let expected = model.remove(&handle).map(drop).ok_or(StatusCode::NotFound);
-                        prop_assert_eq!(client.destruct(handle).await, expected);
-                    }
-                }
-                let live = model.values().filter(|state| state.is_ok()).count() as u64;
-                let metrics = server.metrics();
-                prop_assert_eq!(metrics.arrays, model.len() as u64);
-                prop_assert!(metrics.shards <= live, "{} shards of {live} arrays", metrics.shards);
-                prop_assert_eq!(metrics.host_buffers, 0);
-            }
-            drop(client);
-            let left = server.metrics();
-            prop_assert_eq!([left.sessions, left.arrays, left.shards, left.host_buffers, left.tasks], [0; 5]);
-            Ok(())
-        })?;
-    }
 }
