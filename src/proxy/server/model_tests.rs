@@ -290,7 +290,7 @@ impl Pick {
         let handles: Vec<_> = handles.into_iter().collect();
         let choice = usize::from(self.0 / 8);
         match handles.get(choice % handles.len().max(1)) {
-            Some(handle) if self.0 % 8 > 0 => *handle,
+            Some(handle) if !self.0.is_multiple_of(8) => *handle,
             _ => choice as u64 % 8 + 1,
         }
     }
