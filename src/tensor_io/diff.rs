@@ -157,11 +157,13 @@ fn numbers(
     let data = |source| Error::Data { name: info.name.clone(), source };
     let (mut a, mut b) = (a.0.read(a.1)?, b.0.read(b.1)?);
     let size = element_bytes(info.dtype).and_then(|size| usize::try_from(size).ok()).unwrap_or(1);
-    let (mut block_a, mut block_b) = (vec![0; BLOCK_BYTES], vec![0; BLOCK_BYTES]);
+    // No larger than the tensor: most of a million small ones would be time spent on clearing blocks.
+    let block = usize::try_from(info.bytes).map_or(BLOCK_BYTES, |bytes| bytes.min(BLOCK_BYTES));
+    let (mut block_a, mut block_b) = (vec![0; block], vec![0; block]);
     let (mut count, mut max_abs) = (0, None);
     let mut left = info.bytes;
     while left > 0 {
-        let length = usize::try_from(left).map_or(BLOCK_BYTES, |left| left.min(BLOCK_BYTES));
+        let length = usize::try_from(left).map_or(block, |left| left.min(block));
         let (part_a, part_b) = (&mut block_a[..length], &mut block_b[..length]);
         fill(&mut *a, part_a).map_err(data)?;
         fill(&mut *b, part_b).map_err(data)?;
