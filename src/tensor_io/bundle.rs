@@ -89,10 +89,6 @@ impl Source for BundleSource {
         &self.refused
     }
 
-    fn metadata(&self) -> &Metadata {
-        &None
-    }
-
     fn read(&self, position: usize) -> Result<Box<dyn Read + Send + '_>, Error> {
         Ok(Box::new(self.bundle.reader(self.entry(position)?)?))
     }

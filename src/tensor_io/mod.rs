@@ -108,11 +108,15 @@ pub trait Source: Send {
     /// The tensors, in the order in which the file holds their data.
     fn tensors(&self) -> &[TensorInfo];
 
-    /// Tensors that are in the file and cannot be read from it.
-    fn refused(&self) -> &[Refused];
+    /// Tensors that are in the file and cannot be read from it: none, unless the kind of file says otherwise.
+    fn refused(&self) -> &[Refused] {
+        &[]
+    }
 
-    /// Words of the file about itself.
-    fn metadata(&self) -> &Metadata;
+    /// Words of the file about itself: none, unless the kind of file has room for them.
+    fn metadata(&self) -> &Metadata {
+        &None
+    }
 
     /// The bytes of the tensor at a position in [`tensors`](Self::tensors), not for strings.
     ///
@@ -121,11 +125,14 @@ pub trait Source: Send {
     /// [`InvalidData`](std::io::ErrorKind::InvalidData) for damaged bytes.
     fn read(&self, position: usize) -> Result<Box<dyn Read + Send + '_>, Error>;
 
-    /// The elements of the string tensor at a position, in row-major order.
+    /// The elements of the string tensor at a position, in row-major order. Unless the kind of file says otherwise, it holds none.
     ///
     /// # Errors
     /// If the tensor does not hold strings, or cannot be read.
-    fn strings(&self, position: usize) -> Result<Vec<Vec<u8>>, Error>;
+    fn strings(&self, position: usize) -> Result<Vec<Vec<u8>>, Error> {
+        let name = self.tensors().get(position).map_or("", |info| &info.name);
+        Err(Error::refused(name, format!("a file of the kind {} holds no strings", self.kind())))
+    }
 }
 
 /// A file that tensors are written to; it appears when it is finished, or not at all.

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use super::{Error, Metadata, Refused, Source, Target, TensorInfo};
+use super::{Error, Metadata, Source, Target, TensorInfo};
 use crate::{
     device_state::{Reader, Tensor, WriteOptions, Writer},
     ifrt::{ArraySpec, DeviceId, SingleDeviceSharding},
@@ -49,10 +49,6 @@ impl Source for StateSource {
 
     fn tensors(&self) -> &[TensorInfo] {
         &self.infos
-    }
-
-    fn refused(&self) -> &[Refused] {
-        &[]
     }
 
     fn metadata(&self) -> &Metadata {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    super::{Error, Metadata, Refused, Source, TensorInfo, elements::Swap, section::Section},
+    super::{Error, Refused, Source, TensorInfo, elements::Swap, section::Section},
     KIND, NpyHeader,
     fortran::RowMajor,
 };
@@ -95,19 +95,10 @@ impl Source for NpySource {
         &self.refused
     }
 
-    fn metadata(&self) -> &Metadata {
-        &None
-    }
-
     fn read(&self, position: usize) -> Result<Box<dyn Read + Send + '_>, Error> {
         let Some(info) = self.tensors.get(position) else {
             return Err(Error::io("read", &self.path, std::io::ErrorKind::NotFound.into()));
         };
         elements(&self.file, &self.header, info)
-    }
-
-    fn strings(&self, position: usize) -> Result<Vec<Vec<u8>>, Error> {
-        let name = self.tensors.get(position).map_or("", |info| &info.name);
-        Err(Error::refused(name, "npy files hold no strings that can be moved"))
     }
 }

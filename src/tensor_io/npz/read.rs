@@ -10,7 +10,7 @@ use zip::CompressionMethod;
 
 use super::{
     super::{
-        Error, Metadata, Refused, Source, TensorInfo,
+        Error, Refused, Source, TensorInfo,
         npy::{NpyHeader, elements},
         section::Section,
     },
@@ -177,10 +177,6 @@ impl Source for NpzSource {
         &self.refused
     }
 
-    fn metadata(&self) -> &Metadata {
-        &None
-    }
-
     fn read(&self, position: usize) -> Result<Box<dyn Read + Send + '_>, Error> {
         let Some((info, entry)) = self.tensors.get(position).zip(self.entries.get(position)) else {
             return Err(Error::io("read", &self.path, io::ErrorKind::NotFound.into()));
@@ -207,11 +203,6 @@ impl Source for NpzSource {
         let mut bytes = Vec::new();
         checked.read_to_end(&mut bytes).map_err(io)?;
         elements(bytes, &entry.header, info)
-    }
-
-    fn strings(&self, position: usize) -> Result<Vec<Vec<u8>>, Error> {
-        let name = self.tensors.get(position).map_or("", |info| &info.name);
-        Err(Error::refused(name, "npz files hold no strings that can be moved"))
     }
 }
 

@@ -138,9 +138,4 @@ impl Source for SafetensorsSource {
             _ => Box::new(section),
         })
     }
-
-    fn strings(&self, position: usize) -> Result<Vec<Vec<u8>>, Error> {
-        let name = self.tensors.get(position).map_or("", |info| &info.name);
-        Err(Error::refused(name, "safetensors hold no strings"))
-    }
 }
