@@ -1,4 +1,10 @@
-use std::{collections::BTreeMap, io, path::Path, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    io,
+    path::Path,
+    sync::{Arc, PoisonError, RwLock},
+    time::Duration,
+};
 
 use super::{
     super::{
@@ -88,16 +94,11 @@ pub fn merge_in(
     save: SaveId,
     options: &WriteOptions,
 ) -> Result<Merged, Error> {
-    let readers = open_all(&store, save)?;
+    let (readers, records): (Vec<_>, Vec<_>) = read_all(&store, save)?.into_iter().unzip();
     let first = readers.first().ok_or_else(|| incomplete(save, 0, 0, 0))?;
     let header = &first.shared.header;
-    let mut records = Vec::with_capacity(readers.len());
     for (number, reader) in readers.iter().enumerate() {
         agree(number as u32, &reader.shared.header, header)?;
-        records.push(PartRecord {
-            header_bytes: reader.shared.header_bytes,
-            trailer: trailer_of(reader)?,
-        });
     }
     let merged = MergedRole { save: save.0, directory: store.directory(), parts: records };
     let mut builder = IndexBuilder::default();
@@ -175,8 +176,32 @@ pub(in super::super) fn clean_before(store: &dyn PartStore, ours: SaveId) {
     store.clean(&[ours, current.unwrap_or(ours)]);
 }
 
-/// The parts of a save, in their order.
-fn open_all(store: &Arc<dyn PartStore>, save: SaveId) -> Result<Vec<Reader>, Error> {
+/// A part while its index is read: there may be more parts than a process may have open files.
+struct Closable(RwLock<Option<Box<dyn ReadAt>>>);
+
+impl Closable {
+    fn close(&self) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).take();
+    }
+
+    fn with<T>(&self, act: impl FnOnce(&dyn ReadAt) -> io::Result<T>) -> io::Result<T> {
+        let source = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        act(&**source.as_ref().ok_or_else(|| io::Error::other("the part has been closed"))?)
+    }
+}
+
+impl ReadAt for Closable {
+    fn size(&self) -> io::Result<u64> {
+        self.with(|source| source.size())
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.with(|source| source.read_at(buffer, offset))
+    }
+}
+
+/// The indexes of the parts of a save, in their order, and what a merged state records of each.
+fn read_all(store: &Arc<dyn PartStore>, save: SaveId) -> Result<Vec<(Reader, PartRecord)>, Error> {
     let mut parts: Vec<Part> =
         store.list_parts()?.into_iter().filter(|part| part.save() == save).collect();
     parts.sort_by_key(|part| (part.count(), part.number()));
@@ -197,11 +222,15 @@ fn open_all(store: &Arc<dyn PartStore>, save: SaveId) -> Result<Vec<Reader>, Err
     parts
         .into_iter()
         .map(|part| {
-            let source = store.open_part(&store.directory(), part)?;
+            let source = Some(store.open_part(&store.directory(), part)?);
+            let source = Arc::new(Closable(RwLock::new(source)));
             let name = store.place().with_file_name(store.directory()).join(part.name());
-            let reader = Reader::from_source(source, name)?;
+            let reader = Reader::from_source(Arc::clone(&source), name)?;
+            let header_bytes = reader.shared.header_bytes;
+            let record = PartRecord { header_bytes, trailer: trailer_of(&reader)? };
+            source.close();
             match &reader.shared.header.role {
-                Role::Part(role) if *role == part.role() => Ok(reader),
+                Role::Part(role) if *role == part.role() => Ok((reader, record)),
                 other => Err(Error::OtherSave {
                     part: part.number(),
                     reason: format!("it says of itself {other:?}"),

@@ -1,4 +1,13 @@
-use std::{fs, path::Path};
+use std::{
+    fs,
+    io::{self, Read as _},
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+    time::Duration,
+};
 
 use super::{
     super::{Error, Reader, Shard, Sync, Watch, WriteOptions, Writer, tests::noise},
@@ -10,6 +19,7 @@ use crate::{
         SingleDeviceSharding,
         xla::{OpSharding, TileAssignment},
     },
+    read_at::ReadAt,
     stream_executor::{LayoutChoice, Plugin},
     version::SerDesVersion,
 };
@@ -400,4 +410,94 @@ fn a_merged_state_is_written_and_read_as_it_was_laid_down() {
         assert!(written == fs::read(golden.join(&file)).unwrap(), "{file}");
     }
     assert!(is_whole(&golden.join("merged.sds")));
+}
+
+/// A directory that counts how many parts are open at a time.
+#[derive(Clone, Debug)]
+struct Counting {
+    parts: LocalParts,
+    open: Arc<AtomicUsize>,
+    most: Arc<AtomicUsize>,
+}
+
+struct Counted(Box<dyn ReadAt>, Arc<AtomicUsize>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.1.fetch_sub(1, Relaxed);
+    }
+}
+
+impl ReadAt for Counted {
+    fn size(&self) -> io::Result<u64> {
+        self.0.size()
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.0.read_at(buffer, offset)
+    }
+}
+
+impl PartStore for Counting {
+    fn place(&self) -> PathBuf {
+        self.parts.place()
+    }
+
+    fn directory(&self) -> String {
+        self.parts.directory()
+    }
+
+    fn put_part(&self, part: Part) -> Result<PendingPart, Error> {
+        self.parts.put_part(part)
+    }
+
+    fn list_parts(&self) -> Result<Vec<Part>, Error> {
+        self.parts.list_parts()
+    }
+
+    fn open_part(&self, directory: &str, part: Part) -> Result<Box<dyn ReadAt>, Error> {
+        self.most.fetch_max(self.open.fetch_add(1, Relaxed) + 1, Relaxed);
+        let source = self.parts.open_part(directory, part)?;
+        Ok(Box::new(Counted(source, Arc::clone(&self.open))))
+    }
+
+    fn open_index(&self) -> Result<Box<dyn ReadAt>, Error> {
+        self.parts.open_index()
+    }
+
+    fn commit_index(&self, bytes: &[u8], sync: Sync) -> Result<Duration, Error> {
+        self.parts.commit_index(bytes, sync)
+    }
+
+    fn clean(&self, keep: &[SaveId]) {
+        self.parts.clean(keep);
+    }
+}
+
+#[test]
+fn more_parts_than_a_process_may_open_are_no_trouble() {
+    const COUNT: u32 = 300;
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.sds");
+    for number in 0..COUNT {
+        let part = Part::new(FIRST, number, COUNT).unwrap();
+        let mut writer = options().create_part(&path, part).unwrap();
+        writer.add_bytes(&format!("own-{number}"), &single(&[4]), &number.to_le_bytes()).unwrap();
+        writer.finish().unwrap();
+    }
+    let store =
+        Counting { parts: LocalParts::new(&path), open: Arc::default(), most: Arc::default() };
+    let merged = merge_in(Arc::new(store.clone()), FIRST, &options()).unwrap();
+    assert_eq!((merged.parts, merged.tensors), (COUNT, u64::from(COUNT)));
+    assert_eq!((store.most.swap(0, Relaxed), store.open.load(Relaxed)), (1, 0));
+
+    let reader = Reader::open_in(Arc::new(store.clone())).unwrap();
+    for number in 0..COUNT {
+        let mut bytes = [0; 4];
+        let tensor = reader.tensor(&format!("own-{number}")).unwrap();
+        tensor.read().unwrap().read_exact(&mut bytes).unwrap();
+        assert_eq!(u32::from_le_bytes(bytes), number);
+    }
+    assert!(reader.verify(&Watch::new()).unwrap().is_empty());
+    assert!(store.most.load(Relaxed) < 200, "{store:?}");
 }
