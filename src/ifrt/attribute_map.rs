@@ -2,7 +2,7 @@ use std::{collections::BTreeMap, fmt};
 
 use bytes::Bytes;
 
-use super::{IfrtError, shape::write_list};
+use super::{IfrtError, list_notation::write_list};
 use crate::{
     codec::{
         DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, ToProto, decode_message,

@@ -177,7 +177,7 @@ impl FromStr for DType {
             .iter()
             .find(|dtype| dtype.name() == text)
             .copied()
-            .ok_or_else(|| IfrtError::text("DType", text, "a name such as F32 or F8E4M3FN"))
+            .ok_or_else(|| IfrtError::text("DType", text, 0, "a name such as F32 or F8E4M3FN"))
     }
 }
 
