@@ -6,7 +6,6 @@
 mod layout;
 mod layout_text;
 mod op_sharding;
-mod op_sharding_text;
 mod primitive_type;
 mod shape;
 mod shape_text;
