@@ -5,7 +5,7 @@ use std::{
     collections::{BTreeMap, HashMap},
 };
 
-use super::{InputDevices, Interval, Mapping, RemapPlan, mappings::Mappings};
+use super::{DevicesByOutput, InputDevices, Interval, Mapping, RemapPlan, mappings::Mappings};
 use crate::ifrt::{ArraySpec, DeviceId, DeviceList, IfrtError};
 
 /// A shard of an input, and the shard of an output that it becomes.
@@ -51,7 +51,7 @@ impl RemapPlan {
     }
 
     /// The devices that the plan was made with, and for the outputs without such, those of the pairs.
-    fn devices_of(&self, pairs: &[Pair]) -> Result<BTreeMap<i32, Vec<InputDevices>>, IfrtError> {
+    fn devices_of(&self, pairs: &[Pair]) -> Result<DevicesByOutput, IfrtError> {
         let mut taken = Taken::new();
         let mut places: HashMap<(i32, i32), usize> = HashMap::new();
         for Pair { out_array, in_array, in_shard, .. } in pairs {
@@ -67,7 +67,7 @@ impl RemapPlan {
         let mut found = self.input_devices.clone();
         for (output, spec) in (0_i32..).zip(&self.output_specs) {
             // An output without shards takes none, and has an entry like the others.
-            if !found.contains_key(&output) && spec.sharding().devices().len() == 0 {
+            if !found.contains_key(&output) && spec.sharding().devices().is_empty() {
                 found.insert(output, Vec::new());
             }
         }
@@ -98,7 +98,7 @@ impl RemapPlan {
     /// Fails unless the devices stand for the same pairs of shards as the mappings.
     fn check_devices_say(
         &self,
-        devices: &BTreeMap<i32, Vec<InputDevices>>,
+        devices: &DevicesByOutput,
         mut mapped: Vec<Pair>,
     ) -> Result<(), IfrtError> {
         let of_devices = Self { mappings: self.mappings_of(devices)?, ..self.clone() };
@@ -222,10 +222,7 @@ impl RemapPlan {
         self.mappings_of(&self.input_devices).map(Cow::Owned)
     }
 
-    fn mappings_of(
-        &self,
-        input_devices: &BTreeMap<i32, Vec<InputDevices>>,
-    ) -> Result<Mappings, IfrtError> {
+    fn mappings_of(&self, input_devices: &DevicesByOutput) -> Result<Mappings, IfrtError> {
         let mut mappings = Mappings::default();
         let mut input_places: HashMap<i32, Places> = HashMap::new();
         for (out_array, inputs) in input_devices {

@@ -1,11 +1,11 @@
 //! Plans as bytes. The message is the reference; both ways also go without one, because a plan has as many lists of numbers as it has
 //! mappings, six times.
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::borrow::Cow;
 
 use bytes::Bytes;
 
-use super::{InputDevices, Interval, Mapping, RemapPlan, mappings::Mappings};
+use super::{DevicesByOutput, InputDevices, Interval, Mapping, RemapPlan, mappings::Mappings};
 use crate::{
     codec::{
         DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, ToProto,
@@ -128,7 +128,7 @@ fn write_mapping(mapping: Mapping<'_>, out: &mut BackwardWriter) -> Result<(), E
 }
 
 fn write_input_devices(
-    devices: &BTreeMap<i32, Vec<InputDevices>>,
+    devices: &DevicesByOutput,
     out: &mut BackwardWriter,
 ) -> Result<(), EncodeError> {
     for (out_array, inputs) in devices.iter().rev() {
@@ -195,10 +195,7 @@ fn check_recorded(number: i32, options: &DeserializeOptions) -> Result<(), Decod
 
 impl RemapPlan {
     /// The input devices that a message of the format `number` carries.
-    fn devices_to_write(
-        &self,
-        number: i32,
-    ) -> Result<Option<Cow<'_, BTreeMap<i32, Vec<InputDevices>>>>, IfrtError> {
+    fn devices_to_write(&self, number: i32) -> Result<Option<Cow<'_, DevicesByOutput>>, IfrtError> {
         if number >= DEVICES_SINCE {
             return self.input_devices().map(Some);
         }
