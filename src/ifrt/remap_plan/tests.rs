@@ -218,6 +218,28 @@ fn input_devices_name_addressable_devices_of_arrays_that_are_there() {
 }
 
 #[test]
+fn equal_plans_have_equal_hashes_and_other_plans_differ() {
+    let hash = |plan: &RemapPlan| {
+        use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
+        BuildHasherDefault::<DefaultHasher>::default().hash_one(plan)
+    };
+    let plans = [
+        two_to_one(),
+        one_to_two(),
+        one_to_two().in_device_form().unwrap(),
+        RemapPlan::new([spec(&[0])], [spec(&[0])]),
+        RemapPlan::new([spec(&[0])], [spec(&[1])]),
+    ];
+    for (at, left) in plans.iter().enumerate() {
+        assert_eq!(hash(left), hash(&left.clone()));
+        for right in plans.iter().skip(at + 1) {
+            assert_ne!(left, right);
+            assert_ne!(hash(left), hash(right));
+        }
+    }
+}
+
+#[test]
 fn several_inputs_of_one_output_must_be_donated() {
     use ArrayCopySemantics::{AlwaysCopy, DonateInput, ReuseInput};
     let error = two_to_one().check_copy_semantics(ReuseInput).unwrap_err();
