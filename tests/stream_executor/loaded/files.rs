@@ -1,8 +1,10 @@
 //! Files that are opened or inspected: which are plug-ins, and whose status functions they find.
 
+use std::process::Command;
+
 use serdes::stream_executor::{Error, Plugin, elf};
 
-use super::plugins::{NEWEST, Stub, compile, compile_text};
+use super::plugins::{NEWEST, Stub, assert_moves_bytes, compile, compile_text};
 
 #[test]
 fn what_is_no_plugin_is_refused_by_what_it_is() {
@@ -114,4 +116,161 @@ fn symbol_versions_that_a_library_defines_are_not_among_its_exports() {
         &[&format!("-Wl,--version-script={}", script.display())],
     );
     assert_eq!(elf::inspect(library).unwrap().exports, ["SE_InitPlugin", "more"]);
+}
+
+/// The dynamic loader never looks at sections, so that a library may have none.
+#[test]
+fn a_library_without_section_headers_is_a_plugin() {
+    for style in ["-Wl,--hash-style=gnu", "-Wl,--hash-style=sysv"] {
+        let stub = Stub::linked(NEWEST, "", &[style]);
+        let with = elf::inspect(stub.path()).unwrap();
+        let mut bytes = std::fs::read(stub.path()).unwrap();
+        bytes[0x28..0x30].fill(0); // e_shoff
+        bytes[0x3a..0x40].fill(0); // e_shentsize, e_shnum, e_shstrndx
+        std::fs::write(stub.path(), bytes).unwrap();
+        assert_eq!(elf::inspect(stub.path()).unwrap(), with, "{style}");
+        assert!(with.is_plugin() && !with.needed.is_empty(), "{with:?}");
+        assert_moves_bytes(&stub.open().unwrap());
+    }
+}
+
+#[test]
+fn a_library_that_only_needs_symbols_is_read_as_well() {
+    let library = compile_text(
+        "extern int TF_GetCode(const void*); __attribute__((visibility(\"hidden\"))) void* here = (void*)TF_GetCode;",
+        &["-Wl,--hash-style=gnu", "-nostdlib"],
+    );
+    let inspection = elf::inspect(library).unwrap();
+    assert_eq!((inspection.served, inspection.exports), (vec!["TF_GetCode".to_owned()], vec![]));
+}
+
+/// Calling it would be running data.
+#[test]
+fn a_variable_called_se_init_plugin_is_no_plugin() {
+    for text in [
+        "int SE_InitPlugin = 7;",
+        "const char SE_InitPlugin[4096] = {1};",
+        "__thread int SE_InitPlugin = 7;",
+    ] {
+        let library = compile_text(text, &[]);
+        let inspection = elf::inspect(&library).unwrap();
+        assert!(inspection.entry_is_data && !inspection.is_plugin(), "{text}");
+        let error = Plugin::load(library).unwrap_err();
+        assert!(matches!(error, Error::NotAPlugin { .. }), "{text}: {error}");
+        assert!(error.to_string().contains("it is a variable"), "{error}");
+    }
+}
+
+#[test]
+fn names_of_any_length_are_read() {
+    let name = "long_".repeat(2000);
+    let library =
+        compile_text(&format!("int SE_InitPlugin(void) {{ return 0; }} int {name} = 1;"), &[]);
+    assert_eq!(elf::inspect(library).unwrap().exports, ["SE_InitPlugin", &name]);
+}
+
+/// Opening a pipe waits for somebody who writes into it.
+#[test]
+fn a_pipe_is_refused_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe.so");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    assert!(elf::inspect(pipe).unwrap_err().to_string().contains("not a file"));
+}
+
+/// A shared library of one segment with these symbols' names, given as offsets into the strings.
+fn library_of(names: &[u32], strings: &[u8], announced_strings: u64, announced: u32) -> Vec<u8> {
+    let mut file = b"\x7fELF\x02\x01\x01".to_vec();
+    file.resize(16, 0);
+    file.extend([3u16, 62].map(u16::to_le_bytes).concat());
+    file.extend(1u32.to_le_bytes());
+    file.extend([0u64, 64, 0].map(u64::to_le_bytes).concat());
+    file.extend(0u32.to_le_bytes());
+    file.extend([64u16, 56, 2, 64, 0, 0].map(u16::to_le_bytes).concat());
+    let (dynamic, hash) = (64 + 2 * 56, 64 + 2 * 56 + 6 * 16);
+    let symbols = hash + 8;
+    let string_table = symbols + 24 * names.len() as u64;
+    let end = string_table + announced_strings;
+    for (kind, offset, size) in [(1u32, 0, end), (2, dynamic, 6 * 16)] {
+        file.extend([kind, 6].map(u32::to_le_bytes).concat());
+        file.extend([offset, offset, offset, size, size, 8].map(u64::to_le_bytes).concat());
+    }
+    let entries =
+        [(4, hash), (6, symbols), (11, 24), (5, string_table), (10, announced_strings), (0, 0)];
+    for (tag, value) in entries {
+        file.extend([tag, value].map(u64::to_le_bytes).concat());
+    }
+    file.extend([1, announced].map(u32::to_le_bytes).concat());
+    for name in names {
+        file.extend(name.to_le_bytes());
+        file.extend([0x12, 0, 1, 0]);
+        file.extend([4096u64, 8].map(u64::to_le_bytes).concat());
+    }
+    file.extend(strings);
+    file
+}
+
+#[test]
+fn no_count_and_no_name_takes_more_memory_than_a_library_has() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("made.so");
+    let inspect = |bytes: &[u8], length: u64| {
+        std::fs::write(&path, bytes).unwrap();
+        std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(length).unwrap();
+        elf::inspect(&path)
+    };
+    let strings = [&b"\0"[..], &[b'A'; 60_000], b"\0"].concat();
+    let length = strings.len() as u64;
+    let good = library_of(&[0, 59_990, 59_995], &strings, length, 3);
+    let found = inspect(&good, good.len() as u64).unwrap();
+    assert_eq!(found.exports, ["AAAAAA", "AAAAAAAAAAA"]);
+    // 50,000 names of 60,000 bytes, in a file of 1.3 MB.
+    let names: Vec<u32> = (0..50_000).map(|n| 1 + n % 100).collect();
+    let bytes = library_of(&names, &strings, length, names.len() as u32);
+    let error = inspect(&bytes, bytes.len() as u64).unwrap_err().to_string();
+    assert!(error.contains("times the bytes of their table"), "{error}");
+    let bytes = library_of(&[0], &strings, length, u32::MAX);
+    let error = inspect(&bytes, bytes.len() as u64).unwrap_err().to_string();
+    assert!(error.contains("the symbol table has 103079215080 bytes"), "{error}");
+    // A file that is nearly all hole.
+    let bytes = library_of(&[0], &strings, 1 << 40, 1);
+    let error = inspect(&bytes, (1 << 40) + 4096).unwrap_err().to_string();
+    assert!(error.contains("268435456 at most"), "{error}");
+    let error = inspect(&bytes, bytes.len() as u64).unwrap_err().to_string();
+    assert!(error.contains("cut off"), "{error}");
+}
+
+#[test]
+fn no_damaged_byte_crashes_the_reader() {
+    let library = std::fs::read(compile("stub_plugin.c", NEWEST, &[])).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("damaged.so");
+    // The headers, and the tables behind them; the dynamic table is near the end of what is mapped.
+    let word = |at: usize| u64::from_le_bytes(library[at..at + 8].try_into().unwrap()) as usize;
+    let dynamic = (0..usize::from(library[56]))
+        .map(|segment| word(32) + 56 * segment)
+        .find(|&at| library[at..at + 4] == 2u32.to_le_bytes())
+        .map(|at| word(at + 8)..word(at + 8) + word(at + 32))
+        .unwrap();
+    for at in (0..512).chain(dynamic) {
+        for byte in [0, 0xff] {
+            let mut damaged = library.clone();
+            damaged[at] = byte;
+            std::fs::write(&path, damaged).unwrap();
+            // Any answer will do.
+            let _ = elf::inspect(&path);
+        }
+    }
+}
+
+#[test]
+fn thread_local_variables_without_room_are_told_with_what_makes_room() {
+    let library = compile_text(
+        "__thread char room[1 << 22] __attribute__((tls_model(\"initial-exec\")));\n\
+         char* SE_InitPlugin(void) { return room; }",
+        &[],
+    );
+    let error = Plugin::load(library).unwrap_err();
+    assert!(matches!(error, Error::NotLoadable { .. }), "{error}");
+    assert!(error.to_string().contains("GLIBC_TUNABLES"), "{error}");
 }
