@@ -6,7 +6,7 @@
 use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::error::Error;
@@ -63,6 +63,51 @@ impl Drop for Unwatch<'_> {
     }
 }
 
+/// What has become of the work.
+enum Progress<T> {
+    Working,
+    Done(T),
+    /// It panicked.
+    Lost,
+}
+
+/// Where one thread leaves the value of its work for another that waits for it.
+///
+/// A channel would do, but for this: the first wait on one registers a destructor of a thread-local variable, for which the dynamic loader's
+/// lock is needed; and a library whose initialiser hangs holds that lock, so that the wait would never begin.
+struct Handover<T> {
+    progress: Mutex<Progress<T>>,
+    changed: Condvar,
+}
+
+impl<T> Handover<T> {
+    fn set(&self, progress: Progress<T>) {
+        *self.progress.lock().unwrap_or_else(PoisonError::into_inner) = progress;
+        self.changed.notify_one();
+    }
+
+    /// The end of the work, or that it goes on after the limit.
+    fn wait(&self, limit: Duration) -> Progress<T> {
+        let progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut progress, _) = self
+            .changed
+            .wait_timeout_while(progress, limit, |progress| matches!(progress, Progress::Working))
+            .unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut *progress, Progress::Working)
+    }
+}
+
+/// Says that the work is lost if it is dropped by a panic.
+struct Lost<'a, T>(&'a Handover<T>);
+
+impl<T> Drop for Lost<'_, T> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.set(Progress::Lost);
+        }
+    }
+}
+
 /// Does `work` on a thread of its own, and waits for it no longer than `limit`.
 ///
 /// Use it around calls into a plug-in that is not trusted to return. When the time is up the thread is left to itself, with everything
@@ -75,31 +120,32 @@ pub fn with_time_limit<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Error> {
     let watch = Arc::new(Watch::default());
-    let watched = Arc::clone(&watch);
-    let (sender, receiver) = mpsc::sync_channel(1);
+    let handover =
+        Arc::new(Handover { progress: Mutex::new(Progress::Working), changed: Condvar::new() });
+    let (watched, theirs) = (Arc::clone(&watch), Arc::clone(&handover));
     let thread = std::thread::Builder::new()
         .name("serdes plug-in calls".to_owned())
         .spawn(move || {
             let _unwatch = Unwatch(watched.as_ref());
             WATCH.set(Arc::as_ptr(&watched));
-            let result = work();
-            // The value may make calls when it is dropped, should nobody wait for it any more: that is inside the watch, too.
-            let _ = sender.send(result);
+            let _lost = Lost(&theirs);
+            // Should nobody wait for it any more, the value is dropped with `theirs`, when this thread ends.
+            theirs.set(Progress::Done(work()));
         })
         .map_err(|error| Error::System { doing: "start a thread", error })?;
-    match receiver.recv_timeout(limit) {
-        Ok(value) => {
+    match handover.wait(limit) {
+        Progress::Done(value) => {
             // The rest of the thread is two stores; a panic in it cannot be.
             let _ = thread.join();
             Ok(value)
         }
-        Err(mpsc::RecvTimeoutError::Timeout) => {
+        Progress::Working => {
             let current = watch.current.load(Ordering::Relaxed);
             // SAFETY: NULL or a pointer made of a `&'static &'static str` in `enter`.
             let call = unsafe { current.as_ref() }.copied().unwrap_or("no call of the plug-in");
             Err(Error::TimedOut { call, limit })
         }
-        Err(mpsc::RecvTimeoutError::Disconnected) => match thread.join() {
+        Progress::Lost => match thread.join() {
             Err(panic) => std::panic::resume_unwind(panic),
             Ok(()) => Err(Error::TimedOut { call: "no call of the plug-in", limit }),
         },
@@ -108,6 +154,8 @@ pub fn with_time_limit<T: Send + 'static>(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc;
+
     use super::*;
 
     #[test]
@@ -124,6 +172,29 @@ mod tests {
             "found {result:?}"
         );
         drop(release);
+    }
+
+    /// A waiter that gave up takes what comes later with it; the value is dropped in the end.
+    #[test]
+    fn a_value_that_comes_too_late_is_dropped() {
+        let (release, wait) = mpsc::channel::<()>();
+        let value = Arc::new(());
+        let late = Arc::downgrade(&value);
+        let result = with_time_limit(Duration::from_millis(20), move || {
+            let _ = wait.recv();
+            value
+        });
+        assert!(matches!(result, Err(Error::TimedOut { .. })), "found {result:?}");
+        drop(release);
+        while late.strong_count() > 0 {
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "as it must")]
+    fn a_panic_of_the_work_goes_on_in_the_waiter() {
+        let _ = with_time_limit(Duration::from_secs(60), || panic!("as it must"));
     }
 
     #[test]

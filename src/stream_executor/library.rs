@@ -92,6 +92,7 @@ mod system {
     use libloading::os::unix::{Library as Handle, RTLD_LOCAL, RTLD_NOW};
     use serdes_abi::SE_InitPluginFn;
 
+    use crate::stream_executor::call::enter;
     use crate::stream_executor::elf;
     use crate::stream_executor::error::Error;
     use crate::stream_executor::status_shim;
@@ -99,7 +100,16 @@ mod system {
     /// An open library. Closed when it is dropped.
     #[derive(Debug)]
     pub(crate) struct Library {
-        handle: Handle,
+        /// There until it is dropped.
+        handle: Option<Handle>,
+    }
+
+    impl Drop for Library {
+        fn drop(&mut self) {
+            // The library's own functions run here, and may not return.
+            let _call = enter(&"dlclose");
+            drop(self.handle.take());
+        }
     }
 
     impl Library {
@@ -111,25 +121,39 @@ mod system {
             let absolute = std::path::absolute(path)
                 .map_err(|error| Error::System { doing: "find the current folder", error })?;
             // Local, so that two plug-ins that export the same names do not bind to each other.
-            // SAFETY: this runs the library's initialisers, which is what loading a plug-in means; the caller asked for it.
-            let handle = unsafe { Handle::open(Some(&absolute), RTLD_NOW | RTLD_LOCAL) };
-            let handle = handle.map_err(|error| Error::NotLoadable {
-                path: path.to_owned(),
-                reason: format!(
-                    "{}; install what is missing, or use a plug-in built for this machine",
-                    source(&error)
-                ),
+            let handle = {
+                let _call = enter(&"dlopen");
+                // SAFETY: this runs the library's initialisers, which is what loading a plug-in means; the caller asked for it.
+                unsafe { Handle::open(Some(&absolute), RTLD_NOW | RTLD_LOCAL) }
+            };
+            let handle = handle.map_err(|error| {
+                let said = source(&error);
+                Error::NotLoadable {
+                    path: path.to_owned(),
+                    reason: format!("{said}; {}", remedy(&said)),
+                }
             })?;
-            Ok(Self { handle })
+            Ok(Self { handle: Some(handle) })
         }
 
         /// `SE_InitPlugin` of the library.
         pub(crate) fn entry(&self, path: &Path) -> Result<SE_InitPluginFn, Error> {
-            // SAFETY: the C API gives the symbol of this name this type.
-            let symbol = unsafe { self.handle.get::<SE_InitPluginFn>(b"SE_InitPlugin\0") };
+            let symbol = self.handle.as_ref().and_then(|handle| {
+                // SAFETY: the C API gives the symbol of this name this type.
+                unsafe { handle.get::<SE_InitPluginFn>(b"SE_InitPlugin\0") }.ok()
+            });
             symbol
                 .map(|symbol| *symbol)
-                .map_err(|_| Error::NotAPlugin { path: path.to_owned(), hint: String::new() })
+                .ok_or_else(|| Error::NotAPlugin { path: path.to_owned(), hint: String::new() })
+        }
+    }
+
+    /// What to do about what the dynamic loader said.
+    fn remedy(said: &str) -> &'static str {
+        if said.contains("static TLS block") {
+            "its thread-local variables need room that is set apart when a program starts: start this one with GLIBC_TUNABLES=glibc.rtld.optional_static_tls=BYTES, or with the plug-in in LD_PRELOAD"
+        } else {
+            "install what is missing, or use a plug-in built for this machine"
         }
     }
 
