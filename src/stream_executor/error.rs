@@ -16,13 +16,20 @@ pub struct StatusError {
     pub call: &'static str,
     /// The code that it set.
     pub code: TF_Code,
-    /// The message that it set.
+    /// The message that it set: its first 16 KiB, with control characters other than tabs and ends of lines escaped.
     pub message: String,
+}
+
+impl StatusError {
+    /// The message, or that there is none.
+    pub(crate) fn told(&self) -> &str {
+        if self.message.is_empty() { "(no message)" } else { &self.message }
+    }
 }
 
 impl fmt::Display for StatusError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}: {} ({})", self.call, self.message, self.code)
+        write!(formatter, "{}: {} ({})", self.call, self.told(), self.code)
     }
 }
 

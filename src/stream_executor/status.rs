@@ -58,9 +58,29 @@ impl Status {
 
     #[cold]
     fn into_error(self, call: &'static str) -> Error {
-        let message = self.detail.map(|detail| detail.message.to_string_lossy().into_owned());
+        let message = self.detail.map(|detail| printable(detail.message.to_bytes()));
         Error::Status(StatusError { call, code: self.code, message: message.unwrap_or_default() })
     }
+}
+
+/// Most bytes of a plug-in's message that are kept: what is longer is no message for people.
+const LONGEST_MESSAGE: usize = 16 << 10;
+
+/// A message as it can be shown: of bounded length, and without characters that would steer a terminal.
+fn printable(message: &[u8]) -> String {
+    let kept = &message[..message.len().min(LONGEST_MESSAGE)];
+    let mut text = String::with_capacity(kept.len());
+    for character in String::from_utf8_lossy(kept).chars() {
+        if character.is_control() && !matches!(character, '\n' | '\t') {
+            text.extend(character.escape_default());
+        } else {
+            text.push(character);
+        }
+    }
+    if kept.len() < message.len() {
+        text.push_str(&format!("... ({} bytes in all)", message.len()));
+    }
+    text
 }
 
 /// The table of our functions, for plug-ins that are linked into their host.
@@ -156,6 +176,10 @@ unsafe extern "C" fn tf_set_payload(
 ) {
     // SAFETY: by the contract of the C API.
     let Some(status) = (unsafe { borrow(status) }) else { return };
+    // As in TensorFlow, a status that says OK carries nothing.
+    if status.is_ok() {
+        return;
+    }
     // SAFETY: by the contract of the C API.
     let (key, value) = unsafe { (owned(key), owned(value)) };
     let payloads = &mut status.detail.get_or_insert_default().payloads;
@@ -292,6 +316,11 @@ mod tests {
             );
             tf_set_status(status, TF_Code::OK, c"ignored".as_ptr());
             assert_eq!(text(status), "");
+            // OK carries nothing.
+            tf_set_payload(status, c"k".as_ptr(), c"4".as_ptr());
+            seen.clear();
+            tf_for_each_payload(status, Some(collect), std::ptr::from_mut(&mut seen).cast());
+            assert_eq!(seen, []);
             tf_delete_status(status);
         }
     }

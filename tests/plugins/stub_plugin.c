@@ -10,6 +10,9 @@
  *   null=FIELD                   leaves a function or pointer NULL; may be given more than once
  *   error=FUNCTION               the function reports an error (code 13, "as told: FUNCTION"); may be given more than once
  *   hang=FUNCTION, slow=FUNCTION the function sleeps for an hour, or for 50 milliseconds
+ *   say=FUNCTION                 the function writes a line to standard output
+ *   exit=FUNCTION, crash=FUNCTION  the function ends the process with status 0, or by a signal
+ *   message=control|huge         what the message of an error is instead: with characters that steer a terminal, or of 1 MiB
  *   handles=null                 streams, events and timers have NULL handles
  *   status=ok                    sets every status to OK explicitly; by default statuses without error are never touched
  *   device=unwritten             create_device writes neither size nor ordinal
@@ -128,6 +131,12 @@ __attribute__((destructor)) static void unmap_counts(void) {
 /* What each function does first. Answers 1 if it is to fail. */
 static int enter(const char* function, TF_Status* status) {
   if (has("hang", function)) sleep(3600);
+  if (has("say", function)) {
+    puts("the plug-in speaks");
+    fflush(stdout);
+  }
+  if (has("exit", function)) exit(0);
+  if (has("crash", function)) abort();
   if (has("slow", function)) {
     struct timespec time = {0, 50000000};
     nanosleep(&time, NULL);
@@ -135,6 +144,13 @@ static int enter(const char* function, TF_Status* status) {
   if (has("error", function) && status != NULL) {
     char message[300];
     snprintf(message, sizeof(message), "as told: %s", function);
+    if (has("message", "control")) strcpy(message, "as\n\ttold \x1b[31m\r\x7f");
+    if (has("message", "huge")) {
+      static char huge[1 << 20];
+      memset(huge, 'x', sizeof(huge) - 1);
+      TF_SetStatus(status, TF_INTERNAL, huge);
+      return 1;
+    }
     TF_SetStatus(status, TF_INTERNAL, message);
     return 1;
   }

@@ -345,7 +345,7 @@ fn refuse_call(error: &StatusError, report: &mut Report) {
     report.refuse(
         error.call,
         "",
-        format!("{}: {}", error.code, error.message),
+        format!("{}: {}", error.code, error.told()),
         "status OK",
         "see the plug-in's message",
     );

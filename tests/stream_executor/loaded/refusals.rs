@@ -180,6 +180,19 @@ fn an_error_status_at_each_step_of_registration_is_told_in_the_plugins_words() {
     assert!(stub.refused().reasons[0].found.contains("no hardware"));
 }
 
+/// A message is shown to people, and is a plug-in's: it cannot steer their terminal, nor fill it.
+#[test]
+fn messages_of_plugins_are_made_printable() {
+    let told = |habit: &str| {
+        let stub = Stub::newest(&format!("error=SE_InitPlugin\nmessage={habit}"));
+        stub.refused().reasons[0].found.clone()
+    };
+    assert_eq!(told("control"), "INTERNAL: as\n\ttold \\u{1b}[31m\\r\\u{7f}");
+    let huge = told("huge");
+    assert!(huge.ends_with("x... (1048575 bytes in all)"), "{} bytes", huge.len());
+    assert!(huge.len() < 17 << 10);
+}
+
 #[test]
 fn errors_of_what_is_made_later_surface_when_it_is_made() {
     let stub = Stub::newest("error=create_device");
