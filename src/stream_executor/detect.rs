@@ -74,6 +74,13 @@ pub(crate) fn platform(platform: &Block, functions: &Block, preset: bool) -> Det
         (_, size) if size > RELEASED_END && !(size == RFC_257_END && older) => {
             Detected::Layout(&TENSORFLOW_2_14)
         }
+        // What writes beyond the longest older layout is a newer header, whose plug-in left the sizes as they were.
+        (_, RELEASED_END)
+            if (16..=80).step_by(8).all(is_set)
+                && functions.first_set_from(RFC_257_END).is_some() =>
+        {
+            Detected::Layout(&TENSORFLOW_2_14)
+        }
         // A released plug-in has nothing here; an RFC plug-in has destroy_custom_allocator.
         (_, RELEASED_END) if functions.read::<usize>(RELEASED_END) >= LOWEST_ADDRESS => {
             Detected::Unknown {
@@ -157,6 +164,9 @@ mod tests {
         assert_eq!(found(40, 88, &ALL), layout(&TENSORFLOW_2_14));
         assert_eq!(found(99, 152, &ALL), layout(&TENSORFLOW_2_14));
         assert_eq!(found(35, 9999, &ALL), layout(&TENSORFLOW_2_14));
+        // Sizes that were left, and functions beyond all that older layouts have.
+        let newer = [16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96];
+        assert_eq!(found(35, 88, &newer), layout(&TENSORFLOW_2_14));
     }
 
     #[test]

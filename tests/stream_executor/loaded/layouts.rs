@@ -141,6 +141,15 @@ fn sizes_that_were_never_written_are_taken_for_the_newest() {
     assert_eq!(plugin.layout().name, NEWEST);
     assert_moves_bytes(&plugin);
     drop(plugin);
+    // A newer header, which writes beyond what any older layout has.
+    for extra in [24, 64, 256] {
+        let stub = Stub::newest(&format!("extra={extra}\n{unwritten}"));
+        let plugin = stub.open().unwrap_or_else(|error| panic!("{extra} bytes more: {error}"));
+        assert_eq!(plugin.layout().name, NEWEST, "{extra} bytes more");
+        assert_moves_bytes(&plugin);
+        drop(plugin);
+        stub.assert_balanced();
+    }
     // In older layouts the functions lie elsewhere, and nothing says so: only a name helps.
     for (layout, allocator) in [
         ("tensorflow-2.5", "none"),
