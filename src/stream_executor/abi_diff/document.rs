@@ -1,5 +1,6 @@
 //! Layouts as they are written in JSON files; the form is described in the parent.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
@@ -25,7 +26,8 @@ pub enum LayoutFileError {
         error: serde_json::Error,
     },
     /// Caller: the file has no such section.
-    #[error("{path} has no layout `{section}`: {found}; name one with {path}#SECTION")]
+    #[error("{path} has no layout {}: {found}; name one with {path}#SECTION",
+        if section.is_empty() { "by itself".to_owned() } else { format!("`{section}`") })]
     NoSection {
         /// The file.
         path: PathBuf,
@@ -58,6 +60,7 @@ pub(super) struct Structure {
     pub(super) name: String,
     pub(super) struct_size: u64,
     pub(super) alignment: Option<u64>,
+    pub(super) deprecated: bool,
     pub(super) fields: Vec<Field>,
     pub(super) values: Vec<(String, i64)>,
 }
@@ -76,6 +79,11 @@ pub(super) struct Field {
 impl Field {
     pub(super) fn end(&self) -> u64 {
         self.offset.saturating_add(self.size)
+    }
+
+    /// What two fields share of which one is the other under another name.
+    pub(super) fn place(&self) -> (u64, u64, &str) {
+        (self.offset, self.size, &self.kind)
     }
 
     pub(super) fn overlaps(&self, other: &Self) -> bool {
@@ -114,15 +122,15 @@ impl LayoutDocument {
             section: section.to_owned(),
             found,
         };
-        let found = find(&root, section)
-            .ok_or_else(|| missing(format!("it has {}", sections(&root).join(", "))))?;
+        let found =
+            find(&root, section).ok_or_else(|| missing(format!("it has {}", sections(&root))))?;
         let object = found.as_object().filter(|object| is_layout(object));
-        let object = object.ok_or_else(|| {
-            missing(format!("that is not a layout; it has {}", sections(&root).join(", ")))
-        })?;
+        let object = object
+            .ok_or_else(|| missing(format!("that is not a layout; it has {}", sections(&root))))?;
         let mut structs = Vec::new();
         for (name, value) in object {
-            if value.is_object() && !name.ends_with("version") {
+            let is_version = name == "version" || name.ends_with("_version");
+            if value.is_object() && !is_version {
                 structs.push(structure(&root, section, name, value, LONGEST_CHAIN)?);
             }
         }
@@ -142,8 +150,8 @@ fn is_layout(object: &Map<String, Value>) -> bool {
         .any(|value| ["fields", "same_as", "values"].iter().any(|key| value.get(key).is_some()))
 }
 
-/// The paths of the layouts in a file, two levels deep.
-fn sections(root: &Value) -> Vec<String> {
+/// The paths of the layouts in a file, two levels deep, for people.
+fn sections(root: &Value) -> String {
     let mut found = Vec::new();
     for (name, value) in root.as_object().into_iter().flatten() {
         let Some(object) = value.as_object() else { continue };
@@ -157,7 +165,7 @@ fn sections(root: &Value) -> Vec<String> {
             }
         }
     }
-    found
+    if found.is_empty() { "none".to_owned() } else { found.join(", ") }
 }
 
 fn version(root: &Value, section: &str, layout: &Map<String, Value>) -> Option<[i64; 3]> {
@@ -209,15 +217,33 @@ fn structure(
             malformed(field.to_string(), "a field with name, kind, offset and size (below 2^32)")
         })?);
     }
+    let mut names = HashSet::new();
+    if let Some(twice) = fields.iter().find(|field| !names.insert(&field.name)) {
+        return Err(malformed(format!("two fields `{}`", twice.name), "each name once"));
+    }
     fields.sort_by_key(|field| field.offset);
     let last = fields.iter().map(Field::end).max().unwrap_or_default();
     Ok(Structure {
         name: name.to_owned(),
         struct_size: value.get("struct_size").and_then(Value::as_u64).unwrap_or(last),
         alignment: value.get("alignof").and_then(Value::as_u64),
+        deprecated: value.get("deprecated").and_then(Value::as_bool).unwrap_or_default(),
         fields,
         values,
     })
+}
+
+/// C text with the blanks that it needs, between words, and no others: `const void *` and `const void*` are the same.
+fn without_blanks(text: &str) -> String {
+    let is_word = |character: char| character.is_alphanumeric() || character == '_';
+    let mut tight = String::with_capacity(text.len());
+    for part in text.split_whitespace() {
+        if tight.ends_with(is_word) && part.starts_with(is_word) {
+            tight.push(' ');
+        }
+        tight.push_str(part);
+    }
+    tight
 }
 
 fn parse_field(value: &Value) -> Option<Field> {
@@ -226,10 +252,10 @@ fn parse_field(value: &Value) -> Option<Field> {
         |key: &str| value.get(key).and_then(Value::as_u64).filter(|&number| number < 1 << 32);
     Some(Field {
         name: text("name")?.to_owned(),
-        kind: text("kind")?.split_whitespace().collect::<Vec<_>>().join(" "),
+        kind: without_blanks(text("kind")?),
         offset: number("offset")?,
         size: number("size")?,
-        signature: text("signature").map(str::to_owned),
+        signature: text("signature").map(without_blanks),
         deprecated: value.get("deprecated").and_then(Value::as_bool).unwrap_or_default(),
         zero_is_meaningful: text("zero") == Some("meaningful"),
     })

@@ -21,14 +21,16 @@
 //!
 //! * A layout is an object of structs. A file is one layout, or holds several, nested as deep as one likes: `FILE#released`,
 //!   `FILE#history/2.6.5`.
-//! * A struct may be `{"same_as": "SECTION"}`: as in that section of the file. It may have `alignof`. A struct with `values` (names and numbers)
-//!   instead of fields is an enumeration.
-//! * A field may have `signature` (text that is compared), `"deprecated": true`, and `"zero": "meaningful"` for a field whose 0 or NULL is a
-//!   value, so that it cannot be deprecated by leaving it zero. Without it, zero means "not there".
+//! * A struct may be `{"same_as": "SECTION"}`: as in that section of the file. It may have `alignof` and `"deprecated": true`. A struct with
+//!   `values` (names and numbers) instead of fields is an enumeration.
+//! * A field may have `signature` (text that is compared; blanks do not count, nor do they in `kind`), `"deprecated": true`, and
+//!   `"zero": "meaningful"` for a field whose 0 or NULL is a value, so that it cannot be deprecated by leaving it zero. Without it, zero
+//!   means "not there".
 //! * The version of a section is in `SECTION_version` beside it, or in `released_version` of the file.
 
 mod document;
 
+use std::collections::HashMap;
 use std::fmt;
 
 use document::{Field, Structure};
@@ -114,7 +116,16 @@ impl Diff {
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
-        if let Some(moved) = self.moved()
+        if let (Some(old), Some(new)) = self.versions
+            && new < old
+        {
+            let numbers = |version: [i64; 3]| version.map(|number| number.to_string()).join(".");
+            notes.push(format!(
+                "the version went back from {} to {}: nobody can tell which layout is the newer one",
+                numbers(old),
+                numbers(new)
+            ));
+        } else if let Some(moved) = self.moved()
             && moved < self.required
         {
             notes.push(format!(
@@ -135,10 +146,14 @@ impl Diff {
 
 /// Compares two layouts.
 #[must_use]
-pub fn diff(old: &LayoutDocument, new: &LayoutDocument) -> Diff {
+pub fn diff<'a>(old: &'a LayoutDocument, new: &'a LayoutDocument) -> Diff {
     let mut changes = Changes::default();
+    let by_name = |document: &'a LayoutDocument| -> HashMap<&'a str, &'a Structure> {
+        document.structs.iter().map(|structure| (structure.name.as_str(), structure)).collect()
+    };
+    let (known, found) = (by_name(old), by_name(new));
     for before in &old.structs {
-        match new.structs.iter().find(|after| after.name == before.name) {
+        match found.get(before.name.as_str()) {
             Some(after) => compare(before, after, &mut changes),
             None => changes.add(
                 &before.name,
@@ -150,7 +165,7 @@ pub fn diff(old: &LayoutDocument, new: &LayoutDocument) -> Diff {
         }
     }
     for after in &new.structs {
-        if !old.structs.iter().any(|before| before.name == after.name) {
+        if !known.contains_key(after.name.as_str()) {
             changes.add(
                 &after.name,
                 "",
@@ -189,21 +204,26 @@ impl Changes {
 
 fn compare(before: &Structure, after: &Structure, changes: &mut Changes) {
     let name = before.name.as_str();
+    let (known, found) = (Fields::of(before), Fields::of(after));
+    if after.deprecated && !before.deprecated {
+        let why = "it works until a MAJOR removes it: its members can be left zero".to_owned();
+        changes.add(name, "", "deprecated", Bump::Minor, why);
+    }
     for field in &before.fields {
-        match after.fields.iter().find(|other| other.name == field.name) {
+        match found.by_name.get(field.name.as_str()) {
             Some(other) => compare_field(name, field, other, changes),
-            None => lost_field(before, after, field, changes),
+            None => lost_field(before, &known, &found, field, changes),
         }
     }
     let end = before.fields.iter().map(Field::end).max().unwrap_or_default();
     let mut appended = None;
     for field in &after.fields {
-        if before.fields.iter().any(|other| other.name == field.name)
-            || renamed_from(before, after, field).is_some()
+        if known.by_name.contains_key(field.name.as_str())
+            || renamed_from(&known, &found, field).is_some()
         {
             continue;
         }
-        if let Some(old) = before.fields.iter().find(|old| old.overlaps(field)) {
+        if let Some(old) = known.overlapping(field) {
             let why = format!(
                 "bytes {} to {} meant {} and now mean {}: a member cannot be repurposed, and struct_size cannot tell, because older structs are long enough",
                 field.offset,
@@ -285,6 +305,14 @@ fn compare_field(name: &str, before: &Field, after: &Field, changes: &mut Change
             format!("its signature was `{old}` and is `{new}`: a member cannot be repurposed");
         add("repurposed", Bump::Major, why);
     }
+    if before.zero_is_meaningful != after.zero_is_meaningful && !after.deprecated {
+        let why = format!(
+            "its 0 or NULL was {} and is {}: what older builds leave in it now means something else",
+            zero(before),
+            zero(after)
+        );
+        add("repurposed", Bump::Major, why);
+    }
     if after.deprecated && !before.deprecated {
         if before.zero_is_meaningful || after.zero_is_meaningful {
             let why = "0 or NULL is a value of it, so that leaving it zero does not say that it is deprecated".to_owned();
@@ -296,22 +324,66 @@ fn compare_field(name: &str, before: &Field, after: &Field, changes: &mut Change
     }
 }
 
+/// What 0 or NULL means in a field, for people.
+fn zero(field: &Field) -> &'static str {
+    if field.zero_is_meaningful { "a value" } else { "\"not there\"" }
+}
+
+/// The fields of a struct, by what they are looked up by.
+struct Fields<'a> {
+    by_name: HashMap<&'a str, &'a Field>,
+    by_place: HashMap<(u64, u64, &'a str), &'a Field>,
+    /// In the order of their offsets.
+    ordered: &'a [Field],
+    /// For each of them, where it or one before it ends at the latest.
+    reach: Vec<u64>,
+}
+
+impl<'a> Fields<'a> {
+    fn of(structure: &'a Structure) -> Self {
+        let fields = &structure.fields;
+        Self {
+            by_name: fields.iter().map(|field| (field.name.as_str(), field)).collect(),
+            by_place: fields.iter().map(|field| (field.place(), field)).collect(),
+            ordered: fields,
+            reach: fields
+                .iter()
+                .scan(0, |reach: &mut u64, field| {
+                    *reach = field.end().max(*reach);
+                    Some(*reach)
+                })
+                .collect(),
+        }
+    }
+
+    /// The first field that shares bytes with `other`.
+    fn overlapping(&self, other: &Field) -> Option<&'a Field> {
+        // The first that ends behind its beginning; those behind that one begin no earlier.
+        let first = self.reach.partition_point(|&reach| reach <= other.offset);
+        self.ordered.get(first).filter(|field| field.overlaps(other))
+    }
+}
+
 /// The old field that a new one took the place and type of, under another name.
-fn renamed_from<'a>(before: &'a Structure, after: &Structure, field: &Field) -> Option<&'a Field> {
-    let old = before.fields.iter().find(|old| {
-        old.offset == field.offset && old.kind == field.kind && old.size == field.size
-    })?;
-    let is_gone = !after.fields.iter().any(|other| other.name == old.name);
-    let is_new = !before.fields.iter().any(|other| other.name == field.name);
+fn renamed_from<'a>(before: &Fields<'a>, after: &Fields<'_>, field: &Field) -> Option<&'a Field> {
+    let old = before.by_place.get(&field.place())?;
+    let is_gone = !after.by_name.contains_key(old.name.as_str());
+    let is_new = !before.by_name.contains_key(field.name.as_str());
     (is_gone && is_new).then_some(old)
 }
 
-fn lost_field(before: &Structure, after: &Structure, field: &Field, changes: &mut Changes) {
+fn lost_field(
+    before: &Structure,
+    known: &Fields<'_>,
+    found: &Fields<'_>,
+    field: &Field,
+    changes: &mut Changes,
+) {
     let name = before.name.as_str();
-    let successor = after
-        .fields
-        .iter()
-        .find(|new| renamed_from(before, after, new).is_some_and(|old| old.name == field.name));
+    let successor = found
+        .by_place
+        .get(&field.place())
+        .filter(|new| renamed_from(known, found, new).is_some_and(|old| old.name == field.name));
     if let Some(successor) = successor {
         let why = format!(
             "it is called {} now: renaming is adding a member behind the last one and deprecating this one",
@@ -319,40 +391,43 @@ fn lost_field(before: &Structure, after: &Structure, field: &Field, changes: &mu
         );
         changes.add(name, &field.name, "renamed", Bump::Major, why);
     } else {
-        let why = "a member cannot be removed: it can be deprecated by leaving it zero".to_owned();
+        let why = if field.deprecated {
+            "it was deprecated, and a deprecated member can be removed in a MAJOR".to_owned()
+        } else {
+            "a member cannot be removed: it can be deprecated by leaving it zero".to_owned()
+        };
         changes.add(name, &field.name, "removed", Bump::Major, why);
     }
 }
 
 fn compare_values(before: &Structure, after: &Structure, changes: &mut Changes) {
+    let numbers = |structure: &'_ Structure| -> HashMap<String, i64> {
+        structure.values.iter().cloned().collect()
+    };
+    let (known, found) = (numbers(before), numbers(after));
     for (value, number) in &before.values {
-        match after.values.iter().find(|(other, _)| other == value) {
-            Some((_, same)) if same == number => {}
-            Some((_, other)) => changes.add(
-                &before.name,
-                value,
-                "repurposed",
-                Bump::Major,
-                format!("its number was {number} and is {other}"),
-            ),
-            None => changes.add(
-                &before.name,
-                value,
-                "removed",
-                Bump::Major,
-                "older builds still send it".to_owned(),
-            ),
-        }
+        let (change, why) = match found.get(value) {
+            Some(same) if same == number => continue,
+            Some(other) => ("repurposed", format!("its number was {number} and is {other}")),
+            None => ("removed", "older builds still send it".to_owned()),
+        };
+        changes.add(&before.name, value, change, Bump::Major, why);
     }
-    for (value, _) in &after.values {
-        if !before.values.iter().any(|(other, _)| other == value) {
-            changes.add(
-                &before.name,
-                value,
-                "added",
-                Bump::Minor,
-                "a new value is a backwards compatible addition".to_owned(),
-            );
+    let meant: HashMap<i64, &str> =
+        before.values.iter().map(|(value, number)| (*number, value.as_str())).collect();
+    for (value, number) in &after.values {
+        if known.contains_key(value) {
+            continue;
+        }
+        match meant.get(number) {
+            Some(old) if found.get(*old) != Some(number) => {
+                let why = format!("its number {number} meant {old}");
+                changes.add(&before.name, value, "repurposed", Bump::Major, why);
+            }
+            _ => {
+                let why = "a new value is a backwards compatible addition".to_owned();
+                changes.add(&before.name, value, "added", Bump::Minor, why);
+            }
         }
     }
 }

@@ -157,3 +157,98 @@ fn files_of_another_form_say_what_is_wrong() {
     }
     assert!(LayoutDocument::read("/nowhere.json#x").is_err());
 }
+
+#[test]
+fn what_zero_means_cannot_change() {
+    let meaningful =
+        toy(20, &[OLD[0], OLD[1], ("old_field", "int32_t", 16, r#","zero":"meaningful""#)]);
+    for (old, new) in [(toy(20, &OLD), meaningful.clone()), (meaningful, toy(20, &OLD))] {
+        assert_eq!(found(&diff(&old, &new)), [("old_field", "repurposed", Bump::Major)]);
+    }
+}
+
+#[test]
+fn a_struct_can_be_deprecated_and_a_deprecated_member_removed_in_a_major() {
+    let parse = |text: &str| LayoutDocument::parse(text, "", Path::new("x.json")).unwrap();
+    let fields = r#""fields":[{"name":"a","kind":"int32_t","offset":0,"size":4}]"#;
+    let old = parse(&format!(r#"{{"SP_Conversion":{{{fields}}}}}"#));
+    let new = parse(&format!(r#"{{"SP_Conversion":{{"deprecated":true,{fields}}}}}"#));
+    assert_eq!(found(&diff(&old, &new)), [("", "deprecated", Bump::Minor)]);
+    assert_eq!(diff(&new, &new).required, Bump::None);
+    let deprecated = [OLD[0], OLD[1], ("old_field", "int32_t", 16, r#","deprecated":true"#)];
+    let gone = diff(&toy(20, &deprecated), &toy(16, &OLD[..2]));
+    assert_eq!(gone.required, Bump::Major);
+    assert!(gone.changes[0].why.contains("was deprecated"), "{gone:?}");
+}
+
+#[test]
+fn blanks_in_c_are_no_change() {
+    let one = toy(
+        28,
+        &with(&[("f", "const  char *", 20, r#","signature":"void (const SP_Device *, int)""#)]),
+    );
+    let other =
+        toy(28, &with(&[("f", "const char*", 20, r#","signature":"void(const SP_Device*,int)""#)]));
+    assert_eq!(diff(&one, &other).changes, []);
+    let joined = toy(28, &with(&[("f", "constchar*", 20, "")]));
+    assert_eq!(diff(&one, &joined).required, Bump::Major);
+}
+
+#[test]
+fn a_number_of_an_enumeration_keeps_its_meaning() {
+    let parse = |values: &str| {
+        let text = format!(r#"{{"SE_State":{{"values":{{{values}}}}}}}"#);
+        LayoutDocument::parse(&text, "", Path::new("x.json")).unwrap()
+    };
+    let old = parse(r#""A":0,"B":1"#);
+    assert_eq!(
+        found(&diff(&old, &parse(r#""A":0,"C":1"#))),
+        [("B", "removed", Bump::Major), ("C", "repurposed", Bump::Major)]
+    );
+    // Two names of one number.
+    assert_eq!(found(&diff(&old, &parse(r#""A":0,"B":1,"C":1"#))), [("C", "added", Bump::Minor)]);
+}
+
+#[test]
+fn a_version_that_goes_back_is_said() {
+    let at = |minor: u32| {
+        let text = format!(
+            r#"{{"version":{{"SE_MAJOR":1,"SE_MINOR":{minor},"SE_PATCH":0}},"A":{{"fields":[]}}}}"#
+        );
+        LayoutDocument::parse(&text, "", Path::new("x.json")).unwrap()
+    };
+    assert!(diff(&at(2), &at(1)).notes()[0].contains("went back from 1.2.0 to 1.1.0"));
+    assert_eq!(diff(&at(1), &at(2)).notes(), [""; 0]);
+}
+
+/// Looking each field up among all others took hours for a file of this size.
+#[test]
+fn files_of_many_fields_and_values_are_compared() {
+    let parse = |prefix: &str, count: u64| {
+        let fields: Vec<String> = (0..count)
+            .map(|n| {
+                format!(r#"{{"name":"{prefix}{n}","kind":"int","offset":{},"size":4}}"#, n * 4)
+            })
+            .collect();
+        let values: Vec<String> = (0..count).map(|n| format!(r#""{prefix}{n}":{n}"#)).collect();
+        let text = format!(
+            r#"{{"A":{{"fields":[{}]}},"E":{{"values":{{{}}}}}}}"#,
+            fields.join(","),
+            values.join(",")
+        );
+        LayoutDocument::parse(&text, "", Path::new("x.json")).unwrap()
+    };
+    let count = 20_000;
+    let renamed = diff(&parse("old", count), &parse("new", count));
+    assert_eq!(renamed.changes.len() as u64, 3 * count);
+    assert!(renamed.changes[..count as usize].iter().all(|change| change.change == "renamed"));
+    let same = diff(&parse("a", count), &parse("a", 2 * count));
+    assert_eq!(same.changes.iter().filter(|change| change.change == "appended").count(), 20_000);
+}
+
+#[test]
+fn a_name_twice_in_a_struct_is_no_layout() {
+    let text = r#"{"A":{"fields":[{"name":"x","kind":"int","offset":0,"size":4},{"name":"x","kind":"int","offset":4,"size":4}]}}"#;
+    let error = LayoutDocument::parse(text, "", Path::new("x.json")).unwrap_err();
+    assert!(error.to_string().contains("two fields `x`"), "{error}");
+}
