@@ -44,6 +44,9 @@ pub trait MemoryDevice: Send + Sync + 'static {
     /// Copies between device memories of the same size, which is not 0; they may overlap. By default through host memory, piece by
     /// piece.
     ///
+    /// On a platform of several devices one side may belong to another device than this: nothing but its address says so, which is why
+    /// no two devices of a platform may give out the same addresses.
+    ///
     /// # Errors
     /// Whatever kept the device from it.
     fn copy(&self, target: &DeviceMemory, source: &DeviceMemory) -> Result<()> {
