@@ -21,7 +21,6 @@ mod execute_options;
 mod index;
 mod inspect;
 mod layout;
-mod list_notation;
 mod memory_kind;
 mod program;
 mod registry;

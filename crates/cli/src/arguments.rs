@@ -287,6 +287,12 @@ pub(crate) struct PluginArguments {
     /// How long opening it, or one behaviour, may take; the call that takes longer is named.
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub(crate) time_limit: u64,
+    /// Load it in this process instead of in one of its own (for debuggers).
+    #[arg(long)]
+    pub(crate) in_process: bool,
+    /// Set by the command for the process of its own: how many behaviours were tried before.
+    #[arg(long, hide = true, value_name = "COUNT")]
+    pub(crate) supervised: Option<usize>,
 }
 
 /// Commands under `abi`.

@@ -17,11 +17,19 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return refuse(&error),
     };
-    let mut terminal = Terminal::new(&cli.global);
+    let mut terminal = match Terminal::new(&cli.global) {
+        Ok(terminal) => terminal,
+        Err(error) => {
+            // Nobody else can be told.
+            let _ = writeln!(std::io::stderr(), "error: cannot use standard output: {error}");
+            return ExitCode::from(2);
+        }
+    };
     let status = match commands::run(&cli.command, &mut terminal) {
         Ok(status) => status,
         Err(failure) => terminal.fail(&failure),
     };
+    terminal.end(status);
     ExitCode::from(status as u8)
 }
 

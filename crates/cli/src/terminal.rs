@@ -26,7 +26,18 @@ pub(crate) enum Status {
     Failed = 2,
 }
 
+/// With what the lines begin that end the results of a supervised process; a line for people or programs never begins so.
+pub(crate) const END_OF_RESULTS: u8 = 4;
+
+/// What such a line says where all results are there, and the plug-in is still to be unloaded; otherwise it is the exit status.
+pub(crate) const UNLOADING: u8 = b'u';
+
 impl Status {
+    /// The status of that number.
+    pub(crate) fn from_number(number: u8) -> Option<Self> {
+        [Self::Yes, Self::No, Self::Failed].into_iter().find(|status| *status as u8 == number)
+    }
+
     /// The worse of two.
     pub(crate) fn worst(self, other: Self) -> Self {
         self.max(other)
@@ -85,12 +96,34 @@ impl From<io::Error> for Failure {
     }
 }
 
+/// Where results go.
+#[cfg(unix)]
+type Results = std::fs::File;
+#[cfg(not(unix))]
+type Results = io::Stdout;
+
+/// Standard output for results alone: a plug-in, or a library of its, that writes to standard output writes to standard error from now
+/// on, so that nothing stands between the objects that a program reads.
+#[cfg(unix)]
+fn results() -> io::Result<Results> {
+    use std::os::fd::AsFd;
+    let results = io::stdout().as_fd().try_clone_to_owned()?;
+    rustix::stdio::dup2_stdout(io::stderr())?;
+    Ok(results.into())
+}
+
+#[cfg(not(unix))]
+fn results() -> io::Result<Results> {
+    Ok(io::stdout())
+}
+
 /// How the command speaks.
 pub(crate) struct Terminal {
+    supervised: bool,
     json: bool,
     quiet: bool,
     verbosity: u8,
-    stdout: anstream::AutoStream<io::Stdout>,
+    stdout: anstream::AutoStream<Results>,
     stderr: anstream::AutoStream<io::Stderr>,
 }
 
@@ -107,15 +140,19 @@ pub(crate) const FAINT: Style = Style::new().dimmed();
 
 impl Terminal {
     /// Speaks as the global options say.
-    pub(crate) fn new(global: &Global) -> Self {
+    ///
+    /// # Errors
+    /// What the system says if standard output cannot be set apart.
+    pub(crate) fn new(global: &Global) -> io::Result<Self> {
         let choice = match global.color {
             Color::Auto => None,
             Color::Always => Some(anstream::ColorChoice::Always),
             Color::Never => Some(anstream::ColorChoice::Never),
         };
-        let stdout = io::stdout();
+        let stdout = results()?;
         let stderr = io::stderr();
-        Self {
+        Ok(Self {
+            supervised: false,
             json: global.json,
             quiet: global.quiet,
             verbosity: global.verbose,
@@ -127,7 +164,44 @@ impl Terminal {
                 Some(choice) => anstream::AutoStream::new(stderr, choice),
                 None => anstream::AutoStream::auto(stderr),
             },
+        })
+    }
+
+    /// From now on another process of this command reads the results, and is told when they end.
+    pub(crate) fn be_supervised(&mut self) {
+        self.supervised = true;
+    }
+
+    /// Tells the process that reads the results, if one does, that only the plug-in's unloading is left.
+    pub(crate) fn unloading(&self) {
+        self.mark(UNLOADING);
+    }
+
+    /// Tells the process that reads the results, if one does, that these were all, and the exit status.
+    pub(crate) fn end(&self, status: Status) {
+        self.mark(b'0' + status as u8);
+    }
+
+    fn mark(&self, what: u8) {
+        if self.supervised {
+            // Around the filter of escape sequences, which drops control characters.
+            let mut results: &Results = self.stdout.as_inner();
+            // Where it fails, nobody is left to be told.
+            let _ = results.write_all(&[END_OF_RESULTS, what, b'\n']);
         }
+    }
+
+    /// The options by which another process of this command speaks to this one's output as this one would.
+    pub(crate) fn options(&self) -> Vec<&'static str> {
+        let mut options = vec![match self.stdout.current_choice() {
+            anstream::ColorChoice::Never => "--color=never",
+            _ => "--color=always",
+        }];
+        if self.quiet {
+            options.push("--quiet");
+        }
+        options.extend(std::iter::repeat_n("-v", self.verbosity.into()));
+        options
     }
 
     /// How often `-v` was given.
@@ -152,7 +226,8 @@ impl Terminal {
     /// Prints a line for people; not with `--json`.
     pub(crate) fn line(&mut self, text: impl fmt::Display) -> Result<(), Failure> {
         if !self.json {
-            writeln!(self.stdout, "{text}")?;
+            // At once: behind it is no buffer.
+            self.stdout.write_all(format!("{text}\n").as_bytes())?;
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use crate::{
     },
     ifrt::{
         DeserializeShardingOptions, DeviceList, DynamicShape, IfrtError, IndexDomain, MemoryKind,
-        Shape, list_notation::write_list, nested,
+        Shape, nested, shape::write_list,
     },
     proto::xla::ifrt::ConcreteShardingProto,
     version::SerDesVersion,

@@ -7,6 +7,7 @@ mod failures;
 mod inspect;
 mod negotiate;
 mod plugin;
+mod plugin_process;
 mod restore;
 mod save;
 mod serve;

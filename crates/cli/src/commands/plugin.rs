@@ -6,9 +6,10 @@ use serde_json::{Map, Value, json};
 use serdes::stream_executor::{
     Error, LayoutChoice, Plugin, PluginOptions, Report,
     conformance::{self, Conformance, ConformanceOptions},
-    elf,
+    elf, with_time_limit,
 };
 
+use super::plugin_process;
 use crate::{
     arguments::{PluginArguments, PluginCommand},
     terminal::{BAD, FAINT, Failure, GOOD, NAME, Status, Terminal, WARN},
@@ -21,8 +22,149 @@ const OPENING_LIMIT: Duration = Duration::from_secs(120);
 pub(crate) fn run(command: &PluginCommand, terminal: &mut Terminal) -> Result<Status, Failure> {
     match command {
         PluginCommand::Inspect { library } => inspect(library, terminal),
-        PluginCommand::Check(arguments) => check(arguments, terminal),
-        PluginCommand::Verify(arguments) => verify(arguments, terminal),
+        PluginCommand::Check(arguments) => {
+            if is_in_this_process(arguments, terminal) {
+                check(arguments, terminal)
+            } else {
+                supervise_check(arguments, terminal)
+            }
+        }
+        PluginCommand::Verify(arguments) => {
+            if is_in_this_process(arguments, terminal) {
+                verify(arguments, terminal)
+            } else {
+                supervise_verify(arguments, terminal)
+            }
+        }
+    }
+}
+
+/// Whether this process loads the plug-in: because it is the one made for that, because it was asked to, or because nothing is loaded.
+fn is_in_this_process(arguments: &PluginArguments, terminal: &mut Terminal) -> bool {
+    if arguments.supervised.is_some() {
+        terminal.be_supervised();
+        end_with_parent();
+        return true;
+    }
+    arguments.in_process || arguments.plugin == "host" || arguments.plugin.starts_with("host:")
+}
+
+/// Ends this process when the one that reads its results does.
+fn end_with_parent() {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{Signal, set_parent_process_death_signal};
+        // Without it this process ends when its work does.
+        let _ = set_parent_process_death_signal(Some(Signal::KILL));
+    }
+}
+
+fn supervise_check(
+    arguments: &PluginArguments,
+    terminal: &mut Terminal,
+) -> Result<Status, Failure> {
+    let mut options = terminal.options();
+    if terminal.json() {
+        options.push("--json");
+    }
+    let ended = plugin_process::run("check", arguments, 0, &options, |line| terminal.raw(line))?;
+    ended.end.or_else(|how| {
+        let reason = format!(
+            "{how} while it was loaded, registered or unloaded; run it with --in-process in a debugger"
+        );
+        report(&arguments.plugin, &Report::default(), &[reason], terminal)
+    })
+}
+
+/// Tries all behaviours: those behind one that ended its process in the next process.
+fn supervise_verify(
+    arguments: &PluginArguments,
+    terminal: &mut Terminal,
+) -> Result<Status, Failure> {
+    let names: Vec<&str> = conformance::behaviours().collect();
+    let mut options = terminal.options();
+    options.push("--json");
+    let mut tally = Tally::default();
+    loop {
+        let before = tally.tried;
+        let ended = plugin_process::run("verify", arguments, before, &options, |line| {
+            tally.add(line, terminal)
+        })?;
+        match ended.end {
+            Ok(status) if tally.tried == 0 => return Ok(status),
+            Ok(Status::Failed) => return Ok(Status::Failed),
+            Ok(_) => break,
+            Err(how) => {
+                let hint = "run it with --in-process in a debugger";
+                let next = names.get(tally.tried).filter(|_| !ended.complete);
+                let (behaviour, when) = match next {
+                    // It is loaded for the behaviours that are left, too.
+                    Some(_) if tally.tried == 0 => ("registration", ", or before it"),
+                    Some(name) => (*name, ""),
+                    None => ("unload", ""),
+                };
+                tally.count(
+                    behaviour,
+                    Conformance::Fail,
+                    &format!("{how} in this behaviour{when}; {hint}"),
+                    terminal,
+                )?;
+                // One that cannot be loaded and registered will not be the next time.
+                if next.is_none() || tally.tried == 1 || tally.tried == names.len() {
+                    break;
+                }
+            }
+        }
+    }
+    tally.end(terminal)
+}
+
+/// What became of the behaviours so far.
+#[derive(Default)]
+struct Tally {
+    tried: usize,
+    passed: usize,
+    failed: usize,
+}
+
+impl Tally {
+    /// Takes a line that a process printed: an outcome, or, in front of its end, why there is none.
+    fn add(&mut self, line: &[u8], terminal: &mut Terminal) -> Result<(), Failure> {
+        let value: Value = serde_json::from_slice(line).map_err(|error| Failure::chain(&error))?;
+        let text = |key: &str| value[key].as_str().unwrap_or_default();
+        let result = [Conformance::Pass, Conformance::Fail, Conformance::Unsupported]
+            .into_iter()
+            .find(|result| result.as_str() == text("result"));
+        match result {
+            Some(result) => self.count(text("behaviour"), result, text("detail"), terminal),
+            // People have read it on standard error.
+            None if terminal.json() => terminal.object(&value),
+            None => Ok(()),
+        }
+    }
+
+    /// Counts and prints an outcome.
+    fn count(
+        &mut self,
+        behaviour: &str,
+        result: Conformance,
+        detail: &str,
+        terminal: &mut Terminal,
+    ) -> Result<(), Failure> {
+        self.tried += 1;
+        self.passed += usize::from(result == Conformance::Pass);
+        self.failed += usize::from(result == Conformance::Fail);
+        outcome(behaviour, result, detail, terminal)
+    }
+
+    fn end(&self, terminal: &mut Terminal) -> Result<Status, Failure> {
+        terminal.line(format_args!(
+            "\n{} passed, {} failed, {} unsupported",
+            self.passed,
+            self.failed,
+            self.tried - self.passed - self.failed
+        ))?;
+        Ok(if self.failed == 0 { Status::Yes } else { Status::No })
     }
 }
 
@@ -50,13 +192,22 @@ fn check(arguments: &PluginArguments, terminal: &mut Terminal) -> Result<Status,
     let plugin = &arguments.plugin;
     let limit = Duration::from_secs(arguments.time_limit);
     match try_open(plugin, arguments.layout.as_deref(), limit) {
-        Ok(opened) => report(plugin, opened.report(), &[], terminal),
+        Ok(opened) => {
+            let found = opened.report().clone();
+            close(opened, limit).map_err(|error| failure(&error))?;
+            report(plugin, &found, &[], terminal)
+        }
         Err(Error::Refused(found)) => report(plugin, &found, &[], terminal),
         Err(error @ (Error::NotAPlugin { .. } | Error::AlreadyRegistered { .. })) => {
             report(plugin, &Report::default(), &[error.to_string()], terminal)
         }
         Err(error) => Err(failure(&error)),
     }
+}
+
+/// Unloads a plug-in, whose own functions may not return.
+fn close(plugin: Plugin, limit: Duration) -> Result<(), Error> {
+    with_time_limit(limit, move || drop(plugin))
 }
 
 /// Prints a report; `refusals` are reasons that came before any registration.
@@ -126,40 +277,46 @@ fn verify(arguments: &PluginArguments, terminal: &mut Terminal) -> Result<Status
         .map_err(|error| failure(&error))?;
     // The suite goes on where an outcome cannot be printed; the first such error is kept.
     let mut printed = Ok(());
-    let outcomes =
-        conformance::verify(&plugin, ConformanceOptions { time_limit: limit }, |outcome| {
-            let shown = if terminal.json() {
-                terminal.object(&json!({
-                    "behaviour": outcome.behaviour,
-                    "result": outcome.result.as_str(),
-                    "detail": outcome.detail,
-                }))
-            } else {
-                let style = match outcome.result {
-                    Conformance::Pass => GOOD,
-                    Conformance::Fail => BAD,
-                    Conformance::Unsupported => WARN,
-                };
-                terminal.line(format_args!(
-                    "{style}{:<11}{style:#} {:<40} {FAINT}{}{FAINT:#}",
-                    outcome.result.as_str(),
-                    outcome.behaviour,
-                    outcome.detail
-                ))
-            };
-            if printed.is_ok() {
-                printed = shown;
-            }
-        });
+    let mut tally = Tally::default();
+    let options =
+        ConformanceOptions { time_limit: limit, skip: arguments.supervised.unwrap_or_default() };
+    conformance::verify(&plugin, options, |found| {
+        let shown = tally.count(found.behaviour, found.result, &found.detail, terminal);
+        if printed.is_ok() {
+            printed = shown;
+        }
+    });
     printed?;
-    let count = |result| outcomes.iter().filter(|outcome| outcome.result == result).count();
-    let failed = count(Conformance::Fail);
+    terminal.unloading();
+    close(plugin, limit).map_err(|error| failure(&error))?;
+    tally.end(terminal)
+}
+
+/// Prints what became of a behaviour.
+fn outcome(
+    behaviour: &str,
+    result: Conformance,
+    detail: &str,
+    terminal: &mut Terminal,
+) -> Result<(), Failure> {
+    if terminal.json() {
+        return terminal.object(&json!({
+            "behaviour": behaviour,
+            "result": result.as_str(),
+            "detail": detail,
+        }));
+    }
+    // A line a behaviour, whatever a plug-in's message has in it.
+    let detail = detail.replace('\n', " ");
+    let style = match result {
+        Conformance::Pass => GOOD,
+        Conformance::Fail => BAD,
+        Conformance::Unsupported => WARN,
+    };
     terminal.line(format_args!(
-        "\n{} passed, {failed} failed, {} unsupported",
-        count(Conformance::Pass),
-        count(Conformance::Unsupported)
-    ))?;
-    Ok(if failed == 0 { Status::Yes } else { Status::No })
+        "{style}{:<11}{style:#} {behaviour:<40} {FAINT}{detail}{FAINT:#}",
+        result.as_str()
+    ))
 }
 
 fn inspect(library: &Path, terminal: &mut Terminal) -> Result<Status, Failure> {

@@ -1,0 +1,132 @@
+//! A plug-in in a process of its own, so that what ends that process is an answer too.
+//!
+//! A plug-in that is looked at for the first time may crash, throw through the C interface or call `exit(0)`, which a program that reads
+//! exit statuses would take for "accepted". The process runs this same command, which marks the end of its results; without the mark,
+//! whatever its exit status was, it did not come to its end.
+
+use std::{
+    io::{BufRead, BufReader},
+    process::{Child, Command, ExitStatus, Stdio},
+    sync::mpsc,
+    time::{Duration, Instant},
+};
+
+use crate::{
+    arguments::PluginArguments,
+    terminal::{END_OF_RESULTS, Failure, Status, UNLOADING},
+};
+
+/// How long the process may take to end after its results: its exit functions may hang.
+const ENDING_LIMIT: Duration = Duration::from_secs(5);
+
+/// What became of the process.
+pub(crate) struct Ended {
+    /// Whether only the unloading of the plug-in was left to do.
+    pub(crate) complete: bool,
+    /// Its status, or how it was ended before its results were complete.
+    pub(crate) end: Result<Status, String>,
+}
+
+/// Runs `serdes plugin KIND` on the plug-in in a process of its own; `skip` behaviours were tried before. `line` gets each line that it
+/// prints.
+pub(crate) fn run(
+    kind: &str,
+    arguments: &PluginArguments,
+    skip: usize,
+    options: &[&str],
+    line: impl FnMut(&[u8]) -> Result<(), Failure>,
+) -> Result<Ended, Failure> {
+    let system = |error: std::io::Error| {
+        Failure::new(format_args!("cannot run a process for the plug-in: {error}"))
+    };
+    let mut command = Command::new(std::env::current_exe().map_err(system)?);
+    command
+        .args(["plugin", kind, "--supervised", &skip.to_string()])
+        .args(["--time-limit", &arguments.time_limit.to_string()])
+        .args(options);
+    if let Some(layout) = &arguments.layout {
+        command.args(["--layout", layout]);
+    }
+    command.arg("--").arg(&arguments.plugin).stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut child = command.spawn().map_err(system)?;
+    let silence = Duration::from_secs(arguments.time_limit) + ENDING_LIMIT;
+    let found = read(&mut child, silence, line);
+    let is_stuck = !matches!(found, Ok((_, Read::Status(_) | Read::CutOff)));
+    let status = end(&mut child, is_stuck).map_err(system)?;
+    let (complete, read) = found?;
+    let end = match read {
+        Read::Status(status) => Ok(status),
+        Read::CutOff => Err(describe(status)),
+        Read::Stuck => Err(format!("its process did not come back within {silence:?}")),
+    };
+    Ok(Ended { complete, end })
+}
+
+/// How reading the results ended.
+enum Read {
+    /// They are complete.
+    Status(Status),
+    /// The process ended before.
+    CutOff,
+    /// The process is there and says nothing.
+    Stuck,
+}
+
+/// Reads what the process prints until the end of its results, or until it has said nothing for so long that it never will.
+fn read(
+    child: &mut Child,
+    silence: Duration,
+    mut each: impl FnMut(&[u8]) -> Result<(), Failure>,
+) -> Result<(bool, Read), Failure> {
+    let Some(results) = child.stdout.take() else { return Ok((false, Read::CutOff)) };
+    let (sender, lines) = mpsc::sync_channel(1);
+    // Ends with the process, or with this one.
+    std::thread::spawn(move || {
+        let mut results = BufReader::new(results);
+        loop {
+            let mut line = Vec::new();
+            let is_whole = results.read_until(b'\n', &mut line).is_ok() && line.ends_with(b"\n");
+            // What is not a whole line was cut off by the end of the process.
+            if !is_whole || sender.send(line).is_err() {
+                return;
+            }
+        }
+    });
+    let mut complete = false;
+    loop {
+        let line = match lines.recv_timeout(silence) {
+            Ok(line) => line,
+            Err(mpsc::RecvTimeoutError::Timeout) => return Ok((complete, Read::Stuck)),
+            Err(mpsc::RecvTimeoutError::Disconnected) => return Ok((complete, Read::CutOff)),
+        };
+        match line[..] {
+            [END_OF_RESULTS, UNLOADING, b'\n'] => complete = true,
+            [END_OF_RESULTS, digit, b'\n'] => {
+                let status = Status::from_number(digit.wrapping_sub(b'0'));
+                return Ok((complete, status.map_or(Read::CutOff, Read::Status)));
+            }
+            _ => each(&line)?,
+        }
+    }
+}
+
+/// Waits for the end of the process, and no longer than it may take.
+fn end(child: &mut Child, at_once: bool) -> std::io::Result<ExitStatus> {
+    let until = Instant::now() + ENDING_LIMIT;
+    while !at_once && Instant::now() < until {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    child.kill()?;
+    child.wait()
+}
+
+fn describe(status: ExitStatus) -> String {
+    if status.success() {
+        "it ended the process that had loaded it, with exit status 0".to_owned()
+    } else {
+        format!("it ended the process that had loaded it ({status})")
+    }
+}
