@@ -248,7 +248,9 @@ class Stub:
 def with_serdes(serdes, stub, case, limit):
     """What our host says: the registration, and where that is accepted, the conformance suite."""
     def run(*arguments):
-        return subprocess.run([serdes, "plugin", *arguments, "--json"], capture_output=True, text=True, timeout=limit)
+        # In its own process a crash of the host would be the plug-in's.
+        command = [serdes, "plugin", *arguments, "--in-process", "--json"]
+        return subprocess.run(command, capture_output=True, text=True, timeout=limit)
     if case.ours == HANGS:
         # Status 2 if it hangs when it is opened; a failed behaviour if it hangs later.
         verify = run("verify", str(stub.library), "--time-limit", "2")
