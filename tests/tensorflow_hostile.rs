@@ -42,6 +42,46 @@ fn every_damage_to_a_graph_has_a_verdict_and_the_versions_are_never_guessed() {
 }
 
 #[test]
+fn every_damage_to_a_model_has_a_verdict_and_neither_tags_nor_versions_are_guessed() {
+    let node = [field(1, b"a"), field(2, b"NoOp"), field(3, b"^b")].concat();
+    let other = [field(1, b"b"), field(2, b"Old")].concat();
+    let function = field(1, &[field(1, &field(1, b"f")), field(3, &other)].concat());
+    let graph = |producer: u8| {
+        let parts = [field(1, &node), field(1, &other), field(2, &function)];
+        [parts.concat(), field(4, &[8, producer, 16, 1, 26, 2, 3, 4])].concat()
+    };
+    let meta_graph = |tags: &[&str], producer| {
+        let tags: Vec<u8> = tags.iter().flat_map(|tag| field(4, tag.as_bytes())).collect();
+        let info = field(1, &[tags, field(5, b"2.21.0")].concat());
+        let saver = field(3, &field(1, b"save/Const:0"));
+        let input = [field(1, b"x"), field(2, &field(1, b"x:0"))].concat();
+        let signature = [field(1, b"serving_default"), field(2, &field(1, &input))].concat();
+        [info, field(2, &graph(producer)), saver, field(5, &signature)].concat()
+    };
+    let graphs = [meta_graph(&["serve"], 9), meta_graph(&["serve", "gpu"], 100)];
+    let bytes = [vec![8, 1], field(2, &graphs[0]), field(2, &graphs[1])].concat();
+    for (message, bytes) in [(Message::SavedModel, &bytes), (Message::MetaGraphDef, &graphs[1])] {
+        let options = ReadOptions::default();
+        assert!(graph::read(bytes, message, Form::Binary, &options).is_ok());
+        for damaged in damages(bytes) {
+            if let Ok(whole) = graph::read(&damaged, message, Form::Binary, &options) {
+                let scanned = graph::versions(&damaged, message, Form::Binary).unwrap();
+                let seen = |graphs: &graph::Graphs| -> Vec<_> {
+                    let graphs = graphs.meta_graphs.iter();
+                    graphs.map(|each| (each.tags.clone(), each.graph.versions.clone())).collect()
+                };
+                assert_eq!(seen(&whole), seen(&scanned));
+            }
+            let kind =
+                if message == Message::SavedModel { Kind::SavedModel } else { Kind::MetaGraph };
+            let verdict =
+                check::reader(&damaged[..], Some(kind)).unwrap().check(&Options::default());
+            assert_eq!(verdict.is_acceptable(), verdict.reasons().is_empty());
+        }
+    }
+}
+
+#[test]
 fn every_damage_to_a_checkpoint_is_noticed_when_its_data_is_verified() {
     let directory = tempfile::tempdir().unwrap();
     let prefix = directory.path().join("ckpt");

@@ -54,9 +54,6 @@ fn every_graph_of_the_corpus_gets_tensorflows_verdict() {
             (_, "version_bad_consumer") => (Outcome::Unacceptable, Some("bad_consumer")),
             (_, "op_deprecated") => (Outcome::Unacceptable, Some("deprecated_op")),
             (_, "parse" | "parse_text") => (Outcome::Unreadable, Some("corrupt")),
-            (_, "graph_structure") if text(record, "id") == "lib_dup_function_different" => {
-                continue;
-            }
             (_, "graph_structure") => (Outcome::Unreadable, Some("corrupt")),
             (_, "tags") => (Outcome::Unreadable, Some("not_found")),
             // The C++ loader takes a SavedModel without variables.

@@ -97,6 +97,11 @@ pub(crate) trait Visitor {
     fn string(&mut self, message: MessageId, field: &'static Field, piece: &[u8], is: Piece);
     /// Whether the elements of packed varints are wanted.
     fn wants_packed(&self, message: MessageId) -> bool;
+    /// Whether a field of bytes is wanted, in one piece like a short string; one that is longer than a window never is.
+    #[inline]
+    fn wants_bytes(&self, _message: MessageId, _field: &'static Field) -> bool {
+        false
+    }
     /// The GraphDef version of the release that is to read the message: the text form is refused where it says what that one does
     /// not know.
     fn release(&self) -> i32 {
@@ -391,6 +396,24 @@ impl Scanner {
                                     at = payload;
                                 }
                             }
+                        }
+                        Kind::Bytes
+                            if needed <= WHOLE_STRING as u64
+                                && visitor.wants_bytes(message, field) =>
+                        {
+                            if end > window_end {
+                                self.at = at;
+                                let bytes = WHOLE_STRING + FIELD_HEADER;
+                                return Ok(Progress::Need { at, bytes });
+                            }
+                            let bytes = slice(window, start, payload, end);
+                            visitor.string(
+                                message,
+                                field,
+                                bytes,
+                                Piece { first: true, last: true },
+                            );
+                            at = end;
                         }
                         Kind::Bytes | Kind::UncheckedString => at = end,
                         Kind::String => {

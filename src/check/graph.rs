@@ -227,7 +227,8 @@ fn choose(meta_graphs: &[MetaGraph], tags: Option<&[String]>) -> Result<usize, B
     })
 }
 
-/// What the importer finds, in its order: versions, structure, deprecated operations, cycles.
+/// What the importer finds, in its order: versions, structure, and on its way through the nodes deprecated operations and what only
+/// shows there.
 fn judge(graph: &Graph, consumer: &version::Consumer, place: Option<&str>, verdict: &mut Verdict) {
     let at = |reason: Reason| match place {
         Some(place) => reason.at(place),
@@ -236,28 +237,16 @@ fn judge(graph: &Graph, consumer: &version::Consumer, place: Option<&str>, verdi
     if let Err(rejection) = consumer.check(&graph.versions) {
         return verdict.refuse(at(Reason::of_rejection(&rejection)));
     }
-    let cycle = match &graph.structure {
-        Some(fault) if fault.kind == StructureFaultKind::Cycle => Some(fault),
-        Some(fault) => {
-            return verdict.refuse(
-                Reason::new(
-                    Rule::Corrupt,
-                    format!("the nodes of the graph do not fit together: {fault}"),
-                    "export the graph again; no release loads it",
-                )
-                .at(fault.node.clone()),
-            );
-        }
-        None => None,
-    };
     let producer = graph.versions.producer;
-    let (refused, allowed): (Vec<_>, Vec<_>) =
-        graph.deprecated_nodes.iter().partition(|found| producer >= found.operation.version);
+    let (refused, allowed): (Vec<_>, Vec<_>) = graph
+        .deprecated_before_fault()
+        .iter()
+        .partition(|found| producer >= found.operation.version);
     for found in refused.iter().take(LISTED) {
         verdict.refuse(deprecated(found, producer));
     }
     if refused.is_empty()
-        && let Some(fault) = cycle
+        && let Some(fault) = &graph.structure
     {
         verdict.refuse(
             Reason::new(
@@ -267,6 +256,10 @@ fn judge(graph: &Graph, consumer: &version::Consumer, place: Option<&str>, verdi
             )
             .at(fault.node.clone()),
         );
+        if !matches!(fault.kind, StructureFaultKind::Cycle | StructureFaultKind::UnknownColocation)
+        {
+            return;
+        }
     }
     for found in allowed.iter().take(LISTED) {
         let DeprecatedUse { operation, node, count, .. } = found;

@@ -18,6 +18,8 @@ import subprocess
 import sys
 import tempfile
 
+import verdict_cases
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CORPUS = ROOT / "tests" / "data" / "tensorflow"
 CONSUMERS = {"2.12": 1395, "2.16": 1766, "2.21": 2474}
@@ -137,6 +139,7 @@ def child_make(directory):
     make_operations(tf, directory / "operations.json")
     make_models(tf, directory)
     make_checkpoint(tf, directory / "base")
+    verdict_cases.make_checkpoints(tf, directory / "more")
     from tensorflow.python.framework import versions
 
     print(json.dumps({"release": tf.__version__, "graph_def": versions.GRAPH_DEF_VERSION}))
@@ -831,7 +834,7 @@ def corpus(cases):
             cases.add("corpus", "open", CORPUS / record["path"])
 
 
-FAMILIES = [versions_of_graphs, deprecations, structures, damages, texts, metas, models, checkpoints, old_checkpoints, corpus]
+FAMILIES = [versions_of_graphs, deprecations, structures, damages, texts, metas, models, checkpoints, old_checkpoints, corpus, *verdict_cases.FAMILIES]
 
 
 # ---- The comparison --------------------------------------------------------------------------------------------------------------
@@ -878,6 +881,7 @@ REASONS = [
     ("bad_consumer", ["disallows consumer"]),
     ("deprecated_op", ["is not available in GraphDef version"]),
     ("corrupt", ["Invalid GraphDef", "parse:", "DecodeError", "Error parsing", "Cannot parse file", "ParseError"]),
+    ("structure", ["a different function with the same name", "already has gradient function", "expects to be colocated with unknown node"]),
     ("registry", ["Op type not registered", "No OpKernel", "Op has no registered", "has no kernel", "not a registered op"]),
     ("registry", ["NodeDef missing attr", "NodeDef mentions attr", "does not match", "expects to be colocated", "inputs do not match", "Input ",
                   "inconsistent with definition", "has inputs", "AttrValue", "expected inputs", "which is not a member", "expected to have", "outputs",
@@ -936,7 +940,7 @@ def agrees(case, result, code, verdict):
     if case["how"] == "restore" and code == 0 and "does not equal original dtype" in result[1]:
         # Another type of the same size: the checkpoint is whole, and it is not the type that was asked for.
         return "skip"
-    if case["how"] == "restore" and code == 0 and "not found in checkpoint files" in result[1] and result[1].count("Error: ") == 1 + result[1].count("NotFoundError: "):
+    if case["how"] == "restore" and code == 0 and "not found in checkpoint" in result[1] and result[1].count("Error: ") == 1 + result[1].count("NotFoundError: "):
         # The change took a tensor out of the list: TensorFlow lacks the names that were asked for, not data.
         return "skip"
     return None if code == 2 else f"code {code}, rule {rule}"
@@ -989,6 +993,7 @@ def main():
 
 
 if __name__ == "__main__":
+    verdict_cases.use(sys.modules[__name__])
     if sys.argv[1:2] == ["--child"]:
         child(sys.argv[2], int(sys.argv[3]))
     elif sys.argv[1:2] == ["--make"]:

@@ -8,19 +8,22 @@
 //! decided in [`check`](crate::check).
 
 mod deprecation;
+mod functions;
 mod names;
 mod order;
 mod plain;
 mod structure;
 mod visitor;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io;
 
 pub use deprecation::{DeprecatedOperation, DeprecatedOperations, DeprecationListError};
 pub use structure::{StructureFault, StructureFaultKind};
 
-use self::order::OrderVisitor;
+use self::functions::FunctionsVisitor;
+use self::order::{Order, OrderVisitor};
 use self::visitor::{Depth, GraphVisitor};
 use super::schema::{GRAPH_DEF, META_GRAPH_DEF, MessageId, SAVED_MODEL};
 use super::text::{self, TextError};
@@ -131,10 +134,30 @@ pub struct Graph {
     pub deprecated_nodes: Vec<DeprecatedUse>,
     /// The same inside of functions, once a function, in the order of the file.
     pub deprecated_in_functions: Vec<DeprecatedUse>,
-    /// Why the nodes do not fit together, if they do not.
+    /// Why the nodes or functions do not fit together, if they do not.
     pub structure: Option<StructureFault>,
     /// Whether the nodes have to be visited in another order than the one they are written in.
     needs_order: bool,
+    /// Whether functions may be there twice.
+    needs_functions: bool,
+    /// Functions that say of themselves that they are deprecated: the importer asks nobody else about a node that calls one.
+    deprecated_functions: Vec<DeprecatedOperation>,
+    /// How many of `deprecated_nodes` the importer visits before it comes to a fault that it finds on the way.
+    visited_before_fault: usize,
+}
+
+impl Graph {
+    /// The operations on the list that the importer comes to before it comes to [`structure`](Self::structure): none where the fault
+    /// is one that it looks for before it visits nodes, all where there is no fault.
+    #[must_use]
+    pub fn deprecated_before_fault(&self) -> &[DeprecatedUse] {
+        let count = match self.structure.as_ref().map(|fault| fault.kind) {
+            None | Some(StructureFaultKind::Cycle) => self.deprecated_nodes.len(),
+            Some(StructureFaultKind::UnknownColocation) => self.visited_before_fault,
+            Some(_) => 0,
+        };
+        self.deprecated_nodes.get(..count).unwrap_or(&self.deprecated_nodes)
+    }
 }
 
 /// Nodes whose operation is on the list of deprecated ones.
@@ -189,7 +212,8 @@ pub struct ReadOptions<'a> {
     /// Whether to count operations by their type.
     pub count_operations: bool,
     /// The GraphDef version of the release that is to read the graph: older ones do not know every field, which a parser of the
-    /// binary form steps over and one of the text form refuses. The default knows everything that TensorFlow 2.21 does.
+    /// binary form steps over and one of the text form refuses; theirs also takes some numbers and escapes otherwise. The default
+    /// knows everything that TensorFlow 2.21 does.
     pub release: i32,
 }
 
@@ -220,22 +244,56 @@ pub fn read(
     walk(source, message, form, &mut visitor)?;
     let (mut meta_graphs, overflow) = visitor.finish();
     for (target, meta_graph) in meta_graphs.iter_mut().enumerate() {
-        if meta_graph.graph.needs_order {
-            let mut visitor = OrderVisitor::new(message.id(), target, options.deprecated);
+        let functions = std::mem::take(&mut meta_graph.graph.deprecated_functions);
+        let mut deprecated = Cow::Borrowed(options.deprecated);
+        if !functions.is_empty() {
+            deprecated = Cow::Owned(options.deprecated.clone().with(functions));
+            let size = source.size()?;
+            let mut visitor =
+                GraphVisitor::new(message.id(), size, depth, &deprecated, options.release)
+                    .of(target);
             walk(source, message, form, &mut visitor)?;
-            visitor.second();
-            walk(source, message, form, &mut visitor)?;
-            let mut order = visitor.finish();
-            if let Some(number) = order.unvisited() {
-                let mut visitor =
-                    OrderVisitor::new(message.id(), target, options.deprecated).finding(number);
-                walk(source, message, form, &mut visitor)?;
-                order.fault = visitor.found();
+            if let Some(again) = visitor.finish().0.into_iter().nth(target) {
+                meta_graph.graph = again.graph;
             }
-            order.apply(&mut meta_graph.graph, options.deprecated);
+        }
+        if meta_graph.graph.needs_order {
+            let order = || OrderVisitor::new(message.id(), target, &deprecated, options.release);
+            find_order(source, message, form, order)?.apply(&mut meta_graph.graph, &deprecated);
+        }
+        let on_the_way = meta_graph.graph.structure.as_ref().is_none_or(|fault| {
+            matches!(fault.kind, StructureFaultKind::Cycle | StructureFaultKind::UnknownColocation)
+        });
+        if meta_graph.graph.needs_functions && on_the_way {
+            // Functions are added before the nodes are visited.
+            let mut visitor = FunctionsVisitor::new(target, options.release);
+            walk(source, message, form, &mut visitor)?;
+            if let Some(fault) = visitor.finish() {
+                meta_graph.graph.structure = Some(fault);
+            }
         }
     }
     Ok(Graphs { meta_graphs, overflow })
+}
+
+/// Visits the nodes of one graph in the importer's order.
+fn find_order<'a>(
+    source: &(impl ReadAt + ?Sized),
+    message: Message,
+    form: Form,
+    visitor: impl Fn() -> OrderVisitor<'a>,
+) -> Result<Order, GraphError> {
+    let mut edges = visitor();
+    walk(source, message, form, &mut edges)?;
+    edges.second();
+    walk(source, message, form, &mut edges)?;
+    let mut order = edges.finish();
+    if let Some(number) = order.wanted() {
+        let mut visitor = visitor().finding(number);
+        walk(source, message, form, &mut visitor)?;
+        order.name(visitor.found());
+    }
+    Ok(order)
 }
 
 fn walk<V: Visitor>(
@@ -259,6 +317,104 @@ mod tests {
     use crate::artifact::schema::Field;
     use crate::artifact::wire::{Piece, Step};
 
+    fn node_of(name: &str, operation: &str, rest: &[&[u8]]) -> Vec<u8> {
+        let node = [field(1, name.as_bytes()), field(2, operation.as_bytes()), rest.concat()];
+        field(1, &node.concat())
+    }
+
+    fn beside(name: &str) -> Vec<u8> {
+        let list = field(2, &field(1, &field(2, format!("loc:@{name}").as_bytes())));
+        field(5, &[field(1, b"_class"), list].concat())
+    }
+
+    fn read_graph(parts: &[Vec<u8>]) -> Graph {
+        let options = ReadOptions::default();
+        let graphs = read(parts.concat().as_slice(), Message::GraphDef, Form::Binary, &options);
+        graphs.unwrap().meta_graphs.remove(0).graph
+    }
+
+    #[test]
+    fn a_node_is_beside_one_that_is_there() {
+        let fault = |parts: &[Vec<u8>]| {
+            let graph = read_graph(parts);
+            let before = graph.deprecated_before_fault().len();
+            (graph.structure.map(|fault| (fault.kind, fault.node)), before)
+        };
+        let a = node_of("a", "NoOp", &[]);
+        let node = |name: &str| node_of("b", "NoOp", &[&beside(name)]);
+        let lost = Some((StructureFaultKind::UnknownColocation, "b".to_owned()));
+        assert_eq!(fault(&[a.clone(), node("a")]), (None, 0));
+        assert_eq!(fault(&[node("a"), a.clone()]), (None, 0));
+        assert_eq!(fault(&[node("b")]), (None, 0));
+        assert_eq!(fault(&[a.clone(), node("c")]), (lost.clone(), 0));
+        // The last attribute of a key counts, and what it says may come in another order.
+        let twice =
+            |first: &str, last: &str| node_of("b", "NoOp", &[&beside(first), &beside(last)]);
+        assert_eq!(fault(&[twice("c", "b")]), (None, 0));
+        assert_eq!(fault(&[twice("b", "c")]), (lost.clone(), 0));
+        let list = field(2, &field(1, &field(2, b"loc:@c")));
+        let turned = field(5, &[list, field(1, b"_class")].concat());
+        assert_eq!(fault(&[node_of("b", "NoOp", &[&turned])]), (lost.clone(), 0));
+        // What the importer comes to first.
+        let old = |rest: &[&[u8]]| node_of("old", "Old", rest);
+        assert_eq!(fault(&[old(&[]), node("c")]), (lost.clone(), 1));
+        assert_eq!(fault(&[node("c"), old(&[])]), (lost.clone(), 0));
+        assert_eq!(
+            fault(&[old(&[&field(3, b"^z")]), node("c"), node_of("z", "NoOp", &[])]),
+            (lost, 0)
+        );
+    }
+
+    #[test]
+    fn a_loop_that_begins_with_what_comes_back_alone_never_begins() {
+        let placeholder = node_of("p", "Placeholder", &[]);
+        let next = node_of("n", "NextIteration", &[&field(3, b"p")]);
+        let merge = |inputs: [&[u8]; 2]| {
+            node_of("m", "Merge", &[&field(3, inputs[0]), &field(3, inputs[1])])
+        };
+        let graph = read_graph(&[placeholder.clone(), next.clone(), merge([b"n", b"n"])]);
+        assert_eq!(graph.structure.unwrap().kind, StructureFaultKind::Cycle);
+        let graph = read_graph(&[placeholder, next, merge([b"p", b"n"])]);
+        assert!(graph.structure.is_none());
+    }
+
+    #[test]
+    fn a_function_that_calls_itself_deprecated_is_like_an_operation_of_the_list() {
+        let signature = [field(1, b"f"), field(8, &[8, 100])].concat();
+        let library = field(2, &field(1, &field(1, &signature)));
+        let call = node_of("call", "f", &[]);
+        let uses = |parts: &[Vec<u8>]| read_graph(parts).deprecated_nodes;
+        assert_eq!(uses(&[call.clone(), field(2, &field(1, &field(1, &field(1, b"f"))))]), []);
+        let found = uses(&[node_of("a", "NoOp", &[]), call, library]);
+        assert_eq!(found.len(), 1);
+        assert_eq!((found[0].operation.name.as_str(), found[0].operation.version), ("f", 100));
+        assert_eq!(found[0].node, "call");
+    }
+
+    #[test]
+    fn a_text_is_read_as_the_release_reads_it() {
+        let takes = |release: i32, text: &str| {
+            let text =
+                format!("node {{ name: 'a' op: 'NoOp' attr {{ key: 'k' value {{ {text} }} }} }}");
+            let options = ReadOptions { release, ..ReadOptions::default() };
+            read(text.as_bytes(), Message::GraphDef, Form::Text, &options).is_ok()
+        };
+        for (text, old, new) in [
+            ("type: 1", true, true),
+            ("type: 01", false, false),
+            ("i: 01", true, true),
+            ("f: 00.5", true, false),
+            ("f: 0.5F", false, true),
+            ("s: '\\400'", true, false),
+            ("s: '\\ud800'", true, false),
+            ("s: '\\U0010ffff'", true, true),
+            ("s: '\\U00110000'", false, false),
+            ("placeholder: '\\u00e9'", false, true),
+        ] {
+            assert_eq!((takes(1766, text), takes(2474, text)), (old, new), "{text}");
+        }
+    }
+
     /// A visitor that is told of every field, also of those that it would take in one go.
     struct Slow<'a>(GraphVisitor<'a>);
 
@@ -277,6 +433,9 @@ mod tests {
         }
         fn wants_packed(&self, message: MessageId) -> bool {
             self.0.wants_packed(message)
+        }
+        fn wants_bytes(&self, message: MessageId, field: &'static Field) -> bool {
+            self.0.wants_bytes(message, field)
         }
     }
 
@@ -304,19 +463,22 @@ mod tests {
             proptest::collection::vec(any::<u8>(), 0..12),
         ];
         let inputs = proptest::collection::vec("(\\^)?[a-d](:[0-9]{1,2})?", 0..3);
+        let class = prop_oneof![Just(Vec::new()), "[a-d_]".prop_map(|name| beside(&name))];
         let attributes = proptest::collection::vec(attribute, 0..3);
         (
             proptest::collection::vec(name, 0..3),
             proptest::collection::vec(operation, 0..3),
             inputs,
             attributes,
+            class,
         )
-            .prop_map(|(names, operations, inputs, attributes)| {
+            .prop_map(|(names, operations, inputs, attributes, class)| {
                 let mut parts = Vec::new();
                 parts.extend(names.iter().map(|name| field(1, name.as_bytes())));
                 parts.extend(operations.iter().map(|name| field(2, name.as_bytes())));
                 parts.extend(inputs.iter().map(|input| field(3, input.as_bytes())));
                 parts.extend(attributes.iter().map(|attribute| field(5, attribute)));
+                parts.push(class);
                 parts.concat()
             })
     }

@@ -1,15 +1,18 @@
 //! The order in which TensorFlow's importer visits the nodes of a graph, and what it finds on the way.
 //!
-//! Needed only for graphs that use a node before they write it, or that may have two nodes of one name. Two more walks over the
+//! Needed only for graphs that use a node before they write it, or that may have two nodes of one name or one that is nowhere. Two more walks over the
 //! bytes: the first gives every name its number, the second collects the edges. Memory is proportional to the nodes and edges.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::hash::{BuildHasher, Hasher};
 
-use super::structure::{StructureFault, StructureFaultKind, input_node, is_node_name};
+use super::structure::{LoopRole, StructureFault, StructureFaultKind, input_node, is_node_name};
 use super::{DeprecatedOperations, DeprecatedUse, Graph};
-use crate::artifact::schema::{Field, GRAPH_DEF, META_GRAPH_DEF, MessageId, NODE_DEF, SAVED_MODEL};
+use crate::artifact::schema::{
+    ATTR_VALUE, ATTR_VALUE_LIST_VALUE, Field, GRAPH_DEF, META_GRAPH_DEF, MessageId, NODE_DEF,
+    NODE_DEF_ATTR_ENTRY, SAVED_MODEL,
+};
 use crate::artifact::wire::{Piece, Step, Visitor};
 
 /// A name that is longer than this, in bytes, is taken as it is without being looked at: no real graph has one.
@@ -26,19 +29,29 @@ pub(super) struct Order {
     /// The first node of each deprecated operation, in the order of visits: position in the list, and the node's name. `None` if the
     /// order is not known.
     deprecated: Option<Vec<(u32, String)>>,
-    /// A node that is never visited, by its number.
-    unvisited: Option<u32>,
+    /// How many of `deprecated` are visited before the fault.
+    visited_before_fault: usize,
+    /// The fault of a node whose name is still to be found, by the node's number.
+    unnamed: Option<(u32, StructureFaultKind)>,
 }
 
 impl Order {
     /// The node whose name is still to be found.
-    pub(super) fn unvisited(&self) -> Option<u32> {
-        self.unvisited
+    pub(super) fn wanted(&self) -> Option<u32> {
+        self.unnamed.map(|(number, _)| number)
+    }
+
+    /// Takes the name that was found.
+    pub(super) fn name(&mut self, found: Option<StructureFault>) {
+        if let (Some(found), Some((_, kind))) = (found, self.unnamed) {
+            self.fault = Some(StructureFault { kind, ..found });
+        }
     }
 
     /// Corrects what the first walk could not know.
     pub(super) fn apply(self, graph: &mut Graph, operations: &DeprecatedOperations) {
         graph.structure = self.fault;
+        graph.visited_before_fault = self.visited_before_fault;
         let Some(order) = self.deprecated else { return };
         let mut uses = std::mem::take(&mut graph.deprecated_nodes);
         for (position, node) in order {
@@ -63,6 +76,8 @@ enum Pass {
 /// A walk that collects names, then edges, of one graph.
 pub(super) struct OrderVisitor<'a> {
     operations: &'a DeprecatedOperations,
+    /// The GraphDef version of the release that is to read the graph.
+    release: i32,
     root: MessageId,
     /// The graph that is looked at, by the number of its meta graph.
     target: usize,
@@ -74,14 +89,19 @@ pub(super) struct OrderVisitor<'a> {
     in_node: bool,
     /// Every deprecated node: its number, the position of its operation in the list, its name.
     deprecated: Vec<(u32, u32, String)>,
-    merge: bool,
-    next_iteration: bool,
+    loop_role: LoopRole,
     name: Vec<u8>,
     operation: Vec<u8>,
     text: Vec<u8>,
     oversized: bool,
     control_inputs: u32,
     inputs: Vec<Option<u32>>,
+    /// Whether the attribute that is being read says what the node has to be beside, and whether one of those nodes is not there.
+    class: (bool, bool),
+    /// The same of the node.
+    lost: bool,
+    /// The numbers of the nodes that have to be beside one that is not there, ascending.
+    lost_nodes: Vec<u32>,
     has_control: bool,
     bad_input_order: bool,
     /// The numbers of the NextIteration nodes, ascending.
@@ -100,9 +120,11 @@ impl<'a> OrderVisitor<'a> {
         root: MessageId,
         target: usize,
         operations: &'a DeprecatedOperations,
+        release: i32,
     ) -> Self {
         Self {
             operations,
+            release,
             root,
             target,
             meta_graphs: 0,
@@ -112,14 +134,16 @@ impl<'a> OrderVisitor<'a> {
             node: 0,
             in_node: false,
             deprecated: Vec::new(),
-            merge: false,
-            next_iteration: false,
+            loop_role: LoopRole::None,
             name: Vec::new(),
             operation: Vec::new(),
             text: Vec::new(),
             oversized: false,
             control_inputs: 0,
             inputs: Vec::new(),
+            class: (false, false),
+            lost: false,
+            lost_nodes: Vec::new(),
             has_control: false,
             bad_input_order: false,
             next_iterations: Vec::new(),
@@ -204,11 +228,10 @@ impl<'a> OrderVisitor<'a> {
                 } else if self.bad_input_order {
                     self.complain(StructureFaultKind::InputOrder);
                 }
-                if self.next_iteration {
-                    self.next_iterations.push(number);
-                }
-                if self.merge {
-                    self.merges.push(number);
+                match self.loop_role {
+                    LoopRole::None => {}
+                    LoopRole::NextIteration => self.next_iterations.push(number),
+                    LoopRole::Merge => self.merges.push(number),
                 }
                 if let Some(position) = self.operations.position(&self.operation) {
                     let name = String::from_utf8_lossy(cut(&self.name)).into_owned();
@@ -225,6 +248,9 @@ impl<'a> OrderVisitor<'a> {
                 }
             }
             Pass::Edges => {
+                if self.lost {
+                    self.lost_nodes.push(number);
+                }
                 let inputs = std::mem::take(&mut self.inputs);
                 if inputs.contains(&None) {
                     self.complain(StructureFaultKind::UnknownInput);
@@ -233,7 +259,9 @@ impl<'a> OrderVisitor<'a> {
                 // Control inputs come last, so that the data inputs are the first ones.
                 let data = inputs.len().saturating_sub(self.control_inputs as usize);
                 let is_loop = |number: &u32| self.next_iterations.binary_search(number).is_ok();
-                if self.merge && inputs.iter().take(data).flatten().any(is_loop) {
+                if self.loop_role == LoopRole::Merge
+                    && inputs.iter().take(data).flatten().any(is_loop)
+                {
                     // The head of a loop starts with one data input; the other one comes back from the loop.
                     pending = self.control_inputs + 1;
                 }
@@ -295,13 +323,24 @@ impl<'a> OrderVisitor<'a> {
         self.deprecated.dedup_by_key(|(_, position, _)| *position);
         self.deprecated.retain(|(number, _, _)| visit(*number) != u32::MAX);
         self.deprecated.sort_by_key(|(number, _, _)| visit(*number));
-        let unvisited = visits.iter().position(|visit| *visit == u32::MAX);
+        let lost = self.lost_nodes.iter().copied().min_by_key(|number| visit(*number));
+        let lost = lost.filter(|number| visit(*number) != u32::MAX);
+        let unvisited = || {
+            let number = visits.iter().position(|visit| *visit == u32::MAX)?;
+            Some((u32::try_from(number).ok()?, StructureFaultKind::Cycle))
+        };
+        let before = lost.map_or(self.deprecated.len(), |lost| {
+            self.deprecated.partition_point(|(number, _, _)| visit(*number) < visit(lost))
+        });
         Order {
             fault: None,
+            visited_before_fault: before,
+            unnamed: lost
+                .map(|number| (number, StructureFaultKind::UnknownColocation))
+                .or_else(unvisited),
             deprecated: Some(
                 self.deprecated.into_iter().map(|(_, position, name)| (position, name)).collect(),
             ),
-            unvisited: unvisited.and_then(|number| u32::try_from(number).ok()),
         }
     }
 }
@@ -320,8 +359,8 @@ impl Visitor for OrderVisitor<'_> {
             }
             (GRAPH_DEF, 1) => {
                 self.in_node = true;
-                self.merge = false;
-                self.next_iteration = false;
+                self.loop_role = LoopRole::None;
+                self.lost = false;
                 self.oversized = false;
                 self.has_control = false;
                 self.bad_input_order = false;
@@ -332,19 +371,46 @@ impl Visitor for OrderVisitor<'_> {
                 Step::Into
             }
             (META_GRAPH_DEF, 2) => Step::Into,
+            (NODE_DEF, 5) if self.pass == Pass::Edges => {
+                self.class = (false, false);
+                Step::Into
+            }
+            (NODE_DEF_ATTR_ENTRY, 2) | (ATTR_VALUE, 1) => Step::Into,
+            (ATTR_VALUE, _) => {
+                // Another value takes the place of a list.
+                self.class.1 = false;
+                Step::Over
+            }
             _ => Step::Over,
         }
     }
 
     fn leave(&mut self, message: MessageId, field: &'static Field, _at: u64) {
-        if (message, field.number) == (GRAPH_DEF, 1) {
-            self.end_of_node();
+        match (message, field.number) {
+            (GRAPH_DEF, 1) => self.end_of_node(),
+            // Of several attributes with one key the last one counts.
+            (NODE_DEF, 5) if self.class.0 => self.lost = self.class.1,
+            _ => {}
         }
     }
 
-    fn integer(&mut self, _message: MessageId, _field: &'static Field, _value: u64) {}
+    fn integer(&mut self, message: MessageId, _field: &'static Field, _value: u64) {
+        if message == ATTR_VALUE {
+            self.class.1 = false;
+        }
+    }
 
     fn string(&mut self, message: MessageId, field: &'static Field, piece: &[u8], is: Piece) {
+        match (message, field.number) {
+            (NODE_DEF_ATTR_ENTRY, 1) => self.class.0 = piece == b"_class",
+            (ATTR_VALUE, _) => self.class.1 = false,
+            (ATTR_VALUE_LIST_VALUE, 2) => {
+                self.class.1 |= piece
+                    .strip_prefix(b"loc:@")
+                    .is_some_and(|name| !self.numbers.contains_key(&self.hash(name)));
+            }
+            _ => {}
+        }
         if !self.in_node || message != NODE_DEF || field.number > 3 {
             return;
         }
@@ -362,9 +428,7 @@ impl Visitor for OrderVisitor<'_> {
         match field.number {
             1 => std::mem::swap(&mut self.name, &mut self.text),
             2 => {
-                self.merge = matches!(self.text.as_slice(), b"Merge" | b"RefMerge");
-                self.next_iteration =
-                    matches!(self.text.as_slice(), b"NextIteration" | b"RefNextIteration");
+                self.loop_role = LoopRole::of(&self.text);
                 std::mem::swap(&mut self.operation, &mut self.text);
             }
             _ => self.input(),
@@ -373,5 +437,13 @@ impl Visitor for OrderVisitor<'_> {
 
     fn wants_packed(&self, _message: MessageId) -> bool {
         false
+    }
+
+    fn release(&self) -> i32 {
+        self.release
+    }
+
+    fn wants_bytes(&self, message: MessageId, field: &'static Field) -> bool {
+        matches!(message, ATTR_VALUE | ATTR_VALUE_LIST_VALUE) && field.number == 2
     }
 }

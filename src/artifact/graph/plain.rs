@@ -4,8 +4,16 @@
 //! for byte. Such a node is checked here without the scanner's state, and an attribute that was found right once is right again.
 //! Whatever is not of this form is left alone: the [`Scanner`] then reads the same bytes and finds what is wrong with them, if anything.
 
-use crate::artifact::schema::{Field, Kind, MessageId, NODE_DEF};
+use crate::artifact::schema::{Field, MessageId, NODE_DEF, NODE_DEF_ATTR_ENTRY};
 use crate::artifact::wire::{Piece, Progress, Scanner, Step, Visitor, is_ascii};
+
+/// A node that a node names.
+pub(super) enum Reference<'b> {
+    /// As an input, which may say more than the name.
+    Input(&'b [u8]),
+    /// As one that it has to be beside.
+    Colocated(&'b [u8]),
+}
 
 /// What a node of the common form is made of.
 pub(super) struct PlainNode<'b> {
@@ -15,14 +23,14 @@ pub(super) struct PlainNode<'b> {
 
 /// Reads a node that has one name, one operation and, in any order, inputs, a device and attributes, all with short lengths.
 ///
-/// `input` is told of every input and says whether to go on. `None` if the node is of another form, right or wrong. The name and
+/// `reference` is told of every input and colocated node, and says whether to go on. `None` if the node is of another form, right or wrong. The name and
 /// the operation are not looked at.
 #[inline]
 pub(super) fn read<'b>(
     bytes: &'b [u8],
     depth: usize,
     attributes: &mut Attributes,
-    mut input: impl FnMut(&'b [u8]) -> bool,
+    mut reference: impl FnMut(Reference<'b>) -> bool,
 ) -> Option<PlainNode<'b>> {
     let (mut name, mut operation) = (None, None);
     let mut rest = bytes;
@@ -39,9 +47,10 @@ pub(super) fn read<'b>(
         match *tag {
             0x0a if name.is_none() => name = Some(content),
             0x12 if operation.is_none() => operation = Some(content),
-            0x1a if is_ascii(content) && input(content) => {}
+            0x1a if is_ascii(content) && reference(Reference::Input(content)) => {}
             0x22 if is_ascii(content) => {}
-            0x2a if attributes.take(content, depth) => {}
+            0x2a if !is_colocation(content) && attributes.take(content, depth) => {}
+            0x2a if is_colocation(content) && colocations(content, &mut reference).is_some() => {}
             _ => return None,
         }
     }
@@ -49,6 +58,45 @@ pub(super) fn read<'b>(
         return None;
     }
     Some(PlainNode { name: name?, operation: operation? })
+}
+
+/// How an attribute begins that says which nodes a node has to be beside: with its key, `_class`.
+const COLOCATION: [u8; 8] = *b"\x0a\x06_class";
+
+#[inline]
+fn is_colocation(attribute: &[u8]) -> bool {
+    attribute.first_chunk() == Some(&COLOCATION)
+}
+
+/// Reads the nodes that a node has to be beside: a list of `loc:@NAME`. `None` if the attribute has another form.
+fn colocations<'b>(
+    attribute: &'b [u8],
+    reference: &mut impl FnMut(Reference<'b>) -> bool,
+) -> Option<()> {
+    let value = message_alone(attribute.get(COLOCATION.len()..)?, 0x12)?;
+    let mut list = message_alone(value, 0x0a)?;
+    while let [0x12, length @ 0..=0x7f, rest @ ..] = list {
+        let (text, rest) = rest.split_at_checked(usize::from(*length))?;
+        if let Some(name) = text.strip_prefix(b"loc:@")
+            && !reference(Reference::Colocated(name))
+        {
+            return None;
+        }
+        list = rest;
+    }
+    list.is_empty().then_some(())
+}
+
+/// The content of a short message whose field is all that there is.
+fn message_alone(bytes: &[u8], tag: u8) -> Option<&[u8]> {
+    match bytes {
+        [found, length @ 0..=0x7f, content @ ..]
+            if *found == tag && content.len() == usize::from(*length) =>
+        {
+            Some(content)
+        }
+        _ => None,
+    }
 }
 
 /// Attributes that were found right are kept up to this length, in bytes.
@@ -70,7 +118,6 @@ struct Known {
 pub(super) struct Attributes {
     known: Box<[Known]>,
     scanner: Scanner,
-    entry: Option<MessageId>,
     depth: usize,
 }
 
@@ -78,16 +125,7 @@ impl Attributes {
     pub(super) fn new() -> Self {
         // No attribute at all is right too.
         let nothing = Known { ends: (0, 0), length: 0, bytes: [0; KEPT] };
-        let entry = NODE_DEF.describe().field(5).and_then(|field| match field.kind {
-            Kind::Message(entry) => Some(entry),
-            _ => None,
-        });
-        Self {
-            known: vec![nothing; SLOTS].into(),
-            scanner: Scanner::new(NODE_DEF, 0),
-            entry,
-            depth: 0,
-        }
+        Self { known: vec![nothing; SLOTS].into(), scanner: Scanner::new(NODE_DEF, 0), depth: 0 }
     }
 
     /// Whether an attribute is right, where the message that has the node is the one at `depth` from the outermost.
@@ -109,14 +147,15 @@ impl Attributes {
 
     #[cold]
     fn check(&mut self, bytes: &[u8], depth: usize) -> bool {
-        let Some(entry) = self.entry else { return false };
         if depth != self.depth {
             // What is right may nest too deep elsewhere.
             *self = Self { depth, ..Self::new() };
         }
         // The node is one message below the one that has it, and the attribute another.
-        self.scanner.restart(entry, bytes.len() as u64, depth + 1);
-        let right = matches!(self.scanner.run(bytes, 0, &mut Nobody), Ok(Progress::Done));
+        self.scanner.restart(NODE_DEF_ATTR_ENTRY, bytes.len() as u64, depth + 1);
+        let mut colocation = FindColocation(false);
+        let right = matches!(self.scanner.run(bytes, 0, &mut colocation), Ok(Progress::Done))
+            && !colocation.0;
         if right
             && bytes.len() <= KEPT
             && let Some(known) = self.known.get_mut(slot(ends(bytes)))
@@ -149,16 +188,18 @@ fn slot((first, last): (u64, u64)) -> usize {
 
 const _: () = assert!(SLOTS == 1 << (64 - 57));
 
-/// Checks everything and wants to know nothing.
-struct Nobody;
+/// Checks everything, and finds whether an attribute that begins otherwise says which nodes a node has to be beside.
+struct FindColocation(bool);
 
-impl Visitor for Nobody {
+impl Visitor for FindColocation {
     fn enter(&mut self, _message: MessageId, _field: &'static Field) -> Step {
         Step::Into
     }
     fn leave(&mut self, _message: MessageId, _field: &'static Field, _at: u64) {}
     fn integer(&mut self, _message: MessageId, _field: &'static Field, _value: u64) {}
-    fn string(&mut self, _message: MessageId, _field: &'static Field, _piece: &[u8], _is: Piece) {}
+    fn string(&mut self, message: MessageId, field: &'static Field, piece: &[u8], _is: Piece) {
+        self.0 |= message == NODE_DEF_ATTR_ENTRY && field.number == 1 && piece == b"_class";
+    }
     fn wants_packed(&self, _message: MessageId) -> bool {
         false
     }
@@ -250,14 +291,25 @@ pub(super) mod tests {
         .concat();
         let mut read = |bytes: &[u8]| {
             inputs.clear();
-            let plain = super::read(bytes, 1, &mut attributes, |input| {
-                inputs.push(input.to_vec());
+            let plain = super::read(bytes, 1, &mut attributes, |reference| {
+                match reference {
+                    Reference::Input(name) => inputs.push(name.to_vec()),
+                    Reference::Colocated(name) => inputs.push([b"beside ", name].concat()),
+                }
                 true
             });
             plain.map(|plain| (plain.name.to_vec(), plain.operation.to_vec(), inputs.clone()))
         };
         let expected = (b"a".to_vec(), b"Add".to_vec(), vec![b"x".to_vec(), b"^y".to_vec()]);
         assert_eq!(read(&node), Some(expected));
+        let beside = |list: &[u8]| {
+            let class = [&field(1, b"_class")[..], &field(2, &field(1, list))].concat();
+            [field(1, b"a"), field(2, b"Add"), field(5, &class)].concat()
+        };
+        let list = [field(2, b"loc:@x"), field(2, b"other"), field(2, b"loc:@y")].concat();
+        let expected = vec![b"beside x".to_vec(), b"beside y".to_vec()];
+        assert_eq!(read(&beside(&list)), Some((b"a".to_vec(), b"Add".to_vec(), expected)));
+        assert_eq!(read(&beside(&[list, field(3, b"")].concat())), None);
         for length in 0..node.len() {
             // A field less may leave a node of the common form; a part of a field does not.
             if let Some((name, operation, _)) = read(&node[..length]) {

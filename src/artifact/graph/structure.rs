@@ -11,11 +11,11 @@ use super::deprecation::DeprecatedOperations;
 use super::names::{Findings, Names};
 use crate::artifact::wire::Piece;
 
-/// Why the nodes of a graph do not fit together.
+/// Why the nodes or functions of a graph do not fit together.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("node \"{node}\": {kind}")]
+#[error("{} \"{node}\": {kind}", kind.whose())]
 pub struct StructureFault {
-    /// The node's name, cut to 256 bytes.
+    /// The name of the node, or of the function where the fault is one of functions, cut to 256 bytes.
     pub node: String,
     /// What is wrong with it.
     pub kind: StructureFaultKind,
@@ -27,7 +27,7 @@ impl StructureFault {
     }
 }
 
-/// What can be wrong with a node; in the order in which TensorFlow's importer looks.
+/// What can be wrong with a node or a function; in the order in which TensorFlow's importer looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 #[non_exhaustive]
 pub enum StructureFaultKind {
@@ -46,9 +46,50 @@ pub enum StructureFaultKind {
     /// An input that names no node of the graph.
     #[error("an input names a node that is not in the graph")]
     UnknownInput,
+    /// Another function of the library has the same name and is not the same.
+    #[error("another function has the same name and does something else")]
+    DuplicateFunction,
+    /// The library says of two functions that they are its gradient.
+    #[error("the library names two functions as its gradient")]
+    SecondGradient,
+    /// It is to be on the device of a node that is not there. Found when the node is visited, after what is wrong with those before it.
+    #[error("it is to be placed beside a node that is not in the graph (attribute _class)")]
+    UnknownColocation,
     /// It can never run, because its inputs depend on it.
     #[error("it is part of a cycle, or depends on one")]
     Cycle,
+}
+
+impl StructureFaultKind {
+    /// What has the fault.
+    fn whose(self) -> &'static str {
+        match self {
+            Self::DuplicateFunction | Self::SecondGradient => "function",
+            _ => "node",
+        }
+    }
+}
+
+/// What an operation has to do with loops.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LoopRole {
+    #[default]
+    None,
+    /// `Merge`: where a loop begins, or two branches meet.
+    Merge,
+    /// `NextIteration`: where a loop goes back.
+    NextIteration,
+}
+
+impl LoopRole {
+    #[inline]
+    pub(super) fn of(operation: &[u8]) -> Self {
+        match operation {
+            b"Merge" | b"RefMerge" => Self::Merge,
+            b"NextIteration" | b"RefNextIteration" => Self::NextIteration,
+            _ => Self::None,
+        }
+    }
 }
 
 /// What is known of the node whose bytes pass by.
@@ -61,6 +102,9 @@ pub(super) struct NodeInProgress {
     bad_name: bool,
     has_operation: bool,
     inputs: Vec<u64>,
+    /// The nodes that it may have to be beside.
+    colocated: Vec<u64>,
+    loop_role: LoopRole,
     control_inputs: bool,
     bad_input_order: bool,
     /// A name or input that is too long to be looked at whole.
@@ -71,20 +115,25 @@ impl NodeInProgress {
     pub(super) fn clear(&mut self) {
         self.name.clear();
         self.inputs.clear();
+        self.colocated.clear();
         let (name, inputs) = (std::mem::take(&mut self.name), std::mem::take(&mut self.inputs));
-        *self = Self { name, inputs, ..Self::default() };
+        let colocated = std::mem::take(&mut self.colocated);
+        *self = Self { name, inputs, colocated, ..Self::default() };
     }
 
     /// Makes ready for the inputs of a node that is read in one go.
     pub(super) fn clear_inputs(&mut self) {
         self.inputs.clear();
+        self.colocated.clear();
         self.control_inputs = false;
     }
 
     pub(super) fn operation(&mut self, piece: &[u8], is: Piece, operations: &DeprecatedOperations) {
         self.has_operation = !is.first || !is.last || !piece.is_empty();
         self.deprecated = None;
+        self.loop_role = LoopRole::None;
         if is.first && is.last {
+            self.loop_role = LoopRole::of(piece);
             self.deprecated =
                 operations.position(piece).and_then(|position| u32::try_from(position).ok());
         }
@@ -128,6 +177,8 @@ pub(super) fn input_node(input: &[u8]) -> (&[u8], bool) {
         && !name.is_empty()
         && !output.is_empty()
         && output.iter().all(u8::is_ascii_digit)
+        && (output.len() < 20
+            || std::str::from_utf8(output).is_ok_and(|text| text.parse::<u64>().is_ok()))
     {
         return (name, false);
     }
@@ -144,7 +195,9 @@ pub(super) struct NodeTable {
     names: Names,
     /// The last names, each where its hash belongs: most inputs name a node that came shortly before.
     recent: Box<[u64]>,
-    /// Whether something was too long to be looked at.
+    /// Whether there was a node that a loop goes back by.
+    next_iteration: bool,
+    /// Whether something was too long to be looked at, or a loop begins with what comes back from it.
     unknown: bool,
 }
 
@@ -163,6 +216,7 @@ impl NodeTable {
             hasher: foldhash::quality::RandomState::default(),
             names: Names::new(size),
             recent: vec![0; RECENT].into(),
+            next_iteration: false,
             unknown: false,
         }
     }
@@ -195,11 +249,34 @@ impl NodeTable {
 
     /// Takes in a node that was read in one go, whose name is good.
     #[inline]
-    pub(super) fn add_plain(&mut self, node: &NodeInProgress, name: &[u8], at: u64) {
+    pub(super) fn add_plain(
+        &mut self,
+        node: &NodeInProgress,
+        name: &[u8],
+        role: LoopRole,
+        at: u64,
+    ) {
         self.names.pass(at);
         self.look_up(&node.inputs);
         let hash = self.hash(name);
         self.insert(hash);
+        self.look_up(&node.colocated);
+        self.note_loop(role);
+    }
+
+    /// Notes a node that this one has to be beside.
+    pub(super) fn colocated(&self, node: &mut NodeInProgress, name: &[u8]) {
+        node.colocated.push(self.hash(name));
+    }
+
+    /// A Merge waits for nothing that comes back, and then for ever if nothing else comes: that is for the second step to see.
+    #[inline]
+    fn note_loop(&mut self, role: LoopRole) {
+        match role {
+            LoopRole::None => {}
+            LoopRole::NextIteration => self.next_iteration = true,
+            LoopRole::Merge => self.unknown |= self.next_iteration,
+        }
     }
 
     pub(super) fn name(&self, node: &mut NodeInProgress, piece: &[u8], is: Piece) {
@@ -246,6 +323,8 @@ impl NodeTable {
             return Err(StructureFaultKind::Name);
         }
         self.insert(hash);
+        self.look_up(&node.colocated);
+        self.note_loop(node.loop_role);
         if !node.has_operation {
             return Err(StructureFaultKind::NoOperation);
         }
@@ -297,6 +376,8 @@ mod tests {
         assert_eq!(node("^a"), (&b"a"[..], true));
         assert_eq!(node("^a:0"), (&b"^a"[..], false));
         assert_eq!(node("a:"), (&b"a:"[..], false));
+        assert_eq!(node("a:18446744073709551615"), (&b"a"[..], false));
+        assert_eq!(node("a:18446744073709551616"), (&b"a:18446744073709551616"[..], false));
         assert_eq!(node(":0"), (&b":0"[..], false));
         assert_eq!(node("12"), (&b"12"[..], false));
         assert_eq!(node(""), (&b""[..], false));

@@ -5,15 +5,16 @@
 use std::collections::BTreeMap;
 
 use super::deprecation::DeprecatedOperations;
-use super::plain::{self, Attributes};
+use super::functions::FunctionNames;
+use super::plain::{self, Attributes, Reference};
 use super::structure::{
-    NodeInProgress, NodeTable, StructureFault, StructureFaultKind, is_node_name,
+    LoopRole, NodeInProgress, NodeTable, StructureFault, StructureFaultKind, is_node_name,
 };
-use super::{DeprecatedUse, Graph, MetaGraph};
+use super::{DeprecatedOperation, DeprecatedUse, Graph, MetaGraph};
 use crate::artifact::schema::{
-    FUNCTION_DEF, FUNCTION_DEF_LIBRARY, Field, GRAPH_DEF, META_GRAPH_DEF,
-    META_GRAPH_DEF_META_INFO_DEF, MessageId, NODE_DEF, OP_DEF, SAVED_MODEL, VERSION_DEF,
-    knows_field,
+    ATTR_VALUE_LIST_VALUE, FUNCTION_DEF, FUNCTION_DEF_LIBRARY, Field, GRADIENT_DEF, GRAPH_DEF,
+    META_GRAPH_DEF, META_GRAPH_DEF_META_INFO_DEF, MessageId, NODE_DEF, OP_DEF, OP_DEPRECATION,
+    SAVED_MODEL, VERSION_DEF, knows_field,
 };
 use crate::artifact::wire::{Piece, Step, Visitor, is_ascii};
 
@@ -40,6 +41,9 @@ const MAXIMUM_OPERATIONS: usize = 1 << 16;
 /// Bytes of a node's or function's name that are kept for messages.
 const SHOWN_NAME: usize = 256;
 
+/// Bytes of a function's name that tell it from others.
+const LONGEST_FUNCTION: usize = 1 << 16;
+
 /// What a node belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
@@ -56,6 +60,8 @@ pub(super) struct GraphVisitor<'a> {
     release: i32,
     root: MessageId,
     size: u64,
+    /// The only meta graph that is looked at, by its number; all if there is none.
+    target: Option<usize>,
     pub(super) meta_graphs: Vec<MetaGraph>,
     /// Whether there were more meta graphs, tags or operation types than are kept.
     pub(super) overflow: bool,
@@ -67,7 +73,10 @@ pub(super) struct GraphVisitor<'a> {
     counts: BTreeMap<Vec<u8>, u64>,
     in_versions: bool,
     in_signature: bool,
+    functions: FunctionNames,
     function: Vec<u8>,
+    /// From which version on the function that is being read calls itself deprecated.
+    function_deprecated: Option<i32>,
     /// Where the uses of the function that is being read begin: its name may come after its nodes.
     function_uses: usize,
     /// What the string that arrives in pieces has become so far.
@@ -88,6 +97,7 @@ impl<'a> GraphVisitor<'a> {
             release,
             root,
             size,
+            target: None,
             meta_graphs: Vec::new(),
             overflow: false,
             text_kept: 0,
@@ -98,7 +108,9 @@ impl<'a> GraphVisitor<'a> {
             counts: BTreeMap::new(),
             in_versions: false,
             in_signature: false,
+            functions: FunctionNames::default(),
             function: Vec::new(),
+            function_deprecated: None,
             function_uses: 0,
             text: Vec::new(),
         };
@@ -106,6 +118,12 @@ impl<'a> GraphVisitor<'a> {
             visitor.meta_graphs.push(MetaGraph::default());
         }
         visitor
+    }
+
+    /// Looks at one meta graph alone; the others are stepped over.
+    pub(super) fn of(mut self, target: usize) -> Self {
+        self.target = Some(target);
+        self
     }
 
     /// The meta graphs, complete.
@@ -137,8 +155,10 @@ impl<'a> GraphVisitor<'a> {
         let counts = std::mem::take(&mut self.counts);
         let table = std::mem::replace(&mut self.table, NodeTable::new(self.size));
         let needs_order = table.needs_order();
+        let functions = std::mem::take(&mut self.functions);
         if let Some(graph) = self.graph() {
             graph.needs_order = needs_order;
+            graph.needs_functions = functions.repeated();
             graph.operations = counts
                 .into_iter()
                 .map(|(name, count)| (String::from_utf8_lossy(&name).into_owned(), count))
@@ -169,8 +189,13 @@ impl<'a> GraphVisitor<'a> {
     fn plain_node(&mut self, in_graph: bool, bytes: &[u8], end: u64, depth: usize) -> bool {
         let Self { node, table, attributes, .. } = self;
         node.clear_inputs();
-        let plain = plain::read(bytes, depth, attributes, |input| {
-            !in_graph || table.plain_input(node, input)
+        let plain = plain::read(bytes, depth, attributes, |reference| {
+            match reference {
+                _ if !in_graph => {}
+                Reference::Input(input) => return table.plain_input(node, input),
+                Reference::Colocated(name) => table.colocated(node, name),
+            }
+            true
         });
         let Some(plain) = plain else { return false };
         if self.operations.position(plain.operation).is_some()
@@ -182,7 +207,8 @@ impl<'a> GraphVisitor<'a> {
             return false;
         }
         if in_graph {
-            self.table.add_plain(&self.node, plain.name, end);
+            let role = LoopRole::of(plain.operation);
+            self.table.add_plain(&self.node, plain.name, role, end);
         }
         if self.depth == Depth::Counted {
             self.count_operation(plain.operation);
@@ -225,8 +251,19 @@ impl<'a> GraphVisitor<'a> {
     fn end_of_function(&mut self) {
         let name = shown(&self.function);
         let from = self.function_uses;
+        let deprecated = self.function_deprecated;
+        self.functions.function(&self.function);
         if let Some(graph) = self.graph() {
             graph.functions += 1;
+            if let Some(version) = deprecated
+                && graph.deprecated_functions.len() < MAXIMUM_OPERATIONS
+            {
+                graph.deprecated_functions.push(DeprecatedOperation {
+                    name: name.clone(),
+                    version,
+                    replacement: None,
+                });
+            }
             for found in graph.deprecated_in_functions.get_mut(from..).unwrap_or_default() {
                 found.function = Some(name.clone());
             }
@@ -310,7 +347,12 @@ impl Visitor for GraphVisitor<'_> {
             }
             (SAVED_MODEL, 2) => {
                 self.begin_meta_graph();
-                Step::Into
+                let number = self.meta_graphs.len().saturating_sub(1);
+                if self.target.is_none_or(|target| target == number) {
+                    Step::Into
+                } else {
+                    Step::Over
+                }
             }
             (META_GRAPH_DEF, 1 | 2) => Step::Into,
             (META_GRAPH_DEF, 3) => {
@@ -327,12 +369,17 @@ impl Visitor for GraphVisitor<'_> {
             }
             (FUNCTION_DEF_LIBRARY, 1) => {
                 self.function.clear();
+                self.function_deprecated = None;
                 self.function_uses =
                     self.graph().map_or(0, |graph| graph.deprecated_in_functions.len());
                 whole
             }
             (FUNCTION_DEF, 1) => {
                 self.in_signature = true;
+                whole
+            }
+            (OP_DEF, 8) if self.in_signature => {
+                self.function_deprecated.get_or_insert(0);
                 whole
             }
             (FUNCTION_DEF, 3) => {
@@ -356,11 +403,14 @@ impl Visitor for GraphVisitor<'_> {
     }
 
     fn integer(&mut self, message: MessageId, field: &'static Field, value: u64) {
+        // An int32 is the low half of its varint.
+        let value = value as u32 as i32;
+        if message == OP_DEPRECATION && self.in_signature && self.function_deprecated.is_some() {
+            self.function_deprecated = Some(value);
+        }
         if message != VERSION_DEF || !self.in_versions {
             return;
         }
-        // An int32 is the low half of its varint.
-        let value = value as u32 as i32;
         if let Some(graph) = self.graph() {
             match field.number {
                 1 => graph.versions.producer = value,
@@ -388,9 +438,16 @@ impl Visitor for GraphVisitor<'_> {
                 3 if self.place == Place::Graph => self.table.input(&mut self.node, piece, is),
                 _ => {}
             },
-            OP_DEF if self.in_signature && field.number == 1 => {
-                collect(&mut self.function, piece, is, SHOWN_NAME)
+            ATTR_VALUE_LIST_VALUE if field.number == 2 => {
+                // Another attribute's list at worst, or one that does not count: the second step looks more closely.
+                if let Some(name) = piece.strip_prefix(b"loc:@") {
+                    self.table.colocated(&mut self.node, name);
+                }
             }
+            OP_DEF if self.in_signature && field.number == 1 => {
+                collect(&mut self.function, piece, is, LONGEST_FUNCTION)
+            }
+            GRADIENT_DEF if field.number == 1 => self.functions.gradient(piece),
             META_GRAPH_DEF_META_INFO_DEF if matches!(field.number, 4 | 5) => {
                 collect(&mut self.text, piece, is, MAXIMUM_TEXT + 1);
                 if is.last {
@@ -403,6 +460,10 @@ impl Visitor for GraphVisitor<'_> {
 
     fn wants_packed(&self, message: MessageId) -> bool {
         message == VERSION_DEF && self.in_versions
+    }
+
+    fn wants_bytes(&self, message: MessageId, field: &'static Field) -> bool {
+        message == ATTR_VALUE_LIST_VALUE && field.number == 2 && self.place == Place::Graph
     }
 
     fn release(&self) -> i32 {

@@ -5,10 +5,11 @@
 mod tables;
 
 pub(crate) use tables::{
-    FUNCTION_DEF, FUNCTION_DEF_LIBRARY, GRAPH_DEF, META_GRAPH_DEF, META_GRAPH_DEF_META_INFO_DEF,
-    NODE_DEF, OP_DEF, SAVED_MODEL, VERSION_DEF,
+    ATTR_VALUE, ATTR_VALUE_LIST_VALUE, FUNCTION_DEF, FUNCTION_DEF_LIBRARY, GRADIENT_DEF, GRAPH_DEF,
+    META_GRAPH_DEF, META_GRAPH_DEF_META_INFO_DEF, NODE_DEF, NODE_DEF_ATTR_ENTRY, OP_DEF,
+    OP_DEPRECATION, SAVED_MODEL, VERSION_DEF,
 };
-use tables::{SIGNATURE_DEF, STRUCTURED_VALUE};
+use tables::{GRAPH_DEBUG_INFO, GRAPH_DEBUG_INFO_STACK_TRACE, SIGNATURE_DEF, STRUCTURED_VALUE};
 
 /// A message of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -167,34 +168,42 @@ impl EnumType {
     }
 }
 
-/// GraphDef versions of TensorFlow 2.12.0 and 2.16.2, whose descriptors were compared with those of the table.
-const TENSORFLOW_2_12: i32 = 1395;
-const TENSORFLOW_2_16: i32 = 1766;
+/// GraphDef versions of the releases that brought fields or values of the table, whose descriptors were compared one by one from
+/// TensorFlow 2.12 on. What 2.12 has already counts as known to every release.
+const TENSORFLOW_2_13: i32 = 1482;
+const TENSORFLOW_2_14: i32 = 1575;
+const TENSORFLOW_2_15: i32 = 1645;
+const TENSORFLOW_2_19: i32 = 2129;
+const TENSORFLOW_2_20: i32 = 2288;
+const TENSORFLOW_2_21: i32 = 2474;
 
-/// Whether a release of this GraphDef version knows a field of the table. Between the releases that were compared, it is taken for
-/// one that does.
+/// The last release that asks for protobuf 4, whose text parser takes some numbers and escapes otherwise.
+pub(crate) const TENSORFLOW_2_17: i32 = 1882;
+
+/// Whether a release of this GraphDef version knows a field of the table.
 #[inline]
 pub(crate) fn knows_field(release: i32, message: MessageId, number: u32) -> bool {
-    let without = match (message, number) {
-        (GRAPH_DEF, 5) | (SIGNATURE_DEF, 4) | (STRUCTURED_VALUE, 55 | 56) => TENSORFLOW_2_12,
+    let first = match (message, number) {
+        (GRAPH_DEF, 5) | (STRUCTURED_VALUE, 55) => TENSORFLOW_2_13,
+        (SIGNATURE_DEF, 4)
+        | (STRUCTURED_VALUE, 56)
+        | (GRAPH_DEBUG_INFO, 4..=6)
+        | (GRAPH_DEBUG_INFO_STACK_TRACE, 2) => TENSORFLOW_2_14,
         _ => return true,
     };
-    release > without
+    release >= first
 }
 
 /// The same for the name of an enumeration's value.
 pub(crate) fn knows_value(release: i32, name: &str) -> bool {
-    let without = match name.strip_suffix("_REF").unwrap_or(name) {
-        "DT_INT4" | "DT_UINT4" => TENSORFLOW_2_12,
-        "DT_FLOAT8_E4M3FNUZ"
-        | "DT_FLOAT8_E4M3B11FNUZ"
-        | "DT_FLOAT8_E5M2FNUZ"
-        | "DT_INT2"
-        | "DT_UINT2"
-        | "DT_FLOAT4_E2M1FN" => TENSORFLOW_2_16,
+    let first = match name.strip_suffix("_REF").unwrap_or(name) {
+        "DT_INT4" | "DT_UINT4" => TENSORFLOW_2_15,
+        "DT_FLOAT8_E4M3FNUZ" | "DT_FLOAT8_E4M3B11FNUZ" | "DT_FLOAT8_E5M2FNUZ" => TENSORFLOW_2_19,
+        "DT_INT2" | "DT_UINT2" => TENSORFLOW_2_20,
+        "DT_FLOAT4_E2M1FN" => TENSORFLOW_2_21,
         _ => return true,
     };
-    release > without
+    release >= first
 }
 
 #[cfg(test)]
@@ -228,10 +237,33 @@ mod tests {
 
     #[test]
     fn a_release_knows_the_fields_and_names_that_it_has() {
-        assert!(knows_field(1395, GRAPH_DEF, 4) && !knows_field(1395, GRAPH_DEF, 5));
-        assert!(knows_field(1766, GRAPH_DEF, 5));
-        assert!(knows_value(1395, "DT_FLOAT") && !knows_value(1395, "DT_INT4_REF"));
-        assert!(knows_value(1766, "DT_INT4") && !knows_value(1766, "DT_INT2"));
-        assert!(knows_value(2474, "DT_INT2"));
+        // The GraphDef versions of TensorFlow 2.12 to 2.21, in order; each thing with the first that has it.
+        let releases = [1395, 1482, 1575, 1645, 1766, 1882, 1994, 2129, 2288, 2474];
+        for (message, number, first) in [
+            (GRAPH_DEF, 4, 1395),
+            (GRAPH_DEF, 5, 1482),
+            (STRUCTURED_VALUE, 55, 1482),
+            (STRUCTURED_VALUE, 56, 1575),
+            (SIGNATURE_DEF, 4, 1575),
+            (GRAPH_DEBUG_INFO, 2, 1395),
+            (GRAPH_DEBUG_INFO, 5, 1575),
+            (GRAPH_DEBUG_INFO_STACK_TRACE, 2, 1575),
+        ] {
+            for release in releases {
+                assert_eq!(knows_field(release, message, number), release >= first, "{number}");
+            }
+        }
+        for (name, first) in [
+            ("DT_FLOAT", 1395),
+            ("DT_FLOAT8_E5M2", 1395),
+            ("DT_INT4_REF", 1645),
+            ("DT_FLOAT8_E5M2FNUZ", 2129),
+            ("DT_UINT2", 2288),
+            ("DT_FLOAT4_E2M1FN_REF", 2474),
+        ] {
+            for release in releases {
+                assert_eq!(knows_value(release, name), release >= first, "{name} {release}");
+            }
+        }
     }
 }

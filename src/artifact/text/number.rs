@@ -50,17 +50,26 @@ pub(super) fn integer(text: &str) -> Option<i128> {
     Some(if negative { -value } else { value })
 }
 
+/// Whether this is an integer other than zero in C's octal form, which Python's own reading of integers refuses.
+pub(super) fn is_octal(text: &str) -> bool {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    digits.starts_with('0')
+        && digits.bytes().all(|byte| byte.is_ascii_digit())
+        && digits.bytes().any(|byte| byte != b'0')
+}
+
 /// The digits behind a prefix like `0x`; one underscore may come between.
 fn underscore_after_prefix(digits: &str) -> &str {
     let rest = digits.get(2..).unwrap_or_default();
     rest.strip_prefix('_').unwrap_or(rest)
 }
 
-/// A floating-point number as Python's text parser takes it.
-pub(super) fn float(text: &str) -> Option<f64> {
+/// A floating-point number as Python's text parser takes it; `old` is the parser of protobuf 4, which takes zeros in front, but no `F`.
+pub(super) fn float(text: &str, old: bool) -> Option<f64> {
     let magnitude = text.strip_prefix('-').unwrap_or(text);
     let mut bytes = magnitude.bytes();
-    if bytes.next() == Some(b'0') && bytes.next().is_some_and(|byte| byte.is_ascii_digit()) {
+    if !old && bytes.next() == Some(b'0') && bytes.next().is_some_and(|byte| byte.is_ascii_digit())
+    {
         return None;
     }
     if let Some(value) = python_float(text) {
@@ -69,6 +78,7 @@ pub(super) fn float(text: &str) -> Option<f64> {
     match magnitude.to_ascii_lowercase().as_str() {
         "inff" | "infinityf" => Some(f64::INFINITY),
         "nanf" if magnitude == text => Some(f64::NAN),
+        _ if old => python_float(text.trim_end_matches('f')),
         _ => python_float(text.trim_end_matches(['f', 'F'])),
     }
 }
@@ -145,10 +155,14 @@ mod tests {
             "0.5",
             "0",
         ] {
-            assert!(float(text).is_some(), "{text}");
+            assert!(float(text, false).is_some() && float(text, true).is_some(), "{text}");
         }
-        for text in ["", "01", "-01.5", "0x10", "1_", "f", "1..0", "e5", "true"] {
-            assert!(float(text).is_none(), "{text}");
+        for text in ["", "0x10", "1_", "f", "1..0", "e5", "true"] {
+            assert!(float(text, false).is_none() && float(text, true).is_none(), "{text}");
         }
+        for text in ["01", "-01.5", "00", "00f"] {
+            assert!(float(text, false).is_none() && float(text, true).is_some(), "{text}");
+        }
+        assert!(float("0.5F", false).is_some() && float("0.5F", true).is_none());
     }
 }

@@ -1,10 +1,12 @@
 //! The grammar of the text format, driven by the table of messages.
 
 use super::TextFault;
-use super::number::{float, integer};
+use super::number::{float, integer, is_octal};
 use super::reader::{Reader, Token, shorten};
 use crate::artifact::graph::GraphError;
-use crate::artifact::schema::{EnumType, Field, Kind, Label, MessageId, knows_field, knows_value};
+use crate::artifact::schema::{
+    EnumType, Field, Kind, Label, MessageId, TENSORFLOW_2_17, knows_field, knows_value,
+};
 use crate::artifact::wire::{MAXIMUM_DEPTH, Piece, Step, Visitor, WHOLE_STRING};
 
 /// A message that is open.
@@ -254,6 +256,7 @@ impl<'a, 'v, V: Visitor> Parser<'a, 'v, V> {
             _ => return Err(self.expected("a value")),
         };
         let release = self.visitor.release();
+        let old = self.has_old_parser();
         let bad = |expected| TextFault::Value { found: shorten(text), field: field.name, expected };
         let whole = |low: i128, high: i128, expected| match integer(text) {
             Some(value) if (low..=high).contains(&value) => Ok(value as u64),
@@ -273,8 +276,9 @@ impl<'a, 'v, V: Visitor> Parser<'a, 'v, V> {
                 "false" | "f" | "0" | "False" => Ok(0),
                 _ => Err(bad("true or false")),
             },
-            Kind::Float | Kind::Double => float(text).map(f64::to_bits).ok_or(bad("a number")),
-            Kind::Enum(index) => match integer(text) {
+            Kind::Float | Kind::Double => float(text, old).map(f64::to_bits).ok_or(bad("a number")),
+            // Unlike elsewhere, a leading zero makes no octal number here.
+            Kind::Enum(index) => match integer(text).filter(|_| !is_octal(text)) {
                 Some(value) if i32::try_from(value).is_ok() => Ok(value as u64),
                 Some(_) => Err(bad("a number of 32 bits")),
                 None => EnumType::get(index)
@@ -350,6 +354,11 @@ impl<'a, 'v, V: Visitor> Parser<'a, 'v, V> {
         }
     }
 
+    /// Whether the release comes with protobuf 4: numbers and escapes are read a little differently there.
+    fn has_old_parser(&self) -> bool {
+        self.visitor.release() <= TENSORFLOW_2_17
+    }
+
     /// Reads what follows a backslash.
     fn escape(&mut self, value: &mut StringValue) -> Result<(), GraphError> {
         let Some(kind) = self.reader.peek()? else {
@@ -372,6 +381,10 @@ impl<'a, 'v, V: Visitor> Parser<'a, 'v, V> {
                 let code = self.digits(u32::from(kind - b'0'), 8, 2, 0)?;
                 match u8::try_from(code) {
                     Ok(byte) => byte,
+                    Err(_) if self.has_old_parser() => {
+                        value.bytes.extend_from_slice(format!("\\u{code:04x}").as_bytes());
+                        return Ok(());
+                    }
                     Err(_) => {
                         return Err(self
                             .reader
@@ -383,6 +396,19 @@ impl<'a, 'v, V: Visitor> Parser<'a, 'v, V> {
             b'u' | b'U' => {
                 let length = if kind == b'u' { 4 } else { 8 };
                 let code = self.digits(0, 16, length, length)?;
+                if self.has_old_parser() && code <= 0x10_ffff {
+                    // One byte where it is enough; else the escape stays what it was.
+                    match u8::try_from(code) {
+                        Ok(byte) => value.bytes.push(byte),
+                        Err(_) if code <= 0xffff => {
+                            value.bytes.extend_from_slice(format!("\\u{code:04x}").as_bytes());
+                        }
+                        Err(_) => {
+                            value.bytes.extend_from_slice(format!("\\U{code:08x}").as_bytes());
+                        }
+                    }
+                    return Ok(());
+                }
                 let Some(character) = char::from_u32(code) else {
                     return Err(self
                         .reader
@@ -432,6 +458,13 @@ impl<'a, 'v, V: Visitor> Parser<'a, 'v, V> {
         value.empty &= value.bytes.is_empty();
         // Here, unlike in the binary form, a string of a proto2 file must be UTF-8 as well.
         if value.field.kind == Kind::Bytes {
+            let wanted =
+                value.first && last && self.visitor.wants_bytes(self.frame.message, value.field);
+            if wanted && self.frame.told {
+                let whole = Piece { first: true, last: true };
+                self.visitor.string(self.frame.message, value.field, &value.bytes, whole);
+            }
+            value.first = false;
             value.bytes.clear();
             return Ok(());
         }

@@ -59,7 +59,11 @@ fn options(arguments: &CheckArguments) -> Result<Options, Failure> {
             .map_err(|error| Failure::new(format_args!("--consumer: {error}")))?;
     }
     let mut options = Options::for_consumer(consumer);
-    options.tags = arguments.tags.clone();
+    // Nothing between the commas is no tag: `--tags ""` asks for the meta graph without any.
+    options.tags = arguments.tags.clone().map(|mut tags| {
+        tags.retain(|tag| !tag.is_empty());
+        tags
+    });
     options.kind = kind(arguments.kind.as_deref())?;
     options.verify_data = arguments.verify_data;
     options.strict = arguments.strict;

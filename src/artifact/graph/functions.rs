@@ -1,0 +1,376 @@
+//! Whether a graph's library has a function twice, and whether that matters.
+//!
+//! TensorFlow takes a function that it has already if it is the same, in whatever order its attributes and nodes are written, and
+//! refuses a different one of the same name. While the bytes pass by, [`FunctionNames`] keeps a hash of every name; only where one comes
+//! again, another walk compares what the functions are made of.
+//!
+//! Knows the parts of a function that the importer compares. The contents of tensors and floating-point attributes are not looked at:
+//! functions that differ in nothing else count as the same.
+
+use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasher, Hasher};
+
+use super::structure::{StructureFault, StructureFaultKind};
+use crate::artifact::schema::{
+    ATTR_VALUE, ATTR_VALUE_LIST_VALUE, FUNCTION_DEF, FUNCTION_DEF_LIBRARY, Field, GRADIENT_DEF,
+    GRAPH_DEF, Label, META_GRAPH_DEF, MessageId, NODE_DEF, NODE_DEF_ATTR_ENTRY, OP_DEF,
+    SAVED_MODEL,
+};
+use crate::artifact::wire::{Piece, Step, Visitor};
+
+/// Bytes of a name that are kept for messages.
+const SHOWN_NAME: usize = 256;
+
+/// Bytes of a name that tell it from others.
+const LONGEST_NAME: usize = 1 << 16;
+
+/// The names of the functions so far, and those that have a gradient, as hashes.
+#[derive(Debug, Default)]
+pub(super) struct FunctionNames {
+    hasher: foldhash::quality::RandomState,
+    functions: HashSet<u64>,
+    gradients: HashSet<u64>,
+    repeated: bool,
+}
+
+impl FunctionNames {
+    pub(super) fn function(&mut self, name: &[u8]) {
+        let hash = self.hash(name);
+        self.repeated |= !self.functions.insert(hash);
+    }
+
+    pub(super) fn gradient(&mut self, name: &[u8]) {
+        let hash = self.hash(name);
+        self.repeated |= !self.gradients.insert(hash);
+    }
+
+    /// Whether a name may have come twice.
+    pub(super) fn repeated(&self) -> bool {
+        self.repeated
+    }
+
+    fn hash(&self, name: &[u8]) -> u64 {
+        let mut hasher = self.hasher.build_hasher();
+        hasher.write(name);
+        hasher.finish()
+    }
+}
+
+/// What a message is made of, as a sum of hashes, so that the order of its fields does not count.
+#[derive(Debug, Default)]
+struct Sum {
+    total: u64,
+    /// How often each repeated field came, where the order of its values counts.
+    counts: Vec<(u32, u64)>,
+    /// What each singular field has added: of several values the last one counts.
+    singular: Vec<(u32, u64)>,
+    /// Whether the message does not count.
+    out: bool,
+}
+
+impl Sum {
+    fn number(&mut self, field: u32) -> u64 {
+        if let Some((_, count)) = self.counts.iter_mut().find(|(number, _)| *number == field) {
+            *count += 1;
+            return *count;
+        }
+        self.counts.push((field, 1));
+        1
+    }
+}
+
+/// A walk that compares the functions of one graph that have the same name.
+pub(super) struct FunctionsVisitor {
+    /// The GraphDef version of the release that is to read the graph.
+    release: i32,
+    /// The graph that is looked at, by the number of its meta graph.
+    target: usize,
+    meta_graphs: usize,
+    hasher: foldhash::quality::RandomState,
+    /// The function that is being read, the outermost message first.
+    open: Vec<Sum>,
+    name: Vec<u8>,
+    /// By the hash of a function's name, what it is made of.
+    functions: HashMap<u64, u64>,
+    /// The function that a gradient is of and the one that it is, as hashes; and their names.
+    gradient: (u64, u64),
+    gradients: HashMap<u64, u64>,
+    in_signature: bool,
+    duplicate: Option<StructureFault>,
+    second_gradient: Option<StructureFault>,
+}
+
+impl FunctionsVisitor {
+    pub(super) fn new(target: usize, release: i32) -> Self {
+        Self {
+            release,
+            target,
+            meta_graphs: 0,
+            hasher: foldhash::quality::RandomState::default(),
+            open: Vec::new(),
+            name: Vec::new(),
+            functions: HashMap::new(),
+            gradient: (0, 0),
+            gradients: HashMap::new(),
+            in_signature: false,
+            duplicate: None,
+            second_gradient: None,
+        }
+    }
+
+    /// The first fault: functions are added before gradients.
+    pub(super) fn finish(self) -> Option<StructureFault> {
+        self.duplicate.or(self.second_gradient)
+    }
+
+    fn hash(&self, bytes: &[u8]) -> u64 {
+        let mut hasher = self.hasher.build_hasher();
+        hasher.write(bytes);
+        hasher.finish()
+    }
+
+    /// Sets a singular field of the message that is being read.
+    fn set(&mut self, message: MessageId, field: &Field, value: Option<u64>) {
+        let before = self.open.last().map_or(0, |sum| sum.total);
+        if let Some(value) = value {
+            self.add(message, field, false, value);
+        }
+        let Some(sum) = self.open.last_mut() else { return };
+        let added = sum.total.wrapping_sub(before);
+        match sum.singular.iter_mut().find(|(number, _)| *number == field.number) {
+            Some((_, old)) => {
+                let old = std::mem::replace(old, added);
+                sum.total = sum.total.wrapping_sub(old);
+            }
+            None => sum.singular.push((field.number, added)),
+        }
+    }
+
+    /// Adds a field to the message that is being read.
+    fn add(&mut self, message: MessageId, field: &Field, ordered: bool, value: u64) {
+        let Some(sum) = self.open.last_mut() else { return };
+        let position = if ordered { sum.number(field.number) } else { 0 };
+        let mut hasher = self.hasher.build_hasher();
+        hasher.write(message.describe().name.as_bytes());
+        hasher.write_u32(field.number);
+        hasher.write_u64(position);
+        hasher.write_u64(value);
+        sum.total = sum.total.wrapping_add(hasher.finish());
+    }
+
+    fn end_of_function(&mut self, sum: u64) {
+        let name = self.hash(&self.name);
+        if *self.functions.entry(name).or_insert(sum) != sum {
+            let shown = self.name.get(..self.name.len().min(SHOWN_NAME)).unwrap_or_default();
+            let fault = StructureFaultKind::DuplicateFunction;
+            self.duplicate
+                .get_or_insert_with(|| StructureFault::new(fault, &String::from_utf8_lossy(shown)));
+        }
+    }
+
+    fn end_of_gradient(&mut self) {
+        let (function, gradient) = self.gradient;
+        let nothing = self.hash(b"");
+        let known = self.gradients.entry(function).or_insert(nothing);
+        if *known == nothing {
+            *known = gradient;
+        } else if *known != gradient {
+            let shown = self.name.get(..self.name.len().min(SHOWN_NAME)).unwrap_or_default();
+            let fault = StructureFaultKind::SecondGradient;
+            self.second_gradient
+                .get_or_insert_with(|| StructureFault::new(fault, &String::from_utf8_lossy(shown)));
+        }
+    }
+}
+
+impl Visitor for FunctionsVisitor {
+    fn enter(&mut self, message: MessageId, field: &'static Field) -> Step {
+        match (message, field.number) {
+            (SAVED_MODEL, 2) => {
+                self.meta_graphs += 1;
+                return if self.meta_graphs == self.target + 1 { Step::Into } else { Step::Over };
+            }
+            (META_GRAPH_DEF | GRAPH_DEF, 2) => return Step::Into,
+            (META_GRAPH_DEF | GRAPH_DEF, _) => return Step::Over,
+            (FUNCTION_DEF_LIBRARY, 1) => self.name.clear(),
+            (FUNCTION_DEF_LIBRARY, 2) => {
+                self.name.clear();
+                let nothing = self.hash(b"");
+                self.gradient = (nothing, nothing);
+                return Step::Into;
+            }
+            (FUNCTION_DEF_LIBRARY, _) => return Step::Over,
+            // What belongs to arguments alone, and where nodes come from, is not compared.
+            (FUNCTION_DEF, 7 | 8) | (NODE_DEF, 6 | 7) => return Step::Over,
+            // A tensor may be written in several ways.
+            (ATTR_VALUE, 8) | (ATTR_VALUE_LIST_VALUE, 8) => {
+                self.add(message, field, true, 0);
+                return Step::Over;
+            }
+            (FUNCTION_DEF, 1) => self.in_signature = true,
+            _ => {}
+        }
+        self.open.push(Sum::default());
+        Step::Into
+    }
+
+    fn leave(&mut self, message: MessageId, field: &'static Field, _at: u64) {
+        match (message, field.number) {
+            (SAVED_MODEL | META_GRAPH_DEF | GRAPH_DEF, _) => return,
+            (FUNCTION_DEF_LIBRARY, 2) => return self.end_of_gradient(),
+            (FUNCTION_DEF, 1) => self.in_signature = false,
+            _ => {}
+        }
+        let Some(sum) = self.open.pop() else { return };
+        if sum.out {
+            return;
+        }
+        match (message, field.number) {
+            (FUNCTION_DEF_LIBRARY, _) => self.end_of_function(sum.total),
+            (FUNCTION_DEF, 3..=6) | (OP_DEF, 4) | (NODE_DEF, 5) => {
+                self.add(message, field, false, sum.total);
+            }
+            _ => self.add(message, field, field.label == Label::Repeated, sum.total),
+        }
+    }
+
+    fn integer(&mut self, message: MessageId, field: &'static Field, value: u64) {
+        if field.label == Label::Repeated {
+            return self.add(message, field, true, value);
+        }
+        // Without presence the default is as good as no value.
+        let present = value != 0 || field.label != Label::Plain;
+        self.set(message, field, present.then_some(value));
+    }
+
+    fn string(&mut self, message: MessageId, field: &'static Field, piece: &[u8], is: Piece) {
+        match (message, field.number) {
+            (GRADIENT_DEF, 1) => {
+                self.gradient.0 = self.hash(piece);
+                self.name.clear();
+                self.name.extend_from_slice(piece);
+                return;
+            }
+            (GRADIENT_DEF, 2) => {
+                self.gradient.1 = self.hash(piece);
+                return;
+            }
+            (OP_DEF, 1) if self.in_signature => {
+                if is.first {
+                    self.name.clear();
+                }
+                let room = LONGEST_NAME.saturating_sub(self.name.len());
+                self.name.extend_from_slice(piece.get(..piece.len().min(room)).unwrap_or_default());
+            }
+            // What a program notes on a node for itself is not compared.
+            (NODE_DEF_ATTR_ENTRY, 1) if is.first && piece.first() == Some(&b'_') => {
+                if let Some(sum) = self.open.last_mut() {
+                    sum.out = true;
+                }
+            }
+            _ => {}
+        }
+        let value = self.hash(piece);
+        if field.label == Label::Repeated {
+            let control = message == NODE_DEF && field.number == 3 && piece.first() == Some(&b'^');
+            return self.add(message, field, !control, value);
+        }
+        let present = !piece.is_empty() || field.label != Label::Plain;
+        self.set(message, field, present.then_some(value));
+    }
+
+    fn wants_packed(&self, _message: MessageId) -> bool {
+        true
+    }
+
+    fn release(&self) -> i32 {
+        self.release
+    }
+
+    fn wants_bytes(&self, message: MessageId, field: &'static Field) -> bool {
+        matches!(message, ATTR_VALUE | ATTR_VALUE_LIST_VALUE) && field.number == 2
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::plain::tests::field;
+    use super::super::{Form, Message, ReadOptions, read};
+    use super::*;
+
+    /// A function with this name, more of its signature, and these fields.
+    fn function(signature: &[u8], rest: &[&[u8]]) -> Vec<u8> {
+        let signature = [&field(1, b"f"), signature].concat();
+        field(1, &[&field(1, &signature)[..], &rest.concat()].concat())
+    }
+
+    fn node(parts: &[&[u8]]) -> Vec<u8> {
+        field(3, &[&field(1, b"n")[..], &field(2, b"NoOp"), &parts.concat()].concat())
+    }
+
+    fn attribute(number: u8, key: &[u8], value: u8) -> Vec<u8> {
+        field(number, &[&field(1, key)[..], &field(2, &[0x18, value])].concat())
+    }
+
+    fn fault(library: &[&[u8]]) -> Option<StructureFaultKind> {
+        let bytes = field(2, &library.concat());
+        let graphs =
+            read(bytes.as_slice(), Message::GraphDef, Form::Binary, &ReadOptions::default());
+        let graph = graphs.unwrap().meta_graphs.remove(0).graph;
+        graph.structure.map(|fault| {
+            assert_eq!(fault.node, "f");
+            assert!(fault.to_string().starts_with("function"), "{fault}");
+            fault.kind
+        })
+    }
+
+    #[test]
+    fn a_function_may_come_again_if_it_is_the_same() {
+        let plain = function(b"", &[]);
+        let (p, q) = (attribute(5, b"p", 1), attribute(5, b"q", 2));
+        let (x, y) = (field(3, b"x"), field(3, b"y"));
+        let (control_x, control_y) = (field(3, b"^x"), field(3, b"^y"));
+        let (first, second) = (node(&[&x]), node(&[&y]));
+        for [one, other] in [
+            [plain.clone(), plain.clone()],
+            [function(b"", &[&p, &q]), function(b"", &[&q, &p])],
+            [function(b"", &[&node(&[&p, &q])]), function(b"", &[&node(&[&q, &p])])],
+            [function(b"", &[&first, &second]), function(b"", &[&second, &first])],
+            [
+                function(b"", &[&node(&[&control_x, &control_y])]),
+                function(b"", &[&node(&[&control_y, &control_x])]),
+            ],
+            [function(b"", &[&node(&[&attribute(5, b"_p", 1)])]), function(b"", &[&node(&[])])],
+            [function(&[0x88, 1, 0], &[]), plain.clone()],
+            [function(&field(1, b"f"), &[]), plain.clone()],
+            [function(&[0x88, 1, 1, 0x88, 1, 0], &[]), plain.clone()],
+            [function(b"", &[&field(8, &[8, 0, 16, 1])]), plain.clone()],
+        ] {
+            assert_eq!(fault(&[&one, &other]), None, "{one:?} {other:?}");
+        }
+        let different = Some(StructureFaultKind::DuplicateFunction);
+        for [one, other] in [
+            [function(b"", &[&first]), plain.clone()],
+            [function(b"", &[&node(&[&x, &y])]), function(b"", &[&node(&[&y, &x])])],
+            [function(b"", &[&p]), function(b"", &[&attribute(5, b"p", 3)])],
+            [function(b"", &[&attribute(5, b"_p", 1)]), plain.clone()],
+            [function(&[0x88, 1, 1], &[]), plain.clone()],
+            [function(&field(6, b"what it does"), &[]), plain.clone()],
+            [function(b"", &[&field(4, &field(1, b"y"))]), plain.clone()],
+        ] {
+            assert_eq!(fault(&[&one, &other]), different, "{one:?} {other:?}");
+            assert_eq!(fault(&[&other, &one, &one]), different, "{one:?} {other:?}");
+        }
+    }
+
+    #[test]
+    fn a_function_has_one_gradient() {
+        let gradient = |of: &[u8]| field(2, &[field(1, b"f"), field(2, of)].concat());
+        let (g, h, none) = (gradient(b"g"), gradient(b"h"), gradient(b""));
+        assert_eq!(fault(&[&g, &g]), None);
+        assert_eq!(fault(&[&none, &g, &g]), None);
+        assert_eq!(fault(&[&g, &h]), Some(StructureFaultKind::SecondGradient));
+        let different = [function(b"", &[&node(&[])]), function(b"", &[])].concat();
+        assert_eq!(fault(&[&g, &h, &different]), Some(StructureFaultKind::DuplicateFunction));
+    }
+}
