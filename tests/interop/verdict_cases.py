@@ -446,7 +446,7 @@ def indices(cases):
     """Tables in blocks of every size, compressed or damaged under right checksums; entries with one thing more or another."""
     rng, source = cases.rng, cases.made / "more"
     extra = [field(3, number) for number in (0, 1, -1, 2**31, 2**32)] + [field(4, number) for number in (0, 1, -1, 2**62, 2**63 - 1)]
-    extra += [field(5, number) for number in (0, -1, 2**62, 3, 5)] + [field(1, number) for number in (0, 9, 34, 101, 1000, -1)]
+    extra += [field(5, number) for number in (0, -1, 3, 5)] + [field(1, number) for number in (0, 9, 34, 101, 1000, -1)]
     extra += [field(2, field(2, content)) for content in (b"", field(1, -1), field(1, -2), field(1, 2**62), field(1, 0), field(2, b"\xff"), field(2, b"n"))]
     extra += [field(2, field(3, 0)), field(2, field(3, 1)), field(7, b""), field(7, field(1, b"")), field(7, field(1, field(1, 1))), field(99, b"x")]
     extra += [varint(6 << 3 | 5) + bytes(4), varint(6 << 3) + varint(1), varint(99 << 3 | 3) + varint(99 << 3 | 4), b"\x00", b"\xff"]

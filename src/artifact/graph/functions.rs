@@ -30,6 +30,8 @@ pub(super) struct FunctionNames {
     hasher: foldhash::quality::RandomState,
     functions: HashSet<u64>,
     gradients: HashSet<u64>,
+    /// The function that the gradient which is being read is of.
+    gradient_of: u64,
     repeated: bool,
 }
 
@@ -39,9 +41,17 @@ impl FunctionNames {
         self.repeated |= !self.functions.insert(hash);
     }
 
-    pub(super) fn gradient(&mut self, name: &[u8]) {
-        let hash = self.hash(name);
-        self.repeated |= !self.gradients.insert(hash);
+    /// A gradient begins, of the function without a name until it says of which.
+    pub(super) fn begin_gradient(&mut self) {
+        self.gradient_of = self.hash(b"");
+    }
+
+    pub(super) fn gradient_of(&mut self, name: &[u8]) {
+        self.gradient_of = self.hash(name);
+    }
+
+    pub(super) fn end_gradient(&mut self) {
+        self.repeated |= !self.gradients.insert(self.gradient_of);
     }
 
     /// Whether a name may have come twice.
@@ -227,6 +237,8 @@ impl Visitor for FunctionsVisitor {
         }
         match (message, field.number) {
             (FUNCTION_DEF_LIBRARY, _) => self.end_of_function(sum.total),
+            // A signature without anything is no other than none.
+            (FUNCTION_DEF, 1) if sum.total == 0 => {}
             (FUNCTION_DEF, 3..=6) | (OP_DEF, 4) | (NODE_DEF, 5) => {
                 self.add(message, field, false, sum.total);
             }
@@ -343,6 +355,7 @@ mod tests {
             [function(b"", &[&node(&[&attribute(5, b"_p", 1)])]), function(b"", &[&node(&[])])],
             [function(&[0x88, 1, 0], &[]), plain.clone()],
             [function(&field(1, b"f"), &[]), plain.clone()],
+            [field(1, &[field(1, &field(1, b"f")), field(1, b"")].concat()), plain.clone()],
             [function(&[0x88, 1, 1, 0x88, 1, 0], &[]), plain.clone()],
             [function(b"", &[&field(8, &[8, 0, 16, 1])]), plain.clone()],
         ] {
@@ -370,6 +383,12 @@ mod tests {
         assert_eq!(fault(&[&g, &g]), None);
         assert_eq!(fault(&[&none, &g, &g]), None);
         assert_eq!(fault(&[&g, &h]), Some(StructureFaultKind::SecondGradient));
+        let nobodys = |of: &[u8]| field(2, &field(2, of));
+        let bytes = field(2, &[nobodys(b"g"), nobodys(b"h")].concat());
+        let graphs =
+            read(bytes.as_slice(), Message::GraphDef, Form::Binary, &ReadOptions::default());
+        let found = graphs.unwrap().meta_graphs.remove(0).graph.structure.unwrap();
+        assert_eq!((found.kind, found.node.as_str()), (StructureFaultKind::SecondGradient, ""));
         let different = [function(b"", &[&node(&[])]), function(b"", &[])].concat();
         assert_eq!(fault(&[&g, &h, &different]), Some(StructureFaultKind::DuplicateFunction));
     }

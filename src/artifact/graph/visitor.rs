@@ -374,6 +374,10 @@ impl Visitor for GraphVisitor<'_> {
                     self.graph().map_or(0, |graph| graph.deprecated_in_functions.len());
                 whole
             }
+            (FUNCTION_DEF_LIBRARY, 2) => {
+                self.functions.begin_gradient();
+                whole
+            }
             (FUNCTION_DEF, 1) => {
                 self.in_signature = true;
                 whole
@@ -397,6 +401,7 @@ impl Visitor for GraphVisitor<'_> {
             (GRAPH_DEF, 4) => self.in_versions = false,
             (FUNCTION_DEF, 1) => self.in_signature = false,
             (FUNCTION_DEF_LIBRARY, 1) => self.end_of_function(),
+            (FUNCTION_DEF_LIBRARY, 2) => self.functions.end_gradient(),
             (SAVED_MODEL, 2) => self.end_of_graph(),
             _ => {}
         }
@@ -447,7 +452,7 @@ impl Visitor for GraphVisitor<'_> {
             OP_DEF if self.in_signature && field.number == 1 => {
                 collect(&mut self.function, piece, is, LONGEST_FUNCTION)
             }
-            GRADIENT_DEF if field.number == 1 => self.functions.gradient(piece),
+            GRADIENT_DEF if field.number == 1 => self.functions.gradient_of(piece),
             META_GRAPH_DEF_META_INFO_DEF if matches!(field.number, 4 | 5) => {
                 collect(&mut self.text, piece, is, MAXIMUM_TEXT + 1);
                 if is.last {
