@@ -325,6 +325,54 @@ fn ordered_signed(out: &mut Vec<u8>, value: i64) {
     out.extend(code.iter().skip(start).map(|byte| byte ^ flip));
 }
 
+/// A box within a tensor: start and length a dimension.
+pub(crate) type Bounds = Vec<(i64, i64)>;
+
+/// Comparisons of two boxes, at most: pieces that real savers make need a few for each of them.
+const MOST_COMPARISONS: u64 = 1 << 27;
+
+/// Whether no two of the boxes, all of one rank, have an element in common; `None` if they lie so that it would take too long to tell.
+///
+/// A dimension without elements counts as one with a single element, as in TensorFlow: two boxes that have all of it meet there.
+pub(crate) fn are_apart(boxes: &[Bounds]) -> Option<bool> {
+    let rank = boxes.first().map_or(0, Vec::len);
+    let span = |at: usize, dimension: usize| -> (i64, i64) {
+        let (start, length) =
+            boxes.get(at).and_then(|bounds| bounds.get(dimension)).copied().unwrap_or((0, 1));
+        (start, start.saturating_add(length.max(1)))
+    };
+    // Along the dimension that is cut most often, few boxes lie beside each other.
+    let cuts = |dimension: &usize| {
+        let mut starts: Vec<i64> = (0..boxes.len()).map(|at| span(at, *dimension).0).collect();
+        starts.sort_unstable();
+        starts.dedup();
+        starts.len()
+    };
+    let along = (0..rank).max_by_key(cuts).unwrap_or(0);
+    let mut order: Vec<usize> = (0..boxes.len()).collect();
+    order.sort_unstable_by_key(|at| span(*at, along).0);
+    let meet = |a: usize, b: usize| {
+        (0..rank).all(|dimension| {
+            let (a, b) = (span(a, dimension), span(b, dimension));
+            a.0 < b.1 && b.0 < a.1
+        })
+    };
+    let mut beside: Vec<usize> = Vec::new();
+    let mut comparisons = 0_u64;
+    for at in order {
+        comparisons = comparisons.saturating_add(beside.len() as u64);
+        if comparisons > MOST_COMPARISONS {
+            return None;
+        }
+        beside.retain(|other| span(*other, along).1 > span(at, along).0);
+        if beside.iter().any(|other| meet(*other, at)) {
+            return Some(false);
+        }
+        beside.push(at);
+    }
+    Some(true)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -398,5 +446,35 @@ mod tests {
         for bad in ["x", "6 3", "6 3 5,2:-", "6 3 -:0,0", "6 -1 -:-", "6 3 -:-:-"] {
             assert!(TensorSlice::parse_specification(bad).is_err(), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn boxes_that_meet_are_found() {
+        let grid = |rows: i64, columns: i64| -> Vec<Bounds> {
+            (0..rows * columns).map(|n| vec![(n / columns * 3, 3), (n % columns * 2, 2)]).collect()
+        };
+        assert_eq!(are_apart(&grid(40, 50)), Some(true));
+        for (at, rows, columns) in [(0, 1, 0), (777, 0, 1), (1999, -1, -1)] {
+            let mut boxes = grid(40, 50);
+            boxes[at][0].0 += rows;
+            boxes[at][1].0 += columns;
+            assert_eq!(are_apart(&boxes), Some(false), "{at}");
+        }
+        let twice = [vec![(0, 2), (0, 4)], vec![(0, 2), (0, 4)], vec![(4, 2), (0, 4)]];
+        assert_eq!(are_apart(&twice), Some(false));
+        assert_eq!((are_apart(&twice[1..]), are_apart(&[])), (Some(true), Some(true)));
+        assert_eq!(are_apart(&[vec![], vec![]]), Some(false));
+        assert_eq!(are_apart(&[vec![(0, 0), (0, 1)], vec![(0, 0), (1, 1)]]), Some(true));
+        assert_eq!(are_apart(&[vec![(0, 0)], vec![(0, 0)]]), Some(false));
+    }
+
+    #[test]
+    fn boxes_that_nobody_saves_cost_no_more_than_others() {
+        // Each is long in one dimension and lies beside all others in it.
+        let stairs: Vec<Bounds> = (0..30_000).map(|n| vec![(n, 30_000), (n, 1)]).collect();
+        assert_eq!(are_apart(&stairs), Some(true));
+        let both: Vec<Bounds> =
+            (0..30_000).map(|n| vec![(n, 30_000), (-n, 30_000), (n, 1)]).collect();
+        assert!(are_apart(&both).is_none_or(|apart| apart));
     }
 }

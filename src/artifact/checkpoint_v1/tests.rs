@@ -99,6 +99,18 @@ fn slices_of_several_files_are_joined_and_compared() {
 }
 
 #[test]
+fn slices_that_overlap_beside_a_hole_are_no_tensor_however_many_there_are() {
+    let rows = |rows: [u8; 6]| open(&rows.map(|row| shard(6, row, 1, &[row; 2]))).unwrap();
+    let whole = rows([5, 1, 2, 3, 4, 0]);
+    let bytes = whole.read(whole.tensor("t").unwrap()).unwrap();
+    assert_eq!(bytes[40..], [5, 0, 0, 0, 5, 0, 0, 0]);
+    // The last row is that of the first file once more, and row 0 is nowhere.
+    let hole = rows([5, 1, 2, 3, 4, 5]);
+    let error = hole.read(hole.tensor("t").unwrap()).unwrap_err();
+    assert!(matches!(error, CheckpointV1Error::Overlap { .. }), "{error}");
+}
+
+#[test]
 fn the_values_of_a_tensor_without_elements_are_nobodys_need() {
     let slice = [field(1, &[]), field(1, &[])].concat();
     let dimensions = [field(2, &[8, 0]), field(2, &[8, 2])].concat();

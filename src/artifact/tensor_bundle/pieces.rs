@@ -12,7 +12,7 @@ use super::entry::TensorEntry;
 use super::error::BundleError;
 use super::messages::element_count;
 use crate::artifact::data_type::describe;
-use crate::artifact::slice::{Runs, TensorSlice};
+use crate::artifact::slice::{Bounds, Runs, TensorSlice, are_apart};
 
 /// Memory for the buffers of all pieces together, in bytes.
 const BUFFERS: usize = 4 << 20;
@@ -22,7 +22,7 @@ const BUFFERS: usize = 4 << 20;
 pub(super) struct Piece {
     pub(super) entry: TensorEntry,
     /// Start and length a dimension.
-    pub(super) bounds: Vec<(i64, i64)>,
+    pub(super) bounds: Bounds,
 }
 
 impl Piece {
@@ -32,6 +32,25 @@ impl Piece {
 }
 
 impl Bundle {
+    /// Where the pieces of a partitioned tensor belong; they do not overlap. Judged before a piece is looked up, as TensorFlow does it.
+    fn boxes(&self, entry: &TensorEntry) -> Result<Vec<Bounds>, BundleError> {
+        let bounds_of = |slice: TensorSlice| {
+            slice
+                .bounds(entry.shape())
+                .map_err(|source| BundleError::Slice { name: entry.display(), source })
+        };
+        let boxes = entry.slices()?.into_iter().map(bounds_of).collect::<Result<Vec<_>, _>>()?;
+        match are_apart(&boxes) {
+            Some(true) => Ok(boxes),
+            Some(false) => Err(BundleError::SlicesOverlap { name: entry.display() }),
+            None => Err(BundleError::Unsupported {
+                name: entry.display(),
+                found: format!("{} pieces", boxes.len()),
+                reason: "they lie so that it cannot be told in time whether two of them overlap",
+            }),
+        }
+    }
+
     /// The pieces of a tensor, each looked up and compared with its place. A tensor that is stored whole is its own only piece.
     pub(super) fn pieces(&self, entry: &TensorEntry) -> Result<Vec<Piece>, BundleError> {
         let whole = TensorSlice::full(entry.shape().len());
@@ -75,25 +94,17 @@ impl Bundle {
 
     /// The pieces of a tensor, which cover it exactly.
     pub(super) fn covering_pieces(&self, entry: &TensorEntry) -> Result<Vec<Piece>, BundleError> {
-        let slices = entry.slices()?;
-        // That they cover is judged before a piece is looked up, as TensorFlow does it.
+        let boxes = self.boxes(entry)?;
         let needed = entry.checked_count()?;
-        let mut covered = 0u64;
-        for slice in &slices {
-            let bounds = slice.bounds(entry.shape());
-            let bounds =
-                bounds.map_err(|source| BundleError::Slice { name: entry.display(), source })?;
+        let covered = boxes.iter().fold(0u64, |covered, bounds| {
             let elements =
                 bounds.iter().fold(1u64, |count, (_, length)| count.saturating_mul(*length as u64));
-            covered = covered.saturating_add(elements);
-        }
-        if !slices.is_empty() && covered < needed {
+            covered.saturating_add(elements)
+        });
+        if !boxes.is_empty() && covered < needed {
             let wanted = TensorSlice::full(entry.shape().len());
-            let (name, pieces) = (entry.display(), slices.len());
+            let (name, pieces) = (entry.display(), boxes.len());
             return Err(BundleError::SlicesMissing { name, wanted, pieces, covered, needed });
-        }
-        if covered > needed {
-            return Err(BundleError::SlicesOverlap { name: entry.display() });
         }
         self.pieces(entry)
     }
@@ -214,6 +225,7 @@ impl Bundle {
         let element = entry.checked_type()?.element_size();
         let element =
             element.ok_or_else(|| unsupported("parts are read only of elements of fixed size"))?;
+        self.boxes(entry)?;
         let mut touched = Vec::new();
         let mut covered = 0u64;
         for piece in self.pieces(entry)? {
@@ -234,9 +246,6 @@ impl Bundle {
                 covered,
                 needed,
             });
-        }
-        if covered > needed {
-            return Err(BundleError::SlicesOverlap { name: name() });
         }
         // The pieces hold at least as many bytes as are wanted, and their files were compared with their entries.
         let stored = touched.iter().try_fold(0u64, |sum, (piece, _)| {

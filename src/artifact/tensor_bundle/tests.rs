@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::*;
 
 use super::*;
+use crate::artifact::checksum::{crc32c, mask};
 use crate::artifact::data_type::DataType;
 use crate::artifact::slice::{Extent, TensorSlice};
 use crate::artifact::status::StatusCode;
+use crate::artifact::table::{TableOptions, TableWriter};
 
 fn corpus(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/tensorflow/ckpt").join(name).join("ckpt")
@@ -336,4 +338,59 @@ fn entries_that_overlap_are_not_read_for_ever() {
         report.errors.len()
     );
     assert!(report.verified_bytes < 200 << 20);
+}
+
+/// A field of a message with a length.
+fn field(number: u8, payload: &[u8]) -> Vec<u8> {
+    [&[number << 3 | 2, payload.len() as u8], payload].concat()
+}
+
+/// A checkpoint with the float tensor "part" of 6 rows by 4, in pieces of two rows from these on.
+fn rows_from(starts: &[u8]) -> MemoryFiles {
+    let dims = |rows: u8| field(2, &[field(2, &[8, rows]), field(2, &[8, 4])].concat());
+    let slice = |start: u8| field(7, &[field(1, &[8, start, 16, 2]), field(1, &[])].concat());
+    let slices: Vec<u8> = starts.iter().flat_map(|start| slice(*start)).collect();
+    let mut entries = BTreeMap::from([
+        (Vec::new(), vec![8, 1, 26, 2, 8, 1]),
+        (b"part".to_vec(), [vec![8, 1], dims(6), slices].concat()),
+    ]);
+    let mut data = Vec::new();
+    for start in starts {
+        let range = Extent::Range { start: i64::from(*start), length: 2 };
+        let place = TensorSlice::new(vec![range, Extent::Full]).unwrap();
+        let bytes = [*start + 1; 32];
+        let crc = mask(crc32c(&bytes)).to_le_bytes();
+        let at = data.len() as u8;
+        let piece = [vec![8, 1], dims(2), vec![32, at, 40, 32, 53], crc.to_vec()].concat();
+        entries.insert(place.key(b"part"), piece);
+        data.extend(bytes);
+    }
+    let mut table = TableWriter::new(Vec::new(), TableOptions::default());
+    for (key, value) in entries {
+        table.add(&key, &value).unwrap();
+    }
+    let mut files = MemoryFiles::new();
+    let index = table.finish().unwrap().0;
+    files.insert("c.index", index);
+    files.insert("c.data-00000-of-00001", data);
+    files
+}
+
+#[test]
+fn pieces_that_overlap_beside_a_hole_are_no_tensor() {
+    let whole = Bundle::open_any(rows_from(&[0, 2, 4]), "c").unwrap();
+    let options = VerifyOptions::default().with_data(true);
+    assert!(whole.verify(&options).errors.is_empty());
+    assert_eq!(whole.read(&whole.tensor(b"part").unwrap()).unwrap()[64..], [5; 32]);
+
+    // As many elements as the tensor has, and two rows of it nowhere.
+    for starts in [[0, 0, 4], [0, 1, 4], [0, 3, 4]] {
+        let bundle = Bundle::open_any(rows_from(&starts), "c").unwrap();
+        let report = bundle.verify(&options);
+        assert!(matches!(report.errors[..], [BundleError::SlicesOverlap { .. }]), "{report:?}");
+        let tensor = bundle.tensor(b"part").unwrap();
+        let overlaps = |error| matches!(error, BundleError::SlicesOverlap { .. });
+        assert!(overlaps(bundle.read(&tensor).unwrap_err()));
+        assert!(overlaps(bundle.read_slice(&tensor, &TensorSlice::full(2)).unwrap_err()));
+    }
 }
