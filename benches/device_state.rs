@@ -1,5 +1,5 @@
 //! Save and restore beside a plain write and read of the same bytes and beside the safetensors
-//! crate, without and with syncing; and opening a state of 100,000 tensors. All sides take turns
+//! crate, without and with syncing, and past the page cache; and opening a state of 100,000 tensors. All sides take turns
 //! within a round, so that what else the machine does hits them alike; the ratios of medians are
 //! printed at the end, of wall time and of CPU time: above 1 is faster than the peer.
 //!
@@ -59,8 +59,10 @@ impl Case {
         }
     }
 
-    fn save(&self, path: &Path, sync: Sync) {
-        let options = WriteOptions::new(SerDesDefaultVersionAccessor::get()).with_sync(sync);
+    fn save(&self, path: &Path, sync: Sync, direct: bool) {
+        let options = WriteOptions::new(SerDesDefaultVersionAccessor::get())
+            .with_sync(sync)
+            .with_direct(direct);
         let mut writer = options.create(path).expect("a file");
         for (name, memory) in self.names.iter().zip(&self.memories) {
             writer.add(name, &self.spec, memory).expect("a tensor");
@@ -228,14 +230,21 @@ fn main() {
             (Sync::Data, ["synced save", "synced plain write", "synced safetensors"]),
         ] {
             let sides = vec![
-                Side::new(ours, flushed, || case.save(&state, sync)),
+                Side::new(ours, flushed, || case.save(&state, sync, false)),
                 Side::new(write, flushed, || case.write(&plain, sync)),
                 Side::new(other, flushed, || case.safetensors(&peer, sync)),
             ];
             compare(&mut criterion, &mut ratios, &case.label, case.bytes, sides);
         }
+        let sync = Sync::Data;
+        let sides = vec![
+            Side::new("direct save", flushed, || case.save(&state, sync, true)),
+            Side::new("cached save", flushed, || case.save(&plain, sync, false)),
+            Side::new("cached plain write", flushed, || case.write(&peer, sync)),
+        ];
+        compare(&mut criterion, &mut ratios, &case.label, case.bytes, sides);
         // A filter may have kept the files from being written.
-        case.save(&state, Sync::None);
+        case.save(&state, Sync::None, false);
         case.write(&plain, Sync::None);
         let sides = vec![
             Side::new("restore", || (), || case.restore(&state)),
@@ -247,7 +256,7 @@ fn main() {
         }
     }
     let case = Case::new(10, 100_000);
-    case.save(&state, Sync::None);
+    case.save(&state, Sync::None, false);
     let bytes = fs::metadata(&state).map_or(0, |metadata| metadata.len());
     let list = || {
         let state = Reader::open(&state).expect("a state");

@@ -12,6 +12,7 @@ mod ahead;
 mod buffer;
 mod chunks;
 mod data;
+mod direct;
 mod error;
 mod format;
 mod lane;

@@ -8,7 +8,6 @@ use std::{
 use super::{
     Error, LocalParts, Part, PartStore, Replacement, Sync, Watch, Writer,
     parts::{self, WholeFile},
-    sink::FileSink,
 };
 use crate::version::{DeviceState, Ifrt, SerDesVersion};
 
@@ -26,6 +25,7 @@ pub struct WriteOptions {
     pub(super) chunk_bytes: u32,
     pub(super) producer_release: String,
     pub(super) threaded: bool,
+    pub(super) direct: bool,
     /// Which part of a state of several savers is written.
     pub(super) part: Option<Part>,
 }
@@ -42,6 +42,7 @@ impl WriteOptions {
             chunk_bytes: CHUNK_BYTES,
             producer_release: concat!("serdes ", env!("CARGO_PKG_VERSION")).to_owned(),
             threaded: available_parallelism().map_or(1, NonZero::get) > 1,
+            direct: false,
             part: None,
         }
     }
@@ -94,18 +95,30 @@ impl WriteOptions {
         self
     }
 
+    /// Whether files are written past the system's page cache (`O_DIRECT`, on Linux), for states
+    /// that nobody reads soon and that should not push out of memory what others use. The bytes of
+    /// the file are the same.
+    ///
+    /// Where the file system refuses, the state is written through the cache;
+    /// [`Written::direct`](super::Written::direct) tells. Shards of several devices are copied one
+    /// after the other then, not all at the same time. Streams and other stores than files are as
+    /// without.
+    #[must_use]
+    pub fn with_direct(mut self, direct: bool) -> Self {
+        self.direct = direct;
+        self
+    }
+
     /// Begins a state at `path`, which appears when it is finished.
     ///
     /// # Errors
     /// If no file can be made beside `path`.
     pub fn create(self, path: impl AsRef<Path>) -> Result<Writer, Error> {
         let path = path.as_ref();
-        let replacement = Replacement::create(path)?;
-        let file =
-            replacement.file().try_clone().map_err(|error| Error::io("create", path, error))?;
+        let mut replacement = Replacement::create(path)?;
+        let sink = replacement.sink(self.sync, self.direct)?;
         let commit = WholeFile { replacement, parts: LocalParts::new(path) };
-        let sink = FileSink::new(file, self.sync);
-        Writer::new(self, Box::new(sink), path.to_path_buf(), Some(Box::new(commit)))
+        Writer::new(self, sink, path.to_path_buf(), Some(Box::new(commit)))
     }
 
     /// Begins the part of this process of a state at `path` that several processes save together;
@@ -117,7 +130,8 @@ impl WriteOptions {
     /// # Errors
     /// If no file can be made in the directory `<name>.parts` beside `path`.
     pub fn create_part(self, path: impl AsRef<Path>, part: Part) -> Result<Writer, Error> {
-        self.create_part_in(&LocalParts::new(path.as_ref()), part)
+        let store = LocalParts::new(path.as_ref()).with_direct(self.direct);
+        self.create_part_in(&store, part)
     }
 
     /// As [`create_part`](Self::create_part), in any store.

@@ -10,10 +10,16 @@ use std::{
     hash::{BuildHasher, RandomState},
     io,
     path::{Path, PathBuf},
+    sync::atomic::Ordering,
     time::{Duration, Instant},
 };
 
-use super::Error;
+use super::{
+    Error,
+    direct::{DirectSink, StillDirect},
+    output::Sink,
+    sink::FileSink,
+};
 
 const SUFFIX: &str = ".partial";
 
@@ -35,6 +41,8 @@ pub(crate) struct Replacement {
     file: File,
     partial: PathBuf,
     target: PathBuf,
+    /// Set by a sink that goes past the system's cache.
+    still_direct: Option<StillDirect>,
     finished: bool,
 }
 
@@ -68,7 +76,7 @@ impl Replacement {
                 Ok(()) | Err(TryLockError::Error(_)) => {}
             }
             if partial.exists() {
-                return Ok(Self { file, partial, target, finished: false });
+                return Ok(Self { file, partial, target, still_direct: None, finished: false });
             }
         }
     }
@@ -76,6 +84,29 @@ impl Replacement {
     /// The open file.
     pub(crate) fn file(&self) -> &File {
         &self.file
+    }
+
+    /// The one way of its bytes into the file, front to back; past the system's cache if `direct`
+    /// says so and the file system can.
+    pub(super) fn sink(&mut self, sync: Sync, direct: bool) -> Result<Sink, Error> {
+        let file = self.file.try_clone();
+        let file = file.map_err(|error| Error::io("create", &self.target, error))?;
+        let cached = FileSink::new(file, sync);
+        if !direct {
+            return Ok(Box::new(cached));
+        }
+        Ok(match DirectSink::open(&self.file, &self.partial, cached) {
+            Ok((sink, still_direct)) => {
+                self.still_direct = Some(still_direct);
+                Box::new(sink)
+            }
+            Err(cached) => Box::new(cached),
+        })
+    }
+
+    /// Whether the sink went past the system's cache, up to here.
+    pub(super) fn is_direct(&self) -> bool {
+        self.still_direct.as_ref().is_some_and(|direct| direct.load(Ordering::Relaxed))
     }
 
     /// Takes the bytes to the disk as `sync` says and gives them the target's name; answers how

@@ -3,7 +3,7 @@
 
 use std::{
     fs::File,
-    io::{self, Write},
+    io::{self, Seek, SeekFrom, Write},
     sync::mpsc::{SyncSender, TrySendError, sync_channel},
     thread::{self, JoinHandle},
 };
@@ -77,6 +77,12 @@ impl Write for FileSink {
     }
 }
 
+impl Seek for FileSink {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.file.seek(to)
+    }
+}
+
 impl Drop for FileSink {
     fn drop(&mut self) {
         // The owner is about to remove the file: what became of it no longer matters.
@@ -86,8 +92,9 @@ impl Drop for FileSink {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
+
     use super::*;
-    use std::io::{Read, Seek};
 
     #[test]
     fn bytes_that_were_synced_on_the_way_are_all_there() {

@@ -43,6 +43,9 @@ pub struct Written {
     pub time: Duration,
     /// Syncing and renaming.
     pub sync_time: Duration,
+    /// Whether the data went to the disk past the system's page cache, as
+    /// [`WriteOptions::with_direct`] asks for; `false` also where the file system refused it.
+    pub direct: bool,
 }
 
 /// A state that is being written.
@@ -237,6 +240,7 @@ impl Writer {
         let Self { output, path, begin, commit, options, .. } = self;
         drop(output.finish().map_err(|error| Error::io("write", &path, error))?);
         let time = begin.map(|begin| begin.elapsed()).unwrap_or_default();
+        let direct = commit.as_ref().is_some_and(|commit| commit.is_direct());
         let sync_time = match commit {
             Some(commit) => {
                 options.watch.check()?;
@@ -246,7 +250,7 @@ impl Writer {
             None => Duration::ZERO,
         };
         let (bytes, file_bytes) = (trailer.data_bytes, trailer.file_bytes);
-        Ok(Written { tensors, bytes, file_bytes, time, sync_time })
+        Ok(Written { tensors, bytes, file_bytes, time, sync_time, direct })
     }
 
     pub(super) fn begin_array(&mut self, name: &str, spec: &ArraySpec) -> Result<(), Error> {

@@ -30,6 +30,9 @@ pub struct SaveReport {
     pub time: Duration,
     /// Syncing and renaming.
     pub sync_time: Duration,
+    /// Whether the data went to the disk past the system's page cache; see
+    /// [`WriteOptions::with_direct`].
+    pub direct: bool,
     /// Tensors that were left out.
     pub skipped: Vec<Refused>,
 }
@@ -135,6 +138,7 @@ pub fn save(
     report.file_bytes = written.file_bytes;
     report.time = written.time;
     report.sync_time = written.sync_time;
+    report.direct = written.direct;
     Ok(report)
 }
 

@@ -227,6 +227,9 @@ pub(crate) struct SaveArguments {
     /// When the command counts the file as written.
     #[arg(long, value_enum, default_value_t = SyncMode::Data)]
     pub(crate) sync: SyncMode,
+    /// Write past the system's page cache; through it, with a warning, where the file system refuses.
+    #[arg(long)]
+    pub(crate) direct: bool,
     /// Leave out tensors whose type has no IFRT name instead of refusing.
     #[arg(long)]
     pub(crate) skip_unsupported: bool,

@@ -20,6 +20,7 @@ use crate::read_at::ReadAt;
 #[derive(Clone, Debug)]
 pub struct LocalParts {
     path: PathBuf,
+    direct: bool,
 }
 
 impl LocalParts {
@@ -28,7 +29,15 @@ impl LocalParts {
     /// A link stands for what it points to.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
-        Self { path: fs::canonicalize(&path).unwrap_or(path) }
+        Self { path: fs::canonicalize(&path).unwrap_or(path), direct: false }
+    }
+
+    /// Whether new parts are written past the system's page cache where the file system can; see
+    /// [`WriteOptions::with_direct`](super::super::WriteOptions::with_direct).
+    #[must_use]
+    pub fn with_direct(mut self, direct: bool) -> Self {
+        self.direct = direct;
+        self
     }
 
     fn parts(&self) -> PathBuf {
@@ -78,7 +87,12 @@ impl Commit for Replacement {
     }
 
     fn file(&self) -> Option<&File> {
-        Some(Self::file(self))
+        // A sink past the cache does not write at the cursor.
+        (!Self::is_direct(self)).then_some(Self::file(self))
+    }
+
+    fn is_direct(&self) -> bool {
+        Self::is_direct(self)
     }
 }
 
@@ -96,7 +110,11 @@ impl Commit for WholeFile {
     }
 
     fn file(&self) -> Option<&File> {
-        Some(self.replacement.file())
+        Commit::file(&self.replacement)
+    }
+
+    fn is_direct(&self) -> bool {
+        self.replacement.is_direct()
     }
 }
 
@@ -116,7 +134,7 @@ impl PartStore for LocalParts {
         loop {
             attempts += 1;
             let path = self.make()?.join(part.name());
-            let replacement = match Replacement::create(&path) {
+            let mut replacement = match Replacement::create(&path) {
                 Ok(replacement) => replacement,
                 Err(Error::Io { source, .. })
                     if source.kind() == io::ErrorKind::NotFound && attempts < 100 =>
@@ -125,9 +143,9 @@ impl PartStore for LocalParts {
                 }
                 Err(error) => return Err(error),
             };
-            let file = replacement.file().try_clone();
-            let file = file.map_err(|error| Error::io("create", &path, error))?;
-            return Ok(PendingPart { sink: Box::new(file), commit: Box::new(replacement) });
+            // A part is synced when it is committed, not on the way.
+            let sink = replacement.sink(Sync::None, self.direct)?;
+            return Ok(PendingPart { sink, commit: Box::new(replacement) });
         }
     }
 

@@ -21,6 +21,12 @@ pub trait Commit: Send {
     fn file(&self) -> Option<&File> {
         None
     }
+
+    /// Whether the bytes of the sink went to the disk past the system's cache, up to here. `false` by
+    /// default.
+    fn is_direct(&self) -> bool {
+        false
+    }
 }
 
 /// A part that is being written.

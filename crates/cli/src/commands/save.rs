@@ -23,7 +23,10 @@ use crate::{
 pub(crate) fn run(arguments: &SaveArguments, terminal: &mut Terminal) -> Result<Status, Failure> {
     let begin = Instant::now();
     let (version, format) = versions(&arguments.serdes_version)?;
-    let options = WriteOptions::new(version).with_format(format).with_sync(sync(arguments.sync));
+    let options = WriteOptions::new(version)
+        .with_format(format)
+        .with_sync(sync(arguments.sync))
+        .with_direct(arguments.direct);
     let sources = arguments
         .from
         .iter()
@@ -41,6 +44,12 @@ pub(crate) fn run(arguments: &SaveArguments, terminal: &mut Terminal) -> Result<
     )
     .map_err(|error| failures::tensor_io(&error))?;
 
+    if arguments.direct && !report.direct {
+        terminal.warning(format_args!(
+            "the file system of {} takes no direct I/O: saved through the page cache instead",
+            arguments.output.display()
+        ));
+    }
     for skipped in &report.skipped {
         terminal.warning(format_args!("left out {:?}: {}", skipped.name, skipped.reason));
     }
@@ -58,6 +67,7 @@ pub(crate) fn run(arguments: &SaveArguments, terminal: &mut Terminal) -> Result<
             "verified": false,
             "format": format.number(),
             "file_bytes": report.file_bytes,
+            "direct": report.direct,
             "upload_seconds": report.upload_time.as_secs_f64(),
             "skipped": skipped,
         }))?;

@@ -1,0 +1,454 @@
+//! Writing to the disk past the system's page cache (`O_DIRECT`), in whole blocks of aligned memory.
+//!
+//! Bytes that fill no block, those at the end, go through the cache; so does everything from the moment at
+//! which the file system refuses, which is no failure. The bytes of the file are the same either way.
+//! This part must never know what they mean, nor decide when they are safe: whoever owns the file
+//! syncs it.
+
+use std::{
+    fs::File,
+    io::{self, Seek, SeekFrom, Write},
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use super::sink::FileSink;
+
+/// What every disk and file system that takes direct I/O is content with: no sector and no page of
+/// the systems in use is larger.
+const LEAST_BLOCK: u64 = 4 << 10;
+/// File systems that name a larger block mean what they like best, not what they need.
+const MOST_BLOCK: u64 = 64 << 10;
+/// Bytes that are gathered before they are written, where a buffer cannot be written as it lies.
+const STAGE_BYTES: usize = 1 << 20;
+
+/// Whether bytes still go past the cache; shared with the owner of the file.
+pub(super) type StillDirect = Arc<AtomicBool>;
+
+/// A file that is written from its beginning to its end, past the cache as long as that is possible.
+pub(super) struct DirectSink {
+    /// The way past the cache.
+    direct: Box<dyn Write + Send>,
+    /// The way through it.
+    cached: FileSink,
+    still_direct: StillDirect,
+    /// Bytes that went past the cache.
+    position: u64,
+    /// Length and alignment of what is written past the cache, in bytes.
+    block: usize,
+    stage: Stage,
+}
+
+impl DirectSink {
+    /// A sink into `file`, which is empty and lies at `path`. Gives the file's own sink back if the
+    /// file system does not take direct I/O.
+    pub(super) fn open(
+        file: &File,
+        path: &Path,
+        cached: FileSink,
+    ) -> Result<(Self, StillDirect), FileSink> {
+        let Ok((direct, block)) = open_direct(file, path) else { return Err(cached) };
+        let sink = Self::new(Box::new(direct), cached, block);
+        let still_direct = Arc::clone(&sink.still_direct);
+        Ok((sink, still_direct))
+    }
+
+    fn new(direct: Box<dyn Write + Send>, cached: FileSink, block: usize) -> Self {
+        Self {
+            direct,
+            cached,
+            still_direct: Arc::new(AtomicBool::new(true)),
+            position: 0,
+            block,
+            stage: Stage::new(block),
+        }
+    }
+
+    fn is_direct(&self) -> bool {
+        self.still_direct.load(Ordering::Relaxed)
+    }
+
+    /// Goes through the cache from here on.
+    fn give_up(&mut self) -> io::Result<()> {
+        self.still_direct.store(false, Ordering::Relaxed);
+        self.cached.seek(SeekFrom::Start(self.position)).map(drop)
+    }
+
+    /// Writes whole blocks of aligned memory.
+    fn put_blocks(&mut self, mut blocks: &[u8]) -> io::Result<()> {
+        while !blocks.is_empty() && self.is_direct() {
+            match self.direct.write(blocks) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(count) => {
+                    self.position += count as u64;
+                    blocks = blocks.get(count..).unwrap_or_default();
+                    // What is left begins within a block now.
+                    if !count.is_multiple_of(self.block) {
+                        self.give_up()?;
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if refuses(&error) => self.give_up()?,
+                Err(error) => return Err(error),
+            }
+        }
+        if blocks.is_empty() { Ok(()) } else { self.cached.write_all(blocks) }
+    }
+
+    /// Writes what the stage holds of whole blocks.
+    fn put_stage(&mut self) -> io::Result<()> {
+        let mut stage = std::mem::take(&mut self.stage);
+        let whole = stage.filled - stage.filled % self.block;
+        let result = self.put_blocks(stage.bytes().get(..whole).unwrap_or_default());
+        stage.drop_first(whole);
+        self.stage = stage;
+        result
+    }
+
+    fn is_aligned(&self, bytes: &[u8]) -> bool {
+        bytes.as_ptr().addr().is_multiple_of(self.block)
+    }
+}
+
+impl Write for DirectSink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if !self.is_direct() && self.stage.filled == 0 {
+            return self.cached.write(bytes);
+        }
+        let missing = self.stage.filled.next_multiple_of(self.block) - self.stage.filled;
+        if missing == 0 && bytes.len() >= self.block && self.is_aligned(bytes) {
+            self.put_stage()?;
+            let whole = bytes.len() - bytes.len() % self.block;
+            self.put_blocks(bytes.get(..whole).unwrap_or_default())?;
+            return Ok(whole);
+        }
+        // Behind the bytes that complete a block the rest may lie well.
+        let rest = bytes.get(missing..).unwrap_or_default();
+        let well = missing > 0 && rest.len() >= self.block && self.is_aligned(rest);
+        let count =
+            self.stage.fill(if well { bytes.get(..missing).unwrap_or(bytes) } else { bytes });
+        if self.stage.is_full() {
+            self.put_stage()?;
+        }
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.put_stage()?;
+        if self.is_direct() {
+            self.cached.seek(SeekFrom::Start(self.position))?;
+        }
+        let rest = std::mem::take(&mut self.stage);
+        self.cached.write_all(rest.bytes())?;
+        self.cached.flush()
+    }
+}
+
+/// Whether the file system says that it does not do this at all.
+fn refuses(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported)
+}
+
+/// Memory of which whole blocks are aligned.
+#[derive(Default)]
+struct Stage {
+    memory: Vec<u8>,
+    /// Where the first block begins.
+    begin: usize,
+    filled: usize,
+}
+
+impl Stage {
+    fn new(block: usize) -> Self {
+        let memory = vec![0_u8; STAGE_BYTES + block];
+        let address = memory.as_ptr().addr();
+        Self { begin: address.next_multiple_of(block) - address, memory, filled: 0 }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        self.memory.get(self.begin..self.begin + self.filled).unwrap_or_default()
+    }
+
+    fn is_full(&self) -> bool {
+        self.filled == STAGE_BYTES
+    }
+
+    /// Takes as many bytes as there is room for.
+    fn fill(&mut self, bytes: &[u8]) -> usize {
+        let count = bytes.len().min(STAGE_BYTES - self.filled);
+        let begin = self.begin + self.filled;
+        if let (Some(to), Some(from)) =
+            (self.memory.get_mut(begin..begin + count), bytes.get(..count))
+        {
+            to.copy_from_slice(from);
+        }
+        self.filled += count;
+        count
+    }
+
+    fn drop_first(&mut self, count: usize) {
+        let end = self.begin + self.filled;
+        self.memory.copy_within(self.begin + count..end, self.begin);
+        self.filled -= count;
+    }
+}
+
+/// Opens a file once more, for direct I/O; answers it and the length of a block.
+#[cfg(target_os = "linux")]
+fn open_direct(file: &File, path: &Path) -> io::Result<(File, usize)> {
+    use std::{
+        fs::OpenOptions,
+        os::unix::fs::{MetadataExt, OpenOptionsExt},
+    };
+
+    let direct = OpenOptions::new().write(true).custom_flags(libc::O_DIRECT).open(path)?;
+    let (theirs, ours) = (direct.metadata()?, file.metadata()?);
+    if (theirs.dev(), theirs.ino()) != (ours.dev(), ours.ino()) {
+        return Err(io::Error::other("another file has taken its place"));
+    }
+    Ok((direct, block_of(ours.blksize())))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn open_direct(_: &File, _: &Path) -> io::Result<(File, usize)> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// The block to use where the file system names `named`.
+#[cfg(target_os = "linux")]
+fn block_of(named: u64) -> usize {
+    let plain = named.is_power_of_two() && named <= MOST_BLOCK;
+    (if plain { named.max(LEAST_BLOCK) } else { LEAST_BLOCK }) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, path::PathBuf};
+
+    use super::{
+        super::{Part, Reader, SaveId, Sync, WriteOptions, Writer, tests::noise},
+        *,
+    };
+    use crate::{
+        ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding},
+        stream_executor::Plugin,
+        version::SerDesVersion,
+    };
+
+    const BLOCK: usize = LEAST_BLOCK as usize;
+
+    /// A file system that is as particular as one can be, until it no longer wants to.
+    struct Particular {
+        file: File,
+        writes: usize,
+        most_bytes: usize,
+    }
+
+    impl Write for Particular {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let aligned = bytes.as_ptr().addr().is_multiple_of(BLOCK)
+                && bytes.len().is_multiple_of(BLOCK)
+                && self.file.stream_position()?.is_multiple_of(BLOCK as u64);
+            assert!(aligned, "{:?} and {} bytes", bytes.as_ptr(), bytes.len());
+            let Some(writes) = self.writes.checked_sub(1) else {
+                return Err(io::ErrorKind::InvalidInput.into());
+            };
+            self.writes = writes;
+            self.file.write(&bytes[..bytes.len().min(self.most_bytes)])
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// Writes `bytes` in parts of the lengths in turn, the file system refusing after so many writes and taking
+    /// so many bytes at a time; answers the file and whether it never refused.
+    fn written(
+        bytes: &[u8],
+        lengths: &[usize],
+        writes: usize,
+        most_bytes: usize,
+    ) -> (Vec<u8>, bool) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a");
+        let cached = FileSink::new(File::create(&path).unwrap(), Sync::None);
+        let file = File::options().write(true).open(&path).unwrap();
+        let direct = Particular { file, writes, most_bytes };
+        let mut sink = DirectSink::new(Box::new(direct), cached, BLOCK);
+        let mut rest = bytes;
+        for length in lengths.iter().cycle() {
+            let (now, later) = rest.split_at(rest.len().min(*length));
+            sink.write_all(now).unwrap();
+            rest = later;
+            if rest.is_empty() {
+                break;
+            }
+        }
+        sink.flush().unwrap();
+        (fs::read(&path).unwrap(), sink.is_direct())
+    }
+
+    #[test]
+    fn every_way_of_cutting_gives_the_same_bytes() {
+        let all = noise(3 * STAGE_BYTES + 2 * BLOCK + 77, 1);
+        let lengths: [&[usize]; 7] = [
+            &[usize::MAX],
+            &[STAGE_BYTES],
+            &[BLOCK, 1, BLOCK - 1],
+            &[100_000, 64],
+            &[STAGE_BYTES - 64, 64, STAGE_BYTES + 1],
+            &[7 * BLOCK, 3],
+            &[1 << 16],
+        ];
+        for bytes in [&all[..], &all[..2 * STAGE_BYTES], &all[..BLOCK - 1], &all[..0]] {
+            for lengths in lengths {
+                let (found, direct) = written(bytes, lengths, usize::MAX, usize::MAX);
+                assert!(found == bytes, "{} in {lengths:?}", bytes.len());
+                assert!(direct);
+            }
+        }
+    }
+
+    #[test]
+    fn a_refusal_in_the_middle_and_short_writes_cost_no_byte() {
+        let bytes = noise(2 * STAGE_BYTES + 3 * BLOCK + 5, 2);
+        for lengths in [&[STAGE_BYTES][..], &[BLOCK, 5]] {
+            for writes in 0..2 {
+                let (found, direct) = written(&bytes, lengths, writes, usize::MAX);
+                assert!(found == bytes && !direct, "{writes} in {lengths:?}");
+            }
+            for (most_bytes, stays) in [(BLOCK, true), (3 * BLOCK - 1, false), (1, false)] {
+                let (found, direct) = written(&bytes, lengths, usize::MAX, most_bytes);
+                assert!(found == bytes, "{most_bytes} in {lengths:?}");
+                assert_eq!(direct, stays, "{most_bytes} in {lengths:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn aligned_memory_is_not_copied() {
+        let cached = FileSink::new(tempfile::tempfile().unwrap(), Sync::None);
+        let mut sink = DirectSink::new(Box::new(io::sink()), cached, BLOCK);
+        let memory = Stage::new(BLOCK).memory;
+        let begin = memory.as_ptr().addr().next_multiple_of(BLOCK) - memory.as_ptr().addr();
+        assert_eq!(sink.write(&memory[begin..begin + 3 * BLOCK + 9]).unwrap(), 3 * BLOCK);
+        assert_eq!(sink.stage.filled, 0);
+        // A few bytes that complete a block let the next ones be written as they lie.
+        assert_eq!(sink.write(&memory[begin..begin + BLOCK - 9]).unwrap(), BLOCK - 9);
+        assert_eq!(sink.write(&memory[begin + BLOCK - 9..][..5 * BLOCK + 9]).unwrap(), 9);
+        assert_eq!(sink.write(&memory[begin + BLOCK..][..5 * BLOCK]).unwrap(), 5 * BLOCK);
+        assert_eq!(sink.stage.filled, 0);
+        assert_eq!(sink.position, 9 * BLOCK as u64);
+    }
+
+    #[test]
+    fn a_disk_that_is_full_is_no_refusal() {
+        struct Full;
+        impl Write for Full {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                Err(io::ErrorKind::StorageFull.into())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let cached = FileSink::new(tempfile::tempfile().unwrap(), Sync::None);
+        let mut sink = DirectSink::new(Box::new(Full), cached, BLOCK);
+        let error = sink.write_all(&[0; 2 * STAGE_BYTES]).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn odd_blocks_of_a_file_system_are_no_need() {
+        let blocks = [512, 4096, 16384, 65536, 1 << 20, 0, 4095].map(block_of);
+        assert_eq!(blocks, [4096, 4096, 16384, 65536, 4096, 4096, 4096]);
+    }
+
+    /// Where files lie on a disk and, on Linux, in memory.
+    fn places() -> Vec<tempfile::TempDir> {
+        let memory = PathBuf::from("/dev/shm");
+        let mut places = vec![tempfile::tempdir().unwrap()];
+        places.extend(memory.is_dir().then(|| tempfile::tempdir_in(memory).unwrap()));
+        places
+    }
+
+    fn takes_direct(directory: &Path) -> bool {
+        let path = directory.join("probe");
+        let file = File::create(&path).unwrap();
+        let takes = open_direct(&file, &path).is_ok();
+        fs::remove_file(path).unwrap();
+        takes
+    }
+
+    /// Adds tensors of all lengths: in whole blocks, ragged, small, none.
+    fn fill(writer: &mut Writer) {
+        let device = Plugin::host().device(0).unwrap();
+        for (n, bytes) in
+            [3 << 20, 5, (2 << 20) + 4097, 0, 700_000, 700_001, 1 << 20].into_iter().enumerate()
+        {
+            let shape = Shape::new([bytes]).unwrap();
+            let spec = ArraySpec::new(DType::U8, shape, SingleDeviceSharding::new(DeviceId(0)));
+            let memory = device.upload(&noise(bytes as usize, n as u64)).unwrap();
+            writer.add(&format!("t{n}"), &spec, &memory).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_state_has_the_same_bytes_past_the_cache() {
+        for place in places() {
+            let takes = takes_direct(place.path());
+            let path = place.path().join("a.sds");
+            let mut states = Vec::new();
+            for (direct, threaded) in [(false, true), (true, true), (true, false)] {
+                for sync in [Sync::Data, Sync::None] {
+                    let mut options = WriteOptions::new(SerDesVersion::current())
+                        .with_direct(direct)
+                        .with_sync(sync);
+                    options.threaded = threaded;
+                    let mut writer = options.create(&path).unwrap();
+                    fill(&mut writer);
+                    assert_eq!(writer.finish().unwrap().direct, direct && takes);
+                    states.push(fs::read(&path).unwrap());
+                }
+            }
+            assert!(states.iter().all(|state| *state == states[0]));
+            let state = Reader::open(&path).unwrap();
+            assert!(state.verify(&super::super::Watch::new()).unwrap().is_empty());
+            assert_eq!(fs::read_dir(place.path()).unwrap().count(), 1);
+        }
+    }
+
+    #[test]
+    fn a_part_has_the_same_bytes_past_the_cache() {
+        for place in places() {
+            let takes = takes_direct(place.path());
+            let part = Part::new(SaveId::new([3; 16]), 0, 1).unwrap();
+            let parts = [false, true].map(|direct| {
+                let path = place.path().join(format!("{direct}.sds"));
+                let options = WriteOptions::new(SerDesVersion::current()).with_direct(direct);
+                let mut writer = options.create_part(&path, part).unwrap();
+                fill(&mut writer);
+                assert_eq!(writer.finish().unwrap().direct, direct && takes);
+                fs::read(path.with_extension("sds.parts").join(part.name())).unwrap()
+            });
+            assert!(parts[0] == parts[1]);
+        }
+    }
+
+    #[test]
+    fn a_writer_that_is_dropped_leaves_nothing() {
+        for place in places() {
+            let path = place.path().join("a.sds");
+            let options = WriteOptions::new(SerDesVersion::current()).with_direct(true);
+            let mut writer = options.create(&path).unwrap();
+            fill(&mut writer);
+            drop(writer);
+            assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
+        }
+    }
+}
