@@ -88,6 +88,15 @@ pub enum Error {
         /// Where it was looked for.
         place: PathBuf,
     },
+    /// Data of a tensor lies in a part that cannot be used.
+    #[error(
+        "some of its data is in {part}, which cannot be used; bring that part back, or save again"
+    )]
+    #[non_exhaustive]
+    LostPart {
+        /// Which part.
+        part: String,
+    },
     /// The pieces of an array do not make up the array.
     #[error(
         "the shards of {name:?} do not make up the array: {reason}; each element belongs into one shard"

@@ -10,7 +10,7 @@ use super::{
     format::{
         header::{Header, PREFIX_BYTES, Prefix},
         index::{Index, Surroundings},
-        role::Role,
+        role::{MergedRole, Role},
         spread,
         trailer::{TRAILER_BYTES, Trailer},
     },
@@ -75,7 +75,7 @@ impl Reader {
         source: impl ReadAt + 'static,
         path: impl Into<PathBuf>,
     ) -> Result<Self, Error> {
-        Self::from_index(Box::new(source), path.into(), None)
+        Self::from_index(Box::new(source), path.into(), None, Parts::open)
     }
 
     /// Opens the state of a store.
@@ -84,13 +84,15 @@ impl Reader {
     /// As [`open`](Self::open).
     pub fn open_in(store: Arc<dyn PartStore>) -> Result<Self, Error> {
         let source = store.open_index()?;
-        Self::from_index(source, store.place(), Some(store))
+        Self::from_index(source, store.place(), Some(store), Parts::open)
     }
 
-    fn from_index(
+    /// Opens a state, and its parts, if it has some, by `open_parts`.
+    pub(super) fn from_index(
         source: Box<dyn ReadAt>,
         path: PathBuf,
         store: Option<Arc<dyn PartStore>>,
+        open_parts: impl FnOnce(Arc<dyn PartStore>, &MergedRole) -> Result<Parts, Error>,
     ) -> Result<Self, Error> {
         let io = |error| Error::io("read", &path, error);
         let file_bytes = source.size().map_err(io)?;
@@ -125,7 +127,7 @@ impl Reader {
         if let Role::Merged(role) = &header.role {
             let places = spread::places(&index, role, header.chunk_bytes)?;
             let store = store.unwrap_or_else(|| Arc::new(LocalParts::new(&path)));
-            let parts = Arc::new(Parts::open(store, role)?);
+            let parts = Arc::new(open_parts(store, role)?);
             file_bytes = file_bytes.saturating_add(parts.bytes());
             source = Box::new(Arc::clone(&parts));
             merged = Some(Spread { parts, places });

@@ -3,7 +3,11 @@
 //! A file whose index is there is verified piece by piece. One that lost it is searched for pieces,
 //! whose headers and footers repeat what the index would say.
 
-use std::{collections::HashMap, fs::File, path::Path};
+use std::{
+    collections::{HashMap, HashSet},
+    fs::File,
+    path::Path,
+};
 
 use super::{
     Damage, Error, Reader, Tensor, Watch,
@@ -15,6 +19,7 @@ use super::{
         piece::{self, Domain, HEADER_FIXED_BYTES, PieceLayout},
         role::Role,
     },
+    parts::{Lost, Parts},
     reader::read_header,
     shards::check_tiling,
     tensor::{check_piece, decode_spec},
@@ -37,6 +42,10 @@ pub struct Salvaged {
     pub whole: Vec<Tensor>,
     /// Tensors that are known and not whole.
     pub lost: Vec<Damage>,
+    /// Files of parts that are missing, cannot be opened, need a newer build, or are damaged, if
+    /// several processes saved the state. What is whole in a damaged one is still in
+    /// [`whole`](Self::whole).
+    pub lost_parts: Vec<Damage>,
     /// Whether the index was there, so that every tensor of the state is in one of the two lists.
     pub complete_list: bool,
 }
@@ -57,29 +66,65 @@ impl Reader {
     /// # Errors
     /// As [`open`](Self::open) where no part of the state can be used: if it is something else, its
     /// header is damaged, or it needs a newer build; or if it is the index over
-    /// [parts](crate::device_state::Part) of which one cannot be opened: each part can be salvaged
-    /// by itself.
+    /// [parts](crate::device_state::Part) and is damaged itself: each part can be salvaged by
+    /// itself.
     pub fn salvage(path: impl AsRef<Path>, watch: &Watch) -> Result<Salvaged, Error> {
         let path = path.as_ref();
-        match Self::open(path) {
-            Ok(reader) => reader.salvage_listed(watch),
+        let file = File::open(path).map_err(|error| Error::io("open", path, error))?;
+        let mut lost_parts = Vec::new();
+        let opened = Self::from_index(Box::new(file), path.to_owned(), None, |store, merged| {
+            let (parts, lost) = Parts::open_left(store, merged)?;
+            lost_parts = lost;
+            Ok(parts)
+        });
+        match opened {
+            Ok(reader) => reader.salvage_listed(lost_parts, watch),
             Err(error @ Error::Corrupt { .. }) => salvage_found(path, error, watch),
             Err(error) => Err(error),
         }
     }
 
-    fn salvage_listed(self, watch: &Watch) -> Result<Salvaged, Error> {
-        let mut lost = self.verify(watch)?;
+    fn salvage_listed(self, mut lost_parts: Vec<Lost>, watch: &Watch) -> Result<Salvaged, Error> {
+        let places = self.shared.merged.as_ref().map(|merged| &merged.places[..]);
+        // The part of a piece, if nothing can be read of it.
+        let unreadable = |piece: u32| {
+            let place = places?.get(piece as usize)?;
+            lost_parts.iter().find(|lost| lost.part.number() == place.part && !lost.is_readable())
+        };
+        // A stretch that cannot be read is as lost as one that is damaged.
+        let damage = |error: &Error| matches!(error, Error::Corrupt { .. } | Error::Io { .. });
+        let mut lost = self.verify_pieces(watch, |piece| unreadable(piece).is_none(), damage)?;
+        let damaged: HashSet<String> = lost.iter().map(|damage| damage.tensor.clone()).collect();
         let mut whole = Vec::new();
         for (tensor, name) in self.tensors().zip(self.names()) {
+            let lose = |error| Damage { tensor: name.to_owned(), error };
             match tensor {
-                Err(error) => lost.push(Damage { tensor: name.to_owned(), error }),
-                Ok(_) if lost.iter().any(|damage| damage.tensor == name) => {}
-                Ok(tensor) => whole.push(tensor),
+                Err(error) => lost.push(lose(error)),
+                Ok(_) if damaged.contains(name) => {}
+                Ok(tensor) => {
+                    let missing = tensor.pieces().find_map(|(piece, _)| unreadable(piece));
+                    match missing {
+                        Some(Lost { part, .. }) => {
+                            let part = format!("part {} of {}", part.number(), part.count());
+                            lost.push(lose(Error::LostPart { part }));
+                        }
+                        None => whole.push(tensor),
+                    }
+                }
             }
         }
         whole.sort_by_key(|tensor| tensor.first_piece);
-        Ok(Salvaged { reader: self, whole, lost, complete_list: true })
+        // Of several shards that are lost one tells enough.
+        let mut named = HashSet::new();
+        lost.retain(|damage| named.insert(damage.tensor.clone()));
+        if let Some(merged) = &self.shared.merged {
+            let known: HashSet<_> = lost_parts.iter().map(|lost| lost.part).collect();
+            lost_parts.extend(merged.parts.verify(|part| !known.contains(&part), damage)?);
+        }
+        let parts = lost_parts.into_iter();
+        let lost_parts = parts.map(|lost| Damage { tensor: lost.part.name(), error: lost.error });
+        let lost_parts = lost_parts.collect();
+        Ok(Salvaged { reader: self, whole, lost, lost_parts, complete_list: true })
     }
 }
 
@@ -155,7 +200,7 @@ fn salvage_found(path: &Path, error: Error, watch: &Watch) -> Result<Salvaged, E
         true,
     );
     let whole = reader.tensors_in_file_order()?;
-    Ok(Salvaged { reader, whole, lost, complete_list: false })
+    Ok(Salvaged { reader, whole, lost, lost_parts: Vec::new(), complete_list: false })
 }
 
 /// Whether the pieces of an array make up all of it.

@@ -32,6 +32,24 @@ impl Reader {
     /// # Errors
     /// If the file cannot be read or the work was stopped; damage is an answer, not an error.
     pub fn verify(&self, watch: &Watch) -> Result<Vec<Damage>, Error> {
+        let damage = |error: &Error| matches!(error, Error::Corrupt { .. });
+        let mut damaged = self.verify_pieces(watch, |_| true, damage)?;
+        if let Some(merged) = &self.shared.merged {
+            let parts = merged.parts.verify(|_| true, damage)?.into_iter();
+            damaged
+                .extend(parts.map(|lost| Damage { tensor: lost.part.name(), error: lost.error }));
+        }
+        Ok(damaged)
+    }
+
+    /// Verifies the pieces that `chosen` names by their numbers; an error that is `damage` costs one
+    /// tensor, any other ends the work.
+    pub(super) fn verify_pieces(
+        &self,
+        watch: &Watch,
+        chosen: impl Fn(u32) -> bool + Sync,
+        damage: impl Fn(&Error) -> bool + Sync,
+    ) -> Result<Vec<Damage>, Error> {
         let count = self.shared.index.pieces_len();
         watch.begin(Phase::Verify, self.data_bytes());
         let next = AtomicUsize::new(0);
@@ -44,11 +62,14 @@ impl Reader {
                 if number >= count {
                     return;
                 }
+                if !chosen(number as u32) {
+                    continue;
+                }
                 let result = self.verify_piece(number as u32, &mut ahead, &mut buffer, watch);
                 let Err(error) = result else { continue };
                 let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
                 match error {
-                    error @ Error::Corrupt { .. } => found.0.push((number, error)),
+                    error if damage(&error) => found.0.push((number, error)),
                     // Nothing more can be learned.
                     error => {
                         next.store(count, Ordering::Relaxed);
@@ -77,12 +98,7 @@ impl Reader {
             let tensor = self.name_of(number as u32).to_owned();
             Damage { tensor, error }
         });
-        let mut damaged: Vec<_> = damaged.collect();
-        if let Some(merged) = &self.shared.merged {
-            let parts = merged.parts.verify()?.into_iter();
-            damaged.extend(parts.map(|(tensor, error)| Damage { tensor, error }));
-        }
-        Ok(damaged)
+        Ok(damaged.collect())
     }
 
     fn name_of(&self, piece: u32) -> &str {

@@ -18,5 +18,5 @@ pub(super) use local::WholeFile;
 pub(super) use merge::clean_before;
 pub use merge::{Merged, merge, merge_in};
 pub use save::{Part, SaveId};
-pub(super) use source::{Parts, Spread};
+pub(super) use source::{Lost, Parts, Spread};
 pub use store::{Commit, PartStore, PendingPart};

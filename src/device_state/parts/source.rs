@@ -16,6 +16,7 @@ use super::{
             spread::Place,
             trailer::TRAILER_BYTES,
         },
+        reader::read_header,
     },
     Part, PartStore, SaveId,
 };
@@ -29,6 +30,20 @@ pub(in super::super) struct Parts {
     store: Arc<dyn PartStore>,
     directory: String,
     spans: Vec<Span>,
+}
+
+/// A part that is not as it was merged.
+#[derive(Debug)]
+pub(in super::super) struct Lost {
+    pub(in super::super) part: Part,
+    pub(in super::super) error: Error,
+}
+
+impl Lost {
+    /// Whether its bytes may still be compared with their checksums.
+    pub(in super::super) fn is_readable(&self) -> bool {
+        matches!(self.error, Error::Corrupt { .. })
+    }
 }
 
 /// How the pieces of a merged state lie in its parts.
@@ -52,16 +67,41 @@ impl Parts {
         store: Arc<dyn PartStore>,
         merged: &MergedRole,
     ) -> Result<Self, Error> {
+        let (parts, lost) = Self::open_left(store, merged)?;
+        match lost.into_iter().next() {
+            Some(lost) => Err(lost.error),
+            None => Ok(parts),
+        }
+    }
+
+    /// Opens those of the parts that are there and that this build may read; answers what is wrong
+    /// with the others, and with those that are damaged.
+    pub(in super::super) fn open_left(
+        store: Arc<dyn PartStore>,
+        merged: &MergedRole,
+    ) -> Result<(Self, Vec<Lost>), Error> {
         let count = u32::try_from(merged.parts.len()).unwrap_or(u32::MAX);
         let mut spans = Vec::with_capacity(merged.parts.len());
+        let mut lost = Vec::new();
         for ((number, record), base) in (0..count).zip(&merged.parts).zip(merged.bases()) {
             let part = Part::new(SaveId(merged.save), number, count)?;
-            let source = open_part(&*store, &merged.directory, part)?;
-            check(&*source, *record, part, &store.place())?;
-            let open = (spans.len() < KEPT_OPEN).then_some(source);
+            let path = store.place().with_file_name(&merged.directory).join(part.name());
+            let source = open_part(&*store, &merged.directory, part);
+            let checked = source.and_then(|source| {
+                check(&*source, *record, part, &path)?;
+                Ok(source)
+            });
+            let open = match checked {
+                Ok(source) => (spans.len() < KEPT_OPEN).then_some(source),
+                Err(error) => {
+                    // What is damaged is opened when it is read.
+                    lost.push(Lost { part, error });
+                    None
+                }
+            };
             spans.push(Span { base, part, record: *record, open });
         }
-        Ok(Self { store, directory: merged.directory.clone(), spans })
+        Ok((Self { store, directory: merged.directory.clone(), spans }, lost))
     }
 
     /// Bytes of all parts together.
@@ -69,14 +109,18 @@ impl Parts {
         self.spans.last().map_or(0, |last| last.base + last.record.trailer.file_bytes)
     }
 
-    /// Compares what is in the parts besides pieces with its checksums: the name of each part that
-    /// is damaged, and how.
-    pub(in super::super) fn verify(&self) -> Result<Vec<(String, Error)>, Error> {
+    /// Compares what is in the `chosen` parts besides pieces with its checksums: each part that is
+    /// damaged, and how. An error that is no `damage` ends the work.
+    pub(in super::super) fn verify(
+        &self,
+        chosen: impl Fn(Part) -> bool,
+        damage: impl Fn(&Error) -> bool,
+    ) -> Result<Vec<Lost>, Error> {
         let mut damaged = Vec::new();
-        for span in &self.spans {
+        for span in self.spans.iter().filter(|span| chosen(span.part)) {
             match self.verify_part(span) {
                 Ok(()) => {}
-                Err(error @ Error::Corrupt { .. }) => damaged.push((span.part.name(), error)),
+                Err(error) if damage(&error) => damaged.push(Lost { part: span.part, error }),
                 Err(error) => return Err(error),
             }
         }
@@ -138,7 +182,18 @@ fn check(source: &dyn ReadAt, record: PartRecord, part: Part, place: &Path) -> R
     let io = |error| Error::io("read", place, error);
     let what = format!("part {} of {}", part.number(), part.count());
     let (found, expected) = (source.size().map_err(io)?, record.trailer.file_bytes);
+    let newer = || match read_header(source, place, found) {
+        Err(
+            error @ (Error::TooNew { .. }
+            | Error::TooNewFeature { .. }
+            | Error::BadConsumer { .. }
+            | Error::Io { .. }),
+        ) => Err(error),
+        // Damage shows below.
+        Ok(_) | Err(_) => Ok(()),
+    };
     if found != expected {
+        newer()?;
         return Err(Error::corrupt(
             &what,
             format!("{found} bytes"),
@@ -148,6 +203,7 @@ fn check(source: &dyn ReadAt, record: PartRecord, part: Part, place: &Path) -> R
     let mut trailer = [0; TRAILER_BYTES];
     source.read_exact_at(&mut trailer, expected - TRAILER_BYTES as u64).map_err(io)?;
     if trailer != record.trailer.encode() {
+        newer()?;
         return Err(Error::corrupt(
             &what,
             "another end".to_owned(),

@@ -369,11 +369,79 @@ fn a_part_that_is_missing_or_of_another_save_is_named() {
     let error = Reader::open(&path).unwrap_err();
     assert!(matches!(error, Error::Corrupt { .. }), "{error}");
     assert!(error.to_string().contains("another save"), "{error}");
-    assert!(matches!(Reader::salvage(&path, &Watch::new()), Err(Error::Corrupt { .. })));
     fs::write(&one, &bytes[..bytes.len() - 100]).unwrap();
-    assert!(matches!(Reader::salvage(&path, &Watch::new()), Err(Error::Corrupt { .. })));
     let salvaged = Reader::salvage(&one, &Watch::new()).unwrap();
     assert_eq!(salvaged.whole[0].name(), "own-1");
+    fs::write(&one, bytes).unwrap();
+    assert!(is_whole(&path));
+}
+
+/// What salvaging a merged state finds: tensors that are whole, and that are not, and parts.
+fn salvaged(path: &Path) -> ([Vec<String>; 3], Vec<Error>) {
+    let salvaged = Reader::salvage(path, &Watch::new()).unwrap();
+    assert!(salvaged.complete_list);
+    for tensor in &salvaged.whole {
+        let mut data = Vec::new();
+        std::io::Read::read_to_end(&mut tensor.read().unwrap(), &mut data).unwrap();
+        assert_eq!(data.len() as u64, tensor.bytes());
+    }
+    let whole = salvaged.whole.iter().map(|tensor| tensor.name().to_owned()).collect();
+    let lost = salvaged.lost.iter().map(|damage| damage.tensor.clone()).collect();
+    let parts = salvaged.lost_parts.iter().map(|damage| damage.tensor.clone()).collect();
+    let errors = salvaged.lost.into_iter().chain(salvaged.lost_parts).map(|damage| damage.error);
+    ([whole, lost, parts], errors.collect())
+}
+
+#[test]
+fn what_lies_in_other_parts_is_salvaged_and_the_part_that_is_lost_is_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.sds");
+    save(&path, FIRST).unwrap();
+    assert_eq!(salvaged(&path).0, [vec!["b", "own-0", "own-1", "w"], vec![], vec![]]);
+    let name = Part::new(FIRST, 1, 2).unwrap().name();
+    let one = directory.path().join("a.sds.parts").join(&name);
+    let bytes = fs::read(&one).unwrap();
+    // The shards of "w" are in both parts; "b" is the same in both and stored in the first one.
+    let expected = [vec!["b", "own-0"], vec!["own-1", "w"], vec![&name]];
+    let lose = |expected_error: fn(&Error) -> bool| {
+        let (found, errors) = salvaged(&path);
+        assert_eq!(found, expected);
+        let [tensors @ .., part] = &errors[..] else { panic!("{errors:?}") };
+        assert!(expected_error(part), "{part}");
+        for error in tensors {
+            assert!(error.to_string().contains("part 1 of 2"), "{error}");
+        }
+    };
+    fs::remove_file(&one).unwrap();
+    lose(|error| matches!(error, Error::MissingPart { .. }));
+    fs::create_dir(&one).unwrap();
+    lose(|error| matches!(error, Error::Io { .. }));
+    fs::remove_dir(&one).unwrap();
+    // A part that a newer build has written again is too new, not damaged.
+    fs::write(&one, include_bytes!("../../../tests/golden/device_state/future.sds")).unwrap();
+    lose(|error| matches!(error, Error::TooNew { .. }));
+    let error = Reader::open(&path).unwrap_err();
+    assert!(matches!(error, Error::TooNew { .. }), "{error}");
+
+    // A part that was cut still has what lies before the cut.
+    let whole_of = |bytes: &[u8]| {
+        fs::write(&one, bytes).unwrap();
+        let ([whole, lost, parts], errors) = salvaged(&path);
+        assert_eq!(whole.len() + lost.len(), 4);
+        assert_eq!(parts, [name.clone()]);
+        assert!(matches!(errors[lost.len()], Error::Corrupt { .. }), "{}", errors[lost.len()]);
+        whole
+    };
+    assert_eq!(whole_of(&bytes[..bytes.len() - 1]).len(), 4);
+    assert_eq!(whole_of(&[&bytes[..], b"tail"].concat()).len(), 4);
+    assert_eq!(whole_of(&[]), ["b", "own-0"]);
+    let counts: Vec<_> =
+        (0..bytes.len()).step_by(97).map(|end| whole_of(&bytes[..end]).len()).collect();
+    assert!(counts.is_sorted() && counts.contains(&3), "{counts:?}");
+    // Damage outside of the data costs no tensor.
+    let mut flipped = bytes.clone();
+    flipped[40] ^= 1;
+    assert_eq!(whole_of(&flipped).len(), 4);
     fs::write(&one, bytes).unwrap();
     assert!(is_whole(&path));
 }

@@ -23,7 +23,7 @@ pub(crate) fn run(
     let begin = Instant::now();
     let failure = |error| failures::device_state(&error);
     let watch = watch::watch(terminal)?;
-    let (state, tensors, lost) = if arguments.salvage {
+    let (state, tensors, lost, lost_parts) = if arguments.salvage {
         let salvaged = Reader::salvage(&arguments.file, &watch).map_err(failure)?;
         if !salvaged.complete_list {
             terminal.warning(
@@ -33,12 +33,15 @@ pub(crate) fn run(
         let chosen = |name: &str| arguments.only.is_empty() || matches_any(&arguments.only, name);
         let whole: Vec<_> =
             salvaged.whole.into_iter().filter(|tensor| chosen(tensor.name())).collect();
-        (salvaged.reader, whole, salvaged.lost)
+        (salvaged.reader, whole, salvaged.lost, salvaged.lost_parts)
     } else {
         let state = Reader::open(&arguments.file).map_err(failure)?;
         let tensors = state.select(&arguments.only).map_err(failure)?;
-        (state, tensors, Vec::new())
+        (state, tensors, Vec::new(), Vec::new())
     };
+    for damage in &lost_parts {
+        terminal.warning(format_args!("{} cannot be relied on: {}", damage.tensor, damage.error));
+    }
     for damage in &lost {
         terminal.warning(format_args!("{:?} is lost: {}", damage.tensor, damage.error));
     }
@@ -69,6 +72,7 @@ pub(crate) fn run(
             "read_back_seconds": report.read_back_time.as_secs_f64(),
             "read_back_verified": report.read_back_verified,
             "lost": lost.iter().map(|damage| &damage.tensor).collect::<Vec<_>>(),
+            "lost_parts": lost_parts.iter().map(|damage| &damage.tensor).collect::<Vec<_>>(),
         }))?;
     }
     let to = arguments
