@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reads a device state by docs/format.md alone: lists its arrays, verifies every byte of their data.
+"""Reads a device state by docs/format.md alone: lists its arrays, verifies every byte of their data, writes one out.
 
 usage: read_device_state.py FILE [ARRAY OUTPUT]
 """
@@ -10,10 +10,10 @@ import struct
 import sys
 
 TABLE = []
-for byte in range(256):
+for crc in range(256):
     for _ in range(8):
-        byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)
-    TABLE.append(byte)
+        crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    TABLE.append(crc)
 
 
 def checksum(data):
@@ -28,139 +28,98 @@ def demand(condition, what):
         sys.exit(f"{sys.argv[1]}: {what}")
 
 
-def fields(header):
-    at, found = 32, {}
-    while True:
-        tag, length = struct.unpack_from("<II", header, at)
-        if tag == length == 0:
-            return found
-        demand(not tag >> 31 or tag & 0x7FFFFFFF in (1, 4, 6, 7), f"too new: field {tag & 0x7FFFFFFF}")
-        found[tag & 0x7FFFFFFF] = header[at + 8:at + 8 + length]
-        at += 8 + (length + 7) // 8 * 8
+def number_of(tag, newest):
+    """The number in a tag; ends if it must be understood and is not known here."""
+    number = tag & 0x7FFFFFFF
+    demand(tag == number or number <= newest, f"too new: needs a reader that understands {tag:#x}")
+    return number
 
 
-def varint(data, at):
-    value = shift = 0
-    while True:
-        value |= (data[at] & 127) << shift
-        shift, at = shift + 7, at + 1
-        if data[at - 1] < 128:
-            return value, at
+def read_header(data):
+    """The fields of the header, and its checksum."""
+    demand(data[:8] == b"\x8fSDS\r\n\x1a\n", "is no device state")
+    _, _, min_consumer, length, _, stored = struct.unpack_from("<iiiIII", data, 8)
+    demand(checksum(data[:28]) == stored, "damaged: first bytes")
+    demand(min_consumer <= 0, f"too new: needs a reader of device state version {min_consumer}")
+    stored, = struct.unpack_from("<I", data, length - 4)
+    demand(checksum(data[:length - 4]) == stored, "damaged: header")
+    at, fields = 32, {}
+    while (head := struct.unpack_from("<II", data, at)) != (0, 0):
+        fields[number_of(head[0], 7)] = data[at + 8:at + 8 + head[1]]
+        at += 8 + (head[1] + 7) // 8 * 8
+    demand((0,) not in struct.iter_unpack("<i", fields[1]), "excludes readers like this one")
+    return fields, stored
 
 
-def message(data):
-    """The fields of a protobuf message: number -> last value."""
-    at, found = 0, {}
-    while at < len(data):
-        tag, at = varint(data, at)
-        if tag & 7 == 0:
-            value, at = varint(data, at)
-        else:
-            length, at = varint(data, at)
-            value, at = data[at:at + length], at + length
-        found[tag >> 3] = value
-    return found
+def read_index(data, header_sum):
+    """The tables of the index."""
+    at, size, total, index_sum, stored_header_sum = struct.unpack_from("<QQQII", data, len(data) - 64)
+    demand(data[-8:] == b"\x8fSDSend\n" and data[-12:-8] == struct.pack("<I", checksum(data[-64:-12])), "damaged: end")
+    demand(total == len(data) and stored_header_sum == header_sum, "damaged: lengths")
+    index = data[at:at + size]
+    demand(index[:8] == b"\x8fSDSidx\n" and checksum(index) == index_sum, "damaged: index")
+    tables = {}
+    for row in range(struct.unpack_from("<I", index, 8)[0]):
+        tag, _, begin, length = struct.unpack_from("<IIQQ", index, 16 + 24 * row)
+        tables[number_of(tag, 6)] = index[begin:begin + length]
+    return tables
 
 
-def spec(data):
-    """Element type (number of the kind) and shape of an ArraySpecProto."""
-    array = message(data)
-    kind, packed, dims, at = message(array.get(1, b"")).get(1, 0), message(array.get(2, b"")).get(1, b""), [], 0
-    while at < len(packed):
-        extent, at = varint(packed, at)
-        dims.append(extent)
-    return kind, dims
-
-
-def parts(field):
+def read_parts(field):
     """The parts of a merged state, one behind the other."""
     save, (count, length) = field[:16].hex(), struct.unpack_from("<II", field, 16)
     place = os.path.join(os.path.dirname(sys.argv[1]), field[24:24 + length].decode())
     at, whole = 24 + (length + 7) // 8 * 8, b""
     for number in range(count):
         part = open(os.path.join(place, f"{save}-{number:06}-of-{count:06}.part"), "rb").read()
-        trailer = field[at + 72 * number + 8:at + 72 * number + 72]
-        demand(part[-64:] == trailer and len(part) == struct.unpack_from("<Q", trailer, 16)[0],
-               f"part {number} is damaged or of another save")
+        demand(part[-64:] == field[at + 72 * number + 8:at + 72 * number + 72], f"part {number} is not the one of this state")
         whole += part
     return whole
 
 
-def placements(table):
-    """The domain of each placement, None for the whole array."""
-    at, found = 0, []
+def read_domains(table):
+    """For each placement the (first index, extent) of every dimension; None for the whole array."""
+    at, domains = 0, []
     while at < len(table):
         rank, cut = struct.unpack_from("<II", table, at + 8)
-        found.append([struct.unpack_from("<QQ", table, at + 16 + 16 * i) for i in range(rank)] if cut else None)
+        domains.append(list(struct.iter_unpack("<QQ", table[at + 16:at + 16 + 16 * rank])) if cut else None)
         at += 16 + 16 * rank
-    return found
+    return domains
 
 
-def assemble(shape, pieces):
-    """The bytes of an array out of the (domain, bytes) of its pieces."""
-    whole = bytearray(sum(len(part) for _, part in pieces))
-    item = len(whole) // max(math.prod(shape), 1)
-    for domain, part in pieces:
-        if domain is None:
-            return part
-        width = domain[-1][1] * item
-        for row, index in enumerate(itertools.product(*(range(a, a + n) for a, n in domain[:-1]))):
-            at = 0
-            for extent, i in zip(shape, (*index, domain[-1][0])):
-                at = at * extent + i
-            whole[at * item:at * item + width] = part[row * width:(row + 1) * width]
-    return bytes(whole)
+def assemble(pieces):
+    """The bytes of an array out of the (domain, bytes) of its pieces, element by element."""
+    if pieces[0][0] is None:
+        return pieces[0][1]
+    shape = [max(first + extent for first, extent in dimension) for dimension in zip(*(domain for domain, _ in pieces))]
+    item = sum(len(data) for _, data in pieces) // math.prod(shape)
+    whole = {}
+    for domain, data in pieces:
+        for number, place in enumerate(itertools.product(*(range(first, first + extent) for first, extent in domain))):
+            whole[place] = data[number * item:(number + 1) * item]
+    return b"".join(whole[place] for place in sorted(whole))
 
 
 def main():
     data = open(sys.argv[1], "rb").read()
-    demand(data[:8] == b"\x8fSDS\r\n\x1a\n", "is no device state")
-    _, producer, min_consumer, length, _, stored = struct.unpack_from("<iiiIII", data, 8)
-    demand(checksum(data[:28]) == stored, "damaged: first bytes")
-    demand(min_consumer <= 0, f"too new: needs a reader of device state version {min_consumer}")
-    header = data[:length]
-    demand(struct.unpack("<I", header[-4:])[0] == checksum(header[:-4]), "damaged: header")
-    words = fields(header)
-    chunk, = struct.unpack("<I", words[4])
-    demand(0 not in struct.unpack(f"<{len(words[1]) // 4}i", words[1]), "excludes readers like this one")
-
-    end = data[-64:]
-    demand(end[56:] == b"\x8fSDSend\n", "damaged: no end")
-    at, size, total, index_sum, header_sum, payload = struct.unpack_from("<QQQIIQ", end)
-    demand(struct.unpack_from("<I", end, 52)[0] == checksum(end[:52]), "damaged: trailer")
-    demand(total == len(data) and header[-4:] == struct.pack("<I", header_sum), "damaged: lengths")
-    index = data[at:at + size]
-    demand(checksum(index) == index_sum and index[:8] == b"\x8fSDSidx\n", "damaged: index")
-    tables = {}
-    for row in range(struct.unpack_from("<I", index, 8)[0]):
-        tag, _, begin, length = struct.unpack_from("<IIQQ", index, 16 + 24 * row)
-        demand(not tag >> 31 or tag & 0x7FFFFFFF <= 6, f"too new: table {tag & 0x7FFFFFFF}")
-        tables[tag & 0x7FFFFFFF] = index[begin:begin + length]
-    if 7 in words:
-        data = parts(words[7])
-    domains = placements(tables[4])
-    arrays = list(struct.iter_unpack("<IIII", tables[1]))
-    pieces = list(struct.iter_unpack("<QQIIII", tables[2]))
-    sums = [row[0] for row in struct.iter_unpack("<I", tables[3])]
-    specs, place = [], 0
-    while place < len(tables[5]):
-        length, = struct.unpack_from("<I", tables[5], place)
-        specs.append(tables[5][place + 4:place + 4 + length])
-        place += 4 + length
-
-    print(f"written by {words.get(2, b'').decode()}, {len(arrays)} arrays, {payload} bytes of data")
+    fields, header_sum = read_header(data)
+    tables = read_index(data, header_sum)
+    if 7 in fields:
+        data = read_parts(fields[7])
+    chunk, = struct.unpack("<I", fields[4])
+    domains, sums = read_domains(tables[4]), [row[0] for row in struct.iter_unpack("<I", tables[3])]
+    pieces, arrays = list(struct.iter_unpack("<QQIIII", tables[2])), list(struct.iter_unpack("<IIII", tables[1]))
     ends = [row[0] for row in arrays[1:]] + [len(tables[6])]
-    for (begin, number, first, count), stop in zip(arrays, ends):
-        name, content = tables[6][begin:stop].decode(), []
+    for (begin, _, first, count), end in zip(arrays, ends):
+        name, content = tables[6][begin:end].decode(), []
         for offset, length, _, first_sum, placement, _ in pieces[first:first + count]:
             part = data[offset:offset + length]
-            for i, start in enumerate(range(0, length, chunk)):
-                demand(checksum(part[start:start + chunk]) == sums[first_sum + i], f"damaged: {name}")
+            for number, start in enumerate(range(0, length, chunk)):
+                demand(checksum(part[start:start + chunk]) == sums[first_sum + number], f"damaged: {name}")
             content.append((domains[placement], part))
-        kind, shape = spec(specs[number])
-        print(name, kind, shape, sum(len(part) for _, part in content), "bytes")
+        print(f"{sum(len(part) for _, part in content):12} bytes  {name}")
         if sys.argv[2:3] == [name]:
-            open(sys.argv[3], "wb").write(assemble(shape, content))
+            open(sys.argv[3], "wb").write(assemble(content))
 
 
 main()

@@ -117,6 +117,8 @@ def main():
         # First, while this process is small: a child's peak counts what it was before it became the command.
         memory(serdes, folder, arguments.large)
         trips(serdes, arguments.host_plugin, folder)
+        document_reader(serdes, folder)
+        direct(serdes, folder)
         wrong_input(serdes, folder)
     finally:
         shutil.rmtree(folder)
@@ -198,6 +200,79 @@ def memory(serdes, folder, large):
             expect(beyond <= 64 << 20, f"{label} of {size >> 20} MiB takes {beyond >> 20} MiB beyond the device's own")
         for name in ("memory.safetensors", "memory.sds", "memory.out.safetensors"):
             os.remove(os.path.join(folder, name))
+
+
+def document_reader(serdes, folder):
+    """The reader that follows docs/format.md alone reads what the command writes, and finds what is damaged."""
+    source, state, out = (os.path.join(folder, name) for name in ("small.safetensors", "document.sds", "document.bin"))
+    reader = [sys.executable, os.path.join(ROOT, "examples", "read_device_state.py")]
+    expect(run([serdes, "save", "--from", source, "-o", state]).returncode == 0, "the state for the reader is written")
+    golden = os.path.join(ROOT, "tests", "golden", "device_state")
+    tensors = tensors_of(source)[0]
+    for name in tensors:
+        read = run([*reader, state, name, out])
+        with open(out, "rb") as file:
+            expect(read.returncode == 0 and file.read() == tensors[name][2], f"the reader by the document: {name}: {read.stderr}")
+        os.remove(out)
+    listed = {line.split("bytes  ")[1]: int(line.split()[0]) for line in run([*reader, state]).stdout.splitlines()}
+    expect(listed == {name: len(data) for name, (_, _, data) in tensors.items()}, f"the reader by the document lists {listed}")
+    # The same array in one file, and in shards in the parts of several processes.
+    arrays = []
+    for path in ("small.sds", "merged.sds"):
+        read = run([*reader, os.path.join(golden, "v0", path), "w", out])
+        with open(out, "rb") as file:
+            arrays.append(file.read())
+        expect(read.returncode == 0, f"the reader by the document: {path}: {read.stderr}")
+    expect(len(arrays[0]) == 200 and arrays[0] == arrays[1], "the reader by the document puts shards together")
+    future = run([*reader, os.path.join(golden, "future.sds")])
+    expect(future.returncode == 1 and "too new" in future.stderr, f"the reader by the document: a future state: {future.stderr}")
+    with open(state, "rb") as file:
+        content = bytearray(file.read())
+    for place, at in (("the header", 40), ("data", content.index(tensors["dtype.I64"][2])), ("the index", -100), ("the end", -30)):
+        content[at] ^= 1
+        with open(state, "wb") as file:
+            file.write(content)
+        content[at] ^= 1
+        damaged = run([*reader, state])
+        expect(damaged.returncode == 1 and "damaged" in damaged.stderr, f"the reader by the document: damage in {place}: {damaged.stderr}")
+
+
+def direct(serdes, folder):
+    """Past the page cache the same bytes are written; where the file system refuses, too, and the command says so."""
+    source, plain = os.path.join(folder, "large.safetensors"), os.path.join(folder, "plain.sds")
+    expect(run([serdes, "save", "--from", source, "-o", plain]).returncode == 0, "the state to compare with is written")
+    with open(plain, "rb") as file:
+        expected = file.read()
+
+    def saved(place, label, went=None):
+        state = os.path.join(place, "direct.sds")
+        save = run([serdes, "save", "--from", source, "-o", state, "--direct", "--json"])
+        expect(save.returncode == 0, f"direct on {label}: {save.stderr}")
+        with open(state, "rb") as file:
+            expect(file.read() == expected, f"direct on {label}: the same bytes")
+        report = json.loads(save.stdout)
+        expect(report["direct"] is (went if went is not None else report["direct"]), f"direct on {label}: {report}")
+        expect(("takes no direct I/O" in save.stderr) is not report["direct"], f"direct on {label}: says {save.stderr!r}")
+        restore = run([serdes, "restore", state, "--direct", "--json"])
+        expect(restore.returncode == 0 and json.loads(restore.stdout)["direct"] is report["direct"],
+               f"restored directly from {label}: {restore.stdout} {restore.stderr}")
+        expect(("takes no direct I/O" in restore.stderr) is not report["direct"], f"restored directly from {label}: says {restore.stderr!r}")
+        expect(os.listdir(place) == ["direct.sds"], f"direct on {label}: leaves {os.listdir(place)}")
+
+    place = os.path.join(folder, "direct")
+    os.mkdir(place)
+    saved(place, "the file system of temporary files")
+    # What is in memory alone has no disk to go to directly: ramfs refuses, tmpfs does since Linux 6.6 as if.
+    for kind, went in (("tmpfs", None), ("ramfs", False)) if os.geteuid() == 0 else ():
+        mounted = os.path.join(folder, kind)
+        os.mkdir(mounted)
+        if run(["mount", "-t", kind, kind, mounted]).returncode == 0:
+            try:
+                saved(mounted, kind, went)
+            finally:
+                run(["umount", mounted])
+        else:
+            print(f"skipped: no {kind} can be mounted here")
 
 
 def wrong_input(serdes, folder):

@@ -251,6 +251,9 @@ pub(crate) struct RestoreArguments {
     /// Take what is whole from a truncated or damaged state, and say what is not.
     #[arg(long)]
     pub(crate) salvage: bool,
+    /// Read FILE past the system's page cache; through it, with a warning, where the file system refuses.
+    #[arg(long, conflicts_with = "salvage")]
+    pub(crate) direct: bool,
     /// When the command counts FILE2 as written.
     #[arg(long, value_enum, default_value_t = SyncMode::Data)]
     pub(crate) sync: SyncMode,

@@ -1,13 +1,18 @@
 use std::{
     fs::{self, File},
     io::{self, Write as _},
-    path::PathBuf,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
 use super::{
     super::{
         Error, Sync,
+        direct::{DirectSource, StillDirect},
         format::{MAGIC, role::Role},
         reader::read_header,
         replace::{self, Replacement},
@@ -20,7 +25,8 @@ use crate::read_at::ReadAt;
 #[derive(Clone, Debug)]
 pub struct LocalParts {
     path: PathBuf,
-    direct: bool,
+    /// Set if files are used past the system's cache, until a file system refuses.
+    direct: Option<StillDirect>,
 }
 
 impl LocalParts {
@@ -29,15 +35,42 @@ impl LocalParts {
     /// A link stands for what it points to.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
-        Self { path: fs::canonicalize(&path).unwrap_or(path), direct: false }
+        Self { path: fs::canonicalize(&path).unwrap_or(path), direct: None }
     }
 
-    /// Whether new parts are written past the system's page cache where the file system can; see
+    /// Whether new parts are written, and states and their parts read, past the system's page cache
+    /// where the file system can; see
     /// [`WriteOptions::with_direct`](super::super::WriteOptions::with_direct).
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use serdes::device_state::{LocalParts, Reader};
+    ///
+    /// # fn read(path: &str) -> Result<(), serdes::device_state::Error> {
+    /// let files = Arc::new(LocalParts::new(path).with_direct(true));
+    /// let state = Reader::open_in(files.clone())?;
+    /// println!("{} tensors, past the cache: {}", state.len(), files.reads_direct());
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn with_direct(mut self, direct: bool) -> Self {
-        self.direct = direct;
+        self.direct = direct.then(|| Arc::new(AtomicBool::new(true)));
         self
+    }
+
+    /// Whether everything that was read up to here was read past the system's page cache.
+    pub fn reads_direct(&self) -> bool {
+        self.direct.as_ref().is_some_and(|direct| direct.load(Ordering::Relaxed))
+    }
+
+    fn open(&self, path: &Path) -> Result<Box<dyn ReadAt>, Error> {
+        let file = File::open(path).map_err(|error| Error::io("open", path, error))?;
+        Ok(match &self.direct {
+            Some(direct) => Box::new(DirectSource::open(file, path, Arc::clone(direct))),
+            None => Box::new(file),
+        })
     }
 
     fn parts(&self) -> PathBuf {
@@ -144,7 +177,7 @@ impl PartStore for LocalParts {
                 Err(error) => return Err(error),
             };
             // A part is synced when it is committed, not on the way.
-            let sink = replacement.sink(Sync::None, self.direct)?;
+            let sink = replacement.sink(Sync::None, self.direct.is_some())?;
             return Ok(PendingPart { sink, commit: Box::new(replacement) });
         }
     }
@@ -166,14 +199,11 @@ impl PartStore for LocalParts {
     }
 
     fn open_part(&self, directory: &str, part: Part) -> Result<Box<dyn ReadAt>, Error> {
-        let path = self.path.with_file_name(directory).join(part.name());
-        let file = File::open(&path).map_err(|error| Error::io("open", &path, error))?;
-        Ok(Box::new(file))
+        self.open(&self.path.with_file_name(directory).join(part.name()))
     }
 
     fn open_index(&self) -> Result<Box<dyn ReadAt>, Error> {
-        let file = File::open(&self.path).map_err(|error| Error::io("open", &self.path, error))?;
-        Ok(Box::new(file))
+        self.open(&self.path)
     }
 
     fn commit_index(&self, bytes: &[u8], sync: Sync) -> Result<Duration, Error> {

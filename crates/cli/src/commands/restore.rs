@@ -1,10 +1,10 @@
 //! `serdes restore`: a state's buffers onto a device, and back into a file.
 
-use std::time::Instant;
+use std::{sync::Arc, time::Instant};
 
 use serde_json::json;
 use serdes::{
-    device_state::{Reader, WriteOptions, matches_any},
+    device_state::{LocalParts, Reader, WriteOptions, matches_any},
     tensor_io,
     version::SerDesVersion,
 };
@@ -23,6 +23,7 @@ pub(crate) fn run(
     let begin = Instant::now();
     let failure = |error| failures::device_state(&error);
     let watch = watch::watch(terminal)?;
+    let files = Arc::new(LocalParts::new(&arguments.file).with_direct(arguments.direct));
     let (state, tensors, lost, lost_parts) = if arguments.salvage {
         let salvaged = Reader::salvage(&arguments.file, &watch).map_err(failure)?;
         if !salvaged.complete_list {
@@ -35,7 +36,11 @@ pub(crate) fn run(
             salvaged.whole.into_iter().filter(|tensor| chosen(tensor.name())).collect();
         (salvaged.reader, whole, salvaged.lost, salvaged.lost_parts)
     } else {
-        let state = Reader::open(&arguments.file).map_err(failure)?;
+        let state = if arguments.direct {
+            Reader::open_in(files.clone()).map_err(failure)?
+        } else {
+            Reader::open(&arguments.file).map_err(failure)?
+        };
         let tensors = state.select(&arguments.only).map_err(failure)?;
         (state, tensors, Vec::new(), Vec::new())
     };
@@ -58,6 +63,13 @@ pub(crate) fn run(
     let report = tensor_io::restore(&state, &tensors, &device, target, &watch)
         .map_err(|error| failures::tensor_io(&error))?;
 
+    let direct = files.reads_direct();
+    if arguments.direct && !direct {
+        terminal.warning(format_args!(
+            "the file system of {} takes no direct I/O: restored through the page cache instead",
+            arguments.file.display()
+        ));
+    }
     if terminal.json() {
         terminal.object(&json!({
             "tensors": report.tensors,
@@ -69,6 +81,7 @@ pub(crate) fn run(
             "serdes_version": state.ifrt_version(),
             "plugin": plugin.platform().name(),
             "verified": true,
+            "direct": direct,
             "read_back_seconds": report.read_back_time.as_secs_f64(),
             "read_back_verified": report.read_back_verified,
             "lost": lost.iter().map(|damage| &damage.tensor).collect::<Vec<_>>(),

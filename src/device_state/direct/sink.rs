@@ -1,9 +1,4 @@
-//! Writing to the disk past the system's page cache (`O_DIRECT`), in whole blocks of aligned memory.
-//!
-//! Bytes that fill no block, those at the end, go through the cache; so does everything from the moment at
-//! which the file system refuses, which is no failure. The bytes of the file are the same either way.
-//! This part must never know what they mean, nor decide when they are safe: whoever owns the file
-//! syncs it.
+//! Writing past the cache.
 
 use std::{
     fs::File,
@@ -15,21 +10,10 @@ use std::{
     },
 };
 
-use super::sink::FileSink;
-
-/// What every disk and file system that takes direct I/O is content with: no sector and no page of
-/// the systems in use is larger.
-const LEAST_BLOCK: u64 = 4 << 10;
-/// File systems that name a larger block mean what they like best, not what they need.
-const MOST_BLOCK: u64 = 64 << 10;
-/// Bytes that are gathered before they are written, where a buffer cannot be written as it lies.
-const STAGE_BYTES: usize = 1 << 20;
-
-/// Whether bytes still go past the cache; shared with the owner of the file.
-pub(super) type StillDirect = Arc<AtomicBool>;
+use super::{super::sink::FileSink, Stage, StillDirect, Way, is_aligned, open_direct, refuses};
 
 /// A file that is written from its beginning to its end, past the cache as long as that is possible.
-pub(super) struct DirectSink {
+pub(in super::super) struct DirectSink {
     /// The way past the cache.
     direct: Box<dyn Write + Send>,
     /// The way through it.
@@ -45,12 +29,12 @@ pub(super) struct DirectSink {
 impl DirectSink {
     /// A sink into `file`, which is empty and lies at `path`. Gives the file's own sink back if the
     /// file system does not take direct I/O.
-    pub(super) fn open(
+    pub(in super::super) fn open(
         file: &File,
         path: &Path,
         cached: FileSink,
     ) -> Result<(Self, StillDirect), FileSink> {
-        let Ok((direct, block)) = open_direct(file, path) else { return Err(cached) };
+        let Ok((direct, block)) = open_direct(file, path, Way::Write) else { return Err(cached) };
         let sink = Self::new(Box::new(direct), cached, block);
         let still_direct = Arc::clone(&sink.still_direct);
         Ok((sink, still_direct))
@@ -107,10 +91,6 @@ impl DirectSink {
         self.stage = stage;
         result
     }
-
-    fn is_aligned(&self, bytes: &[u8]) -> bool {
-        bytes.as_ptr().addr().is_multiple_of(self.block)
-    }
 }
 
 impl Write for DirectSink {
@@ -119,7 +99,7 @@ impl Write for DirectSink {
             return self.cached.write(bytes);
         }
         let missing = self.stage.filled.next_multiple_of(self.block) - self.stage.filled;
-        if missing == 0 && bytes.len() >= self.block && self.is_aligned(bytes) {
+        if missing == 0 && bytes.len() >= self.block && is_aligned(bytes, self.block) {
             self.put_stage()?;
             let whole = bytes.len() - bytes.len() % self.block;
             self.put_blocks(bytes.get(..whole).unwrap_or_default())?;
@@ -127,7 +107,7 @@ impl Write for DirectSink {
         }
         // Behind the bytes that complete a block the rest may lie well.
         let rest = bytes.get(missing..).unwrap_or_default();
-        let well = missing > 0 && rest.len() >= self.block && self.is_aligned(rest);
+        let well = missing > 0 && rest.len() >= self.block && is_aligned(rest, self.block);
         let count =
             self.stage.fill(if well { bytes.get(..missing).unwrap_or(bytes) } else { bytes });
         if self.stage.is_full() {
@@ -147,89 +127,15 @@ impl Write for DirectSink {
     }
 }
 
-/// Whether the file system says that it does not do this at all.
-fn refuses(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported)
-}
-
-/// Memory of which whole blocks are aligned.
-#[derive(Default)]
-struct Stage {
-    memory: Vec<u8>,
-    /// Where the first block begins.
-    begin: usize,
-    filled: usize,
-}
-
-impl Stage {
-    fn new(block: usize) -> Self {
-        let memory = vec![0_u8; STAGE_BYTES + block];
-        let address = memory.as_ptr().addr();
-        Self { begin: address.next_multiple_of(block) - address, memory, filled: 0 }
-    }
-
-    fn bytes(&self) -> &[u8] {
-        self.memory.get(self.begin..self.begin + self.filled).unwrap_or_default()
-    }
-
-    fn is_full(&self) -> bool {
-        self.filled == STAGE_BYTES
-    }
-
-    /// Takes as many bytes as there is room for.
-    fn fill(&mut self, bytes: &[u8]) -> usize {
-        let count = bytes.len().min(STAGE_BYTES - self.filled);
-        let begin = self.begin + self.filled;
-        if let (Some(to), Some(from)) =
-            (self.memory.get_mut(begin..begin + count), bytes.get(..count))
-        {
-            to.copy_from_slice(from);
-        }
-        self.filled += count;
-        count
-    }
-
-    fn drop_first(&mut self, count: usize) {
-        let end = self.begin + self.filled;
-        self.memory.copy_within(self.begin + count..end, self.begin);
-        self.filled -= count;
-    }
-}
-
-/// Opens a file once more, for direct I/O; answers it and the length of a block.
-#[cfg(target_os = "linux")]
-fn open_direct(file: &File, path: &Path) -> io::Result<(File, usize)> {
-    use std::{
-        fs::OpenOptions,
-        os::unix::fs::{MetadataExt, OpenOptionsExt},
-    };
-
-    let direct = OpenOptions::new().write(true).custom_flags(libc::O_DIRECT).open(path)?;
-    let (theirs, ours) = (direct.metadata()?, file.metadata()?);
-    if (theirs.dev(), theirs.ino()) != (ours.dev(), ours.ino()) {
-        return Err(io::Error::other("another file has taken its place"));
-    }
-    Ok((direct, block_of(ours.blksize())))
-}
-
-#[cfg(not(target_os = "linux"))]
-fn open_direct(_: &File, _: &Path) -> io::Result<(File, usize)> {
-    Err(io::ErrorKind::Unsupported.into())
-}
-
-/// The block to use where the file system names `named`.
-#[cfg(target_os = "linux")]
-fn block_of(named: u64) -> usize {
-    let plain = named.is_power_of_two() && named <= MOST_BLOCK;
-    (if plain { named.max(LEAST_BLOCK) } else { LEAST_BLOCK }) as usize
-}
-
 #[cfg(test)]
 mod tests {
     use std::{fs, path::PathBuf};
 
     use super::{
-        super::{Part, Reader, SaveId, Sync, WriteOptions, Writer, tests::noise},
+        super::{
+            super::{Part, Reader, SaveId, Sync, WriteOptions, Writer, tests::noise},
+            LEAST_BLOCK, STAGE_BYTES, block_of,
+        },
         *,
     };
     use crate::{
@@ -380,7 +286,7 @@ mod tests {
     fn takes_direct(directory: &Path) -> bool {
         let path = directory.join("probe");
         let file = File::create(&path).unwrap();
-        let takes = open_direct(&file, &path).is_ok();
+        let takes = open_direct(&file, &path, Way::Write).is_ok();
         fs::remove_file(path).unwrap();
         takes
     }
@@ -418,7 +324,7 @@ mod tests {
             }
             assert!(states.iter().all(|state| *state == states[0]));
             let state = Reader::open(&path).unwrap();
-            assert!(state.verify(&super::super::Watch::new()).unwrap().is_empty());
+            assert!(state.verify(&super::super::super::Watch::new()).unwrap().is_empty());
             assert_eq!(fs::read_dir(place.path()).unwrap().count(), 1);
         }
     }
