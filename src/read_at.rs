@@ -6,6 +6,7 @@
 use std::fs::File;
 use std::io;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
@@ -54,6 +55,20 @@ pub trait ReadAt: Send + Sync {
     fn answers_late(&self) -> bool {
         false
     }
+}
+
+/// Opens a file to be read from any place.
+///
+/// # Errors
+/// What the system says, and for a pipe or a device: it has no places, and opening a pipe waits for whoever writes into it.
+#[cfg(any(feature = "device", feature = "artifact"))]
+pub(crate) fn open(path: &Path) -> io::Result<File> {
+    let kind = std::fs::metadata(path)?.file_type();
+    if kind.is_file() || kind.is_dir() {
+        return File::open(path);
+    }
+    let reason = "it is a pipe or a device; expected a file, which can be read from any place";
+    Err(io::Error::new(io::ErrorKind::InvalidInput, reason))
 }
 
 impl ReadAt for File {

@@ -12,6 +12,7 @@ use std::{fmt, fs::File, path::Path};
 use memmap2::{Mmap, MmapOptions};
 
 use super::{Error, Reader, Tensor, chunks::ChunkSums};
+use crate::read_at;
 
 /// A state whose file is mapped into memory. The system reads pages when they are touched, and
 /// takes them back when it needs the memory.
@@ -64,7 +65,7 @@ impl MappedState {
     pub unsafe fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
         let io = |action, error| Error::io(action, path, error);
-        let file = File::open(path).map_err(|error| io("open", error))?;
+        let file = read_at::open(path).map_err(|error| io("open", error))?;
         let source = file.try_clone().map_err(|error| io("open", error))?;
         let reader = Reader::from_source(source, path)?;
         if reader.parts() > 0 {

@@ -1,6 +1,5 @@
 use std::{
     fmt,
-    fs::File,
     path::{Path, PathBuf},
     sync::{Arc, OnceLock},
 };
@@ -18,7 +17,7 @@ use super::{
     tensor::KnownSpec,
 };
 use crate::{
-    read_at::ReadAt,
+    read_at::{self, ReadAt},
     version::{DeviceState, SerDesVersion, VersionDef},
 };
 
@@ -62,7 +61,7 @@ impl Reader {
     /// not read it, [`Error::NotDeviceState`] or [`Error::Corrupt`] if nobody can.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
-        let file = File::open(path).map_err(|error| Error::io("open", path, error))?;
+        let file = read_at::open(path).map_err(|error| Error::io("open", path, error))?;
         Self::from_source(file, path)
     }
 

@@ -49,15 +49,25 @@ pub(crate) struct Replacement {
 impl Replacement {
     /// Removes what dead savers of `target` left, then opens a partial file for it.
     pub(crate) fn create(target: &Path) -> Result<Self, Error> {
-        let Some(name) = target.file_name().and_then(|name| name.to_str()) else {
+        if target.file_name().is_none() {
             return Err(Error::io("create", target, io::ErrorKind::InvalidFilename.into()));
-        };
-        // A rename over a directory would fail only after all the work.
-        if target.is_dir() {
-            return Err(Error::io("create", target, io::ErrorKind::IsADirectory.into()));
         }
-        // A link is replaced where it points, not where it stands.
-        let target = fs::canonicalize(target).unwrap_or_else(|_| target.to_path_buf());
+        if let Ok(found) = fs::metadata(target) {
+            // A rename over a directory would fail only after all the work; one over a device or a
+            // pipe would take it away from all who use it.
+            if found.is_dir() {
+                return Err(Error::io("create", target, io::ErrorKind::IsADirectory.into()));
+            }
+            if !found.is_file() {
+                let reason = "it is a pipe or a device; expected a file or a new name";
+                let error = io::Error::new(io::ErrorKind::InvalidInput, reason);
+                return Err(Error::io("replace", target, error));
+            }
+        }
+        let target = resolve(target).map_err(|error| Error::io("create", target, error))?;
+        let Some(name) = target.file_name().and_then(|name| name.to_str()) else {
+            return Err(Error::io("create", &target, io::ErrorKind::InvalidFilename.into()));
+        };
         remove_leftovers(&directory(&target), name);
         loop {
             let random = RandomState::new().hash_one(std::process::id());
@@ -137,6 +147,25 @@ impl Drop for Replacement {
             let _ = fs::remove_file(&self.partial);
         }
     }
+}
+
+/// Links that are followed before they count as a loop, as on Linux.
+const MOST_LINKS: usize = 40;
+
+/// A link is replaced where it points, not where it stands, also if nothing is there yet.
+fn resolve(target: &Path) -> io::Result<PathBuf> {
+    match fs::canonicalize(target) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        resolved => return resolved,
+    }
+    let mut target = target.to_path_buf();
+    for _ in 0..MOST_LINKS {
+        match fs::read_link(&target) {
+            Ok(next) => target = directory(&target).join(next),
+            Err(_) => return Ok(target),
+        }
+    }
+    Err(io::Error::other("too many links lead to it"))
 }
 
 fn file_name(path: &Path) -> String {
@@ -243,5 +272,44 @@ mod tests {
     fn a_directory_is_no_target() {
         let directory = tempfile::tempdir().unwrap();
         assert!(Replacement::create(directory.path()).is_err());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_is_no_file_is_no_target_and_stays() {
+        use std::os::unix::{fs::FileTypeExt, net::UnixListener};
+
+        let directory = tempfile::tempdir().unwrap();
+        let target = directory.path().join("socket");
+        let _listener = UnixListener::bind(&target).unwrap();
+        let error = Replacement::create(&target).unwrap_err();
+        assert!(error.to_string().contains("a pipe or a device"), "{error}");
+        assert!(fs::metadata(&target).unwrap().file_type().is_socket());
+        assert_eq!(names(directory.path()), ["socket"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_are_replaced_where_they_point() {
+        use std::os::unix::fs::symlink;
+
+        let directory = tempfile::tempdir().unwrap();
+        let place = |name: &str| directory.path().join(name);
+        fs::create_dir(place("deep")).unwrap();
+        symlink("second", place("first")).unwrap();
+        symlink("deep/a.sds", place("second")).unwrap();
+        symlink("loop", place("loop")).unwrap();
+        // Twice: the file is not there, and is there. What a dead saver left goes either time.
+        for _ in 0..2 {
+            let dead = place("deep/.a.sds.0123456789abcdef.partial");
+            fs::write(&dead, "").unwrap();
+            Replacement::create(&place("first")).unwrap().finish(Sync::None).unwrap();
+            assert!(place("first").is_symlink() && place("second").is_symlink());
+            assert_eq!(names(&place("deep")), ["a.sds"]);
+        }
+        assert!(Replacement::create(&place("loop")).is_err());
+        assert!(place("loop").is_symlink());
+        symlink("nowhere/a.sds", place("third")).unwrap();
+        assert!(Replacement::create(&place("third")).is_err());
     }
 }

@@ -24,7 +24,7 @@ use super::{
     shards::check_tiling,
     tensor::{check_piece, decode_spec},
 };
-use crate::read_at::ReadAt;
+use crate::read_at::{self, ReadAt};
 
 /// Headers of pieces that are searched for are not longer; a name or sharding of that size is no
 /// real one, and a hostile file could announce one every 64 bytes.
@@ -70,7 +70,7 @@ impl Reader {
     /// itself.
     pub fn salvage(path: impl AsRef<Path>, watch: &Watch) -> Result<Salvaged, Error> {
         let path = path.as_ref();
-        let file = File::open(path).map_err(|error| Error::io("open", path, error))?;
+        let file = read_at::open(path).map_err(|error| Error::io("open", path, error))?;
         let mut lost_parts = Vec::new();
         let opened = Self::from_index(Box::new(file), path.to_owned(), None, |store, merged| {
             let (parts, lost) = Parts::open_left(store, merged)?;
@@ -130,7 +130,7 @@ impl Reader {
 
 /// Searches a file for pieces that could not be opened because of `error`.
 fn salvage_found(path: &Path, error: Error, watch: &Watch) -> Result<Salvaged, Error> {
-    let source = File::open(path).map_err(|error| Error::io("open", path, error))?;
+    let source = read_at::open(path).map_err(|error| Error::io("open", path, error))?;
     let size = source.size().map_err(|error| Error::io("read", path, error))?;
     let (header, _, header_bytes) = read_header(&source, path, size)?;
     if matches!(header.role, Role::Merged(_)) {

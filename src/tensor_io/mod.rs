@@ -36,6 +36,7 @@ pub use transfer::{RestoreReport, SaveReport, restore, save};
 use crate::{
     device_state::{Sync, WriteOptions},
     ifrt::{DType, Shape},
+    read_at,
 };
 
 /// Words of a file about itself, in its order; `None` if it has no place for them.
@@ -254,7 +255,7 @@ fn open_by_content(path: &Path) -> Result<Box<dyn Source>, Error> {
         return open_checkpoint(path);
     }
     let mut head = [0; 8];
-    let mut file = std::fs::File::open(path).map_err(|error| Error::io("open", path, error))?;
+    let mut file = read_at::open(path).map_err(|error| Error::io("open", path, error))?;
     let mut length = 0;
     while length < head.len() {
         let rest = head.get_mut(length..).unwrap_or_default();

@@ -294,6 +294,14 @@ pub(crate) fn rate(bytes: u64, time: Duration) -> u64 {
     if seconds > 0.0 { (bytes as f64 / seconds) as u64 } else { 0 }
 }
 
+/// Words out of a file for people: quoted and escaped where they would do something to a terminal, or be mistaken for nothing.
+pub(crate) fn shown(text: &str) -> impl fmt::Display {
+    // Marks that turn the direction of text are no control characters.
+    let turns = |c: char| matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let odd = text.is_empty() || text.chars().any(|c| c.is_control() || turns(c));
+    if odd { format!("{text:?}") } else { text.to_owned() }
+}
+
 /// A number of bytes for people.
 pub(crate) fn bytes(count: u64) -> impl fmt::Display {
     indicatif::BinaryBytes(count)

@@ -517,3 +517,117 @@ fn a_library_whose_initialiser_hangs_is_given_up() {
         assert!(error.contains("dlopen did not return"), "{error}");
     }
 }
+
+/// A state of one tensor of this name, made by way of a safetensors file.
+fn state_of(folder: &Path, name: &str) -> PathBuf {
+    let header =
+        serde_json::json!({ name: { "dtype": "U8", "shape": [2], "data_offsets": [0, 2] } });
+    let header = header.to_string();
+    let (source, state) = (folder.join("source.safetensors"), folder.join("state.sds"));
+    let bytes = [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), b"ab"].concat();
+    fs::write(&source, bytes).unwrap();
+    let save = serdes(&["save", "--from", text(&source), "-o", text(&state)]);
+    assert_eq!(status(&save), 0, "{save:?}");
+    state
+}
+
+#[test]
+fn names_out_of_a_file_do_nothing_to_a_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["a\nb", "red\u{1b}[31m", "turned\u{202e}name", "", "bell\u{7}/x"] {
+        let state = state_of(folder.path(), name);
+        let source = state.with_file_name("source.safetensors");
+        fs::write(&source, fs::read(tiny()).unwrap()).unwrap();
+        for command in [&["inspect", text(&state)][..], &["diff", text(&state), text(&source)]] {
+            let arguments = [&["--color", "always"], command].concat();
+            let shown = String::from_utf8(serdes(&arguments).stdout).unwrap();
+            for part in name.split('/').filter(|part| !part.is_empty()) {
+                assert!(!shown.contains(part) || part == "x", "{part:?} in {shown:?}");
+            }
+            assert!(!shown.contains('\u{202e}') && !shown.contains('\u{7}'), "{shown:?}");
+        }
+        let found = objects(&serdes(&["inspect", text(&state), "--json"]));
+        assert_eq!(found[0]["tensors"][0]["name"], name);
+    }
+}
+
+#[test]
+fn a_state_of_a_newer_build_is_an_answer_in_every_command() {
+    let future = root().join("tests/golden/device_state/future.sds");
+    let (future, tiny) = (text(&future), tiny());
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out.sds");
+    for command in [
+        &["inspect", future][..],
+        &["check", future],
+        &["restore", future],
+        &["restore", future, "--salvage"],
+        &["restore", future, "--direct"],
+        &["diff", future, text(&tiny)],
+        &["save", "--from", future, "-o", text(&out)],
+    ] {
+        let output = serdes(&[command, &["--json"]].concat());
+        assert_eq!(status(&output), 1, "{command:?}: {output:?}");
+        assert_eq!(objects(&output).len(), 1, "{command:?}");
+    }
+}
+
+#[test]
+fn a_pattern_that_nothing_matches_is_no_success_of_a_salvage() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = state_of(folder.path(), "a");
+    let whole = fs::read(&state).unwrap();
+    for bytes in [&whole[..], &whole[..whole.len() - 1]] {
+        fs::write(&state, bytes).unwrap();
+        let none = serdes(&["restore", text(&state), "--salvage", "--only", "z*", "--json"]);
+        assert_eq!(status(&none), 2, "{none:?}");
+        assert!(objects(&none)[0]["error"].as_str().unwrap().contains("z*"), "{none:?}");
+        let some = serdes(&["restore", text(&state), "--salvage", "--only", "a", "--json"]);
+        assert_eq!(status(&some), 0, "{some:?}");
+        assert_eq!(objects(&some)[0]["tensors"], 1);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn pipes_are_neither_waited_for_nor_replaced() {
+    use std::os::unix::fs::FileTypeExt;
+
+    let folder = tempfile::tempdir().unwrap();
+    let state = state_of(folder.path(), "a");
+    for name in ["a.safetensors", "a.npy", "a.npz", "a.sds", "a"] {
+        let pipe = folder.path().join(name);
+        let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
+        assert!(made.success());
+        for command in [
+            &["save", "--from", text(&pipe), "-o", text(&state)][..],
+            &["save", "--from", text(&state), "-o", text(&pipe)],
+            &["restore", text(&state), "--to", text(&pipe)],
+            &["restore", text(&pipe)],
+            &["restore", text(&pipe), "--salvage"],
+            &["diff", text(&state), text(&pipe)],
+        ] {
+            let output = serdes(command);
+            assert_eq!(status(&output), 2, "{command:?}: {output:?}");
+            let said = String::from_utf8(output.stderr).unwrap();
+            assert!(said.contains("a pipe"), "{command:?}: {said}");
+        }
+        assert!(fs::metadata(&pipe).unwrap().file_type().is_fifo(), "{name}");
+    }
+}
+
+#[test]
+fn a_direct_save_writes_the_same_bytes_and_says_whether_it_was_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let (plain, direct) = (folder.path().join("plain.sds"), folder.path().join("direct.sds"));
+    assert_eq!(status(&serdes(&["save", "--from", text(&tiny()), "-o", text(&plain)])), 0);
+    let save = ["save", "--from", text(&tiny()), "-o", text(&direct), "--direct", "--json"];
+    for command in [&save[..], &["restore", text(&direct), "--direct", "--json"]] {
+        let output = serdes(command);
+        assert_eq!(status(&output), 0, "{output:?}");
+        let went = objects(&output)[0]["direct"].as_bool().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_ne!(went, said.contains("takes no direct I/O"), "{said}");
+    }
+    assert_eq!(fs::read(plain).unwrap(), fs::read(direct).unwrap());
+}

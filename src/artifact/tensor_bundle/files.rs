@@ -3,12 +3,11 @@
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fmt;
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::read_at::ReadAt;
+use crate::read_at::{self, ReadAt};
 
 /// Something that files can be opened from by their path.
 pub trait Files: Send + Sync + fmt::Debug {
@@ -31,7 +30,7 @@ pub struct FileSystem;
 
 impl Files for FileSystem {
     fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadAt>> {
-        Ok(Arc::new(File::open(path)?))
+        Ok(Arc::new(read_at::open(path)?))
     }
 }
 

@@ -19,7 +19,7 @@ use super::{
     },
     Commit, Part, PartStore, PendingPart, SaveId,
 };
-use crate::read_at::ReadAt;
+use crate::read_at::{self, ReadAt};
 
 /// The state at a path of the file system, its parts in the directory `<name>.parts` beside it.
 #[derive(Clone, Debug)]
@@ -66,7 +66,7 @@ impl LocalParts {
     }
 
     fn open(&self, path: &Path) -> Result<Box<dyn ReadAt>, Error> {
-        let file = File::open(path).map_err(|error| Error::io("open", path, error))?;
+        let file = read_at::open(path).map_err(|error| Error::io("open", path, error))?;
         Ok(match &self.direct {
             Some(direct) => Box::new(DirectSource::open(file, path, Arc::clone(direct))),
             None => Box::new(file),

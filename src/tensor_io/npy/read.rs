@@ -1,5 +1,4 @@
 use std::{
-    fs::File,
     io::Read,
     path::{Path, PathBuf},
     sync::Arc,
@@ -10,7 +9,10 @@ use super::{
     KIND, NpyHeader,
     fortran::RowMajor,
 };
-use crate::{ifrt::DType, read_at::ReadAt};
+use crate::{
+    ifrt::DType,
+    read_at::{self, ReadAt},
+};
 
 /// An npy file: one tensor, called like the file.
 pub(in super::super) struct NpySource {
@@ -23,7 +25,7 @@ pub(in super::super) struct NpySource {
 
 impl NpySource {
     pub(in super::super) fn open(path: &Path) -> Result<Self, Error> {
-        let file = File::open(path).map_err(|error| Error::io("open", path, error))?;
+        let file = read_at::open(path).map_err(|error| Error::io("open", path, error))?;
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         Self::new(Arc::new(file), path, &name)
     }

@@ -1,6 +1,5 @@
 use std::{
     collections::HashSet,
-    fs::File,
     io::{self, Read, Seek, SeekFrom},
     path::{Path, PathBuf},
     sync::Arc,
@@ -16,7 +15,7 @@ use super::{
     },
     KIND,
 };
-use crate::read_at::ReadAt;
+use crate::read_at::{self, ReadAt};
 
 /// Bytes of an entry in which its npy header must end if the entry is compressed.
 const HEAD_BYTES: u64 = 64 << 10;
@@ -44,7 +43,7 @@ struct Entry {
 
 impl NpzSource {
     pub(in super::super) fn open(path: &Path) -> Result<Self, Error> {
-        let file = File::open(path).map_err(|error| Error::io("open", path, error))?;
+        let file = read_at::open(path).map_err(|error| Error::io("open", path, error))?;
         Self::new(Arc::new(file), path)
     }
 

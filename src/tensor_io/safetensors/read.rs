@@ -1,5 +1,4 @@
 use std::{
-    fs::File,
     io::Read,
     path::{Path, PathBuf},
     sync::Arc,
@@ -10,7 +9,10 @@ use super::{
     KIND, MAXIMUM_HEADER_BYTES, from_name,
     header::Header,
 };
-use crate::{ifrt::Shape, read_at::ReadAt};
+use crate::{
+    ifrt::Shape,
+    read_at::{self, ReadAt},
+};
 
 /// A safetensors file.
 pub(in super::super) struct SafetensorsSource {
@@ -26,7 +28,7 @@ pub(in super::super) struct SafetensorsSource {
 impl SafetensorsSource {
     /// Reads the header of the file at `path`.
     pub(in super::super) fn open(path: &Path) -> Result<Self, Error> {
-        let file = File::open(path).map_err(|error| Error::io("open", path, error))?;
+        let file = read_at::open(path).map_err(|error| Error::io("open", path, error))?;
         Self::new(Arc::new(file), path)
     }
 

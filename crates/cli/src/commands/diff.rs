@@ -6,7 +6,7 @@ use serdes::tensor_io::{self, Comparison, Difference};
 use crate::{
     arguments::DiffArguments,
     commands::{failures, watch},
-    terminal::{BAD, FAINT, Failure, GOOD, NAME, Status, Terminal},
+    terminal::{BAD, FAINT, Failure, GOOD, NAME, Status, Terminal, shown},
 };
 
 /// Compares.
@@ -54,6 +54,6 @@ fn show(difference: &Difference, terminal: &mut Terminal) -> Result<(), Failure>
     terminal.line(format_args!(
         "{BAD}{:<10}{BAD:#} {NAME}{}{NAME:#}  {FAINT}{by}{FAINT:#}",
         difference.comparison.as_str(),
-        difference.name
+        shown(&difference.name)
     ))
 }

@@ -2,12 +2,12 @@
 
 use std::{io, path::Path};
 
-use serdes::check::{self, Inspection, TensorSummary};
+use serdes::check::{self, Inspection, Outcome, TensorSummary};
 
 use crate::{
     arguments::InspectArguments,
     commands::check::kind,
-    terminal::{FAINT, Failure, NAME, Status, Terminal, bytes, json_of},
+    terminal::{FAINT, Failure, NAME, Status, Terminal, bytes, json_of, shown},
 };
 
 /// Prints what the library found.
@@ -22,7 +22,10 @@ pub(crate) fn run(
         check::path_of_kind(&arguments.path, kind)
     }
     .map_err(|error| Failure::chain(&error))?;
-    let inspection = artifact.inspect().map_err(Failure::new)?;
+    let inspection = artifact.inspect().map_err(|reason| match reason.rule.outcome() {
+        Outcome::Unacceptable => Failure::no(reason),
+        _ => Failure::new(reason),
+    })?;
     if terminal.json() {
         terminal.object(&json_of(&inspection)?)?;
     } else {
@@ -34,7 +37,8 @@ pub(crate) fn run(
 fn show(inspection: &Inspection, terminal: &mut Terminal) -> Result<(), Failure> {
     terminal.line(format_args!(
         "{NAME}{}{NAME:#} {FAINT}{}{FAINT:#}",
-        inspection.path, inspection.kind
+        shown(&inspection.path),
+        inspection.kind
     ))?;
     if let Some(versions) = &inspection.versions {
         let bad = if versions.bad_consumers.is_empty() {
@@ -54,7 +58,7 @@ fn show(inspection: &Inspection, terminal: &mut Terminal) -> Result<(), Failure>
         }
     }
     for (label, value) in &inspection.details {
-        terminal.line(format_args!("  {label:<12}{value}"))?;
+        terminal.line(format_args!("  {label:<12}{}", shown(value)))?;
     }
     if let Some(shards) = inspection.shards {
         terminal.line(format_args!("  {:<12}{shards}", "shards"))?;
@@ -69,7 +73,8 @@ fn show(inspection: &Inspection, terminal: &mut Terminal) -> Result<(), Failure>
                 nested.recorded.map_or_else(|| "-".to_owned(), |number| number.to_string());
             terminal.line(format_args!(
                 "    {recorded} {} {FAINT}{}{FAINT:#}",
-                nested.type_name, nested.place
+                shown(&nested.type_name),
+                shown(&nested.place)
             ))?;
         }
     }
@@ -79,7 +84,7 @@ fn show(inspection: &Inspection, terminal: &mut Terminal) -> Result<(), Failure>
         let mut operations: Vec<_> = inspection.operations.iter().collect();
         operations.sort_by(|a, b| b.1.cmp(a.1).then(a.0.cmp(b.0)));
         for (name, count) in operations {
-            terminal.line(format_args!("    {count:>8} {name}"))?;
+            terminal.line(format_args!("    {count:>8} {}", shown(name)))?;
         }
     }
     if !inspection.tensors.is_empty() {
@@ -114,8 +119,9 @@ fn tree(tensors: &[TensorSummary], terminal: &mut Terminal) -> Result<(), Failur
                 .filter_map(|tensor| tensor.bytes)
                 .sum();
             terminal.line(format_args!(
-                "    {:indent$}{NAME}{part}/{NAME:#} {FAINT}{}{FAINT:#}",
+                "    {:indent$}{NAME}{}/{NAME:#} {FAINT}{}{FAINT:#}",
                 "",
+                shown(part),
                 bytes(size),
                 indent = 2 * (open.len() - 1)
             ))?;
@@ -126,8 +132,9 @@ fn tree(tensors: &[TensorSummary], terminal: &mut Terminal) -> Result<(), Failur
         );
         let size = tensor.bytes.map(|count| bytes(count).to_string()).unwrap_or_default();
         terminal.line(format_args!(
-            "    {:indent$}{leaf}  {}[{shape}]  {FAINT}{size}{FAINT:#}",
+            "    {:indent$}{}  {}[{shape}]  {FAINT}{size}{FAINT:#}",
             "",
+            shown(leaf),
             tensor.dtype,
             indent = 2 * open.len()
         ))?;

@@ -31,10 +31,21 @@ pub(crate) fn run(
                 "the index is gone: tensors of which nothing was found are in neither list",
             );
         }
+        let (mut whole, mut lost) = (salvaged.whole, salvaged.lost);
+        for pattern in &arguments.only {
+            let found = |name: &str| matches_any(&[pattern], name);
+            let any = whole.iter().any(|tensor| found(tensor.name()))
+                || lost.iter().any(|damage| found(&damage.tensor));
+            if !any {
+                return Err(Failure::new(format_args!(
+                    "no tensor that was found is called {pattern:?}; leave --only out to see all"
+                )));
+            }
+        }
         let chosen = |name: &str| arguments.only.is_empty() || matches_any(&arguments.only, name);
-        let whole: Vec<_> =
-            salvaged.whole.into_iter().filter(|tensor| chosen(tensor.name())).collect();
-        (salvaged.reader, whole, salvaged.lost, salvaged.lost_parts)
+        whole.retain(|tensor| chosen(tensor.name()));
+        lost.retain(|damage| chosen(&damage.tensor));
+        (salvaged.reader, whole, lost, salvaged.lost_parts)
     } else {
         let state = if arguments.direct {
             Reader::open_in(files.clone()).map_err(failure)?
