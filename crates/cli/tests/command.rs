@@ -618,10 +618,10 @@ fn pipes_are_neither_waited_for_nor_replaced() {
 
 #[test]
 fn a_direct_save_writes_the_same_bytes_and_says_whether_it_was_one() {
-    let folder = tempfile::tempdir().unwrap();
+    let (folder, tiny) = (tempfile::tempdir().unwrap(), tiny());
     let (plain, direct) = (folder.path().join("plain.sds"), folder.path().join("direct.sds"));
-    assert_eq!(status(&serdes(&["save", "--from", text(&tiny()), "-o", text(&plain)])), 0);
-    let save = ["save", "--from", text(&tiny()), "-o", text(&direct), "--direct", "--json"];
+    assert_eq!(status(&serdes(&["save", "--from", text(&tiny), "-o", text(&plain)])), 0);
+    let save = ["save", "--from", text(&tiny), "-o", text(&direct), "--direct", "--json"];
     for command in [&save[..], &["restore", text(&direct), "--direct", "--json"]] {
         let output = serdes(command);
         assert_eq!(status(&output), 0, "{output:?}");
