@@ -428,7 +428,7 @@ fn what_lies_in_other_parts_is_salvaged_and_the_part_that_is_lost_is_named() {
         fs::write(&one, bytes).unwrap();
         let ([whole, lost, parts], errors) = salvaged(&path);
         assert_eq!(whole.len() + lost.len(), 4);
-        assert_eq!(parts, [name.clone()]);
+        assert_eq!(parts, std::slice::from_ref(&name));
         assert!(matches!(errors[lost.len()], Error::Corrupt { .. }), "{}", errors[lost.len()]);
         whole
     };
