@@ -2,7 +2,8 @@
 //!
 //! # Device state that an older build can read
 //!
-//! ```
+#![cfg_attr(feature = "device", doc = "```")]
+#![cfg_attr(not(feature = "device"), doc = "```ignore")]
 //! use serdes::device_state;
 //! use serdes::ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding};
 //! use serdes::stream_executor::Plugin;
@@ -42,7 +43,8 @@
 //!
 //! # A verdict before loading
 //!
-//! ```
+#![cfg_attr(all(feature = "artifact", feature = "device"), doc = "```")]
+#![cfg_attr(not(all(feature = "artifact", feature = "device")), doc = "```ignore")]
 //! use serdes::check::{self, Consumer};
 //!
 //! // A graph with versions { producer: 2474 min_consumer: 1800 }.
