@@ -142,12 +142,13 @@ pub fn with_time_limit<T: Send + 'static>(
         Progress::Working => {
             let current = watch.current.load(Ordering::Relaxed);
             // SAFETY: NULL or a pointer made of a `&'static &'static str` in `enter`.
-            let call = unsafe { current.as_ref() }.copied().unwrap_or("no call of the plug-in");
+            let call =
+                unsafe { current.as_ref() }.copied().unwrap_or("a thread that the work waits for");
             Err(Error::TimedOut { call, limit })
         }
         Progress::Lost => match thread.join() {
             Err(panic) => std::panic::resume_unwind(panic),
-            Ok(()) => Err(Error::TimedOut { call: "no call of the plug-in", limit }),
+            Ok(()) => Err(Error::TimedOut { call: "a thread that the work waits for", limit }),
         },
     }
 }

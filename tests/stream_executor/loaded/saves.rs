@@ -33,7 +33,8 @@ fn a_device_that_fails_on_the_way_leaves_the_old_state_and_nothing_else() {
         let plugin = stub.open().unwrap();
         let bad = plugin.device(0).unwrap();
         let half = bytes / 2;
-        let memories = [good.allocate(half as u64).unwrap(), bad.allocate(half as u64).unwrap()];
+        let memories =
+            [good.upload(&vec![1; half as usize]).unwrap(), bad.allocate(half as u64).unwrap()];
         let shards = [Shard::new(DeviceId(0), &memories[0]), Shard::new(DeviceId(1), &memories[1])];
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.sds");
