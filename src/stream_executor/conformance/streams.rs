@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use super::{Behaviour, Verdict, expect, failed, first_device, pattern, same_bytes};
 use crate::stream_executor::event::EventStatus;
 use crate::stream_executor::plugin::Plugin;
+use crate::stream_executor::stream::Stream;
 
 pub(super) const BEHAVIOURS: &[Behaviour] = &[
     ("create_stream", create_stream),
@@ -62,6 +63,16 @@ fn stream_status(plugin: &Plugin) -> Verdict {
     Ok("OK without work".to_owned())
 }
 
+/// Gives a stream something to do before what comes next, so that whoever does not wait for that is found out, however fast the copies are.
+/// Where the plug-in runs no functions of the host, which is another behaviour's failure, it is left to chance.
+fn keep_busy(stream: &Stream) {
+    let pause = || {
+        std::thread::sleep(Duration::from_millis(5));
+        Ok(())
+    };
+    drop(stream.host_callback(pause));
+}
+
 fn stream_dependency(plugin: &Plugin) -> Verdict {
     let device = first_device(plugin)?;
     let (first, second) = (device.create_stream()?, device.create_stream()?);
@@ -70,6 +81,7 @@ fn stream_dependency(plugin: &Plugin) -> Verdict {
         let memory = device.allocate(bytes.len() as u64)?;
         let mut host = device.allocate_host(bytes.len())?;
         host.copy_from_slice(&bytes);
+        keep_busy(&first);
         let up = first.copy_to_device(host, bytes.len(), &memory, 0)?;
         second.wait_for_stream(&first)?;
         let host = device.allocate_host(bytes.len())?;
@@ -123,6 +135,7 @@ fn wait_for_event(plugin: &Plugin) -> Verdict {
         let event = device.create_event()?;
         let mut host = device.allocate_host(bytes.len())?;
         host.copy_from_slice(&bytes);
+        keep_busy(&first);
         let up = first.copy_to_device(host, bytes.len(), &memory, 0)?;
         first.record(&event)?;
         second.wait_for(&event)?;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serdes::stream_executor::conformance::{self, Conformance, ConformanceOptions, Outcome};
 use serdes::stream_executor::{LayoutChoice, Plugin};
 
-use super::plugins::{LAYOUTS, NEWEST, Stub};
+use super::plugins::{LAYOUTS, NEWEST, Stub, compile, unused_name};
 
 /// What the suite says of the stub with these habits.
 fn verify(layout: &str, habits: &str) -> Vec<Outcome> {
@@ -81,6 +81,27 @@ fn what_a_plugin_does_not_have_is_unsupported_and_no_failure() {
         assert_eq!(outcome.result, Conformance::Unsupported, "{habits}: {outcome:?}");
         let failed = outcomes.iter().find(|one| one.result == Conformance::Fail);
         assert!(failed.is_none(), "{habits}: {failed:?}");
+    }
+}
+
+/// Streams that are threads, and copies of a few microseconds: without help the other stream is late enough to read what is right.
+#[test]
+fn streams_that_wait_for_nothing_are_found_out() {
+    for (flag, broken) in [
+        ("-DKEEPS_ORDER", None),
+        ("-DIGNORE_DEPENDENCIES", Some("stream_dependency")),
+        ("-DIGNORE_EVENTS", Some("wait_for_event")),
+    ] {
+        let name = format!("-DPLATFORM=\"{}\"", unused_name());
+        let library = compile("queue_plugin.c", NEWEST, &[flag, &name, "-pthread"]);
+        let plugin = Plugin::load(library).unwrap();
+        for outcome in conformance::verify(&plugin, ConformanceOptions::default(), |_| {}) {
+            if broken == Some(outcome.behaviour) {
+                assert_eq!(outcome.result, Conformance::Fail, "{flag}: {outcome:?}");
+            } else if broken.is_none() {
+                assert_ne!(outcome.result, Conformance::Fail, "{flag}: {outcome:?}");
+            }
+        }
     }
 }
 
