@@ -103,8 +103,8 @@ pub fn ifrt_values(data: &[u8]) {
         0 => drop(trip::<DType, _>(&data).inspect(text)),
         1 => drop(trip::<Shape, _>(&data).inspect(text)),
         2 => drop(trip::<DynamicShape, _>(&data).inspect(text)),
-        3 => drop(trip::<IndexDomain, _>(&data)),
-        4 => drop(trip::<DeviceList, _>(&data)),
+        3 => drop(trip::<IndexDomain, _>(&data).inspect(text)),
+        4 => drop(trip::<DeviceList, _>(&data).inspect(text)),
         5 => drop(trip::<ShardingParam, _>(&data).inspect(|param| {
             text(param);
             let _ = param.shard_shape(&Shape::scalar());
@@ -157,6 +157,12 @@ pub fn ifrt_text(data: &[u8]) {
     parse::<DynamicShape>(data);
     parse::<ShardingParam>(data);
     parse::<PjRtLayout>(data);
+    parse::<Index>(data);
+    parse::<IndexDomain>(data);
+    parse::<DeviceList>(data);
+    parse::<Interval>(data);
+    parse::<xla::PrimitiveType>(data);
+    parse::<xla::Shape>(data);
     // Iotas print in their shortest form, so that it is the second text that stays.
     if let Ok(sharding) = data.parse::<xla::OpSharding>() {
         let text = sharding.to_string();
@@ -178,12 +184,16 @@ pub fn ifrt_remap_plan(data: &[u8]) {
     for semantics in [ArrayCopySemantics::AlwaysCopy, ArrayCopySemantics::DonateInput] {
         let _ = plan.check_copy_semantics(semantics);
     }
-    let _ = plan.validate();
+    let valid = plan.validate().is_ok();
+    assert!(strict.is_err() || valid, "strict mode reads what cannot be carried out");
     if let Ok(devices) = plan.in_device_form() {
-        // A plan that carries both forms is judged by its mappings, whatever its devices say.
-        let valid = devices.validate().is_ok();
+        let by_devices = devices.validate();
         assert!(
-            !valid || devices.in_mapping_form().is_ok(),
+            !valid || by_devices.is_ok(),
+            "valid, but not as devices: {plan:?}: {by_devices:?}"
+        );
+        assert!(
+            by_devices.is_err() || devices.in_mapping_form().is_ok(),
             "a valid plan has both forms: {plan:?}"
         );
     }
@@ -196,6 +206,10 @@ pub fn ifrt_remap_plan(data: &[u8]) {
                 let again = again.unwrap_or_else(|error| panic!("{plan:?} at {version}: {error}"));
                 // From the second time on the form is that of the version.
                 assert_eq!(again.to_bytes(version).as_ref(), Ok(&bytes), "{plan:?} at {version}");
+                assert!(
+                    !valid || again.validate().is_ok(),
+                    "no longer valid: {plan:?} at {version}"
+                );
             }
             Err(error) => assert_eq!(can, Err(error)),
         }

@@ -57,6 +57,25 @@ impl<'a> WireReader<'a> {
         Ok(Some(Field { number, value, raw }))
     }
 
+    /// Whether all fields were read.
+    #[inline]
+    pub(crate) const fn is_at_end(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    /// The content of the next field if that is `number`, below 16, with a length below 128; otherwise nothing is read. A short way for
+    /// messages of small fields in the order of their numbers, for which the general one takes several times as long.
+    #[inline]
+    pub(crate) fn take_short(&mut self, number: u8) -> Option<&'a [u8]> {
+        let [key, length @ ..0x80, rest @ ..] = self.rest else { return None };
+        if *key != number << 3 | 2 {
+            return None;
+        }
+        let (content, rest) = rest.split_at_checked(usize::from(*length))?;
+        self.rest = rest;
+        Some(content)
+    }
+
     #[inline]
     fn key(&mut self) -> Result<(u32, u8), DecodeError> {
         let key = u32::try_from(self.varint()?);
@@ -186,6 +205,21 @@ mod tests {
                 (5, FieldValue::Fixed32(2)),
             ]
         );
+    }
+
+    #[test]
+    fn a_short_field_is_taken_if_it_comes_next() {
+        let bytes = [0x12, 1, b'a', 0x12, 0x81, 0, b'b', 0x0a, 3, b'c'];
+        let mut reader = WireReader::new("Test", &bytes);
+        assert_eq!(reader.take_short(1), None);
+        assert_eq!(reader.take_short(2), Some(&b"a"[..]));
+        // A length in two bytes, though it fits one.
+        assert_eq!(reader.take_short(2), None);
+        assert_eq!(reader.next_field().unwrap().unwrap().value, FieldValue::Bytes(b"b"));
+        // Longer than the message.
+        assert_eq!(reader.take_short(1), None);
+        assert!(reader.next_field().is_err());
+        assert_eq!(WireReader::new("Test", &[]).take_short(1), None);
     }
 
     #[test]

@@ -1,8 +1,8 @@
-use std::{collections::BTreeMap, fmt};
+use std::fmt;
 
 use bytes::Bytes;
 
-use super::{IfrtError, shape::write_list};
+use super::{IfrtError, list_notation::write_list};
 use crate::{
     codec::{
         DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, ToProto, decode_message,
@@ -110,11 +110,10 @@ from_rust! {
 /// assert!(map.bool("cores").is_err());
 /// # Ok::<(), serdes::ifrt::IfrtError>(())
 /// ```
-#[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "serde", serde(transparent))]
+#[derive(Clone, Default, PartialEq)]
 pub struct AttributeMap {
-    attributes: BTreeMap<String, AttributeValue>,
+    /// In the order of their names, each once. Maps are small and mostly read and written as a whole, which a list does faster than a tree.
+    attributes: Vec<(String, AttributeValue)>,
 }
 
 /// A look-up by name and type.
@@ -140,7 +139,7 @@ macro_rules! getter {
 impl AttributeMap {
     /// A map without attributes.
     pub const fn new() -> Self {
-        Self { attributes: BTreeMap::new() }
+        Self { attributes: Vec::new() }
     }
 
     /// The value of the attribute `key`.
@@ -148,7 +147,10 @@ impl AttributeMap {
     /// # Errors
     /// [`IfrtError::MissingAttribute`], which names it.
     pub fn get(&self, key: &str) -> Result<&AttributeValue, IfrtError> {
-        self.attributes.get(key).ok_or_else(|| IfrtError::MissingAttribute { key: key.to_owned() })
+        match self.place(key).map(|place| self.attributes.get(place)) {
+            Ok(Some((_, value))) => Ok(value),
+            _ => Err(IfrtError::MissingAttribute { key: key.to_owned() }),
+        }
     }
 
     getter! {
@@ -172,13 +174,39 @@ impl AttributeMap {
         float Float "float" -> f32, value => *value
     }
 
-    /// Sets an attribute; gives the value that it had.
+    /// Where the attribute `key` is, or where it would be.
+    fn place(&self, key: &str) -> Result<usize, usize> {
+        self.attributes.binary_search_by(|(name, _)| name.as_str().cmp(key))
+    }
+
+    /// The map of `attributes`; of several with one name the last one counts.
+    fn of(mut attributes: Vec<(String, AttributeValue)>) -> Self {
+        if !attributes.is_sorted_by(|(left, _), (right, _)| left < right) {
+            // Stable, so that those with one name stay in their order.
+            attributes.sort_by(|(left, _), (right, _)| left.cmp(right));
+            attributes.reverse();
+            attributes.dedup_by(|(earlier, _), (later, _)| earlier == later);
+            attributes.reverse();
+        }
+        Self { attributes }
+    }
+
+    /// Sets an attribute; gives the value that it had. A map of many attributes is made faster from an iterator.
     pub fn set(
         &mut self,
         key: impl Into<String>,
         value: impl Into<AttributeValue>,
     ) -> Option<AttributeValue> {
-        self.attributes.insert(key.into(), value.into())
+        let (key, value) = (key.into(), value.into());
+        match self.place(&key) {
+            Ok(place) => {
+                self.attributes.get_mut(place).map(|(_, old)| std::mem::replace(old, value))
+            }
+            Err(place) => {
+                self.attributes.insert(place, (key, value));
+                None
+            }
+        }
     }
 
     /// All attributes, by name.
@@ -199,8 +227,34 @@ impl AttributeMap {
 
 impl<K: Into<String>> FromIterator<(K, AttributeValue)> for AttributeMap {
     fn from_iter<I: IntoIterator<Item = (K, AttributeValue)>>(attributes: I) -> Self {
-        let attributes = attributes.into_iter().map(|(key, value)| (key.into(), value)).collect();
-        Self { attributes }
+        Self::of(attributes.into_iter().map(|(key, value)| (key.into(), value)).collect())
+    }
+}
+
+impl fmt::Debug for AttributeMap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        struct Entries<'a>(&'a AttributeMap);
+        impl fmt::Debug for Entries<'_> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_map().entries(self.0.iter()).finish()
+            }
+        }
+        f.debug_struct("AttributeMap").field("attributes", &Entries(self)).finish()
+    }
+}
+
+/// As a map.
+#[cfg(feature = "serde")]
+impl serde::Serialize for AttributeMap {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.iter())
+    }
+}
+
+#[cfg(feature = "serde")]
+impl<'de> serde::Deserialize<'de> for AttributeMap {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        std::collections::BTreeMap::<String, _>::deserialize(deserializer).map(Self::from_iter)
     }
 }
 
@@ -292,7 +346,7 @@ impl FromProto for AttributeMap {
             };
             Ok((key, value))
         });
-        Ok(Self { attributes: attributes.collect::<Result<_, _>>()? })
+        Ok(Self::of(attributes.collect::<Result<_, _>>()?))
     }
 }
 
@@ -336,6 +390,19 @@ mod tests {
         assert_ne!(map, every_type());
         assert_eq!(map.len(), every_type().len());
         assert_eq!(map.set("new", "x"), None);
+        assert_eq!(map.set("", "first"), None);
+        assert_eq!(map.get("new"), Ok(&"x".into()));
+        let names: Vec<_> = map.iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["", "bool", "bytes", "float", "int64", "list", "new", "string"]);
+    }
+
+    #[test]
+    fn of_attributes_with_one_name_the_last_one_counts() {
+        let map: AttributeMap = [("b", 1_i64), ("a", 2), ("b", 3), ("a", 4), ("c", 5), ("b", 6)]
+            .map(|(name, value)| (name, value.into()))
+            .into_iter()
+            .collect();
+        assert_eq!(map.to_string(), "{a: 4, b: 6, c: 5}");
     }
 
     #[test]

@@ -1,20 +1,18 @@
 //! Attribute maps straight to bytes and back, as [`direct`](super::super::direct) does it for array specs.
 
-use std::collections::BTreeMap;
-
 use bytes::Bytes;
 
 use super::{AttributeMap, AttributeValue};
 use crate::codec::{
     backward::BackwardWriter,
-    wire::{FieldValue, WireReader},
+    wire::{Field, FieldValue, WireReader},
 };
 
 /// Bytes besides the name and the value of an attribute, at most as a rule.
 const AROUND: usize = 12;
 
 /// The bytes of the message at format 0, the attributes in the order of their names.
-pub(super) fn write(attributes: &BTreeMap<String, AttributeValue>) -> Bytes {
+pub(super) fn write(attributes: &[(String, AttributeValue)]) -> Bytes {
     let size_of = |value: &AttributeValue| match value {
         AttributeValue::String(bytes) => bytes.len(),
         AttributeValue::Int64List(values) => 8 * values.len(),
@@ -47,17 +45,31 @@ fn fields(bytes: &[u8]) -> WireReader<'_> {
 
 /// The map of `bytes`, if it is written as writers do, at format 0; its strings share the memory of `bytes`.
 pub(super) fn read(bytes: &Bytes) -> Option<AttributeMap> {
-    let mut attributes = Vec::new();
+    // As many as there are if each takes 32 bytes, so that short maps are not moved as they grow.
+    let mut attributes = Vec::with_capacity(bytes.len() / 32 + 1);
     let mut reader = fields(bytes);
-    while let Some(field) = reader.next_field().ok()? {
-        let (1, FieldValue::Bytes(entry)) = (field.number, field.value) else { return None };
+    loop {
+        let entry = match reader.take_short(1) {
+            Some(entry) => entry,
+            None => match reader.next_field().ok()? {
+                Some(Field { number: 1, value: FieldValue::Bytes(entry), .. }) => entry,
+                Some(_) => return None,
+                None => break,
+            },
+        };
         attributes.push(read_entry(bytes, entry)?);
     }
-    // In order as a rule, which costs a tree less than one insertion after the other.
-    Some(AttributeMap { attributes: attributes.into_iter().collect() })
+    Some(AttributeMap::of(attributes))
 }
 
-fn read_entry(whole: &Bytes, entry: &[u8]) -> Option<(String, AttributeValue)> {
+/// The name and the value of an attribute as bytes.
+fn split_entry(entry: &[u8]) -> Option<(&[u8], &[u8])> {
+    let mut reader = fields(entry);
+    if let (Some(key), Some(value)) = (reader.take_short(1), reader.take_short(2))
+        && reader.is_at_end()
+    {
+        return Some((key, value));
+    }
     let (mut key, mut value) = (None, None);
     let mut reader = fields(entry);
     while let Some(field) = reader.next_field().ok()? {
@@ -71,8 +83,13 @@ fn read_entry(whole: &Bytes, entry: &[u8]) -> Option<(String, AttributeValue)> {
             return None;
         }
     }
-    let key = std::str::from_utf8(key.unwrap_or_default()).ok()?.to_owned();
-    let mut reader = fields(value?);
+    Some((key.unwrap_or_default(), value?))
+}
+
+fn read_entry(whole: &Bytes, entry: &[u8]) -> Option<(String, AttributeValue)> {
+    let (key, value) = split_entry(entry)?;
+    let key = std::str::from_utf8(key).ok()?.to_owned();
+    let mut reader = fields(value);
     let field = reader.next_field().ok()??;
     let value = match (field.number, field.value) {
         (1, FieldValue::Bytes(text)) => AttributeValue::String(whole.slice_ref(text)),
@@ -83,19 +100,22 @@ fn read_entry(whole: &Bytes, entry: &[u8]) -> Option<(String, AttributeValue)> {
         _ => return None,
     };
     // A second value would take the place of the first.
-    reader.next_field().ok()?.is_none().then_some((key, value))
+    reader.is_at_end().then_some((key, value))
 }
 
 fn read_list(list: &[u8]) -> Option<Vec<i64>> {
     let mut reader = fields(list);
-    let Some(field) = reader.next_field().ok()? else { return Some(Vec::new()) };
-    let (1, FieldValue::Bytes(packed), None) =
-        (field.number, field.value, reader.next_field().ok()?)
-    else {
-        return None;
+    let packed = match reader.take_short(1) {
+        Some(packed) => packed,
+        None => match reader.next_field().ok()? {
+            Some(Field { number: 1, value: FieldValue::Bytes(packed), .. }) => packed,
+            Some(_) => return None,
+            None => return Some(Vec::new()),
+        },
     };
     let (numbers, rest) = packed.as_chunks::<8>();
-    rest.is_empty().then(|| numbers.iter().map(|number| i64::from_le_bytes(*number)).collect())
+    let whole = rest.is_empty() && reader.is_at_end();
+    whole.then(|| numbers.iter().map(|number| i64::from_le_bytes(*number)).collect())
 }
 
 #[cfg(test)]
@@ -125,7 +145,7 @@ mod tests {
         fn maps_are_written_as_their_messages_and_read_as_they_are(
             attributes in prop::collection::btree_map(".{0,8}", value(), 0..12)
         ) {
-            let map = AttributeMap { attributes };
+            let map = AttributeMap::from_iter(attributes);
             let message = map.to_proto(SerDesAnyVersionAccessor::minimum()).unwrap();
             let bytes = write(&map.attributes);
             prop_assert_eq!(&bytes, &message.encode_to_vec());

@@ -4,7 +4,10 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use super::shape::write_list;
+use super::{
+    IfrtError,
+    list_notation::{not_in_notation, parse_list, write_list},
+};
 use crate::{
     codec::{
         DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, StatusCode, ToProto,
@@ -24,6 +27,17 @@ pub struct DeviceId(pub i32);
 impl fmt::Display for DeviceId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl std::str::FromStr for DeviceId {
+    type Err = IfrtError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let id = text
+            .parse()
+            .map_err(|_| IfrtError::text("DeviceId", text, 0, "a number of 32 bits such as 7"))?;
+        Ok(Self(id))
     }
 }
 
@@ -281,6 +295,18 @@ impl fmt::Display for DeviceList {
     }
 }
 
+/// Reads `[0,1,2]`, all of them addressable: the text does not say which are.
+impl std::str::FromStr for DeviceList {
+    type Err = IfrtError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let ids: Vec<DeviceId> = parse_list(text).map_err(|rest| {
+            not_in_notation("DeviceList", text, rest, "ids of devices such as [0,1,2]")
+        })?;
+        Ok(Self::from_parts(ids, None))
+    }
+}
+
 impl FromIterator<DeviceId> for DeviceList {
     fn from_iter<I: IntoIterator<Item = DeviceId>>(ids: I) -> Self {
         Self::new(ids)
@@ -390,6 +416,20 @@ mod tests {
         assert_ne!(list([0, 1]).fingerprint(), list([1, 0]).fingerprint());
         assert_ne!(list([]).fingerprint(), 0);
         assert_eq!(list([0, 1, 2]).fingerprint(), 0xe1f9_f518_9103_e1e9);
+    }
+
+    #[test]
+    fn lists_of_devices_are_read_as_they_are_printed() {
+        for text in ["[]", "[0]", "[3,-1,3,2147483647]"] {
+            let devices: DeviceList = text.parse().unwrap();
+            assert_eq!(devices.to_string(), text);
+            assert!(devices.is_fully_addressable());
+        }
+        assert_eq!(" [ 1, 2 ] ".parse(), Ok(list([1, 2])));
+        for (wrong, position) in [("1,2", 0), ("[1,2", 4), ("[1,,2]", 3), ("[1,2147483648]", 3)] {
+            let error = wrong.parse::<DeviceList>().unwrap_err().to_string();
+            assert!(error.contains(&format!("at byte {position}; expected ids")), "{error}");
+        }
     }
 
     #[test]

@@ -177,7 +177,7 @@ impl FromStr for DType {
             .iter()
             .find(|dtype| dtype.name() == text)
             .copied()
-            .ok_or_else(|| IfrtError::text("DType", text, "a name such as F32 or F8E4M3FN"))
+            .ok_or_else(|| IfrtError::text("DType", text, 0, "a name such as F32 or F8E4M3FN"))
     }
 }
 
@@ -263,25 +263,39 @@ mod tests {
     #[test]
     fn sizes_in_bits_and_bytes_follow_the_table() {
         use DType::*;
-        for (dtype, bits, bytes) in [
-            (Invalid, None, None),
-            (Pred, Some(8), Some(1)),
-            (S1, Some(1), None),
-            (U2, Some(2), None),
-            (S4, Some(4), None),
-            (U8, Some(8), Some(1)),
-            (F16, Some(16), Some(2)),
-            (BF16, Some(16), Some(2)),
-            (F32, Some(32), Some(4)),
-            (C64, Some(64), Some(8)),
-            (C128, Some(128), Some(16)),
-            (Token, None, None),
-            (Opaque, None, None),
-            (F8E8M0FNU, Some(8), Some(1)),
-            (F4E2M1FN, Some(4), None),
-            (F6E3M2FN, Some(6), None),
-            (String, None, None),
-        ] {
+        let table: [(Option<u32>, Option<usize>, &[DType]); 9] = [
+            (None, None, &[Invalid, Token, Opaque, String]),
+            (Some(1), None, &[S1, U1]),
+            (Some(2), None, &[S2, U2]),
+            (Some(4), None, &[S4, U4, F4E2M1FN]),
+            (Some(6), None, &[F6E2M3FN, F6E3M2FN]),
+            (
+                Some(8),
+                Some(1),
+                &[
+                    Pred,
+                    S8,
+                    U8,
+                    F8E3M4,
+                    F8E4M3,
+                    F8E4M3FN,
+                    F8E4M3B11FNUZ,
+                    F8E4M3FNUZ,
+                    F8E5M2,
+                    F8E5M2FNUZ,
+                    F8E8M0FNU,
+                ],
+            ),
+            (Some(16), Some(2), &[S16, U16, F16, BF16]),
+            (Some(32), Some(4), &[S32, U32, F32]),
+            (Some(64), Some(8), &[S64, U64, F64, C64]),
+        ];
+        let rows = table.into_iter().flat_map(|(bits, bytes, dtypes)| {
+            dtypes.iter().map(move |dtype| (*dtype, bits, bytes))
+        });
+        let rows: Vec<_> = rows.chain([(C128, Some(128), Some(16))]).collect();
+        assert_eq!(rows.len(), DType::ALL.len());
+        for (dtype, bits, bytes) in rows {
             assert_eq!((dtype.bits(), dtype.byte_size()), (bits, bytes), "{dtype}");
         }
     }

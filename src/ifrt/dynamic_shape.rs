@@ -1,6 +1,9 @@
-use std::fmt;
+use std::{fmt, str::FromStr};
 
-use super::{IfrtError, Shape};
+use super::{
+    IfrtError, Shape,
+    list_notation::{not_in_notation, parse_list, write_list},
+};
 use crate::{
     codec::{DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, ToProto},
     proto::xla::ifrt::{BoundedDynamicShapeTagProto, DynamicShapeProto, dynamic_shape_proto::Tag},
@@ -164,7 +167,7 @@ impl DynamicShape {
 impl fmt::Display for DynamicShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let dims = self.shape.dims().iter().enumerate();
-        super::shape::write_list(
+        write_list(
             f,
             dims.map(|(index, dimension)| {
                 format!("{}{dimension}", if self.is_dynamic(index) { "<=" } else { "" })
@@ -173,22 +176,28 @@ impl fmt::Display for DynamicShape {
     }
 }
 
-impl std::str::FromStr for DynamicShape {
+/// A dimension and whether it varies: `<=8` or `128`.
+struct Bound(i64, bool);
+
+impl FromStr for Bound {
+    type Err = std::num::ParseIntError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let bound = text.strip_prefix("<=");
+        Ok(Self(bound.unwrap_or(text).trim_start().parse()?, bound.is_some()))
+    }
+}
+
+impl FromStr for DynamicShape {
     type Err = IfrtError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let wrong = || IfrtError::text("DynamicShape", text, "dimensions such as [<=8,128]");
-        let bounds: Shape = text.replace("<=", "").parse().map_err(|_| wrong())?;
-        let inner = text.trim().strip_prefix('[').and_then(|text| text.strip_suffix(']'));
-        let dims = inner.ok_or_else(wrong)?.split(',');
-        let dynamic: Vec<bool> = dims.map(|dim| dim.trim().starts_with("<=")).collect();
-        let shape = Self::new(bounds, BoundedDynamicShapeTag::new(dynamic)?)?;
-        // Whatever else the replacement above may have let through does not print as it was.
-        if shape.to_string() == text.split_whitespace().collect::<String>() {
-            Ok(shape)
-        } else {
-            Err(wrong())
-        }
+        let dims: Vec<Bound> = parse_list(text).map_err(|rest| {
+            not_in_notation("DynamicShape", text, rest, "dimensions such as [<=8,128]")
+        })?;
+        let (bounds, dynamic): (Vec<_>, Vec<_>) =
+            dims.into_iter().map(|Bound(bound, varies)| (bound, varies)).unzip();
+        Self::new(Shape::new(bounds)?, BoundedDynamicShapeTag::new(dynamic)?)
     }
 }
 

@@ -103,21 +103,28 @@ pub enum IfrtError {
         expected: &'static str,
     },
     /// The text is not in the notation of the type.
-    #[error("`{}` is not a {type_name}; expected {expected}", .found.escape_debug())]
+    #[error("`{}` is not a {type_name}: wrong at byte {position}; expected {expected}", .found.escape_debug())]
     #[non_exhaustive]
     Text {
         /// The type.
         type_name: &'static str,
-        /// The text found.
+        /// The text found, the first 200 characters of it.
         found: String,
+        /// Where the text stops being one, in bytes from its start.
+        position: usize,
         /// The notation, by example.
         expected: &'static str,
     },
 }
 
 impl IfrtError {
-    pub(crate) fn text(type_name: &'static str, found: &str, expected: &'static str) -> Self {
-        Self::Text { type_name, found: found.to_owned(), expected }
+    pub(crate) fn text(
+        type_name: &'static str,
+        found: &str,
+        position: usize,
+        expected: &'static str,
+    ) -> Self {
+        Self::Text { type_name, found: found.chars().take(200).collect(), position, expected }
     }
 
     /// The status code that upstream answers in this case.

@@ -1,8 +1,11 @@
-use std::fmt;
+use std::{fmt, str::FromStr};
 
 use smallvec::SmallVec;
 
-use super::{IfrtError, Shape, shape::write_list};
+use super::{
+    IfrtError, Shape,
+    list_notation::{not_in_notation, parse_list, write_list},
+};
 use crate::{
     codec::{DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, ToProto},
     proto::xla::ifrt::{IndexDomainProto, IndexProto},
@@ -53,6 +56,17 @@ impl From<Index> for Vec<i64> {
 impl fmt::Display for Index {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_list(f, &self.elements)
+    }
+}
+
+impl FromStr for Index {
+    type Err = IfrtError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let elements: Vec<i64> = parse_list(text).map_err(|rest| {
+            not_in_notation("Index", text, rest, "a number a dimension, such as [0,256]")
+        })?;
+        Ok(elements.into())
     }
 }
 
@@ -146,6 +160,23 @@ impl fmt::Display for IndexDomain {
     }
 }
 
+/// Reads `[0,256]+[512,256]`.
+impl FromStr for IndexDomain {
+    type Err = IfrtError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        const NOTATION: &str = "an origin and a shape, such as [0,256]+[512,256]";
+        let wrong = |rest: &str| not_in_notation("IndexDomain", text, rest, NOTATION);
+        let end = text.find(']').map_or(text.len(), |bracket| bracket + 1);
+        let (origin, rest) = text.split_at(end);
+        let origin: Vec<i64> = parse_list(origin).map_err(wrong)?;
+        let rest = rest.trim_start();
+        let shape = rest.strip_prefix('+').ok_or_else(|| wrong(rest))?;
+        let dims: Vec<i64> = parse_list(shape).map_err(wrong)?;
+        Self::new(origin.into(), Shape::new(dims)?)
+    }
+}
+
 /// Writes format 0 at every version.
 impl ToProto for IndexDomain {
     type Proto = IndexDomainProto;
@@ -183,7 +214,43 @@ impl FromProto for IndexDomain {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn positions_and_boxes_print_what_they_are_read_from(
+            numbers in prop::collection::vec((any::<i64>(), 0..i64::MAX), 0..6)
+        ) {
+            let (elements, dims): (Vec<_>, Vec<_>) = numbers.into_iter().unzip();
+            let index = Index::new(elements);
+            prop_assert_eq!(index.to_string().parse(), Ok(index.clone()));
+            let domain = IndexDomain::new(index, Shape::new(dims).unwrap()).unwrap();
+            prop_assert_eq!(domain.to_string().parse(), Ok(domain));
+        }
+    }
+
+    #[test]
+    fn an_error_says_where_a_box_stops_being_one() {
+        for (text, position) in [
+            ("", 0),
+            ("[0]", 3),
+            ("[0]-[1]", 3),
+            ("[0]+", 4),
+            ("[0]+[1", 6),
+            ("[a]+[1]", 1),
+            ("[0]+[b]", 5),
+        ] {
+            let error = text.parse::<IndexDomain>().unwrap_err().to_string();
+            assert!(error.contains(&format!("at byte {position}; expected an origin")), "{error}");
+        }
+        assert!(matches!("[0]+[1,2]".parse::<IndexDomain>(), Err(IfrtError::RankMismatch { .. })));
+        assert!(matches!(
+            "[0]+[-1]".parse::<IndexDomain>(),
+            Err(IfrtError::NegativeDimension { .. })
+        ));
+    }
 
     #[test]
     fn origin_and_shape_have_the_same_rank() {

@@ -21,6 +21,7 @@ mod execute_options;
 mod index;
 mod inspect;
 mod layout;
+mod list_notation;
 mod memory_kind;
 mod program;
 mod registry;

@@ -2,7 +2,10 @@ use std::{fmt, str::FromStr};
 
 use smallvec::SmallVec;
 
-use super::IfrtError;
+use super::{
+    IfrtError,
+    list_notation::{not_in_notation, parse_list, write_list},
+};
 use crate::{
     codec::{DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, ToProto},
     proto::xla::ifrt::ShapeProto,
@@ -97,36 +100,12 @@ impl fmt::Display for Shape {
     }
 }
 
-/// Writes `[a,b]`.
-pub(super) fn write_list<T: fmt::Display>(
-    f: &mut impl fmt::Write,
-    list: impl IntoIterator<Item = T>,
-) -> fmt::Result {
-    f.write_char('[')?;
-    for (index, element) in list.into_iter().enumerate() {
-        if index > 0 {
-            f.write_char(',')?;
-        }
-        write!(f, "{element}")?;
-    }
-    f.write_char(']')
-}
-
-/// Reads `[a,b]`, with blanks around the numbers allowed; `None` if the text is something else.
-pub(super) fn parse_list<T: FromStr>(text: &str) -> Option<Vec<T>> {
-    let inner = text.trim().strip_prefix('[')?.strip_suffix(']')?;
-    if inner.trim().is_empty() {
-        return Some(Vec::new());
-    }
-    inner.split(',').map(|element| element.trim().parse().ok()).collect()
-}
-
 impl FromStr for Shape {
     type Err = IfrtError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let dims: Vec<i64> = parse_list(text)
-            .ok_or_else(|| IfrtError::text("Shape", text, "dimensions such as [512,128]"))?;
+            .map_err(|rest| not_in_notation("Shape", text, rest, "dimensions such as [512,128]"))?;
         Self::new(dims)
     }
 }

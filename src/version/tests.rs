@@ -79,10 +79,14 @@ fn range(minimum: i32, maximum: i32) -> VersionRange {
 fn negotiation_takes_the_highest_common_version() {
     let compatible =
         [((1, 1), (1, 1), 1), ((1, 2), (2, 2), 2), ((2, 2), (1, 2), 2), ((1, 3), (3, 4), 3)];
+    // The lowest number of the other line is 16.
+    let protocol = |range: (i32, i32)| VersionRange::new(range.0 + 15, range.1 + 15).unwrap();
     for (ours, theirs, expected) in compatible {
         let got =
             SerDesAnyVersionAccessor::negotiate(range(ours.0, ours.1), range(theirs.0, theirs.1));
         assert_eq!(got.unwrap().number(), expected, "{ours:?} {theirs:?}");
+        let got = AnyVersionAccessor::<ProxyProtocol>::negotiate(protocol(ours), protocol(theirs));
+        assert_eq!(got.unwrap().number(), expected + 15, "{ours:?} {theirs:?}");
     }
     let with_a_later_peer =
         SerDesAnyVersionAccessor::negotiate(VersionRange::supported(), range(2, 99));
@@ -103,6 +107,11 @@ fn a_failed_negotiation_names_both_ranges_and_the_old_side() {
             SerDesAnyVersionAccessor::negotiate(range(ours.0, ours.1), range(theirs.0, theirs.1))
                 .unwrap_err();
         assert_eq!(error.upgrade, upgrade, "{ours:?} {theirs:?}");
+        let protocol = AnyVersionAccessor::<ProxyProtocol>::negotiate(
+            VersionRange::new(ours.0 + 15, ours.1 + 15).unwrap(),
+            VersionRange::new(theirs.0 + 15, theirs.1 + 15).unwrap(),
+        );
+        assert_eq!(protocol.unwrap_err().upgrade, upgrade, "{ours:?} {theirs:?}");
         for range in [ours, theirs] {
             let text = format!("{}..{}", range.0, range.1);
             assert!(error.to_string().contains(&text), "{error}");

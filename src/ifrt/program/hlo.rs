@@ -47,7 +47,7 @@ impl FromStr for StableHloVersion {
             [Some(Some(major)), Some(Some(minor)), Some(Some(patch)), None] => {
                 Ok(Self { major, minor, patch })
             }
-            _ => Err(IfrtError::text("StableHloVersion", text, "a version such as 1.13.7")),
+            _ => Err(IfrtError::text("StableHloVersion", text, 0, "a version such as 1.13.7")),
         }
     }
 }

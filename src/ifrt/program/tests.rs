@@ -152,6 +152,10 @@ fn compile_options_keep_what_this_build_does_not_know() {
     expected.extend_from_slice(&inner);
     expected.extend_from_slice(&hex("12010118047d0102030422026162"));
     assert_eq!(&written[..], expected);
+    // The message has no place for them.
+    let error = options.to_proto(version(6)).unwrap_err();
+    assert_eq!(error.code(), StatusCode::Unimplemented);
+    assert!(error.to_string().contains("fields that this build does not know"), "{error}");
 }
 
 #[test]

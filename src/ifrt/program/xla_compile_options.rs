@@ -101,12 +101,20 @@ impl Registered for XlaCompileOptions {
     const TYPE_NAME: &'static str = "xla::ifrt::XlaCompileOptions";
 }
 
-/// Writes no number below version 4, format 4 from there on. `to_bytes` also writes the fields that this build does not know.
+/// Writes no number below version 4, format 4 from there on. Fields that this build does not know are written by `to_bytes`; `to_proto`
+/// refuses them, because the message has no place for them.
 impl ToProto for XlaCompileOptions {
     type Proto = wire::XlaCompileOptionsProto;
 
     fn to_proto(&self, version: SerDesVersion) -> Result<Self::Proto, EncodeError> {
         self.can_serialize_at(version)?;
+        if !self.unknown_fields.is_empty() {
+            return Err(EncodeError::not_serializable(
+                Self::NAME,
+                "fields that this build does not know, as a message",
+                "write the value to bytes, which carry them",
+            ));
+        }
         Ok(wire::XlaCompileOptionsProto {
             compile_options: Some(
                 OpaqueMessage::from_fields(&self.compile_options)

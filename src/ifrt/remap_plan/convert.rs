@@ -5,75 +5,148 @@ use std::{
     collections::{BTreeMap, HashMap},
 };
 
-use super::{InputDevices, Interval, Mapping, RemapPlan, mappings::Mappings};
-use crate::ifrt::{DeviceId, DeviceList, IfrtError};
+use super::{DevicesByOutput, InputDevices, Interval, Mapping, RemapPlan, mappings::Mappings};
+use crate::ifrt::{ArraySpec, DeviceId, DeviceList, IfrtError};
 
-/// The shards that one input gives to one output.
-#[derive(Default)]
-struct Taken {
-    intervals: Vec<Interval>,
-    count: i128,
+/// A shard of an input, and the shard of an output that it becomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Pair {
+    out_array: i32,
+    out_shard: i64,
+    in_array: i32,
+    in_shard: i64,
 }
 
+/// By output, the inputs and their shards, in the order of the mappings.
+type Taken = BTreeMap<i32, Vec<(i32, Vec<i64>)>>;
+
 impl RemapPlan {
-    /// The devices whose shards each output takes, by output: those that the plan was made with, or those that its mappings give.
+    /// The devices whose shards each output takes, by output: those that the plan was made with, or those that its mappings give. This
+    /// is what a message says from version 6 on.
     ///
-    /// Devices come in the order of the intervals; where all shards of the input are taken, or all of the output are filled by it, the list
-    /// is that of the array, as upstream has it.
+    /// Devices that mappings give come in the order of the intervals; where all shards of the input are taken, or all of the output are
+    /// filled by it, the list is that of the array, as upstream has it. Intervals count all shards of an array, addressable or not.
     ///
     /// # Errors
-    /// [`IfrtError`] if a mapping names an array or a shard that is not there, maps more shards than there are, or maps a shard to
-    /// a shard on another device, which device lists cannot say.
+    /// [`IfrtError`] if a mapping names an array or a shard that is not there, takes or fills a shard twice, or maps shards in a way that
+    /// device lists cannot say: to another device, or in another order among the shards of one device. If the plan was made with
+    /// mappings and devices that contradict each other, or devices for an output that no mapping fills.
     pub fn input_devices(&self) -> Result<Cow<'_, BTreeMap<i32, Vec<InputDevices>>>, IfrtError> {
-        if !self.input_devices.is_empty() || self.mappings.len() == 0 {
+        if self.mappings.len() == 0 {
             return Ok(Cow::Borrowed(&self.input_devices));
         }
-        // Inputs of an output in the order of their first mapping.
-        let mut outputs: BTreeMap<i32, Vec<(i32, Taken)>> = BTreeMap::new();
+        let mapped = self.pairs()?;
+        let outputs = 0..i32::try_from(self.output_specs.len()).unwrap_or(i32::MAX);
+        let complete = outputs.clone().all(|output| self.input_devices.contains_key(&output));
+        let devices = if complete && !self.input_devices.is_empty() {
+            Cow::Borrowed(&self.input_devices)
+        } else {
+            Cow::Owned(self.devices_of(&mapped)?)
+        };
+        // Device lists say no more than this about a shard: one among several on its device cannot be named.
+        if !self.input_devices.is_empty() || self.has_several_shards_on_a_device() {
+            self.check_devices_say(&devices, mapped)?;
+        }
+        Ok(devices)
+    }
+
+    /// The devices that the plan was made with, and for the outputs without such, those of the pairs.
+    fn devices_of(&self, pairs: &[Pair]) -> Result<DevicesByOutput, IfrtError> {
+        let mut taken = Taken::new();
         let mut places: HashMap<(i32, i32), usize> = HashMap::new();
-        let mut taken_of_input: HashMap<i32, i128> = HashMap::new();
-        for (index, mapping) in self.mappings.iter().enumerate() {
-            // Counted before the shards are followed, so that the work is bounded by the shards there are.
-            let counts = mapping.from.iter().map(|interval| interval.shard_count().unwrap_or(0));
-            let taken = taken_of_input.entry(mapping.in_array).or_default();
-            *taken += counts.map(i128::from).sum::<i128>();
-            let available = self.input(mapping.in_array)?.sharding().devices().len();
-            if *taken > available as i128 {
-                return Err(IfrtError::Invalid(format!(
-                    "{taken} shards of input {} are mapped, which has {available}; expected each at most once",
-                    mapping.in_array
-                )));
-            }
-            self.check_same_devices(index, mapping)?;
-            let inputs = outputs.entry(mapping.out_array).or_default();
-            let place = *places.entry((mapping.out_array, mapping.in_array)).or_insert_with(|| {
-                inputs.push((mapping.in_array, Taken::default()));
+        for Pair { out_array, in_array, in_shard, .. } in pairs {
+            let inputs = taken.entry(*out_array).or_default();
+            let place = *places.entry((*out_array, *in_array)).or_insert_with(|| {
+                inputs.push((*in_array, Vec::new()));
                 inputs.len() - 1
             });
-            if let Some((_, taken)) = inputs.get_mut(place) {
-                taken.intervals.extend_from_slice(mapping.from);
-                let counts = mapping.from.iter().filter_map(|interval| interval.shard_count());
-                taken.count += counts.map(i128::from).sum::<i128>();
+            if let Some((_, shards)) = inputs.get_mut(place) {
+                shards.push(*in_shard);
             }
         }
-        let mut found = BTreeMap::new();
-        for (out_array, inputs) in outputs {
+        let mut found = self.input_devices.clone();
+        for (output, spec) in (0_i32..).zip(&self.output_specs) {
+            // An output without shards takes none, and has an entry like the others.
+            if !found.contains_key(&output) && spec.sharding().devices().is_empty() {
+                found.insert(output, Vec::new());
+            }
+        }
+        for (out_array, inputs) in taken {
+            if found.contains_key(&out_array) {
+                continue;
+            }
             let out_devices = self.output(out_array)?.sharding().devices();
             let mut lists = Vec::with_capacity(inputs.len());
-            for (in_array, taken) in inputs {
+            for (in_array, shards) in inputs {
                 let in_devices = self.input(in_array)?.sharding().devices();
-                let devices = taken.devices(in_array, out_array, &in_devices, &out_devices)?;
+                let devices = devices_of_shards(&shards, &in_devices, &out_devices);
                 lists.push(InputDevices { in_array, devices });
             }
             found.insert(out_array, lists);
         }
-        Ok(Cow::Owned(found))
+        Ok(found)
     }
 
-    /// Fails unless every shard of the mapping exists and stays on its device.
-    fn check_same_devices(&self, index: usize, mapping: Mapping<'_>) -> Result<(), IfrtError> {
-        let in_devices = self.input(mapping.in_array)?.sharding().devices();
-        let out_devices = self.output(mapping.out_array)?.sharding().devices();
+    fn has_several_shards_on_a_device(&self) -> bool {
+        self.input_specs.iter().chain(&self.output_specs).any(|spec| {
+            let mut ids = spec.sharding().devices().ids().to_vec();
+            ids.sort_unstable();
+            ids.windows(2).any(|pair| pair.first() == pair.last())
+        })
+    }
+
+    /// Fails unless the devices stand for the same pairs of shards as the mappings.
+    fn check_devices_say(
+        &self,
+        devices: &DevicesByOutput,
+        mut mapped: Vec<Pair>,
+    ) -> Result<(), IfrtError> {
+        let of_devices = Self { mappings: self.mappings_of(devices)?, ..self.clone() };
+        let mut said = of_devices.pairs()?;
+        said.sort_unstable();
+        mapped.sort_unstable();
+        if said == mapped {
+            return Ok(());
+        }
+        let differs = said.iter().zip(&mapped).position(|(said, mapped)| said != mapped);
+        let at = differs.unwrap_or(said.len().min(mapped.len()));
+        let text = |pair: Option<&Pair>| match pair {
+            Some(Pair { out_array, out_shard, in_array, in_shard }) => format!(
+                "that shard {in_shard} of input {in_array} becomes shard {out_shard} of output {out_array}"
+            ),
+            None => "nothing more".to_owned(),
+        };
+        Err(IfrtError::Invalid(format!(
+            "the mappings say {}, the input devices {}; expected the same of both",
+            text(mapped.get(at)),
+            text(said.get(at))
+        )))
+    }
+
+    /// The pairs of shards that the mappings stand for, in their order. Every shard exists, stays on its device, and is in one pair.
+    fn pairs(&self) -> Result<Vec<Pair>, IfrtError> {
+        let free = |specs: &[ArraySpec]| -> Vec<Vec<bool>> {
+            specs.iter().map(|spec| vec![true; spec.sharding().devices().len()]).collect()
+        };
+        let (mut free_in, mut free_out) = (free(&self.input_specs), free(&self.output_specs));
+        let mut pairs = Vec::new();
+        for (index, mapping) in self.mappings.iter().enumerate() {
+            self.pairs_of(index, mapping, &mut free_in, &mut free_out, &mut pairs)?;
+        }
+        Ok(pairs)
+    }
+
+    fn pairs_of(
+        &self,
+        index: usize,
+        mapping: Mapping<'_>,
+        free_in: &mut [Vec<bool>],
+        free_out: &mut [Vec<bool>],
+        pairs: &mut Vec<Pair>,
+    ) -> Result<(), IfrtError> {
+        let Mapping { in_array, out_array, .. } = mapping;
+        let in_devices = self.input(in_array)?.sharding().devices();
+        let out_devices = self.output(out_array)?.sharding().devices();
         for (from, to) in mapping.from.iter().zip(mapping.to) {
             let shards = |interval: &Interval, devices: &DeviceList| {
                 interval.shards(devices.len()).ok_or_else(|| {
@@ -84,11 +157,14 @@ impl RemapPlan {
                 })
             };
             let (from_shards, to_shards) = (shards(from, &in_devices)?, shards(to, &out_devices)?);
-            let (mut taken, mut filled) = (0_u64, 0_u64);
-            let mut to_shards = to_shards.inspect(|_| filled += 1);
-            for in_shard in from_shards {
-                taken += 1;
-                let Some(out_shard) = to_shards.next() else { break };
+            let count = |interval: &Interval| interval.shard_count().unwrap_or_default();
+            let (taken, filled) = (count(from), count(to));
+            if taken != filled {
+                return Err(IfrtError::Invalid(format!(
+                    "mappings[{index}] takes {taken} shards by {from} and fills {filled} by {to}; expected as many"
+                )));
+            }
+            for (in_shard, out_shard) in from_shards.zip(to_shards) {
                 let device = |devices: &DeviceList, shard: i64| {
                     let at = usize::try_from(shard).ok();
                     at.and_then(|at| devices.ids().get(at)).copied().ok_or_else(|| {
@@ -102,16 +178,20 @@ impl RemapPlan {
                     (device(&in_devices, in_shard)?, device(&out_devices, out_shard)?);
                 if in_device != out_device {
                     return Err(IfrtError::Invalid(format!(
-                        "mappings[{index}] takes shard {in_shard} of input {} on device {in_device} to shard {out_shard} of output {} on device {out_device}; expected the same device",
-                        mapping.in_array, mapping.out_array
+                        "mappings[{index}] takes shard {in_shard} of input {in_array} on device {in_device} to shard {out_shard} of output {out_array} on device {out_device}; expected the same device"
                     )));
                 }
-            }
-            to_shards.for_each(drop);
-            if taken != filled {
-                return Err(IfrtError::Invalid(format!(
-                    "mappings[{index}] takes {taken} shards by {from} and fills {filled} by {to}; expected as many"
-                )));
+                if !take(free_in, in_array, in_shard) {
+                    return Err(IfrtError::Invalid(format!(
+                        "mappings[{index}] takes shard {in_shard} of input {in_array}, which is used twice; expected each at most once"
+                    )));
+                }
+                if !take(free_out, out_array, out_shard) {
+                    return Err(IfrtError::Invalid(format!(
+                        "mappings[{index}] fills shard {out_shard} of output {out_array}, which is filled twice; expected each once"
+                    )));
+                }
+                pairs.push(Pair { out_array, out_shard, in_array, in_shard });
             }
         }
         Ok(())
@@ -139,9 +219,13 @@ impl RemapPlan {
         if self.mappings.len() != 0 || self.input_devices.is_empty() {
             return Ok(Cow::Borrowed(&self.mappings));
         }
+        self.mappings_of(&self.input_devices).map(Cow::Owned)
+    }
+
+    fn mappings_of(&self, input_devices: &DevicesByOutput) -> Result<Mappings, IfrtError> {
         let mut mappings = Mappings::default();
         let mut input_places: HashMap<i32, Places> = HashMap::new();
-        for (out_array, inputs) in &self.input_devices {
+        for (out_array, inputs) in input_devices {
             let out_devices = self.output(*out_array)?.sharding().devices();
             let mut out_places = Places::of(&out_devices);
             for InputDevices { in_array, devices } in inputs {
@@ -158,7 +242,7 @@ impl RemapPlan {
                 mappings.push(Mapping { in_array, out_array, from: &from, to: &to })?;
             }
         }
-        Ok(Cow::Owned(mappings))
+        Ok(mappings)
     }
 }
 
@@ -176,40 +260,34 @@ fn append(from: &mut Vec<Interval>, to: &mut Vec<Interval>, in_shard: i64, out_s
     to.push(Interval::new(out_shard, out_shard + 1, 1));
 }
 
-impl Taken {
-    fn devices(
-        self,
-        in_array: i32,
-        out_array: i32,
-        in_devices: &DeviceList,
-        out_devices: &DeviceList,
-    ) -> Result<DeviceList, IfrtError> {
-        let limit = in_devices.len().min(out_devices.len());
-        if self.count > limit as i128 {
-            return Err(IfrtError::Invalid(format!(
-                "{} shards of input {in_array} are mapped to output {out_array}; the arrays have {} and {}",
-                self.count,
-                in_devices.len(),
-                out_devices.len()
-            )));
-        }
-        if self.count == in_devices.len() as i128 {
-            return Ok(in_devices.clone());
-        }
-        if self.count == out_devices.len() as i128 {
-            return Ok(out_devices.clone());
-        }
-        let shards = self.intervals.iter().filter_map(|interval| interval.shards(limit)).flatten();
-        let devices = shards.filter_map(|shard| {
-            let at = usize::try_from(shard).ok()?;
-            Some((*in_devices.ids().get(at)?, in_devices.is_addressable(at)))
-        });
-        let devices: Vec<_> = devices.collect();
-        let local: HashMap<DeviceId, bool> = devices.iter().copied().collect();
-        Ok(DeviceList::with_addressable(devices.iter().map(|(id, _)| *id), |id| {
-            local.get(&id).copied().unwrap_or(true)
-        }))
+/// Marks a shard as used; whether it was free.
+fn take(free: &mut [Vec<bool>], array: i32, shard: i64) -> bool {
+    let array = usize::try_from(array).ok().and_then(|array| free.get_mut(array));
+    let shard = usize::try_from(shard).ok();
+    array.zip(shard).and_then(|(free, shard)| free.get_mut(shard)).is_some_and(std::mem::take)
+}
+
+/// The devices of these shards of an input.
+fn devices_of_shards(
+    shards: &[i64],
+    in_devices: &DeviceList,
+    out_devices: &DeviceList,
+) -> DeviceList {
+    if shards.len() == in_devices.len() {
+        return in_devices.clone();
     }
+    if shards.len() == out_devices.len() {
+        return out_devices.clone();
+    }
+    let devices = shards.iter().filter_map(|shard| {
+        let at = usize::try_from(*shard).ok()?;
+        Some((*in_devices.ids().get(at)?, in_devices.is_addressable(at)))
+    });
+    let devices: Vec<_> = devices.collect();
+    let local: HashMap<DeviceId, bool> = devices.iter().copied().collect();
+    DeviceList::with_addressable(devices.iter().map(|(id, _)| *id), |id| {
+        local.get(&id).copied().unwrap_or(true)
+    })
 }
 
 /// Where each device has its shards; a device that has several gives them in order.

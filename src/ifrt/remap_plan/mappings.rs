@@ -1,6 +1,6 @@
-use std::fmt;
+use std::{fmt, str::FromStr};
 
-use crate::ifrt::IfrtError;
+use crate::ifrt::{IfrtError, list_notation::not_in_notation};
 
 /// Shards of an array: from `start` up to, but without, `end`, every `step`-th one. Printed `[start:end:step]`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -47,6 +47,31 @@ impl fmt::Display for Interval {
     }
 }
 
+impl FromStr for Interval {
+    type Err = IfrtError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let wrong = |rest: &str| {
+            not_in_notation("Interval", text, rest, "start, end and step such as [0:4:2]")
+        };
+        let text = text.trim();
+        let inner = text.strip_prefix('[').ok_or_else(|| wrong(text))?;
+        let end = inner.find(']').unwrap_or(inner.len());
+        let (inner, rest) = inner.split_at(end);
+        let mut numbers = inner.split(':').map(str::trim);
+        let mut number = || {
+            let number = numbers.next().ok_or_else(|| wrong(rest))?;
+            number.parse().map_err(|_| wrong(number))
+        };
+        let interval = Self::new(number()?, number()?, number()?);
+        match (numbers.next(), rest.strip_prefix(']')) {
+            (None, Some("")) => Ok(interval),
+            (Some(fourth), _) => Err(wrong(fourth)),
+            (None, after) => Err(wrong(after.unwrap_or(rest))),
+        }
+    }
+}
+
 /// Shards of an input and the shards of an output that they become: the n-th interval of `from` becomes the n-th of `to`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Mapping<'a> {
@@ -65,9 +90,9 @@ impl fmt::Display for Mapping<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { in_array, out_array, from, to } = self;
         write!(f, "Mapping(in_array={in_array},out_array={out_array},from=")?;
-        crate::ifrt::shape::write_list(f, *from)?;
+        crate::ifrt::list_notation::write_list(f, *from)?;
         f.write_str(",to=")?;
-        crate::ifrt::shape::write_list(f, *to)?;
+        crate::ifrt::list_notation::write_list(f, *to)?;
         f.write_str(")")
     }
 }

@@ -23,6 +23,9 @@ pub struct InputDevices {
     pub devices: DeviceList,
 }
 
+/// By output, what it takes from which inputs.
+type DevicesByOutput = BTreeMap<i32, Vec<InputDevices>>;
+
 /// Which shards of which inputs become which outputs (`xla::ifrt::RemapPlan`).
 ///
 /// A plan says it in one of two forms, or in both: as mappings between intervals of shards, which is what messages below version 6
@@ -54,8 +57,7 @@ pub struct RemapPlan {
     input_specs: Vec<ArraySpec>,
     output_specs: Vec<ArraySpec>,
     mappings: Mappings,
-    /// By output.
-    input_devices: BTreeMap<i32, Vec<InputDevices>>,
+    input_devices: DevicesByOutput,
 }
 
 impl RemapPlan {

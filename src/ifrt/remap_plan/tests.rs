@@ -5,8 +5,8 @@ use super::*;
 use crate::{
     codec::{DecodeErrorKind, DeserializeOptions, FromProto, StatusCode, ToProto, Validation},
     ifrt::{
-        AnyDevice, DType, DeviceId, HloSharding, MemoryKind, OpaqueSharding, PjRtLayout, Shape,
-        with_devices,
+        AnyDevice, ConcreteEvenSharding, DType, DeviceId, HloSharding, MemoryKind, OpaqueSharding,
+        PjRtLayout, Shape, with_devices,
         xla::{OpSharding, TileAssignment},
     },
     proto::xla::ifrt::{RemapPlanProto, remap_plan_proto::MappingProto},
@@ -149,6 +149,29 @@ fn an_interval_outside_of_the_array_is_refused() {
 }
 
 #[test]
+fn intervals_are_read_as_they_are_printed() {
+    for interval in [interval(0, 0, 0), interval(1, 5, 2), interval(i64::MIN, i64::MAX, -1)] {
+        assert_eq!(interval.to_string().parse(), Ok(interval));
+    }
+    assert_eq!(" [ 0 : 4 :2] ".parse(), Ok(interval(0, 4, 2)));
+    for (wrong, at) in [
+        ("", 0),
+        ("0:4:2", 0),
+        ("[0:4:2", 6),
+        ("[0:4]", 4),
+        ("[0:4:2:1]", 7),
+        ("[0:4:2]x", 7),
+        ("[0::2]", 3),
+        ("[0:4:99999999999999999999]", 5),
+    ] {
+        match wrong.parse::<Interval>() {
+            Err(IfrtError::Text { position, .. }) => assert_eq!(position, at, "{wrong}"),
+            other => panic!("{wrong}: {other:?}"),
+        }
+    }
+}
+
+#[test]
 fn an_interval_may_end_past_the_shards_if_its_last_step_does_not() {
     assert_eq!(one_to_two().validate(), Ok(()));
     assert_eq!(interval(1, 5, 2).shard_count(), Some(2));
@@ -192,6 +215,28 @@ fn input_devices_name_addressable_devices_of_arrays_that_are_there() {
     refused(&with(0, vec![entry(0, &[0])]), &["shard 1 of output 0 is not filled"]);
     refused(&with(0, vec![entry(0, &[0, 0])]), &["no shard left on device 0"]);
     assert!(with(0, vec![]).with_input_devices(0, vec![]).is_err());
+}
+
+#[test]
+fn equal_plans_have_equal_hashes_and_other_plans_differ() {
+    let hash = |plan: &RemapPlan| {
+        use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
+        BuildHasherDefault::<DefaultHasher>::default().hash_one(plan)
+    };
+    let plans = [
+        two_to_one(),
+        one_to_two(),
+        one_to_two().in_device_form().unwrap(),
+        RemapPlan::new([spec(&[0])], [spec(&[0])]),
+        RemapPlan::new([spec(&[0])], [spec(&[1])]),
+    ];
+    for (at, left) in plans.iter().enumerate() {
+        assert_eq!(hash(left), hash(&left.clone()));
+        for right in plans.iter().skip(at + 1) {
+            assert_ne!(left, right);
+            assert_ne!(hash(left), hash(right));
+        }
+    }
 }
 
 #[test]
@@ -258,6 +303,117 @@ fn a_shard_that_changes_its_device_cannot_be_written_from_6_on() {
     assert_eq!(plan.to_proto(version(6)).unwrap_err(), error);
 }
 
+fn from(in_array: i32, devices: &[i32]) -> InputDevices {
+    InputDevices { in_array, devices: devices.iter().copied().map(DeviceId).collect() }
+}
+
+#[test]
+fn a_plan_in_both_forms_is_judged_by_both_and_written_if_they_agree() {
+    let both = |odd: &[i32]| {
+        let plan = one_to_two().with_input_devices(0, [from(0, &[2, 0])]).unwrap();
+        plan.with_input_devices(1, [from(0, odd)]).unwrap()
+    };
+    let agree = both(&[1, 3]);
+    assert_eq!(agree.validate(), Ok(()));
+    for version in versions() {
+        let read = RemapPlan::from_bytes(agree.to_bytes(version).unwrap(), &strict()).unwrap();
+        assert_eq!(read.explicit_input_devices(), agree.explicit_input_devices());
+        assert_eq!(read.mappings().len(), if version.number() < 6 { 2 } else { 0 });
+    }
+    for (odd, part) in [
+        (&[1][..], "the input devices nothing more"),
+        (&[], "the input devices nothing more"),
+        (&[1, 1], "no shard left on device 1"),
+        (&[1, 5], "device 5"),
+    ] {
+        let contradicts = both(odd);
+        refused(&contradicts, &[part]);
+        for version in versions() {
+            let error = contradicts.to_bytes(version).unwrap_err();
+            assert_eq!(error.code(), StatusCode::InvalidArgument);
+            assert_eq!(contradicts.to_proto(version).unwrap_err(), error);
+            assert_eq!(contradicts.can_serialize_at(version).unwrap_err(), error);
+        }
+    }
+    let other_input = two_to_one().with_input_devices(0, [from(1, &[2, 3])]).unwrap();
+    refused(&other_input, &["mappings say that shard 0 of input 0", "shard 0 of input 1"]);
+}
+
+#[test]
+fn outputs_without_input_devices_take_those_of_their_mappings() {
+    let plan = one_to_two().with_input_devices(1, [from(0, &[3, 1])]).unwrap();
+    assert_eq!(plan.validate(), Ok(()));
+    let read = RemapPlan::from_bytes(plan.to_bytes(version(6)).unwrap(), &strict()).unwrap();
+    let expected = BTreeMap::from([(0, vec![from(0, &[0, 2])]), (1, vec![from(0, &[3, 1])])]);
+    assert_eq!(read.explicit_input_devices(), &expected);
+}
+
+#[test]
+fn each_output_has_its_entry_of_input_devices_even_without_shards() {
+    let none = || {
+        let opaque = OpaqueSharding::new(DeviceList::from([]), MemoryKind::new("device"));
+        ArraySpec::new(DType::F32, Shape::new([0]).unwrap(), opaque)
+    };
+    let base = || RemapPlan::new([spec(&[0])], [spec(&[0]), none()]);
+    let by_devices = base().with_input_devices(0, [from(0, &[0])]).unwrap();
+    refused(&by_devices, &["output 1 has no entry of input devices"]);
+    let first: &[Interval] = &[interval(0, 1, 1)];
+    let by_mappings = base().with_mapping(0, 0, first, first).unwrap();
+    assert_eq!(by_mappings.validate(), Ok(()));
+    let read = RemapPlan::from_bytes(by_mappings.to_bytes(version(6)).unwrap(), &strict());
+    let expected = BTreeMap::from([(0, vec![from(0, &[0])]), (1, vec![])]);
+    assert_eq!(read.unwrap().explicit_input_devices(), &expected);
+}
+
+#[test]
+fn what_device_lists_cannot_say_is_refused_from_6_on_and_not_changed() {
+    let (first, second) = (&[interval(0, 1, 1)][..], &[interval(1, 2, 1)][..]);
+    // The two shards on one device change places.
+    let crossed = plan(&[&[0, 0]], &[&[0, 0]], &[(0, 0, first, second), (0, 0, second, first)]);
+    assert_eq!(crossed.validate(), Ok(()));
+    assert!(crossed.to_bytes(version(5)).is_ok());
+    let error = crossed.to_bytes(version(6)).unwrap_err();
+    assert!(error.to_string().contains("shard 1 of input 0 becomes shard 0"), "{error}");
+    let straight = plan(&[&[0, 0]], &[&[0, 0]], &[(0, 0, first, first), (0, 0, second, second)]);
+    assert!(straight.to_bytes(version(6)).is_ok());
+    // As many shards as the input has, though one twice: not the list of the input.
+    let twice = plan(&[&[0, 1]], &[&[0, 1], &[0]], &[(0, 0, first, first), (0, 1, first, first)]);
+    let error = twice.to_bytes(version(6)).unwrap_err();
+    assert!(error.to_string().contains("shard 0 of input 0, which is used twice"), "{error}");
+    let filled = plan(&[&[0], &[0]], &[&[0]], &[(0, 0, first, first), (1, 0, first, first)]);
+    let error = filled.to_bytes(version(6)).unwrap_err();
+    assert!(error.to_string().contains("shard 0 of output 0, which is filled twice"), "{error}");
+}
+
+#[test]
+fn devices_of_other_processes_may_stand_in_the_lists_of_arrays_that_have_them() {
+    let partly = |ids: &[i32]| {
+        DeviceList::with_addressable(ids.iter().copied().map(DeviceId), |id| id.0 < 2)
+    };
+    let array = |ids: &[i32]| {
+        let opaque = OpaqueSharding::new(partly(ids), MemoryKind::new("device"));
+        let even = ConcreteEvenSharding::new(
+            opaque.devices().clone(),
+            MemoryKind::new("device"),
+            Shape::new([8]).unwrap(),
+            Shape::new([2]).unwrap(),
+            false,
+        );
+        ArraySpec::new(DType::F32, Shape::new([8]).unwrap(), even.unwrap())
+    };
+    let whole: &[Interval] = &[interval(0, 4, 1)];
+    let ids = [0, 1, 2, 3];
+    let base = || RemapPlan::new([array(&ids)], [array(&ids)]);
+    let plan = base().with_mapping(0, 0, whole, whole).unwrap();
+    assert_eq!(plan.validate(), Ok(()));
+    assert_eq!(plan.in_device_form().unwrap().validate(), Ok(()));
+    let with = |devices| InputDevices { in_array: 0, devices };
+    let foreign = base().with_input_devices(0, [with(partly(&[0, 1, 2, 9]))]).unwrap();
+    refused(&foreign, &["device 9", "none of its devices [0,1,2,3]"]);
+    let called_local = base().with_input_devices(0, [with(DeviceList::from(ids))]).unwrap();
+    refused(&called_local, &["device 2", "none of its addressable devices [0,1]"]);
+}
+
 #[test]
 fn reading_checks_the_lists_but_not_the_plan_unless_strict() {
     let proto = RemapPlanProto {
@@ -322,7 +478,94 @@ fn plans() -> impl Strategy<Value = RemapPlan> {
     })
 }
 
+/// How a plan that can be carried out is written down.
+#[derive(Clone, Copy, Debug)]
+enum Form {
+    Mappings,
+    Devices,
+    Both,
+    /// Mappings, and devices for the first output.
+    BothForOne,
+}
+
+/// Plans that can be carried out: the shards of the inputs, which lie on devices of their own, are dealt to outputs.
+fn valid_plans() -> impl Strategy<Value = RemapPlan> {
+    let form = prop::sample::select(&[Form::Mappings, Form::Devices, Form::Both, Form::BothForOne]);
+    let counts = prop::collection::vec(1_usize..5, 1..4);
+    (counts, 1_usize..4, any::<u64>(), form).prop_map(|(counts, outputs, seed, form)| {
+        let mut shards = Vec::new();
+        let mut inputs = Vec::new();
+        let mut device = 0;
+        for (array, count) in counts.iter().enumerate() {
+            let devices: Vec<i32> = (device..).take(*count).collect();
+            shards
+                .extend(devices.iter().zip(0_i64..).map(|(id, shard)| (array as i32, shard, *id)));
+            device += *count as i32;
+            inputs.push(devices);
+        }
+        let mut state = seed | 1;
+        for at in (1..shards.len()).rev() {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            shards.swap(at, (state >> 33) as usize % (at + 1));
+        }
+        let size = shards.len().div_ceil(outputs);
+        let parts: Vec<_> = shards.chunks(size).collect();
+        let of_output = |part: &[(i32, i64, i32)]| part.iter().map(|shard| shard.2).collect();
+        let devices: Vec<Vec<i32>> = parts.iter().map(|part| of_output(part)).collect();
+        let slices = |lists: &[Vec<i32>]| lists.iter().map(|list| spec(list)).collect::<Vec<_>>();
+        let mut plan = RemapPlan::new(slices(&inputs), slices(&devices));
+        if !matches!(form, Form::Devices) {
+            for (output, part) in parts.iter().enumerate() {
+                for (place, (array, shard, _)) in (0..).zip(*part) {
+                    let one = |shard| [interval(shard, shard + 1, 1)];
+                    let (from, to) = (one(*shard), one(place));
+                    plan = plan.with_mapping(*array, output as i32, &from, &to).unwrap();
+                }
+            }
+        }
+        for (output, part) in parts.iter().enumerate() {
+            match form {
+                Form::Mappings => break,
+                Form::BothForOne if output > 0 => break,
+                Form::Devices | Form::Both | Form::BothForOne => {}
+            }
+            let lists = (0..inputs.len() as i32).filter_map(|array| {
+                let of_array = part.iter().filter(|shard| shard.0 == array);
+                let ids: Vec<i32> = of_array.map(|shard| shard.2).collect();
+                (!ids.is_empty()).then(|| from(array, &ids))
+            });
+            plan = plan.with_input_devices(output as i32, lists.collect::<Vec<_>>()).unwrap();
+        }
+        plan
+    })
+}
+
+/// The shards of the outputs with the shards that they are made of.
+fn dealt(plan: &RemapPlan) -> Vec<(i32, i64, i32, i64)> {
+    let plan = plan.in_mapping_form().unwrap();
+    let mut dealt = Vec::new();
+    for mapping in plan.mappings() {
+        for (from, to) in mapping.from.iter().zip(mapping.to) {
+            assert_eq!((from.step, to.step), (1, 1));
+            for (from, to) in (from.start..from.end).zip(to.start..to.end) {
+                dealt.push((mapping.out_array, to, mapping.in_array, from));
+            }
+        }
+    }
+    dealt.sort_unstable();
+    dealt
+}
+
 proptest! {
+    #[test]
+    fn a_valid_plan_in_any_form_is_written_and_valid_for_its_reader(plan in valid_plans()) {
+        prop_assert_eq!(plan.validate(), Ok(()));
+        for version in versions() {
+            let read = RemapPlan::from_bytes(plan.to_bytes(version).unwrap(), &strict());
+            prop_assert_eq!(dealt(&read.unwrap()), dealt(&plan));
+        }
+    }
+
     #[test]
     fn plans_are_written_and_read_as_their_messages_are(plan in plans()) {
         for version in versions() {

@@ -1,6 +1,6 @@
 //! Whether a plan can be carried out. Upstream checks it when the plan is used, not when it is read.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use super::{Interval, Mapping, RemapPlan};
 use crate::ifrt::{ArraySpec, DeviceId, IfrtError, Shape};
@@ -102,7 +102,8 @@ impl RemapPlan {
     /// # Errors
     /// [`IfrtError`], which is INVALID_ARGUMENT, that names the array, the shard or the mapping: no inputs or outputs; neither mappings nor
     /// input devices; an array that is not there; arrays of different element type, memory kind, layout or shard shape; an interval outside of the
-    /// array; a shard that is taken or filled twice, or not filled; a shard that would change its device.
+    /// array; a shard that is taken or filled twice, or not filled; a shard that would change its device; mappings and input devices that
+    /// contradict each other; input devices without an entry for an output.
     pub fn validate(&self) -> Result<(), IfrtError> {
         for (specs, what) in [(&self.input_specs, "input"), (&self.output_specs, "output")] {
             if specs.is_empty() {
@@ -137,24 +138,48 @@ impl RemapPlan {
                 }
             }
         }
+        self.validate_both_forms()
+    }
+
+    /// Fails if messages from version 6 on would say something else than those below, or not say it for an output.
+    fn validate_both_forms(&self) -> Result<(), IfrtError> {
+        if self.input_devices.is_empty() {
+            return Ok(());
+        }
+        let devices = self.input_devices()?;
+        for output in 0..i32::try_from(self.output_specs.len()).unwrap_or(i32::MAX) {
+            if !devices.contains_key(&output) {
+                return invalid(format!(
+                    "output {output} has no entry of input devices; expected one for each output"
+                ));
+            }
+        }
         Ok(())
     }
 
     fn validate_input_devices(&self) -> Result<(), IfrtError> {
-        let mut local_of_input: HashMap<i32, HashSet<DeviceId>> = HashMap::new();
+        let mut devices_of_input: HashMap<i32, HashMap<DeviceId, bool>> = HashMap::new();
         for (out_array, inputs) in &self.input_devices {
             self.output(*out_array)?;
             for input in inputs {
                 let in_devices = self.input(input.in_array)?.sharding().devices();
-                let local = local_of_input
-                    .entry(input.in_array)
-                    .or_insert_with(|| in_devices.addressable().ids().iter().copied().collect());
-                if let Some(device) = input.devices.ids().iter().find(|id| !local.contains(id)) {
-                    return invalid(format!(
-                        "output {out_array} takes a shard of input {} from device {device}, which is none of its addressable devices {}",
-                        input.in_array,
-                        in_devices.addressable()
-                    ));
+                let known = devices_of_input.entry(input.in_array).or_insert_with(|| {
+                    let ids = in_devices.ids().iter().copied().enumerate();
+                    ids.map(|(at, id)| (id, in_devices.is_addressable(at))).collect()
+                });
+                for (at, device) in input.devices.ids().iter().enumerate() {
+                    let local = known.get(device).copied();
+                    if local.is_none() || local == Some(false) && input.devices.is_addressable(at) {
+                        return invalid(format!(
+                            "output {out_array} takes a shard of input {} from device {device}, which is none of {}",
+                            input.in_array,
+                            match local {
+                                None => format!("its devices {in_devices}"),
+                                Some(_) =>
+                                    format!("its addressable devices {}", in_devices.addressable()),
+                            }
+                        ));
+                    }
                 }
                 self.same_kind(input.in_array, *out_array)?;
             }

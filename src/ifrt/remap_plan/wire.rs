@@ -1,9 +1,11 @@
 //! Plans as bytes. The message is the reference; both ways also go without one, because a plan has as many lists of numbers as it has
 //! mappings, six times.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 
-use super::{InputDevices, Interval, Mapping, RemapPlan, mappings::Mappings};
+use super::{DevicesByOutput, InputDevices, Interval, Mapping, RemapPlan, mappings::Mappings};
 use crate::{
     codec::{
         DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, ToProto,
@@ -32,7 +34,9 @@ fn not_convertible(error: IfrtError) -> EncodeError {
 }
 
 /// Below version 6, writes format 0 with mappings, which are made from the input devices if there are none; input devices are
-/// written too if the plan has mappings and devices. From version 6 on, writes format 6 with input devices only.
+/// written too if the plan has mappings and devices. From version 6 on, writes format 6 with input devices only: those that the plan
+/// was made with, and for the outputs without such, those that its mappings give. A plan whose mappings and devices contradict each
+/// other is refused at every version, because old readers follow the ones and new readers the others.
 impl ToProto for RemapPlan {
     type Proto = RemapPlanProto;
 
@@ -51,12 +55,7 @@ impl ToProto for RemapPlan {
             let mappings = self.mappings_or_converted().map_err(not_convertible)?;
             proto.mappings = mappings.iter().map(mapping_to_proto).collect();
         }
-        if version_number >= DEVICES_SINCE || self.mappings.len() != 0 {
-            let devices = if version_number >= DEVICES_SINCE {
-                &*self.input_devices().map_err(not_convertible)?
-            } else {
-                &self.input_devices
-            };
+        if let Some(devices) = self.devices_to_write(version_number).map_err(not_convertible)? {
             let entries = devices.iter().map(|(out_array, inputs)| {
                 let inputs = inputs.iter().map(|input| {
                     Ok(InputDevicesProto {
@@ -81,10 +80,8 @@ impl ToProto for RemapPlan {
         specs.clone().try_for_each(|spec| spec.can_serialize_at(version))?;
         let capacity = specs.map(direct::capacity_of).sum::<usize>() + 32 * self.mappings.len();
         let mut out = BackwardWriter::with_capacity(capacity);
-        if number >= DEVICES_SINCE {
-            write_input_devices(&*self.input_devices().map_err(not_convertible)?, &mut out)?;
-        } else if self.mappings.len() != 0 {
-            write_input_devices(&self.input_devices, &mut out)?;
+        if let Some(devices) = self.devices_to_write(number).map_err(not_convertible)? {
+            write_input_devices(&devices, &mut out)?;
         }
         out.number(4, number);
         if number < DEVICES_SINCE {
@@ -131,7 +128,7 @@ fn write_mapping(mapping: Mapping<'_>, out: &mut BackwardWriter) -> Result<(), E
 }
 
 fn write_input_devices(
-    devices: &std::collections::BTreeMap<i32, Vec<InputDevices>>,
+    devices: &DevicesByOutput,
     out: &mut BackwardWriter,
 ) -> Result<(), EncodeError> {
     for (out_array, inputs) in devices.iter().rev() {
@@ -197,6 +194,18 @@ fn check_recorded(number: i32, options: &DeserializeOptions) -> Result<(), Decod
 }
 
 impl RemapPlan {
+    /// The input devices that a message of the format `number` carries.
+    fn devices_to_write(&self, number: i32) -> Result<Option<Cow<'_, DevicesByOutput>>, IfrtError> {
+        if number >= DEVICES_SINCE {
+            return self.input_devices().map(Some);
+        }
+        if self.mappings.len() == 0 || self.input_devices.is_empty() {
+            return Ok(None);
+        }
+        self.input_devices()?;
+        Ok(Some(Cow::Borrowed(&self.input_devices)))
+    }
+
     fn checked(self, options: &DeserializeOptions) -> Result<Self, DecodeError> {
         if options.is_strict() {
             self.validate()

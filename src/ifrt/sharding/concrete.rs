@@ -6,7 +6,7 @@ use crate::{
     },
     ifrt::{
         DeserializeShardingOptions, DeviceList, DynamicShape, IfrtError, IndexDomain, MemoryKind,
-        Shape, nested, shape::write_list,
+        Shape, list_notation::write_list, nested,
     },
     proto::xla::ifrt::ConcreteShardingProto,
     version::SerDesVersion,

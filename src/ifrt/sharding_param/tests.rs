@@ -194,16 +194,21 @@ fn the_text_form_makes_the_round_trip() {
         assert_eq!(param(text).to_string(), text);
     }
     assert_eq!(param("to [0] on 2"), param(" to [0] on 2"));
-    for wrong in [
-        "",
-        "2x1",
-        "2x1 to [0,1]",
-        "2x1 to 0,1 on 2x3",
-        "2xx1 to [0,1] on 2x3",
-        "2x1 to [0,1] on 2x3 unreduced",
-        "2x1 to [0,1] on 2x3 and more",
-        "99999999999999999999 to [0] on 2",
+    for (wrong, at) in [
+        ("", 0),
+        ("2x1", 3),
+        ("2x1 to [0,1]", 12),
+        ("2x1 to 0,1 on 2x3", 7),
+        ("2xx1 to [0,1] on 2x3", 2),
+        ("2x1 to [0,y] on 2x3", 10),
+        ("2x1 to [0,1] on 2x3 unreduced", 18),
+        ("2x1 to [0,1] on 2x3 and more", 18),
+        ("2x1 to [0,1] on 2x3 unreduced 1", 30),
+        ("99999999999999999999 to [0] on 2", 0),
     ] {
-        assert!(matches!(wrong.parse::<ShardingParam>(), Err(IfrtError::Text { .. })), "{wrong}");
+        match wrong.parse::<ShardingParam>() {
+            Err(IfrtError::Text { position, .. }) => assert_eq!(position, at, "{wrong}"),
+            other => panic!("{wrong}: {other:?}"),
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr};
 use super::ShardingParam;
 use crate::ifrt::{
     IfrtError,
-    shape::{parse_list, write_list},
+    list_notation::{not_in_notation, parse_list, write_list},
 };
 
 const NOTATION: &str = "a notation such as `2x1 to [0,1] on 2x3`";
@@ -34,33 +34,38 @@ pub(super) fn write(param: &ShardingParam, f: &mut fmt::Formatter<'_>) -> fmt::R
     Ok(())
 }
 
-fn parse_crossed<T: FromStr>(text: &str) -> Option<Vec<T>> {
+/// Numbers with an `x` between them; the error is the rest of the text, from where it is something else.
+fn parse_crossed<T: FromStr>(text: &str) -> Result<Vec<T>, &str> {
     let text = text.trim();
     if text.is_empty() {
-        return Some(Vec::new());
+        return Ok(Vec::new());
     }
-    text.split('x').map(|number| number.trim().parse().ok()).collect()
+    let numbers = text.split('x').map(str::trim);
+    numbers.map(|number| number.parse().map_err(|_| number)).collect()
 }
 
 /// Reads the notation; what it says is not verified.
 pub(super) fn parse(text: &str) -> Result<ShardingParam, IfrtError> {
+    // Without dimensions the text begins with the blank before `to`.
+    let (dim_shards, rest) = match text.split_once(" to ") {
+        Some(parts) => parts,
+        None => text.split_at(0),
+    };
+    let rest = if dim_shards.is_empty() { rest.strip_prefix("to ").unwrap_or(rest) } else { rest };
+    let end = rest.trim_start_matches(|_| true);
+    let wrong = |rest: &str| not_in_notation("ShardingParam", text, rest, NOTATION);
+    let (permutation, rest) = rest.split_once(" on ").ok_or_else(|| wrong(end))?;
+    let (axis_sizes, unreduced) = match rest.split_once(" unreduced ") {
+        Some((sizes, axes)) => (sizes, Some(axes)),
+        None => (rest, None),
+    };
     let parts = || {
-        // Without dimensions the text begins with the blank before `to`.
-        let (dim_shards, rest) = match text.split_once(" to ") {
-            Some(parts) => parts,
-            None => ("", text.strip_prefix("to ")?),
-        };
-        let (permutation, rest) = rest.split_once(" on ")?;
-        let (axis_sizes, unreduced) = match rest.split_once(" unreduced ") {
-            Some((sizes, axes)) => (sizes, parse_list(axes)?),
-            None => (rest, Vec::new()),
-        };
-        Some(ShardingParam {
+        Ok(ShardingParam {
             dim_shards: parse_crossed(dim_shards)?,
             permutation: parse_list(permutation)?,
             axis_sizes: parse_crossed(axis_sizes)?,
-            unreduced_axes: unreduced,
+            unreduced_axes: unreduced.map_or(Ok(Vec::new()), parse_list)?,
         })
     };
-    parts().ok_or_else(|| IfrtError::text("ShardingParam", text, NOTATION))
+    parts().map_err(wrong)
 }

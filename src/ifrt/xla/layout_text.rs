@@ -1,18 +1,18 @@
-//! The text form of layouts, by the grammar of HLO.
+//! The text form of layouts, and what reads the grammar of HLO.
 
 use std::{
     fmt::{self, Write as _},
     str::FromStr,
 };
 
-use super::{DimLevelType, Layout, PrimitiveType, Shape, SplitConfig, Tile};
+use super::{DimLevelType, Layout, PrimitiveType, SplitConfig, Tile};
 use crate::ifrt::layout::check_permutation;
 
 /// Layouts are short: this bounds what a hostile text makes us hold.
 const LONGEST_TEXT: usize = 64 * 1024;
 
 /// How deep physical shapes nest at most: a sparse layout has one, and that one is dense.
-const DEEPEST_PHYSICAL_SHAPE: u32 = 8;
+pub(super) const DEEPEST_PHYSICAL_SHAPE: u32 = 8;
 
 /// A text that is not a layout.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -113,43 +113,66 @@ impl FromStr for Layout {
     type Err = LayoutTextError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        if text.len() > LONGEST_TEXT {
-            return Err(LayoutTextError {
-                position: LONGEST_TEXT,
-                problem: format!("the text has {} bytes, the limit is {LONGEST_TEXT}", text.len()),
-            });
-        }
-        let mut parser = Parser { text, position: 0 };
-        let layout = parser.layout(DEEPEST_PHYSICAL_SHAPE)?;
-        parser.skip_blanks();
-        match parser.rest().chars().next() {
-            None => Ok(layout),
-            Some(found) => Err(parser.error(format!("found {found:?} after the layout"))),
-        }
+        let layout = |parser: &mut Parser<'_>| parser.layout(DEEPEST_PHYSICAL_SHAPE);
+        let read = Parser::read_whole(text, LONGEST_TEXT, "layout", layout);
+        read.map_err(|TextError { position, problem }| LayoutTextError { position, problem })
     }
 }
 
-struct Parser<'a> {
+/// Where a text leaves the grammar, in bytes from its start, and how.
+pub(super) struct TextError {
+    pub(super) position: usize,
+    pub(super) problem: String,
+}
+
+/// Reads the grammar of HLO from the front to the back.
+pub(super) struct Parser<'a> {
     text: &'a str,
     position: usize,
 }
 
 impl<'a> Parser<'a> {
-    fn rest(&self) -> &'a str {
+    /// What `read` reads, if that is the whole text.
+    pub(super) fn read_whole<T>(
+        text: &'a str,
+        longest: usize,
+        what: &str,
+        read: impl FnOnce(&mut Self) -> Result<T, TextError>,
+    ) -> Result<T, TextError> {
+        if text.len() > longest {
+            let problem = format!("the text has {} bytes, the limit is {longest}", text.len());
+            return Err(TextError { position: longest, problem });
+        }
+        let mut parser = Self { text, position: 0 };
+        let value = read(&mut parser)?;
+        parser.skip_blanks();
+        match parser.rest().chars().next() {
+            None => Ok(value),
+            Some(found) => Err(parser.error(format!("found {found:?} after the {what}"))),
+        }
+    }
+
+    pub(super) fn rest(&self) -> &'a str {
         self.text.get(self.position..).unwrap_or_default()
     }
 
-    fn error(&self, problem: impl Into<String>) -> LayoutTextError {
-        LayoutTextError { position: self.position, problem: problem.into() }
+    pub(super) fn error(&self, problem: impl Into<String>) -> TextError {
+        TextError { position: self.position, problem: problem.into() }
     }
 
-    fn skip_blanks(&mut self) {
-        let rest = self.rest();
-        self.position += rest.len() - rest.trim_ascii_start().len();
+    /// Skips blanks and comments.
+    pub(super) fn skip_blanks(&mut self) {
+        loop {
+            let rest = self.rest();
+            self.position += rest.len() - rest.trim_ascii_start().len();
+            let comment = self.rest().strip_prefix("/*").and_then(|rest| rest.find("*/"));
+            let Some(length) = comment else { return };
+            self.position += length + 4;
+        }
     }
 
     /// Takes `token` if it comes next.
-    fn take(&mut self, token: &str) -> bool {
+    pub(super) fn take(&mut self, token: &str) -> bool {
         self.skip_blanks();
         let found = self.rest().starts_with(token);
         if found {
@@ -158,7 +181,7 @@ impl<'a> Parser<'a> {
         found
     }
 
-    fn expect(&mut self, token: &str) -> Result<(), LayoutTextError> {
+    pub(super) fn expect(&mut self, token: &str) -> Result<(), TextError> {
         if self.take(token) {
             return Ok(());
         }
@@ -168,7 +191,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    fn number(&mut self) -> Result<i64, LayoutTextError> {
+    pub(super) fn number(&mut self) -> Result<i64, TextError> {
         self.skip_blanks();
         let rest = self.rest();
         let sign = usize::from(rest.starts_with('-'));
@@ -184,7 +207,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Numbers up to `end`, which is taken too.
-    fn numbers(&mut self, end: &str, allow_star: bool) -> Result<Vec<i64>, LayoutTextError> {
+    fn numbers(&mut self, end: &str, allow_star: bool) -> Result<Vec<i64>, TextError> {
         let mut numbers = Vec::new();
         if self.take(end) {
             return Ok(numbers);
@@ -203,14 +226,14 @@ impl<'a> Parser<'a> {
     }
 
     /// `(number)`.
-    fn attribute(&mut self) -> Result<i64, LayoutTextError> {
+    fn attribute(&mut self) -> Result<i64, TextError> {
         self.expect("(")?;
         let number = self.number()?;
         self.expect(")")?;
         Ok(number)
     }
 
-    fn word(&mut self) -> &'a str {
+    pub(super) fn word(&mut self) -> &'a str {
         self.skip_blanks();
         let rest = self.rest();
         let length = rest.bytes().take_while(u8::is_ascii_alphanumeric).count();
@@ -218,16 +241,16 @@ impl<'a> Parser<'a> {
         rest.get(..length).unwrap_or_default()
     }
 
-    fn primitive_type(&mut self) -> Result<PrimitiveType, LayoutTextError> {
+    pub(super) fn primitive_type(&mut self) -> Result<PrimitiveType, TextError> {
         let start = self.position;
         let word = self.word();
         PrimitiveType::from_name(word).ok_or_else(|| {
             let found = format!("{word:?} is no element type such as \"s32\"");
-            LayoutTextError { position: start, problem: found }
+            TextError { position: start, problem: found }
         })
     }
 
-    fn layout(&mut self, depth: u32) -> Result<Layout, LayoutTextError> {
+    pub(super) fn layout(&mut self, depth: u32) -> Result<Layout, TextError> {
         self.expect("{")?;
         let start = self.position;
         let mut minor_to_major = Vec::new();
@@ -246,10 +269,10 @@ impl<'a> Parser<'a> {
         self.checked(Layout { minor_to_major, ..Layout::default() }, start)
     }
 
-    fn checked(&self, layout: Layout, start: usize) -> Result<Layout, LayoutTextError> {
+    fn checked(&self, layout: Layout, start: usize) -> Result<Layout, TextError> {
         match check_permutation("minor_to_major", &layout.minor_to_major) {
             Ok(()) => Ok(layout),
-            Err(_) => Err(LayoutTextError {
+            Err(_) => Err(TextError {
                 position: start,
                 problem: format!(
                     "the dimensions are {:?}, expected each of 0 to {} once",
@@ -261,7 +284,7 @@ impl<'a> Parser<'a> {
     }
 
     /// The attributes, in the order in which they are printed.
-    fn attributes(&mut self, layout: &mut Layout, depth: u32) -> Result<(), LayoutTextError> {
+    fn attributes(&mut self, layout: &mut Layout, depth: u32) -> Result<(), TextError> {
         if self.take("D") {
             self.dim_level_types(layout)?;
         }
@@ -304,7 +327,7 @@ impl<'a> Parser<'a> {
                     .error(format!("physical shapes nest deeper than {DEEPEST_PHYSICAL_SHAPE}")));
             };
             self.expect("(")?;
-            layout.physical_shape = Some(Box::new(self.shape(depth)?));
+            layout.physical_shape = Some(Box::new(self.array_shape(depth)?));
             self.expect(")")?;
         }
         if self.take("M") {
@@ -313,7 +336,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn dim_level_types(&mut self, layout: &mut Layout) -> Result<(), LayoutTextError> {
+    fn dim_level_types(&mut self, layout: &mut Layout) -> Result<(), TextError> {
         self.expect("(")?;
         loop {
             self.skip_blanks();
@@ -338,30 +361,10 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn split_config(&mut self) -> Result<SplitConfig, LayoutTextError> {
+    fn split_config(&mut self) -> Result<SplitConfig, TextError> {
         let dimension = self.number()?;
         self.expect(":")?;
         Ok(SplitConfig::new(dimension, self.numbers(")", false)?))
-    }
-
-    fn shape(&mut self, depth: u32) -> Result<Shape, LayoutTextError> {
-        let element_type = self.primitive_type()?;
-        self.expect("[")?;
-        let (mut dimensions, mut is_dynamic) = (Vec::new(), Vec::new());
-        while !self.take("]") {
-            if !dimensions.is_empty() {
-                self.expect(",")?;
-            }
-            is_dynamic.push(self.take("<="));
-            dimensions.push(self.number()?);
-        }
-        let shape = Shape::array(element_type, dimensions).with_dynamic_dimensions(is_dynamic);
-        self.skip_blanks();
-        Ok(if self.rest().starts_with('{') {
-            shape.with_layout(self.layout(depth)?)
-        } else {
-            shape
-        })
     }
 }
 

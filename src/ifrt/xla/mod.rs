@@ -6,9 +6,9 @@
 mod layout;
 mod layout_text;
 mod op_sharding;
-mod op_sharding_text;
 mod primitive_type;
 mod shape;
+mod shape_text;
 mod tile_assignment;
 
 pub use layout::{DimLevelType, Layout, SplitConfig, Tile};
@@ -17,4 +17,5 @@ pub(crate) use op_sharding::PlainFields;
 pub use op_sharding::{OpSharding, OpShardingType};
 pub use primitive_type::PrimitiveType;
 pub use shape::Shape;
+pub use shape_text::ShapeTextError;
 pub use tile_assignment::TileAssignment;

@@ -1,4 +1,6 @@
-use std::fmt;
+use std::{fmt, str::FromStr};
+
+use crate::ifrt::IfrtError;
 
 /// An element type of XLA (`xla.PrimitiveType`).
 ///
@@ -130,6 +132,17 @@ impl fmt::Display for PrimitiveType {
     }
 }
 
+/// Reads the name in the notation of HLO, such as `f32`. A number that has no name here is printed, but not read.
+impl FromStr for PrimitiveType {
+    type Err = IfrtError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::from_name(text).ok_or_else(|| {
+            IfrtError::text("PrimitiveType", text, 0, "a name such as f32 or f8e4m3fn")
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -143,7 +156,11 @@ mod tests {
             let name = name.trim_start_matches("primitive_type_").trim_end_matches("_type");
             assert_eq!(kind.to_string(), name);
             assert_eq!(PrimitiveType::from_name(name), Some(*kind));
+            assert_eq!(name.parse(), Ok(*kind));
         }
+        let error = "F32".parse::<PrimitiveType>().unwrap_err().to_string();
+        assert!(error.contains("`F32` is not a PrimitiveType"), "{error}");
+        assert!(error.contains("a name such as f32"), "{error}");
         assert_eq!(PrimitiveType::from_number(77).to_string(), "unknown(77)");
     }
 }

@@ -1,5 +1,3 @@
-use std::fmt;
-
 use super::{Layout, PrimitiveType};
 use crate::{
     codec::{DecodeError, DeserializeOptions, hexadecimal::serde_as_message},
@@ -8,7 +6,16 @@ use crate::{
 
 /// A shape of XLA: an array of one element type, or a tuple of shapes (`xla.ShapeProto`).
 ///
-/// Printed in the notation of HLO: `f32[2,<=3]{1,0}`, `(f32[], s32[4])`.
+/// Printed and read in the notation of HLO:
+///
+/// ```
+/// use serdes::ifrt::xla::{PrimitiveType, Shape};
+///
+/// let shape: Shape = "(f32[2,<=3]{1,0}, s32[])".parse()?;
+/// assert_eq!(shape.tuple_shapes()[1], Shape::array(PrimitiveType::S32, []));
+/// assert_eq!(shape.to_string(), "(f32[2,<=3]{1,0}, s32[])");
+/// # Ok::<(), serdes::ifrt::xla::ShapeTextError>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Shape {
     element_type: PrimitiveType,
@@ -19,6 +26,9 @@ pub struct Shape {
 }
 
 impl Shape {
+    /// The size of a dynamic dimension without a bound, printed `?`.
+    pub const UNBOUNDED: i64 = i64::MIN;
+
     /// An array of static dimensions, in elements, without a layout.
     pub fn array(element_type: PrimitiveType, dimensions: impl Into<Vec<i64>>) -> Self {
         let dimensions = dimensions.into();
@@ -29,6 +39,11 @@ impl Shape {
     /// A tuple of shapes.
     pub fn tuple(shapes: impl Into<Vec<Self>>) -> Self {
         Self { element_type: PrimitiveType::TUPLE, tuple_shapes: shapes.into(), ..Self::default() }
+    }
+
+    /// A buffer with this content.
+    pub fn buffer(content: Self) -> Self {
+        Self { element_type: PrimitiveType::BUFFER, tuple_shapes: vec![content], ..Self::default() }
     }
 
     /// The same shape with a layout.
@@ -60,7 +75,7 @@ impl Shape {
         &self.is_dynamic_dimension
     }
 
-    /// The shapes of a tuple.
+    /// The shapes of a tuple; the content of a buffer.
     pub fn tuple_shapes(&self) -> &[Self] {
         &self.tuple_shapes
     }
@@ -133,27 +148,3 @@ serde_as_message!(
         Self::from_proto(&crate::codec::decode_message("xla.Shape", bytes, &options)?, &options)
     }
 );
-
-impl fmt::Display for Shape {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.element_type == PrimitiveType::TUPLE {
-            f.write_str("(")?;
-            for (index, shape) in self.tuple_shapes.iter().enumerate() {
-                let comma = if index == 0 { "" } else { ", " };
-                write!(f, "{comma}{shape}")?;
-            }
-            return f.write_str(")");
-        }
-        write!(f, "{}[", self.element_type)?;
-        for (index, size) in self.dimensions.iter().enumerate() {
-            let comma = if index == 0 { "" } else { "," };
-            let dynamic = self.is_dynamic_dimension.get(index).is_some_and(|dynamic| *dynamic);
-            write!(f, "{comma}{}{size}", if dynamic { "<=" } else { "" })?;
-        }
-        f.write_str("]")?;
-        match &self.layout {
-            Some(layout) => write!(f, "{layout}"),
-            None => Ok(()),
-        }
-    }
-}

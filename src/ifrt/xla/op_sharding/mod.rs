@@ -1,9 +1,19 @@
+//! The sharding of a value over numbered devices, as XLA has it: the message and what is known of it.
+
+mod extent;
+mod kind;
+mod parts;
+mod text;
+
 use std::{
     fmt,
     hash::{Hash, Hasher},
     sync::{Arc, OnceLock},
 };
 
+pub use kind::OpShardingType;
+use parts::{Parts, tiles_of};
+pub(crate) use parts::{Plain, PlainFields};
 use smallvec::SmallVec;
 
 use super::TileAssignment;
@@ -12,68 +22,6 @@ use crate::{
     ifrt::IfrtError,
     proto::xla,
 };
-
-/// The kind of an [`OpSharding`] or of one of its subgroups (`xla.OpSharding.Type`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[non_exhaustive]
-pub enum OpShardingType {
-    /// Every device holds the whole value.
-    #[default]
-    Replicated,
-    /// One device holds the whole value.
-    Maximal,
-    /// Each element of a tuple has a sharding of its own.
-    Tuple,
-    /// The value is cut into tiles.
-    Tiled,
-    /// The program itself says what each device holds.
-    Manual,
-    /// Nothing is known.
-    Unknown,
-    /// Every device holds a summand of the value.
-    Unreduced,
-}
-
-impl OpShardingType {
-    const ALL: [Self; 7] = [
-        Self::Replicated,
-        Self::Maximal,
-        Self::Tuple,
-        Self::Tiled,
-        Self::Manual,
-        Self::Unknown,
-        Self::Unreduced,
-    ];
-
-    /// The number on the wire.
-    pub const fn number(self) -> i32 {
-        self as i32
-    }
-
-    /// The kind with this number of the wire.
-    pub fn from_number(number: i32) -> Option<Self> {
-        usize::try_from(number).ok().and_then(|index| Self::ALL.get(index)).copied()
-    }
-
-    /// The kind with this word of the notation of HLO.
-    pub(super) fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
-    }
-
-    /// The word in the notation of HLO.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Replicated => "replicated",
-            Self::Maximal => "maximal",
-            Self::Tuple => "tuple",
-            Self::Tiled => "devices",
-            Self::Manual => "manual",
-            Self::Unknown => "unknown",
-            Self::Unreduced => "unreduced",
-        }
-    }
-}
 
 /// A sharding of XLA without devices of its own (`xla.OpSharding`): numbers in it are positions in a device list.
 ///
@@ -90,53 +38,6 @@ struct Checked {
     message: OnceLock<Box<xla::OpSharding>>,
     /// Whether the message is the one that the parts make.
     is_plain: bool,
-}
-
-/// What nearly every sharding consists of. Messages are large: reading and writing without one is what makes a sharding cheap.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-struct Parts {
-    kind: OpShardingType,
-    /// Present if and only if the kind is tiled and the mesh is not named.
-    tiles: Option<TileAssignment>,
-    replicates_last: bool,
-    subgroups: SmallVec<[i32; 4]>,
-}
-
-impl Parts {
-    fn to_message(&self) -> xla::OpSharding {
-        let mut proto = xla::OpSharding {
-            r#type: self.kind.number(),
-            replicate_on_last_tile_dim: self.replicates_last,
-            last_tile_dims: self.subgroups.to_vec(),
-            ..Default::default()
-        };
-        if let Some(tiles) = &self.tiles {
-            proto.tile_assignment_dimensions = tiles.dimensions().to_vec();
-            if let Some((reshape, transpose)) = tiles.iota_parts() {
-                proto.iota_reshape_dims = reshape.to_vec();
-                proto.iota_transpose_perm = transpose.to_vec();
-            }
-            proto.tile_assignment_devices = tiles.listed_devices().unwrap_or_default().to_vec();
-        }
-        proto
-    }
-
-    /// Whether tiles, subgroups and replication go together.
-    fn check(&self) -> Result<(), IfrtError> {
-        let rank = self.tiles.as_ref().map_or(0, |tiles| tiles.dimensions().len());
-        let subgroups = self.subgroups.len();
-        if subgroups > rank || (subgroups > 0 && self.replicates_last) {
-            return invalid(format!(
-                "{subgroups} subgroups for {rank} tile dimensions{}; expected at most one subgroup for each dimension, and either subgroups or a replicated last dimension",
-                if self.replicates_last { ", the last of them replicated" } else { "" },
-            ));
-        }
-        let unknown = |number: &&i32| OpShardingType::from_number(**number).is_none();
-        match self.subgroups.iter().find(unknown) {
-            Some(number) => invalid(format!("the type of a subgroup is {number}; expected 0 to 6")),
-            None => Ok(()),
-        }
-    }
 }
 
 /// The message, whether it was asked for before or not.
@@ -165,41 +66,6 @@ impl Eq for OpSharding {}
 impl Hash for OpSharding {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.0.parts.hash(state);
-    }
-}
-
-/// The fields of a message that [`OpSharding::of_fields`] can do without the message.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct PlainFields {
-    pub(crate) kind: i32,
-    pub(crate) dimensions: SmallVec<[i64; 4]>,
-    pub(crate) devices: Vec<i64>,
-    pub(crate) replicates_last: bool,
-    pub(crate) subgroups: SmallVec<[i32; 4]>,
-    pub(crate) iota_reshape_dims: SmallVec<[i64; 4]>,
-    pub(crate) iota_transpose_perm: SmallVec<[i32; 4]>,
-}
-
-/// The fields of a message that has no others.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Plain<'a> {
-    pub(crate) kind: i32,
-    pub(crate) tiles: Option<&'a TileAssignment>,
-    pub(crate) replicates_last: bool,
-    pub(crate) subgroups: &'a [i32],
-}
-
-fn tiles_of(
-    dimensions: &[i64],
-    devices: Vec<i64>,
-    (reshape, transpose): (&[i64], &[i32]),
-) -> Result<TileAssignment, IfrtError> {
-    if reshape.is_empty() {
-        TileAssignment::listed(dimensions, devices)
-    } else if devices.is_empty() {
-        TileAssignment::iota(dimensions, reshape, transpose)
-    } else {
-        invalid("the tile assignment is both a list and an iota; expected one of them")
     }
 }
 
@@ -439,66 +305,6 @@ impl OpSharding {
     pub fn proto(&self) -> &xla::OpSharding {
         self.0.message.get_or_init(|| Box::new(self.0.parts.to_message()))
     }
-
-    /// Whether every device holds the whole value.
-    pub fn is_replicated(&self) -> bool {
-        match self.named_sharding() {
-            Some(named) => {
-                named.unreduced_axes.is_empty()
-                    && named.manual_axes.is_empty()
-                    && named.dim_shardings.iter().all(|dimension| dimension.axes.is_empty())
-            }
-            None => self.0.parts.kind == OpShardingType::Replicated,
-        }
-    }
-
-    /// The number of devices that the sharding itself speaks of: tiles, or devices of the mesh; `None` if it fits any number.
-    pub fn device_count(&self) -> Option<i64> {
-        match self.named_sharding() {
-            Some(named) => {
-                let mesh = named.mesh.as_ref()?;
-                let mut sizes = mesh.axes.iter().map(|axis| axis.size).peekable();
-                sizes.peek()?;
-                Some(sizes.fold(1, i64::saturating_mul))
-            }
-            None => self.0.parts.tiles.as_ref().map(TileAssignment::tile_count),
-        }
-    }
-
-    /// The number of tile dimensions that cut the value; the others are subgroups.
-    pub fn tiled_rank(&self) -> Option<usize> {
-        let tiles = self.0.parts.tiles.as_ref()?;
-        let subgroups = self.0.parts.subgroups.len() + usize::from(self.0.parts.replicates_last);
-        tiles.dimensions().len().checked_sub(subgroups)
-    }
-
-    /// The number of tiles along each dimension of a value of `rank` dimensions; `None` if the value is not cut.
-    ///
-    /// # Errors
-    /// If the value has another rank, or the sharding is one of a tuple.
-    pub fn shards(&self, rank: usize) -> Result<Option<Vec<i64>>, IfrtError> {
-        let shards: Vec<i64> = match (self.named_sharding(), self.0.parts.kind) {
-            (Some(named), _) => named_shards(named)?,
-            (None, OpShardingType::Tiled) => {
-                let cut = self.tiled_rank().unwrap_or_default();
-                let tiles = self.0.parts.tiles.iter().flat_map(|tiles| tiles.dimensions());
-                tiles.take(cut).copied().collect()
-            }
-            (None, OpShardingType::Tuple) => {
-                return invalid(format!("the sharding {self} is one of a tuple, not of an array"));
-            }
-            (None, _) => return Ok(None),
-        };
-        if shards.len() != rank {
-            return Err(IfrtError::RankMismatch {
-                what: "the shape",
-                found: rank,
-                other: "sharding",
-                expected: shards.len(),
-            });
-        }
-        Ok(Some(shards))
-    }
 }
 
 serde_as_message!(
@@ -517,29 +323,5 @@ serde_as_message!(
     )
 );
 
-/// The number of tiles along each dimension: the product of the axes that split it.
-fn named_shards(named: &xla::NamedShardingProto) -> Result<Vec<i64>, IfrtError> {
-    let axes = named.mesh.as_ref().map_or(&[][..], |mesh| &mesh.axes);
-    let size = |axis: &xla::AxisRefProto| {
-        let whole = usize::try_from(axis.mesh_axis_index).ok().and_then(|index| axes.get(index));
-        let size = axis.sub_axis_info.map_or(whole?.size, |part| part.size);
-        (size >= 1).then_some(size)
-    };
-    let mut shards = Vec::with_capacity(named.dim_shardings.len());
-    for dimension in &named.dim_shardings {
-        let product =
-            dimension.axes.iter().try_fold(1_i64, |product, axis| product.checked_mul(size(axis)?));
-        let Some(product) = product else {
-            return invalid(format!(
-                "an axis of a dimension is none of the {} axes of the mesh, or its size is not positive",
-                axes.len()
-            ));
-        };
-        shards.push(product);
-    }
-    Ok(shards)
-}
-
 #[cfg(test)]
-#[path = "op_sharding_tests.rs"]
 mod tests;

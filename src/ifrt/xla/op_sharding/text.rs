@@ -2,8 +2,11 @@
 
 use std::{fmt, str::FromStr};
 
-use super::{OpSharding, OpShardingType, TileAssignment, op_sharding::invalid};
-use crate::{ifrt::IfrtError, proto::xla};
+use super::{OpSharding, OpShardingType, invalid};
+use crate::{
+    ifrt::{IfrtError, xla::TileAssignment},
+    proto::xla,
+};
 
 impl fmt::Display for OpSharding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,22 +1,27 @@
 //! Properties of all IFRT values: round trips at every version, and readers that survive any bytes.
 
 #[allow(unreachable_pub, reason = "a crate of its own in fuzz/")]
-#[path = "../fuzz/src/ifrt.rs"]
+#[path = "../../fuzz/src/ifrt.rs"]
 mod targets;
+
+mod programs;
+mod values;
 
 use std::{fmt::Debug, fs, path::Path};
 
-use proptest::{collection::vec, option, prelude::*, sample::select};
-use prost::Message;
+use proptest::{collection::vec, prelude::*};
+use prost::{Message, Name};
 use serdes::{
-    codec::{DeserializeOptions, FromProto, StatusCode, ToProto, Validation},
-    ifrt::{
-        sharding::ShardShapes,
-        sharding_spec::OpaqueShardingSpec,
-        xla::{OpSharding, TileAssignment},
-        *,
+    codec::{
+        DeserializeOptions, FromProto, Registered, SerializeOptions, StatusCode, ToProto,
+        Validation,
     },
+    ifrt::{sharding_spec::OpaqueShardingSpec, *},
     version::{Ifrt, SerDesAnyVersionAccessor, SerDesVersion, VersionRange},
+};
+use values::{
+    array_specs, attribute_maps, device_lists, dtypes, dynamic_shapes, execute_options, shapes,
+    sharding_params, shardings,
 };
 
 fn versions() -> impl Iterator<Item = SerDesVersion> {
@@ -26,30 +31,32 @@ fn versions() -> impl Iterator<Item = SerDesVersion> {
 }
 
 fn options(validation: Validation) -> DeserializeOptions {
-    with_devices(AnyDevice).with_validation(validation)
+    with_devices(AnyDevice)
+        .with(DeserializeProgramOptions::new(AnyDevice))
+        .with(IfrtIrExecutableVersionDeserializeOptions::new(values::LOGICAL_DEVICES))
+        .with_validation(validation)
 }
 
-/// At every version: the same value again in both modes, or an error that names the version.
-fn trips<T, P>(value: &T) -> Result<(), TestCaseError>
+/// At every version: the same value again for every reader, or an error that names the version.
+///
+/// Readers differ in what they validate, and in the newest version that they know: one that knows the version of the writer knows all
+/// that is recorded.
+fn trips_as_bytes<T, P>(value: &T) -> Result<Vec<(SerDesVersion, bytes::Bytes)>, TestCaseError>
 where
     P: Message + Default,
     T: ToProto<Proto = P> + FromProto<Proto = P> + PartialEq + Debug,
 {
+    let mut written = Vec::new();
     for version in versions() {
         let can = value.can_serialize_at(version);
         match value.to_bytes(version) {
             Ok(bytes) => {
                 prop_assert_eq!(can, Ok(()));
-                // Some types go from and to bytes without a message.
-                let message = value.to_proto(version).unwrap();
-                prop_assert_eq!(&message.encode_to_vec(), &bytes, "{}", version);
                 for validation in [Validation::Parity, Validation::Strict] {
-                    let options = options(validation);
-                    let read = T::from_bytes(bytes.clone(), &options);
-                    prop_assert_eq!(read.as_ref(), Ok(value), "{}", version);
-                    let read = T::from_proto(&message, &options);
+                    let read = T::from_bytes(bytes.clone(), &options(validation));
                     prop_assert_eq!(read.as_ref(), Ok(value), "{}", version);
                 }
+                written.push((version, bytes));
             }
             Err(error) => {
                 prop_assert_eq!(error.code(), StatusCode::FailedPrecondition);
@@ -59,156 +66,51 @@ where
             }
         }
     }
+    prop_assert!(!written.is_empty(), "no version can say {:?}", value);
+    Ok(written)
+}
+
+/// As [`trips_as_bytes`], and its message is the same.
+fn trips<T, P>(value: &T) -> Result<(), TestCaseError>
+where
+    P: Message + Name + Default,
+    T: ToProto<Proto = P> + FromProto<Proto = P> + PartialEq + Debug,
+{
+    for (version, bytes) in trips_as_bytes(value)? {
+        // Some types go from and to bytes without a message.
+        let message = value.to_proto(version).unwrap();
+        prop_assert_eq!(&message.encode_to_vec(), &bytes, "{}", version);
+        for validation in [Validation::Parity, Validation::Strict] {
+            let read = T::from_proto(&message, &options(validation));
+            prop_assert_eq!(read.as_ref(), Ok(value), "{}", version);
+        }
+        if let Ok(inspection) = Inspection::of_message(&P::full_name(), &bytes) {
+            let newest = inspection.minimum_reader_version();
+            prop_assert!(newest <= version.number(), "{}: {}", version, inspection);
+        }
+    }
     Ok(())
 }
 
-fn dtypes() -> impl Strategy<Value = DType> {
-    select(DType::ALL)
-}
-
-fn shapes() -> impl Strategy<Value = Shape> {
-    vec(prop_oneof![0..10_i64, 0..=i64::MAX], 0..6).prop_map(|dims| Shape::new(dims).unwrap())
-}
-
-fn dynamic_shapes() -> impl Strategy<Value = DynamicShape> {
-    vec((0..=i64::MAX, any::<bool>()), 1..6).prop_map(|dims| {
-        let (bounds, mut dynamic): (Vec<_>, Vec<_>) = dims.into_iter().unzip();
-        dynamic[0] |= !dynamic.contains(&true);
-        let tag = BoundedDynamicShapeTag::new(dynamic).unwrap();
-        DynamicShape::new(Shape::new(bounds).unwrap(), tag).unwrap()
-    })
-}
-
-fn device_lists(
-    count: impl Into<proptest::collection::SizeRange>,
-) -> impl Strategy<Value = DeviceList> {
-    vec(any::<i32>(), count).prop_map(|ids| ids.into_iter().map(DeviceId).collect())
-}
-
-fn memory_kinds() -> impl Strategy<Value = MemoryKind> {
-    option::of(".{0,12}").prop_map(MemoryKind::from)
-}
-
-/// Meshes with the dimensions that fit them: a dimension takes the next axis whole, or has one shard.
-fn sharding_params() -> impl Strategy<Value = ShardingParam> {
-    (vec((1..5_i32, any::<bool>(), any::<bool>()), 1..4), any::<proptest::sample::Index>())
-        .prop_map(|(axes, rotation)| {
-            let count = axes.len();
-            let rotation = rotation.index(count);
-            let permutation: Vec<i32> =
-                (0..count).map(|axis| ((axis + rotation) % count) as i32).collect();
-            let sizes: Vec<i32> = axes.iter().map(|(size, ..)| *size).collect();
-            // Only leading axes in the order of the permutation are taken, so that the shards always fit.
-            let mut dim_shards = vec![1];
-            for axis in &permutation {
-                let (size, taken, _) = axes[*axis as usize];
-                if !taken {
-                    break;
-                }
-                dim_shards.push(i64::from(size));
-            }
-            let unreduced: Vec<i32> = (0..)
-                .zip(&axes)
-                .filter(|(_, (.., unreduced))| *unreduced)
-                .map(|(axis, _)| axis)
-                .collect();
-            ShardingParam::new(dim_shards, permutation, sizes)
-                .and_then(|param| param.with_unreduced_axes(unreduced))
-                .unwrap()
-        })
-}
-
-fn shardings() -> impl Strategy<Value = Sharding> {
-    prop_oneof![
-        (any::<i32>(), memory_kinds()).prop_map(|(id, kind)| {
-            SingleDeviceSharding::new(DeviceId(id)).with_memory_kind(kind).into()
-        }),
-        (device_lists(0..20), memory_kinds())
-            .prop_map(|(devices, kind)| OpaqueSharding::new(devices, kind).into()),
-        (vec((any::<i32>(), shapes()), 0..5), memory_kinds(), shapes()).prop_map(
-            |(shards, kind, shape)| {
-                let (ids, shard_shapes): (Vec<_>, Vec<_>) =
-                    shards.into_iter().map(|(id, shape)| (DeviceId(id), shape)).unzip();
-                let shapes = ShardShapes::Static { shape, shard_shapes };
-                ConcreteSharding::new(DeviceList::new(ids), kind, shapes).unwrap().into()
-            }
-        ),
-        (vec((any::<i32>(), dynamic_shapes()), 0..5), memory_kinds(), dynamic_shapes()).prop_map(
-            |(shards, kind, shape)| {
-                let (ids, shard_shapes): (Vec<_>, Vec<_>) =
-                    shards.into_iter().map(|(id, shape)| (DeviceId(id), shape)).unzip();
-                let shapes = ShardShapes::Dynamic { shape, shard_shapes };
-                ConcreteSharding::new(DeviceList::new(ids), kind, shapes).unwrap().into()
-            }
-        ),
-        (device_lists(0..20), memory_kinds(), shapes(), any::<bool>()).prop_map(
-            |(devices, kind, shape, replicated)| {
-                ConcreteEvenSharding::new(devices, kind, shape.clone(), shape, replicated)
-                    .unwrap()
-                    .into()
-            }
-        ),
-        (sharding_params(), memory_kinds()).prop_map(|(param, kind)| {
-            let devices = (0..param.device_count().unwrap()).map(DeviceId).collect();
-            ShardingParamSharding::new(param, devices, kind).unwrap().into()
-        }),
-        (1..5_i64, 1..5_i64, any::<bool>(), memory_kinds()).prop_map(
-            |(first, second, transposed, kind)| {
-                let permutation = if transposed { [1, 0] } else { [0, 1] };
-                let tiles =
-                    TileAssignment::iota([first, second], [first, second], permutation).unwrap();
-                let devices = (0..(first * second) as i32).map(DeviceId).collect();
-                HloSharding::new(devices, kind, OpSharding::tiled(tiles)).unwrap().into()
-            }
-        ),
-    ]
-}
-
-fn layouts() -> impl Strategy<Value = Option<PjRtLayout>> {
-    select(&[None, Some("{}"), Some("{1,0}"), Some("{1,0:T(8,128)(2,1)}"), Some("{0,1:E(4)}")])
-        .prop_map(|text| text.map(|text: &str| text.parse().unwrap()))
-}
-
-fn array_specs() -> impl Strategy<Value = ArraySpec> {
-    (dtypes(), shapes(), shardings(), layouts()).prop_map(|(dtype, shape, sharding, layout)| {
-        let spec = ArraySpec::new(dtype, shape, sharding);
-        match layout {
-            Some(layout) => spec.with_layout(layout),
-            None => spec,
+/// As [`trips_as_bytes`], under its name and through the registry.
+fn trips_by_name<T, P>(value: &T) -> Result<(), TestCaseError>
+where
+    P: Message + Default,
+    T: ToProto<Proto = P> + FromProto<Proto = P> + Registered + PartialEq + Debug + 'static,
+{
+    for (version, bytes) in trips_as_bytes(value)? {
+        let written = global_registry().serialize(value, &SerializeOptions::new(version));
+        let written = written.unwrap();
+        prop_assert_eq!((written.type_name(), written.data()), (T::TYPE_NAME, &bytes));
+        for validation in [Validation::Parity, Validation::Strict] {
+            let read = global_registry().deserialize::<T>(&written, &options(validation));
+            prop_assert_eq!(read.as_ref(), Ok(value), "{}", version);
         }
-    })
-}
-
-fn attribute_maps() -> impl Strategy<Value = AttributeMap> {
-    let value = prop_oneof![
-        vec(any::<u8>(), 0..20).prop_map(AttributeValue::from),
-        any::<bool>().prop_map(AttributeValue::from),
-        any::<i64>().prop_map(AttributeValue::from),
-        vec(any::<i64>(), 0..20).prop_map(AttributeValue::from),
-        (-1e30_f32..1e30).prop_map(AttributeValue::from),
-    ];
-    vec((".{0,8}", value), 0..10).prop_map(AttributeMap::from_iter)
-}
-
-fn execute_options() -> impl Strategy<Value = ExecuteOptions> {
-    (
-        any::<(i32, bool, i64)>(),
-        vec(any::<i32>(), 0..5),
-        option::of(attribute_maps()),
-        vec(any::<i32>(), 0..3),
-    )
-        .prop_map(|((launch, status, stream), indices, custom, slices)| {
-            let options = ExecuteOptions::new()
-                .with_launch_id(launch)
-                .with_fill_status(status)
-                .with_execution_stream_id(stream)
-                .with_non_donatable_input_indices(indices)
-                .with_outputs_bundle_slice_sizes(slices);
-            match custom {
-                Some(custom) => options.with_custom_options(custom),
-                None => options,
-            }
-        })
+        let inspection = Inspection::of_serialized(&written.to_bytes())?;
+        let newest = inspection.minimum_reader_version();
+        prop_assert!(newest <= version.number(), "{}: {}", version, inspection);
+    }
+    Ok(())
 }
 
 proptest! {
@@ -224,7 +126,9 @@ proptest! {
         trips(&dynamic)?;
         prop_assert_eq!(shape.to_string().parse(), Ok(shape.clone()));
         prop_assert_eq!(dynamic.to_string().parse(), Ok(dynamic.clone()));
-        trips(&IndexDomain::new(Index::new(shape.dims()), shape)?)?;
+        let origin = Index::new(shape.dims());
+        trips(&origin)?;
+        trips(&IndexDomain::new(origin, shape)?)?;
     }
 
     #[test]
@@ -232,6 +136,7 @@ proptest! {
         trips(&devices)?;
         let copy: DeviceList = devices.ids().iter().copied().collect();
         prop_assert_eq!(copy.fingerprint(), devices.fingerprint());
+        prop_assert_eq!(devices.to_string().parse(), Ok(devices));
     }
 
     #[test]
