@@ -332,6 +332,12 @@ fn a_checkpoint_is_checked_by_its_prefix_its_index_and_every_byte_of_it() {
         (status(&found), &objects(&found)[0]["reasons"][0]["rule"]),
         (2, &"not_found".into())
     );
+    // No tags at all are asked for by an empty list.
+    let untagged = tempfile::tempdir().unwrap();
+    fs::write(untagged.path().join("saved_model.pb"), [0x12, 2, 0x12, 0]).unwrap();
+    assert_eq!(status(&serdes(&["check", text(untagged.path()), "--tags", ""])), 0);
+    assert_eq!(status(&serdes(&["check", text(untagged.path()), "--tags", "serve"])), 2);
+    assert_eq!(status(&serdes(&["check", text(&model), "--tags", ""])), 2);
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("variables")).unwrap();
     fs::copy(base.with_extension("index"), folder.path().join("variables/variables.index"))
