@@ -251,7 +251,7 @@ pub(crate) struct RestoreArguments {
     /// Take what is whole from a truncated or damaged state, and say what is not.
     #[arg(long)]
     pub(crate) salvage: bool,
-    /// Read FILE past the system's page cache; through it, with a warning, where the file system refuses.
+    /// Read FILE past the system's page cache, which spares the cache and is slower; through it, with a warning, where the file system refuses.
     #[arg(long, conflicts_with = "salvage")]
     pub(crate) direct: bool,
     /// When the command counts FILE2 as written.

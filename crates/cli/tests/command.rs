@@ -637,3 +637,29 @@ fn a_direct_save_writes_the_same_bytes_and_says_whether_it_was_one() {
     }
     assert_eq!(fs::read(plain).unwrap(), fs::read(direct).unwrap());
 }
+
+#[test]
+fn a_part_that_is_lost_is_named_and_costs_no_more_than_its_tensors() {
+    let folder = tempfile::tempdir().unwrap();
+    let golden = root().join("tests/golden/device_state/v0");
+    let (state, parts) = (folder.path().join("merged.sds"), folder.path().join("merged.sds.parts"));
+    fs::copy(golden.join("merged.sds"), &state).unwrap();
+    fs::create_dir(&parts).unwrap();
+    let [first, second] =
+        [0, 1].map(|number| format!("{}-00000{number}-of-000002.part", "01".repeat(16)));
+    fs::copy(golden.join("merged.sds.parts").join(&first), parts.join(&first)).unwrap();
+    let salvage = ["restore", text(&state), "--salvage", "--json"];
+    // Missing; then of a newer build.
+    for status_without in [2, 1] {
+        let restore = serdes(&["restore", text(&state), "--json"]);
+        assert_eq!(status(&restore), status_without, "{restore:?}");
+        let salvaged = serdes(&salvage);
+        assert_eq!(status(&salvaged), 0, "{salvaged:?}");
+        let report = &objects(&salvaged)[0];
+        assert_eq!(report["tensors"], 2);
+        assert_eq!(report["lost"], serde_json::json!(["own-1", "w"]));
+        assert_eq!(report["lost_parts"], serde_json::json!([second]));
+        let future = root().join("tests/golden/device_state/future.sds");
+        fs::copy(future, parts.join(&second)).unwrap();
+    }
+}

@@ -40,7 +40,8 @@ impl LocalParts {
 
     /// Whether new parts are written, and states and their parts read, past the system's page cache
     /// where the file system can; see
-    /// [`WriteOptions::with_direct`](super::super::WriteOptions::with_direct).
+    /// [`WriteOptions::with_direct`](super::super::WriteOptions::with_direct). Reading so spares what
+    /// others have in the cache, and is slower: the system reads nothing ahead.
     ///
     /// ```
     /// use std::sync::Arc;
