@@ -394,3 +394,30 @@ fn pieces_that_overlap_beside_a_hole_are_no_tensor() {
         assert!(overlaps(bundle.read_slice(&tensor, &TensorSlice::full(2)).unwrap_err()));
     }
 }
+
+#[test]
+fn large_tensors_have_the_checksums_of_small_chunks() {
+    let bytes: Vec<u8> = (0..(9_u32 << 20) + 4).map(|n| (n >> 11) as u8 ^ n as u8).collect();
+    let shape = [bytes.len() as i64];
+    let directory = tempfile::tempdir().unwrap();
+    let [at_once, chunks] = ["a", "b"].map(|name| directory.path().join(name));
+    let mut writer = BundleWriter::create(&at_once, BundleOptions::default()).unwrap();
+    writer.add_bytes("t", DataType::Uint8, &shape, &bytes).unwrap();
+    writer.finish().unwrap();
+    let mut writer = BundleWriter::create(&chunks, BundleOptions::default()).unwrap();
+    let mut tensor = writer.add("t", DataType::Uint8, &shape).unwrap();
+    // Small ones around a large one, whose checksum goes on from theirs.
+    for part in
+        [&bytes[..7], &bytes[7..5 << 20], &bytes[5 << 20..(5 << 20) + 9], &bytes[(5 << 20) + 9..]]
+    {
+        tensor.write_chunk(part).unwrap();
+    }
+    tensor.finish().unwrap();
+    writer.finish().unwrap();
+    for prefix in [&at_once, &chunks] {
+        let bundle = Bundle::open(prefix).unwrap();
+        let tensor = bundle.tensor(b"t").unwrap();
+        assert_eq!(tensor.raw.crc, mask(crc32c(&bytes)));
+        assert!(bundle.read(&tensor).unwrap() == bytes);
+    }
+}

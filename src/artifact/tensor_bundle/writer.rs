@@ -23,6 +23,8 @@ use crate::version::VersionDef;
 const BUFFER: usize = 1 << 20;
 /// Large writes are handed on in pieces of this size, in bytes, which are still in the processor's cache after their checksum.
 const STEP: usize = 512 << 10;
+/// From this size on, in bytes, the checksum is taken on another thread while the system copies the data: less would not pay for starting it.
+const LARGE_CHUNK: usize = 4 << 20;
 
 /// How a bundle is written. The default is what TensorFlow does.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -497,11 +499,35 @@ impl TensorWriter<'_> {
     /// # Errors
     /// If they are more than its shape needs, or the file cannot be written.
     pub fn write_chunk(&mut self, bytes: &[u8]) -> Result<(), BundleError> {
+        if bytes.len() >= LARGE_CHUNK
+            && let Some(written) = self.write_large_chunk(bytes)
+        {
+            return written;
+        }
         for step in bytes.chunks(STEP) {
             self.crc.update(step);
             self.put(step)?;
         }
         Ok(())
+    }
+
+    /// Writes on this thread what another one takes the checksum of; `None` if there is no other.
+    fn write_large_chunk(&mut self, bytes: &[u8]) -> Option<Result<(), BundleError>> {
+        if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
+            return None;
+        }
+        let before = self.crc.clone();
+        let sum = || {
+            let mut crc = before.clone();
+            crc.update(bytes);
+            crc
+        };
+        std::thread::scope(|scope| {
+            let summing = std::thread::Builder::new().spawn_scoped(scope, sum).ok()?;
+            let written = self.put(bytes);
+            self.crc = summing.join().unwrap_or_else(|_| sum());
+            Some(written)
+        })
     }
 
     fn put(&mut self, bytes: &[u8]) -> Result<(), BundleError> {
