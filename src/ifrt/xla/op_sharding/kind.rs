@@ -1,4 +1,4 @@
-/// The kind of an [`OpSharding`] or of one of its subgroups (`xla.OpSharding.Type`).
+/// The kind of an [`OpSharding`](super::OpSharding) or of one of its subgroups (`xla.OpSharding.Type`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
