@@ -366,6 +366,28 @@ fn each_output_has_its_entry_of_input_devices_even_without_shards() {
 }
 
 #[test]
+fn a_plan_without_any_shard_is_written_from_6_on() {
+    let nothing = ConcreteEvenSharding::new(
+        DeviceList::new([]),
+        MemoryKind::unset(),
+        Shape::new([2]).unwrap(),
+        Shape::new([2]).unwrap(),
+        false,
+    );
+    let output = ArraySpec::new(DType::F32, Shape::new([2]).unwrap(), nothing.unwrap());
+    let plan = RemapPlan::new([array(DType::F32, "device", &[0, 1])], [output]);
+    let plan = plan.with_input_devices(0, []).unwrap();
+    assert_eq!(plan.validate(), Ok(()));
+    for version in versions() {
+        assert_eq!(plan.can_serialize_at(version).is_ok(), version.number() >= 6, "{version}");
+        assert_eq!(plan.to_bytes(version).err(), plan.to_proto(version).err(), "{version}");
+        if let Ok(bytes) = plan.to_bytes(version) {
+            assert_eq!(RemapPlan::from_bytes(bytes, &strict()).unwrap(), plan);
+        }
+    }
+}
+
+#[test]
 fn what_device_lists_cannot_say_is_refused_from_6_on_and_not_changed() {
     let (first, second) = (&[interval(0, 1, 1)][..], &[interval(1, 2, 1)][..]);
     // The two shards on one device change places.

@@ -52,7 +52,7 @@ impl ToProto for RemapPlan {
             ..Default::default()
         };
         if version_number < DEVICES_SINCE {
-            let mappings = self.mappings_or_converted().map_err(not_convertible)?;
+            let mappings = self.mappings_to_write(version)?;
             proto.mappings = mappings.iter().map(mapping_to_proto).collect();
         }
         if let Some(devices) = self.devices_to_write(version_number).map_err(not_convertible)? {
@@ -85,7 +85,7 @@ impl ToProto for RemapPlan {
         }
         out.number(4, number);
         if number < DEVICES_SINCE {
-            let mappings = self.mappings_or_converted().map_err(not_convertible)?;
+            let mappings = self.mappings_to_write(version)?;
             for mapping in mappings.iter().rev() {
                 out.message(3, |out| write_mapping(mapping, out))?;
             }
@@ -96,6 +96,25 @@ impl ToProto for RemapPlan {
             }
         }
         Ok(out.finish())
+    }
+}
+
+impl RemapPlan {
+    /// What messages below version 6 say.
+    ///
+    /// # Errors
+    /// If the devices cannot be said as mappings, or there is no shard to say it of: readers take a plan without mappings for unfinished.
+    fn mappings_to_write(&self, version: SerDesVersion) -> Result<Cow<'_, Mappings>, EncodeError> {
+        let mappings = self.mappings_or_converted().map_err(not_convertible)?;
+        if mappings.len() == 0 && !self.input_devices.is_empty() {
+            return Err(EncodeError::unsupported_at_version(
+                Self::NAME,
+                "a plan in which no output takes a shard",
+                version,
+                DEVICES_SINCE,
+            ));
+        }
+        Ok(mappings)
     }
 }
 
