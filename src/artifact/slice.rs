@@ -328,6 +328,11 @@ fn ordered_signed(out: &mut Vec<u8>, value: i64) {
 /// A box within a tensor: start and length a dimension.
 pub(crate) type Bounds = Vec<(i64, i64)>;
 
+/// Number of elements in a box.
+pub(crate) fn elements_in(bounds: &[(i64, i64)]) -> u64 {
+    bounds.iter().fold(1, |count, (_, length)| count.saturating_mul(*length as u64))
+}
+
 /// Comparisons of two boxes, at most: pieces that real savers make need a few for each of them.
 const MOST_COMPARISONS: u64 = 1 << 27;
 

@@ -9,7 +9,7 @@ use super::error::CheckpointV1Error;
 use super::messages::RawMeta;
 use super::values;
 use crate::artifact::data_type::{DataType, describe};
-use crate::artifact::slice::{Runs, TensorSlice, are_apart};
+use crate::artifact::slice::{Runs, TensorSlice, are_apart, elements_in};
 use crate::artifact::table::{Table, TableDefect};
 use crate::artifact::tensor_bundle::{FileSystem, Files, VerifyOptions, element_count};
 use crate::read_at::ReadAt;
@@ -519,9 +519,8 @@ fn runs(tensor: &TensorV1, slice: &TensorSlice) -> Result<(Runs, u64), Checkpoin
     let bounds = slice.bounds(&tensor.shape);
     let bounds =
         bounds.map_err(|source| CheckpointV1Error::Slice { name: tensor.name.clone(), source })?;
-    let elements =
-        bounds.iter().fold(1u64, |count, (_, length)| count.saturating_mul(*length as u64));
-    Ok((Runs::new(&tensor.shape, &bounds, Runs::first_joined(&tensor.shape, &bounds)), elements))
+    let runs = Runs::new(&tensor.shape, &bounds, Runs::first_joined(&tensor.shape, &bounds));
+    Ok((runs, elements_in(&bounds)))
 }
 
 fn overlap(a: &TensorSlice, b: &TensorSlice, shape: &[i64]) -> bool {

@@ -12,7 +12,7 @@ use super::entry::TensorEntry;
 use super::error::BundleError;
 use super::messages::element_count;
 use crate::artifact::data_type::describe;
-use crate::artifact::slice::{Bounds, Runs, TensorSlice, are_apart};
+use crate::artifact::slice::{Bounds, Runs, TensorSlice, are_apart, elements_in};
 
 /// Memory for the buffers of all pieces together, in bytes.
 const BUFFERS: usize = 4 << 20;
@@ -23,12 +23,6 @@ pub(super) struct Piece {
     pub(super) entry: TensorEntry,
     /// Start and length a dimension.
     pub(super) bounds: Bounds,
-}
-
-impl Piece {
-    fn elements(&self) -> u64 {
-        self.bounds.iter().fold(1, |count, (_, length)| count.saturating_mul(*length as u64))
-    }
 }
 
 impl Bundle {
@@ -96,11 +90,8 @@ impl Bundle {
     pub(super) fn covering_pieces(&self, entry: &TensorEntry) -> Result<Vec<Piece>, BundleError> {
         let boxes = self.boxes(entry)?;
         let needed = entry.checked_count()?;
-        let covered = boxes.iter().fold(0u64, |covered, bounds| {
-            let elements =
-                bounds.iter().fold(1u64, |count, (_, length)| count.saturating_mul(*length as u64));
-            covered.saturating_add(elements)
-        });
+        let covered =
+            boxes.iter().fold(0u64, |covered, bounds| covered.saturating_add(elements_in(bounds)));
         if !boxes.is_empty() && covered < needed {
             let wanted = TensorSlice::full(entry.shape().len());
             let (name, pieces) = (entry.display(), boxes.len());
@@ -230,10 +221,7 @@ impl Bundle {
         let mut covered = 0u64;
         for piece in self.pieces(entry)? {
             if let Some(common) = intersection(&piece.bounds, &wanted) {
-                let count = common
-                    .iter()
-                    .fold(1u64, |count, (_, length)| count.saturating_mul(*length as u64));
-                covered = covered.saturating_add(count);
+                covered = covered.saturating_add(elements_in(&common));
                 touched.push((piece, common));
             }
         }
@@ -271,7 +259,7 @@ impl Bundle {
         element: u64,
         out: &mut [u8],
     ) -> Result<(), BundleError> {
-        let total = piece.elements();
+        let total = elements_in(&piece.bounds);
         let shift = |origin: &[(i64, i64)]| -> Vec<(i64, i64)> {
             common
                 .iter()
