@@ -259,6 +259,8 @@ impl Scanner {
         }
         let Some(mut frame) = self.stack.last().copied() else { return Ok(Progress::Done) };
         let mut at = self.at;
+        // Where the visitor would not take a message that it was offered.
+        let mut declined = u64::MAX;
         loop {
             if at >= frame.end {
                 if frame.group != 0 {
@@ -295,8 +297,16 @@ impl Scanner {
                     }
                     Kind::Message(nested) if self.stack.len() <= self.limit => {
                         let end = at + 2 + u64::from(*length);
-                        if visitor.take(message, field, payload, end, self.stack.len()) {
-                            at = end;
+                        if declined != at
+                            && visitor.take(message, field, payload, end, self.stack.len())
+                        {
+                            let near = slice(window, start, end, window_end.min(frame.end));
+                            let (more, all) = take_alike(near, *tag, |payload, taken| {
+                                let end = end + taken;
+                                visitor.take(message, field, payload, end, self.stack.len())
+                            });
+                            at = end + more;
+                            declined = if all { declined } else { at };
                             continue;
                         }
                         match visitor.enter(message, field) {
@@ -540,6 +550,25 @@ impl Scanner {
         self.long = Some(Long { first: false, ..long });
         Ok(Some(Progress::Need { at: self.at, bytes: WHOLE_STRING }))
     }
+}
+
+/// Takes the fields that follow one another with the same tag, a short length and all their bytes, as long as `take` takes them: it is
+/// told where each ends. The bytes that were taken, and whether it took all that it was offered.
+#[inline]
+fn take_alike(bytes: &[u8], tag: u8, mut take: impl FnMut(&[u8], u64) -> bool) -> (u64, bool) {
+    let mut taken = 0;
+    let mut rest = bytes;
+    while let [next, length @ 0..=0x7f, after @ ..] = rest
+        && *next == tag
+        && let Some((payload, after)) = after.split_at_checked(usize::from(*length))
+    {
+        let end = taken + 2 + u64::from(*length);
+        if !take(payload, end) {
+            return (taken, false);
+        }
+        (taken, rest) = (end, after);
+    }
+    (taken, true)
 }
 
 /// The part of the window from byte `from` to byte `to` of the file; empty if the window does not reach there.

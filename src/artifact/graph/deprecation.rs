@@ -141,6 +141,11 @@ impl DeprecatedOperations {
         if self.lengths.get(first)? & (1 << name.len().min(63)) == 0 {
             return None;
         }
+        self.find(name)
+    }
+
+    #[inline(never)]
+    fn find(&self, name: &[u8]) -> Option<usize> {
         self.positions.get(std::str::from_utf8(name).ok()?).copied()
     }
 }

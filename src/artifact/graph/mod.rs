@@ -7,6 +7,7 @@
 //! Knows the messages and what their importer does with them. It must never know who asks: whether a consumer may take a graph is
 //! decided in [`check`](crate::check).
 
+mod characters;
 mod deprecation;
 mod functions;
 mod names;
@@ -501,7 +502,8 @@ mod tests {
         let attribute = field(5, &[field(1, b"_clasp"), list].concat());
         let graph = [node_of("a", "NoOp", &[&attribute])];
         assert!(read_graph(&graph).structure.is_none());
-        let [slow, fast] = both(&graph.concat(), Depth::Whole).map(|found| found.unwrap().remove(0));
+        let [slow, fast] =
+            both(&graph.concat(), Depth::Whole).map(|found| found.unwrap().remove(0));
         assert!(slow.needs_order && !fast.needs_order);
         assert!(in_order(&graph.concat(), slow).structure.is_none());
     }

@@ -14,9 +14,12 @@ use std::thread::{self, JoinHandle};
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(align(64))]
 struct Bucket {
-    low: [u32; 8],
-    high: [u32; 8],
+    low: [u32; PLACES],
+    high: [u32; PLACES],
 }
+
+/// Hashes in a bucket.
+const PLACES: usize = 8;
 
 impl Bucket {
     /// The halves of a hash: the lower one is never zero, as its lowest bit is set.
@@ -25,24 +28,23 @@ impl Bucket {
         (hash as u32, (hash >> 32) as u32)
     }
 
-    /// Whether the hash is there, and how many places are free.
+    /// Whether the hash is there, and the first free place if there is one.
     #[inline]
-    fn look(&self, hash: u64) -> (bool, usize) {
+    fn look(&self, hash: u64) -> (bool, Option<usize>) {
         let (low, high) = Self::halves(hash);
         let (mut same, mut free) = (0_u32, 0_u32);
-        // Sums, which need no branches.
-        for (other_low, other_high) in self.low.iter().zip(&self.high) {
-            same += u32::from((other_low ^ low) | (other_high ^ high) == 0);
-            free += u32::from(*other_low == 0);
+        // A bit for each place: no branches, and over a fixed number of places, so that no loop is left of it.
+        for place in 0..PLACES {
+            same |= u32::from((self.low[place] ^ low) | (self.high[place] ^ high) == 0) << place;
+            free |= u32::from(self.low[place] == 0) << place;
         }
-        (same != 0, free as usize)
+        (same != 0, (free != 0).then_some(free.trailing_zeros() as usize))
     }
 
-    /// Puts a hash into the first of so many free places.
+    /// Puts a hash into a free place.
     #[inline]
-    fn put(&mut self, hash: u64, free: usize) {
-        let position = self.low.len().saturating_sub(free);
-        if let (Some(low), Some(high)) = (self.low.get_mut(position), self.high.get_mut(position)) {
+    fn put(&mut self, hash: u64, place: usize) {
+        if let (Some(low), Some(high)) = (self.low.get_mut(place), self.high.get_mut(place)) {
             (*low, *high) = Self::halves(hash);
         }
     }
@@ -61,7 +63,7 @@ const SMALLEST_TABLE: usize = 128;
 const BATCH: usize = 128;
 
 /// Hashes that are handed to another thread together.
-const HANDED: usize = 4096;
+const HANDED: usize = 16384;
 
 /// Names from which on another thread pays.
 const LARGE: usize = 1 << 16;
@@ -251,9 +253,9 @@ impl Table {
             if found {
                 return true;
             }
-            if free > 0 {
+            if let Some(place) = free {
                 if put {
-                    bucket.put(hash, free);
+                    bucket.put(hash, place);
                     self.used += 1;
                 }
                 return false;

@@ -4,13 +4,14 @@
 //! for byte. Such a node is checked here without the scanner's state, and an attribute that was found right once is right again.
 //! Whatever is not of this form is left alone: the [`Scanner`] then reads the same bytes and finds what is wrong with them, if anything.
 
+use super::characters::{self, Seen};
 use crate::artifact::schema::{Field, MessageId, NODE_DEF, NODE_DEF_ATTR_ENTRY};
 use crate::artifact::wire::{Piece, Progress, Scanner, Step, Visitor, is_ascii};
 
 /// A node that a node names.
 pub(super) enum Reference<'b> {
     /// As an input, which may say more than the name.
-    Input(&'b [u8]),
+    Input(&'b [u8], Seen),
     /// As one that it has to be beside.
     Colocated(&'b [u8]),
 }
@@ -47,7 +48,12 @@ pub(super) fn read<'b>(
         match *tag {
             0x0a if name.is_none() => name = Some(content),
             0x12 if operation.is_none() => operation = Some(content),
-            0x1a if is_ascii(content) && reference(Reference::Input(content)) => {}
+            0x1a => {
+                let seen = characters::seen(content);
+                if !seen.ascii || !reference(Reference::Input(content, seen)) {
+                    return None;
+                }
+            }
             0x22 if is_ascii(content) => {}
             0x2a if !is_colocation(content) && attributes.take(content, depth) => {}
             0x2a if is_colocation(content) && colocations(content, &mut reference).is_some() => {}
@@ -293,7 +299,7 @@ pub(super) mod tests {
             inputs.clear();
             let plain = super::read(bytes, 1, &mut attributes, |reference| {
                 match reference {
-                    Reference::Input(name) => inputs.push(name.to_vec()),
+                    Reference::Input(name, _) => inputs.push(name.to_vec()),
                     Reference::Colocated(name) => inputs.push([b"beside ", name].concat()),
                 }
                 true

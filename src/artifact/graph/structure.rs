@@ -7,6 +7,7 @@
 
 use std::hash::{BuildHasher, Hasher};
 
+use super::characters::{self, Seen};
 use super::deprecation::DeprecatedOperations;
 use super::names::{Findings, Names};
 use crate::artifact::wire::Piece;
@@ -121,9 +122,8 @@ impl NodeInProgress {
         *self = Self { name, inputs, colocated, ..Self::default() };
     }
 
-    /// Makes ready for the inputs of a node that is read in one go.
-    pub(super) fn clear_inputs(&mut self) {
-        self.inputs.clear();
+    /// Makes ready for a node that is read in one go.
+    pub(super) fn begin_plain(&mut self) {
         self.colocated.clear();
         self.control_inputs = false;
     }
@@ -140,38 +140,29 @@ impl NodeInProgress {
     }
 }
 
-/// The bytes of which names are made.
-const NAME_BYTES: [bool; 256] = {
-    let mut bytes = [false; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        bytes[byte] =
-            (byte as u8).is_ascii_alphanumeric() || matches!(byte as u8, b'_' | b'.' | b'-' | b'/');
-        byte += 1;
-    }
-    bytes
-};
-
 /// Whether TensorFlow takes this as the name of a node.
 pub(super) fn is_node_name(name: &[u8]) -> bool {
     let first = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'.';
-    let any = |byte: u8| NAME_BYTES[usize::from(byte)];
-    // Without branches: names are short, and of every length.
-    let plain = name.iter().fold(true, |plain, byte| plain & any(*byte));
-    if plain {
+    if characters::are_of_a_name(name) {
         return name.first().is_some_and(|head| first(*head));
     }
     name.split(|byte| *byte == b'>').all(|part| {
         part.split_first()
-            .is_some_and(|(head, tail)| first(*head) && tail.iter().all(|byte| any(*byte)))
+            .is_some_and(|(head, tail)| first(*head) && characters::are_of_a_name(tail))
     })
 }
 
 /// The node that an input names, and whether it is a control input: `name`, `name:3` or `^name`.
 #[inline]
 pub(super) fn input_node(input: &[u8]) -> (&[u8], bool) {
+    input_node_seen(input, characters::seen(input))
+}
+
+/// The same of an input that was looked at.
+#[inline]
+fn input_node_seen(input: &[u8], seen: Seen) -> (&[u8], bool) {
     // The first character is never the colon, as a name cannot be empty.
-    if input.iter().fold(false, |found, byte| found | (*byte == b':'))
+    if (seen.colon || !seen.ascii)
         && let Some(colon) = input.iter().rposition(|byte| *byte == b':')
         && let Some((name, [_, output @ ..])) = input.split_at_checked(colon)
         && !name.is_empty()
@@ -234,16 +225,22 @@ impl NodeTable {
         hasher.finish() | 1
     }
 
-    /// Notes an input of a node that is read in one go; false if the node must be looked at more closely.
+    /// Looks up an input of a node that is read in one go; false if the node must be looked at more closely, which then begins anew.
     #[inline]
-    pub(super) fn plain_input(&self, node: &mut NodeInProgress, input: &[u8]) -> bool {
-        let (name, _) = input_node(input);
+    pub(super) fn plain_input(
+        &mut self,
+        node: &mut NodeInProgress,
+        input: &[u8],
+        seen: Seen,
+    ) -> bool {
+        let (name, _) = input_node_seen(input, seen);
         if input.first() == Some(&b'^') {
             node.control_inputs = true;
         } else if node.control_inputs {
             return false;
         }
-        node.inputs.push(self.hash(name));
+        let hash = self.hash(name);
+        self.look_up(hash);
         true
     }
 
@@ -257,10 +254,9 @@ impl NodeTable {
         at: u64,
     ) {
         self.names.pass(at);
-        self.look_up(&node.inputs);
         let hash = self.hash(name);
         self.insert(hash);
-        self.look_up(&node.colocated);
+        self.look_up_all(&node.colocated);
         self.note_loop(role);
     }
 
@@ -317,13 +313,13 @@ impl NodeTable {
             self.unknown = true;
             return Ok(());
         }
-        self.look_up(&node.inputs);
+        self.look_up_all(&node.inputs);
         let Some(hash) = node.name_hash else { return Err(StructureFaultKind::Name) };
         if node.bad_name {
             return Err(StructureFaultKind::Name);
         }
         self.insert(hash);
-        self.look_up(&node.colocated);
+        self.look_up_all(&node.colocated);
         self.note_loop(node.loop_role);
         if !node.has_operation {
             return Err(StructureFaultKind::NoOperation);
@@ -335,11 +331,15 @@ impl NodeTable {
     }
 
     #[inline]
-    fn look_up(&mut self, inputs: &[u64]) {
-        for input in inputs {
-            if self.recent.get(recent(*input)) != Some(input) {
-                self.names.look_up(*input);
-            }
+    fn look_up(&mut self, hash: u64) {
+        if self.recent.get(recent(hash)) != Some(&hash) {
+            self.names.look_up(hash);
+        }
+    }
+
+    fn look_up_all(&mut self, hashes: &[u64]) {
+        for hash in hashes {
+            self.look_up(*hash);
         }
     }
 

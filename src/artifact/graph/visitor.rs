@@ -188,11 +188,11 @@ impl<'a> GraphVisitor<'a> {
     /// Takes a node of the common form.
     fn plain_node(&mut self, in_graph: bool, bytes: &[u8], end: u64, depth: usize) -> bool {
         let Self { node, table, attributes, .. } = self;
-        node.clear_inputs();
+        node.begin_plain();
         let plain = plain::read(bytes, depth, attributes, |reference| {
             match reference {
                 _ if !in_graph => {}
-                Reference::Input(input) => return table.plain_input(node, input),
+                Reference::Input(input, seen) => return table.plain_input(node, input, seen),
                 Reference::Colocated(name) => table.colocated(node, name),
             }
             true
