@@ -57,7 +57,7 @@ impl Bucket {
     }
 }
 
-const SMALLEST_TABLE: usize = 128;
+const SMALLEST_TABLE: usize = 1024;
 
 /// Hashes that are worked off together.
 const BATCH: usize = 128;
@@ -65,8 +65,9 @@ const BATCH: usize = 128;
 /// Hashes that are handed to another thread together.
 const HANDED: usize = 16384;
 
-/// Names from which on another thread pays.
-const LARGE: usize = 1 << 16;
+/// Names from which on another thread pays, and how many must have been there to know that so many will be.
+const LARGE: u128 = 1 << 16;
+const SAMPLE: usize = 1 << 12;
 
 /// Whether the names of a graph are all different, and are there before they are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -163,7 +164,7 @@ impl Names {
                 table.passed = self.passed;
                 table.work(&self.queue);
                 self.queue.clear();
-                if table.used >= LARGE && !self.alone {
+                if table.used >= SAMPLE && !self.alone && table.expected() >= LARGE {
                     self.hand_over();
                 }
             }
@@ -286,9 +287,14 @@ impl Table {
         }
     }
 
+    /// How many names the whole graph has if it goes on like this.
+    fn expected(&self) -> u128 {
+        u128::from(self.size) * self.used as u128 / u128::from(self.passed.max(1))
+    }
+
     /// Makes room: as much as the whole graph needs if it goes on like this, but at most 16 times what there was.
     fn grow(&mut self) {
-        let expected = u128::from(self.size) * self.used as u128 / u128::from(self.passed.max(1));
+        let expected = self.expected();
         let expected = usize::try_from((expected + expected / 3) / 8).unwrap_or(usize::MAX);
         let buckets = self.buckets.len();
         let buckets = expected

@@ -83,7 +83,7 @@ pub(super) enum LoopRole {
 }
 
 impl LoopRole {
-    #[inline]
+    #[inline(always)]
     pub(super) fn of(operation: &[u8]) -> Self {
         match operation {
             b"Merge" | b"RefMerge" => Self::Merge,
@@ -141,14 +141,24 @@ impl NodeInProgress {
 }
 
 /// Whether TensorFlow takes this as the name of a node.
+#[inline(always)]
 pub(super) fn is_node_name(name: &[u8]) -> bool {
-    let first = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'.';
     if characters::are_of_a_name(name) {
-        return name.first().is_some_and(|head| first(*head));
+        return name.first().is_some_and(|head| begins_a_name(*head));
     }
+    are_joined_names(name)
+}
+
+/// Whether a name, or a part of it, may begin like this.
+#[inline]
+fn begins_a_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'.'
+}
+
+#[inline(never)]
+fn are_joined_names(name: &[u8]) -> bool {
     name.split(|byte| *byte == b'>').all(|part| {
-        part.split_first()
-            .is_some_and(|(head, tail)| first(*head) && characters::are_of_a_name(tail))
+        part.first().is_some_and(|head| begins_a_name(*head)) && characters::are_of_a_name(part)
     })
 }
 
@@ -182,7 +192,7 @@ fn input_node_seen(input: &[u8], seen: Seen) -> (&[u8], bool) {
 /// What is known of the names of the nodes so far.
 #[derive(Debug)]
 pub(super) struct NodeTable {
-    hasher: foldhash::quality::RandomState,
+    hasher: foldhash::fast::RandomState,
     names: Names,
     /// The last names, each where its hash belongs: most inputs name a node that came shortly before.
     recent: Box<[u64]>,
@@ -204,7 +214,7 @@ impl NodeTable {
     /// A table for a graph in a file of `size` bytes.
     pub(super) fn new(size: u64) -> Self {
         Self {
-            hasher: foldhash::quality::RandomState::default(),
+            hasher: foldhash::fast::RandomState::default(),
             names: Names::new(size),
             recent: vec![0; RECENT].into(),
             next_iteration: false,
