@@ -14,7 +14,6 @@ use super::{
 use crate::artifact::ReadAt;
 use crate::artifact::graph::{
     self, DeprecatedUse, Form, Graph, GraphError, Graphs, Message, MetaGraph, ReadOptions,
-    StructureFaultKind,
 };
 use crate::version::{self, tensorflow};
 
@@ -256,8 +255,7 @@ fn judge(graph: &Graph, consumer: &version::Consumer, place: Option<&str>, verdi
             )
             .at(fault.node.clone()),
         );
-        if !matches!(fault.kind, StructureFaultKind::Cycle | StructureFaultKind::UnknownColocation)
-        {
+        if !fault.kind.is_found_on_the_way() {
             return;
         }
     }

@@ -7,6 +7,7 @@
 //! Knows the parts of a function that the importer compares. The contents of tensors and floating-point attributes are not looked at:
 //! functions that differ in nothing else count as the same.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, Hasher};
 
@@ -25,7 +26,7 @@ const SHOWN_NAME: usize = 256;
 const LONGEST_NAME: usize = 1 << 16;
 
 /// The names of the functions so far, and those that have a gradient, as hashes.
-#[derive(Debug, Default)]
+#[derive(Clone, Default)]
 pub(super) struct FunctionNames {
     hasher: foldhash::quality::RandomState,
     functions: HashSet<u64>,
@@ -33,6 +34,16 @@ pub(super) struct FunctionNames {
     /// The function that the gradient which is being read is of.
     gradient_of: u64,
     repeated: bool,
+}
+
+/// The hashes say nothing to anybody, and differ from run to run.
+impl std::fmt::Debug for FunctionNames {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FunctionNames")
+            .field("functions", &self.functions.len())
+            .field("repeated", &self.repeated)
+            .finish_non_exhaustive()
+    }
 }
 
 impl FunctionNames {
@@ -52,6 +63,16 @@ impl FunctionNames {
 
     pub(super) fn end_gradient(&mut self) {
         self.repeated |= !self.gradients.insert(self.gradient_of);
+    }
+
+    /// Whether there is none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.functions.is_empty()
+    }
+
+    /// The hash that stands for the function of this name, if there is one.
+    pub(super) fn find(&self, name: &[u8]) -> Option<u64> {
+        Some(self.hash(name)).filter(|hash| self.functions.contains(hash))
     }
 
     /// Whether a name may have come twice.
@@ -106,6 +127,11 @@ pub(super) struct FunctionsVisitor {
     gradient: (u64, u64),
     gradients: HashMap<u64, u64>,
     in_signature: bool,
+    /// Of the function that is being read, by the hashes of their names, what each node is made of.
+    nodes: HashMap<u64, u64>,
+    node_name: u64,
+    /// What the nodes are made of that another one of the same name came after, if there are any.
+    replaced: Option<u64>,
     duplicate: Option<StructureFault>,
     second_gradient: Option<StructureFault>,
 }
@@ -123,6 +149,9 @@ impl FunctionsVisitor {
             gradient: (0, 0),
             gradients: HashMap::new(),
             in_signature: false,
+            nodes: HashMap::new(),
+            node_name: 0,
+            replaced: None,
             duplicate: None,
             second_gradient: None,
         }
@@ -170,7 +199,16 @@ impl FunctionsVisitor {
 
     fn end_of_function(&mut self, sum: u64) {
         let name = self.hash(&self.name);
-        if *self.functions.entry(name).or_insert(sum) != sum {
+        // Nodes are compared by their names: of a function that is there already the last one of each name counts, and one that comes
+        // with two of one name is not even the same as itself.
+        let same = match self.functions.entry(name) {
+            Entry::Occupied(known) => self.replaced.is_none() && *known.get() == sum,
+            Entry::Vacant(place) => {
+                place.insert(sum.wrapping_sub(self.replaced.unwrap_or_default()));
+                true
+            }
+        };
+        if !same {
             let shown = self.name.get(..self.name.len().min(SHOWN_NAME)).unwrap_or_default();
             let fault = StructureFaultKind::DuplicateFunction;
             self.duplicate
@@ -202,7 +240,11 @@ impl Visitor for FunctionsVisitor {
             }
             (META_GRAPH_DEF | GRAPH_DEF, 2) => return Step::Into,
             (META_GRAPH_DEF | GRAPH_DEF, _) => return Step::Over,
-            (FUNCTION_DEF_LIBRARY, 1) => self.name.clear(),
+            (FUNCTION_DEF_LIBRARY, 1) => {
+                self.name.clear();
+                self.nodes.clear();
+                self.replaced = None;
+            }
             (FUNCTION_DEF_LIBRARY, 2) => {
                 self.name.clear();
                 let nothing = self.hash(b"");
@@ -218,6 +260,7 @@ impl Visitor for FunctionsVisitor {
                 return Step::Over;
             }
             (FUNCTION_DEF, 1) => self.in_signature = true,
+            (FUNCTION_DEF, 3) => self.node_name = self.hash(b""),
             _ => {}
         }
         self.open.push(Sum::default());
@@ -239,7 +282,16 @@ impl Visitor for FunctionsVisitor {
             (FUNCTION_DEF_LIBRARY, _) => self.end_of_function(sum.total),
             // A signature without anything is no other than none.
             (FUNCTION_DEF, 1) if sum.total == 0 => {}
-            (FUNCTION_DEF, 3..=6) | (OP_DEF, 4) | (NODE_DEF, 5) => {
+            (FUNCTION_DEF, 3) => {
+                let total = |open: &[Sum]| open.last().map_or(0, |sum| sum.total);
+                let before = total(&self.open);
+                self.add(message, field, false, sum.total);
+                let node = total(&self.open).wrapping_sub(before);
+                if let Some(other) = self.nodes.insert(self.node_name, node) {
+                    self.replaced = Some(self.replaced.unwrap_or_default().wrapping_add(other));
+                }
+            }
+            (FUNCTION_DEF, 4..=6) | (OP_DEF, 4) | (NODE_DEF, 5) => {
                 self.add(message, field, false, sum.total);
             }
             _ => self.add(message, field, field.label == Label::Repeated, sum.total),
@@ -274,6 +326,7 @@ impl Visitor for FunctionsVisitor {
                 let room = LONGEST_NAME.saturating_sub(self.name.len());
                 self.name.extend_from_slice(piece.get(..piece.len().min(room)).unwrap_or_default());
             }
+            (NODE_DEF, 1) => self.node_name = self.hash(piece),
             // What a program notes on a node for itself is not compared.
             (NODE_DEF_ATTR_ENTRY, 1) if is.first && piece.first() == Some(&b'_') => {
                 if let Some(sum) = self.open.last_mut() {
@@ -342,7 +395,8 @@ mod tests {
         let (p, q) = (attribute(5, b"p", 1), attribute(5, b"q", 2));
         let (x, y) = (field(3, b"x"), field(3, b"y"));
         let (control_x, control_y) = (field(3, b"^x"), field(3, b"^y"));
-        let (first, second) = (node(&[&x]), node(&[&y]));
+        let second = field(3, &[field(1, b"m"), field(2, b"NoOp")].concat());
+        let first = node(&[&x]);
         for [one, other] in [
             [plain.clone(), plain.clone()],
             [function(b"", &[&p, &q]), function(b"", &[&q, &p])],
@@ -358,6 +412,7 @@ mod tests {
             [field(1, &[field(1, &field(1, b"f")), field(1, b"")].concat()), plain.clone()],
             [function(&[0x88, 1, 1, 0x88, 1, 0], &[]), plain.clone()],
             [function(b"", &[&field(8, &[8, 0, 16, 1])]), plain.clone()],
+            [function(b"", &[&node(&[&x]), &node(&[])]), function(b"", &[&node(&[])])],
         ] {
             assert_eq!(fault(&[&one, &other]), None, "{one:?} {other:?}");
         }
@@ -370,6 +425,8 @@ mod tests {
             [function(&[0x88, 1, 1], &[]), plain.clone()],
             [function(&field(6, b"what it does"), &[]), plain.clone()],
             [function(b"", &[&field(4, &field(1, b"y"))]), plain.clone()],
+            [function(b"", &[&node(&[]), &node(&[])]), function(b"", &[&node(&[]), &node(&[])])],
+            [function(b"", &[&node(&[]), &node(&[&x])]), function(b"", &[&node(&[])])],
         ] {
             assert_eq!(fault(&[&one, &other]), different, "{one:?} {other:?}");
             assert_eq!(fault(&[&other, &one, &one]), different, "{one:?} {other:?}");

@@ -7,6 +7,8 @@
 //! Knows the messages and what their importer does with them. It must never know who asks: whether a consumer may take a graph is
 //! decided in [`check`](crate::check).
 
+mod bodies;
+mod calls;
 mod characters;
 mod deprecation;
 mod functions;
@@ -20,10 +22,12 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io;
 
+pub use bodies::{BodyFault, BodyFaultKind};
 pub use deprecation::{DeprecatedOperation, DeprecatedOperations, DeprecationListError};
 pub use structure::{StructureFault, StructureFaultKind};
 
-use self::functions::FunctionsVisitor;
+use self::bodies::BodiesVisitor;
+use self::functions::{FunctionNames, FunctionsVisitor};
 use self::order::{Order, OrderVisitor};
 use self::visitor::{Depth, GraphVisitor};
 use super::schema::{GRAPH_DEF, META_GRAPH_DEF, MessageId, SAVED_MODEL};
@@ -139,8 +143,8 @@ pub struct Graph {
     pub structure: Option<StructureFault>,
     /// Whether the nodes have to be visited in another order than the one they are written in.
     needs_order: bool,
-    /// Whether functions may be there twice.
-    needs_functions: bool,
+    /// The names of the functions.
+    function_names: FunctionNames,
     /// Functions that say of themselves that they are deprecated: the importer asks nobody else about a node that calls one.
     deprecated_functions: Vec<DeprecatedOperation>,
     /// How many of `deprecated_nodes` the importer visits before it comes to a fault that it finds on the way.
@@ -154,7 +158,7 @@ impl Graph {
     pub fn deprecated_before_fault(&self) -> &[DeprecatedUse] {
         let count = match self.structure.as_ref().map(|fault| fault.kind) {
             None | Some(StructureFaultKind::Cycle) => self.deprecated_nodes.len(),
-            Some(StructureFaultKind::UnknownColocation) => self.visited_before_fault,
+            Some(kind) if kind.is_found_on_the_way() => self.visited_before_fault,
             Some(_) => 0,
         };
         self.deprecated_nodes.get(..count).unwrap_or(&self.deprecated_nodes)
@@ -258,23 +262,56 @@ pub fn read(
                 meta_graph.graph = again.graph;
             }
         }
-        if meta_graph.graph.needs_order {
-            let order = || OrderVisitor::new(message.id(), target, &deprecated, options.release);
-            find_order(source, message, form, order)?.apply(&mut meta_graph.graph, &deprecated);
+        let graph = &mut meta_graph.graph;
+        let order = || OrderVisitor::new(message.id(), target, &deprecated, options.release);
+        if graph.needs_order {
+            find_order(source, message, form, order)?.apply(graph, &deprecated);
         }
-        let on_the_way = meta_graph.graph.structure.as_ref().is_none_or(|fault| {
-            matches!(fault.kind, StructureFaultKind::Cycle | StructureFaultKind::UnknownColocation)
-        });
-        if meta_graph.graph.needs_functions && on_the_way {
+        let names = std::mem::take(&mut graph.function_names);
+        if !on_the_way(graph) {
+            continue;
+        }
+        if names.repeated() {
             // Functions are added before the nodes are visited.
             let mut visitor = FunctionsVisitor::new(target, options.release);
             walk(source, message, form, &mut visitor)?;
             if let Some(fault) = visitor.finish() {
-                meta_graph.graph.structure = Some(fault);
+                graph.structure = Some(fault);
+                continue;
             }
+        }
+        if names.is_empty() {
+            continue;
+        }
+        let mut bodies = BodiesVisitor::new(target, names, options.release);
+        walk(source, message, form, &mut bodies)?;
+        if !bodies.second() {
+            continue;
+        }
+        walk(source, message, form, &mut bodies)?;
+        let faults = bodies.faults();
+        if faults.is_empty() {
+            continue;
+        }
+        let calling = || order().calling(faults.iter().map(|(node, _)| *node).collect());
+        let found = find_order(source, message, form, calling)?;
+        let node = found.wanted();
+        found.apply(graph, &deprecated);
+        if let Some(fault) = &mut graph.structure
+            && fault.kind == StructureFaultKind::CalledFunction
+            && let Some((_, body)) = faults.iter().find(|(number, _)| Some(*number) == node)
+        {
+            bodies.find(*body);
+            walk(source, message, form, &mut bodies)?;
+            fault.body = bodies.found();
         }
     }
     Ok(Graphs { meta_graphs, overflow })
+}
+
+/// Whether the importer comes as far as visiting the nodes.
+fn on_the_way(graph: &Graph) -> bool {
+    graph.structure.as_ref().is_none_or(|fault| fault.kind.is_found_on_the_way())
 }
 
 /// Visits the nodes of one graph in the importer's order.

@@ -102,6 +102,8 @@ pub(super) struct OrderVisitor<'a> {
     lost: bool,
     /// The numbers of the nodes that have to be beside one that is not there, ascending.
     lost_nodes: Vec<u32>,
+    /// The numbers of the nodes that call a function that cannot be built.
+    calling_nodes: Vec<u32>,
     has_control: bool,
     bad_input_order: bool,
     /// The numbers of the NextIteration nodes, ascending.
@@ -144,6 +146,7 @@ impl<'a> OrderVisitor<'a> {
             class: (false, false),
             lost: false,
             lost_nodes: Vec::new(),
+            calling_nodes: Vec::new(),
             has_control: false,
             bad_input_order: false,
             next_iterations: Vec::new(),
@@ -153,6 +156,12 @@ impl<'a> OrderVisitor<'a> {
             fault: None,
             gave_up: false,
         }
+    }
+
+    /// Knows the nodes that call a function that cannot be built, by their numbers.
+    pub(super) fn calling(mut self, nodes: Vec<u32>) -> Self {
+        self.calling_nodes = nodes;
+        self
     }
 
     /// Prepares for the second walk over the same bytes.
@@ -280,69 +289,84 @@ impl<'a> OrderVisitor<'a> {
         if self.fault.is_some() {
             return Order { fault: self.fault, ..Order::default() };
         }
-        let nodes = self.pending.len();
-        self.edges.sort_unstable();
-        let mut ready: BinaryHeap<Reverse<u32>> = (0_u32..)
-            .zip(&self.pending)
-            .filter(|(_, pending)| **pending == 0)
-            .map(|(number, _)| Reverse(number))
-            .collect();
-        let mut visits = vec![u32::MAX; nodes];
-        let mut visited = 0;
-        while let Some(Reverse(number)) = ready.pop() {
-            if let Some(visit) = visits.get_mut(number as usize) {
-                *visit = visited;
-            }
-            visited += 1;
-            let is_next_iteration = self.next_iterations.binary_search(&number).is_ok();
-            let from = self.edges.partition_point(|edge| edge.0 < number);
-            for (_, to) in self
-                .edges
-                .get(from..)
-                .unwrap_or_default()
-                .iter()
-                .take_while(|edge| edge.0 == number)
-            {
-                // The edge that closes a loop is waited for by nobody; not even where it is a control edge, for which the head of the
-                // loop then waits for ever.
-                if is_next_iteration && self.merges.binary_search(to).is_ok() {
-                    continue;
-                }
-                if let Some(pending) = self.pending.get_mut(*to as usize)
-                    && *pending > 0
-                {
-                    *pending -= 1;
-                    if *pending == 0 {
-                        ready.push(Reverse(*to));
-                    }
-                }
-            }
-        }
+        let visits = visit(&mut self.edges, &mut self.pending, &self.next_iterations, &self.merges);
         let visit = |number: u32| visits.get(number as usize).copied().unwrap_or(u32::MAX);
         self.deprecated.sort_by_key(|(number, position, _)| (*position, visit(*number)));
         self.deprecated.dedup_by_key(|(_, position, _)| *position);
         self.deprecated.retain(|(number, _, _)| visit(*number) != u32::MAX);
         self.deprecated.sort_by_key(|(number, _, _)| visit(*number));
-        let lost = self.lost_nodes.iter().copied().min_by_key(|number| visit(*number));
-        let lost = lost.filter(|number| visit(*number) != u32::MAX);
+        // At one node, where it has to be comes before what it calls.
+        let lost = self.lost_nodes.iter();
+        let lost = lost.map(|number| (*number, StructureFaultKind::UnknownColocation));
+        let calling = self.calling_nodes.iter();
+        let calling = calling.map(|number| (*number, StructureFaultKind::CalledFunction));
+        let first = lost.chain(calling).min_by_key(|(number, kind)| (visit(*number), *kind));
+        let first = first.filter(|(number, _)| visit(*number) != u32::MAX);
         let unvisited = || {
             let number = visits.iter().position(|visit| *visit == u32::MAX)?;
             Some((u32::try_from(number).ok()?, StructureFaultKind::Cycle))
         };
-        let before = lost.map_or(self.deprecated.len(), |lost| {
-            self.deprecated.partition_point(|(number, _, _)| visit(*number) < visit(lost))
+        let before = first.map_or(self.deprecated.len(), |(first, kind)| {
+            // A function can say of itself that it is deprecated, which comes before what is in it.
+            let at_node = kind == StructureFaultKind::CalledFunction;
+            self.deprecated.partition_point(|(number, _, _)| {
+                visit(*number) < visit(first) || (at_node && *number == first)
+            })
         });
         Order {
             fault: None,
             visited_before_fault: before,
-            unnamed: lost
-                .map(|number| (number, StructureFaultKind::UnknownColocation))
-                .or_else(unvisited),
+            unnamed: first.or_else(unvisited),
             deprecated: Some(
                 self.deprecated.into_iter().map(|(_, position, name)| (position, name)).collect(),
             ),
         }
     }
+}
+
+/// Visits nodes, the lowest number first among those whose inputs were visited, and says when each was; `u32::MAX` for never.
+///
+/// `pending` has how many inputs each node waits for; the edges lead from a node to one that has it as an input; the numbers of the
+/// nodes by which loops go back (`next_iterations`) and at which they may begin (`merges`) are ascending.
+pub(super) fn visit(
+    edges: &mut [(u32, u32)],
+    pending: &mut [u32],
+    next_iterations: &[u32],
+    merges: &[u32],
+) -> Vec<u32> {
+    edges.sort_unstable();
+    let mut ready: BinaryHeap<Reverse<u32>> = (0_u32..)
+        .zip(pending.iter())
+        .filter(|(_, pending)| **pending == 0)
+        .map(|(number, _)| Reverse(number))
+        .collect();
+    let mut visits = vec![u32::MAX; pending.len()];
+    let mut visited = 0;
+    while let Some(Reverse(number)) = ready.pop() {
+        if let Some(visit) = visits.get_mut(number as usize) {
+            *visit = visited;
+        }
+        visited += 1;
+        let is_next_iteration = next_iterations.binary_search(&number).is_ok();
+        let from = edges.partition_point(|edge| edge.0 < number);
+        let after = edges.get(from..).unwrap_or_default();
+        for (_, to) in after.iter().take_while(|edge| edge.0 == number) {
+            // The edge that closes a loop is waited for by nobody; not even where it is a control edge, for which the head of the
+            // loop then waits for ever.
+            if is_next_iteration && merges.binary_search(to).is_ok() {
+                continue;
+            }
+            if let Some(pending) = pending.get_mut(*to as usize)
+                && *pending > 0
+            {
+                *pending -= 1;
+                if *pending == 0 {
+                    ready.push(Reverse(*to));
+                }
+            }
+        }
+    }
+    visits
 }
 
 /// A name cut for messages.

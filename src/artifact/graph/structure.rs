@@ -7,6 +7,7 @@
 
 use std::hash::{BuildHasher, Hasher};
 
+use super::bodies::BodyFault;
 use super::characters::{self, Seen};
 use super::deprecation::DeprecatedOperations;
 use super::names::{Findings, Names};
@@ -14,18 +15,25 @@ use crate::artifact::wire::Piece;
 
 /// Why the nodes or functions of a graph do not fit together.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{} \"{node}\": {kind}", kind.whose())]
+#[error("{} \"{node}\": {kind}{}", kind.whose(), show_body(body.as_ref()))]
+#[non_exhaustive]
 pub struct StructureFault {
     /// The name of the node, or of the function where the fault is one of functions, cut to 256 bytes.
     pub node: String,
     /// What is wrong with it.
     pub kind: StructureFaultKind,
+    /// What is wrong with the function that the node calls, where that is what is wrong with the node.
+    pub body: Option<BodyFault>,
 }
 
 impl StructureFault {
     pub(super) fn new(kind: StructureFaultKind, node: &str) -> Self {
-        Self { node: node.to_owned(), kind }
+        Self { node: node.to_owned(), kind, body: None }
     }
+}
+
+fn show_body(body: Option<&BodyFault>) -> String {
+    body.map_or_else(String::new, |body| format!(" ({body})"))
 }
 
 /// What can be wrong with a node or a function; in the order in which TensorFlow's importer looks.
@@ -56,12 +64,20 @@ pub enum StructureFaultKind {
     /// It is to be on the device of a node that is not there. Found when the node is visited, after what is wrong with those before it.
     #[error("it is to be placed beside a node that is not in the graph (attribute _class)")]
     UnknownColocation,
+    /// It calls a function that cannot be built. Found when the node is visited as well.
+    #[error("it calls a function that cannot be built")]
+    CalledFunction,
     /// It can never run, because its inputs depend on it.
     #[error("it is part of a cycle, or depends on one")]
     Cycle,
 }
 
 impl StructureFaultKind {
+    /// Whether the importer finds it only when it visits the nodes, or has visited them all.
+    pub(crate) fn is_found_on_the_way(self) -> bool {
+        matches!(self, Self::UnknownColocation | Self::CalledFunction | Self::Cycle)
+    }
+
     /// What has the fault.
     fn whose(self) -> &'static str {
         match self {

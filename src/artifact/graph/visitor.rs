@@ -158,7 +158,7 @@ impl<'a> GraphVisitor<'a> {
         let functions = std::mem::take(&mut self.functions);
         if let Some(graph) = self.graph() {
             graph.needs_order = needs_order;
-            graph.needs_functions = functions.repeated();
+            graph.function_names = functions;
             graph.operations = counts
                 .into_iter()
                 .map(|(name, count)| (String::from_utf8_lossy(&name).into_owned(), count))

@@ -1,0 +1,200 @@
+//! Which function a node calls.
+//!
+//! A node calls a function by having its name as the operation, or as a PartitionedCall by its attribute `f`. Conditionals and loops name
+//! functions as well; the importer does not look into those.
+
+use super::functions::FunctionNames;
+use crate::artifact::schema::{
+    ATTR_VALUE, ATTR_VALUE_LIST_VALUE, Field, MessageId, NAME_ATTR_LIST, NODE_DEF,
+    NODE_DEF_ATTR_ENTRY,
+};
+use crate::artifact::wire::{Piece, Step};
+
+/// The attribute that says which function a PartitionedCall calls.
+const FUNCTION: &[u8] = b"f";
+
+/// The attribute that says which types a PartitionedCall gets back.
+const OUTPUTS: &[u8] = b"Tout";
+
+/// The attribute that keeps the importer from looking into the function.
+const DISABLED: &[u8] = b"_disable_call_shape_inference";
+
+/// A function that a node calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Call {
+    /// The hash of its name.
+    pub(super) function: u64,
+    /// Whether the node's operation is the function itself.
+    pub(super) direct: bool,
+    /// How many results it has room for, if it says so.
+    pub(super) outputs: Option<u32>,
+}
+
+/// The operation of a node, as far as calls go.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Operation {
+    #[default]
+    Other,
+    /// A function of the library, by the hash of its name.
+    Function(u64),
+    /// `PartitionedCall` or its stateful form.
+    PartitionedCall,
+}
+
+impl Operation {
+    pub(super) fn of(name: &[u8], functions: &FunctionNames) -> Self {
+        if matches!(name, b"PartitionedCall" | b"StatefulPartitionedCall") {
+            return Self::PartitionedCall;
+        }
+        functions.find(name).map_or(Self::Other, Self::Function)
+    }
+}
+
+/// What an attribute is, of those that count.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Key {
+    #[default]
+    Other,
+    Function,
+    Outputs,
+    Disabled,
+}
+
+/// What an attribute has: the last member of its value that was set.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Value {
+    #[default]
+    Other,
+    Flag(bool),
+    /// A function of this name, by its hash; `None` if the library has none.
+    Function(Option<u64>),
+    /// A list of so many types.
+    Types(u32),
+    /// An attribute of whoever calls the function that the node is in.
+    Placeholder,
+}
+
+/// Is told what a visitor is told inside of a node, and knows at its end what the node calls.
+#[derive(Debug, Default)]
+pub(super) struct CallReader {
+    operation: Operation,
+    key: Key,
+    value: Value,
+    function: Value,
+    outputs: Value,
+    disabled: Value,
+}
+
+impl CallReader {
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    pub(super) fn operation(&mut self, operation: Operation) {
+        self.operation = operation;
+    }
+
+    /// The function that the node calls, if it is one of the library and nothing keeps the importer from looking into it. What is left
+    /// to whoever calls the function around the node (`in_function`) counts as no call.
+    pub(super) fn call(&self, in_function: bool) -> Option<Call> {
+        match self.disabled {
+            Value::Flag(true) => return None,
+            Value::Placeholder if in_function => return None,
+            _ => {}
+        }
+        match (self.operation, self.function) {
+            (Operation::Function(function), _) => {
+                Some(Call { function, direct: true, outputs: None })
+            }
+            (Operation::PartitionedCall, Value::Function(Some(function))) => {
+                let outputs = match self.outputs {
+                    Value::Types(count) => Some(count),
+                    _ => None,
+                };
+                Some(Call { function, direct: false, outputs })
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) fn enter(&mut self, message: MessageId, field: &'static Field) -> Step {
+        match (message, field.number) {
+            (NODE_DEF, 5) => {
+                (self.key, self.value) = (Key::Other, Value::Other);
+                Step::Into
+            }
+            (NODE_DEF_ATTR_ENTRY, 2) => Step::Into,
+            (ATTR_VALUE, 10) => {
+                // A function that is given in parts is put together.
+                if !matches!(self.value, Value::Function(_)) {
+                    self.value = Value::Function(None);
+                }
+                Step::Into
+            }
+            (ATTR_VALUE, 1) => {
+                if !matches!(self.value, Value::Types(_)) {
+                    self.value = Value::Types(0);
+                }
+                Step::Into
+            }
+            (ATTR_VALUE, _) => {
+                self.value = Value::Other;
+                Step::Over
+            }
+            _ => Step::Over,
+        }
+    }
+
+    pub(super) fn leave(&mut self, message: MessageId, field: &'static Field) {
+        if (message, field.number) == (NODE_DEF, 5) {
+            // Of several attributes with one key the last one counts.
+            match self.key {
+                Key::Other => {}
+                Key::Function => self.function = self.value,
+                Key::Outputs => self.outputs = self.value,
+                Key::Disabled => self.disabled = self.value,
+            }
+        }
+    }
+
+    pub(super) fn integer(&mut self, message: MessageId, field: &'static Field, value: u64) {
+        match (message, field.number) {
+            (ATTR_VALUE, 5) => self.value = Value::Flag(value != 0),
+            (ATTR_VALUE, _) => self.value = Value::Other,
+            (ATTR_VALUE_LIST_VALUE, 6) => {
+                if let Value::Types(count) = &mut self.value {
+                    *count = count.saturating_add(1);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn string(
+        &mut self,
+        message: MessageId,
+        field: &'static Field,
+        piece: &[u8],
+        is: Piece,
+        functions: &FunctionNames,
+    ) {
+        match (message, field.number) {
+            (NODE_DEF_ATTR_ENTRY, 1) => {
+                self.key = match piece {
+                    FUNCTION => Key::Function,
+                    OUTPUTS => Key::Outputs,
+                    DISABLED => Key::Disabled,
+                    _ => Key::Other,
+                };
+            }
+            (ATTR_VALUE, 9) => self.value = Value::Placeholder,
+            (ATTR_VALUE, _) => self.value = Value::Other,
+            (NAME_ATTR_LIST, 1) => {
+                let whole = is.first && is.last;
+                let function = if whole { functions.find(piece) } else { None };
+                self.value = Value::Function(function);
+            }
+            _ => {}
+        }
+    }
+}
