@@ -188,7 +188,9 @@ impl Bundle {
                 listing.defects.push(BundleError::TooManyNames { limit });
                 break;
             }
-            if is_slice_key(key) {
+            if key.is_empty() {
+                // The header's key again, which was complained about: no tensor, and nobody looks there for one.
+            } else if is_slice_key(key) {
                 pieces.push(key.into());
             } else {
                 match TensorEntry::parse(key, cursor.value()) {

@@ -421,3 +421,52 @@ fn large_tensors_have_the_checksums_of_small_chunks() {
         assert!(bundle.read(&tensor).unwrap() == bytes);
     }
 }
+
+/// A table with these entries as they are, in one block.
+fn table_of(entries: &[(&[u8], &[u8])]) -> Vec<u8> {
+    fn block(file: &mut Vec<u8>, entries: &[(&[u8], &[u8])]) -> Vec<u8> {
+        let (at, mut body) = (file.len() as u8, Vec::new());
+        for (key, value) in entries {
+            body.extend([0, key.len() as u8, value.len() as u8]);
+            body.extend([*key, *value].concat());
+        }
+        body.extend([[0; 4], 1_u32.to_le_bytes()].concat());
+        let length = body.len() as u8;
+        body.push(0);
+        let checksum = mask(crc32c(&body)).to_le_bytes();
+        file.extend([body, checksum.to_vec()].concat());
+        // Both are below 128, or the table is too large for this.
+        assert!(at < 128 && length < 128);
+        vec![at, length]
+    }
+    let mut file = Vec::new();
+    let data = block(&mut file, entries);
+    let meta = block(&mut file, &[]);
+    let index = block(&mut file, &[(b"\xff", &data)]);
+    file.extend([meta, index, vec![0; 36]].concat());
+    file.extend(0xdb47_7524_8b80_fb57_u64.to_le_bytes());
+    file
+}
+
+#[test]
+fn a_second_header_is_no_tensor() {
+    let data = [7, 0, 0, 0];
+    let crc = mask(crc32c(&data)).to_le_bytes();
+    let entry = [vec![8, 3, 18, 0, 40, 4, 53], crc.to_vec()].concat();
+    let (header, name): (&[u8], &[u8]) = (&[8, 1, 26, 2, 8, 1], b"t");
+    let newer: &[u8] = &[8, 1, 26, 4, 8, 1, 16, 99];
+    for second in [header, newer, b"", b"\xff", &entry] {
+        let mut files = MemoryFiles::new();
+        let entries: [(&[u8], &[u8]); 3] = [(b"", header), (b"", second), (name, &entry)];
+        files.insert("c.index", table_of(&entries));
+        files.insert("c.data-00000-of-00001", data.to_vec());
+        let bundle = Bundle::open_any(files, "c").unwrap();
+        bundle.check_versions(&super::default_consumer()).unwrap();
+        let report = bundle.verify(&VerifyOptions::default().with_data(true));
+        assert!(report.errors.is_empty(), "{report:?}");
+        assert_eq!(report.warnings.len(), 1, "{report:?}");
+        assert!(report.warnings[0].to_string().contains("twice"), "{}", report.warnings[0]);
+        assert_eq!(report.tensors.len(), 1);
+        assert_eq!(report.verified_bytes, 4);
+    }
+}
