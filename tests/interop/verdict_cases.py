@@ -358,6 +358,300 @@ def nodes(cases):
         put("loops", made, rng.choice([7, 8]))
 
 
+# ---- Functions that are called ---------------------------------------------------------------------------------------------------
+
+
+def argument(name, number=None, **more):
+    """An argument or result of a function; `more` names attributes."""
+    places = {"type_attr": 4, "number_attr": 5, "type_list_attr": 6}
+    out = field(1, name.encode()) + (b"" if number is None else field(3, number))
+    return out + b"".join(field(places[key], value.encode()) for key, value in more.items())
+
+
+def body(name="f", nodes=(), arguments=(), results=(), returns=(), extra=b"", rest=b""):
+    """A function of the library; `extra` belongs to its signature."""
+    signature = b"".join(field(2, each) for each in arguments) + b"".join(field(3, each) for each in results) + extra
+    rest = b"".join(field(4, field(1, key.encode()) + field(2, value.encode())) for key, value in returns) + rest
+    return field(1, function(name.encode(), nodes, signature, rest))
+
+
+def flag(value):
+    return attribute(b"_disable_call_shape_inference", value)
+
+
+def partitioned(name, called, inputs=(), outputs=0, more=b"", operation="PartitionedCall"):
+    floats = lambda count: field(2, field(1, b"".join(field(6, 1) for _ in range(count))))  # noqa: E731
+    attributes = field(5, field(1, b"Tin") + floats(sum(text[:1] != "^" for text in inputs))) + field(5, field(1, b"Tout") + floats(outputs))
+    return node(name, operation, inputs, attributes + attribute(b"f", field(10, field(1, called.encode()))) + more)
+
+
+def called_bodies(cases):
+    """Functions that cannot be built, called and not called, in one way each. A case that only the registry decides says so."""
+    t = type_attribute("T", 1)
+    two = t + attribute(b"N", field(3, 2))
+    p = lambda name="p": node(name, "Placeholder", [], type_attribute("dtype", 1))  # noqa: E731
+    x, y, call = argument("x", 1), argument("y", 1), node("c", "f")
+    same = node("i", "Identity", ["x"], t)
+    circle = [node("a", inputs=["^b"]), node("b", inputs=["^a"])]
+    bad, old = body(nodes=circle), lambda inputs=(): node("o", "Old", inputs)
+    beside = lambda name: field(5, field(1, b"_class") + field(2, field(1, field(2, b"loc:@" + name))))  # noqa: E731
+
+    def put(library, nodes=(call,), reason="structure", producer=cases.consumer):
+        cases.file("called_bodies", "graph", ".pb", graph(nodes, version_def(producer), library), reason=reason)
+
+    def one(nodes=(same,), returns=(("y", "i:output:0"),), arguments=(x,), results=(y,), reason="structure", **more):
+        library = body("f", nodes, arguments, results, returns, **more)
+        put(library, [p(), node("c", "f", ["p"])], reason)
+        put(library, [p(), partitioned("c", "f", ["p"], len(results))], reason)
+        put(library + body("h", [p("q"), node("n", "f", ["q:output:0"])]), [node("c", "h")], reason)
+        put(library + body("h", [p("q"), partitioned("n", "f", ["q:output:0"], len(results))]), [node("c", "h")], reason)
+        put(library + body("h", [p("q"), node("n", "f", ["q:output:0"])]), [node("c")])
+
+    # Names, and two of one name.
+    for nodes in ([node("a"), node("a")], [node("a"), p("a")], [p("a"), p("a")], [node("x")], [p("x")], [node("y_RetVal")], [node("y")]):
+        one([same, *nodes])
+    one([node("i", "Identity", ["y_RetVal"], t)], arguments=[argument("y_RetVal", 1)])
+    one([node("i", "Identity", ["y"], t)], arguments=[argument("y", 1)])
+    one(results=[y, y])
+    put(body("f", [same], [x, x], [y], [("y", "x")]), [p(), node("c", "f", ["p", "p"])])
+    for name in ["", "_x", "-x", "a:0", "a b", "\u00e9", "_SOURCE", "a>", "a>b", "a>_b", "_>a", "_-a", "_>_a", "x" * 300, "/a", ".", "a//b", "^a", "_", "__a", ">a"]:
+        put(body("f", [node(name)]))
+        one([node("i", "Identity", [name], t)], arguments=[argument(name, 1)], reason="structure")
+        one(results=[argument(name, 1)], returns=[(name, "i:output:0")])
+    # Cycles and loops.
+    loop = lambda inputs: [p("q"), node("m", "Merge", inputs, two), node("n", "NextIteration", ["m:output:0"], t)]  # noqa: E731
+    for nodes in (
+        circle, [node("a", inputs=["^a"])], [node("a", "Identity", ["b:output:0"], t), node("b", "Identity", ["a:output:0"], t)],
+        loop(["q:output:0", "n:output:0"]), loop(["n:output:0", "n:output:0"]), loop(["q:output:0", "n:output:0", "^n"]), loop(["q:output:0", "q:output:0", "^n"]),
+        loop(["n:output:0", "q:output:0", "^q"]), [*loop(["q:output:0", "n:output:0"]), node("z", inputs=["^n"])],
+    ):
+        put(body("f", nodes))
+        one([same, *nodes])
+    one([node("n", inputs=["^i"]), node("i", "Identity", ["n", "x"], t)])
+    one([same, *loop(["x", "n:output:0"])])
+    one([same, *loop(["n:output:0", "x", "^x"])])
+    # What inputs name.
+    unknown = "zz zz:output:0 x x:0 x:1 x:0:0 x: x:00 x:output:0 :0 j:0 j:output j:output:0 j:00 n:0".split()
+    for text in ["", *unknown]:
+        one([node("i", "Identity", [text], t), node("j", "Identity", ["x"], t), node("n")])
+    for text in ["j", "j:output:1", "j:nope:0", "n", "^x", "^n"]:
+        one([node("i", "Identity", [text], t), node("j", "Identity", ["x"], t), node("n")], reason="registry")
+    for text in "^zz ^x ^x:0 ^i ^i:output ^i:output:0 ^ ^n ^n:0 ^n: ^i: ^y ^y_RetVal ^^n ^f ^c ^p".split():
+        one([same, node("n"), node("k", inputs=[text])])
+    for text in ["^i:nope", "n", "x", "i:output:0"]:
+        one([same, node("n"), node("k", inputs=[text])], reason="registry")
+    one([node("n"), node("i", "Identity", ["^n", "x"], t)])
+    one([node("n"), node("i", "Identity", ["x", "^n", "x"], t)])
+    one([node("i-2", "Identity", ["x"], t), node("k", inputs=["^i"])], [("y", "i-2:output:0")])
+    one([same, node("n"), node("k", inputs=["^n", "^n"])])
+    one([same, node("a", "")])
+    one([same, node("a", "Nope")], reason="registry")
+    one([same, node("a", "Old")])
+    one([same, node("a", attributes=beside(b"zz"))])
+    # What is returned.
+    for text in "x x:0 x:1 i:output:0 i:output i i:0 zz zz:output:0 ^x n y".split() + [""]:
+        one([same, node("n")], [("y", text)])
+    for returns in ([], [("z", "x")], [("y", "x"), ("z", "zz")], [("y", "x"), ("y", "zz")], [("y", "zz"), ("y", "x")]):
+        one(returns=returns)
+    one(returns=[("y", "x")], results=[argument("y", 3)])
+    one(returns=[("y", "i:output:1")], reason="registry")
+    one(returns=[("y", "x")], results=[argument("y")])
+    one([], returns=[("y", "x")], arguments=[argument("x")], results=[argument("y")])
+    one([], [], [argument("x")], [])
+    # Arguments and results that depend on the call.
+    number, kind = field(4, field(1, b"N") + field(2, b"int")), field(4, field(1, b"T") + field(2, b"type"))
+    n = lambda count: attribute(b"N", field(3, count))  # noqa: E731
+    for text in ("x", "x:0", "x:1", "x:output", "x:01"):
+        put(body("f", [node("i", "Identity", [text], t)] if text != "x" else [], [argument("x", 1, number_attr="N")], extra=number), [p(), node("c", "f", ["p", "p"], n(2))])
+        put(body("f", [node("k", inputs=["^" + text])], [argument("x", 1, number_attr="N")], extra=number), [p(), node("c", "f", ["p", "p"], n(2))])
+    put(body("f", [p("x")], [argument("x", 1, number_attr="N")], extra=number), [p(), node("c", "f", ["p", "p"], n(2))])
+    bound = field(5, field(1, b"T") + field(2, field(9, b"T")))
+    for attributes in (t, b""):
+        put(body("f", [node("i", "Identity", ["x"], bound)], [argument("x", type_attr="T")], [argument("y", type_attr="T")], [("y", "i:output:0")], kind),
+            [p(), node("c", "f", ["p"], attributes)], "registry")
+    put(body("f", [], [argument("x", 3)], [argument("y", type_attr="T")], [("y", "x")], kind), [node("p", "Placeholder", [], type_attribute("dtype", 3)), node("c", "f", ["p"], type_attribute("T", 3))])
+    # How many of them.
+    for count in (0, 1, 2):
+        for results in (0, 1, 2):
+            put(body("f", [], [argument(f"x{k}", 1) for k in range(count)]), [p(), partitioned("c", "f", ["p", "^p"], results)])
+            library = body("f", [p("q")], [], [argument(f"y{k}", 1) for k in range(count)], [(f"y{k}", "q:output:0") for k in range(count)])
+            put(library, [partitioned("c", "f", [], results)])
+            put(library + body("h", [partitioned("n", "f", [], results)]), [node("c", "h")])
+    # What calls a function and what does not.
+    call_of = lambda operation: partitioned("c", "f", operation=operation)  # noqa: E731
+    for nodes in (
+        [call_of("PartitionedCall")], [call_of("StatefulPartitionedCall")], [node("a")], [node("c", "NoOp", [], attribute(b"f", field(10, field(1, b"f"))))],
+        [p(), node("c", "StatelessWhile", ["p"], field(5, field(1, b"T") + field(2, field(1, field(6, 1)))) + attribute(b"cond", field(10, field(1, b"f"))) + attribute(b"body", field(10, field(1, b"f"))))],
+        [partitioned("c", "nothing")], [partitioned("c", "g", more=attribute(b"f", field(10, field(1, b"f"))))], [partitioned("c", "f", more=attribute(b"f", field(10, field(1, b"g"))))],
+        [field(2, b"f") + node("c")], [node("c") + field(2, b"f")], [node("c", "h")], [node("c", "g")],
+    ):
+        put(bad + body("g") + body("h", [node("n", "NoOp"), node("m", "f", ["^n"])]), nodes)
+    merged = [field(10, field(1, b"g")) + field(10, field(1, b"f")), field(10, field(1, b"f")) + field(10, b""), field(10, field(1, b"f")) + field(2, b"") + field(10, b""), field(2, b"") + field(10, field(1, b"f"))]
+    for value in merged:
+        put(bad + body("g"), [partitioned("c", "g", more=attribute(b"f", value))])
+    truth = field(5, 1)
+    for value in [truth, field(5, 0), field(3, 1), field(2, b"x"), field(9, b"P"), field(5, 2), truth + field(3, 1), field(3, 1) + truth, truth + field(1, b""), truth + field(5, 0),
+                  truth + field(7, b""), truth + field(10, b""), truth + field(2, b""), varint(5 << 3 | 5) + bytes([1, 0, 0, 0])]:
+        put(bad, [node("c", "f", [], flag(value))])
+        put(bad, [partitioned("c", "f", more=flag(value))])
+        if value != field(9, b"P"):
+            put(bad + body("h", [node("n", "f", [], flag(value))]), [node("c", "h")])
+    put(bad, [node("c", "f", [], flag(truth) + flag(field(5, 0)))])
+    put(bad, [node("c", "f", [], flag(field(5, 0)) + flag(truth))])
+    put(bad, [node("c", "f", [], field(5, field(2, truth) + field(1, b"_disable_call_shape_inference")))])
+    put(body(nodes=circle, rest=flag(truth)))
+    # Functions that call functions, and themselves.
+    deep = lambda count: b"".join(body(f"f{k}" if k else "f", [node("n", f"f{k + 1}")]) for k in range(count))  # noqa: E731
+    for count in (1, 2, 50):
+        put(deep(count) + body(f"f{count}"))
+        put(deep(count) + body(f"f{count}", circle))
+        put(body(f"f{count}", circle) + deep(count))
+        put(deep(count) + body(f"f{count}", [node("n", "Nope")]), reason="registry")
+    itself, other = body(nodes=[node("n", "f")]), body(nodes=[node("n", "g")]) + body("g", [node("n", "f")])
+    for library in (itself, other, body(nodes=[partitioned("n", "f")]), body(nodes=[node("n", "g")]) + body("g", [node("n", "g")])):
+        put(library)
+        put(library, [node("a")])
+    put(itself, [old(), call])
+    put(itself, [call, old()])
+    put(body(nodes=[node("n", "f"), *circle]))
+    put(body(nodes=[node("n", "f", [], flag(truth))]))
+    # What the importer comes to first.
+    wait, circled = node("c", "f", ["^o"]), [node("q", inputs=["^r"]), node("r", inputs=["^q"])]
+    for library in (bad, other, bad + body("g", circle) + field(2, field(1, b"f") + field(2, b"g")), bad + bad, bad + body(nodes=[node("z")])):
+        for nodes in (
+            [old(), call], [call, old()], [wait, old()], [old(["^c"]), call], [*circled, call], [node("c", "f", ["^r"]), node("r", inputs=["^c"])], [*circled, node("c", "f", ["^q"])],
+            [call, node("z", inputs=["^nope"])], [call, call], [call, node("_z")], [node("z", attributes=beside(b"nope")), call], [call, node("z", attributes=beside(b"nope"))],
+            [node("c", "f", attributes=beside(b"nope"))], [node("d", "f", ["^c"]), node("c"), old(["^d"])], [call, node("d", "f")], [node("a", "NoOp", ["^c"]), call, node("b", "NoOp", ["^a"])],
+        ):
+            put(library, nodes)
+        put(library, [old(), call], producer=7)
+        put(library, [call], producer=-5)
+    for version in (5, cases.consumer + 1):
+        put(body(nodes=circle, extra=field(8, field(1, version) + field(2, b"b"))))
+    put(bad, [node("u", "Nope"), call], "registry")
+    put(bad, [call, node("u", "Nope")])
+    put(body("a b:^", circle), [node("a", "a b:^")])
+    cases.file("called_bodies", "graph", ".pb", field(2, bad) + graph([call], version_def(cases.consumer)), reason="structure")
+    cases.file("called_bodies", "graph", ".pb", field(2, body("z")) + graph([call], version_def(cases.consumer)) + field(2, bad), reason="structure")
+    cases.file("called_bodies", "graph", ".pb", field(2, field(1, field(4, field(2, b"x") + field(1, b"y")) + field(1, field(1, b"f") + field(2, x)) + field(1, field(3, y)))) + graph([p(), node("c", "f", ["p"])], version_def(cases.consumer)), reason="structure")
+    for library in (bad, body()):
+        for nodes in ([call], [partitioned("c", "f")], [node("a")]):
+            cases.file("called_bodies", "meta", ".meta", field(2, graph(nodes, version_def(cases.consumer), library)), reason="structure")
+    text = "node { name: 'c' op: 'f' } library { function { signature { name: 'f' } node_def { name: 'a' op: 'NoOp' input: '^%s' } } } versions { producer: 100 }"
+    for name in "ab":
+        cases.file("called_bodies", "text", ".pbtxt", (text % name).encode(), reason="structure")
+    text = "node { name: 'c' op: 'PartitionedCall' attr { key: 'Tin' value { list { } } } attr { key: 'Tout' value { list { } } } attr { key: 'f' value { func { name: 'f' } } } attr { key: '_disable_call_shape_inference' value { b: %s } } } library { function { signature { name: 'f' } node_def { name: 'a' op: 'NoOp' input: '^a' } } }"
+    for value in ("true", "false"):
+        cases.file("called_bodies", "text", ".pbtxt", (text % value).encode(), reason="structure")
+
+
+def random_calls(cases):
+    """Graphs whose nodes call functions that call functions, each of them with few faults; no fault is one that only the registry sees."""
+    rng = cases.rng
+    t = type_attribute("T", 1)
+    two = t + attribute(b"N", field(3, 2))
+    placeholder = type_attribute("dtype", 1)
+
+    def rarely(chance):
+        return rng.random() < chance
+
+    def make(number, shapes, wrong):
+        """A function that may call those of these shapes: how many arguments and results each has."""
+        arguments, results = shapes[number]
+        count = rng.randrange(0, 7)
+        operations = [rng.choice(["NoOp", "Identity", "Identity", "Merge", "NextIteration", "Placeholder", "call", "partitioned", "Old"]) for _ in range(count)]
+        names = [f"n{k}" for k in range(count)]
+        called = [rng.choice(range(len(shapes)) if rarely(0.02) else range(number + 1, len(shapes)) or [None]) for _ in range(count)]
+        outputs = [f"x{k}" + rng.choice(["", ":0"]) for k in range(arguments)]
+        before = [list(outputs)]
+        for k, operation in enumerate(operations):
+            needed = {"Identity": 1, "NextIteration": 1}.get(operation, 0)
+            if operation in ("call", "partitioned"):
+                needed = 1 if called[k] is None else shapes[called[k]][0]
+            if (needed and not outputs) or (operation in ("call", "partitioned") and called[k] is None):
+                operations[k] = operation = "NoOp"
+            made = {"Identity": ["output"], "Merge": ["output"], "NextIteration": ["output"], "Placeholder": ["output"]}.get(operation, [])
+            if operation == "call":
+                made = [f"y{each}" for each in range(shapes[called[k]][1])]
+            outputs += [f"{names[k]}:{each}:0" for each in made]
+            if operation == "partitioned":
+                outputs += [f"{names[k]}:output:{each}" for each in range(shapes[called[k]][1])]
+            before.append(list(outputs))
+        nodes = []
+        for k, operation in enumerate(operations):
+            needed = {"Identity": 1, "Merge": 2, "NextIteration": 1}.get(operation, 0)
+            if operation in ("call", "partitioned"):
+                needed = shapes[called[k]][0]
+
+            def source():
+                if rarely(wrong):
+                    return rng.choice(["zz", "zz:output:0", "x0:1", "x9", ":0", "x0:output:0"])
+                pool = outputs if operation == "Merge" or rarely(wrong) else before[k]
+                return rng.choice(pool) if pool else "zz"
+
+            inputs = [source() for _ in range(needed)]
+            for _ in range(rng.choice([0, 0, 0, 1, 2])):
+                pool = [f"x{each}" for each in range(arguments)] + (names if rarely(wrong) else names[:k])
+                inputs.append("^" + ("zz" if rarely(wrong) or not pool else rng.choice(pool)))
+            if rarely(wrong):
+                inputs.reverse()
+            name = rng.choice([f"n{rng.randrange(count)}", "x0", "y0_RetVal", "_", "a b", ""]) if rarely(wrong) else names[k]
+            if operation == "call":
+                nodes.append(node(name, f"f{called[k]}", inputs, flag(field(5, 1)) if rarely(0.1) else b""))
+            elif operation == "partitioned":
+                nodes.append(partitioned(name, f"f{called[k]}", inputs, max(0, shapes[called[k]][1] - rarely(wrong)), flag(field(5, 1)) if rarely(0.1) else b""))
+            else:
+                nodes.append(node(name, operation, inputs, {"Merge": two, "Placeholder": placeholder, "NoOp": b"", "Old": b""}.get(operation, t)))
+        order = list(range(count))
+        if rarely(0.3):
+            rng.shuffle(order)
+        returns = []
+        for k in range(results):
+            if not rarely(wrong):
+                returns.append((f"y{k}", rng.choice(["zz", "^x0", "n0", "x0:1"]) if rarely(wrong) or not outputs else rng.choice(outputs)))
+        return body(f"f{number}", [nodes[k] for k in order], [argument(f"x{k}", 1) for k in range(arguments)], [argument(f"y{k}", 1) for k in range(results)], returns)
+
+    for _ in range(250 * cases.scale):
+        wrong = rng.choice([0, 0, 0.01, 0.04])
+        shapes = [(rng.randrange(3), rng.randrange(3)) for _ in range(rng.randrange(1, 5))]
+        library = [make(number, shapes, wrong) for number in range(len(shapes))]
+        if rarely(0.1):
+            library.append(rng.choice(library))
+        if rarely(0.05):
+            library.append(make(rng.randrange(len(shapes)), shapes, 0))
+        rng.shuffle(library)
+        if rarely(0.2):
+            library.append(field(2, field(1, b"f0") + field(2, rng.choice([b"f0", b"f1", b"zz"]))) * rng.choice([1, 2]))
+        nodes, outputs = [node("p", "Placeholder", [], placeholder)], ["p"]
+        names = [f"m{k}" for k in range(rng.randrange(1, 7))]
+        for k, name in enumerate(names):
+            operation = rng.choice(["call", "call", "partitioned", "NoOp", "Identity", "Old", "Merge", "NextIteration"])
+            number = rng.randrange(len(shapes))
+            needed = {"Identity": 1, "NextIteration": 1, "Merge": 2}.get(operation, 0)
+            if operation in ("call", "partitioned"):
+                needed = shapes[number][0]
+            inputs = ["zz" if rarely(wrong) else rng.choice(outputs) for _ in range(needed)]
+            if operation == "partitioned" and rarely(wrong):
+                inputs = inputs[1:]
+            inputs += ["^" + rng.choice(names if rarely(0.05) else (names[:k] or ["p"])) for _ in range(rng.choice([0, 0, 1]))]
+            more = flag(field(5, 1)) if rarely(0.1) else b""
+            if rarely(0.1):
+                more += field(5, field(1, b"_class") + field(2, field(1, field(2, b"loc:@" + rng.choice([*names, "zz" if rarely(0.2) else "p"]).encode()))))
+            if operation == "call":
+                nodes.append(node(name, f"f{number}", inputs, more))
+                outputs += [name] if shapes[number][1] else []
+            elif operation == "partitioned":
+                nodes.append(partitioned(name, f"f{number}", inputs, shapes[number][1], more))
+                outputs += [name] if shapes[number][1] else []
+            else:
+                nodes.append(node(name, operation, inputs, {"Merge": two, "NoOp": b"", "Old": b""}.get(operation, t) + more))
+                outputs += [name] if needed else []
+        if rarely(0.4):
+            rng.shuffle(nodes)
+        versions = version_def(rng.choice([7, 8, cases.consumer, cases.consumer, cases.consumer + 30]), rng.choice([None, None, None, None, cases.consumer + 1]))
+        cases.file("random_calls", "graph", ".pb", graph(nodes, versions, b"".join(library)), reason="structure")
+
+
 # ---- Indices ---------------------------------------------------------------------------------------------------------------------
 
 
@@ -498,6 +792,10 @@ def indices(cases):
             header = whole[0][1] + rng.choice([field(1, number) for number in (0, 1, 2, 5, 99999, 2**31 - 1, -1, 2**32 + 1)] + [
                 field(2, 2), field(2, -1), field(2, 2**32), field(3, b""), field(3, field(2, 1)), field(3, field(2, 2)), field(9, 3), b"\x0b\x0c", b"\x0b", b"\x00"])
             put("headers", S.table([(b"", header), *whole[1:]]), rng.choice(["open", "restore"]))
+        again = [(b"", rng.choice([whole[0][1], field(1, 2), field(1, 1) + field(3, version_def(1, 99)), b"", whole[1][1]])) for _ in range(2)]
+        for entries in ([again[0], *whole[1:]], [whole[0], again[0], *whole[1:]], [whole[0], *again, *whole[1:]], [whole[0], *whole[1:], again[0]], [whole[0], whole[0], *whole[1:]]):
+            for how in ("open", "restore"):
+                put("headers_again", S.table(entries), how)
 
 
 def model_contents(cases):
@@ -542,4 +840,4 @@ def model_contents(cases):
         put(name, [], rewrite(lambda data: untagged))
 
 
-FAMILIES = [odd_texts, messages, functions, nodes, indices, model_contents]
+FAMILIES = [odd_texts, messages, functions, nodes, called_bodies, random_calls, indices, model_contents]
