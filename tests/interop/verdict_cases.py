@@ -274,6 +274,10 @@ def functions(cases):
         gradient(b"f", b"g"), gradient(b"f", b"g") * 2, gradient(b"f", b"g") + gradient(b"f", b"f"), gradient(b"z", b"x") + gradient(b"z", b"y"),
         gradient(b"f", b"") + gradient(b"f", b"g"), field(2, b"") + field(2, field(2, b"x")), field(3, field(1, b"x") + field(2, b"NoOp")) * 2,
     ]
+    twice = attribute(b"p", field(3, 1))
+    for first in ([x, x], [node("x", attributes=twice), x], [x, node("x", attributes=twice)], [x]):
+        for second in ([x, x], [node("x", attributes=twice), x], [x]):
+            pairs.append((function(b"f", first), function(b"f", second)))
     for producer in (7, 8, cases.consumer):
 
         def put(nodes, library):
@@ -528,6 +532,7 @@ def called_bodies(cases):
         put(library, [call], producer=-5)
     for version in (5, cases.consumer + 1):
         put(body(nodes=circle, extra=field(8, field(1, version) + field(2, b"b"))))
+        put(body(results=[argument("y")], extra=field(8, field(1, version) + field(2, b"b"))))
     put(bad, [node("u", "Nope"), call], "registry")
     put(bad, [call, node("u", "Nope")])
     put(body("a b:^", circle), [node("a", "a b:^")])

@@ -110,6 +110,16 @@ pub(super) struct Fault {
     kind: BodyFaultKind,
 }
 
+/// A node outside of functions that calls a function that cannot be built.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CallFault {
+    /// The number of the node in the graph.
+    pub(super) node: u32,
+    pub(super) fault: Fault,
+    /// Whether it is one of the function's signature, which the importer looks at before it asks whether the function is deprecated.
+    pub(super) of_signature: bool,
+}
+
 /// A name that is not kept.
 type Name = [u64; 2];
 
@@ -530,20 +540,20 @@ impl BodiesVisitor {
     }
 
     /// The nodes that call a function that cannot be built, by their numbers, ascending.
-    pub(super) fn faults(&self) -> Vec<(u32, Fault)> {
+    pub(super) fn faults(&self) -> Vec<CallFault> {
         let by_function = self.fault_by_function();
         let fault_of = |node: &CallingNode| {
             let position = *self.positions.get(&node.call.function)?;
             let function = self.functions.get(position as usize)?;
             let few = node.inputs < function.arguments;
             let few = few.then_some((Part::Function, BodyFaultKind::FewInputs));
-            match few.or_else(|| function.call_fault(node.call)) {
-                Some((part, kind)) => Some(Fault { function: position, part, kind }),
-                None => *by_function.get(position as usize)?,
-            }
+            let (fault, of_signature) = match few.or_else(|| function.call_fault(node.call)) {
+                Some((part, kind)) => (Fault { function: position, part, kind }, true),
+                None => ((*by_function.get(position as usize)?)?, false),
+            };
+            Some(CallFault { node: node.number, fault, of_signature })
         };
-        let faults = self.calling.iter();
-        faults.filter_map(|node| Some((node.number, fault_of(node)?))).collect()
+        self.calling.iter().filter_map(fault_of).collect()
     }
 
     /// What keeps each function from being built: its own fault or one of a function that it calls.

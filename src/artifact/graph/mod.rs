@@ -293,15 +293,15 @@ pub fn read(
         if faults.is_empty() {
             continue;
         }
-        let calling = || order().calling(faults.iter().map(|(node, _)| *node).collect());
+        let calling = || order().calling(&faults);
         let found = find_order(source, message, form, calling)?;
         let node = found.wanted();
         found.apply(graph, &deprecated);
         if let Some(fault) = &mut graph.structure
             && fault.kind == StructureFaultKind::CalledFunction
-            && let Some((_, body)) = faults.iter().find(|(number, _)| Some(*number) == node)
+            && let Some(call) = faults.iter().find(|call| Some(call.node) == node)
         {
-            bodies.find(*body);
+            bodies.find(call.fault);
             walk(source, message, form, &mut bodies)?;
             fault.body = bodies.found();
         }

@@ -7,6 +7,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::hash::{BuildHasher, Hasher};
 
+use super::bodies::CallFault;
 use super::structure::{LoopRole, StructureFault, StructureFaultKind, input_node, is_node_name};
 use super::{DeprecatedOperations, DeprecatedUse, Graph};
 use crate::artifact::schema::{
@@ -102,8 +103,8 @@ pub(super) struct OrderVisitor<'a> {
     lost: bool,
     /// The numbers of the nodes that have to be beside one that is not there, ascending.
     lost_nodes: Vec<u32>,
-    /// The numbers of the nodes that call a function that cannot be built.
-    calling_nodes: Vec<u32>,
+    /// The nodes that call a function that cannot be built.
+    calling_nodes: &'a [CallFault],
     has_control: bool,
     bad_input_order: bool,
     /// The numbers of the NextIteration nodes, ascending.
@@ -146,7 +147,7 @@ impl<'a> OrderVisitor<'a> {
             class: (false, false),
             lost: false,
             lost_nodes: Vec::new(),
-            calling_nodes: Vec::new(),
+            calling_nodes: &[],
             has_control: false,
             bad_input_order: false,
             next_iterations: Vec::new(),
@@ -158,8 +159,8 @@ impl<'a> OrderVisitor<'a> {
         }
     }
 
-    /// Knows the nodes that call a function that cannot be built, by their numbers.
-    pub(super) fn calling(mut self, nodes: Vec<u32>) -> Self {
+    /// Knows the nodes that call a function that cannot be built.
+    pub(super) fn calling(mut self, nodes: &'a [CallFault]) -> Self {
         self.calling_nodes = nodes;
         self
     }
@@ -297,18 +298,18 @@ impl<'a> OrderVisitor<'a> {
         self.deprecated.sort_by_key(|(number, _, _)| visit(*number));
         // At one node, where it has to be comes before what it calls.
         let lost = self.lost_nodes.iter();
-        let lost = lost.map(|number| (*number, StructureFaultKind::UnknownColocation));
+        let lost = lost.map(|number| (*number, StructureFaultKind::UnknownColocation, false));
         let calling = self.calling_nodes.iter();
-        let calling = calling.map(|number| (*number, StructureFaultKind::CalledFunction));
-        let first = lost.chain(calling).min_by_key(|(number, kind)| (visit(*number), *kind));
-        let first = first.filter(|(number, _)| visit(*number) != u32::MAX);
+        let calling =
+            calling.map(|call| (call.node, StructureFaultKind::CalledFunction, !call.of_signature));
+        let first = lost.chain(calling).min_by_key(|(number, kind, _)| (visit(*number), *kind));
+        let first = first.filter(|(number, _, _)| visit(*number) != u32::MAX);
         let unvisited = || {
             let number = visits.iter().position(|visit| *visit == u32::MAX)?;
             Some((u32::try_from(number).ok()?, StructureFaultKind::Cycle))
         };
-        let before = first.map_or(self.deprecated.len(), |(first, kind)| {
+        let before = first.map_or(self.deprecated.len(), |(first, _, at_node)| {
             // A function can say of itself that it is deprecated, which comes before what is in it.
-            let at_node = kind == StructureFaultKind::CalledFunction;
             self.deprecated.partition_point(|(number, _, _)| {
                 visit(*number) < visit(first) || (at_node && *number == first)
             })
@@ -316,7 +317,7 @@ impl<'a> OrderVisitor<'a> {
         Order {
             fault: None,
             visited_before_fault: before,
-            unnamed: first.or_else(unvisited),
+            unnamed: first.map(|(number, kind, _)| (number, kind)).or_else(unvisited),
             deprecated: Some(
                 self.deprecated.into_iter().map(|(_, position, name)| (position, name)).collect(),
             ),
