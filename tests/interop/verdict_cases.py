@@ -504,6 +504,10 @@ def called_bodies(cases):
     put(bad, [node("c", "f", [], flag(field(5, 0)) + flag(truth))])
     put(bad, [node("c", "f", [], field(5, field(2, truth) + field(1, b"_disable_call_shape_inference")))])
     put(body(nodes=circle, rest=flag(truth)))
+    for untyped in (body(results=[argument("y")], nodes=circle), body(arguments=[argument("x")], nodes=circle)):
+        put(untyped, [p(), node("c", "f", ["p"], flag(truth))])
+        put(untyped + body("h", [p("q"), node("n", "f", ["q:output:0"], flag(truth))]), [node("c", "h")], "registry")
+    put(body(results=[argument("y")], nodes=circle) + body("h", [node("n", "f", [], flag(truth))]), [node("c", "h")])
     # Functions that call functions, and themselves.
     deep = lambda count: b"".join(body(f"f{k}" if k else "f", [node("n", f"f{k + 1}")]) for k in range(count))  # noqa: E731
     for count in (1, 2, 50):

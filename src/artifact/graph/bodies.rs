@@ -549,7 +549,8 @@ impl BodiesVisitor {
             let few = few.then_some((Part::Function, BodyFaultKind::FewInputs));
             let (fault, of_signature) = match few.or_else(|| function.call_fault(node.call)) {
                 Some((part, kind)) => (Fault { function: position, part, kind }, true),
-                None => ((*by_function.get(position as usize)?)?, false),
+                None if node.call.inside => ((*by_function.get(position as usize)?)?, false),
+                None => return None,
             };
             Some(CallFault { node: node.number, fault, of_signature })
         };
@@ -567,13 +568,15 @@ impl BodiesVisitor {
         for (caller, function) in (0_u32..).zip(&self.functions) {
             for call in &function.calls {
                 let Some(called) = self.positions.get(&call.function).copied() else { continue };
-                callers.push((called, caller));
                 let (Some(waiting), Some(fault)) =
                     (waiting.get_mut(caller as usize), faults.get_mut(caller as usize))
                 else {
                     continue;
                 };
-                *waiting += 1;
+                if call.inside {
+                    callers.push((called, caller));
+                    *waiting += 1;
+                }
                 let other = self.functions.get(called as usize);
                 if let Some((part, kind)) = other.and_then(|other| other.call_fault(*call)) {
                     fault.get_or_insert(Fault { function: called, part, kind });
@@ -1145,6 +1148,8 @@ mod tests {
         assert_eq!(few, Some(BodyFaultKind::FewInputs));
         let few = kind(&[p(), partitioned(&["p"], 0, &[])], &good);
         assert_eq!(few, Some(BodyFaultKind::FewOutputs));
+        let untyped = [function("f", &[field(3, &argument("y", false))], &[], &[])];
+        assert_eq!(kind(&[with(1)], &untyped), Some(BodyFaultKind::NoType));
         // Nothing is said of types where only the attribute names the function.
         let untyped = [function("f", &[field(2, &argument("x", false))], &[], &[])];
         assert_eq!(kind(&[p(), partitioned(&["p"], 0, &[])], &untyped), None);

@@ -28,6 +28,8 @@ pub(super) struct Call {
     pub(super) direct: bool,
     /// How many results it has room for, if it says so.
     pub(super) outputs: Option<u32>,
+    /// Whether the importer looks into the function; if not, it looks at the signature alone.
+    pub(super) inside: bool,
 }
 
 /// The operation of a node, as far as calls go.
@@ -94,24 +96,24 @@ impl CallReader {
         self.operation = operation;
     }
 
-    /// The function that the node calls, if it is one of the library and nothing keeps the importer from looking into it. What is left
-    /// to whoever calls the function around the node (`in_function`) counts as no call.
+    /// The function that the node calls, if it is one of the library and the importer looks at it. Where it is left to whoever calls
+    /// the function around the node (`in_function`), the importer counts as not looking inside.
     pub(super) fn call(&self, in_function: bool) -> Option<Call> {
-        match self.disabled {
-            Value::Flag(true) => return None,
-            Value::Placeholder if in_function => return None,
-            _ => {}
-        }
+        let inside = match self.disabled {
+            Value::Flag(disabled) => !disabled,
+            Value::Placeholder => !in_function,
+            _ => true,
+        };
         match (self.operation, self.function) {
             (Operation::Function(function), _) => {
-                Some(Call { function, direct: true, outputs: None })
+                Some(Call { function, direct: true, outputs: None, inside })
             }
-            (Operation::PartitionedCall, Value::Function(Some(function))) => {
+            (Operation::PartitionedCall, Value::Function(Some(function))) if inside => {
                 let outputs = match self.outputs {
                     Value::Types(count) => Some(count),
                     _ => None,
                 };
-                Some(Call { function, direct: false, outputs })
+                Some(Call { function, direct: false, outputs, inside })
             }
             _ => None,
         }
