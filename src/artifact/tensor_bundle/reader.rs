@@ -188,13 +188,13 @@ impl Bundle {
                 listing.defects.push(BundleError::TooManyNames { limit });
                 break;
             }
-            if key.is_empty() {
-                // The header's key again, which was complained about: no tensor, and nobody looks there for one.
-            } else if is_slice_key(key) {
+            if is_slice_key(key) {
                 pieces.push(key.into());
             } else {
                 match TensorEntry::parse(key, cursor.value()) {
                     Ok(entry) => listing.tensors.push(entry),
+                    // The header's key again, which was complained about: no tensor is lost.
+                    Err(_) if key.is_empty() => {}
                     Err(defect) => listing.defects.push(defect),
                 }
             }

@@ -139,7 +139,9 @@ impl Bundle {
                 .into_iter()
                 .map(|defect| BundleError::TableDefect { path: path.clone(), defect }),
         );
-        let Listing { tensors, defects } = self.tensors();
+        let Listing { mut tensors, defects } = self.tensors();
+        // TensorFlow lists the header's key as a name where it comes again, and finds the header there: there is no such tensor.
+        tensors.retain(|tensor| !tensor.key.is_empty());
         let (lost, harmless): (Vec<_>, Vec<_>) = defects.into_iter().partition(is_loss);
         report.warnings.extend(harmless);
         let mut errors = lost;
