@@ -13,6 +13,7 @@ use std::hash::{BuildHasher, Hasher};
 use super::calls::{Call, CallReader, Operation};
 use super::functions::FunctionNames;
 use super::order::visit;
+use super::plain::short_field;
 use super::structure::{LoopRole, is_node_name};
 use crate::artifact::schema::{
     ATTR_VALUE, ATTR_VALUE_LIST_VALUE, FUNCTION_DEF, FUNCTION_DEF_LIBRARY, FUNCTION_DEF_RET_ENTRY,
@@ -791,23 +792,16 @@ fn shown(name: &[u8]) -> String {
 fn operation_alone(bytes: &[u8]) -> Option<&[u8]> {
     let mut operation = None;
     let mut rest = bytes;
-    while let [tag, low, after @ ..] = rest {
-        let (length, after) = match *low {
-            0..=0x7f => (usize::from(*low), after),
-            _ => {
-                let (high, after) = after.split_first().filter(|(high, _)| **high < 0x80)?;
-                (usize::from(*low & 0x7f) | usize::from(*high) << 7, after)
-            }
-        };
-        let (content, after) = after.split_at_checked(length)?;
+    while !rest.is_empty() {
+        let (tag, content, after) = short_field(rest)?;
         rest = after;
-        match *tag {
+        match tag {
             0x12 if operation.is_none() => operation = Some(content),
             0x0a | 0x1a | 0x22 | 0x2a => {}
             _ => return None,
         }
     }
-    if rest.is_empty() { operation } else { None }
+    operation
 }
 
 impl Visitor for BodiesVisitor {

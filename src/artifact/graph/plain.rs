@@ -35,17 +35,10 @@ pub(super) fn read<'b>(
 ) -> Option<PlainNode<'b>> {
     let (mut name, mut operation) = (None, None);
     let mut rest = bytes;
-    while let [tag, low, after @ ..] = rest {
-        let (length, after) = match *low {
-            0..=0x7f => (usize::from(*low), after),
-            _ => {
-                let (high, after) = after.split_first().filter(|(high, _)| **high < 0x80)?;
-                (usize::from(*low & 0x7f) | usize::from(*high) << 7, after)
-            }
-        };
-        let (content, after) = after.split_at_checked(length)?;
+    while !rest.is_empty() {
+        let (tag, content, after) = short_field(rest)?;
         rest = after;
-        match *tag {
+        match tag {
             0x0a if name.is_none() => name = Some(content),
             0x12 if operation.is_none() => operation = Some(content),
             0x1a => {
@@ -60,10 +53,22 @@ pub(super) fn read<'b>(
             _ => return None,
         }
     }
-    if !rest.is_empty() {
-        return None;
-    }
     Some(PlainNode { name: name?, operation: operation? })
+}
+
+/// The first field of a message, if its tag has one byte and its length at most two: the tag, the content, and what comes after it.
+#[inline(always)]
+pub(super) fn short_field(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
+    let [tag, low, after @ ..] = bytes else { return None };
+    let (length, after) = match *low {
+        0..=0x7f => (usize::from(*low), after),
+        _ => {
+            let (high, after) = after.split_first().filter(|(high, _)| **high < 0x80)?;
+            (usize::from(*low & 0x7f) | usize::from(*high) << 7, after)
+        }
+    };
+    let (content, after) = after.split_at_checked(length)?;
+    Some((*tag, content, after))
 }
 
 /// How an attribute begins that says which nodes a node has to be beside: with its key, `_class`.
