@@ -11,16 +11,13 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, Hasher};
 
-use super::structure::{StructureFault, StructureFaultKind};
+use super::structure::{StructureFault, StructureFaultKind, shown};
 use crate::artifact::schema::{
     ATTR_VALUE, ATTR_VALUE_LIST_VALUE, FUNCTION_DEF, FUNCTION_DEF_LIBRARY, Field, GRADIENT_DEF,
     GRAPH_DEF, Label, META_GRAPH_DEF, MessageId, NODE_DEF, NODE_DEF_ATTR_ENTRY, OP_DEF,
     SAVED_MODEL,
 };
 use crate::artifact::wire::{Piece, Step, Visitor};
-
-/// Bytes of a name that are kept for messages.
-const SHOWN_NAME: usize = 256;
 
 /// Bytes of a name that tell it from others.
 const LONGEST_NAME: usize = 1 << 16;
@@ -209,10 +206,8 @@ impl FunctionsVisitor {
             }
         };
         if !same {
-            let shown = self.name.get(..self.name.len().min(SHOWN_NAME)).unwrap_or_default();
             let fault = StructureFaultKind::DuplicateFunction;
-            self.duplicate
-                .get_or_insert_with(|| StructureFault::new(fault, &String::from_utf8_lossy(shown)));
+            self.duplicate.get_or_insert_with(|| StructureFault::new(fault, &shown(&self.name)));
         }
     }
 
@@ -223,10 +218,9 @@ impl FunctionsVisitor {
         if *known == nothing {
             *known = gradient;
         } else if *known != gradient {
-            let shown = self.name.get(..self.name.len().min(SHOWN_NAME)).unwrap_or_default();
             let fault = StructureFaultKind::SecondGradient;
             self.second_gradient
-                .get_or_insert_with(|| StructureFault::new(fault, &String::from_utf8_lossy(shown)));
+                .get_or_insert_with(|| StructureFault::new(fault, &shown(&self.name)));
         }
     }
 }

@@ -8,7 +8,9 @@ use std::collections::{BinaryHeap, HashMap};
 use std::hash::{BuildHasher, Hasher};
 
 use super::bodies::CallFault;
-use super::structure::{LoopRole, StructureFault, StructureFaultKind, input_node, is_node_name};
+use super::structure::{
+    LoopRole, StructureFault, StructureFaultKind, input_node, is_node_name, shown,
+};
 use super::{DeprecatedOperations, DeprecatedUse, Graph};
 use crate::artifact::schema::{
     ATTR_VALUE, ATTR_VALUE_LIST_VALUE, Field, GRAPH_DEF, META_GRAPH_DEF, MessageId, NODE_DEF,
@@ -18,9 +20,6 @@ use crate::artifact::wire::{Piece, Step, Visitor};
 
 /// A name that is longer than this, in bytes, is taken as it is without being looked at: no real graph has one.
 const LONGEST_NAME: usize = 1 << 20;
-
-/// Bytes of a name that are kept for messages.
-const SHOWN_NAME: usize = 256;
 
 /// What the importer finds.
 #[derive(Debug, Default)]
@@ -196,7 +195,7 @@ impl<'a> OrderVisitor<'a> {
     }
 
     fn complain(&mut self, kind: StructureFaultKind) {
-        let name = String::from_utf8_lossy(cut(&self.name));
+        let name = shown(&self.name);
         self.fault.get_or_insert_with(|| StructureFault::new(kind, &name));
     }
 
@@ -244,7 +243,7 @@ impl<'a> OrderVisitor<'a> {
                     LoopRole::Merge => self.merges.push(number),
                 }
                 if let Some(position) = self.operations.position(&self.operation) {
-                    let name = String::from_utf8_lossy(cut(&self.name)).into_owned();
+                    let name = shown(&self.name);
                     self.deprecated.push((
                         number,
                         u32::try_from(position).unwrap_or(u32::MAX),
@@ -368,11 +367,6 @@ pub(super) fn visit(
         }
     }
     visits
-}
-
-/// A name cut for messages.
-fn cut(name: &[u8]) -> &[u8] {
-    name.get(..name.len().min(SHOWN_NAME)).unwrap_or_default()
 }
 
 impl Visitor for OrderVisitor<'_> {

@@ -32,6 +32,14 @@ impl StructureFault {
     }
 }
 
+/// Bytes of a name that are kept for messages.
+pub(super) const SHOWN_NAME: usize = 256;
+
+/// A name for messages, cut to a bearable length.
+pub(super) fn shown(name: &[u8]) -> String {
+    String::from_utf8_lossy(name.get(..name.len().min(SHOWN_NAME)).unwrap_or_default()).into_owned()
+}
+
 fn show_body(body: Option<&BodyFault>) -> String {
     body.map_or_else(String::new, |body| format!(" ({body})"))
 }

@@ -8,7 +8,8 @@ use super::deprecation::DeprecatedOperations;
 use super::functions::FunctionNames;
 use super::plain::{self, Attributes, Reference};
 use super::structure::{
-    LoopRole, NodeInProgress, NodeTable, StructureFault, StructureFaultKind, is_node_name,
+    LoopRole, NodeInProgress, NodeTable, SHOWN_NAME, StructureFault, StructureFaultKind,
+    is_node_name, shown,
 };
 use super::{DeprecatedOperation, DeprecatedUse, Graph, MetaGraph};
 use crate::artifact::schema::{
@@ -37,9 +38,6 @@ const MAXIMUM_TEXT: usize = 1 << 20;
 
 /// Operation types that are counted apart; TensorFlow registers about two thousand.
 const MAXIMUM_OPERATIONS: usize = 1 << 16;
-
-/// Bytes of a node's or function's name that are kept for messages.
-const SHOWN_NAME: usize = 256;
 
 /// Bytes of a function's name that tell it from others.
 const LONGEST_FUNCTION: usize = 1 << 16;
@@ -296,11 +294,6 @@ impl<'a> GraphVisitor<'a> {
             }
         }
     }
-}
-
-/// A name for messages, cut to a bearable length.
-fn shown(name: &[u8]) -> String {
-    String::from_utf8_lossy(name.get(..name.len().min(SHOWN_NAME)).unwrap_or_default()).into_owned()
 }
 
 /// Versions that are listed before repetitions are dropped, so that a hostile list stays below the size of its bytes.
