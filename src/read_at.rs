@@ -1,6 +1,6 @@
 //! Positioned reading: what the readers of states, tables and bundles need of a file, and no more.
 //!
-//! Knows nothing of formats. A source is shared between threads and has no position of its own, so that verification can read in
+//! It must never know a format. A source is shared between threads and has no position of its own, so that verification can read in
 //! parallel; bytes in memory are a source as well as a file is.
 
 use std::fs::File;

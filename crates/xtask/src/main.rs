@@ -1,0 +1,75 @@
+//! The tasks of whoever works on serdes, by name: `cargo xtask`.
+//!
+//! A task runs what a page of the documentation would otherwise have to spell out. It must never do what `.ci/run` does not check.
+
+use std::{
+    env,
+    path::Path,
+    process::{Command, ExitCode},
+};
+
+/// A task: its name, what it does, and the command that does it (arguments of the caller are added).
+struct Task {
+    name: &'static str,
+    does: &'static str,
+    command: &'static [&'static str],
+    /// A variable that has the test write instead of compare.
+    switch: Option<&'static str>,
+}
+
+const TASKS: [Task; 5] = [
+    Task {
+        name: "golden",
+        does: "write the golden bytes that are missing (none is ever overwritten)",
+        command: &["cargo", "test", "--quiet", "-p", "serdes", "--test", "ifrt_golden"],
+        switch: Some("SERDES_REGENERATE_GOLDEN"),
+    },
+    Task {
+        name: "proto",
+        does: "generate src/proto/generated and the descriptors from proto/",
+        command: &["cargo", "test", "--quiet", "-p", "serdes", "--test", "proto_generated"],
+        switch: Some("SERDES_REGENERATE_PROTO"),
+    },
+    Task {
+        name: "lock",
+        does: "freeze the wire formats in versions.lock",
+        command: &["cargo", "test", "--quiet", "-p", "serdes", "--test", "versions_lock"],
+        switch: Some("SERDES_REWRITE_LOCK"),
+    },
+    Task {
+        name: "schema",
+        does: "generate the tables of TensorFlow's messages (with a Python that has TensorFlow: PYTHON=...)",
+        command: &["PYTHON", "tests/interop/tensorflow_schema.py", "--write"],
+        switch: None,
+    },
+    Task {
+        name: "ci",
+        does: "what must pass before a change lands; with names of stages only these",
+        command: &["bash", ".ci/run"],
+        switch: None,
+    },
+];
+
+fn main() -> ExitCode {
+    let mut arguments = env::args().skip(1);
+    let name = arguments.next().unwrap_or_default();
+    let Some(task) = TASKS.iter().find(|task| task.name == name) else {
+        eprintln!("usage: cargo xtask TASK [ARGUMENT ...]\n");
+        for task in &TASKS {
+            eprintln!("  {:8} {}", task.name, task.does);
+        }
+        return ExitCode::from(2);
+    };
+    let python = env::var("PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let mut words = task.command.iter().map(|word| if *word == "PYTHON" { &python } else { *word });
+    let mut command = Command::new(words.next().unwrap_or("cargo"));
+    command.args(words).args(arguments).envs(task.switch.map(|switch| (switch, "1")));
+    command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."));
+    match command.status() {
+        Ok(status) => status.code().map_or(ExitCode::FAILURE, |code| ExitCode::from(code as u8)),
+        Err(error) => {
+            eprintln!("{command:?} cannot be run: {error}");
+            ExitCode::from(2)
+        }
+    }
+}

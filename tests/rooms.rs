@@ -1,0 +1,169 @@
+//! Which room of the library uses which: the table in `docs/architecture.md` is what the code does.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+};
+
+type Rooms = BTreeMap<String, BTreeSet<String>>;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The rows of the first table of the page: `` | `room` | for | `used`, `used` | ``.
+fn table() -> Rooms {
+    let page = fs::read_to_string(root().join("docs/architecture.md")).unwrap();
+    let rows = page.lines().skip_while(|line| !line.starts_with("|---")).skip(1);
+    rows.take_while(|line| line.starts_with('|'))
+        .map(|row| {
+            let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+            let names =
+                |cell: &str| cell.split('`').skip(1).step_by(2).map(str::to_owned).collect();
+            let room: Vec<String> = names(cells[1]);
+            (room.concat(), names(cells[3]).into_iter().collect())
+        })
+        .collect()
+}
+
+fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            rust_files(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+/// The text without comments and without what is only compiled for tests.
+fn without_tests(text: &str) -> String {
+    let lines = text.lines().map(|line| line.split("//").next().unwrap_or_default());
+    let code: String = lines.flat_map(|line| [line, "\n"]).collect();
+    let mut kept = String::new();
+    let mut rest = code.as_str();
+    while let Some(at) = rest.find("#[cfg(test)]") {
+        kept.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let end = rest.find([';', '{']).unwrap_or(rest.len() - 1);
+        let length = if rest[end..].starts_with('{') { end + block(&rest[end..]) } else { end + 1 };
+        rest = &rest[length..];
+    }
+    kept + rest
+}
+
+/// The length of the block in braces that the text begins with.
+fn block(text: &str) -> usize {
+    let mut depth = 0_usize;
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return at + 1;
+        }
+    }
+    text.len()
+}
+
+fn leading_name(text: &str) -> String {
+    text.trim_start()
+        .chars()
+        .take_while(|letter| letter.is_alphanumeric() || *letter == '_')
+        .collect()
+}
+
+/// The modules at the root of the crate that the code names by `crate::`.
+fn named_modules(code: &str) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for (at, _) in code.match_indices("crate::") {
+        let rest = &code[at + "crate::".len()..];
+        if !rest.starts_with('{') {
+            names.insert(leading_name(rest));
+            continue;
+        }
+        let group = &rest[1..block(rest) - 1];
+        let mut depth = 0_usize;
+        let top_level = group.split(|letter| {
+            match letter {
+                '{' => depth += 1,
+                '}' => depth -= 1,
+                _ => {}
+            }
+            letter == ',' && depth == 0
+        });
+        names.extend(top_level.map(leading_name).filter(|name| !name.is_empty()));
+    }
+    names
+}
+
+/// What the code does: for each folder or file of `src/`, the others that it names.
+fn code() -> Rooms {
+    let source = root().join("src");
+    let mut files = Vec::new();
+    rust_files(&source, &mut files);
+    let mut rooms = Rooms::new();
+    for path in files {
+        let inside = path.strip_prefix(&source).unwrap();
+        let room = inside.components().next().unwrap().as_os_str().to_str().unwrap();
+        let room = room.trim_end_matches(".rs").to_owned();
+        let is_test = path.ancestors().any(|part| {
+            part.file_stem()
+                .and_then(|stem| stem.to_str())
+                .is_some_and(|stem| stem.ends_with("tests"))
+        });
+        if room != "lib" && !is_test {
+            let named = named_modules(&without_tests(&fs::read_to_string(&path).unwrap()));
+            rooms.entry(room).or_default().extend(named);
+        }
+    }
+    let names: BTreeSet<String> = rooms.keys().cloned().collect();
+    for (room, used) in &mut rooms {
+        used.retain(|name| name != room && names.contains(name));
+    }
+    rooms
+}
+
+#[test]
+fn rooms_use_each_other_as_the_page_says() {
+    assert_eq!(code(), table(), "left: the code; right: the table in docs/architecture.md");
+}
+
+#[test]
+fn no_room_uses_itself_through_another() {
+    let mut rooms = table();
+    // Takes away rooms that use nothing that is left; what stays is a circle.
+    while let Some(free) =
+        rooms.iter().find(|(_, used)| used.is_empty()).map(|(room, _)| room.clone())
+    {
+        rooms.remove(&free);
+        for used in rooms.values_mut() {
+            used.remove(&free);
+        }
+    }
+    assert_eq!(rooms, Rooms::new(), "these rooms use each other in a circle");
+}
+
+#[test]
+fn every_room_opens_with_what_it_must_never_know() {
+    for room in table().keys() {
+        let folder = root().join("src").join(room);
+        let door =
+            if folder.is_dir() { folder.join("mod.rs") } else { folder.with_extension("rs") };
+        let text = fs::read_to_string(&door).unwrap();
+        let sign: String = text.lines().take_while(|line| line.starts_with("//!")).collect();
+        assert!(sign.to_lowercase().contains("never"), "{} has no sign", door.display());
+    }
+}
+
+#[test]
+fn what_the_reader_of_code_makes_of_it() {
+    let code = without_tests(
+        "use crate::{a::{x, y}, b}; // crate::c\n#[cfg(test)]\nmod tests { use crate::d; }\n#[cfg(test)]\nmod more;\nfn f() { crate::e::g() }",
+    );
+    assert_eq!(named_modules(&code), ["a", "b", "e"].map(str::to_owned).into());
+}
