@@ -25,10 +25,9 @@ use criterion::{BenchmarkId, Criterion, SamplingMode, Throughput};
 use rustix::time::{ClockId, clock_gettime};
 use safetensors::tensor::{Dtype, TensorView, serialize_to_file};
 use serdes::{
-    device_state::{Reader, Sync, Watch, WriteOptions},
+    device_state::{Reader, Sync, Versions, Watch, WriteOptions},
     ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding},
     stream_executor::{Device, DeviceMemory, Plugin},
-    version::SerDesDefaultVersionAccessor,
 };
 
 struct Case {
@@ -60,9 +59,7 @@ impl Case {
     }
 
     fn save(&self, path: &Path, sync: Sync, direct: bool) {
-        let options = WriteOptions::new(SerDesDefaultVersionAccessor::get())
-            .with_sync(sync)
-            .with_direct(direct);
+        let options = WriteOptions::new(Versions::current()).with_sync(sync).with_direct(direct);
         let mut writer = options.create(path).expect("a file");
         for (name, memory) in self.names.iter().zip(&self.memories) {
             writer.add(name, &self.spec, memory).expect("a tensor");

@@ -4,10 +4,9 @@
 //!
 #![cfg_attr(feature = "device", doc = "```")]
 #![cfg_attr(not(feature = "device"), doc = "```ignore")]
-//! use serdes::device_state;
+//! use serdes::device_state::{Reader, Versions, Writer};
 //! use serdes::ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding};
 //! use serdes::stream_executor::Plugin;
-//! use serdes::version::SerDesWeek4OldVersionAccessor;
 //!
 //! # let folder = tempfile::tempdir()?;
 //! # let path = folder.path().join("step-1000.sds");
@@ -16,11 +15,11 @@
 //! let device = plugin.device(0)?;
 //! let kernel = device.upload(&bytes)?; // freed on drop
 //! let spec = ArraySpec::new(DType::F32, Shape::new([512, 512])?, SingleDeviceSharding::new(DeviceId(0)));
-//! let mut state = device_state::Writer::create(&path, SerDesWeek4OldVersionAccessor::get())?;
+//! let mut state = Writer::create(&path, Versions::week_4_old())?;
 //! state.add("dense/kernel", &spec, &kernel)?; // streams out in chunks, checksummed
 //! state.finish()?; // the whole file or none
 //!
-//! let state = device_state::Reader::open(&path)?; // reads the ends, not the data
+//! let state = Reader::open(&path)?; // reads the ends, not the data
 //! let restored = state.tensor("dense/kernel")?.restore(&device)?;
 //! assert_eq!(device.download(&restored)?, bytes);
 //! # Ok::<(), Box<dyn std::error::Error>>(())

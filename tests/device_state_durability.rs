@@ -9,9 +9,8 @@ use std::{
 };
 
 use serdes::{
-    device_state::{Error, Part, Reader, SaveId, Sync, Watch, WriteOptions, merge},
+    device_state::{Error, Part, Reader, SaveId, Sync, Versions, Watch, WriteOptions, merge},
     ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding},
-    version::SerDesVersion,
 };
 
 const TENSORS: i64 = 8;
@@ -26,7 +25,7 @@ const PART: &str = "SERDES_TEST_PART";
 const PARTS: u32 = 4;
 
 fn options() -> WriteOptions {
-    WriteOptions::new(SerDesVersion::current()).with_sync(Sync::None)
+    WriteOptions::new(Versions::current()).with_sync(Sync::None)
 }
 
 fn bytes() -> usize {

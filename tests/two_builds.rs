@@ -44,15 +44,12 @@ macro_rules! build {
         mod $name {
             use std::{io::Read, path::Path};
             use $name::{
-                device_state::{Error, Part, Reader, SaveId, Watch, WriteOptions, merge},
+                device_state::{Error, Part, Reader, SaveId, Versions, Watch, WriteOptions, merge},
                 ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding},
-                version::{DeviceState, SerDesVersion, SerDesWeek4OldVersionAccessor, Week4OldVersionAccessor},
             };
 
             fn options(current: bool) -> WriteOptions {
-                let options = WriteOptions::new(SerDesWeek4OldVersionAccessor::get());
-                let old = Week4OldVersionAccessor::<DeviceState>::get();
-                options.with_format(if current { SerDesVersion::current() } else { old })
+                WriteOptions::new(if current { Versions::current() } else { Versions::week_4_old() })
             }
 
             fn spec() -> ArraySpec {

@@ -8,9 +8,9 @@ use std::time::Duration;
 use serdes::artifact::ReadAt;
 use serdes::artifact::checksum::crc32c;
 use serdes::device_state::{
-    Error, Part, PartStore, PendingPart, Reader, SaveId, Sync, Watch, WriteOptions, merge_in,
+    Error, Part, PartStore, PendingPart, Reader, SaveId, Sync, Versions, Watch, WriteOptions,
+    merge_in,
 };
-use serdes::version::SerDesVersion;
 
 /// The first byte says whether the checksums are mended, so that what lies behind them is reached; the rest is the file.
 pub fn device_state(data: &[u8]) {
@@ -149,7 +149,7 @@ pub fn merged_state(data: &[u8]) {
     if let Ok(state) = Reader::open_in(store.clone()) {
         examine(&state);
     }
-    let options = WriteOptions::new(SerDesVersion::current());
+    let options = WriteOptions::new(Versions::current());
     if merge_in(store.clone(), SAVE, &options).is_ok() {
         let state = Reader::open_in(store).unwrap_or_else(|error| panic!("merged, but {error}"));
         assert!(state.tensors().all(|tensor| tensor.is_ok()));

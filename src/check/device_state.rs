@@ -25,6 +25,12 @@ fn reason(error: &Error) -> Reason {
             reason(Rule::TooNew).with_numbers(found, format_args!("<= {supported}"))
         }
         Error::TooNewFeature { .. } => reason(Rule::TooNew),
+        Error::TooOld { found, supported } => {
+            reason(Rule::TooOld).with_numbers(found, format_args!(">= {supported}"))
+        }
+        Error::ProducerTooOld { found, supported } => {
+            reason(Rule::ProducerTooOld).with_numbers(found, format_args!(">= {supported}"))
+        }
         Error::BadConsumer { number, .. } => reason(Rule::BadConsumer)
             .with_numbers(number, "a consumer that is not in bad_consumers"),
         Error::Spec { name, source } => super::ifrt::reason(source).at(name.clone()),

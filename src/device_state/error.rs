@@ -55,6 +55,28 @@ pub enum Error {
         /// Its number.
         found: u32,
     },
+    /// The format of the state is one that this build no longer reads.
+    #[error(
+        "the device state format {found} of the state is older than {supported}, the oldest that this build reads; restore it with an older build, and save it from there at format {supported} or newer"
+    )]
+    #[non_exhaustive]
+    TooOld {
+        /// The format found.
+        found: i32,
+        /// The oldest format that this build reads.
+        supported: i32,
+    },
+    /// The build that wrote the state is one whose states this build does not take.
+    #[error(
+        "the state was written by a build of device-state number {found}, and this build takes {supported} or newer; save it again with a newer build"
+    )]
+    #[non_exhaustive]
+    ProducerTooOld {
+        /// The number of the build that wrote the state.
+        found: i32,
+        /// The oldest number whose states this build takes.
+        supported: i32,
+    },
     /// The writer lists this build's number as faulty.
     #[error(
         "the state, written by {release:?}, excludes readers of device-state version {number}, which is this build's; upgrade this build"

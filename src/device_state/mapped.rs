@@ -20,15 +20,14 @@ use crate::read_at;
 /// # Examples
 /// ```
 /// use serdes::{
-///     device_state::{MappedState, Writer},
+///     device_state::{MappedState, Versions, Writer},
 ///     ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding},
-///     version::SerDesDefaultVersionAccessor,
 /// };
 ///
 /// let directory = tempfile::tempdir()?;
 /// let path = directory.path().join("a.sds");
 /// let spec = ArraySpec::new(DType::U8, Shape::new([5])?, SingleDeviceSharding::new(DeviceId(0)));
-/// let mut state = Writer::create(&path, SerDesDefaultVersionAccessor::get())?;
+/// let mut state = Writer::create(&path, Versions::current())?;
 /// state.add_bytes("greeting", &spec, b"hello")?;
 /// state.finish()?;
 ///
@@ -148,11 +147,10 @@ mod tests {
     use super::*;
     use crate::{
         device_state::{
-            Part, SaveId, WriteOptions, merge,
+            Part, SaveId, Versions, WriteOptions, merge,
             tests::{noise, small},
         },
         ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding},
-        version::SerDesVersion,
     };
 
     fn map(bytes: &[u8]) -> (tempfile::TempDir, PathBuf, MappedState) {
@@ -185,7 +183,7 @@ mod tests {
             Shape::new([3]).unwrap(),
             SingleDeviceSharding::new(DeviceId(0)),
         );
-        let options = WriteOptions::new(SerDesVersion::current());
+        let options = WriteOptions::new(Versions::current());
         let part = Part::new(save, 0, 1).unwrap();
         let mut writer = options.clone().create_part(&path, part).unwrap();
         writer.add_bytes("a", &spec, &[1, 2, 3]).unwrap();

@@ -34,6 +34,7 @@ mod sink;
 mod staging;
 mod tensor;
 mod verify;
+mod versions;
 mod writer;
 
 #[cfg(test)]
@@ -61,4 +62,5 @@ pub use select::matches_any;
 pub use shards::{RestoredShards, Shard, ShardTarget};
 pub use tensor::Tensor;
 pub use verify::Damage;
+pub use versions::Versions;
 pub use writer::{Writer, Written};

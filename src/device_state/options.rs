@@ -6,10 +6,9 @@ use std::{
 };
 
 use super::{
-    Error, LocalParts, Part, PartStore, Replacement, Sync, Watch, Writer,
+    Error, LocalParts, Part, PartStore, Replacement, Sync, Versions, Watch, Writer,
     parts::{self, WholeFile},
 };
-use crate::version::{DeviceState, Ifrt, SerDesVersion};
 
 /// Bytes under one checksum.
 const CHUNK_BYTES: u32 = 1 << 20;
@@ -17,8 +16,7 @@ const CHUNK_BYTES: u32 = 1 << 20;
 /// How a state is to be written.
 #[derive(Clone, Debug)]
 pub struct WriteOptions {
-    pub(super) version: SerDesVersion<Ifrt>,
-    pub(super) format: SerDesVersion<DeviceState>,
+    pub(super) versions: Versions,
     pub(super) sync: Sync,
     pub(super) metadata: Option<Vec<(String, String)>>,
     pub(super) watch: Watch,
@@ -31,11 +29,10 @@ pub struct WriteOptions {
 }
 
 impl WriteOptions {
-    /// Array specs at `version`, the container at its current version, synced, without metadata.
-    pub fn new(version: SerDesVersion<Ifrt>) -> Self {
+    /// A state for readers of these versions, synced, without metadata.
+    pub fn new(versions: Versions) -> Self {
         Self {
-            version,
-            format: SerDesVersion::current(),
+            versions,
             sync: Sync::Data,
             metadata: None,
             watch: Watch::new(),
@@ -47,11 +44,9 @@ impl WriteOptions {
         }
     }
 
-    /// The container at this version, for readers of older builds.
-    #[must_use]
-    pub fn with_format(mut self, format: SerDesVersion<DeviceState>) -> Self {
-        self.format = format;
-        self
+    /// The versions at which the state is written.
+    pub const fn versions(&self) -> Versions {
+        self.versions
     }
 
     /// How far the file is taken to the disk before it gets its name.

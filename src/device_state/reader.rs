@@ -5,9 +5,9 @@ use std::{
 };
 
 use super::{
-    Error, LocalParts, Part, PartStore, SaveId, Tensor,
+    Error, LocalParts, Part, PartStore, SaveId, Tensor, Versions,
     format::{
-        header::{Header, PREFIX_BYTES, Prefix},
+        header::{Header, PREFIX_BYTES, Prefix, Supported},
         index::{Index, Surroundings},
         role::{MergedRole, Role},
         spread,
@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     read_at::{self, ReadAt},
-    version::{DeviceState, SerDesVersion, VersionDef},
+    version::{DeviceState, UnknownVersion, VersionDef},
 };
 
 /// An open state: its header and index, checked; the data is read when it is asked for.
@@ -57,8 +57,9 @@ impl Reader {
     /// Opens the state at `path`: reads its header and its end, not its data.
     ///
     /// # Errors
-    /// [`Error::TooNew`], [`Error::TooNewFeature`] or [`Error::BadConsumer`] if this build must
-    /// not read it, [`Error::NotDeviceState`] or [`Error::Corrupt`] if nobody can.
+    /// [`Error::TooNew`], [`Error::TooNewFeature`], [`Error::BadConsumer`], [`Error::TooOld`] or
+    /// [`Error::ProducerTooOld`] if this build must not read it, [`Error::NotDeviceState`] or
+    /// [`Error::Corrupt`] if nobody can.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
         let file = read_at::open(path).map_err(|error| Error::io("open", path, error))?;
@@ -206,6 +207,16 @@ impl Reader {
         self.shared.header.chunk_bytes
     }
 
+    /// The versions at which the state was written.
+    ///
+    /// # Errors
+    /// If this build reads the state and does not write at one of its versions: that of a newer
+    /// build whose change may be overlooked. The error has the number; so have
+    /// [`format`](Self::format) and [`ifrt_version`](Self::ifrt_version).
+    pub fn written_at(&self) -> Result<Versions, UnknownVersion> {
+        Versions::from_numbers(self.format(), self.ifrt_version())
+    }
+
     /// The number of the layout that the file follows.
     pub fn format(&self) -> i32 {
         self.shared.header.format
@@ -294,7 +305,7 @@ pub(super) fn read_header(
     file_bytes: u64,
 ) -> Result<(Header, u32, u64), Error> {
     let io = |error| Error::io("read", path, error);
-    let ours = SerDesVersion::<DeviceState>::current().number();
+    let ours = Supported::in_line::<DeviceState>();
     let mut prefix = vec![0; PREFIX_BYTES.min(usize::try_from(file_bytes).unwrap_or(usize::MAX))];
     source.read_exact_at(&mut prefix, 0).map_err(io)?;
     let length = Prefix::decode(&prefix, ours)?.header_bytes;

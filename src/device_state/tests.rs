@@ -4,7 +4,6 @@ use super::*;
 use crate::{
     ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding},
     stream_executor::{Device, Plugin},
-    version::{SerDesVersion, SerDesWeek4OldVersionAccessor},
 };
 
 fn device() -> Device {
@@ -46,14 +45,16 @@ impl Write for Pipe {
 }
 
 fn options() -> WriteOptions {
-    WriteOptions::new(SerDesVersion::current()).with_producer_release("test 1.0")
+    WriteOptions::new(Versions::current()).with_producer_release("test 1.0")
 }
 
 /// A state of a few small tensors, as bytes.
 pub(super) fn small() -> Vec<u8> {
     let pipe = Pipe::default();
     let metadata = Some(vec![("format".to_owned(), "pt".to_owned())]);
-    let options = options().with_chunk_bytes(64).with_metadata(metadata);
+    let versions = Versions::from_numbers(0, 6).unwrap();
+    let options = WriteOptions::new(versions).with_producer_release("test 1.0");
+    let options = options.with_chunk_bytes(64).with_metadata(metadata);
     let mut writer = options.stream(pipe.clone()).unwrap();
     writer.add_bytes("w", &spec(DType::F32, &[5, 10]), &noise(200, 1)).unwrap();
     writer.add_bytes("empty", &spec(DType::BF16, &[0, 3]), &[]).unwrap();
@@ -94,7 +95,7 @@ fn a_buffer_of_a_device_makes_the_trip() {
         ("large", spec(DType::U8, &[(7 << 20) + 13]), (7 << 20) + 13),
         ("behind large", spec(DType::U8, &[100]), 100),
     ];
-    let mut writer = Writer::create(&path, SerDesWeek4OldVersionAccessor::get()).unwrap();
+    let mut writer = Writer::create(&path, Versions::week_4_old()).unwrap();
     for (seed, (name, spec, bytes)) in cases.iter().enumerate() {
         let memory = device.upload(&noise(*bytes, seed as u64)).unwrap();
         writer.add(name, spec, &memory).unwrap();
@@ -296,6 +297,7 @@ fn format_0_is_written_and_read_as_it_was_laid_down() {
     assert!(small() == golden, "format 0 is frozen: a change of its bytes needs a new format");
     let state = open(golden.to_vec()).unwrap();
     assert_eq!(state.format(), 0);
+    assert_eq!(state.written_at(), Versions::from_numbers(0, 6));
     assert!(state.verify(&Watch::new()).unwrap().is_empty());
 }
 

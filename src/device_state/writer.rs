@@ -9,7 +9,7 @@ use std::{
 use prost::Message;
 
 use super::{
-    Commit, Error, WriteOptions,
+    Commit, Error, Versions, WriteOptions,
     chunks::ChunkSums,
     format::{
         ALIGNMENT, checksum,
@@ -26,7 +26,7 @@ use crate::{
     codec::ToProto,
     ifrt::{ArraySpec, DType},
     stream_executor::{Device, DeviceMemory, Stream},
-    version::{Ifrt, SerDesVersion, VersionDef},
+    version::VersionDef,
 };
 
 /// What a finished save did.
@@ -77,12 +77,13 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Begins a state at `path` with the defaults of [`WriteOptions`].
+    /// Begins a state at `path` for readers of these versions, with the defaults of
+    /// [`WriteOptions`].
     ///
     /// # Errors
     /// If no file can be made beside `path`.
-    pub fn create(path: impl AsRef<Path>, version: SerDesVersion<Ifrt>) -> Result<Self, Error> {
-        WriteOptions::new(version).create(path)
+    pub fn create(path: impl AsRef<Path>, versions: Versions) -> Result<Self, Error> {
+        WriteOptions::new(versions).create(path)
     }
 
     pub(super) fn new(
@@ -91,14 +92,15 @@ impl Writer {
         path: PathBuf,
         commit: Option<Box<dyn Commit>>,
     ) -> Result<Self, Error> {
-        let versions = VersionDef::stamped(options.format);
+        let container = options.versions.container();
+        let versions = VersionDef::stamped(container);
         let header = Header {
-            format: options.format.number(),
+            format: container.number(),
             producer: versions.producer,
             min_consumer: versions.min_consumer,
             bad_consumers: versions.bad_consumers,
             producer_release: options.producer_release.clone(),
-            ifrt_version: options.version.number(),
+            ifrt_version: options.versions.specs().number(),
             chunk_bytes: options.chunk_bytes,
             metadata: options.metadata.clone(),
             role: options.part.map_or(Role::Whole, |part| Role::Part(part.role())),
@@ -265,9 +267,8 @@ impl Writer {
         }
         self.begin.get_or_insert_with(Instant::now);
         if !self.specs.contains_key(spec) {
-            let message = spec.to_proto(self.options.version).map_err(|source| Error::Encode {
-                name: name.to_owned(),
-                source: Box::new(source),
+            let message = spec.to_proto(self.options.versions.specs()).map_err(|source| {
+                Error::Encode { name: name.to_owned(), source: Box::new(source) }
             })?;
             self.specs.insert(spec.clone(), message.encode_to_vec());
         }

@@ -2,9 +2,8 @@ use std::{fs, path::Path};
 
 use super::*;
 use crate::{
-    device_state::{self, Reader, Watch},
+    device_state::{self, Reader, Versions, Watch},
     stream_executor::{Device, Plugin},
-    version::SerDesVersion,
 };
 
 fn device() -> Device {
@@ -12,7 +11,7 @@ fn device() -> Device {
 }
 
 fn options() -> WriteOptions {
-    WriteOptions::new(SerDesVersion::current()).with_sync(Sync::None)
+    WriteOptions::new(Versions::current()).with_sync(Sync::None)
 }
 
 /// A canonical safetensors file with tensors of many kinds.

@@ -25,9 +25,8 @@ use std::{
 
 use object_store::{ObjectStore, RetryConfig, aws::AmazonS3Builder, path::Path};
 use serdes::{
-    device_state::{ObjectParts, Part, Reader, SaveId, Watch, WriteOptions, Writer, merge_in},
+    device_state::{ObjectParts, Part, Reader, SaveId, Versions, Watch, WriteOptions, Writer, merge_in},
     ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding},
-    version::SerDesWeek4OldVersionAccessor,
 };
 
 type Outcome = Result<(), Box<dyn Error>>;
@@ -40,7 +39,7 @@ fn bucket(name: &str) -> Result<Arc<dyn ObjectStore>, Box<dyn Error>> {
 }
 
 fn options() -> WriteOptions {
-    WriteOptions::new(SerDesWeek4OldVersionAccessor::get())
+    WriteOptions::new(Versions::week_4_old())
 }
 
 fn add_file(writer: &mut Writer, name: &str, path: &str) -> Outcome {

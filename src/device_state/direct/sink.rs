@@ -133,7 +133,7 @@ mod tests {
 
     use super::{
         super::{
-            super::{Part, Reader, SaveId, Sync, WriteOptions, Writer, tests::noise},
+            super::{Part, Reader, SaveId, Sync, Versions, WriteOptions, Writer, tests::noise},
             LEAST_BLOCK, STAGE_BYTES, block_of,
         },
         *,
@@ -141,7 +141,6 @@ mod tests {
     use crate::{
         ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding},
         stream_executor::Plugin,
-        version::SerDesVersion,
     };
 
     const BLOCK: usize = LEAST_BLOCK as usize;
@@ -312,9 +311,8 @@ mod tests {
             let mut states = Vec::new();
             for (direct, threaded) in [(false, true), (true, true), (true, false)] {
                 for sync in [Sync::Data, Sync::None] {
-                    let mut options = WriteOptions::new(SerDesVersion::current())
-                        .with_direct(direct)
-                        .with_sync(sync);
+                    let mut options =
+                        WriteOptions::new(Versions::current()).with_direct(direct).with_sync(sync);
                     options.threaded = threaded;
                     let mut writer = options.create(&path).unwrap();
                     fill(&mut writer);
@@ -336,7 +334,7 @@ mod tests {
             let part = Part::new(SaveId::new([3; 16]), 0, 1).unwrap();
             let parts = [false, true].map(|direct| {
                 let path = place.path().join(format!("{direct}.sds"));
-                let options = WriteOptions::new(SerDesVersion::current()).with_direct(direct);
+                let options = WriteOptions::new(Versions::current()).with_direct(direct);
                 let mut writer = options.create_part(&path, part).unwrap();
                 fill(&mut writer);
                 assert_eq!(writer.finish().unwrap().direct, direct && takes);
@@ -350,7 +348,7 @@ mod tests {
     fn a_writer_that_is_dropped_leaves_nothing() {
         for place in places() {
             let path = place.path().join("a.sds");
-            let options = WriteOptions::new(SerDesVersion::current()).with_direct(true);
+            let options = WriteOptions::new(Versions::current()).with_direct(true);
             let mut writer = options.create(&path).unwrap();
             fill(&mut writer);
             drop(writer);

@@ -4,6 +4,7 @@ use super::{
     ALIGNMENT, CRITICAL, Cursor, Error, MAGIC, align, checksum, length_u32,
     role::{MergedRole, PartRole, Role},
 };
+use crate::version::{Line, VersionRange};
 
 /// Bytes of the frozen prefix; what they mean never changes.
 pub(crate) const PREFIX_BYTES: usize = 32;
@@ -17,6 +18,25 @@ const CHUNK_BYTES: u32 = CRITICAL | 4;
 const METADATA: u32 = 5;
 const PART: u32 = CRITICAL | 6;
 const MERGED: u32 = CRITICAL | 7;
+
+/// The numbers of a build that reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Supported {
+    /// Its current number.
+    pub(crate) current: i32,
+    /// The oldest format that it reads.
+    pub(crate) minimum: i32,
+    /// The oldest producer whose data it takes.
+    pub(crate) min_producer: i32,
+}
+
+impl Supported {
+    /// Those of this build in the line `L`.
+    pub(crate) fn in_line<L: Line>() -> Self {
+        let range = VersionRange::<L>::supported();
+        Self { current: range.maximum(), minimum: range.minimum(), min_producer: L::MIN_PRODUCER }
+    }
+}
 
 /// What the frozen first 32 bytes say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,8 +52,8 @@ pub(crate) struct Prefix {
 }
 
 impl Prefix {
-    /// Reads the prefix and judges whether a build of device-state number `ours` can go on.
-    pub(crate) fn decode(bytes: &[u8], ours: i32) -> Result<Self, Error> {
+    /// Reads the prefix and judges whether a build of these numbers can go on.
+    pub(crate) fn decode(bytes: &[u8], ours: Supported) -> Result<Self, Error> {
         let Some(prefix) = bytes.get(..PREFIX_BYTES) else {
             let magic = &MAGIC[..bytes.len().min(MAGIC.len())];
             return Err(if bytes.is_empty() || !bytes.starts_with(magic) {
@@ -59,11 +79,11 @@ impl Prefix {
         }
         // From here on the bytes are what a writer meant, so that a number above ours is the
         // number of a newer writer and no damage.
-        if min_consumer > ours {
+        if min_consumer > ours.current {
             return Err(Error::TooNew {
                 what: "device state format",
                 found: i64::from(min_consumer.max(format)),
-                supported: i64::from(ours),
+                supported: i64::from(ours.current),
             });
         }
         if format < 0 || min_consumer < 0 || producer < format || format < min_consumer {
@@ -72,6 +92,12 @@ impl Prefix {
                 format!("producer {producer}, format {format}, min_consumer {min_consumer}"),
                 "0 <= min_consumer <= format <= producer".to_owned(),
             ));
+        }
+        if producer < ours.min_producer {
+            return Err(Error::ProducerTooOld { found: producer, supported: ours.min_producer });
+        }
+        if format < ours.minimum {
+            return Err(Error::TooOld { found: format, supported: ours.minimum });
         }
         if reserved != 0
             || header_bytes < PREFIX_BYTES + ALIGNMENT as usize / 2
@@ -149,8 +175,8 @@ impl Header {
         Ok(bytes)
     }
 
-    /// Reads a whole header; `ours` is the current device-state number of the reader.
-    pub(crate) fn decode(bytes: &[u8], ours: i32) -> Result<Self, Error> {
+    /// Reads a whole header; `ours` are the numbers of the reader.
+    pub(crate) fn decode(bytes: &[u8], ours: Supported) -> Result<Self, Error> {
         let prefix = Prefix::decode(bytes, ours)?;
         let Some((body, stored)) =
             bytes.get(..prefix.header_bytes).and_then(<[u8]>::split_last_chunk::<4>)
@@ -196,8 +222,9 @@ impl Header {
             Cursor::new(cursor.take(length.next_multiple_of(8) - length)?, "header").zeros()?;
             header.set(tag, value)?;
         }
-        if header.bad_consumers.contains(&ours) {
-            return Err(Error::BadConsumer { number: ours, release: header.producer_release });
+        if header.bad_consumers.contains(&ours.current) {
+            let number = ours.current;
+            return Err(Error::BadConsumer { number, release: header.producer_release });
         }
         if !header.chunk_bytes.is_power_of_two() || !(64..=1 << 24).contains(&header.chunk_bytes) {
             return Err(Error::corrupt(

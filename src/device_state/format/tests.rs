@@ -1,11 +1,12 @@
 use super::{
-    header::Header,
+    header::{Header, Supported},
     index::{Index, IndexBuilder, Placement, Surroundings},
     piece::{self, PieceHeader, PieceLayout},
     role::Role,
     trailer::Trailer,
     *,
 };
+use crate::version::{Date, Entry, Line};
 
 fn header() -> Header {
     Header {
@@ -21,6 +22,27 @@ fn header() -> Header {
     }
 }
 
+/// A build of this number that reads everything older.
+fn build(current: i32) -> Supported {
+    Supported { current, minimum: 0, min_producer: 0 }
+}
+
+/// A line that no longer reads its first two formats, nor what its first three builds wrote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Aged;
+
+impl Line for Aged {
+    const NAME: &'static str = "aged";
+    const TITLE: &'static str = "aged";
+    const ENTRIES: &'static [Entry] = &[
+        Entry::new(2, Date::from_ymd(2026, 1, 1).unwrap()),
+        Entry::new(4, Date::from_ymd(2026, 3, 1).unwrap()),
+    ];
+    const MINIMUM: i32 = 2;
+    const AS_OF: Date = Date::from_ymd(2026, 11, 1).unwrap();
+    const MIN_PRODUCER: i32 = 3;
+}
+
 fn seal(bytes: &mut [u8]) {
     let prefix = checksum(&bytes[..28]);
     bytes[28..32].copy_from_slice(&prefix.to_le_bytes());
@@ -34,7 +56,7 @@ fn a_header_comes_back() {
     for header in [header(), Header { metadata: None, bad_consumers: vec![], ..header() }] {
         let bytes = header.encode().unwrap();
         assert_eq!(bytes.len() % 64, 0);
-        assert_eq!(Header::decode(&bytes, 0).unwrap(), header);
+        assert_eq!(Header::decode(&bytes, build(0)).unwrap(), header);
     }
 }
 
@@ -45,14 +67,37 @@ fn a_header_that_needs_a_newer_reader_is_too_new_and_not_corrupt() {
     bytes[8..20].copy_from_slice(&[5, 0, 0, 0, 5, 0, 0, 0, 5, 0, 0, 0]);
     bytes[40..].fill(0xee);
     seal(&mut bytes);
-    let error = Header::decode(&bytes, 0).unwrap_err();
+    let error = Header::decode(&bytes, build(0)).unwrap_err();
     assert!(matches!(error, Error::TooNew { found: 5, supported: 0, .. }), "{error}");
 }
 
 #[test]
 fn a_newer_format_that_allows_old_readers_is_read() {
     let header = Header { format: 3, producer: 4, ..header() };
-    assert_eq!(Header::decode(&header.encode().unwrap(), 0).unwrap(), header);
+    assert_eq!(Header::decode(&header.encode().unwrap(), build(0)).unwrap(), header);
+}
+
+#[test]
+fn a_format_below_the_minimum_is_too_old_and_a_producer_below_the_oldest_taken_is_refused() {
+    let ours = Supported::in_line::<Aged>();
+    assert_eq!(ours, Supported { current: 4, minimum: 2, min_producer: 3 });
+    let decode = |format, producer| {
+        let header = Header { format, producer, ..header() };
+        Header::decode(&header.encode().unwrap(), ours)
+    };
+    assert!(decode(2, 3).is_ok() && decode(4, 4).is_ok() && decode(3, 9).is_ok());
+    for format in [0, 1] {
+        let error = decode(format, 3).unwrap_err();
+        assert!(
+            matches!(error, Error::TooOld { found, supported: 2 } if found == format),
+            "{error}"
+        );
+    }
+    let error = decode(2, 2).unwrap_err();
+    assert!(matches!(error, Error::ProducerTooOld { found: 2, supported: 3 }), "{error}");
+    // Numbers that contradict each other are no old ones.
+    let error = decode(1, 0).unwrap_err();
+    assert!(matches!(error, Error::Corrupt { .. }), "{error}");
 }
 
 #[test]
@@ -69,7 +114,7 @@ fn unknown_fields_are_skipped_unless_they_are_critical() {
         let length = bytes.len() as u32;
         bytes[20..24].copy_from_slice(&length.to_le_bytes());
         seal(&mut bytes);
-        match Header::decode(&bytes, 0) {
+        match Header::decode(&bytes, build(0)) {
             Ok(_) => assert!(read),
             Err(error) => {
                 assert!(!read);
@@ -81,7 +126,7 @@ fn unknown_fields_are_skipped_unless_they_are_critical() {
 
 #[test]
 fn a_listed_reader_is_refused() {
-    let error = Header::decode(&header().encode().unwrap(), 9).unwrap_err();
+    let error = Header::decode(&header().encode().unwrap(), build(9)).unwrap_err();
     assert!(matches!(error, Error::BadConsumer { number: 9, .. }), "{error}");
 }
 
@@ -91,7 +136,7 @@ fn every_flipped_bit_of_a_header_is_found() {
     for bit in 0..bytes.len() * 8 {
         let mut bytes = bytes.clone();
         bytes[bit / 8] ^= 1 << (bit % 8);
-        let error = Header::decode(&bytes, 0).unwrap_err();
+        let error = Header::decode(&bytes, build(0)).unwrap_err();
         assert!(
             matches!(error, Error::Corrupt { .. } | Error::NotDeviceState { .. }),
             "bit {bit}: {error}"
@@ -103,7 +148,7 @@ fn every_flipped_bit_of_a_header_is_found() {
 fn every_truncated_header_is_found() {
     let bytes = header().encode().unwrap();
     for length in 0..bytes.len() {
-        assert!(Header::decode(&bytes[..length], 0).is_err(), "{length}");
+        assert!(Header::decode(&bytes[..length], build(0)).is_err(), "{length}");
     }
 }
 

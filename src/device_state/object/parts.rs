@@ -45,13 +45,12 @@ const REMOVALS: usize = 16;
 /// ```
 /// use std::sync::Arc;
 /// use object_store::{ObjectStore, memory::InMemory, path::Path};
-/// use serdes::device_state::{ObjectParts, Part, Reader, SaveId, WriteOptions, merge_in};
+/// use serdes::device_state::{ObjectParts, Part, Reader, SaveId, Versions, WriteOptions, merge_in};
 /// use serdes::ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding};
-/// use serdes::version::SerDesVersion;
 ///
 /// let bucket: Arc<dyn ObjectStore> = Arc::new(InMemory::new()); // or AmazonS3Builder and others
 /// let state = Arc::new(ObjectParts::new(bucket, Path::from("runs/7/step-1000.sds"))?);
-/// let options = WriteOptions::new(SerDesVersion::current());
+/// let options = WriteOptions::new(Versions::current());
 /// let spec = ArraySpec::new(DType::F32, Shape::new([2])?, SingleDeviceSharding::new(DeviceId(0)));
 ///
 /// let save = SaveId::random(); // known to all processes

@@ -13,8 +13,8 @@ use tokio::runtime::Builder;
 use super::{upload::PART_BYTES, *};
 use crate::{
     device_state::{
-        Merged, Part, PendingPart, SaveId, Shard, ShardTarget, Sync, Watch, merge, merge_in,
-        tests::noise,
+        Merged, Part, PendingPart, SaveId, Shard, ShardTarget, Sync, Versions, Watch, merge,
+        merge_in, tests::noise,
     },
     ifrt::{
         ArraySpec, DType, DeviceId, DeviceList, HloSharding, MemoryKind, Shape, Sharding,
@@ -23,7 +23,6 @@ use crate::{
     },
     read_at::ReadAt,
     stream_executor::{Device, LayoutChoice, Plugin},
-    version::SerDesVersion,
 };
 
 const LOCATION: &str = "runs/7/step.sds";
@@ -34,7 +33,7 @@ fn spec(bytes: usize) -> ArraySpec {
 }
 
 fn begin(store: &Arc<dyn ObjectStore>) -> Writer {
-    let options = WriteOptions::new(SerDesVersion::current());
+    let options = WriteOptions::new(Versions::current());
     options.create_object(Arc::clone(store), &Path::from(LOCATION)).unwrap()
 }
 
@@ -140,7 +139,7 @@ fn parts(store: &Arc<dyn ObjectStore>) -> ObjectParts {
 }
 
 fn options() -> WriteOptions {
-    WriteOptions::new(SerDesVersion::current()).with_chunk_bytes(64 << 10)
+    WriteOptions::new(Versions::current()).with_chunk_bytes(64 << 10)
 }
 
 fn rows_over(devices: usize) -> Sharding {

@@ -50,13 +50,12 @@ pub struct Merged {
 /// Any of the processes may do it; several at a time do no harm.
 ///
 /// ```
-/// use serdes::device_state::{Part, Reader, SaveId, Sync, WriteOptions, merge};
+/// use serdes::device_state::{Part, Reader, SaveId, Sync, Versions, WriteOptions, merge};
 /// use serdes::ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding};
-/// use serdes::version::SerDesWeek4OldVersionAccessor;
 ///
 /// let directory = tempfile::tempdir()?;
 /// let path = directory.path().join("step-1000.sds");
-/// let options = WriteOptions::new(SerDesWeek4OldVersionAccessor::get()).with_sync(Sync::None);
+/// let options = WriteOptions::new(Versions::week_4_old()).with_sync(Sync::None);
 /// let spec = ArraySpec::new(DType::F32, Shape::new([2])?, SingleDeviceSharding::new(DeviceId(0)));
 ///
 /// let save = SaveId::random(); // known to all processes

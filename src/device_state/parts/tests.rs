@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::{
-    super::{Error, Reader, Shard, Sync, Watch, WriteOptions, Writer, tests::noise},
+    super::{Error, Reader, Shard, Sync, Versions, Watch, WriteOptions, Writer, tests::noise},
     *,
 };
 use crate::{
@@ -21,11 +21,10 @@ use crate::{
     },
     read_at::ReadAt,
     stream_executor::{LayoutChoice, Plugin},
-    version::SerDesVersion,
 };
 
 fn options() -> WriteOptions {
-    WriteOptions::new(SerDesVersion::current())
+    WriteOptions::new(Versions::current())
         .with_chunk_bytes(64)
         .with_sync(Sync::None)
         .with_producer_release("test 1.0")

@@ -1,6 +1,6 @@
 use super::{
     super::{
-        Error, Reader, Sync, Watch, WriteOptions,
+        Error, Reader, Sync, Versions, Watch, WriteOptions,
         tests::{Pipe, noise},
     },
     *,
@@ -14,7 +14,7 @@ use crate::{
         xla::{OpSharding, TileAssignment},
     },
     stream_executor::{Device, DeviceMemory, LayoutChoice, Plugin},
-    version::{SerDesAnyVersionAccessor, SerDesVersion},
+    version::{AnyVersionAccessor, SerDesAnyVersionAccessor},
 };
 
 fn devices(count: usize) -> Vec<Device> {
@@ -96,7 +96,7 @@ impl Array {
 }
 
 fn options() -> WriteOptions {
-    WriteOptions::new(SerDesVersion::current()).with_chunk_bytes(64)
+    WriteOptions::new(Versions::current()).with_chunk_bytes(64)
 }
 
 fn saved(arrays: &[(&str, &Array)]) -> Reader {
@@ -176,7 +176,7 @@ fn large_arrays_go_through_the_reading_thread_and_short_runs_are_collected() {
     let columns = Array::new(DType::U16, &dims, hlo(4, &[1, 4]), &all, 2);
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.sds");
-    let mut writer = WriteOptions::new(SerDesVersion::current())
+    let mut writer = WriteOptions::new(Versions::current())
         .with_chunk_bytes(1 << 17)
         .with_sync(Sync::None)
         .create(&path)
@@ -364,7 +364,10 @@ fn a_sharding_param_goes_into_a_state_at_the_versions_that_can_say_it() {
     let unreduced = ArraySpec::new(DType::U8, shape(&[4]), sharding("1 to [0] on 2 unreduced [0]"));
     for number in [0, 1] {
         let pipe = Pipe::default();
-        let mut writer = WriteOptions::new(version(number)).stream(pipe.clone()).unwrap();
+        let mut writer =
+            WriteOptions::new(Versions::new(AnyVersionAccessor::minimum(), version(number)))
+                .stream(pipe.clone())
+                .unwrap();
         writer.add_sharded("w", &plain, &shards).unwrap();
         let written = writer.add_bytes("summands", &unreduced, &[0; 4]);
         let sharded = writer.add_sharded("more summands", &unreduced, &shards).unwrap_err();
@@ -402,7 +405,7 @@ fn all_devices_are_saved_at_the_same_time_and_into_the_same_bytes() {
         writer.add_sharded("z", &small.spec, &small.shards()).unwrap();
         writer.finish().unwrap();
     };
-    let mut options = WriteOptions::new(SerDesVersion::current()).with_sync(Sync::None);
+    let mut options = WriteOptions::new(Versions::current()).with_sync(Sync::None);
     options.threaded = true;
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.sds");

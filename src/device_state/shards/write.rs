@@ -52,11 +52,10 @@ impl Writer {
     /// `ConcreteSharding` carries are used, and kept with the shards: specs cannot carry them.
     ///
     /// ```
-    /// use serdes::device_state::{Reader, Shard, ShardTarget, Watch, Writer};
+    /// use serdes::device_state::{Reader, Shard, ShardTarget, Versions, Watch, Writer};
     /// use serdes::ifrt::{ArraySpec, DType, DeviceId, DeviceList, HloSharding, MemoryKind, Shape};
     /// use serdes::ifrt::xla::{OpSharding, TileAssignment};
     /// use serdes::stream_executor::{LayoutChoice, Plugin};
-    /// use serdes::version::SerDesWeek4OldVersionAccessor;
     ///
     /// # let directory = tempfile::tempdir()?;
     /// # let path = directory.path().join("step-1000.sds");
@@ -69,7 +68,7 @@ impl Writer {
     /// let top = devices[0].upload(&[1, 2, 3, 4])?;
     /// let bottom = devices[1].upload(&[5, 6, 7, 8])?;
     ///
-    /// let mut state = Writer::create(&path, SerDesWeek4OldVersionAccessor::get())?;
+    /// let mut state = Writer::create(&path, Versions::week_4_old())?;
     /// let shards = [Shard::new(DeviceId(0), &top), Shard::new(DeviceId(1), &bottom)];
     /// state.add_sharded("dense/kernel", &spec, &shards)?;
     /// state.finish()?;
@@ -102,7 +101,7 @@ impl Writer {
     ) -> Result<(), Error> {
         let spec = &without_index_domains(spec);
         spec.stored
-            .can_serialize_at(self.options.version)
+            .can_serialize_at(self.options.versions.specs())
             .map_err(|source| Error::Encode { name: name.to_owned(), source: Box::new(source) })?;
         let chosen = self.choose(name, spec.given, shards)?;
         if chosen.is_empty() {

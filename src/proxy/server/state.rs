@@ -29,14 +29,13 @@ use super::{
 };
 use crate::{
     codec::{Status, ToProto as _},
-    device_state::{Error, Reader, Tensor, WriteOptions},
+    device_state::{Error, Reader, Tensor, Versions, WriteOptions},
     ifrt::{
         ArraySpec, AttributeMap, AttributeValue, DType, DeviceId, DeviceList, HloSharding,
         IndexDomain, MemoryKind,
     },
     proto::xla::ifrt::proto::StringArrayContents,
     proxy::{ProxyError, status::status},
-    version::SerDesVersion,
 };
 
 /// The key of the initialization data under which a client names its session.
@@ -187,7 +186,7 @@ async fn gather(array: &Array) -> Result<Parts, Status> {
 
 /// Writes the file. Waits for devices and the disk.
 fn write(path: &Path, arrays: &[(String, Arc<Array>, Parts)]) -> Result<(), ProxyError> {
-    let mut writer = WriteOptions::new(SerDesVersion::current()).create(path)?;
+    let mut writer = WriteOptions::new(Versions::current()).create(path)?;
     for (name, array, parts) in arrays {
         let spec = &array.spec;
         let item = item_size(array.dtype())?;

@@ -2,11 +2,10 @@
 
 use std::fs;
 
-use serdes::device_state::{Error, Part, SaveId, Shard, Sync, WriteOptions};
+use serdes::device_state::{Error, Part, SaveId, Shard, Sync, Versions, WriteOptions};
 use serdes::ifrt::xla::{OpSharding, TileAssignment};
 use serdes::ifrt::{ArraySpec, DType, DeviceId, DeviceList, HloSharding, MemoryKind, Shape};
 use serdes::stream_executor::Plugin;
-use serdes::version::SerDesVersion;
 
 use super::plugins::Stub;
 
@@ -20,7 +19,7 @@ fn halves(bytes: i64) -> ArraySpec {
 #[test]
 fn a_device_that_fails_on_the_way_leaves_the_old_state_and_nothing_else() {
     let good = Plugin::host().device(0).unwrap();
-    let options = WriteOptions::new(SerDesVersion::current()).with_sync(Sync::None);
+    let options = WriteOptions::new(Versions::current()).with_sync(Sync::None);
     // Small shards are copied by calls that wait, large ones by streams and from all devices at the
     // same time.
     for (call, bytes) in [

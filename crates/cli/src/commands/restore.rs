@@ -4,9 +4,8 @@ use std::{sync::Arc, time::Instant};
 
 use serde_json::json;
 use serdes::{
-    device_state::{LocalParts, Reader, WriteOptions, matches_any},
+    device_state::{LocalParts, Reader, Versions, WriteOptions, matches_any},
     tensor_io,
-    version::SerDesVersion,
 };
 
 use crate::{
@@ -62,7 +61,7 @@ pub(crate) fn run(
         terminal.warning(format_args!("{:?} is lost: {}", damage.tensor, damage.error));
     }
     let (plugin, device) = save::device(&arguments.device)?;
-    let options = WriteOptions::new(SerDesVersion::current())
+    let options = WriteOptions::new(Versions::current())
         .with_sync(save::sync(arguments.sync))
         .with_watch(watch.clone());
     let target = arguments

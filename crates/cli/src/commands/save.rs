@@ -4,13 +4,10 @@ use std::time::Instant;
 
 use serde_json::json;
 use serdes::{
-    device_state::{Sync, WriteOptions},
+    device_state::{Sync, Versions, WriteOptions},
     stream_executor::{Device, Plugin},
     tensor_io,
-    version::{
-        AnyVersionAccessor, DeviceState, SerDesAnyVersionAccessor, SerDesVersion,
-        SerDesWeek4OldVersionAccessor, Week4OldVersionAccessor,
-    },
+    version::{SerDesAnyVersionAccessor, SerDesVersion},
 };
 
 use crate::{
@@ -22,11 +19,9 @@ use crate::{
 /// Saves.
 pub(crate) fn run(arguments: &SaveArguments, terminal: &mut Terminal) -> Result<Status, Failure> {
     let begin = Instant::now();
-    let (version, format) = versions(&arguments.serdes_version)?;
-    let options = WriteOptions::new(version)
-        .with_format(format)
-        .with_sync(sync(arguments.sync))
-        .with_direct(arguments.direct);
+    let versions = versions(&arguments.serdes_version)?;
+    let options =
+        WriteOptions::new(versions).with_sync(sync(arguments.sync)).with_direct(arguments.direct);
     let sources = arguments
         .from
         .iter()
@@ -62,10 +57,10 @@ pub(crate) fn run(arguments: &SaveArguments, terminal: &mut Terminal) -> Result<
             "sync_seconds": report.sync_time.as_secs_f64(),
             "total_seconds": begin.elapsed().as_secs_f64(),
             "bytes_per_second": rate(report.bytes, report.time),
-            "serdes_version": version.number(),
+            "serdes_version": versions.specs().number(),
             "plugin": plugin.platform().name(),
             "verified": false,
-            "format": format.number(),
+            "format": versions.container().number(),
             "file_bytes": report.file_bytes,
             "direct": report.direct,
             "upload_seconds": report.upload_time.as_secs_f64(),
@@ -73,12 +68,13 @@ pub(crate) fn run(arguments: &SaveArguments, terminal: &mut Terminal) -> Result<
         }))?;
     }
     terminal.line(format_args!(
-        "{GOOD}saved{GOOD:#} {} tensors, {} to {NAME}{}{NAME:#} in {:.2} s ({}/s), {version}",
+        "{GOOD}saved{GOOD:#} {} tensors, {} to {NAME}{}{NAME:#} in {:.2} s ({}/s), {}",
         report.tensors,
         bytes(report.bytes),
         arguments.output.display(),
         report.time.as_secs_f64(),
         bytes(rate(report.bytes, report.time)),
+        versions.specs(),
     ))?;
     Ok(Status::Yes)
 }
@@ -103,13 +99,11 @@ pub(crate) fn device(arguments: &DeviceArguments) -> Result<(Plugin, Device), Fa
 /// The versions that `--serdes-version` names: of the array specs, and of the container.
 ///
 /// A number is of the IFRT line alone; the selectors move both.
-fn versions(name: &str) -> Result<(SerDesVersion, SerDesVersion<DeviceState>), Failure> {
+fn versions(name: &str) -> Result<Versions, Failure> {
     Ok(match name {
-        "current" => (SerDesVersion::current(), SerDesVersion::current()),
-        "week-4-old" | "week_4_old" => {
-            (SerDesWeek4OldVersionAccessor::get(), Week4OldVersionAccessor::get())
-        }
-        "minimum" => (SerDesAnyVersionAccessor::minimum(), AnyVersionAccessor::minimum()),
+        "current" => Versions::current(),
+        "week-4-old" | "week_4_old" => Versions::week_4_old(),
+        "minimum" => Versions::minimum(),
         number => {
             let number: i32 = number.parse().map_err(|_| {
                 Failure::new(format_args!(
@@ -118,7 +112,7 @@ fn versions(name: &str) -> Result<(SerDesVersion, SerDesVersion<DeviceState>), F
             })?;
             let version = SerDesAnyVersionAccessor::get(number)
                 .map_err(|error| Failure::new(format_args!("--serdes-version: {error}")))?;
-            (version, SerDesVersion::current())
+            Versions::new(SerDesVersion::current(), version)
         }
     })
 }
