@@ -3,10 +3,9 @@
 //!     cargo run --example save_and_restore
 
 use serdes::{
-    device_state::{Reader, Writer},
+    device_state::{Reader, Versions, Writer},
     ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding},
     stream_executor::Plugin,
-    version::SerDesWeek4OldVersionAccessor,
 };
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -23,7 +22,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // The file appears when `finish` returns, whole; a failure before leaves what was there.
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("step-1000.sds");
-    let mut state = Writer::create(&path, SerDesWeek4OldVersionAccessor::get())?;
+    let mut state = Writer::create(&path, Versions::week_4_old())?;
     state.add("dense/kernel", &on_device(Shape::new([2, 3])?), &kernel)?;
     state.add("dense/bias", &on_device(Shape::new([3])?), &bias)?;
     state.finish()?;
