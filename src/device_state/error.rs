@@ -247,6 +247,19 @@ pub enum Error {
     },
 
     // The system.
+    /// A salvage came to a place that the system did not read, and ended: whether anything is lost
+    /// there is not known.
+    #[error(
+        "cannot read {} to salvage it: {source}; that is a failure of the system and no damage of the state: try again, or copy what can be read to another disk and salvage the copy",
+        path.display()
+    )]
+    #[non_exhaustive]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system reported.
+        source: io::Error,
+    },
     /// A file could not be used.
     #[error("cannot {action} {}: {source}", path.display())]
     #[non_exhaustive]

@@ -5,7 +5,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    fs::File,
+    io::ErrorKind,
     path::Path,
 };
 
@@ -15,7 +15,7 @@ use super::{
     format::{
         ALIGNMENT, checksum,
         header::Header,
-        index::{Index, IndexBuilder, Placement, Surroundings},
+        index::{Index, IndexBuilder, MAGIC as INDEX_MAGIC, Placement, Surroundings},
         piece::{self, Domain, HEADER_FIXED_BYTES, PieceLayout},
         role::Role,
     },
@@ -46,9 +46,22 @@ pub struct Salvaged {
     /// several processes saved the state. What is whole in a damaged one is still in
     /// [`whole`](Self::whole).
     pub lost_parts: Vec<Damage>,
-    /// Whether the index was there, so that every tensor of the state is in one of the two lists.
+    /// Whether every tensor of the state is known to be in one of the two lists: its index is
+    /// there, or the file was followed from piece to piece up to the place where the index begins.
+    /// Of a file that was cut nobody knows what stood behind the cut.
     pub complete_list: bool,
 }
+
+impl Salvaged {
+    /// Whether nothing is lost: [`whole`](Self::whole) is known to be everything that the state
+    /// ever had.
+    pub fn is_complete(&self) -> bool {
+        self.complete_list && self.lost.is_empty() && self.lost_parts.is_empty()
+    }
+}
+
+/// Opens the file that is salvaged, once more each time.
+type Open<'a> = dyn Fn() -> Result<Box<dyn ReadAt>, Error> + 'a;
 
 /// A piece that was found and is whole.
 struct Found {
@@ -64,22 +77,37 @@ impl Reader {
     /// Finds out what is whole in the state at `path`, by reading all of it.
     ///
     /// # Errors
-    /// As [`open`](Self::open) where no part of the state can be used: if it is something else, its
-    /// header is damaged, or it needs a newer build; or if it is the index over
-    /// [parts](crate::device_state::Part) and is damaged itself: each part can be salvaged by
-    /// itself.
+    /// [`Error::Unreadable`] if the system cannot read a place that is there: that is no damage, and
+    /// what lies there may be whole. As [`open`](Self::open) where no part of the state can be used:
+    /// if it is something else, its header is damaged, or it needs a newer build; or if it is the
+    /// index over [parts](crate::device_state::Part) and is damaged itself: each part can be
+    /// salvaged by itself.
     pub fn salvage(path: impl AsRef<Path>, watch: &Watch) -> Result<Salvaged, Error> {
         let path = path.as_ref();
-        let file = read_at::open(path).map_err(|error| Error::io("open", path, error))?;
+        let open = || match read_at::open(path) {
+            Ok(file) => Ok(Box::new(file) as Box<dyn ReadAt>),
+            Err(error) => Err(Error::io("open", path, error)),
+        };
+        Self::salvage_opened(&open, path, watch).map_err(|error| match error {
+            Error::Io { action: "read", path, source } => Error::Unreadable { path, source },
+            error => error,
+        })
+    }
+
+    fn salvage_opened(open: &Open<'_>, path: &Path, watch: &Watch) -> Result<Salvaged, Error> {
         let mut lost_parts = Vec::new();
-        let opened = Self::from_index(Box::new(file), path.to_owned(), None, |store, merged| {
+        let opened = Self::from_index(open()?, path.to_owned(), None, |store, merged| {
             let (parts, lost) = Parts::open_left(store, merged)?;
+            let (unread, lost): (Vec<_>, Vec<_>) = lost.into_iter().partition(is_unread);
             lost_parts = lost;
-            Ok(parts)
+            match unread.into_iter().next() {
+                Some(unread) => Err(unread.error),
+                None => Ok(parts),
+            }
         });
         match opened {
             Ok(reader) => reader.salvage_listed(lost_parts, watch),
-            Err(error @ Error::Corrupt { .. }) => salvage_found(path, error, watch),
+            Err(error @ Error::Corrupt { .. }) => salvage_found(open()?, path, error, watch),
             Err(error) => Err(error),
         }
     }
@@ -91,8 +119,11 @@ impl Reader {
             let place = places?.get(piece as usize)?;
             lost_parts.iter().find(|lost| lost.part.number() == place.part && !lost.is_readable())
         };
-        // A stretch that cannot be read is as lost as one that is damaged.
-        let damage = |error: &Error| matches!(error, Error::Corrupt { .. } | Error::Io { .. });
+        // Of a part that was cut, pieces end too early.
+        let damage = |error: &Error| match error {
+            Error::Io { source, .. } => source.kind() == ErrorKind::UnexpectedEof,
+            error => matches!(error, Error::Corrupt { .. }),
+        };
         let mut lost = self.verify_pieces(watch, |piece| unreadable(piece).is_none(), damage)?;
         let damaged: HashSet<String> = lost.iter().map(|damage| damage.tensor.clone()).collect();
         let mut whole = Vec::new();
@@ -128,22 +159,39 @@ impl Reader {
     }
 }
 
+/// Whether nothing is known of a part: it may be there, and the system does not give it. Where
+/// something that is no file has its name, there is none.
+fn is_unread(lost: &Lost) -> bool {
+    match &lost.error {
+        Error::Io { source, .. } => {
+            !matches!(source.kind(), ErrorKind::IsADirectory | ErrorKind::InvalidInput)
+        }
+        _ => false,
+    }
+}
+
 /// Searches a file for pieces that could not be opened because of `error`.
-fn salvage_found(path: &Path, error: Error, watch: &Watch) -> Result<Salvaged, Error> {
-    let source = read_at::open(path).map_err(|error| Error::io("open", path, error))?;
+fn salvage_found(
+    source: Box<dyn ReadAt>,
+    path: &Path,
+    error: Error,
+    watch: &Watch,
+) -> Result<Salvaged, Error> {
     let size = source.size().map_err(|error| Error::io("read", path, error))?;
-    let (header, _, header_bytes) = read_header(&source, path, size)?;
+    let (header, _, header_bytes) = read_header(&*source, path, size)?;
     if matches!(header.role, Role::Merged(_)) {
         // There are no pieces in it.
         return Err(error);
     }
-    let mut search = Search { source: &source, path, size, header: &header, watch };
+    let mut search = Search { source: &*source, path, size, header: &header, watch };
 
     let mut order: Vec<String> = Vec::new();
     let mut arrays: HashMap<String, Vec<Found>> = HashMap::new();
     let mut lost = Vec::new();
     let mut position = header_bytes;
-    while let Some((name, result, end)) = search.next(position)? {
+    let mut gaps = false;
+    while let Some(Step { begin, name, result, end }) = search.next(position)? {
+        gaps |= begin != position;
         position = end;
         match result {
             Ok(found) => {
@@ -156,6 +204,8 @@ fn salvage_found(path: &Path, error: Error, watch: &Watch) -> Result<Salvaged, E
             Err(error) => lost.push(Damage { tensor: name, error }),
         }
     }
+
+    let complete_list = !gaps && search.is_index(position)?;
 
     let mut builder = IndexBuilder::default();
     let mut data_bytes = 0;
@@ -190,17 +240,10 @@ fn salvage_found(path: &Path, error: Error, watch: &Watch) -> Result<Salvaged, E
     };
     let index = Index::decode(bytes, around)?;
     let header = (header, header_bytes);
-    let reader = Reader::assemble(
-        Box::new(source),
-        path.to_owned(),
-        header,
-        (index, None),
-        size,
-        data_bytes,
-        true,
-    );
+    let reader =
+        Reader::assemble(source, path.to_owned(), header, (index, None), size, data_bytes, true);
     let whole = reader.tensors_in_file_order()?;
-    Ok(Salvaged { reader, whole, lost, lost_parts: Vec::new(), complete_list: false })
+    Ok(Salvaged { reader, whole, lost, lost_parts: Vec::new(), complete_list })
 }
 
 /// Whether the pieces of an array make up all of it.
@@ -221,15 +264,24 @@ fn check_covered(name: &str, pieces: &[Found]) -> Result<(), Error> {
 
 /// A walk through a file from piece to piece.
 struct Search<'a> {
-    source: &'a File,
+    source: &'a dyn ReadAt,
     path: &'a Path,
     size: u64,
     header: &'a Header,
     watch: &'a Watch,
 }
 
-/// The name of a piece, its content or what is wrong with it, and where to look for the next.
-type Step = (String, Result<Found, Error>, u64);
+/// A piece whose header is whole.
+struct Step {
+    /// Where its header begins.
+    begin: u64,
+    /// The name of its array.
+    name: String,
+    /// Its content, or what is wrong with it.
+    result: Result<Found, Error>,
+    /// Where to look for the next.
+    end: u64,
+}
 
 impl Search<'_> {
     /// The next piece whose header is whole, at `position` or behind it.
@@ -267,13 +319,11 @@ impl Search<'_> {
             .filter(|layout| layout.data == found.data_offset);
         let Some(layout) = layout else { return Ok(None) };
         let name = found.name.to_owned();
-        let cut = || {
-            let place = format!("data of {name:?}");
-            Error::corrupt(&place, "the end of the file".to_owned(), "all of it".to_owned())
-        };
+        let step = |name, result, end| Ok(Some(Step { begin: position, name, result, end }));
         if layout.end > self.size {
-            let error = cut();
-            return Ok(Some((name, Err(error), self.size)));
+            let place = format!("data of {name:?}");
+            let (found, expected) = ("the end of the file".to_owned(), "all of it".to_owned());
+            return step(name, Err(Error::corrupt(&place, found, expected)), self.size);
         }
         let footer_bytes = piece::encode_footer(0, &[]).len() as u64
             + 4 * piece::chunk_count(found.data_bytes, chunk_bytes);
@@ -281,7 +331,7 @@ impl Search<'_> {
         self.read(&mut footer, layout.footer)?;
         let sums = match piece::decode_footer(&footer, found.number) {
             Ok(sums) => sums,
-            Err(error) => return Ok(Some((name, Err(error), layout.end))),
+            Err(error) => return step(name, Err(error), layout.end),
         };
         let computed = self.sum(layout.data, found.data_bytes)?;
         let result = match computed.iter().zip(&sums).position(|(a, b)| a != b) {
@@ -298,7 +348,17 @@ impl Search<'_> {
                 Err(Error::checksum(&place, sums[chunk], computed[chunk]))
             }
         };
-        Ok(Some((name, result, layout.end)))
+        step(name, result, layout.end)
+    }
+
+    /// Whether the index begins at `position`: then no piece follows.
+    fn is_index(&self, position: u64) -> Result<bool, Error> {
+        let mut magic = [0; INDEX_MAGIC.len()];
+        if position.saturating_add(magic.len() as u64) > self.size {
+            return Ok(false);
+        }
+        self.read(&mut magic, position)?;
+        Ok(magic == INDEX_MAGIC)
     }
 
     fn sum(&self, mut offset: u64, mut bytes: u64) -> Result<Vec<u32>, Error> {
@@ -323,7 +383,7 @@ impl Search<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    use std::{fs, io};
 
     use super::{
         super::tests::{noise, small},
@@ -344,10 +404,13 @@ mod tests {
     #[test]
     fn a_truncated_state_gives_what_was_written_before_the_cut() {
         let bytes = small();
+        let index = bytes.windows(8).position(|window| window == INDEX_MAGIC).unwrap();
         let mut counts = Vec::new();
         for length in 192..bytes.len() {
             let salvaged = salvage(&bytes[..length]).unwrap();
-            assert!(!salvaged.complete_list);
+            // From the first bytes of the index on it is known that no tensor follows.
+            assert_eq!(salvaged.complete_list, length >= index + 8, "{length}");
+            assert_eq!(salvaged.is_complete(), length >= index + 8, "{length}");
             assert_eq!(names(&salvaged), ["w", "empty", "words", "s"][..salvaged.whole.len()]);
             if let Some(tensor) = salvaged.whole.first() {
                 let mut data = Vec::new();
@@ -366,12 +429,16 @@ mod tests {
         let mut bytes = small();
         let begin = bytes.windows(200).position(|window| window == noise(200, 1)).unwrap();
         bytes[begin + 70] ^= 1;
-        for (bytes, complete) in [(&bytes[..], true), (&bytes[..bytes.len() - 1], false)] {
+        let index = bytes.windows(8).position(|window| window == INDEX_MAGIC).unwrap();
+        for (bytes, complete) in
+            [(&bytes[..], true), (&bytes[..bytes.len() - 1], true), (&bytes[..index], false)]
+        {
             let salvaged = salvage(bytes).unwrap();
             assert_eq!(names(&salvaged), ["empty", "words", "s"]);
             assert_eq!(salvaged.lost.len(), 1);
             assert_eq!(salvaged.lost[0].tensor, "w");
             assert_eq!(salvaged.complete_list, complete);
+            assert!(!salvaged.is_complete());
         }
     }
 
@@ -385,6 +452,40 @@ mod tests {
         bytes.pop();
         let salvaged = salvage(&bytes).unwrap();
         assert_eq!(names(&salvaged), ["empty", "words", "s"]);
+        assert!(!salvaged.complete_list);
+    }
+
+    /// Bytes of which the system does not give those in a range.
+    struct BadSector(Vec<u8>, std::ops::Range<u64>);
+
+    impl ReadAt for BadSector {
+        fn size(&self) -> io::Result<u64> {
+            self.0.size()
+        }
+
+        fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+            let end = offset + buffer.len() as u64;
+            if offset < self.1.end && self.1.start < end {
+                return Err(io::Error::other("Input/output error"));
+            }
+            self.0.read_at(buffer, offset)
+        }
+    }
+
+    #[test]
+    fn what_the_system_cannot_read_is_no_damage_and_ends_the_salvage() {
+        let bytes = small();
+        let begin = bytes.windows(200).position(|window| window == noise(200, 1)).unwrap() as u64;
+        // With the index, and without.
+        for length in [bytes.len(), bytes.len() - 1] {
+            let open = || {
+                let bytes = bytes[..length].to_vec();
+                Ok(Box::new(BadSector(bytes, begin..begin + 1)) as Box<dyn ReadAt>)
+            };
+            let path = Path::new("bad.sds");
+            let error = Reader::salvage_opened(&open, path, &Watch::new()).unwrap_err();
+            assert!(matches!(error, Error::Io { action: "read", .. }), "{error}");
+        }
     }
 
     #[test]

@@ -9,7 +9,8 @@ use super::{
     u32_at, u64_at,
 };
 
-const MAGIC: [u8; 8] = *b"\x8fSDSidx\n";
+/// The first bytes of an index.
+pub(crate) const MAGIC: [u8; 8] = *b"\x8fSDSidx\n";
 const TABLE_ENTRY_BYTES: usize = 24;
 /// More tables than any format has.
 const MAXIMUM_TABLES: u32 = 64;
