@@ -1,8 +1,8 @@
 use std::marker::PhantomData;
 
-use serdes_version_registry::FOUR_WEEKS;
-
-use super::{Date, Line, NegotiationError, SerDesVersion, Side, UnknownVersion, VersionRange};
+use super::{
+    Date, Line, NegotiationError, Selection, SerDesVersion, Side, UnknownVersion, VersionRange,
+};
 
 /// A line has no version yet on the day asked for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -18,7 +18,12 @@ pub struct NoVersionYet {
 }
 
 fn on<L: Line>(day: Date, days: i64) -> Result<SerDesVersion<L>, NoVersionYet> {
-    SerDesVersion::newest_of_age(day, days).ok_or_else(|| NoVersionYet {
+    selection_on(day, days).map(|selection| selection.version())
+}
+
+fn selection_on<L: Line>(day: Date, days: i64) -> Result<Selection<L>, NoVersionYet> {
+    let selected = SerDesVersion::<L>::selected(day, days);
+    selected.map(|selected| Selection::new(day, selected)).ok_or_else(|| NoVersionYet {
         line: L::NAME,
         day,
         first: L::ENTRIES
@@ -53,19 +58,43 @@ impl<L: Line> DefaultVersionAccessor<L> {
     }
 }
 
-/// Gives the newest version that is at least four weeks old.
+/// Gives the newest version that is at least as old as the line's window: four weeks, unless its
+/// versions.toml says `window_days`.
+///
+/// A line that has no version of that age gives its oldest one; [`select`](Self::select) tells.
 #[derive(Debug)]
 pub struct Week4OldVersionAccessor<L: Line>(PhantomData<L>);
 
 impl<L: Line> Week4OldVersionAccessor<L> {
-    /// The newest version introduced at least 28 days before the line's day, never below the minimum.
+    /// The newest version introduced at least [`Line::WINDOW_DAYS`] (28) days before the line's day,
+    /// never below the minimum; the oldest one that is written where there is none of that age.
     pub fn get() -> SerDesVersion<L> {
-        SerDesVersion::of_age(FOUR_WEEKS)
+        SerDesVersion::of_age(L::WINDOW_DAYS)
     }
 
     /// The same for another day.
+    ///
+    /// # Errors
+    /// [`NoVersionYet`] if the line has no version on that day.
     pub fn get_on(day: Date) -> Result<SerDesVersion<L>, NoVersionYet> {
-        on(day, FOUR_WEEKS)
+        on(day, L::WINDOW_DAYS)
+    }
+
+    /// The same as [`get`](Self::get), with its age: for whoever should say that it is younger than
+    /// its name.
+    ///
+    /// # Errors
+    /// [`NoVersionYet`] if the line has no version on its own day, which no versions.toml allows.
+    pub fn select() -> Result<Selection<L>, NoVersionYet> {
+        Self::select_on(L::AS_OF)
+    }
+
+    /// The same for another day.
+    ///
+    /// # Errors
+    /// [`NoVersionYet`] if the line has no version on that day.
+    pub fn select_on(day: Date) -> Result<Selection<L>, NoVersionYet> {
+        selection_on(day, L::WINDOW_DAYS)
     }
 }
 
@@ -80,14 +109,26 @@ pub struct WeeksOldVersionAccessor<L: Line>(PhantomData<L>);
 
 impl<L: Line> WeeksOldVersionAccessor<L> {
     /// The newest version introduced at least `weeks` weeks before the line's day, never below the
-    /// minimum.
+    /// minimum; the oldest one that is written where there is none of that age. The line's window does
+    /// not count here.
     pub fn get(weeks: u32) -> SerDesVersion<L> {
         SerDesVersion::of_age(i64::from(weeks) * 7)
     }
 
     /// The same for another day.
+    ///
+    /// # Errors
+    /// [`NoVersionYet`] if the line has no version on that day.
     pub fn get_on(weeks: u32, day: Date) -> Result<SerDesVersion<L>, NoVersionYet> {
         on(day, i64::from(weeks) * 7)
+    }
+
+    /// The same as [`get_on`](Self::get_on), with its age.
+    ///
+    /// # Errors
+    /// [`NoVersionYet`] if the line has no version on that day.
+    pub fn select_on(weeks: u32, day: Date) -> Result<Selection<L>, NoVersionYet> {
+        selection_on(day, i64::from(weeks) * 7)
     }
 }
 

@@ -171,11 +171,8 @@ impl BuildVersions {
 
     /// The build as a producer.
     pub fn producer(&self) -> Producer {
-        Producer {
-            version: self.version,
-            min_consumer: self.min_consumer,
-            bad_consumers: self.bad_consumers.clone(),
-        }
+        Producer::new(self.version, self.min_consumer)
+            .with_bad_consumers(self.bad_consumers.clone())
     }
 
     /// The build as a consumer of the line of this name.

@@ -1,10 +1,11 @@
 use std::{
+    cmp::Ordering,
     fmt,
     hash::{Hash, Hasher},
     marker::PhantomData,
 };
 
-use serdes_version_registry::newest_of_age;
+use serdes_version_registry::{FOUR_WEEKS, Selected, select};
 
 use super::{Date, Entry, Ifrt};
 
@@ -24,6 +25,12 @@ pub trait Line: Copy + fmt::Debug + Eq + Hash + Send + Sync + 'static {
     const AS_OF: Date;
     /// The consumers that must not read what this build writes.
     const BAD_CONSUMERS: &'static [i32] = &[];
+    /// The consumers that must not read what this build writes with a certain content: content and
+    /// consumers.
+    const BAD_CONSUMERS_WITH: &'static [(&'static str, &'static [i32])] = &[];
+    /// How old, in days, the builds are that still read what is written for older builds, and whose
+    /// data is still read: `window_days` of the line, four weeks unless it says otherwise.
+    const WINDOW_DAYS: i64 = FOUR_WEEKS;
     /// The oldest producer whose data this build takes.
     const MIN_PRODUCER: i32 = 0;
     /// What data of the line is called in messages: "graph", "checkpoint".
@@ -32,7 +39,7 @@ pub trait Line: Copy + fmt::Debug + Eq + Hash + Send + Sync + 'static {
 
 /// A version of the line `L`, for which this build has a format.
 ///
-/// Numbers are reached through [`number`](Self::number); versions themselves are only equal or not.
+/// Numbers are reached through [`number`](Self::number); versions of one line are ordered as they are.
 /// Apart from [`current`](Self::current) a version comes from an accessor of this module.
 ///
 /// A version of one line is no version of another:
@@ -89,10 +96,14 @@ impl<L: Line> SerDesVersion<L> {
         Self(number, PhantomData)
     }
 
+    /// What is selected for an age of `days` days on `day`; `None` if the line has none yet.
+    pub(super) fn selected(day: Date, days: i64) -> Option<Selected> {
+        select(L::ENTRIES.iter().map(Entry::dated), L::MINIMUM, day, days)
+    }
+
     /// The newest number of at least `days` days on `day`; `None` if the line has none yet.
     pub(super) fn newest_of_age(day: Date, days: i64) -> Option<Self> {
-        let entries = L::ENTRIES.iter().map(Entry::dated);
-        newest_of_age(entries, L::MINIMUM, day, days).map(Self::from_number)
+        Self::selected(day, days).map(|selected| Self::from_number(selected.number))
     }
 
     /// The same on the line's own day, on which the minimum is always there.
@@ -123,6 +134,17 @@ impl<L: Line> PartialEq for SerDesVersion<L> {
     }
 }
 impl<L: Line> Eq for SerDesVersion<L> {}
+/// The newer version is the greater one.
+impl<L: Line> Ord for SerDesVersion<L> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.cmp(&other.0)
+    }
+}
+impl<L: Line> PartialOrd for SerDesVersion<L> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
 impl<L: Line> Hash for SerDesVersion<L> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.0.hash(state);

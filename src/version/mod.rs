@@ -12,6 +12,10 @@
 //! | [`WeeksOldVersionAccessor`] | the same for any number of weeks | the same, where four weeks are not enough |
 //! | [`AnyVersionAccessor`] | a number, the minimum, or what two peers have in common | layers that own the choice |
 //!
+//! Ages count to the line's own day, `as_of` of its versions.toml. A line may have another window than
+//! four weeks ([`Line::WINDOW_DAYS`]), which is then what [`Week4OldVersionAccessor`] gives. A line that
+//! is younger than that has nothing older than its first version: [`Selection`] tells.
+//!
 //! ```
 //! use serdes::version::{SerDesAnyVersionAccessor, SerDesVersion, SerDesWeek4OldVersionAccessor, VersionRange};
 //!
@@ -29,6 +33,7 @@ mod accessor;
 pub mod evolution;
 mod line;
 mod range;
+mod selection;
 pub mod tensorflow;
 #[cfg(test)]
 mod tests;
@@ -40,9 +45,10 @@ pub use accessor::{
 };
 pub use line::{Line, SerDesVersion};
 pub use range::{NegotiationError, Side, UnknownVersion, VersionRange};
+pub use selection::Selection;
 pub use serdes_version_registry::{
     Date, Entry, EntryStatus, LayoutFamily, LineRecord, NamedLayout, ParseDateError, Product,
-    Registry, Release,
+    Registry, Release, StaleRegistry,
 };
 pub use version_def::{Consumer, Producer, Rejection, VersionDef, VersionRule};
 

@@ -1,6 +1,6 @@
 //! TensorFlow's own lines: what each release speaks, and what a GraphDef number stands for.
 
-use super::{Consumer, Date, LineRecord, Product, Release, registry};
+use super::{Consumer, Date, LineRecord, Producer, Product, Release, registry};
 
 /// The lines in which TensorFlow's releases have a number.
 pub const LINES: [&str; 3] = ["graph_def", "checkpoint", "tensor_bundle"];
@@ -57,6 +57,32 @@ pub fn consumer(release: &Release, line: &str) -> Option<Consumer> {
     let record = registry().line(line)?;
     let consumer = Consumer::new(record.name, version, record.min_producer);
     Some(consumer.of_release(format!("TensorFlow {}", release.version)))
+}
+
+/// A release as a producer of one of [`LINES`]; `None` for any other line.
+///
+/// ```
+/// use serdes::version::{Producer, tensorflow};
+///
+/// let producer = tensorflow::producer(tensorflow::release("2.21.0")?, "graph_def").unwrap();
+/// assert_eq!(producer, Producer::new(2474, 0));
+/// let graph = producer.stamp();
+/// let old = tensorflow::consumer(tensorflow::release("2.12.0")?, "graph_def").unwrap();
+/// assert!(old.check(&graph).is_ok());
+/// # Ok::<(), tensorflow::UnknownRelease>(())
+/// ```
+pub fn producer(release: &Release, line: &str) -> Option<Producer> {
+    let version = release.number(line)?;
+    let record = registry().line(line)?;
+    // A release knows of the faulty consumers from before it.
+    let known = |bad: &[i32]| bad.iter().copied().filter(|bad| *bad < version).collect::<Vec<_>>();
+    let mut producer =
+        Producer::new(version, record.entry(version).map_or(0, |entry| entry.min_consumer))
+            .with_bad_consumers(known(record.bad_consumers));
+    for (content, bad) in record.bad_consumers_with {
+        producer = producer.with_bad_consumers_of(*content, known(bad));
+    }
+    Some(producer)
 }
 
 /// What is known of a GraphDef number.

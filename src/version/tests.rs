@@ -67,8 +67,85 @@ fn a_line_without_entry_on_a_day_has_no_flags_and_no_version() {
 }
 
 #[test]
-fn the_first_entry_counts_as_four_weeks_old_whatever_its_age() {
-    assert_eq!(Week4OldVersionAccessor::<DeviceState>::get().number(), 0);
+fn a_selection_that_is_younger_than_its_name_says_so() {
+    let on = |text| Week4OldVersionAccessor::<DeviceState>::select_on(day(text)).unwrap();
+    let young = on("2026-12-17");
+    assert_eq!((young.version().number(), young.age_days(), young.asked_days()), (0, 27, 28));
+    assert!(young.is_younger_than_asked());
+    let text = young.to_string();
+    for part in ["device state version 0", "27 days old", "not 28", "before 2026-11-20"] {
+        assert!(text.contains(part), "{text}");
+    }
+    let old = on("2026-12-18");
+    assert!(!old.is_younger_than_asked());
+    assert_eq!(old.to_string(), "device state version 0 is 28 days old on 2026-12-18");
+    assert!(on("2026-11-21").to_string().contains("is 1 day old"));
+    // A young line is written all the same: a build must be able to.
+    assert_eq!(Week4OldVersionAccessor::<DeviceState>::get(), young.version());
+    let selection = Week4OldVersionAccessor::<DeviceState>::select().unwrap();
+    assert_eq!(selection.version(), Week4OldVersionAccessor::<DeviceState>::get());
+    // So does a line whose older versions are no longer written.
+    let years = SerDesWeeksOldVersionAccessor::select_on(1000, day("2026-11-20")).unwrap();
+    assert!(
+        years.is_younger_than_asked() && years.version() == SerDesAnyVersionAccessor::minimum()
+    );
+    let status = |text| registry().line("device_state").unwrap().on(day(text))[0];
+    assert!(status("2026-12-17").week_4_old && status("2026-12-17").younger_than_window);
+    assert!(status("2026-12-18").week_4_old && !status("2026-12-18").younger_than_window);
+    assert!(!status("2026-11-19").younger_than_window);
+}
+
+/// A line that promises three months.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Quarterly;
+
+impl Line for Quarterly {
+    const NAME: &'static str = "quarterly";
+    const TITLE: &'static str = "quarterly";
+    const MINIMUM: i32 = 0;
+    const AS_OF: Date = Date::from_ymd(2026, 6, 1).unwrap();
+    const WINDOW_DAYS: i64 = 90;
+    const BAD_CONSUMERS: &'static [i32] = &[1];
+    const BAD_CONSUMERS_WITH: &'static [(&'static str, &'static [i32])] = &[("TopK", &[0, 1])];
+    const ENTRIES: &'static [Entry] = &[
+        Entry::new(0, Date::from_ymd(2026, 1, 1).unwrap()),
+        Entry::new(1, Date::from_ymd(2026, 3, 4).unwrap()),
+        Entry::new(2, Date::from_ymd(2026, 5, 1).unwrap()).for_consumers_from(1),
+    ];
+}
+
+#[test]
+fn the_window_of_a_line_is_what_is_selected_for_older_builds() {
+    // Number 1 is 89 days old, and one day later 90.
+    assert_eq!(Week4OldVersionAccessor::<Quarterly>::get().number(), 0);
+    let later = Week4OldVersionAccessor::<Quarterly>::select_on(day("2026-06-02")).unwrap();
+    assert_eq!((later.version().number(), later.age_days(), later.asked_days()), (1, 90, 90));
+    // Asked for in weeks, it does not count.
+    assert_eq!(WeeksOldVersionAccessor::<Quarterly>::get(4).number(), 2);
+    let record = LineRecord::new("quarterly", "quarterly", Quarterly::ENTRIES).with_window(90);
+    assert_eq!(record.week_4_old(day("2026-06-01")), Some(0));
+    assert!(record.on(day("2026-06-02"))[1].week_4_old);
+}
+
+#[test]
+fn consumers_that_are_bad_with_a_content_are_listed_where_it_may_be_there() {
+    let version = AnyVersionAccessor::<Quarterly>::get(2).unwrap();
+    let bad = |contents: &[&str]| {
+        VersionDef::stamped_with(version, contents.iter().copied()).bad_consumers
+    };
+    assert_eq!(bad(&["MatMul"]), [1]);
+    assert_eq!(bad(&["MatMul", "TopK", "TopK"]), [0, 1]);
+    assert_eq!(VersionDef::stamped(version).bad_consumers, [0, 1]);
+    let stamped = VersionDef::stamped_with(version, []);
+    assert_eq!((stamped.producer, stamped.min_consumer), (2, 1));
+    assert_eq!(stamped.to_string(), "producer 2, min_consumer 1, bad_consumers [1]");
+}
+
+#[test]
+fn versions_of_a_line_are_ordered() {
+    let version = |number| SerDesAnyVersionAccessor::get(number).unwrap();
+    assert!(version(2) < version(3) && version(3) >= version(3));
+    assert_eq!(SerDesVersion::current().max(version(0)), SerDesVersion::current());
 }
 
 fn range(minimum: i32, maximum: i32) -> VersionRange {
@@ -253,8 +330,17 @@ mod releases {
             for line in tensorflow::LINES {
                 let consumer = tensorflow::consumer(release, line).unwrap();
                 assert_eq!(Some(consumer.version), release.number(line));
+                let producer = tensorflow::producer(release, line).unwrap();
+                assert_eq!(
+                    (Some(producer.version), producer.min_consumer),
+                    (release.number(line), 0)
+                );
+                assert!(consumer.check(&producer.stamp()).is_ok());
             }
         }
+        assert!(
+            tensorflow::producer(tensorflow::releases().first().unwrap(), "device_state").is_none()
+        );
         assert_eq!(tensorflow::newest_release().unwrap().version, "2.21.0");
         assert_eq!(tensorflow::releases().len(), 15);
     }

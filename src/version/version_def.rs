@@ -5,7 +5,7 @@
 //! consumer is fine, so is a min_consumer above the producer, and so are negative numbers where the
 //! conditions hold. An absent VersionDef is [`VersionDef::default`], all zeros.
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, collections::HashSet, fmt};
 
 use super::{Line, SerDesVersion, registry};
 
@@ -32,13 +32,19 @@ pub struct VersionDef {
 impl VersionDef {
     /// What data of the line `L` carries that is written at `version`: the line's current number as
     /// the producer, the oldest consumer that the version's entry names, the line's bad consumers.
+    /// Consumers that are bad with a certain content only are among them: what the data contains is
+    /// not known here. [`stamped_with`](Self::stamped_with) looks.
     pub fn stamped<L: Line>(version: SerDesVersion<L>) -> Self {
-        let entry = L::ENTRIES.iter().find(|entry| entry.number == version.number());
-        Self {
-            producer: SerDesVersion::<L>::current().number(),
-            min_consumer: entry.map_or(0, |entry| entry.min_consumer),
-            bad_consumers: L::BAD_CONSUMERS.to_vec(),
-        }
+        Producer::of_line(version).stamp()
+    }
+
+    /// The same for data that contains `contents` (for a graph, its operations) and nothing else:
+    /// consumers that are bad with other contents are left alone.
+    pub fn stamped_with<'c, L: Line>(
+        version: SerDesVersion<L>,
+        contents: impl IntoIterator<Item = &'c str>,
+    ) -> Self {
+        Producer::of_line(version).stamp_with(contents)
     }
 
     /// Merges the versions of data that is imported into this: the older producer, the newer
@@ -60,6 +66,17 @@ impl VersionDef {
     }
 }
 
+/// `producer 2474, min_consumer 0`, and the bad consumers where there are any.
+impl fmt::Display for VersionDef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "producer {}, min_consumer {}", self.producer, self.min_consumer)?;
+        if !self.bad_consumers.is_empty() {
+            write!(f, ", bad_consumers {:?}", self.bad_consumers)?;
+        }
+        Ok(())
+    }
+}
+
 /// A build that makes data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -70,15 +87,50 @@ pub struct Producer {
     pub min_consumer: i32,
     /// Consumers that must not take its data.
     pub bad_consumers: Vec<i32>,
+    /// Consumers that must not take its data if it has a certain content: content (for a graph, an
+    /// operation) and consumers.
+    pub bad_consumers_with: Vec<(String, Vec<i32>)>,
 }
 
 impl Producer {
     /// A producer whose data any consumer from `min_consumer` on may take.
     pub const fn new(version: i32, min_consumer: i32) -> Self {
-        Self { version, min_consumer, bad_consumers: Vec::new() }
+        Self { version, min_consumer, bad_consumers: Vec::new(), bad_consumers_with: Vec::new() }
     }
 
-    /// What new data inherits.
+    /// This build as a producer of data of the line `L`, written at `version`.
+    pub fn of_line<L: Line>(version: SerDesVersion<L>) -> Self {
+        let entry = L::ENTRIES.iter().find(|entry| entry.number == version.number());
+        let with = L::BAD_CONSUMERS_WITH.iter();
+        Self {
+            version: SerDesVersion::<L>::of_age(0).number(),
+            min_consumer: entry.map_or(0, |entry| entry.min_consumer),
+            bad_consumers: L::BAD_CONSUMERS.to_vec(),
+            bad_consumers_with: with
+                .map(|(content, bad)| ((*content).to_owned(), bad.to_vec()))
+                .collect(),
+        }
+    }
+
+    /// The same with consumers that must not take its data.
+    #[must_use]
+    pub fn with_bad_consumers(mut self, consumers: impl IntoIterator<Item = i32>) -> Self {
+        self.bad_consumers.extend(consumers);
+        self
+    }
+
+    /// The same with consumers that must not take its data if that contains `content`.
+    #[must_use]
+    pub fn with_bad_consumers_of(
+        mut self,
+        content: impl Into<String>,
+        consumers: impl IntoIterator<Item = i32>,
+    ) -> Self {
+        self.bad_consumers_with.push((content.into(), consumers.into_iter().collect()));
+        self
+    }
+
+    /// What new data inherits, whatever it contains: every bad consumer is listed.
     ///
     /// ```
     /// use serdes::version::{Producer, VersionDef};
@@ -87,11 +139,35 @@ impl Producer {
     /// assert_eq!(stamped, VersionDef { producer: 2474, ..VersionDef::default() });
     /// ```
     pub fn stamp(&self) -> VersionDef {
-        VersionDef {
-            producer: self.version,
-            min_consumer: self.min_consumer,
-            bad_consumers: self.bad_consumers.clone(),
+        self.stamped(|_| true)
+    }
+
+    /// What new data inherits that contains `contents` (for a graph, its operations) and nothing else.
+    ///
+    /// ```
+    /// use serdes::version::Producer;
+    ///
+    /// let producer = Producer::new(42, 0).with_bad_consumers([7]).with_bad_consumers_of("TopKV2", [40]);
+    /// assert_eq!(producer.stamp_with(["MatMul", "TopKV2"]).bad_consumers, [7, 40]);
+    /// assert_eq!(producer.stamp_with(["MatMul"]).bad_consumers, [7]);
+    /// assert_eq!(producer.stamp().bad_consumers, [7, 40]); // what it contains is not known
+    /// ```
+    pub fn stamp_with<'c>(&self, contents: impl IntoIterator<Item = &'c str>) -> VersionDef {
+        // Large graphs say the same operation many times.
+        let contents: HashSet<&str> = contents.into_iter().collect();
+        self.stamped(|content| contents.contains(content))
+    }
+
+    fn stamped(&self, contains: impl Fn(&str) -> bool) -> VersionDef {
+        let mut bad_consumers = self.bad_consumers.clone();
+        for (_, bad) in self.bad_consumers_with.iter().filter(|(content, _)| contains(content)) {
+            bad_consumers.extend(bad);
         }
+        if !self.bad_consumers_with.is_empty() {
+            bad_consumers.sort_unstable();
+            bad_consumers.dedup();
+        }
+        VersionDef { producer: self.version, min_consumer: self.min_consumer, bad_consumers }
     }
 }
 

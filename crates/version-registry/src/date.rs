@@ -1,6 +1,13 @@
-use std::{fmt, str::FromStr};
+use std::{
+    fmt,
+    str::FromStr,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
 use chrono::{Datelike, NaiveDate};
+
+const SECONDS_A_DAY: u64 = 24 * 60 * 60;
+const EPOCH: Date = Date(NaiveDate::from_ymd_opt(1970, 1, 1).unwrap());
 
 /// A calendar day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -18,6 +25,23 @@ impl Date {
     /// The day as chrono's type.
     pub const fn as_naive_date(self) -> NaiveDate {
         self.0
+    }
+
+    /// Today by the system's clock, in UTC. Selections never ask for it by themselves.
+    pub fn today() -> Self {
+        let passed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let days = i64::try_from(passed.as_secs() / SECONDS_A_DAY).unwrap_or_default();
+        EPOCH.plus_days(days).unwrap_or(EPOCH)
+    }
+
+    /// The day of a number of seconds since 1970-01-01 in UTC; `None` outside the calendar.
+    ///
+    /// ```
+    /// use serdes_version_registry::Date;
+    /// assert_eq!(Date::from_unix_seconds(1_795_305_599), Date::from_ymd(2026, 11, 21));
+    /// ```
+    pub fn from_unix_seconds(seconds: i64) -> Option<Self> {
+        EPOCH.plus_days(seconds.div_euclid(SECONDS_A_DAY.cast_signed()))
     }
 
     /// Year, month (1 to 12) and day (1 to 31).
@@ -73,6 +97,27 @@ impl FromStr for Date {
     }
 }
 
+#[cfg(feature = "serde")]
+mod serialized {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+
+    use super::Date;
+
+    /// As the text `YYYY-MM-DD`.
+    impl Serialize for Date {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            serializer.collect_str(self)
+        }
+    }
+
+    impl<'de> Deserialize<'de> for Date {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            let text = String::deserialize(deserializer)?;
+            text.parse().map_err(D::Error::custom)
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -94,5 +139,15 @@ mod tests {
         assert_eq!(day("2024-03-01").days_since(day("2024-02-28")), 2);
         assert_eq!(day("2026-03-19").plus_days(28), Some(day("2026-04-16")));
         assert_eq!(day("2026-03-19").plus_days(i64::MAX), None);
+    }
+
+    #[test]
+    fn seconds_before_1970_belong_to_the_day_that_they_lie_in() {
+        let date = |seconds| Date::from_unix_seconds(seconds).map(|date| date.to_string());
+        assert_eq!(date(0).as_deref(), Some("1970-01-01"));
+        assert_eq!(date(-1).as_deref(), Some("1969-12-31"));
+        assert_eq!(date(86_400).as_deref(), Some("1970-01-02"));
+        assert_eq!(date(i64::MAX), None);
+        assert!(Date::today() > Date::from_ymd(2026, 1, 1).unwrap());
     }
 }

@@ -16,7 +16,9 @@
 //! summary = "snapshots of the trainer"
 //! minimum = 0                     # the oldest number that is read and written
 //! min_producer = 0                # the oldest producer that is accepted (default 0)
+//! window_days = 28                # the age of the builds that still read and are read (default 28)
 //! bad_consumers = []              # numbers of consumers that must not read new data (default none)
+//! bad_consumers_with = {}         # the same for data with a content: { TopK = [2] } (default none)
 //! packages = []                   # protobuf packages whose messages are frozen with the line (default none)
 //!
 //! [[line.entry]]
@@ -45,12 +47,26 @@
 //!
 //! - keys, types and names as above; names of lines, types, products and layouts are unique;
 //! - numbers rise, days never go back, no day is after `as_of`;
-//! - the minimum is an entry, is not withdrawn, and is at least 28 days old on `as_of` unless it is
-//!   the first entry;
-//! - a format is `removed` only when the four-weeks-old version and the minimum are both newer than
-//!   the last number that uses it;
-//! - banned consumers and the numbers of releases are entries; releases rise; `min_consumer` is not
-//!   above the entry's own number.
+//! - the minimum is an entry, is not withdrawn, and is at least `window_days` old on `as_of` unless it
+//!   is the first entry;
+//! - a format is `removed` only when the version of `window_days` ago and the minimum are both newer
+//!   than the last number that uses it; and it is `removed` when the minimum is, unless its entry is
+//!   withdrawn;
+//! - banned consumers and the numbers of releases are entries; releases rise; a banned consumer is not
+//!   the current number; `min_producer` is not above the current number, and `min_consumer` not above
+//!   the entry's own.
+//!
+//! `window_days` is the promise of a line: a build of that age still reads what is written for it
+//! (the selection that is called `week_4_old` after its default), and what it writes is still read
+//! (the minimum). An entry younger than that is selected only where there is no older one that is
+//! still written, and whoever selects is told ([`Selected::is_younger_than_asked`]).
+//!
+//! # Warnings
+//!
+//! A day is not a rule: the same source builds the same on every day. But the selections only get
+//! older with `as_of`, so the build warns ([`StaleRegistry`]) where it is more than 28 days behind
+//! today, or behind `SOURCE_DATE_EPOCH` where that is set. A warning never fails a build and changes
+//! nothing that is generated.
 //!
 //! # In a crate with lines of its own
 //!
@@ -77,9 +93,15 @@
 //! # Features
 //!
 //! `parse` (default): reading and generating. `lock`: the module `lock`, fingerprints of wire formats.
-//! Without either there are only the records and the selection.
+//! `edit`: the module `edit`, the steps that change a versions.toml. Without any there are only the
+//! records and the selection. `serde`: `Serialize` and `Deserialize` for [`Date`].
 
 mod date;
+#[cfg(feature = "edit")]
+pub mod edit;
+#[cfg(any(feature = "edit", feature = "lock"))]
+mod file;
+mod freshness;
 #[cfg(feature = "lock")]
 pub mod lock;
 #[cfg(feature = "parse")]
@@ -88,6 +110,7 @@ mod record;
 mod select;
 
 pub use date::{Date, ParseDateError};
+pub use freshness::StaleRegistry;
 #[cfg(feature = "parse")]
 pub use parse::{
     Build, Declarations, Defect, EntryDeclaration, LayoutDeclaration, LayoutFamilyDeclaration,
@@ -98,4 +121,4 @@ pub use record::{
     Entry, EntryStatus, FOUR_WEEKS, LayoutFamily, LineRecord, NamedLayout, Product, Registry,
     Release,
 };
-pub use select::{Dated, newest_of_age};
+pub use select::{Dated, Selected, Standing, newest_of_age, select};

@@ -1,8 +1,12 @@
 //! The registry as constants: what generated code holds and what a program lists at run time.
 
-use crate::{Date, Dated, newest_of_age};
+use crate::{
+    Date, Dated, Selected, newest_of_age,
+    select::{select, standings},
+};
 
-/// Days after which a version counts as four weeks old.
+/// Days of the window of a line that does not say `window_days`: how old the builds are that still
+/// read what is written for them, and that are still read.
 pub const FOUR_WEEKS: i64 = 28;
 
 /// One dated version of a line.
@@ -99,6 +103,10 @@ pub struct LineRecord {
     pub min_producer: i32,
     /// The consumers that must not read data of this line.
     pub bad_consumers: &'static [i32],
+    /// The consumers that must not read data of this line with a certain content: content, consumers.
+    pub bad_consumers_with: &'static [(&'static str, &'static [i32])],
+    /// Days after which a version counts as old enough for the builds still in the field.
+    pub window_days: i64,
     /// The protobuf packages whose messages are frozen with the line.
     pub packages: &'static [&'static str],
     /// From which number on a number is a count of days, and which day that number is.
@@ -118,6 +126,8 @@ impl LineRecord {
             minimum: 0,
             min_producer: 0,
             bad_consumers: &[],
+            bad_consumers_with: &[],
+            window_days: FOUR_WEEKS,
             packages: &[],
             counts_days_from: None,
             entries,
@@ -137,6 +147,19 @@ impl LineRecord {
         bad_consumers: &'static [i32],
     ) -> Self {
         Self { minimum, min_producer, bad_consumers, ..self }
+    }
+
+    /// The same with consumers that are faulty with a certain content only.
+    pub const fn banning_with(
+        self,
+        bad_consumers_with: &'static [(&'static str, &'static [i32])],
+    ) -> Self {
+        Self { bad_consumers_with, ..self }
+    }
+
+    /// The same with another window than four weeks, in days.
+    pub const fn with_window(self, window_days: i64) -> Self {
+        Self { window_days, ..self }
     }
 
     /// The same with the protobuf packages whose messages are frozen with it.
@@ -159,9 +182,16 @@ impl LineRecord {
         self.newest_of_age(day, 0)
     }
 
-    /// The newest number that is at least four weeks old on `day`, never below the minimum.
+    /// The newest number that is at least as old as the line's window on `day` (four weeks, unless
+    /// the line says otherwise), never below the minimum; the oldest usable one where none is.
     pub fn week_4_old(&self, day: Date) -> Option<i32> {
-        self.newest_of_age(day, FOUR_WEEKS)
+        self.newest_of_age(day, self.window_days)
+    }
+
+    /// What is selected on `day` for builds of `days` days before, with its age; `None` if there is
+    /// none yet.
+    pub fn select(&self, day: Date, days: i64) -> Option<Selected> {
+        select(self.entries.iter().map(Entry::dated), self.minimum, day, days)
     }
 
     /// The entry with this number.
@@ -171,20 +201,21 @@ impl LineRecord {
 
     /// Every entry with its age and its flags on `day`; entries introduced later carry no flag.
     pub fn on(&self, day: Date) -> Vec<EntryStatus> {
-        let current = self.current(day);
-        let week_4_old = self.week_4_old(day);
-        self.entries
-            .iter()
-            .map(|entry| EntryStatus {
+        let dated = self.entries.iter().map(Entry::dated);
+        let standings = standings(dated, self.minimum, self.window_days, day);
+        let entries = self.entries.iter().zip(standings);
+        entries
+            .map(|(entry, standing)| EntryStatus {
                 line: self.name,
                 number: entry.number,
                 introduced: entry.introduced,
                 summary: entry.summary,
                 formats: entry.formats,
-                age_days: day.days_since(entry.introduced),
-                current: current == Some(entry.number),
-                week_4_old: week_4_old == Some(entry.number),
-                minimum: current.is_some() && entry.number == self.minimum,
+                age_days: standing.age_days,
+                current: standing.current,
+                week_4_old: standing.week_4_old,
+                younger_than_window: standing.younger_than_window,
+                minimum: standing.minimum,
                 withdrawn: entry.withdrawn,
             })
             .collect()
@@ -209,8 +240,11 @@ pub struct EntryStatus {
     pub age_days: i64,
     /// Whether it is the newest version on that day.
     pub current: bool,
-    /// Whether it is the newest one that is at least four weeks old.
+    /// Whether it is what is selected for builds as old as the line's window: four weeks, unless the
+    /// line says otherwise.
     pub week_4_old: bool,
+    /// Whether it is selected so although it is younger than that window.
+    pub younger_than_window: bool,
     /// Whether it is the oldest one that is read and written.
     pub minimum: bool,
     /// Whether it was taken back.

@@ -1,6 +1,8 @@
-//! Which number of a line is current, four weeks old, or any number of weeks old on a day.
+//! Which number of a line is current, four weeks old, or any number of weeks old on a day; and how
+//! old what was selected really is.
 //!
-//! The one implementation behind the build-time rules, the accessors and the listing.
+//! The one implementation behind the build-time rules, the accessors and the listing. It must never
+//! know what today is: a day is always said.
 
 use crate::Date;
 
@@ -15,10 +17,67 @@ pub struct Dated {
     pub withdrawn: bool,
 }
 
-/// The newest number that is at least `days` days old on `day`, never below `minimum`.
+/// What was selected on a day, and its age there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Selected {
+    /// The number.
+    pub number: i32,
+    /// The day from which builds read and write it.
+    pub introduced: Date,
+    /// Days from its introduction to the day of the selection.
+    pub age_days: i64,
+    /// The age in days that was asked for.
+    pub asked_days: i64,
+}
+
+impl Selected {
+    /// Whether it is younger than asked, for want of anything older that is still written: builds
+    /// from before its introduction cannot read it.
+    pub const fn is_younger_than_asked(&self) -> bool {
+        self.age_days < self.asked_days
+    }
+}
+
+/// The newest entry that is at least `days` days old on `day`, never below `minimum`.
 ///
-/// Entries that are withdrawn, older than the minimum, or introduced after `day` are passed over.
-/// `None` if nothing is left: the line has no version yet on that day.
+/// Entries that are withdrawn, below the minimum, or introduced after `day` are passed over. Where
+/// no entry is old enough the oldest usable one is taken, so that a young line can be written at
+/// all; [`Selected::is_younger_than_asked`] tells. `None` if nothing is left: the line has no
+/// version yet on that day.
+///
+/// ```
+/// use serdes_version_registry::{Date, Dated, select};
+///
+/// let day = |text: &str| text.parse::<Date>().unwrap();
+/// let entries = [Dated { number: 0, introduced: day("2026-03-01"), withdrawn: false }];
+/// let selected = select(entries, 0, day("2026-03-03"), 28).unwrap();
+/// assert_eq!((selected.number, selected.age_days), (0, 2));
+/// assert!(selected.is_younger_than_asked());
+/// assert!(!select(entries, 0, day("2026-03-29"), 28).unwrap().is_younger_than_asked());
+/// ```
+pub fn select(
+    entries: impl IntoIterator<Item = Dated>,
+    minimum: i32,
+    day: Date,
+    days: i64,
+) -> Option<Selected> {
+    let mut selected = None;
+    for entry in entries {
+        let age_days = day.days_since(entry.introduced);
+        if entry.withdrawn || entry.number < minimum || age_days < 0 {
+            continue;
+        }
+        // The oldest usable entry is taken whatever its age: nothing older is readable.
+        if selected.is_none() || age_days >= days {
+            let Dated { number, introduced, .. } = entry;
+            selected = Some(Selected { number, introduced, age_days, asked_days: days });
+        }
+    }
+    selected
+}
+
+/// The number that [`select`] takes.
 ///
 /// ```
 /// use serdes_version_registry::{Date, Dated, newest_of_age};
@@ -39,16 +98,44 @@ pub fn newest_of_age(
     day: Date,
     days: i64,
 ) -> Option<i32> {
-    let mut selected = None;
-    for entry in entries {
-        let age = day.days_since(entry.introduced);
-        if entry.withdrawn || entry.number < minimum || age < 0 {
-            continue;
+    select(entries, minimum, day, days).map(|selected| selected.number)
+}
+
+/// How an entry stands on a day.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Standing {
+    /// Days from its introduction to the day; negative if it comes later.
+    pub age_days: i64,
+    /// Whether it is the newest version on that day.
+    pub current: bool,
+    /// Whether it is what is selected for builds as old as the line's window: four weeks, unless the
+    /// line says otherwise.
+    pub week_4_old: bool,
+    /// Whether it is selected so although it is younger than that window.
+    pub younger_than_window: bool,
+    /// Whether it is the oldest one that is read and written.
+    pub minimum: bool,
+}
+
+/// How each entry stands on `day`, in the order of the entries; those introduced later carry no flag.
+pub(crate) fn standings(
+    entries: impl Iterator<Item = Dated> + Clone,
+    minimum: i32,
+    window_days: i64,
+    day: Date,
+) -> Vec<Standing> {
+    let current = newest_of_age(entries.clone(), minimum, day, 0);
+    let old = select(entries.clone(), minimum, day, window_days);
+    let standing = |entry: Dated| {
+        let week_4_old = old.filter(|selected| selected.number == entry.number);
+        Standing {
+            age_days: day.days_since(entry.introduced),
+            current: current == Some(entry.number),
+            week_4_old: week_4_old.is_some(),
+            younger_than_window: week_4_old.is_some_and(|old| old.is_younger_than_asked()),
+            minimum: current.is_some() && entry.number == minimum,
         }
-        // The oldest usable entry is taken whatever its age: nothing older is readable.
-        if selected.is_none() || age >= days {
-            selected = Some(entry.number);
-        }
-    }
-    selected
+    };
+    entries.map(standing).collect()
 }

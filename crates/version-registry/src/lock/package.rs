@@ -191,7 +191,7 @@ impl Package {
             return Err(Differences(refused).into());
         }
         let path = self.lock_path();
-        fs::write(&path, frozen.updated(&found, &self.lines).render())
+        crate::file::replace(&path, &frozen.updated(&found, &self.lines).render())
             .map_err(|source| LockError::Write { path, source })?;
         Ok(differences)
     }

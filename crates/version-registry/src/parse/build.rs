@@ -2,7 +2,8 @@
 
 use std::{env, fs, io, path::PathBuf, process::ExitCode};
 
-use super::{RegistryErrors, generate, read};
+use super::{Declarations, RegistryErrors, generate, read};
+use crate::{Date, StaleRegistry};
 
 /// The file that `serdes::lines!()` includes.
 const GENERATED: &str = "serdes_lines.rs";
@@ -37,11 +38,20 @@ impl Build {
     }
 
     /// Generates into the build directory. On a broken rule the build fails, and cargo shows every
-    /// error with file, row, line and entry.
+    /// error with file, row, line and entry. An `as_of` far behind today is a warning.
     pub fn run(self) -> ExitCode {
         println!("cargo::rerun-if-changed={}", self.file.display());
+        println!("cargo::rerun-if-env-changed={SOURCE_DATE_EPOCH}");
         match self.generate() {
-            Ok(()) => ExitCode::SUCCESS,
+            Ok(declarations) => {
+                let epoch = env::var(SOURCE_DATE_EPOCH).ok();
+                if let Some(stale) =
+                    StaleRegistry::find(declarations.as_of, today(epoch.as_deref()))
+                {
+                    println!("cargo::warning={}: {stale}", self.file.display());
+                }
+                ExitCode::SUCCESS
+            }
             Err(error) => {
                 for row in error.to_string().lines() {
                     println!("cargo::error={row}");
@@ -51,13 +61,24 @@ impl Build {
         }
     }
 
-    fn generate(&self) -> Result<(), BuildError> {
+    fn generate(&self) -> Result<Declarations, BuildError> {
         let declarations = read(&self.file)?;
         let directory = env::var_os("OUT_DIR").map(PathBuf::from).ok_or(BuildError::NoOutDir)?;
         let path = directory.join(GENERATED);
         fs::write(&path, generate(&declarations, &self.version_path))
-            .map_err(|source| BuildError::Write { path, source })
+            .map_err(|source| BuildError::Write { path, source })?;
+        Ok(declarations)
     }
+}
+
+/// The day of a build that is to come out the same whenever it is run, in seconds since 1970
+/// (reproducible-builds.org); its value only decides about a warning.
+const SOURCE_DATE_EPOCH: &str = "SOURCE_DATE_EPOCH";
+
+/// The day of the build: `epoch` where it is set and a number of seconds, else today.
+fn today(epoch: Option<&str>) -> Date {
+    let seconds = epoch.and_then(|text| text.trim().parse().ok());
+    seconds.and_then(Date::from_unix_seconds).unwrap_or_else(Date::today)
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -74,4 +95,17 @@ enum BuildError {
 /// `serdes::lines!()` includes. The whole build script of a downstream crate.
 pub fn build(file: impl Into<PathBuf>) -> ExitCode {
     Build::new(file).run()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_day_of_a_reproducible_build_is_the_one_that_it_was_told() {
+        assert_eq!(today(Some("1795305599")), Date::from_ymd(2026, 11, 21).unwrap());
+        for unusable in [None, Some(""), Some("yesterday"), Some("99999999999999999999")] {
+            assert!(Date::today().days_since(today(unusable)) <= 1, "{unusable:?}");
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! What a versions.toml declares, owned.
 
-use crate::{Date, Dated, newest_of_age};
+use crate::{Date, Dated, Selected, Standing, newest_of_age, select, select::standings};
 
 /// A whole versions.toml that keeps every rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +43,10 @@ pub struct LineDeclaration {
     pub min_producer: i32,
     /// `bad_consumers`.
     pub bad_consumers: Vec<i32>,
+    /// `bad_consumers_with`: content and consumers, in the order of the contents.
+    pub bad_consumers_with: Vec<(String, Vec<i32>)>,
+    /// `window_days`; 28 if left out.
+    pub window_days: i64,
     /// `packages`.
     pub packages: Vec<String>,
     /// `counts_days_from`.
@@ -54,7 +58,37 @@ pub struct LineDeclaration {
 impl LineDeclaration {
     /// The newest number that is at least `days` days old on `day`; `None` if there is none yet.
     pub fn newest_of_age(&self, day: Date, days: i64) -> Option<i32> {
-        newest_of_age(self.entries.iter().map(EntryDeclaration::dated), self.minimum, day, days)
+        newest_of_age(self.dated(), self.minimum, day, days)
+    }
+
+    /// The current number on `day`; `None` if the line has none yet.
+    pub fn current(&self, day: Date) -> Option<i32> {
+        self.newest_of_age(day, 0)
+    }
+
+    /// What is selected on `day` for builds as old as the line's window, with its age; `None` if
+    /// there is none yet.
+    pub fn week_4_old(&self, day: Date) -> Option<Selected> {
+        select(self.dated(), self.minimum, day, self.window_days)
+    }
+
+    /// How each entry stands on `day`, in the order of the entries.
+    pub fn on(&self, day: Date) -> Vec<Standing> {
+        standings(self.dated(), self.minimum, self.window_days, day)
+    }
+
+    /// The last number that uses a format as the entry at `at` brought it: the one before the next
+    /// entry that changes it. Withdrawn entries change nothing.
+    pub(crate) fn last_use(&self, at: usize, format: &str) -> Option<i32> {
+        let leaves = |entry: &&EntryDeclaration| {
+            entry.withdrawn || !entry.formats.iter().any(|changed| changed == format)
+        };
+        let used = self.entries.iter().skip(at + 1).take_while(leaves).last();
+        used.or_else(|| self.entries.get(at)).map(|entry| entry.number)
+    }
+
+    fn dated(&self) -> impl Iterator<Item = Dated> + Clone {
+        self.entries.iter().map(EntryDeclaration::dated)
     }
 }
 

@@ -178,10 +178,11 @@ pub enum Defect {
         /// The minimum.
         minimum: i32,
     },
-    /// The minimum is too new for builds of four weeks ago.
+    /// The minimum is too new for builds as old as the line's window.
     #[error(
         "the minimum {minimum} is {age} days old on {as_of}; a minimum that is not the first entry \
-         must be at least 28 days old, or builds of four weeks ago can be read no more"
+         must be at least {window_days} days old (`window_days`), or what builds of {window_days} days \
+         ago write can be read no more"
     )]
     MinimumIsTooYoung {
         /// The minimum.
@@ -190,6 +191,8 @@ pub enum Defect {
         age: i64,
         /// The day of the registry.
         as_of: Date,
+        /// The line's window in days.
+        window_days: i64,
     },
     /// A format is said to be removed that did not change with the entry.
     #[error("`removed` names {format:?}, which is not among the formats of this entry")]
@@ -197,18 +200,20 @@ pub enum Defect {
         /// The format.
         format: String,
     },
-    /// A format is removed that the four-weeks-old selection still writes.
+    /// A format is removed that the selection for older builds still writes.
     #[error(
         "the format {format} is removed, but it is written up to number {last} and the version of \
-         four weeks ago is {week_4_old}; keep the format until that version is above {last}"
+         {window_days} days ago is {week_4_old}; keep the format until that version is above {last}"
     )]
     RemovedWhileSelected {
         /// The format.
         format: String,
         /// The last number that writes it.
         last: i32,
-        /// The number selected for four weeks.
+        /// The number selected for builds as old as the window.
         week_4_old: i32,
+        /// The line's window in days.
+        window_days: i64,
     },
     /// A format is removed that data within the supported range uses.
     #[error(
@@ -223,11 +228,48 @@ pub enum Defect {
         /// The minimum.
         minimum: i32,
     },
+    /// A minimum refuses a format whose code is still said to be there.
+    #[error(
+        "the format {format} is read up to number {last}, which is below the minimum {minimum}: nothing \
+         can use it any more; name it in `removed` of this entry and delete its code, or lower the minimum"
+    )]
+    KeptBelowMinimum {
+        /// The format.
+        format: String,
+        /// The last number that uses it.
+        last: i32,
+        /// The minimum.
+        minimum: i32,
+    },
     /// A consumer is banned that the line does not know.
-    #[error("bad_consumers names {found}, which is not the number of an entry")]
+    #[error("{key} names {found}, which is not the number of an entry")]
     BadConsumerIsNotAnEntry {
+        /// The key.
+        key: &'static str,
         /// The number found.
         found: i32,
+    },
+    /// A build would refuse what it writes itself.
+    #[error(
+        "{key} names {current}, the current number: a build would refuse what it writes itself; add an \
+         entry for the build that is mended, or take the current number back (`withdrawn`)"
+    )]
+    BadConsumerIsCurrent {
+        /// The key.
+        key: &'static str,
+        /// The current number.
+        current: i32,
+    },
+    /// A build would refuse every producer, its own data included.
+    #[error(
+        "min_producer {min_producer} is above the current number {current}: a build would refuse what it \
+         writes itself; add an entry of that number first, or lower min_producer"
+    )]
+    MinProducerAboveCurrent {
+        /// The oldest producer named.
+        min_producer: i32,
+        /// The current number.
+        current: i32,
     },
     /// Data that its own producer could not read.
     #[error("min_consumer {min_consumer} is above the entry's own number {number}")]

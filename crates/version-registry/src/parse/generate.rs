@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::declaration::{Declarations, EntryDeclaration, LineDeclaration};
-use crate::Date;
+use crate::{Date, FOUR_WEEKS};
 
 /// Rust source that declares a type for each line with a `type`, and `REGISTRY` with everything.
 ///
@@ -48,6 +48,13 @@ impl Source<'_> {
             "    const BAD_CONSUMERS: &'static [i32] = &{:?};",
             line.bad_consumers
         ));
+        if !line.bad_consumers_with.is_empty() {
+            let with = with_consumers(line);
+            self.row(format_args!(
+                "    const BAD_CONSUMERS_WITH: &'static [(&'static str, &'static [i32])] = {with};"
+            ));
+        }
+        self.row(format_args!("    const WINDOW_DAYS: i64 = {};", line.window_days));
         self.row(format_args!("    const AS_OF: {path}::Date = {};", self.date(as_of)));
         self.row(format_args!("    const ENTRIES: &'static [{path}::Entry] = &["));
         for entry in &line.entries {
@@ -107,6 +114,12 @@ impl Source<'_> {
                 ").describing({:?}, {:?}).bounded({}, {}, &{:?})",
                 line.data, line.summary, line.minimum, line.min_producer, line.bad_consumers
             );
+            if !line.bad_consumers_with.is_empty() {
+                let _ = write!(rest, ".banning_with({})", with_consumers(line));
+            }
+            if line.window_days != FOUR_WEEKS {
+                let _ = write!(rest, ".with_window({})", line.window_days);
+            }
             if !line.packages.is_empty() {
                 let _ = write!(rest, ".in_packages(&{:?})", line.packages);
             }
@@ -148,4 +161,14 @@ impl Source<'_> {
         let (year, month, day) = date.to_ymd();
         format!("{}::Date::from_ymd({year}, {month}, {day}).unwrap()", self.path)
     }
+}
+
+/// A constant slice of contents with their faulty consumers.
+fn with_consumers(line: &LineDeclaration) -> String {
+    let mut text = "&[".to_owned();
+    for (content, consumers) in &line.bad_consumers_with {
+        let _ = write!(text, "({content:?}, &{consumers:?}), ");
+    }
+    text.push(']');
+    text
 }

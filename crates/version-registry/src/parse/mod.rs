@@ -22,6 +22,8 @@ pub use error::{Defect, RegistryError, RegistryErrors};
 pub use generate::generate;
 use table::{Table, Walk};
 
+use crate::FOUR_WEEKS;
+
 /// Reads and validates the file at `path`.
 pub fn read(path: &Path) -> Result<Declarations, RegistryErrors> {
     let file = path.display().to_string();
@@ -119,6 +121,8 @@ impl<'t> Walk<'t> {
                 "minimum",
                 "min_producer",
                 "bad_consumers",
+                "bad_consumers_with",
+                "window_days",
                 "packages",
                 "counts_days_from",
                 "entry",
@@ -131,6 +135,8 @@ impl<'t> Walk<'t> {
         let minimum = self.number(table, "minimum");
         let min_producer = self.number_or_zero(table, "min_producer");
         let bad_consumers = self.numbers(table, "bad_consumers");
+        let bad_consumers_with = self.numbers_table(table, "bad_consumers_with");
+        let window_days = self.days(table, "window_days", FOUR_WEEKS);
         let packages = self.texts(table, "packages");
         let counts_days_from = self.table(table, "counts_days_from").and_then(|base| {
             self.allow_only(&base, &["number", "day"]);
@@ -155,6 +161,8 @@ impl<'t> Walk<'t> {
             minimum: minimum?,
             min_producer,
             bad_consumers,
+            bad_consumers_with,
+            window_days,
             packages,
             counts_days_from,
             entries,

@@ -6,10 +6,7 @@ use super::{
     error::Defect,
     table::Walk,
 };
-use crate::{
-    Date, newest_of_age,
-    record::{FOUR_WEEKS, parse_release},
-};
+use crate::{Date, newest_of_age, record::parse_release};
 
 pub(super) fn check(walk: &mut Walk<'_>, declarations: &Declarations, places: &Places) {
     let mut names: Vec<&str> = Vec::new();
@@ -23,11 +20,7 @@ pub(super) fn check(walk: &mut Walk<'_>, declarations: &Declarations, places: &P
         check_entries(walk, line, declarations.as_of, entries);
         check_minimum(walk, line, declarations.as_of, *place);
         check_removed(walk, line, declarations.as_of, entries);
-        for found in &line.bad_consumers {
-            if !line.entries.iter().any(|entry| entry.number == *found) {
-                walk.report(*place, Defect::BadConsumerIsNotAnEntry { found: *found });
-            }
-        }
+        check_bounds(walk, line, declarations.as_of, *place);
     }
     let mut names: Vec<&str> = Vec::new();
     for (product, (place, releases)) in declarations.products.iter().zip(&places.products) {
@@ -120,34 +113,58 @@ fn check_minimum(walk: &mut Walk<'_>, line: &LineDeclaration, as_of: Date, place
         walk.report(place, Defect::MinimumIsWithdrawn { minimum });
     }
     let age = as_of.days_since(entry.introduced);
-    if entry.number != first.number && age < FOUR_WEEKS {
-        walk.report(place, Defect::MinimumIsTooYoung { minimum, age, as_of });
+    let window_days = line.window_days;
+    if entry.number != first.number && age < window_days {
+        walk.report(place, Defect::MinimumIsTooYoung { minimum, age, as_of, window_days });
+    }
+}
+
+/// What a build refuses must not be what it writes.
+fn check_bounds(walk: &mut Walk<'_>, line: &LineDeclaration, as_of: Date, place: usize) {
+    let Some(current) = line.current(as_of) else { return };
+    let with = line.bad_consumers_with.iter().flat_map(|(_, consumers)| consumers);
+    let with = with.map(|found| ("bad_consumers_with", *found));
+    for (key, found) in line.bad_consumers.iter().map(|found| ("bad_consumers", *found)).chain(with)
+    {
+        if found == current {
+            walk.report(place, Defect::BadConsumerIsCurrent { key, current });
+        } else if !line.entries.iter().any(|entry| entry.number == found) {
+            walk.report(place, Defect::BadConsumerIsNotAnEntry { key, found });
+        }
+    }
+    let min_producer = line.min_producer;
+    if min_producer > current {
+        walk.report(place, Defect::MinProducerAboveCurrent { min_producer, current });
     }
 }
 
 fn check_removed(walk: &mut Walk<'_>, line: &LineDeclaration, as_of: Date, places: &[usize]) {
+    let (minimum, window_days) = (line.minimum, line.window_days);
     // Here the minimum must not hide an old selection: what counts is the age alone.
     let dated = line.entries.iter().map(|entry| entry.dated());
-    let week_4_old = newest_of_age(dated, i32::MIN, as_of, FOUR_WEEKS);
+    let week_4_old = newest_of_age(dated, i32::MIN, as_of, window_days);
+    // A minimum that is no entry is a defect of its own.
+    let bounds = line.entries.iter().any(|entry| entry.number == minimum);
     for (at, (entry, place)) in line.entries.iter().zip(places).enumerate() {
         walk.enter_entry(Some(format!("entry {}", entry.number)));
-        for format in &entry.removed {
+        for format in &entry.formats {
+            let last = line.last_use(at, format).unwrap_or(entry.number);
+            let removed = entry.removed.contains(format);
             let format = format.clone();
-            if !entry.formats.contains(&format) {
-                walk.report(*place, Defect::RemovedIsNotAFormat { format });
-                continue;
-            }
-            // A format is in use up to the number before the next one that changes it.
-            let later = line.entries.iter().skip(at + 1);
-            let used =
-                later.take_while(|entry| entry.withdrawn || !entry.formats.contains(&format));
-            let last = used.last().map_or(entry.number, |entry| entry.number);
-            if let Some(week_4_old) = week_4_old.filter(|number| *number <= last) {
-                walk.report(*place, Defect::RemovedWhileSelected { format, last, week_4_old });
-            } else if line.minimum <= last {
-                let minimum = line.minimum;
+            if !removed {
+                // A number that was taken back is in nobody's formats.
+                if bounds && last < minimum && !entry.withdrawn {
+                    walk.report(*place, Defect::KeptBelowMinimum { format, last, minimum });
+                }
+            } else if let Some(week_4_old) = week_4_old.filter(|number| *number <= last) {
+                let defect = Defect::RemovedWhileSelected { format, last, week_4_old, window_days };
+                walk.report(*place, defect);
+            } else if minimum <= last {
                 walk.report(*place, Defect::RemovedAboveMinimum { format, last, minimum });
             }
+        }
+        for format in entry.removed.iter().filter(|format| !entry.formats.contains(format)) {
+            walk.report(*place, Defect::RemovedIsNotAFormat { format: format.clone() });
         }
     }
     walk.enter_entry(None);

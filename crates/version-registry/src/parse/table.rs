@@ -167,12 +167,46 @@ impl<'t> Walk<'t> {
 
     pub(super) fn numbers(&mut self, table: &Table<'t>, key: &'static str) -> Vec<i32> {
         let Some(value) = table.get_ref().get(key) else { return Vec::new() };
+        self.numbers_of(key, value)
+    }
+
+    fn numbers_of(&mut self, key: &str, value: &Spanned<DeValue<'_>>) -> Vec<i32> {
         match value.get_ref() {
             DeValue::Array(items) => {
                 items.iter().filter_map(|item| self.number_of(key, item)).collect()
             }
             _ => self.wrong_type(key, value, "an array of integers").unwrap_or_default(),
         }
+    }
+
+    /// A number of days, at least one; `default` if the key is missing.
+    pub(super) fn days(&mut self, table: &Table<'t>, key: &'static str, default: i64) -> i64 {
+        let Some(value) = table.get_ref().get(key) else { return default };
+        match self.number_of(key, value) {
+            Some(0) => {
+                let (key, found) = (key.to_owned(), "0".to_owned());
+                let defect = Defect::OutOfRange { key, found, expected: "1..2147483647" };
+                self.report(value.span().start, defect);
+                default
+            }
+            Some(days) => days.into(),
+            None => default,
+        }
+    }
+
+    /// A table of arrays of numbers, in the order of the keys; none if the key is missing.
+    pub(super) fn numbers_table(
+        &mut self,
+        table: &Table<'t>,
+        key: &'static str,
+    ) -> Vec<(String, Vec<i32>)> {
+        let Some(fields) = self.table(table, key) else { return Vec::new() };
+        let fields = fields.get_ref().iter();
+        fields
+            .map(|(name, value)| {
+                (name.get_ref().to_string(), self.numbers_of(name.get_ref(), value))
+            })
+            .collect()
     }
 
     pub(super) fn date(&mut self, table: &Table<'t>, key: &'static str) -> Option<Date> {

@@ -1,0 +1,168 @@
+//! The entry to add, and its text.
+
+use std::fmt::Write;
+
+use super::EditError;
+use crate::{Date, LineDeclaration};
+
+/// Columns of a row of the file.
+const WIDTH: usize = 100;
+
+/// An entry to add to a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewEntry {
+    pub(super) line: String,
+    pub(super) introduced: Date,
+    number: Option<i32>,
+    formats: Vec<String>,
+    summary: Option<String>,
+    released_in: Option<String>,
+    date_source: Option<String>,
+    min_consumer: Option<i32>,
+}
+
+impl NewEntry {
+    /// An entry of the line of this name, from this day on.
+    pub fn new(line: impl Into<String>, introduced: Date) -> Self {
+        Self {
+            line: line.into(),
+            introduced,
+            number: None,
+            formats: Vec::new(),
+            summary: None,
+            released_in: None,
+            date_source: None,
+            min_consumer: None,
+        }
+    }
+
+    /// The formats that change with it.
+    #[must_use]
+    pub fn with_formats(mut self, formats: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.formats = formats.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// What it brings, for people; without, the formats are named.
+    #[must_use]
+    pub fn with_summary(mut self, summary: impl Into<String>) -> Self {
+        self.summary = Some(summary.into());
+        self
+    }
+
+    /// Another number than the next one: for a line whose numbers are somebody else's.
+    #[must_use]
+    pub fn with_number(mut self, number: i32) -> Self {
+        self.number = Some(number);
+        self
+    }
+
+    /// The first release that has it.
+    #[must_use]
+    pub fn with_released_in(mut self, release: impl Into<String>) -> Self {
+        self.released_in = Some(release.into());
+        self
+    }
+
+    /// Where its day comes from, if it is not the day of the change.
+    #[must_use]
+    pub fn with_date_source(mut self, source: impl Into<String>) -> Self {
+        self.date_source = Some(source.into());
+        self
+    }
+
+    /// The oldest consumer of its data.
+    #[must_use]
+    pub fn with_min_consumer(mut self, consumer: i32) -> Self {
+        self.min_consumer = Some(consumer);
+        self
+    }
+
+    /// Its number in this line.
+    pub(super) fn number_in(&self, line: &LineDeclaration) -> Result<i32, EditError> {
+        if let Some(number) = self.number {
+            return Ok(number);
+        }
+        let last = line.entries.last().map_or(-1, |entry| entry.number);
+        let next = match line.counts_days_from {
+            Some((base, day)) if self.introduced >= day => {
+                i32::try_from(i64::from(base) + self.introduced.days_since(day)).ok()
+            }
+            _ => last.checked_add(1),
+        };
+        let out =
+            || EditError::OutOfNumbers { line: line.name.clone(), day: self.introduced, last };
+        next.ok_or_else(out)
+    }
+
+    /// Its text: a `[[line.entry]]` table, rows ended by `\n`.
+    pub(super) fn render(&self, number: i32) -> Result<String, EditError> {
+        let summary = match &self.summary {
+            Some(summary) => summary.clone(),
+            None if self.formats.is_empty() => return Err(EditError::NothingSaid),
+            None => format!("new format of {}", self.formats.join(", ")),
+        };
+        let mut text = format!(
+            "[[line.entry]]\nnumber = {number}\nintroduced = {}\nsummary = {}\n",
+            self.introduced,
+            quoted(&summary)
+        );
+        if !self.formats.is_empty() {
+            text.push_str(&list("formats", &self.formats));
+        }
+        // Writing to a string cannot fail.
+        if let Some(release) = &self.released_in {
+            let _ = writeln!(text, "released_in = {}", quoted(release));
+        }
+        if let Some(source) = &self.date_source {
+            let _ = writeln!(text, "date_source = {}", quoted(source));
+        }
+        if let Some(consumer) = self.min_consumer {
+            let _ = writeln!(text, "min_consumer = {consumer}");
+        }
+        Ok(text)
+    }
+}
+
+/// An array of texts: in one row, or in several where it is too long for one.
+fn list(key: &str, items: &[String]) -> String {
+    let quoted: Vec<String> = items.iter().map(|item| quoted(item)).collect();
+    let row = format!("{key} = [{}]\n", quoted.join(", "));
+    if row.len() <= WIDTH {
+        return row;
+    }
+    let mut text = format!("{key} = [\n");
+    let mut row = String::from("   ");
+    for item in quoted {
+        if row.len() > 3 && row.len() + item.len() + 2 > WIDTH {
+            text.push_str(&row);
+            text.push('\n');
+            row.truncate(3);
+        }
+        row.push(' ');
+        row.push_str(&item);
+        row.push(',');
+    }
+    text.push_str(&row);
+    text.push_str("\n]\n");
+    text
+}
+
+/// A text as TOML's basic string.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for character in text.chars() {
+        match character {
+            '"' => quoted.push_str("\\\""),
+            '\\' => quoted.push_str("\\\\"),
+            '\n' => quoted.push_str("\\n"),
+            '\t' => quoted.push_str("\\t"),
+            control if control.is_control() => {
+                let _ = write!(quoted, "\\u{:04X}", u32::from(control));
+            }
+            other => quoted.push(other),
+        }
+    }
+    quoted.push('"');
+    quoted
+}

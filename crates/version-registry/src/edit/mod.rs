@@ -1,0 +1,247 @@
+//! The steps that change a versions.toml: adding an entry to a line, and moving `as_of` with a release.
+//!
+//! A step takes the text of the file and gives the text to write, or says which rule the result would
+//! break. Nothing but what the step changes is touched: comments, order and spaces stay. It must never
+//! decide what a good number or format is: that is what the rules of the file are for.
+//!
+//! ```
+//! use serdes_version_registry::edit::{NewEntry, add_entry};
+//!
+//! let text = "as_of = 2026-11-20 # moved by the release\n\n[[line]]\nname = \"snapshots\"\n\
+//!             title = \"snapshot\"\nsummary = \"the trainer's\"\nminimum = 0\n\n[[line.entry]]\n\
+//!             number = 0\nintroduced = 2026-02-02\nsummary = \"first\"\nformats = [\"Snapshot\"]\n";
+//! let day = "2026-12-01".parse()?;
+//! let entry = NewEntry::new("snapshots", day).with_formats(["Snapshot"]).with_summary("seeds");
+//! let edited = add_entry("versions.toml", text, &entry)?;
+//! assert_eq!(edited.number(), Some(1));
+//! assert!(edited.text().starts_with("as_of = 2026-12-01 # moved by the release\n"));
+//! assert!(edited.text().ends_with(
+//!     "[[line.entry]]\nnumber = 1\nintroduced = 2026-12-01\nsummary = \"seeds\"\nformats = [\"Snapshot\"]\n"
+//! ));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod entry;
+#[cfg(test)]
+mod tests;
+mod text;
+
+use std::{fs, io, path::Path};
+
+pub use entry::NewEntry;
+
+use crate::{Date, Declarations, RegistryErrors, edit::text::Source, parse};
+
+/// Why a versions.toml was not changed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EditError {
+    /// The file cannot be read.
+    #[error("{file}: cannot be read: {source}")]
+    Read {
+        /// The file as it was named.
+        file: String,
+        /// The cause.
+        source: io::Error,
+    },
+    /// The file cannot be written; what was there is still there.
+    #[error("{file}: cannot be written, and is as it was: {source}")]
+    Write {
+        /// The file as it was named.
+        file: String,
+        /// The cause.
+        source: io::Error,
+    },
+    /// The file breaks a rule as it is.
+    #[error("the file breaks a rule before anything is changed; mend that first:\n{0}")]
+    Invalid(RegistryErrors),
+    /// The file would break a rule.
+    #[error("nothing is changed, since the result would break a rule:\n{0}")]
+    Refused(RegistryErrors),
+    /// There is no line of that name.
+    #[error("there is no line {found:?}; the lines are {known}")]
+    UnknownLine {
+        /// The name, cut at 60 characters.
+        found: String,
+        /// The lines there are.
+        known: String,
+    },
+    /// An entry that says nothing.
+    #[error("an entry needs a summary or formats: say what is new with it")]
+    NothingSaid,
+    /// The line has no number left, or none that stands for the day.
+    #[error("{line} has no number for {day}: the last one is {last}; start a new line")]
+    OutOfNumbers {
+        /// The line.
+        line: String,
+        /// The day of the entry.
+        day: Date,
+        /// The newest number.
+        last: i32,
+    },
+    /// The day of the registry would go back.
+    #[error("as_of is {as_of}, and {found} is before it; a registry's day only goes forward")]
+    AsOfGoesBack {
+        /// The day asked for.
+        found: Date,
+        /// The day of the registry.
+        as_of: Date,
+    },
+    /// The file is written in a way that has no place for another entry.
+    #[error(
+        "{file}:{row}: the entries of {line} are written as an inline array; write them as \
+         [[line.entry]] tables, so that one can be added"
+    )]
+    InlineEntries {
+        /// The file as it was named.
+        file: String,
+        /// The row of the last entry.
+        row: usize,
+        /// The line.
+        line: String,
+    },
+}
+
+/// A selection of a line that is another one after an edit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SelectionChange {
+    /// The line.
+    pub line: String,
+    /// `current`, or `week_4_old`.
+    pub selector: &'static str,
+    /// The number before; `None` if there was none.
+    pub before: Option<i32>,
+    /// The number after.
+    pub after: Option<i32>,
+}
+
+/// A versions.toml as a step leaves it.
+#[derive(Clone, Debug)]
+pub struct Edited {
+    text: String,
+    before: Declarations,
+    after: Declarations,
+    number: Option<i32>,
+}
+
+impl Edited {
+    /// The text to write.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// What the text declares.
+    pub fn declarations(&self) -> &Declarations {
+        &self.after
+    }
+
+    /// The number of the entry that was added, if one was.
+    pub fn number(&self) -> Option<i32> {
+        self.number
+    }
+
+    /// The registry's day before.
+    pub fn as_of_before(&self) -> Date {
+        self.before.as_of
+    }
+
+    /// Whether anything is another than before.
+    pub fn is_change(&self) -> bool {
+        self.before != self.after
+    }
+
+    /// What is selected otherwise than before: the day of a registry is that of all its lines.
+    pub fn selections(&self) -> Vec<SelectionChange> {
+        let (from, to) = (self.before.as_of, self.after.as_of);
+        let mut changes = Vec::new();
+        for line in &self.after.lines {
+            let Some(old) = self.before.line(&line.name) else { continue };
+            let selected = [
+                ("current", old.current(from), line.current(to)),
+                (
+                    "week_4_old",
+                    old.week_4_old(from).map(|selected| selected.number),
+                    line.week_4_old(to).map(|selected| selected.number),
+                ),
+            ];
+            for (selector, before, after) in selected {
+                if before != after {
+                    let line = line.name.clone();
+                    changes.push(SelectionChange { line, selector, before, after });
+                }
+            }
+        }
+        changes
+    }
+
+    /// Writes the text to `path`, whole or not at all.
+    ///
+    /// # Errors
+    /// [`EditError::Write`].
+    pub fn write(&self, path: &Path) -> Result<(), EditError> {
+        crate::file::replace(path, &self.text)
+            .map_err(|source| EditError::Write { file: path.display().to_string(), source })
+    }
+}
+
+/// The text of the file at `path`.
+///
+/// # Errors
+/// [`EditError::Read`].
+pub fn read_text(path: &Path) -> Result<String, EditError> {
+    fs::read_to_string(path)
+        .map_err(|source| EditError::Read { file: path.display().to_string(), source })
+}
+
+/// Adds an entry at the end of its line. The number is the entry's own, or the one after the newest,
+/// or in a line that counts days the one that stands for the day. `as_of` moves forward to the entry's
+/// day if that is later.
+///
+/// # Errors
+/// [`EditError::Invalid`] if `text` breaks a rule as it is, [`EditError::Refused`] if the result would,
+/// and what else stands in the way.
+pub fn add_entry(file: &str, text: &str, entry: &NewEntry) -> Result<Edited, EditError> {
+    let before = parse(file, text).map_err(EditError::Invalid)?;
+    let Some(at) = before.lines.iter().position(|line| line.name == entry.line) else {
+        let known: Vec<&str> = before.lines.iter().map(|line| line.name.as_str()).collect();
+        let found = entry.line.chars().take(60).collect();
+        return Err(EditError::UnknownLine { found, known: known.join(", ") });
+    };
+    let mut source = Source::new(file, text);
+    let line = &before.lines[at];
+    let number = entry.number_in(line)?;
+    source.add_entry(at, &entry.render(number)?)?;
+    if entry.introduced > before.as_of {
+        source.set_as_of(entry.introduced);
+    }
+    finish(file, source, before, Some(number))
+}
+
+/// Moves `as_of` to `day`, as a release does: it decides what is selected for older builds.
+///
+/// # Errors
+/// [`EditError::Invalid`] if `text` breaks a rule as it is, [`EditError::AsOfGoesBack`] if the day is
+/// before the registry's.
+pub fn move_as_of(file: &str, text: &str, day: Date) -> Result<Edited, EditError> {
+    let before = parse(file, text).map_err(EditError::Invalid)?;
+    if day < before.as_of {
+        return Err(EditError::AsOfGoesBack { found: day, as_of: before.as_of });
+    }
+    let mut source = Source::new(file, text);
+    if day != before.as_of {
+        source.set_as_of(day);
+    }
+    finish(file, source, before, None)
+}
+
+fn finish(
+    file: &str,
+    source: Source<'_>,
+    before: Declarations,
+    number: Option<i32>,
+) -> Result<Edited, EditError> {
+    let text = source.finish();
+    let after = parse(file, &text).map_err(EditError::Refused)?;
+    Ok(Edited { text, before, after, number })
+}

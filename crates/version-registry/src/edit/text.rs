@@ -1,0 +1,111 @@
+//! Places in the text of a versions.toml, and changes there.
+
+use std::ops::Range;
+
+use toml::{
+    Spanned,
+    de::{DeTable, DeValue},
+};
+
+use super::EditError;
+use crate::Date;
+
+/// A text with changes that are still to be made.
+pub(super) struct Source<'t> {
+    file: &'t str,
+    text: &'t str,
+    changes: Vec<(Range<usize>, String)>,
+}
+
+impl<'t> Source<'t> {
+    /// A text that keeps every rule.
+    pub(super) fn new(file: &'t str, text: &'t str) -> Self {
+        Self { file, text, changes: Vec::new() }
+    }
+
+    /// Puts another day in the place of `as_of`.
+    pub(super) fn set_as_of(&mut self, day: Date) {
+        let root = self.root();
+        if let Some(value) = root.as_ref().and_then(|root| root.get_ref().get("as_of")) {
+            self.changes.push((value.span(), day.to_string()));
+        }
+    }
+
+    /// Puts a table behind the last entry of the line at `at`.
+    pub(super) fn add_entry(&mut self, at: usize, table: &str) -> Result<(), EditError> {
+        let root = self.root();
+        let line = root.as_ref().and_then(|root| element(root, "line", at));
+        let name = line.and_then(|line| line.get("name")).map(Spanned::get_ref);
+        let entries = line.and_then(|line| line.get("entry")).map(Spanned::get_ref);
+        let Some(DeValue::Array(entries)) = entries else { return Ok(()) };
+        let Some(last) = entries.iter().next_back() else { return Ok(()) };
+        let header = last.span();
+        if !self.text.get(header.clone()).is_some_and(|header| header.starts_with("[[")) {
+            let before = self.text.as_bytes().get(..header.start).unwrap_or_default();
+            let row = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+            let line = match name {
+                Some(DeValue::String(name)) => name.to_string(),
+                _ => String::new(),
+            };
+            return Err(EditError::InlineEntries { file: self.file.to_owned(), row, line });
+        }
+        let end = match last.get_ref() {
+            DeValue::Table(fields) => fields.iter().map(|(_, value)| value.span().end).max(),
+            _ => None,
+        };
+        let end = end.unwrap_or(header.end);
+        // Behind the row, with the remark that may stand at its end.
+        let rest = self.text.get(end..).unwrap_or_default();
+        let place = end + rest.find('\n').map_or(rest.len(), |newline| newline + 1);
+        let break_ = if self.text.contains("\r\n") { "\r\n" } else { "\n" };
+        let mut added = String::new();
+        if !self.text.get(..place).is_some_and(|before| before.ends_with('\n')) {
+            added.push_str(break_);
+        }
+        added.push_str(break_);
+        let indent = self.indent(header.start);
+        for row in table.lines() {
+            added.push_str(indent);
+            added.push_str(row);
+            added.push_str(break_);
+        }
+        self.changes.push((place..place, added));
+        Ok(())
+    }
+
+    /// The text with the changes made.
+    pub(super) fn finish(mut self) -> String {
+        self.changes.sort_by_key(|(place, _)| place.start);
+        let mut text = self.text.to_owned();
+        for (place, new) in self.changes.iter().rev() {
+            text.replace_range(place.clone(), new);
+        }
+        text
+    }
+
+    /// The tables of the text; there, since the text was read before.
+    fn root(&self) -> Option<Spanned<DeTable<'t>>> {
+        DeTable::parse(self.text).ok()
+    }
+
+    /// The spaces before the header at `start`.
+    fn indent(&self, start: usize) -> &'t str {
+        let before = self.text.get(..start).unwrap_or_default();
+        let row = before.rfind('\n').map_or(0, |newline| newline + 1);
+        let spaces = before.get(row..).unwrap_or_default();
+        if spaces.bytes().all(|byte| byte == b' ' || byte == b'\t') { spaces } else { "" }
+    }
+}
+
+/// The table at a place of an array of tables.
+fn element<'v, 't>(
+    root: &'v Spanned<DeTable<'t>>,
+    key: &str,
+    at: usize,
+) -> Option<&'v DeTable<'t>> {
+    let DeValue::Array(items) = root.get_ref().get(key)?.get_ref() else { return None };
+    match items.iter().nth(at)?.get_ref() {
+        DeValue::Table(table) => Some(table),
+        _ => None,
+    }
+}

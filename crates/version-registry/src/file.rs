@@ -1,0 +1,71 @@
+//! Writing a file whole, or not at all.
+//!
+//! It knows a path and a text. It must never know what the text says.
+
+use std::{
+    fs, io,
+    io::Write,
+    path::{Path, PathBuf},
+};
+
+use tempfile::NamedTempFile;
+
+/// Puts `text` in the place of the file at `path`, under the name and the permissions that were
+/// there; a failure leaves what was there. A link stays one, and what it names is replaced.
+pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let folder = match target.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+        _ => PathBuf::from("."),
+    };
+    let mut file = NamedTempFile::new_in(folder)?;
+    file.write_all(text.as_bytes())?;
+    match fs::metadata(&target) {
+        Ok(metadata) => file.as_file().set_permissions(metadata.permissions())?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => readable(&file)?,
+        Err(error) => return Err(error),
+    }
+    file.as_file().sync_all()?;
+    file.persist(&target).map_err(|error| error.error)?;
+    Ok(())
+}
+
+/// A temporary file is its owner's alone; a source file is everybody's to read.
+#[cfg(unix)]
+fn readable(file: &NamedTempFile) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    file.as_file().set_permissions(fs::Permissions::from_mode(0o644))
+}
+
+#[cfg(not(unix))]
+fn readable(_: &NamedTempFile) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_whole_and_keeps_its_permissions_and_its_links() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("versions.toml");
+        replace(&path, "one").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "one");
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+            assert_eq!(mode(&path), 0o644);
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+            let link = folder.path().join("link.toml");
+            std::os::unix::fs::symlink(&path, &link).unwrap();
+            replace(&link, "two").unwrap();
+            assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+            assert_eq!((fs::read_to_string(&path).unwrap().as_str(), mode(&path)), ("two", 0o640));
+        }
+        assert!(replace(&folder.path().join("absent/versions.toml"), "three").is_err());
+        let left = fs::read_dir(folder.path()).unwrap().count();
+        assert_eq!(left, if cfg!(unix) { 2 } else { 1 });
+    }
+}
