@@ -16,7 +16,10 @@ use std::{
 };
 
 use prost::Message as _;
-use prost_types::{DescriptorProto, FileDescriptorSet, field_descriptor_proto::Type};
+use prost_types::{
+    DescriptorProto, FileDescriptorProto, FileDescriptorSet, field_descriptor_proto::Type,
+    source_code_info::Location,
+};
 
 const REGENERATE: &str = "SERDES_REGENERATE_PROTO";
 
@@ -58,7 +61,7 @@ fn descriptors() -> FileDescriptorSet {
 /// How the code is generated.
 fn generator(out: &Path) -> prost_build::Config {
     let mut config = prost_build::Config::new();
-    config.out_dir(out).bytes(["."]).btree_map(["."]).enable_type_names();
+    config.out_dir(out).bytes(["."]).enable_type_names();
     for message in OPAQUE {
         config.extern_path(message, "crate::proto::OpaqueMessage");
     }
@@ -92,6 +95,34 @@ fn separate_interleaved_oneofs(message: &mut DescriptorProto) {
     }
 }
 
+/// Turns maps into lists of their entries, which are the same bytes. Gives the paths of the entries and of their fields in the file.
+///
+/// prost does not look at the wire type of a map field: a varint in its place is taken for the length of an entry. Of a list it does.
+fn list_map_entries(message: &mut DescriptorProto, path: &[i32]) -> Vec<Vec<i32>> {
+    let mut found = Vec::new();
+    for (index, nested) in (0..).zip(&mut message.nested_type) {
+        // 3 is the field of nested messages, 2 that of fields, in the message about a message.
+        let path = [path, &[3, index]].concat();
+        found.extend(list_map_entries(nested, &path));
+        let entry = nested.options.as_mut().and_then(|options| options.map_entry.take());
+        if entry == Some(true) {
+            found.extend((0..nested.field.len()).map(|at| [&path[..], &[2, at as i32]].concat()));
+            found.push(path);
+        }
+    }
+    found
+}
+
+/// The same for a file. The generator looks the comments of each message up, which the entries of a map do not have.
+fn list_maps(file: &mut FileDescriptorProto) {
+    let messages = (0..).zip(&mut file.message_type);
+    let paths = messages.flat_map(|(index, message)| list_map_entries(message, &[4, index]));
+    let paths: Vec<_> = paths.collect();
+    let locations = &mut file.source_code_info.get_or_insert_default().location;
+    locations.extend(paths.into_iter().map(|path| Location { path, ..Default::default() }));
+    locations.sort_by(|left, right| left.path.cmp(&right.path));
+}
+
 fn read_directory(directory: &Path) -> BTreeMap<String, Vec<u8>> {
     let Ok(entries) = fs::read_dir(directory) else { return BTreeMap::new() };
     entries
@@ -109,6 +140,7 @@ fn the_generated_code_is_what_the_proto_files_say() {
 
     for file in &mut set.file {
         file.message_type.iter_mut().for_each(separate_interleaved_oneofs);
+        list_maps(file);
     }
     let out = tempfile::tempdir().unwrap();
     generator(out.path()).compile_fds(set).unwrap();

@@ -285,7 +285,8 @@ impl ToProto for AttributeMap {
                 }
                 AttributeValue::Float(value) => value::Value::FloatValue(*value),
             };
-            (key.clone(), attribute_map_proto::Value { value: Some(value) })
+            let value = Some(attribute_map_proto::Value { value: Some(value) });
+            attribute_map_proto::AttributesEntry { key: key.clone(), value }
         });
         Ok(AttributeMapProto {
             attributes: attributes.collect(),
@@ -324,8 +325,9 @@ impl FromProto for AttributeMap {
 
     fn from_owned_proto(proto: Self::Proto, _: &DeserializeOptions) -> Result<Self, DecodeError> {
         FORMATS.check_recorded(proto.version_number)?;
-        let attributes = proto.attributes.into_iter().map(|(key, value)| {
-            let value = match value.value {
+        let attributes = proto.attributes.into_iter().map(|entry| {
+            let attribute_map_proto::AttributesEntry { key, value } = entry;
+            let value = match value.and_then(|value| value.value) {
                 Some(value::Value::StringValue(bytes)) => AttributeValue::String(bytes),
                 Some(value::Value::BoolValue(value)) => AttributeValue::Bool(value),
                 Some(value::Value::Int64Value(value)) => AttributeValue::Int64(value),
@@ -408,12 +410,32 @@ mod tests {
     #[test]
     fn an_attribute_without_a_value_names_the_case_0() {
         let proto = AttributeMapProto {
-            attributes: [("key".to_owned(), attribute_map_proto::Value { value: None })].into(),
+            attributes: vec![attribute_map_proto::AttributesEntry {
+                key: "key".to_owned(),
+                value: Some(attribute_map_proto::Value { value: None }),
+            }],
             version_number: 0,
         };
         let error = AttributeMap::from_proto(&proto, &DeserializeOptions::new()).unwrap_err();
         assert_eq!(error.code(), StatusCode::InvalidArgument);
         assert!(error.to_string().contains("`key` has the value case 0"), "{error}");
+    }
+
+    #[test]
+    fn a_map_of_the_wrong_wire_type_is_refused_at_every_nesting() {
+        let empty_entry = "\u{a}\u{2}\u{a}\u{0}";
+        // The field of the map as a varint, whose value a careless reader takes for the length of an entry.
+        let wrong = "\u{8}\u{2}\u{a}\u{0}";
+        for (bytes, field) in [(empty_entry, "value case 0"), (wrong, "wire type")] {
+            let error = AttributeMap::from_bytes(bytes.into(), &DeserializeOptions::new());
+            let error = error.unwrap_err();
+            assert_eq!(error.code(), StatusCode::InvalidArgument);
+            assert!(error.to_string().contains(field), "{error}");
+            let nested = [b"\x52\x04", bytes.as_bytes()].concat();
+            let nested =
+                super::super::ExecuteOptions::from_bytes(nested.into(), &DeserializeOptions::new());
+            assert!(nested.unwrap_err().to_string().contains(field));
+        }
     }
 
     #[test]

@@ -9,9 +9,6 @@ use crate::{
 
 const FORMATS: Formats = Formats::new("ExecuteOptions", &[0]);
 
-/// The first version whose builds know slice sizes. Older ones drop them, without an error.
-const SLICE_SIZES_SINCE: i32 = 4;
-
 /// How a loaded executable is to be run.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -22,7 +19,6 @@ pub struct ExecuteOptions {
     fill_status: bool,
     execution_stream_id: i64,
     custom_options: Option<AttributeMap>,
-    outputs_bundle_slice_sizes: Vec<i32>,
 }
 
 impl ExecuteOptions {
@@ -69,13 +65,6 @@ impl ExecuteOptions {
         self
     }
 
-    /// The same with the sizes of the slices into which outputs are bundled. Needs version 4.
-    #[must_use]
-    pub fn with_outputs_bundle_slice_sizes(mut self, sizes: impl Into<Vec<i32>>) -> Self {
-        self.outputs_bundle_slice_sizes = sizes.into();
-        self
-    }
-
     /// The number that tells launches of the same multi-host job apart.
     pub const fn launch_id(&self) -> i32 {
         self.launch_id
@@ -100,19 +89,13 @@ impl ExecuteOptions {
     pub const fn custom_options(&self) -> Option<&AttributeMap> {
         self.custom_options.as_ref()
     }
-
-    /// The sizes of the slices into which outputs are bundled.
-    pub fn outputs_bundle_slice_sizes(&self) -> &[i32] {
-        &self.outputs_bundle_slice_sizes
-    }
 }
 
-/// Writes format 0 at every version; slice sizes are refused for readers that would drop them.
+/// Writes format 0 at every version.
 impl ToProto for ExecuteOptions {
     type Proto = ExecuteOptionsProto;
 
     fn to_proto(&self, version: SerDesVersion) -> Result<Self::Proto, EncodeError> {
-        self.can_serialize_at(version)?;
         let custom_options = self.custom_options.as_ref();
         Ok(ExecuteOptionsProto {
             // Exists on the wire, but no build writes or reads it.
@@ -123,19 +106,10 @@ impl ToProto for ExecuteOptions {
             custom_options: custom_options.map(|map| map.to_proto(version)).transpose()?,
             execution_stream_id: self.execution_stream_id,
             version_number: FORMATS.for_request(version)?,
-            outputs_bundle_slice_sizes: self.outputs_bundle_slice_sizes.clone(),
         })
     }
 
     fn can_serialize_at(&self, version: SerDesVersion) -> Result<(), EncodeError> {
-        if version.number() < SLICE_SIZES_SINCE && !self.outputs_bundle_slice_sizes.is_empty() {
-            return Err(EncodeError::unsupported_at_version(
-                "ExecuteOptions",
-                "outputs_bundle_slice_sizes",
-                version,
-                SLICE_SIZES_SINCE,
-            ));
-        }
         if let Some(custom_options) = &self.custom_options {
             custom_options.can_serialize_at(version)?;
         }
@@ -164,18 +138,16 @@ impl FromProto for ExecuteOptions {
             fill_status: proto.fill_status,
             execution_stream_id: proto.execution_stream_id,
             custom_options,
-            outputs_bundle_slice_sizes: proto.outputs_bundle_slice_sizes.clone(),
         })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use prost::Message as _;
+
     use super::*;
-    use crate::{
-        codec::StatusCode,
-        version::{SerDesAnyVersionAccessor, VersionRange},
-    };
+    use crate::version::{SerDesAnyVersionAccessor, VersionRange};
 
     #[test]
     fn options_with_custom_options_make_the_round_trip_at_every_version() {
@@ -195,14 +167,16 @@ mod tests {
     }
 
     #[test]
-    fn slice_sizes_are_refused_for_readers_that_would_drop_them() {
-        let options = ExecuteOptions::new().with_outputs_bundle_slice_sizes([2, 3]);
-        let error = options.to_proto(SerDesAnyVersionAccessor::get(3).unwrap()).unwrap_err();
-        assert_eq!(error.code(), StatusCode::FailedPrecondition);
-        assert!(error.to_string().contains("outputs_bundle_slice_sizes"), "{error}");
-        assert!(error.to_string().contains("version 4 is the first"), "{error}");
-        let proto = options.to_proto(SerDesAnyVersionAccessor::get(4).unwrap()).unwrap();
-        assert_eq!((proto.version_number, proto.outputs_bundle_slice_sizes), (0, vec![2, 3]));
+    fn the_message_has_no_field_14_as_in_no_real_build() {
+        let fields = |name: &str| {
+            let bytes = include_bytes!("../../proto/descriptors.binpb");
+            let set = prost_types::FileDescriptorSet::decode(&bytes[..]).unwrap();
+            let mut messages = set.file.iter().flat_map(|file| &file.message_type);
+            let message = messages.find(|message| message.name() == name).unwrap();
+            message.field.iter().map(|field| field.number()).collect::<Vec<_>>()
+        };
+        assert!(!fields("ExecuteOptionsProto").contains(&14));
+        assert!(fields("IfrtIrCompileOptionsProto").contains(&14));
     }
 
     #[test]

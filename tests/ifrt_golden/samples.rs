@@ -171,7 +171,6 @@ fn simple() -> Vec<Sample> {
                 .with_execution_stream_id(1 << 40)
                 .with_custom_options(attributes()),
         ),
-        sample("slices", ExecuteOptions::new().with_outputs_bundle_slice_sizes([2, 1])),
     ]);
     all
 }

@@ -139,22 +139,17 @@ pub(crate) fn attribute_maps() -> impl Strategy<Value = AttributeMap> {
 }
 
 pub(crate) fn execute_options() -> impl Strategy<Value = ExecuteOptions> {
-    (
-        any::<(i32, bool, i64)>(),
-        vec(any::<i32>(), 0..5),
-        option::of(attribute_maps()),
-        vec(any::<i32>(), 0..3),
-    )
-        .prop_map(|((launch, status, stream), indices, custom, slices)| {
+    (any::<(i32, bool, i64)>(), vec(any::<i32>(), 0..5), option::of(attribute_maps())).prop_map(
+        |((launch, status, stream), indices, custom)| {
             let options = ExecuteOptions::new()
                 .with_launch_id(launch)
                 .with_fill_status(status)
                 .with_execution_stream_id(stream)
-                .with_non_donatable_input_indices(indices)
-                .with_outputs_bundle_slice_sizes(slices);
+                .with_non_donatable_input_indices(indices);
             match custom {
                 Some(custom) => options.with_custom_options(custom),
                 None => options,
             }
-        })
+        },
+    )
 }

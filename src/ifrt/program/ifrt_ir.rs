@@ -13,13 +13,13 @@ use crate::{
 };
 
 const PROGRAM_FORMATS: Formats = Formats::new("IfrtIRProgram", &[0]);
-const OPTIONS_FORMATS: Formats = Formats::new("IfrtIRCompileOptions", &[0]);
+const OPTIONS_FORMATS: Formats = Formats::new("IfrtIRCompileOptions", &[0, 4]);
 const VERSION_FORMATS: Formats = Formats::new("IfrtIrExecutableVersion", &[0]);
 
 /// The first version at which programs are written, for the same reason as those of StableHLO, which they hold.
 const FIRST_VERSION: i32 = 3;
 
-/// The version that came with the slice sizes of bundles.
+/// The format that came with the slice sizes of bundles.
 const FIRST_WITH_SLICE_SIZES: i32 = 4;
 
 /// One part of an IFRT IR program that is kept apart from its module.
@@ -150,7 +150,8 @@ impl FromProto for IfrtIrProgram {
 /// The options of its parts belong to the compiler: they are kept as the bytes of an `xla.CompileOptionsProto` each.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct IfrtIrCompileOptions {
-    // Without version number and deprecated field.
+    overrides: BTreeMap<String, OpaqueMessage>,
+    // Without overrides, version number and deprecated field.
     proto: wire::IfrtIrCompileOptionsProto,
 }
 
@@ -174,13 +175,14 @@ impl IfrtIrCompileOptions {
     /// Options for a program over these devices.
     pub fn new(devices: impl IntoIterator<Item = DeviceId>) -> Self {
         let device_ids = devices.into_iter().map(|device| device.0).collect();
-        Self { proto: wire::IfrtIrCompileOptionsProto { device_ids, ..Default::default() } }
+        let proto = wire::IfrtIrCompileOptionsProto { device_ids, ..Default::default() };
+        Self { overrides: BTreeMap::new(), proto }
     }
 
     /// The same options with other options for one part, as an `xla.CompileOptionsProto`.
     #[must_use]
     pub fn with_override(mut self, part: impl Into<String>, options: OpaqueMessage) -> Self {
-        self.proto.compile_option_overrides.insert(part.into(), options);
+        self.overrides.insert(part.into(), options);
         self
     }
 
@@ -210,7 +212,7 @@ impl IfrtIrCompileOptions {
 
     /// The options of parts, by their names.
     pub const fn overrides(&self) -> &BTreeMap<String, OpaqueMessage> {
-        &self.proto.compile_option_overrides
+        &self.overrides
     }
 
     /// Whether the memory of all parts is reserved before the program runs.
@@ -258,20 +260,25 @@ impl Registered for IfrtIrCompileOptions {
     const TYPE_NAME: &'static str = "xla::ifrt::IfrtIRCompileOptions";
 }
 
-/// Writes format 0 at every version. (Builds that know slice sizes are those of version 4 and newer; older ones would drop them in
-/// silence.)
+/// Writes format 0 below version 4, format 4 from there on, which alone has slice sizes: real readers look for them in no other.
 impl ToProto for IfrtIrCompileOptions {
     type Proto = wire::IfrtIrCompileOptionsProto;
 
     fn to_proto(&self, version: SerDesVersion) -> Result<Self::Proto, EncodeError> {
         self.can_serialize_at(version)?;
-        let version_number = OPTIONS_FORMATS.for_request(version)?;
-        Ok(wire::IfrtIrCompileOptionsProto { version_number, ..self.proto.clone() })
+        let overrides = self.overrides.iter().map(|(part, options)| {
+            let (key, value) = (part.clone(), Some(options.clone()));
+            wire::ifrt_ir_compile_options_proto::CompileOptionOverridesEntry { key, value }
+        });
+        Ok(wire::IfrtIrCompileOptionsProto {
+            version_number: OPTIONS_FORMATS.for_request(version)?,
+            compile_option_overrides: overrides.collect(),
+            ..self.proto.clone()
+        })
     }
 
     fn can_serialize_at(&self, version: SerDesVersion) -> Result<(), EncodeError> {
-        OPTIONS_FORMATS.for_request(version)?;
-        if version.number() < FIRST_WITH_SLICE_SIZES
+        if OPTIONS_FORMATS.for_request(version)? < FIRST_WITH_SLICE_SIZES
             && !self.outputs_bundle_slice_sizes().is_empty()
         {
             let feature = "the field outputs_bundle_slice_sizes";
@@ -282,20 +289,44 @@ impl ToProto for IfrtIrCompileOptions {
     }
 }
 
-/// Accepts format 0. The deprecated `propagate_shardings` must not be set.
+/// Accepts formats 0 and 4. The deprecated `propagate_shardings` must not be set. At format 0 slice sizes are ignored, as upstream does;
+/// strict mode refuses them.
 impl FromProto for IfrtIrCompileOptions {
     type Proto = wire::IfrtIrCompileOptionsProto;
     const NAME: &'static str = "IfrtIRCompileOptions";
 
-    fn from_proto(proto: &Self::Proto, _: &DeserializeOptions) -> Result<Self, DecodeError> {
-        OPTIONS_FORMATS.check_recorded(proto.version_number)?;
+    fn from_proto(proto: &Self::Proto, options: &DeserializeOptions) -> Result<Self, DecodeError> {
+        Self::from_owned_proto(proto.clone(), options)
+    }
+
+    fn from_owned_proto(
+        mut proto: Self::Proto,
+        options: &DeserializeOptions,
+    ) -> Result<Self, DecodeError> {
+        let format = OPTIONS_FORMATS.check_recorded(proto.version_number)?;
         if proto.propagate_shardings {
             return Err(DecodeError::invalid_value(
                 Self::NAME,
                 "propagate_shardings is set; it is deprecated and must be unset",
             ));
         }
-        Ok(Self { proto: wire::IfrtIrCompileOptionsProto { version_number: 0, ..proto.clone() } })
+        if format < FIRST_WITH_SLICE_SIZES && !proto.outputs_bundle_slice_sizes.is_empty() {
+            if options.is_strict() {
+                let sizes = &proto.outputs_bundle_slice_sizes;
+                return Err(DecodeError::invalid_value(
+                    Self::NAME,
+                    format!(
+                        "format {format} has no outputs_bundle_slice_sizes, but found {sizes:?}"
+                    ),
+                ));
+            }
+            proto.outputs_bundle_slice_sizes.clear();
+        }
+        let overrides = std::mem::take(&mut proto.compile_option_overrides).into_iter();
+        proto.version_number = 0;
+        // Of several with one name the last one counts, as in every map of protobuf.
+        let overrides = overrides.map(|entry| (entry.key, entry.value.unwrap_or_default()));
+        Ok(Self { overrides: overrides.collect(), proto })
     }
 }
 

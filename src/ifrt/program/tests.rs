@@ -101,6 +101,45 @@ fn custom_call_options_are_empty_until_version_3_and_a_message_from_4_on() {
 }
 
 #[test]
+fn options_of_ifrt_ir_record_4_from_version_4_on_as_real_builds_do() {
+    let plain = IfrtIrCompileOptions::new([DeviceId(0), DeviceId(1)]);
+    let bundled = plain.clone().with_outputs_bundle_slice_sizes([2, 1]);
+    for version in versions() {
+        let bytes = plain.to_bytes(version).unwrap();
+        let expected = if version.number() < 4 { "0a020001" } else { "0a0200012004" };
+        assert_eq!(bytes, hex(expected), "{version}");
+        assert_eq!(IfrtIrCompileOptions::from_bytes(bytes, &strict()), Ok(plain.clone()));
+        match bundled.to_bytes(version) {
+            Ok(bytes) => {
+                assert_eq!(bytes, hex("0a020001200472020201"), "{version}");
+                let read = IfrtIrCompileOptions::from_bytes(bytes, &strict());
+                assert_eq!(read, Ok(bundled.clone()));
+            }
+            Err(error) => {
+                assert!(version.number() < 4, "{error}");
+                assert!(error.to_string().contains("version 4 is the first"), "{error}");
+            }
+        }
+    }
+    // Readers look for sizes at format 4 only.
+    let sizes_at_0 = hex("0a02000172020201");
+    assert_eq!(IfrtIrCompileOptions::from_bytes(sizes_at_0.clone(), &options()), Ok(plain));
+    let error = IfrtIrCompileOptions::from_bytes(sizes_at_0, &strict()).unwrap_err();
+    assert!(error.to_string().contains("outputs_bundle_slice_sizes"), "{error}");
+}
+
+#[test]
+fn of_overrides_with_one_name_the_last_one_counts_and_no_other_wire_type_is_one() {
+    let entry = |value| format!("12070a0161120210{value}");
+    let twice = hex(&[entry("01"), entry("02")].concat());
+    let read = IfrtIrCompileOptions::from_bytes(twice, &strict()).unwrap();
+    assert_eq!(read.overrides()["a"].fields(), [0x10, 2]);
+    assert_eq!(read.to_bytes(version(3)).unwrap(), hex(&entry("02")));
+    let wrong = IfrtIrCompileOptions::from_bytes(hex("10020a00"), &options()).unwrap_err();
+    assert!(wrong.to_string().contains("wire type"), "{wrong}");
+}
+
+#[test]
 fn a_plugin_program_is_its_prefix_and_its_bytes() {
     let program = PluginProgram::new(&b"\0\xff"[..]);
     for version in versions() {

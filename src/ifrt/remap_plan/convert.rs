@@ -197,7 +197,8 @@ impl RemapPlan {
         Ok(())
     }
 
-    /// The same plan as mappings alone: those it was made with, or those that its input devices give, as few as possible with steps of 1.
+    /// The same plan as mappings alone: those it was made with, or those that its input devices give, in the order of the input's shards and
+    /// as few as possible with steps of 1.
     ///
     /// # Errors
     /// [`IfrtError`] if an array is not there, or a device has no shard in the input or in the output.
@@ -232,10 +233,16 @@ impl RemapPlan {
                 let in_devices = self.input(*in_array)?.sharding().devices();
                 let in_places =
                     input_places.entry(*in_array).or_insert_with(|| Places::of(&in_devices));
-                let (mut from, mut to) = (Vec::new(), Vec::new());
+                let mut pairs = Vec::with_capacity(devices.len());
                 for device in devices.ids() {
                     let in_shard = in_places.take(*device, "input", *in_array)?;
                     let out_shard = out_places.take(*device, "output", *out_array)?;
+                    pairs.push((in_shard, out_shard));
+                }
+                // Upstream goes through the shards of the input, whatever the order of the devices.
+                pairs.sort_unstable();
+                let (mut from, mut to) = (Vec::new(), Vec::new());
+                for (in_shard, out_shard) in pairs {
                     append(&mut from, &mut to, in_shard, out_shard);
                 }
                 let (in_array, out_array) = (*in_array, *out_array);

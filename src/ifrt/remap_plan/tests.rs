@@ -292,6 +292,41 @@ fn mappings_and_input_devices_are_made_from_each_other() {
     }
 }
 
+/// The bytes after the specs of a plan between one array and another: mappings and input devices.
+fn beyond_specs(plan: &RemapPlan, version: SerDesVersion) -> String {
+    let bytes = plan.to_bytes(version).unwrap();
+    let specs = RemapPlanProto::decode(bytes.clone()).map(|proto| RemapPlanProto {
+        input_specs: proto.input_specs,
+        output_specs: proto.output_specs,
+        ..Default::default()
+    });
+    let after = bytes.slice(specs.unwrap().encoded_len()..);
+    after.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[test]
+fn a_plan_of_devices_is_written_below_6_to_the_bytes_of_real_builds() {
+    let reversed = RemapPlan::new([spec(&[0, 1])], [spec(&[1, 0])]);
+    let reversed = reversed.with_input_devices(0, [from(0, &[1, 0])]).unwrap();
+    let halves = RemapPlan::new([spec(&[0, 1, 2, 3])], [spec(&[0, 1]), spec(&[2, 3])])
+        .with_input_devices(0, [from(0, &[0, 1])])
+        .and_then(|plan| plan.with_input_devices(1, [from(0, &[2, 3])]))
+        .unwrap();
+    for number in 0..6 {
+        assert_eq!(
+            beyond_specs(&reversed, version(number)),
+            "1a181a020001220201022a020101320201003a020201420201012a08120612040a020100"
+        );
+        // Shards that follow each other on both sides are one interval.
+        let read = RemapPlan::from_bytes(halves.to_bytes(version(number)).unwrap(), &strict());
+        let read = read.unwrap();
+        let first = read.mappings().next().unwrap();
+        assert_eq!((first.from, first.to), (&[interval(0, 2, 1)][..], &[interval(0, 2, 1)][..]));
+        assert_eq!(read.explicit_input_devices(), halves.explicit_input_devices());
+    }
+    assert_eq!(beyond_specs(&reversed, version(6)), "20062a08120612040a020100");
+}
+
 #[test]
 fn a_shard_that_changes_its_device_cannot_be_written_from_6_on() {
     let both: &[Interval] = &[interval(0, 2, 1)];

@@ -33,8 +33,8 @@ fn not_convertible(error: IfrtError) -> EncodeError {
     EncodeError::invalid_value(RemapPlan::NAME, error.to_string())
 }
 
-/// Below version 6, writes format 0 with mappings, which are made from the input devices if there are none; input devices are
-/// written too if the plan has mappings and devices. From version 6 on, writes format 6 with input devices only: those that the plan
+/// Below version 6, writes format 0 with mappings, which are made from the input devices if there are none; the input devices that
+/// the plan was made with are written beside them, as real builds do. From version 6 on, writes format 6 with input devices only: those that the plan
 /// was made with, and for the outputs without such, those that its mappings give. A plan whose mappings and devices contradict each
 /// other is refused at every version, because old readers follow the ones and new readers the others.
 impl ToProto for RemapPlan {
@@ -218,10 +218,13 @@ impl RemapPlan {
         if number >= DEVICES_SINCE {
             return self.input_devices().map(Some);
         }
-        if self.mappings.len() == 0 || self.input_devices.is_empty() {
+        if self.input_devices.is_empty() {
             return Ok(None);
         }
-        self.input_devices()?;
+        if self.mappings.len() != 0 {
+            // Fails if the two contradict each other.
+            self.input_devices()?;
+        }
         Ok(Some(Cow::Borrowed(&self.input_devices)))
     }
 

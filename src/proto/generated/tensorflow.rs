@@ -6,11 +6,28 @@ pub struct StatusProto {
     pub code: i32,
     #[prost(string, tag = "2")]
     pub message: ::prost::alloc::string::String,
-    #[prost(btree_map = "string, bytes", tag = "3")]
-    pub payload: ::prost::alloc::collections::BTreeMap<
-        ::prost::alloc::string::String,
-        ::prost::bytes::Bytes,
-    >,
+    #[prost(message, repeated, tag = "3")]
+    pub payload: ::prost::alloc::vec::Vec<status_proto::PayloadEntry>,
+}
+/// Nested message and enum types in `StatusProto`.
+pub mod status_proto {
+    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+    pub struct PayloadEntry {
+        #[prost(string, tag = "1")]
+        pub key: ::prost::alloc::string::String,
+        #[prost(bytes = "bytes", tag = "2")]
+        pub value: ::prost::bytes::Bytes,
+    }
+    impl ::prost::Name for PayloadEntry {
+        const NAME: &'static str = "PayloadEntry";
+        const PACKAGE: &'static str = "tensorflow";
+        fn full_name() -> ::prost::alloc::string::String {
+            "tensorflow.StatusProto.PayloadEntry".into()
+        }
+        fn type_url() -> ::prost::alloc::string::String {
+            "/tensorflow.StatusProto.PayloadEntry".into()
+        }
+    }
 }
 impl ::prost::Name for StatusProto {
     const NAME: &'static str = "StatusProto";

@@ -1089,11 +1089,32 @@ pub mod compile_response {
     /// Addressable devices by the name of the part.
     #[derive(Clone, PartialEq, ::prost::Message)]
     pub struct MpmdAddressableDevices {
-        #[prost(btree_map = "string, message", tag = "1")]
-        pub mpmd_addressable_devices: ::prost::alloc::collections::BTreeMap<
-            ::prost::alloc::string::String,
-            MpmdDeviceList,
+        #[prost(message, repeated, tag = "1")]
+        pub mpmd_addressable_devices: ::prost::alloc::vec::Vec<
+            mpmd_addressable_devices::MpmdAddressableDevicesEntry,
         >,
+    }
+    /// Nested message and enum types in `MpmdAddressableDevices`.
+    pub mod mpmd_addressable_devices {
+        #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+        pub struct MpmdAddressableDevicesEntry {
+            #[prost(string, tag = "1")]
+            pub key: ::prost::alloc::string::String,
+            #[prost(message, optional, tag = "2")]
+            pub value: ::core::option::Option<super::MpmdDeviceList>,
+        }
+        impl ::prost::Name for MpmdAddressableDevicesEntry {
+            const NAME: &'static str = "MpmdAddressableDevicesEntry";
+            const PACKAGE: &'static str = "xla.ifrt.proxy";
+            fn full_name() -> ::prost::alloc::string::String {
+                "xla.ifrt.proxy.CompileResponse.MpmdAddressableDevices.MpmdAddressableDevicesEntry"
+                    .into()
+            }
+            fn type_url() -> ::prost::alloc::string::String {
+                "/xla.ifrt.proxy.CompileResponse.MpmdAddressableDevices.MpmdAddressableDevicesEntry"
+                    .into()
+            }
+        }
     }
     impl ::prost::Name for MpmdAddressableDevices {
         const NAME: &'static str = "MpmdAddressableDevices";
@@ -1285,11 +1306,34 @@ pub mod loaded_executable_metadata_response {
     /// Memory use by the name of the part.
     #[derive(Clone, PartialEq, ::prost::Message)]
     pub struct MpmdCompiledMemoryStats {
-        #[prost(btree_map = "string, message", tag = "1")]
-        pub compiled_memory_stats: ::prost::alloc::collections::BTreeMap<
-            ::prost::alloc::string::String,
-            super::super::super::CompiledMemoryStatsProto,
+        #[prost(message, repeated, tag = "1")]
+        pub compiled_memory_stats: ::prost::alloc::vec::Vec<
+            mpmd_compiled_memory_stats::CompiledMemoryStatsEntry,
         >,
+    }
+    /// Nested message and enum types in `MpmdCompiledMemoryStats`.
+    pub mod mpmd_compiled_memory_stats {
+        #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+        pub struct CompiledMemoryStatsEntry {
+            #[prost(string, tag = "1")]
+            pub key: ::prost::alloc::string::String,
+            #[prost(message, optional, tag = "2")]
+            pub value: ::core::option::Option<
+                super::super::super::super::CompiledMemoryStatsProto,
+            >,
+        }
+        impl ::prost::Name for CompiledMemoryStatsEntry {
+            const NAME: &'static str = "CompiledMemoryStatsEntry";
+            const PACKAGE: &'static str = "xla.ifrt.proxy";
+            fn full_name() -> ::prost::alloc::string::String {
+                "xla.ifrt.proxy.LoadedExecutableMetadataResponse.MpmdCompiledMemoryStats.CompiledMemoryStatsEntry"
+                    .into()
+            }
+            fn type_url() -> ::prost::alloc::string::String {
+                "/xla.ifrt.proxy.LoadedExecutableMetadataResponse.MpmdCompiledMemoryStats.CompiledMemoryStatsEntry"
+                    .into()
+            }
+        }
     }
     impl ::prost::Name for MpmdCompiledMemoryStats {
         const NAME: &'static str = "MpmdCompiledMemoryStats";
@@ -1528,11 +1572,32 @@ impl ::prost::Name for LoadedExecutableFetchExecuteResultRequest {
 /// Device time by key.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct LoadedExecutableFetchExecuteResultResponse {
-    #[prost(btree_map = "string, double", tag = "1")]
-    pub device_time: ::prost::alloc::collections::BTreeMap<
-        ::prost::alloc::string::String,
-        f64,
+    #[prost(message, repeated, tag = "1")]
+    pub device_time: ::prost::alloc::vec::Vec<
+        loaded_executable_fetch_execute_result_response::DeviceTimeEntry,
     >,
+}
+/// Nested message and enum types in `LoadedExecutableFetchExecuteResultResponse`.
+pub mod loaded_executable_fetch_execute_result_response {
+    #[derive(Clone, PartialEq, ::prost::Message)]
+    pub struct DeviceTimeEntry {
+        #[prost(string, tag = "1")]
+        pub key: ::prost::alloc::string::String,
+        #[prost(double, tag = "2")]
+        pub value: f64,
+    }
+    impl ::prost::Name for DeviceTimeEntry {
+        const NAME: &'static str = "DeviceTimeEntry";
+        const PACKAGE: &'static str = "xla.ifrt.proxy";
+        fn full_name() -> ::prost::alloc::string::String {
+            "xla.ifrt.proxy.LoadedExecutableFetchExecuteResultResponse.DeviceTimeEntry"
+                .into()
+        }
+        fn type_url() -> ::prost::alloc::string::String {
+            "/xla.ifrt.proxy.LoadedExecutableFetchExecuteResultResponse.DeviceTimeEntry"
+                .into()
+        }
+    }
 }
 impl ::prost::Name for LoadedExecutableFetchExecuteResultResponse {
     const NAME: &'static str = "LoadedExecutableFetchExecuteResultResponse";
@@ -1687,11 +1752,34 @@ pub mod loaded_executable_mpmd_metadata_response {
     /// Memory use by the name of the part.
     #[derive(Clone, PartialEq, ::prost::Message)]
     pub struct MpmdCompiledMemoryStats {
-        #[prost(btree_map = "string, message", tag = "1")]
-        pub compiled_memory_stats: ::prost::alloc::collections::BTreeMap<
-            ::prost::alloc::string::String,
-            super::super::super::CompiledMemoryStatsProto,
+        #[prost(message, repeated, tag = "1")]
+        pub compiled_memory_stats: ::prost::alloc::vec::Vec<
+            mpmd_compiled_memory_stats::CompiledMemoryStatsEntry,
         >,
+    }
+    /// Nested message and enum types in `MpmdCompiledMemoryStats`.
+    pub mod mpmd_compiled_memory_stats {
+        #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+        pub struct CompiledMemoryStatsEntry {
+            #[prost(string, tag = "1")]
+            pub key: ::prost::alloc::string::String,
+            #[prost(message, optional, tag = "2")]
+            pub value: ::core::option::Option<
+                super::super::super::super::CompiledMemoryStatsProto,
+            >,
+        }
+        impl ::prost::Name for CompiledMemoryStatsEntry {
+            const NAME: &'static str = "CompiledMemoryStatsEntry";
+            const PACKAGE: &'static str = "xla.ifrt.proxy";
+            fn full_name() -> ::prost::alloc::string::String {
+                "xla.ifrt.proxy.LoadedExecutableMpmdMetadataResponse.MpmdCompiledMemoryStats.CompiledMemoryStatsEntry"
+                    .into()
+            }
+            fn type_url() -> ::prost::alloc::string::String {
+                "/xla.ifrt.proxy.LoadedExecutableMpmdMetadataResponse.MpmdCompiledMemoryStats.CompiledMemoryStatsEntry"
+                    .into()
+            }
+        }
     }
     impl ::prost::Name for MpmdCompiledMemoryStats {
         const NAME: &'static str = "MpmdCompiledMemoryStats";
@@ -1757,11 +1845,30 @@ pub mod loaded_executable_mpmd_cost_analysis_response {
     /// Attributes by the name of the part.
     #[derive(Clone, PartialEq, ::prost::Message)]
     pub struct MpmdAttributes {
-        #[prost(btree_map = "string, message", tag = "1")]
-        pub attributes: ::prost::alloc::collections::BTreeMap<
-            ::prost::alloc::string::String,
-            super::super::AttributeMapProto,
-        >,
+        #[prost(message, repeated, tag = "1")]
+        pub attributes: ::prost::alloc::vec::Vec<mpmd_attributes::AttributesEntry>,
+    }
+    /// Nested message and enum types in `MpmdAttributes`.
+    pub mod mpmd_attributes {
+        #[derive(Clone, PartialEq, ::prost::Message)]
+        pub struct AttributesEntry {
+            #[prost(string, tag = "1")]
+            pub key: ::prost::alloc::string::String,
+            #[prost(message, optional, tag = "2")]
+            pub value: ::core::option::Option<super::super::super::AttributeMapProto>,
+        }
+        impl ::prost::Name for AttributesEntry {
+            const NAME: &'static str = "AttributesEntry";
+            const PACKAGE: &'static str = "xla.ifrt.proxy";
+            fn full_name() -> ::prost::alloc::string::String {
+                "xla.ifrt.proxy.LoadedExecutableMpmdCostAnalysisResponse.MpmdAttributes.AttributesEntry"
+                    .into()
+            }
+            fn type_url() -> ::prost::alloc::string::String {
+                "/xla.ifrt.proxy.LoadedExecutableMpmdCostAnalysisResponse.MpmdAttributes.AttributesEntry"
+                    .into()
+            }
+        }
     }
     impl ::prost::Name for MpmdAttributes {
         const NAME: &'static str = "MpmdAttributes";

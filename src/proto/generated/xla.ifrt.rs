@@ -353,11 +353,8 @@ impl ::prost::Name for AbstractArraySpecProto {
 /// Attributes by name.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct AttributeMapProto {
-    #[prost(btree_map = "string, message", tag = "1")]
-    pub attributes: ::prost::alloc::collections::BTreeMap<
-        ::prost::alloc::string::String,
-        attribute_map_proto::Value,
-    >,
+    #[prost(message, repeated, tag = "1")]
+    pub attributes: ::prost::alloc::vec::Vec<attribute_map_proto::AttributesEntry>,
     #[prost(int32, tag = "2")]
     pub version_number: i32,
 }
@@ -409,6 +406,23 @@ pub mod attribute_map_proto {
         }
         fn type_url() -> ::prost::alloc::string::String {
             "/xla.ifrt.AttributeMapProto.Value".into()
+        }
+    }
+    #[derive(Clone, PartialEq, ::prost::Message)]
+    pub struct AttributesEntry {
+        #[prost(string, tag = "1")]
+        pub key: ::prost::alloc::string::String,
+        #[prost(message, optional, tag = "2")]
+        pub value: ::core::option::Option<Value>,
+    }
+    impl ::prost::Name for AttributesEntry {
+        const NAME: &'static str = "AttributesEntry";
+        const PACKAGE: &'static str = "xla.ifrt";
+        fn full_name() -> ::prost::alloc::string::String {
+            "xla.ifrt.AttributeMapProto.AttributesEntry".into()
+        }
+        fn type_url() -> ::prost::alloc::string::String {
+            "/xla.ifrt.AttributeMapProto.AttributesEntry".into()
         }
     }
 }
@@ -504,8 +518,6 @@ pub struct ExecuteOptionsProto {
     pub execution_stream_id: i64,
     #[prost(int32, tag = "12")]
     pub version_number: i32,
-    #[prost(int32, repeated, tag = "14")]
-    pub outputs_bundle_slice_sizes: ::prost::alloc::vec::Vec<i32>,
 }
 impl ::prost::Name for ExecuteOptionsProto {
     const NAME: &'static str = "ExecuteOptionsProto";
@@ -560,10 +572,9 @@ impl ::prost::Name for IndexDomainProto {
 pub struct IfrtIrCompileOptionsProto {
     #[prost(int32, repeated, tag = "1")]
     pub device_ids: ::prost::alloc::vec::Vec<i32>,
-    #[prost(btree_map = "string, message", tag = "2")]
-    pub compile_option_overrides: ::prost::alloc::collections::BTreeMap<
-        ::prost::alloc::string::String,
-        crate::proto::OpaqueMessage,
+    #[prost(message, repeated, tag = "2")]
+    pub compile_option_overrides: ::prost::alloc::vec::Vec<
+        ifrt_ir_compile_options_proto::CompileOptionOverridesEntry,
     >,
     #[prost(bool, tag = "3")]
     pub propagate_shardings: bool,
@@ -589,6 +600,26 @@ pub struct IfrtIrCompileOptionsProto {
     pub strict_memory_reservation: bool,
     #[prost(int32, repeated, tag = "14")]
     pub outputs_bundle_slice_sizes: ::prost::alloc::vec::Vec<i32>,
+}
+/// Nested message and enum types in `IfrtIrCompileOptionsProto`.
+pub mod ifrt_ir_compile_options_proto {
+    #[derive(Clone, PartialEq, ::prost::Message)]
+    pub struct CompileOptionOverridesEntry {
+        #[prost(string, tag = "1")]
+        pub key: ::prost::alloc::string::String,
+        #[prost(message, optional, tag = "2")]
+        pub value: ::core::option::Option<crate::proto::OpaqueMessage>,
+    }
+    impl ::prost::Name for CompileOptionOverridesEntry {
+        const NAME: &'static str = "CompileOptionOverridesEntry";
+        const PACKAGE: &'static str = "xla.ifrt";
+        fn full_name() -> ::prost::alloc::string::String {
+            "xla.ifrt.IfrtIrCompileOptionsProto.CompileOptionOverridesEntry".into()
+        }
+        fn type_url() -> ::prost::alloc::string::String {
+            "/xla.ifrt.IfrtIrCompileOptionsProto.CompileOptionOverridesEntry".into()
+        }
+    }
 }
 impl ::prost::Name for IfrtIrCompileOptionsProto {
     const NAME: &'static str = "IfrtIrCompileOptionsProto";

@@ -359,8 +359,10 @@ async fn values_in_our_answers_are_the_vectors() {
     else {
         panic!("another answer")
     };
-    let mut attributes = init.client_attributes.unwrap().attributes;
-    let spec = attributes.remove("serdes.state.spec.session-1/1").unwrap().value;
+    let attributes = init.client_attributes.unwrap().attributes;
+    let mut specs = attributes.into_iter();
+    let spec = specs.find(|entry| entry.key == "serdes.state.spec.session-1/1");
+    let spec = spec.and_then(|entry| entry.value).unwrap().value;
     let expected =
         vector("serdes3.F32_4x4_HloSharding_dev0_1_t2x1_device.xla.ifrt.ArraySpecProto.binpb");
     assert_eq!(spec, Some(Value::StringValue(expected.into())));
