@@ -22,6 +22,19 @@ pub enum IfrtError {
         /// The width of the type.
         bits: u32,
     },
+    /// An answer would take more memory than the caller allows.
+    #[error(
+        "{what} is {found}, the limit is {limit}; ask for fewer devices at a time, or allow more with the form that takes a limit"
+    )]
+    #[non_exhaustive]
+    LimitExceeded {
+        /// What is limited, with its unit.
+        what: &'static str,
+        /// What the answer would take.
+        found: u64,
+        /// The most that is allowed.
+        limit: u64,
+    },
     /// Two things must have the same number of dimensions.
     #[error("{what} has rank {found}; expected rank {expected}, as the {other} has")]
     #[non_exhaustive]
@@ -131,6 +144,7 @@ impl IfrtError {
     pub const fn code(&self) -> StatusCode {
         match self {
             Self::MissingAttribute { .. } => StatusCode::NotFound,
+            Self::LimitExceeded { .. } => StatusCode::ResourceExhausted,
             _ => StatusCode::InvalidArgument,
         }
     }

@@ -151,6 +151,11 @@ impl IndexDomain {
     pub const fn shape(&self) -> &Shape {
         &self.shape
     }
+
+    /// How large it is, without a copy.
+    pub fn into_shape(self) -> Shape {
+        self.shape
+    }
 }
 
 /// `[0,256]+[512,256]`: origin, then shape.

@@ -214,7 +214,15 @@ impl ConcreteSharding {
         Ok(domains.clone())
     }
 
-    pub(super) fn shard_shapes_of(&self, shape: &Shape) -> Result<Vec<Shape>, IfrtError> {
+    pub(super) fn index_domains_within(
+        &self,
+        shape: &Shape,
+        _: u64,
+    ) -> Result<Vec<IndexDomain>, IfrtError> {
+        self.index_domains(shape)
+    }
+
+    pub(super) fn shard_shapes_of(&self, shape: &Shape, _: u64) -> Result<Vec<Shape>, IfrtError> {
         let shapes = self.shapes.of(shape)?;
         self.check()?;
         Ok(shapes.to_vec())

@@ -96,7 +96,15 @@ impl ConcreteEvenSharding {
         })
     }
 
-    pub(super) fn shard_shapes_of(&self, shape: &Shape) -> Result<Vec<Shape>, IfrtError> {
+    pub(super) fn index_domains_within(
+        &self,
+        shape: &Shape,
+        _: u64,
+    ) -> Result<Vec<IndexDomain>, IfrtError> {
+        self.index_domains(shape)
+    }
+
+    pub(super) fn shard_shapes_of(&self, shape: &Shape, _: u64) -> Result<Vec<Shape>, IfrtError> {
         Ok(vec![self.shard_shape(shape)?; self.devices.len()])
     }
 

@@ -1,5 +1,8 @@
 use std::fmt;
 
+use smallvec::SmallVec;
+
+use super::DEFAULT_ANSWER_BYTES;
 use crate::{
     codec::{
         DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, Registered, ToProto,
@@ -7,7 +10,7 @@ use crate::{
     ifrt::{
         DeserializeShardingOptions, DeviceId, DeviceList, IfrtError, Index, IndexDomain,
         MemoryKind, Shape,
-        xla::{OpSharding, OpShardingType},
+        xla::{OpSharding, OpShardingType, TileAssignment},
     },
     proto::xla::ifrt::HloShardingProto,
     version::SerDesVersion,
@@ -159,19 +162,32 @@ impl HloSharding {
     /// # Errors
     /// [`IfrtError`] if the array has another rank than the sharding, or if the sharding does not say it: a manual or
     /// unreduced one, one of a tuple, one with other subgroups than replicated ones, one over a named mesh.
+    /// [`IfrtError::LimitExceeded`] if the answer would take more than [`DEFAULT_ANSWER_BYTES`].
     pub fn index_domains(&self, shape: &Shape) -> Result<Vec<IndexDomain>, IfrtError> {
+        self.index_domains_within(shape, DEFAULT_ANSWER_BYTES)
+    }
+
+    pub(super) fn index_domains_within(
+        &self,
+        shape: &Shape,
+        limit: u64,
+    ) -> Result<Vec<IndexDomain>, IfrtError> {
         let sharding = &self.op_sharding;
         let unknown =
             |remedy| IfrtError::NotKnown { sharding: "HloSharding", what: "index domains", remedy };
-        let whole = || vec![IndexDomain::whole(shape.clone()); self.devices.len()];
+        let devices = self.devices.len();
+        let whole = || {
+            super::require_domains(devices as u64, shape.rank(), limit)?;
+            Ok(vec![IndexDomain::whole(shape.clone()); devices])
+        };
         if sharding.is_replicated() {
-            return Ok(whole());
+            return whole();
         }
         if sharding.named_sharding().is_some() {
             return Err(unknown("use tiles in place of a named mesh"));
         }
         let tiles = match (sharding.kind(), sharding.tile_assignment()) {
-            (OpShardingType::Maximal, _) => return Ok(whole()),
+            (OpShardingType::Maximal, _) => return whole(),
             (OpShardingType::Tiled, Some(tiles)) => tiles,
             _ => return Err(unknown("only replicated, maximal and tiled shardings have some")),
         };
@@ -179,47 +195,47 @@ impl HloSharding {
             return Err(unknown("only replicated subgroups have some"));
         }
         let shards = sharding.shards(shape.rank())?.unwrap_or_default();
+        // Each domain costs a step for each tile dimension, of which there may be more than the array has.
+        let rank = tiles.dimensions().len().max(shape.rank());
+        super::require_domains(devices as u64, rank, limit)?;
         let tile = tile_shape(shape, &shards);
-        let dimensions = tiles.dimensions();
-        let order = tiles.devices(self.devices.len())?;
-        let mut origins: Vec<Option<Vec<i64>>> = vec![None; order.len()];
-        // The index of a tile in all tile dimensions; only the leading ones cut the array.
-        let mut index = vec![0_i64; dimensions.len()];
-        for position in &order {
-            let place = usize::try_from(*position).ok().and_then(|at| origins.get_mut(at));
-            let Some(place) = place else {
-                return Err(IfrtError::Invalid(format!(
-                    "the sharding {sharding} names the device position {position}; expected 0 to {}",
-                    self.devices.len().saturating_sub(1),
-                )));
-            };
-            let origin = index.iter().zip(&tile).zip(shape.dims());
-            *place = Some(
-                origin.map(|((at, tile), whole)| at.saturating_mul(*tile).min(*whole)).collect(),
-            );
-            for (at, size) in index.iter_mut().zip(dimensions).rev() {
-                *at += 1;
-                if *at < *size {
-                    break;
-                }
-                *at = 0;
-            }
-        }
-        let domains = origins.into_iter().enumerate().map(|(position, origin)| {
-            let origin = origin.ok_or_else(|| {
-                IfrtError::Invalid(format!(
-                    "the sharding {sharding} names no tile for the device position {position}"
-                ))
-            })?;
-            let size = tile.iter().zip(shape.dims()).zip(&origin);
-            let size: Vec<_> = size.map(|((tile, whole), at)| (*tile).min(whole - at)).collect();
-            IndexDomain::new(Index::new(origin), Shape::new(size)?)
-        });
-        domains.collect()
+        let places = (0_i64..).zip(self.tile_of_each_device(tiles)?);
+        places
+            .map(|(position, tile_number)| {
+                let tile_number = tile_number.ok_or_else(|| {
+                    IfrtError::Invalid(format!(
+                        "the sharding {sharding} names no tile for the device position {position}"
+                    ))
+                })?;
+                part_of(shape, &tile, tiles.dimensions(), tile_number)
+            })
+            .collect()
     }
 
-    pub(super) fn shard_shapes_of(&self, shape: &Shape) -> Result<Vec<Shape>, IfrtError> {
-        Ok(self.index_domains(shape)?.iter().map(|domain| domain.shape().clone()).collect())
+    /// The number of the tile that each device holds, tiles in row-major order.
+    fn tile_of_each_device(&self, tiles: &TileAssignment) -> Result<Vec<Option<i64>>, IfrtError> {
+        let order = tiles.devices(self.devices.len())?;
+        let mut tile_of = vec![None; order.len()];
+        for (tile, position) in (0_i64..).zip(&order) {
+            let place = usize::try_from(*position).ok().and_then(|at| tile_of.get_mut(at));
+            *place.ok_or_else(|| {
+                IfrtError::Invalid(format!(
+                    "the sharding {} names the device position {position}; expected 0 to {}",
+                    self.op_sharding,
+                    self.devices.len().saturating_sub(1),
+                ))
+            })? = Some(tile);
+        }
+        Ok(tile_of)
+    }
+
+    pub(super) fn shard_shapes_of(
+        &self,
+        shape: &Shape,
+        limit: u64,
+    ) -> Result<Vec<Shape>, IfrtError> {
+        let domains = self.index_domains_within(shape, limit)?;
+        Ok(domains.into_iter().map(IndexDomain::into_shape).collect())
     }
 
     pub(super) fn replace_devices(&mut self, devices: DeviceList) -> Result<(), IfrtError> {
@@ -229,6 +245,31 @@ impl HloSharding {
     pub(super) fn set_memory_kind(&mut self, memory_kind: MemoryKind) {
         self.memory_kind = memory_kind;
     }
+}
+
+/// The part of an array of `shape` that is the tile of this number among `dimensions`, of which the leading ones cut the array.
+fn part_of(
+    shape: &Shape,
+    tile: &[i64],
+    dimensions: &[i64],
+    mut number: i64,
+) -> Result<IndexDomain, IfrtError> {
+    let mut index: SmallVec<[i64; 8]> = SmallVec::from_elem(0, dimensions.len());
+    for (place, size) in index.iter_mut().zip(dimensions).rev() {
+        // The sizes of an assignment are at least 1.
+        *place = number % size;
+        number /= size;
+    }
+    let origin: SmallVec<[i64; 8]> = index
+        .iter()
+        .zip(tile)
+        .zip(shape.dims())
+        .map(|((at, tile), whole)| at.saturating_mul(*tile).min(*whole))
+        .collect();
+    let size = tile.iter().zip(shape.dims()).zip(&origin);
+    let size: SmallVec<[i64; 8]> =
+        size.map(|((tile, whole), at)| (*tile).min(whole - at)).collect();
+    IndexDomain::new(Index::new(origin), Shape::new(size)?)
 }
 
 fn only_replicated_subgroups(sharding: &OpSharding) -> bool {

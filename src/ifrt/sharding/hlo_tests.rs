@@ -1,7 +1,7 @@
 use super::*;
 use crate::{
     codec::{DecodeErrorKind, StatusCode, Validation},
-    ifrt::{AnyDevice, with_devices, xla::TileAssignment},
+    ifrt::{AnyDevice, ConcreteEvenSharding, Sharding, with_devices, xla::TileAssignment},
     proto::xla as wire,
 };
 
@@ -57,6 +57,52 @@ fn devices_of_a_replicated_subgroup_hold_the_same_part() {
     assert!(!partial.is_fully_replicated());
     let whole = OpSharding::partially_replicated(iota(&[1, 1, 4], &[4], &[0]));
     assert!(sharding(4, whole).is_fully_replicated());
+}
+
+#[test]
+fn answers_about_many_devices_and_many_dimensions_are_bounded_by_the_product_of_both() {
+    let many = shape(&[1; 2000]);
+    let everywhere = sharding(2000, OpSharding::replicated());
+    let ones = [&[2000][..], &[1; 1999]].concat();
+    let cut = sharding(2000, OpSharding::tiled(iota(&ones, &[2000], &[0])));
+    let subgroups = OpSharding::with_subgroups(
+        iota(&[&[1; 2000][..], &[2000]].concat(), &[2000], &[0]),
+        &[OpShardingType::Replicated; 2000],
+    );
+    let subgroups = sharding(2000, subgroups.unwrap());
+    for (sharding, shape) in [(everywhere, many.clone()), (cut, many), (subgroups, shape(&[4]))] {
+        // Dimensions of the assignment count as those of the array do.
+        let limit = 10 << 20;
+        let sharding = Sharding::from(sharding);
+        let error = sharding.index_domains_within(&shape, limit).unwrap_err();
+        assert!(error.to_string().contains("the limit is 10485760"), "{error}");
+        assert!(sharding.disassemble_within(&shape, limit).is_err());
+        assert_eq!(sharding.index_domains(&shape).unwrap().len(), 2000);
+    }
+    let even = ConcreteEvenSharding::new_lenient(
+        devices(2000),
+        MemoryKind::unset(),
+        shape(&[1; 2000]),
+        shape(&[1; 2000]),
+        false,
+    );
+    assert!(Sharding::from(even).disassemble_within(&shape(&[1; 2000]), 10 << 20).is_err());
+}
+
+#[test]
+fn the_names_of_a_mesh_are_not_repeated_at_full_length() {
+    let axis = wire::mesh_proto::MeshAxis { name: "x".repeat(10_000), size: 2 };
+    let reference = wire::AxisRefProto::default();
+    let named = wire::NamedShardingProto {
+        mesh: Some(wire::MeshProto { axes: vec![axis], ..Default::default() }),
+        replicated_axes: vec![reference; 1000],
+        ..Default::default()
+    };
+    let message = wire::OpSharding { named_sharding: Some(named), ..Default::default() };
+    let op_sharding = OpSharding::new(message).unwrap();
+    assert!(op_sharding.to_string().len() < 200_000);
+    let error = HloSharding::new(devices(3), MemoryKind::unset(), op_sharding).unwrap_err();
+    assert!(error.to_string().len() < 400_000);
 }
 
 #[test]

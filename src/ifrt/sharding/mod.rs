@@ -1,5 +1,6 @@
 //! How the elements of an array are spread over devices.
 
+mod bound;
 mod concrete;
 mod concrete_even;
 mod hlo;
@@ -9,6 +10,9 @@ mod single_device;
 
 use std::fmt;
 
+pub use bound::DEFAULT_ANSWER_BYTES;
+pub(in crate::ifrt) use bound::require_domains;
+use bound::require_parts;
 pub use concrete::{ConcreteSharding, ShardShapes};
 pub(in crate::ifrt) use concrete::{all_from_proto, all_to_proto, refuse_index_domains};
 pub use concrete_even::ConcreteEvenSharding;
@@ -100,21 +104,61 @@ impl Sharding {
     /// Which part of an array of `shape` each device holds, in the order of the devices.
     ///
     /// # Errors
-    /// [`IfrtError`] if the kind of sharding does not know it, or not for this shape.
+    /// [`IfrtError`] if the kind of sharding does not know it, or not for this shape; [`IfrtError::LimitExceeded`] if the answer would
+    /// take more than [`DEFAULT_ANSWER_BYTES`].
     pub fn index_domains(&self, shape: &Shape) -> Result<Vec<IndexDomain>, IfrtError> {
-        for_each_kind!(self, sharding => sharding.index_domains(shape))
+        self.index_domains_within(shape, DEFAULT_ANSWER_BYTES)
+    }
+
+    /// The same, in at most `limit` bytes of memory.
+    ///
+    /// ```
+    /// use serdes::ifrt::{DeviceId, DeviceList, HloSharding, IfrtError, MemoryKind, Shape, Sharding};
+    ///
+    /// let devices: DeviceList = (0..4096).map(DeviceId).collect();
+    /// let everywhere = Sharding::from(HloSharding::replicated(devices, MemoryKind::unset())?);
+    /// let shape = Shape::new([512, 128])?;
+    /// assert_eq!(everywhere.index_domains_within(&shape, 1 << 20)?.len(), 4096);
+    /// let error = everywhere.index_domains_within(&shape, 1 << 10).unwrap_err();
+    /// assert!(matches!(error, IfrtError::LimitExceeded { limit: 1024, .. }));
+    /// # Ok::<(), IfrtError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`index_domains`](Self::index_domains).
+    pub fn index_domains_within(
+        &self,
+        shape: &Shape,
+        limit: u64,
+    ) -> Result<Vec<IndexDomain>, IfrtError> {
+        require_domains(self.devices().len() as u64, shape.rank(), limit)?;
+        for_each_kind!(self, sharding => sharding.index_domains_within(shape, limit))
     }
 
     /// The shape of the shard on each device, with a sharding for that device alone, in the order of the devices.
     ///
     /// # Errors
-    /// [`IfrtError`] if the kind of sharding does not know the shapes, or not for this shape.
+    /// [`IfrtError`] if the kind of sharding does not know the shapes, or not for this shape; [`IfrtError::LimitExceeded`] if the answer
+    /// would take more than [`DEFAULT_ANSWER_BYTES`].
     pub fn disassemble(
         &self,
         shape: &Shape,
     ) -> Result<Vec<(Shape, SingleDeviceSharding)>, IfrtError> {
-        let shapes = for_each_kind!(self, sharding => sharding.shard_shapes_of(shape))?;
+        self.disassemble_within(shape, DEFAULT_ANSWER_BYTES)
+    }
+
+    /// The same, in at most `limit` bytes of memory.
+    ///
+    /// # Errors
+    /// As [`disassemble`](Self::disassemble).
+    pub fn disassemble_within(
+        &self,
+        shape: &Shape,
+        limit: u64,
+    ) -> Result<Vec<(Shape, SingleDeviceSharding)>, IfrtError> {
         let devices = self.devices();
+        require_parts(devices.len() as u64, shape.rank(), limit)?;
+        let shapes = for_each_kind!(self, sharding => sharding.shard_shapes_of(shape, limit))?;
         Ok(shapes
             .into_iter()
             .zip(devices.ids())

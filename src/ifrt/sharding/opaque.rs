@@ -61,7 +61,15 @@ impl OpaqueSharding {
         Err(IfrtError::NotKnown { sharding: "OpaqueSharding", what, remedy: REMEDY })
     }
 
-    pub(super) fn shard_shapes_of(&self, shape: &Shape) -> Result<Vec<Shape>, IfrtError> {
+    pub(super) fn index_domains_within(
+        &self,
+        shape: &Shape,
+        _: u64,
+    ) -> Result<Vec<IndexDomain>, IfrtError> {
+        self.index_domains(shape)
+    }
+
+    pub(super) fn shard_shapes_of(&self, shape: &Shape, _: u64) -> Result<Vec<Shape>, IfrtError> {
         self.shard_shape(shape).map(|shape| vec![shape])
     }
 

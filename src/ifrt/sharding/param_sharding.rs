@@ -95,7 +95,15 @@ impl ShardingParamSharding {
         self.param.index_domains(shape)
     }
 
-    pub(super) fn shard_shapes_of(&self, shape: &Shape) -> Result<Vec<Shape>, IfrtError> {
+    pub(super) fn index_domains_within(
+        &self,
+        shape: &Shape,
+        limit: u64,
+    ) -> Result<Vec<IndexDomain>, IfrtError> {
+        self.param.index_domains_within(shape, limit)
+    }
+
+    pub(super) fn shard_shapes_of(&self, shape: &Shape, _: u64) -> Result<Vec<Shape>, IfrtError> {
         Ok(vec![self.shard_shape(shape)?; self.devices.len()])
     }
 

@@ -71,7 +71,15 @@ impl SingleDeviceSharding {
         Ok(vec![IndexDomain::whole(shape.clone())])
     }
 
-    pub(super) fn shard_shapes_of(&self, shape: &Shape) -> Result<Vec<Shape>, IfrtError> {
+    pub(super) fn index_domains_within(
+        &self,
+        shape: &Shape,
+        _: u64,
+    ) -> Result<Vec<IndexDomain>, IfrtError> {
+        self.index_domains(shape)
+    }
+
+    pub(super) fn shard_shapes_of(&self, shape: &Shape, _: u64) -> Result<Vec<Shape>, IfrtError> {
         Ok(vec![shape.clone()])
     }
 

@@ -162,6 +162,44 @@ fn the_device_order_of_a_huge_mesh_costs_nothing_until_it_is_walked() {
 }
 
 #[test]
+fn a_few_bytes_that_announce_a_huge_mesh_are_answered_with_the_limit() {
+    // One dimension in one shard, over two axes of 2^13 and 2^14 devices: 2^27 domains.
+    let bytes = [0x0a, 1, 1, 0x12, 2, 0, 1, 0x1a, 5, 0x80, 0x40, 0x80, 0x80, 0x01];
+    let options = DeserializeOptions::new();
+    let mesh = ShardingParam::from_bytes(bytes.to_vec().into(), &options).unwrap();
+    assert_eq!(mesh.device_count(), Ok(1 << 27));
+    let shape = Shape::new([8]).unwrap();
+    let error = mesh.index_domains(&shape).unwrap_err();
+    assert_eq!(error.code(), StatusCode::ResourceExhausted);
+    assert!(error.to_string().contains("the limit is 67108864"), "{error}");
+    let error = mesh.index_domains_within(&shape, 1000).unwrap_err();
+    assert!(error.to_string().contains("the limit is 1000"), "{error}");
+    assert_eq!(mesh.index_domain_of((1 << 27) - 1, &shape), Ok(IndexDomain::whole(shape.clone())));
+    assert!(mesh.index_domain_of(1 << 27, &shape).is_err());
+    assert!(mesh.index_domain_of(-1, &shape).is_err());
+    // Axes of one device each cost nothing for each device.
+    let axes = 100_000;
+    let long = ShardingParam::new([1], (0..axes).collect::<Vec<_>>(), vec![1; axes as usize]);
+    let long = long.unwrap();
+    assert_eq!(long.device_order().unwrap().collect::<Vec<_>>(), [0]);
+}
+
+#[test]
+fn a_device_that_is_asked_alone_answers_as_among_all() {
+    let param = param("2x3 to [1,0,2] on 3x4x2");
+    let shape = Shape::new([8, 9]).unwrap();
+    let all = param.index_domains(&shape).unwrap();
+    assert_eq!(all.len(), 24);
+    for (device, domain) in (0..).zip(&all) {
+        assert_eq!(param.index_domain_of(device, &shape).as_ref(), Ok(domain));
+    }
+    // The devices in their order hold the tiles in row-major order, replicas side by side.
+    let ordered: Vec<_> =
+        param.device_order().unwrap().map(|device| all[device as usize].origin()).collect();
+    assert!(ordered.is_sorted());
+}
+
+#[test]
 fn index_domains_are_row_major_tiles_with_replicas_side_by_side() {
     let domains = param("2x1 to [0,1] on 2x3").index_domains(&Shape::new([4, 5]).unwrap()).unwrap();
     let origins: Vec<_> = domains.iter().map(|domain| domain.origin().elements()).collect();

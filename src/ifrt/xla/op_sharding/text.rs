@@ -60,6 +60,9 @@ impl fmt::Display for OpSharding {
     }
 }
 
+/// Longer names of axes are cut where they are repeated.
+const LONGEST_AXIS_NAME: usize = 64;
+
 /// The mesh with its axes, then the axes that split each dimension: `{mesh['x'=2,'y'=4], [{'x'}, {?}]}`.
 fn write_named(named: &xla::NamedShardingProto, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let axes = named.mesh.as_ref().map_or(&[][..], |mesh| &mesh.axes);
@@ -68,7 +71,11 @@ fn write_named(named: &xla::NamedShardingProto, f: &mut fmt::Formatter<'_>) -> f
             let comma = if index == 0 { "" } else { "," };
             let place = usize::try_from(axis.mesh_axis_index).ok();
             let name = place.and_then(|place| axes.get(place)).map_or("?", |axis| &axis.name);
-            write!(f, "{comma}'{name}'")?;
+            // A message of a few bytes an axis repeats a long name as often as it likes.
+            match name.char_indices().nth(LONGEST_AXIS_NAME) {
+                None => write!(f, "{comma}'{name}'")?,
+                Some((end, _)) => write!(f, "{comma}'{}…'", name.get(..end).unwrap_or_default())?,
+            }
             if let Some(part) = &axis.sub_axis_info {
                 write!(f, ":({}){}", part.pre_size, part.size)?;
             }
