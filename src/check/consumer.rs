@@ -1,5 +1,9 @@
 //! Who wants to load an artifact: a version for every line.
 
+use std::borrow::Cow;
+
+use crate::artifact::graph::{DeprecatedOperation, DeprecatedOperations};
+use crate::version::evolution::OperationBan;
 use crate::version::tensorflow::{self, UnknownRelease};
 use crate::version::{self, LineRecord, Release, registry};
 
@@ -18,6 +22,7 @@ use crate::version::{self, LineRecord, Release, registry};
 pub struct Consumer {
     release: Option<&'static Release>,
     named: Vec<version::Consumer>,
+    banned: Vec<DeprecatedOperation>,
 }
 
 /// A consumer that cannot be.
@@ -64,13 +69,17 @@ impl Consumer {
     /// # Errors
     /// [`UnknownRelease`], which lists the known ones.
     pub fn tensorflow(release: &str) -> Result<Self, UnknownRelease> {
-        Ok(Self { release: Some(tensorflow::release(release)?), named: Vec::new() })
+        Ok(Self {
+            release: Some(tensorflow::release(release)?),
+            named: Vec::new(),
+            banned: Vec::new(),
+        })
     }
 
     /// The newest release of the table.
     #[must_use]
     pub fn newest() -> Self {
-        Self { release: tensorflow::newest_release(), named: Vec::new() }
+        Self { release: tensorflow::newest_release(), named: Vec::new(), banned: Vec::new() }
     }
 
     /// The same with another number for one line, from `LINE=N` or `LINE=N:MIN_PRODUCER`.
@@ -113,6 +122,39 @@ impl Consumer {
         Ok(self)
     }
 
+    /// The same, refusing an operation in graphs of the producers that a ban names, beside the
+    /// operations that the options of the check refuse.
+    ///
+    /// ```
+    /// use serdes::check::{self, Consumer, Rule};
+    /// use serdes::version::evolution::BuildVersions;
+    ///
+    /// let (banned, ban) = BuildVersions::new(2474, 0, 0)?.ban_operation("OurFusedOp", "OurFusedOpV2")?;
+    /// let consumer =
+    ///     Consumer::newest().with_line("graph_def", banned.version(), 0)?.with_ban(&ban);
+    /// // One node "a" with op "OurFusedOp", of producer 2475.
+    /// let graph = [&b"\x0a\x0f\x0a\x01a\x12\x0aOurFusedOp\x22\x03\x08\xab\x13"[..]].concat();
+    /// let verdict = check::bytes(graph).for_consumer(&consumer);
+    /// assert_eq!(verdict.reasons()[0].rule, Rule::DeprecatedOp);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with_ban(mut self, ban: &OperationBan) -> Self {
+        self.banned.push(ban.into());
+        self
+    }
+
+    /// A list of operations with this consumer's bans on it.
+    pub(super) fn bans_on<'l>(
+        &self,
+        list: &'l DeprecatedOperations,
+    ) -> Cow<'l, DeprecatedOperations> {
+        if self.banned.is_empty() {
+            return Cow::Borrowed(list);
+        }
+        Cow::Owned(list.clone().with(self.banned.iter().cloned()))
+    }
+
     /// What it is in one line: named, of the release, or for lines that are not TensorFlow's, this build.
     #[must_use]
     pub fn line(&self, line: &str) -> Option<version::Consumer> {
@@ -148,6 +190,23 @@ mod tests {
         assert_eq!(Consumer::newest().line("graph_def").unwrap().version, 2474);
         assert!(consumer.line("nothing").is_none());
         assert!(Consumer::tensorflow("9.9").is_err());
+    }
+
+    #[test]
+    fn a_ban_is_one_more_operation_that_graphs_may_not_use() {
+        let list = DeprecatedOperations::tensorflow();
+        assert!(matches!(Consumer::newest().bans_on(list), Cow::Borrowed(_)));
+        let banning = Consumer::newest().with_ban(&OperationBan::new("OurFusedOp", 2475, "V2"));
+        let both = banning.bans_on(list);
+        assert_eq!(both.entries().len(), list.entries().len() + 1);
+        assert_eq!(both.get("OurFusedOp").unwrap().version, 2475);
+        // One node "a" with op "OurFusedOp", of producer 2474 and 2475.
+        let verdict = |last: u8| {
+            let graph = [&b"\x0a\x0f\x0a\x01a\x12\x0aOurFusedOp\x22\x03\x08"[..], &[last, 0x13]];
+            crate::check::bytes(graph.concat()).for_consumer(&banning)
+        };
+        assert!(verdict(0xaa).is_acceptable());
+        assert!(!verdict(0xab).is_acceptable());
     }
 
     #[test]

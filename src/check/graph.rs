@@ -15,10 +15,8 @@ use crate::artifact::ReadAt;
 use crate::artifact::graph::{
     self, DeprecatedUse, Form, Graph, GraphError, Graphs, Message, MetaGraph, ReadOptions,
 };
+use crate::version::evolution::FORWARD_COMPATIBILITY_DAYS as FORWARD_COMPATIBILITY;
 use crate::version::{self, tensorflow};
-
-/// Versions by which a producer may be ahead of a consumer before TensorFlow promises nothing: three weeks.
-const FORWARD_COMPATIBILITY: i64 = 21;
 
 /// Reasons or warnings of one kind that are listed before they are only counted.
 const LISTED: usize = 20;
@@ -122,7 +120,7 @@ fn reason_of(error: &GraphError) -> Reason {
 pub(super) fn check(artifact: &Artifact, options: &Options, verdict: &mut Verdict) {
     let Some(consumer) = options.consumer.line("graph_def") else { return };
     let read_options = ReadOptions {
-        deprecated: &options.deprecated,
+        deprecated: &options.consumer.bans_on(&options.deprecated),
         count_operations: false,
         release: consumer.version,
     };

@@ -116,6 +116,29 @@ impl<L: Line> SerDesVersion<L> {
         Self::of_age(0)
     }
 
+    /// The day from which builds read and write it; the line's own day for a number of no entry,
+    /// which no accessor gives.
+    pub fn introduced(self) -> Date {
+        let entry = L::ENTRIES.iter().find(|entry| entry.number == self.0);
+        entry.map_or(L::AS_OF, |entry| entry.introduced)
+    }
+
+    /// The first day on which every build reads it that is as old as the line's window: until then
+    /// data at this version is for newer builds only. `None` outside of the calendar.
+    ///
+    /// ```
+    /// use serdes::version::{SerDesAnyVersionAccessor, SerDesWeek4OldVersionAccessor};
+    ///
+    /// let version = SerDesAnyVersionAccessor::get(6)?; // of 2026-09-17
+    /// let first = version.emit_from().expect("a day");
+    /// assert_eq!(first.to_string(), "2026-10-15");
+    /// assert_eq!(SerDesWeek4OldVersionAccessor::get_on(first)?, version);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn emit_from(self) -> Option<Date> {
+        self.introduced().plus_days(L::WINDOW_DAYS)
+    }
+
     /// The number that data records and that peers exchange.
     pub const fn number(self) -> i32 {
         self.0

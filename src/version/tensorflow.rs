@@ -1,6 +1,8 @@
 //! TensorFlow's own lines: what each release speaks, and what a GraphDef number stands for.
 
-use super::{Consumer, Date, LineRecord, Producer, Product, Release, registry};
+use super::{
+    Consumer, Date, LineRecord, Producer, Product, Release, evolution::OperationAddition, registry,
+};
 
 /// The lines in which TensorFlow's releases have a number.
 pub const LINES: [&str; 3] = ["graph_def", "checkpoint", "tensor_bundle"];
@@ -118,6 +120,22 @@ pub fn graph_def(number: i32) -> GraphDefNumber {
             .iter()
             .find(|release| of(release).is_some_and(|found| found >= number)),
     }
+}
+
+/// An operation that consumers have from a GraphDef number on: may producers emit it already? `None`
+/// for a number that stands for no day.
+///
+/// ```
+/// use serdes::version::tensorflow;
+///
+/// // Consumers have it from the branch point of TensorFlow 2.21.0 on, 2026-01-16.
+/// let operation = tensorflow::addition("SomethingV2", 2474).expect("a number with a day");
+/// assert_eq!(operation.emit_from().expect("a day").to_string(), "2026-02-06");
+/// assert!(operation.may_emit("2026-02-05".parse()?).is_err());
+/// # Ok::<(), serdes::version::ParseDateError>(())
+/// ```
+pub fn addition(operation: impl Into<String>, number: i32) -> Option<OperationAddition> {
+    Some(OperationAddition::new(operation, graph_def(number).date?))
 }
 
 fn day_of(line: &LineRecord, number: i32) -> Option<Date> {

@@ -465,22 +465,4 @@ mod version_rule {
         assert_eq!(stamped.producer, SerDesVersion::<DeviceState>::current().number());
         assert!(Consumer::this_build::<DeviceState>().check(&stamped).is_ok());
     }
-
-    #[test]
-    fn bounds_of_a_build_only_go_up_and_never_above_its_version() {
-        use evolution::{BuildVersions, EvolutionError};
-        let build = BuildVersions::new(41, 30, 30).unwrap();
-        assert!(matches!(
-            build.clone().rule_out_consumers_before(42),
-            Err(EvolutionError::BoundAboveVersion { .. })
-        ));
-        assert!(matches!(
-            build.clone().rule_out_consumers_before(29),
-            Err(EvolutionError::BoundGoesBack { .. })
-        ));
-        assert!(matches!(build.ban_consumer(42), Err(EvolutionError::ConsumerNotOut { .. })));
-        assert!(BuildVersions::new(5, 6, 0).is_err());
-        let last = BuildVersions::new(i32::MAX, 0, 0).unwrap();
-        assert!(matches!(last.switch_to_operation(), Err(EvolutionError::OutOfNumbers { .. })));
-    }
 }

@@ -5,6 +5,8 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
+use crate::version::evolution::OperationBan;
+
 /// An operation that graphs of newer producers may not use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeprecatedOperation {
@@ -14,6 +16,17 @@ pub struct DeprecatedOperation {
     pub version: i32,
     /// What to use instead, if anything does the same.
     pub replacement: Option<String>,
+}
+
+/// A ban as the recipes of [`evolution`](crate::version::evolution) make it, for graphs.
+impl From<&OperationBan> for DeprecatedOperation {
+    fn from(ban: &OperationBan) -> Self {
+        Self {
+            name: ban.operation.clone(),
+            version: ban.from_version,
+            replacement: (!ban.replacement.is_empty()).then(|| ban.replacement.clone()),
+        }
+    }
 }
 
 /// A list of deprecated operations: TensorFlow's, or one of the user's own.
@@ -175,6 +188,16 @@ mod tests {
         }]);
         assert_eq!(list.entries().len(), 63);
         assert_eq!(list.get("TopK").unwrap().version, 100);
+    }
+
+    #[test]
+    fn a_ban_of_a_recipe_is_an_operation_of_the_list() {
+        let ban = OperationBan::new("OurFusedOp", 2000, "OurFusedOpV2");
+        let list = DeprecatedOperations::tensorflow().clone().with([(&ban).into()]);
+        let listed = list.get("OurFusedOp").unwrap();
+        assert_eq!((listed.version, listed.replacement.as_deref()), (2000, Some("OurFusedOpV2")));
+        let without = DeprecatedOperation::from(&OperationBan::new("OurFusedOp", 2000, ""));
+        assert_eq!(without.replacement, None);
     }
 
     #[test]

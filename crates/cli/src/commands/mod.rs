@@ -10,6 +10,7 @@ mod plugin;
 mod plugin_process;
 mod restore;
 mod save;
+mod selection;
 mod serve;
 mod versions;
 mod watch;

@@ -12,14 +12,14 @@ use serdes::{
 
 use crate::{
     arguments::{DeviceArguments, SaveArguments, SyncMode},
-    commands::{failures, plugin, watch},
+    commands::{failures, plugin, selection, watch},
     terminal::{Failure, GOOD, NAME, Status, Terminal, bytes, rate},
 };
 
 /// Saves.
 pub(crate) fn run(arguments: &SaveArguments, terminal: &mut Terminal) -> Result<Status, Failure> {
     let begin = Instant::now();
-    let versions = versions(&arguments.serdes_version)?;
+    let versions = versions(&arguments.serdes_version, terminal)?;
     let options =
         WriteOptions::new(versions).with_sync(sync(arguments.sync)).with_direct(arguments.direct);
     let sources = arguments
@@ -99,10 +99,13 @@ pub(crate) fn device(arguments: &DeviceArguments) -> Result<(Plugin, Device), Fa
 /// The versions that `--serdes-version` names: of the array specs, and of the container.
 ///
 /// A number is of the IFRT line alone; the selectors move both.
-fn versions(name: &str) -> Result<Versions, Failure> {
+fn versions(name: &str, terminal: &mut Terminal) -> Result<Versions, Failure> {
     Ok(match name {
         "current" => Versions::current(),
-        "week-4-old" | "week_4_old" => Versions::week_4_old(),
+        "week-4-old" | "week_4_old" => {
+            selection::say_what_is_young(terminal);
+            Versions::week_4_old()
+        }
         "minimum" => Versions::minimum(),
         number => {
             let number: i32 = number.parse().map_err(|_| {

@@ -1,0 +1,56 @@
+//! Rewriting or checking versions.lock.
+
+use std::path::Path;
+
+use serde_json::json;
+use serdes_version_registry::lock::{LockError, Package};
+
+use crate::terminal::{Failure, Status, Terminal};
+
+/// Rewrites the lock of the crate in a folder, or only compares.
+pub(super) fn run(
+    check: bool,
+    directory: &Path,
+    terminal: &mut Terminal,
+) -> Result<Status, Failure> {
+    let package = Package::open(directory).map_err(|error| Failure::chain(&error))?;
+    let differences = if check {
+        package.differences().map_err(|error| Failure::chain(&error))?
+    } else {
+        package.rewrite().map_err(|error| match error {
+            LockError::Differs(_) => Failure::no(error),
+            error => Failure::chain(&error),
+        })?
+    };
+    for difference in &differences {
+        terminal.line(difference)?;
+    }
+    let path = package.lock_path();
+    if terminal.json() {
+        let differences: Vec<String> = differences.iter().map(ToString::to_string).collect();
+        terminal.object(&json!({ "path": path, "check": check, "differences": differences }))?;
+    }
+    let count = differences.len();
+    if check && count > 0 {
+        return Err(Failure::no(format_args!(
+            "{} does not hold: {}; a wire format changes only with a new entry in \
+             versions.toml (then `serdes versions lock`)",
+            path.display(),
+            differences_of(count)
+        )));
+    }
+    terminal.note(match (check, count) {
+        (true, _) => format!("{} holds", path.display()),
+        (false, 0) => format!("{} is as it was", path.display()),
+        (false, count) => format!("{} is written: {}", path.display(), differences_of(count)),
+    });
+    Ok(Status::Yes)
+}
+
+/// A number of differences, for people.
+pub(super) fn differences_of(count: usize) -> String {
+    match count {
+        1 => "1 difference".to_owned(),
+        count => format!("{count} differences"),
+    }
+}

@@ -1,0 +1,33 @@
+//! `serdes versions`: lines of versions and their entries on a day, and the steps that change them.
+
+mod list;
+mod lock;
+mod steps;
+
+use serdes::version::Date;
+
+use crate::{
+    arguments::{VersionsArguments, VersionsCommand},
+    terminal::{Failure, Status, Terminal},
+};
+
+/// The file with the lines of a crate.
+const FILE: &str = "versions.toml";
+
+/// Lists the lines, changes them, or rewrites or checks the lock.
+pub(crate) fn run(
+    arguments: &VersionsArguments,
+    terminal: &mut Terminal,
+) -> Result<Status, Failure> {
+    match &arguments.command {
+        Some(VersionsCommand::Lock { check, directory }) => lock::run(*check, directory, terminal),
+        Some(VersionsCommand::Add(arguments)) => steps::add(arguments, terminal),
+        Some(VersionsCommand::Release(arguments)) => steps::release(arguments, terminal),
+        None => list::run(arguments, terminal),
+    }
+}
+
+/// The day that an option names.
+fn day(option: &str, text: &str) -> Result<Date, Failure> {
+    text.parse::<Date>().map_err(|error| Failure::new(format_args!("{option} {text}: {error}")))
+}

@@ -1,0 +1,241 @@
+//! Adding an entry to a line, and moving the registry's day with a release.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use serdes::version::Date;
+use serdes_version_registry::{
+    Declarations,
+    edit::{EditError, Edited, NewEntry, add_entry, move_as_of, read_text},
+    lock::{Difference, Package},
+};
+
+use super::{FILE, day, lock::differences_of};
+use crate::{
+    arguments::{AddVersionArguments, ReleaseVersionsArguments},
+    terminal::{Failure, GOOD, NAME, Status, Terminal},
+};
+
+/// Adds an entry.
+pub(super) fn add(
+    arguments: &AddVersionArguments,
+    terminal: &mut Terminal,
+) -> Result<Status, Failure> {
+    let path = arguments.directory.join(FILE);
+    let file = path.display().to_string();
+    let text = read_text(&path).map_err(|error| failure(&error))?;
+    let introduced = arguments.introduced.as_deref();
+    let introduced =
+        introduced.map(|text| day("--introduced", text)).transpose()?.unwrap_or_else(Date::today);
+    let edited =
+        add_entry(&file, &text, &entry(arguments, introduced)).map_err(|error| failure(&error))?;
+    let new = new_formats(&edited, &arguments.line, &arguments.formats);
+    if !arguments.dry_run {
+        edited.write(&path).map_err(|error| failure(&error))?;
+    }
+    let number = edited.number().unwrap_or_default();
+    let golden: Vec<String> = arguments
+        .formats
+        .iter()
+        .map(|format| format!("tests/golden/{}/{format}/v{number}.bin", arguments.line))
+        .collect();
+    if terminal.json() {
+        terminal.object(&json!({
+            "path": path,
+            "written": !arguments.dry_run,
+            "line": arguments.line,
+            "number": number,
+            "introduced": introduced.to_string(),
+            "formats": arguments.formats,
+            "new_formats": new,
+            "as_of": edited.declarations().as_of.to_string(),
+            "previous_as_of": edited.as_of_before().to_string(),
+            "selections": selections(&edited),
+            "golden": golden,
+        }))?;
+    }
+    let done = if arguments.dry_run { "would add" } else { "added" };
+    terminal.line(format_args!(
+        "{GOOD}{done}{GOOD:#} {NAME}{} {number}{NAME:#}, introduced {introduced}, to {file}",
+        arguments.line
+    ))?;
+    say_selections(&edited, terminal)?;
+    for format in &new {
+        terminal.note(format_args!(
+            "{format} is a format that {} did not have before; if that is a slip, take the entry out again",
+            arguments.line
+        ));
+    }
+    terminal.note(next(arguments, number, &golden));
+    Ok(Status::Yes)
+}
+
+fn entry(arguments: &AddVersionArguments, introduced: Date) -> NewEntry {
+    let mut entry = NewEntry::new(&arguments.line, introduced).with_formats(&arguments.formats);
+    if let Some(summary) = &arguments.summary {
+        entry = entry.with_summary(summary);
+    }
+    if let Some(number) = arguments.number {
+        entry = entry.with_number(number);
+    }
+    if let Some(release) = &arguments.released_in {
+        entry = entry.with_released_in(release);
+    }
+    if let Some(source) = &arguments.date_source {
+        entry = entry.with_date_source(source);
+    }
+    if let Some(consumer) = arguments.min_consumer {
+        entry = entry.with_min_consumer(consumer);
+    }
+    entry
+}
+
+/// Those of the formats that no earlier entry of the line names: new types, or slips of the pen.
+fn new_formats(edited: &Edited, line: &str, formats: &[String]) -> Vec<String> {
+    let entries = edited.declarations().line(line).map(|line| line.entries.as_slice());
+    let earlier = entries.and_then(|entries| entries.split_last()).map(|(_, earlier)| earlier);
+    let known = |format: &&String| {
+        !earlier.is_some_and(|earlier| earlier.iter().any(|entry| entry.formats.contains(format)))
+    };
+    formats.iter().filter(known).cloned().collect()
+}
+
+/// The steps that are the author's own.
+fn next(arguments: &AddVersionArguments, number: i32, golden: &[String]) -> String {
+    if golden.is_empty() {
+        return "next: nothing; the entry names no formats".to_owned();
+    }
+    format!(
+        "next: write and read version {number} of {}, beside the old ones; add {}; then `serdes versions \
+         lock`",
+        arguments.formats.join(", "),
+        golden.join(", "),
+    )
+}
+
+/// Moves the registry's day and freezes what is new.
+pub(super) fn release(
+    arguments: &ReleaseVersionsArguments,
+    terminal: &mut Terminal,
+) -> Result<Status, Failure> {
+    let path = arguments.directory.join(FILE);
+    let file = path.display().to_string();
+    let text = read_text(&path).map_err(|error| failure(&error))?;
+    let date = arguments.date.as_deref().map(|text| day("--date", text)).transpose()?;
+    let date = date.unwrap_or_else(Date::today);
+    let edited = move_as_of(&file, &text, date).map_err(|error| failure(&error))?;
+    let differences = freezable(&arguments.directory)?;
+    if !arguments.dry_run {
+        if !differences.is_empty() {
+            let package = package(&arguments.directory)?;
+            package.rewrite().map_err(|error| Failure::chain(&error))?;
+        }
+        if edited.is_change() {
+            edited.write(&path).map_err(|error| failure(&error))?;
+        }
+    }
+    let days_ahead = date.days_since(Date::today());
+    if days_ahead > 1 {
+        terminal.warning(format_args!(
+            "{date} is {days_ahead} days ahead: until then versions count as older than they are"
+        ));
+    }
+    if terminal.json() {
+        terminal.object(&json!({
+            "path": path,
+            "written": !arguments.dry_run,
+            "as_of": edited.declarations().as_of.to_string(),
+            "previous_as_of": edited.as_of_before().to_string(),
+            "selections": selections(&edited),
+            "frozen": differences.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        }))?;
+    }
+    let done = if arguments.dry_run { "would set" } else { "set" };
+    terminal.line(format_args!(
+        "{GOOD}{done}{GOOD:#} as_of of {file} from {} to {NAME}{date}{NAME:#}",
+        edited.as_of_before()
+    ))?;
+    say_selections(&edited, terminal)?;
+    for young in young(edited.declarations()) {
+        terminal.note(young);
+    }
+    if !differences.is_empty() {
+        terminal.note(format_args!("versions.lock: {} frozen", differences_of(differences.len())));
+    }
+    Ok(Status::Yes)
+}
+
+/// The selections for older builds that are younger than these.
+fn young(declarations: &Declarations) -> Vec<String> {
+    let lines = declarations.lines.iter();
+    lines
+        .filter_map(|line| {
+            let selected = line.week_4_old(declarations.as_of)?;
+            selected.is_younger_than_asked().then(|| {
+                format!(
+                    "{} {} is all that there is for older builds, and {} days old, not {}: builds from \
+                     before {} cannot read it",
+                    line.name,
+                    selected.number,
+                    selected.age_days,
+                    selected.asked_days,
+                    selected.introduced
+                )
+            })
+        })
+        .collect()
+}
+
+/// What is not frozen yet in a crate; everything else that differs from its lock is an answer of no.
+fn freezable(directory: &Path) -> Result<Vec<Difference>, Failure> {
+    let differences = package(directory)?.differences().map_err(|error| Failure::chain(&error))?;
+    let (additions, others): (Vec<_>, Vec<_>) =
+        differences.into_iter().partition(Difference::is_addition);
+    if others.is_empty() {
+        return Ok(additions);
+    }
+    let others: Vec<String> = others.iter().map(ToString::to_string).collect();
+    Err(Failure::no(format_args!(
+        "nothing is written, since the formats are not as they were frozen:\n{}",
+        others.join("\n")
+    )))
+}
+
+fn package(directory: &Path) -> Result<Package, Failure> {
+    Package::open(directory).map_err(|error| Failure::chain(&error))
+}
+
+fn selections(edited: &Edited) -> Vec<Value> {
+    let changes = edited.selections();
+    let object = |change: &serdes_version_registry::edit::SelectionChange| {
+        json!({
+            "line": change.line,
+            "selector": change.selector,
+            "before": change.before,
+            "after": change.after,
+        })
+    };
+    changes.iter().map(object).collect()
+}
+
+fn say_selections(edited: &Edited, terminal: &mut Terminal) -> Result<(), Failure> {
+    let number = |number: Option<i32>| number.map_or("none".to_owned(), |found| found.to_string());
+    for change in edited.selections() {
+        terminal.line(format_args!(
+            "  {}: {} was {}, is {}",
+            change.line,
+            change.selector,
+            number(change.before),
+            number(change.after)
+        ))?;
+    }
+    Ok(())
+}
+
+/// A step that a rule refuses is an answer of no; anything else could not be done.
+fn failure(error: &EditError) -> Failure {
+    match error {
+        EditError::Refused(_) | EditError::AsOfGoesBack { .. } => Failure::no(error),
+        error => Failure::new(error),
+    }
+}

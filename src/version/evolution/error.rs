@@ -1,0 +1,127 @@
+use super::Date;
+
+/// A step that would leave readers behind, or numbers that contradict each other.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EvolutionError {
+    /// A bound above the build's own version: it could not read what it writes.
+    #[error("{bound} {found} is above the build's own version {version}; raise the version first")]
+    BoundAboveVersion {
+        /// `min_consumer` or `min_producer`.
+        bound: &'static str,
+        /// The number found.
+        found: i32,
+        /// The build's version.
+        version: i32,
+    },
+    /// A bound that would go back.
+    #[error("{bound} {found} is below the present {present}; bounds only go up")]
+    BoundGoesBack {
+        /// `min_consumer` or `min_producer`.
+        bound: &'static str,
+        /// The number found.
+        found: i32,
+        /// The present number.
+        present: i32,
+    },
+    /// Functionality may only go with a major release.
+    #[error("{operation} can only be removed with a major release; until then it stays banned")]
+    NotAMajorRelease {
+        /// The operation.
+        operation: String,
+    },
+    /// A patch release may not do what the patch before it cannot follow.
+    #[error(
+        "{step} is not for a patch release: the patches of a minor release read each other's data, in \
+         both directions; do it in the next minor release"
+    )]
+    NotInAPatchRelease {
+        /// The step.
+        step: &'static str,
+    },
+    /// Producers would emit what consumers within the window do not know yet.
+    #[error(
+        "producers may not emit {operation} on {day}: consumers have it since {added} only, and those \
+         of the {window} days before do not; emit it from {first} on"
+    )]
+    TooEarlyToEmit {
+        /// The operation.
+        operation: String,
+        /// The day on which consumers got it.
+        added: Date,
+        /// The day asked for.
+        day: Date,
+        /// The days for which new data is promised to older consumers.
+        window: i64,
+        /// The first day on which producers may emit it.
+        first: Date,
+    },
+    /// A consumer is banned that does not exist yet.
+    #[error("consumer {found} is newer than the build's own version {version}; nothing to ban")]
+    ConsumerNotOut {
+        /// The consumer.
+        found: i32,
+        /// The build's version.
+        version: i32,
+    },
+    /// A build that would refuse its own data.
+    #[error(
+        "consumer {version} is this build itself: it would refuse what it writes; mend it under a new \
+         version, and let that one ban it"
+    )]
+    BansItself {
+        /// The build's version.
+        version: i32,
+    },
+    /// There is no number left.
+    #[error("version {version} is the last one that an int32 holds; start a new line")]
+    OutOfNumbers {
+        /// The build's version.
+        version: i32,
+    },
+    /// The number of a day is taken.
+    #[error(
+        "{line} counts days, and {number}, which stands for {day}, is not above the last number {last}; \
+         take a later day"
+    )]
+    NumberOfDayTaken {
+        /// The line.
+        line: String,
+        /// The day of the step.
+        day: Date,
+        /// The number that stands for it.
+        number: i32,
+        /// The newest number of the line.
+        last: i32,
+    },
+    /// A step before the newest entry of the line.
+    #[error("the day {found} is before {last}, that of the step before; steps only go forward")]
+    DayGoesBack {
+        /// The day of the step.
+        found: Date,
+        /// The day of the newest entry, or of the step before.
+        last: Date,
+    },
+    /// A line without a version on the day.
+    #[error("{line} has no version on {day}; the first step of a line is its first entry")]
+    NoVersionYet {
+        /// The line.
+        line: String,
+        /// The day.
+        day: Date,
+    },
+    /// A text that is no release.
+    #[error("{found:?} is no release; write MAJOR.MINOR.PATCH, for example 2.21.0")]
+    NotARelease {
+        /// The text found, cut at 40 characters.
+        found: String,
+    },
+    /// A release that does not come later.
+    #[error("{found} does not come after {previous}; releases only go up")]
+    ReleaseGoesBack {
+        /// The release.
+        found: String,
+        /// The one before it.
+        previous: String,
+    },
+}

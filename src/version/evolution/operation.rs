@@ -1,0 +1,98 @@
+use super::{Date, EvolutionError};
+
+/// Days for which a consumer is promised to load the data of newer producers: three weeks.
+///
+/// TensorFlow's window for forward compatibility; in its GraphDef numbers, which count days, also the
+/// distance from which a consumer doubts a producer.
+pub const FORWARD_COMPATIBILITY_DAYS: i64 = 21;
+
+/// An operation that consumers have got, and producers do not emit yet.
+///
+/// ```
+/// use serdes::version::{Date, evolution::OperationAddition};
+///
+/// let day = |text: &str| text.parse::<Date>();
+/// let swish = OperationAddition::new("SwishV2", day("2026-11-02")?);
+/// let early = swish.may_emit(day("2026-11-22")?).unwrap_err();
+/// assert!(early.to_string().ends_with("emit it from 2026-11-23 on"));
+/// assert!(swish.may_emit(day("2026-11-23")?).is_ok());
+/// # Ok::<(), serdes::version::ParseDateError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OperationAddition {
+    /// The operation.
+    pub operation: String,
+    /// The day from which consumers have it.
+    pub added: Date,
+    /// The days for which new data is promised to consumers from before: 21.
+    pub window_days: i64,
+}
+
+impl OperationAddition {
+    /// An operation that consumers have since the day `added`.
+    pub fn new(operation: impl Into<String>, added: Date) -> Self {
+        Self { operation: operation.into(), added, window_days: FORWARD_COMPATIBILITY_DAYS }
+    }
+
+    /// The same under another promise than three weeks; 0 where forward compatibility is not desired.
+    #[must_use]
+    pub fn with_window(mut self, days: u32) -> Self {
+        self.window_days = days.into();
+        self
+    }
+
+    /// The first day on which producers may emit it; `None` outside of the calendar.
+    pub fn emit_from(&self) -> Option<Date> {
+        self.added.plus_days(self.window_days)
+    }
+
+    /// Whether producers may emit it on `day` without leaving a consumer behind that was promised
+    /// their data.
+    ///
+    /// # Errors
+    /// [`EvolutionError::TooEarlyToEmit`], with the first day on which they may.
+    pub fn may_emit(&self, day: Date) -> Result<(), EvolutionError> {
+        if day.days_since(self.added) >= self.window_days {
+            return Ok(());
+        }
+        Err(EvolutionError::TooEarlyToEmit {
+            operation: self.operation.clone(),
+            added: self.added,
+            day,
+            window: self.window_days,
+            first: self.emit_from().unwrap_or(self.added),
+        })
+    }
+}
+
+/// The refusal of an operation in data from some version on.
+///
+/// Where graphs are judged (`check`) a ban stands beside the operations that TensorFlow deprecated:
+/// `Consumer::with_ban` takes one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OperationBan {
+    /// The operation.
+    pub operation: String,
+    /// The first producer version whose data is refused if it has the operation.
+    pub from_version: i32,
+    /// What to use in its place.
+    pub replacement: String,
+}
+
+impl OperationBan {
+    /// A ban that was made earlier.
+    pub fn new(
+        operation: impl Into<String>,
+        from_version: i32,
+        replacement: impl Into<String>,
+    ) -> Self {
+        Self { operation: operation.into(), from_version, replacement: replacement.into() }
+    }
+
+    /// Whether data of this producer may have the operation.
+    pub const fn allows(&self, producer: i32) -> bool {
+        producer < self.from_version
+    }
+}
