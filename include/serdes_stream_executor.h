@@ -5,7 +5,16 @@
  *   #define SERDES_SE_LAYOUT SERDES_SE_TENSORFLOW_2_14   (the default; TensorFlow 2.14 to 2.21)
  *
  * All layouts call themselves version 0.0.1. The memory of every struct that a plug-in fills belongs to the host.
- * The layouts are those of the crate serdes-abi; a test compares the two. */
+ * The layouts are those of the crate serdes-abi; a test compares the two.
+ *
+ * What 0 or NULL means is said of every member:
+ *
+ *   [required]  it must be set; a plug-in (or a host, in the structs that hosts fill) without it is refused.
+ *   [optional]  0 or NULL says that it is not provided, which is allowed.
+ *   [value]     0 or NULL is a value like any other.
+ *   [no-op]     0 or NULL is a no-op: nothing is done with it.
+ *
+ * By the versioning strategy only a [no-op] member can be deprecated by leaving it zero without a new MAJOR. */
 
 #ifndef SERDES_STREAM_EXECUTOR_H_
 #define SERDES_STREAM_EXECUTOR_H_
@@ -35,6 +44,11 @@
 
 /* Where a member ends, in bytes: the struct_size of a struct whose last announced member it is. */
 #define SERDES_SE_END_OF(TYPE, MEMBER) (offsetof(TYPE, MEMBER) + sizeof(((TYPE*)0)->MEMBER))
+
+/* The same under the name that RFC #257 and TensorFlow's headers give it. */
+#ifndef TF_OFFSET_OF_END
+#define TF_OFFSET_OF_END(TYPE, MEMBER) SERDES_SE_END_OF(TYPE, MEMBER)
+#endif
 
 /* Whether a struct has a member, and the member is set. */
 #define SERDES_SE_HAS(TYPE, POINTER, MEMBER) \
@@ -97,55 +111,55 @@ typedef enum SE_EventStatus {
 
 /* Functions on timers. */
 typedef struct SP_TimerFns {
-  /* Bytes of this struct that its writer knows. */
+  /* [required] Bytes of this struct that its writer knows. */
   size_t struct_size;
-  /* Reserved, or for the plug-in's own use. */
+  /* [no-op] Reserved, or for the plug-in's own use. */
   void* ext;
-  /* The time between start and stop, in nanoseconds. */
+  /* [optional] The time between start and stop, in nanoseconds. */
   uint64_t (*nanoseconds)(SP_Timer timer);
 } SP_TimerFns;
 #define SP_TIMER_FNS_STRUCT_SIZE SERDES_SE_END_OF(SP_TimerFns, nanoseconds)
 
 /* Statistics of an allocator. Has no 'ext'. */
 typedef struct SP_AllocatorStats {
-  /* Bytes of this struct that its writer knows. */
+  /* [required] Bytes of this struct that its writer knows. */
   size_t struct_size;
-  /* Allocations so far. */
+  /* [value] Allocations so far. */
   int64_t num_allocs;
-  /* Bytes in use. */
+  /* [value] Bytes in use. */
   int64_t bytes_in_use;
-  /* Most bytes that were in use. */
+  /* [value] Most bytes that were in use. */
   int64_t peak_bytes_in_use;
-  /* Largest allocation, in bytes. */
+  /* [value] Largest allocation, in bytes. */
   int64_t largest_alloc_size;
-  /* Whether 'bytes_limit' means something. */
+  /* [value] Whether 'bytes_limit' means something. */
   int8_t has_bytes_limit;
-  /* Most bytes that may be in use. */
+  /* [value] Most bytes that may be in use. */
   int64_t bytes_limit;
-  /* Bytes reserved. */
+  /* [value] Bytes reserved. */
   int64_t bytes_reserved;
-  /* Most bytes that were reserved. */
+  /* [value] Most bytes that were reserved. */
   int64_t peak_bytes_reserved;
-  /* Whether 'bytes_reservable_limit' means something. */
+  /* [value] Whether 'bytes_reservable_limit' means something. */
   int8_t has_bytes_reservable_limit;
-  /* Most bytes that may be reserved. */
+  /* [value] Most bytes that may be reserved. */
   int64_t bytes_reservable_limit;
-  /* Largest free block, in bytes. */
+  /* [value] Largest free block, in bytes. */
   int64_t largest_free_block_bytes;
 } SP_AllocatorStats;
 #define SP_ALLOCATORSTATS_STRUCT_SIZE SERDES_SE_END_OF(SP_AllocatorStats, largest_free_block_bytes)
 
 /* A piece of device memory. */
 typedef struct SP_DeviceMemoryBase {
-  /* Bytes of this struct that its writer knows. */
+  /* [required] Bytes of this struct that its writer knows. */
   size_t struct_size;
-  /* Reserved, or for the plug-in's own use. */
+  /* [no-op] Reserved, or for the plug-in's own use. */
   void* ext;
-  /* The address, or whatever stands for it on the device. */
+  /* [value] The address, or whatever stands for it on the device. */
   void* opaque;
-  /* Bytes of the allocation. */
+  /* [value] Bytes of the allocation. */
   uint64_t size;
-  /* For the plug-in's use. */
+  /* [value] For the plug-in's use. */
   uint64_t payload;
 } SP_DeviceMemoryBase;
 #define SP_DEVICE_MEMORY_BASE_STRUCT_SIZE SERDES_SE_END_OF(SP_DeviceMemoryBase, payload)
@@ -153,32 +167,32 @@ typedef struct SP_DeviceMemoryBase {
 #if SERDES_SE_LAYOUT == SERDES_SE_RFC_257
 /* A device. */
 typedef struct SP_Device {
-  /* Bytes of this struct that its writer knows. */
+  /* [required] Bytes of this struct that its writer knows. */
   size_t struct_size;
-  /* Reserved, or for the plug-in's own use. */
+  /* [no-op] Reserved, or for the plug-in's own use. */
   void* ext;
-  /* The index of the device. */
+  /* [value] The index of the device. */
   int32_t ordinal;
-  /* The plug-in's own device. */
+  /* [value] The plug-in's own device. */
   void* device_handle;
 } SP_Device;
 #define SP_DEVICE_STRUCT_SIZE SERDES_SE_END_OF(SP_Device, device_handle)
 #else
 /* A device. */
 typedef struct SP_Device {
-  /* Bytes of this struct that its writer knows. */
+  /* [required] Bytes of this struct that its writer knows. */
   size_t struct_size;
-  /* Reserved, or for the plug-in's own use. */
+  /* [no-op] Reserved, or for the plug-in's own use. */
   void* ext;
-  /* The index of the device. */
+  /* [value] The index of the device. */
   int32_t ordinal;
-  /* The plug-in's own device. */
+  /* [value] The plug-in's own device. */
   void* device_handle;
-  /* Name of the hardware, or NULL. */
+  /* [optional] Name of the hardware, or NULL. */
   const char* hardware_name;
-  /* Name of the vendor, or NULL. */
+  /* [optional] Name of the vendor, or NULL. */
   const char* device_vendor;
-  /* PCI bus id, or NULL. */
+  /* [optional] PCI bus id, or NULL. */
   const char* pci_bus_id;
 } SP_Device;
 #define SP_DEVICE_STRUCT_SIZE SERDES_SE_END_OF(SP_Device, pci_bus_id)
@@ -186,13 +200,13 @@ typedef struct SP_Device {
 
 /* What 'create_device' gets. */
 typedef struct SE_CreateDeviceParams {
-  /* Bytes of this struct that its writer knows. */
+  /* [required] Bytes of this struct that its writer knows. */
   size_t struct_size;
-  /* Reserved, or for the plug-in's own use. */
+  /* [no-op] Reserved, or for the plug-in's own use. */
   void* ext;
-  /* The index of the device. */
+  /* [value] The index of the device. */
   int32_t ordinal;
-  /* Where the plug-in puts the device. */
+  /* [required] Where the plug-in puts the device. */
   SP_Device* device;
 } SE_CreateDeviceParams;
 #define SE_CREATE_DEVICE_PARAMS_STRUCT_SIZE SERDES_SE_END_OF(SE_CreateDeviceParams, device)
@@ -200,26 +214,26 @@ typedef struct SE_CreateDeviceParams {
 #if SERDES_SE_LAYOUT != SERDES_SE_RFC_257
 /* Functions on devices. */
 typedef struct SP_DeviceFns {
-  /* Bytes of this struct that its writer knows. */
+  /* [required] Bytes of this struct that its writer knows. */
   size_t struct_size;
-  /* Reserved, or for the plug-in's own use. */
+  /* [no-op] Reserved, or for the plug-in's own use. */
   void* ext;
-  /* The NUMA node of the device; negative: not known. */
+  /* [optional] The NUMA node of the device; negative: not known. */
   int32_t (*get_numa_node)(const SP_Device* device);
-  /* Bytes per second to and from device memory; negative: not known. */
+  /* [optional] Bytes per second to and from device memory; negative: not known. */
   int64_t (*get_memory_bandwidth)(const SP_Device* device);
-  /* Estimated billions of floating-point operations per second. */
+  /* [optional] Estimated billions of floating-point operations per second. */
   double (*get_gflops)(const SP_Device* device);
 } SP_DeviceFns;
 #define SP_DEVICE_FNS_STRUCT_SIZE SERDES_SE_END_OF(SP_DeviceFns, get_gflops)
 
 /* What 'create_device_fns' gets. */
 typedef struct SE_CreateDeviceFnsParams {
-  /* Bytes of this struct that its writer knows. */
+  /* [required] Bytes of this struct that its writer knows. */
   size_t struct_size;
-  /* Reserved, or for the plug-in's own use. */
+  /* [no-op] Reserved, or for the plug-in's own use. */
   void* ext;
-  /* Where the plug-in puts the device functions. */
+  /* [required] Where the plug-in puts the device functions. */
   SP_DeviceFns* device_fns;
 } SE_CreateDeviceFnsParams;
 #define SE_CREATE_DEVICE_FNS_PARAMS_STRUCT_SIZE SERDES_SE_END_OF(SE_CreateDeviceFnsParams, device_fns)
@@ -227,95 +241,96 @@ typedef struct SE_CreateDeviceFnsParams {
 
 /* Functions on memory, streams, events and timers. */
 typedef struct SP_StreamExecutor {
-  /* Bytes of this struct that its writer knows. */
+  /* [required] Bytes of this struct that its writer knows. */
   size_t struct_size;
-  /* Reserved, or for the plug-in's own use. */
+  /* [no-op] Reserved, or for the plug-in's own use. */
   void* ext;
-  /* Allocates 'size' bytes of device memory in memory space 0 and describes it in the last
+  /* [required] Allocates 'size' bytes of device memory in memory space 0 and describes it in the last
    * argument; a NULL 'opaque' there is failure. */
   void (*allocate)(const SP_Device* device, uint64_t size, int64_t memory_space,
       SP_DeviceMemoryBase* memory);
-  /* Frees device memory; memory with a NULL 'opaque' is allowed. */
+  /* [required] Frees device memory; memory with a NULL 'opaque' is allowed. */
   void (*deallocate)(const SP_Device* device, SP_DeviceMemoryBase* memory);
-  /* Allocates host memory that asynchronous copies can use (pinned); NULL is failure. */
+  /* [required] Allocates host memory that asynchronous copies can use (pinned); NULL is failure. */
   void* (*host_memory_allocate)(const SP_Device* device, uint64_t size);
-  /* Frees memory of 'host_memory_allocate'. */
+  /* [required] Frees memory of 'host_memory_allocate'. */
   void (*host_memory_deallocate)(const SP_Device* device, void* memory);
-  /* Allocates memory that host and devices address alike; NULL is failure. */
+  /* [optional] Allocates memory that host and devices address alike; NULL is failure. A platform
+   * that says that it supports unified memory must have it. */
   void* (*unified_memory_allocate)(const SP_Device* device, uint64_t size);
-  /* Frees memory of 'unified_memory_allocate'. */
+  /* [optional] Frees memory of 'unified_memory_allocate', and goes with it. */
   void (*unified_memory_deallocate)(const SP_Device* device, void* memory);
-  /* Fills the statistics; false: not available. */
+  /* [required] Fills the statistics; false: not available. */
   TF_Bool (*get_allocator_stats)(const SP_Device* device, SP_AllocatorStats* stats);
-  /* Gives free and total bytes of the device; false: not available. */
+  /* [required] Gives free and total bytes of the device; false: not available. */
   TF_Bool (*device_memory_usage)(const SP_Device* device, int64_t* free, int64_t* total);
-  /* Makes a stream. */
+  /* [required] Makes a stream. */
   void (*create_stream)(const SP_Device* device, SP_Stream* stream, TF_Status* status);
-  /* Destroys a stream. */
+  /* [required] Destroys a stream. */
   void (*destroy_stream)(const SP_Device* device, SP_Stream stream);
-  /* Makes the first stream wait for the work that the second has now. */
+  /* [required] Makes the first stream wait for the work that the second has now. */
   void (*create_stream_dependency)(const SP_Device* device, SP_Stream dependent, SP_Stream other,
       TF_Status* status);
-  /* Reports an error of the stream, without waiting. */
+  /* [required] Reports an error of the stream, without waiting. */
   void (*get_stream_status)(const SP_Device* device, SP_Stream stream, TF_Status* status);
-  /* Makes an event. */
+  /* [required] Makes an event. */
   void (*create_event)(const SP_Device* device, SP_Event* event, TF_Status* status);
-  /* Destroys an event. */
+  /* [required] Destroys an event. */
   void (*destroy_event)(const SP_Device* device, SP_Event event);
-  /* Polls an event. */
+  /* [required] Polls an event. */
   SE_EventStatus (*get_event_status)(const SP_Device* device, SP_Event event);
-  /* Puts the event behind the work that the stream has now. */
+  /* [required] Puts the event behind the work that the stream has now. */
   void (*record_event)(const SP_Device* device, SP_Stream stream, SP_Event event, TF_Status*
       status);
-  /* Makes the stream wait for the event. */
+  /* [required] Makes the stream wait for the event. */
   void (*wait_for_event)(const SP_Device* device, SP_Stream stream, SP_Event event, TF_Status*
       status);
-  /* Makes a timer. */
+  /* [optional] Makes a timer. */
   void (*create_timer)(const SP_Device* device, SP_Timer* timer, TF_Status* status);
-  /* Destroys a timer. */
+  /* [optional] Destroys a timer. */
   void (*destroy_timer)(const SP_Device* device, SP_Timer timer);
-  /* Puts the timer's start into the stream. */
+  /* [optional] Puts the timer's start into the stream. */
   void (*start_timer)(const SP_Device* device, SP_Stream stream, SP_Timer timer, TF_Status*
       status);
-  /* Puts the timer's stop into the stream. */
+  /* [optional] Puts the timer's stop into the stream. */
   void (*stop_timer)(const SP_Device* device, SP_Stream stream, SP_Timer timer, TF_Status*
       status);
-  /* Enqueues a copy from device to host. */
+  /* [required] Enqueues a copy from device to host. */
   void (*memcpy_dtoh)(const SP_Device* device, SP_Stream stream, void* host_dst, const
       SP_DeviceMemoryBase* device_src, uint64_t size, TF_Status* status);
-  /* Enqueues a copy from host to device. */
+  /* [required] Enqueues a copy from host to device. */
   void (*memcpy_htod)(const SP_Device* device, SP_Stream stream, SP_DeviceMemoryBase* device_dst,
       const void* host_src, uint64_t size, TF_Status* status);
-  /* Enqueues a copy between device memories. */
+  /* [optional] Enqueues a copy between device memories. */
   void (*memcpy_dtod)(const SP_Device* device, SP_Stream stream, SP_DeviceMemoryBase* device_dst,
       const SP_DeviceMemoryBase* device_src, uint64_t size, TF_Status* status);
-  /* Copies from device to host. */
+  /* [required] Copies from device to host. */
   void (*sync_memcpy_dtoh)(const SP_Device* device, void* host_dst, const SP_DeviceMemoryBase*
       device_src, uint64_t size, TF_Status* status);
-  /* Copies from host to device. */
+  /* [required] Copies from host to device. */
   void (*sync_memcpy_htod)(const SP_Device* device, SP_DeviceMemoryBase* device_dst, const void*
       host_src, uint64_t size, TF_Status* status);
-  /* Copies between device memories. */
+  /* [optional] Copies between device memories. */
   void (*sync_memcpy_dtod)(const SP_Device* device, SP_DeviceMemoryBase* device_dst, const
       SP_DeviceMemoryBase* device_src, uint64_t size, TF_Status* status);
-  /* Waits for an event. */
+  /* [required] Waits for an event. */
   void (*block_host_for_event)(const SP_Device* device, SP_Event event, TF_Status* status);
-  /* Waits for all work of a stream. Optional: hosts can do it by an event. */
+  /* [optional] Waits for all work of a stream. Optional: hosts can do it by an event. */
   void (*block_host_until_done)(const SP_Device* device, SP_Stream stream, TF_Status* status);
-  /* Waits for all work of the device. */
+  /* [required] Waits for all work of the device. */
   void (*synchronize_all_activity)(const SP_Device* device, TF_Status* status);
 #if SERDES_SE_LAYOUT >= SERDES_SE_TENSORFLOW_2_8
-  /* Enqueues filling memory with zero bytes. */
+  /* [required] Enqueues filling memory with zero bytes. */
   void (*mem_zero)(const SP_Device* device, SP_Stream stream, SP_DeviceMemoryBase* memory,
       uint64_t size, TF_Status* status);
-  /* Enqueues filling memory with a byte. */
+  /* [required] Enqueues filling memory with a byte. */
   void (*memset)(const SP_Device* device, SP_Stream stream, SP_DeviceMemoryBase* memory, uint8_t
       pattern, uint64_t size, TF_Status* status);
-  /* Enqueues filling memory with a 32-bit pattern; the size is in bytes. */
+  /* [required] Enqueues filling memory with a 32-bit pattern; the size is in bytes. */
   void (*memset32)(const SP_Device* device, SP_Stream stream, SP_DeviceMemoryBase* memory,
       uint32_t pattern, uint64_t size, TF_Status* status);
 #endif
-  /* Enqueues a function that runs on the host; true: accepted, and it will run exactly once. */
+  /* [required] Enqueues a function that runs on the host; true: accepted, and it will run exactly once. */
 #if SERDES_SE_LAYOUT == SERDES_SE_RFC_257
   TF_Bool (*host_callback)(SP_Device* device, SP_Stream stream, SE_StatusCallbackFn callback_fn,
       void* callback_arg);
@@ -328,11 +343,11 @@ typedef struct SP_StreamExecutor {
 
 /* What 'create_stream_executor' gets. */
 typedef struct SE_CreateStreamExecutorParams {
-  /* Bytes of this struct that its writer knows. */
+  /* [required] Bytes of this struct that its writer knows. */
   size_t struct_size;
-  /* Reserved, or for the plug-in's own use. */
+  /* [no-op] Reserved, or for the plug-in's own use. */
   void* ext;
-  /* Where the plug-in puts the executor. */
+  /* [required] Where the plug-in puts the executor. */
   SP_StreamExecutor* stream_executor;
 } SE_CreateStreamExecutorParams;
 #define SE_CREATE_STREAM_EXECUTOR_PARAMS_STRUCT_SIZE SERDES_SE_END_OF(SE_CreateStreamExecutorParams, stream_executor)
@@ -340,44 +355,45 @@ typedef struct SE_CreateStreamExecutorParams {
 #if SERDES_SE_LAYOUT == SERDES_SE_RFC_257
 /* An allocator for the default strategy. */
 typedef struct SP_Allocator {
-  /* Bytes of this struct that its writer knows. */
+  /* [required] Bytes of this struct that its writer knows. */
   size_t struct_size;
-  /* Reserved, or for the plug-in's own use. */
+  /* [no-op] Reserved, or for the plug-in's own use. */
   void* ext;
-  /* Whether unified memory is supported. */
+  /* [value] Whether unified memory is supported. */
   TF_Bool supports_unified_memory;
 } SP_Allocator;
 #define SP_ALLOCATOR_STRUCT_SIZE SERDES_SE_END_OF(SP_Allocator, supports_unified_memory)
 
 /* Functions of an allocator for the default strategy. */
 typedef struct SP_AllocatorFns {
-  /* Bytes of this struct that its writer knows. */
+  /* [required] Bytes of this struct that its writer knows. */
   size_t struct_size;
-  /* Reserved, or for the plug-in's own use. */
+  /* [no-op] Reserved, or for the plug-in's own use. */
   void* ext;
-  /* Allocates 'size' bytes of device memory in memory space 0 and describes it in the last
+  /* [required] Allocates 'size' bytes of device memory in memory space 0 and describes it in the last
    * argument; a NULL 'opaque' there is failure. */
   void (*allocate)(const SP_Device* device, const SP_Allocator* allocator, uint64_t size, int64_t
       memory_space, SP_DeviceMemoryBase* memory);
-  /* Frees device memory; memory with a NULL 'opaque' is allowed. */
+  /* [required] Frees device memory; memory with a NULL 'opaque' is allowed. */
   void (*deallocate)(const SP_Device* device, const SP_Allocator* allocator, SP_DeviceMemoryBase*
       memory);
-  /* Allocates host memory that asynchronous copies can use (pinned); NULL is failure. */
+  /* [required] Allocates host memory that asynchronous copies can use (pinned); NULL is failure. */
   void* (*host_memory_allocate)(const SP_Device* device, const SP_Allocator* allocator, uint64_t
       size);
-  /* Frees memory of 'host_memory_allocate'. */
+  /* [required] Frees memory of 'host_memory_allocate'. */
   void (*host_memory_deallocate)(const SP_Device* device, const SP_Allocator* allocator, void*
       memory);
-  /* Allocates memory that host and devices address alike; NULL is failure. */
+  /* [optional] Allocates memory that host and devices address alike; NULL is failure. A platform
+   * that says that it supports unified memory must have it. */
   void* (*unified_memory_allocate)(const SP_Device* device, const SP_Allocator* allocator,
       uint64_t size);
-  /* Frees memory of 'unified_memory_allocate'. */
+  /* [optional] Frees memory of 'unified_memory_allocate', and goes with it. */
   void (*unified_memory_deallocate)(const SP_Device* device, const SP_Allocator* allocator, void*
       memory);
-  /* Fills the statistics; false: not available. */
+  /* [required] Fills the statistics; false: not available. */
   TF_Bool (*get_allocator_stats)(const SP_Device* device, const SP_Allocator* allocator,
       SP_AllocatorStats* stats);
-  /* Gives free and total bytes of the device; false: not available. */
+  /* [required] Gives free and total bytes of the device; false: not available. */
   TF_Bool (*device_memory_usage)(const SP_Device* device, const SP_Allocator* allocator, int64_t*
       free, int64_t* total);
 } SP_AllocatorFns;
@@ -385,35 +401,35 @@ typedef struct SP_AllocatorFns {
 
 /* An allocator with a strategy of its own. */
 typedef struct SP_CustomAllocator {
-  /* Bytes of this struct that its writer knows. */
+  /* [required] Bytes of this struct that its writer knows. */
   size_t struct_size;
-  /* Reserved, or for the plug-in's own use. */
+  /* [no-op] Reserved, or for the plug-in's own use. */
   void* ext;
 } SP_CustomAllocator;
 #define SP_CUSTOM_ALLOCATOR_STRUCT_SIZE SERDES_SE_END_OF(SP_CustomAllocator, ext)
 
 /* Functions of an allocator with a strategy of its own. */
 typedef struct SP_CustomAllocatorFns {
-  /* Bytes of this struct that its writer knows. */
+  /* [required] Bytes of this struct that its writer knows. */
   size_t struct_size;
-  /* Reserved, or for the plug-in's own use. */
+  /* [no-op] Reserved, or for the plug-in's own use. */
   void* ext;
-  /* Allocates device memory of a size and an alignment in bytes; NULL is failure. */
+  /* [required] Allocates device memory of a size and an alignment in bytes; NULL is failure. */
   void* (*allocate_raw)(const SP_Device* device, const SP_CustomAllocator* custom_allocator,
       size_t size, size_t alignment);
-  /* Frees memory of 'allocate_raw'; NULL is allowed. */
+  /* [required] Frees memory of 'allocate_raw'; NULL is allowed. */
   void (*deallocate_raw)(const SP_Device* device, const SP_CustomAllocator* custom_allocator,
       void* memory);
-  /* Allocates host memory; NULL is failure. */
+  /* [optional] Allocates host memory; NULL is failure. */
   void* (*host_allocate_raw)(const SP_Device* device, const SP_CustomAllocator* custom_allocator,
       uint64_t size);
-  /* Frees memory of 'host_allocate_raw'. */
+  /* [optional] Frees memory of 'host_allocate_raw', and goes with it. */
   void (*host_deallocate_raw)(const SP_Device* device, const SP_CustomAllocator* custom_allocator,
       void* memory);
-  /* Fills the statistics; false: not available. */
+  /* [optional] Fills the statistics; false: not available. */
   TF_Bool (*get_allocator_stats)(const SP_Device* device, const SP_CustomAllocator*
       custom_allocator, SP_AllocatorStats* stats);
-  /* Gives free and total bytes of the device; false: not available. */
+  /* [optional] Gives free and total bytes of the device; false: not available. */
   TF_Bool (*device_memory_usage)(const SP_Device* device, const SP_CustomAllocator*
       custom_allocator, int64_t* free, int64_t* total);
 } SP_CustomAllocatorFns;
@@ -421,26 +437,29 @@ typedef struct SP_CustomAllocatorFns {
 
 /* What 'create_allocator' gets. */
 typedef struct SE_CreateAllocatorParams {
-  /* Bytes of this struct that its writer knows. */
+  /* [required] Bytes of this struct that its writer knows. */
   size_t struct_size;
-  /* Reserved, or for the plug-in's own use. */
+  /* [no-op] Reserved, or for the plug-in's own use. */
   void* ext;
-  /* Where the plug-in puts the allocator. */
+  /* [required] Where the plug-in puts the allocator. */
   SP_Allocator* allocator;
-  /* Where the plug-in puts the allocator functions. */
+  /* [required] Where the plug-in puts the allocator functions. */
   SP_AllocatorFns* allocator_fns;
 } SE_CreateAllocatorParams;
 #define SE_CREATE_ALLOCATOR_PARAMS_STRUCT_SIZE SERDES_SE_END_OF(SE_CreateAllocatorParams, allocator_fns)
 
+/* The name that the RFC's example of a plug-in has for it. */
+typedef SE_CreateAllocatorParams SP_CreateAllocatorParams;
+
 /* What 'create_custom_allocator' gets. */
 typedef struct SE_CreateCustomAllocatorParams {
-  /* Bytes of this struct that its writer knows. */
+  /* [required] Bytes of this struct that its writer knows. */
   size_t struct_size;
-  /* Reserved, or for the plug-in's own use. */
+  /* [no-op] Reserved, or for the plug-in's own use. */
   void* ext;
-  /* Where the plug-in puts the allocator. */
+  /* [required] Where the plug-in puts the allocator. */
   SP_CustomAllocator* custom_allocator;
-  /* Where the plug-in puts the allocator functions. */
+  /* [required] Where the plug-in puts the allocator functions. */
   SP_CustomAllocatorFns* custom_allocator_fns;
 } SE_CreateCustomAllocatorParams;
 #define SE_CREATE_CUSTOM_ALLOCATOR_PARAMS_STRUCT_SIZE SERDES_SE_END_OF(SE_CreateCustomAllocatorParams, custom_allocator_fns)
@@ -449,68 +468,68 @@ typedef struct SE_CreateCustomAllocatorParams {
 #if SERDES_SE_LAYOUT == SERDES_SE_RFC_257
 /* A platform: what a plug-in registers. */
 typedef struct SP_Platform {
-  /* Bytes of this struct that its writer knows. */
+  /* [required] Bytes of this struct that its writer knows. */
   size_t struct_size;
-  /* Reserved, or for the plug-in's own use. */
+  /* [no-op] Reserved, or for the plug-in's own use. */
   void* ext;
-  /* Name of the platform. */
+  /* [required] Name of the platform. */
   const char* name;
-  /* Type of its devices. */
+  /* [required] Type of its devices. */
   const char* type;
-  /* The number of devices. */
+  /* [value] The number of devices. */
   size_t visible_device_count;
 } SP_Platform;
 #define SP_PLATFORM_STRUCT_SIZE SERDES_SE_END_OF(SP_Platform, visible_device_count)
 #elif SERDES_SE_LAYOUT == SERDES_SE_TENSORFLOW_2_4
 /* A platform: what a plug-in registers. */
 typedef struct SP_Platform {
-  /* Bytes of this struct that its writer knows. */
+  /* [required] Bytes of this struct that its writer knows. */
   size_t struct_size;
-  /* Reserved, or for the plug-in's own use. */
+  /* [no-op] Reserved, or for the plug-in's own use. */
   void* ext;
-  /* Name of the platform. */
+  /* [required] Name of the platform. */
   const char* name;
-  /* Type of its devices. */
+  /* [required] Type of its devices. */
   const char* type;
-  /* The number of devices. */
+  /* [value] The number of devices. */
   size_t visible_device_count;
-  /* Whether unified memory is supported. */
+  /* [value] Whether unified memory is supported. */
   TF_Bool supports_unified_memory;
 } SP_Platform;
 #define SP_PLATFORM_STRUCT_SIZE SERDES_SE_END_OF(SP_Platform, supports_unified_memory)
 #elif SERDES_SE_LAYOUT <= SERDES_SE_TENSORFLOW_2_8
 /* A platform: what a plug-in registers. */
 typedef struct SP_Platform {
-  /* Bytes of this struct that its writer knows. */
+  /* [required] Bytes of this struct that its writer knows. */
   size_t struct_size;
-  /* Reserved, or for the plug-in's own use. */
+  /* [no-op] Reserved, or for the plug-in's own use. */
   void* ext;
-  /* Name of the platform. */
+  /* [required] Name of the platform. */
   const char* name;
-  /* Type of its devices. */
+  /* [required] Type of its devices. */
   const char* type;
-  /* Whether unified memory is supported. */
+  /* [value] Whether unified memory is supported. */
   TF_Bool supports_unified_memory;
-  /* Whether the host should put its best-fit allocator over 'allocate'. */
+  /* [value] Whether the host should put its best-fit allocator over 'allocate'. */
   TF_Bool use_bfc_allocator;
 } SP_Platform;
 #define SP_PLATFORM_STRUCT_SIZE SERDES_SE_END_OF(SP_Platform, use_bfc_allocator)
 #else
 /* A platform: what a plug-in registers. */
 typedef struct SP_Platform {
-  /* Bytes of this struct that its writer knows. */
+  /* [required] Bytes of this struct that its writer knows. */
   size_t struct_size;
-  /* Reserved, or for the plug-in's own use. */
+  /* [no-op] Reserved, or for the plug-in's own use. */
   void* ext;
-  /* Name of the platform. */
+  /* [required] Name of the platform. */
   const char* name;
-  /* Type of its devices. */
+  /* [required] Type of its devices. */
   const char* type;
-  /* Whether unified memory is supported. */
+  /* [value] Whether unified memory is supported. */
   TF_Bool supports_unified_memory;
-  /* Whether the host should put its best-fit allocator over 'allocate'. */
+  /* [value] Whether the host should put its best-fit allocator over 'allocate'. */
   TF_Bool use_bfc_allocator;
-  /* Whether that allocator should grow by and by. */
+  /* [value] Whether that allocator should grow by and by. */
   TF_Bool force_memory_growth;
 } SP_Platform;
 #define SP_PLATFORM_STRUCT_SIZE SERDES_SE_END_OF(SP_Platform, force_memory_growth)
@@ -520,37 +539,39 @@ typedef struct SP_Platform {
 /* The size that the RFC announces ends before the allocator callbacks. */
 /* Functions on the platform. */
 typedef struct SP_PlatformFns {
-  /* Bytes of this struct that its writer knows. */
+  /* [required] Bytes of this struct that its writer knows. */
   size_t struct_size;
-  /* Reserved, or for the plug-in's own use. */
+  /* [no-op] Reserved, or for the plug-in's own use. */
   void* ext;
-  /* Fills the device that the parameters point to. */
+  /* [required] Fills the device that the parameters point to. */
   void (*create_device)(const SP_Platform* platform, SE_CreateDeviceParams* params, TF_Status*
       status);
-  /* Frees what the plug-in put into the device. */
+  /* [required] Frees what the plug-in put into the device. */
   void (*destroy_device)(const SP_Platform* platform, SP_Device* device);
-  /* Fills the executor that the parameters point to. */
+  /* [required] Fills the executor that the parameters point to. */
   void (*create_stream_executor)(const SP_Platform* platform, SE_CreateStreamExecutorParams*
       params, TF_Status* status);
-  /* Frees what the plug-in put into the executor. */
+  /* [required] Frees what the plug-in put into the executor. */
   void (*destroy_stream_executor)(const SP_Platform* platform, SP_StreamExecutor*
       stream_executor);
-  /* Fills the timer functions. */
+  /* [optional] Fills the timer functions. */
   void (*create_timer_fns)(const SP_Platform* platform, SP_TimerFns* timer_fns, TF_Status*
       status);
-  /* Frees what the plug-in put into the timer functions. */
+  /* [optional] Frees what the plug-in put into the timer functions. */
   void (*destroy_timer_fns)(const SP_Platform* platform, SP_TimerFns* timer_fns);
-  /* Fills the allocator for the default strategy (best fit with coalescing). Only one of this
+  /* [optional] Fills the allocator for the default strategy (best fit with coalescing). Only one of this
    * and 'create_custom_allocator' may be set. */
   void (*create_allocator)(const SP_Platform* platform, SE_CreateAllocatorParams* params,
       TF_Status* status);
-  /* Frees what the plug-in put into the allocator and its functions. */
+  /* [optional] Frees what the plug-in put into the allocator and its functions. Goes with
+   * 'create_allocator'. */
   void (*destroy_allocator)(const SP_Platform* platform, SP_Allocator* allocator, SP_AllocatorFns*
       allocator_fns);
-  /* Fills an allocator with a strategy of its own. */
+  /* [optional] Fills an allocator with a strategy of its own. */
   void (*create_custom_allocator)(const SP_Platform* platform, SE_CreateCustomAllocatorParams*
       params, TF_Status* status);
-  /* Frees what the plug-in put into the custom allocator and its functions. */
+  /* [optional] Frees what the plug-in put into the custom allocator and its functions. Goes with
+   * 'create_custom_allocator'. */
   void (*destroy_custom_allocator)(const SP_Platform* platform, SP_CustomAllocator*
       custom_allocator, SP_CustomAllocatorFns* custom_allocator_fns);
 } SP_PlatformFns;
@@ -558,62 +579,62 @@ typedef struct SP_PlatformFns {
 #elif SERDES_SE_LAYOUT == SERDES_SE_TENSORFLOW_2_4
 /* Functions on the platform. */
 typedef struct SP_PlatformFns {
-  /* Bytes of this struct that its writer knows. */
+  /* [required] Bytes of this struct that its writer knows. */
   size_t struct_size;
-  /* Reserved, or for the plug-in's own use. */
+  /* [no-op] Reserved, or for the plug-in's own use. */
   void* ext;
-  /* Fills the device that the parameters point to. */
+  /* [required] Fills the device that the parameters point to. */
   void (*create_device)(const SP_Platform* platform, SE_CreateDeviceParams* params, TF_Status*
       status);
-  /* Frees what the plug-in put into the device. */
+  /* [required] Frees what the plug-in put into the device. */
   void (*destroy_device)(const SP_Platform* platform, SP_Device* device);
-  /* Fills the device functions that the parameters point to. */
+  /* [required] Fills the device functions that the parameters point to. */
   void (*create_device_fns)(const SP_Platform* platform, SE_CreateDeviceFnsParams* params,
       TF_Status* status);
-  /* Frees what the plug-in put into the device functions. */
+  /* [required] Frees what the plug-in put into the device functions. */
   void (*destroy_device_fns)(const SP_Platform* platform, SP_DeviceFns* device_fns);
-  /* Fills the executor that the parameters point to. */
+  /* [required] Fills the executor that the parameters point to. */
   void (*create_stream_executor)(const SP_Platform* platform, SE_CreateStreamExecutorParams*
       params, TF_Status* status);
-  /* Frees what the plug-in put into the executor. */
+  /* [required] Frees what the plug-in put into the executor. */
   void (*destroy_stream_executor)(const SP_Platform* platform, SP_StreamExecutor*
       stream_executor);
-  /* Fills the timer functions. */
+  /* [optional] Fills the timer functions. */
   void (*create_timer_fns)(const SP_Platform* platform, SP_TimerFns* timer_fns, TF_Status*
       status);
-  /* Frees what the plug-in put into the timer functions. */
+  /* [optional] Frees what the plug-in put into the timer functions. */
   void (*destroy_timer_fns)(const SP_Platform* platform, SP_TimerFns* timer_fns);
 } SP_PlatformFns;
 #define SP_PLATFORM_FNS_STRUCT_SIZE SERDES_SE_END_OF(SP_PlatformFns, destroy_timer_fns)
 #else
 /* Functions on the platform. */
 typedef struct SP_PlatformFns {
-  /* Bytes of this struct that its writer knows. */
+  /* [required] Bytes of this struct that its writer knows. */
   size_t struct_size;
-  /* Reserved, or for the plug-in's own use. */
+  /* [no-op] Reserved, or for the plug-in's own use. */
   void* ext;
-  /* The number of devices. */
+  /* [required] The number of devices. */
   void (*get_device_count)(const SP_Platform* platform, int* device_count, TF_Status* status);
-  /* Fills the device that the parameters point to. */
+  /* [required] Fills the device that the parameters point to. */
   void (*create_device)(const SP_Platform* platform, SE_CreateDeviceParams* params, TF_Status*
       status);
-  /* Frees what the plug-in put into the device. */
+  /* [required] Frees what the plug-in put into the device. */
   void (*destroy_device)(const SP_Platform* platform, SP_Device* device);
-  /* Fills the device functions that the parameters point to. */
+  /* [required] Fills the device functions that the parameters point to. */
   void (*create_device_fns)(const SP_Platform* platform, SE_CreateDeviceFnsParams* params,
       TF_Status* status);
-  /* Frees what the plug-in put into the device functions. */
+  /* [required] Frees what the plug-in put into the device functions. */
   void (*destroy_device_fns)(const SP_Platform* platform, SP_DeviceFns* device_fns);
-  /* Fills the executor that the parameters point to. */
+  /* [required] Fills the executor that the parameters point to. */
   void (*create_stream_executor)(const SP_Platform* platform, SE_CreateStreamExecutorParams*
       params, TF_Status* status);
-  /* Frees what the plug-in put into the executor. */
+  /* [required] Frees what the plug-in put into the executor. */
   void (*destroy_stream_executor)(const SP_Platform* platform, SP_StreamExecutor*
       stream_executor);
-  /* Fills the timer functions. */
+  /* [optional] Fills the timer functions. */
   void (*create_timer_fns)(const SP_Platform* platform, SP_TimerFns* timer_fns, TF_Status*
       status);
-  /* Frees what the plug-in put into the timer functions. */
+  /* [optional] Frees what the plug-in put into the timer functions. */
   void (*destroy_timer_fns)(const SP_Platform* platform, SP_TimerFns* timer_fns);
 } SP_PlatformFns;
 #define SP_PLATFORM_FNS_STRUCT_SIZE SERDES_SE_END_OF(SP_PlatformFns, destroy_timer_fns)
@@ -621,26 +642,38 @@ typedef struct SP_PlatformFns {
 
 /* What 'SE_InitPlugin' gets. */
 typedef struct SE_PlatformRegistrationParams {
-  /* Bytes of this struct that its writer knows. */
+  /* [required] Bytes of this struct that its writer knows. */
   size_t struct_size;
-  /* Reserved, or for the plug-in's own use. */
+  /* [no-op] Reserved, or for the plug-in's own use. */
   void* ext;
-  /* MAJOR of the host. */
+  /* [value] MAJOR of the host. */
   int32_t major_version;
-  /* MINOR of the host. */
+  /* [value] MINOR of the host. */
   int32_t minor_version;
-  /* PATCH of the host. */
+  /* [value] PATCH of the host. */
   int32_t patch_version;
-  /* Where the plug-in puts the platform. */
+  /* [required] Where the plug-in puts the platform. */
   SP_Platform* platform;
-  /* Where the plug-in puts the platform functions. */
+  /* [required] Where the plug-in puts the platform functions. */
   SP_PlatformFns* platform_fns;
-  /* Frees what the plug-in put into the platform. */
+#if SERDES_SE_LAYOUT == SERDES_SE_RFC_257
+  /* [optional] Frees what the plug-in put into the platform. */
   void (*destroy_platform)(SP_Platform* platform);
-  /* Frees what the plug-in put into the platform functions. */
+  /* [optional] Frees what the plug-in put into the platform functions. */
   void (*destroy_platform_fns)(SP_PlatformFns* platform_fns);
+#else
+  /* [required] Frees what the plug-in put into the platform. */
+  void (*destroy_platform)(SP_Platform* platform);
+  /* [required] Frees what the plug-in put into the platform functions. */
+  void (*destroy_platform_fns)(SP_PlatformFns* platform_fns);
+#endif
 } SE_PlatformRegistrationParams;
 #define SE_PLATFORM_REGISTRATION_PARAMS_STRUCT_SIZE SERDES_SE_END_OF(SE_PlatformRegistrationParams, destroy_platform_fns)
+
+/* The name that the code of the versioning strategy has for it. */
+#ifndef SE_PLATFORM_REGISTRATION_PARAMS_SIZE
+#define SE_PLATFORM_REGISTRATION_PARAMS_SIZE SE_PLATFORM_REGISTRATION_PARAMS_STRUCT_SIZE
+#endif
 
 /* What a plug-in exports. */
 SERDES_SE_EXPORT void SE_InitPlugin(SE_PlatformRegistrationParams* params, TF_Status* status);

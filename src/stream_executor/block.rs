@@ -140,7 +140,7 @@ impl<'a> View<'a> {
 
 #[cfg(test)]
 mod tests {
-    use serdes_abi::FieldLayout;
+    use serdes_abi::{FieldLayout, Zero};
 
     use super::*;
 
@@ -150,7 +150,7 @@ mod tests {
         offset: usize,
         size: usize,
     ) -> FieldLayout {
-        FieldLayout { name, kind, offset, size }
+        FieldLayout { name, kind, offset, size, zero: Zero::Value, deprecated: false }
     }
 
     const fn toy(struct_size: usize, fields: &'static [FieldLayout]) -> StructLayout {

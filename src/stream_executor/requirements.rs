@@ -1,4 +1,5 @@
-//! Which functions a plug-in must have: those that TensorFlow asks for, plus `get_device_count`, which it calls without asking.
+//! Which functions a plug-in must have: those that its layout marks as required ([`serdes_abi::Zero`]), which are those that TensorFlow asks
+//! for, plus `get_device_count`, which it calls without asking. Here is what that depends on besides.
 
 use serdes_abi::Layout;
 
@@ -7,23 +8,14 @@ use super::registration::Registration;
 use super::report::Report;
 use super::table::PlatformTable;
 
-/// Functions of SP_PlatformFns without which a plug-in is refused, where its layout has them.
-const PLATFORM: [&str; 7] = [
-    "get_device_count",
-    "create_device",
-    "destroy_device",
-    "create_device_fns",
-    "destroy_device_fns",
-    "create_stream_executor",
-    "destroy_stream_executor",
-];
-
-/// Records a missing function of a struct, required or not.
+/// Records the functions of a struct that are missing, each as required if the layout says so and `where` the plug-in uses it at all.
 macro_rules! look {
-    ($report:expr, $structure:literal, $table:expr, required: $required:expr, [$($field:ident),* $(,)?]) => {
+    ($report:expr, $layout:expr, $structure:literal, $table:expr, $used:expr, [$($field:ident),* $(,)?]) => {
         $(
-            if $table.$field.is_none() {
-                missing($report, $structure, stringify!($field), $required);
+            if $table.$field.is_none()
+                && let Some(field) = $layout.field($structure, stringify!($field))
+            {
+                missing($report, $structure, field.name, field.is_required() && $used);
             }
         )*
     };
@@ -56,27 +48,33 @@ pub(crate) fn platform(
     layout: &'static Layout,
     report: &mut Report,
 ) {
-    for field in ["destroy_platform", "destroy_platform_fns"] {
-        if parameters.scalar::<usize>(field).unwrap_or_default() == 0 {
-            missing(report, "SE_PlatformRegistrationParams", field, true);
+    let structure = "SE_PlatformRegistrationParams";
+    for name in ["destroy_platform", "destroy_platform_fns"] {
+        if parameters.scalar::<usize>(name).unwrap_or_default() == 0
+            && let Some(field) = layout.field(structure, name)
+        {
+            missing(report, structure, field.name, field.is_required());
         }
     }
     let functions = &table.functions;
-    let present = [
-        functions.get_device_count.is_some(),
-        functions.create_device.is_some(),
-        functions.destroy_device.is_some(),
-        functions.create_device_fns.is_some(),
-        functions.destroy_device_fns.is_some(),
-        functions.create_stream_executor.is_some(),
-        functions.destroy_stream_executor.is_some(),
-    ];
-    for (field, present) in PLATFORM.into_iter().zip(present) {
-        if !present && layout.field("SP_PlatformFns", field).is_some() {
-            missing(report, "SP_PlatformFns", field, true);
-        }
-    }
-    look!(report, "SP_PlatformFns", functions, required: false, [create_timer_fns, destroy_timer_fns]);
+    look!(
+        report,
+        layout,
+        "SP_PlatformFns",
+        functions,
+        true,
+        [
+            get_device_count,
+            create_device,
+            destroy_device,
+            create_device_fns,
+            destroy_device_fns,
+            create_stream_executor,
+            destroy_stream_executor,
+            create_timer_fns,
+            destroy_timer_fns,
+        ]
+    );
     if layout.field("SP_PlatformFns", "create_allocator").is_some() {
         allocators(table, report);
     }
@@ -94,45 +92,95 @@ fn allocators(table: &PlatformTable, report: &mut Report) {
             "leave one of them NULL in the plug-in",
         );
     }
-    if table.create_allocator.is_some() {
-        look!(report, "SP_PlatformFns", table, required: true, [destroy_allocator]);
-    }
-    if table.create_custom_allocator.is_some() {
-        look!(report, "SP_PlatformFns", table, required: true, [destroy_custom_allocator]);
+    for (field, is_missing) in [
+        (
+            "destroy_allocator",
+            table.create_allocator.is_some() && table.destroy_allocator.is_none(),
+        ),
+        (
+            "destroy_custom_allocator",
+            table.create_custom_allocator.is_some() && table.destroy_custom_allocator.is_none(),
+        ),
+    ] {
+        if is_missing {
+            missing(report, "SP_PlatformFns", field, true);
+        }
     }
 }
 
 /// Checks the functions of SP_StreamExecutor, and lists the optional ones that are missing.
 pub(crate) fn executor(registration: &Registration, report: &mut Report) {
-    let executor = &registration.executor;
+    let (executor, layout) = (&registration.executor, registration.layout);
+    // The RFC's allocators take the place of these.
     let allocates = registration.allocation.is_executor();
-    look!(report, "SP_StreamExecutor", executor, required: allocates, [
-        allocate, deallocate, host_memory_allocate, host_memory_deallocate, get_allocator_stats,
-        device_memory_usage,
-    ]);
+    look!(
+        report,
+        layout,
+        "SP_StreamExecutor",
+        executor,
+        allocates,
+        [
+            allocate,
+            deallocate,
+            host_memory_allocate,
+            host_memory_deallocate,
+            get_allocator_stats,
+            device_memory_usage,
+        ]
+    );
     let unified = allocates && registration.facts.supports_unified_memory;
-    look!(report, "SP_StreamExecutor", executor, required: unified, [
-        unified_memory_allocate, unified_memory_deallocate,
-    ]);
-    look!(report, "SP_StreamExecutor", executor, required: true, [
-        create_stream, destroy_stream, create_stream_dependency, get_stream_status, create_event,
-        destroy_event, get_event_status, record_event, wait_for_event, memcpy_dtoh, memcpy_htod,
-        sync_memcpy_dtoh, sync_memcpy_htod, block_host_for_event, synchronize_all_activity,
-    ]);
-    look!(report, "SP_StreamExecutor", executor, required: false, [
-        create_timer, destroy_timer, start_timer, stop_timer, memcpy_dtod, sync_memcpy_dtod,
-        block_host_until_done,
-    ]);
-    // A plug-in of the 256 bytes before mem_zero has none of these; in older layouts mem_zero and its kind do not exist.
-    let ends_before = registration.executor_size() == 256;
-    look!(report, "SP_StreamExecutor", executor, required: !ends_before, [host_callback]);
-    let has_fills = registration.layout.field("SP_StreamExecutor", "mem_zero").is_some();
-    look!(report, "SP_StreamExecutor", executor, required: has_fills && !ends_before, [
-        mem_zero, memset, memset32,
-    ]);
-    if registration.layout.structure("SP_DeviceFns").is_some() {
-        look!(report, "SP_DeviceFns", registration.devices, required: false, [
-            get_numa_node, get_memory_bandwidth, get_gflops,
-        ]);
+    for (field, is_missing) in [
+        ("unified_memory_allocate", executor.unified_memory_allocate.is_none()),
+        ("unified_memory_deallocate", executor.unified_memory_deallocate.is_none()),
+    ] {
+        if is_missing {
+            missing(report, "SP_StreamExecutor", field, unified);
+        }
     }
+    look!(
+        report,
+        layout,
+        "SP_StreamExecutor",
+        executor,
+        true,
+        [
+            create_stream,
+            destroy_stream,
+            create_stream_dependency,
+            get_stream_status,
+            create_event,
+            destroy_event,
+            get_event_status,
+            record_event,
+            wait_for_event,
+            memcpy_dtoh,
+            memcpy_htod,
+            sync_memcpy_dtoh,
+            sync_memcpy_htod,
+            block_host_for_event,
+            synchronize_all_activity,
+            create_timer,
+            destroy_timer,
+            start_timer,
+            stop_timer,
+            memcpy_dtod,
+            sync_memcpy_dtod,
+            block_host_until_done,
+        ]
+    );
+    // A plug-in of the 256 bytes before mem_zero has none of these; in older layouts mem_zero and its kind do not exist.
+    let goes_on = registration.executor_size() != 256;
+    look!(report, layout, "SP_StreamExecutor", executor, goes_on, [host_callback]);
+    look!(report, layout, "SP_StreamExecutor", executor, goes_on, [mem_zero, memset, memset32]);
+    if layout.field("SP_StreamExecutor", "mem_zero").is_none() {
+        report.missing_optional.extend(["mem_zero", "memset", "memset32"]);
+    }
+    look!(
+        report,
+        layout,
+        "SP_DeviceFns",
+        registration.devices,
+        true,
+        [get_numa_node, get_memory_bandwidth, get_gflops,]
+    );
 }

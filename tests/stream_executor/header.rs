@@ -82,3 +82,65 @@ fn the_c_header_has_the_layouts_of_the_rust_types() {
         assert_eq!(String::from_utf8_lossy(&printed.stdout), described(layout), "{}", layout.name);
     }
 }
+
+/// The marks of a layout: what the header says of zero in each field, from its text without what other layouts have.
+fn marks(text: &str) -> Vec<(String, String, String)> {
+    let mut marks = Vec::new();
+    let mut structure = String::new();
+    // Line ends mean nothing to C, and comments may be long.
+    let text = text.lines().filter(|line| !line.starts_with('#')).collect::<Vec<_>>().join(" ");
+    let mut rest = text.as_str();
+    loop {
+        let (opens, begins) = (rest.find("typedef struct "), rest.find("/* ["));
+        match (opens, begins) {
+            (Some(opens), begins) if begins.is_none_or(|begins| opens < begins) => {
+                rest = &rest[opens + "typedef struct ".len()..];
+                structure = rest.split_whitespace().next().unwrap().to_owned();
+            }
+            (_, Some(begins)) => {
+                rest = &rest[begins + "/* [".len()..];
+                let mark = &rest[..rest.find(']').unwrap()];
+                let declaration = &rest[rest.find("*/").unwrap() + 2..];
+                let declaration = &declaration[..declaration.find(';').unwrap()];
+                // A function's name stands in brackets behind a star, another's at the end.
+                let name = match declaration.split_once("(*") {
+                    Some((_, name)) => name.split(')').next().unwrap(),
+                    None => declaration.split([' ', '*']).next_back().unwrap(),
+                };
+                marks.push((structure.clone(), name.to_owned(), mark.to_owned()));
+            }
+            _ => return marks,
+        }
+    }
+}
+
+#[test]
+fn the_c_header_says_of_every_field_what_the_layouts_say_of_zero() {
+    if Command::new("cc").arg("--version").output().is_err() {
+        eprintln!("skipped: there is no C compiler `cc` on this machine");
+        return;
+    }
+    let header = Path::new(env!("CARGO_MANIFEST_DIR")).join("include/serdes_stream_executor.h");
+    for layout in LAYOUTS {
+        let preprocessed = Command::new("cc")
+            .args(["-E", "-C", "-P"])
+            .arg(format!("-DSERDES_SE_LAYOUT={}", selector(layout)))
+            .arg(&header)
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&preprocessed.stdout);
+        // What the legend at the top and the system's headers say is no mark of a field.
+        let text = &text[text.find("typedef struct SP_TimerFns").unwrap()..];
+        let mut expected = Vec::new();
+        for structure in layout.structs {
+            for field in structure.fields {
+                let name = |name: &str| name.to_owned();
+                expected.push((name(structure.name), name(field.name), name(field.zero.as_str())));
+            }
+        }
+        let mut found = marks(text);
+        found.sort();
+        expected.sort();
+        assert_eq!(found, expected, "{}", layout.name);
+    }
+}

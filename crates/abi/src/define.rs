@@ -2,12 +2,13 @@
 
 /// Defines a `repr(C)` struct with its published offsets.
 ///
-/// `NAME, sizeof N, align 8, STRUCT_SIZE macro "M" = N ending at FIELD;` and then a line a field: offset, name, type, kind in C.
+/// `NAME, sizeof N, STRUCT_SIZE macro "M" = N ending at FIELD;` and then a line a field: offset, name, type, kind in C, and what zero means in
+/// it ([`Zero`](crate::Zero)).
 macro_rules! c_struct {
     (
         $(#[$attribute:meta])*
         $name:ident, sizeof $size_of:literal, $macro_name:literal = $struct_size:literal ending at $last:ident;
-        $( $(#[$field_attribute:meta])* $offset:literal $field:ident: $type:ty, $kind:literal; )+
+        $( $(#[$field_attribute:meta])* $offset:literal $field:ident: $type:ty, $kind:literal, $zero:ident; )+
     ) => {
         $(#[$attribute])*
         #[repr(C)]
@@ -34,6 +35,8 @@ macro_rules! c_struct {
                         kind: $kind,
                         offset: $offset,
                         size: $crate::layout::size_of_kind($kind),
+                        zero: $crate::Zero::$zero,
+                        deprecated: false,
                     }, )+
                 ],
             };

@@ -22,6 +22,35 @@ impl Family {
     }
 }
 
+/// What 0 or NULL means in a field, by which it is decided what a host may do with it and how it can be deprecated (seed 000, "By Value
+/// Inspection").
+///
+/// No published header marks a field "0 is no-op" or "NULL is no-op"; what is required is what TensorFlow refuses a plug-in for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Zero {
+    /// The field must be set: without it the struct, or the plug-in, is refused.
+    Required,
+    /// Zero says that it is not provided, which is allowed; whoever reads it does without.
+    Optional,
+    /// Zero is a value like any other.
+    Value,
+    /// Nothing is done with zero: the field can be deprecated by leaving it zero.
+    NoOp,
+}
+
+impl Zero {
+    /// Its mark in the C header: `required`, `optional`, `value` or `no-op`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Required => "required",
+            Self::Optional => "optional",
+            Self::Value => "value",
+            Self::NoOp => "no-op",
+        }
+    }
+}
+
 /// A field of a struct of the C API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FieldLayout {
@@ -33,6 +62,11 @@ pub struct FieldLayout {
     pub offset: usize,
     /// Its size in bytes.
     pub size: usize,
+    /// What 0 or NULL means in it.
+    pub zero: Zero,
+    /// Whether it is deprecated: who fills the struct leaves it zero, and hosts warn of one that does not. No published layout has such a
+    /// field.
+    pub deprecated: bool,
 }
 
 impl FieldLayout {
@@ -40,6 +74,12 @@ impl FieldLayout {
     #[must_use]
     pub const fn end(&self) -> usize {
         self.offset + self.size
+    }
+
+    /// Whether a struct without the field is refused.
+    #[must_use]
+    pub const fn is_required(&self) -> bool {
+        matches!(self.zero, Zero::Required)
     }
 
     /// Whether the field is a function pointer.
@@ -220,7 +260,7 @@ pub const RFC_257: Layout = Layout {
         rfc::SE_CreateCustomAllocatorParams::LAYOUT,
         rfc::SP_Platform::LAYOUT,
         rfc::SP_PlatformFns::LAYOUT,
-        released::SE_PlatformRegistrationParams::LAYOUT,
+        rfc::SE_PlatformRegistrationParams::LAYOUT,
     ],
 };
 

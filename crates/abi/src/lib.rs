@@ -32,7 +32,7 @@ pub use handles::{
 pub use history::{tensorflow_2_4, tensorflow_2_5, tensorflow_2_8};
 pub use layout::{
     Family, FieldLayout, LAYOUTS, Layout, RFC_257, StructLayout, TENSORFLOW_2_4, TENSORFLOW_2_5,
-    TENSORFLOW_2_8, TENSORFLOW_2_14, layout_named,
+    TENSORFLOW_2_8, TENSORFLOW_2_14, Zero, layout_named,
 };
 pub use released::*;
 pub use status::{StatusFunctions, TF_Code, TF_Status};

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use serdes_abi::{
-    Layout, RFC_257, TENSORFLOW_2_4, TENSORFLOW_2_5, TENSORFLOW_2_8, TENSORFLOW_2_14,
+    Layout, RFC_257, TENSORFLOW_2_4, TENSORFLOW_2_5, TENSORFLOW_2_8, TENSORFLOW_2_14, Zero,
 };
 
 fn measured() -> Value {
@@ -29,7 +29,14 @@ fn described(layout: &Layout) -> Value {
                 .fields
                 .iter()
                 .map(|field| {
-                    json!({"name": field.name, "kind": field.kind, "offset": field.offset, "size": field.size})
+                    let mut described = json!({"name": field.name, "kind": field.kind, "offset": field.offset, "size": field.size});
+                    match field.zero {
+                        Zero::Required => described["required"] = true.into(),
+                        // Not provided is a value, too: such a field cannot be deprecated by leaving it zero.
+                        Zero::Optional | Zero::Value => described["zero"] = "meaningful".into(),
+                        Zero::NoOp => described["zero"] = "no-op".into(),
+                    }
+                    described
                 })
                 .collect();
             let description = json!({

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 #[non_exhaustive]
 pub enum LayoutFileError {
     /// System: the file cannot be read.
-    #[error("cannot read {path}: {error}")]
+    #[error("cannot read {path}: {error}; the layouts that are built in are {}", built_in())]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -18,7 +18,7 @@ pub enum LayoutFileError {
         error: std::io::Error,
     },
     /// Bytes: the file is no JSON.
-    #[error("{path} is not JSON: {error}; see the documentation of `abi diff` for its form")]
+    #[error("{path} is not JSON: {error}; docs/abi.md describes the form of layouts")]
     NotJson {
         /// The file.
         path: PathBuf,
@@ -61,6 +61,8 @@ pub(super) struct Structure {
     pub(super) struct_size: u64,
     pub(super) alignment: Option<u64>,
     pub(super) deprecated: bool,
+    /// What takes its place: a struct of the layout.
+    pub(super) replaced_by: Option<String>,
     pub(super) fields: Vec<Field>,
     pub(super) values: Vec<(String, i64)>,
 }
@@ -73,7 +75,37 @@ pub(super) struct Field {
     pub(super) size: u64,
     pub(super) signature: Option<String>,
     pub(super) deprecated: bool,
-    pub(super) zero_is_meaningful: bool,
+    /// What takes its place: a member of the struct, or `STRUCT.MEMBER`.
+    pub(super) replaced_by: Option<String>,
+    pub(super) zero: Zero,
+    /// Whether one side cannot do without it.
+    pub(super) required: bool,
+}
+
+/// What a layout says of 0 or NULL in a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Zero {
+    /// That it is a no-op.
+    NoOp,
+    /// That it is a value, or says that something optional is not provided.
+    Meaningful,
+    /// Nothing, which counts as meaningful.
+    Unmarked,
+}
+
+impl Zero {
+    pub(super) fn is_no_op(self) -> bool {
+        self == Self::NoOp
+    }
+
+    /// What it means, for people.
+    pub(super) fn told(self) -> &'static str {
+        match self {
+            Self::NoOp => "a no-op",
+            Self::Meaningful => "a value",
+            Self::Unmarked => "not marked (and so a value)",
+        }
+    }
 }
 
 impl Field {
@@ -95,11 +127,15 @@ impl Field {
 const LONGEST_CHAIN: usize = 8;
 
 impl LayoutDocument {
-    /// Reads `FILE` or `FILE#SECTION`.
+    /// The layout of that name that is built in (`tensorflow-2.14`, `rfc-257`), or what `FILE` or `FILE#SECTION` holds. A file of such a
+    /// name is `./tensorflow-2.14`.
     ///
     /// # Errors
     /// [`LayoutFileError`], by what is wrong.
     pub fn read(argument: &str) -> Result<Self, LayoutFileError> {
+        if let Some(layout) = serdes_abi::layout_named(argument) {
+            return Ok(Self::of(layout));
+        }
         let (file, section) = match argument.rsplit_once('#') {
             Some((file, section)) => (file, section),
             None => (argument, ""),
@@ -134,8 +170,86 @@ impl LayoutDocument {
                 structs.push(structure(&root, section, name, value, LONGEST_CHAIN)?);
             }
         }
-        Ok(Self { structs, version: version(&root, section, object) })
+        let document = Self { structs, version: version(&root, section, object)? };
+        document.check_successors(section)?;
+        Ok(document)
     }
+
+    /// A layout of this crate.
+    #[must_use]
+    pub fn of(layout: &serdes_abi::Layout) -> Self {
+        let number = |bytes: usize| bytes as u64;
+        let field = |field: &serdes_abi::FieldLayout| Field {
+            name: field.name.to_owned(),
+            kind: field.kind.to_owned(),
+            offset: number(field.offset),
+            size: number(field.size),
+            signature: None,
+            deprecated: field.deprecated,
+            replaced_by: None,
+            zero: match field.zero {
+                serdes_abi::Zero::NoOp => Zero::NoOp,
+                serdes_abi::Zero::Required => Zero::Unmarked,
+                serdes_abi::Zero::Optional | serdes_abi::Zero::Value => Zero::Meaningful,
+            },
+            required: field.is_required(),
+        };
+        let structs = layout.structs.iter().map(|structure| Structure {
+            name: structure.name.to_owned(),
+            struct_size: number(structure.struct_size),
+            alignment: Some(number(structure.align_of)),
+            deprecated: false,
+            replaced_by: None,
+            fields: structure.fields.iter().map(field).collect(),
+            values: Vec::new(),
+        });
+        let version = [serdes_abi::SE_MAJOR, serdes_abi::SE_MINOR, serdes_abi::SE_PATCH];
+        Self { structs: structs.collect(), version: Some(version.map(i64::from)) }
+    }
+
+    /// Every `replaced_by` names something that is there.
+    fn check_successors(&self, section: &str) -> Result<(), LayoutFileError> {
+        let members: HashSet<(&str, &str)> = self
+            .structs
+            .iter()
+            .flat_map(|structure| {
+                let fields = structure.fields.iter();
+                fields.map(|field| (structure.name.as_str(), field.name.as_str()))
+            })
+            .collect();
+        let structs: HashSet<&str> =
+            self.structs.iter().map(|structure| structure.name.as_str()).collect();
+        let missing = |at: String, successor: &str, expected| LayoutFileError::Malformed {
+            at,
+            found: format!("replaced_by `{successor}`"),
+            expected,
+        };
+        for structure in &self.structs {
+            let name = structure.name.as_str();
+            if let Some(successor) = &structure.replaced_by
+                && (successor == name || !structs.contains(successor.as_str()))
+            {
+                let at = format!("{section}/{name}");
+                return Err(missing(at, successor, "the name of another struct of the layout"));
+            }
+            for field in &structure.fields {
+                let Some(successor) = &field.replaced_by else { continue };
+                let place = successor.split_once('.').unwrap_or((name, successor));
+                if place == (name, field.name.as_str()) || !members.contains(&place) {
+                    let at = format!("{section}/{name}.{}", field.name);
+                    let expected = "another member of the struct, or STRUCT.MEMBER of the layout";
+                    return Err(missing(at, successor, expected));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The names of the layouts that need no file, for people.
+fn built_in() -> String {
+    let names: Vec<&str> = serdes_abi::LAYOUTS.iter().map(|layout| layout.name).collect();
+    names.join(", ")
 }
 
 /// The value at a path of names with slashes between them.
@@ -168,14 +282,30 @@ fn sections(root: &Value) -> String {
     if found.is_empty() { "none".to_owned() } else { found.join(", ") }
 }
 
-fn version(root: &Value, section: &str, layout: &Map<String, Value>) -> Option<[i64; 3]> {
+/// MAJOR, MINOR and PATCH of a section, if the file says them.
+fn version(
+    root: &Value,
+    section: &str,
+    layout: &Map<String, Value>,
+) -> Result<Option<[i64; 3]>, LayoutFileError> {
     let beside = format!("{section}_version");
-    let value = layout
+    let found = layout
         .get("version")
         .or_else(|| find(root, &beside))
-        .or_else(|| root.get("released_version"))?;
-    let number = |name: &str| value.get(name).and_then(Value::as_i64);
-    Some([number("SE_MAJOR")?, number("SE_MINOR")?, number("SE_PATCH")?])
+        .or_else(|| root.get("released_version"));
+    let Some(value) = found else { return Ok(None) };
+    let number = |name: &str| {
+        let number = value.get(format!("SE_{name}")).or_else(|| value.get(name))?.as_i64()?;
+        (number >= 0).then_some(number)
+    };
+    match (number("MAJOR"), number("MINOR"), number("PATCH")) {
+        (Some(major), Some(minor), Some(patch)) => Ok(Some([major, minor, patch])),
+        _ => Err(LayoutFileError::Malformed {
+            at: format!("the version of `{section}`"),
+            found: value.to_string(),
+            expected: "the numbers SE_MAJOR, SE_MINOR and SE_PATCH",
+        }),
+    }
 }
 
 fn structure(
@@ -213,9 +343,8 @@ fn structure(
         return Err(malformed("neither fields nor values".to_owned(), "a struct or enumeration"));
     }
     for field in list.into_iter().flatten() {
-        fields.push(parse_field(field).ok_or_else(|| {
-            malformed(field.to_string(), "a field with name, kind, offset and size (below 2^32)")
-        })?);
+        let parsed = parse_field(field).map_err(|expected| malformed(field.to_string(), expected));
+        fields.push(parsed?);
     }
     let mut names = HashSet::new();
     if let Some(twice) = fields.iter().find(|field| !names.insert(&field.name)) {
@@ -223,11 +352,21 @@ fn structure(
     }
     fields.sort_by_key(|field| field.offset);
     let last = fields.iter().map(Field::end).max().unwrap_or_default();
+    let number = |key: &str, expected| match value.get(key) {
+        None => Ok(None),
+        Some(number) => match number.as_u64() {
+            Some(number) => Ok(Some(number)),
+            None => Err(malformed(format!("`{key}`: {number}"), expected)),
+        },
+    };
+    let (deprecated, replaced_by) =
+        deprecation(value).map_err(|expected| malformed(value.to_string(), expected))?;
     Ok(Structure {
         name: name.to_owned(),
-        struct_size: value.get("struct_size").and_then(Value::as_u64).unwrap_or(last),
-        alignment: value.get("alignof").and_then(Value::as_u64),
-        deprecated: value.get("deprecated").and_then(Value::as_bool).unwrap_or_default(),
+        struct_size: number("struct_size", "a number of bytes")?.unwrap_or(last),
+        alignment: number("alignof", "a number of bytes")?,
+        deprecated,
+        replaced_by,
         fields,
         values,
     })
@@ -246,17 +385,50 @@ fn without_blanks(text: &str) -> String {
     tight
 }
 
-fn parse_field(value: &Value) -> Option<Field> {
+/// A field; or what it should look like.
+fn parse_field(value: &Value) -> Result<Field, &'static str> {
+    const FORM: &str = "a field with name, kind, offset and size (below 2^32)";
     let text = |key: &str| value.get(key).and_then(Value::as_str);
-    let number =
-        |key: &str| value.get(key).and_then(Value::as_u64).filter(|&number| number < 1 << 32);
-    Some(Field {
-        name: text("name")?.to_owned(),
-        kind: without_blanks(text("kind")?),
+    let number = |key: &str| {
+        value.get(key).and_then(Value::as_u64).filter(|&number| number < 1 << 32).ok_or(FORM)
+    };
+    let (deprecated, replaced_by) = deprecation(value)?;
+    let signature = match value.get("signature") {
+        None => None,
+        Some(signature) => Some(signature.as_str().ok_or("a text as `signature`")?),
+    };
+    Ok(Field {
+        name: text("name").ok_or(FORM)?.to_owned(),
+        kind: without_blanks(text("kind").ok_or(FORM)?),
         offset: number("offset")?,
         size: number("size")?,
-        signature: text("signature").map(without_blanks),
-        deprecated: value.get("deprecated").and_then(Value::as_bool).unwrap_or_default(),
-        zero_is_meaningful: text("zero") == Some("meaningful"),
+        signature: signature.map(without_blanks),
+        deprecated,
+        replaced_by,
+        zero: match value.get("zero").map(Value::as_str) {
+            None => Zero::Unmarked,
+            Some(Some("no-op")) => Zero::NoOp,
+            Some(Some("meaningful")) => Zero::Meaningful,
+            Some(_) => return Err("`zero` to be \"no-op\" or \"meaningful\", or not there"),
+        },
+        required: flag(value, "required", "true or false as `required`")?,
     })
+}
+
+/// Whether a field or a struct is deprecated, and what takes its place.
+fn deprecation(value: &Value) -> Result<(bool, Option<String>), &'static str> {
+    let deprecated = flag(value, "deprecated", "true or false as `deprecated`")?;
+    let replaced_by = match value.get("replaced_by") {
+        None => None,
+        Some(name) => Some(name.as_str().ok_or("a name as `replaced_by`")?.to_owned()),
+    };
+    if replaced_by.is_some() && !deprecated {
+        return Err("`\"deprecated\": true` beside `replaced_by`");
+    }
+    Ok((deprecated, replaced_by))
+}
+
+/// The value of a key that is true or false; false where it is not there.
+fn flag(value: &Value, key: &str, expected: &'static str) -> Result<bool, &'static str> {
+    value.get(key).map_or(Ok(false), |flag| flag.as_bool().ok_or(expected))
 }

@@ -1,7 +1,7 @@
 //! What a change of layout demands of the version, by the StreamExecutor versioning strategy (seed 000).
 //!
-//! A layout is read from a JSON file, because a header under work is not in this crate. The form, of which `crates/abi/layouts.json` is an
-//! example:
+//! A layout is one of those that are built in (`tensorflow-2.14`, `rfc-257`), or is read from a JSON file, because a header under work is
+//! not in this crate. The form, of which `crates/abi/layouts.json` is an example:
 //!
 //! ```json
 //! {
@@ -9,9 +9,9 @@
 //!     "SP_TimerFns": {
 //!       "struct_size": 24,
 //!       "fields": [
-//!         {"name": "struct_size", "kind": "size_t", "offset": 0, "size": 8},
-//!         {"name": "ext", "kind": "void*", "offset": 8, "size": 8},
-//!         {"name": "nanoseconds", "kind": "fn", "offset": 16, "size": 8}
+//!         {"name": "struct_size", "kind": "size_t", "offset": 0, "size": 8, "required": true},
+//!         {"name": "ext", "kind": "void*", "offset": 8, "size": 8, "zero": "no-op"},
+//!         {"name": "nanoseconds", "kind": "fn", "offset": 16, "size": 8, "zero": "meaningful"}
 //!       ]
 //!     }
 //!   },
@@ -21,19 +21,28 @@
 //!
 //! * A layout is an object of structs. A file is one layout, or holds several, nested as deep as one likes: `FILE#released`,
 //!   `FILE#history/2.6.5`.
-//! * A struct may be `{"same_as": "SECTION"}`: as in that section of the file. It may have `alignof` and `"deprecated": true`. A struct with
-//!   `values` (names and numbers) instead of fields is an enumeration.
-//! * A field may have `signature` (text that is compared; blanks do not count, nor do they in `kind`), `"deprecated": true`, and
-//!   `"zero": "meaningful"` for a field whose 0 or NULL is a value, so that it cannot be deprecated by leaving it zero. Without it, zero
-//!   means "not there".
-//! * The version of a section is in `SECTION_version` beside it, or in `released_version` of the file.
+//! * A struct may be `{"same_as": "SECTION"}`: as in that section of the file. It may have `struct_size` and `alignof` in bytes,
+//!   `"deprecated": true` and `"replaced_by": "STRUCT"`. A struct with `values` (names and numbers) instead of fields is an enumeration.
+//! * A field has `name`, `kind` (its type in C, `fn` for a function pointer), `offset` and `size` in bytes. It may have
+//!   * `signature`: text that is compared (blanks do not count, nor do they in `kind`);
+//!   * `"zero": "no-op"`, where the header says that 0 or NULL is a no-op: such a field can be deprecated by leaving it zero. `"meaningful"`
+//!     is a field whose zero is a value, or says that something optional is not provided. What is not marked counts as meaningful, because
+//!     nobody was told otherwise (seed 000, "Conventions": such fields must be marked explicitly). The mark counts that the old layout has;
+//!   * `"required": true`: one side cannot do without the field, so that adding it breaks builds that do not know it;
+//!   * `"deprecated": true`, and with it `"replaced_by"`: the member of the same struct, or `STRUCT.MEMBER`, that takes its place.
+//! * The version of a section is its own `version`, or `SECTION_version` beside it, or `released_version` of the file, with the numbers
+//!   `SE_MAJOR`, `SE_MINOR` and `SE_PATCH` (or without `SE_`).
 
+mod alignment;
+mod compare;
 mod document;
 
 use std::collections::HashMap;
 use std::fmt;
 
-use document::{Field, Structure};
+use alignment::Alignments;
+use compare::{Changes, compare, compare_alignment};
+use document::Structure;
 pub use document::{LayoutDocument, LayoutFileError};
 
 /// Which number of the version must move.
@@ -82,6 +91,37 @@ pub struct Change {
     pub requires: Bump,
     /// The rule behind it.
     pub why: String,
+    /// What takes its place, where it is deprecated and the layout says so.
+    pub replaced_by: Option<String>,
+}
+
+/// How the version moved, beside how it had to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum VersionStep {
+    /// One of the layouts does not say its version.
+    Unknown,
+    /// The number that had to move did, or a higher one.
+    AsRequired,
+    /// A higher number had to move.
+    TooSmall,
+    /// The new version is below the old one.
+    Backwards,
+    /// The right number moved, and one below it did not go back to 0 (Semantic Versioning 2.0.0, items 7 and 8).
+    LowerNumbersKept,
+}
+
+impl VersionStep {
+    /// Its name: `unknown`, `as_required`, `too_small`, `backwards` or `lower_numbers_kept`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Unknown => "unknown",
+            Self::AsRequired => "as_required",
+            Self::TooSmall => "too_small",
+            Self::Backwards => "backwards",
+            Self::LowerNumbersKept => "lower_numbers_kept",
+        }
+    }
 }
 
 /// What changed between two layouts.
@@ -112,27 +152,61 @@ impl Diff {
         })
     }
 
+    /// How the version moved, beside how it had to.
+    #[must_use]
+    pub fn version_step(&self) -> VersionStep {
+        let ((Some(old), Some(new)), Some(moved)) = (self.versions, self.moved()) else {
+            return VersionStep::Unknown;
+        };
+        if new < old {
+            return VersionStep::Backwards;
+        }
+        if moved < self.required {
+            return VersionStep::TooSmall;
+        }
+        let lower = match moved {
+            Bump::Major => &new[1..],
+            Bump::Minor => &new[2..],
+            Bump::Patch | Bump::None => &[],
+        };
+        if lower.iter().any(|&number| number != 0) {
+            VersionStep::LowerNumbersKept
+        } else {
+            VersionStep::AsRequired
+        }
+    }
+
     /// What a person should know besides: that the number did not move as it must, and that MAJOR 0 promises nothing.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
-        if let (Some(old), Some(new)) = self.versions
-            && new < old
-        {
-            let numbers = |version: [i64; 3]| version.map(|number| number.to_string()).join(".");
-            notes.push(format!(
+        let (old, new) = (self.versions.0.unwrap_or_default(), self.versions.1.unwrap_or_default());
+        match self.version_step() {
+            VersionStep::Unknown | VersionStep::AsRequired => {}
+            VersionStep::Backwards => notes.push(format!(
                 "the version went back from {} to {}: nobody can tell which layout is the newer one",
                 numbers(old),
                 numbers(new)
-            ));
-        } else if let Some(moved) = self.moved()
-            && moved < self.required
-        {
-            notes.push(format!(
-                "{} must move and {} moved: older builds cannot tell the two layouts apart by the version",
-                self.required.as_str().to_uppercase(),
-                if moved == Bump::None { "nothing".to_owned() } else { moved.as_str().to_uppercase() }
-            ));
+            )),
+            VersionStep::TooSmall => {
+                let moved = match self.moved() {
+                    None | Some(Bump::None) => "nothing".to_owned(),
+                    Some(moved) => moved.as_str().to_uppercase(),
+                };
+                notes.push(format!(
+                    "{} must move and {moved} moved: older builds cannot tell the two layouts apart by the version",
+                    self.required.as_str().to_uppercase(),
+                ));
+            }
+            VersionStep::LowerNumbersKept => {
+                let first = if new[0] == old[0] { [new[0], new[1], 0] } else { [new[0], 0, 0] };
+                notes.push(format!(
+                    "the version went from {} to {}: the numbers below the one that moves go to 0, so that {} comes first",
+                    numbers(old),
+                    numbers(new),
+                    numbers(first)
+                ));
+            }
         }
         if self.versions.0.is_some_and(|version| version[0] == 0) && self.required > Bump::None {
             notes.push(
@@ -144,17 +218,23 @@ impl Diff {
     }
 }
 
+/// A version as it is written: `1.2.3`.
+fn numbers(version: [i64; 3]) -> String {
+    version.map(|number| number.to_string()).join(".")
+}
+
 /// Compares two layouts.
 #[must_use]
 pub fn diff<'a>(old: &'a LayoutDocument, new: &'a LayoutDocument) -> Diff {
     let mut changes = Changes::default();
+    let alignments = Alignments::of(new);
     let by_name = |document: &'a LayoutDocument| -> HashMap<&'a str, &'a Structure> {
         document.structs.iter().map(|structure| (structure.name.as_str(), structure)).collect()
     };
     let (known, found) = (by_name(old), by_name(new));
     for before in &old.structs {
         match found.get(before.name.as_str()) {
-            Some(after) => compare(before, after, &mut changes),
+            Some(after) => compare(before, after, &alignments, &mut changes),
             None => changes.add(
                 &before.name,
                 "",
@@ -173,263 +253,12 @@ pub fn diff<'a>(old: &'a LayoutDocument, new: &'a LayoutDocument) -> Diff {
                 Bump::Minor,
                 "a new struct is a backwards compatible addition".to_owned(),
             );
+            compare_alignment(None, after, &alignments, &mut changes);
         }
     }
-    let changes = changes.0;
+    let changes = changes.into_list();
     let required = changes.iter().map(|change| change.requires).max().unwrap_or(Bump::None);
     Diff { required, changes, versions: (old.version, new.version) }
-}
-
-#[derive(Default)]
-struct Changes(Vec<Change>);
-
-impl Changes {
-    fn add(
-        &mut self,
-        structure: &str,
-        field: &str,
-        change: &'static str,
-        requires: Bump,
-        why: String,
-    ) {
-        self.0.push(Change {
-            structure: structure.to_owned(),
-            field: field.to_owned(),
-            change,
-            requires,
-            why,
-        });
-    }
-}
-
-fn compare(before: &Structure, after: &Structure, changes: &mut Changes) {
-    let name = before.name.as_str();
-    let (known, found) = (Fields::of(before), Fields::of(after));
-    if after.deprecated && !before.deprecated {
-        let why = "it works until a MAJOR removes it: its members can be left zero".to_owned();
-        changes.add(name, "", "deprecated", Bump::Minor, why);
-    }
-    for field in &before.fields {
-        match found.by_name.get(field.name.as_str()) {
-            Some(other) => compare_field(name, field, other, changes),
-            None => lost_field(before, &known, &found, field, changes),
-        }
-    }
-    let end = before.fields.iter().map(Field::end).max().unwrap_or_default();
-    let mut appended = None;
-    for field in &after.fields {
-        if known.by_name.contains_key(field.name.as_str())
-            || renamed_from(&known, &found, field).is_some()
-        {
-            continue;
-        }
-        if let Some(old) = known.overlapping(field) {
-            let why = format!(
-                "bytes {} to {} meant {} and now mean {}: a member cannot be repurposed, and struct_size cannot tell, because older structs are long enough",
-                field.offset,
-                field.end(),
-                old.name,
-                field.name
-            );
-            changes.add(name, &field.name, "repurposed", Bump::Major, why);
-        } else if field.offset < before.struct_size.max(end) {
-            let why = format!(
-                "it lies at {} inside the {} bytes that older builds announce, so that they seem to have it: members can only be appended",
-                field.offset,
-                before.struct_size.max(end)
-            );
-            changes.add(name, &field.name, "inserted", Bump::Major, why);
-        } else {
-            let why = format!(
-                "a member behind the last one is found by struct_size ({} and more)",
-                field.end()
-            );
-            changes.add(name, &field.name, "appended", Bump::Minor, why);
-            appended = appended.max(Some(field.end()));
-        }
-    }
-    if let Some(end) = appended.filter(|&end| after.struct_size < end) {
-        let why = format!(
-            "struct_size is {} and the last member ends at {end}: it must move with the members, or nobody can see that they are there",
-            after.struct_size
-        );
-        changes.add(name, "", "struct_size", Bump::Major, why);
-    } else if after.struct_size < before.struct_size {
-        let why = format!(
-            "struct_size shrank from {} to {}: older builds take the members behind it for missing",
-            before.struct_size, after.struct_size
-        );
-        changes.add(name, "", "struct_size", Bump::Major, why);
-    } else if after.struct_size > before.struct_size {
-        let covered = after.fields.iter().map(Field::end).max().unwrap_or_default();
-        // Padding behind the last member is no member.
-        let padded = if appended.is_some() { covered.next_multiple_of(8) } else { covered };
-        if after.struct_size > padded {
-            let why = format!(
-                "struct_size announces {} bytes and the last member ends at {covered}: readers would take what is added later for there",
-                after.struct_size
-            );
-            changes.add(name, "", "struct_size", Bump::Major, why);
-        } else if appended.is_none() {
-            let why = "struct_size now covers members that were there: a bug fix".to_owned();
-            changes.add(name, "", "struct_size", Bump::Patch, why);
-        }
-    }
-    if after.alignment.is_some_and(|alignment| alignment > 8) && after.alignment != before.alignment
-    {
-        let why = "the strategy supports an alignment of 8 bytes at most".to_owned();
-        changes.add(name, "", "alignment", Bump::Major, why);
-    }
-    compare_values(before, after, changes);
-}
-
-fn compare_field(name: &str, before: &Field, after: &Field, changes: &mut Changes) {
-    let mut add = |change, requires, why| changes.add(name, &before.name, change, requires, why);
-    if before.offset != after.offset {
-        let why = format!(
-            "it moved from byte {} to byte {}: members cannot be reordered",
-            before.offset, after.offset
-        );
-        add("reordered", Bump::Major, why);
-    }
-    if before.kind != after.kind || before.size != after.size {
-        let why = format!(
-            "it was {} of {} bytes and is {} of {}: a new type is a new member, and the old one is deprecated",
-            before.kind, before.size, after.kind, after.size
-        );
-        add("retyped", Bump::Major, why);
-    } else if let (Some(old), Some(new)) = (&before.signature, &after.signature)
-        && old != new
-    {
-        let why =
-            format!("its signature was `{old}` and is `{new}`: a member cannot be repurposed");
-        add("repurposed", Bump::Major, why);
-    }
-    if before.zero_is_meaningful != after.zero_is_meaningful && !after.deprecated {
-        let why = format!(
-            "its 0 or NULL was {} and is {}: what older builds leave in it now means something else",
-            zero(before),
-            zero(after)
-        );
-        add("repurposed", Bump::Major, why);
-    }
-    if after.deprecated && !before.deprecated {
-        if before.zero_is_meaningful || after.zero_is_meaningful {
-            let why = "0 or NULL is a value of it, so that leaving it zero does not say that it is deprecated".to_owned();
-            add("deprecated", Bump::Major, why);
-        } else {
-            let why = "it can be left zero, which older builds take as not there".to_owned();
-            add("deprecated", Bump::Minor, why);
-        }
-    }
-}
-
-/// What 0 or NULL means in a field, for people.
-fn zero(field: &Field) -> &'static str {
-    if field.zero_is_meaningful { "a value" } else { "\"not there\"" }
-}
-
-/// The fields of a struct, by what they are looked up by.
-struct Fields<'a> {
-    by_name: HashMap<&'a str, &'a Field>,
-    by_place: HashMap<(u64, u64, &'a str), &'a Field>,
-    /// In the order of their offsets.
-    ordered: &'a [Field],
-    /// For each of them, where it or one before it ends at the latest.
-    reach: Vec<u64>,
-}
-
-impl<'a> Fields<'a> {
-    fn of(structure: &'a Structure) -> Self {
-        let fields = &structure.fields;
-        Self {
-            by_name: fields.iter().map(|field| (field.name.as_str(), field)).collect(),
-            by_place: fields.iter().map(|field| (field.place(), field)).collect(),
-            ordered: fields,
-            reach: fields
-                .iter()
-                .scan(0, |reach: &mut u64, field| {
-                    *reach = field.end().max(*reach);
-                    Some(*reach)
-                })
-                .collect(),
-        }
-    }
-
-    /// The first field that shares bytes with `other`.
-    fn overlapping(&self, other: &Field) -> Option<&'a Field> {
-        // The first that ends behind its beginning; those behind that one begin no earlier.
-        let first = self.reach.partition_point(|&reach| reach <= other.offset);
-        self.ordered.get(first).filter(|field| field.overlaps(other))
-    }
-}
-
-/// The old field that a new one took the place and type of, under another name.
-fn renamed_from<'a>(before: &Fields<'a>, after: &Fields<'_>, field: &Field) -> Option<&'a Field> {
-    let old = before.by_place.get(&field.place())?;
-    let is_gone = !after.by_name.contains_key(old.name.as_str());
-    let is_new = !before.by_name.contains_key(field.name.as_str());
-    (is_gone && is_new).then_some(old)
-}
-
-fn lost_field(
-    before: &Structure,
-    known: &Fields<'_>,
-    found: &Fields<'_>,
-    field: &Field,
-    changes: &mut Changes,
-) {
-    let name = before.name.as_str();
-    let successor = found
-        .by_place
-        .get(&field.place())
-        .filter(|new| renamed_from(known, found, new).is_some_and(|old| old.name == field.name));
-    if let Some(successor) = successor {
-        let why = format!(
-            "it is called {} now: renaming is adding a member behind the last one and deprecating this one",
-            successor.name
-        );
-        changes.add(name, &field.name, "renamed", Bump::Major, why);
-    } else {
-        let why = if field.deprecated {
-            "it was deprecated, and a deprecated member can be removed in a MAJOR".to_owned()
-        } else {
-            "a member cannot be removed: it can be deprecated by leaving it zero".to_owned()
-        };
-        changes.add(name, &field.name, "removed", Bump::Major, why);
-    }
-}
-
-fn compare_values(before: &Structure, after: &Structure, changes: &mut Changes) {
-    let numbers = |structure: &'_ Structure| -> HashMap<String, i64> {
-        structure.values.iter().cloned().collect()
-    };
-    let (known, found) = (numbers(before), numbers(after));
-    for (value, number) in &before.values {
-        let (change, why) = match found.get(value) {
-            Some(same) if same == number => continue,
-            Some(other) => ("repurposed", format!("its number was {number} and is {other}")),
-            None => ("removed", "older builds still send it".to_owned()),
-        };
-        changes.add(&before.name, value, change, Bump::Major, why);
-    }
-    let meant: HashMap<i64, &str> =
-        before.values.iter().map(|(value, number)| (*number, value.as_str())).collect();
-    for (value, number) in &after.values {
-        if known.contains_key(value) {
-            continue;
-        }
-        match meant.get(number) {
-            Some(old) if found.get(*old) != Some(number) => {
-                let why = format!("its number {number} meant {old}");
-                changes.add(&before.name, value, "repurposed", Bump::Major, why);
-            }
-            _ => {
-                let why = "a new value is a backwards compatible addition".to_owned();
-                changes.add(&before.name, value, "added", Bump::Minor, why);
-            }
-        }
-    }
 }
 
 #[cfg(test)]

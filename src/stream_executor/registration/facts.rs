@@ -2,6 +2,8 @@
 
 use std::ffi::{CStr, CString, c_char};
 
+use serdes_abi::Family;
+
 use crate::stream_executor::block::View;
 use crate::stream_executor::report::Report;
 
@@ -18,9 +20,17 @@ pub(crate) struct PlatformFacts {
 }
 
 /// Reads and checks what SP_Platform says; `None` where it is refused.
-pub(super) fn platform_facts(view: View<'_>, report: &mut Report) -> Option<PlatformFacts> {
-    let name = registered_name(view, "name", report);
-    let device_type = registered_name(view, "type", report);
+pub(super) fn platform_facts(
+    view: View<'_>,
+    family: Family,
+    report: &mut Report,
+) -> Option<PlatformFacts> {
+    let names = match family {
+        Family::Released => &RELEASED_NAMES,
+        Family::Rfc => &RFC_NAMES,
+    };
+    let name = registered_name(view, "name", names, report);
+    let device_type = registered_name(view, "type", &RELEASED_NAMES, report);
     report.platform.clone_from(&name);
     report.device_type.clone_from(&device_type);
     let flag = |field: &str| view.scalar::<u8>(field).is_some_and(|value| value != 0);
@@ -37,26 +47,55 @@ pub(super) fn platform_facts(view: View<'_>, report: &mut Report) -> Option<Plat
 /// The longest platform name or type that is read, in bytes.
 const LONGEST_NAME: usize = 4096;
 
-/// A name in SP_Platform, checked against the pattern that TensorFlow has for it.
-fn registered_name(view: View<'_>, field: &'static str, report: &mut Report) -> Option<String> {
-    let pattern = "a name that matches [A-Z][A-Z_]*";
+/// Which names a platform may have.
+struct Names {
+    /// What is told of them.
+    expected: &'static str,
+    /// What to do about another one.
+    remedy: &'static str,
+    is_valid: fn(char, usize) -> bool,
+}
+
+/// The names that TensorFlow takes.
+const RELEASED_NAMES: Names = Names {
+    expected: "a name that matches [A-Z][A-Z_]*",
+    remedy: "use upper-case letters and underscores only",
+    is_valid: |character, at| character.is_ascii_uppercase() || (at > 0 && character == '_'),
+};
+
+/// RFC #257 has no rule for a platform's name, and calls the one of its example `MyDevice` (004:743). It has to be a word, because a colon
+/// or a slash would part it where devices are named.
+const RFC_NAMES: Names = Names {
+    expected: "a name that matches [A-Za-z][A-Za-z0-9_]*",
+    remedy: "use letters, digits and underscores only",
+    is_valid: |character, at| {
+        character.is_ascii_alphabetic()
+            || (at > 0 && (character.is_ascii_digit() || character == '_'))
+    },
+};
+
+/// A name in SP_Platform, checked against the pattern for it.
+fn registered_name(
+    view: View<'_>,
+    field: &'static str,
+    names: &Names,
+    report: &mut Report,
+) -> Option<String> {
     let pointer = view.scalar::<*const c_char>(field).unwrap_or(std::ptr::null());
     // SAFETY: the plug-in's own string, which it keeps until destroy_platform.
     let Some(name) = (unsafe { bounded_string(pointer, LONGEST_NAME) }) else {
-        report.refuse("SP_Platform", field, "NULL", pattern, "set it in SE_InitPlugin");
+        report.refuse("SP_Platform", field, "NULL", names.expected, "set it in SE_InitPlugin");
         return None;
     };
     let name = name.to_string_lossy().into_owned();
-    let mut characters = name.chars();
-    let valid = characters.next().is_some_and(|first| first.is_ascii_uppercase())
-        && characters.all(|rest| rest.is_ascii_uppercase() || rest == '_');
-    if !valid {
+    let is_valid = |(at, character)| (names.is_valid)(character, at);
+    if name.is_empty() || !name.chars().enumerate().all(is_valid) {
         report.refuse(
             "SP_Platform",
             field,
             format!("`{}`", name.escape_debug()),
-            pattern,
-            "use upper-case letters and underscores only",
+            names.expected,
+            names.remedy,
         );
     }
     Some(name)

@@ -13,7 +13,7 @@ use serdes_abi::{
 };
 
 use super::allocation::Allocation;
-use super::block::{Block, View};
+use super::block::{BLOCK_BYTES, Block, View};
 use super::call::enter;
 use super::detect::{self, LayoutChoice};
 use super::error::{Error, StatusError};
@@ -106,7 +106,7 @@ impl Registration {
             );
         }
         let platform_view = table::view(&initialised.platform, layout, "SP_Platform")?;
-        let facts = platform_facts(platform_view, report);
+        let facts = platform_facts(platform_view, layout.family, report);
         let functions = table::view(&initialised.functions, layout, "SP_PlatformFns")?;
         let table = PlatformTable::new(functions);
         requirements::platform(&table, parameters, layout, report);
@@ -115,6 +115,7 @@ impl Registration {
         {
             if let Some(structure) = layout.structure(name) {
                 warn_of_unknown_bytes(block, structure, report);
+                warn_of_deprecated_fields(block, structure, report);
             }
         }
         if !report.accepted() {
@@ -270,6 +271,11 @@ impl Registration {
         self.timer_functions = Some(block);
     }
 
+    /// Whether the platform wants the host's best-fit allocator over its own allocation.
+    pub(crate) fn asks_for_best_fit(&self) -> bool {
+        self.facts.use_bfc_allocator || self.allocation.asks_for_bfc()
+    }
+
     /// The block of the executor's struct, if there is one.
     pub(crate) fn executor_size(&self) -> usize {
         self.executor_block.as_ref().map_or(0, Block::struct_size)
@@ -322,10 +328,25 @@ fn warn_of_unknown_bytes(block: &Block, structure: &'static StructLayout, report
     }
 }
 
+/// Warns of deprecated fields that the plug-in has set all the same (seed 000, "Conventions"). They are not used.
+fn warn_of_deprecated_fields(block: &Block, structure: &StructLayout, report: &mut Report) {
+    let size = block.struct_size();
+    let deprecated = structure.fields.iter().filter(|field| field.deprecated);
+    for field in deprecated.filter(|field| field.end() <= size && field.end() <= BLOCK_BYTES) {
+        if (field.offset..field.end()).any(|at| block.read::<u8>(at) != 0) {
+            report.warnings.push(format!(
+                "{}.{} is deprecated, and the plug-in sets it: it is not used; leave it zero in the plug-in",
+                structure.name, field.name
+            ));
+        }
+    }
+}
+
 /// Records the size that a struct has, and refuses 0.
 pub(crate) fn check_size(block: &Block, structure: &'static StructLayout, report: &mut Report) {
     report.struct_sizes.push((structure.name, block.struct_size()));
     warn_of_unknown_bytes(block, structure, report);
+    warn_of_deprecated_fields(block, structure, report);
     if block.struct_size() == 0 {
         refuse_zero(structure, report);
     }
@@ -359,5 +380,49 @@ pub(crate) fn refuse_status(status: Status, call: &'static str, report: &mut Rep
             true
         }
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serdes_abi::{FieldLayout, Zero};
+
+    use super::*;
+
+    /// A struct of a header to come, in which a field is deprecated.
+    static LATER: StructLayout = StructLayout {
+        name: "SP_Later",
+        size_of: 32,
+        align_of: 8,
+        struct_size_macro: "SP_LATER_STRUCT_SIZE",
+        macro_last_field: "last",
+        struct_size: 32,
+        fields: &[
+            field("struct_size", 0, Zero::Required, false),
+            field("ext", 8, Zero::NoOp, false),
+            field("old", 16, Zero::NoOp, true),
+            field("last", 24, Zero::NoOp, true),
+        ],
+    };
+
+    const fn field(name: &'static str, offset: usize, zero: Zero, deprecated: bool) -> FieldLayout {
+        FieldLayout { name, kind: "void*", offset, size: 8, zero, deprecated }
+    }
+
+    #[test]
+    fn a_deprecated_field_that_a_plugin_sets_is_warned_of() {
+        let block = Block::new(32);
+        block.write(8, 1usize);
+        let mut report = Report::default();
+        warn_of_deprecated_fields(&block, &LATER, &mut report);
+        assert_eq!(report.warnings, [""; 0]);
+        block.write(16, 1usize << 40);
+        block.write(24, 1usize);
+        // The plug-in's own struct ends before the last one.
+        block.write(0, 24usize);
+        warn_of_deprecated_fields(&block, &LATER, &mut report);
+        assert_eq!(report.warnings.len(), 1);
+        assert!(report.warnings[0].starts_with("SP_Later.old is deprecated"), "{report:?}");
+        assert!(report.accepted());
     }
 }

@@ -1,7 +1,7 @@
 //! `serdes abi diff`: which number of the version must move between two layouts.
 
-use serde_json::json;
-use serdes::stream_executor::abi_diff::{Bump, LayoutDocument, diff};
+use serde_json::{Value, json};
+use serdes::stream_executor::abi_diff::{Bump, Diff, LayoutDocument, VersionStep, diff};
 
 use crate::{
     arguments::{AbiCommand, AllowedBump},
@@ -10,34 +10,32 @@ use crate::{
 
 /// Compares.
 pub(crate) fn run(command: &AbiCommand, terminal: &mut Terminal) -> Result<Status, Failure> {
-    let AbiCommand::Diff { old, new, allow } = command;
+    let AbiCommand::Diff { old, new, allow, require_moved } = command;
     let read =
         |argument: &str| LayoutDocument::read(argument).map_err(|error| Failure::chain(&error));
     let found = diff(&read(old)?, &read(new)?);
     let exceeded = allow.is_some_and(|allow| found.required > bump(allow));
-    let notes = found.notes();
+    let step = found.version_step();
+    if *require_moved && step == VersionStep::Unknown {
+        let (which, layout) = if found.versions.0.is_none() { ("OLD", old) } else { ("NEW", new) };
+        return Err(Failure::new(format_args!(
+            "{which} ({layout}) does not say its version, so that nobody can tell whether it moved; write a `version` with SE_MAJOR, SE_MINOR and SE_PATCH into it"
+        )));
+    }
+    let wrong_step = *require_moved && step != VersionStep::AsRequired;
     if terminal.json() {
-        let changes: Vec<_> = found
-            .changes
-            .iter()
-            .map(|change| {
-                json!({
-                    "struct": change.structure,
-                    "field": change.field,
-                    "change": change.change,
-                    "requires": change.requires.as_str(),
-                    "why": change.why,
-                })
-            })
-            .collect();
-        terminal.object(&json!({
-            "required": found.required.as_str(),
-            "changes": changes,
-            "notes": notes,
-        }))?;
+        terminal.object(&object(&found))?;
     }
     let style = if exceeded { BAD } else { GOOD };
     terminal.line(format_args!("{NAME}required{NAME:#}: {style}{}{style:#}", found.required))?;
+    if let ((Some(old), Some(new)), Some(moved)) = (found.versions, found.moved()) {
+        let style = if wrong_step { BAD } else { FAINT };
+        terminal.line(format_args!(
+            "{NAME}moved{NAME:#}: {style}{moved}{style:#} {FAINT}({} to {}){FAINT:#}",
+            version(old),
+            version(new)
+        ))?;
+    }
     for change in &found.changes {
         let dot = if change.field.is_empty() { "" } else { "." };
         terminal.line(format_args!(
@@ -49,10 +47,40 @@ pub(crate) fn run(command: &AbiCommand, terminal: &mut Terminal) -> Result<Statu
             change.why
         ))?;
     }
-    for note in &notes {
+    for note in found.notes() {
         terminal.line(format_args!("  {WARN}note{WARN:#}: {note}"))?;
     }
-    Ok(if exceeded { Status::No } else { Status::Yes })
+    Ok(if exceeded || wrong_step { Status::No } else { Status::Yes })
+}
+
+fn object(found: &Diff) -> Value {
+    let changes: Vec<_> = found
+        .changes
+        .iter()
+        .map(|change| {
+            json!({
+                "struct": change.structure,
+                "field": change.field,
+                "change": change.change,
+                "requires": change.requires.as_str(),
+                "why": change.why,
+                "replaced_by": change.replaced_by,
+            })
+        })
+        .collect();
+    json!({
+        "required": found.required.as_str(),
+        "changes": changes,
+        "notes": found.notes(),
+        "old_version": found.versions.0.map(version),
+        "new_version": found.versions.1.map(version),
+        "moved": found.moved().map(Bump::as_str),
+        "version_step": found.version_step().as_str(),
+    })
+}
+
+fn version(numbers: [i64; 3]) -> String {
+    numbers.map(|number| number.to_string()).join(".")
 }
 
 fn bump(allowed: AllowedBump) -> Bump {

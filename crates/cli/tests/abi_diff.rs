@@ -1,0 +1,148 @@
+//! `serdes abi diff` as a gate: what it answers, and with which status.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn diff(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_serdes"))
+        .args(["abi", "diff"])
+        .args(arguments)
+        .output()
+        .unwrap()
+}
+
+fn status(output: &Output) -> i32 {
+    output.status.code().unwrap()
+}
+
+fn object(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
+}
+
+/// The strategy's own example, with what a header can say of zero in each field, and more keys for all.
+fn example(folder: &Path, name: &str, more: &str, version: &str) -> String {
+    let fields = [
+        ("cannot_be_zero", "int32_t", 0, 4, r#","zero":"no-op""#),
+        ("cannot_be_null", "void*", 8, 8, r#","zero":"no-op""#),
+        ("can_be_zero", "int32_t", 16, 4, ""),
+        ("can_be_null", "void*", 24, 8, ""),
+        ("optional_zero_default", "int32_t", 32, 4, r#","zero":"meaningful""#),
+        ("optional_null_default", "void*", 40, 8, r#","zero":"meaningful""#),
+    ];
+    let fields: Vec<String> = fields
+        .iter()
+        .map(|(name, kind, offset, size, zero)| {
+            format!(
+                r#"{{"name":"{name}","kind":"{kind}","offset":{offset},"size":{size}{zero}{more}}}"#
+            )
+        })
+        .collect();
+    let [major, minor, patch] = version.split('.').collect::<Vec<_>>()[..] else { panic!() };
+    let text = format!(
+        r#"{{"Example":{{"fields":[{}]}},"version":{{"SE_MAJOR":{major},"SE_MINOR":{minor},"SE_PATCH":{patch}}}}}"#,
+        fields.join(",")
+    );
+    write(folder, name, &text)
+}
+
+fn write(folder: &Path, name: &str, text: &str) -> String {
+    let path: PathBuf = folder.join(name);
+    fs::write(&path, text).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_breaking_deprecation_does_not_pass_a_gate_that_allows_minor() {
+    let folder = tempfile::tempdir().unwrap();
+    let old = example(folder.path(), "old.json", "", "1.0.0");
+    let new = example(folder.path(), "new.json", r#","deprecated":true"#, "1.1.0");
+    let found = diff(&[&old, &new, "--allow", "minor", "--json"]);
+    assert_eq!(status(&found), 1);
+    let object = object(&found);
+    assert_eq!(object["required"], "major");
+    let requires: Vec<&str> = object["changes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|change| change["requires"].as_str().unwrap())
+        .collect();
+    assert_eq!(requires, ["minor", "minor", "major", "major", "major", "major"]);
+    assert_eq!(object["moved"], "minor");
+    assert_eq!(object["version_step"], "too_small");
+    assert_eq!(
+        (&object["old_version"], &object["new_version"]),
+        (&"1.0.0".into(), &"1.1.0".into())
+    );
+}
+
+#[test]
+fn a_word_that_zero_cannot_be_is_status_2() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = r#"{"A":{"fields":[{"name":"x","kind":"int","offset":0,"size":4,"zero":"noop"}]}}"#;
+    let odd = write(folder.path(), "odd.json", text);
+    let found = diff(&[&odd, &odd, "--json"]);
+    assert_eq!(status(&found), 2);
+    assert!(object(&found)["error"].as_str().unwrap().contains("no-op"), "{found:?}");
+}
+
+#[test]
+fn the_version_is_a_gate_where_it_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let old = example(folder.path(), "old.json", "", "5.0.0");
+    for (version, step, gate) in [
+        ("5.0.0", "as_required", 0),
+        ("6.0.0", "as_required", 0),
+        ("6.3.7", "lower_numbers_kept", 1),
+        ("4.9.0", "backwards", 1),
+    ] {
+        let new = example(folder.path(), "new.json", "", version);
+        let found = diff(&[&old, &new, "--json"]);
+        assert_eq!(status(&found), 0, "{version}");
+        assert_eq!(object(&found)["version_step"], step, "{version}");
+        assert_eq!(status(&diff(&[&old, &new, "--require-moved"])), gate, "{version}");
+    }
+    // All published layouts call themselves 0.0.1.
+    let found = diff(&["tensorflow-2.5", "tensorflow-2.8", "--require-moved", "--json"]);
+    assert_eq!(status(&found), 1);
+    assert_eq!(
+        (&object(&found)["moved"], &object(&found)["required"]),
+        (&"none".into(), &"major".into())
+    );
+    assert_eq!(status(&diff(&["tensorflow-2.5", "tensorflow-2.8"])), 0);
+    // Without a version nobody can tell.
+    let silent = write(folder.path(), "silent.json", r#"{"A":{"fields":[]}}"#);
+    let found = diff(&[&silent, &silent, "--require-moved"]);
+    assert_eq!(status(&found), 2);
+    assert!(String::from_utf8_lossy(&found.stderr).contains("version"), "{found:?}");
+}
+
+#[test]
+fn help_says_every_key_of_a_layout() {
+    let help = diff(&["--help"]);
+    let help = String::from_utf8_lossy(&help.stdout);
+    for key in [
+        "struct_size",
+        "alignof",
+        "name",
+        "kind",
+        "offset",
+        "size",
+        "signature",
+        "zero",
+        "no-op",
+        "meaningful",
+        "required",
+        "deprecated",
+        "replaced_by",
+        "same_as",
+        "values",
+        "version",
+        "tensorflow-2.14",
+        "--require-moved",
+    ] {
+        assert!(help.contains(key), "{key}: {help}");
+    }
+}
