@@ -1,10 +1,11 @@
 //! A device of a plug-in: its memory, its streams, and what it says of itself.
 
 use std::ffi::c_char;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serdes_abi::{SE_CreateDeviceParams, SP_AllocatorStats, SP_Device, SP_Platform};
 
+use super::bfc::{BfcAllocator, BfcOptions, WeakBfcAllocator};
 use super::block::{Block, View};
 use super::call::enter;
 use super::error::Error;
@@ -22,6 +23,8 @@ use super::timer::Timer;
 pub(crate) struct DeviceState {
     block: Block,
     ordinal: i32,
+    /// The best-fit allocator of the device, while anybody uses it.
+    allocator: Mutex<WeakBfcAllocator>,
 }
 
 impl DeviceState {
@@ -51,7 +54,7 @@ impl DeviceState {
             unsafe { create(platform, &raw mut parameters, status.as_mut_ptr()) };
         }
         status.into_result("create_device")?;
-        let device = Self { block, ordinal };
+        let device = Self { block, ordinal, allocator: Mutex::default() };
         if device.block.struct_size() == 0 {
             device.destroy(registration);
             return Err(Error::BadStruct {
@@ -63,6 +66,19 @@ impl DeviceState {
             });
         }
         Ok(device)
+    }
+
+    /// The device's best-fit allocator: the one that is there, or a new one over `inside`.
+    ///
+    /// It grows, also where the platform would let it reserve all memory at once: a library that moves state shares the device with those
+    /// who compute on it.
+    fn allocator(&self, inside: &Device) -> BfcAllocator {
+        let mut known = self.allocator.lock().unwrap_or_else(PoisonError::into_inner);
+        known.upgrade().unwrap_or_else(|| {
+            let allocator = BfcAllocator::new(inside, BfcOptions::default());
+            *known = allocator.downgrade();
+            allocator
+        })
     }
 
     /// Has the plug-in free what it put into the device, which must not be used afterwards.
@@ -82,6 +98,18 @@ impl DeviceState {
 pub struct Device {
     state: Arc<DeviceState>,
     plugin: Arc<PluginInner>,
+    strategy: Strategy,
+}
+
+/// Who gives out parts of a device's memory.
+#[derive(Clone, Debug)]
+enum Strategy {
+    /// The plug-in: each allocation is a call of it.
+    Plugin,
+    /// The host's best-fit allocator, because the platform asks for it.
+    BestFit(BfcAllocator),
+    /// The same, looked up: the allocator and its memory reach their device by this, and would keep themselves alive by a handle.
+    InsideBestFit,
 }
 
 /// What a device says of itself. Parts that the plug-in does not tell are `None`.
@@ -139,7 +167,18 @@ pub struct MemoryUsage {
 
 impl Device {
     pub(crate) fn new(plugin: Arc<PluginInner>, state: Arc<DeviceState>) -> Self {
-        Self { state, plugin }
+        let mut device = Self { state, plugin, strategy: Strategy::Plugin };
+        if device.plugin.registration.asks_for_best_fit() {
+            device.strategy = Strategy::InsideBestFit;
+            device.strategy = Strategy::BestFit(device.state.allocator(&device));
+        }
+        device
+    }
+
+    /// The same device, whose allocations are calls of the plug-in whatever the platform asks for: for the conformance suite, which looks at
+    /// these calls.
+    pub(crate) fn directly(&self) -> Self {
+        Self { strategy: Strategy::Plugin, ..self.clone() }
     }
 
     /// The calls on this device.
@@ -219,10 +258,31 @@ impl Device {
 
     /// Allocates device memory of `bytes` bytes; its contents are whatever was there.
     ///
+    /// Where the platform asks for the host's best-fit allocator ([`Platform::uses_bfc_allocator`](super::Platform::uses_bfc_allocator)) it
+    /// comes from that ([`Self::allocator`]), else from the plug-in itself.
+    ///
     /// # Errors
     /// [`Error::OutOfMemory`]; [`Error::Unsupported`].
     pub fn allocate(&self, bytes: u64) -> Result<DeviceMemory, Error> {
-        DeviceMemory::allocate(self, bytes)
+        match &self.strategy {
+            Strategy::Plugin => DeviceMemory::allocate(self, bytes),
+            Strategy::BestFit(allocator) => allocator.allocate(bytes),
+            Strategy::InsideBestFit => self.state.allocator(self).allocate(bytes),
+        }
+    }
+
+    /// The allocator through which [`Self::allocate`] goes, if the platform asks for one; the same for every handle of the device.
+    ///
+    /// Its regions go back to the plug-in when neither a handle of the device nor memory of it is left, or by
+    /// [`BfcAllocator::release_unused`]. It grows region by region, whatever
+    /// [`Platform::forces_memory_growth`](super::Platform::forces_memory_growth) says.
+    #[must_use]
+    pub fn allocator(&self) -> Option<BfcAllocator> {
+        match &self.strategy {
+            Strategy::Plugin => None,
+            Strategy::BestFit(allocator) => Some(allocator.clone()),
+            Strategy::InsideBestFit => Some(self.state.allocator(self)),
+        }
     }
 
     /// Allocates device memory and copies `bytes` into it.
@@ -323,7 +383,7 @@ impl Device {
     /// Allocates host memory that asynchronous copies can use: the plug-in's (pinned), or the host's own where the plug-in has none.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`].
+    /// [`Error::OutOfMemory`]; [`Error::MemoryInUse`].
     pub fn allocate_host(&self, bytes: usize) -> Result<HostMemory, Error> {
         HostMemory::allocate(self, bytes)
     }
@@ -331,7 +391,8 @@ impl Device {
     /// Allocates memory that host and device address alike.
     ///
     /// # Errors
-    /// [`Error::Unsupported`]; [`Error::OutOfMemory`].
+    /// [`Error::Unsupported`], also where the functions are there and the platform says that they do not work; [`Error::OutOfMemory`];
+    /// [`Error::MemoryInUse`].
     pub fn allocate_unified(&self, bytes: usize) -> Result<UnifiedMemory, Error> {
         UnifiedMemory::allocate(self, bytes)
     }

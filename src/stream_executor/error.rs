@@ -110,7 +110,7 @@ pub enum Error {
     Refused(Box<Report>),
     /// Plug-in: it does not have this function.
     #[error(
-        "the plug-in does not support {function}: it left the function out, or its layout has none"
+        "the plug-in does not support {function}: it left the function out, its layout has none, or it says that it does not"
     )]
     Unsupported {
         /// The function.
@@ -124,6 +124,16 @@ pub enum Error {
         "the plug-in could not allocate {bytes} bytes ({call} gave NULL); free memory, or ask for less"
     )]
     OutOfMemory {
+        /// The function.
+        call: &'static str,
+        /// How much was asked for, in bytes.
+        bytes: u64,
+    },
+    /// Plug-in: host memory that it gave is in use already, by what it gave before. It is neither used nor given back.
+    #[error(
+        "{call} gave {bytes} bytes of host memory of which some are in use already; report this to the plug-in's author"
+    )]
+    MemoryInUse {
         /// The function.
         call: &'static str,
         /// How much was asked for, in bytes.

@@ -17,6 +17,7 @@ use super::bfc::BfcBlock;
 use super::block::Block;
 use super::device::Device;
 use super::error::Error;
+use super::live::LiveRange;
 
 /// Memory on a device. Freed when it is dropped and no stream is using it any more.
 #[derive(Debug)]
@@ -243,8 +244,18 @@ pub struct HostMemory {
 pub(crate) struct HostAllocation {
     start: NonNull<u8>,
     bytes: usize,
-    /// The device whose plug-in allocated it; the host's own allocator if there is none.
-    device: Option<Device>,
+    source: Source,
+}
+
+/// Where host memory comes from and goes back to.
+#[derive(Debug)]
+enum Source {
+    /// The host's own allocator.
+    Host,
+    /// The device's plug-in, by `host_memory_allocate`.
+    Pinned(Device, LiveRange),
+    /// The device's plug-in, by `unified_memory_allocate`.
+    Unified(Device, LiveRange),
 }
 
 // SAFETY: it is memory that this value alone frees; whoever may read or write it is decided by `HostMemory` and the streams.
@@ -262,20 +273,39 @@ impl Drop for HostAllocation {
         if self.bytes == 0 {
             return;
         }
-        if let Some(device) = &self.device {
-            let registration = device.registration();
-            let calls = device.calls();
-            // SAFETY: the device is alive; the memory came from its plug-in; the last user is this drop.
-            unsafe {
-                registration.allocation.deallocate_host(
-                    &registration.executor,
-                    calls.device,
-                    self.start.as_ptr().cast(),
-                );
+        let start = self.start.as_ptr();
+        match std::mem::replace(&mut self.source, Source::Host) {
+            Source::Host => {
+                if let Ok(layout) = AllocationLayout::from_size_align(self.bytes, Self::ALIGNMENT) {
+                    // SAFETY: allocated with this layout in `HostMemory::allocate`, and freed once.
+                    unsafe { dealloc(start, layout) };
+                }
             }
-        } else if let Ok(layout) = AllocationLayout::from_size_align(self.bytes, Self::ALIGNMENT) {
-            // SAFETY: allocated with this layout in `HostMemory::allocate`, and freed once.
-            unsafe { dealloc(self.start.as_ptr(), layout) };
+            Source::Pinned(device, range) => {
+                // Once it has gone back, another thread may get it.
+                drop(range);
+                let (registration, calls) = (device.registration(), device.calls());
+                // SAFETY: the device is alive; the memory came from its plug-in; the last user is this drop.
+                unsafe {
+                    registration.allocation.deallocate_host(
+                        &registration.executor,
+                        calls.device,
+                        start.cast(),
+                    );
+                }
+            }
+            Source::Unified(device, range) => {
+                drop(range);
+                let (registration, calls) = (device.registration(), device.calls());
+                // SAFETY: the device is alive; the memory came from its plug-in; the last user is this drop.
+                unsafe {
+                    registration.allocation.deallocate_unified(
+                        &registration.executor,
+                        calls.device,
+                        start.cast(),
+                    );
+                }
+            }
         }
     }
 }
@@ -283,34 +313,48 @@ impl Drop for HostAllocation {
 impl HostMemory {
     pub(crate) fn allocate(device: &Device, bytes: usize) -> Result<Self, Error> {
         let failed = |call| Error::OutOfMemory { call, bytes: bytes as u64 };
-        let (start, device) = if bytes == 0 {
-            (NonNull::dangling(), None)
-        } else {
-            match plugin_host_memory(device, bytes) {
-                Ok(memory) => {
-                    let start =
-                        NonNull::new(memory).ok_or_else(|| failed("host_memory_allocate"))?;
-                    // SAFETY: the plug-in gave `bytes` bytes that are ours now. Zeroed, because plug-ins need not initialise them.
-                    unsafe { start.as_ptr().write_bytes(0, bytes) };
-                    (start, Some(device.clone()))
-                }
-                Err(_unsupported) => {
-                    let layout =
-                        AllocationLayout::from_size_align(bytes, HostAllocation::ALIGNMENT)
-                            .map_err(|_| failed("the host's allocator"))?;
-                    // SAFETY: the layout is not of size zero.
-                    let start = NonNull::new(unsafe { alloc_zeroed(layout) });
-                    (start.ok_or_else(|| failed("the host's allocator"))?, None)
-                }
+        if bytes == 0 {
+            return Ok(Self::nothing());
+        }
+        if bytes > LONGEST_SLICE {
+            return Err(failed("host_memory_allocate"));
+        }
+        let registration = device.registration();
+        // SAFETY: the device is alive.
+        let given = unsafe {
+            registration.allocation.allocate_host(
+                &registration.executor,
+                device.calls().device,
+                bytes as u64,
+            )
+        };
+        let (start, source) = match given {
+            Ok(memory) => {
+                let (start, range) = claim("host_memory_allocate", memory, bytes)?;
+                (start, Source::Pinned(device.clone(), range))
+            }
+            Err(_unsupported) => {
+                let layout = AllocationLayout::from_size_align(bytes, HostAllocation::ALIGNMENT)
+                    .map_err(|_| failed("the host's allocator"))?;
+                // SAFETY: the layout is not of size zero.
+                let start = NonNull::new(unsafe { alloc_zeroed(layout) });
+                (start.ok_or_else(|| failed("the host's allocator"))?, Source::Host)
             }
         };
-        Ok(Self { inner: Arc::new(HostAllocation { start, bytes, device }) })
+        Ok(Self { inner: Arc::new(HostAllocation { start, bytes, source }) })
+    }
+
+    /// No bytes, for which nobody is asked.
+    fn nothing() -> Self {
+        let allocation =
+            HostAllocation { start: NonNull::dangling(), bytes: 0, source: Source::Host };
+        Self { inner: Arc::new(allocation) }
     }
 
     /// Whether the plug-in allocated it, so that copies need not go through another buffer.
     #[must_use]
     pub fn is_pinned(&self) -> bool {
-        self.inner.device.is_some()
+        !matches!(self.inner.source, Source::Host)
     }
 
     /// Keeps the memory allocated.
@@ -324,15 +368,22 @@ impl HostMemory {
     }
 }
 
-/// Asks the plug-in for host memory.
-fn plugin_host_memory(device: &Device, bytes: usize) -> Result<*mut u8, Error> {
-    let registration = device.registration();
-    let calls = device.calls();
-    // SAFETY: the device is alive.
-    let memory = unsafe {
-        registration.allocation.allocate_host(&registration.executor, calls.device, bytes as u64)
-    }?;
-    Ok(memory.cast())
+/// The longest slice that there can be, in bytes: offsets into it are signed.
+const LONGEST_SLICE: usize = isize::MAX as usize;
+
+/// Takes `bytes` bytes, no more than [`LONGEST_SLICE`], that a plug-in gave: nobody else has them, and they are zero.
+fn claim(
+    call: &'static str,
+    memory: *mut c_void,
+    bytes: usize,
+) -> Result<(NonNull<u8>, LiveRange), Error> {
+    let start = NonNull::new(memory.cast::<u8>())
+        .ok_or(Error::OutOfMemory { call, bytes: bytes as u64 })?;
+    // What somebody else has is not given back either: that would free it under its owner.
+    let range = LiveRange::claim(call, start, bytes)?;
+    // SAFETY: the plug-in gave `bytes` bytes, and no other value has any of them. Zeroed, because plug-ins need not initialise them.
+    unsafe { start.as_ptr().write_bytes(0, bytes) };
+    Ok((start, range))
 }
 
 impl Deref for HostMemory {
@@ -353,57 +404,47 @@ impl DerefMut for HostMemory {
 }
 
 /// Memory that the host and all devices of a platform address alike. Its bytes are zero at first.
+///
+/// Computations of a device use it where it lies; to copy it to or from other memory of a device by a stream, make it host memory
+/// ([`Self::into_host_memory`]).
 #[derive(Debug)]
 pub struct UnifiedMemory {
-    start: NonNull<u8>,
-    bytes: usize,
-    device: Device,
-}
-
-// SAFETY: it is memory that this value alone frees, and reaches only through `&self` (reading) and `&mut self` (writing).
-unsafe impl Send for UnifiedMemory {}
-// SAFETY: see above.
-unsafe impl Sync for UnifiedMemory {}
-
-impl Drop for UnifiedMemory {
-    fn drop(&mut self) {
-        if self.bytes == 0 {
-            return;
-        }
-        let registration = self.device.registration();
-        let calls = self.device.calls();
-        // SAFETY: the device is alive; the memory came from its plug-in; nobody else uses it.
-        unsafe {
-            registration.allocation.deallocate_unified(
-                &registration.executor,
-                calls.device,
-                self.start.as_ptr().cast(),
-            );
-        }
-    }
+    memory: HostMemory,
 }
 
 impl UnifiedMemory {
     pub(crate) fn allocate(device: &Device, bytes: usize) -> Result<Self, Error> {
-        let device = device.clone();
-        if bytes == 0 {
-            return Ok(Self { start: NonNull::dangling(), bytes, device });
-        }
+        const CALL: &str = "unified_memory_allocate";
         let registration = device.registration();
-        let calls = device.calls();
+        let platform = registration.facts.supports_unified_memory;
+        if !registration.allocation.supports_unified_memory(platform) {
+            // Functions that are set all the same are not called: the platform has said what they are worth (004:254).
+            return Err(Error::Unsupported { function: CALL });
+        }
+        if bytes == 0 {
+            return Ok(Self { memory: HostMemory::nothing() });
+        }
+        if bytes > LONGEST_SLICE {
+            return Err(Error::OutOfMemory { call: CALL, bytes: bytes as u64 });
+        }
         // SAFETY: the device is alive.
-        let memory = unsafe {
+        let given = unsafe {
             registration.allocation.allocate_unified(
                 &registration.executor,
-                calls.device,
+                device.calls().device,
                 bytes as u64,
             )
         }?;
-        let start = NonNull::new(memory.cast::<u8>())
-            .ok_or(Error::OutOfMemory { call: "unified_memory_allocate", bytes: bytes as u64 })?;
-        // SAFETY: the plug-in gave `bytes` bytes that are ours now. Zeroed, because plug-ins need not initialise them.
-        unsafe { start.as_ptr().write_bytes(0, bytes) };
-        Ok(Self { start, bytes, device })
+        let (start, range) = claim(CALL, given, bytes)?;
+        let source = Source::Unified(device.clone(), range);
+        let memory = HostMemory { inner: Arc::new(HostAllocation { start, bytes, source }) };
+        Ok(Self { memory })
+    }
+
+    /// The same memory as host memory, which copies of streams take and give back. It goes back to the plug-in as what it was.
+    #[must_use]
+    pub fn into_host_memory(self) -> HostMemory {
+        self.memory
     }
 }
 
@@ -411,14 +452,12 @@ impl Deref for UnifiedMemory {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: `bytes` initialised bytes; no copy of this library is ever given this memory, so that nobody else writes to it.
-        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.bytes) }
+        &self.memory
     }
 }
 
 impl DerefMut for UnifiedMemory {
     fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as in `deref`, and the reference to this value is unique.
-        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.bytes) }
+        &mut self.memory
     }
 }

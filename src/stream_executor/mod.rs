@@ -51,6 +51,7 @@ mod error;
 mod event;
 mod host_callback;
 mod library;
+mod live;
 mod memory;
 mod plugin;
 mod raw;

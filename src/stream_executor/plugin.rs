@@ -243,11 +243,10 @@ impl Platform {
         registration.allocation.supports_unified_memory(registration.facts.supports_unified_memory)
     }
 
-    /// Whether it asks the host to put its best-fit allocator over the devices' memory.
+    /// Whether it asks the host to put its best-fit allocator over the devices' memory, as [`Device::allocate`] then does.
     #[must_use]
     pub fn uses_bfc_allocator(&self) -> bool {
-        let registration = &self.plugin.inner.registration;
-        registration.facts.use_bfc_allocator || registration.allocation.asks_for_bfc()
+        self.plugin.inner.registration.asks_for_best_fit()
     }
 
     /// Whether it asks that this allocator grow by and by.

@@ -62,7 +62,10 @@ macro_rules! destroy_calls {
             /// # Safety
             /// The device is alive; the handle is a living one of this device, in use by nobody, and not used afterwards.
             pub(crate) unsafe fn $name(&self, handle: $type) {
-                if let Some(function) = self.registration.executor.$name {
+                // NULL is a handle that plug-ins may give, and for which there is nothing to destroy (004:779).
+                if let Some(function) = self.registration.executor.$name
+                    && !handle.is_null()
+                {
                     let _call = enter(&stringify!($name));
                     // SAFETY: the caller's.
                     unsafe { function(self.device, handle) };

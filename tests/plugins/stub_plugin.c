@@ -13,7 +13,7 @@
  *   say=FUNCTION                 the function writes a line to standard output
  *   exit=FUNCTION, crash=FUNCTION  the function ends the process with status 0, or by a signal
  *   message=control|huge         what the message of an error is instead: with characters that steer a terminal, or of 1 MiB
- *   handles=null                 streams, events and timers have NULL handles
+ *   handles=null                 streams, events and timers have NULL handles, for which nothing is created and nothing is to be destroyed
  *   status=ok                    sets every status to OK explicitly; by default statuses without error are never touched
  *   device=unwritten             create_device writes neither size nor ordinal
  *   device=gone                  destroy_device writes ordinal -1
@@ -22,6 +22,7 @@
  *   late=1                       asynchronous copies are accepted, do nothing, and fail when the stream is waited for
  *   corrupt=1, short=1           copies change a byte, or leave out the second half
  *   memory=null|unaligned|small  allocate gives NULL, an odd address, or a size that is too small
+ *   host=twice|inside            host and unified memory is the same each time while it is in use, or lies inside of it
  *   usage=0, stats=0             device_memory_usage and get_allocator_stats answer false
  *   params=cleared               SE_InitPlugin clears the parameters first, platform pointers included, as the sample of the RFC does
  *   params=emptied               SE_InitPlugin leaves the platform pointers NULL
@@ -228,23 +229,36 @@ static void deallocate(const SP_Device* device, SP_DeviceMemoryBase* memory) {
   memory->opaque = NULL;
 }
 
+/* Host memory that is in use, of which it is given again by "host=". */
+static char* given;
+
+static void* given_again(void) {
+  if (given == NULL) return NULL;
+  return has("host", "twice") ? given : has("host", "inside") ? given + 50 : NULL;
+}
+
 static void* host_memory_allocate(const SP_Device* device, uint64_t size) {
   (void)device;
   enter("host_memory_allocate", NULL);
   if (has("memory", "null")) return NULL;
+  if (given_again() != NULL) return given_again();
   created(HOST_MEMORY);
-  return aligned_alloc(256, (size + 256) / 256 * 256);
+  void* memory = aligned_alloc(256, (size + 256) / 256 * 256);
+  if (habit("host") != NULL) given = memory;
+  return memory;
 }
 
 static void host_memory_deallocate(const SP_Device* device, void* memory) {
   (void)device;
   enter("host_memory_deallocate", NULL);
+  if (memory == given) given = NULL;
   destroyed(HOST_MEMORY);
   free(memory);
 }
 
 static void* unified_memory_allocate(const SP_Device* device, uint64_t size) {
   (void)device;
+  if (given_again() != NULL) return given_again();
   created(UNIFIED_MEMORY);
   return aligned_alloc(256, (size + 256) / 256 * 256);
 }
@@ -279,15 +293,15 @@ static TF_Bool device_memory_usage(const SP_Device* device, int64_t* free_bytes,
 static void create_stream(const SP_Device* device, SP_Stream* stream, TF_Status* status) {
   (void)device;
   if (enter("create_stream", status)) return;
+  if (has("handles", "null")) return;
   created(STREAMS);
-  if (!has("handles", "null")) *stream = calloc(1, sizeof(struct SP_Stream_st));
+  *stream = calloc(1, sizeof(struct SP_Stream_st));
 }
 
 static void destroy_stream(const SP_Device* device, SP_Stream stream) {
   (void)device;
   enter("destroy_stream", NULL);
   destroyed(STREAMS);
-  if (stream == NULL) memset(&the_stream, 0, sizeof(the_stream));
   free(stream);
 }
 
@@ -307,8 +321,9 @@ static void create_stream_dependency(const SP_Device* device, SP_Stream dependen
 static void create_event(const SP_Device* device, SP_Event* event, TF_Status* status) {
   (void)device;
   if (enter("create_event", status)) return;
+  if (has("handles", "null")) return;
   created(EVENTS);
-  if (!has("handles", "null")) *event = calloc(1, sizeof(struct SP_Event_st));
+  *event = calloc(1, sizeof(struct SP_Event_st));
 }
 
 static void destroy_event(const SP_Device* device, SP_Event event) {
@@ -365,8 +380,9 @@ static void synchronize_all_activity(const SP_Device* device, TF_Status* status)
 static void create_timer(const SP_Device* device, SP_Timer* timer, TF_Status* status) {
   (void)device;
   if (enter("create_timer", status)) return;
+  if (has("handles", "null")) return;
   created(TIMERS);
-  if (!has("handles", "null")) *timer = calloc(1, sizeof(struct SP_Timer_st));
+  *timer = calloc(1, sizeof(struct SP_Timer_st));
 }
 
 static void destroy_timer(const SP_Device* device, SP_Timer timer) {

@@ -11,6 +11,7 @@ mod loaded {
     mod conformance;
     mod files;
     mod layouts;
+    mod memory;
     mod plugins;
     mod refusals;
     mod saves;

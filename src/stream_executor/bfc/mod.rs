@@ -1,10 +1,12 @@
 //! The default allocation strategy of RFC #257 and of TensorFlow: best fit with coalescing, over a plug-in's own allocation.
 //!
-//! A plug-in's `allocate` is made for few and large requests. The allocator asks it for regions and gives out parts of them.
+//! A plug-in's `allocate` is made for few and large requests. The allocator asks it for regions and gives out parts of them. A platform that
+//! asks for it (`use_bfc_allocator`; `create_allocator` of the RFC, 004:604) gets one for each device, through which
+//! [`Device::allocate`] goes.
 
 mod best_fit;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use self::best_fit::{BestFit, Given, rounded};
 use super::device::{AllocatorStats, Device};
@@ -33,6 +35,18 @@ impl Default for BfcOptions {
 #[derive(Clone, Debug)]
 pub struct BfcAllocator {
     shared: Arc<Shared>,
+}
+
+/// An allocator that may be gone.
+#[derive(Debug, Default)]
+pub(crate) struct WeakBfcAllocator {
+    shared: Weak<Shared>,
+}
+
+impl WeakBfcAllocator {
+    pub(crate) fn upgrade(&self) -> Option<BfcAllocator> {
+        self.shared.upgrade().map(|shared| BfcAllocator { shared })
+    }
 }
 
 #[derive(Debug)]
@@ -102,7 +116,12 @@ impl BfcAllocator {
         Self { shared: Arc::new(shared) }
     }
 
-    /// An allocator as the device's platform asks for it: growing if it forces growth or the device cannot tell how much is free.
+    /// A handle that does not keep it.
+    pub(crate) fn downgrade(&self) -> WeakBfcAllocator {
+        WeakBfcAllocator { shared: Arc::downgrade(&self.shared) }
+    }
+
+    /// An allocator of its own as TensorFlow would make one for the device's platform: growing if it forces growth or the device cannot tell how much is free.
     ///
     /// # Errors
     /// What the plug-in reports.
@@ -130,7 +149,7 @@ impl BfcAllocator {
     pub fn allocate(&self, bytes: u64) -> Result<DeviceMemory, Error> {
         let shared = &self.shared;
         if bytes == 0 {
-            return shared.device.allocate(0);
+            return DeviceMemory::allocate(&shared.device, 0);
         }
         let full = || Error::OutOfMemory { call: "the best-fit allocator", bytes };
         let size = rounded(bytes).ok_or_else(full)?;
@@ -231,7 +250,7 @@ impl State {
         };
         let mut bytes = wanted.min(room) / best_fit::GRANULE * best_fit::GRANULE;
         loop {
-            match device.allocate(bytes) {
+            match DeviceMemory::allocate(device, bytes) {
                 Ok(memory) => {
                     let region = u32::try_from(self.regions.len()).map_err(|_| full)?;
                     self.fit.add_region(region, bytes);
@@ -349,5 +368,52 @@ mod tests {
         let memory = allocator.allocate(1000).unwrap();
         assert_eq!(allocator.stats().bytes_limit, Some(1_000_000));
         assert_eq!(device.download(&memory).unwrap().len(), 1000);
+    }
+
+    #[test]
+    fn a_platform_that_asks_for_best_fit_gets_it_from_every_door() {
+        let device = device("host:memory=4000000,allocator=bfc");
+        let allocator = device.allocator().expect("the platform asks for one");
+        let memories: Vec<_> = (0..100).map(|_| device.upload(&[7; 1000]).unwrap()).collect();
+        // Another handle of the device has the same allocator, and memory leads back to it.
+        let again = memories[0].device().allocate(10).unwrap();
+        assert_eq!(allocator.stats().num_allocs, 101);
+        let inside = memories[0].device().allocator().unwrap();
+        assert_eq!(inside.stats().num_allocs, 101);
+        drop(inside);
+        // One call of the plug-in for all of them.
+        let plugins = || device.allocator_stats().unwrap().unwrap();
+        assert_eq!(plugins().num_allocs, 1);
+        assert!(plugins().bytes_in_use >= 1 << 20);
+        for memory in &memories {
+            assert_eq!(device.download(memory).unwrap(), [7; 1000]);
+        }
+        drop((memories, again));
+        assert_eq!(allocator.release_unused(), 1 << 20);
+        assert_eq!(plugins().bytes_in_use, 0);
+    }
+
+    #[test]
+    fn the_allocator_of_a_device_goes_with_its_last_user_and_keeps_no_plugin() {
+        let plugin = Plugin::open("host:allocator=bfc", LayoutChoice::Detect).unwrap();
+        let memory = plugin.device(0).unwrap().upload(&[1, 2, 3]).unwrap();
+        // Only the memory holds the allocator now; a new handle finds it.
+        let device = plugin.device(0).unwrap();
+        assert_eq!(device.allocator().unwrap().stats().num_allocs, 1);
+        assert_eq!(device.download(&memory).unwrap(), [1, 2, 3]);
+        drop(device);
+        drop(memory);
+        // Nobody held it: the region went back, and the next one is new.
+        let device = plugin.device(0).unwrap();
+        assert_eq!(device.allocator_stats().unwrap().unwrap().bytes_in_use, 0);
+        assert_eq!(device.allocator().unwrap().stats().num_allocs, 0);
+    }
+
+    #[test]
+    fn a_platform_that_does_not_ask_is_asked_itself_each_time() {
+        let device = device("host");
+        assert!(device.allocator().is_none());
+        let _memories: Vec<_> = (0..10).map(|_| device.allocate(100).unwrap()).collect();
+        assert_eq!(device.allocator_stats().unwrap().unwrap().num_allocs, 10);
     }
 }

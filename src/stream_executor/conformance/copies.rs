@@ -142,7 +142,7 @@ fn memcpy_between_devices(plugin: &Plugin) -> Verdict {
     if plugin.device_count() < 2 {
         return Err(Failure::Unsupported("the plug-in has one device".to_owned()));
     }
-    let (first, second) = (plugin.device(0)?, plugin.device(1)?);
+    let (first, second) = (plugin.device(0)?.directly(), plugin.device(1)?.directly());
     let bytes = pattern(100_000, 13);
     let source = first.upload(&bytes)?;
     let target = second.allocate(bytes.len() as u64)?;
