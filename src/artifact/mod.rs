@@ -7,6 +7,7 @@ pub mod checksum;
 pub mod data_type;
 mod fields;
 pub mod graph;
+pub mod ops;
 mod schema;
 pub mod slice;
 pub mod status;

@@ -17,7 +17,7 @@ struct Task {
     switch: Option<&'static str>,
 }
 
-const TASKS: [Task; 5] = [
+const TASKS: [Task; 6] = [
     Task {
         name: "golden",
         does: "write the golden bytes that are missing (none is ever overwritten)",
@@ -35,6 +35,12 @@ const TASKS: [Task; 5] = [
         does: "freeze the wire formats in versions.lock",
         command: &["cargo", "test", "--quiet", "-p", "serdes", "--test", "versions_lock"],
         switch: Some("SERDES_REWRITE_LOCK"),
+    },
+    Task {
+        name: "ops",
+        does: "make the table of TensorFlow's operations from tests/data/tensorflow/ops",
+        command: &["cargo", "test", "--quiet", "-p", "serdes", "--test", "tensorflow_ops"],
+        switch: Some("SERDES_REGENERATE_OPS"),
     },
     Task {
         name: "schema",

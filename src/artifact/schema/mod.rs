@@ -163,9 +163,22 @@ impl EnumType {
         tables::ENUMS.get(usize::from(index))
     }
 
+    /// The enumeration of element types (`DT_FLOAT` and so on).
+    pub(crate) fn data_types() -> Option<&'static Self> {
+        match tables::TENSOR_PROTO.describe().field_named("dtype")?.kind {
+            Kind::Enum(index) => Self::get(index),
+            _ => None,
+        }
+    }
+
     /// The number of a name.
     pub(crate) fn number(&self, name: &str) -> Option<i32> {
         self.values.iter().find(|value| value.0 == name).map(|value| value.1)
+    }
+
+    /// The name of a number.
+    pub(crate) fn name(&self, number: i32) -> Option<&'static str> {
+        self.values.iter().find(|value| value.1 == number).map(|value| value.0)
     }
 }
 

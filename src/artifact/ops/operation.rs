@@ -1,0 +1,404 @@
+//! An operation where it lies in the table: nothing is allocated before somebody asks for a value of its own.
+
+use super::{
+    ArgumentDefinition, ArgumentType, AttributeDefinition, AttributeKind, OperationDefinition,
+    ValueDefinition,
+    definition::Element,
+    table::{AGGREGATE, COMMUTATIVE, Cursor, DEPRECATED, STATEFUL, Table, UNINITIALIZED},
+};
+
+/// An operation as one release defines it.
+#[derive(Clone, Copy, Debug)]
+pub struct Operation<'r> {
+    table: &'r Table,
+    name: &'r str,
+    /// Releases that have it in any form, lack its shape function, lack a kernel, have it by Python alone.
+    releases: u64,
+    without_shape_function: u64,
+    without_cpu_kernel: u64,
+    python_only: u64,
+    /// The release that is asked about.
+    release: usize,
+    flags: u64,
+    deprecated_since: Option<i32>,
+    inputs: Cursor<'r>,
+    outputs: Cursor<'r>,
+    attributes: Cursor<'r>,
+}
+
+impl<'r> Operation<'r> {
+    /// The operation at `position` of the table as `release` has it.
+    pub(super) fn read(table: &'r Table, position: usize, release: usize) -> Option<Self> {
+        let (name, at) = table.operation(position);
+        let mut entry = table.data(at.into());
+        let [without_shape_function, without_cpu_kernel, python_only] =
+            std::array::from_fn(|_| entry.number());
+        let (mut releases, mut definition) = (0, None);
+        for _ in 0..entry.number() {
+            let (mask, at) = (entry.number(), entry.number());
+            releases |= mask;
+            if mask >> release & 1 == 1 {
+                definition = Some(table.data(at));
+            }
+        }
+        let mut definition = definition?;
+        let flags = definition.number();
+        let deprecated_since = (flags & DEPRECATED != 0).then(|| definition.signed() as i32);
+        Some(Self {
+            table,
+            name,
+            releases,
+            without_shape_function,
+            without_cpu_kernel,
+            python_only,
+            release,
+            flags,
+            deprecated_since,
+            inputs: definition.list(),
+            outputs: definition.list(),
+            attributes: definition.list(),
+        })
+    }
+
+    /// The name, as in `NodeDef.op`.
+    #[must_use]
+    pub const fn name(&self) -> &'r str {
+        self.name
+    }
+
+    /// The inputs, in order.
+    pub fn inputs(&self) -> impl Iterator<Item = Argument<'r>> + use<'r> {
+        arguments(self.table, self.inputs)
+    }
+
+    /// The outputs, in order.
+    pub fn outputs(&self) -> impl Iterator<Item = Argument<'r>> + use<'r> {
+        arguments(self.table, self.outputs)
+    }
+
+    /// The attributes, in TensorFlow's order.
+    pub fn attributes(&self) -> impl Iterator<Item = Attribute<'r>> + use<'r> {
+        let (table, mut rest) = (self.table, self.attributes);
+        std::iter::from_fn(move || (!rest.is_empty()).then(|| Attribute::read(table, &mut rest)))
+    }
+
+    /// The attribute of this name.
+    #[must_use]
+    pub fn attribute(&self, name: &str) -> Option<Attribute<'r>> {
+        self.attributes().find(|attribute| attribute.name == name)
+    }
+
+    /// Whether it has a state, or an effect besides its outputs.
+    #[must_use]
+    pub const fn is_stateful(&self) -> bool {
+        self.flags & STATEFUL != 0
+    }
+
+    /// Whether its two inputs may change places.
+    #[must_use]
+    pub const fn is_commutative(&self) -> bool {
+        self.flags & COMMUTATIVE != 0
+    }
+
+    /// Whether it adds up its inputs, in any order.
+    #[must_use]
+    pub const fn is_aggregate(&self) -> bool {
+        self.flags & AGGREGATE != 0
+    }
+
+    /// Whether a reference input need not be initialized.
+    #[must_use]
+    pub const fn allows_uninitialized_input(&self) -> bool {
+        self.flags & UNINITIALIZED != 0
+    }
+
+    /// Graphs of this GraphDef version and newer may not use it.
+    #[must_use]
+    pub const fn deprecated_since(&self) -> Option<i32> {
+        self.deprecated_since
+    }
+
+    /// Whether the release has a shape function for it; without one the C import refuses each node of it.
+    #[must_use]
+    pub const fn has_shape_function(&self) -> bool {
+        self.without_shape_function >> self.release & 1 == 0
+    }
+
+    /// Whether the release has a kernel for the CPU, for any type at all.
+    #[must_use]
+    pub const fn has_cpu_kernel(&self) -> bool {
+        self.without_cpu_kernel >> self.release & 1 == 0
+    }
+
+    /// Whether it is there only once TensorFlow's Python package is imported.
+    #[must_use]
+    pub const fn is_python_only(&self) -> bool {
+        self.python_only >> self.release & 1 == 1
+    }
+
+    /// The oldest release of the table that has it, `MAJOR.MINOR`; `None` in a list of one's own.
+    #[must_use]
+    pub fn first_release(&self) -> Option<&'r str> {
+        self.release_name(self.releases.trailing_zeros() as usize)
+    }
+
+    /// The newest release of the table that has it, `MAJOR.MINOR`; `None` in a list of one's own.
+    #[must_use]
+    pub fn last_release(&self) -> Option<&'r str> {
+        self.release_name(63_usize.checked_sub(self.releases.leading_zeros() as usize)?)
+    }
+
+    fn release_name(&self, index: usize) -> Option<&'r str> {
+        Some(self.table.release(index).0).filter(|name| !name.is_empty())
+    }
+
+    /// The same, owned.
+    #[must_use]
+    pub fn to_definition(&self) -> OperationDefinition {
+        let mut definition = OperationDefinition::new(self.name);
+        definition.inputs = self.inputs().map(Argument::to_definition).collect();
+        definition.outputs = self.outputs().map(Argument::to_definition).collect();
+        definition.attributes = self.attributes().map(Attribute::to_definition).collect();
+        definition.is_stateful = self.is_stateful();
+        definition.is_commutative = self.is_commutative();
+        definition.is_aggregate = self.is_aggregate();
+        definition.allows_uninitialized_input = self.allows_uninitialized_input();
+        definition.deprecated_since = self.deprecated_since;
+        definition
+    }
+}
+
+fn arguments<'r>(
+    table: &'r Table,
+    list: Cursor<'r>,
+) -> impl Iterator<Item = Argument<'r>> + use<'r> {
+    let mut rest = list;
+    std::iter::from_fn(move || (!rest.is_empty()).then(|| Argument::read(table, &mut rest)))
+}
+
+/// An input or output of an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Argument<'r> {
+    name: &'r str,
+    source: ArgumentSource<'r>,
+    number_attribute: Option<&'r str>,
+    is_reference: bool,
+}
+
+/// Where the element type of an argument comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ArgumentSource<'r> {
+    /// It is always this type, by TensorFlow's number.
+    Fixed(i32),
+    /// The attribute of this name says the type.
+    Attribute(&'r str),
+    /// The attribute of this name says a list of types, one a tensor.
+    List(&'r str),
+}
+
+impl<'r> Argument<'r> {
+    fn read(table: &'r Table, from: &mut Cursor<'r>) -> Self {
+        let name = table.string(from.string_index());
+        let flags = from.byte();
+        let value = from.number();
+        let source = match flags & 3 {
+            0 => ArgumentSource::Fixed(value as i32),
+            1 => ArgumentSource::Attribute(table.string(value as u32)),
+            _ => ArgumentSource::List(table.string(value as u32)),
+        };
+        let number_attribute = (flags & 8 != 0).then(|| table.string(from.string_index()));
+        Self { name, source, number_attribute, is_reference: flags & 4 != 0 }
+    }
+
+    /// The name.
+    #[must_use]
+    pub const fn name(&self) -> &'r str {
+        self.name
+    }
+
+    /// Where its element type comes from.
+    #[must_use]
+    pub const fn source(&self) -> ArgumentSource<'r> {
+        self.source
+    }
+
+    /// The attribute that says how many tensors it is, if it is a list of equals.
+    #[must_use]
+    pub const fn number_attribute(&self) -> Option<&'r str> {
+        self.number_attribute
+    }
+
+    /// Whether it is a reference to a variable's memory.
+    #[must_use]
+    pub const fn is_reference(&self) -> bool {
+        self.is_reference
+    }
+
+    fn to_definition(self) -> ArgumentDefinition {
+        ArgumentDefinition {
+            name: self.name.to_owned(),
+            element: match self.source {
+                ArgumentSource::Fixed(number) => ArgumentType::Fixed(number),
+                ArgumentSource::Attribute(name) => ArgumentType::Attribute(name.to_owned()),
+                ArgumentSource::List(name) => ArgumentType::List(name.to_owned()),
+            },
+            number_attribute: self.number_attribute.map(str::to_owned),
+            is_reference: self.is_reference,
+        }
+    }
+}
+
+/// An attribute of an operation.
+#[derive(Clone, Copy, Debug)]
+pub struct Attribute<'r> {
+    table: &'r Table,
+    name: &'r str,
+    kind: AttributeKind,
+    minimum: Option<i64>,
+    default_at: Option<u64>,
+    allowed_at: Option<u64>,
+}
+
+impl<'r> Attribute<'r> {
+    fn read(table: &'r Table, from: &mut Cursor<'r>) -> Self {
+        let name = table.string(from.string_index());
+        let flags = from.byte();
+        let kind =
+            AttributeKind { element: Element::of_number(flags & 7), is_list: flags & 8 != 0 };
+        let minimum = (flags & 16 != 0).then(|| from.signed());
+        let default_at = (flags & 32 != 0).then(|| from.number());
+        let allowed_at = (flags & 64 != 0).then(|| from.number());
+        Self { table, name, kind, minimum, default_at, allowed_at }
+    }
+
+    /// The name.
+    #[must_use]
+    pub const fn name(&self) -> &'r str {
+        self.name
+    }
+
+    /// What its values are.
+    #[must_use]
+    pub const fn kind(&self) -> AttributeKind {
+        self.kind
+    }
+
+    /// The least value of an integer, the least length of a list.
+    #[must_use]
+    pub const fn minimum(&self) -> Option<i64> {
+        self.minimum
+    }
+
+    /// The value that stands for one that is left out; `None` if the attribute is required.
+    #[must_use]
+    pub fn default(&self) -> Option<Value<'r>> {
+        self.default_at.map(|at| Value::read(self.table, &mut self.table.data(at)))
+    }
+
+    /// The values that are allowed (of lists, for each element); `None` if all are.
+    #[must_use]
+    pub fn allowed(&self) -> Option<Values<'r>> {
+        match Value::read(self.table, &mut self.table.data(self.allowed_at?)) {
+            Value::List(values) => Some(values),
+            _ => None,
+        }
+    }
+
+    fn to_definition(self) -> AttributeDefinition {
+        AttributeDefinition {
+            name: self.name.to_owned(),
+            kind: self.kind,
+            default: self.default().map(Value::to_definition),
+            minimum: self.minimum,
+            allowed: self.allowed().map(|values| values.map(Value::to_definition).collect()),
+        }
+    }
+}
+
+/// A value of an attribute.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Value<'r> {
+    /// Bytes, mostly text.
+    String(&'r [u8]),
+    /// An integer.
+    Int(i64),
+    /// A float.
+    Float(f32),
+    /// A truth value.
+    Bool(bool),
+    /// An element type by TensorFlow's number.
+    Type(i32),
+    /// A shape; `None` if not even the rank is known.
+    Shape(Option<Shape<'r>>),
+    /// A serialized `TensorProto`.
+    Tensor(&'r [u8]),
+    /// The name of a function.
+    Function(&'r str),
+    /// Several of one kind.
+    List(Values<'r>),
+}
+
+impl<'r> Value<'r> {
+    fn read(table: &'r Table, from: &mut Cursor<'r>) -> Self {
+        let tag = from.byte();
+        let bytes = |from: &mut Cursor<'r>| {
+            let length = from.number();
+            from.bytes(length)
+        };
+        match tag {
+            0 => Self::String(bytes(from)),
+            1 => Self::Int(from.signed()),
+            2 => Self::Float(f32::from_bits(from.number() as u32)),
+            3 => Self::Bool(from.byte() != 0),
+            4 => Self::Type(from.signed() as i32),
+            5 => Self::Shape(None),
+            6 => Self::Shape(Some(Shape(from.list()))),
+            7 => Self::Tensor(bytes(from)),
+            8 => Self::Function(table.string(from.string_index())),
+            _ => Self::List(Values { table, rest: from.list() }),
+        }
+    }
+
+    fn to_definition(self) -> ValueDefinition {
+        match self {
+            Self::String(bytes) => ValueDefinition::String(bytes.to_vec()),
+            Self::Int(number) => ValueDefinition::Int(number),
+            Self::Float(number) => ValueDefinition::Float(number.to_bits()),
+            Self::Bool(flag) => ValueDefinition::Bool(flag),
+            Self::Type(number) => ValueDefinition::Type(number),
+            Self::Shape(shape) => ValueDefinition::Shape(shape.map(Iterator::collect)),
+            Self::Tensor(bytes) => ValueDefinition::Tensor(bytes.to_vec()),
+            Self::Function(name) => ValueDefinition::Function(name.to_owned()),
+            Self::List(values) => ValueDefinition::List(values.map(Self::to_definition).collect()),
+        }
+    }
+}
+
+/// The dimensions of a shape; -1 for one that is not known.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape<'r>(Cursor<'r>);
+
+impl Iterator for Shape<'_> {
+    type Item = i64;
+
+    fn next(&mut self) -> Option<i64> {
+        (!self.0.is_empty()).then(|| self.0.signed())
+    }
+}
+
+/// The values of a list.
+#[derive(Clone, Copy, Debug)]
+pub struct Values<'r> {
+    table: &'r Table,
+    rest: Cursor<'r>,
+}
+
+impl<'r> Iterator for Values<'r> {
+    type Item = Value<'r>;
+
+    fn next(&mut self) -> Option<Value<'r>> {
+        (!self.rest.is_empty()).then(|| Value::read(self.table, &mut self.rest))
+    }
+}

@@ -1,0 +1,142 @@
+//! The operations that a consumer has: those of a release, and those of lists of one's own.
+
+use std::{borrow::Cow, sync::Arc};
+
+use super::{
+    Operation, OperationDefinition,
+    encode::{History, ReleaseRecord},
+    table::{TENSORFLOW, Table},
+};
+
+/// The operations that a consumer has.
+#[derive(Clone, Debug)]
+pub struct Registry {
+    release: usize,
+    /// Lists of one's own, the last one first asked.
+    lists: Vec<Arc<Table>>,
+}
+
+/// A release whose operations are not known.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the operations of TensorFlow {found:?} are not known; known are those of {}; name one of these, or give a list of operations",
+    Registry::releases().collect::<Vec<_>>().join(", ")
+)]
+#[non_exhaustive]
+pub struct UnknownRelease {
+    /// The text found, cut at 40 characters.
+    pub found: String,
+}
+
+impl Registry {
+    /// The operations of a release, `MAJOR.MINOR` or `MAJOR.MINOR.PATCH`: patches of a release have the same ones.
+    ///
+    /// # Errors
+    /// [`UnknownRelease`] for a release before 2.12, after 2.21, or none at all.
+    pub fn tensorflow(release: &str) -> Result<Self, UnknownRelease> {
+        let is_patch =
+            |rest: &str| rest.strip_prefix('.').is_some_and(|patch| patch.parse::<u16>().is_ok());
+        let position = Self::releases().position(|name| {
+            release.strip_prefix(name).is_some_and(|rest| rest.is_empty() || is_patch(rest))
+        });
+        let unknown = || UnknownRelease { found: release.chars().take(40).collect() };
+        Ok(Self { release: position.ok_or_else(unknown)?, lists: Vec::new() })
+    }
+
+    /// The releases whose operations are built in, `MAJOR.MINOR`, oldest first.
+    pub fn releases() -> impl Iterator<Item = &'static str> {
+        let table: &'static Table = &TENSORFLOW;
+        (0..table.releases()).map(|index| table.release(index).0)
+    }
+
+    /// The same with these operations besides. One that was there already is replaced.
+    ///
+    /// ```
+    /// use serdes::artifact::ops::{OperationDefinition, Registry};
+    ///
+    /// let ours = OperationDefinition::new("OurFusedOp");
+    /// let registry = Registry::tensorflow("2.16")?.with([ours]);
+    /// assert!(registry.operation("OurFusedOp").is_some());
+    /// assert!(registry.operation("MatMul").is_some());
+    /// # Ok::<(), serdes::artifact::ops::UnknownRelease>(())
+    /// ```
+    #[must_use]
+    pub fn with(mut self, operations: impl IntoIterator<Item = OperationDefinition>) -> Self {
+        let operations = operations.into_iter().map(|one| (one.name.clone(), one)).collect();
+        let record = ReleaseRecord { operations, ..ReleaseRecord::default() };
+        // A release without a name: what a list of one's own came with is nobody's.
+        let bytes = History { releases: vec![record] }.to_bytes();
+        self.lists.insert(0, Arc::new(Table::new(Cow::Owned(bytes))));
+        self
+    }
+
+    /// The release, `MAJOR.MINOR`.
+    #[must_use]
+    pub fn release(&self) -> &'static str {
+        TENSORFLOW.release(self.release).0
+    }
+
+    /// The exact release whose operations were read.
+    #[must_use]
+    pub fn measured_release(&self) -> &'static str {
+        TENSORFLOW.release(self.release).1
+    }
+
+    /// The release's GraphDef version.
+    #[must_use]
+    pub fn graph_def_version(&self) -> i32 {
+        TENSORFLOW.release(self.release).2
+    }
+
+    /// Whether the release has an element type of this number. References are not element types.
+    ///
+    /// ```
+    /// use serdes::artifact::{data_type::DataType, ops::Registry};
+    ///
+    /// let int4 = DataType::Int4.number();
+    /// assert!(!Registry::tensorflow("2.14")?.has_type(int4));
+    /// assert!(Registry::tensorflow("2.15")?.has_type(int4));
+    /// # Ok::<(), serdes::artifact::ops::UnknownRelease>(())
+    /// ```
+    #[must_use]
+    pub fn has_type(&self, number: i32) -> bool {
+        let (.., types) = TENSORFLOW.release(self.release);
+        u32::try_from(number).ok().and_then(|number| types.checked_shr(number)).unwrap_or(0) & 1
+            == 1
+    }
+
+    /// The operation of this name. Names are compared exactly. Allocates nothing.
+    #[must_use]
+    pub fn operation(&self, name: &str) -> Option<Operation<'_>> {
+        let own = self.lists.iter().find_map(|list| Operation::read(list, list.find(name)?, 0));
+        own.or_else(|| Operation::read(&TENSORFLOW, TENSORFLOW.find(name)?, self.release))
+    }
+
+    /// The operation of this name in the newest release that has it, whatever release this registry is of: for saying where an
+    /// unknown operation comes from.
+    #[must_use]
+    pub fn operation_of_any_release(name: &str) -> Option<Operation<'static>> {
+        let table: &'static Table = &TENSORFLOW;
+        let position = table.find(name)?;
+        (0..table.releases()).rev().find_map(|release| Operation::read(table, position, release))
+    }
+
+    /// Every operation, by name; those of lists of one's own stand first.
+    pub fn operations(&self) -> impl Iterator<Item = Operation<'_>> {
+        let own = self.lists.iter().enumerate().flat_map(move |(index, list)| {
+            let is_new = move |operation: &Operation<'_>| {
+                self.lists.iter().take(index).all(|list| list.find(operation.name()).is_none())
+            };
+            let all =
+                (0..list.operations()).filter_map(|position| Operation::read(list, position, 0));
+            all.filter(is_new)
+        });
+        let release = self.release;
+        let built_in = (0..TENSORFLOW.operations())
+            .filter_map(move |position| Operation::read(&TENSORFLOW, position, release));
+        let is_own = |operation: &Operation<'_>| {
+            self.lists.iter().any(|list| list.find(operation.name()).is_some())
+        };
+        own.chain(built_in.filter(move |operation| !is_own(operation)))
+    }
+}

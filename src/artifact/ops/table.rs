@@ -1,0 +1,174 @@
+//! The compact form of a history of operations: one block of bytes, read where it lies.
+//!
+//! ```text
+//! "OPS1"  releases:u32  strings:u32  operations:u32  text:u32 (bytes)
+//! releases   (name:u32 string, measured:u32 string, graph_def_version:i32, types:u64) each; types: a bit a type number
+//! strings    (end:u32 in the text) each
+//! operations (name:u32 string, at:u32 in the data) each, by name
+//! text       UTF-8
+//! data       operations and values
+//! ```
+//!
+//! Numbers of the head are little endian; numbers of the data are varints, signed ones zigzag. An operation is three masks of
+//! releases (without a shape function, without a kernel for the CPU, only where Python registers it), the number of its definitions, and
+//! for each the mask of the releases that have it and where it lies. A definition is flags, the deprecation's version where a flag says so,
+//! then inputs, outputs and attributes, each list behind its length in bytes. Defaults and allowed values lie apart, so that attributes are
+//! stepped over without being read; equal ones are kept once.
+//!
+//! Only [`encode`](super::encode) writes such bytes, so what does not fit reads as zeros here: a test reads all of the built-in table.
+
+use std::{borrow::Cow, sync::LazyLock};
+
+pub(super) const MAGIC: [u8; 4] = *b"OPS1";
+pub(super) const HEAD: usize = 20;
+pub(super) const RELEASE: usize = 20;
+/// Flags of a definition.
+pub(super) const STATEFUL: u64 = 1;
+pub(super) const COMMUTATIVE: u64 = 2;
+pub(super) const AGGREGATE: u64 = 4;
+pub(super) const UNINITIALIZED: u64 = 8;
+pub(super) const DEPRECATED: u64 = 16;
+
+/// The registries of TensorFlow 2.12 to 2.21.
+pub(super) static TENSORFLOW: LazyLock<Table> =
+    LazyLock::new(|| Table::new(Cow::Borrowed(include_bytes!("tensorflow.ops"))));
+
+/// A history of operations in its compact form.
+#[derive(Debug)]
+pub(super) struct Table {
+    bytes: Cow<'static, [u8]>,
+    releases: usize,
+    operations: usize,
+    /// Where each section begins.
+    strings_at: usize,
+    operations_at: usize,
+    text_at: usize,
+    data_at: usize,
+}
+
+impl Table {
+    pub(super) fn new(bytes: Cow<'static, [u8]>) -> Self {
+        let count = |at| number_at(&bytes, at) as usize;
+        let (releases, strings, operations, text) = (count(4), count(8), count(12), count(16));
+        let strings_at = HEAD + releases * RELEASE;
+        let operations_at = strings_at + strings * 4;
+        let text_at = operations_at + operations * 8;
+        let data_at = text_at + text;
+        Self { bytes, releases, operations, strings_at, operations_at, text_at, data_at }
+    }
+
+    pub(super) const fn releases(&self) -> usize {
+        self.releases
+    }
+
+    pub(super) const fn operations(&self) -> usize {
+        self.operations
+    }
+
+    /// The name, the exact release that was read, the GraphDef version and the known types of a release.
+    pub(super) fn release(&self, index: usize) -> (&str, &str, i32, u64) {
+        let at = HEAD + index * RELEASE;
+        let types = u64::from(number_at(&self.bytes, at + 12));
+        let more = u64::from(number_at(&self.bytes, at + 16));
+        (
+            self.string(number_at(&self.bytes, at)),
+            self.string(number_at(&self.bytes, at + 4)),
+            number_at(&self.bytes, at + 8) as i32,
+            types | more << 32,
+        )
+    }
+
+    pub(super) fn string(&self, index: u32) -> &str {
+        std::str::from_utf8(self.string_bytes(index)).unwrap_or_default()
+    }
+
+    fn string_bytes(&self, index: u32) -> &[u8] {
+        let at = self.strings_at + index as usize * 4;
+        let start = if index == 0 { 0 } else { number_at(&self.bytes, at - 4) as usize };
+        let end = number_at(&self.bytes, at) as usize;
+        self.bytes.get(self.text_at + start..self.text_at + end).unwrap_or_default()
+    }
+
+    /// The name of an operation and where it lies in the data.
+    pub(super) fn operation(&self, index: usize) -> (&str, u32) {
+        let at = self.operations_at + index * 8;
+        (self.string(number_at(&self.bytes, at)), number_at(&self.bytes, at + 4))
+    }
+
+    /// Where the operation of this name lies in the data.
+    pub(super) fn find(&self, name: &str) -> Option<usize> {
+        let (mut low, mut high) = (0, self.operations);
+        while low < high {
+            let middle = low.midpoint(high);
+            let found = number_at(&self.bytes, self.operations_at + middle * 8);
+            match self.string_bytes(found).cmp(name.as_bytes()) {
+                std::cmp::Ordering::Less => low = middle + 1,
+                std::cmp::Ordering::Equal => return Some(middle),
+                std::cmp::Ordering::Greater => high = middle,
+            }
+        }
+        None
+    }
+
+    /// Reads the data from `at` on.
+    pub(super) fn data(&self, at: u64) -> Cursor<'_> {
+        let start = self.data_at.saturating_add(usize::try_from(at).unwrap_or(usize::MAX));
+        Cursor(self.bytes.get(start..).unwrap_or_default())
+    }
+}
+
+fn number_at(bytes: &[u8], at: usize) -> u32 {
+    let four = bytes.get(at..).and_then(<[u8]>::first_chunk);
+    four.map_or(0, |four| u32::from_le_bytes(*four))
+}
+
+/// Steps through the data.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cursor<'t>(&'t [u8]);
+
+impl<'t> Cursor<'t> {
+    pub(super) const fn is_empty(self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn byte(&mut self) -> u8 {
+        let Some((first, rest)) = self.0.split_first() else { return 0 };
+        self.0 = rest;
+        *first
+    }
+
+    pub(super) fn number(&mut self) -> u64 {
+        let mut number = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte();
+            number |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                break;
+            }
+        }
+        number
+    }
+
+    pub(super) fn signed(&mut self) -> i64 {
+        let number = self.number();
+        (number >> 1) as i64 ^ -((number & 1) as i64)
+    }
+
+    pub(super) fn string_index(&mut self) -> u32 {
+        self.number() as u32
+    }
+
+    /// The next `length` bytes.
+    pub(super) fn bytes(&mut self, length: u64) -> &'t [u8] {
+        let length = usize::try_from(length).unwrap_or(usize::MAX).min(self.0.len());
+        let (taken, rest) = self.0.split_at(length);
+        self.0 = rest;
+        taken
+    }
+
+    /// A list that stands behind its length in bytes.
+    pub(super) fn list(&mut self) -> Self {
+        let length = self.number();
+        Self(self.bytes(length))
+    }
+}
