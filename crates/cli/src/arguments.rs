@@ -81,6 +81,12 @@ serdes check graph.pb --consumer graph_def=1395:21\n  cat graph.pb | serdes chec
         after_help = "Examples:\n  serdes inspect state.sds\n  serdes inspect exported/model --json"
     )]
     Inspect(InspectArguments),
+    /// The operations that a release of TensorFlow has, one of them, or what differs between two releases.
+    #[command(
+        after_help = "Examples:\n  serdes ops 2.16\n  serdes ops 2.16 MatMul\n  serdes ops 2.12 2.21 --json\n\n\
+With --json an object an operation, names of fields as in OpDef; for two releases an object a difference."
+    )]
+    Ops(OpsArguments),
     /// Put tensors onto a device and stream the device's buffers into a state file.
     #[command(after_help = "Examples:\n  serdes save --from weights.safetensors -o state.sds\n  \
 serdes save --from ckpt-1000 --plugin ./libmy_device.so --serdes-version week-4-old -o state.sds")]
@@ -116,6 +122,17 @@ Prints `listening on HOST:PORT` once it accepts. SIGINT and SIGTERM stop it; SIG
         #[arg(value_enum)]
         shell: clap_complete::Shell,
     },
+}
+
+/// Arguments of `ops`.
+#[derive(Debug, Args)]
+pub(crate) struct OpsArguments {
+    /// The release, such as 2.16 (patches of a release have the same operations).
+    #[arg(value_name = "RELEASE")]
+    pub(crate) release: String,
+    /// An operation of it, or a newer or older release to compare it with.
+    #[arg(value_name = "NAME|RELEASE")]
+    pub(crate) other: Option<String>,
 }
 
 /// Arguments of `versions`.

@@ -23,15 +23,17 @@
 //! Knows what an operation is. It must never know a graph, nor judge one.
 
 mod definition;
+mod display;
 mod encode;
 mod operation;
 mod registry;
 mod table;
 
 pub use definition::{
-    ArgumentDefinition, ArgumentType, AttributeDefinition, AttributeKind, DefinitionError,
+    ArgumentDefinition, ArgumentType, AttributeDefinition, AttributeKind, DefinitionError, Element,
     OperationDefinition, ValueDefinition,
 };
+pub use display::Difference;
 pub use encode::{History, ReleaseRecord};
 pub use operation::{Argument, ArgumentSource, Attribute, Operation, Shape, Value, Values};
 pub use registry::{Registry, UnknownRelease};

@@ -6,6 +6,7 @@ mod diff;
 mod failures;
 mod inspect;
 mod negotiate;
+mod ops;
 mod plugin;
 mod plugin_process;
 mod restore;
@@ -29,6 +30,7 @@ pub(crate) fn run(command: &Command, terminal: &mut Terminal) -> Result<Status, 
         Command::Check(arguments) => check::run(arguments, terminal),
         Command::Explain(arguments) => check::explain(arguments, terminal),
         Command::Inspect(arguments) => inspect::run(arguments, terminal),
+        Command::Ops(arguments) => ops::run(arguments, terminal),
         Command::Save(arguments) => save::run(arguments, terminal),
         Command::Restore(arguments) => restore::run(arguments, terminal),
         Command::Diff(arguments) => diff::run(arguments, terminal),

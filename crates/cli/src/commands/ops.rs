@@ -1,0 +1,167 @@
+//! `serdes ops`: what operations a release has, one of them, what differs between two releases.
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+use serdes::artifact::ops::{Difference, Operation, Registry};
+
+use crate::{
+    arguments::OpsArguments,
+    terminal::{BAD, FAINT, Failure, GOOD, NAME, Status, Terminal, WARN},
+};
+
+/// Lists, shows or compares.
+pub(crate) fn run(arguments: &OpsArguments, terminal: &mut Terminal) -> Result<Status, Failure> {
+    let registry = Registry::tensorflow(&arguments.release).map_err(Failure::new)?;
+    match &arguments.other {
+        None => list(&registry, terminal),
+        // No operation has a digit in front.
+        Some(other) if other.starts_with(|first: char| first.is_ascii_digit()) => {
+            compare(&registry, &Registry::tensorflow(other).map_err(Failure::new)?, terminal)
+        }
+        Some(name) => show(&registry, name, terminal),
+    }
+}
+
+fn list(registry: &Registry, terminal: &mut Terminal) -> Result<Status, Failure> {
+    let mut count = 0;
+    for operation in registry.operations() {
+        count += 1;
+        if terminal.json() {
+            terminal.object(&operation.to_definition().to_json())?;
+        } else {
+            terminal.line(operation.to_definition())?;
+        }
+    }
+    let release = registry.measured_release();
+    terminal
+        .note(format_args!("{FAINT}{count} operations, read from TensorFlow {release}{FAINT:#}"));
+    Ok(Status::Yes)
+}
+
+fn show(registry: &Registry, name: &str, terminal: &mut Terminal) -> Result<Status, Failure> {
+    let Some(operation) = registry.operation(name) else { return Err(missing(registry, name)) };
+    let definition = operation.to_definition();
+    if terminal.json() {
+        let mut object = definition.to_json();
+        object["first_release"] = json!(operation.first_release());
+        object["last_release"] = json!(operation.last_release());
+        terminal.object(&object)?;
+        return Ok(Status::Yes);
+    }
+    terminal.line(format_args!("{NAME}{definition}{NAME:#}"))?;
+    for attribute in &definition.attributes {
+        terminal.line(format_args!("    {attribute}"))?;
+    }
+    for (is_so, text) in [
+        (operation.is_stateful(), "has a state, or an effect besides its outputs"),
+        (!operation.has_shape_function(), "has no shape function: the C import refuses it"),
+        (!operation.has_cpu_kernel(), "has no kernel for the CPU"),
+        (operation.is_python_only(), "is there once TensorFlow's Python package is imported"),
+    ] {
+        if is_so {
+            terminal.line(format_args!("  {text}"))?;
+        }
+    }
+    if let Some(version) = operation.deprecated_since() {
+        terminal.line(format_args!(
+            "  graphs of GraphDef version {version} and newer may not use it"
+        ))?;
+    }
+    history(&operation, terminal)?;
+    Ok(Status::Yes)
+}
+
+/// In which releases the operation is, and what changed on the way.
+fn history(operation: &Operation<'_>, terminal: &mut Terminal) -> Result<(), Failure> {
+    let (first, last) = (operation.first_release(), operation.last_release());
+    let (oldest, newest) = (Registry::releases().next(), Registry::releases().last());
+    let range = match (first == oldest, last == newest) {
+        (true, true) => "in every known release".to_owned(),
+        (true, false) => format!("until {}", last.unwrap_or_default()),
+        (false, true) => format!("since {}", first.unwrap_or_default()),
+        (false, false) => format!("{} to {}", first.unwrap_or_default(), last.unwrap_or_default()),
+    };
+    terminal.line(format_args!("  {FAINT}{range}{FAINT:#}"))?;
+    let mut before = None;
+    for release in Registry::releases() {
+        let registry = Registry::tensorflow(release).map_err(Failure::new)?;
+        let now = registry.operation(operation.name()).map(|found| found.to_definition());
+        if let (Some(before), Some(now)) = (&before, &now) {
+            for difference in Difference::between(before, now) {
+                terminal.line(format_args!("  {release}: {difference}"))?;
+            }
+        }
+        before = now;
+    }
+    Ok(())
+}
+
+fn missing(registry: &Registry, name: &str) -> Failure {
+    let release = registry.release();
+    let known = Registry::operation_of_any_release(name);
+    let hint = match known.and_then(|found| found.first_release().zip(found.last_release())) {
+        Some((first, last)) => format!("; it is in {first} to {last}"),
+        None => match nearest(registry, name) {
+            Some(near) => format!(
+                ", and no other known release has it; did you mean {near}? A custom operation is in no release"
+            ),
+            None => ", and no other known release has it; a custom operation is in no release"
+                .to_owned(),
+        },
+    };
+    Failure::no(format_args!("TensorFlow {release} has no operation {name:?}{hint}"))
+}
+
+/// An operation that differs in case or underscores alone.
+fn nearest<'r>(registry: &'r Registry, name: &str) -> Option<&'r str> {
+    let plain = |name: &str| name.replace('_', "").to_lowercase();
+    let wanted = plain(name);
+    registry.operations().map(|operation| operation.name()).find(|known| plain(known) == wanted)
+}
+
+fn compare(old: &Registry, new: &Registry, terminal: &mut Terminal) -> Result<Status, Failure> {
+    let names: BTreeSet<&str> =
+        old.operations().chain(new.operations()).map(|operation| operation.name()).collect();
+    let mut counts = [0; 3];
+    for name in names {
+        let before = old.operation(name).map(|found| found.to_definition());
+        let after = new.operation(name).map(|found| found.to_definition());
+        let differences = match (&before, &after) {
+            (Some(before), Some(after)) => Difference::between(before, after),
+            _ => Vec::new(),
+        };
+        let (change, style, position) = match (&before, &after) {
+            (None, _) => ("added", GOOD, 0),
+            (_, None) => ("removed", BAD, 1),
+            _ if differences.is_empty() => continue,
+            _ => ("changed", WARN, 2),
+        };
+        counts[position] += 1;
+        if terminal.json() {
+            let differences: Vec<_> = differences
+                .iter()
+                .map(|one| json!({ "what": one.what, "old": one.old, "new": one.new }))
+                .collect();
+            terminal.object(&json!({
+                "name": name,
+                "change": change,
+                "differences": differences,
+                "old": before.map(|definition| definition.to_json()),
+                "new": after.map(|definition| definition.to_json()),
+            }))?;
+            continue;
+        }
+        terminal.line(format_args!("{style}{change:7}{style:#}  {NAME}{name}{NAME:#}"))?;
+        for difference in differences {
+            terminal.line(format_args!("         {difference}"))?;
+        }
+    }
+    let [added, removed, changed] = counts;
+    terminal.note(format_args!(
+        "{FAINT}TensorFlow {} to {}: {added} added, {removed} removed, {changed} changed{FAINT:#}",
+        old.release(),
+        new.release()
+    ));
+    Ok(Status::Yes)
+}

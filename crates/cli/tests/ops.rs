@@ -1,0 +1,83 @@
+//! `serdes ops`: listing, showing and comparing operations.
+
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn serdes(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_serdes")).args(arguments).output().unwrap()
+}
+
+fn objects(output: &Output) -> Vec<Value> {
+    let text = String::from_utf8(output.stdout.clone()).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn a_release_lists_each_of_its_operations_once() {
+    for (release, count) in [("2.12", 1838), ("2.16.2", 1884), ("2.21", 1908)] {
+        let output = serdes(&["ops", release, "--json"]);
+        assert_eq!(output.status.code(), Some(0));
+        let objects = objects(&output);
+        assert_eq!(objects.len(), count);
+        assert!(objects.iter().all(|object| object["name"].is_string()));
+    }
+}
+
+#[test]
+fn an_operation_that_came_later_is_refused_with_the_releases_that_have_it() {
+    let output = serdes(&["ops", "2.12", "Conv", "--json"]);
+    assert_eq!(output.status.code(), Some(1));
+    let error = objects(&output)[0]["error"].as_str().unwrap().to_owned();
+    assert!(error.contains("2.14 to 2.21"), "{error}");
+    assert_eq!(serdes(&["ops", "2.14", "Conv"]).status.code(), Some(0));
+}
+
+#[test]
+fn a_name_in_another_case_is_answered_with_the_right_one() {
+    let output = serdes(&["ops", "2.21", "matmul"]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.contains("did you mean MatMul?"), "{text}");
+}
+
+#[test]
+fn an_operation_shows_its_signature_and_what_changed() {
+    let output = serdes(&["ops", "2.12", "MatMul"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.starts_with("MatMul(a: T, b: T) -> (product: T)\n"), "{text}");
+    assert!(text.contains("    transpose_a: bool = false\n"), "{text}");
+    assert!(text.contains("  2.16: attribute grad_a: added, bool = false\n"), "{text}");
+}
+
+#[test]
+fn two_releases_are_compared_both_ways() {
+    let changes = |old, new| {
+        let objects = objects(&serdes(&["ops", old, new, "--json"]));
+        let of = |change: &str| {
+            objects
+                .iter()
+                .filter(|object| object["change"] == change)
+                .map(|object| object["name"].as_str().unwrap().to_owned())
+                .collect::<Vec<_>>()
+        };
+        (of("added"), of("removed"), of("changed"))
+    };
+    let (added, removed, changed) = changes("2.13", "2.14");
+    assert!(added.contains(&"Conv".to_owned()));
+    assert!(removed.contains(&"RelayoutGrad".to_owned()));
+    assert!(changed.contains(&"ConcatOffset".to_owned()));
+    assert_eq!(changes("2.14", "2.13"), (removed, added, changed));
+    assert_eq!(changes("2.12", "2.12.1"), Default::default());
+}
+
+#[test]
+fn a_release_that_is_not_known_is_bad_usage_with_those_that_are() {
+    for arguments in [&["ops", "2.11"][..], &["ops", "2.12", "3.0"]] {
+        let output = serdes(arguments);
+        assert_eq!(output.status.code(), Some(2));
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(text.contains("2.12, 2.13"), "{text}");
+    }
+    assert_eq!(serdes(&["ops"]).status.code(), Some(2));
+}
