@@ -77,9 +77,7 @@ fn history() -> History {
         let next = step(releases.last().unwrap(), &deltas[name]);
         releases.push(next);
     }
-    let mut history = History::default();
-    history.releases = releases;
-    history
+    History { releases }
 }
 
 #[test]
