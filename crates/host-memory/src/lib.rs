@@ -12,6 +12,7 @@
 
 mod blocks;
 mod device;
+mod machine;
 mod options;
 mod pool;
 
@@ -21,8 +22,9 @@ use serdes_plugin::abi::{SE_PlatformRegistrationParams, StatusFunctions, TF_Stat
 use serdes_plugin::{Counters, Platform, Queued, Result, Settings, Status};
 
 pub use device::HostDevice;
+pub use machine::available_memory;
 pub use options::{ENVIRONMENT_VARIABLE, OptionError, Options};
-use pool::Pool;
+use pool::{Ledger, Pool};
 
 /// The name of the platform when a shared library registers it, and the type of its devices always.
 pub const NAME: &str = "SERDES_HOST";
@@ -44,7 +46,11 @@ impl HostMemory {
     /// A platform of that name (see [`NAME`]).
     #[must_use]
     pub fn new(name: &'static str, options: Options) -> Self {
-        let pools = (0..options.devices).map(|_| Arc::new(Pool::new(options.memory))).collect();
+        // Devices that were not told how much memory they have, and the pinned memory of all, share what the machine has left.
+        let machine = Arc::new(Ledger::of_machine());
+        let pools = (0..options.devices)
+            .map(|_| Arc::new(Pool::new(options.memory, Arc::clone(&machine))))
+            .collect();
         Self { name, options, counters: Arc::default(), pools }
     }
 

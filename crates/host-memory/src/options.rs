@@ -16,7 +16,7 @@ const MOST_DEVICES: u32 = 1024;
 pub struct Options {
     /// `devices=N`: the number of devices; 0 is allowed, as on a machine without the hardware. 1 by default.
     pub devices: u32,
-    /// `memory=BYTES`: the memory of each device, in bytes. By default that of the machine.
+    /// `memory=BYTES`: the memory of each device, in bytes. By default all devices share 7/8 of what the machine has left at the start.
     pub memory: Option<u64>,
     /// `allocator=custom`: the host hands each allocation on to the plug-in, the default. `allocator=bfc`: the host puts its best-fit
     /// allocator over it, which grows by and by.

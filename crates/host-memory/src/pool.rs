@@ -3,25 +3,58 @@
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::ptr::NonNull;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serdes_plugin::{AllocatorStats, MemoryUsage};
 
 use crate::blocks::{Block, Blocks};
+use crate::machine::available_memory;
 
 /// Most bytes of freed device memory that wait for reuse.
 const MOST_FREE_DEVICE_BYTES: usize = 256 << 20;
 /// Most bytes of freed host memory that wait for reuse.
 const MOST_FREE_HOST_BYTES: usize = 64 << 20;
-/// The memory of a device on a machine that does not say how much it has: far more than any has.
-const UNKNOWN_MEMORY: u64 = 1 << 46;
+/// Bytes that several arenas take from.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    total: u64,
+    used: AtomicU64,
+}
+
+impl Ledger {
+    pub(crate) fn new(total: u64) -> Self {
+        Self { total, used: AtomicU64::new(0) }
+    }
+
+    /// What the machine has left, but for an eighth that the program itself may need.
+    pub(crate) fn of_machine() -> Self {
+        let available = available_memory();
+        Self::new(available - available / 8)
+    }
+
+    /// Whether `bytes` bytes were left, which are taken then.
+    fn take(&self, bytes: u64) -> bool {
+        let taken = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
+            used.checked_add(bytes).filter(|used| *used <= self.total)
+        });
+        taken.is_ok()
+    }
+
+    fn give_back(&self, bytes: u64) {
+        self.used.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    fn free(&self) -> u64 {
+        self.total.saturating_sub(self.used.load(Ordering::Relaxed))
+    }
+}
 
 /// The memory of one device.
 #[derive(Debug)]
 pub(crate) struct Pool {
     device: Mutex<Arena>,
     host: Mutex<Arena>,
-    total: u64,
     limit: Option<u64>,
 }
 
@@ -32,22 +65,30 @@ struct Arena {
     /// What is in use, by address, with the size that was asked for.
     live: HashMap<usize, (Block, u64)>,
     stats: AllocatorStats,
+    ledger: Arc<Ledger>,
 }
 
 impl Arena {
-    fn new(most_free_bytes: usize) -> Self {
+    fn new(most_free_bytes: usize, ledger: Arc<Ledger>) -> Self {
         Self {
             blocks: Blocks::new(most_free_bytes),
             live: HashMap::new(),
             stats: AllocatorStats::default(),
+            ledger,
         }
     }
 
-    /// Memory of `size` bytes, unless more than `most` would be in use then.
-    fn allocate(&mut self, size: u64, alignment: u64, most: u64) -> Option<NonNull<c_void>> {
-        let in_use = self.stats.bytes_in_use.checked_add(size).filter(|in_use| *in_use <= most)?;
-        let block =
-            self.blocks.take(usize::try_from(size).ok()?, usize::try_from(alignment).ok()?)?;
+    /// Memory of `size` bytes, unless that is more than what is left.
+    fn allocate(&mut self, size: u64, alignment: u64) -> Option<NonNull<c_void>> {
+        let in_use = self.stats.bytes_in_use.checked_add(size)?;
+        let (bytes, alignment) = (usize::try_from(size).ok()?, usize::try_from(alignment).ok()?);
+        if !self.ledger.take(size) {
+            return None;
+        }
+        let Some(block) = self.blocks.take(bytes, alignment) else {
+            self.ledger.give_back(size);
+            return None;
+        };
         let start = block.start();
         self.live.insert(start.addr().get(), (block, size));
         let held = self.blocks.held_bytes() as u64;
@@ -67,6 +108,7 @@ impl Arena {
     unsafe fn deallocate(&mut self, address: usize) {
         if let Some((block, size)) = self.live.remove(&address) {
             self.stats.bytes_in_use -= size;
+            self.ledger.give_back(size);
             // SAFETY: the block was in `live`, so it is from `blocks` and not put back; the rest is the caller's promise.
             unsafe { self.blocks.put(block) };
         }
@@ -75,7 +117,8 @@ impl Arena {
 
 impl Drop for Arena {
     fn drop(&mut self) {
-        for (_, (block, _)) in self.live.drain() {
+        for (_, (block, size)) in self.live.drain() {
+            self.ledger.give_back(size);
             // SAFETY: the block was in `live`, so it is from `blocks` and not put back. The pool goes with the last handle of its device and
             // platform, after which a host uses none of its memory.
             unsafe { self.blocks.put(block) };
@@ -88,19 +131,19 @@ fn lock(arena: &Mutex<Arena>) -> MutexGuard<'_, Arena> {
 }
 
 impl Pool {
-    /// A device with that much memory, in bytes, or as much as the machine has.
-    pub(crate) fn new(limit: Option<u64>) -> Self {
+    /// A device with that much memory, in bytes, or as much as the machine has left. Its host memory is always the machine's.
+    pub(crate) fn new(limit: Option<u64>, machine: Arc<Ledger>) -> Self {
+        let own = limit.map_or_else(|| Arc::clone(&machine), |limit| Arc::new(Ledger::new(limit)));
         Self {
-            device: Mutex::new(Arena::new(MOST_FREE_DEVICE_BYTES)),
-            host: Mutex::new(Arena::new(MOST_FREE_HOST_BYTES)),
-            total: limit.or_else(memory_of_machine).unwrap_or(UNKNOWN_MEMORY),
+            device: Mutex::new(Arena::new(MOST_FREE_DEVICE_BYTES, own)),
+            host: Mutex::new(Arena::new(MOST_FREE_HOST_BYTES, machine)),
             limit,
         }
     }
 
     /// Device memory (unified memory is the same). `None` if there is not that much left.
     pub(crate) fn allocate(&self, size: u64, alignment: u64) -> Option<NonNull<c_void>> {
-        lock(&self.device).allocate(size, alignment, self.total)
+        lock(&self.device).allocate(size, alignment)
     }
 
     /// Frees device memory.
@@ -112,9 +155,9 @@ impl Pool {
         unsafe { lock(&self.device).deallocate(address) };
     }
 
-    /// Host memory. It is not the device's, so the device's limit does not count.
+    /// Host memory. It is not the device's, so the device's limit does not count; what the machine has left does.
     pub(crate) fn allocate_host(&self, size: u64) -> Option<NonNull<c_void>> {
-        lock(&self.host).allocate(size, 1, u64::MAX)
+        lock(&self.host).allocate(size, 1)
     }
 
     /// Frees host memory.
@@ -127,8 +170,8 @@ impl Pool {
     }
 
     pub(crate) fn usage(&self) -> MemoryUsage {
-        let in_use = lock(&self.device).stats.bytes_in_use;
-        MemoryUsage { free: self.total.saturating_sub(in_use), total: self.total }
+        let arena = lock(&self.device);
+        MemoryUsage { free: arena.ledger.free(), total: arena.ledger.total }
     }
 
     pub(crate) fn stats(&self) -> AllocatorStats {
@@ -142,25 +185,37 @@ impl Pool {
     }
 }
 
-/// The machine's memory in bytes, if it says.
-fn memory_of_machine() -> Option<u64> {
-    if cfg!(miri) {
-        // Miri keeps tests from the machine.
-        return None;
-    }
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
-    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    kibibytes.checked_mul(1024)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn pool(limit: Option<u64>) -> Pool {
+        Pool::new(limit, Arc::new(Ledger::of_machine()))
+    }
+
+    #[test]
+    fn devices_without_a_limit_of_their_own_and_pinned_memory_share_what_the_machine_has() {
+        let machine = Arc::new(Ledger::new(4096));
+        let [first, second] = [(); 2].map(|()| Pool::new(None, Arc::clone(&machine)));
+        let told = Pool::new(Some(1024), Arc::clone(&machine));
+        let device = first.allocate(1024, 1).unwrap();
+        let pinned = second.allocate_host(2048).unwrap();
+        assert_eq!(second.usage(), MemoryUsage { free: 1024, total: 4096 });
+        assert!(second.allocate(1025, 1).is_none());
+        assert!(first.allocate_host(1025).is_none());
+        assert!(told.allocate_host(1025).is_none());
+        assert!(told.allocate(1024, 1).is_some());
+        // SAFETY: nothing uses the memory.
+        unsafe {
+            first.deallocate(device.addr().get());
+            second.deallocate_host(pinned.addr().get());
+        }
+        assert_eq!(machine.free(), 4096);
+    }
+
     #[test]
     fn a_limit_is_kept_to_the_byte() {
-        let pool = Pool::new(Some(1000));
+        let pool = pool(Some(1000));
         let first = pool.allocate(600, 1).unwrap();
         assert!(pool.allocate(401, 1).is_none());
         let second = pool.allocate(400, 1).unwrap();
@@ -178,7 +233,7 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "Miri ends when memory does")]
     fn sizes_that_overflow_are_refused() {
-        let pool = Pool::new(None);
+        let pool = pool(None);
         let _held = pool.allocate(1, 1).unwrap();
         assert!(pool.allocate(u64::MAX, 1).is_none());
         assert!(pool.allocate(1 << 60, 1).is_none());
@@ -187,7 +242,7 @@ mod tests {
 
     #[test]
     fn an_address_that_is_not_allocated_is_left_alone() {
-        let pool = Pool::new(None);
+        let pool = pool(None);
         // SAFETY: nothing uses memory at these addresses.
         unsafe {
             pool.deallocate(4096);
@@ -198,7 +253,7 @@ mod tests {
 
     #[test]
     fn nothing_is_unaligned_and_empty_memory_has_an_address() {
-        let pool = Pool::new(None);
+        let pool = pool(None);
         for (size, alignment) in [(0, 1), (3, 64), (5, 4096), (1 << 20, 1 << 21)] {
             let start = pool.allocate(size, alignment).unwrap();
             assert_eq!(start.addr().get() as u64 % alignment.max(256), 0);
