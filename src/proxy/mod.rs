@@ -51,4 +51,4 @@ pub use client::{
 };
 pub use error::ProxyError;
 pub use handshake::{Agreement, Ranges};
-pub use server::{Limits, LocalSession, Metrics, Server, ServerBuilder};
+pub use server::{Limits, LocalSession, Metrics, Server, ServerBuilder, Tokens};

@@ -1,11 +1,4 @@
-//! The gRPC service on the wire: its paths, its metadata keys, and the codec of its messages.
-
-use std::{
-    future::Future,
-    task::{Context, Poll},
-};
-
-use tonic::{Request, Response, Status, Streaming, codegen::Service};
+//! The gRPC service on the wire: its paths, its metadata keys, and the sizes of its messages.
 
 /// A path of a call.
 macro_rules! path {
@@ -29,32 +22,7 @@ pub(super) const STORE_METADATA: &str = "ifrt-proxy-grpc-host-buffer-store-metad
 /// The most bytes of data in a message of a host-buffer call, as the real ones have it.
 pub(super) const CHUNK_BYTES: usize = 1 << 20;
 
-/// The largest request of a session. Programs can be far beyond the usual 4 MiB, and even one that is not served must not end the session.
-pub(super) const SESSION_MESSAGE_BYTES: usize = 512 << 20;
-/// The largest other message: a part of a host buffer.
-pub(super) const MESSAGE_BYTES: usize = 64 << 20;
-
-/// A function as the handler of a call. (A service with a stream as its request handles client-streaming calls as well.)
-#[derive(Clone)]
-pub(super) struct Handler<F>(pub(super) F);
-
-impl<F, R, M, Reply> Service<Request<R>> for Handler<F>
-where
-    F: FnMut(Request<R>) -> Reply,
-    Reply: Future<Output = Result<Response<M>, Status>>,
-{
-    type Response = Response<M>;
-    type Error = Status;
-    type Future = Reply;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Status>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<R>) -> Reply {
-        (self.0)(request)
-    }
-}
-
-/// The stream of messages of a request.
-pub(super) type Inbound<M> = Request<Streaming<M>>;
+/// The largest answer of a server that a client takes.
+pub(super) const ANSWER_BYTES: usize = 512 << 20;
+/// The largest message with a part of a host buffer. The real ones have a MiB.
+pub(super) const MESSAGE_BYTES: u64 = 16 << 20;

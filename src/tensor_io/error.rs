@@ -5,7 +5,7 @@ use std::{
 
 #[cfg(feature = "artifact")]
 use crate::artifact::tensor_bundle::BundleError;
-use crate::{device_state, files};
+use crate::device_state;
 
 /// Why tensors could not be read from a file or written to one.
 #[derive(Debug, thiserror::Error)]
@@ -103,13 +103,6 @@ impl Error {
 impl From<BundleError> for Error {
     fn from(error: BundleError) -> Self {
         Self::Bundle(Box::new(error))
-    }
-}
-
-impl From<files::Error> for Error {
-    fn from(error: files::Error) -> Self {
-        let files::Error { action, path, source } = error;
-        Self::Io { action, path, source }
     }
 }
 

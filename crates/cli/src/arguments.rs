@@ -112,7 +112,8 @@ serdes restore state.sds --only 'encoder/*' --to encoder.npz\n  serdes restore b
     /// Serve arrays on the devices of a plug-in to IFRT proxy clients, such as JAX.
     #[command(
         after_help = "Examples:\n  serdes serve --plugin host:devices=2\n  serdes serve --listen 127.0.0.1:7171 --state arrays.sds\n\n\
-Prints `listening on HOST:PORT` once it accepts. SIGINT and SIGTERM stop it; SIGHUP saves the state."
+Prints `listening on HOST:PORT` once it accepts. SIGINT and SIGTERM stop it; SIGHUP saves the state \
+and reads the tokens again."
     )]
     Serve(ServeArguments),
     /// Print a completion script for a shell.
@@ -469,6 +470,46 @@ pub(crate) struct NegotiateArguments {
     /// The name in the server's certificate, where it is not that of the address.
     #[arg(long, value_name = "NAME")]
     pub(crate) tls_name: Option<String>,
+    /// The certificate to show to the server, in PEM, for an https:// address.
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// The key of the certificate, in PEM.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// The token to send: the first one in FILE, as for `serve`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+}
+
+/// Who may connect to a server, and how much.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct AccessArguments {
+    /// The certificate chain, in PEM, for encrypted connections.
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// The key of the certificate, in PEM.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// Take only clients with a certificate that one of these authorities (PEM) has signed.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub(crate) tls_client_ca: Option<PathBuf>,
+    /// Take only clients with one of the tokens in FILE, a line each, `#` before comments; they send `authorization: Bearer TOKEN`.
+    /// FILE is read again on SIGHUP.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// Also take the token from a session's initialization data (`serdes.token`), for clients of jaxlib, which cannot send metadata.
+    #[arg(long, requires = "token_file")]
+    pub(crate) allow_session_token: bool,
+    /// Listen beyond this machine for anyone who can reach it: without client certificates or tokens, encrypted or not.
+    #[arg(long)]
+    pub(crate) allow_anyone: bool,
+    /// Listen beyond this machine without encryption: everyone on the way can read and change what goes over the network, tokens too.
+    /// Without tokens it is for anyone.
+    #[arg(long)]
+    pub(crate) allow_plain: bool,
+    /// A limit on what clients may hold: KEY=VALUE, may be given for several; `--limit help` lists them with their values.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) limit: Vec<String>,
 }
 
 /// Arguments of `serve`.
@@ -488,15 +529,8 @@ pub(crate) struct ServeArguments {
     /// A device state: its arrays are restored at start; arrays of clients are saved into it on SIGHUP and at stop.
     #[arg(long, value_name = "FILE")]
     pub(crate) state: Option<PathBuf>,
-    /// The certificate chain, in PEM, for encrypted connections.
-    #[arg(long, value_name = "FILE", requires = "tls_key")]
-    pub(crate) tls_cert: Option<PathBuf>,
-    /// The key of the certificate, in PEM.
-    #[arg(long, value_name = "FILE", requires = "tls_cert")]
-    pub(crate) tls_key: Option<PathBuf>,
-    /// Listen beyond this machine without encryption.
-    #[arg(long)]
-    pub(crate) allow_plain: bool,
+    #[command(flatten)]
+    pub(crate) access: AccessArguments,
     /// A directory that clients see too, where they may leave large arrays.
     #[arg(long, value_name = "DIR")]
     pub(crate) transfer_directory: Option<PathBuf>,

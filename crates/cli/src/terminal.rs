@@ -51,6 +51,12 @@ pub(crate) struct Failure {
     message: String,
 }
 
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
 impl Failure {
     /// A failure with status 2.
     pub(crate) fn new(message: impl fmt::Display) -> Self {

@@ -29,7 +29,6 @@ mod pieces;
 mod reader;
 mod stream;
 mod strings;
-mod supersede;
 mod verify;
 mod writer;
 

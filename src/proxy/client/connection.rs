@@ -19,14 +19,14 @@ use tonic::{
     Request as Call, Streaming,
     client::Grpc,
     codegen::http::uri::PathAndQuery,
-    metadata::MetadataValue,
-    transport::{Certificate, Channel, ClientTlsConfig, Endpoint},
+    metadata::{Ascii, MetadataValue},
+    transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity},
 };
 use tonic_prost::ProstCodec;
 
 use super::{ClientOptions, unexpected};
 use crate::{
-    codec::Status,
+    codec::{Status, StatusCode},
     proto::xla::ifrt::proxy::{
         GrpcGetVersionResponse, IfrtRequest, IfrtResponse, ifrt_request::Request,
         ifrt_response::Response,
@@ -37,11 +37,29 @@ use crate::{
     },
 };
 
+/// A connection, and what every call over it says of the client.
+#[derive(Clone)]
+pub(super) struct Transport {
+    channel: Channel,
+    authorization: Option<MetadataValue<Ascii>>,
+}
+
+impl Transport {
+    /// A message as a call.
+    pub(super) fn call<T>(&self, message: T) -> Call<T> {
+        let mut call = Call::new(message);
+        if let Some(authorization) = &self.authorization {
+            call.metadata_mut().insert("authorization", authorization.clone());
+        }
+        call
+    }
+}
+
 /// Connects. Nothing is asked of the server yet.
 ///
 /// # Errors
-/// [`ProxyError::Configuration`] for the address or a certificate; [`ProxyError::Connection`] if nobody answers in time.
-pub(super) async fn open(address: &str, options: &ClientOptions) -> Result<Channel, ProxyError> {
+/// [`ProxyError::Configuration`] for the address, a certificate or a token; [`ProxyError::Connection`] if nobody answers in time.
+pub(super) async fn open(address: &str, options: &ClientOptions) -> Result<Transport, ProxyError> {
     let invalid = |reason: String| ProxyError::configuration("the address", address, reason);
     let rest = address.strip_prefix("grpc://").or_else(|| address.strip_prefix("http://"));
     let encrypted = address.starts_with("https://");
@@ -74,23 +92,28 @@ pub(super) async fn open(address: &str, options: &ClientOptions) -> Result<Chann
         if let Some(name) = &options.server_name {
             tls = tls.domain_name(name);
         }
+        if let Some((certificate, key)) = &options.credentials.certificate {
+            tls = tls.identity(Identity::from_pem(certificate, key));
+        }
         endpoint = endpoint.tls_config(tls).map_err(|error| {
             ProxyError::configuration("the certificate", "given", server::describe(&error))
         })?;
     }
-    endpoint.connect().await.map_err(|error| ProxyError::Connection {
+    let authorization = options.credentials.authorization()?;
+    let channel = endpoint.connect().await.map_err(|error| ProxyError::Connection {
         address: address.to_owned(),
         reason: server::describe(&error),
-    })
+    })?;
+    Ok(Transport { channel, authorization })
 }
 
 /// A call of the service, when the connection has room for one.
 ///
 /// # Errors
 /// UNAVAILABLE if the connection is gone.
-pub(super) async fn ready(channel: &Channel) -> Result<Grpc<Channel>, Status> {
-    let mut grpc =
-        Grpc::new(channel.clone()).max_decoding_message_size(service::SESSION_MESSAGE_BYTES);
+pub(super) async fn ready(transport: &Transport) -> Result<Grpc<Channel>, Status> {
+    let channel = transport.channel.clone();
+    let mut grpc = Grpc::new(channel).max_decoding_message_size(service::ANSWER_BYTES);
     grpc.ready().await.map_err(|error| status!(Unavailable, "{}", server::describe(&error)))?;
     Ok(grpc)
 }
@@ -100,7 +123,7 @@ pub(super) async fn ready(channel: &Channel) -> Result<Grpc<Channel>, Status> {
 /// # Errors
 /// The status of the call.
 pub(super) async fn unary<T, U>(
-    channel: &Channel,
+    transport: &Transport,
     path: &'static str,
     message: T,
 ) -> Result<U, Status>
@@ -108,9 +131,9 @@ where
     T: Message + Send + Sync + 'static,
     U: Message + Default + Send + Sync + 'static,
 {
-    let mut grpc = ready(channel).await?;
+    let mut grpc = ready(transport).await?;
     let codec: ProstCodec<T, U> = ProstCodec::default();
-    let answer = grpc.unary(Call::new(message), PathAndQuery::from_static(path), codec).await;
+    let answer = grpc.unary(transport.call(message), PathAndQuery::from_static(path), codec).await;
     answer.map(tonic::Response::into_inner).map_err(|status| from_grpc(&status))
 }
 
@@ -119,19 +142,30 @@ where
 /// # Errors
 /// [`ProxyError::Refused`]; [`ProxyError::Connection`]; [`ProxyError::Protocol`].
 pub(super) async fn handshake(
-    channel: &Channel,
+    transport: &Transport,
     address: &str,
     options: &ClientOptions,
 ) -> Result<Agreement, ProxyError> {
-    let asked = unary(channel, service::GET_VERSION, options.ranges.to_request());
+    let asked = unary(transport, service::GET_VERSION, options.ranges.to_request());
     let answer = tokio::time::timeout(options.timeout, asked).await;
     let answer: GrpcGetVersionResponse = match answer {
         Ok(Ok(answer)) => answer,
-        Ok(Err(status)) if status.code() == crate::codec::StatusCode::Unavailable => {
+        Ok(Err(status)) if status.code() == StatusCode::Unavailable => {
             return Err(ProxyError::Connection {
                 address: address.to_owned(),
                 reason: status.message().to_owned(),
             });
+        }
+        // Who may not ask has got no answer.
+        Ok(Err(status))
+            if matches!(
+                status.code(),
+                StatusCode::Unauthenticated
+                    | StatusCode::PermissionDenied
+                    | StatusCode::ResourceExhausted
+            ) =>
+        {
+            return Err(status.into());
         }
         Ok(Err(status)) => return Err(ProxyError::Refused { status, offered: options.ranges }),
         Err(_) => {
@@ -168,7 +202,7 @@ struct Waiting {
 
 /// The stream of a session, and the connection that it shares with the transfers of host buffers. The session ends when this is dropped.
 pub(super) struct Connection {
-    pub(super) channel: Channel,
+    pub(super) transport: Transport,
     address: String,
     agreement: Agreement,
     session: OnceLock<u64>,
@@ -189,14 +223,14 @@ impl Connection {
     /// # Errors
     /// As [`open`] and [`handshake`]; [`ProxyError::Status`] if the server refuses the session.
     pub(super) async fn open(address: &str, options: &ClientOptions) -> Result<Self, ProxyError> {
-        let channel = open(address, options).await?;
-        let agreement = handshake(&channel, address, options).await?;
+        let transport = open(address, options).await?;
+        let agreement = handshake(&transport, address, options).await?;
         let metadata = requests::session_metadata(agreement, &options.initialization_data)?;
         let (requests, outgoing) = mpsc::unbounded_channel();
-        let mut call = Call::new(UnboundedReceiverStream::new(outgoing));
+        let mut call = transport.call(UnboundedReceiverStream::new(outgoing));
         let value = MetadataValue::from_bytes(&metadata.encode_to_vec());
         call.metadata_mut().insert_bin(service::SESSION_METADATA, value);
-        let mut grpc = ready(&channel).await?;
+        let mut grpc = ready(&transport).await?;
         let codec: ProstCodec<IfrtRequest, IfrtResponse> = ProstCodec::default();
         let path = PathAndQuery::from_static(service::IFRT_SESSION);
         let answers = grpc.streaming(call, path, codec).await;
@@ -204,7 +238,7 @@ impl Connection {
         let waiting = Arc::new(Mutex::new(Waiting::default()));
         let reader = tokio::spawn(read(answers, Arc::clone(&waiting))).abort_handle();
         Ok(Self {
-            channel,
+            transport,
             address: address.to_owned(),
             agreement,
             session: OnceLock::new(),

@@ -2,6 +2,7 @@
 
 mod array;
 mod connection;
+mod credentials;
 mod devices;
 mod transfer;
 
@@ -12,7 +13,7 @@ use bytes::Bytes;
 pub use array::RemoteArray;
 pub use devices::{RemoteDevice, RemoteMemory};
 
-use self::connection::Connection;
+use self::{connection::Connection, credentials::Credentials};
 use super::{Agreement, ProxyError, Ranges, requests};
 use crate::{
     ifrt::{
@@ -38,6 +39,27 @@ pub struct ClientOptions {
     pub certificate_authority: Option<Vec<u8>>,
     /// The name in the server's certificate, if it is not that of the address.
     pub server_name: Option<String>,
+    pub(in crate::proxy) credentials: Credentials,
+}
+
+impl ClientOptions {
+    /// Says with every call who the client is: `authorization: Bearer TOKEN`. On a plain connection everybody on the way can read it.
+    #[must_use]
+    pub fn with_token(mut self, token: impl Into<String>) -> Self {
+        self.credentials.token = Some(token.into());
+        self
+    }
+
+    /// Shows this certificate and proves that it has its key (both in PEM) on encrypted connections.
+    #[must_use]
+    pub fn with_certificate(
+        mut self,
+        certificate: impl Into<Vec<u8>>,
+        key: impl Into<Vec<u8>>,
+    ) -> Self {
+        self.credentials.certificate = Some((certificate.into(), key.into()));
+        self
+    }
 }
 
 impl Default for ClientOptions {
@@ -48,6 +70,7 @@ impl Default for ClientOptions {
             timeout: Duration::from_secs(20),
             certificate_authority: None,
             server_name: None,
+            credentials: Credentials::default(),
         }
     }
 }
@@ -55,7 +78,8 @@ impl Default for ClientOptions {
 /// Asks the server at `address` which versions both would speak. Nothing else happens there.
 ///
 /// # Errors
-/// [`ProxyError::Refused`] if they have none in common; [`ProxyError::Connection`] if nobody is there;
+/// [`ProxyError::Refused`] if they have none in common; [`ProxyError::Status`] if the server does not let the client in, or has no room for
+/// it (UNAUTHENTICATED, PERMISSION_DENIED, RESOURCE_EXHAUSTED); [`ProxyError::Connection`] if nobody is there;
 /// [`ProxyError::Protocol`] if the server answers with what was not offered; [`ProxyError::Configuration`] for the address.
 pub async fn negotiate(address: &str, ranges: Ranges) -> Result<Agreement, ProxyError> {
     negotiate_with(address, &ClientOptions { ranges, ..ClientOptions::default() }).await

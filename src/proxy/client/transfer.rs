@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use prost::Message as _;
-use tonic::{Request as Call, codegen::http::uri::PathAndQuery, metadata::MetadataValue};
+use tonic::{codegen::http::uri::PathAndQuery, metadata::MetadataValue};
 use tonic_prost::ProstCodec;
 
 use super::connection::{Connection, ready, unary};
@@ -25,13 +25,13 @@ impl Connection {
             let end = bytes.len().min(start + service::CHUNK_BYTES);
             requests::store_chunk(bytes.slice(start..end))
         });
-        let mut call = Call::new(tokio_stream::iter(chunks));
+        let mut call = self.transport.call(tokio_stream::iter(chunks));
         let value = MetadataValue::from_bytes(&metadata.encode_to_vec());
         call.metadata_mut().insert_bin(service::STORE_METADATA, value);
         let codec: ProstCodec<GrpcHostBufferStoreRequest, GrpcHostBufferStoreResponse> =
             ProstCodec::default();
         let path = PathAndQuery::from_static(service::HOST_BUFFER_STORE);
-        let stored = ready(&self.channel).await?.client_streaming(call, path, codec).await;
+        let stored = ready(&self.transport).await?.client_streaming(call, path, codec).await;
         stored.map_err(|status| from_grpc(&status))?;
         Ok(())
     }
@@ -50,7 +50,7 @@ impl Connection {
         self.request(Request::CopyToHostBufferRequest(request)).await?;
         let bytes = self.look_up(requests::look_up(session, handle), expected).await;
         let deleted: Result<GrpcHostBufferDeleteResponse, _> = unary(
-            &self.channel,
+            &self.transport,
             service::HOST_BUFFER_DELETE,
             requests::delete_host_buffer(session, handle),
         )
@@ -68,8 +68,10 @@ impl Connection {
         let codec: ProstCodec<GrpcHostBufferLookupRequest, GrpcHostBufferLookupResponse> =
             ProstCodec::default();
         let path = PathAndQuery::from_static(service::HOST_BUFFER_LOOKUP);
-        let answer =
-            ready(&self.channel).await?.server_streaming(Call::new(request), path, codec).await;
+        let answer = ready(&self.transport)
+            .await?
+            .server_streaming(self.transport.call(request), path, codec)
+            .await;
         let mut stream = answer.map_err(|status| from_grpc(&status))?.into_inner();
         let wrong = |found: usize| {
             expected.filter(|expected| *expected != found as u64).map(|expected| {

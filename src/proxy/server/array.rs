@@ -6,6 +6,8 @@ use std::{
 };
 
 use super::{
+    access::unguessable,
+    budget::{Account, Reserve},
     memory::{Buffer, Place},
     metrics::{Counted, Gauges},
 };
@@ -94,26 +96,34 @@ pub(super) struct Outcome(pub(super) Result<(), Status>);
 pub(super) struct Table {
     arrays: HashMap<u64, (Entry, Counted)>,
     futures: HashMap<u64, Outcome>,
-    next: u64,
     limit: usize,
+    reserve: Reserve,
     gauges: Arc<Gauges>,
 }
 
 impl Table {
-    pub(super) fn new(limit: usize, gauges: Arc<Gauges>) -> Self {
+    /// For at most `limit` arrays and as many futures, which count for `account`.
+    pub(super) fn new(limit: usize, account: Account, gauges: Arc<Gauges>) -> Self {
         Self {
             arrays: HashMap::new(),
             futures: HashMap::new(),
-            next: SERVER_HANDLES,
             limit,
+            reserve: Reserve::new(account),
             gauges,
         }
     }
 
-    fn server_handle(&mut self) -> u64 {
-        let handle = self.next;
-        self.next = self.next.checked_add(1).unwrap_or(SERVER_HANDLES);
-        handle
+    /// A handle that the server makes: nobody who was not told it can know it.
+    ///
+    /// # Errors
+    /// INTERNAL if the system gives no random numbers.
+    fn server_handle(&self) -> Result<u64, Status> {
+        loop {
+            let handle = unguessable()? | SERVER_HANDLES;
+            if !self.arrays.contains_key(&handle) && !self.futures.contains_key(&handle) {
+                return Ok(handle);
+            }
+        }
     }
 
     /// The handles for `count` new arrays: those that the client chose, or the server's where it chose none.
@@ -133,7 +143,7 @@ impl Table {
         let mut handles = Vec::with_capacity(count);
         for at in 0..count {
             let handle = match wanted.get(at).copied().unwrap_or(0) {
-                0 => self.server_handle(),
+                0 => self.server_handle()?,
                 handle if handle >= SERVER_HANDLES => {
                     return Err(status!(
                         InvalidArgument,
@@ -163,15 +173,20 @@ impl Table {
         Ok(handles)
     }
 
-    fn room(&self, count: usize) -> Result<(), Status> {
+    fn room(&mut self, count: usize) -> Result<(), Status> {
         if self.arrays.len().saturating_add(count) > self.limit {
             return Err(status!(
                 ResourceExhausted,
-                "the session has {} arrays; destruct some first",
-                self.arrays.len()
+                "the session has {} arrays, and the limit `session-handles` of this server is {}; destruct some first",
+                self.arrays.len(),
+                self.limit,
             ));
         }
-        Ok(())
+        self.reserve.make(self.arrays.len() + self.futures.len() + count)
+    }
+
+    fn shrink(&mut self) {
+        self.reserve.shrink(self.arrays.len() + self.futures.len());
     }
 
     /// Puts an array under a handle that was claimed.
@@ -182,6 +197,7 @@ impl Table {
 
     /// Leaves an error under those handles that stand for nothing yet.
     pub(super) fn poison(&mut self, handles: &[u64], status: &Status) {
+        let status = &short(status);
         for handle in handles.iter().copied().filter(|handle| (1..SERVER_HANDLES).contains(handle))
         {
             if self.room(1).is_err() {
@@ -240,7 +256,9 @@ impl Table {
     /// # Errors
     /// NOT_FOUND.
     pub(super) fn destruct(&mut self, handle: u64) -> Result<(), Status> {
-        self.arrays.remove(&handle).map(drop).ok_or_else(|| unknown_array(handle))
+        let removed = self.arrays.remove(&handle).map(drop).ok_or_else(|| unknown_array(handle));
+        self.shrink();
+        removed
     }
 
     /// Makes a future with that outcome.
@@ -248,7 +266,7 @@ impl Table {
     /// # Errors
     /// RESOURCE_EXHAUSTED if there are too many.
     pub(super) fn future(&mut self, outcome: Outcome) -> Result<u64, Status> {
-        let handle = self.server_handle();
+        let handle = self.server_handle()?;
         self.named_future(handle, outcome).map(|()| handle)
     }
 
@@ -260,10 +278,13 @@ impl Table {
         if self.futures.len() >= self.limit {
             return Err(status!(
                 ResourceExhausted,
-                "the session has {} futures; check some first",
-                self.futures.len()
+                "the session has {} futures, and the limit `session-handles` of this server is {}; check some first",
+                self.futures.len(),
+                self.limit,
             ));
         }
+        self.reserve.make(self.arrays.len() + self.futures.len() + 1)?;
+        let outcome = Outcome(outcome.0.map_err(|status| short(&status)));
         self.futures.insert(handle, outcome);
         Ok(())
     }
@@ -274,6 +295,7 @@ impl Table {
     /// NOT_FOUND, or the outcome itself.
     pub(super) fn check(&mut self, handle: u64) -> Result<(), Status> {
         let outcome = self.futures.remove(&handle);
+        self.shrink();
         let unknown = || {
             status!(
                 NotFound,
@@ -298,7 +320,23 @@ impl Table {
     pub(super) fn clear(&mut self) {
         self.arrays.clear();
         self.futures.clear();
+        self.reserve.clear();
     }
+
+    /// Whether no handle stands for anything.
+    pub(super) fn is_empty(&self) -> bool {
+        self.arrays.is_empty() && self.futures.is_empty()
+    }
+}
+
+/// An error as it is kept: its text may be a client's own, and is kept once for every handle.
+pub(super) fn short(status: &Status) -> Status {
+    const MOST: usize = 1 << 10;
+    let message = status.message();
+    if message.len() <= MOST {
+        return status.clone();
+    }
+    Status::new(status.code(), format!("{}…", &message[..message.floor_char_boundary(MOST)]))
 }
 
 fn unknown_array(handle: u64) -> Status {

@@ -1,5 +1,7 @@
 //! The devices of the plug-in as a client sees them: their ids, their memories, what is said of them.
 
+use serdes_host_memory::available_memory;
+
 use crate::{
     codec::{DecodeError, Status, StatusCode, ToProto},
     ifrt::{AttributeMap, AttributeValue, DeviceId, DeviceLookup, MemoryKind, Reach, Sharding},
@@ -55,6 +57,17 @@ impl Devices {
 
     pub(super) fn len(&self) -> usize {
         self.devices.len()
+    }
+
+    /// Bytes of memory that all devices have together; `None` if one does not say it. Devices whose memory is the host's have no more than
+    /// the host has left.
+    pub(super) fn memory(&self) -> Option<u64> {
+        let mut all = 0_u64;
+        for device in &self.devices {
+            all = all.saturating_add(u64::try_from(device.memory_usage().ok()??.total).ok()?);
+        }
+        let available = available_memory();
+        Some(if self.take_strings() { all.min(available - available / 8) } else { all })
     }
 
     /// # Errors

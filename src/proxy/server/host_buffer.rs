@@ -9,8 +9,8 @@ use bytes::{Bytes, BytesMut};
 use tokio::sync::{mpsc, oneshot};
 
 use super::{
+    budget::{Account, Holding, Reserve},
     element::zeroed,
-    limits::Share,
     memory::Memory,
     metrics::{Counted, Gauges},
 };
@@ -35,17 +35,26 @@ enum Content {
 /// What a buffer counts for, from its announcement on.
 #[derive(Debug)]
 pub(super) struct Held {
-    _shares: [Share; 2],
+    _announced: Holding,
+    arrived: Option<Holding>,
     _counted: [Counted; 2],
 }
 
 impl Held {
-    pub(super) fn new(shares: [Share; 2], size: u64, gauges: &Arc<Gauges>) -> Self {
+    pub(super) fn new(announced: Holding, size: u64, gauges: &Arc<Gauges>) -> Self {
         let counted = [
             gauges.hold(|gauges| &gauges.host_buffers, 1),
             gauges.hold(|gauges| &gauges.host_buffer_bytes, size),
         ];
-        Self { _shares: shares, _counted: counted }
+        Self { _announced: announced, arrived: None, _counted: counted }
+    }
+
+    /// Counts for more that has arrived.
+    fn add(&mut self, more: Holding) {
+        match &mut self.arrived {
+            Some(arrived) => arrived.add(more),
+            arrived => *arrived = Some(more),
+        }
     }
 }
 
@@ -76,10 +85,16 @@ impl HostBuffer {
     /// As [`pieces`](Self::pieces).
     pub(super) fn whole(&self) -> Result<Bytes, Status> {
         let mut pieces = self.pieces()?;
-        Ok(match pieces.len() {
-            1 => pieces.swap_remove(0),
-            _ => pieces.concat().into(),
-        })
+        if pieces.len() == 1 {
+            return Ok(pieces.swap_remove(0));
+        }
+        let mut whole = Vec::new();
+        let length = pieces.iter().map(Bytes::len).sum();
+        whole
+            .try_reserve_exact(length)
+            .map_err(|_| status!(ResourceExhausted, "the host has no {length} bytes left"))?;
+        pieces.iter().for_each(|piece| whole.extend_from_slice(piece));
+        Ok(whole.into())
     }
 }
 
@@ -96,6 +111,14 @@ pub(super) struct HostBufferReader {
 impl HostBufferReader {
     /// Bytes that are read from a device at a time: much for a call into the plug-in, little for the caches of a processor.
     const STEP: u64 = 4 << 20;
+
+    /// The most bytes of a buffer that are on the host because it is read.
+    pub(super) fn most_ahead(buffer: &HostBuffer) -> u64 {
+        match buffer.content {
+            Content::Pieces(_) => 0,
+            Content::Memory(_) => buffer.size.min(2 * Self::STEP),
+        }
+    }
 
     pub(super) fn new(buffer: Arc<HostBuffer>) -> Self {
         Self { buffer, next: 0, last: Default::default() }
@@ -140,6 +163,8 @@ pub(super) struct HostBufferBuilder {
     /// Small pieces are put together: each would keep the memory alive that it was received in.
     tail: BytesMut,
     size: u64,
+    /// Bytes that room has been taken for.
+    covered: u64,
     announced: u64,
     held: Held,
 }
@@ -148,7 +173,26 @@ impl HostBufferBuilder {
     const SMALL: usize = 1 << 16;
 
     pub(super) fn new(announced: u64, held: Held) -> Self {
-        Self { pieces: Vec::new(), tail: BytesMut::new(), size: 0, announced, held }
+        let (pieces, tail) = (Vec::new(), BytesMut::new());
+        Self { pieces, tail, size: 0, covered: 0, announced, held }
+    }
+
+    /// How much room a piece of that many bytes needs more. It is taken for more than a small piece at a time, and never for more than
+    /// what was announced.
+    pub(super) fn needs(&self, piece: usize) -> u64 {
+        let needed = self.size.saturating_add(piece as u64);
+        if needed <= self.covered {
+            return 0;
+        }
+        let step =
+            needed.max(self.covered.saturating_add(Self::SMALL as u64)).min(self.announced.max(1));
+        step.saturating_sub(self.covered)
+    }
+
+    /// Has that much room more.
+    pub(super) fn cover(&mut self, bytes: u64, room: Holding) {
+        self.covered += bytes;
+        self.held.add(room);
     }
 
     /// Adds a piece.
@@ -211,24 +255,27 @@ pub(super) enum Arrival {
 #[derive(Debug)]
 pub(super) struct Incoming {
     pub(super) size: u64,
-    pieces: mpsc::Receiver<Result<Bytes, Status>>,
+    pieces: mpsc::Receiver<Result<Piece, Status>>,
 }
+
+/// Bytes on their way into an array, and the room that they take until they are there.
+pub(super) type Piece = (Bytes, Option<Holding>);
 
 impl Incoming {
     /// The pieces that are there, at least one and at most about `most` bytes. Waits for it.
     ///
     /// # Errors
     /// Why the transfer broke off.
-    pub(super) async fn next(&mut self, most: usize) -> Result<Vec<Bytes>, Status> {
+    pub(super) async fn next(&mut self, most: usize) -> Result<Vec<Piece>, Status> {
         let broken = || status!(Unavailable, "the transfer of the host buffer broke off");
         let first = self.pieces.recv().await.unwrap_or_else(|| Err(broken()))?;
-        let mut bytes = first.len();
+        let mut bytes = first.0.len();
         let mut pieces = vec![first];
         while bytes < most
             && let Ok(piece) = self.pieces.try_recv()
         {
             let piece = piece?;
-            bytes = bytes.saturating_add(piece.len());
+            bytes = bytes.saturating_add(piece.0.len());
             pieces.push(piece);
         }
         Ok(pieces)
@@ -256,9 +303,10 @@ struct Slot {
     unwanted: bool,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Slots {
     by_handle: HashMap<u64, Slot>,
+    reserve: Reserve,
     closed: bool,
 }
 
@@ -279,8 +327,15 @@ pub(super) struct Filling {
 }
 
 impl HostBuffers {
-    pub(super) fn new(limit: usize) -> Arc<Self> {
-        Arc::new(Self { slots: Mutex::default(), limit })
+    /// At most `limit` at a time, which count for `account`.
+    pub(super) fn new(limit: usize, account: Account) -> Arc<Self> {
+        let (by_handle, reserve) = (HashMap::new(), Reserve::new(account));
+        Arc::new(Self { slots: Mutex::new(Slots { by_handle, reserve, closed: false }), limit })
+    }
+
+    /// Whether there is none, and none is waited for.
+    pub(super) fn is_empty(&self) -> bool {
+        self.lock().by_handle.is_empty()
     }
 
     fn lock(&self) -> MutexGuard<'_, Slots> {
@@ -381,6 +436,7 @@ impl HostBuffers {
         let slots = {
             let mut slots = self.lock();
             slots.closed = true;
+            slots.reserve.clear();
             std::mem::take(&mut slots.by_handle)
         };
         for slot in slots.into_values() {
@@ -402,10 +458,13 @@ impl Slots {
         let count = self.by_handle.len();
         match self.by_handle.entry(handle) {
             Entry::Occupied(slot) => Ok(slot.into_mut()),
-            Entry::Vacant(slot) if count < limit => Ok(slot.insert(Slot::default())),
+            Entry::Vacant(slot) if count < limit => {
+                self.reserve.make(count + 1)?;
+                Ok(slot.insert(Slot::default()))
+            }
             Entry::Vacant(_) => Err(status!(
                 ResourceExhausted,
-                "the session has {count} host buffers; delete some first"
+                "the session has {count} host buffers, and the limit `session-handles` of this server is {limit}; delete some first"
             )),
         }
     }
@@ -416,6 +475,7 @@ impl Slots {
             slot.takers.retain(|taker| !taker.sender.is_closed());
             if !slot.arriving && slot.buffer.is_none() && slot.takers.is_empty() && !slot.unwanted {
                 self.by_handle.remove(&handle);
+                self.reserve.shrink(self.by_handle.len());
             }
         }
     }
@@ -432,7 +492,7 @@ impl Filling {
     }
 
     /// Where the bytes go as they come, if an array waits for them that takes them so.
-    pub(super) fn stream(&self, size: u64) -> Option<mpsc::Sender<Result<Bytes, Status>>> {
+    pub(super) fn stream(&self, size: u64) -> Option<mpsc::Sender<Result<Piece, Status>>> {
         let mut slots = self.buffers.lock();
         let slot = slots.by_handle.get_mut(&self.handle)?;
         slot.takers.retain(|taker| !taker.sender.is_closed());

@@ -1,33 +1,78 @@
 //! What clients may make a server hold, and for how long.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use serdes_host_memory::available_memory;
 
-use crate::{codec::Status, proxy::status::status};
+use crate::proxy::ProxyError;
 
 /// What clients may make a server hold, and for how long.
 ///
-/// Stores and results are counted apart: a result never waits for a store, nor the other way round. What does not fit now waits; what
-/// never fits is refused.
+/// Most things have a limit for a session, for a peer (a client certificate, a token, or else an address, with all its sessions and
+/// connections) and for all. What is larger than one of them allows at all is refused; host buffers and requests that do not fit now wait.
+/// Errors name the limit as [`set`](Self::set) does.
+///
+/// Stores and results are counted apart: a result never waits for a store, nor the other way round.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Limits {
+    /// Connections at a time.
+    pub connections: usize,
+    /// Connections of a peer.
+    pub peer_connections: usize,
+    /// Calls in progress at a time; a session is one as long as it is open.
+    pub calls: usize,
+    /// Calls of a peer.
+    pub peer_calls: usize,
     /// Sessions at a time.
     pub sessions: usize,
+    /// Sessions of a peer.
+    pub peer_sessions: usize,
+    /// Sessions of a connection. Real clients have one.
+    pub connection_sessions: usize,
+    /// Array handles of all sessions.
+    pub handles: usize,
+    /// Array handles of a peer.
+    pub peer_handles: usize,
     /// Handles that a session may have at a time: arrays, futures and host buffers each.
     pub handles_per_session: usize,
+    /// Requests of all sessions in progress.
+    pub requests: usize,
+    /// Requests of a peer in progress.
+    pub peer_requests: usize,
     /// Requests of a session in progress; it is not read on beyond them.
     pub requests_per_session: usize,
-    /// Bytes of host buffers of a session, in each direction.
-    pub session_host_bytes: u64,
-    /// Bytes of host buffers of all sessions, in each direction.
+    /// Bytes of a request, but for programs.
+    pub request_bytes: u64,
+    /// Bytes of a request that holds a program.
+    pub program_bytes: u64,
+    /// Bytes of host buffers and large requests of all sessions, in each direction. By default a sixteenth of the memory that the machine
+    /// has left.
     pub total_host_bytes: u64,
+    /// The same of a peer. By default half of that.
+    pub peer_host_bytes: u64,
+    /// The same of a session.
+    pub session_host_bytes: u64,
+    /// Bytes of the arrays of all sessions on devices and in pinned memory. By default what the devices have.
+    pub total_array_bytes: u64,
+    /// The same of a peer. By default all but a sixteenth where they are a GiB or more, and all where they are less.
+    pub peer_array_bytes: u64,
     /// Bytes of a session's arrays on devices and in pinned memory.
     pub session_array_bytes: u64,
+    /// Bytes of all arrays in pinned memory, which is the host's. By default an eighth of the memory that the machine has left.
+    pub total_pinned_bytes: u64,
+    /// The same of a peer. By default half of that.
+    pub peer_pinned_bytes: u64,
+    /// How long a client may take to say who it is: the handshakes of TLS and HTTP/2, the first call of a connection, and the first request
+    /// of a session.
+    pub handshake_timeout: Duration,
+    /// How long a connection without a call stays; its client connects anew when it has one.
+    pub connection_idle_timeout: Duration,
+    /// How long a session that holds nothing stays without a request.
+    pub session_idle_timeout: Duration,
     /// How long an array waits for its data, and a buffer for room.
     pub host_buffer_timeout: Duration,
-    /// How long a transfer may stand still.
+    /// How long a transfer or a message may stand still.
     pub idle_timeout: Duration,
     /// How often a silent connection is asked whether its client is still there, and how long the answer may take.
     pub keepalive: Duration,
@@ -37,14 +82,40 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        const GIB: u64 = 1 << 30;
+        const MIB: u64 = 1 << 20;
+        let available = available_memory();
+        let host = (available / 16).max(MIB);
+        let pinned = (available / 8).max(MIB);
+        // What stands behind a handle is about a kilobyte.
+        let handles =
+            usize::try_from(available >> 14).unwrap_or(usize::MAX).clamp(1 << 16, 1 << 21);
         Self {
+            connections: 4096,
+            peer_connections: 1024,
+            calls: 16384,
+            peer_calls: 4096,
             sessions: 4096,
-            handles_per_session: 1 << 20,
+            peer_sessions: 1024,
+            connection_sessions: 64,
+            handles,
+            peer_handles: handles / 2,
+            handles_per_session: handles / 2,
+            requests: 1 << 16,
+            peer_requests: 1 << 14,
             requests_per_session: 4096,
-            session_host_bytes: 16 * GIB,
-            total_host_bytes: 64 * GIB,
+            request_bytes: 4 * MIB,
+            program_bytes: 512 * MIB,
+            total_host_bytes: host,
+            peer_host_bytes: host / 2,
+            session_host_bytes: host / 2,
+            total_array_bytes: u64::MAX,
+            peer_array_bytes: u64::MAX,
             session_array_bytes: u64::MAX,
+            total_pinned_bytes: pinned,
+            peer_pinned_bytes: pinned / 2,
+            handshake_timeout: Duration::from_secs(10),
+            connection_idle_timeout: Duration::from_secs(300),
+            session_idle_timeout: Duration::from_secs(3600),
             host_buffer_timeout: Duration::from_secs(600),
             idle_timeout: Duration::from_secs(120),
             keepalive: Duration::from_secs(30),
@@ -53,82 +124,252 @@ impl Default for Limits {
     }
 }
 
-/// Bytes that may be in use at a time.
-#[derive(Clone, Debug)]
-pub(super) struct Budget {
-    what: &'static str,
-    bytes: u64,
-    pages: Arc<Semaphore>,
+/// A limit, as it is set.
+enum Value<'a> {
+    Count(&'a mut usize),
+    Bytes(&'a mut u64),
+    Time(&'a mut Duration),
 }
 
-/// Bytes taken from a budget, given back on drop.
-pub(super) type Share = OwnedSemaphorePermit;
+/// The name of a limit, what it limits, and where it is.
+type Entry = (&'static str, &'static str, fn(&mut Limits) -> Value<'_>);
 
-impl Budget {
-    const PAGE: u64 = 4096;
+/// All limits, by their names.
+const ENTRIES: &[Entry] = &[
+    ("connections", "connections at a time", |l| Value::Count(&mut l.connections)),
+    ("peer-connections", "connections of a peer", |l| Value::Count(&mut l.peer_connections)),
+    ("calls", "calls in progress, open sessions included", |l| Value::Count(&mut l.calls)),
+    ("peer-calls", "calls of a peer", |l| Value::Count(&mut l.peer_calls)),
+    ("sessions", "sessions at a time", |l| Value::Count(&mut l.sessions)),
+    ("peer-sessions", "sessions of a peer", |l| Value::Count(&mut l.peer_sessions)),
+    ("connection-sessions", "sessions of a connection", |l| {
+        Value::Count(&mut l.connection_sessions)
+    }),
+    ("handles", "array handles of all sessions", |l| Value::Count(&mut l.handles)),
+    ("peer-handles", "array handles of a peer", |l| Value::Count(&mut l.peer_handles)),
+    ("session-handles", "array handles of a session; futures and host buffers too", |l| {
+        Value::Count(&mut l.handles_per_session)
+    }),
+    ("requests", "requests in progress", |l| Value::Count(&mut l.requests)),
+    ("peer-requests", "requests of a peer in progress", |l| Value::Count(&mut l.peer_requests)),
+    ("session-requests", "requests of a session in progress", |l| {
+        Value::Count(&mut l.requests_per_session)
+    }),
+    ("request-bytes", "a request without a program", |l| Value::Bytes(&mut l.request_bytes)),
+    ("program-bytes", "a request with a program", |l| Value::Bytes(&mut l.program_bytes)),
+    ("host-bytes", "host buffers of all, each way", |l| Value::Bytes(&mut l.total_host_bytes)),
+    ("peer-host-bytes", "host buffers of a peer, each way", |l| {
+        Value::Bytes(&mut l.peer_host_bytes)
+    }),
+    ("session-host-bytes", "host buffers of a session, each way", |l| {
+        Value::Bytes(&mut l.session_host_bytes)
+    }),
+    ("array-bytes", "arrays of all, on devices and in pinned memory", |l| {
+        Value::Bytes(&mut l.total_array_bytes)
+    }),
+    ("peer-array-bytes", "arrays of a peer", |l| Value::Bytes(&mut l.peer_array_bytes)),
+    ("session-array-bytes", "arrays of a session", |l| Value::Bytes(&mut l.session_array_bytes)),
+    ("pinned-bytes", "arrays of all in pinned memory", |l| Value::Bytes(&mut l.total_pinned_bytes)),
+    ("peer-pinned-bytes", "arrays of a peer in pinned memory", |l| {
+        Value::Bytes(&mut l.peer_pinned_bytes)
+    }),
+    ("handshake-seconds", "until a client has said who it is and what it wants", |l| {
+        Value::Time(&mut l.handshake_timeout)
+    }),
+    ("idle-connection-seconds", "a connection without a call", |l| {
+        Value::Time(&mut l.connection_idle_timeout)
+    }),
+    ("idle-session-seconds", "a session that holds nothing and asks nothing", |l| {
+        Value::Time(&mut l.session_idle_timeout)
+    }),
+    ("idle-transfer-seconds", "a transfer or message that stands still", |l| {
+        Value::Time(&mut l.idle_timeout)
+    }),
+    ("host-buffer-seconds", "an array without its data, a buffer without room", |l| {
+        Value::Time(&mut l.host_buffer_timeout)
+    }),
+    ("keepalive-seconds", "between questions whether a silent client is there", |l| {
+        Value::Time(&mut l.keepalive)
+    }),
+    ("stop-seconds", "for requests in progress at a stop", |l| Value::Time(&mut l.stop_timeout)),
+];
 
-    pub(super) fn new(what: &'static str, bytes: u64) -> Self {
-        let pages = usize::try_from(bytes / Self::PAGE).unwrap_or(usize::MAX);
-        Self { what, bytes, pages: Arc::new(Semaphore::new(pages.min(Semaphore::MAX_PERMITS))) }
-    }
-
-    fn pages_of(&self, bytes: u64) -> Result<u32, Status> {
-        let pages = u32::try_from(bytes.div_ceil(Self::PAGE)).ok();
-        pages.filter(|_| bytes / Self::PAGE * Self::PAGE <= self.bytes && bytes <= self.bytes).ok_or_else(|| {
-            status!(
-                ResourceExhausted,
-                "a buffer of {bytes} bytes is more than the {} bytes of {}; send smaller arrays or raise the server's limit",
-                self.bytes,
-                self.what,
-            )
-        })
-    }
-
-    /// Takes `bytes` bytes, and waits until that many are free.
+impl Limits {
+    /// Sets the limit of that name: a number; bytes also with K, M, G or T (powers of 1024) behind it; seconds also with a fraction; or
+    /// `unlimited`.
     ///
     /// # Errors
-    /// RESOURCE_EXHAUSTED if there are never that many.
-    pub(super) async fn take(&self, bytes: u64) -> Result<Share, Status> {
-        let pages = self.pages_of(bytes)?;
-        let share = Arc::clone(&self.pages).acquire_many_owned(pages).await;
-        share.map_err(|_| status!(Cancelled, "the session is over"))
+    /// [`ProxyError::Configuration`] for an unknown name, or a value that is none.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), ProxyError> {
+        let entry = ENTRIES.iter().find(|(known, ..)| *known == name);
+        let Some((_, _, of)) = entry else {
+            let names: Vec<_> = ENTRIES.iter().map(|(name, ..)| *name).collect();
+            let reason = format!("there is no such limit; expected one of {}", names.join(", "));
+            return Err(ProxyError::configuration("the limit", name, reason));
+        };
+        let wrong = |expected: &str| {
+            ProxyError::configuration(
+                "the limit",
+                format!("{name}={value}"),
+                format!("expected {expected}"),
+            )
+        };
+        let unlimited = value == "unlimited";
+        match of(self) {
+            Value::Count(count) if unlimited => *count = usize::MAX,
+            Value::Bytes(bytes) if unlimited => *bytes = u64::MAX,
+            Value::Time(time) if unlimited => *time = FOREVER,
+            Value::Count(count) => {
+                let number = value.parse().ok().filter(|number| *number > 0);
+                *count = number.ok_or_else(|| wrong("a number above 0, or `unlimited`"))?;
+            }
+            Value::Bytes(bytes) => {
+                *bytes = parse_bytes(value).ok_or_else(|| {
+                    wrong("a number of bytes such as 512M or 16G, or `unlimited`")
+                })?;
+            }
+            Value::Time(time) => {
+                let seconds = value.parse().ok().filter(|seconds| *seconds > 0.0);
+                let parsed = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+                *time = parsed
+                    .ok_or_else(|| wrong("a number of seconds above 0, or `unlimited`"))?
+                    .min(FOREVER);
+            }
+        }
+        Ok(())
     }
 
-    /// Takes `bytes` bytes if that many are free.
-    ///
-    /// # Errors
-    /// RESOURCE_EXHAUSTED if they are not.
-    pub(super) fn take_now(&self, bytes: u64) -> Result<Share, Status> {
-        let pages = self.pages_of(bytes)?;
-        Arc::clone(&self.pages).try_acquire_many_owned(pages).map_err(|_| {
-            status!(
-                ResourceExhausted,
-                "{bytes} bytes are more than what is left of the {} bytes of {}; delete some first",
-                self.bytes,
-                self.what,
-            )
-        })
+    /// All limits: their names, their values as [`set`](Self::set) takes them, and what they limit.
+    #[must_use]
+    pub fn entries(&self) -> Vec<(&'static str, String, &'static str)> {
+        let mut limits = self.clone();
+        let entries = ENTRIES.iter().map(|(name, what, of)| {
+            let value = match of(&mut limits) {
+                Value::Count(&mut usize::MAX) | Value::Bytes(&mut u64::MAX) => {
+                    "unlimited".to_owned()
+                }
+                Value::Count(count) => count.to_string(),
+                Value::Bytes(bytes) => show_bytes(*bytes),
+                Value::Time(time) if *time >= FOREVER => "unlimited".to_owned(),
+                Value::Time(time) => time.as_secs_f64().to_string(),
+            };
+            (*name, value, *what)
+        });
+        entries.collect()
     }
+
+    /// With what devices of `device_bytes` bytes together leave open, and no share larger than the whole.
+    pub(super) fn resolved(mut self, device_bytes: Option<u64>) -> Self {
+        const LARGE: u64 = 1 << 30;
+        if self.total_array_bytes == u64::MAX {
+            self.total_array_bytes = device_bytes.unwrap_or(u64::MAX);
+        }
+        if self.peer_array_bytes == u64::MAX {
+            let total = self.total_array_bytes;
+            self.peer_array_bytes =
+                if (LARGE..u64::MAX).contains(&total) { total - total / 16 } else { total };
+        }
+        for (part, whole) in [
+            (&mut self.peer_connections, self.connections),
+            (&mut self.peer_calls, self.calls),
+            (&mut self.peer_sessions, self.sessions),
+            (&mut self.peer_handles, self.handles),
+            (&mut self.peer_requests, self.requests),
+        ] {
+            *part = (*part).min(whole);
+        }
+        self.connection_sessions = self.connection_sessions.min(self.peer_sessions);
+        self.handles_per_session = self.handles_per_session.min(self.peer_handles);
+        self.requests_per_session = self.requests_per_session.min(self.peer_requests);
+        self.peer_host_bytes = self.peer_host_bytes.min(self.total_host_bytes);
+        self.session_host_bytes = self.session_host_bytes.min(self.peer_host_bytes);
+        self.peer_array_bytes = self.peer_array_bytes.min(self.total_array_bytes);
+        self.session_array_bytes = self.session_array_bytes.min(self.peer_array_bytes);
+        self.peer_pinned_bytes = self.peer_pinned_bytes.min(self.total_pinned_bytes);
+        self
+    }
+}
+
+/// Longer than any server runs, and short enough to be added to a moment.
+const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+
+/// The powers of 1024 and their letters.
+const UNITS: [(char, u64); 4] = [('T', 1 << 40), ('G', 1 << 30), ('M', 1 << 20), ('K', 1 << 10)];
+
+fn parse_bytes(text: &str) -> Option<u64> {
+    let upper = text.to_ascii_uppercase();
+    let unit = UNITS.iter().find_map(|(letter, unit)| Some((upper.strip_suffix(*letter)?, *unit)));
+    let (number, unit) = unit.unwrap_or((&upper, 1));
+    number.parse::<u64>().ok()?.checked_mul(unit)
+}
+
+fn show_bytes(bytes: u64) -> String {
+    let unit = UNITS.iter().find(|(_, unit)| bytes > 0 && bytes % unit == 0);
+    unit.map_or_else(|| bytes.to_string(), |(letter, unit)| format!("{}{letter}", bytes / unit))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::codec::StatusCode;
 
-    #[tokio::test]
-    async fn what_never_fits_is_refused_and_what_does_not_fit_now_waits() {
-        let budget = Budget::new("a test", 8192);
-        assert_eq!(budget.take(8193).await.unwrap_err().code(), StatusCode::ResourceExhausted);
-        assert_eq!(budget.take(u64::MAX).await.unwrap_err().code(), StatusCode::ResourceExhausted);
-        let all = budget.take(8192).await.unwrap();
-        let next = tokio::spawn({
-            let budget = budget.clone();
-            async move { budget.take(1).await.map(drop) }
-        });
-        tokio::task::yield_now().await;
-        assert!(!next.is_finished());
-        drop(all);
-        next.await.unwrap().unwrap();
+    #[test]
+    fn every_limit_can_be_set_to_what_it_says_that_it_is() {
+        let mut limits = Limits::default();
+        for (name, value, _) in Limits::default().entries() {
+            limits.set(name, &value).unwrap();
+            limits.set(name, "7").unwrap();
+            let shown = limits.entries().into_iter().find(|(known, ..)| *known == name);
+            assert_eq!(shown.unwrap().1, "7");
+            limits.set(name, "unlimited").unwrap();
+        }
+        assert!(limits.entries().iter().all(|(_, value, _)| value == "unlimited"));
+    }
+
+    #[test]
+    fn bytes_have_units_and_seconds_have_fractions() {
+        let mut limits = Limits::default();
+        for (text, bytes) in [
+            ("0", 0),
+            ("1000", 1000),
+            ("2k", 2048),
+            ("3M", 3 << 20),
+            ("4G", 4 << 30),
+            ("1T", 1 << 40),
+        ] {
+            limits.set("host-bytes", text).unwrap();
+            assert_eq!(limits.total_host_bytes, bytes);
+        }
+        limits.set("handshake-seconds", "0.25").unwrap();
+        assert_eq!(limits.handshake_timeout, Duration::from_millis(250));
+    }
+
+    #[test]
+    fn what_is_no_limit_is_refused_with_what_would_be_one() {
+        let mut limits = Limits::default();
+        for (name, value, part) in [
+            ("session", "1", "peer-sessions"),
+            ("sessions", "0", "above 0"),
+            ("sessions", "-1", "above 0"),
+            ("host-bytes", "1GB", "512M"),
+            ("host-bytes", "99999999T", "512M"),
+            ("keepalive-seconds", "nan", "seconds"),
+            ("keepalive-seconds", "-1", "seconds"),
+        ] {
+            let error = limits.set(name, value).unwrap_err().to_string();
+            assert!(error.contains(part), "{error}");
+        }
+    }
+
+    #[test]
+    fn no_share_is_larger_than_the_whole_and_the_defaults_fit_into_the_machine() {
+        let limits = Limits { total_host_bytes: 1000, sessions: 3, ..Limits::default() };
+        let limits = limits.resolved(Some(512 << 20));
+        assert_eq!((limits.peer_host_bytes, limits.session_host_bytes), (1000, 1000));
+        assert_eq!((limits.peer_sessions, limits.connection_sessions), (3, 3));
+        assert_eq!(limits.session_array_bytes, 512 << 20);
+        assert_eq!(Limits::default().resolved(Some(16 << 30)).peer_array_bytes, 15 << 30);
+        let limits = Limits::default();
+        let all = 2 * limits.total_host_bytes + limits.total_pinned_bytes;
+        assert!(all < available_memory());
     }
 }

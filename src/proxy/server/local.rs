@@ -26,13 +26,28 @@ pub struct LocalSession {
 
 impl fmt::Debug for LocalSession {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LocalSession").field("id", &self.session.id).finish_non_exhaustive()
+        f.debug_struct("LocalSession").field("number", &self.session.number).finish_non_exhaustive()
     }
 }
 
 impl LocalSession {
     pub(super) fn new(shared: Arc<Shared>, session: Arc<Session>) -> Self {
         Self { shared, session, answered: 0 }
+    }
+
+    #[cfg(test)]
+    pub(super) fn id(&self) -> u64 {
+        self.session.id
+    }
+
+    #[cfg(test)]
+    pub(super) fn shard_share(&self, bytes: u64) -> Result<super::budget::Share, Status> {
+        self.session.shard_share(super::memory::Kind::Device, bytes)
+    }
+
+    #[cfg(test)]
+    pub(super) fn table(&self) -> std::sync::MutexGuard<'_, super::array::Table> {
+        self.session.table()
     }
 
     /// The versions agreed upon.
@@ -71,6 +86,7 @@ impl LocalSession {
         let size = bytes.len() as u64;
         let mut buffer =
             HostBufferBuilder::new(size, self.session.hold(size, Direction::Store).await?);
+        buffer.cover(size, self.session.arriving(size).await?);
         buffer.push(bytes)?;
         filling.finish(buffer.finish()?);
         Ok(())
@@ -82,7 +98,7 @@ impl LocalSession {
     /// NOT_FOUND.
     pub async fn look_up(&self, handle: u64) -> Result<Bytes, Status> {
         let buffer = self.session.host_buffers.look_up(handle).await?;
-        self.shared.blocking(move || buffer.whole()).await
+        self.session.blocking(move || buffer.whole()).await
     }
 
     /// Deletes a host buffer.

@@ -6,12 +6,12 @@ use prost::Message as _;
 use tokio::{sync::oneshot, task::JoinSet};
 
 use super::{
-    array::{Array, Shard},
+    array::{Array, Shard, short},
     element::{Item, item_size, zeroed},
     host_buffer::{Arrival, HostBuffer, Incoming},
     memory::{Buffer, Memory, MemoryWriter, Place, Promise},
     region::Region,
-    session::{Answer, Session},
+    session::{Answer, Direction, Session},
     strings::{pick_strings, read_strings},
 };
 use crate::{
@@ -59,6 +59,21 @@ impl Source {
         matches!(self.item, Item::Bytes(_))
             && self.region.is_dense()
             && makings.iter().all(|making| *making.domain.shape() == self.shape)
+    }
+
+    /// Bytes of the host that are needed to make a shard, beside the buffer.
+    fn beside(&self, making: &Making) -> u64 {
+        let whole = *making.domain.shape() == self.shape;
+        match self.item {
+            Item::Bytes(_) if whole && self.region.is_dense() => 0,
+            Item::Bytes(item) => {
+                Region::dense(making.domain.shape().dims(), item).map_or(0, |region| region.bytes())
+            }
+            // What is kept of a string beside its bytes.
+            Item::Strings => {
+                self.region.bytes().saturating_mul(2 * size_of::<bytes::Bytes>() as u64)
+            }
+        }
     }
 
     /// # Errors
@@ -227,9 +242,9 @@ impl Session {
         let wanted = request.array_handles;
         self.creating(&wanted, || {
             let error = request.error.as_ref().and_then(from_proto);
-            let error = error.ok_or_else(|| {
+            let error = short(&error.ok_or_else(|| {
                 status!(InvalidArgument, "the request has no error; expected one that is not OK")
-            })?;
+            })?);
             let mut arrays = Vec::with_capacity(request.array_specs.len());
             for spec in &request.array_specs {
                 let spec: ArraySpec = self.decode(Some(spec))?;
@@ -358,7 +373,6 @@ impl Session {
         let (session, size) = (Arc::clone(self), incoming.size);
         let places: Vec<Place> = makings.iter().map(|making| making.place).collect();
         let mut writers = self
-            .shared
             .blocking(move || {
                 let writers = places.into_iter().map(|place| session.writer(place, size));
                 writers.collect::<Result<Vec<_>, _>>()
@@ -367,12 +381,11 @@ impl Session {
         let mut left = size;
         while left > 0 {
             let pieces = incoming.next(STEP).await?;
-            left = left.saturating_sub(pieces.iter().map(|piece| piece.len() as u64).sum());
+            left = left.saturating_sub(pieces.iter().map(|(piece, _)| piece.len() as u64).sum());
             writers = self
-                .shared
                 .blocking(move || {
                     for writer in &mut writers {
-                        for piece in &pieces {
+                        for (piece, _) in &pieces {
                             writer.push(piece)?;
                         }
                     }
@@ -391,17 +404,32 @@ impl Session {
         makings: Vec<Making>,
     ) -> Result<(), Status> {
         let session = Arc::clone(self);
-        self.shared
-            .blocking(move || {
-                let mut outcome = Ok(());
+        // What is cut out of the buffer lies beside it until it is on its device, one shard after the other.
+        let beside = makings.iter().map(|making| source.beside(making)).max().unwrap_or_default();
+        let beside = match beside {
+            0 => Ok(None),
+            beside => self.hold(beside, Direction::Result).await.map(Some),
+        };
+        let beside = match beside {
+            Ok(beside) => beside,
+            Err(status) => {
                 for making in makings {
-                    let written = session.write_shard(&source, &buffer, &making).map(Arc::new);
-                    outcome = outcome.and(written.as_ref().map(drop).map_err(Clone::clone));
-                    making.promise.keep(written);
+                    making.promise.keep(Err(status.clone()));
                 }
-                outcome
-            })
-            .await
+                return Err(status);
+            }
+        };
+        self.blocking(move || {
+            let _beside = beside;
+            let mut outcome = Ok(());
+            for making in makings {
+                let written = session.write_shard(&source, &buffer, &making).map(Arc::new);
+                outcome = outcome.and(written.as_ref().map(drop).map_err(Clone::clone));
+                making.promise.keep(written);
+            }
+            outcome
+        })
+        .await
     }
 
     /// Waits for the device.
@@ -469,8 +497,8 @@ impl Session {
     /// RESOURCE_EXHAUSTED; what the plug-in reports.
     fn writer(&self, place: Place, size: u64) -> Result<MemoryWriter, Status> {
         let device = self.shared.devices.at(place)?;
-        let share = self.shard_share(size)?;
-        MemoryWriter::new(device, place.kind, size, share, &self.shared.gauges)
+        let share = self.shard_share(place.kind, size)?;
+        MemoryWriter::new(device, place.kind, size, Some(share), &self.shared.gauges)
     }
 }
 

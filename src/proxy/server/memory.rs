@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use super::limits::Share;
+use super::budget::Share;
 use super::metrics::{Counted, Gauges};
 use crate::{
     codec::Status,
@@ -226,7 +226,14 @@ impl Memory {
             Bytes::Device(memory) => {
                 self.device.download(memory).map_err(|error| of_device(&error))
             }
-            Bytes::Host(memory) => Ok(memory.to_vec()),
+            Bytes::Host(memory) => {
+                let mut bytes = Vec::new();
+                bytes.try_reserve_exact(memory.len()).map_err(|_| {
+                    status!(ResourceExhausted, "the host has no {} bytes left", memory.len())
+                })?;
+                bytes.extend_from_slice(memory);
+                Ok(bytes)
+            }
         }
     }
 

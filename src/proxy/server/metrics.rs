@@ -29,6 +29,14 @@ pub struct Metrics {
     pub requests: u64,
     /// Requests answered with an error since the start.
     pub failed_requests: u64,
+    /// Connections whose clients have shown who they are.
+    pub connections: u64,
+    /// Connections that were accepted since the start.
+    pub connections_accepted: u64,
+    /// Of these, those that ended before their clients had shown who they are, or for which there was no room.
+    pub connections_refused: u64,
+    /// Calls without the right token since the start.
+    pub unauthenticated: u64,
 }
 
 #[derive(Debug, Default)]
@@ -43,6 +51,10 @@ pub(super) struct Gauges {
     pub(super) tasks: AtomicU64,
     pub(super) requests: AtomicU64,
     pub(super) failed_requests: AtomicU64,
+    pub(super) connections: AtomicU64,
+    pub(super) connections_accepted: AtomicU64,
+    pub(super) connections_refused: AtomicU64,
+    pub(super) unauthenticated: AtomicU64,
 }
 
 /// A part of a gauge's value; it is taken off again on drop.
@@ -73,6 +85,10 @@ impl Gauges {
             tasks: read(&self.tasks),
             requests: read(&self.requests),
             failed_requests: read(&self.failed_requests),
+            connections: read(&self.connections),
+            connections_accepted: read(&self.connections_accepted),
+            connections_refused: read(&self.connections_refused),
+            unauthenticated: read(&self.unauthenticated),
         }
     }
 }

@@ -1,8 +1,12 @@
 //! The server: sessions of clients over the devices of a plug-in.
 
+mod access;
 mod array;
+mod budget;
+mod connections;
 mod devices;
 mod element;
+mod frames;
 mod grpc;
 mod host_buffer;
 mod limits;
@@ -10,6 +14,7 @@ mod local;
 mod make;
 mod memory;
 mod metrics;
+mod peers;
 mod read;
 mod rearrange;
 mod region;
@@ -20,38 +25,46 @@ mod state;
 mod stream;
 mod strings;
 mod transfer;
+mod turns;
 
+#[cfg(test)]
+mod access_tests;
 #[cfg(test)]
 mod model_tests;
 #[cfg(test)]
 mod network_tests;
 #[cfg(test)]
 mod session_tests;
+#[cfg(test)]
+mod strangers_tests;
 
 use std::{
     collections::HashMap,
     fmt,
     future::Future,
     path::PathBuf,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, Mutex, PoisonError},
 };
 
-use tokio::{
-    net::TcpListener,
-    sync::{Semaphore, watch},
-};
-use tonic::transport::{Identity, ServerTlsConfig, server::TcpIncoming};
+use tokio::{net::TcpListener, sync::watch};
+use tokio_rustls::TlsAcceptor;
 
+pub use access::Tokens;
 pub use limits::Limits;
 pub use local::LocalSession;
 pub use metrics::Metrics;
 
 use self::{
-    devices::Devices, grpc::Service, limits::Budget, metrics::Gauges, session::Session,
+    access::{Access, Encryption, unguessable},
+    budget::{Account, Budget},
+    connections::Connections,
+    devices::Devices,
+    grpc::Caller,
+    metrics::Gauges,
+    peers::{Identity, Peers},
+    session::Session,
     state::State,
+    turns::{Turn, Turns},
 };
 use super::{Agreement, ProxyError, Ranges, status::status};
 use crate::{codec::Status, ifrt::AttributeMap, stream_executor::Plugin};
@@ -62,7 +75,9 @@ pub struct ServerBuilder {
     plugin: Plugin,
     ranges: Ranges,
     limits: Limits,
-    tls: Option<Identity>,
+    encryption: Encryption,
+    tokens: Option<Tokens>,
+    session_tokens: bool,
     transfer_directory: Option<PathBuf>,
     state: Option<PathBuf>,
 }
@@ -72,7 +87,9 @@ impl fmt::Debug for ServerBuilder {
         f.debug_struct("ServerBuilder")
             .field("ranges", &self.ranges)
             .field("limits", &self.limits)
-            .field("tls", &self.tls.is_some())
+            .field("tls", &self.encryption.identity.is_some())
+            .field("client_certificates", &self.encryption.client_authorities.is_some())
+            .field("tokens", &self.tokens)
             .finish_non_exhaustive()
     }
 }
@@ -95,7 +112,30 @@ impl ServerBuilder {
     /// Takes encrypted connections only, with this certificate chain and key in PEM.
     #[must_use]
     pub fn tls(mut self, certificate: impl AsRef<[u8]>, key: impl AsRef<[u8]>) -> Self {
-        self.tls = Some(Identity::from_pem(certificate, key));
+        self.encryption.identity = Some((certificate.as_ref().to_vec(), key.as_ref().to_vec()));
+        self
+    }
+
+    /// Takes connections only from clients with a certificate that one of these authorities (PEM) has signed. Needs [`tls`](Self::tls).
+    #[must_use]
+    pub fn client_authorities(mut self, authorities: impl AsRef<[u8]>) -> Self {
+        self.encryption.client_authorities = Some(authorities.as_ref().to_vec());
+        self
+    }
+
+    /// Answers only calls with one of these tokens in their metadata: `authorization: Bearer TOKEN`.
+    #[must_use]
+    pub fn tokens(mut self, tokens: Tokens) -> Self {
+        self.tokens = Some(tokens);
+        self
+    }
+
+    /// Where tokens are wanted, also takes sessions that give theirs in the initialization data, under `serdes.token`: the clients of jaxlib
+    /// cannot send metadata. The server then tells anyone its versions, and the host buffers of such a session are for whoever knows its
+    /// id, which cannot be guessed, and comes from the same address.
+    #[must_use]
+    pub fn session_tokens(mut self) -> Self {
+        self.session_tokens = true;
         self
     }
 
@@ -110,7 +150,7 @@ impl ServerBuilder {
     /// [`Server::save`] and when the server stops.
     ///
     /// A client that sends `serdes.state.name` in its initialization data has its arrays saved as `<name>/<handle>`, and leaves them to the
-    /// server when it goes; with `serdes.state.name.<handle>` it names one array. Arrays of other clients are saved as `session-<id>/<handle>`
+    /// server when it goes; with `serdes.state.name.<handle>` it names one array. Arrays of other clients are saved as `session-<number>/<handle>`
     /// while their session is open. Clients find what was restored in the attributes of the server.
     #[must_use]
     pub fn state(mut self, path: impl Into<PathBuf>) -> Self {
@@ -121,34 +161,29 @@ impl ServerBuilder {
     /// The server; it does nothing yet.
     ///
     /// # Errors
-    /// [`ProxyError::Configuration`] for ranges that this build does not speak, a certificate that cannot be used, and a plug-in without
-    /// devices; [`ProxyError::Device`] if a device cannot be used.
+    /// [`ProxyError::Configuration`] for ranges that this build does not speak, a certificate or a key that cannot be used, and a plug-in
+    /// without devices; [`ProxyError::Device`] if a device cannot be used.
     pub fn build(self) -> Result<Server, ProxyError> {
         let ranges = self.ranges.check_supported()?;
         let devices = Devices::of(&self.plugin)?;
-        let tls = self.tls.map(|identity| ServerTlsConfig::new().identity(identity));
-        if let Some(tls) = &tls {
-            // Said now, not when the first client comes.
-            let checked = tonic::transport::Server::builder().tls_config(tls.clone());
-            checked.map_err(|error| {
-                ProxyError::configuration("the certificate", "given", describe(&error))
-            })?;
-        }
+        // Said now, not when the first client comes.
+        let tls = self.encryption.acceptor()?;
         let gauges = Arc::default();
         let state = State::open(self.state, &devices, &gauges)?;
-        let budget = || Budget::new("the server's host buffers", self.limits.total_host_bytes);
+        let limits = self.limits.resolved(devices.memory());
         let lanes = devices.len().saturating_mul(2).clamp(4, 64);
         Ok(Server {
             shared: Arc::new(Shared {
                 ranges,
-                budgets: [budget(), budget()],
-                limits: self.limits,
+                budgets: Budgets::new(&limits),
+                limits,
+                access: Access::new(self.tokens, self.session_tokens),
+                peers: Peers::default(),
                 devices: Arc::new(devices),
                 gauges,
                 state,
                 sessions: Mutex::default(),
-                next_session: AtomicU64::new(1),
-                lanes: Semaphore::new(lanes),
+                turns: Turns::new(lanes),
                 stop: watch::Sender::new(false),
                 transfer_directory: self.transfer_directory,
             }),
@@ -163,15 +198,44 @@ pub(crate) struct Shared {
     limits: Limits,
     devices: Arc<Devices>,
     gauges: Arc<Gauges>,
-    /// For stores, and for results.
-    budgets: [Budget; 2],
+    access: Access,
+    peers: Peers,
+    budgets: Budgets,
     sessions: Mutex<HashMap<u64, Arc<Session>>>,
-    next_session: AtomicU64,
     /// Calls into the plug-in at a time.
-    lanes: Semaphore,
+    turns: Arc<Turns>,
     stop: watch::Sender<bool>,
     state: State,
     transfer_directory: Option<PathBuf>,
+}
+
+/// What all sessions may hold together.
+struct Budgets {
+    connections: Budget,
+    calls: Budget,
+    sessions: Budget,
+    handles: Budget,
+    requests: Budget,
+    /// Host buffers: for stores, and for results.
+    host: [Budget; 2],
+    arrays: Budget,
+    pinned: Budget,
+}
+
+impl Budgets {
+    fn new(limits: &Limits) -> Self {
+        let host = || Budget::bytes("host-bytes", limits.total_host_bytes);
+        Self {
+            connections: Budget::count("connections", limits.connections),
+            calls: Budget::count("calls", limits.calls),
+            sessions: Budget::count("sessions", limits.sessions),
+            handles: Budget::count("handles", limits.handles),
+            requests: Budget::count("requests", limits.requests),
+            host: [host(), host()],
+            arrays: Budget::bytes("array-bytes", limits.total_array_bytes),
+            pinned: Budget::bytes("pinned-bytes", limits.total_pinned_bytes),
+        }
+    }
 }
 
 impl Shared {
@@ -187,29 +251,41 @@ impl Shared {
         self: &Arc<Self>,
         agreement: Agreement,
         initialization: AttributeMap,
+        caller: &Caller,
     ) -> Result<Arc<Session>, Status> {
+        let peer = &caller.peer;
+        let levels =
+            vec![caller.sessions.clone(), peer.sessions.clone(), self.budgets.sessions.clone()];
+        let held = Account::new(levels, Some(Arc::clone(peer))).take_now(1)?;
         let mut sessions = self.sessions();
-        if sessions.len() >= self.limits.sessions {
-            return Err(status!(
-                ResourceExhausted,
-                "the server has {} sessions, as many as it may; try again later",
-                sessions.len()
-            ));
-        }
-        let id = self.next_session.fetch_add(1, Ordering::Relaxed);
-        let session = Arc::new(Session::new(Arc::clone(self), id, agreement, initialization));
-        self.gauges.sessions_opened.fetch_add(1, Ordering::Relaxed);
+        let id = loop {
+            let id = unguessable()?;
+            if !sessions.contains_key(&id) {
+                break id;
+            }
+        };
+        let session = Session::new(Arc::clone(self), id, agreement, initialization, caller, held);
+        let session = Arc::new(session);
         sessions.insert(id, Arc::clone(&session));
         Ok(session)
     }
 
+    /// A session of the client that makes a call.
+    ///
     /// # Errors
-    /// NOT_FOUND.
-    fn session(&self, id: u64) -> Result<Arc<Session>, Status> {
-        self.sessions()
-            .get(&id)
-            .cloned()
+    /// NOT_FOUND, the same for no session as for another one's.
+    fn session(&self, id: u64, caller: &Caller) -> Result<Arc<Session>, Status> {
+        let session = self.sessions().get(&id).cloned();
+        session
+            .filter(|session| session.identity.admits(&caller.identity))
             .ok_or_else(|| status!(NotFound, "there is no session {id}; it never was, or is over"))
+    }
+
+    /// The program that the server is a part of, as a client.
+    fn own_caller(&self) -> Caller {
+        let identity = Identity::own();
+        let peer = self.peers.of(&identity, &self.limits);
+        Caller { identity, sessions: peer.sessions.clone(), peer, token_to_come: false }
     }
 
     /// Ends a session and frees what it holds.
@@ -220,15 +296,21 @@ impl Shared {
         session.close();
     }
 
-    /// Runs something that waits for a device, beside the tasks that wait for peers.
+    /// Runs something that waits for a device, beside the tasks that wait for peers, when it is its turn.
     ///
     /// # Errors
     /// Those of `work`; INTERNAL if it panics.
     async fn blocking<T: Send + 'static>(
         &self,
+        turn: Turn,
         work: impl FnOnce() -> Result<T, Status> + Send + 'static,
     ) -> Result<T, Status> {
-        let _lane = self.lanes.acquire().await;
+        let lane = self.turns.take(turn).await;
+        let work = move || {
+            // Nobody else has it until this is done, though its session may be over before.
+            let _lane = lane;
+            work()
+        };
         tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| {
             Err(status!(Internal, "a call into the plug-in failed: {error}"))
         })
@@ -239,7 +321,7 @@ impl Shared {
 #[derive(Clone)]
 pub struct Server {
     shared: Arc<Shared>,
-    tls: Option<ServerTlsConfig>,
+    tls: Option<TlsAcceptor>,
 }
 
 impl fmt::Debug for Server {
@@ -259,7 +341,9 @@ impl Server {
             plugin: plugin.clone(),
             ranges: Ranges::supported(),
             limits: Limits::default(),
-            tls: None,
+            encryption: Encryption::default(),
+            tokens: None,
+            session_tokens: false,
             transfer_directory: None,
             state: None,
         }
@@ -290,13 +374,32 @@ impl Server {
         saved
     }
 
+    /// What clients may make it hold, with what its devices leave open.
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
+        &self.shared.limits
+    }
+
+    /// Takes other tokens from now on. Sessions that were opened with one that is not among them end.
+    pub fn replace_tokens(&self, tokens: Tokens) {
+        tracing::info!(?tokens, "other tokens");
+        self.shared.access.replace(tokens);
+        let sessions: Vec<_> = self.shared.sessions().values().cloned().collect();
+        for session in sessions {
+            if !self.shared.access.holds(session.identity.token.as_ref()) && !session.is_local() {
+                session.revoke();
+            }
+        }
+    }
+
     /// Opens a session in this process, without a network between.
     ///
     /// # Errors
     /// [`ProxyError::Status`]: INVALID_ARGUMENT if the ranges have nothing in common, RESOURCE_EXHAUSTED if there are too many sessions.
     pub fn local_session(&self, client: Ranges) -> Result<LocalSession, ProxyError> {
         let agreement = self.shared.ranges.answer(client)?;
-        let session = self.shared.open(agreement, AttributeMap::new())?;
+        let session =
+            self.shared.open(agreement, AttributeMap::new(), &self.shared.own_caller())?;
         Ok(LocalSession::new(Arc::clone(&self.shared), session))
     }
 
@@ -315,21 +418,6 @@ impl Server {
             error,
         })?;
         let limits = &self.shared.limits;
-        let mut builder = tonic::transport::Server::builder()
-            // A store that nobody reads yet fills its stream's window; the window of the connection must leave room for the others.
-            .initial_stream_window_size(STREAM_WINDOW)
-            .initial_connection_window_size(STREAM_WINDOW * STREAMS)
-            .max_concurrent_streams(STREAMS)
-            .http2_max_header_list_size(HEADER_LIST_BYTES)
-            .http2_keepalive_interval(Some(limits.keepalive))
-            .http2_keepalive_timeout(Some(limits.keepalive));
-        if let Some(tls) = &self.tls {
-            builder = builder.tls_config(tls.clone()).map_err(|error| {
-                ProxyError::configuration("the certificate", "given", describe(&error))
-            })?;
-        }
-        // Small answers must not wait for more of them.
-        let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
         tracing::info!(%address, ranges = %self.shared.ranges, devices = self.shared.devices.len(), tls = self.tls.is_some(), "serving");
         let stopping = self.shared.stop.clone();
         let mut stopped = self.shared.stop.subscribe();
@@ -343,17 +431,14 @@ impl Server {
             }
             stopping.send_replace(true);
         };
-        let service = Service::new(Arc::clone(&self.shared));
-        let serving = builder.serve_with_incoming_shutdown(service, incoming, signal);
+        let serving = Connections::new(Arc::clone(&self.shared), self.tls.clone()).serve(listener);
+        let serving = async { tokio::join!(serving, signal).0 };
         let out_of_time = async {
             drop(stopped.wait_for(|stop| *stop).await);
             tokio::time::sleep(limits.stop_timeout).await;
         };
         let result = tokio::select! {
-            result = serving => result.map_err(|error| ProxyError::Connection {
-                address: address.to_string(),
-                reason: describe(&error),
-            }),
+            result = serving => result,
             () = out_of_time => Ok(()),
         };
         let left: Vec<_> = self.shared.sessions().values().cloned().collect();
@@ -365,13 +450,6 @@ impl Server {
         result
     }
 }
-
-/// Bytes of a stream that may be on the way unread.
-const STREAM_WINDOW: u32 = 1 << 20;
-/// Calls at a time on a connection.
-const STREAMS: u32 = 1024;
-/// Initialisation data comes in the headers of the session: the usual 16 KiB refuse what real clients may send.
-const HEADER_LIST_BYTES: u32 = 256 << 10;
 
 /// An error with what is behind it: the first line of some says nothing.
 pub(super) fn describe(error: &(dyn std::error::Error + 'static)) -> String {

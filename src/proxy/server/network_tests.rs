@@ -15,6 +15,8 @@ use tonic_prost::ProstCodec;
 
 use super::{
     Limits, Server,
+    grpc::Caller,
+    peers::Identity,
     session::{Answer, Reply, Session},
 };
 use crate::{
@@ -31,15 +33,15 @@ use crate::{
     version::{SerDesVersion, VersionRange},
 };
 
-struct Running {
-    server: Server,
-    address: String,
+pub(super) struct Running {
+    pub(super) server: Server,
+    pub(super) address: String,
     stop: oneshot::Sender<()>,
     task: JoinHandle<Result<(), ProxyError>>,
 }
 
 impl Running {
-    async fn start(server: Server) -> Self {
+    pub(super) async fn start(server: Server) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let (stop, stopped) = oneshot::channel();
@@ -51,13 +53,13 @@ impl Running {
         Self { server, address, stop, task }
     }
 
-    async fn stop(self) -> Result<(), ProxyError> {
+    pub(super) async fn stop(self) -> Result<(), ProxyError> {
         drop(self.stop);
         tokio::time::timeout(Duration::from_secs(20), self.task).await.unwrap().unwrap()
     }
 
     /// Waits until nothing of any session is left.
-    async fn is_empty(&self) -> bool {
+    pub(super) async fn is_empty(&self) -> bool {
         for _ in 0..500 {
             let left = self.server.metrics();
             if [
@@ -78,7 +80,7 @@ impl Running {
     }
 }
 
-fn plugin() -> Plugin {
+pub(super) fn plugin() -> Plugin {
     Plugin::open("host:devices=2", LayoutChoice::Detect).unwrap()
 }
 
@@ -91,13 +93,13 @@ fn serdes(low: i32, high: i32) -> Ranges {
     Ranges::supported().with_serdes(VersionRange::new(low, high).unwrap())
 }
 
-fn test<F: Future<Output = ()>>(test: impl FnOnce() -> F) {
+pub(super) fn test<F: Future<Output = ()>>(test: impl FnOnce() -> F) {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(test());
 }
 
-async fn channel(address: &str) -> Grpc<Channel> {
+pub(super) async fn channel(address: &str) -> Grpc<Channel> {
     let channel =
         Endpoint::from_shared(format!("http://{address}")).unwrap().connect().await.unwrap();
     let mut grpc = Grpc::new(channel);
@@ -270,7 +272,11 @@ impl Waiting {
         let running = Running::start(server(Ranges::supported())).await;
         let shared = &running.server.shared;
         let agreement = shared.ranges.answer(Ranges::supported()).unwrap();
-        let session = shared.open(agreement, AttributeMap::new()).unwrap();
+        let identity = Identity::at(std::net::Ipv4Addr::LOCALHOST.into());
+        let peer = shared.peers.of(&identity, &shared.limits);
+        let caller =
+            Caller { identity, sessions: peer.sessions.clone(), peer, token_to_come: false };
+        let session = shared.open(agreement, AttributeMap::new(), &caller).unwrap();
         Self { running, session }
     }
 

@@ -92,7 +92,7 @@ impl Session {
         };
         let held = self.hold(size, Direction::Result).await?;
         let shape = array.shape().clone();
-        let bytes = self.shared.blocking(move || assemble(&parts, item, &region, &shape)).await?;
+        let bytes = self.blocking(move || assemble(&parts, item, &region, &shape)).await?;
         let mut buffer = HostBufferBuilder::new(bytes.len() as u64, held);
         buffer.push(bytes.into())?;
         buffer.finish()

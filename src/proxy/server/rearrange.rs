@@ -9,7 +9,7 @@ use super::{
     region::Region,
     remap,
     reshard::{cover, cut},
-    session::{Answer, Session},
+    session::{Answer, Direction, Session},
     strings::pick_strings,
 };
 use crate::{
@@ -361,32 +361,33 @@ impl Session {
         match from {
             From::Copy(source) => {
                 let source = source.wait().await?;
-                self.shared
-                    .blocking(move || {
-                        let device = session.shared.devices.at(place)?;
-                        let share = session.shard_share(source.size())?;
-                        source.copy(device, place.kind, share, &session.shared.gauges)
-                    })
-                    .await
+                self.blocking(move || {
+                    let device = session.shared.devices.at(place)?;
+                    let share = session.shard_share(place.kind, source.size())?;
+                    source.copy(device, place.kind, Some(share), &session.shared.gauges)
+                })
+                .await
             }
             From::Parts { parts, wanted, shape, item } => {
                 let mut sources = Vec::with_capacity(parts.len());
                 for (buffer, domain) in parts {
                     sources.push((buffer.wait().await?, domain));
                 }
-                self.shared
-                    .blocking(move || {
-                        let bytes = match item {
-                            Item::Bytes(item) => cut(&sources, &wanted, item)?,
-                            Item::Strings => {
-                                let all = cover(&sources, &shape)?;
-                                let part = pick_strings(&all, &shape, &wanted)?;
-                                StringArrayContents { strings: part }.encode_to_vec()
-                            }
-                        };
-                        session.store(place, bytes.len() as u64, [&bytes[..]])
-                    })
-                    .await
+                let beside = sources.iter().map(|(memory, _)| memory.size()).sum();
+                let beside = self.hold(beside, Direction::Result).await?;
+                self.blocking(move || {
+                    let _beside = beside;
+                    let bytes = match item {
+                        Item::Bytes(item) => cut(&sources, &wanted, item)?,
+                        Item::Strings => {
+                            let all = cover(&sources, &shape)?;
+                            let part = pick_strings(&all, &shape, &wanted)?;
+                            StringArrayContents { strings: part }.encode_to_vec()
+                        }
+                    };
+                    session.store(place, bytes.len() as u64, [&bytes[..]])
+                })
+                .await
             }
         }
     }

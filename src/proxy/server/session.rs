@@ -3,7 +3,7 @@
 use std::{
     future::Future,
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering},
     time::Duration,
 };
 
@@ -12,9 +12,14 @@ use tokio::sync::{oneshot, watch};
 use super::{
     Shared,
     array::{Array, Entry, Outcome, Table},
+    budget::{Account, Budget, Holding, Share},
+    frames::{Terms, take},
+    grpc::Caller,
     host_buffer::{Arrival, Held, HostBuffers},
-    limits::{Budget, Share},
+    memory::Kind,
     metrics::Counted,
+    peers::Identity,
+    turns::Turn,
 };
 use crate::{
     codec::{DecodeError, DeserializeOptions, FromProto, Status, Validation},
@@ -50,18 +55,62 @@ impl Answer {
 
 /// One client's handles.
 pub(super) struct Session {
+    /// The key to it: nobody else may know it, and it is in no log.
     pub(super) id: u64,
+    /// Its place among all sessions, from 1 on.
+    pub(super) number: u64,
     pub(super) agreement: Agreement,
     pub(super) initialization: AttributeMap,
     pub(super) shared: Arc<Shared>,
     pub(super) host_buffers: Arc<HostBuffers>,
+    /// Whose it is: nobody else reaches its host buffers.
+    pub(super) identity: Identity,
+    turn: Turn,
     table: Mutex<Table>,
-    /// For stores, and for results.
-    budgets: [Budget; 2],
-    arrays: Budget,
+    accounts: Accounts,
     options: DeserializeOptions,
     over: watch::Sender<bool>,
     _counted: Counted,
+    _held: Holding,
+}
+
+/// Where what a session holds is counted.
+struct Accounts {
+    /// Stores that have been announced: of the session alone, so that it can finish all that it has begun.
+    announced: Account,
+    /// What has arrived of them: of its peer, and of all.
+    arrived: Account,
+    /// Requests larger than most.
+    messages: Account,
+    results: Account,
+    arrays: Account,
+    pinned: Account,
+    requests: Account,
+}
+
+impl Accounts {
+    fn new(shared: &Shared, caller: &Caller) -> Self {
+        let (limits, all, peer) = (&shared.limits, &shared.budgets, &caller.peer);
+        let account = |levels: &[&Budget]| {
+            let levels = levels.iter().map(|level| (*level).clone()).collect();
+            Account::new(levels, Some(Arc::clone(peer)))
+        };
+        let host = || Budget::bytes("session-host-bytes", limits.session_host_bytes);
+        let [stores, results] = [host(), host()];
+        let arrays = Budget::bytes("session-array-bytes", limits.session_array_bytes);
+        let requests = Budget::count("session-requests", limits.requests_per_session.max(1));
+        let (peer_stores, peer_results) = (&peer.host[0], &peer.host[1]);
+        let (all_stores, all_results) = (&all.host[0], &all.host[1]);
+        Self {
+            announced: account(&[&stores]),
+            arrived: account(&[peer_stores, all_stores]),
+            messages: account(&[&stores, peer_stores, all_stores]),
+            results: account(&[&results, peer_results, all_results]),
+            arrays: account(&[&arrays, &peer.arrays, &all.arrays]),
+            pinned: account(&[&peer.pinned, &all.pinned]),
+            requests: account(&[&requests, &peer.requests, &all.requests]),
+        }
+    }
 }
 
 /// In which direction a host buffer goes.
@@ -77,23 +126,31 @@ impl Session {
         id: u64,
         agreement: Agreement,
         initialization: AttributeMap,
+        caller: &Caller,
+        held: Holding,
     ) -> Self {
         let limits = &shared.limits;
-        let budget = || Budget::new("the session's host buffers", limits.session_host_bytes);
+        let levels = vec![caller.peer.handles.clone(), shared.budgets.handles.clone()];
+        let handles = Account::new(levels, Some(Arc::clone(&caller.peer)));
+        let table =
+            Table::new(limits.handles_per_session, handles.clone(), Arc::clone(&shared.gauges));
         let options = DeserializeOptions::new()
             .with_validation(Validation::Parity)
             .with(DeserializeShardingOptions::new(Arc::clone(&shared.devices)));
         Self {
             id,
+            number: shared.gauges.sessions_opened.fetch_add(1, Ordering::Relaxed) + 1,
             agreement,
             initialization,
-            host_buffers: HostBuffers::new(limits.handles_per_session),
-            table: Mutex::new(Table::new(limits.handles_per_session, Arc::clone(&shared.gauges))),
-            budgets: [budget(), budget()],
-            arrays: Budget::new("the session's arrays", limits.session_array_bytes),
+            host_buffers: HostBuffers::new(limits.handles_per_session, handles),
+            identity: caller.identity,
+            turn: Turn { peer: caller.peer.number, session: id },
+            table: Mutex::new(table),
+            accounts: Accounts::new(&shared, caller),
             options,
             over: watch::Sender::new(false),
             _counted: shared.gauges.hold(|gauges| &gauges.sessions, 1),
+            _held: held,
             shared,
         }
     }
@@ -178,6 +235,16 @@ impl Session {
         self.table().clear();
     }
 
+    /// Ends the session's stream, where it has one.
+    pub(super) fn revoke(&self) {
+        self.over.send_replace(true);
+    }
+
+    /// Whether it has no network between it and its client.
+    pub(super) fn is_local(&self) -> bool {
+        self.identity == Identity::own()
+    }
+
     /// Done when the session is over.
     pub(super) async fn ended(&self) {
         // The sender lives as long as the session.
@@ -223,26 +290,79 @@ impl Session {
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED if there is none: arrays are freed by the client, which would not know that it is waited for.
-    pub(super) fn shard_share(&self, bytes: u64) -> Result<Option<Share>, Status> {
-        if self.shared.limits.session_array_bytes == u64::MAX {
-            return Ok(None);
-        }
-        self.arrays.take_now(bytes).map(Some)
+    pub(super) fn shard_share(&self, kind: Kind, bytes: u64) -> Result<Share, Status> {
+        let pinned = match kind {
+            Kind::PinnedHost => Some(self.accounts.pinned.take_now(bytes)?),
+            Kind::Device => None,
+        };
+        Ok(Share { _arrays: self.accounts.arrays.take_now(bytes)?, _pinned: pinned })
     }
 
-    /// Takes room for a host buffer, and waits until there is some.
+    /// Takes room for a host buffer, and waits until there is some. One that is to be stored counts for its session as soon as it is
+    /// announced, and for others as its bytes arrive ([`arriving`](Self::arriving)).
     ///
     /// # Errors
-    /// RESOURCE_EXHAUSTED if there will never be enough; DEADLINE_EXCEEDED if it took too long.
+    /// RESOURCE_EXHAUSTED if there will never be enough, or it took too long.
     pub(super) async fn hold(&self, bytes: u64, direction: Direction) -> Result<Held, Status> {
-        let limit = self.shared.limits.host_buffer_timeout;
-        let (own, all) = match direction {
-            Direction::Store => (&self.budgets[0], &self.shared.budgets[0]),
-            Direction::Result => (&self.budgets[1], &self.shared.budgets[1]),
+        let account = match direction {
+            Direction::Store => &self.accounts.announced,
+            Direction::Result => &self.accounts.results,
         };
-        let shares = async { Ok::<_, Status>([own.take(bytes).await?, all.take(bytes).await?]) };
-        let shares = within(limit, "room for a host buffer", shares).await?;
-        Ok(Held::new(shares, bytes, &self.shared.gauges))
+        // Buffers of no bytes are something, too.
+        let held = take(account, bytes.max(1), self.shared.limits.host_buffer_timeout).await?;
+        Ok(Held::new(held, bytes, &self.shared.gauges))
+    }
+
+    /// Takes room for bytes of a store that have arrived, and waits until there is some.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED if it took too long.
+    pub(super) async fn arriving(&self, bytes: u64) -> Result<Holding, Status> {
+        take(&self.accounts.arrived, bytes, self.shared.limits.host_buffer_timeout).await
+    }
+
+    /// What messages of a store cost.
+    pub(super) fn store_terms(&self) -> Terms {
+        self.terms(&self.accounts.arrived)
+    }
+
+    /// What requests cost.
+    pub(super) fn request_terms(&self) -> Terms {
+        self.terms(&self.accounts.messages)
+    }
+
+    fn terms(&self, account: &Account) -> Terms {
+        /// Bytes that a message may have without room for it: there would be a deadlock if a small request had to wait for the room that it
+        /// gives back.
+        const FREE: usize = 64 << 10;
+        let limits = &self.shared.limits;
+        Terms {
+            account: Some(account.clone()),
+            free: FREE,
+            idle: limits.idle_timeout,
+            room: limits.host_buffer_timeout,
+        }
+    }
+
+    /// Room for one more request in progress; waits for it.
+    pub(super) async fn room_for_request(&self) -> Result<Holding, Status> {
+        self.accounts.requests.take(1).await
+    }
+
+    /// Whether it holds nothing that anybody could miss.
+    pub(super) fn is_empty(&self) -> bool {
+        self.table().is_empty() && self.host_buffers.is_empty()
+    }
+
+    /// Runs something that waits for a device, when it is this session's turn.
+    ///
+    /// # Errors
+    /// Those of `work`; INTERNAL if it panics.
+    pub(super) async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, Status> + Send + 'static,
+    ) -> Result<T, Status> {
+        self.shared.blocking(self.turn, work).await
     }
 
     /// The host buffer that an array is made of, when it has arrived or begins to.

@@ -1,7 +1,7 @@
 //! Arrays that outlive their sessions: restored from a device state at start, saved into it on request and at stop.
 //!
 //! A session's array is saved as `<name>/<handle>`, where the name is what the client's initialization data says under
-//! [`NAME`], or `session-<id>`; or under the name that the data says for its handle (`serdes.state.name.<handle>`). With a name of its own,
+//! [`NAME`], or `session-<number>`; or under the name that the data says for its handle (`serdes.state.name.<handle>`). With a name of its own,
 //! a session leaves its arrays behind when it ends; others take theirs with them.
 //!
 //! A client that opens a session finds what is there in the attributes of the server: `serdes.state.handle.<array>` is the handle of an
@@ -160,7 +160,7 @@ fn named_arrays(session: &Session) -> BTreeMap<String, Arc<Array>> {
         Ok(AttributeValue::String(bytes)) => Some(String::from_utf8_lossy(bytes).into_owned()),
         _ => None,
     };
-    let prefix = text(NAME).unwrap_or_else(|| format!("session-{}", session.id));
+    let prefix = text(NAME).unwrap_or_else(|| format!("session-{}", session.number));
     let live = session.table().live().into_iter();
     // What the server has put there has its name already.
     let own = live.filter(|(handle, _)| *handle < super::array::SERVER_HANDLES);

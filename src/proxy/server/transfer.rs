@@ -5,13 +5,16 @@ use std::{path::Path, sync::Arc};
 use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::{Request, Response};
 
 use super::{
     Shared,
+    budget::Holding,
     element::zeroed,
-    grpc::metadata,
-    host_buffer::{Filling, Held, HostBuffer, HostBufferBuilder, HostBufferReader, wrong_size},
+    frames::{Messages, Received, only},
+    grpc::{Answered, Call, Caller, many, metadata, one},
+    host_buffer::{
+        Filling, Held, HostBuffer, HostBufferBuilder, HostBufferReader, Piece, wrong_size,
+    },
     session::{Direction, Session, within},
 };
 use crate::{
@@ -22,10 +25,7 @@ use crate::{
         GrpcHostBufferReadFromDiskResponse, GrpcHostBufferStoreMetadata,
         GrpcHostBufferStoreRequest, GrpcHostBufferStoreResponse,
     },
-    proxy::{
-        service::{self, Inbound},
-        status::{from_grpc, status, to_grpc},
-    },
+    proxy::{service, status::status},
 };
 
 /// Where a store's bytes go, and how many they are.
@@ -34,9 +34,10 @@ use crate::{
 /// NOT_FOUND for an unknown session; INVALID_ARGUMENT for a negative size; ALREADY_EXISTS.
 fn announced(
     shared: &Arc<Shared>,
+    caller: &Caller,
     metadata: &GrpcHostBufferStoreMetadata,
 ) -> Result<(Arc<Session>, Filling, u64), Status> {
-    let session = shared.session(metadata.session_id)?;
+    let session = shared.session(metadata.session_id, caller)?;
     let size = u64::try_from(metadata.buffer_size).map_err(|_| {
         status!(
             InvalidArgument,
@@ -48,48 +49,34 @@ fn announced(
     Ok((session, filling, size))
 }
 
-pub(super) async fn store(
-    shared: Arc<Shared>,
-    request: Inbound<GrpcHostBufferStoreRequest>,
-) -> Result<Response<GrpcHostBufferStoreResponse>, tonic::Status> {
+pub(super) async fn store(shared: Arc<Shared>, call: Call) -> Answered {
     let _counted = shared.gauges.hold(|gauges| &gauges.tasks, 1);
-    let stored = async {
-        let metadata: GrpcHostBufferStoreMetadata = metadata(
-            &request,
-            service::STORE_METADATA,
-            || {
-                status!(
-                    Internal,
-                    "HostBufferStore needs the metadata `{}`",
-                    service::STORE_METADATA
-                )
-            },
-            |error| {
-                status!(
-                    DataLoss,
-                    "the metadata of HostBufferStore is no GrpcHostBufferStoreMetadata: {error}"
-                )
-            },
-        )?;
-        let (session, filling, size) = announced(&shared, &metadata)?;
-        let received = receive(&shared, &session, &filling, size, request.into_inner()).await;
-        match received {
-            Ok(Some(buffer)) => filling.finish(buffer),
-            Ok(None) => filling.streamed(),
-            Err(status) => {
-                filling.fail(status.clone());
-                return Err(status);
-            }
-        }
-        Ok(())
-    };
-    match stored.await {
-        Ok(()) => Ok(Response::new(GrpcHostBufferStoreResponse {})),
+    let Call { caller, headers, body } = call;
+    let key = service::STORE_METADATA;
+    let metadata: GrpcHostBufferStoreMetadata = metadata(
+        &headers,
+        key,
+        || status!(Internal, "HostBufferStore needs the metadata `{key}`"),
+        |error| {
+            status!(
+                DataLoss,
+                "the metadata of HostBufferStore is no GrpcHostBufferStoreMetadata: {error}"
+            )
+        },
+    )?;
+    let (session, filling, size) = announced(&shared, &caller, &metadata)?;
+    let chunks = Messages::new(body, session.store_terms());
+    let received = receive(&shared, &session, &filling, size, chunks).await;
+    match received {
+        Ok(Some(buffer)) => filling.finish(buffer),
+        Ok(None) => filling.streamed(),
         Err(status) => {
             tracing::debug!(code = %status.code(), message = status.message(), "store failed");
-            Err(to_grpc(&status))
+            filling.fail(status.clone());
+            return Err(status);
         }
     }
+    Ok(one(GrpcHostBufferStoreResponse {}))
 }
 
 /// Where received bytes go.
@@ -97,13 +84,27 @@ enum Target {
     /// Into the store.
     Store(HostBufferBuilder),
     /// Into an array that waits for them.
-    Array { pieces: mpsc::Sender<Result<Bytes, Status>>, size: u64, received: u64, _held: Held },
+    Array { pieces: mpsc::Sender<Result<Piece, Status>>, size: u64, received: u64, _held: Held },
 }
 
 impl Target {
-    async fn push(&mut self, piece: Bytes) -> Result<(), Status> {
+    async fn push(
+        &mut self,
+        session: &Session,
+        piece: Bytes,
+        room: Option<Holding>,
+    ) -> Result<(), Status> {
         match self {
-            Self::Store(buffer) => buffer.push(piece),
+            Self::Store(buffer) => {
+                // What is too much is refused and not waited for.
+                let needs = buffer.needs(piece.len());
+                if needs > 0 {
+                    // The room of the message would be waited for by its own bytes otherwise.
+                    drop(room);
+                    buffer.cover(needs, session.arriving(needs).await?);
+                }
+                buffer.push(piece)
+            }
             Self::Array { pieces, size, received, .. } => {
                 *received = received.saturating_add(piece.len() as u64);
                 if received > size {
@@ -111,7 +112,7 @@ impl Target {
                 }
                 if !piece.is_empty() {
                     // An array that could not be made does not take the rest.
-                    let _ = pieces.send(Ok(piece)).await;
+                    let _ = pieces.send(Ok((piece, room))).await;
                 }
                 Ok(())
             }
@@ -135,7 +136,7 @@ async fn receive(
     session: &Session,
     filling: &Filling,
     size: u64,
-    stream: tonic::Streaming<GrpcHostBufferStoreRequest>,
+    chunks: Messages<GrpcHostBufferStoreRequest>,
 ) -> Result<Option<HostBuffer>, Status> {
     let held = session.hold(size, Direction::Store).await?;
     let pieces = if size == 0 { None } else { filling.stream(size) };
@@ -144,7 +145,7 @@ async fn receive(
         None => Target::Store(HostBufferBuilder::new(size, held)),
     };
     let received = tokio::select! {
-        received = receive_into(shared, &mut target, stream) => received,
+        received = receive_into(shared, session, &mut target, chunks) => received,
         () = session.ended() => Err(status!(Cancelled, "the session is over")),
     };
     let received = received.and_then(|()| target.finish());
@@ -156,50 +157,52 @@ async fn receive(
 
 async fn receive_into(
     shared: &Shared,
+    session: &Session,
     target: &mut Target,
-    mut stream: tonic::Streaming<GrpcHostBufferStoreRequest>,
+    mut chunks: Messages<GrpcHostBufferStoreRequest>,
 ) -> Result<(), Status> {
     let mut stop = shared.stop.subscribe();
     loop {
-        let message = async { stream.message().await.map_err(|error| from_grpc(&error)) };
-        let message = within(shared.limits.idle_timeout, "the next part of a host buffer", message);
-        let message = tokio::select! {
-            message = message => message?,
+        let chunk = async {
+            let idle = shared.limits.idle_timeout;
+            within(idle, "the next part of a host buffer", chunks.begin()).await?;
+            chunks.next(|_| ("bytes of a part of a host buffer", service::MESSAGE_BYTES)).await
+        };
+        let chunk = tokio::select! {
+            chunk = chunk => chunk?,
             _ = stop.wait_for(|stop| *stop) => return Err(status!(Unavailable, "the server is stopping")),
         };
-        match message {
-            Some(message) => target.push(message.data).await?,
+        match chunk {
+            Some(Received { message, room }) => target.push(session, message.data, room).await?,
             None => return Ok(()),
         }
     }
 }
 
-type Chunks = ReceiverStream<Result<GrpcHostBufferLookupResponse, tonic::Status>>;
-
-pub(super) async fn look_up(
-    shared: Arc<Shared>,
-    request: Request<GrpcHostBufferLookupRequest>,
-) -> Result<Response<Chunks>, tonic::Status> {
-    let request = request.into_inner();
-    let found = async {
-        let session = shared.session(request.session_id)?;
-        let limit = shared.limits.host_buffer_timeout;
-        within(limit, "a host buffer", session.host_buffers.look_up(request.handle)).await
+pub(super) async fn look_up(shared: Arc<Shared>, call: Call) -> Answered {
+    let request: GrpcHostBufferLookupRequest = only(call.body, shared.limits.idle_timeout).await?;
+    let session = shared.session(request.session_id, &call.caller)?;
+    let limit = shared.limits.host_buffer_timeout;
+    let buffer =
+        within(limit, "a host buffer", session.host_buffers.look_up(request.handle)).await?;
+    // What is read ahead for a client that is slow to take it.
+    let ahead = match HostBufferReader::most_ahead(&buffer) {
+        0 => None,
+        ahead => Some(session.hold(ahead, Direction::Result).await?),
     };
-    let buffer = found.await.map_err(|status| to_grpc(&status))?;
     let (sender, receiver) = mpsc::channel(2);
     let counted = shared.gauges.hold(|gauges| &gauges.tasks, 1);
     let limit = shared.limits.idle_timeout;
     tokio::spawn(async move {
-        let _counted = counted;
+        let (_counted, _ahead) = (counted, ahead);
         let mut reader = HostBufferReader::new(buffer);
         loop {
-            let read = shared.blocking(move || reader.read().map(|bytes| (reader, bytes))).await;
+            let read = session.blocking(move || reader.read().map(|bytes| (reader, bytes))).await;
             let (next, mut rest) = match read {
                 Ok((next, Some(bytes))) => (next, bytes),
                 Ok((_, None)) => return,
                 Err(status) => {
-                    drop(tokio::time::timeout(limit, sender.send(Err(to_grpc(&status)))).await);
+                    drop(tokio::time::timeout(limit, sender.send(Err(status))).await);
                     return;
                 }
             };
@@ -213,56 +216,46 @@ pub(super) async fn look_up(
             }
         }
     });
-    Ok(Response::new(ReceiverStream::new(receiver)))
+    Ok(many(ReceiverStream::new(receiver)))
 }
 
-pub(super) async fn delete(
-    shared: Arc<Shared>,
-    request: Request<GrpcHostBufferDeleteRequest>,
-) -> Result<Response<GrpcHostBufferDeleteResponse>, tonic::Status> {
-    let request = request.into_inner();
-    shared
-        .session(request.session_id)
-        .and_then(|session| session.host_buffers.delete(request.handle))
-        .map_err(|status| to_grpc(&status))?;
-    Ok(Response::new(GrpcHostBufferDeleteResponse {}))
+pub(super) async fn delete(shared: Arc<Shared>, call: Call) -> Answered {
+    let request: GrpcHostBufferDeleteRequest = only(call.body, shared.limits.idle_timeout).await?;
+    let session = shared.session(request.session_id, &call.caller)?;
+    session.host_buffers.delete(request.handle)?;
+    Ok(one(GrpcHostBufferDeleteResponse {}))
 }
 
 /// A host buffer that the client has written to a directory that both see.
-pub(super) async fn read_from_disk(
-    shared: Arc<Shared>,
-    request: Request<GrpcHostBufferReadFromDiskRequest>,
-) -> Result<Response<GrpcHostBufferReadFromDiskResponse>, tonic::Status> {
+pub(super) async fn read_from_disk(shared: Arc<Shared>, call: Call) -> Answered {
     let _counted = shared.gauges.hold(|gauges| &gauges.tasks, 1);
+    let request: GrpcHostBufferReadFromDiskRequest =
+        only(call.body, shared.limits.idle_timeout).await?;
+    let metadata = request
+        .metadata
+        .ok_or_else(|| status!(InvalidArgument, "HostBufferReadFromDisk needs its metadata"))?;
+    let directory = shared.transfer_directory.clone().ok_or_else(|| {
+        status!(FailedPrecondition, "this server has no directory for large transfers; send the host buffer by HostBufferStore")
+    })?;
+    let (session, filling, size) = announced(&shared, &call.caller, &metadata)?;
     let read = async {
-        let metadata = request.into_inner().metadata;
-        let metadata = metadata
-            .ok_or_else(|| status!(InvalidArgument, "HostBufferReadFromDisk needs its metadata"))?;
-        let directory = shared.transfer_directory.clone().ok_or_else(|| {
-            status!(FailedPrecondition, "this server has no directory for large transfers; send the host buffer by HostBufferStore")
-        })?;
-        let (session, filling, size) = announced(&shared, &metadata)?;
         let held = session.hold(size, Direction::Store).await?;
+        let room = session.arriving(size).await?;
         let path = directory.join(format!("lt_{}", metadata.handle));
-        let bytes = shared.blocking(move || read_file(&path, size)).await;
-        let buffer = bytes.and_then(|bytes| {
-            let mut buffer = HostBufferBuilder::new(size, held);
-            buffer.push(bytes.into())?;
-            buffer.finish()
-        });
-        match buffer {
-            Ok(buffer) => filling.finish(buffer),
-            Err(status) => {
-                filling.fail(status.clone());
-                return Err(status);
-            }
-        }
-        Ok(())
+        let bytes = session.blocking(move || read_file(&path, size)).await?;
+        let mut buffer = HostBufferBuilder::new(size, held);
+        buffer.cover(size, room);
+        buffer.push(bytes.into())?;
+        buffer.finish()
     };
     match read.await {
-        Ok(()) => Ok(Response::new(GrpcHostBufferReadFromDiskResponse {})),
-        Err(status) => Err(to_grpc(&status)),
+        Ok(buffer) => filling.finish(buffer),
+        Err(status) => {
+            filling.fail(status.clone());
+            return Err(status);
+        }
     }
+    Ok(one(GrpcHostBufferReadFromDiskResponse {}))
 }
 
 /// Reads a file of exactly that size, and removes it.

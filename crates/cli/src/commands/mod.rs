@@ -13,6 +13,7 @@ mod restore;
 mod save;
 mod selection;
 mod serve;
+mod serve_access;
 mod versions;
 mod watch;
 

@@ -1,5 +1,7 @@
 //! `serdes negotiate`: which versions a proxy server and this build would speak.
 
+use std::path::Path;
+
 use serde_json::json;
 use serdes::{
     proxy::{self, ClientOptions, ProxyError, Ranges},
@@ -22,14 +24,17 @@ pub(crate) fn run(
     options.ranges = ranges;
     options.server_name.clone_from(&arguments.tls_name);
     if let Some(path) = &arguments.tls_ca {
-        let certificates = std::fs::read(path).map_err(|error| {
-            Failure::new(format_args!("cannot read {}: {error}", path.display()))
-        })?;
-        options.certificate_authority = Some(certificates);
+        options.certificate_authority = Some(read(path)?);
     } else if address.starts_with("https://") {
         return Err(Failure::new(format_args!(
             "{address}: give the certificates to trust with --tls-ca"
         )));
+    }
+    if let (Some(certificate), Some(key)) = (&arguments.tls_cert, &arguments.tls_key) {
+        options = options.with_certificate(read(certificate)?, read(key)?);
+    }
+    if let Some(path) = &arguments.token_file {
+        options = options.with_token(first_token(path)?);
     }
     let runtime = runtime()?;
     match runtime.block_on(proxy::negotiate_with(address, &options)) {
@@ -66,6 +71,22 @@ pub(crate) fn run(
             Ok(if error.is_refusal() { Status::No } else { Status::Failed })
         }
     }
+}
+
+pub(super) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    std::fs::read(path)
+        .map_err(|error| Failure::new(format_args!("cannot read {}: {error}", path.display())))
+}
+
+/// The first token of a file with a token a line.
+fn first_token(path: &Path) -> Result<String, Failure> {
+    let bytes = read(path)?;
+    let text = String::from_utf8_lossy(&bytes);
+    let mut tokens = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
+    let token = tokens.find(|token| !token.is_empty());
+    token.map(str::to_owned).ok_or_else(|| {
+        Failure::new(format_args!("{}: expected a token, a line each", path.display()))
+    })
 }
 
 /// An error of the proxy with the exit status that it means.

@@ -3,17 +3,20 @@
 use std::net::ToSocketAddrs as _;
 
 use serde_json::json;
-use serdes::proxy::{Server, ServerBuilder};
+use serdes::proxy::Server;
 use tokio::net::TcpListener;
 
-use super::{negotiate, plugin};
+use super::{negotiate, plugin, serve_access};
 use crate::{
-    arguments::ServeArguments,
+    arguments::{AccessArguments, ServeArguments},
     terminal::{Failure, Status, Terminal},
 };
 
 /// Serves until the user or the system says stop.
 pub(crate) fn run(arguments: &ServeArguments, terminal: &mut Terminal) -> Result<Status, Failure> {
+    let Some(limits) = serve_access::limits(&arguments.access, terminal)? else {
+        return Ok(Status::Yes);
+    };
     logs(terminal.verbosity());
     let ranges = negotiate::ranges(&arguments.ranges)?;
     let address = arguments
@@ -27,16 +30,10 @@ pub(crate) fn run(arguments: &ServeArguments, terminal: &mut Terminal) -> Result
                 arguments.listen
             ))
         })?;
-    let encrypted = arguments.tls_cert.is_some();
-    if !encrypted && !address.ip().is_loopback() && !arguments.allow_plain {
-        return Err(Failure::new(format_args!(
-            "--listen {address}: not this machine alone; give --tls-cert and --tls-key, or --allow-plain to \
-             let anyone on the network read and write arrays"
-        )));
-    }
+    serve_access::check(&arguments.access, address)?;
     let plugin = plugin::open(&arguments.plugin, arguments.layout.as_deref())?;
-    let mut builder = Server::builder(&plugin).ranges(ranges);
-    builder = tls(builder, arguments)?;
+    let builder = Server::builder(&plugin).ranges(ranges);
+    let mut builder = serve_access::apply(builder, &arguments.access, limits)?;
     if let Some(directory) = &arguments.transfer_directory {
         builder = builder.transfer_directory(directory);
     }
@@ -58,24 +55,13 @@ pub(crate) fn run(arguments: &ServeArguments, terminal: &mut Terminal) -> Result
             terminal.raw(format!("listening on {address}\n").as_bytes())?;
         }
         #[cfg(unix)]
-        let saving = tokio::spawn(save_on_signal(server.clone()));
+        let saving = tokio::spawn(save_on_signal(server.clone(), arguments.access.clone()));
         let served = server.serve(listener, stop).await;
         #[cfg(unix)]
         saving.abort();
         served.map_err(|error| negotiate::failure(&error))
     })?;
     Ok(Status::Yes)
-}
-
-fn tls(builder: ServerBuilder, arguments: &ServeArguments) -> Result<ServerBuilder, Failure> {
-    let (Some(certificate), Some(key)) = (&arguments.tls_cert, &arguments.tls_key) else {
-        return Ok(builder);
-    };
-    let read = |path: &std::path::Path| {
-        std::fs::read(path)
-            .map_err(|error| Failure::new(format_args!("cannot read {}: {error}", path.display())))
-    };
-    Ok(builder.tls(read(certificate)?, read(key)?))
 }
 
 /// Done when the process is asked to stop.
@@ -103,12 +89,13 @@ fn stop_signal() -> Result<impl Future<Output = ()> + Send, Failure> {
     })
 }
 
-/// Saves the state each time the process gets SIGHUP.
+/// Reads the tokens again and saves the state each time the process gets SIGHUP.
 #[cfg(unix)]
-async fn save_on_signal(server: Server) {
+async fn save_on_signal(server: Server, access: AccessArguments) {
     use tokio::signal::unix::{SignalKind, signal};
     let Ok(mut hangup) = signal(SignalKind::hangup()) else { return };
     while hangup.recv().await.is_some() {
+        serve_access::renew(&server, &access);
         // The outcome is in the log.
         let _ = server.save().await;
     }

@@ -1,0 +1,119 @@
+//! Who may connect to `serdes serve`, and how much.
+
+use std::{net::SocketAddr, path::Path};
+
+use serde_json::json;
+use serdes::proxy::{Limits, Server, ServerBuilder, Tokens};
+
+use super::negotiate;
+use crate::{
+    arguments::AccessArguments,
+    terminal::{Failure, Terminal},
+};
+
+/// Checks that nobody listens for more than he has said.
+pub(super) fn check(arguments: &AccessArguments, address: SocketAddr) -> Result<(), Failure> {
+    if address.ip().is_loopback() {
+        return Ok(());
+    }
+    let AccessArguments { allow_anyone, allow_plain, .. } = *arguments;
+    let known = arguments.tls_client_ca.is_some() || arguments.token_file.is_some();
+    if !known && !allow_anyone && !allow_plain {
+        let encrypted = match arguments.tls_cert {
+            Some(_) => "; encryption alone keeps nobody out",
+            None => {
+                " (and --tls-cert with --tls-key, so that nobody on the way reads or changes them)"
+            }
+        };
+        return Err(Failure::new(format_args!(
+            "--listen {address}: not this machine alone; give --tls-client-ca or --token-file to say whose clients may connect{encrypted}, \
+             or --allow-anyone to let everyone who reaches this address read, write and delete all arrays"
+        )));
+    }
+    if known && arguments.tls_cert.is_none() && !allow_plain {
+        return Err(Failure::new(format_args!(
+            "--listen {address}: not this machine alone, and the tokens would go over the network for everyone on the way to read; give \
+             --tls-cert and --tls-key, or --allow-plain if the network is trusted"
+        )));
+    }
+    Ok(())
+}
+
+/// The limits of the command line; `None` if it asks for the list of them, which is printed.
+pub(super) fn limits(
+    arguments: &AccessArguments,
+    terminal: &mut Terminal,
+) -> Result<Option<Limits>, Failure> {
+    let mut limits = Limits::default();
+    if arguments.limit.iter().any(|limit| limit == "help") {
+        for (key, value, what) in limits.entries() {
+            if terminal.json() {
+                terminal.object(&json!({ "limit": key, "value": value, "what": what }))?;
+            }
+            terminal.line(format_args!("{key:<24} {value:>12}  {what}"))?;
+        }
+        return Ok(None);
+    }
+    for limit in &arguments.limit {
+        let (key, value) = limit.split_once('=').ok_or_else(|| {
+            Failure::new(format_args!(
+                "--limit {limit}: expected KEY=VALUE; --limit help lists them"
+            ))
+        })?;
+        limits
+            .set(key.trim(), value.trim())
+            .map_err(|error| Failure::new(format_args!("--limit {limit}: {error}")))?;
+    }
+    Ok(Some(limits))
+}
+
+/// Certificates, tokens and limits for the server.
+pub(super) fn apply(
+    mut builder: ServerBuilder,
+    arguments: &AccessArguments,
+    limits: Limits,
+) -> Result<ServerBuilder, Failure> {
+    builder = builder.limits(limits);
+    if let (Some(certificate), Some(key)) = (&arguments.tls_cert, &arguments.tls_key) {
+        builder = builder.tls(negotiate::read(certificate)?, negotiate::read(key)?);
+    }
+    if let Some(authorities) = &arguments.tls_client_ca {
+        builder = builder.client_authorities(negotiate::read(authorities)?);
+    }
+    if let Some(path) = &arguments.token_file {
+        builder = builder.tokens(tokens(path)?);
+        if arguments.allow_session_token {
+            builder = builder.session_tokens();
+        }
+    }
+    Ok(builder)
+}
+
+/// Reads the tokens again; the old ones stay if that fails, which is in the log.
+pub(super) fn renew(server: &Server, arguments: &AccessArguments) {
+    let Some(path) = &arguments.token_file else { return };
+    match tokens(path) {
+        Ok(tokens) => server.replace_tokens(tokens),
+        Err(failure) => tracing::error!(%failure, "the old tokens stay"),
+    }
+}
+
+fn tokens(path: &Path) -> Result<Tokens, Failure> {
+    let text = String::from_utf8(negotiate::read(path)?)
+        .map_err(|_| Failure::new(format_args!("{}: expected text", path.display())))?;
+    if readable_by_others(path) {
+        tracing::warn!(path = %path.display(), "others on this machine can read the tokens");
+    }
+    Tokens::parse(&text).map_err(|error| Failure::new(format_args!("{}: {error}", path.display())))
+}
+
+#[cfg(unix)]
+fn readable_by_others(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::metadata(path).is_ok_and(|metadata| metadata.permissions().mode() & 0o004 != 0)
+}
+
+#[cfg(not(unix))]
+fn readable_by_others(_: &Path) -> bool {
+    false
+}

@@ -1,0 +1,299 @@
+//! Who may: tokens, client certificates, and numbers that nobody can guess.
+
+use std::{
+    fmt,
+    sync::{Arc, PoisonError, RwLock},
+};
+
+use ring::{
+    digest,
+    hmac::{self, HMAC_SHA256},
+    rand::{SecureRandom, SystemRandom},
+};
+use tokio_rustls::{
+    TlsAcceptor,
+    rustls::{
+        RootCertStore, ServerConfig,
+        crypto::ring::default_provider,
+        pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
+        server::{WebPkiClientVerifier, danger::ClientCertVerifier},
+    },
+};
+use tonic::codegen::http::{HeaderMap, header::AUTHORIZATION};
+
+use super::{describe, peers::Digest};
+use crate::{
+    codec::Status,
+    ifrt::{AttributeMap, AttributeValue},
+    proxy::{ProxyError, status::status},
+};
+
+/// The key of the initialization data under which a client that cannot send metadata gives its token.
+pub(super) const SESSION_TOKEN: &str = "serdes.token";
+
+/// A number that nobody can guess, and not 0.
+///
+/// # Errors
+/// INTERNAL if the system gives no random numbers.
+pub(super) fn unguessable() -> Result<u64, Status> {
+    let random = SystemRandom::new();
+    loop {
+        let mut bytes = [0; 8];
+        random
+            .fill(&mut bytes)
+            .map_err(|_| status!(Internal, "the system gives no random numbers"))?;
+        match u64::from_ne_bytes(bytes) {
+            0 => {}
+            number => return Ok(number),
+        }
+    }
+}
+
+/// The hash that stands for a certificate.
+pub(super) fn fingerprint(certificate: &CertificateDer<'_>) -> Digest {
+    hash(certificate)
+}
+
+fn hash(bytes: &[u8]) -> Digest {
+    let mut digest = Digest::default();
+    let found = digest::digest(&digest::SHA256, bytes);
+    digest.iter_mut().zip(found.as_ref()).for_each(|(to, from)| *to = *from);
+    digest
+}
+
+/// Bearer tokens that clients may give. Their text is not kept.
+#[derive(Clone)]
+pub struct Tokens {
+    key: hmac::Key,
+    /// A tag of each, and the hash that stands for it.
+    tags: Vec<(hmac::Tag, Digest)>,
+}
+
+impl fmt::Debug for Tokens {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} tokens", self.tags.len())
+    }
+}
+
+impl Tokens {
+    /// The tokens of a text: one a line, of letters, digits and `-._~+/=`. Empty lines and what follows a `#` do not count.
+    ///
+    /// # Errors
+    /// [`ProxyError::Configuration`] if a line is no token, with its number and not its text; if there is none.
+    pub fn parse(text: &str) -> Result<Self, ProxyError> {
+        let wrong = |found: String, reason: &str| {
+            ProxyError::configuration("the list of tokens", found, reason)
+        };
+        let key = hmac::Key::generate(HMAC_SHA256, &SystemRandom::new())
+            .map_err(|_| wrong("given".to_owned(), "the system gives no random numbers"))?;
+        let mut tags = Vec::new();
+        for (number, line) in text.lines().enumerate() {
+            let token = line.split('#').next().unwrap_or_default().trim();
+            if token.is_empty() {
+                continue;
+            }
+            if !token.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~+/=".contains(&byte))
+            {
+                let reason = "expected a token of letters, digits and -._~+/= and nothing else";
+                return Err(wrong(format!("line {}", number + 1), reason));
+            }
+            tags.push((hmac::sign(&key, token.as_bytes()), hash(token.as_bytes())));
+        }
+        if tags.is_empty() {
+            return Err(wrong("empty".to_owned(), "expected at least one token, a line each"));
+        }
+        Ok(Self { key, tags })
+    }
+
+    /// The number of tokens.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.tags.len()
+    }
+
+    /// Always false: a list without a token is not made.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.tags.is_empty()
+    }
+
+    /// The hash of a token that is one of these. How long that takes says nothing of them but their number: tags of a secret key are
+    /// compared, each to its end.
+    fn find(&self, token: &[u8]) -> Option<Digest> {
+        let given = hmac::sign(&self.key, token);
+        let mut found = None;
+        for (tag, digest) in &self.tags {
+            let pairs = tag.as_ref().iter().zip(given.as_ref());
+            if pairs.fold(0, |different, (known, given)| different | (known ^ given)) == 0 {
+                found = Some(*digest);
+            }
+        }
+        found
+    }
+
+    fn has(&self, digest: &Digest) -> bool {
+        self.tags.iter().any(|(_, known)| known == digest)
+    }
+}
+
+/// What a client must have to get in, beside a certificate.
+#[derive(Debug, Default)]
+pub(super) struct Access {
+    tokens: RwLock<Option<Arc<Tokens>>>,
+    /// Sessions may bring their token along; the versions are told to anyone.
+    late: bool,
+}
+
+/// What a client has shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shown {
+    /// None is wanted.
+    Nothing,
+    Token(Digest),
+    /// None yet; the session must bring one.
+    Later,
+}
+
+impl Access {
+    pub(super) fn new(tokens: Option<Tokens>, late: bool) -> Self {
+        Self { tokens: RwLock::new(tokens.map(Arc::new)), late }
+    }
+
+    fn tokens(&self) -> Option<Arc<Tokens>> {
+        self.tokens.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Takes other tokens from now on.
+    pub(super) fn replace(&self, tokens: Tokens) {
+        *self.tokens.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(tokens));
+    }
+
+    /// Whether a client that gave this token would still get in.
+    pub(super) fn holds(&self, token: Option<&Digest>) -> bool {
+        match (self.tokens(), token) {
+            (None, _) => true,
+            (Some(tokens), Some(token)) => tokens.has(token),
+            (Some(_), None) => false,
+        }
+    }
+
+    /// Looks at the metadata of a call.
+    ///
+    /// # Errors
+    /// UNAUTHENTICATED.
+    pub(super) fn check(&self, headers: &HeaderMap) -> Result<Shown, Status> {
+        let Some(tokens) = self.tokens() else { return Ok(Shown::Nothing) };
+        let mut values = headers.get_all(AUTHORIZATION).iter();
+        match (values.next(), values.next()) {
+            (Some(value), None) => {
+                let token = bearer(value.as_bytes()).and_then(|token| tokens.find(token));
+                token.map(Shown::Token).ok_or_else(|| {
+                    status!(
+                        Unauthenticated,
+                        "the token is none of this server's; expected `authorization: Bearer TOKEN`"
+                    )
+                })
+            }
+            (None, _) if self.late => Ok(Shown::Later),
+            _ => Err(status!(
+                Unauthenticated,
+                "this server wants a token; send one in the metadata `authorization: Bearer TOKEN`"
+            )),
+        }
+    }
+
+    /// Looks at the initialization data of a session that has shown no token yet.
+    ///
+    /// # Errors
+    /// UNAUTHENTICATED.
+    pub(super) fn check_session(&self, data: &AttributeMap) -> Result<Digest, Status> {
+        let given = match data.get(SESSION_TOKEN) {
+            Ok(AttributeValue::String(bytes)) => Some(bytes),
+            _ => None,
+        };
+        let found = self.tokens().zip(given).and_then(|(tokens, token)| tokens.find(token));
+        found.ok_or_else(|| {
+            status!(
+                Unauthenticated,
+                "this server wants a token; send one in the metadata `authorization: Bearer TOKEN`, or in the initialization data `{SESSION_TOKEN}`"
+            )
+        })
+    }
+}
+
+/// The token of `Bearer TOKEN`; the name of the scheme may be written in any case.
+fn bearer(value: &[u8]) -> Option<&[u8]> {
+    let (scheme, token) = value.split_at_checked(6)?;
+    if !scheme.eq_ignore_ascii_case(b"bearer") || token.first() != Some(&b' ') {
+        return None;
+    }
+    Some(token.trim_ascii())
+}
+
+/// Encryption: the server's certificate, and that of authorities whose certificates clients must have.
+#[derive(Clone, Default)]
+pub(super) struct Encryption {
+    pub(super) identity: Option<(Vec<u8>, Vec<u8>)>,
+    pub(super) client_authorities: Option<Vec<u8>>,
+}
+
+impl Encryption {
+    /// Who makes connections encrypted; `None` for plain ones.
+    ///
+    /// # Errors
+    /// [`ProxyError::Configuration`] for what is no certificate, no key or not its key, and client certificates without encryption.
+    pub(super) fn acceptor(&self) -> Result<Option<TlsAcceptor>, ProxyError> {
+        let wrong = |what, reason: String| ProxyError::configuration(what, "given", reason);
+        let Some((chain, key)) = &self.identity else {
+            return match &self.client_authorities {
+                None => Ok(None),
+                Some(_) => Err(wrong(
+                    "the authority of client certificates",
+                    "only encrypted connections have certificates; give the server one too"
+                        .to_owned(),
+                )),
+            };
+        };
+        let chain = certificates("the certificate", chain)?;
+        let key = PrivateKeyDer::from_pem_slice(key).map_err(|error| {
+            wrong("the key of the certificate", format!("no key in PEM: {error}"))
+        })?;
+        let builder = ServerConfig::builder_with_provider(Arc::new(default_provider()))
+            .with_safe_default_protocol_versions()
+            .map_err(|error| wrong("the certificate", describe(&error)))?;
+        let builder = match &self.client_authorities {
+            Some(authorities) => builder.with_client_cert_verifier(verifier(authorities)?),
+            None => builder.with_no_client_auth(),
+        };
+        let mut config = builder
+            .with_single_cert(chain, key)
+            .map_err(|error| wrong("the certificate", describe(&error)))?;
+        config.alpn_protocols = vec![b"h2".to_vec()];
+        Ok(Some(TlsAcceptor::from(Arc::new(config))))
+    }
+}
+
+fn verifier(authorities: &[u8]) -> Result<Arc<dyn ClientCertVerifier>, ProxyError> {
+    const WHAT: &str = "the authority of client certificates";
+    let wrong = |reason: String| ProxyError::configuration(WHAT, "given", reason);
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates(WHAT, authorities)? {
+        roots.add(certificate).map_err(|error| wrong(describe(&error)))?;
+    }
+    let builder =
+        WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::new(default_provider()));
+    builder.build().map_err(|error| wrong(describe(&error)))
+}
+
+fn certificates(
+    what: &'static str,
+    pem: &[u8],
+) -> Result<Vec<CertificateDer<'static>>, ProxyError> {
+    let wrong = |reason: String| ProxyError::configuration(what, "given", reason);
+    let found = CertificateDer::pem_slice_iter(pem).collect::<Result<Vec<_>, _>>();
+    let found = found.map_err(|error| wrong(format!("no certificates in PEM: {error}")))?;
+    if found.is_empty() {
+        return Err(wrong("there is no certificate in it; expected PEM".to_owned()));
+    }
+    Ok(found)
+}

@@ -1,0 +1,260 @@
+//! Amounts that may be in use at a time: of a session, of a peer, of all. What is taken is given back on drop.
+
+use std::sync::Arc;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError};
+
+use super::peers::Peer;
+use crate::{codec::Status, proxy::status::status};
+
+/// An amount that may be in use at a time. Clones are the same amount.
+#[derive(Clone, Debug)]
+pub(super) struct Budget {
+    /// The name of the limit, for those who meet it.
+    limit: &'static str,
+    amount: u64,
+    /// What is counted as one: bytes come in pages.
+    page: u64,
+    pages: Arc<Semaphore>,
+}
+
+impl Budget {
+    /// Bytes that are counted as one: no device gives out less.
+    const PAGE: u64 = 256;
+
+    /// That many bytes.
+    pub(super) fn bytes(limit: &'static str, amount: u64) -> Self {
+        Self::of(limit, amount, Self::PAGE)
+    }
+
+    /// That many things.
+    pub(super) fn count(limit: &'static str, amount: usize) -> Self {
+        Self::of(limit, amount as u64, 1)
+    }
+
+    fn of(limit: &'static str, amount: u64, page: u64) -> Self {
+        let pages = usize::try_from(amount.div_ceil(page)).unwrap_or(usize::MAX);
+        let pages = Arc::new(Semaphore::new(pages.min(Semaphore::MAX_PERMITS)));
+        Self { limit, amount, page, pages }
+    }
+
+    /// # Errors
+    /// RESOURCE_EXHAUSTED for more than there will ever be.
+    fn pages_of(&self, amount: u64) -> Result<u32, Status> {
+        let pages = u32::try_from(amount.div_ceil(self.page)).ok();
+        pages.filter(|_| amount <= self.amount).ok_or_else(|| {
+            status!(
+                ResourceExhausted,
+                "{amount} is more than the limit `{}` of this server allows at all ({}); ask for less, or have it raised",
+                self.limit,
+                self.amount,
+            )
+        })
+    }
+
+    fn exhausted(&self, amount: u64) -> Status {
+        status!(
+            ResourceExhausted,
+            "the limit `{}` of this server ({}) has no room for {amount} more; give some back first, or have it raised",
+            self.limit,
+            self.amount,
+        )
+    }
+}
+
+/// Amounts of several owners, the smallest first, each of which what is taken counts for. Clones are the same amounts.
+#[derive(Clone, Debug)]
+pub(super) struct Account {
+    levels: Vec<Budget>,
+    /// A peer that comes back finds what it still holds.
+    peer: Option<Arc<Peer>>,
+}
+
+/// What was taken from an account, given back on drop.
+#[derive(Debug)]
+pub(super) struct Holding {
+    shares: Vec<OwnedSemaphorePermit>,
+    _peer: Option<Arc<Peer>>,
+}
+
+impl Account {
+    pub(super) fn new(levels: Vec<Budget>, peer: Option<Arc<Peer>>) -> Self {
+        Self { levels, peer }
+    }
+
+    /// Takes `amount`, and waits until that much is free.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED if there is never that much.
+    pub(super) async fn take(&self, amount: u64) -> Result<Holding, Status> {
+        let mut shares = Vec::with_capacity(self.levels.len());
+        for level in &self.levels {
+            let pages = level.pages_of(amount)?;
+            let share = Arc::clone(&level.pages).acquire_many_owned(pages).await;
+            shares.push(share.map_err(|_| level.exhausted(amount))?);
+        }
+        Ok(Holding { shares, _peer: self.peer.clone() })
+    }
+
+    /// Takes `amount` if that much is free.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED if it is not.
+    pub(super) fn take_now(&self, amount: u64) -> Result<Holding, Status> {
+        let mut shares = Vec::with_capacity(self.levels.len());
+        for level in &self.levels {
+            let pages = level.pages_of(amount)?;
+            let share = Arc::clone(&level.pages).try_acquire_many_owned(pages);
+            shares.push(share.map_err(|_: TryAcquireError| level.exhausted(amount))?);
+        }
+        Ok(Holding { shares, _peer: self.peer.clone() })
+    }
+
+    /// The limit that a wait for `amount` waits for.
+    pub(super) fn in_the_way(&self, amount: u64) -> Status {
+        let missing = |level: &&Budget| {
+            (level.pages.available_permits() as u64) < amount.div_ceil(level.page)
+        };
+        let level = self.levels.iter().find(missing).or(self.levels.last());
+        level.map_or_else(|| status!(ResourceExhausted, "no room"), |level| level.exhausted(amount))
+    }
+}
+
+impl Holding {
+    /// Adds what was taken from the same account.
+    pub(super) fn add(&mut self, more: Self) {
+        for (share, more) in self.shares.iter_mut().zip(more.shares) {
+            share.merge(more);
+        }
+    }
+
+    /// Gives back that many of things that are counted one by one.
+    fn give_back(&mut self, count: usize) {
+        for share in &mut self.shares {
+            drop(share.split(count));
+        }
+    }
+}
+
+/// The room of a shard, where it counts.
+#[derive(Debug)]
+pub(super) struct Share {
+    pub(super) _arrays: Holding,
+    /// For one in pinned memory.
+    pub(super) _pinned: Option<Holding>,
+}
+
+/// Room for a number of things that changes often: it is taken and given back in steps.
+#[derive(Debug)]
+pub(super) struct Reserve {
+    account: Account,
+    held: Option<Holding>,
+    room: usize,
+}
+
+impl Reserve {
+    const STEP: usize = 64;
+
+    pub(super) fn new(account: Account) -> Self {
+        Self { account, held: None, room: 0 }
+    }
+
+    /// Makes room for `count` things in all.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED.
+    pub(super) fn make(&mut self, count: usize) -> Result<(), Status> {
+        let missing = count.saturating_sub(self.room);
+        if missing == 0 {
+            return Ok(());
+        }
+        let step = missing.max(Self::STEP);
+        let (more, taken) = match self.account.take_now(step as u64) {
+            Ok(more) => (more, step),
+            Err(_) => (self.account.take_now(missing as u64)?, missing),
+        };
+        self.room += taken;
+        match &mut self.held {
+            Some(held) => held.add(more),
+            held => *held = Some(more),
+        }
+        Ok(())
+    }
+
+    /// Gives back what `count` things do not need.
+    pub(super) fn shrink(&mut self, count: usize) {
+        let spare = self.room.saturating_sub(count);
+        if spare > 2 * Self::STEP
+            && let Some(held) = &mut self.held
+        {
+            held.give_back(spare - Self::STEP);
+            self.room -= spare - Self::STEP;
+        }
+    }
+
+    /// Gives everything back.
+    pub(super) fn clear(&mut self) {
+        self.held = None;
+        self.room = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codec::StatusCode;
+
+    fn account(amount: u64) -> Account {
+        Account::new(vec![Budget::bytes("test-bytes", amount)], None)
+    }
+
+    #[tokio::test]
+    async fn what_never_fits_is_refused_and_what_does_not_fit_now_waits() {
+        let account = account(8192);
+        for amount in [8193, u64::MAX] {
+            let error = account.take(amount).await.unwrap_err();
+            assert_eq!(error.code(), StatusCode::ResourceExhausted);
+            assert!(error.message().contains("`test-bytes`"), "{}", error.message());
+        }
+        let all = account.take(8192).await.unwrap();
+        let next = tokio::spawn({
+            let account = account.clone();
+            async move { account.take(1).await.map(drop) }
+        });
+        tokio::task::yield_now().await;
+        assert!(!next.is_finished());
+        drop(all);
+        next.await.unwrap().unwrap();
+    }
+
+    #[test]
+    fn room_for_many_things_is_taken_and_given_back_in_steps() {
+        let account = Account::new(vec![Budget::count("things", 200)], None);
+        let mut reserve = Reserve::new(account.clone());
+        for count in 1..=200 {
+            reserve.make(count).unwrap();
+        }
+        assert!(reserve.make(201).unwrap_err().message().contains("`things`"));
+        assert!(account.take_now(1).is_err());
+        reserve.shrink(10);
+        let held = account.take_now(126).unwrap();
+        assert!(account.take_now(1).is_err());
+        drop(held);
+        reserve.clear();
+        assert!(account.take_now(200).is_ok());
+    }
+
+    #[test]
+    fn what_one_level_lacks_is_taken_of_none() {
+        let (own, all) = (Budget::bytes("own", 1024), Budget::bytes("all", 512));
+        let both = Account::new(vec![own.clone(), all], None);
+        let error = both.take_now(1024).unwrap_err();
+        assert!(error.message().contains("`all`"), "{}", error.message());
+        let mut held = both.take_now(256).unwrap();
+        held.add(both.take_now(256).unwrap());
+        assert!(both.take_now(1).unwrap_err().message().contains("`all`"));
+        assert!(Account::new(vec![own.clone()], None).take_now(512).is_ok());
+        drop(held);
+        assert!(Account::new(vec![own], None).take_now(1024).is_ok());
+    }
+}

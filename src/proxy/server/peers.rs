@@ -1,0 +1,203 @@
+//! Who a client is, and what each of them holds.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    sync::{
+        Arc, Mutex, PoisonError, Weak,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use super::{budget::Budget, limits::Limits};
+
+/// A hash that stands for a certificate or a token.
+pub(super) type Digest = [u8; 32];
+
+/// Who a client is: what it has proved, or else where it comes from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Identity {
+    /// Of its certificate, which the server has verified.
+    pub(super) certificate: Option<Digest>,
+    /// Of its token.
+    pub(super) token: Option<Digest>,
+    /// The token came with the session alone: other calls of this client have none.
+    pub(super) late: bool,
+    pub(super) address: IpAddr,
+}
+
+impl Identity {
+    /// A client at this address that has proved nothing.
+    pub(super) fn at(address: IpAddr) -> Self {
+        Self { certificate: None, token: None, late: false, address: canonical(address) }
+    }
+
+    /// The program that the server is a part of.
+    pub(super) fn own() -> Self {
+        Self::at(IpAddr::V4(Ipv4Addr::UNSPECIFIED))
+    }
+
+    /// Whether a call of `caller` may reach a session of this one.
+    pub(super) fn admits(&self, caller: &Self) -> bool {
+        if self.certificate != caller.certificate {
+            return false;
+        }
+        match (self.token, caller.token) {
+            (Some(own), Some(theirs)) => own == theirs,
+            (None, None) => self.certificate.is_some() || self.address == caller.address,
+            (Some(_), None) => self.late && self.address == caller.address,
+            (None, Some(_)) => false,
+        }
+    }
+
+    const fn key(&self) -> Key {
+        match (self.certificate, self.token) {
+            (None, None) => Key::Address(self.address),
+            (certificate, token) => Key::Proved(certificate, token),
+        }
+    }
+}
+
+/// For logs. No token is in it.
+impl fmt::Debug for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(digest) = self.certificate {
+            write!(f, "certificate {} ", hexadecimal(&digest))?;
+        }
+        if self.token.is_some() {
+            f.write_str("token ")?;
+        }
+        write!(f, "at {}", self.address)
+    }
+}
+
+/// The first bytes, as a fingerprint is shown.
+fn hexadecimal(digest: &Digest) -> String {
+    digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// One address for all that a single machine can choose between: both loopbacks, both forms of IPv4, and the addresses of an IPv6 network.
+fn canonical(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(Ipv6Addr::LOCALHOST) => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        IpAddr::V6(address) => {
+            let [a, b, c, d, ..] = address.segments();
+            IpAddr::V6(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0))
+        }
+        address => address,
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Key {
+    Proved(Option<Digest>, Option<Digest>),
+    Address(IpAddr),
+}
+
+/// A client with all its sessions and connections, and its share of everything.
+#[derive(Debug)]
+pub(super) struct Peer {
+    /// A number of its own.
+    pub(super) number: u64,
+    pub(super) connections: Budget,
+    pub(super) calls: Budget,
+    pub(super) sessions: Budget,
+    pub(super) handles: Budget,
+    pub(super) requests: Budget,
+    /// Host buffers: for stores, and for results.
+    pub(super) host: [Budget; 2],
+    pub(super) arrays: Budget,
+    pub(super) pinned: Budget,
+}
+
+impl Peer {
+    fn new(number: u64, limits: &Limits) -> Self {
+        let host = || Budget::bytes("peer-host-bytes", limits.peer_host_bytes);
+        Self {
+            number,
+            connections: Budget::count("peer-connections", limits.peer_connections),
+            calls: Budget::count("peer-calls", limits.peer_calls),
+            sessions: Budget::count("peer-sessions", limits.peer_sessions),
+            handles: Budget::count("peer-handles", limits.peer_handles),
+            requests: Budget::count("peer-requests", limits.peer_requests),
+            host: [host(), host()],
+            arrays: Budget::bytes("peer-array-bytes", limits.peer_array_bytes),
+            pinned: Budget::bytes("peer-pinned-bytes", limits.peer_pinned_bytes),
+        }
+    }
+}
+
+/// The peers that have something here.
+#[derive(Debug, Default)]
+pub(super) struct Peers {
+    known: Mutex<HashMap<Key, Weak<Peer>>>,
+    next: AtomicU64,
+}
+
+impl Peers {
+    /// The peer that a client is.
+    pub(super) fn of(&self, identity: &Identity, limits: &Limits) -> Arc<Peer> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(peer) = known.get(&identity.key()).and_then(Weak::upgrade) {
+            return peer;
+        }
+        // Those that are gone go from the map when there is no room for another one: each is looked at once in a while.
+        if known.len() == known.capacity() {
+            known.retain(|_, peer| peer.strong_count() > 0);
+        }
+        let peer = Arc::new(Peer::new(self.next.fetch_add(1, Ordering::Relaxed), limits));
+        known.insert(identity.key(), Arc::downgrade(&peer));
+        peer
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(address: &str) -> Identity {
+        Identity::at(address.parse().unwrap())
+    }
+
+    #[test]
+    fn a_session_is_for_whoever_opened_it() {
+        let token = |byte| Identity { token: Some([byte; 32]), ..at("192.0.2.1") };
+        let certificate = |byte| Identity { certificate: Some([byte; 32]), ..at("192.0.2.1") };
+        assert!(at("192.0.2.1").admits(&at("192.0.2.1")));
+        assert!(!at("192.0.2.1").admits(&at("192.0.2.2")));
+        assert!(!at("192.0.2.1").admits(&token(1)));
+        assert!(token(1).admits(&Identity { token: Some([1; 32]), ..at("192.0.2.9") }));
+        assert!(!token(1).admits(&token(2)));
+        assert!(!token(1).admits(&at("192.0.2.1")));
+        assert!(certificate(1).admits(&Identity { certificate: Some([1; 32]), ..at("192.0.2.9") }));
+        assert!(!certificate(1).admits(&certificate(2)));
+        assert!(!certificate(1).admits(&at("192.0.2.1")));
+        let late = Identity { late: true, ..token(1) };
+        assert!(late.admits(&at("192.0.2.1")) && !late.admits(&at("192.0.2.2")));
+    }
+
+    #[test]
+    fn one_machine_is_one_peer_whichever_of_its_addresses_it_takes() {
+        let peers = Peers::default();
+        let limits = Limits::default();
+        let number = |address| peers.of(&at(address), &limits).number;
+        let held = peers.of(&at("127.0.0.1"), &limits);
+        assert_eq!(number("::1"), held.number);
+        assert_eq!(number("::ffff:127.0.0.1"), held.number);
+        assert_ne!(number("127.0.0.2"), held.number);
+        let held = peers.of(&at("2001:db8:0:1::5"), &limits);
+        assert_eq!(number("2001:db8:0:1:ffff::6"), held.number);
+        assert_ne!(number("2001:db8:0:2::5"), held.number);
+    }
+
+    #[test]
+    fn peers_that_are_gone_are_forgotten() {
+        let peers = Peers::default();
+        let limits = Limits::default();
+        for number in 0..10_000_u32 {
+            peers.of(&Identity::at(Ipv4Addr::from(number).into()), &limits);
+        }
+        assert!(peers.known.lock().unwrap().len() < 100);
+    }
+}
