@@ -62,7 +62,7 @@
 //!
 //! # Rooms
 //!
-//! A room uses only those above it, and none points back: [`version`] and [`read_at`]; [`proto`] and [`codec`]; [`ifrt`];
+//! A room uses only those above it, and none points back: [`version`], [`read_at`] and [`files`]; [`proto`] and [`codec`]; [`ifrt`];
 //! [`stream_executor`]; [`device_state`]; [`artifact`]; [`tensor_io`]; [`check`]; and the proxy.
 //!
 //! # Features
@@ -85,6 +85,8 @@ pub mod check;
 pub mod codec;
 #[cfg(feature = "device")]
 pub mod device_state;
+#[cfg(any(feature = "artifact", feature = "device"))]
+pub mod files;
 pub mod ifrt;
 pub mod proto;
 #[cfg(feature = "proxy")]

@@ -63,12 +63,26 @@ pub trait ReadAt: Send + Sync {
 /// What the system says, and for a pipe or a device: it has no places, and opening a pipe waits for whoever writes into it.
 #[cfg(any(feature = "device", feature = "artifact"))]
 pub(crate) fn open(path: &Path) -> io::Result<File> {
-    let kind = std::fs::metadata(path)?.file_type();
-    if kind.is_file() || kind.is_dir() {
-        return File::open(path);
-    }
-    let reason = "it is a pipe or a device; expected a file, which can be read from any place";
-    Err(io::Error::new(io::ErrorKind::InvalidInput, reason))
+    let check = |metadata: std::fs::Metadata| {
+        let kind = metadata.file_type();
+        if kind.is_file() || kind.is_dir() {
+            return Ok(());
+        }
+        let reason = "it is a pipe or a device; expected a file, which can be read from any place";
+        Err(io::Error::new(io::ErrorKind::InvalidInput, reason))
+    };
+    // Opening a device may do something, so it is looked at before; and after, since it may have been swapped.
+    check(std::fs::metadata(path)?)?;
+    let mut options = std::fs::OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(
+        &mut options,
+        rustix::fs::OFlags::NONBLOCK.bits().cast_signed(),
+    );
+    let file = options.open(path)?;
+    check(file.metadata()?)?;
+    Ok(file)
 }
 
 impl ReadAt for File {

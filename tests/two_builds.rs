@@ -155,6 +155,7 @@ fn copy_library(to: &Path, version: &str, registry: &str) {
         table(&manifest, "[dependencies]").to_owned(),
         table(&manifest, "[build-dependencies]").to_owned(),
         table(&manifest, "[target.'cfg(target_os = \"linux\")'.dependencies]").to_owned(),
+        table(&manifest, "[target.'cfg(unix)'.dependencies]").to_owned(),
     ];
     let text = format!("[workspace]\n\n{}\n", parts.join("\n"));
     fs::write(to.join("Cargo.toml"), text).unwrap();

@@ -18,6 +18,7 @@ mod format;
 mod lane;
 #[cfg(feature = "mmap")]
 mod mapped;
+mod new_file;
 #[cfg(feature = "object_store")]
 mod object;
 mod options;
@@ -25,7 +26,6 @@ mod output;
 mod parts;
 mod progress;
 mod reader;
-mod replace;
 mod restore;
 mod salvage;
 mod select;
@@ -40,6 +40,8 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use crate::files::Replacement;
+pub use crate::files::Sync;
 pub(crate) use data::PieceSums;
 pub use error::Error;
 pub(crate) use format::MAGIC;
@@ -54,8 +56,6 @@ pub use parts::{
 };
 pub use progress::{Phase, Progress, Watch};
 pub use reader::Reader;
-pub(crate) use replace::Replacement;
-pub use replace::Sync;
 pub use restore::Restored;
 pub use salvage::Salvaged;
 pub use select::matches_any;

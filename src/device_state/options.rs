@@ -6,7 +6,8 @@ use std::{
 };
 
 use super::{
-    Error, LocalParts, Part, PartStore, Replacement, Sync, Versions, Watch, Writer,
+    Error, LocalParts, Part, PartStore, Sync, Versions, Watch, Writer,
+    new_file::NewFile,
     parts::{self, WholeFile},
 };
 
@@ -110,9 +111,9 @@ impl WriteOptions {
     /// If no file can be made beside `path`.
     pub fn create(self, path: impl AsRef<Path>) -> Result<Writer, Error> {
         let path = path.as_ref();
-        let mut replacement = Replacement::create(path)?;
-        let sink = replacement.sink(self.sync, self.direct)?;
-        let commit = WholeFile { replacement, parts: LocalParts::new(path) };
+        let mut file = NewFile::create(path)?;
+        let sink = file.sink(self.sync, self.direct)?;
+        let commit = WholeFile { file, parts: LocalParts::new(path) };
         Writer::new(self, sink, path.to_path_buf(), Some(Box::new(commit)))
     }
 

@@ -5,7 +5,7 @@ use std::{
 
 #[cfg(feature = "artifact")]
 use crate::artifact::tensor_bundle::BundleError;
-use crate::device_state;
+use crate::{device_state, files};
 
 /// Why tensors could not be read from a file or written to one.
 #[derive(Debug, thiserror::Error)]
@@ -103,6 +103,13 @@ impl Error {
 impl From<BundleError> for Error {
     fn from(error: BundleError) -> Self {
         Self::Bundle(Box::new(error))
+    }
+}
+
+impl From<files::Error> for Error {
+    fn from(error: files::Error) -> Self {
+        let files::Error { action, path, source } = error;
+        Self::Io { action, path, source }
     }
 }
 

@@ -29,6 +29,7 @@ mod pieces;
 mod reader;
 mod stream;
 mod strings;
+mod supersede;
 mod verify;
 mod writer;
 

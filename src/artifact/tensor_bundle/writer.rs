@@ -1,22 +1,22 @@
-//! Writing a bundle as TensorFlow does: data under temporary names, then the index, then everything renamed, the index last.
+//! Writing a bundle as TensorFlow does: data under partial names, then the index, then everything renamed, the index last.
 //!
-//! A bundle appears with its index. Until then a reader of the same prefix finds the old bundle, except in the moment between the first
-//! rename and the last, which the format leaves open when a bundle of as many data files is replaced: an index that does not belong to
-//! its data fails its checksums there, and never gives wrong values.
+//! A bundle appears with its index; how it takes the place of another is in `supersede`.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::error::BundleError;
-use super::files::{data_path, index_path, with_suffix};
+use super::files::{data_path, index_path};
 use super::messages::{Endianness, Header, RawEntry, element_count};
+use super::supersede::Switch;
 use crate::artifact::checksum::{Crc32c, mask};
 use crate::artifact::data_type::DataType;
 use crate::artifact::slice::{Extent, TensorSlice};
 use crate::artifact::table::{TableError, TableOptions, TableWriter, write_varint64};
+use crate::files::{self, Replacement, Sync};
 use crate::version::VersionDef;
 
 /// Small writes are gathered into buffers of this size, in bytes.
@@ -30,7 +30,7 @@ const LARGE_CHUNK: usize = 4 << 20;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BundleOptions {
-    /// How many data files the tensors are spread over (at least 1).
+    /// How many data files the tensors are spread over (at least 1). The bundle gets an empty one more if it replaces one of as many.
     pub shards: u16,
     /// Every tensor starts at a multiple of so many bytes (at least 1).
     pub alignment: u32,
@@ -93,14 +93,15 @@ pub struct BundleWriter {
     options: BundleOptions,
     shards: Vec<ShardFile>,
     entries: BTreeMap<Vec<u8>, (RawEntry, Vec<TensorSlice>)>,
-    /// Temporary files, removed when the writer is dropped.
-    temporary: Vec<PathBuf>,
+    /// The directory, absolute, if it was made for the bundle.
+    made: Option<PathBuf>,
 }
 
 #[derive(Debug)]
 struct ShardFile {
+    /// What it is called in messages.
     path: PathBuf,
-    file: File,
+    file: Replacement,
     buffer: Vec<u8>,
     /// Bytes written, those in the buffer included.
     at: u64,
@@ -109,13 +110,11 @@ struct ShardFile {
 impl ShardFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         if self.buffer.len() + bytes.len() > BUFFER {
-            self.file.write_all(&self.buffer)?;
-            self.buffer.clear();
+            self.flush()?;
         }
         if bytes.len() >= BUFFER / 2 {
-            self.file.write_all(&self.buffer)?;
-            self.buffer.clear();
-            self.file.write_all(bytes)?;
+            self.flush()?;
+            self.file.file().write_all(bytes)?;
         } else {
             self.buffer.extend_from_slice(bytes);
         }
@@ -124,16 +123,21 @@ impl ShardFile {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.file.write_all(&self.buffer)?;
+        self.file.file().write_all(&self.buffer)?;
         self.buffer.clear();
         Ok(())
+    }
+
+    fn failed(&self, source: io::Error) -> BundleError {
+        BundleError::Io { path: self.path.clone(), source }
     }
 
     /// Forgets everything from `at` on.
     fn truncate(&mut self, at: u64) -> io::Result<()> {
         self.flush()?;
-        self.file.set_len(at)?;
-        self.file.seek(SeekFrom::Start(at))?;
+        let mut file = self.file.file();
+        file.set_len(at)?;
+        file.seek(SeekFrom::Start(at))?;
         self.at = at;
         Ok(())
     }
@@ -146,54 +150,41 @@ impl BundleWriter {
     /// If the files cannot be made.
     pub fn create(prefix: impl AsRef<Path>, options: BundleOptions) -> Result<Self, BundleError> {
         let prefix = prefix.as_ref().to_owned();
-        if prefix.file_name().is_none() {
+        if prefix.file_name().is_none() || prefix.as_os_str().as_encoded_bytes().ends_with(b"/") {
             let source = io::Error::new(
                 io::ErrorKind::InvalidInput,
                 "a prefix ends in a name, as in dir/ckpt-1",
             );
             return Err(BundleError::Io { path: prefix, source });
         }
-        if let Some(directory) =
-            prefix.parent().filter(|parent| !parent.as_os_str().is_empty() && !parent.exists())
-        {
-            fs::create_dir(directory)
-                .map_err(|source| BundleError::Io { path: directory.to_owned(), source })?;
-        }
-        let mut writer = Self {
-            prefix,
-            options,
-            shards: Vec::new(),
-            entries: BTreeMap::new(),
-            temporary: Vec::new(),
-        };
+        let mut writer =
+            Self { prefix, options, shards: Vec::new(), entries: BTreeMap::new(), made: None };
+        writer.make_directory()?;
         let shards = i32::from(writer.options.shards.max(1));
         for shard in 0..shards {
             let path = data_path(&writer.prefix, shard, shards);
-            let file = writer.create_temporary(&path)?;
+            let file = writer.new_file()?;
             writer.shards.push(ShardFile { path, file, buffer: Vec::new(), at: 0 });
         }
         Ok(writer)
     }
 
-    /// Makes the temporary file that will be renamed to `path`.
-    fn create_temporary(&mut self, path: &Path) -> Result<File, BundleError> {
-        let mut attempt = 0u32;
-        loop {
-            let nanoseconds = std::time::UNIX_EPOCH.elapsed().map_or(0, |time| time.subsec_nanos());
-            let suffix =
-                format!(".tempstate{}{}", std::process::id(), nanoseconds.wrapping_add(attempt));
-            let temporary = with_suffix(path, &suffix);
-            match OpenOptions::new().write(true).create_new(true).open(&temporary) {
-                Ok(file) => {
-                    self.temporary.push(temporary);
-                    return Ok(file);
-                }
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempt < 100 => {
-                    attempt += 1
-                }
-                Err(source) => return Err(BundleError::Io { path: temporary, source }),
-            }
-        }
+    fn make_directory(&mut self) -> Result<(), BundleError> {
+        let parent = self.prefix.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let Some(directory) = parent.filter(|parent| !parent.exists()) else { return Ok(()) };
+        let failed = |source| BundleError::Io { path: directory.to_owned(), source };
+        let absolute = std::path::absolute(directory).map_err(failed)?;
+        fs::create_dir(directory).map_err(failed)?;
+        self.made = Some(absolute);
+        Ok(())
+    }
+
+    /// A file in the making; all files of a bundle are partial files of its index.
+    fn new_file(&self) -> Result<Replacement, BundleError> {
+        Ok(match self.shards.first() {
+            Some(shard) => shard.file.another()?,
+            None => Replacement::create_beside(&index_path(&self.prefix))?,
+        })
     }
 
     /// Adds a tensor of fixed element size, whose little-endian bytes are then written to what this returns. Tensors lie in the data
@@ -393,77 +384,82 @@ impl BundleWriter {
         Ok(tensor)
     }
 
-    /// Writes the index and makes the bundle appear.
+    /// Writes the index and makes the bundle appear, in place of one that was there.
+    ///
+    /// At every moment the old bundle or the new one can be read: the new one has as many data files as were asked for, or one more,
+    /// which is empty, if the old one has as many. So it is the name of the index that switches from the one to the other. The old data
+    /// files are removed then.
     ///
     /// # Errors
-    /// If a file cannot be written or renamed; nothing is left behind then, unless the failure comes between two renames.
+    /// If a file cannot be written or renamed; nothing is left behind then, and a bundle that was there stays.
     pub fn finish(mut self) -> Result<BundleSummary, BundleError> {
-        let failed = |path: &Path, source| BundleError::Io { path: path.to_owned(), source };
-        let header = Header {
-            num_shards: i32::try_from(self.shards.len()).unwrap_or(1),
-            endianness: Endianness::Little,
-            versions: self.options.versions.clone(),
-            has_versions: true,
-        };
         for shard in &mut self.shards {
-            shard.flush().map_err(|source| failed(&shard.path, source))?;
+            shard.flush().map_err(|source| shard.failed(source))?;
         }
-        let index = index_path(&self.prefix);
-        let file = self.create_temporary(&index)?;
-        let in_table = |error: TableError| match error {
-            TableError::Io(source) => failed(&index, source),
-            source => BundleError::Index { path: index.clone(), source },
-        };
-        let mut table = TableWriter::new(io::BufWriter::new(file), TableOptions::default());
-        table.add(b"", &header.encode()).map_err(in_table)?;
-        for (key, (entry, slices)) in &self.entries {
-            table.add(key, &entry.encode(slices)).map_err(in_table)?;
-        }
-        let (file, _) = table.finish().map_err(in_table)?;
-        let file = file.into_inner().map_err(|error| failed(&index, error.into_error()))?;
-
         let started = Instant::now();
-        if self.options.sync {
+        let sync = if self.options.sync { Sync::Data } else { Sync::None };
+        if sync == Sync::Data {
             for shard in &self.shards {
-                shard.file.sync_all().map_err(|source| failed(&shard.path, source))?;
+                // The bulk of the work, before others have to wait.
+                let synced = shard.file.file().sync_data();
+                synced.map_err(|source| shard.failed(source))?;
             }
-            file.sync_all().map_err(|source| failed(&index, source))?;
         }
+        let index = self.new_file()?;
+        let name = self.prefix.file_name().unwrap_or_default();
+        let wanted = i32::try_from(self.shards.len()).unwrap_or(1);
+        let mut switch = Switch::begin(index.directory(), name, wanted)?;
+        self.write_index(&index, switch.count())?;
         let bytes = self.shards.iter().map(|shard| shard.at).sum();
-        let targets: Vec<PathBuf> =
-            self.shards.iter().map(|shard| shard.path.clone()).chain([index.clone()]).collect();
-        // Closed before they are renamed; the index is the last.
-        self.shards.clear();
-        drop(file);
-        for target in &targets {
-            let Some(temporary) = self.temporary.first().cloned() else { break };
-            fs::rename(&temporary, target).map_err(|source| failed(target, source))?;
-            self.temporary.remove(0);
+        let empty = (wanted..switch.count()).map(|_| self.new_file());
+        let empty = empty.collect::<Result<Vec<_>, _>>()?;
+        let shards = std::mem::take(&mut self.shards).into_iter().map(|shard| shard.file);
+        for file in shards.chain(empty) {
+            switch.put(file, sync)?;
         }
-        if self.options.sync {
-            sync_directory(&self.prefix).map_err(|source| failed(&self.prefix, source))?;
+        switch.finish(index, sync)?;
+        if let Some(made) = self.made.take()
+            && sync == Sync::Data
+        {
+            // The name of a directory is as safe as that of a file only once the one above it is on the disk.
+            files::sync_directory(made.parent().unwrap_or(&made))?;
         }
         let tensors =
             self.entries.keys().filter(|key| !crate::artifact::slice::is_slice_key(key)).count();
         Ok(BundleSummary { tensors, bytes, sync_time: started.elapsed() })
     }
-}
 
-/// Makes renames in the directory of `path` last.
-fn sync_directory(path: &Path) -> io::Result<()> {
-    if cfg!(unix) {
-        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        File::open(parent.unwrap_or(Path::new(".")))?.sync_all()?;
+    /// Writes the index of a bundle of `shards` data files.
+    fn write_index(&self, file: &Replacement, shards: i32) -> Result<(), BundleError> {
+        let path = || index_path(&self.prefix);
+        let in_table = |error: TableError| match error {
+            TableError::Io(source) => BundleError::Io { path: path(), source },
+            source => BundleError::Index { path: path(), source },
+        };
+        let header = Header {
+            num_shards: shards,
+            endianness: Endianness::Little,
+            versions: self.options.versions.clone(),
+            has_versions: true,
+        };
+        let mut table = TableWriter::new(io::BufWriter::new(file.file()), TableOptions::default());
+        table.add(b"", &header.encode()).map_err(in_table)?;
+        for (key, (entry, slices)) in &self.entries {
+            table.add(key, &entry.encode(slices)).map_err(in_table)?;
+        }
+        let (file, _) = table.finish().map_err(in_table)?;
+        file.into_inner()
+            .map_err(|error| BundleError::Io { path: path(), source: error.into_error() })?;
+        Ok(())
     }
-    Ok(())
 }
 
 impl Drop for BundleWriter {
     fn drop(&mut self) {
         self.shards.clear();
-        for path in &self.temporary {
-            // Nothing can be done about a file that does not go away.
-            let _ = fs::remove_file(path);
+        if let Some(made) = self.made.take() {
+            // Only if it is empty.
+            let _ = fs::remove_dir(made);
         }
     }
 }

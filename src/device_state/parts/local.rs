@@ -14,12 +14,15 @@ use super::{
         Error, Sync,
         direct::{DirectSource, StillDirect},
         format::{MAGIC, role::Role},
+        new_file::NewFile,
         reader::read_header,
-        replace::{self, Replacement},
     },
     Commit, Part, PartStore, PendingPart, SaveId,
 };
-use crate::read_at::{self, ReadAt};
+use crate::{
+    files::{self, Replacement},
+    read_at::{self, ReadAt},
+};
 
 /// The state at a path of the file system, its parts in the directory `<name>.parts` beside it.
 #[derive(Clone, Debug)]
@@ -32,10 +35,9 @@ pub struct LocalParts {
 impl LocalParts {
     /// The store of the state at `path`.
     ///
-    /// A link stands for what it points to.
+    /// A link stands for what it points to. The working directory may change afterwards.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        let path = path.into();
-        Self { path: fs::canonicalize(&path).unwrap_or(path), direct: None }
+        Self { path: files::resolve(&path.into()), direct: None }
     }
 
     /// Whether new parts are written, and states and their parts read, past the system's page cache
@@ -87,68 +89,77 @@ impl LocalParts {
 }
 
 impl LocalParts {
-    /// The saves that states beside the directory name, whatever they are called; `None` if one
-    /// does not tell.
-    fn named_beside(&self) -> Option<Vec<SaveId>> {
-        let directory = self.parts().parent()?.to_path_buf();
-        let beside = if directory.as_os_str().is_empty() { ".".into() } else { directory };
+    /// The saves that states beside the directory name, whatever they are called.
+    ///
+    /// Whatever does not tell is an error: nobody knows which parts it needs.
+    fn named_beside(&self) -> Result<Vec<SaveId>, Error> {
+        let directory = self.path.parent().unwrap_or(&self.path);
+        let failed = |error| Error::io("list", directory, error);
         let mut named = Vec::new();
-        for entry in fs::read_dir(beside).ok()?.flatten() {
-            if !entry.file_type().is_ok_and(|kind| kind.is_file()) {
-                continue;
-            }
-            let path = entry.path();
-            let Ok(file) = File::open(&path) else { continue };
-            let mut magic = [0; MAGIC.len()];
-            if file.read_exact_at(&mut magic, 0).is_err() || magic != MAGIC {
-                continue;
-            }
-            // Nobody knows which parts the state of a newer build needs.
-            match read_header(&file, &path, ReadAt::size(&file).ok()?).ok()?.0.role {
-                Role::Merged(merged) if merged.directory == self.directory() => {
-                    named.push(SaveId(merged.save));
-                }
-                _ => {}
+        for entry in fs::read_dir(directory).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            if entry.file_type().map_err(failed)?.is_file() {
+                named.extend(self.save_named_by(&entry.path())?);
             }
         }
-        Some(named)
-    }
-}
-
-impl Commit for Replacement {
-    fn commit(self: Box<Self>, sync: Sync) -> Result<Duration, Error> {
-        self.finish(sync)
+        Ok(named)
     }
 
-    fn file(&self) -> Option<&File> {
-        // A sink past the cache does not write at the cursor.
-        (!Self::is_direct(self)).then_some(Self::file(self))
+    /// The save whose parts in the directory a file names, if it is the index of a merged state.
+    fn save_named_by(&self, path: &Path) -> Result<Option<SaveId>, Error> {
+        let failed = |error| Error::io("read", path, error);
+        let file = match read_at::open(path) {
+            // It went since it was listed.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            opened => opened.map_err(failed)?,
+        };
+        let mut magic = [0; MAGIC.len()];
+        match file.read_exact_at(&mut magic, 0) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+            read => read.map_err(failed)?,
+        }
+        if magic != MAGIC {
+            return Ok(None);
+        }
+        let length = ReadAt::size(&file).map_err(failed)?;
+        // One that is damaged, or of a newer build, does not tell.
+        Ok(match read_header(&file, path, length)?.0.role {
+            Role::Merged(merged) if merged.directory == self.directory() => {
+                Some(SaveId(merged.save))
+            }
+            _ => None,
+        })
     }
 
-    fn is_direct(&self) -> bool {
-        Self::is_direct(self)
+    /// The names in the directory of the parts; `None` if the system does not give all of them.
+    fn names(&self) -> Option<Vec<String>> {
+        let entries = fs::read_dir(self.parts()).ok()?;
+        let names: io::Result<Vec<_>> =
+            entries.map(|entry| entry.map(|entry| entry.file_name())).collect();
+        // Names of parts are ASCII.
+        Some(names.ok()?.into_iter().filter_map(|name| name.into_string().ok()).collect())
     }
 }
 
 /// A state of one file that takes the place of a state, also of one of several parts.
 pub(in super::super) struct WholeFile {
-    pub(in super::super) replacement: Replacement,
+    pub(in super::super) file: NewFile,
     pub(in super::super) parts: LocalParts,
 }
 
 impl Commit for WholeFile {
     fn commit(self: Box<Self>, sync: Sync) -> Result<Duration, Error> {
-        let time = self.replacement.finish(sync)?;
+        let time = Box::new(self.file).commit(sync)?;
         self.parts.clean(&[]);
         Ok(time)
     }
 
     fn file(&self) -> Option<&File> {
-        Commit::file(&self.replacement)
+        self.file.file()
     }
 
     fn is_direct(&self) -> bool {
-        self.replacement.is_direct()
+        self.file.is_direct()
     }
 }
 
@@ -168,18 +179,17 @@ impl PartStore for LocalParts {
         loop {
             attempts += 1;
             let path = self.make()?.join(part.name());
-            let mut replacement = match Replacement::create(&path) {
-                Ok(replacement) => replacement,
-                Err(Error::Io { source, .. })
-                    if source.kind() == io::ErrorKind::NotFound && attempts < 100 =>
-                {
+            let replacement = match Replacement::create(&path) {
+                Err(error) if error.source.kind() == io::ErrorKind::NotFound && attempts < 100 => {
                     continue;
                 }
-                Err(error) => return Err(error),
+                created => created?,
             };
+            // Who may not read the state may not read its parts.
+            let mut file = NewFile::from(replacement.modelled_on(&self.path)?);
             // A part is synced when it is committed, not on the way.
-            let sink = replacement.sink(Sync::None, self.direct.is_some())?;
-            return Ok(PendingPart { sink, commit: Box::new(replacement) });
+            let sink = file.sink(Sync::None, self.direct.is_some())?;
+            return Ok(PendingPart { sink, commit: Box::new(file) });
         }
     }
 
@@ -211,19 +221,18 @@ impl PartStore for LocalParts {
         let replacement = Replacement::create(&self.path)?;
         let written = replacement.file().write_all(bytes);
         written.map_err(|error| Error::io("write", &self.path, error))?;
-        replacement.finish(sync)
+        Ok(replacement.finish(sync)?)
     }
 
     fn clean(&self, keep: &[SaveId]) {
         let directory = self.parts();
-        let Ok(entries) = fs::read_dir(&directory) else { return };
-        let names: Vec<_> =
-            entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
-        let Some(named) = self.named_beside() else { return };
+        // What cannot be listed, opened or read may need any part: then all of them stay.
+        let Some(names) = self.names() else { return };
+        let Ok(named) = self.named_beside() else { return };
         let mut alive = [keep, &named].concat();
         for name in &names {
-            let Some(part) = replace::target_of(name).and_then(Part::from_name) else { continue };
-            if !replace::remove_if_dead(&directory.join(name)) {
+            let Some(part) = files::target_of(name).and_then(Part::from_name) else { continue };
+            if !files::remove_if_dead(&directory.join(name)) {
                 alive.push(part.save());
             }
         }

@@ -1,0 +1,27 @@
+//! What a successor keeps on systems without modes and owners.
+
+use std::{
+    fs::{self, File, Permissions},
+    io,
+    path::Path,
+};
+
+/// Whether the file may be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Attributes(Permissions);
+
+impl Attributes {
+    /// Those of the file at `path`; `None` if there is none.
+    pub(super) fn of(path: &Path) -> io::Result<Option<Self>> {
+        match fs::symlink_metadata(path) {
+            Ok(metadata) => Ok(metadata.is_file().then(|| Self(metadata.permissions()))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Gives them to a file.
+    pub(super) fn give_to(&self, file: &File) -> io::Result<()> {
+        file.set_permissions(self.0.clone())
+    }
+}

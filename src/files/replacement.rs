@@ -1,0 +1,202 @@
+#[cfg(feature = "device")]
+use std::time::{Duration, Instant};
+use std::{
+    fs::{self, File},
+    io,
+    path::{Path, PathBuf},
+};
+
+#[cfg(feature = "device")]
+use super::sync_directory;
+use super::{
+    Error, Sync,
+    attributes::Attributes,
+    partial::{self, Partial},
+    place::Place,
+};
+
+/// A file that is being written under a partial name and replaces its target at the end.
+#[derive(Debug)]
+pub(crate) struct Replacement {
+    partial: Partial,
+    place: Place,
+    /// The target as the caller called it, for messages.
+    target: PathBuf,
+    /// Whether a link that stands where the target is to appear is replaced itself.
+    links: Links,
+    /// What the file gets at the end if no old one is there then to tell.
+    if_new: Option<Attributes>,
+    finished: bool,
+}
+
+/// What is done with a link in the target's place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Links {
+    /// What it points to is the target.
+    #[cfg(feature = "device")]
+    Followed,
+    /// It is replaced.
+    #[cfg(feature = "artifact")]
+    Replaced,
+}
+
+impl Links {
+    fn are_replaced(self) -> bool {
+        match self {
+            #[cfg(feature = "device")]
+            Self::Followed => false,
+            #[cfg(feature = "artifact")]
+            Self::Replaced => true,
+        }
+    }
+}
+
+impl Replacement {
+    /// Removes what dead savers of `target` left, then opens a partial file for it.
+    ///
+    /// A link is replaced where it points. The working directory may change afterwards.
+    #[cfg(feature = "device")]
+    pub(crate) fn create(target: &Path) -> Result<Self, Error> {
+        Self::begin(target, Place::of(target)?, Links::Followed)
+    }
+
+    /// The same for one of several files that belong together by their names: a link is replaced
+    /// where it stands.
+    #[cfg(feature = "artifact")]
+    pub(crate) fn create_beside(target: &Path) -> Result<Self, Error> {
+        Self::begin(target, Place::beside(target)?, Links::Replaced)
+    }
+
+    fn begin(target: &Path, place: Place, links: Links) -> Result<Self, Error> {
+        check_kind(&place, target, links)?;
+        partial::remove_leftovers(&place);
+        let if_new = attributes_if_new(&place, target)?;
+        let partial = Partial::create(&place, target)?;
+        Ok(Self { partial, place, target: target.to_owned(), links, if_new, finished: false })
+    }
+
+    /// Another file for the same target: one of several that belong together.
+    #[cfg(feature = "artifact")]
+    pub(crate) fn another(&self) -> Result<Self, Error> {
+        Ok(Self {
+            partial: Partial::create(&self.place, &self.target)?,
+            place: self.place.clone(),
+            target: self.target.clone(),
+            links: self.links,
+            if_new: self.if_new.clone(),
+            finished: false,
+        })
+    }
+
+    /// If the target is new, the file gets at the end what the file at `model` has, if there is one.
+    pub(crate) fn modelled_on(mut self, model: &Path) -> Result<Self, Error> {
+        let attributes =
+            Attributes::of(model).map_err(|error| Error::new("look at", model, error))?;
+        self.if_new = attributes.or(self.if_new.take());
+        Ok(self)
+    }
+
+    /// The open file.
+    pub(crate) fn file(&self) -> &File {
+        &self.partial.file
+    }
+
+    /// Where the open file lies until the end.
+    #[cfg(feature = "device")]
+    pub(crate) fn partial(&self) -> &Path {
+        &self.partial.path
+    }
+
+    /// The directory in which the target appears: absolute, without links.
+    #[cfg(feature = "artifact")]
+    pub(crate) fn directory(&self) -> &Path {
+        &self.place.directory
+    }
+
+    /// Gives the file what it is to have besides its bytes, and takes it to the disk as `sync` says; its name is left to do.
+    pub(crate) fn settle(&self, sync: Sync) -> Result<(), Error> {
+        let failed = |action| move |error| Error::new(action, &self.target, error);
+        let old = Attributes::of(&self.place.path()).map_err(failed("replace"))?;
+        if let Some(attributes) = old.as_ref().or(self.if_new.as_ref()) {
+            attributes.give_to(self.file()).map_err(failed("give the old mode to"))?;
+        }
+        if sync == Sync::Data {
+            self.file().sync_all().map_err(failed("sync"))?;
+        }
+        Ok(())
+    }
+
+    /// Another name for the target, in the same directory.
+    #[cfg(feature = "artifact")]
+    pub(crate) fn named(mut self, name: &std::ffi::OsStr) -> Self {
+        self.place.name = name.to_owned();
+        self.target.set_file_name(name);
+        self
+    }
+
+    /// Gives the file the target's name; [`settle`](Self::settle) comes before.
+    pub(crate) fn appear(&mut self) -> Result<(), Error> {
+        // It may have become something else in the meantime, which a rename would take away.
+        check_kind(&self.place, &self.target, self.links)?;
+        fs::rename(&self.partial.path, self.place.path())
+            .map_err(|error| Error::new("rename", &self.target, error))?;
+        self.finished = true;
+        Ok(())
+    }
+
+    /// Takes the bytes to the disk as `sync` says and gives them the target's name; answers how
+    /// long that took.
+    #[cfg(feature = "device")]
+    pub(crate) fn finish(mut self, sync: Sync) -> Result<Duration, Error> {
+        let begin = Instant::now();
+        self.settle(sync)?;
+        self.appear()?;
+        if sync == Sync::Data {
+            sync_directory(&self.place.directory)?;
+        }
+        Ok(begin.elapsed())
+    }
+}
+
+impl Drop for Replacement {
+    fn drop(&mut self) {
+        if !self.finished {
+            // Nothing can be reported from here; the next save tries again.
+            let _ = fs::remove_file(&self.partial.path);
+        }
+    }
+}
+
+/// A rename over a directory would fail only after all the work; one over a device or a pipe would
+/// take it away from all who use it.
+fn check_kind(place: &Place, target: &Path, links: Links) -> Result<(), Error> {
+    match fs::symlink_metadata(place.path()) {
+        Ok(found) if found.is_file() || (found.is_symlink() && links.are_replaced()) => Ok(()),
+        Ok(found) if found.is_dir() => {
+            Err(Error::new("create", target, io::ErrorKind::IsADirectory.into()))
+        }
+        Ok(_) => Err(Error::refused(
+            "replace",
+            target,
+            "it is a pipe or a device; expected a file or a new name",
+        )),
+        // A name that is too long is found out when the file is made.
+        Err(_) => Ok(()),
+    }
+}
+
+/// What a file gets if no old one is there: what the umask and the directory say.
+#[cfg(unix)]
+fn attributes_if_new(place: &Place, target: &Path) -> Result<Option<Attributes>, Error> {
+    let old =
+        Attributes::of(&place.path()).map_err(|error| Error::new("replace", target, error))?;
+    match old {
+        Some(old) => Ok(Some(old)),
+        None => Ok(Some(Attributes::new(Partial::default_mode(place, target)?))),
+    }
+}
+
+#[cfg(not(unix))]
+fn attributes_if_new(_: &Place, _: &Path) -> Result<Option<Attributes>, Error> {
+    Ok(None)
+}

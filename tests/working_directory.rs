@@ -1,0 +1,57 @@
+//! Foreign code in the process, a plug-in, may change the working directory at any time. What was begun under a relative path ends where it
+//! was begun.
+//!
+//! Alone in its process: the working directory belongs to all threads.
+
+use std::{env, fs, path::Path};
+
+use serdes::{
+    artifact::{
+        data_type::DataType,
+        tensor_bundle::{Bundle, BundleOptions, BundleWriter},
+    },
+    device_state::{Part, Reader, SaveId, Sync, Versions, WriteOptions, merge},
+    ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding},
+};
+
+fn names(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).unwrap();
+    let mut names: Vec<_> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_save_ends_where_it_was_begun() {
+    let (here, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    env::set_current_dir(here.path()).unwrap();
+    let options = || WriteOptions::new(Versions::current()).with_sync(Sync::Data);
+    let mut whole = options().with_direct(true).create("whole.sds").unwrap();
+    let save = SaveId::random();
+    let mut part = options().create_part("merged.sds", Part::new(save, 0, 1).unwrap()).unwrap();
+    let dropped = options().create("dropped.sds").unwrap();
+    let mut bundle = BundleWriter::create("ckpt", BundleOptions::default()).unwrap();
+    let made = BundleWriter::create("made/ckpt", BundleOptions::default()).unwrap();
+
+    env::set_current_dir(elsewhere.path()).unwrap();
+    let sharding = SingleDeviceSharding::new(DeviceId(0));
+    let spec = ArraySpec::new(DType::U8, Shape::new([3]).unwrap(), sharding);
+    for writer in [&mut whole, &mut part] {
+        writer.add_bytes("w", &spec, &[1, 2, 3]).unwrap();
+    }
+    bundle.add_bytes("w", DataType::Uint8, &[3], &[1, 2, 3]).unwrap();
+    whole.finish().unwrap();
+    part.finish().unwrap();
+    bundle.finish().unwrap();
+    drop((dropped, made));
+
+    assert_eq!(names(elsewhere.path()), Vec::<String>::new());
+    let expected = ["ckpt.data-00000-of-00001", "ckpt.index", "merged.sds.parts", "whole.sds"];
+    assert_eq!(names(here.path()), expected);
+    merge(here.path().join("merged.sds"), save, &options()).unwrap();
+    for state in ["whole.sds", "merged.sds"] {
+        assert_eq!(Reader::open(here.path().join(state)).unwrap().len(), 1);
+    }
+    assert!(Bundle::open(here.path().join("ckpt")).unwrap().tensor("w").is_ok());
+}
