@@ -39,7 +39,37 @@ pub struct Inspection {
     pub needed: Vec<String>,
 }
 
+/// The interface of a plug-in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Api {
+    /// StreamExecutor: the library exports `SE_InitPlugin`.
+    StreamExecutor,
+    /// PJRT: the library exports `GetPjrtApi`.
+    Pjrt,
+}
+
+impl Api {
+    /// `stream_executor` or `pjrt`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::StreamExecutor => "stream_executor",
+            Self::Pjrt => "pjrt",
+        }
+    }
+}
+
 impl Inspection {
+    /// The interface that it is a plug-in of, if any; StreamExecutor where it is one of both.
+    #[must_use]
+    pub fn api(&self) -> Option<Api> {
+        if self.is_plugin() {
+            Some(Api::StreamExecutor)
+        } else {
+            self.exports.iter().any(|name| name == PJRT_ENTRY).then_some(Api::Pjrt)
+        }
+    }
+
     /// Whether it exports the function `SE_InitPlugin`.
     #[must_use]
     pub fn is_plugin(&self) -> bool {
@@ -112,7 +142,9 @@ pub(crate) fn check_is_plugin(path: &Path) -> Result<(), Error> {
         .map(String::as_str)
         .filter(|name| OTHER_ENTRIES.contains(name))
         .collect();
-    let hint = if others.is_empty() {
+    let hint = if others.contains(&PJRT_ENTRY) {
+        format!(" (it exports {PJRT_ENTRY}: a plug-in of the PJRT interface, which is another one)")
+    } else if others.is_empty() {
         String::new()
     } else {
         format!(
@@ -126,6 +158,9 @@ pub(crate) fn check_is_plugin(path: &Path) -> Result<(), Error> {
 /// The function by which a plug-in registers.
 const ENTRY: &str = "SE_InitPlugin";
 
+/// The function by which a plug-in of the PJRT interface hands out its own.
+const PJRT_ENTRY: &str = "GetPjrtApi";
+
 /// Entry points of other kinds of plug-ins, which people take for device plug-ins.
 const OTHER_ENTRIES: [&str; 6] = [
     "TF_InitGraph",
@@ -133,7 +168,7 @@ const OTHER_ENTRIES: [&str; 6] = [
     "TF_InitProfiler",
     "TF_InitPlugin",
     "TFNPD_InitPlugin",
-    "GetPjrtApi",
+    PJRT_ENTRY,
 ];
 
 /// Most bytes that are read of one table. The largest that were seen, in libraries of 600 MB, have a tenth of it.

@@ -30,6 +30,9 @@
 //! A plug-in is native code in this process. What it says is checked, and what it leaves out is an error instead of a crash; but no check can
 //! hold back code that writes where it should not. Open only plug-ins that you would run. [`elf::inspect`] looks at one without running it.
 //!
+//! What a plug-in gets is good for the length of the call, the status included: one that keeps the pointer and writes through it later writes
+//! into memory that is something else by then.
+//!
 //! A plug-in that does not return is waited for; [`with_time_limit`] stops waiting and says which call it was.
 //!
 //! This room must never know of serialization.
@@ -56,6 +59,7 @@ mod memory;
 mod plugin;
 mod raw;
 mod registration;
+mod registry;
 mod report;
 mod requirements;
 mod status;
@@ -74,6 +78,7 @@ pub use event::{Event, EventStatus};
 pub use host_callback::HostCallback;
 pub use memory::{DeviceMemory, HostMemory, UnifiedMemory};
 pub use plugin::{Platform, Plugin, PluginOptions};
+pub use registry::{PluginRegistry, SkippedLibrary};
 pub use report::{Reason, Report};
 pub use stream::Stream;
 pub use timer::Timer;

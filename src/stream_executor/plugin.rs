@@ -82,6 +82,16 @@ impl PluginOptions {
         let plugin = plugin.to_owned();
         with_time_limit(limit, move || Plugin::open(&plugin, self.layout))?
     }
+
+    /// Loads the plug-in in the shared library at `path`, whatever the file is called.
+    ///
+    /// # Errors
+    /// As [`Plugin::load`]; [`Error::TimedOut`] if it takes longer than the limit.
+    pub fn load(self, path: impl AsRef<Path>) -> Result<Plugin, Error> {
+        let path = path.as_ref().to_owned();
+        let Some(limit) = self.time_limit else { return Plugin::load_as(&path, self.layout) };
+        with_time_limit(limit, move || Plugin::load_as(&path, self.layout))?
+    }
 }
 
 impl Plugin {

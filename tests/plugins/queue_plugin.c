@@ -1,6 +1,6 @@
 /* A StreamExecutor plug-in whose streams are threads: an asynchronous call returns before its work is done. In the newest layout.
  *
- * With IGNORE_DEPENDENCIES a stream waits for no other stream, with IGNORE_EVENTS for no event; otherwise it keeps the C API. */
+ * PLATFORM is the name of its platform; two plug-ins of one process need two names. With IGNORE_DEPENDENCIES a stream waits for no other stream, with IGNORE_EVENTS for no event; otherwise it keeps the C API. */
 
 #define _GNU_SOURCE
 
@@ -10,6 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#ifndef PLATFORM
+#define PLATFORM "C_QUEUE"
+#endif
 
 #define UNUSED __attribute__((unused))
 

@@ -293,7 +293,10 @@ static TF_Bool device_memory_usage(const SP_Device* device, int64_t* free_bytes,
 static void create_stream(const SP_Device* device, SP_Stream* stream, TF_Status* status) {
   (void)device;
   if (enter("create_stream", status)) return;
-  if (has("handles", "null")) return;
+  if (has("handles", "null")) {
+    memset(&the_stream, 0, sizeof(the_stream));
+    return;
+  }
   created(STREAMS);
   *stream = calloc(1, sizeof(struct SP_Stream_st));
 }

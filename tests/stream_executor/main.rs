@@ -14,5 +14,6 @@ mod loaded {
     mod memory;
     mod plugins;
     mod refusals;
+    mod registry;
     mod saves;
 }

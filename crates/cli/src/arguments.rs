@@ -368,13 +368,27 @@ pub(crate) enum PluginCommand {
     /// Load, register, report layout, versions, devices, missing functions.
     Check(PluginArguments),
     /// Run the conformance suite, one line a behaviour.
-    Verify(PluginArguments),
+    #[command(
+        after_help = "Examples:\n  serdes plugin verify ./libmy_device.so\n  serdes plugin verify --list\n  serdes explain memcpy_dtoh"
+    )]
+    Verify(VerifyArguments),
+}
+
+/// Arguments of `plugin verify`.
+#[derive(Debug, Args)]
+pub(crate) struct VerifyArguments {
+    #[command(flatten)]
+    pub(crate) plugin: PluginArguments,
+    /// List the behaviours and what each demands, and try none.
+    #[arg(long)]
+    pub(crate) list: bool,
 }
 
 /// A plug-in to load.
 #[derive(Debug, Args)]
 pub(crate) struct PluginArguments {
     /// A shared library, or host[:devices=N,memory=BYTES].
+    #[arg(default_value = "host")]
     pub(crate) plugin: String,
     /// The layout of the library, instead of the detected one.
     #[arg(long, value_name = "NAME")]

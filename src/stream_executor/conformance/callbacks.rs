@@ -8,9 +8,21 @@ use crate::stream_executor::error::Error;
 use crate::stream_executor::plugin::Plugin;
 
 pub(super) const BEHAVIOURS: &[Behaviour] = &[
-    ("host_callback", host_callback),
-    ("host_callback_order", host_callback_order),
-    ("host_callback_error", host_callback_error),
+    Behaviour {
+        name: "host_callback",
+        demand: "a callback that is accepted runs exactly once",
+        run: host_callback,
+    },
+    Behaviour {
+        name: "host_callback_order",
+        demand: "callbacks run in order, and what comes behind them after them",
+        run: host_callback_order,
+    },
+    Behaviour {
+        name: "host_callback_error",
+        demand: "the error of a callback shows, in the answer or in the stream",
+        run: host_callback_error,
+    },
 ];
 
 fn host_callback(plugin: &Plugin) -> Verdict {

@@ -6,11 +6,31 @@ use super::{Behaviour, Failure, Verdict, first_device, pattern, same_bytes};
 use crate::stream_executor::plugin::Plugin;
 
 pub(super) const BEHAVIOURS: &[Behaviour] = &[
-    ("concurrent_allocations", concurrent_allocations),
-    ("concurrent_copies", concurrent_copies),
-    ("ordering_in_a_stream", ordering_in_a_stream),
-    ("ordering_across_streams", ordering_across_streams),
-    ("copies_in_flight", copies_in_flight),
+    Behaviour {
+        name: "concurrent_allocations",
+        demand: "8 threads allocate at once, each its own memory",
+        run: concurrent_allocations,
+    },
+    Behaviour {
+        name: "concurrent_copies",
+        demand: "8 threads copy at once, each by its own stream",
+        run: concurrent_copies,
+    },
+    Behaviour {
+        name: "ordering_in_a_stream",
+        demand: "writes and reads of one stream come in order",
+        run: ordering_in_a_stream,
+    },
+    Behaviour {
+        name: "ordering_across_streams",
+        demand: "streams that wait for each other in a ring keep the order",
+        run: ordering_across_streams,
+    },
+    Behaviour {
+        name: "copies_in_flight",
+        demand: "many copies are under way at once and all arrive",
+        run: copies_in_flight,
+    },
 ];
 
 /// Runs `work` on eight threads at once.

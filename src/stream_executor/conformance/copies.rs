@@ -4,20 +4,72 @@ use super::{Behaviour, Failure, Verdict, first_device, pattern, same_bytes};
 use crate::stream_executor::plugin::Plugin;
 
 pub(super) const BEHAVIOURS: &[Behaviour] = &[
-    ("sync_memcpy_htod", sync_memcpy_htod),
-    ("sync_memcpy_dtoh", sync_memcpy_dtoh),
-    ("sync_memcpy_dtod", sync_memcpy_dtod),
-    ("memcpy_htod", memcpy_htod),
-    ("memcpy_dtoh", memcpy_dtoh),
-    ("memcpy_dtod", memcpy_dtod),
-    ("memcpy_zero_bytes", memcpy_zero_bytes),
-    ("memcpy_parts", memcpy_parts),
-    ("memcpy_large", memcpy_large),
-    ("memcpy_between_devices", memcpy_between_devices),
-    ("mem_zero", mem_zero),
-    ("memset", memset),
-    ("memset32", memset32),
-    ("fill_zero_bytes", fill_zero_bytes),
+    Behaviour {
+        name: "sync_memcpy_htod",
+        demand: "bytes arrive on the device when the call returns, of several sizes",
+        run: sync_memcpy_htod,
+    },
+    Behaviour {
+        name: "sync_memcpy_dtoh",
+        demand: "bytes arrive on the host when the call returns, and none beside them",
+        run: sync_memcpy_dtoh,
+    },
+    Behaviour {
+        name: "sync_memcpy_dtod",
+        demand: "bytes are copied on the device when the call returns",
+        run: sync_memcpy_dtod,
+    },
+    Behaviour {
+        name: "memcpy_htod",
+        demand: "a stream copies bytes to the device",
+        run: memcpy_htod,
+    },
+    Behaviour {
+        name: "memcpy_dtoh",
+        demand: "a stream copies bytes to the host",
+        run: memcpy_dtoh,
+    },
+    Behaviour {
+        name: "memcpy_dtod",
+        demand: "a stream copies bytes on the device",
+        run: memcpy_dtod,
+    },
+    Behaviour {
+        name: "memcpy_zero_bytes",
+        demand: "copies of 0 bytes do nothing",
+        run: memcpy_zero_bytes,
+    },
+    Behaviour {
+        name: "memcpy_parts",
+        demand: "parts at odd offsets are copied, and nothing beside them",
+        run: memcpy_parts,
+    },
+    Behaviour { name: "memcpy_large", demand: "8 MiB go there and back", run: memcpy_large },
+    Behaviour {
+        name: "memcpy_between_devices",
+        demand: "a device copies from another one of the plug-in",
+        run: memcpy_between_devices,
+    },
+    Behaviour {
+        name: "mem_zero",
+        demand: "a range is filled with zeros, and nothing beside it",
+        run: mem_zero,
+    },
+    Behaviour {
+        name: "memset",
+        demand: "a range is filled with a byte, and nothing beside it",
+        run: memset,
+    },
+    Behaviour {
+        name: "memset32",
+        demand: "a range is filled with a 32-bit pattern, and nothing beside it",
+        run: memset32,
+    },
+    Behaviour {
+        name: "fill_zero_bytes",
+        demand: "fills of 0 bytes do nothing",
+        run: fill_zero_bytes,
+    },
 ];
 
 const SIZES: [usize; 6] = [1, 3, 64, 4095, 65_536, 1_000_003];

@@ -11,17 +11,61 @@ use crate::stream_executor::error::Error;
 use crate::stream_executor::plugin::Plugin;
 
 pub(super) const BEHAVIOURS: &[Behaviour] = &[
-    ("allocate", allocate),
-    ("deallocate", deallocate),
-    ("deallocate_null", deallocate_null),
-    ("allocate_zero_bytes", allocate_zero_bytes),
-    ("allocate_alignment", allocate_alignment),
-    ("allocations_are_apart", allocations_are_apart),
-    ("out_of_memory", out_of_memory),
-    ("host_memory", host_memory),
-    ("unified_memory", unified_memory),
-    ("allocator_stats", allocator_stats),
-    ("memory_usage", memory_usage),
+    Behaviour {
+        name: "allocate",
+        demand: "allocate writes address, size and struct_size, for odd sizes too",
+        run: allocate,
+    },
+    Behaviour {
+        name: "deallocate",
+        demand: "what is freed can be had again: a thousand times 64 KiB",
+        run: deallocate,
+    },
+    Behaviour {
+        name: "deallocate_null",
+        demand: "freeing memory whose address is NULL does nothing",
+        run: deallocate_null,
+    },
+    Behaviour {
+        name: "allocate_zero_bytes",
+        demand: "asking for 0 bytes gives NULL or an address, and no crash",
+        run: allocate_zero_bytes,
+    },
+    Behaviour {
+        name: "allocate_alignment",
+        demand: "device memory is aligned to 64 bytes at least, as TensorFlow needs it",
+        run: allocate_alignment,
+    },
+    Behaviour {
+        name: "allocations_are_apart",
+        demand: "32 allocations keep their own bytes",
+        run: allocations_are_apart,
+    },
+    Behaviour {
+        name: "out_of_memory",
+        demand: "asking for 2^60 bytes gives NULL, and the device works on",
+        run: out_of_memory,
+    },
+    Behaviour {
+        name: "host_memory",
+        demand: "host_memory_allocate gives memory that can be written to its end",
+        run: host_memory,
+    },
+    Behaviour {
+        name: "unified_memory",
+        demand: "a platform that says it has unified memory gives some",
+        run: unified_memory,
+    },
+    Behaviour {
+        name: "allocator_stats",
+        demand: "statistics follow an allocation, or are not available (false)",
+        run: allocator_stats,
+    },
+    Behaviour {
+        name: "memory_usage",
+        demand: "free bytes are no more than all bytes, or not available (false)",
+        run: memory_usage,
+    },
 ];
 
 /// What `allocate` writes for `bytes` bytes.
@@ -168,7 +212,7 @@ fn host_memory(plugin: &Plugin) -> Verdict {
         let mut memory = device.allocate_host(bytes)?;
         pinned &= memory.is_pinned();
         memory.fill(0x5a);
-        expect("the last byte", memory.last().copied(), Some(0x5a))?;
+        expect("the last byte", memory[bytes - 1], 0x5a)?;
     }
     if pinned {
         Ok("allocated, written and freed".to_owned())
@@ -200,10 +244,17 @@ fn allocator_stats(plugin: &Plugin) -> Verdict {
     };
     drop(memory);
     if during.num_allocs < before.num_allocs || during.bytes_in_use < 0 {
-        return failed(format!("before an allocation {before:?}, after it {during:?}"));
+        return failed(format!(
+            "{} allocations and {} bytes in use before an allocation, {} and {} after it",
+            before.num_allocs, before.bytes_in_use, during.num_allocs, during.bytes_in_use
+        ));
     }
     if during.bytes_limit.is_some_and(|limit| limit < during.bytes_in_use) {
-        return failed(format!("more in use than the limit: {during:?}"));
+        return failed(format!(
+            "{} bytes are in use, more than the limit of {}",
+            during.bytes_in_use,
+            during.bytes_limit.unwrap_or_default()
+        ));
     }
     Ok(format!("{} bytes in use, {} allocations", during.bytes_in_use, during.num_allocs))
 }

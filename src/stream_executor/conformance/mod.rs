@@ -71,7 +71,13 @@ impl From<Error> for Failure {
 type Verdict = Result<String, Failure>;
 
 /// One behaviour.
-type Behaviour = (&'static str, fn(&Plugin) -> Verdict);
+#[derive(Clone, Copy)]
+struct Behaviour {
+    name: &'static str,
+    /// What is demanded, in one sentence.
+    demand: &'static str,
+    run: fn(&Plugin) -> Verdict,
+}
 
 fn failed<T>(detail: impl Into<String>) -> Result<T, Failure> {
     Err(Failure::Failed(detail.into()))
@@ -142,7 +148,12 @@ impl Default for ConformanceOptions {
 
 /// The names of all behaviours, in the order in which they are tried.
 pub fn behaviours() -> impl Iterator<Item = &'static str> {
-    all().map(|(name, _)| name)
+    all().map(|behaviour| behaviour.name)
+}
+
+/// What each behaviour demands of a plug-in, by name, in the order of [`behaviours`].
+pub fn demands() -> impl Iterator<Item = (&'static str, &'static str)> {
+    all().map(|behaviour| (behaviour.name, behaviour.demand))
 }
 
 fn all() -> impl Iterator<Item = Behaviour> {
@@ -172,9 +183,9 @@ pub fn verify(
         if has_device { all().collect() } else { registration::BEHAVIOURS.to_vec() };
     let mut outcomes = Vec::with_capacity(behaviours.len());
     let mut limit = options.time_limit;
-    for (behaviour, run) in behaviours.into_iter().skip(options.skip) {
+    for behaviour in behaviours.into_iter().skip(options.skip) {
         let plugin = plugin.clone();
-        let verdict = with_time_limit(limit, move || run(&plugin));
+        let verdict = with_time_limit(limit, move || (behaviour.run)(&plugin));
         if matches!(verdict, Err(Error::TimedOut { .. })) {
             limit = options.time_limit / 10;
         }
@@ -184,7 +195,7 @@ pub fn verify(
             Ok(Err(Failure::Unsupported(detail))) => (Conformance::Unsupported, detail),
             Err(error) => (Conformance::Fail, error.to_string()),
         };
-        let outcome = Outcome { behaviour, result, detail };
+        let outcome = Outcome { behaviour: behaviour.name, result, detail };
         report(&outcome);
         outcomes.push(outcome);
     }

@@ -4,13 +4,41 @@ use super::{Behaviour, Failure, Verdict, expect, failed, first_device};
 use crate::stream_executor::plugin::Plugin;
 
 pub(super) const BEHAVIOURS: &[Behaviour] = &[
-    ("registration", registration),
-    ("platform_name", platform_name),
-    ("struct_sizes", struct_sizes),
-    ("required_functions", required_functions),
-    ("device_count", device_count),
-    ("create_device", create_device),
-    ("device_description", device_description),
+    Behaviour {
+        name: "registration",
+        demand: "SE_InitPlugin leaves a platform that the host accepts",
+        run: registration,
+    },
+    Behaviour {
+        name: "platform_name",
+        demand: "the platform says its name and the type of its devices",
+        run: platform_name,
+    },
+    Behaviour {
+        name: "struct_sizes",
+        demand: "every struct_size is one that a published header gives, or a longer one",
+        run: struct_sizes,
+    },
+    Behaviour {
+        name: "required_functions",
+        demand: "every function that hosts require is there",
+        run: required_functions,
+    },
+    Behaviour {
+        name: "device_count",
+        demand: "the devices can be counted, and there is one",
+        run: device_count,
+    },
+    Behaviour {
+        name: "create_device",
+        demand: "every device can be made, and keeps its ordinal",
+        run: create_device,
+    },
+    Behaviour {
+        name: "device_description",
+        demand: "names, NUMA node, bandwidth and gflops of a device are readable",
+        run: device_description,
+    },
 ];
 
 fn registration(plugin: &Plugin) -> Verdict {
@@ -85,13 +113,20 @@ fn device_description(plugin: &Plugin) -> Verdict {
     if description.gflops.is_some_and(|gflops| gflops.is_nan()) {
         return failed("get_gflops gave no number");
     }
+    let text = |text: Option<String>| text.unwrap_or_else(|| "not told".to_owned());
+    let number = |number: Option<String>, unit: &str| {
+        number.map_or_else(|| "not told".to_owned(), |number| format!("{number} {unit}"))
+    };
+    let node = match description.numa_node {
+        -1 => "not told".to_owned(),
+        node => node.to_string(),
+    };
     Ok(format!(
-        "name {:?}, vendor {:?}, PCI {:?}, NUMA node {}, bandwidth {:?}, gflops {:?}",
-        description.hardware_name,
-        description.device_vendor,
-        description.pci_bus_id,
-        description.numa_node,
-        description.memory_bandwidth,
-        description.gflops
+        "hardware {}, vendor {}, PCI bus {}, NUMA node {node}, bandwidth {}, speed {}",
+        text(description.hardware_name),
+        text(description.device_vendor),
+        text(description.pci_bus_id),
+        number(description.memory_bandwidth.map(|bytes| bytes.to_string()), "bytes/s"),
+        number(description.gflops.map(|gflops| gflops.to_string()), "gflops"),
     ))
 }

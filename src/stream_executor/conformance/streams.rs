@@ -8,25 +8,93 @@ use crate::stream_executor::plugin::Plugin;
 use crate::stream_executor::stream::Stream;
 
 pub(super) const BEHAVIOURS: &[Behaviour] = &[
-    ("create_stream", create_stream),
-    ("many_streams", many_streams),
-    ("destroy_stream_with_work", destroy_stream_with_work),
-    ("stream_status", stream_status),
-    ("stream_dependency", stream_dependency),
-    ("stream_dependency_on_itself", stream_dependency_on_itself),
-    ("create_event", create_event),
-    ("record_event", record_event),
-    ("event_recorded_twice", event_recorded_twice),
-    ("wait_for_event", wait_for_event),
-    ("event_status", event_status),
-    ("block_host_for_event", block_host_for_event),
-    ("block_host_until_done", block_host_until_done),
-    ("block_until_done_by_event", block_until_done_by_event),
-    ("synchronize_all_activity", synchronize_all_activity),
-    ("create_timer", create_timer),
-    ("timer_start_stop", timer_start_stop),
-    ("timer_nanoseconds", timer_nanoseconds),
-    ("timer_used_twice", timer_used_twice),
+    Behaviour {
+        name: "create_stream",
+        demand: "a stream can be made, waited for and destroyed",
+        run: create_stream,
+    },
+    Behaviour { name: "many_streams", demand: "16 streams are there at once", run: many_streams },
+    Behaviour {
+        name: "destroy_stream_with_work",
+        demand: "work of a stream is done before its end",
+        run: destroy_stream_with_work,
+    },
+    Behaviour { name: "stream_status", demand: "a stream without work is OK", run: stream_status },
+    Behaviour {
+        name: "stream_dependency",
+        demand: "a stream that depends on another sees what that has written",
+        run: stream_dependency,
+    },
+    Behaviour {
+        name: "stream_dependency_on_itself",
+        demand: "a stream that is to wait for itself does not hang",
+        run: stream_dependency_on_itself,
+    },
+    Behaviour {
+        name: "create_event",
+        demand: "16 events can be made and destroyed",
+        run: create_event,
+    },
+    Behaviour {
+        name: "record_event",
+        demand: "an event is complete when its stream is done",
+        run: record_event,
+    },
+    Behaviour {
+        name: "event_recorded_twice",
+        demand: "an event can be recorded and waited for again",
+        run: event_recorded_twice,
+    },
+    Behaviour {
+        name: "wait_for_event",
+        demand: "a stream that waits for an event sees what was written before it",
+        run: wait_for_event,
+    },
+    Behaviour {
+        name: "event_status",
+        demand: "an event is pending or complete, and complete in the end",
+        run: event_status,
+    },
+    Behaviour {
+        name: "block_host_for_event",
+        demand: "an event is complete when the call returns",
+        run: block_host_for_event,
+    },
+    Behaviour {
+        name: "block_host_until_done",
+        demand: "a stream is done when the call returns",
+        run: block_host_until_done,
+    },
+    Behaviour {
+        name: "block_until_done_by_event",
+        demand: "an event behind a stream's work can stand in for block_host_until_done",
+        run: block_until_done_by_event,
+    },
+    Behaviour {
+        name: "synchronize_all_activity",
+        demand: "all streams of the device are done when the call returns",
+        run: synchronize_all_activity,
+    },
+    Behaviour {
+        name: "create_timer",
+        demand: "two timers can be made and destroyed",
+        run: create_timer,
+    },
+    Behaviour {
+        name: "timer_start_stop",
+        demand: "a timer is started and stopped by a stream",
+        run: timer_start_stop,
+    },
+    Behaviour {
+        name: "timer_nanoseconds",
+        demand: "a timer measures the work between, in nanoseconds",
+        run: timer_nanoseconds,
+    },
+    Behaviour {
+        name: "timer_used_twice",
+        demand: "a timer can be used again",
+        run: timer_used_twice,
+    },
 ];
 
 fn create_stream(plugin: &Plugin) -> Verdict {
@@ -162,7 +230,13 @@ fn event_status(plugin: &Plugin) -> Verdict {
             EventStatus::Complete => break,
             EventStatus::Pending if Instant::now() < limit => std::thread::yield_now(),
             EventStatus::Pending => return failed("pending for 20 seconds after a copy of 1 MiB"),
-            other => return failed(format!("state {other:?}, expected pending or complete")),
+            EventStatus::Unknown => {
+                return failed("state unknown (0), expected pending or complete");
+            }
+            EventStatus::Error => return failed("state error (1), expected pending or complete"),
+            EventStatus::Other(number) => {
+                return failed(format!("state {number}, expected pending (2) or complete (3)"));
+            }
         }
     }
     copy.wait()?;

@@ -5,11 +5,12 @@ use std::{collections::BTreeMap, fs, io, path::Path};
 use serdes::{
     artifact::graph::DeprecatedOperations,
     check::{self, Consumer, Kind, Options, Outcome, Rule, Verdict},
+    stream_executor::conformance,
 };
 
 use crate::{
     arguments::{CheckArguments, ExplainArguments},
-    commands::watch,
+    commands::{plugin, watch},
     terminal::{BAD, FAINT, Failure, GOOD, NAME, Status, Terminal, WARN, json_of},
 };
 
@@ -171,6 +172,12 @@ pub(crate) fn explain(
     arguments: &ExplainArguments,
     terminal: &mut Terminal,
 ) -> Result<Status, Failure> {
+    if let Some(name) = &arguments.rule
+        && let Some(behaviour) = conformance::demands().find(|(behaviour, _)| behaviour == name)
+    {
+        plugin::demand(behaviour, terminal)?;
+        return Ok(Status::Yes);
+    }
     let rules = match &arguments.rule {
         Some(id) => vec![id.parse::<Rule>().map_err(|error| Failure::chain(&error))?],
         None => Rule::ALL.to_vec(),

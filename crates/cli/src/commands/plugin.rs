@@ -11,7 +11,7 @@ use serdes::stream_executor::{
 
 use super::plugin_process;
 use crate::{
-    arguments::{PluginArguments, PluginCommand},
+    arguments::{PluginArguments, PluginCommand, VerifyArguments},
     terminal::{BAD, FAINT, Failure, GOOD, NAME, Status, Terminal, WARN},
 };
 
@@ -29,7 +29,11 @@ pub(crate) fn run(command: &PluginCommand, terminal: &mut Terminal) -> Result<St
                 supervise_check(arguments, terminal)
             }
         }
-        PluginCommand::Verify(arguments) => {
+        PluginCommand::Verify(VerifyArguments { list: true, .. }) => {
+            conformance::demands().try_for_each(|behaviour| demand(behaviour, terminal))?;
+            Ok(Status::Yes)
+        }
+        PluginCommand::Verify(VerifyArguments { plugin: arguments, .. }) => {
             if is_in_this_process(arguments, terminal) {
                 verify(arguments, terminal)
             } else {
@@ -292,6 +296,17 @@ fn verify(arguments: &PluginArguments, terminal: &mut Terminal) -> Result<Status
     tally.end(terminal)
 }
 
+/// Prints what a behaviour demands of a plug-in.
+pub(crate) fn demand(
+    (behaviour, demand): (&str, &str),
+    terminal: &mut Terminal,
+) -> Result<(), Failure> {
+    if terminal.json() {
+        return terminal.object(&json!({ "behaviour": behaviour, "demand": demand }));
+    }
+    terminal.line(format_args!("{NAME}{behaviour:<28}{NAME:#}{demand}"))
+}
+
 /// Prints what became of a behaviour.
 fn outcome(
     behaviour: &str,
@@ -324,6 +339,7 @@ fn inspect(library: &Path, terminal: &mut Terminal) -> Result<Status, Failure> {
     if terminal.json() {
         terminal.object(&json!({
             "path": library,
+            "api": found.api().map(elf::Api::as_str),
             "architecture": found.architecture,
             "exports": found.exports,
             "undefined": found.undefined,
@@ -338,10 +354,14 @@ fn inspect(library: &Path, terminal: &mut Terminal) -> Result<Status, Failure> {
         found.architecture,
         if found.shared { ", a shared library" } else { ", no shared library" }
     ))?;
-    terminal.line(if found.is_plugin() {
-        format!("  {GOOD}exports SE_InitPlugin{GOOD:#}: a device plug-in")
-    } else {
-        format!("  {WARN}does not export SE_InitPlugin{WARN:#}: no device plug-in")
+    terminal.line(match found.api() {
+        Some(elf::Api::StreamExecutor) => {
+            format!("  {GOOD}exports SE_InitPlugin{GOOD:#}: a device plug-in")
+        }
+        Some(elf::Api::Pjrt) => {
+            format!("  {WARN}exports GetPjrtApi{WARN:#}: a plug-in of the PJRT interface")
+        }
+        None => format!("  {WARN}does not export SE_InitPlugin{WARN:#}: no device plug-in"),
     })?;
     let shown: Vec<&String> = found.exports.iter().filter(|name| !name.starts_with("_Z")).collect();
     list("exports", &shown, terminal)?;
