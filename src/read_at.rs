@@ -3,6 +3,9 @@
 //! It must never know a format. A source is shared between threads and has no position of its own, so that verification can read in
 //! parallel; bytes in memory are a source as well as a file is.
 
+#[cfg(feature = "device")]
+mod spool;
+
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -11,6 +14,9 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
 use bytes::Bytes;
+
+#[cfg(feature = "device")]
+pub(crate) use self::spool::{LONGEST_STREAM, spool};
 
 /// A sequence of bytes of known length that can be read from any position.
 pub trait ReadAt: Send + Sync {

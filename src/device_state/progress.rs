@@ -20,8 +20,10 @@ pub enum Phase {
     Restore,
     /// Buffers of the device go into a target.
     ReadBack,
-    /// Data is read and compared with checksums, or with other data.
+    /// Data is read and compared with checksums.
     Verify,
+    /// Data of two files is read and compared.
+    Compare,
 }
 
 /// Hears how far a piece of work has come; called from several threads, often, so be quick.

@@ -5,7 +5,10 @@ use std::{
     io::{self, Read},
 };
 
-use super::{Error, Source, TensorInfo, element_bytes, number::distance};
+use super::{
+    Error, Form, Source, TensorInfo, Tolerance, element_bytes,
+    number::{distance, is_close},
+};
 use crate::{
     device_state::{Phase, Watch},
     ifrt::DType,
@@ -18,9 +21,9 @@ const BLOCK_BYTES: usize = 1 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Comparison {
-    /// Type, shape and every byte are the same.
+    /// Type, shape and every byte are the same; or every element is close enough, where there is a tolerance.
     Equal,
-    /// Type, shape or a byte differs.
+    /// Type, shape or an element differs.
     Differs,
     /// Only the first file has it.
     OnlyInA,
@@ -48,16 +51,22 @@ pub struct Difference {
     pub name: String,
     /// What became of it.
     pub comparison: Comparison,
-    /// The largest absolute difference of two elements, 0 if equal; NaN if one is no number and the
-    /// other is; `None` where there is nothing to subtract: other types or shapes, strings, one file.
+    /// The largest absolute difference of two elements, of those that count as equal too, 0 if every byte is the same; NaN if one is no
+    /// number and the other is; `None` where there is nothing to subtract: other types or shapes, strings, one file.
     pub max_abs: Option<f64>,
+    /// Number of elements; of the tensor in the first file, if it is there.
+    pub elements: u64,
     /// Number of elements that differ; `None` where elements cannot be told to belong together.
-    pub elements: Option<u64>,
+    pub differing: Option<u64>,
     /// What differs, for people; empty if nothing or only numbers do.
     pub detail: String,
 }
 
 /// Compares the tensors of `a` and `b`, by name, in the order of `a`, then those that only `b` has.
+///
+/// An npy file has no name for its tensor: if one of the two is one and both have one tensor, these are compared, whatever they are
+/// called. Elements differ where a byte does; with a `tolerance`, where they are farther apart than that. Strings differ where a byte
+/// does.
 ///
 /// Reads both block by block; `report` gets each tensor as soon as it is compared.
 ///
@@ -66,34 +75,35 @@ pub struct Difference {
 pub fn diff(
     a: &dyn Source,
     b: &dyn Source,
+    tolerance: Option<Tolerance>,
     watch: &Watch,
     mut report: impl FnMut(&Difference),
 ) -> Result<Vec<Difference>, Error> {
-    let in_b: HashMap<&str, usize> = b
-        .tensors()
-        .iter()
-        .enumerate()
-        .map(|(position, info)| (info.name.as_str(), position))
-        .collect();
-    let common = a.tensors().iter().filter(|info| in_b.contains_key(info.name.as_str()));
-    watch.begin(Phase::Verify, common.map(|info| info.bytes).sum());
+    let is_npy = |source: &dyn Source| source.kind() == Form::Npy.as_str();
+    let nameless = (is_npy(a) || is_npy(b)) && a.tensors().len() == 1 && b.tensors().len() == 1;
+    let by_name = |source: &dyn Source| -> HashMap<String, usize> {
+        let names = source.tensors().iter().enumerate();
+        names.map(|(position, info)| (info.name.clone(), position)).collect()
+    };
+    let (in_a, in_b) = (by_name(a), by_name(b));
+    let partner = |info: &TensorInfo| {
+        if nameless { Some(0) } else { in_b.get(&info.name).copied() }
+    };
+    let common = a.tensors().iter().filter(|info| partner(info).is_some());
+    watch.begin(Phase::Compare, common.map(|info| info.bytes).sum());
     let mut differences = Vec::new();
     let mut add = |difference: Difference| {
         report(&difference);
         differences.push(difference);
     };
     for (position, info) in a.tensors().iter().enumerate() {
-        let difference = match in_b.get(info.name.as_str()) {
+        add(match partner(info) {
             None => lonely(info, Comparison::OnlyInA),
-            Some(other) => compare((a, position), (b, *other), info, watch)?,
-        };
-        add(difference);
+            Some(other) => compare((a, position), (b, other), info, tolerance, watch)?,
+        });
     }
-    let in_a: HashMap<&str, ()> = a.tensors().iter().map(|info| (info.name.as_str(), ())).collect();
-    for info in b.tensors() {
-        if !in_a.contains_key(info.name.as_str()) {
-            add(lonely(info, Comparison::OnlyInB));
-        }
+    for info in b.tensors().iter().filter(|info| !nameless && !in_a.contains_key(&info.name)) {
+        add(lonely(info, Comparison::OnlyInB));
     }
     Ok(differences)
 }
@@ -103,7 +113,8 @@ fn lonely(info: &TensorInfo, comparison: Comparison) -> Difference {
         name: info.name.clone(),
         comparison,
         max_abs: None,
-        elements: None,
+        elements: info.elements(),
+        differing: None,
         detail: String::new(),
     }
 }
@@ -115,6 +126,7 @@ fn compare(
     a: Place<'_>,
     b: Place<'_>,
     info: &TensorInfo,
+    tolerance: Option<Tolerance>,
     watch: &Watch,
 ) -> Result<Difference, Error> {
     let mut difference = lonely(info, Comparison::Differs);
@@ -130,28 +142,29 @@ fn compare(
     if info.dtype == DType::String {
         let (a, b) = (a.0.strings(a.1)?, b.0.strings(b.1)?);
         let count = a.iter().zip(&b).filter(|(a, b)| a != b).count() + a.len().abs_diff(b.len());
-        difference.elements = Some(count as u64);
+        difference.differing = Some(count as u64);
         if count == 0 {
             difference.comparison = Comparison::Equal;
         }
         watch.advance(info.bytes)?;
         return Ok(difference);
     }
-    let (elements, max_abs) = numbers(a, b, info, watch)?;
-    difference.elements = Some(elements);
+    let (differing, max_abs) = numbers(a, b, info, tolerance, watch)?;
+    difference.differing = Some(differing);
     difference.max_abs = max_abs;
-    if elements == 0 {
+    if differing == 0 {
         difference.comparison = Comparison::Equal;
-        difference.max_abs = Some(0.0);
+        difference.max_abs = max_abs.or(Some(0.0));
     }
     Ok(difference)
 }
 
-/// How many elements differ in a byte, and the largest distance of two.
+/// How many elements differ, and the largest distance of two; `None` if all bytes are the same.
 fn numbers(
     a: Place<'_>,
     b: Place<'_>,
     info: &TensorInfo,
+    tolerance: Option<Tolerance>,
     watch: &Watch,
 ) -> Result<(u64, Option<f64>), Error> {
     let data = |source| Error::Data { name: info.name.clone(), source };
@@ -170,7 +183,9 @@ fn numbers(
         if part_a != part_b {
             let pairs = part_a.chunks_exact(size).zip(part_b.chunks_exact(size));
             for (a, b) in pairs.filter(|(a, b)| a != b) {
-                count += 1;
+                let close =
+                    tolerance.is_some_and(|tolerance| is_close(info.dtype, a, b, tolerance));
+                count += u64::from(!close);
                 max_abs = larger(max_abs, distance(info.dtype, a, b));
             }
         }

@@ -1,11 +1,27 @@
 use std::{
-    io,
+    fmt, io,
     path::{Path, PathBuf},
 };
 
 #[cfg(feature = "artifact")]
 use crate::artifact::tensor_bundle::BundleError;
 use crate::{device_state, files};
+
+/// Letters of a file's words that a message repeats: what a hostile file says of itself may be megabytes long.
+const SHOWN: usize = 256;
+
+/// Words of a file, cut to what a message can bear.
+pub(super) fn cut(text: &str) -> String {
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}\u{2026}", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
+/// A name in quotes, cut.
+fn quoted(name: &str) -> impl fmt::Display {
+    format!("{:?}", cut(name))
+}
 
 /// Why tensors could not be read from a file or written to one.
 #[derive(Debug, thiserror::Error)]
@@ -28,7 +44,7 @@ pub enum Error {
 
     // The caller.
     /// A tensor of this type or form cannot be moved.
-    #[error("{name:?}: {reason}")]
+    #[error("{}: {reason}", quoted(name))]
     #[non_exhaustive]
     Refused {
         /// The tensor.
@@ -45,9 +61,17 @@ pub enum Error {
         /// What was expected.
         reason: String,
     },
+    /// More bytes came from a stream than are kept.
+    #[error("the stream gave more than {limit} bytes; save them to a file and name that")]
+    #[non_exhaustive]
+    TooLong {
+        /// The most that are kept.
+        limit: u64,
+    },
+
     // Others.
     /// The bytes of a tensor could not be read.
-    #[error("the data of {name:?} cannot be read: {source}")]
+    #[error("the data of {} cannot be read: {source}", quoted(name))]
     #[non_exhaustive]
     Data {
         /// The tensor.
@@ -85,13 +109,13 @@ impl Error {
         Self::Corrupt {
             path: path.to_path_buf(),
             kind,
-            found: found.into(),
-            expected: expected.into(),
+            found: cut(&found.into()),
+            expected: cut(&expected.into()),
         }
     }
 
     pub(crate) fn refused(name: &str, reason: impl Into<String>) -> Self {
-        Self::Refused { name: name.to_owned(), reason: reason.into() }
+        Self::Refused { name: name.to_owned(), reason: cut(&reason.into()) }
     }
 
     pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
@@ -116,5 +140,24 @@ impl From<files::Error> for Error {
 impl From<device_state::Error> for Error {
     fn from(error: device_state::Error) -> Self {
         Self::DeviceState(Box::new(error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_stays_short_whatever_a_file_says() {
+        let long = "\u{fc}".repeat(1 << 20);
+        for error in [
+            Error::corrupt("x".as_ref(), "npy", long.clone(), long.clone()),
+            Error::refused(&long, long.clone()),
+            Error::Data { name: long.clone(), source: io::ErrorKind::Other.into() },
+        ] {
+            let message = error.to_string();
+            assert!(message.len() < 8 * SHOWN && message.contains('\u{2026}'), "{message}");
+        }
+        assert_eq!(cut("short"), "short");
     }
 }

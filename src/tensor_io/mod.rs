@@ -11,11 +11,13 @@ mod bundle;
 mod diff;
 mod elements;
 mod error;
+mod form;
 mod json;
 mod npy;
 #[cfg(feature = "npz")]
 mod npz;
 mod number;
+mod output;
 mod safetensors;
 mod section;
 mod state;
@@ -23,21 +25,16 @@ mod state;
 mod tests;
 mod transfer;
 
-use std::{
-    io::Read,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{io::Read, time::Duration};
 
 pub use diff::{Comparison, Difference, diff};
 pub use error::Error;
-pub use transfer::{RestoreReport, SaveReport, restore, save};
+pub use form::{Form, create, create_stream, open, open_at, open_stream};
+pub use number::Tolerance;
+use output::Output;
+pub use transfer::{RestoreReport, SaveReport, restore, save, save_stream};
 
-use crate::{
-    device_state::{Sync, WriteOptions},
-    ifrt::{DType, Shape},
-    read_at,
-};
+use crate::ifrt::{DType, Shape};
 
 /// Words of a file about itself, in its order; `None` if it has no place for them.
 pub type Metadata = Option<Vec<(String, String)>>;
@@ -185,145 +182,4 @@ fn pass_on(
         count -= part.len() as u64;
     }
     Ok(())
-}
-
-/// What a path is by its name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
-    Safetensors,
-    Npy,
-    Npz,
-    DeviceState,
-    /// Nothing else: a checkpoint prefix names no file.
-    Checkpoint,
-}
-
-fn form(path: &Path) -> Form {
-    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-    match extension.to_ascii_lowercase().as_str() {
-        "safetensors" => Form::Safetensors,
-        "npy" => Form::Npy,
-        "npz" => Form::Npz,
-        "sds" => Form::DeviceState,
-        _ => Form::Checkpoint,
-    }
-}
-
-/// Opens the tensors at `path`: safetensors, npy, npz, a device state, or the prefix or index of a
-/// TensorFlow V2 checkpoint, by its name; a file without a telling name by its first bytes.
-///
-/// # Errors
-/// If there is no such file, it is none of these, or its head is damaged.
-pub fn open(path: impl AsRef<Path>) -> Result<Box<dyn Source>, Error> {
-    let path = path.as_ref();
-    Ok(match form(path) {
-        Form::Safetensors => Box::new(safetensors::SafetensorsSource::open(path)?),
-        Form::Npy => Box::new(npy::NpySource::open(path)?),
-        Form::Npz => open_npz(path)?,
-        Form::DeviceState => Box::new(state::StateSource::open(path)?),
-        Form::Checkpoint => open_by_content(path)?,
-    })
-}
-
-#[cfg(feature = "npz")]
-fn open_npz(path: &Path) -> Result<Box<dyn Source>, Error> {
-    Ok(Box::new(npz::NpzSource::open(path)?))
-}
-
-#[cfg(not(feature = "npz"))]
-fn open_npz(path: &Path) -> Result<Box<dyn Source>, Error> {
-    Err(unknown(path, "this build reads no npz; enable the feature `npz`"))
-}
-
-#[cfg(feature = "artifact")]
-fn open_checkpoint(prefix: &Path) -> Result<Box<dyn Source>, Error> {
-    Ok(Box::new(bundle::BundleSource::open(prefix)?))
-}
-
-#[cfg(not(feature = "artifact"))]
-fn open_checkpoint(prefix: &Path) -> Result<Box<dyn Source>, Error> {
-    Err(unknown(prefix, "this build reads no checkpoints; enable the feature `artifact`"))
-}
-
-fn open_by_content(path: &Path) -> Result<Box<dyn Source>, Error> {
-    if path.extension().is_some_and(|extension| extension == "index") {
-        return open_checkpoint(&path.with_extension(""));
-    }
-    let mut index = path.as_os_str().to_owned();
-    index.push(".index");
-    if Path::new(&index).exists() {
-        return open_checkpoint(path);
-    }
-    let mut head = [0; 8];
-    let mut file = read_at::open(path).map_err(|error| Error::io("open", path, error))?;
-    let mut length = 0;
-    while length < head.len() {
-        let rest = head.get_mut(length..).unwrap_or_default();
-        match file.read(rest).map_err(|error| Error::io("read", path, error))? {
-            0 => break,
-            count => length += count,
-        }
-    }
-    Ok(match &head {
-        head if *head == crate::device_state::MAGIC => Box::new(state::StateSource::open(path)?),
-        [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => Box::new(npy::NpySource::open(path)?),
-        [b'P', b'K', 3, 4, ..] => open_npz(path)?,
-        // The length of a safetensors header is below 2^27.
-        [.., 0..8, 0, 0, 0, 0] => Box::new(safetensors::SafetensorsSource::open(path)?),
-        _ => {
-            let reason = "is no safetensors file, checkpoint prefix, npy, npz or device state";
-            return Err(unknown(path, reason));
-        }
-    })
-}
-
-fn unknown(path: &Path, reason: &str) -> Error {
-    Error::UnknownForm { path: PathBuf::from(path), reason: reason.to_owned() }
-}
-
-/// Begins a file of tensors at `path`, of the kind that its name says: `.safetensors`, `.npy`,
-/// `.npz`, `.sds`, anything else the prefix of a TensorFlow V2 checkpoint. `options` say how a
-/// device state is written.
-///
-/// # Errors
-/// If no file can be made there.
-pub fn create(path: impl AsRef<Path>, options: &WriteOptions) -> Result<Box<dyn Target>, Error> {
-    let path = path.as_ref();
-    Ok(match form(path) {
-        Form::Safetensors => {
-            Box::new(safetensors::SafetensorsTarget::create(path, options.sync())?)
-        }
-        Form::Npy => Box::new(npy::NpyTarget::create(path, options.sync())?),
-        Form::Npz => create_npz(path, options.sync())?,
-        Form::DeviceState => Box::new(state::StateTarget::create(path, options)?),
-        Form::Checkpoint => create_checkpoint(path, options.sync())?,
-    })
-}
-
-#[cfg(feature = "artifact")]
-fn create_checkpoint(prefix: &Path, sync: Sync) -> Result<Box<dyn Target>, Error> {
-    // What is meant is hardly `/dev/null.index`.
-    if std::fs::metadata(prefix).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
-        let reason = "is a device or a pipe and no prefix of a checkpoint; name a file";
-        return Err(unknown(prefix, reason));
-    }
-    Ok(Box::new(bundle::BundleTarget::create(prefix, sync)))
-}
-
-#[cfg(not(feature = "artifact"))]
-fn create_checkpoint(prefix: &Path, _: Sync) -> Result<Box<dyn Target>, Error> {
-    Err(unknown(
-        prefix,
-        "this build writes no checkpoints; name the file .safetensors, .npy or .sds, or enable the feature `artifact`",
-    ))
-}
-
-#[cfg(feature = "npz")]
-fn create_npz(path: &Path, sync: Sync) -> Result<Box<dyn Target>, Error> {
-    Ok(Box::new(npz::NpzTarget::create(path, sync)?))
-}
-
-#[cfg(not(feature = "npz"))]
-fn create_npz(path: &Path, _: Sync) -> Result<Box<dyn Target>, Error> {
-    Err(unknown(path, "this build writes no npz; enable the feature `npz`"))
 }

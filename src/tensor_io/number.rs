@@ -1,31 +1,116 @@
-//! Elements as numbers, to say how far two of them are apart. Knows the encodings; nothing else.
+//! Elements as numbers, to say how far two of them are apart and whether that is close. Knows the encodings; nothing else.
 
 use crate::ifrt::DType;
+
+/// How far apart two numbers may be and still count as equal: A and B where |A - B| <= absolute + relative * |B|.
+///
+/// The right side, and the left one unless both are integers, are computed in double precision. No-numbers equal each other and nothing
+/// else, an infinity only itself. Complex numbers are as far apart, and as large, as in the plane; truth values are 0 and 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Tolerance {
+    relative: f64,
+    absolute: f64,
+}
+
+impl Tolerance {
+    /// Both parts are 0 or more, infinity included; `None` for others.
+    pub fn new(relative: f64, absolute: f64) -> Option<Self> {
+        (relative >= 0.0 && absolute >= 0.0).then_some(Self { relative, absolute })
+    }
+
+    /// What the distance from a number of this size may be.
+    fn bound(self, size: f64) -> f64 {
+        // Not 0 times infinity.
+        let share = if self.relative == 0.0 || size == 0.0 { 0.0 } else { self.relative * size };
+        self.absolute + share
+    }
+}
+
+/// The value of an element.
+#[derive(Clone, Copy, Debug)]
+enum Number {
+    Integer(i128),
+    Real(f64),
+    Complex(f64, f64),
+}
+
+impl Number {
+    /// The value of one element, little endian, one byte for types narrower than a byte; `None` for types without numbers.
+    fn of(dtype: DType, bytes: &[u8]) -> Option<Self> {
+        Some(match dtype {
+            DType::C64 => {
+                let part = |at| f64::from(f32::from_le_bytes(array(bytes, at)));
+                Self::Complex(part(0), part(4))
+            }
+            DType::C128 => {
+                let part = |at| f64::from_le_bytes(array(bytes, at));
+                Self::Complex(part(0), part(8))
+            }
+            _ => match integer(dtype, bytes) {
+                Some(value) => Self::Integer(value),
+                None => Self::Real(float(dtype, bytes)?),
+            },
+        })
+    }
+
+    fn parts(self) -> (f64, f64) {
+        match self {
+            Self::Integer(value) => (value as f64, 0.0),
+            Self::Real(value) => (value, 0.0),
+            Self::Complex(real, imaginary) => (real, imaginary),
+        }
+    }
+
+    fn is_nan(self) -> bool {
+        let (real, imaginary) = self.parts();
+        real.is_nan() || imaginary.is_nan()
+    }
+
+    fn is_infinite(self) -> bool {
+        let (real, imaginary) = self.parts();
+        real.is_infinite() || imaginary.is_infinite()
+    }
+}
 
 /// How far two elements of one type are apart: the absolute difference, of complex numbers that of
 /// their distance; NaN if one is no number and the other is; `None` for types without numbers.
 ///
 /// `a` and `b` are one element each, little endian, one byte for types narrower than a byte.
 pub(super) fn distance(dtype: DType, a: &[u8], b: &[u8]) -> Option<f64> {
-    Some(match dtype {
-        DType::C64 => {
-            let part = |bytes: &[u8], at| f64::from(f32::from_le_bytes(array(bytes, at)));
-            (part(a, 0) - part(b, 0)).hypot(part(a, 4) - part(b, 4))
-        }
-        DType::C128 => {
-            let part = |bytes: &[u8], at| f64::from_le_bytes(array(bytes, at));
-            (part(a, 0) - part(b, 0)).hypot(part(a, 8) - part(b, 8))
-        }
-        _ => match (integer(dtype, a), integer(dtype, b)) {
-            // Exact where two 64-bit integers are close to each other and far from zero.
-            (Some(a), Some(b)) => a.abs_diff(b) as f64,
-            _ => {
-                let (a, b) = (float(dtype, a)?, float(dtype, b)?);
-                // Two infinities of one sign are equal.
-                if a == b { 0.0 } else { (a - b).abs() }
+    let (a, b) = (Number::of(dtype, a)?, Number::of(dtype, b)?);
+    Some(match (a, b) {
+        // Exact where two 64-bit integers are close to each other and far from zero.
+        (Number::Integer(a), Number::Integer(b)) => a.abs_diff(b) as f64,
+        _ if a.is_nan() || b.is_nan() => {
+            if a.is_nan() && b.is_nan() {
+                0.0
+            } else {
+                f64::NAN
             }
-        },
+        }
+        _ => apart(a.parts(), b.parts()),
     })
+}
+
+/// The distance of two points; infinities of one sign are in one place.
+fn apart(a: (f64, f64), b: (f64, f64)) -> f64 {
+    let along = |a: f64, b: f64| if a == b { 0.0 } else { (a - b).abs() };
+    along(a.0, b.0).hypot(along(a.1, b.1))
+}
+
+/// Whether two elements of one type are as close as the tolerance wants; `false` for types without numbers.
+pub(super) fn is_close(dtype: DType, a: &[u8], b: &[u8], tolerance: Tolerance) -> bool {
+    let Some((a, b)) = Number::of(dtype, a).zip(Number::of(dtype, b)) else { return false };
+    let size = b.parts().0.hypot(b.parts().1);
+    match (a, b) {
+        (Number::Integer(a), Number::Integer(b)) => {
+            // What a bound has behind its point cannot decide between integers; the conversion takes the nearest one that fits.
+            a.abs_diff(b) <= tolerance.bound(size) as u128
+        }
+        _ if a.is_nan() || b.is_nan() => a.is_nan() && b.is_nan(),
+        _ if a.is_infinite() || b.is_infinite() => a.parts() == b.parts(),
+        _ => apart(a.parts(), b.parts()) <= tolerance.bound(size),
+    }
 }
 
 /// `N` bytes from `at` on; zeros where the element is shorter than its type.
@@ -193,10 +278,63 @@ mod tests {
     }
 
     #[test]
+    fn closeness_is_relative_to_the_second_and_exact_for_integers() {
+        let close = |a: f64, b: f64, relative, absolute| {
+            let tolerance = Tolerance::new(relative, absolute).unwrap();
+            is_close(DType::F64, &a.to_le_bytes(), &b.to_le_bytes(), tolerance)
+        };
+        let (nan, infinity) = (f64::NAN, f64::INFINITY);
+        assert!(close(1.0, 1.5, 0.0, 0.5) && !close(1.0, 1.5, 0.0, 0.4));
+        // 10 percent of 110 are enough, of 100 they are not.
+        assert!(close(100.0, 110.5, 0.1, 0.0) && !close(110.5, 100.0, 0.1, 0.0));
+        assert!(close(nan, nan, 0.0, 0.0) && !close(nan, 1.0, 9.0, infinity));
+        assert!(close(0.0, -0.0, 0.0, 0.0));
+        assert!(close(infinity, infinity, 0.0, 0.0) && !close(infinity, -infinity, 9.0, 9.0));
+        assert!(!close(1.0, infinity, 9.0, infinity) && !close(infinity, 1.0, 9.0, infinity));
+        assert!(close(1.0, 0.0, infinity, 1.0) && !close(1.1, 0.0, infinity, 1.0));
+        assert!(close(f64::MAX, -f64::MAX, 0.0, infinity));
+
+        let whole = |a: i64, b: i64, relative, absolute| {
+            let tolerance = Tolerance::new(relative, absolute).unwrap();
+            is_close(DType::S64, &a.to_le_bytes(), &b.to_le_bytes(), tolerance)
+        };
+        assert!(
+            whole(i64::MAX, i64::MAX - 1, 0.0, 1.0) && !whole(i64::MAX, i64::MAX - 1, 0.0, 0.9)
+        );
+        assert!(whole(i64::MIN, i64::MAX, 0.0, infinity) && !whole(i64::MIN, i64::MAX, 0.0, 1e19));
+        assert!(whole(-90, -100, 0.1, 0.0) && !whole(-89, -100, 0.1, 0.0));
+
+        let complex = |re: f32, im: f32| [re.to_le_bytes(), im.to_le_bytes()].concat();
+        let near = Tolerance::new(0.0, 5.0).unwrap();
+        assert!(is_close(DType::C64, &complex(1.0, 1.0), &complex(4.0, 5.0), near));
+        assert!(!is_close(DType::C64, &complex(1.0, 0.9), &complex(4.0, 5.0), near));
+        let (half, other) = (complex(f32::NAN, 1.0), complex(2.0, f32::NAN));
+        assert!(is_close(DType::C64, &half, &other, near));
+        assert!(!is_close(DType::Token, &[0], &[0], near));
+        // Numbers of eight bits: 448 and no number.
+        assert!(!is_close(
+            DType::F8E4M3FN,
+            &[0x7e],
+            &[0x7f],
+            Tolerance::new(0.0, infinity).unwrap()
+        ));
+        assert!(is_close(DType::F8E4M3FN, &[0xff], &[0x7f], near));
+    }
+
+    #[test]
+    fn tolerances_below_zero_and_no_numbers_are_none() {
+        for (relative, absolute) in [(-1.0, 0.0), (0.0, -1e-300), (f64::NAN, 0.0), (0.0, f64::NAN)]
+        {
+            assert!(Tolerance::new(relative, absolute).is_none(), "{relative} {absolute}");
+        }
+    }
+
+    #[test]
     fn what_is_no_number_has_no_distance() {
         assert_eq!(distance(DType::Token, &[0], &[1]), None);
         let nan = f32::NAN.to_le_bytes();
         assert!(distance(DType::F32, &nan, &1_f32.to_le_bytes()).is_some_and(f64::is_nan));
+        assert_eq!(distance(DType::F32, &nan, &(-f32::NAN).to_le_bytes()), Some(0.0));
         let infinity = f32::INFINITY.to_le_bytes();
         assert_eq!(distance(DType::F32, &infinity, &infinity), Some(0.0));
     }

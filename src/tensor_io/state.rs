@@ -1,12 +1,12 @@
 //! Device states as sources and targets of tensors, without a device.
 
 use std::{
-    io::{self, Read},
+    io::{self, Read, Write},
     path::{Path, PathBuf},
     time::Duration,
 };
 
-use super::{Error, Metadata, Source, Target, TensorInfo};
+use super::{Error, Metadata, Source, Target, TensorInfo, output::STREAM};
 use crate::{
     device_state::{Reader, Tensor, WriteOptions, Writer},
     ifrt::{ArraySpec, DeviceId, SingleDeviceSharding},
@@ -21,8 +21,7 @@ pub(super) struct StateSource {
 }
 
 impl StateSource {
-    pub(super) fn open(path: &Path) -> Result<Self, Error> {
-        let reader = Reader::open(path)?;
+    pub(super) fn new(reader: &Reader, path: &Path) -> Result<Self, Error> {
         let tensors = reader.tensors_in_file_order()?;
         let infos = tensors
             .iter()
@@ -66,28 +65,47 @@ impl Source for StateSource {
 
 /// A device state as a target: its tensors say that they come from device 0.
 pub(super) struct StateTarget {
-    path: PathBuf,
+    place: Place,
     options: WriteOptions,
     writer: Option<Writer>,
     tensors: Vec<TensorInfo>,
 }
 
-impl StateTarget {
-    pub(super) fn create(path: &Path, options: &WriteOptions) -> Result<Self, Error> {
-        // The metadata, which stands in the header, is known when the target begins.
-        Ok(Self {
-            path: path.to_path_buf(),
-            options: options.clone(),
-            writer: None,
-            tensors: Vec::new(),
-        })
+/// Where the state goes.
+enum Place {
+    File(PathBuf),
+    /// `None` once the writer has it.
+    Stream(Option<Box<dyn Write + Send>>),
+}
+
+impl Place {
+    /// What a caller did who wrote before it began, or began a stream twice.
+    fn misused(&self) -> Error {
+        let path = match self {
+            Self::File(path) => path,
+            Self::Stream(_) => Path::new(STREAM),
+        };
+        Error::io("write", path, io::ErrorKind::InvalidInput.into())
     }
 }
 
 impl StateTarget {
+    pub(super) fn create(path: &Path, options: &WriteOptions) -> Self {
+        Self::new(Place::File(path.to_path_buf()), options)
+    }
+
+    pub(super) fn stream(sink: Box<dyn Write + Send>, options: &WriteOptions) -> Self {
+        Self::new(Place::Stream(Some(sink)), options)
+    }
+
+    fn new(place: Place, options: &WriteOptions) -> Self {
+        // The metadata, which stands in the header, is known when the target begins.
+        Self { place, options: options.clone(), writer: None, tensors: Vec::new() }
+    }
+
     fn writer(&mut self) -> Result<&mut Writer, Error> {
-        let none = || Error::io("write", &self.path, io::ErrorKind::InvalidInput.into());
-        self.writer.as_mut().ok_or_else(none)
+        let Self { place, writer, .. } = self;
+        writer.as_mut().ok_or_else(|| place.misused())
     }
 }
 
@@ -99,7 +117,13 @@ fn spec(info: &TensorInfo) -> ArraySpec {
 impl Target for StateTarget {
     fn begin(&mut self, tensors: &[TensorInfo], metadata: &Metadata) -> Result<Vec<usize>, Error> {
         let options = self.options.clone().with_metadata(metadata.clone());
-        self.writer = Some(options.create(&self.path)?);
+        self.writer = Some(match &mut self.place {
+            Place::File(path) => options.create(path)?,
+            Place::Stream(sink) => match sink.take() {
+                Some(sink) => options.stream(sink)?,
+                None => return Err(self.place.misused()),
+            },
+        });
         self.tensors = tensors.to_vec();
         Ok((0..tensors.len()).collect())
     }
@@ -118,7 +142,7 @@ impl Target for StateTarget {
     fn finish(mut self: Box<Self>) -> Result<Duration, Error> {
         match self.writer.take() {
             Some(writer) => Ok(writer.finish()?.sync_time),
-            None => Err(Error::io("write", &self.path, io::ErrorKind::InvalidInput.into())),
+            None => Err(self.place.misused()),
         }
     }
 }

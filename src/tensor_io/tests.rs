@@ -2,7 +2,7 @@ use std::{fs, path::Path};
 
 use super::*;
 use crate::{
-    device_state::{self, Reader, Versions, Watch},
+    device_state::{self, Reader, Sync, Versions, Watch, WriteOptions},
     stream_executor::{Device, Plugin},
 };
 
@@ -170,4 +170,138 @@ fn other_files_are_named_as_what_they_are_not() {
 fn a_device_of_the_system_is_no_prefix_of_a_checkpoint() {
     let refused = create("/dev/null", &options()).map(|_| ());
     assert!(matches!(refused, Err(Error::UnknownForm { .. })), "{refused:?}");
+}
+
+/// An npy file of 32-bit floats.
+fn npy(path: &Path, values: &[f32]) {
+    let shape = Shape::new([values.len() as i64]).unwrap();
+    let info = TensorInfo::new("", DType::F32, shape).unwrap();
+    let mut target = create(path, &options()).unwrap();
+    target.begin(&[info], &None).unwrap();
+    let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+    target.write(0, &mut &bytes[..]).unwrap();
+    target.finish().unwrap();
+}
+
+fn compare(a: &Path, b: &Path, tolerance: Option<Tolerance>) -> Vec<Difference> {
+    let (a, b) = (open(a).unwrap(), open(b).unwrap());
+    diff(&*a, &*b, tolerance, &Watch::new(), |_| {}).unwrap()
+}
+
+#[test]
+fn two_npy_files_are_compared_whatever_they_are_called() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = |name: &str| directory.path().join(name);
+    npy(&place("before.npy"), &[1.0, 2.0, 3.0]);
+    npy(&place("after.npy"), &[1.0, 2.5, 3.0]);
+    let found = compare(&place("before.npy"), &place("after.npy"), None);
+    let [found] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((found.comparison, found.max_abs), (Comparison::Differs, Some(0.5)));
+    assert_eq!((found.elements, found.differing), (3, Some(1)));
+    let same = &compare(&place("before.npy"), &place("before.npy"), None)[0];
+    assert_eq!((same.comparison, same.elements, same.max_abs), (Comparison::Equal, 3, Some(0.0)));
+    // Beside a file of one tensor, too; beside one of several, names decide.
+    let one = place("one.sds");
+    save_one(&place("before.npy"), &one).unwrap();
+    assert_eq!(compare(&place("after.npy"), &one, None)[0].differing, Some(1));
+    fs::write(place("many.safetensors"), weights()).unwrap();
+    assert_eq!(compare(&place("after.npy"), &place("many.safetensors"), None).len(), 7);
+}
+
+#[test]
+fn what_is_close_enough_is_equal_and_its_distance_is_still_told() {
+    let directory = tempfile::tempdir().unwrap();
+    let [a, b] = ["a.npy", "b.npy"].map(|name| directory.path().join(name));
+    npy(&a, &[1.0, f32::NAN, 0.0, f32::INFINITY]);
+    npy(&b, &[1.25, -f32::NAN, -0.0, f32::INFINITY]);
+    let exact = &compare(&a, &b, None)[0];
+    assert_eq!((exact.comparison, exact.differing), (Comparison::Differs, Some(3)));
+    let wide = &compare(&a, &b, Tolerance::new(0.2, 0.0))[0];
+    assert_eq!((wide.comparison, wide.max_abs), (Comparison::Equal, Some(0.25)));
+    let narrow = &compare(&a, &b, Tolerance::new(0.1, 0.1))[0];
+    assert_eq!((narrow.comparison, narrow.differing), (Comparison::Differs, Some(1)));
+}
+
+#[test]
+fn endings_of_other_kinds_and_folders_are_no_prefixes_of_checkpoints() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = |name: &str| directory.path().join(name);
+    fs::create_dir(place("folder")).unwrap();
+    for name in [
+        "a.pt",
+        "a.PTH",
+        "a.bin",
+        "a.h5",
+        "a.hdf5",
+        "a.keras",
+        "a.onnx",
+        "a.pb",
+        "a.tflite",
+        "a.GGUF",
+        "a.msgpack",
+        "a.zip",
+        "a.json",
+        ".pt",
+        "folder",
+        "folder/",
+        "new/",
+        "folder/.",
+        "..",
+    ] {
+        let refused = create(place(name), &options()).map(|_| ());
+        assert!(matches!(refused, Err(Error::UnknownForm { .. })), "{name}: {refused:?}");
+    }
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+    for name in ["ckpt-1000", "model.ckpt", "a.pt.1", "apt", "folder/ckpt"] {
+        assert!(create(place(name), &options()).is_ok(), "{name}");
+    }
+}
+
+#[derive(Clone, Default)]
+struct Shared(std::sync::Arc<std::sync::Mutex<Vec<u8>>>);
+
+impl std::io::Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_state_and_its_tensors_go_down_a_stream_and_come_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let source = directory.path().join("a.safetensors");
+    fs::write(&source, weights()).unwrap();
+    let stream = Shared::default();
+    let sources = [open(&source).unwrap()];
+    let saved =
+        save_stream(&sources, stream.clone(), &device(), &options(), false, &Watch::new()).unwrap();
+    let state = std::mem::take(&mut *stream.0.lock().unwrap());
+    assert_eq!(saved.file_bytes, state.len() as u64);
+    let reader = Reader::from_source(state.clone(), "the stream").unwrap();
+    for form in [Form::Safetensors, Form::DeviceState] {
+        let stream = Shared::default();
+        let target = create_stream(stream.clone(), form, &options()).unwrap();
+        let tensors = reader.select::<&str>(&[]).unwrap();
+        restore(&reader, &tensors, &device(), Some(target), &Watch::new()).unwrap();
+        let written = std::mem::take(&mut *stream.0.lock().unwrap());
+        match form {
+            Form::Safetensors => assert_eq!(written, weights()),
+            _ => assert_eq!(written[..8], state[..8]),
+        }
+        // Told by content, and as what the caller says that it is.
+        assert_eq!(open_stream(&written[..], "-", None).unwrap().kind(), form.as_str());
+        assert!(open_stream(&written[..], "-", Some(Form::Npy)).is_err());
+    }
+    for form in [Form::Npz, Form::TensorBundle] {
+        assert!(create_stream(Shared::default(), form, &options()).is_err(), "{form}");
+    }
+    assert_eq!("npz".parse::<Form>().unwrap(), Form::Npz);
+    assert!("graph_def".parse::<Form>().is_err());
+    assert!(matches!(open_stream(&b"words"[..], "-", None), Err(Error::UnknownForm { .. })));
+    assert!(open_stream(&b""[..], "-", None).is_err());
 }

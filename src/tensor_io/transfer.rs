@@ -2,14 +2,16 @@
 
 use std::{
     collections::HashSet,
-    io::{self, Read},
+    io::{self, Read, Write},
     path::Path,
     time::{Duration, Instant},
 };
 
 use super::{Error, Metadata, Refused, Source, Target, TensorInfo};
 use crate::{
-    device_state::{self, Download, Phase, PieceSums, Reader, Tensor, Upload, Watch, WriteOptions},
+    device_state::{
+        self, Download, Phase, PieceSums, Reader, Tensor, Upload, Watch, WriteOptions, Writer,
+    },
     ifrt::{ArraySpec, DType, DeviceId, SingleDeviceSharding},
     stream_executor::{Device, DeviceMemory},
 };
@@ -79,6 +81,35 @@ pub fn save(
     skip_unsupported: bool,
     watch: &Watch,
 ) -> Result<SaveReport, Error> {
+    let begin = |options: WriteOptions| options.create(output);
+    save_into(begin, sources, device, options, skip_unsupported, watch)
+}
+
+/// As [`save`], into a stream, such as standard output. A stream is not taken back: where the work fails, it ends early, and no reader takes
+/// what is in it for a state.
+///
+/// # Errors
+/// As [`save`].
+pub fn save_stream(
+    sources: &[Box<dyn Source>],
+    output: impl Write + Send + 'static,
+    device: &Device,
+    options: &WriteOptions,
+    skip_unsupported: bool,
+    watch: &Watch,
+) -> Result<SaveReport, Error> {
+    let begin = |options: WriteOptions| options.stream(output);
+    save_into(begin, sources, device, options, skip_unsupported, watch)
+}
+
+fn save_into(
+    begin_state: impl FnOnce(WriteOptions) -> Result<Writer, device_state::Error>,
+    sources: &[Box<dyn Source>],
+    device: &Device,
+    options: &WriteOptions,
+    skip_unsupported: bool,
+    watch: &Watch,
+) -> Result<SaveReport, Error> {
     let mut report = SaveReport::default();
     let mut names = HashSet::new();
     for source in sources {
@@ -99,7 +130,7 @@ pub fn save(
     // at once.
     let metadata: Metadata = sources.iter().find_map(|source| source.metadata().clone());
     let options = options.clone().with_metadata(metadata).with_watch(watch.clone());
-    let mut writer = options.create(output)?;
+    let mut writer = begin_state(options)?;
 
     let begin = Instant::now();
     let infos = || sources.iter().flat_map(|source| source.tensors());

@@ -9,6 +9,8 @@ use crate::{
 const MAGIC: [u8; 6] = *b"\x93NUMPY";
 /// Plain arrays need a hundred bytes; NumPy itself trusts ten thousand.
 const MAXIMUM_BYTES: u64 = 1 << 20;
+/// Bytes of a header that cannot be read which a message repeats.
+const SHOWN_BYTES: usize = 256;
 
 /// What the head of an npy file says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,8 +59,10 @@ impl NpyHeader {
         }
         let mut text = vec![0; length as usize];
         file.read_exact_at(&mut text, begin).map_err(io)?;
-        parse(&text, begin + length)
-            .ok_or_else(|| corrupt(text.escape_ascii().to_string(), "descr, fortran_order, shape"))
+        parse(&text, begin + length).ok_or_else(|| {
+            let shown = text.get(..text.len().min(SHOWN_BYTES)).unwrap_or_default();
+            corrupt(shown.escape_ascii().to_string(), "descr, fortran_order, shape")
+        })
     }
 }
 
@@ -115,7 +119,8 @@ fn element_type(descr: &[u8]) -> (Result<DType, String>, bool) {
         // bytes is.
         b"V2" if order != b'>' => DType::BF16,
         _ => {
-            let descr = descr.escape_ascii();
+            let shown = descr.get(..descr.len().min(SHOWN_BYTES)).unwrap_or_default();
+            let descr = shown.escape_ascii();
             let reason = match code {
                 b"V1" => "is written for nine different types alike; save it as safetensors",
                 [b'O', ..] => "holds Python objects, which only Python can read",

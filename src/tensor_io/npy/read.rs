@@ -9,10 +9,7 @@ use super::{
     KIND, NpyHeader,
     fortran::RowMajor,
 };
-use crate::{
-    ifrt::DType,
-    read_at::{self, ReadAt},
-};
+use crate::{ifrt::DType, read_at::ReadAt};
 
 /// An npy file: one tensor, called like the file.
 pub(in super::super) struct NpySource {
@@ -24,10 +21,10 @@ pub(in super::super) struct NpySource {
 }
 
 impl NpySource {
-    pub(in super::super) fn open(path: &Path) -> Result<Self, Error> {
-        let file = read_at::open(path).map_err(|error| Error::io("open", path, error))?;
+    /// The tensor is called like the file.
+    pub(in super::super) fn named(file: Arc<dyn ReadAt>, path: &Path) -> Result<Self, Error> {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
-        Self::new(Arc::new(file), path, &name)
+        Self::new(file, path, &name)
     }
 
     pub(super) fn new(file: Arc<dyn ReadAt>, path: &Path, name: &str) -> Result<Self, Error> {

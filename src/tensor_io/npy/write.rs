@@ -1,35 +1,20 @@
-use std::{
-    fs::File,
-    io::{BufWriter, Read, Write},
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{io::Read, time::Duration};
 
 use super::{
-    super::{Error, Metadata, Target, TensorInfo, pass_on},
+    super::{Error, Metadata, Output, Target, TensorInfo, pass_on},
     KIND,
 };
-use crate::{
-    device_state::{Replacement, Sync},
-    ifrt::DType,
-};
+use crate::ifrt::DType;
 
 /// An npy file in the making; it takes one tensor.
 pub(in super::super) struct NpyTarget {
-    path: PathBuf,
-    replacement: Replacement,
-    sync: Sync,
-    out: BufWriter<File>,
+    out: Output,
     info: Option<TensorInfo>,
 }
 
 impl NpyTarget {
-    pub(in super::super) fn create(path: &Path, sync: Sync) -> Result<Self, Error> {
-        let replacement = Replacement::create(path)?;
-        let file =
-            replacement.file().try_clone().map_err(|error| Error::io("create", path, error))?;
-        let out = BufWriter::with_capacity(1 << 20, file);
-        Ok(Self { path: path.to_path_buf(), replacement, sync, out, info: None })
+    pub(in super::super) fn new(out: Output) -> Self {
+        Self { out, info: None }
     }
 }
 
@@ -85,20 +70,18 @@ impl Target for NpyTarget {
     fn begin(&mut self, tensors: &[TensorInfo], _: &Metadata) -> Result<Vec<usize>, Error> {
         let [info] = tensors else {
             let reason = format!("an npy file holds one tensor, not {}; use .npz", tensors.len());
-            return Err(Error::UnknownForm { path: self.path.clone(), reason });
+            return Err(Error::UnknownForm { path: self.out.path().to_owned(), reason });
         };
         let header = encode_header(info)?;
         self.info = Some(info.clone());
-        self.out.write_all(&header).map_err(|error| Error::io("write", &self.path, error))?;
+        self.out.put(&header)?;
         Ok(vec![0])
     }
 
     fn write(&mut self, _: usize, data: &mut dyn Read) -> Result<(), Error> {
-        let Self { info, out, path, .. } = self;
+        let Self { info, out } = self;
         let Some(info) = info else { return Ok(()) };
-        pass_on(&info.name, data, info.bytes, |bytes| {
-            out.write_all(bytes).map_err(|error| Error::io("write", path, error))
-        })
+        pass_on(&info.name, data, info.bytes, |bytes| out.put(bytes))
     }
 
     fn write_strings(&mut self, _: usize, _: &[Vec<u8>]) -> Result<(), Error> {
@@ -106,8 +89,7 @@ impl Target for NpyTarget {
         Err(Error::refused(name, format!("{KIND} files hold no strings")))
     }
 
-    fn finish(mut self: Box<Self>) -> Result<Duration, Error> {
-        self.out.flush().map_err(|error| Error::io("write", &self.path, error))?;
-        Ok(self.replacement.finish(self.sync)?)
+    fn finish(self: Box<Self>) -> Result<Duration, Error> {
+        self.out.finish()
     }
 }

@@ -15,7 +15,7 @@ use super::{
     },
     KIND,
 };
-use crate::read_at::{self, ReadAt};
+use crate::read_at::ReadAt;
 
 /// Bytes of an entry in which its npy header must end if the entry is compressed.
 const HEAD_BYTES: u64 = 64 << 10;
@@ -42,12 +42,7 @@ struct Entry {
 }
 
 impl NpzSource {
-    pub(in super::super) fn open(path: &Path) -> Result<Self, Error> {
-        let file = read_at::open(path).map_err(|error| Error::io("open", path, error))?;
-        Self::new(Arc::new(file), path)
-    }
-
-    pub(super) fn new(file: Arc<dyn ReadAt>, path: &Path) -> Result<Self, Error> {
+    pub(in super::super) fn new(file: Arc<dyn ReadAt>, path: &Path) -> Result<Self, Error> {
         let size = file.size().map_err(|error| Error::io("read", path, error))?;
         let corrupt = |error: zip::result::ZipError| match error {
             zip::result::ZipError::Io(error) if error.kind() != io::ErrorKind::UnexpectedEof => {
@@ -57,6 +52,10 @@ impl NpzSource {
         };
         let positioned = Positioned { file: Arc::clone(&file), position: 0, size };
         let mut archive = zip::ZipArchive::new(positioned).map_err(corrupt)?;
+        // Of entries that share a name the archive gives out the last one alone.
+        if archive.has_duplicate_names() {
+            return Err(Error::corrupt(path, KIND, "two entries of one name", "each name once"));
+        }
         let mut source = Self {
             file,
             path: path.to_path_buf(),
@@ -74,7 +73,12 @@ impl NpzSource {
                 continue;
             };
             if !seen.insert(name.to_owned()) {
-                return Err(Error::corrupt(path, KIND, format!("{name:?} twice"), "once"));
+                return Err(Error::corrupt(
+                    path,
+                    KIND,
+                    format!("{name:?} twice"),
+                    "each name once",
+                ));
             }
             let compressed = match found.compression() {
                 CompressionMethod::Stored => false,

@@ -94,3 +94,34 @@ fn what_is_no_array_is_refused_by_name() {
     let names: Vec<_> = source.refused().iter().map(|refused| refused.name.as_str()).collect();
     assert_eq!(names, ["a", "notes.txt"]);
 }
+
+#[test]
+fn two_entries_of_one_name_are_refused() {
+    let [a, b] = [1, 2].map(|value| npy("|u1", "False", "(1,)", &[value]));
+    // The writer of archives refuses such a name, so one letter is changed behind its back.
+    let mut bytes = archive(&[("a.npy", &a), ("b.npy", &b)], CompressionMethod::Stored);
+    let places: Vec<usize> =
+        (0..bytes.len() - 5).filter(|at| &bytes[*at..*at + 5] == b"b.npy").collect();
+    assert_eq!(places.len(), 2);
+    for at in places {
+        bytes[at] = b'a';
+    }
+    let error = open(bytes).map(|_| ()).unwrap_err();
+    assert!(
+        matches!(error, Error::Corrupt { .. }) && error.to_string().contains("one name"),
+        "{error}"
+    );
+}
+
+#[test]
+fn names_that_climb_out_are_read_as_names_and_not_written() {
+    let a = npy("|u1", "False", "(1,)", &[7]);
+    let source = open(archive(&[("../../x.npy", &a)], CompressionMethod::Stored)).unwrap();
+    assert_eq!(source.tensors()[0].name, "../../x");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.npz");
+    let mut target = NpzTarget::create(&path, Sync::None).unwrap();
+    assert!(matches!(target.begin(source.tensors(), &None), Err(Error::Refused { .. })));
+    drop(target);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}

@@ -1,7 +1,11 @@
 use std::{
     fs::File,
-    io::{BufWriter, Read, Write},
+    io::{self, BufWriter, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -13,12 +17,16 @@ use super::{
 };
 use crate::device_state::{Replacement, Sync};
 
+/// Bytes that the name of an entry may have.
+const LONGEST_NAME: usize = u16::MAX as usize;
+
 /// An npz file in the making; its arrays are stored without compression, as `numpy.savez` does.
 pub(in super::super) struct NpzTarget {
     path: PathBuf,
-    replacement: Replacement,
+    replacement: Option<Replacement>,
     sync: Sync,
-    archive: ZipWriter<BufWriter<File>>,
+    archive: Option<ZipWriter<Quiet<BufWriter<File>>>>,
+    given_up: Arc<AtomicBool>,
     tensors: Vec<TensorInfo>,
 }
 
@@ -27,13 +35,86 @@ impl NpzTarget {
         let replacement = Replacement::create(path)?;
         let file =
             replacement.file().try_clone().map_err(|error| Error::io("create", path, error))?;
+        let given_up = Arc::new(AtomicBool::new(false));
+        let out = Quiet {
+            inner: BufWriter::with_capacity(1 << 20, file),
+            given_up: Arc::clone(&given_up),
+        };
         Ok(Self {
             path: path.to_path_buf(),
-            replacement,
+            replacement: Some(replacement),
             sync,
-            archive: ZipWriter::new(BufWriter::with_capacity(1 << 20, file)),
+            archive: Some(ZipWriter::new(out)),
+            given_up,
             tensors: Vec::new(),
         })
+    }
+}
+
+impl Drop for NpzTarget {
+    fn drop(&mut self) {
+        self.given_up.store(true, Ordering::Relaxed);
+    }
+}
+
+/// What is written to the archive, for as long as it can be. The archive's own end tries to complete it, and where that fails, as on a
+/// full disk, says so on standard error, where it is not asked for; so bytes that nobody will read are taken and dropped.
+struct Quiet<W> {
+    inner: W,
+    given_up: Arc<AtomicBool>,
+}
+
+impl<W> Quiet<W> {
+    /// Does `work` unless it is in vain, then `otherwise`; in vain it is once it failed.
+    fn attempt<T>(
+        &mut self,
+        otherwise: T,
+        work: impl FnOnce(&mut W) -> io::Result<T>,
+    ) -> io::Result<T> {
+        if self.given_up.load(Ordering::Relaxed) {
+            return Ok(otherwise);
+        }
+        work(&mut self.inner).inspect_err(|error| {
+            if error.kind() != io::ErrorKind::Interrupted {
+                self.given_up.store(true, Ordering::Relaxed);
+            }
+        })
+    }
+}
+
+impl<W: Write> Write for Quiet<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.attempt(bytes.len(), |inner| inner.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.attempt((), Write::flush)
+    }
+}
+
+impl<W: Seek> Seek for Quiet<W> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.attempt(0, |inner| inner.seek(to))
+    }
+}
+
+/// Why no entry of an archive may have this name: unpacked by whoever trusts names, it would be written outside of their folder.
+fn fault(name: &str) -> Option<&'static str> {
+    let mut letters = name.chars();
+    let has_drive = letters.next().is_some_and(|letter| letter.is_ascii_alphabetic())
+        && letters.next() == Some(':');
+    if name.starts_with('/') || has_drive {
+        Some("begins at the root of a disk")
+    } else if name.contains('\\') {
+        Some("has a backslash, which parts folders on some systems")
+    } else if name.split('/').any(|part| part == "..") {
+        Some("leads out of the folder in which it is unpacked")
+    } else if name.contains('\0') {
+        Some("has a zero byte, where some programs end it")
+    } else if name.len() > LONGEST_NAME - ".npy".len() {
+        Some("is longer than an archive can say")
+    } else {
+        None
     }
 }
 
@@ -41,6 +122,12 @@ impl Target for NpzTarget {
     fn begin(&mut self, tensors: &[TensorInfo], _: &Metadata) -> Result<Vec<usize>, Error> {
         for info in tensors {
             encode_header(info)?;
+            if let Some(fault) = fault(&info.name) {
+                let reason = format!(
+                    "as the name of a file in an archive, this name {fault}; rename the tensor, or write safetensors"
+                );
+                return Err(Error::refused(&info.name, reason));
+            }
         }
         self.tensors = tensors.to_vec();
         Ok((0..tensors.len()).collect())
@@ -48,7 +135,9 @@ impl Target for NpzTarget {
 
     fn write(&mut self, position: usize, data: &mut dyn Read) -> Result<(), Error> {
         let Self { tensors, archive, path, .. } = self;
-        let Some(info) = tensors.get(position) else { return Ok(()) };
+        let Some((info, archive)) = tensors.get(position).zip(archive.as_mut()) else {
+            return Ok(());
+        };
         let header = encode_header(info)?;
         let bytes = header.len() as u64 + info.bytes;
         let options = SimpleFileOptions::default()
@@ -69,10 +158,62 @@ impl Target for NpzTarget {
         Err(Error::refused(name, format!("{KIND} files hold no strings")))
     }
 
-    fn finish(self: Box<Self>) -> Result<Duration, Error> {
+    fn finish(mut self: Box<Self>) -> Result<Duration, Error> {
         let io = |error| Error::io("write", &self.path, error);
-        let mut out = self.archive.finish().map_err(|error| io(error.into()))?;
+        let (Some(archive), Some(replacement)) = (self.archive.take(), self.replacement.take())
+        else {
+            return Err(io(io::ErrorKind::InvalidInput.into()));
+        };
+        let mut out = archive.finish().map_err(|error| io(error.into()))?;
         out.flush().map_err(io)?;
-        Ok(self.replacement.finish(self.sync)?)
+        drop(out);
+        Ok(replacement.finish(self.sync)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_climb_out_of_a_folder_are_no_names_of_entries() {
+        for name in [
+            "../x",
+            "a/../../x",
+            "..",
+            "a/..",
+            "/etc/x",
+            "C:\\x",
+            "c:x",
+            "c:/x",
+            "..\\x",
+            "a\\b",
+            "a\0b",
+        ] {
+            assert!(fault(name).is_some(), "{name:?}");
+        }
+        assert!(fault(&"a".repeat(1 << 16)).is_some());
+        for name in ["x", "a/b", "..a/b..", "...", "layer:0", "ab:0", "", "a b", ".hidden"] {
+            assert!(fault(name).is_none(), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn what_failed_once_is_not_tried_again() {
+        struct Full;
+        impl Write for Full {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                Err(io::ErrorKind::StorageFull.into())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Err(io::ErrorKind::StorageFull.into())
+            }
+        }
+        let given_up = Arc::new(AtomicBool::new(false));
+        let mut out = Quiet { inner: Full, given_up: Arc::clone(&given_up) };
+        assert!(out.write(b"a").is_err());
+        assert!(given_up.load(Ordering::Relaxed));
+        out.write_all(b"b").unwrap();
+        out.flush().unwrap();
     }
 }

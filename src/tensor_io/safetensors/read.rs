@@ -5,14 +5,14 @@ use std::{
 };
 
 use super::{
-    super::{Error, Metadata, Refused, Source, TensorInfo, elements::Unpack, section::Section},
+    super::{
+        Error, Metadata, Refused, Source, TensorInfo, elements::Unpack, error::cut,
+        section::Section,
+    },
     KIND, MAXIMUM_HEADER_BYTES, from_name,
     header::Header,
 };
-use crate::{
-    ifrt::Shape,
-    read_at::{self, ReadAt},
-};
+use crate::{ifrt::Shape, read_at::ReadAt};
 
 /// A safetensors file.
 pub(in super::super) struct SafetensorsSource {
@@ -26,14 +26,8 @@ pub(in super::super) struct SafetensorsSource {
 }
 
 impl SafetensorsSource {
-    /// Reads the header of the file at `path`.
-    pub(in super::super) fn open(path: &Path) -> Result<Self, Error> {
-        let file = read_at::open(path).map_err(|error| Error::io("open", path, error))?;
-        Self::new(Arc::new(file), path)
-    }
-
     /// Reads the header of a file; `path` is for messages.
-    pub(super) fn new(file: Arc<dyn ReadAt>, path: &Path) -> Result<Self, Error> {
+    pub(in super::super) fn new(file: Arc<dyn ReadAt>, path: &Path) -> Result<Self, Error> {
         let corrupt = |found: String, expected: &str| Error::corrupt(path, KIND, found, expected);
         let io = |error| Error::io("read", path, error);
         let size = file.size().map_err(io)?;
@@ -80,7 +74,8 @@ impl SafetensorsSource {
             }
             position = end;
             let Some(dtype) = from_name(&entry.dtype) else {
-                let reason = format!("the element type {} has no counterpart in IFRT", entry.dtype);
+                let reason =
+                    format!("the element type {} has no counterpart in IFRT", cut(&entry.dtype));
                 source.refused.push(Refused { name, reason });
                 continue;
             };

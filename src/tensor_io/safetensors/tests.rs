@@ -2,7 +2,7 @@ use std::{fs, sync::Arc};
 
 use super::*;
 use crate::device_state::Sync;
-use crate::tensor_io::{Error, Source, Target};
+use crate::tensor_io::{Error, Output, Source, Target};
 
 fn file(header: &str, data: &[u8]) -> Vec<u8> {
     let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
@@ -26,7 +26,7 @@ fn copy(bytes: Vec<u8>) -> Vec<u8> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("copy.safetensors");
     let source = open(bytes).unwrap();
-    let mut target = Box::new(SafetensorsTarget::create(&path, Sync::None).unwrap());
+    let mut target = Box::new(SafetensorsTarget::new(Output::create(&path, Sync::None).unwrap()));
     for position in target.begin(source.tensors(), source.metadata()).unwrap() {
         target.write(position, &mut source.read(position).unwrap()).unwrap();
     }
@@ -144,7 +144,7 @@ fn a_target_wants_all_bytes() {
     let path = directory.path().join("a.safetensors");
     let source =
         open(file(r#"{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}"#, b"xy")).unwrap();
-    let mut target = Box::new(SafetensorsTarget::create(&path, Sync::None).unwrap());
+    let mut target = Box::new(SafetensorsTarget::new(Output::create(&path, Sync::None).unwrap()));
     target.begin(source.tensors(), &None).unwrap();
     assert!(matches!(target.write(0, &mut &b"x"[..]), Err(Error::Data { .. })));
     drop(target);

@@ -1,43 +1,21 @@
-use std::{
-    fs::File,
-    io::{BufWriter, Read, Write},
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{io::Read, time::Duration};
 
 use super::{
-    super::{Error, Metadata, Target, TensorInfo, element_bytes, elements::Pack, pass_on},
+    super::{Error, Metadata, Output, Target, TensorInfo, element_bytes, elements::Pack, pass_on},
     KIND, MAXIMUM_HEADER_BYTES,
     header::{Description, encode},
     to_name,
 };
-use crate::device_state::{Replacement, Sync};
 
 /// A safetensors file in the making.
 pub(in super::super) struct SafetensorsTarget {
-    path: PathBuf,
-    replacement: Replacement,
-    sync: Sync,
-    out: BufWriter<File>,
+    out: Output,
     tensors: Vec<TensorInfo>,
 }
 
 impl SafetensorsTarget {
-    pub(in super::super) fn create(path: &Path, sync: Sync) -> Result<Self, Error> {
-        let replacement = Replacement::create(path)?;
-        let file =
-            replacement.file().try_clone().map_err(|error| Error::io("create", path, error))?;
-        Ok(Self {
-            path: path.to_path_buf(),
-            replacement,
-            sync,
-            out: BufWriter::with_capacity(1 << 20, file),
-            tensors: Vec::new(),
-        })
-    }
-
-    fn put(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        self.out.write_all(bytes).map_err(|error| Error::io("write", &self.path, error))
+    pub(in super::super) fn new(out: Output) -> Self {
+        Self { out, tensors: Vec::new() }
     }
 }
 
@@ -109,26 +87,24 @@ impl Target for SafetensorsTarget {
             .filter(|header| header.len() as u64 <= MAXIMUM_HEADER_BYTES + 8);
         let Some(header) = header else {
             let reason = format!("the header would be longer than {MAXIMUM_HEADER_BYTES} bytes");
-            return Err(Error::UnknownForm { path: self.path.clone(), reason });
+            return Err(Error::UnknownForm { path: self.out.path().to_owned(), reason });
         };
         self.tensors = tensors.to_vec();
-        self.put(&header)?;
+        self.out.put(&header)?;
         Ok(order)
     }
 
     fn write(&mut self, position: usize, data: &mut dyn Read) -> Result<(), Error> {
-        let Self { tensors, out, path, .. } = self;
+        let Self { tensors, out } = self;
         let Some(info) = tensors.get(position) else { return Ok(()) };
-        let mut put =
-            |bytes: &[u8]| out.write_all(bytes).map_err(|error| Error::io("write", path, error));
         let Some(bits @ 1..8) = info.dtype.bits() else {
-            return pass_on(&info.name, data, info.bytes, put);
+            return pass_on(&info.name, data, info.bytes, |bytes| out.put(bytes));
         };
         let (mut pack, mut packed) = (Pack::default(), Vec::new());
         pass_on(&info.name, data, info.bytes, |elements| {
             packed.clear();
             pack.push(elements, bits, &mut packed);
-            put(&packed)
+            out.put(&packed)
         })
     }
 
@@ -137,8 +113,7 @@ impl Target for SafetensorsTarget {
         Err(Error::refused(name, "safetensors hold no strings"))
     }
 
-    fn finish(mut self: Box<Self>) -> Result<Duration, Error> {
-        self.out.flush().map_err(|error| Error::io("write", &self.path, error))?;
-        Ok(self.replacement.finish(self.sync)?)
+    fn finish(self: Box<Self>) -> Result<Duration, Error> {
+        self.out.finish()
     }
 }

@@ -1,0 +1,311 @@
+//! Which kind of file a name, or the bytes themselves, say; what is opened or made by that.
+
+use std::{
+    fmt,
+    io::{Read, Write},
+    path::{Path, PathBuf},
+    str::FromStr,
+    sync::Arc,
+};
+
+#[cfg(feature = "artifact")]
+use super::bundle;
+#[cfg(feature = "npz")]
+use super::npz;
+use super::{Error, Output, Source, Target, npy, safetensors, state};
+use crate::{
+    device_state::{MAGIC, Reader, Sync, WriteOptions},
+    read_at::{self, LONGEST_STREAM, ReadAt, spool},
+};
+
+/// A kind of file that holds tensors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Form {
+    /// A safetensors file.
+    Safetensors,
+    /// NumPy's npy: one tensor.
+    Npy,
+    /// NumPy's npz: an archive of npy files.
+    Npz,
+    /// A device state.
+    DeviceState,
+    /// A TensorFlow V2 checkpoint: several files, named by the prefix that they share.
+    TensorBundle,
+}
+
+impl Form {
+    const ALL: [Self; 5] =
+        [Self::Safetensors, Self::Npy, Self::Npz, Self::DeviceState, Self::TensorBundle];
+
+    /// `safetensors`, `npy`, `npz`, `device_state` or `tensor_bundle`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Safetensors => "safetensors",
+            Self::Npy => "npy",
+            Self::Npz => "npz",
+            Self::DeviceState => "device_state",
+            Self::TensorBundle => "tensor_bundle",
+        }
+    }
+
+    /// What a path is by its name; what says nothing else is the prefix of a checkpoint, which names no file.
+    fn of_name(path: &Path) -> Self {
+        let extension =
+            path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+        match extension.to_ascii_lowercase().as_str() {
+            "safetensors" => Self::Safetensors,
+            "npy" => Self::Npy,
+            "npz" => Self::Npz,
+            "sds" => Self::DeviceState,
+            _ => Self::TensorBundle,
+        }
+    }
+
+    /// What bytes are, if they are one of these: a checkpoint is never in one sequence of bytes.
+    fn of_content(source: &dyn ReadAt) -> std::io::Result<Option<Self>> {
+        let mut head = [0; 8];
+        let mut length = 0;
+        while length < head.len() {
+            match source.read_at(head.get_mut(length..).unwrap_or_default(), length as u64)? {
+                0 => break,
+                count => length += count,
+            }
+        }
+        Ok(match &head {
+            head if *head == MAGIC => Some(Self::DeviceState),
+            [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => Some(Self::Npy),
+            [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] => Some(Self::Npz),
+            // The length of a safetensors header is below 2^27.
+            [.., 0..8, 0, 0, 0, 0] if length == head.len() => Some(Self::Safetensors),
+            _ => None,
+        })
+    }
+}
+
+impl fmt::Display for Form {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Form {
+    type Err = Error;
+
+    /// The form of that name.
+    ///
+    /// # Errors
+    /// [`Error::UnknownForm`] if there is none.
+    fn from_str(name: &str) -> Result<Self, Error> {
+        Self::ALL.into_iter().find(|form| form.as_str() == name).ok_or_else(|| {
+            let names = Self::ALL.map(Self::as_str).join(", ");
+            unknown(
+                Path::new(name),
+                &format!("is no kind of file of tensors; expected one of {names}"),
+            )
+        })
+    }
+}
+
+/// Opens the tensors at `path`: safetensors, npy, npz, a device state, or the prefix or index of a
+/// TensorFlow V2 checkpoint, by its name; a file without a telling name by its first bytes.
+///
+/// # Errors
+/// If there is no such file, it is none of these, or its head is damaged.
+pub fn open(path: impl AsRef<Path>) -> Result<Box<dyn Source>, Error> {
+    let path = path.as_ref();
+    let mut form = Form::of_name(path);
+    if form == Form::TensorBundle {
+        if path.extension().is_some_and(|extension| extension == "index") {
+            return open_checkpoint(&path.with_extension(""));
+        }
+        let mut index = path.as_os_str().to_owned();
+        index.push(".index");
+        if Path::new(&index).exists() {
+            return open_checkpoint(path);
+        }
+    }
+    let file = read_at::open(path).map_err(|error| Error::io("open", path, error))?;
+    if form == Form::TensorBundle {
+        form = told_by_content(&file, path)?;
+    }
+    open_form(Arc::new(file), path, form)
+}
+
+/// Opens tensors in any source of bytes; `path` is for messages, and gives the tensor of an npy file its name. They are of this `form`, or
+/// of the one that their first bytes say.
+///
+/// # Errors
+/// As [`open`]; and for a checkpoint, which is several files.
+pub fn open_at(
+    source: Arc<dyn ReadAt>,
+    path: impl AsRef<Path>,
+    form: Option<Form>,
+) -> Result<Box<dyn Source>, Error> {
+    let path = path.as_ref();
+    let form = match form {
+        Some(form) => form,
+        None => told_by_content(&*source, path)?,
+    };
+    open_form(source, path, form)
+}
+
+/// Opens the tensors that come out of a stream, such as standard input, under the name `path`. What is read is kept: in memory up to 64
+/// MiB, in a temporary file without a name beyond.
+///
+/// # Errors
+/// As [`open_at`]; [`Error::TooLong`] beyond 64 GiB; and if the stream cannot be read or the temporary file not be written.
+pub fn open_stream(
+    stream: impl Read,
+    path: impl AsRef<Path>,
+    form: Option<Form>,
+) -> Result<Box<dyn Source>, Error> {
+    let path = path.as_ref();
+    let kept = spool(stream, LONGEST_STREAM).map_err(|error| Error::io("read", path, error))?;
+    open_at(kept.ok_or(Error::TooLong { limit: LONGEST_STREAM })?, path, form)
+}
+
+fn told_by_content(source: &dyn ReadAt, path: &Path) -> Result<Form, Error> {
+    let form = Form::of_content(source).map_err(|error| Error::io("read", path, error))?;
+    form.ok_or_else(|| {
+        unknown(path, "is no safetensors file, checkpoint prefix, npy, npz or device state")
+    })
+}
+
+fn open_form(source: Arc<dyn ReadAt>, path: &Path, form: Form) -> Result<Box<dyn Source>, Error> {
+    Ok(match form {
+        Form::Safetensors => Box::new(safetensors::SafetensorsSource::new(source, path)?),
+        Form::Npy => Box::new(npy::NpySource::named(source, path)?),
+        Form::Npz => open_npz(source, path)?,
+        Form::DeviceState => {
+            Box::new(state::StateSource::new(&Reader::from_source(source, path)?, path)?)
+        }
+        Form::TensorBundle => {
+            return Err(unknown(path, "a checkpoint is several files; name their prefix"));
+        }
+    })
+}
+
+#[cfg(feature = "npz")]
+fn open_npz(source: Arc<dyn ReadAt>, path: &Path) -> Result<Box<dyn Source>, Error> {
+    Ok(Box::new(npz::NpzSource::new(source, path)?))
+}
+
+#[cfg(not(feature = "npz"))]
+fn open_npz(_: Arc<dyn ReadAt>, path: &Path) -> Result<Box<dyn Source>, Error> {
+    Err(unknown(path, "this build reads no npz; enable the feature `npz`"))
+}
+
+#[cfg(feature = "artifact")]
+fn open_checkpoint(prefix: &Path) -> Result<Box<dyn Source>, Error> {
+    Ok(Box::new(bundle::BundleSource::open(prefix)?))
+}
+
+#[cfg(not(feature = "artifact"))]
+fn open_checkpoint(prefix: &Path) -> Result<Box<dyn Source>, Error> {
+    Err(unknown(prefix, "this build reads no checkpoints; enable the feature `artifact`"))
+}
+
+fn unknown(path: &Path, reason: &str) -> Error {
+    Error::UnknownForm { path: PathBuf::from(path), reason: reason.to_owned() }
+}
+
+/// Begins a file of tensors at `path`, of the kind that its name says: `.safetensors`, `.npy`,
+/// `.npz`, `.sds`, anything else the prefix of a TensorFlow V2 checkpoint, unless its ending is that of a kind that is not written.
+/// `options` say how a device state is written.
+///
+/// # Errors
+/// If no file can be made there.
+pub fn create(path: impl AsRef<Path>, options: &WriteOptions) -> Result<Box<dyn Target>, Error> {
+    let path = path.as_ref();
+    Ok(match Form::of_name(path) {
+        Form::Safetensors => {
+            Box::new(safetensors::SafetensorsTarget::new(Output::create(path, options.sync())?))
+        }
+        Form::Npy => Box::new(npy::NpyTarget::new(Output::create(path, options.sync())?)),
+        Form::Npz => create_npz(path, options.sync())?,
+        Form::DeviceState => Box::new(state::StateTarget::create(path, options)),
+        Form::TensorBundle => create_checkpoint(path, options.sync())?,
+    })
+}
+
+/// Begins tensors of this kind that go into a stream, such as standard output, front to back. A stream is not taken back: where the work
+/// fails, it ends early.
+///
+/// # Errors
+/// [`Error::UnknownForm`] for kinds that are several files or are not written front to back: checkpoints and npz.
+pub fn create_stream(
+    stream: impl Write + Send + 'static,
+    form: Form,
+    options: &WriteOptions,
+) -> Result<Box<dyn Target>, Error> {
+    let stream = Box::new(stream);
+    Ok(match form {
+        Form::Safetensors => Box::new(safetensors::SafetensorsTarget::new(Output::stream(stream))),
+        Form::Npy => Box::new(npy::NpyTarget::new(Output::stream(stream))),
+        Form::DeviceState => Box::new(state::StateTarget::stream(stream, options)),
+        Form::Npz | Form::TensorBundle => {
+            let reason = "is not written into a stream; safetensors, npy and device_state are";
+            return Err(unknown(Path::new(form.as_str()), reason));
+        }
+    })
+}
+
+/// Endings of files that people keep tensors in and that are not written. A checkpoint of such a name is hardly ever meant.
+const NOT_WRITTEN: [&str; 13] = [
+    ".pt", ".pth", ".bin", ".h5", ".hdf5", ".keras", ".onnx", ".pb", ".tflite", ".gguf",
+    ".msgpack", ".zip", ".json",
+];
+
+/// An error if no checkpoint can have this prefix, or none should.
+fn check_prefix(prefix: &Path) -> Result<(), Error> {
+    let text = prefix.to_string_lossy();
+    let lower = text.to_ascii_lowercase();
+    if let Some(ending) = NOT_WRITTEN.iter().find(|ending| lower.ends_with(**ending)) {
+        let reason = format!(
+            "files of the kind {ending} are not written; expected a name in .safetensors, .npy, .npz or .sds, or the prefix of a \
+             checkpoint"
+        );
+        return Err(unknown(prefix, &reason));
+    }
+    // The last part of `a/` and `a/.` is `a` to the system's parser of paths.
+    let is_folder = text.ends_with(std::path::is_separator)
+        || text.ends_with("/.")
+        || prefix.file_name().is_none()
+        || prefix.is_dir();
+    if is_folder {
+        let reason = "is a folder; the prefix of a checkpoint ends in a name, as in folder/ckpt-1";
+        return Err(unknown(prefix, reason));
+    }
+    // What is meant is hardly `/dev/null.index`.
+    if std::fs::metadata(prefix).is_ok_and(|found| !found.is_file()) {
+        let reason = "is a device or a pipe and no prefix of a checkpoint; name a file";
+        return Err(unknown(prefix, reason));
+    }
+    Ok(())
+}
+
+#[cfg(feature = "artifact")]
+fn create_checkpoint(prefix: &Path, sync: Sync) -> Result<Box<dyn Target>, Error> {
+    check_prefix(prefix)?;
+    Ok(Box::new(bundle::BundleTarget::create(prefix, sync)))
+}
+
+#[cfg(not(feature = "artifact"))]
+fn create_checkpoint(prefix: &Path, _: Sync) -> Result<Box<dyn Target>, Error> {
+    check_prefix(prefix)?;
+    Err(unknown(
+        prefix,
+        "this build writes no checkpoints; name the file .safetensors, .npy or .sds, or enable the feature `artifact`",
+    ))
+}
+
+#[cfg(feature = "npz")]
+fn create_npz(path: &Path, sync: Sync) -> Result<Box<dyn Target>, Error> {
+    Ok(Box::new(npz::NpzTarget::create(path, sync)?))
+}
+
+#[cfg(not(feature = "npz"))]
+fn create_npz(path: &Path, _: Sync) -> Result<Box<dyn Target>, Error> {
+    Err(unknown(path, "this build writes no npz; enable the feature `npz`"))
+}

@@ -1,0 +1,60 @@
+//! Where the bytes of a target go: into a file that appears whole, or down a stream.
+
+use std::{
+    io::{BufWriter, Write},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use super::Error;
+use crate::device_state::{Replacement, Sync};
+
+/// What a stream is called in messages.
+pub(super) const STREAM: &str = "the output stream";
+
+/// The bytes of a target, front to back.
+pub(super) struct Output {
+    path: PathBuf,
+    out: BufWriter<Box<dyn Write + Send>>,
+    /// What gives the file its name; a stream has none.
+    replacement: Option<(Replacement, Sync)>,
+}
+
+impl Output {
+    /// A file that appears when it is finished.
+    pub(super) fn create(path: &Path, sync: Sync) -> Result<Self, Error> {
+        let replacement = Replacement::create(path)?;
+        let file =
+            replacement.file().try_clone().map_err(|error| Error::io("create", path, error))?;
+        Ok(Self {
+            path: path.to_path_buf(),
+            out: BufWriter::with_capacity(1 << 20, Box::new(file)),
+            replacement: Some((replacement, sync)),
+        })
+    }
+
+    /// A stream; what was written before an error stays written.
+    pub(super) fn stream(sink: Box<dyn Write + Send>) -> Self {
+        let out = BufWriter::with_capacity(1 << 20, sink);
+        Self { path: PathBuf::from(STREAM), out, replacement: None }
+    }
+
+    /// What it is called in messages.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes all of `bytes`.
+    pub(super) fn put(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.out.write_all(bytes).map_err(|error| Error::io("write", &self.path, error))
+    }
+
+    /// Hands the rest to the system and gives a file its name; answers how long syncing and renaming took: no time, for a stream.
+    pub(super) fn finish(mut self) -> Result<Duration, Error> {
+        self.out.flush().map_err(|error| Error::io("write", &self.path, error))?;
+        match self.replacement.take() {
+            Some((replacement, sync)) => Ok(replacement.finish(sync)?),
+            None => Ok(Duration::ZERO),
+        }
+    }
+}
