@@ -16,7 +16,7 @@ use std::sync::mpsc::Receiver;
 use bytes::Bytes;
 
 #[cfg(feature = "device")]
-pub(crate) use self::spool::{LONGEST_STREAM, spool};
+pub use self::spool::{LONGEST_STREAM, spool};
 
 /// A sequence of bytes of known length that can be read from any position.
 pub trait ReadAt: Send + Sync {

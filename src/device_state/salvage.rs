@@ -7,6 +7,7 @@ use std::{
     collections::{HashMap, HashSet},
     io::ErrorKind,
     path::Path,
+    sync::Arc,
 };
 
 use super::{
@@ -88,10 +89,21 @@ impl Reader {
             Ok(file) => Ok(Box::new(file) as Box<dyn ReadAt>),
             Err(error) => Err(Error::io("open", path, error)),
         };
-        Self::salvage_opened(&open, path, watch).map_err(|error| match error {
-            Error::Io { action: "read", path, source } => Error::Unreadable { path, source },
-            error => error,
-        })
+        Self::salvage_opened(&open, path, watch).map_err(unread)
+    }
+
+    /// As [`salvage`](Self::salvage), of a state in any source of bytes; `path` is for messages, and where the parts are that belong to
+    /// it, if several processes saved it.
+    ///
+    /// # Errors
+    /// As [`salvage`](Self::salvage).
+    pub fn salvage_source(
+        source: Arc<dyn ReadAt>,
+        path: impl AsRef<Path>,
+        watch: &Watch,
+    ) -> Result<Salvaged, Error> {
+        let open = || Ok(Box::new(Arc::clone(&source)) as Box<dyn ReadAt>);
+        Self::salvage_opened(&open, path.as_ref(), watch).map_err(unread)
     }
 
     fn salvage_opened(open: &Open<'_>, path: &Path, watch: &Watch) -> Result<Salvaged, Error> {
@@ -156,6 +168,14 @@ impl Reader {
         let lost_parts = parts.map(|lost| Damage { tensor: lost.part.name(), error: lost.error });
         let lost_parts = lost_parts.collect();
         Ok(Salvaged { reader: self, whole, lost, lost_parts, complete_list: true })
+    }
+}
+
+/// What the system could not read, told from damage.
+fn unread(error: Error) -> Error {
+    match error {
+        Error::Io { action: "read", path, source } => Error::Unreadable { path, source },
+        error => error,
     }
 }
 

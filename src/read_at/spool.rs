@@ -10,15 +10,15 @@ use super::ReadAt;
 /// Bytes of a stream that are kept in memory before a temporary file takes them.
 const IN_MEMORY: u64 = 64 << 20;
 
-/// The most bytes of a stream that are kept at all.
-pub(crate) const LONGEST_STREAM: u64 = 64 << 30;
+/// The most bytes of a stream that the functions of this library keep: 64 GiB.
+pub const LONGEST_STREAM: u64 = 64 << 30;
 
 /// Reads a stream to its end: into memory up to 64 MiB, beyond that into a temporary file without a name, which goes with the last reader.
 /// `None` if there are more bytes than `limit`.
 ///
 /// # Errors
 /// If the stream cannot be read or the temporary file not be written.
-pub(crate) fn spool(mut input: impl Read, limit: u64) -> io::Result<Option<Arc<dyn ReadAt>>> {
+pub fn spool(mut input: impl Read, limit: u64) -> io::Result<Option<Arc<dyn ReadAt>>> {
     let mut start = Vec::new();
     input.by_ref().take(limit.min(IN_MEMORY).saturating_add(1)).read_to_end(&mut start)?;
     let length = start.len() as u64;

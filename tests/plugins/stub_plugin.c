@@ -12,6 +12,8 @@
  *   hang=FUNCTION, slow=FUNCTION the function sleeps for an hour, or for 50 milliseconds
  *   say=FUNCTION                 the function writes a line to standard output
  *   exit=FUNCTION, crash=FUNCTION  the function ends the process with status 0, or by a signal
+ *   leave=FUNCTION               the function ends the process with status 0, without what is to be done at its end
+ *   unsettle=FUNCTION            the function changes the working directory, the file mode mask and the limit of a file's size
  *   message=control|huge         what the message of an error is instead: with characters that steer a terminal, or of 1 MiB
  *   handles=null                 streams, events and timers have NULL handles, for which nothing is created and nothing is to be destroyed
  *   status=ok                    sets every status to OK explicitly; by default statuses without error are never touched
@@ -43,6 +45,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -137,6 +141,15 @@ static int enter(const char* function, TF_Status* status) {
     fflush(stdout);
   }
   if (has("exit", function)) exit(0);
+  if (has("leave", function)) _exit(0);
+  if (has("unsettle", function)) {
+    struct rlimit limit;
+    getrlimit(RLIMIT_FSIZE, &limit);
+    limit.rlim_cur = 1;
+    setrlimit(RLIMIT_FSIZE, &limit);
+    umask(0777);
+    if (chdir("/") != 0) abort();
+  }
   if (has("crash", function)) abort();
   if (has("slow", function)) {
     struct timespec time = {0, 50000000};

@@ -23,6 +23,9 @@ serdes restore state.sds --to out.safetensors"
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: Global,
+    /// Set by the command for the process that works with a plug-in: where it says its status, and where its orders come from.
+    #[arg(long, hide = true, value_name = "PIPES")]
+    pub(crate) worker: Option<String>,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -89,14 +92,30 @@ With --json an object an operation, names of fields as in OpDef; for two release
     Ops(OpsArguments),
     /// Put tensors onto a device and stream the device's buffers into a state file.
     #[command(after_help = "Examples:\n  serdes save --from weights.safetensors -o state.sds\n  \
-serdes save --from ckpt-1000 --plugin ./libmy_device.so --serdes-version week-4-old -o state.sds")]
+serdes save --from ckpt-1000 --plugin ./libmy_device.so --serdes-version week-4-old -o state.sds\n  \
+serdes save --from weights.npz -o - | ssh host 'cat > state.sds'\n  \
+curl -s https://host/a.safetensors | serdes save --from - -o a.sds\n\n\
+`-` is standard input as a source and standard output as FILE, which then gets the state and nothing else (results go to standard \
+error); a file called `-` is ./-. What comes from a pipe is kept until it is saved: 64 MiB in memory, up to 64 GiB in a temporary \
+file without a name.")]
     Save(SaveArguments),
     /// Stream a state's buffers onto a device, verify them, and read them back into a file.
     #[command(after_help = "Examples:\n  serdes restore state.sds --to out.safetensors\n  \
-serdes restore state.sds --only 'encoder/*' --to encoder.npz\n  serdes restore broken.sds --salvage --to rest.safetensors")]
+serdes restore state.sds --only 'encoder/*' --to encoder.npz\n  serdes restore broken.sds --salvage --to rest.safetensors\n  \
+ssh host cat state.sds | serdes restore - --to out.npz\n  \
+serdes restore state.sds --to - --to-kind npy --only bias | my-reader\n\n\
+`-` is standard input as FILE, kept until it is restored (64 MiB in memory, up to 64 GiB in a temporary file without a name), and \
+standard output as FILE2, which then gets the tensors and nothing else (results go to standard error). With --salvage the status is 1 \
+where anything is lost, or may be.")]
     Restore(RestoreArguments),
     /// Which tensors differ, and by how much.
-    #[command(after_help = "Example:\n  serdes diff before.sds after.safetensors")]
+    #[command(after_help = "Examples:\n  serdes diff before.sds after.safetensors\n  \
+serdes diff a.npy b.npy --rtol 1e-5 --atol 1e-8\n  \
+ssh host cat state.sds | serdes diff - state.sds\n\n\
+Without --rtol and --atol elements differ where a byte does. With one of them, numbers A and B are equal where \
+|A-B| <= atol + rtol*|B|: the distance of integers is exact, everything else in double precision; complex numbers in the plane; \
+NaN equals NaN, an infinity itself, 0 equals -0; strings are compared byte for byte. Tensors are told by their names; two files of one \
+tensor, of which one is an .npy, are compared whatever they are called. Status 2 where a tensor cannot be compared.")]
     Diff(DiffArguments),
     /// Inspect, check and verify StreamExecutor plug-ins.
     #[command(subcommand)]
@@ -302,10 +321,13 @@ pub(crate) enum SyncMode {
 /// Arguments of `save`.
 #[derive(Debug, Args)]
 pub(crate) struct SaveArguments {
-    /// Tensors: .safetensors, a TensorFlow V2 checkpoint prefix, .npy, .npz, or a state file.
+    /// Tensors: .safetensors, a TensorFlow V2 checkpoint prefix, .npy, .npz, a state file, or `-` for standard input.
     #[arg(long, required = true, value_name = "SOURCE")]
     pub(crate) from: Vec<PathBuf>,
-    /// The state file; replaced as a whole or not at all.
+    /// What standard input is, where its first bytes do not say: safetensors, npy, npz or device_state.
+    #[arg(long, value_name = "KIND")]
+    pub(crate) kind: Option<String>,
+    /// The state file; replaced as a whole or not at all. Or `-` for standard output.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
     #[command(flatten)]
@@ -327,13 +349,17 @@ pub(crate) struct SaveArguments {
 /// Arguments of `restore`.
 #[derive(Debug, Args)]
 pub(crate) struct RestoreArguments {
-    /// The state file.
+    /// The state file, or `-` for standard input.
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) device: DeviceArguments,
-    /// Read the device back into this file: .safetensors, a V2 checkpoint prefix, .npy, .npz, .sds.
+    /// Read the device back into this file: .safetensors, .npy, .npz, .sds, any other name the prefix of a V2 checkpoint. Or `-` for
+    /// standard output.
     #[arg(long, value_name = "FILE2")]
     pub(crate) to: Option<PathBuf>,
+    /// What to write to standard output: safetensors (the default), npy or device_state.
+    #[arg(long, value_name = "KIND", requires = "to")]
+    pub(crate) to_kind: Option<String>,
     /// Only tensors whose name matches; may be repeated.
     #[arg(long, value_name = "GLOB")]
     pub(crate) only: Vec<String>,
@@ -351,10 +377,19 @@ pub(crate) struct RestoreArguments {
 /// Arguments of `diff`.
 #[derive(Debug, Args)]
 pub(crate) struct DiffArguments {
-    /// One side: any source of tensors.
+    /// One side: any source of tensors, or `-` for standard input.
     pub(crate) a: PathBuf,
     /// The other side.
     pub(crate) b: PathBuf,
+    /// How far apart numbers may be, as a share of the size of B's; 0 unless it is given.
+    #[arg(long, value_name = "X", allow_hyphen_values = true)]
+    pub(crate) rtol: Option<f64>,
+    /// How far apart numbers may be, besides; 0 unless it is given.
+    #[arg(long, value_name = "Y", allow_hyphen_values = true)]
+    pub(crate) atol: Option<f64>,
+    /// What standard input is, where its first bytes do not say: safetensors, npy, npz or device_state.
+    #[arg(long, value_name = "KIND")]
+    pub(crate) kind: Option<String>,
 }
 
 /// Commands under `plugin`.

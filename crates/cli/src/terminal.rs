@@ -6,6 +6,7 @@
 use std::{
     fmt,
     io::{self, IsTerminal, Write},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -13,7 +14,10 @@ use anstyle::{AnsiColor, Style};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::Value;
 
-use crate::arguments::{Color, Global};
+use crate::{
+    arguments::{Color, Global},
+    startup,
+};
 
 /// The exit status of the command: the worst of its inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -84,6 +88,11 @@ impl Failure {
         Self::new(message)
     }
 
+    /// What could not be done.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// Whether standard output was closed by its reader, which is no failure of the command.
     pub(crate) fn is_broken_pipe(&self) -> bool {
         self.message == BROKEN_PIPE
@@ -112,10 +121,22 @@ type Results = io::Stdout;
 /// on, so that nothing stands between the objects that a program reads.
 #[cfg(unix)]
 fn results() -> io::Result<Results> {
-    use std::os::fd::AsFd;
-    let results = io::stdout().as_fd().try_clone_to_owned()?;
+    use std::{fs::File, os::fd::AsFd};
+    let results = if startup::standard_output_was_closed() {
+        // Nothing can be written to what is open for reading.
+        File::open("/dev/null")?
+    } else {
+        io::stdout().as_fd().try_clone_to_owned()?.into()
+    };
     rustix::stdio::dup2_stdout(io::stderr())?;
-    Ok(results.into())
+    Ok(results)
+}
+
+/// Standard error once more.
+#[cfg(unix)]
+fn messages() -> io::Result<Results> {
+    use std::os::fd::AsFd;
+    Ok(io::stderr().as_fd().try_clone_to_owned()?.into())
 }
 
 #[cfg(not(unix))]
@@ -131,6 +152,7 @@ pub(crate) struct Terminal {
     verbosity: u8,
     stdout: anstream::AutoStream<Results>,
     stderr: anstream::AutoStream<io::Stderr>,
+    bars: Arc<Bars>,
 }
 
 /// Good news.
@@ -157,6 +179,7 @@ impl Terminal {
         };
         let stdout = results()?;
         let stderr = io::stderr();
+        let are_shown = !global.quiet && !global.json && stderr.is_terminal();
         Ok(Self {
             supervised: false,
             json: global.json,
@@ -170,7 +193,38 @@ impl Terminal {
                 Some(choice) => anstream::AutoStream::new(stderr, choice),
                 None => anstream::AutoStream::auto(stderr),
             },
+            bars: Arc::new(Bars { are_shown, current: Mutex::new(ProgressBar::hidden()) }),
         })
+    }
+
+    /// Gives standard output away, for bytes that are no results; results go to standard error from now on.
+    ///
+    /// # Errors
+    /// If standard output is a terminal, which such bytes would do something to.
+    #[cfg(unix)]
+    pub(crate) fn take_stream(&mut self) -> Result<Results, Failure> {
+        let failed =
+            |error| Failure::new(format_args!("cannot use standard error for results: {error}"));
+        let messages =
+            anstream::AutoStream::new(messages().map_err(failed)?, self.stderr.current_choice());
+        let stream = std::mem::replace(&mut self.stdout, messages).into_inner();
+        if stream.is_terminal() {
+            return Err(Failure::new(
+                "standard output is a terminal; expected a file or a pipe, as in `serdes save --from a.npz -o - > a.sds`",
+            ));
+        }
+        Ok(stream)
+    }
+
+    /// Gives standard output away: not on this system.
+    #[cfg(not(unix))]
+    pub(crate) fn take_stream(&mut self) -> Result<Results, Failure> {
+        Err(Failure::new("standard output takes results alone on this system; name a file"))
+    }
+
+    /// The progress bars, which are out of the way whenever something is printed.
+    pub(crate) fn bars(&self) -> Arc<Bars> {
+        Arc::clone(&self.bars)
     }
 
     /// From now on another process of this command reads the results, and is told when they end.
@@ -185,6 +239,7 @@ impl Terminal {
 
     /// Tells the process that reads the results, if one does, that these were all, and the exit status.
     pub(crate) fn end(&self, status: Status) {
+        self.bars.clear();
         self.mark(b'0' + status as u8);
     }
 
@@ -222,34 +277,44 @@ impl Terminal {
 
     /// Prints one result as a JSON line; only with `--json`.
     pub(crate) fn object(&mut self, value: &Value) -> Result<(), Failure> {
-        let mut line = value.to_string();
-        line.push('\n');
-        self.stdout.write_all(line.as_bytes())?;
-        self.stdout.flush()?;
-        Ok(())
+        let line = format!("{value}\n");
+        self.print(line.as_bytes())
     }
 
     /// Prints a line for people; not with `--json`.
     pub(crate) fn line(&mut self, text: impl fmt::Display) -> Result<(), Failure> {
         if !self.json {
-            // At once: behind it is no buffer.
-            self.stdout.write_all(format!("{text}\n").as_bytes())?;
+            self.print(format!("{text}\n").as_bytes())?;
         }
         Ok(())
     }
 
     /// Prints bytes as they are, whatever the mode (completion scripts).
     pub(crate) fn raw(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        self.stdout.write_all(bytes)?;
-        self.stdout.flush()?;
+        self.print(bytes)
+    }
+
+    /// Prints at once: behind it is no buffer.
+    fn print(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        let Self { bars, stdout, .. } = self;
+        bars.aside(|| {
+            stdout.write_all(bytes)?;
+            stdout.flush()
+        })?;
         Ok(())
+    }
+
+    /// Prints a fact in a list of them: its label, then its value in a column, or behind a label that is longer.
+    pub(crate) fn fact(&mut self, label: &str, value: impl fmt::Display) -> Result<(), Failure> {
+        self.line(fact(label, value))
     }
 
     /// A note on standard error, unless quiet.
     pub(crate) fn note(&mut self, text: impl fmt::Display) {
         if !self.quiet {
+            let Self { bars, stderr, .. } = self;
             // Nobody can be told that standard error is gone.
-            let _ = writeln!(self.stderr, "{text}");
+            let _ = bars.aside(|| writeln!(stderr, "{text}"));
         }
     }
 
@@ -263,35 +328,82 @@ impl Terminal {
         if failure.is_broken_pipe() {
             return failure.status;
         }
-        if self.json {
-            let _ = self.object(&serde_json::json!({ "error": failure.message }));
+        self.bars.clear();
+        let mut status = failure.status;
+        if self.json
+            && let Err(unwritten) = self.object(&serde_json::json!({ "error": failure.message }))
+            && !unwritten.is_broken_pipe()
+        {
+            status = status.worst(unwritten.status);
         }
         let _ = writeln!(self.stderr, "{BAD}error{BAD:#}: {}", failure.message);
-        failure.status
+        status
+    }
+}
+
+/// The bar of the phase that the work is in, over a number of bytes, on standard error; hidden where nobody watches.
+#[derive(Debug)]
+pub(crate) struct Bars {
+    are_shown: bool,
+    current: Mutex<ProgressBar>,
+}
+
+impl Bars {
+    fn current(&self) -> MutexGuard<'_, ProgressBar> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes progress bars over a number of bytes on standard error; hidden where nobody watches.
-    pub(crate) fn progress(&self) -> impl Fn(&str, u64) -> ProgressBar + Send + Sync + 'static {
-        let shown = !self.quiet && !self.json && io::stderr().is_terminal();
-        move |phase, total| {
-            let target = if shown {
-                ProgressDrawTarget::stderr_with_hz(10)
-            } else {
-                ProgressDrawTarget::hidden()
-            };
-            let bar = ProgressBar::with_draw_target(Some(total), target);
-            if let Ok(style) = ProgressStyle::with_template(
-                "{prefix:>10} {wide_bar} {bytes}/{total_bytes} {binary_bytes_per_sec} {eta}",
-            ) {
-                bar.set_style(style);
-            }
-            bar.set_prefix(phase.to_owned());
-            if shown {
-                bar.enable_steady_tick(Duration::from_millis(200));
-            }
-            bar
+    /// Begins the bar of a phase in the place of the one before.
+    pub(crate) fn begin(&self, phase: &str, bytes: u64) {
+        let mut current = self.current();
+        current.finish_and_clear();
+        if !self.are_shown {
+            return;
         }
+        let bar =
+            ProgressBar::with_draw_target(Some(bytes), ProgressDrawTarget::stderr_with_hz(10));
+        if let Ok(style) = ProgressStyle::with_template(
+            "{prefix:>10} {wide_bar} {bytes}/{total_bytes} {binary_bytes_per_sec} {eta}",
+        ) {
+            bar.set_style(style);
+        }
+        bar.set_prefix(phase.to_owned());
+        bar.enable_steady_tick(Duration::from_millis(200));
+        *current = bar;
     }
+
+    /// Moves the bar on.
+    pub(crate) fn advance(&self, bytes: u64) {
+        self.current().inc(bytes);
+    }
+
+    /// Prints something where no bar is in its way.
+    fn aside<T>(&self, print: impl FnOnce() -> T) -> T {
+        let bar = self.current().clone();
+        bar.suspend(print)
+    }
+
+    /// Takes the bar away.
+    fn clear(&self) {
+        self.current().finish_and_clear();
+    }
+}
+
+/// A label and its value, with room between them.
+fn fact(label: &str, value: impl fmt::Display) -> String {
+    if label.len() < LABEL {
+        format!("  {label:<LABEL$}{value}")
+    } else {
+        format!("  {label}  {value}")
+    }
+}
+
+/// Letters of the column of labels.
+const LABEL: usize = 12;
+
+/// A number of things: `1 tensor`, `2 tensors`.
+pub(crate) fn count(number: u64, thing: &str) -> String {
+    format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
 }
 
 /// Bytes a second, 0 where no time passed.
@@ -316,4 +428,21 @@ pub(crate) fn bytes(count: u64) -> impl fmt::Display {
 /// A value of the library as JSON.
 pub(crate) fn json_of<T: serde::Serialize>(value: &T) -> Result<Value, Failure> {
     serde_json::to_value(value).map_err(|error| Failure::chain(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_never_touches_its_value() {
+        assert_eq!(fact("date", "today"), "  date        today");
+        assert_eq!(fact("architecture", "x86_64"), "  architecture  x86_64");
+        assert_eq!(fact("functions123", 1), "  functions123  1");
+    }
+
+    #[test]
+    fn one_thing_is_no_number_of_things() {
+        assert_eq!([0, 1, 2].map(|n| count(n, "tensor")), ["0 tensors", "1 tensor", "2 tensors"]);
+    }
 }

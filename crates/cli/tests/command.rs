@@ -654,7 +654,7 @@ fn a_part_that_is_lost_is_named_and_costs_no_more_than_its_tensors() {
         let restore = serdes(&["restore", text(&state), "--json"]);
         assert_eq!(status(&restore), status_without, "{restore:?}");
         let salvaged = serdes(&salvage);
-        assert_eq!(status(&salvaged), 0, "{salvaged:?}");
+        assert_eq!(status(&salvaged), 1, "{salvaged:?}");
         let report = &objects(&salvaged)[0];
         assert_eq!(report["tensors"], 2);
         assert_eq!(report["lost"], serde_json::json!(["own-1", "w"]));

@@ -36,10 +36,7 @@ impl NpzTarget {
         let file =
             replacement.file().try_clone().map_err(|error| Error::io("create", path, error))?;
         let given_up = Arc::new(AtomicBool::new(false));
-        let out = Quiet {
-            inner: BufWriter::with_capacity(1 << 20, file),
-            given_up: Arc::clone(&given_up),
-        };
+        let out = Quiet::new(BufWriter::with_capacity(1 << 20, file), &given_up);
         Ok(Self {
             path: path.to_path_buf(),
             replacement: Some(replacement),
@@ -62,10 +59,17 @@ impl Drop for NpzTarget {
 struct Quiet<W> {
     inner: W,
     given_up: Arc<AtomicBool>,
+    /// Where the next byte goes, and where the last one ends; kept up when there is no file to ask any more.
+    position: u64,
+    end: u64,
 }
 
 impl<W> Quiet<W> {
-    /// Does `work` unless it is in vain, then `otherwise`; in vain it is once it failed.
+    fn new(inner: W, given_up: &Arc<AtomicBool>) -> Self {
+        Self { inner, given_up: Arc::clone(given_up), position: 0, end: 0 }
+    }
+
+    /// Does `work` unless it is in vain, which it is once it failed; then answers `otherwise`.
     fn attempt<T>(
         &mut self,
         otherwise: T,
@@ -84,7 +88,10 @@ impl<W> Quiet<W> {
 
 impl<W: Write> Write for Quiet<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.attempt(bytes.len(), |inner| inner.write(bytes))
+        let count = self.attempt(bytes.len(), |inner| inner.write(bytes))?;
+        self.position += count as u64;
+        self.end = self.end.max(self.position);
+        Ok(count)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -94,7 +101,14 @@ impl<W: Write> Write for Quiet<W> {
 
 impl<W: Seek> Seek for Quiet<W> {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        self.attempt(0, |inner| inner.seek(to))
+        let place = match to {
+            SeekFrom::Start(place) => Some(place),
+            SeekFrom::End(distance) => self.end.checked_add_signed(distance),
+            SeekFrom::Current(distance) => self.position.checked_add_signed(distance),
+        };
+        let place = place.ok_or(io::ErrorKind::InvalidInput)?;
+        self.position = self.attempt(place, |inner| inner.seek(SeekFrom::Start(place)))?;
+        Ok(self.position)
     }
 }
 
@@ -210,7 +224,7 @@ mod tests {
             }
         }
         let given_up = Arc::new(AtomicBool::new(false));
-        let mut out = Quiet { inner: Full, given_up: Arc::clone(&given_up) };
+        let mut out = Quiet::new(Full, &given_up);
         assert!(out.write(b"a").is_err());
         assert!(given_up.load(Ordering::Relaxed));
         out.write_all(b"b").unwrap();

@@ -1,36 +1,60 @@
 //! `serdes diff`: which tensors of two files differ, and by how much.
 
+use std::path::PathBuf;
+
 use serde_json::json;
-use serdes::tensor_io::{self, Comparison, Difference};
+use serdes::tensor_io::{self, Comparison, Difference, Tolerance};
 
 use crate::{
     arguments::DiffArguments,
-    commands::{failures, watch},
-    terminal::{BAD, FAINT, Failure, GOOD, NAME, Status, Terminal, shown},
+    commands::{failures, save, streams, watch},
+    terminal::{BAD, FAINT, Failure, GOOD, NAME, Status, Terminal, count, shown},
 };
 
 /// Compares.
 pub(crate) fn run(arguments: &DiffArguments, terminal: &mut Terminal) -> Result<Status, Failure> {
-    let failure = |error| failures::tensor_io(&error);
-    let a = tensor_io::open(&arguments.a).map_err(failure)?;
-    let b = tensor_io::open(&arguments.b).map_err(failure)?;
+    let tolerance = tolerance(arguments)?;
+    let paths = [arguments.a.clone(), arguments.b.clone()];
+    streams::once(paths.iter().map(PathBuf::as_path))?;
+    let form = save::input_form(arguments.kind.as_deref(), &paths)?;
+    let (a, b) = (streams::open(&arguments.a, form)?, streams::open(&arguments.b, form)?);
+    let refused = a.refused().len() + b.refused().len();
     for refused in a.refused().iter().chain(b.refused()) {
         terminal.warning(format_args!("left out {:?}: {}", refused.name, refused.reason));
     }
     let watch = watch::watch(terminal)?;
     let mut printed = Ok(());
-    let differences = tensor_io::diff(&*a, &*b, &watch, |difference| {
+    let differences = tensor_io::diff(&*a, &*b, tolerance, &watch, |difference| {
         if printed.is_ok() {
             printed = show(difference, terminal);
         }
     })
-    .map_err(failure)?;
+    .map_err(|error| failures::tensor_io(&error))?;
     printed?;
     let equal = differences.iter().filter(|found| found.comparison == Comparison::Equal).count();
     let others = differences.len() - equal;
     let style = if others == 0 { GOOD } else { BAD };
-    terminal.line(format_args!("{equal} equal, {style}{others} not{style:#}"))?;
-    Ok(if others == 0 { Status::Yes } else { Status::No })
+    let unknown =
+        if refused == 0 { String::new() } else { format!(", {refused} cannot be compared") };
+    terminal.line(format_args!("{equal} equal, {style}{others} not{style:#}{unknown}"))?;
+    Ok(match (refused, others) {
+        (0, 0) => Status::Yes,
+        (0, _) => Status::No,
+        _ => Status::Failed,
+    })
+}
+
+/// What `--rtol` and `--atol` say together; nothing, if neither is given.
+fn tolerance(arguments: &DiffArguments) -> Result<Option<Tolerance>, Failure> {
+    let (relative, absolute) = (arguments.rtol, arguments.atol);
+    if relative.or(absolute).is_none() {
+        return Ok(None);
+    }
+    let found = Tolerance::new(relative.unwrap_or(0.0), absolute.unwrap_or(0.0));
+    found.map(Some).ok_or_else(|| {
+        let name = if relative.is_some_and(|found| !(found >= 0.0)) { "--rtol" } else { "--atol" };
+        Failure::new(format_args!("{name}: expected a number, 0 or more"))
+    })
 }
 
 fn show(difference: &Difference, terminal: &mut Terminal) -> Result<(), Failure> {
@@ -40,15 +64,17 @@ fn show(difference: &Difference, terminal: &mut Terminal) -> Result<(), Failure>
             "result": difference.comparison.as_str(),
             "max_abs": difference.max_abs,
             "elements": difference.elements,
+            "differing": difference.differing,
             "detail": difference.detail,
         }));
     }
     if difference.comparison == Comparison::Equal {
         return Ok(());
     }
-    let by = match (difference.elements, difference.max_abs) {
-        (Some(count), Some(most)) => format!("{count} elements, by {most} at most"),
-        (Some(count), None) => format!("{count} elements"),
+    let of = format!("of {}", count(difference.elements, "element"));
+    let by = match (difference.differing, difference.max_abs) {
+        (Some(number), Some(most)) => format!("{number} {of}, by {most} at most"),
+        (Some(number), None) => format!("{number} {of}"),
         _ => difference.detail.clone(),
     };
     terminal.line(format_args!(

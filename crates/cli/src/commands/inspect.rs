@@ -2,7 +2,7 @@
 
 use std::{io, path::Path};
 
-use serdes::check::{self, Inspection, Outcome, TensorSummary};
+use serdes::check::{self, Inspection, Kind, Outcome, TensorSummary};
 
 use crate::{
     arguments::InspectArguments,
@@ -46,25 +46,28 @@ fn show(inspection: &Inspection, terminal: &mut Terminal) -> Result<(), Failure>
         } else {
             format!(", bad_consumers {:?}", versions.bad_consumers)
         };
-        terminal.line(format_args!(
-            "  versions    producer {}, min_consumer {}{bad}",
-            versions.producer, versions.min_consumer
-        ))?;
+        let (producer, oldest) = (versions.producer, versions.min_consumer);
+        terminal
+            .fact("versions", format_args!("producer {producer}, min_consumer {oldest}{bad}"))?;
     }
     let facts = [("date", &inspection.date), ("release", &inspection.release)];
     for (label, value) in facts {
         if let Some(value) = value {
-            terminal.line(format_args!("  {label:<12}{value}"))?;
+            terminal.fact(label, value)?;
         }
     }
     for (label, value) in &inspection.details {
-        terminal.line(format_args!("  {label:<12}{}", shown(value)))?;
+        if value.is_empty() {
+            terminal.fact(label, "none")?;
+        } else {
+            terminal.fact(label, shown(value))?;
+        }
     }
     if let Some(shards) = inspection.shards {
-        terminal.line(format_args!("  {:<12}{shards}", "shards"))?;
+        terminal.fact("shards", shards)?;
     }
     if let Some(functions) = inspection.functions {
-        terminal.line(format_args!("  {:<12}{functions}", "functions"))?;
+        terminal.fact("functions", functions)?;
     }
     if !inspection.nested.is_empty() {
         terminal.line("  nested versions")?;
@@ -80,20 +83,18 @@ fn show(inspection: &Inspection, terminal: &mut Terminal) -> Result<(), Failure>
     }
     if !inspection.operations.is_empty() {
         let total: u64 = inspection.operations.values().sum();
-        terminal.line(format_args!("  operations  {total}"))?;
+        terminal.fact("operations", total)?;
         let mut operations: Vec<_> = inspection.operations.iter().collect();
         operations.sort_by(|a, b| b.1.cmp(a.1).then(a.0.cmp(b.0)));
         for (name, count) in operations {
             terminal.line(format_args!("    {count:>8} {}", shown(name)))?;
         }
     }
-    if !inspection.tensors.is_empty() {
+    let holds_tensors = matches!(inspection.kind, Kind::DeviceState | Kind::TensorBundle);
+    if holds_tensors || !inspection.tensors.is_empty() {
         let total = inspection.tensors.iter().filter_map(|tensor| tensor.bytes).sum();
-        terminal.line(format_args!(
-            "  tensors     {} ({})",
-            inspection.tensors.len(),
-            bytes(total)
-        ))?;
+        let number = inspection.tensors.len();
+        terminal.fact("tensors", format_args!("{number} ({})", bytes(total)))?;
         tree(&inspection.tensors, terminal)?;
     }
     Ok(())

@@ -50,7 +50,12 @@ fn is_in_this_process(arguments: &PluginArguments, terminal: &mut Terminal) -> b
         end_with_parent();
         return true;
     }
-    arguments.in_process || arguments.plugin == "host" || arguments.plugin.starts_with("host:")
+    arguments.in_process || is_embedded(&arguments.plugin)
+}
+
+/// Whether the description is that of the embedded plug-in, which is no foreign code.
+pub(crate) fn is_embedded(plugin: &str) -> bool {
+    plugin == "host" || plugin.starts_with("host:")
 }
 
 /// Ends this process when the one that reads its results does.

@@ -123,7 +123,8 @@ fn end(child: &mut Child, at_once: bool) -> std::io::Result<ExitStatus> {
     child.wait()
 }
 
-fn describe(status: ExitStatus) -> String {
+/// How the process of a plug-in ended.
+pub(crate) fn describe(status: ExitStatus) -> String {
     if status.success() {
         "it ended the process that had loaded it, with exit status 0".to_owned()
     } else {

@@ -1,17 +1,17 @@
 //! `serdes restore`: a state's buffers onto a device, and back into a file.
 
-use std::{sync::Arc, time::Instant};
+use std::{io::Write, sync::Arc, time::Instant};
 
 use serde_json::json;
 use serdes::{
     device_state::{LocalParts, Reader, Versions, WriteOptions, matches_any},
-    tensor_io,
+    tensor_io::{self, Form},
 };
 
 use crate::{
     arguments::RestoreArguments,
-    commands::{failures, save, watch},
-    terminal::{Failure, GOOD, NAME, Status, Terminal, bytes, rate},
+    commands::{failures, save, streams, watch},
+    terminal::{BAD, Failure, GOOD, NAME, Status, Terminal, WARN, bytes, count, rate},
 };
 
 /// Restores.
@@ -21,15 +21,31 @@ pub(crate) fn run(
 ) -> Result<Status, Failure> {
     let begin = Instant::now();
     let failure = |error| failures::device_state(&error);
+    let from_stream = streams::is_input(&arguments.file);
+    if from_stream && arguments.direct {
+        return Err(Failure::new("--direct: standard input is no file"));
+    }
+    let stream = output_stream(arguments, terminal)?;
+    // Read before anybody listens for Ctrl-C: a process that waits for its input is ended by it.
+    let input = if from_stream { Some(streams::input()?) } else { None };
     let watch = watch::watch(terminal)?;
-    let files = Arc::new(LocalParts::new(&arguments.file).with_direct(arguments.direct));
+    let file = save::lasting(&arguments.file, &arguments.device.plugin)?;
+    let files = Arc::new(LocalParts::new(&*file).with_direct(arguments.direct));
+    let mut incomplete = false;
     let (state, tensors, lost, lost_parts) = if arguments.salvage {
-        let salvaged = Reader::salvage(&arguments.file, &watch).map_err(failure)?;
+        let salvaged = match input {
+            Some(input) => Reader::salvage_source(input, streams::INPUT, &watch),
+            None => Reader::salvage(&file, &watch),
+        }
+        .map_err(failure)?;
         if !salvaged.complete_list {
             terminal.warning(
                 "the index is gone: tensors of which nothing was found are in neither list",
             );
         }
+        let named = !arguments.only.is_empty() && arguments.only.iter().all(|name| is_name(name));
+        // What was asked for by name is there or it is not, whatever else is.
+        incomplete = !salvaged.complete_list && !named;
         let (mut whole, mut lost) = (salvaged.whole, salvaged.lost);
         for pattern in &arguments.only {
             let found = |name: &str| matches_any(&[pattern], name);
@@ -46,11 +62,12 @@ pub(crate) fn run(
         lost.retain(|damage| chosen(&damage.tensor));
         (salvaged.reader, whole, lost, salvaged.lost_parts)
     } else {
-        let state = if arguments.direct {
-            Reader::open_in(files.clone()).map_err(failure)?
-        } else {
-            Reader::open(&arguments.file).map_err(failure)?
-        };
+        let state = match input {
+            Some(input) => Reader::from_source(input, streams::INPUT),
+            None if arguments.direct => Reader::open_in(files.clone()),
+            None => Reader::open(&file),
+        }
+        .map_err(failure)?;
         let tensors = state.select(&arguments.only).map_err(failure)?;
         (state, tensors, Vec::new(), Vec::new())
     };
@@ -60,16 +77,24 @@ pub(crate) fn run(
     for damage in &lost {
         terminal.warning(format_args!("{:?} is lost: {}", damage.tensor, damage.error));
     }
+    // Parts that cannot be relied on matter only where nobody said what is wanted of the rest.
+    incomplete |= !lost.is_empty() || (arguments.only.is_empty() && !lost_parts.is_empty());
+    let target_path = arguments
+        .to
+        .as_ref()
+        .map(|path| save::lasting(path, &arguments.device.plugin))
+        .transpose()?;
     let (plugin, device) = save::device(&arguments.device)?;
     let options = WriteOptions::new(Versions::current())
         .with_sync(save::sync(arguments.sync))
         .with_watch(watch.clone());
-    let target = arguments
-        .to
-        .as_ref()
-        .map(|path| tensor_io::create(path, &options))
-        .transpose()
-        .map_err(|error| failures::tensor_io(&error))?;
+    let target = match (stream, target_path) {
+        (Some((stream, form)), _) => Some(tensor_io::create_stream(stream, form, &options)),
+        (None, Some(path)) => Some(tensor_io::create(path, &options)),
+        (None, None) => None,
+    }
+    .transpose()
+    .map_err(|error| failures::tensor_io(&error))?;
     let report = tensor_io::restore(&state, &tensors, &device, target, &watch)
         .map_err(|error| failures::tensor_io(&error))?;
 
@@ -90,7 +115,7 @@ pub(crate) fn run(
             "bytes_per_second": rate(report.bytes, report.time),
             "serdes_version": state.ifrt_version(),
             "plugin": plugin.platform().name(),
-            "verified": true,
+            "verified": !incomplete,
             "direct": direct,
             "read_back_seconds": report.read_back_time.as_secs_f64(),
             "read_back_verified": report.read_back_verified,
@@ -103,12 +128,41 @@ pub(crate) fn run(
         .as_ref()
         .map(|path| format!(" and read back into {NAME}{}{NAME:#}", path.display()))
         .unwrap_or_default();
+    let missing = match lost.len() as u64 {
+        0 if incomplete => format!(", {WARN}perhaps not all{WARN:#}"),
+        0 => String::new(),
+        lost => format!(", {BAD}{} lost{BAD:#}", count(lost, "tensor")),
+    };
     terminal.line(format_args!(
-        "{GOOD}restored{GOOD:#} {} tensors, {} in {:.2} s ({}/s), verified{to}",
-        report.tensors,
+        "{GOOD}restored{GOOD:#} {}, {} in {:.2} s ({}/s), verified{to}{missing}",
+        count(report.tensors, "tensor"),
         bytes(report.bytes),
         report.time.as_secs_f64(),
         bytes(rate(report.bytes, report.time)),
     ))?;
-    Ok(Status::Yes)
+    let status = if incomplete { Status::No } else { Status::Yes };
+    save::done(status);
+    Ok(status)
+}
+
+/// Whether a pattern is the name of one tensor.
+fn is_name(pattern: &str) -> bool {
+    !pattern.contains(['*', '?', '['])
+}
+
+/// Standard output and what is to go there, if `--to` names it.
+fn output_stream(
+    arguments: &RestoreArguments,
+    terminal: &mut Terminal,
+) -> Result<Option<(impl Write + Send + 'static, Form)>, Failure> {
+    let form = streams::form("--to-kind", arguments.to_kind.as_deref())?;
+    if !arguments.to.as_deref().is_some_and(streams::is_output) {
+        return match form {
+            None => Ok(None),
+            Some(_) => Err(Failure::new(
+                "--to-kind says what goes to standard output; the name of a file says it itself",
+            )),
+        };
+    }
+    Ok(Some((terminal.take_stream()?, form.unwrap_or(Form::Safetensors))))
 }

@@ -1,42 +1,54 @@
 //! `serdes save`: tensors onto a device, and the device's buffers into a state file.
 
-use std::time::Instant;
+use std::{
+    borrow::Cow,
+    path::{Path, PathBuf},
+    time::Instant,
+};
 
 use serde_json::json;
 use serdes::{
     device_state::{Sync, Versions, WriteOptions},
     stream_executor::{Device, Plugin},
-    tensor_io,
+    tensor_io::{self, Form},
     version::{SerDesAnyVersionAccessor, SerDesVersion},
 };
 
 use crate::{
     arguments::{DeviceArguments, SaveArguments, SyncMode},
-    commands::{failures, plugin, selection, watch},
-    terminal::{Failure, GOOD, NAME, Status, Terminal, bytes, rate},
+    commands::{failures, plugin, selection, streams, watch},
+    terminal::{Failure, GOOD, NAME, Status, Terminal, bytes, count, rate},
 };
 
 /// Saves.
 pub(crate) fn run(arguments: &SaveArguments, terminal: &mut Terminal) -> Result<Status, Failure> {
     let begin = Instant::now();
+    let stream = if streams::is_output(&arguments.output) {
+        if arguments.direct {
+            return Err(Failure::new("--direct: standard output is no file"));
+        }
+        Some(terminal.take_stream()?)
+    } else {
+        None
+    };
     let versions = versions(&arguments.serdes_version, terminal)?;
     let options =
         WriteOptions::new(versions).with_sync(sync(arguments.sync)).with_direct(arguments.direct);
+    streams::once(arguments.from.iter().map(PathBuf::as_path))?;
+    let form = input_form(arguments.kind.as_deref(), &arguments.from)?;
     let sources = arguments
         .from
         .iter()
-        .map(|path| tensor_io::open(path).map_err(|error| failures::tensor_io(&error)))
+        .map(|path| streams::open(&lasting(path, &arguments.device.plugin)?, form))
         .collect::<Result<Vec<_>, _>>()?;
+    let output = lasting(&arguments.output, &arguments.device.plugin)?;
     let (plugin, device) = device(&arguments.device)?;
     let watch = watch::watch(terminal)?;
-    let report = tensor_io::save(
-        &sources,
-        &arguments.output,
-        &device,
-        &options,
-        arguments.skip_unsupported,
-        &watch,
-    )
+    let skip = arguments.skip_unsupported;
+    let report = match stream {
+        Some(stream) => tensor_io::save_stream(&sources, stream, &device, &options, skip, &watch),
+        None => tensor_io::save(&sources, &output, &device, &options, skip, &watch),
+    }
     .map_err(|error| failures::tensor_io(&error))?;
 
     if arguments.direct && !report.direct {
@@ -68,15 +80,42 @@ pub(crate) fn run(arguments: &SaveArguments, terminal: &mut Terminal) -> Result<
         }))?;
     }
     terminal.line(format_args!(
-        "{GOOD}saved{GOOD:#} {} tensors, {} to {NAME}{}{NAME:#} in {:.2} s ({}/s), {}",
-        report.tensors,
+        "{GOOD}saved{GOOD:#} {}, {} to {NAME}{}{NAME:#} in {:.2} s ({}/s), {}",
+        count(report.tensors, "tensor"),
         bytes(report.bytes),
         arguments.output.display(),
         report.time.as_secs_f64(),
         bytes(rate(report.bytes, report.time)),
         versions.specs(),
     ))?;
+    done(Status::Yes);
     Ok(Status::Yes)
+}
+
+/// Says that the work is done as far as it matters: what is left is to unload the plug-in.
+pub(crate) fn done(status: Status) {
+    #[cfg(target_os = "linux")]
+    crate::supervision::say(status);
+    #[cfg(not(target_os = "linux"))]
+    let _ = status;
+}
+
+/// The path as it stays if foreign code changes the working directory.
+pub(crate) fn lasting<'a>(path: &'a Path, plugin: &str) -> Result<Cow<'a, Path>, Failure> {
+    if plugin::is_embedded(plugin) || streams::is_input(path) || streams::is_output(path) {
+        return Ok(Cow::Borrowed(path));
+    }
+    std::path::absolute(path).map(Cow::Owned).map_err(|error| {
+        Failure::new(format_args!("cannot find out where {} is: {error}", path.display()))
+    })
+}
+
+/// What `--kind` says of standard input, which one of the paths must be.
+pub(crate) fn input_form(kind: Option<&str>, paths: &[PathBuf]) -> Result<Option<Form>, Failure> {
+    if kind.is_some() && !paths.iter().any(|path| streams::is_input(path)) {
+        return Err(Failure::new("--kind says what standard input is, which no path here names"));
+    }
+    streams::form("--kind", kind)
 }
 
 /// How a file is taken to the disk.
@@ -93,6 +132,8 @@ pub(crate) fn device(arguments: &DeviceArguments) -> Result<(Plugin, Device), Fa
     let ordinal = usize::try_from(arguments.device)
         .map_err(|_| Failure::new("--device: an ordinal is 0 or more"))?;
     let device = plugin.device(ordinal).map_err(|error| plugin::failure(&error))?;
+    #[cfg(target_os = "linux")]
+    crate::process_settings::put_back();
     Ok((plugin, device))
 }
 
@@ -108,7 +149,7 @@ fn versions(name: &str, terminal: &mut Terminal) -> Result<Versions, Failure> {
         }
         "minimum" => Versions::minimum(),
         number => {
-            let number: i32 = number.parse().map_err(|_| {
+            let number = plain_number(number).ok_or_else(|| {
                 Failure::new(format_args!(
                     "--serdes-version {number}: expected current, week-4-old, minimum or a number"
                 ))
@@ -118,4 +159,24 @@ fn versions(name: &str, terminal: &mut Terminal) -> Result<Versions, Failure> {
             Versions::new(SerDesVersion::current(), version)
         }
     })
+}
+
+/// A number as it is written when it is printed: no sign, no zeros before it, no blanks.
+fn plain_number(text: &str) -> Option<i32> {
+    let number: i32 = text.parse().ok()?;
+    (number.to_string() == text).then_some(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_versions_are_plain() {
+        assert_eq!(plain_number("0"), Some(0));
+        assert_eq!(plain_number("12"), Some(12));
+        for text in ["+1", "-0", "01", " 1", "1 ", "1_0", "0x1", "\u{661}", "", "99999999999"] {
+            assert_eq!(plain_number(text), None, "{text:?}");
+        }
+    }
 }

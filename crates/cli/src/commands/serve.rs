@@ -1,14 +1,18 @@
 //! `serdes serve`: a proxy server over all devices of a plug-in.
 
-use std::net::ToSocketAddrs as _;
+use std::{borrow::Cow, net::ToSocketAddrs as _, path::PathBuf};
 
 use serde_json::json;
 use serdes::proxy::Server;
-use tokio::net::TcpListener;
+use tokio::{
+    net::TcpListener,
+    sync::mpsc::{self, UnboundedReceiver},
+};
 
-use super::{negotiate, plugin, serve_access};
+use super::{negotiate, plugin, save, serve_access};
 use crate::{
     arguments::{AccessArguments, ServeArguments},
+    signals::{self, Hangup, Request},
     terminal::{Failure, Status, Terminal},
 };
 
@@ -31,13 +35,16 @@ pub(crate) fn run(arguments: &ServeArguments, terminal: &mut Terminal) -> Result
             ))
         })?;
     serve_access::check(&arguments.access, address)?;
+    let lasting = |path: &PathBuf| save::lasting(path, &arguments.plugin).map(Cow::into_owned);
+    let state = arguments.state.as_ref().map(lasting).transpose()?;
+    let transfer_directory = arguments.transfer_directory.as_ref().map(lasting).transpose()?;
     let plugin = plugin::open(&arguments.plugin, arguments.layout.as_deref())?;
     let builder = Server::builder(&plugin).ranges(ranges);
     let mut builder = serve_access::apply(builder, &arguments.access, limits)?;
-    if let Some(directory) = &arguments.transfer_directory {
+    if let Some(directory) = &transfer_directory {
         builder = builder.transfer_directory(directory);
     }
-    if let Some(path) = &arguments.state {
+    if let Some(path) = &state {
         builder = builder.state(path);
     }
     let server = builder.build().map_err(|error| negotiate::failure(&error))?;
@@ -48,53 +55,51 @@ pub(crate) fn run(arguments: &ServeArguments, terminal: &mut Terminal) -> Result
         let address = listener
             .local_addr()
             .map_err(|error| Failure::new(format_args!("cannot listen: {error}")))?;
-        let stop = stop_signal()?;
+        let (stop, hangups) = requests()?;
         if terminal.json() {
             terminal.object(&json!({ "listening": address.to_string() }))?;
         } else {
             terminal.raw(format!("listening on {address}\n").as_bytes())?;
         }
-        #[cfg(unix)]
-        let saving = tokio::spawn(save_on_signal(server.clone(), arguments.access.clone()));
+        let access = arguments.access.clone();
+        let saving = tokio::spawn(save_on_hangup(server.clone(), access, hangups));
         let served = server.serve(listener, stop).await;
-        #[cfg(unix)]
         saving.abort();
         served.map_err(|error| negotiate::failure(&error))
     })?;
     Ok(Status::Yes)
 }
 
-/// Done when the process is asked to stop.
-#[cfg(unix)]
-fn stop_signal() -> Result<impl Future<Output = ()> + Send, Failure> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let failed = |error| Failure::new(format_args!("cannot wait for signals: {error}"));
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
-    let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
-    Ok(async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
+/// What people ask by signals: to stop, which is done once it is asked, and to save, as often as it is. Asked to stop twice, the process
+/// ends at once.
+fn requests() -> Result<(impl Future<Output = ()> + Send, UnboundedReceiver<()>), Failure> {
+    let (stop, mut stops) = mpsc::unbounded_channel();
+    let (hangup, hangups) = mpsc::unbounded_channel();
+    signals::listen(Hangup::Asks, move |request| {
+        // Where nobody waits any more, the server is at its end.
+        let _ = match request {
+            Request::Stop(_) => stop.send(()),
+            Request::Hangup => hangup.send(()),
+            Request::StopNow(signal) => signals::end_by(signal),
+        };
     })
-}
-
-#[cfg(not(unix))]
-fn stop_signal() -> Result<impl Future<Output = ()> + Send, Failure> {
-    Ok(async {
-        // Without a handler the process ends by itself.
-        if tokio::signal::ctrl_c().await.is_err() {
+    .map_err(|error| Failure::new(format_args!("cannot wait for signals: {error}")))?;
+    let stopped = async move {
+        if stops.recv().await.is_none() {
+            // Nobody can ask.
             std::future::pending::<()>().await;
         }
-    })
+    };
+    Ok((stopped, hangups))
 }
 
 /// Reads the tokens again and saves the state each time the process gets SIGHUP.
-#[cfg(unix)]
-async fn save_on_signal(server: Server, access: AccessArguments) {
-    use tokio::signal::unix::{SignalKind, signal};
-    let Ok(mut hangup) = signal(SignalKind::hangup()) else { return };
-    while hangup.recv().await.is_some() {
+async fn save_on_hangup(
+    server: Server,
+    access: AccessArguments,
+    mut hangups: UnboundedReceiver<()>,
+) {
+    while hangups.recv().await.is_some() {
         serve_access::renew(&server, &access);
         // The outcome is in the log.
         let _ = server.save().await;

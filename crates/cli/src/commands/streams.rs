@@ -1,0 +1,95 @@
+//! Standard input and standard output where a file is expected.
+//!
+//! `-` and the names that the system has for the two are the streams, never files; a file called `-` is `./-`.
+
+use std::{
+    fs::File,
+    io::{self, IsTerminal, Read},
+    path::Path,
+    sync::Arc,
+};
+
+use serdes::{
+    read_at::{LONGEST_STREAM, ReadAt, spool},
+    tensor_io::{self, Form, Source},
+};
+
+use crate::{commands::failures, terminal::Failure};
+
+/// What standard input is called in messages; a tensor that has no name of its own gets it too.
+pub(crate) const INPUT: &str = "stdin";
+
+/// Whether the path stands for standard input.
+pub(crate) fn is_input(path: &Path) -> bool {
+    ["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"].iter().any(|name| path == Path::new(name))
+}
+
+/// Whether the path stands for standard output.
+pub(crate) fn is_output(path: &Path) -> bool {
+    ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"].iter().any(|name| path == Path::new(name))
+}
+
+/// An error if more than one of the paths is standard input, which can be read once.
+pub(crate) fn once<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<(), Failure> {
+    if paths.into_iter().filter(|path| is_input(path)).count() > 1 {
+        return Err(Failure::new(
+            "standard input can be read once; name a file instead of one of them",
+        ));
+    }
+    Ok(())
+}
+
+/// The form that `--kind` names.
+pub(crate) fn form(option: &str, name: Option<&str>) -> Result<Option<Form>, Failure> {
+    name.map(|name| {
+        name.parse::<Form>().map_err(|error| Failure::new(format_args!("{option} {error}")))
+    })
+    .transpose()
+}
+
+/// Opens tensors at a path, or out of standard input, which is of this form, or of the one that its first bytes say.
+pub(crate) fn open(path: &Path, form: Option<Form>) -> Result<Box<dyn Source>, Failure> {
+    let opened = if is_input(path) {
+        tensor_io::open_at(input()?, INPUT, form)
+    } else {
+        tensor_io::open(path)
+    };
+    opened.map_err(|error| failures::tensor_io(&error))
+}
+
+/// All of standard input, to be read from any place: the file itself where it is one, else what was kept of the stream.
+pub(crate) fn input() -> Result<Arc<dyn ReadAt>, Failure> {
+    if io::stdin().is_terminal() {
+        return Err(Failure::new(
+            "standard input is a terminal; expected a file or a pipe, as in `serdes restore - < state.sds`",
+        ));
+    }
+    let failed = |error| Failure::new(format_args!("cannot read standard input: {error}"));
+    match file().map_err(failed)? {
+        Some(file) => Ok(Arc::new(file)),
+        None => kept(io::stdin().lock()),
+    }
+}
+
+/// Standard input as the file that it is, if it is one and is at its beginning.
+#[cfg(unix)]
+fn file() -> io::Result<Option<File>> {
+    use std::{io::Seek, os::fd::AsFd};
+    let mut file = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+    Ok((file.metadata()?.is_file() && file.stream_position()? == 0).then_some(file))
+}
+
+#[cfg(not(unix))]
+fn file() -> io::Result<Option<File>> {
+    Ok(None)
+}
+
+fn kept(stream: impl Read) -> Result<Arc<dyn ReadAt>, Failure> {
+    let kept = spool(stream, LONGEST_STREAM)
+        .map_err(|error| Failure::new(format_args!("cannot keep standard input: {error}")))?;
+    kept.ok_or_else(|| {
+        Failure::new(format_args!(
+            "standard input gave more than {LONGEST_STREAM} bytes; save them to a file and name that"
+        ))
+    })
+}

@@ -1,0 +1,114 @@
+//! What people ask of the process by signals: to stop, to stop at once, to save.
+//!
+//! The first request to stop lets the work take back what it has begun; the second ends the process at once, as the signal would have
+//! without anybody listening. Signals that were ignored when the process began stay ignored: `nohup` and `trap ''` mean it.
+
+use std::io;
+#[cfg(unix)]
+use std::time::{Duration, Instant};
+
+/// What somebody asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Request {
+    /// To stop, and to leave nothing unfinished; the number of the signal, 0 where it is not known.
+    Stop(i32),
+    /// To end without delay; the number of the signal.
+    StopNow(i32),
+    /// To do what the process does on SIGHUP.
+    Hangup,
+}
+
+/// What SIGHUP means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hangup {
+    /// The terminal is gone: stop.
+    Stops,
+    /// A request of its own.
+    Asks,
+}
+
+/// Requests to stop that come closer together are one: some programs that stop others signal the process and then its group.
+#[cfg(unix)]
+const ONE_REQUEST: Duration = Duration::from_millis(50);
+
+/// Tells `each` of every request from now on, on a thread of its own.
+///
+/// # Errors
+/// What the system says if nobody can listen.
+#[cfg(unix)]
+pub(crate) fn listen(
+    hangup: Hangup,
+    mut each: impl FnMut(Request) + Send + 'static,
+) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    if crate::supervision::is_worker() {
+        crate::supervision::obey(each);
+        return Ok(());
+    }
+    use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
+    let mut signals = signal_hook::iterator::Signals::new(not_ignored(&[SIGHUP, SIGINT, SIGTERM]))?;
+    std::thread::spawn(move || {
+        let mut first: Option<Instant> = None;
+        for signal in signals.forever() {
+            if signal == SIGHUP && hangup == Hangup::Asks {
+                each(Request::Hangup);
+                continue;
+            }
+            match first {
+                None => {
+                    first = Some(Instant::now());
+                    each(Request::Stop(signal));
+                }
+                Some(first) if first.elapsed() < ONE_REQUEST => {}
+                Some(_) => each(Request::StopNow(signal)),
+            }
+        }
+    });
+    Ok(())
+}
+
+/// Tells `each` of every request from now on, on a thread of its own.
+///
+/// # Errors
+/// What the system says if nobody can listen.
+#[cfg(not(unix))]
+pub(crate) fn listen(_: Hangup, mut each: impl FnMut(Request) + Send + 'static) -> io::Result<()> {
+    ctrlc::set_handler(move || each(Request::Stop(0))).map_err(io::Error::other)
+}
+
+/// Ends the process as the signal does where nobody listens, so that whoever waits for it learns why.
+pub(crate) fn end_by(signal: i32) -> ! {
+    #[cfg(unix)]
+    {
+        // It comes back only where the signal is none that ends a process.
+        let _ = signal_hook::low_level::emulate_default_handler(signal);
+    }
+    std::process::exit(128 + signal)
+}
+
+/// Has writes beyond the limit of a file's size fail, as on a full disk, instead of ending the process.
+#[cfg(unix)]
+pub(crate) fn outlive_limits() {
+    hear_and_forget(&[signal_hook::consts::signal::SIGXFSZ]);
+}
+
+/// Lets these signals do nothing, without that programs which this one starts ignore them too.
+#[cfg(unix)]
+pub(crate) fn hear_and_forget(signals: &[i32]) {
+    for signal in not_ignored(signals) {
+        // Where it fails, the signal does what it always did.
+        let _ = signal_hook::flag::register(signal, std::sync::Arc::default());
+    }
+}
+
+/// Those of the signals that were not ignored when the process began; all, where the system does not tell.
+#[cfg(unix)]
+fn not_ignored(signals: &[i32]) -> Vec<i32> {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status
+        .lines()
+        .find_map(|line| line.strip_prefix("SigIgn:"))
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .unwrap_or_default();
+    signals.iter().copied().filter(|signal| ignored >> (signal - 1) & 1 == 0).collect()
+}

@@ -1,0 +1,219 @@
+//! Work with a plug-in in a process of its own, watched by this one.
+//!
+//! A plug-in is foreign code: it may call `exit(0)`, abort, or raise a signal in the middle of the work, and whoever reads the exit status
+//! would take that for an answer. So the work is done by a second process, the worker, which writes the files and prints the results itself
+//! and says its status down a pipe at the end. This process loads nothing, waits, passes on what people ask by signals, and makes an error
+//! of an end without a status. No byte of any file passes through it.
+//!
+//! The worker is in the same process group, so that stopping and continuing work as always; the signals that ask to stop do nothing to it
+//! where they come to it directly, as from a terminal, since this process hears them too and passes each on once.
+
+use std::{
+    fs::File,
+    io::{self, Read, Write},
+    os::{
+        fd::{AsRawFd, OwnedFd},
+        unix::process::ExitStatusExt,
+    },
+    path::Path,
+    process::{Child, Command, ExitStatus, Stdio},
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError,
+        atomic::{AtomicI32, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::{FdFlags, fcntl_setfd},
+    process::{Signal, set_parent_process_death_signal},
+};
+
+use crate::{
+    signals::{self, Hangup, Request},
+    startup,
+    terminal::Status,
+};
+
+/// How long the worker may take to end after it said its status: what a plug-in does at the end of a process may hang.
+const ENDING_LIMIT: Duration = Duration::from_secs(5);
+/// How often it is looked whether the worker is there, where its pipe does not tell because somebody else holds it.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+/// What stands for requests in the pipe of orders.
+const STOP: u8 = b's';
+const HANGUP: u8 = b'h';
+
+/// Where the worker says its status.
+static STATUS: OnceLock<File> = OnceLock::new();
+
+/// Whom the worker tells what people ask.
+type Listener = Box<dyn FnMut(Request) + Send>;
+static LISTENER: Mutex<Option<Listener>> = Mutex::new(None);
+
+/// Whether this system has what it takes.
+pub(crate) fn is_possible() -> bool {
+    Path::new("/proc/self/fd").is_dir()
+}
+
+/// Makes this process the worker of the one that started it with this description of the pipes.
+///
+/// # Errors
+/// If there are no such pipes.
+pub(crate) fn become_worker(pipes: &str) -> io::Result<()> {
+    let (status, orders) = pipes.split_once(',').ok_or(io::ErrorKind::InvalidInput)?;
+    let number = |text: &str| text.parse::<u32>().map_err(io::Error::other);
+    let (status, orders) = (number(status)?, number(orders)?);
+    // Killed outright: whoever kills the watching process means both.
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    signals::hear_and_forget(&[
+        signal_hook::consts::signal::SIGHUP,
+        signal_hook::consts::signal::SIGINT,
+        signal_hook::consts::signal::SIGTERM,
+    ]);
+    let said = File::options().write(true).open(format!("/proc/self/fd/{status}"))?;
+    let mut orders = File::open(format!("/proc/self/fd/{orders}"))?;
+    // Set here alone.
+    let _ = STATUS.set(said);
+    thread::spawn(move || {
+        let mut order = [0];
+        while orders.read_exact(&mut order).is_ok() {
+            let request = if order[0] == HANGUP { Request::Hangup } else { Request::Stop(0) };
+            match LISTENER.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+                Some(each) => each(request),
+                // Nothing was begun yet that could be taken back.
+                None if request == Request::Hangup => {}
+                None => signals::end_by(signal_hook::consts::signal::SIGTERM),
+            }
+        }
+    });
+    Ok(())
+}
+
+/// Whether another process watches this one.
+pub(crate) fn is_worker() -> bool {
+    STATUS.get().is_some()
+}
+
+/// Says the status of the work to the process that watches this one, if one does; the first time counts.
+pub(crate) fn say(status: Status) {
+    if let Some(mut pipe) = STATUS.get() {
+        // Where it fails, nobody is left to be told.
+        let _ = pipe.write_all(&[b'0' + status as u8]);
+    }
+}
+
+/// From now on tells `each` what the watching process passes on.
+pub(crate) fn obey(each: impl FnMut(Request) + Send + 'static) {
+    *LISTENER.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(each));
+}
+
+/// What became of the worker.
+pub(crate) struct Ended {
+    /// The status that it said.
+    pub(crate) status: Option<Status>,
+    /// How its process ended; `None` if it had to be killed because it did not.
+    pub(crate) exit: Option<ExitStatus>,
+}
+
+/// Runs this command, with these arguments, in a worker, to its end.
+///
+/// # Errors
+/// What the system says if there can be none.
+pub(crate) fn run(hangup: Hangup) -> io::Result<Ended> {
+    let (status, said) = rustix::pipe::pipe()?;
+    let (orders, order) = rustix::pipe::pipe()?;
+    // The worker gets the other two, and must not keep these open.
+    fcntl_setfd(&status, FdFlags::CLOEXEC)?;
+    fcntl_setfd(&order, FdFlags::CLOEXEC)?;
+    let mut command = Command::new(std::env::current_exe()?);
+    command.arg(format!("--worker={},{}", said.as_raw_fd(), orders.as_raw_fd()));
+    command.args(std::env::args_os().skip(1));
+    if startup::standard_output_was_closed() {
+        // Nothing can be written to what is open for reading.
+        command.stdout(Stdio::from(File::open("/dev/null")?));
+    }
+    let worker = Arc::new(Mutex::new(command.spawn()?));
+    drop((said, orders));
+    let stopped = pass_on(hangup, order, Arc::clone(&worker))?;
+    let ended = wait(&worker, File::from(status))?;
+    let was_killed = ended.exit.is_none_or(|exit| exit.signal().is_some());
+    let signal = stopped.load(Ordering::Relaxed);
+    if ended.status.is_none() && was_killed && signal != 0 {
+        // It was asked to stop before it had begun anything.
+        signals::end_by(signal);
+    }
+    Ok(ended)
+}
+
+fn locked(worker: &Mutex<Child>) -> std::sync::MutexGuard<'_, Child> {
+    worker.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Passes on what people ask; answers where the number of the signal by which they ask to stop will be.
+fn pass_on(
+    hangup: Hangup,
+    order: OwnedFd,
+    worker: Arc<Mutex<Child>>,
+) -> io::Result<Arc<AtomicI32>> {
+    let stopped = Arc::new(AtomicI32::new(0));
+    let stop = Arc::clone(&stopped);
+    let mut order = File::from(order);
+    signals::listen(hangup, move |request| {
+        // Where nobody reads any more, the worker is at its end.
+        let _ = match request {
+            Request::Stop(signal) => {
+                stop.store(signal, Ordering::Relaxed);
+                order.write_all(&[STOP])
+            }
+            Request::Hangup => order.write_all(&[HANGUP]),
+            Request::StopNow(signal) => {
+                let _ = locked(&worker).kill();
+                signals::end_by(signal)
+            }
+        };
+    })?;
+    Ok(stopped)
+}
+
+/// Waits until the worker has said its status and ended.
+fn wait(worker: &Mutex<Child>, mut pipe: File) -> io::Result<Ended> {
+    let mut said = None;
+    let mut is_open = true;
+    while said.is_none() {
+        if is_open {
+            let mut fds = [PollFd::new(&pipe, PollFlags::IN)];
+            let limit = Timespec::try_from(LOOK_EVERY).ok();
+            let found = match poll(&mut fds, limit.as_ref()) {
+                Err(rustix::io::Errno::INTR) => 0,
+                found => found?,
+            };
+            let mut digit = [0];
+            if found > 0 {
+                match pipe.read(&mut digit)? {
+                    0 => is_open = false,
+                    _ => said = Status::from_number(digit[0].wrapping_sub(b'0')),
+                }
+                continue;
+            }
+        } else {
+            thread::sleep(Duration::from_millis(5));
+        }
+        if let Some(exit) = locked(worker).try_wait()? {
+            return Ok(Ended { status: None, exit: Some(exit) });
+        }
+    }
+    let until = Instant::now() + ENDING_LIMIT;
+    while Instant::now() < until {
+        if let Some(exit) = locked(worker).try_wait()? {
+            return Ok(Ended { status: said, exit: Some(exit) });
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    let mut worker = locked(worker);
+    worker.kill()?;
+    worker.wait()?;
+    Ok(Ended { status: said, exit: None })
+}

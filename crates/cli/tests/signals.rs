@@ -1,0 +1,195 @@
+//! How work is stopped, and what does not stop it.
+#![cfg(target_os = "linux")]
+
+use std::{
+    fs,
+    os::unix::process::ExitStatusExt,
+    path::{Path, PathBuf},
+    process::{Child, Command, Output, Stdio},
+    time::Duration,
+};
+
+fn status(output: &Output) -> i32 {
+    output.status.code().unwrap()
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// Four hundred tensors, and a plug-in that takes 50 milliseconds for each.
+fn long_work(folder: &Path) -> (PathBuf, PathBuf) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let library = folder.join("libstub.so");
+    let compiled = Command::new(std::env::var("CC").unwrap_or_else(|_| "cc".to_owned()))
+        .args(["-std=c11", "-shared", "-fPIC", "-I"])
+        .arg(root.join("include"))
+        .arg(root.join("tests/plugins/stub_plugin.c"))
+        .arg("-o")
+        .arg(&library)
+        .status()
+        .unwrap();
+    assert!(compiled.success());
+    fs::write(
+        folder.join("libstub.so.habits"),
+        "name=STUB\nslow=memcpy_htod\nslow=sync_memcpy_htod\nslow=memcpy_dtoh\nslow=sync_memcpy_dtoh\n",
+    )
+    .unwrap();
+    let source = folder.join("many.safetensors");
+    let entries: Vec<String> = (0..400)
+        .map(|n| {
+            format!("\"t{n}\":{{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[{n},{}]}}", n + 1)
+        })
+        .collect();
+    let header = format!("{{{}}}", entries.join(","));
+    let bytes = [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &[0; 400]];
+    fs::write(&source, bytes.concat()).unwrap();
+    (library, source)
+}
+
+fn send(signal: &str, process: u32) {
+    let sent = Command::new("kill").args([signal, &process.to_string()]).status().unwrap();
+    assert!(sent.success());
+}
+
+/// The processes that this one started.
+fn children(process: u32) -> Vec<u32> {
+    let list = format!("/proc/{process}/task/{process}/children");
+    let list = fs::read_to_string(list).unwrap_or_default();
+    list.split_whitespace().map(|number| number.parse().unwrap()).collect()
+}
+
+/// Starts a save, behind words of a shell, and waits until it writes.
+fn saving(before: &str, folder: &Path) -> Child {
+    let (library, source) = long_work(folder);
+    let child = Command::new("sh")
+        .args(["-c", &format!("{before} exec \"$0\" \"$@\"")])
+        .arg(env!("CARGO_BIN_EXE_serdes"))
+        .args(["save", "--from", text(&source), "-o"])
+        .arg(folder.join("a.sds"))
+        .args(["--plugin", text(&library)])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let begun = || {
+        let entries = fs::read_dir(folder).unwrap();
+        entries.flatten().any(|entry| entry.file_name().to_string_lossy().ends_with(".partial"))
+    };
+    while !begun() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child
+}
+
+fn partials(folder: &Path) -> usize {
+    let entries = fs::read_dir(folder).unwrap();
+    entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with('.')).count()
+}
+
+#[test]
+fn the_first_request_takes_back_what_was_begun() {
+    let folder = tempfile::tempdir().unwrap();
+    for signal in ["-INT", "-TERM", "-HUP"] {
+        let child = saving("", folder.path());
+        send(signal, child.id());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(status(&output), 2, "{signal}: {output:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("cancelled"), "{output:?}");
+        assert_eq!((partials(folder.path()), folder.path().join("a.sds").exists()), (0, false));
+    }
+}
+
+#[test]
+fn the_second_request_ends_the_process_and_its_worker_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("b")).unwrap();
+    let child = saving("", folder.path());
+    // So that nobody can take anything back.
+    let workers = children(child.id());
+    assert_eq!(workers.len(), 1);
+    send("-STOP", workers[0]);
+    send("-TERM", child.id());
+    std::thread::sleep(Duration::from_millis(300));
+    send("-TERM", child.id());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.signal(), Some(15), "{output:?}");
+    let gone = || !Path::new(&format!("/proc/{}", workers[0])).exists();
+    for _ in 0..200 {
+        if gone() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(gone());
+}
+
+#[test]
+fn a_signal_to_the_whole_group_is_one_request() {
+    use std::os::unix::process::CommandExt;
+    let folder = tempfile::tempdir().unwrap();
+    let (library, source) = long_work(folder.path());
+    let child = Command::new("timeout")
+        .args(["--signal=TERM", "1", env!("CARGO_BIN_EXE_serdes")])
+        .args(["save", "--from", text(&source), "-o"])
+        .arg(folder.path().join("a.sds"))
+        .args(["--plugin", text(&library)])
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .spawn()
+        .unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(status(&output), 124, "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("cancelled"), "{output:?}");
+    assert_eq!(partials(folder.path()), 0);
+}
+
+#[test]
+fn signals_that_were_ignored_stay_ignored() {
+    let folder = tempfile::tempdir().unwrap();
+    let child = saving("trap '' HUP INT;", folder.path());
+    let workers = children(child.id());
+    for process in workers.into_iter().chain([child.id()]) {
+        send("-HUP", process);
+        send("-INT", process);
+    }
+    std::thread::sleep(Duration::from_millis(100));
+    send("-TERM", child.id());
+    let output = child.wait_with_output().unwrap();
+    // Only the last one was heard: the others would have been the first of two.
+    assert_eq!(status(&output), 2, "{output:?}");
+    let nohup = Command::new("sh")
+        .args(["-c", "trap '' HUP; kill -HUP $$; exec \"$0\" versions"])
+        .arg(env!("CARGO_BIN_EXE_serdes"))
+        .output()
+        .unwrap();
+    assert_eq!(status(&nohup), 0);
+}
+
+#[test]
+fn a_limit_of_the_size_of_files_is_an_error_and_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let large = folder.path().join("large.npy");
+    let header = "{'descr': '|u1', 'fortran_order': False, 'shape': (400000,), }\n";
+    let head = [&b"\x93NUMPY\x01\x00"[..], &(header.len() as u16).to_le_bytes(), header.as_bytes()];
+    fs::write(&large, [head.concat(), vec![7; 400_000]].concat()).unwrap();
+    let state = folder.path().join("state.sds");
+    let made = Command::new(env!("CARGO_BIN_EXE_serdes"))
+        .args(["save", "--from", text(&large), "-o", text(&state)])
+        .output()
+        .unwrap();
+    assert_eq!(status(&made), 0);
+    for to in ["a.sds", "b.npz", "c.npy", "d.safetensors"] {
+        let limited = Command::new("sh")
+            .args(["-c", "ulimit -f 1; exec \"$0\" \"$@\""])
+            .arg(env!("CARGO_BIN_EXE_serdes"))
+            .args(["restore", text(&state), "--to"])
+            .arg(folder.path().join(to))
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&limited.stderr).into_owned();
+        assert_eq!(limited.status.code(), Some(2), "{to}: {said}");
+        assert!(said.contains("File too large") && said.lines().count() == 1, "{to}: {said}");
+        assert_eq!((partials(folder.path()), folder.path().join(to).exists()), (0, false));
+    }
+}

@@ -1,0 +1,183 @@
+//! Standard input and output as files, and which names are targets at all.
+
+use std::{
+    fs,
+    io::Write,
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+};
+
+use serde_json::Value;
+
+fn serdes(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_serdes")).args(arguments).output().unwrap()
+}
+
+fn status(output: &Output) -> i32 {
+    output.status.code().unwrap()
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+fn tiny() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/safetensors/tiny.safetensors")
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let mut names: Vec<_> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// Runs the command in a folder, with these bytes as a pipe to read from.
+fn piped(folder: &Path, arguments: &[&str], input: &[u8]) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_serdes"))
+        .args(arguments)
+        .current_dir(folder)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut pipe = child.stdin.take().unwrap();
+    let input = input.to_vec();
+    // One that reads nothing breaks the pipe.
+    let writer = std::thread::spawn(move || pipe.write_all(&input).is_ok());
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap();
+    output
+}
+
+fn object(bytes: &[u8]) -> Value {
+    serde_json::from_slice(bytes).unwrap()
+}
+
+#[test]
+fn a_state_and_its_tensors_go_through_pipes() {
+    let folder = tempfile::tempdir().unwrap();
+    let (place, source) = (folder.path(), fs::read(tiny()).unwrap());
+    let saved = piped(place, &["save", "--from", "-", "-o", "-", "--json"], &source);
+    assert_eq!(status(&saved), 0, "{saved:?}");
+    assert_eq!(object(&saved.stderr)["tensors"], 9);
+    assert_eq!(object(&saved.stderr)["file_bytes"], saved.stdout.len());
+    let back = piped(place, &["restore", "-", "--to", "-", "--json"], &saved.stdout);
+    assert_eq!(status(&back), 0, "{back:?}");
+    assert_eq!(back.stdout, source);
+    assert_eq!(object(&back.stderr)["verified"], true);
+    let state =
+        piped(place, &["restore", "-", "--to", "-", "--to-kind", "device_state"], &saved.stdout);
+    assert_eq!(state.stdout[..8], saved.stdout[..8]);
+    for arguments in [
+        &["diff", "-", text(&tiny()), "--json"][..],
+        &["diff", text(&tiny()), "-"],
+        &["restore", "-", "--salvage"],
+        &["save", "--from", "-", "--kind", "device_state", "-o", "again.sds"],
+    ] {
+        let output = piped(place, arguments, &saved.stdout);
+        assert_eq!(status(&output), 0, "{arguments:?}: {output:?}");
+    }
+    assert_eq!(names(place), ["again.sds"]);
+    // A file is a stream, too, and is not copied.
+    let output = Command::new(env!("CARGO_BIN_EXE_serdes"))
+        .args(["restore", "-", "--json"])
+        .stdin(fs::File::open(place.join("again.sds")).unwrap())
+        .output()
+        .unwrap();
+    assert_eq!(object(&output.stdout)["tensors"], 9, "{output:?}");
+}
+
+#[test]
+fn what_cannot_be_a_stream_is_bad_usage_and_makes_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let (place, source) = (folder.path(), fs::read(tiny()).unwrap());
+    let tiny = tiny();
+    for arguments in [
+        &["save", "--from", "-", "--from", "-", "-o", "a.sds"][..],
+        &["save", "--from", text(&tiny), "--kind", "npy", "-o", "a.sds"],
+        &["save", "--from", "-", "--kind", "graph_def", "-o", "a.sds"],
+        &["save", "--from", "-", "--kind", "npy", "-o", "a.sds"],
+        &["save", "--from", "-", "--kind", "tensor_bundle", "-o", "a.sds"],
+        &["save", "--from", "-", "-o", "-", "--direct"],
+        &["diff", "-", "-"],
+        &["restore", "-"],
+        &["restore", "-", "--direct"],
+        &["restore", "-", "--to", "-", "--to-kind", "npz"],
+        &["restore", "a.sds", "--to", "b.npz", "--to-kind", "npy"],
+    ] {
+        let output = piped(place, arguments, &source);
+        assert_eq!(status(&output), 2, "{arguments:?}: {output:?}");
+        assert!(output.stdout.is_empty(), "{arguments:?}");
+        assert!(!output.stderr.is_empty(), "{arguments:?}");
+    }
+    assert_eq!(names(place), [""; 0]);
+    // An error is no part of the stream.
+    let failed = piped(place, &["save", "--from", "absent.npz", "-o", "-", "--json"], b"");
+    assert_eq!((status(&failed), failed.stdout.len()), (2, 0), "{failed:?}");
+    // A file of that name is called otherwise.
+    let saved = piped(place, &["save", "--from", text(&tiny), "-o", "./-"], b"");
+    assert_eq!((status(&saved), names(place)), (0, vec!["-".to_owned()]), "{saved:?}");
+    let restored = piped(place, &["restore", "./-"], b"");
+    assert_eq!(status(&restored), 0, "{restored:?}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn names_of_open_files_are_streams_or_refused_and_never_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name);
+    let (log, out, state) = (place("err.log"), place("out"), place("state.sds"));
+    let tiny = tiny();
+    assert_eq!(status(&serdes(&["save", "--from", text(&tiny), "-o", text(&state)])), 0);
+    // As a shell runs it: standard output and standard error are files.
+    let run = |arguments: &[&str]| {
+        fs::write(&log, "precious\n").unwrap();
+        let status = Command::new(env!("CARGO_BIN_EXE_serdes"))
+            .args(arguments)
+            .stdout(fs::File::create(&out).unwrap())
+            .stderr(fs::File::options().append(true).open(&log).unwrap())
+            .status()
+            .unwrap();
+        (status.code(), fs::read(&out).unwrap(), fs::read_to_string(&log).unwrap())
+    };
+    for name in ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"] {
+        let (status, bytes, log) = run(&["save", "--from", text(&tiny), "-o", name]);
+        assert_eq!(status, Some(0), "{name}: {log}");
+        assert_eq!(bytes, fs::read(&state).unwrap(), "{name}");
+        assert!(log.starts_with("precious\nsaved 9 tensors"), "{name}: {log}");
+        let (status, bytes, log) = run(&["restore", text(&state), "--to", name]);
+        assert_eq!((status, bytes), (Some(0), fs::read(&tiny).unwrap()), "{name}: {log}");
+    }
+    for name in ["/dev/stderr", "/dev/fd/2", "/proc/self/fd/2", "/proc/thread-self/fd/2"] {
+        for arguments in [
+            &["save", "--from", text(&tiny), "-o", name][..],
+            &["restore", text(&state), "--to", name],
+        ] {
+            let (status, _, log) = run(arguments);
+            assert_eq!(status, Some(2), "{arguments:?}: {log}");
+            assert!(log.starts_with("precious\nerror: "), "{arguments:?}: {log}");
+        }
+    }
+    assert_eq!(names(folder.path()), ["err.log", "out", "state.sds"]);
+}
+
+#[test]
+fn a_target_whose_ending_is_not_written_is_bad_usage() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("state.sds");
+    assert_eq!(status(&serdes(&["save", "--from", text(&tiny()), "-o", text(&state)])), 0);
+    fs::create_dir(folder.path().join("folder")).unwrap();
+    for name in ["r.h5", "r.PT", "r.pth", "r.bin", "r.Json", "folder/", "folder", "new/"] {
+        let to = format!("{}/{name}", folder.path().display());
+        let output = serdes(&["restore", text(&state), "--to", &to, "--json"]);
+        assert_eq!(status(&output), 2, "{name}: {output:?}");
+        assert!(object(&output.stdout)["error"].is_string());
+    }
+    assert_eq!(names(folder.path()), ["folder", "state.sds"]);
+    assert_eq!(names(&folder.path().join("folder")), [""; 0]);
+    let to = folder.path().join("folder/ckpt-1");
+    assert_eq!(status(&serdes(&["restore", text(&state), "--to", text(&to)])), 0);
+}
