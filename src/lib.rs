@@ -72,7 +72,7 @@
 //! | none | [`version`], [`codec`] and [`ifrt`]: what a program needs that only speaks with another |
 //! | `device` (default) | [`stream_executor`], [`device_state`] and [`tensor_io`] |
 //! | `artifact` (default) | [`artifact`]; with `device` also [`check`], and checkpoints in [`tensor_io`] |
-//! | `serde` | `Serialize` and `Deserialize` for the types of [`ifrt`] |
+//! | `serde` | `Serialize` and `Deserialize` for the types of [`ifrt`] and for versions |
 //! | `mmap` | views of a state's tensors where they lie in the file |
 //! | `object_store` | states in object storage, of one process or of several, written by multipart uploads and read by ranges |
 //! | `npz` | NumPy's archives as sources and targets in [`tensor_io`] |

@@ -34,6 +34,8 @@ pub mod evolution;
 mod line;
 mod range;
 mod selection;
+#[cfg(feature = "serde")]
+mod serialized;
 pub mod tensorflow;
 #[cfg(test)]
 mod tests;
@@ -44,7 +46,7 @@ pub use accessor::{
     WeeksOldVersionAccessor,
 };
 pub use line::{Line, SerDesVersion};
-pub use range::{NegotiationError, Side, UnknownVersion, VersionRange};
+pub use range::{EmptyRange, NegotiationError, Side, UnknownVersion, VersionRange};
 pub use selection::Selection;
 pub use serdes_version_registry::{
     Date, Entry, EntryStatus, LayoutFamily, LineRecord, NamedLayout, ParseDateError, Product,

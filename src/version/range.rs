@@ -38,6 +38,26 @@ impl<L: Line> VersionRange<L> {
     }
 }
 
+/// A range without a number in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the range {minimum}..{maximum} is empty; name the lower number first")]
+#[non_exhaustive]
+pub struct EmptyRange {
+    /// The number that was named as the lowest.
+    pub minimum: i32,
+    /// The number that was named as the highest.
+    pub maximum: i32,
+}
+
+/// The range from the first number to the second, both included.
+impl<L: Line> TryFrom<(i32, i32)> for VersionRange<L> {
+    type Error = EmptyRange;
+
+    fn try_from((minimum, maximum): (i32, i32)) -> Result<Self, EmptyRange> {
+        Self::new(minimum, maximum).ok_or(EmptyRange { minimum, maximum })
+    }
+}
+
 impl<L: Line> fmt::Display for VersionRange<L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}..{}", self.minimum, self.maximum)

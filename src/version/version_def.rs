@@ -20,6 +20,7 @@ use super::{Line, SerDesVersion, registry};
 /// assert_eq!((rejection.found(), rejection.expected()), ("2475".into(), "<= 2474".into()));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct VersionDef {
     /// The version of the producer that made the data.
     pub producer: i32,

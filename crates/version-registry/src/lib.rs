@@ -94,7 +94,8 @@
 //!
 //! `parse` (default): reading and generating. `lock`: the module `lock`, fingerprints of wire formats.
 //! `edit`: the module `edit`, the steps that change a versions.toml. Without any there are only the
-//! records and the selection. `serde`: `Serialize` and `Deserialize` for [`Date`].
+//! records and the selection. `serde`: `Serialize` and `Deserialize` for [`Date`], `Serialize` for the
+//! records.
 
 mod date;
 #[cfg(feature = "edit")]

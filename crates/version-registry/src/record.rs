@@ -11,6 +11,7 @@ pub const FOUR_WEEKS: i64 = 28;
 
 /// One dated version of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Entry {
     /// The number that is recorded in data.
@@ -87,6 +88,7 @@ impl Entry {
 
 /// A line of versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct LineRecord {
     /// The name in versions.toml.
@@ -224,6 +226,7 @@ impl LineRecord {
 
 /// An entry as it stands on a day: one row of `serdes versions`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct EntryStatus {
     /// The name of the line.
@@ -253,6 +256,7 @@ pub struct EntryStatus {
 
 /// A release of a product and the number that it has in each line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Release {
     /// The release, `MAJOR.MINOR.PATCH`.
@@ -281,6 +285,7 @@ impl Release {
 
 /// A product whose releases have a number in several lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Product {
     /// The name in versions.toml.
@@ -335,6 +340,7 @@ pub(crate) fn parse_release(version: &str) -> Option<(u32, u32, Option<u32>)> {
 
 /// One known layout of a set of C structs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct NamedLayout {
     /// The name by which it is chosen.
@@ -366,6 +372,7 @@ impl NamedLayout {
 
 /// The layouts of an interface that call themselves by the same version number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct LayoutFamily {
     /// The name in versions.toml.
@@ -389,6 +396,7 @@ impl LayoutFamily {
 
 /// A whole versions.toml as constants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Registry {
     /// The day for which the accessors select.

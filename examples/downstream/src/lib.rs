@@ -2,6 +2,9 @@
 //!
 //! What a crate needs for that: `versions.toml`, the two lines of `build.rs`, [`serdes::lines!`], one
 //! `ToProto` and one `FromProto` a type, golden bytes and the test of the lock in `tests/`.
+//!
+//! A new format begins with `serdes versions add snapshots --formats Snapshot --summary '…'` in this folder,
+//! and ends with `serdes versions lock`; a release is `serdes versions release`.
 
 mod snapshot;
 

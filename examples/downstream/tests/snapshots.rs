@@ -6,7 +6,7 @@ use serdes::{
     codec::{DeserializeOptions, FromProto, SerDesRegistry, SerializeOptions, ToProto},
     version::{
         AnyVersionAccessor, Consumer, SerDesVersion, VersionDef, VersionRange,
-        Week4OldVersionAccessor, WeeksOldVersionAccessor,
+        Week4OldVersionAccessor, WeeksOldVersionAccessor, evolution::BuildVersions,
     },
 };
 use serdes_version_registry::lock::Package;
@@ -101,6 +101,35 @@ fn data_carries_who_may_read_it() {
     assert!(Consumer::this_build::<Snapshots>().check(&stamped).is_ok());
     let old = Consumer::new("snapshots", 0, 0);
     assert_eq!(old.check(&stamped).unwrap_err().rule.id(), "min_consumer");
+}
+
+#[test]
+fn a_selection_for_older_builds_tells_its_age() {
+    let on =
+        |day: &str| Week4OldVersionAccessor::<Snapshots>::select_on(day.parse().unwrap()).unwrap();
+    assert!(!on("2026-11-20").is_younger_than_asked());
+    // In our first month there was nothing older.
+    let young = on("2026-02-20");
+    assert_eq!((young.version().number(), young.age_days()), (0, 18));
+    assert!(young.is_younger_than_asked());
+    // What we write at number 3 is for newer builds only, until it is as old as our window.
+    assert_eq!(version(3).emit_from().unwrap().to_string(), "2026-12-08");
+}
+
+#[test]
+fn the_recipes_start_from_our_line_and_end_in_our_file() {
+    let build = BuildVersions::of::<Snapshots>("2026-12-01".parse().unwrap()).unwrap();
+    // Loaders at number 2 crash on snapshots with seeds, and on no others.
+    let mended = build.ban_consumer_of("seeds", 2).unwrap();
+    let producer = mended.producer();
+    assert_eq!(producer.stamp_with(["seeds"]).bad_consumers, [2]);
+    assert!(producer.stamp_with([]).bad_consumers.is_empty());
+    assert_eq!(
+        mended.changes().to_string(),
+        "# line snapshots: in its [[line]] table\nbad_consumers_with = { \"seeds\" = [2] }\n\
+         # line snapshots: at its end\n[[line.entry]]\nnumber = 4\nintroduced = 2026-12-01\n\
+         summary = \"consumer 2 is banned for data with seeds\"\nmin_consumer = 2\n"
+    );
 }
 
 #[test]

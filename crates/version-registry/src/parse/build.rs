@@ -42,29 +42,36 @@ impl Build {
     pub fn run(self) -> ExitCode {
         println!("cargo::rerun-if-changed={}", self.file.display());
         println!("cargo::rerun-if-env-changed={SOURCE_DATE_EPOCH}");
-        match self.generate() {
+        let epoch = env::var(SOURCE_DATE_EPOCH).ok();
+        let directory = env::var_os("OUT_DIR").map(PathBuf::from);
+        let (rows, code) = match self.outcome(directory, today(epoch.as_deref())) {
+            Ok(warnings) => (warnings, ExitCode::SUCCESS),
+            Err(errors) => (errors, ExitCode::FAILURE),
+        };
+        for row in rows {
+            println!("{row}");
+        }
+        code
+    }
+
+    /// Generates into a directory; what to tell cargo, of a build that goes on or of one that fails.
+    fn outcome(&self, directory: Option<PathBuf>, today: Date) -> Result<Vec<String>, Vec<String>> {
+        match self.generate(directory) {
             Ok(declarations) => {
-                let epoch = env::var(SOURCE_DATE_EPOCH).ok();
-                if let Some(stale) =
-                    StaleRegistry::find(declarations.as_of, today(epoch.as_deref()))
-                {
-                    println!("cargo::warning={}: {stale}", self.file.display());
-                }
-                ExitCode::SUCCESS
+                let stale = StaleRegistry::find(declarations.as_of, today);
+                let file = self.file.display();
+                Ok(stale.iter().map(|stale| format!("cargo::warning={file}: {stale}")).collect())
             }
             Err(error) => {
-                for row in error.to_string().lines() {
-                    println!("cargo::error={row}");
-                }
-                ExitCode::FAILURE
+                let rows = error.to_string();
+                Err(rows.lines().map(|row| format!("cargo::error={row}")).collect())
             }
         }
     }
 
-    fn generate(&self) -> Result<Declarations, BuildError> {
+    fn generate(&self, directory: Option<PathBuf>) -> Result<Declarations, BuildError> {
         let declarations = read(&self.file)?;
-        let directory = env::var_os("OUT_DIR").map(PathBuf::from).ok_or(BuildError::NoOutDir)?;
-        let path = directory.join(GENERATED);
+        let path = directory.ok_or(BuildError::NoOutDir)?.join(GENERATED);
         fs::write(&path, generate(&declarations, &self.version_path))
             .map_err(|source| BuildError::Write { path, source })?;
         Ok(declarations)
@@ -107,5 +114,31 @@ mod tests {
         for unusable in [None, Some(""), Some("yesterday"), Some("99999999999999999999")] {
             assert!(Date::today().days_since(today(unusable)) <= 1, "{unusable:?}");
         }
+    }
+
+    #[test]
+    fn a_day_far_behind_is_a_warning_that_changes_nothing_and_fails_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("versions.toml");
+        let line = "[[line]]\nname = \"a\"\ntype = \"A\"\ntitle = \"a\"\nsummary = \"a\"\nminimum = 0\n\
+                    [[line.entry]]\nnumber = 0\nintroduced = 2026-11-20\nsummary = \"a\"\n";
+        fs::write(&file, format!("as_of = 2026-11-20\n{line}")).unwrap();
+        let build = Build::new(&file);
+        let on = |day: &str| {
+            let told = build.outcome(Some(folder.path().to_owned()), day.parse().unwrap());
+            (told, fs::read_to_string(folder.path().join(GENERATED)).unwrap())
+        };
+        let (told, generated) = on("2026-12-18");
+        assert_eq!(told, Ok(Vec::new()));
+        let (told, later) = on("2026-12-19");
+        let told = told.unwrap();
+        assert_eq!((told.len(), &later), (1, &generated));
+        assert!(told[0].starts_with("cargo::warning=") && told[0].contains("29 days behind"));
+
+        fs::write(&file, format!("as_of = 2026-11-19\n{line}")).unwrap();
+        let told = build.outcome(Some(folder.path().to_owned()), "2027-01-01".parse().unwrap());
+        let told = told.unwrap_err();
+        assert!(told[0].starts_with("cargo::error=") && told[0].contains("2026-11-20"), "{told:?}");
+        assert!(build.outcome(None, Date::today()).is_err());
     }
 }
