@@ -104,7 +104,7 @@ fn element<'v, 't>(
     at: usize,
 ) -> Option<&'v DeTable<'t>> {
     let DeValue::Array(items) = root.get_ref().get(key)?.get_ref() else { return None };
-    match items.iter().nth(at)?.get_ref() {
+    match items.get(at)?.get_ref() {
         DeValue::Table(table) => Some(table),
         _ => None,
     }
