@@ -60,14 +60,14 @@ impl Devices {
     }
 
     /// Bytes of memory that all devices have together; `None` if one does not say it. Devices whose memory is the host's have no more than
-    /// the host has left.
+    /// half of what the host has left.
     pub(super) fn memory(&self) -> Option<u64> {
         let mut all = 0_u64;
         for device in &self.devices {
             all = all.saturating_add(u64::try_from(device.memory_usage().ok()??.total).ok()?);
         }
         let available = available_memory();
-        Some(if self.take_strings() { all.min(available - available / 8) } else { all })
+        Some(if self.take_strings() { all.min(available / 2) } else { all })
     }
 
     /// # Errors

@@ -6,7 +6,7 @@ use std::{
 };
 
 use bytes::{Bytes, BytesMut};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 
 use super::{
     budget::{Account, Holding, Reserve},
@@ -314,6 +314,8 @@ struct Slots {
 #[derive(Debug)]
 pub(super) struct HostBuffers {
     slots: Mutex<Slots>,
+    /// Told when an array begins to wait for a buffer.
+    takers: Notify,
     limit: usize,
 }
 
@@ -330,7 +332,8 @@ impl HostBuffers {
     /// At most `limit` at a time, which count for `account`.
     pub(super) fn new(limit: usize, account: Account) -> Arc<Self> {
         let (by_handle, reserve) = (HashMap::new(), Reserve::new(account));
-        Arc::new(Self { slots: Mutex::new(Slots { by_handle, reserve, closed: false }), limit })
+        let slots = Mutex::new(Slots { by_handle, reserve, closed: false });
+        Arc::new(Self { slots, takers: Notify::new(), limit })
     }
 
     /// Whether there is none, and none is waited for.
@@ -381,7 +384,10 @@ impl HostBuffers {
                 slots.tidy(handle);
                 drop(sender.send(Ok(Arrival::Whole(buffer))));
             }
-            None => slot.takers.push_back(Taker { sender, streams }),
+            None => {
+                slot.takers.push_back(Taker { sender, streams });
+                self.takers.notify_waiters();
+            }
         }
         Ok(receiver)
     }
@@ -503,6 +509,30 @@ impl Filling {
         let (sender, pieces) = mpsc::channel(Self::PIECES);
         taker.sender.send(Ok(Arrival::Stream(Incoming { size, pieces }))).ok()?;
         Some(sender)
+    }
+
+    /// As [`stream`](Self::stream), when an array waits for the bytes; `None` if the one that does takes only all of them at once.
+    pub(super) async fn streams_to(
+        &self,
+        size: u64,
+    ) -> Option<mpsc::Sender<Result<Piece, Status>>> {
+        loop {
+            let comes = self.buffers.takers.notified();
+            let mut comes = std::pin::pin!(comes);
+            comes.as_mut().enable();
+            if let Some(sender) = self.stream(size) {
+                return Some(sender);
+            }
+            if self.is_awaited() {
+                return None;
+            }
+            comes.await;
+        }
+    }
+
+    fn is_awaited(&self) -> bool {
+        let slots = self.buffers.lock();
+        slots.by_handle.get(&self.handle).is_none_or(|slot| !slot.takers.is_empty())
     }
 
     /// Says that all bytes have gone where [`stream`](Self::stream) said.

@@ -46,14 +46,15 @@ pub struct Limits {
     pub request_bytes: u64,
     /// Bytes of a request that holds a program.
     pub program_bytes: u64,
-    /// Bytes of host buffers and large requests of all sessions, in each direction. By default a sixteenth of the memory that the machine
-    /// has left.
+    /// Bytes of host buffers and large requests of all sessions, in each direction. By default an eighth of the memory that the machine has
+    /// left.
     pub total_host_bytes: u64,
     /// The same of a peer. By default half of that.
     pub peer_host_bytes: u64,
     /// The same of a session.
     pub session_host_bytes: u64,
-    /// Bytes of the arrays of all sessions on devices and in pinned memory. By default what the devices have.
+    /// Bytes of the arrays of all sessions on devices and in pinned memory. By default what the devices have, and no more than half of the
+    /// memory that the machine has left where that is theirs.
     pub total_array_bytes: u64,
     /// The same of a peer. By default all but a sixteenth where they are a GiB or more, and all where they are less.
     pub peer_array_bytes: u64,
@@ -84,7 +85,7 @@ impl Default for Limits {
     fn default() -> Self {
         const MIB: u64 = 1 << 20;
         let available = available_memory();
-        let host = (available / 16).max(MIB);
+        let host = (available / 8).max(MIB);
         let pinned = (available / 8).max(MIB);
         // What stands behind a handle is about a kilobyte.
         let handles =

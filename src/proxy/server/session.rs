@@ -313,6 +313,16 @@ impl Session {
         Ok(Held::new(held, bytes, &self.shared.gauges))
     }
 
+    /// What a buffer counts for that goes through the server: its pieces take their own room.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED if it took too long.
+    pub(super) async fn pass_through(&self, bytes: u64) -> Result<Held, Status> {
+        let limit = self.shared.limits.host_buffer_timeout;
+        let held = take(&self.accounts.announced, 1, limit).await?;
+        Ok(Held::new(held, bytes, &self.shared.gauges))
+    }
+
     /// Takes room for bytes of a store that have arrived, and waits until there is some.
     ///
     /// # Errors

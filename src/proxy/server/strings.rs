@@ -1,7 +1,10 @@
 //! Arrays of strings: a shard is one message with all its strings, in row-major order.
 
 use bytes::Bytes;
-use prost::Message as _;
+use prost::{
+    DecodeError, Message as _,
+    encoding::{DecodeContext, decode_key, skip_field},
+};
 
 use crate::{
     codec::Status,
@@ -15,18 +18,30 @@ use crate::{
 /// # Errors
 /// INVALID_ARGUMENT if it is none, or has not one for each element.
 pub(super) fn read_strings(payload: Bytes, shape: &Shape) -> Result<Vec<Bytes>, Status> {
-    let contents = StringArrayContents::decode(payload).map_err(|error| {
+    let damaged = |error: DecodeError| {
         status!(InvalidArgument, "the data of a string array is no StringArrayContents: {error}")
-    })?;
+    };
     let expected = shape.element_count().map_err(|error| error.to_status())?;
-    if contents.strings.len() as u64 != expected.unsigned_abs() {
+    // Counted before there is memory for them: a string of no bytes has two in the payload, and many more when it is read.
+    let found = count_fields(&payload).map_err(damaged)?;
+    if found != expected.unsigned_abs() {
         return Err(status!(
             InvalidArgument,
-            "found {} strings; expected {expected} for the shape {shape}",
-            contents.strings.len(),
+            "found {found} strings; expected {expected} for the shape {shape}",
         ));
     }
-    Ok(contents.strings)
+    StringArrayContents::decode(payload).map(|contents| contents.strings).map_err(damaged)
+}
+
+/// The number of fields of a message.
+fn count_fields(mut bytes: &[u8]) -> Result<u64, DecodeError> {
+    let mut count = 0;
+    while !bytes.is_empty() {
+        let (number, wire_type) = decode_key(&mut bytes)?;
+        skip_field(wire_type, number, &mut bytes, DecodeContext::default())?;
+        count += 1;
+    }
+    Ok(count)
 }
 
 /// The strings of a part of an array.
@@ -66,5 +81,21 @@ pub(super) fn positions(shape: &Shape, domain: &IndexDomain) -> Result<Vec<usize
         if !moved {
             return Ok(positions);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strings_are_counted_before_there_is_memory_for_them() {
+        let strings = vec![Bytes::new(), Bytes::from_static(b"a"), Bytes::new()];
+        let payload = Bytes::from(StringArrayContents { strings: strings.clone() }.encode_to_vec());
+        let shape = |count| Shape::new([count]).unwrap();
+        assert_eq!(read_strings(payload.clone(), &shape(3)).unwrap(), strings);
+        let error = read_strings(payload.repeat(1000).into(), &shape(3)).unwrap_err();
+        assert!(error.message().contains("found 3000 strings"), "{}", error.message());
+        assert!(read_strings(payload.slice(..3), &shape(1)).is_err());
     }
 }

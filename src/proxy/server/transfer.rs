@@ -138,8 +138,10 @@ async fn receive(
     size: u64,
     chunks: Messages<GrpcHostBufferStoreRequest>,
 ) -> Result<Option<HostBuffer>, Status> {
-    let held = session.hold(size, Direction::Store).await?;
-    let pieces = if size == 0 { None } else { filling.stream(size) };
+    let (pieces, held) = tokio::select! {
+        found = target(session, filling, size) => found?,
+        () = session.ended() => return Err(status!(Cancelled, "the session is over")),
+    };
     let mut target = match &pieces {
         Some(pieces) => Target::Array { pieces: pieces.clone(), size, received: 0, _held: held },
         None => Target::Store(HostBufferBuilder::new(size, held)),
@@ -153,6 +155,45 @@ async fn receive(
         let _ = pieces.send(Err(status.clone())).await;
     }
     received
+}
+
+type Pieces = mpsc::Sender<Result<Piece, Status>>;
+
+/// Where the bytes of a store go, and the room that they have: an array that takes them as they come needs none for all of them, so that it
+/// may be larger than what a session may store.
+///
+/// # Errors
+/// RESOURCE_EXHAUSTED.
+async fn target(
+    session: &Session,
+    filling: &Filling,
+    size: u64,
+) -> Result<(Option<Pieces>, Held), Status> {
+    let limits = &session.shared.limits;
+    if size == 0 {
+        return Ok((None, session.hold(0, Direction::Store).await?));
+    }
+    let pieces = if size <= limits.session_host_bytes {
+        let held = tokio::select! {
+            biased;
+            Some(pieces) = filling.streams_to(size) => Ok(pieces),
+            held = session.hold(size, Direction::Store) => Err(held?),
+        };
+        match held {
+            Ok(pieces) => Some(pieces),
+            Err(held) => return Ok((None, held)),
+        }
+    } else if size <= limits.session_array_bytes {
+        // The array that it is for has been asked for, as a rule, or is about to be.
+        let limit = limits.host_buffer_timeout;
+        tokio::time::timeout(limit, filling.streams_to(size)).await.ok().flatten()
+    } else {
+        None
+    };
+    match pieces {
+        Some(pieces) => Ok((Some(pieces), session.pass_through(size).await?)),
+        None => Ok((None, session.hold(size, Direction::Store).await?)),
+    }
 }
 
 async fn receive_into(

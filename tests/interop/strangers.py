@@ -1,0 +1,589 @@
+"""Strangers flood `serdes serve`, one attack after the other, while honest clients work: none may keep them waiting, fill the memory of the
+machine, or end the server.
+
+PYTHON tests/interop/strangers.py --serdes PATH_OF_BINARY [--full] [--host-plugin PATH_OF_SO]
+
+Strangers come from other addresses of the loopback than the honest clients (Linux has 127.0.0.0/8) and run at the lowest priority, as if
+they were other machines. Honest clients: one that speaks HTTP/2 by itself (a call on a connection that it keeps, and one on a new
+connection), and where jaxlib is installed a real one that puts an array and reads it back. Memory and life of the server are hard limits
+in both forms. Latencies are compared with those of the time before the attacks: the small form only finds out whether somebody
+waits for seconds, because machines are busy; the full form allows twice the 99th percentile, or what the attack's use of the same
+processor costs where that is more (see LATENCY).
+
+Ends with `N passed, N failed`; status 0 if nothing failed.
+"""
+
+import argparse
+import contextlib
+import json
+import multiprocessing
+import os
+import resource
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import textwrap
+import threading
+import time
+
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+DATA, HEADERS, RST_STREAM, SETTINGS, PING, WINDOW_UPDATE, CONTINUATION = 0, 1, 3, 4, 6, 8, 9
+END_STREAM, END_HEADERS, ACK = 1, 4, 1
+SERVICE = "/xla.ifrt.proxy.GrpcIfrtService/"
+TOKEN = "a-token-of-the-honest"
+# The most bytes of address space that the server may take, so that memory for what was only announced is found out.
+ADDRESS_SPACE = 6 << 30
+# What the server may hold beside what its limits say: the program, its threads, and the state of connections.
+RESIDENT = 384 << 20
+LIMITS = ["host-bytes=64M", "pinned-bytes=64M", "array-bytes=64M", "handshake-seconds=5"]
+# Seconds of the 99th percentile: how many times that of the quiet, and what is allowed in any case.
+LATENCY = {False: (20, 3.0), True: (2, 0.05)}
+
+
+def frame(kind, flags, stream, payload=b""):
+    return struct.pack(">I", len(payload))[1:] + bytes([kind, flags]) + struct.pack(">I", stream) + payload
+
+
+def text(value):
+    """A string of HPACK, as it is."""
+    if len(value) < 127:
+        return bytes([len(value)]) + value
+    length, more = len(value) - 127, b""
+    while length >= 128:
+        more += bytes([length % 128 + 128])
+        length //= 128
+    return b"\x7f" + more + bytes([length]) + value
+
+
+def headers(path, token=TOKEN, **more):
+    fields = [(":method", "POST"), (":scheme", "http"), (":path", SERVICE + path), (":authority", "server"),
+              ("content-type", "application/grpc"), ("te", "trailers")]
+    if token:
+        fields.append(("authorization", "Bearer " + token))
+    fields += [(name.replace("_", "-"), value) for name, value in more.items()]
+    return b"".join(b"\x00" + text(name.encode()) + text(value if isinstance(value, bytes) else value.encode()) for name, value in fields)
+
+
+def message(payload, announced=None):
+    return b"\x00" + struct.pack(">I", len(payload) if announced is None else announced) + payload
+
+
+def varint(number):
+    out = b""
+    while number >= 128:
+        out += bytes([number % 128 + 128])
+        number //= 128
+    return out + bytes([number])
+
+
+def connect(address, source="127.0.0.2", timeout=5):
+    stream = socket.socket()
+    stream.settimeout(timeout)
+    stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    stream.bind((source, 0))
+    stream.connect(address)
+    return stream
+
+
+def greet(address, source="127.0.0.2", timeout=5):
+    stream = connect(address, source, timeout)
+    stream.sendall(PREFACE + frame(SETTINGS, 0, 0, struct.pack(">HI", 4, 1 << 24)) + frame(WINDOW_UPDATE, 0, 0, struct.pack(">I", 1 << 28)))
+    return stream
+
+
+class Connection:
+    """A connection of HTTP/2, read frame by frame."""
+
+    def __init__(self, address, source, timeout=20):
+        self.stream = greet(address, source, timeout)
+        self.buffer = b""
+        self.next = 1
+
+    def read(self, count):
+        while len(self.buffer) < count:
+            more = self.stream.recv(1 << 16)
+            if not more:
+                raise ConnectionError("the server has closed the connection")
+            self.buffer += more
+        out, self.buffer = self.buffer[:count], self.buffer[count:]
+        return out
+
+    def frame(self):
+        head = self.read(9)
+        length, kind, flags, stream = int.from_bytes(head[:3], "big"), head[3], head[4], int.from_bytes(head[5:], "big")
+        payload = self.read(length)
+        if kind == SETTINGS and not flags & ACK:
+            self.stream.sendall(frame(SETTINGS, ACK, 0))
+        if kind == PING and not flags & ACK:
+            self.stream.sendall(frame(PING, ACK, 0, payload))
+        if kind == DATA and payload:
+            self.stream.sendall(frame(WINDOW_UPDATE, 0, 0, struct.pack(">I", len(payload))))
+        return kind, flags, stream, payload
+
+    def call(self, path, payload, ends=True, **more):
+        """Sends a call with one message; its stream."""
+        number, self.next = self.next, self.next + 2
+        self.stream.sendall(frame(HEADERS, END_HEADERS, number, headers(path, **more)) + frame(DATA, END_STREAM if ends else 0, number, message(payload)))
+        return number
+
+    def answer(self, number):
+        """The bytes of the first DATA of a stream, once its first message is there, or it is over."""
+        body = b""
+        while True:
+            kind, flags, stream, payload = self.frame()
+            if stream != number:
+                continue
+            if kind == DATA:
+                body += payload
+                if len(body) >= 5 and len(body) >= 5 + int.from_bytes(body[1:5], "big"):
+                    return body[5:]
+            if kind == RST_STREAM or (kind in (DATA, HEADERS) and flags & END_STREAM):
+                return body[5:]
+
+    def get_version(self):
+        """One handshake of the proxy; true if it was answered."""
+        return bool(self.answer(self.call("GetVersion", bytes.fromhex("0a020810120408191003"))))
+
+    def session(self, **more):
+        """Opens a session; its id."""
+        metadata = b"\x0a\x04\x08\x19\x10\x03\x12\x00"
+        number = self.call("IfrtSession", bytes.fromhex("0a09090100000000000000" "1200"), ends=False,
+                           ifrt_proxy_grpc_ifrt_session_metadata_bin=base64(metadata), **more)
+        answer = self.answer(number)
+        # IfrtResponse.init_response, and session_id in it.
+        return field(field(answer, 2), 8)
+
+
+def base64(value):
+    import base64 as library
+    return library.b64encode(value).rstrip(b"=")
+
+
+def field(data, wanted):
+    """The first field of that number in a message."""
+    at = 0
+    def number():
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = data[at]
+            at += 1
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return value
+    while at < len(data):
+        key = number()
+        if key & 7 == 0:
+            value = number()
+        elif key & 7 == 1:
+            value = int.from_bytes(data[at:at + 8], "little")
+            at += 8
+        elif key & 7 == 2:
+            length = number()
+            value = data[at:at + length]
+            at += length
+        else:
+            value = int.from_bytes(data[at:at + 4], "little")
+            at += 4
+        if key >> 3 == wanted:
+            return value
+    return None
+
+
+# --- the attacks. Each takes the server's address and an amount, and goes on until it is ended.
+
+def rest():
+    while True:
+        time.sleep(1)
+
+
+def spend(stream, data, times):
+    """Sends the same many times, as fast as it is taken."""
+    stream.settimeout(1)
+    for _ in range(times):
+        try:
+            stream.sendall(data)
+        except OSError:
+            return
+
+
+def many_connections(address, amount):
+    """Connections that say nothing."""
+    held = []
+    for at in range(amount):
+        with contextlib.suppress(OSError):
+            held.append(connect(address, f"127.0.0.{2 + at % 4}"))
+    rest()
+
+
+def again_and_again(address, amount):
+    """Connections that come and go."""
+    while True:
+        with contextlib.suppress(OSError):
+            connect(address).close()
+
+
+def announced_messages(address, amount):
+    """Messages of 511 MiB, of which nothing comes."""
+    held = []
+    for _ in range(max(1, amount // 100)):
+        stream = greet(address)
+        for number in range(1, 200, 2):
+            with contextlib.suppress(OSError):
+                stream.sendall(frame(HEADERS, END_HEADERS, number, headers("IfrtSession", ifrt_proxy_grpc_ifrt_session_metadata_bin=base64(b"\x0a\x04\x08\x19\x10\x03")))
+                               + frame(DATA, 0, number, message(b"", 511 << 20)))
+        held.append(stream)
+    rest()
+
+
+def half_messages(address, amount):
+    """Large messages that stop in the middle: as many bytes as the server takes."""
+    held = []
+    for _ in range(6):
+        connection = Connection(address, "127.0.0.2")
+        connection.session()
+        connection.stream.sendall(frame(DATA, 0, 1, message(b"\x6a" + varint(510 << 20), 511 << 20)))
+        connection.stream.settimeout(0.05)
+        # What a stream may have at first.
+        connection.credit = 400 << 10
+        held.append(connection)
+    piece = frame(DATA, 0, 1, bytes(16384))
+    while True:
+        for connection in held:
+            # No more than what the server says that it takes: it would end the connection.
+            with contextlib.suppress(OSError, ConnectionError):
+                kind, _, stream, payload = connection.frame()
+                if kind == WINDOW_UPDATE and stream == 1:
+                    connection.credit += int.from_bytes(payload, "big")
+            while connection.credit >= 16384:
+                with contextlib.suppress(OSError):
+                    connection.stream.sendall(piece)
+                connection.credit -= 16384
+
+
+def announced_stores(address, amount):
+    """Sessions that announce host buffers as large as they may be, and send one byte of each."""
+    held = []
+    for at in range(max(4, amount // 50)):
+        with contextlib.suppress(OSError, ConnectionError, TypeError):
+            connection = Connection(address, "127.0.0.2")
+            session = connection.session()
+            for handle in range(4):
+                metadata = b"\x09" + session.to_bytes(8, "little") + b"\x11" + (handle + 1).to_bytes(8, "little") + b"\x18" + varint(16 << 20)
+                number, connection.next = connection.next, connection.next + 2
+                connection.stream.sendall(frame(HEADERS, END_HEADERS, number, headers("HostBufferStore", ifrt_proxy_grpc_host_buffer_store_metadata_bin=base64(metadata)))
+                                          + frame(DATA, 0, number, message(b"\x0a\x01x")))
+            held.append(connection)
+    rest()
+
+
+def idle_sessions(address, amount):
+    """Sessions that ask for nothing after their first request."""
+    held = []
+    for _ in range(5):
+        connection = Connection(address, "127.0.0.2")
+        held.append(connection)
+        for _ in range(max(1, amount // 11)):
+            with contextlib.suppress(OSError, ConnectionError, TypeError):
+                connection.session()
+    rest()
+
+
+def settings(address, amount):
+    """SETTINGS without end."""
+    while True:
+        spend(greet(address), frame(SETTINGS, 0, 0, struct.pack(">HI", 3, 100)) * 1000, amount)
+
+
+def pings(address, amount):
+    """PING without end."""
+    while True:
+        spend(greet(address), frame(PING, 0, 0, bytes(8)) * 1000, amount)
+
+
+def rapid_reset(address, amount):
+    """Calls that are given up at once."""
+    while True:
+        with contextlib.suppress(OSError):
+            stream = greet(address)
+            block = headers("GetVersion")
+            for start in range(1, 2 * amount, 200):
+                stream.sendall(b"".join(frame(HEADERS, END_HEADERS, number, block) + frame(RST_STREAM, 0, number, struct.pack(">I", 8))
+                                        for number in range(start, start + 200, 2)))
+
+
+def continuations(address, amount):
+    """Headers that do not end."""
+    while True:
+        with contextlib.suppress(OSError):
+            stream = greet(address)
+            stream.sendall(frame(HEADERS, 0, 1, headers("GetVersion")))
+            spend(stream, frame(CONTINUATION, 0, 1, b"\x00" + text(b"x") + text(bytes(100))) * 100, amount)
+
+
+def empty_data(address, amount):
+    """A body of empty frames."""
+    while True:
+        with contextlib.suppress(OSError):
+            stream = greet(address)
+            stream.sendall(frame(HEADERS, END_HEADERS, 1, headers("GetVersion")))
+            spend(stream, frame(DATA, 0, 1) * 1000, amount)
+
+
+def slow_bodies(address, amount):
+    """Bodies of a byte in a while."""
+    held = []
+    for _ in range(max(10, amount // 4)):
+        with contextlib.suppress(OSError):
+            stream = greet(address)
+            stream.sendall(frame(HEADERS, END_HEADERS, 1, headers("GetVersion")))
+            held.append(stream)
+    while True:
+        for stream in held:
+            with contextlib.suppress(OSError):
+                stream.sendall(frame(DATA, 0, 1, b"\x00"))
+        time.sleep(0.5)
+
+
+def wrong_tokens(address, amount):
+    """Guesses."""
+    while True:
+        with contextlib.suppress(OSError):
+            stream = greet(address)
+            for number in range(1, 200, 2):
+                stream.sendall(frame(HEADERS, END_HEADERS | END_STREAM, number, headers("GetVersion", token=f"guess-{number}")))
+
+
+def garbage(address, amount):
+    """What is no HTTP/2."""
+    while True:
+        with contextlib.suppress(OSError):
+            stream = greet(address)
+            spend(stream, os.urandom(1 << 16), 20)
+
+
+ATTACKS = [many_connections, again_and_again, announced_messages, half_messages, announced_stores, idle_sessions, settings, pings,
+           rapid_reset, continuations, empty_data, slow_bodies, wrong_tokens, garbage]
+JAX = textwrap.dedent(r"""
+    import os, sys, json, time
+    os.environ["IFRT_PROXY_USE_INSECURE_GRPC_CREDENTIALS"] = "true"
+    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+    import numpy as np
+    import jax
+    from jax._src import xla_bridge
+    from jaxlib import _ifrt_proxy
+    address, token = sys.argv[1:]
+    options = _ifrt_proxy.ClientConnectionOptions()
+    options.connection_timeout_in_seconds = 20
+    options.initialization_data = {"serdes.token": token.encode()}
+    xla_bridge.register_backend_factory("proxy", lambda: _ifrt_proxy.get_client("grpc://" + address, options), priority=500)
+    jax.config.update("jax_platforms", "proxy")
+    device = xla_bridge.get_backend("proxy").devices()[0]
+    print("ready", flush=True)
+    number = 0
+    while True:
+        x = np.arange(number, number + 256, dtype=np.float32)
+        start = time.monotonic()
+        y = np.asarray(jax.device_put(x, device))
+        end = time.monotonic()
+        assert (x == y).all()
+        print(json.dumps(["jax", start, end - start]), flush=True)
+        number += 1
+        time.sleep(0.01)
+""")
+
+
+def honest(address, results):
+    """Measures a call on a connection that stays, and one on a new one."""
+    kept = Connection(address, "127.0.0.1")
+    while True:
+        for what in ("call", "connection"):
+            start = time.monotonic()
+            try:
+                if what == "call":
+                    good = kept.get_version()
+                else:
+                    fresh = Connection(address, "127.0.0.1")
+                    good = fresh.get_version()
+                    fresh.stream.close()
+            except (OSError, ConnectionError) as error:
+                good = False
+                results.send([what, start, f"{type(error).__name__}: {error}"])
+                with contextlib.suppress(OSError, ConnectionError):
+                    kept = Connection(address, "127.0.0.1")
+            if good:
+                results.send([what, start, time.monotonic() - start])
+        time.sleep(0.01)
+
+
+def attack(function, address, amount):
+    os.nice(19)
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    with contextlib.suppress(OSError, ConnectionError):
+        function(address, amount)
+    rest()
+
+
+def percentile(values, part):
+    values = sorted(values)
+    return values[min(len(values) - 1, int(len(values) * part))]
+
+
+class Run:
+    def __init__(self, options):
+        self.options = options
+        self.passed = self.failed = 0
+        self.samples = []
+        self.lock = threading.Lock()
+
+    def record(self, name, good, detail=""):
+        if good:
+            self.passed += 1
+        else:
+            self.failed += 1
+            print(f"FAILED {name} {detail}", flush=True)
+
+    def collect(self, read):
+        def loop():
+            with contextlib.suppress(EOFError, OSError, ValueError):
+                while True:
+                    sample = read()
+                    with self.lock:
+                        self.samples.append(sample)
+        threading.Thread(target=loop, daemon=True).start()
+
+    def window(self, start, end):
+        """Samples that began in a time, by kind: latencies, and errors."""
+        with self.lock:
+            found = [sample for sample in self.samples if start <= sample[1] < end]
+        kinds = {}
+        for kind, _, value in found:
+            good, bad = kinds.setdefault(kind, ([], []))
+            (good if isinstance(value, float) else bad).append(value)
+        return kinds
+
+
+def resident(process, what="VmHWM"):
+    with open(f"/proc/{process.pid}/status") as status:
+        for line in status:
+            if line.startswith(what):
+                return int(line.split()[1]) * 1024
+    return 0
+
+
+def serve(options, tokens):
+    limits = [part for limit in LIMITS for part in ("--limit", limit)]
+    command = [options.serdes, "serve", "--plugin", "host:devices=2,memory=33554432", "--token-file", tokens, "--allow-session-token", *limits]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE)))
+    errors = []
+    threading.Thread(target=lambda: errors.extend(server.stderr), daemon=True).start()
+    line = server.stdout.readline()
+    if not line.startswith("listening on "):
+        server.kill()
+        raise RuntimeError(f"the server said {line!r} {errors}")
+    host, port = line.split()[-1].rsplit(":", 1)
+    return server, (host, int(port)), errors
+
+
+def start_jax(address):
+    if subprocess.run([sys.executable, "-c", "import jaxlib"], capture_output=True).returncode:
+        print("no jaxlib here: only the client of this script is honest")
+        return None
+    child = subprocess.Popen([sys.executable, "-c", JAX, f"{address[0]}:{address[1]}", TOKEN], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    if child.stdout.readline().strip() != "ready":
+        child.kill()
+        raise RuntimeError("the client of jaxlib does not connect")
+    return child
+
+
+def phase(run, name, seconds, quiet):
+    """Compares a time with the quiet one, if there was one; its latencies."""
+    start = time.monotonic()
+    time.sleep(seconds)
+    # Those that began late in it may have ended after it.
+    end = time.monotonic()
+    time.sleep(0.3)
+    kinds = run.window(start, end)
+    factor, allowed = LATENCY[run.options.full]
+    line = []
+    for kind in sorted(quiet or kinds):
+        good, bad = kinds.get(kind, ([], []))
+        run.record(f"{name}: {kind} is served", good and not bad, f"{len(good)} good, {bad[:3]}")
+        if not good:
+            continue
+        p50, p99 = percentile(good, 0.5), percentile(good, 0.99)
+        line.append(f"{kind} {1000 * p50:.1f}/{1000 * p99:.1f} ms ({len(good)})")
+        if quiet:
+            most = max(factor * quiet[kind], allowed)
+            run.record(f"{name}: {kind} does not wait", p99 <= most, f"p99 {1000 * p99:.1f} ms; quiet {1000 * quiet[kind]:.1f} ms")
+    print(f"{name:20} p50/p99: {', '.join(line)}", flush=True)
+    return {kind: percentile(good, 0.99) for kind, (good, _) in kinds.items() if good}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--serdes", required=True)
+    parser.add_argument("--host-plugin")
+    parser.add_argument("--full", action="store_true", default=bool(os.environ.get("SERDES_FULL")))
+    options = parser.parse_args()
+    run = Run(options)
+    amount, seconds = (10_000, 10) if options.full else (400, 1.5)
+    tokens = tempfile.NamedTemporaryFile("w", suffix=".tokens")
+    tokens.write(f"{TOKEN}\n")
+    tokens.flush()
+    server, address, errors = serve(options, tokens.name)
+    children = []
+    try:
+        receiver, sender = multiprocessing.Pipe(False)
+        client = multiprocessing.Process(target=honest, args=(address, sender), daemon=True)
+        client.start()
+        children.append(client)
+        run.collect(receiver.recv)
+        jax = start_jax(address)
+        if jax:
+            children.append(jax)
+            run.collect(lambda: json.loads(jax.stdout.readline()))
+        time.sleep(0.5)
+        quiet = phase(run, "quiet", 2 * seconds, None)
+        for function in ATTACKS:
+            stranger = multiprocessing.Process(target=attack, args=(function, address, amount), daemon=True)
+            stranger.start()
+            # It has to come into its own.
+            time.sleep(0.5)
+            phase(run, function.__name__, seconds, quiet)
+            stranger.kill()
+            stranger.join()
+            alive = server.poll() is None
+            run.record(f"{function.__name__}: the server is alive", alive, f"{server.returncode} {''.join(errors)[-2000:]}")
+            if not alive:
+                break
+            run.record(f"{function.__name__}: memory is bounded", resident(server) <= RESIDENT + (256 << 20), f"{resident(server) >> 20} MiB")
+            time.sleep(0.5)
+        print(f"most memory: {resident(server) >> 20} MiB", flush=True)
+        if jax:
+            run.record("the client of jaxlib is alive", jax.poll() is None)
+    finally:
+        for child in children:
+            child.kill()
+        if server.poll() is None:
+            server.send_signal(signal.SIGTERM)
+            try:
+                status = server.wait(timeout=30)
+                run.record("the server stops with status 0", status == 0, str(status))
+            except subprocess.TimeoutExpired:
+                server.kill()
+                run.record("the server stops", False, "waited 30 s")
+    print(f"{run.passed} passed, {run.failed} failed")
+    sys.exit(bool(run.failed))
+
+
+if __name__ == "__main__":
+    multiprocessing.set_start_method("fork")
+    main()
