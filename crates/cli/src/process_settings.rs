@@ -32,6 +32,6 @@ pub(crate) fn put_back() {
     umask(settings.mask);
     if getrlimit(Resource::Fsize) != settings.file_size {
         // A limit that was lowered for good cannot be raised; writes beyond it fail then, and say so.
-        let _ = setrlimit(Resource::Fsize, settings.file_size.clone());
+        let _ = setrlimit(Resource::Fsize, settings.file_size);
     }
 }

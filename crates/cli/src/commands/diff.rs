@@ -52,7 +52,11 @@ fn tolerance(arguments: &DiffArguments) -> Result<Option<Tolerance>, Failure> {
     }
     let found = Tolerance::new(relative.unwrap_or(0.0), absolute.unwrap_or(0.0));
     found.map(Some).ok_or_else(|| {
-        let name = if relative.is_some_and(|found| !(found >= 0.0)) { "--rtol" } else { "--atol" };
+        let name = if relative.is_some_and(|found| found.is_nan() || found < 0.0) {
+            "--rtol"
+        } else {
+            "--atol"
+        };
         Failure::new(format_args!("{name}: expected a number, 0 or more"))
     })
 }
