@@ -78,6 +78,8 @@
 //! | `npz` | NumPy's archives as sources and targets in [`tensor_io`] |
 //! | `proxy` | the server and the client of arrays over gRPC |
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 #[cfg(feature = "artifact")]
 pub mod artifact;
 #[cfg(all(feature = "artifact", feature = "device"))]

@@ -122,6 +122,19 @@ impl EncodeError {
     }
 }
 
+/// The version of one line that was asked for holds no values of another one.
+impl From<crate::version::NotEmbedded> for EncodeError {
+    fn from(error: crate::version::NotEmbedded) -> Self {
+        Self::UnsupportedAtVersion {
+            type_name: error.data,
+            feature: format!("{} data", error.embedded),
+            line: error.title,
+            requested: error.requested,
+            first: error.first,
+        }
+    }
+}
+
 /// What a [`DecodeError`] means to someone who must decide what to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -163,7 +176,7 @@ pub enum DecodeError {
         /// The newest number that this build reads.
         newest: i32,
     },
-    /// The recorded version was removed from this build.
+    /// The recorded version was removed from this build, or no request from the line's minimum on records it.
     #[error(
         "deserialization of {type_name}: the data records {line} version {found}, this build reads from {minimum} on; read it with an older build and write it again"
     )]

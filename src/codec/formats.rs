@@ -1,36 +1,84 @@
 use std::{fmt, marker::PhantomData};
 
 use super::{DecodeError, EncodeError};
-use crate::version::{Ifrt, Line, SerDesVersion, VersionRange};
+use crate::version::{Ifrt, Line, SerDesVersion, VersionRange, is_same};
 
-/// The formats of one type: numbers of the line `L`, in ascending order.
+/// The formats of one type on the line `L`: which number data records at which request, and which numbers are read.
 ///
 /// One global number is shared by all types; each type has its own, smaller set of formats. What a writer records is the
-/// format's own number, never the requested one (seed 001, "Adding a New Format").
+/// format's own number, never the requested one (seed 001, "Adding a New Format"). They are what versions.toml says: see
+/// [`of`](Self::of).
 ///
 /// ```
 /// use serdes::codec::Formats;
 /// use serdes::version::{Ifrt, SerDesAnyVersionAccessor};
 ///
-/// const FORMATS: Formats = Formats::new("Measurements", &[0, 4]);
+/// const FORMATS: Formats = Formats::of("RemapPlan");
 /// let requested = SerDesAnyVersionAccessor::get(5)?;
-/// assert_eq!(FORMATS.for_request(requested)?, 4);
-/// assert_eq!(FORMATS.check_recorded(0)?, 0);
+/// assert_eq!(FORMATS.for_request(requested)?, 0);
+/// assert_eq!(FORMATS.check_recorded(6)?, 6);
 /// assert!(FORMATS.check_recorded(3).is_err());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Formats<L: Line = Ifrt> {
     type_name: &'static str,
-    numbers: &'static [i32],
+    /// Ascending requests, each of which is granted the format of the same place in `recorded`.
+    granted: &'static [i32],
+    recorded: &'static [i32],
+    read: &'static [i32],
+    features: &'static [(&'static str, i32)],
     negative_passes: bool,
+    older_where_it_will_do: bool,
     line: PhantomData<L>,
 }
 
 impl<L: Line> Formats<L> {
-    /// The formats `numbers` (ascending) of `type_name`.
+    /// The formats of the type of this name, by the entries of the line's versions.toml that name it.
+    ///
+    /// In a constant, a type that no entry names does not compile:
+    ///
+    /// ```compile_fail,E0080
+    /// use serdes::codec::Formats;
+    ///
+    /// const FORMATS: Formats = Formats::of("Temperature");
+    /// # let _ = FORMATS;
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If no entry names the type.
+    pub const fn of(type_name: &'static str) -> Self {
+        let mut at = 0;
+        while at < L::TYPES.len() {
+            let found = &L::TYPES[at];
+            if is_same(found.name, type_name) {
+                return Self {
+                    granted: found.granted,
+                    recorded: found.recorded,
+                    read: found.read,
+                    features: found.features,
+                    ..Self::new(type_name, &[])
+                };
+            }
+            at += 1;
+        }
+        panic!("no entry of the line's versions.toml names this type under `formats`")
+    }
+
+    /// The formats `numbers` (ascending) of `type_name`, each granted from its own number on: for lines that are not generated from a
+    /// versions.toml.
     pub const fn new(type_name: &'static str, numbers: &'static [i32]) -> Self {
-        Self { type_name, numbers, negative_passes: false, line: PhantomData }
+        Self {
+            type_name,
+            granted: numbers,
+            recorded: numbers,
+            read: numbers,
+            features: &[],
+            negative_passes: false,
+            older_where_it_will_do: false,
+            line: PhantomData,
+        }
     }
 
     /// The same formats for a type whose upstream reader only checks an upper bound, so that a negative number is read as the
@@ -40,50 +88,118 @@ impl<L: Line> Formats<L> {
         self
     }
 
+    /// The same formats for a type that is written in an older format at every version where that can say all, so that no minimum makes
+    /// the older one too old.
+    pub const fn older_where_it_will_do(mut self) -> Self {
+        self.older_where_it_will_do = true;
+        self
+    }
+
     /// The type's name in messages.
     pub const fn type_name(self) -> &'static str {
         self.type_name
     }
 
-    /// The numbers, ascending.
+    /// The recorded numbers that are read, ascending.
     pub const fn numbers(self) -> &'static [i32] {
-        self.numbers
+        self.read
     }
 
-    /// The number to record at the requested version: the newest format that is not newer.
+    /// `number`, if the type has a format of it: what code that writes the format calls it by. In a constant, a number that versions.toml
+    /// does not list does not compile.
+    ///
+    /// # Panics
+    ///
+    /// If data of the type never records the number.
+    pub const fn number(self, number: i32) -> i32 {
+        let mut at = 0;
+        while at < self.recorded.len() {
+            if self.recorded[at] == number {
+                return number;
+            }
+            at += 1;
+        }
+        panic!("no entry of the line's versions.toml gives the type a format of this number")
+    }
+
+    /// The first request that is granted the feature of this name, which came without a format of its own. In a constant, a feature that
+    /// versions.toml does not list does not compile.
+    ///
+    /// # Panics
+    ///
+    /// If no entry lists the feature.
+    pub const fn feature(self, name: &str) -> i32 {
+        let mut at = 0;
+        while at < self.features.len() {
+            if is_same(self.features[at].0, name) {
+                return self.features[at].1;
+            }
+            at += 1;
+        }
+        panic!("no entry of the line's versions.toml lists this feature of the type")
+    }
+
+    /// The number to record at the requested version: that of the newest format that it is granted.
     ///
     /// # Errors
-    /// [`EncodeError::UnsupportedAtVersion`] if the type's first format is newer.
+    /// [`EncodeError::UnsupportedAtVersion`] if the type's first format is granted to newer requests only.
     pub fn for_request(self, requested: SerDesVersion<L>) -> Result<i32, EncodeError> {
-        #[cfg(test)]
-        recording::add(self.type_name, requested.number());
-        match self.numbers.iter().rev().find(|number| **number <= requested.number()) {
-            Some(number) => Ok(*number),
-            None => Err(EncodeError::unsupported_at_version(
+        self.for_request_of("this type", requested)
+    }
+
+    /// The same, with words for the value where the request is too old for it.
+    ///
+    /// # Errors
+    /// As [`for_request`](Self::for_request).
+    pub fn for_request_of(
+        self,
+        value: impl fmt::Display,
+        requested: SerDesVersion<L>,
+    ) -> Result<i32, EncodeError> {
+        let recorded = self.recorded_at(requested.number());
+        #[cfg(any(test, feature = "testing"))]
+        super::testing::add::<L>(self.type_name, requested.number(), recorded);
+        recorded.ok_or_else(|| {
+            EncodeError::unsupported_at_version(
                 self.type_name,
-                "this type",
+                value.to_string(),
                 requested,
-                self.numbers.first().copied().unwrap_or(L::MINIMUM),
-            )),
+                self.granted.first().copied().unwrap_or(L::MINIMUM),
+            )
+        })
+    }
+
+    fn recorded_at(self, request: i32) -> Option<i32> {
+        let granted = self.granted.iter().zip(self.recorded).rev();
+        let mut newest = granted.skip_while(|(granted, _)| **granted > request);
+        newest.next().map(|(_, recorded)| *recorded)
+    }
+
+    /// The oldest number that is read: that which a request for the line's minimum records. `None` for a type without formats.
+    pub fn oldest(self) -> Option<i32> {
+        if self.older_where_it_will_do {
+            return self.read.first().copied();
         }
+        // Of a type that came later all formats are newer than the minimum.
+        self.recorded_at(L::MINIMUM).or_else(|| self.recorded.iter().min().copied())
     }
 
     /// The format to read data with that records `found`.
     ///
     /// # Errors
-    /// Too new if `found` is above the newest version of this build, too old if it was removed, unknown if it is a version
-    /// for which this type has no format.
+    /// Too new if `found` is above the newest version of this build; too old if it was removed, or if no request from the line's minimum on
+    /// records it; unknown if it is a version for which this type has no format.
     pub fn check_recorded(self, found: i32) -> Result<i32, DecodeError> {
-        if self.numbers.contains(&found) {
-            return Ok(found);
+        let oldest = self.oldest();
+        let format = match self.read.first() {
+            Some(first) if self.negative_passes && found < 0 => *first,
+            _ => found,
+        };
+        let is_old = oldest.is_some_and(|oldest| format < oldest);
+        if !is_old && self.read.contains(&format) {
+            return Ok(format);
         }
         let supported = VersionRange::<L>::supported();
-        if self.negative_passes
-            && found < 0
-            && let Some(oldest) = self.numbers.first()
-        {
-            return Ok(*oldest);
-        }
         Err(if found > supported.maximum() {
             DecodeError::TooNew {
                 type_name: self.type_name,
@@ -91,12 +207,13 @@ impl<L: Line> Formats<L> {
                 found,
                 newest: supported.maximum(),
             }
-        } else if found < supported.minimum() && found >= 0 {
+        } else if is_old && self.read.contains(&format) || (0..supported.minimum()).contains(&found)
+        {
             DecodeError::TooOld {
                 type_name: self.type_name,
                 line: L::TITLE,
                 found,
-                minimum: supported.minimum(),
+                minimum: oldest.unwrap_or(supported.minimum()),
             }
         } else {
             DecodeError::UnknownFormat {
@@ -111,36 +228,11 @@ impl<L: Line> Formats<L> {
 
 impl<L: Line> fmt::Display for Formats<L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, number) in self.numbers.iter().enumerate() {
+        for (index, number) in self.read.iter().enumerate() {
             let comma = if index == 0 { "" } else { ", " };
             write!(f, "{comma}{number}")?;
         }
         Ok(())
-    }
-}
-
-/// Listens to the requests that reach each type, at every nesting.
-#[cfg(test)]
-pub(crate) mod recording {
-    use std::cell::RefCell;
-
-    thread_local! {
-        static REQUESTS: RefCell<Option<Vec<(&'static str, i32)>>> = const { RefCell::new(None) };
-    }
-
-    pub(super) fn add(type_name: &'static str, requested: i32) {
-        REQUESTS.with_borrow_mut(|requests| {
-            if let Some(requests) = requests {
-                requests.push((type_name, requested));
-            }
-        });
-    }
-
-    /// Runs `write`; gives its result and the requests that were made meanwhile, as type and number.
-    pub(crate) fn record<R>(write: impl FnOnce() -> R) -> (R, Vec<(&'static str, i32)>) {
-        REQUESTS.set(Some(Vec::new()));
-        let result = write();
-        (result, REQUESTS.take().unwrap_or_default())
     }
 }
 
@@ -149,7 +241,7 @@ mod tests {
     use super::*;
     use crate::{
         codec::{DecodeErrorKind, StatusCode},
-        version::SerDesAnyVersionAccessor,
+        version::{AnyVersionAccessor, Date, Entry, SerDesAnyVersionAccessor, TypeFormats},
     };
 
     const FORMATS: Formats = Formats::new("Example", &[0, 4]);
@@ -192,5 +284,78 @@ mod tests {
     fn a_negative_number_is_read_as_the_oldest_format_only_where_upstream_does() {
         assert_eq!(FORMATS.negative_passes().check_recorded(-7), Ok(0));
         assert!(FORMATS.check_recorded(-7).is_err());
+    }
+
+    #[test]
+    fn the_registry_says_what_is_granted_and_what_is_read() {
+        let version = |number| SerDesAnyVersionAccessor::get(number).unwrap();
+        let abstract_spec = Formats::<Ifrt>::of("AbstractArraySpec");
+        assert!(abstract_spec.for_request(version(4)).is_err());
+        assert_eq!(abstract_spec.for_request(version(5)), Ok(0));
+        assert_eq!(abstract_spec.numbers(), [0]);
+        let param = Formats::<Ifrt>::of("ShardingParam");
+        assert_eq!(param.for_request(version(6)), Ok(1));
+        assert_eq!(param.numbers(), [0, 1, 2]);
+        assert_eq!(Formats::<Ifrt>::of("DType").feature("6-bit floats"), 4);
+    }
+
+    /// A line that no longer reads what its first two numbers alone write.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    struct Aged;
+
+    impl Line for Aged {
+        const NAME: &'static str = "aged";
+        const TITLE: &'static str = "aged";
+        const MINIMUM: i32 = 2;
+        const AS_OF: Date = Date::from_ymd(2026, 11, 1).unwrap();
+        const ENTRIES: &'static [Entry] = &[
+            Entry::new(0, Date::from_ymd(2026, 1, 1).unwrap()),
+            Entry::new(1, Date::from_ymd(2026, 2, 1).unwrap()),
+            Entry::new(2, Date::from_ymd(2026, 3, 1).unwrap()),
+            Entry::new(3, Date::from_ymd(2026, 4, 1).unwrap()),
+            Entry::new(4, Date::from_ymd(2026, 5, 1).unwrap()),
+        ];
+        const TYPES: &'static [TypeFormats] = &[
+            TypeFormats::new("Late", &[4], &[0], &[0]),
+            TypeFormats::new("All", &[0], &[0], &[0]),
+        ];
+    }
+
+    #[test]
+    fn data_below_the_minimum_is_too_old_while_its_number_stays_among_the_formats() {
+        let changed = Formats::<Aged>::new("Changed", &[0, 2, 4]);
+        for (found, kind) in [
+            (0, DecodeErrorKind::TooOld),
+            (1, DecodeErrorKind::TooOld),
+            (3, DecodeErrorKind::Corrupt),
+            (5, DecodeErrorKind::TooNew),
+            (-1, DecodeErrorKind::Corrupt),
+        ] {
+            assert_eq!(changed.check_recorded(found).unwrap_err().kind(), kind, "{found}");
+        }
+        assert_eq!(changed.check_recorded(2), Ok(2));
+        let error = changed.check_recorded(0).unwrap_err();
+        assert_eq!(error.code(), StatusCode::FailedPrecondition);
+        assert_eq!(
+            error.to_string(),
+            "deserialization of Changed: the data records aged version 0, this build reads from 2 on; read it with an older build and write it again"
+        );
+        assert_eq!(
+            changed.negative_passes().check_recorded(-1).unwrap_err().kind(),
+            DecodeErrorKind::TooOld
+        );
+    }
+
+    #[test]
+    fn a_format_that_the_minimum_still_writes_is_read_however_low_its_number() {
+        let all = Formats::<Aged>::of("All");
+        assert_eq!(all.for_request(AnyVersionAccessor::minimum()), Ok(0));
+        assert_eq!(all.check_recorded(0), Ok(0));
+        // Number 1 is the format of requests 1 to 3.
+        let slow = Formats::<Aged>::new("Slow", &[0, 1, 4]);
+        assert_eq!(slow.check_recorded(0).unwrap_err().kind(), DecodeErrorKind::TooOld);
+        assert_eq!(slow.check_recorded(1), Ok(1));
+        assert_eq!(Formats::<Aged>::of("Late").check_recorded(0), Ok(0));
+        assert_eq!(slow.older_where_it_will_do().check_recorded(0), Ok(0));
     }
 }

@@ -7,10 +7,17 @@
 //! - A reader takes the version from each message, for each nested message anew.
 //! - A feature that the requested version cannot express is an error that names the feature and the first version that
 //!   has it. Nothing is dropped in silence.
-//! - A recorded number above the newest is *too new*; one in the supported range without a format is *corrupt*.
+//! - A recorded number above the newest is *too new*; one that no request from the line's minimum on records is *too old*; one in the
+//!   supported range without a format is *corrupt*.
+//! - Which formats a type has, and from which request on, stands in versions.toml alone: [`Formats::of`].
+//! - What serializes without being told a version (`serde`) takes it from the [default accessor](crate::version::DefaultVersionAccessor),
+//!   so that the testing switch finds it. `codec::At` gives the `serde` form for builds of another day; `codec::testing` (feature
+//!   `testing`) proves that a version reaches everything inside of a value.
 //!
 //! The room knows versions, messages and bytes. It must never know a data type of IFRT, a device or a file.
 
+#[cfg(feature = "serde")]
+mod at;
 pub(crate) mod backward;
 mod error;
 mod formats;
@@ -20,15 +27,19 @@ pub mod packed;
 mod registry;
 mod serialized;
 mod status;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 pub(crate) mod wire;
 
 use bytes::Bytes;
 use prost::Message;
 
+#[cfg(feature = "serde")]
+pub use at::At;
+#[cfg(feature = "serde")]
+pub(crate) use at::requested;
 pub use error::{DecodeError, DecodeErrorKind, EncodeError, RegistryError};
 pub use formats::Formats;
-#[cfg(test)]
-pub(crate) use formats::recording;
 pub use options::{DeserializeOptions, SerializeOptions, Validation};
 pub use registry::{AnyValue, MessageSerDes, SerDes, SerDesRegistry};
 pub use serialized::{Registered, Serialized};
@@ -47,6 +58,7 @@ use crate::version::{AnyVersionAccessor, Ifrt, Line, SerDesVersion};
 /// /// A temperature; with a unit from version 4 on.
 /// struct Temperature { degrees: i32, kelvin: bool }
 ///
+/// // A crate with a versions.toml says `Formats::of("Temperature")`.
 /// const FORMATS: Formats = Formats::new("Temperature", &[0, 4]);
 ///
 /// impl ToProto for Temperature {

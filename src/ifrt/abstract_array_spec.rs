@@ -9,7 +9,7 @@ use crate::{
     version::SerDesVersion,
 };
 
-const FORMATS: Formats = Formats::new("AbstractArraySpec", &[0]);
+const FORMATS: Formats = Formats::of("AbstractArraySpec");
 
 /// What an array is before its devices are chosen.
 ///
@@ -127,7 +127,7 @@ impl fmt::Display for AbstractArraySpec {
     }
 }
 
-/// Writes format 0 at every version.
+/// Writes format 0 from version 5 on.
 impl ToProto for AbstractArraySpec {
     type Proto = AbstractArraySpecProto;
 
@@ -143,10 +143,10 @@ impl ToProto for AbstractArraySpec {
     }
 
     fn can_serialize_at(&self, version: SerDesVersion) -> Result<(), EncodeError> {
+        FORMATS.for_request(version)?;
         self.dtype.can_serialize_at(version)?;
         self.shape.can_serialize_at(version)?;
-        self.sharding_spec.can_serialize_at(version)?;
-        FORMATS.for_request(version).map(drop)
+        self.sharding_spec.can_serialize_at(version)
     }
 }
 

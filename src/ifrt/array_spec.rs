@@ -12,7 +12,7 @@ use crate::{
     version::SerDesVersion,
 };
 
-const FORMATS: Formats = Formats::new("ArraySpec", &[0]);
+const FORMATS: Formats = Formats::of("ArraySpec");
 
 /// What an array is, apart from its data: element type, shape, sharding, and a layout if it is not the default.
 ///

@@ -14,7 +14,7 @@ use crate::{
     version::SerDesVersion,
 };
 
-const FORMATS: Formats = Formats::new("AttributeMap", &[0]);
+const FORMATS: Formats = Formats::of("AttributeMap");
 
 #[path = "attribute_map_direct.rs"]
 mod direct;

@@ -16,7 +16,7 @@ use crate::{
     version::SerDesVersion,
 };
 
-const FORMATS: Formats = Formats::new("DeviceList", &[0]);
+const FORMATS: Formats = Formats::of("DeviceList");
 
 /// The number of a device, unique among the devices of a client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -7,10 +7,10 @@ use crate::{
     version::SerDesVersion,
 };
 
-const FORMATS: Formats = Formats::new("DType", &[0]).negative_passes();
+const FORMATS: Formats = Formats::of("DType").negative_passes();
 
 /// The first version whose builds know the 6-bit floats. Older ones read them as invalid, without an error.
-const SIX_BIT_FLOATS_SINCE: i32 = 4;
+const SIX_BIT_FLOATS_SINCE: i32 = FORMATS.feature("6-bit floats");
 
 macro_rules! dtypes {
     ($($(#[$doc:meta])* $variant:ident $name:literal $wire:literal $in_memory:literal $bits:expr;)*) => {

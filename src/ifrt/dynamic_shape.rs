@@ -10,8 +10,8 @@ use crate::{
     version::SerDesVersion,
 };
 
-const TAG_FORMATS: Formats = Formats::new("BoundedDynamicShapeTag", &[0]);
-const FORMATS: Formats = Formats::new("DynamicShape", &[0]);
+const TAG_FORMATS: Formats = Formats::of("BoundedDynamicShapeTag");
+const FORMATS: Formats = Formats::of("DynamicShape");
 
 /// Says which dimensions of a [`DynamicShape`] vary, with the dimension itself as the bound.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -7,7 +7,7 @@ use crate::{
     version::SerDesVersion,
 };
 
-const FORMATS: Formats = Formats::new("ExecuteOptions", &[0]);
+const FORMATS: Formats = Formats::of("ExecuteOptions");
 
 /// How a loaded executable is to be run.
 #[derive(Clone, Debug, Default, PartialEq)]

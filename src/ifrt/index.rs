@@ -12,10 +12,10 @@ use crate::{
     version::SerDesVersion,
 };
 
-const INDEX_FORMATS: Formats = Formats::new("Index", &[0]);
-const DOMAIN_FORMATS: Formats = Formats::new("IndexDomain", &[0]);
+const INDEX_FORMATS: Formats = Formats::of("Index");
+const DOMAIN_FORMATS: Formats = Formats::of("IndexDomain");
 
-/// A position in an array: one number a dimension, the outermost first.
+/// A position in an array: one number a dimension, the outermost first. Known to builds from version 4 on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(from = "Vec<i64>", into = "Vec<i64>"))]
@@ -70,7 +70,7 @@ impl FromStr for Index {
     }
 }
 
-/// Writes format 0 at every version.
+/// Writes format 0 from version 4 on.
 impl ToProto for Index {
     type Proto = IndexProto;
 
@@ -95,7 +95,7 @@ impl FromProto for Index {
     }
 }
 
-/// A box inside an array: where it begins, and how large it is.
+/// A box inside an array: where it begins, and how large it is. Known to builds from version 4 on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(try_from = "Unchecked"))]
@@ -182,22 +182,23 @@ impl FromStr for IndexDomain {
     }
 }
 
-/// Writes format 0 at every version.
+/// Writes format 0 from version 4 on.
 impl ToProto for IndexDomain {
     type Proto = IndexDomainProto;
 
     fn to_proto(&self, version: SerDesVersion) -> Result<IndexDomainProto, EncodeError> {
+        let version_number = DOMAIN_FORMATS.for_request(version)?;
         Ok(IndexDomainProto {
             origin: Some(self.origin.to_proto(version)?),
             shape: Some(self.shape.to_proto(version)?),
-            version_number: DOMAIN_FORMATS.for_request(version)?,
+            version_number,
         })
     }
 
     fn can_serialize_at(&self, version: SerDesVersion) -> Result<(), EncodeError> {
+        DOMAIN_FORMATS.for_request(version)?;
         self.origin.can_serialize_at(version)?;
-        self.shape.can_serialize_at(version)?;
-        DOMAIN_FORMATS.for_request(version).map(drop)
+        self.shape.can_serialize_at(version)
     }
 }
 

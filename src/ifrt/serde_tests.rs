@@ -5,11 +5,27 @@ use std::fmt::Debug;
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::{sharding_spec::OpaqueShardingSpec, *};
+use crate::{
+    codec::{At, ToProto},
+    version::SerDesAnyVersionAccessor,
+};
 
 fn trip<T: Serialize + DeserializeOwned + PartialEq + Debug>(value: &T) -> String {
     let text = serde_json::to_string(value).unwrap();
     assert_eq!(&serde_json::from_str::<T>(&text).unwrap(), value, "{text}");
     text
+}
+
+/// The same for what is kept as a message, at several versions.
+fn trip_at<T>(value: &T)
+where
+    T: Serialize + DeserializeOwned + ToProto + PartialEq + Debug,
+{
+    for number in [4, 6] {
+        let version = SerDesAnyVersionAccessor::get(number).unwrap();
+        let text = serde_json::to_string(&At::new(version, value)).unwrap();
+        assert_eq!(&serde_json::from_str::<T>(&text).unwrap(), value, "{text}");
+    }
 }
 
 #[test]
@@ -87,17 +103,19 @@ fn programs_and_types_of_xla_come_back_from_json() {
     let argument = HostCallbackArgument { channel_id: 3, shape };
     trip(&argument);
     let callback = XlaHostCallback::new([argument.clone()], [argument]);
-    trip(&callback);
+    trip_at(&callback);
     let options = XlaCompileOptions::new(&b"\x10\x01"[..]).unwrap();
-    trip(&options.clone().with_outputs_bundle_slice_sizes([2, 1]));
+    trip_at(&options.clone().with_outputs_bundle_slice_sizes([2, 1]));
     // What cannot be sent has no text either.
-    assert!(serde_json::to_string(&options.with_loaded_host_callbacks([callback])).is_err());
-    trip(
+    let options = options.with_loaded_host_callbacks([callback]);
+    let version = SerDesAnyVersionAccessor::get(6).unwrap();
+    assert!(serde_json::to_string(&At::new(version, &options)).is_err());
+    trip_at(
         &IfrtIrCompileOptions::new([DeviceId(1)])
             .with_mlir_dump_to("/dump")
             .with_outputs_bundle_slice_sizes([1]),
     );
-    trip(&XlaExecutableVersion::new(7));
+    trip_at(&XlaExecutableVersion::new(7));
     let output = OutputSpec {
         dtype: DType::F32,
         shard_shape: Shape::new([4]).unwrap(),
@@ -109,8 +127,30 @@ fn programs_and_types_of_xla_come_back_from_json() {
     trip(&output);
     trip(&ParameterSpec::default());
     let metadata = XlaExecutableMetadata::new("jit_f").with_outputs([output]).unwrap();
-    trip(&metadata);
-    trip(&SerializedXlaExecutable { metadata, executable: "backend".into() });
+    trip_at(&metadata);
+    if !cfg!(ifrt_testing_bad_default_serdes_version) {
+        trip(&SerializedXlaExecutable { metadata, executable: "backend".into() });
+    }
+}
+
+#[test]
+fn json_is_written_for_the_build_that_is_to_read_it() {
+    let options = XlaCompileOptions::new(&b"\x10\x01"[..]).unwrap();
+    let at = |number| {
+        let version = SerDesAnyVersionAccessor::get(number).unwrap();
+        serde_json::to_string(&At::new(version, &options)).unwrap()
+    };
+    assert_eq!((at(3).as_str(), at(4).as_str()), ("\"0a021001\"", "\"0a0210011804\""));
+    // A feature that the version does not have is an error, also of what has a form of its own in JSON.
+    let three = SerDesAnyVersionAccessor::get(3).unwrap();
+    let six_bits =
+        ArraySpec::new(DType::F6E2M3FN, Shape::scalar(), SingleDeviceSharding::new(DeviceId(0)));
+    let error = serde_json::to_string(&At::new(three, &six_bits)).unwrap_err().to_string();
+    assert!(error.contains("F6E2M3FN") && error.contains("version 4 is the first"), "{error}");
+    // Without a version it is the default one, which the testing switch finds; the one before is forgotten.
+    let written = std::panic::catch_unwind(|| serde_json::to_string(&options).unwrap());
+    let is_caught = cfg!(ifrt_testing_bad_default_serdes_version);
+    assert_eq!(written.ok(), (!is_caught).then(|| at(6)));
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::{
     version::SerDesVersion,
 };
 
-const FORMATS: Formats = Formats::new("Shape", &[0]);
+const FORMATS: Formats = Formats::of("Shape");
 
 /// The number of elements of each dimension of an array, the outermost first.
 ///

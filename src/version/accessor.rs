@@ -49,7 +49,7 @@ impl<L: Line> DefaultVersionAccessor<L> {
         if cfg!(ifrt_testing_bad_default_serdes_version) {
             panic!("the default {} version was taken where one was asked for", L::TITLE);
         }
-        SerDesVersion::current()
+        SerDesVersion::of_age(0)
     }
 
     /// The version that was current on `day`.

@@ -7,7 +7,7 @@ use std::{
 
 use serdes_version_registry::{FOUR_WEEKS, Selected, select};
 
-use super::{Date, Entry, Ifrt};
+use super::{Date, Entry, Ifrt, TypeFormats};
 
 /// A sequence of dated versions with a minimum; the line is part of the type of its versions.
 ///
@@ -19,6 +19,8 @@ pub trait Line: Copy + fmt::Debug + Eq + Hash + Send + Sync + 'static {
     const TITLE: &'static str;
     /// The entries, oldest first.
     const ENTRIES: &'static [Entry];
+    /// The formats of each type that the entries name.
+    const TYPES: &'static [TypeFormats] = &[];
     /// The oldest number that this build reads and writes.
     const MINIMUM: i32;
     /// The day for which the selectors are computed.

@@ -30,6 +30,7 @@
 //! ```
 
 mod accessor;
+mod embedded;
 pub mod evolution;
 mod line;
 mod range;
@@ -45,12 +46,16 @@ pub use accessor::{
     AnyVersionAccessor, DefaultVersionAccessor, NoVersionYet, Week4OldVersionAccessor,
     WeeksOldVersionAccessor,
 };
+pub use embedded::NotEmbedded;
+#[cfg(any(test, feature = "testing"))]
+pub(crate) use embedded::embedded_number;
+pub(crate) use embedded::is_same;
 pub use line::{Line, SerDesVersion};
 pub use range::{EmptyRange, NegotiationError, Side, UnknownVersion, VersionRange};
 pub use selection::Selection;
 pub use serdes_version_registry::{
     Date, Entry, EntryStatus, LayoutFamily, LineRecord, NamedLayout, ParseDateError, Product,
-    Registry, Release, StaleRegistry,
+    Registry, Release, StaleRegistry, TypeFormats,
 };
 pub use version_def::{Consumer, Producer, Rejection, VersionDef, VersionRule};
 

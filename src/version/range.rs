@@ -13,7 +13,7 @@ pub struct VersionRange<L: Line = Ifrt> {
 impl<L: Line> VersionRange<L> {
     /// What this build reads and writes: minimum to current.
     pub fn supported() -> Self {
-        let maximum = SerDesVersion::<L>::current().number();
+        let maximum = SerDesVersion::<L>::of_age(0).number();
         Self { minimum: L::MINIMUM, maximum, line: PhantomData }
     }
 

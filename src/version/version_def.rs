@@ -202,7 +202,7 @@ impl Consumer {
         Self {
             line: L::NAME.into(),
             data: L::DATA.into(),
-            version: SerDesVersion::<L>::current().number(),
+            version: SerDesVersion::<L>::of_age(0).number(),
             min_producer: L::MIN_PRODUCER,
             release: None,
         }

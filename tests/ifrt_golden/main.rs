@@ -15,7 +15,7 @@ use prost::Message as _;
 use prost_types::FileDescriptorSet;
 use serdes::{
     codec::{DecodeErrorKind, StatusCode},
-    version::{Ifrt, SerDesAnyVersionAccessor, SerDesVersion, VersionRange},
+    version::{Ifrt, Line as _, SerDesAnyVersionAccessor, SerDesVersion, VersionRange},
 };
 
 use samples::{Sample, samples};
@@ -173,6 +173,60 @@ fn no_registered_type_and_no_message_with_a_version_is_without_golden_bytes() {
             let name = format!("{}.{}", file.package(), message.name());
             if version_field(&name).is_some() && !nested.contains(&name.as_str()) {
                 assert!(sampled.contains(name.as_str()), "{name} has no golden bytes");
+            }
+        }
+    }
+}
+
+/// The last value of an int32 field of a message; 0 where it is not there.
+fn recorded(bytes: &[u8], field: u32) -> i32 {
+    let mut rest = bytes;
+    let mut found = 0;
+    while !rest.is_empty() {
+        let (number, wire_type) = prost::encoding::decode_key(&mut rest).unwrap();
+        if number == field {
+            prost::encoding::int32::merge(wire_type, &mut found, &mut rest, Default::default())
+                .unwrap();
+        } else {
+            prost::encoding::skip_field(wire_type, number, &mut rest, Default::default()).unwrap();
+        }
+    }
+    found
+}
+
+#[test]
+fn every_format_of_the_registry_is_written_and_every_type_is_in_the_registry() {
+    let mut written = BTreeSet::new();
+    for sample in samples() {
+        let field = version_field(&sample.message);
+        let any = programs::NUMBER_NOT_CHECKED.contains(&sample.type_name);
+        for version in versions() {
+            let Ok(bytes) = (sample.write)(version) else { continue };
+            // What records no number, or any, has one format.
+            let number = field.filter(|_| !any).map_or(0, |field| recorded(&bytes, field));
+            written.insert((sample.type_name, number));
+        }
+    }
+    let types = Ifrt::TYPES.iter();
+    let listed: BTreeSet<_> =
+        types.flat_map(|found| found.recorded.iter().map(|number| (found.name, *number))).collect();
+    // Left: written, and in no entry of versions.toml. Right: listed there, and written by no code.
+    assert_eq!(written, listed);
+}
+
+/// What is recorded is a format of the type, and nothing below the first request that is granted it is written.
+#[test]
+fn types_are_written_from_the_number_on_with_which_they_appear() {
+    for sample in samples() {
+        let found = Ifrt::TYPES.iter().find(|found| found.name == sample.type_name).unwrap();
+        for version in versions() {
+            let is_there = version.number() >= found.granted[0];
+            let written = (sample.write)(version);
+            assert!(is_there || written.is_err(), "{} at {version}", sample.type_name);
+            if let (false, Err(error)) = (is_there, written) {
+                let text = error.to_string();
+                let first = format!("version {} is the first that can", found.granted[0]);
+                assert!(text.contains(sample.type_name) && text.contains(&first), "{text}");
             }
         }
     }

@@ -63,7 +63,15 @@ fn plans() -> Vec<Sample> {
         })
         .unwrap();
     let devices = strided.in_device_form().unwrap();
-    vec![plan("", reorder), plan("strided", strided), plan("devices", devices)]
+    let reversed = RemapPlan::new([array(&[0, 1])], [array(&[1, 0])]);
+    let from = InputDevices { in_array: 0, devices: DeviceList::from([1, 0]) };
+    let reversed = reversed.with_input_devices(0, [from]).unwrap();
+    vec![
+        plan("", reorder),
+        plan("strided", strided),
+        plan("devices", devices),
+        plan("reversed", reversed),
+    ]
 }
 
 fn executable() -> XlaExecutableMetadata {

@@ -25,7 +25,14 @@
 //! number = 0                      # what data records; 0 to 2147483647, rising, holes allowed
 //! introduced = 2026-01-12         # the day from which builds read and write it; never going back
 //! summary = "first format"
-//! formats = ["Snapshot"]          # the formats that change with this number (default none)
+//! formats = ["Snapshot"]          # types that get a new format with this number: requests from it on are
+//!                                 # granted it, and data records it (default none)
+//! recorded_as = {}                # of those the ones whose data records an earlier number, such as
+//!                                 # `{ Snapshot = 0 }` for a type that appears with this one (default none)
+//! also_read = []                  # types that read data of this number in their format before (default none)
+//! features = {}                   # what came without a format of its own: `{ Snapshot = "seeds" }` (default none)
+//! embeds = {}                     # versions of other lines for values that this one's data holds, such as
+//!                                 # `{ ifrt_serdes = 4 }`; holds for later entries too (default none)
 //! removed = []                    # those of `formats` whose code is gone again (default none)
 //! released_in = "1.4.0"           # the first release that has it (optional)
 //! date_source = "first release"   # where the day comes from, if not from the change (optional)
@@ -52,6 +59,9 @@
 //! - a format is `removed` only when the version of `window_days` ago and the minimum are both newer
 //!   than the last number that uses it; and it is `removed` when the minimum is, unless its entry is
 //!   withdrawn;
+//! - what `recorded_as`, `also_read` and `features` say is about types that have a format by then, and a
+//!   recorded number is that of an earlier entry; an embedded version is of another line, never goes back,
+//!   and is an entry where the line is in the same file;
 //! - banned consumers and the numbers of releases are entries; releases rise; a banned consumer is not
 //!   the current number; `min_producer` is not above the current number, and `min_consumer` not above
 //!   the entry's own.
@@ -115,11 +125,11 @@ pub use freshness::StaleRegistry;
 #[cfg(feature = "parse")]
 pub use parse::{
     Build, Declarations, Defect, EntryDeclaration, LayoutDeclaration, LayoutFamilyDeclaration,
-    LineDeclaration, ProductDeclaration, RegistryError, RegistryErrors, ReleaseDeclaration, build,
-    generate, parse, read,
+    LineDeclaration, ProductDeclaration, RegistryError, RegistryErrors, ReleaseDeclaration,
+    TypeDeclaration, build, generate, parse, read,
 };
 pub use record::{
     Entry, EntryStatus, FOUR_WEEKS, LayoutFamily, LineRecord, NamedLayout, Product, Registry,
-    Release,
+    Release, TypeFormats,
 };
 pub use select::{Dated, Selected, Standing, newest_of_age, select};

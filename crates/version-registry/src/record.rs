@@ -32,6 +32,9 @@ pub struct Entry {
     pub min_consumer: i32,
     /// Whether the number was taken back: listed, read if its format is known, never selected.
     pub withdrawn: bool,
+    /// The versions of other lines at which data of this number holds their values: line name and
+    /// number. What an entry does not say holds as the newest one before it said it.
+    pub embeds: &'static [(&'static str, i32)],
 }
 
 impl Entry {
@@ -47,6 +50,7 @@ impl Entry {
             date_source: None,
             min_consumer: 0,
             withdrawn: false,
+            embeds: &[],
         }
     }
 
@@ -80,9 +84,49 @@ impl Entry {
         Self { withdrawn: true, ..self }
     }
 
+    /// The same with the versions of other lines for the values that it holds.
+    pub const fn embedding(self, embeds: &'static [(&'static str, i32)]) -> Self {
+        Self { embeds, ..self }
+    }
+
     /// What the selection of versions looks at.
     pub const fn dated(&self) -> Dated {
         Dated { number: self.number, introduced: self.introduced, withdrawn: self.withdrawn }
+    }
+}
+
+/// The formats of one type, as the entries of its line say them together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TypeFormats {
+    /// The name of the type in `formats`.
+    pub name: &'static str,
+    /// Requests, ascending; each is granted the format whose number stands at its place in
+    /// `recorded`, and so is every later request up to the next one. Requests below the first are
+    /// refused.
+    pub granted: &'static [i32],
+    /// What data records that is written for the request at the same place in `granted`.
+    pub recorded: &'static [i32],
+    /// The recorded numbers that are read, ascending.
+    pub read: &'static [i32],
+    /// What came without a format of its own: name, and the first request that is granted it.
+    pub features: &'static [(&'static str, i32)],
+}
+
+impl TypeFormats {
+    /// The formats of a type without features.
+    pub const fn new(
+        name: &'static str,
+        granted: &'static [i32],
+        recorded: &'static [i32],
+        read: &'static [i32],
+    ) -> Self {
+        Self { name, granted, recorded, read, features: &[] }
+    }
+
+    /// The same with what came without a format of its own.
+    pub const fn with_features(self, features: &'static [(&'static str, i32)]) -> Self {
+        Self { features, ..self }
     }
 }
 

@@ -6,8 +6,10 @@
 //! A new format begins with `serdes versions add snapshots --formats Snapshot --summary '…'` in this folder,
 //! and ends with `serdes versions lock`; a release is `serdes versions release`.
 
+mod run;
 mod snapshot;
 
+pub use run::{Run, RunProto};
 pub use snapshot::{Snapshot, SnapshotProto};
 
 serdes::lines!();

@@ -40,22 +40,24 @@ pub struct SnapshotProto {
     pub seeds: Vec<u64>,
 }
 
-/// Number 1 was withdrawn; nobody kept its format.
-const FORMATS: Formats<Snapshots> = Formats::new("Snapshot", &[0, 2, 3]);
+/// What versions.toml says of the type.
+const FORMATS: Formats<Snapshots> = Formats::of(Snapshot::NAME);
+const WITH_LEARNING_RATE: i32 = FORMATS.number(2);
+const WITH_SEEDS: i32 = FORMATS.number(3);
 
 impl ToProto<Snapshots> for Snapshot {
     type Proto = SnapshotProto;
 
     fn to_proto(&self, version: SerDesVersion<Snapshots>) -> Result<SnapshotProto, EncodeError> {
         let too_old = |feature, first| {
-            EncodeError::unsupported_at_version("Snapshot", feature, version, first)
+            EncodeError::unsupported_at_version(Self::NAME, feature, version, first)
         };
         let format = FORMATS.for_request(version)?;
-        if format < 2 && self.learning_rate.is_some() {
-            return Err(too_old("a learning rate", 2));
+        if format < WITH_LEARNING_RATE && self.learning_rate.is_some() {
+            return Err(too_old("a learning rate", WITH_LEARNING_RATE));
         }
-        if format < 3 && !self.seeds.is_empty() {
-            return Err(too_old("seeds", 3));
+        if format < WITH_SEEDS && !self.seeds.is_empty() {
+            return Err(too_old("seeds", WITH_SEEDS));
         }
         Ok(SnapshotProto {
             version_number: format,

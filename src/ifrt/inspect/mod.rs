@@ -10,13 +10,16 @@ use std::fmt;
 
 use crate::{
     codec::DecodeError,
-    version::{Ifrt, VersionRange},
+    version::{Ifrt, Line as _, VersionRange},
 };
 use fields::{Fields, Value};
 use schema::{Content, Schema};
 
 /// How deep values may nest.
 const DEEPEST: usize = 100;
+
+/// How long, in bytes, all locations together may be: values that nest deep have long ones.
+const MOST_LOCATION_BYTES: usize = 64 << 20;
 
 /// How many values may be nested in one.
 const MOST_VALUES: usize = 1 << 20;
@@ -101,9 +104,27 @@ impl Inspection {
         &self.values
     }
 
-    /// The lowest version that a reader must know: the highest that is recorded. Negative numbers count as 0.
+    /// The lowest version that a reader must know: the highest that is recorded, or with which one of the types appeared. Negative numbers
+    /// count as 0.
+    ///
+    /// ```
+    /// use serdes::codec::{Serialized, ToProto};
+    /// use serdes::ifrt::{Inspection, sharding_spec::SingleDeviceShardingSpec};
+    /// use serdes::version::SerDesWeek4OldVersionAccessor;
+    ///
+    /// // Records format 0, and is in no build before version 5.
+    /// let spec = Serialized::of(&SingleDeviceShardingSpec, SerDesWeek4OldVersionAccessor::get())?;
+    /// let inspection = Inspection::of_serialized(&spec.to_bytes())?;
+    /// assert_eq!(inspection.values()[0].recorded, Some(0));
+    /// assert_eq!(inspection.minimum_reader_version(), 5);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn minimum_reader_version(&self) -> i32 {
-        self.values.iter().filter_map(|value| value.recorded).fold(0, i32::max)
+        let values = self.values.iter();
+        let first = |value: &NestedVersion| {
+            value.recorded.unwrap_or_default().max(first_version(&value.type_name))
+        };
+        values.map(first).fold(0, i32::max)
     }
 
     /// The values that record a version that this build does not know yet.
@@ -114,7 +135,7 @@ impl Inspection {
 
     fn push(
         &mut self,
-        location: &Location,
+        location: &mut Location,
         type_name: impl Into<String>,
         recorded: Option<i32>,
     ) -> Result<(), DecodeError> {
@@ -126,6 +147,12 @@ impl Inspection {
                 limit + 1,
                 limit,
             ));
+        }
+        location.listed += location.text.len();
+        if location.listed > MOST_LOCATION_BYTES {
+            let (found, limit) = (location.listed as u64, MOST_LOCATION_BYTES as u64);
+            let what = "the size in bytes of all locations";
+            return Err(DecodeError::limit_exceeded(NAME, what, found, limit));
         }
         let (location, type_name) = (location.text.clone(), type_name.into());
         self.values.push(NestedVersion { location, type_name, recorded });
@@ -218,11 +245,26 @@ impl Inspection {
     }
 }
 
+/// The first version that has the type of this name, which is a registered one or that of a message; 0 for one that versions.toml does not
+/// list.
+fn first_version(type_name: &str) -> i32 {
+    let last = type_name.rsplit(['.', ':']).next().unwrap_or(type_name);
+    let name = match last.strip_suffix("Proto").unwrap_or(last) {
+        // The type kept its old name in data.
+        "XlaProgram" => "HloProgram",
+        name => name,
+    };
+    let found = Ifrt::TYPES.iter().find(|found| found.name.eq_ignore_ascii_case(name));
+    found.and_then(|found| found.granted.first()).copied().unwrap_or_default()
+}
+
 /// Where in the value the inspection is.
 #[derive(Default)]
 struct Location {
     text: String,
     depth: usize,
+    /// The length of all locations that were listed.
+    listed: usize,
 }
 
 impl Location {

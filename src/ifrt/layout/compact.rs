@@ -20,7 +20,7 @@ pub struct CompactLayout {
     major_to_minor: Vec<i32>,
 }
 
-const FORMATS: Formats = Formats::new("CompactLayout", &[0]);
+const FORMATS: Formats = Formats::of("CompactLayout");
 
 impl CompactLayout {
     /// The layout with these dimensions, from the slowest to the fastest.

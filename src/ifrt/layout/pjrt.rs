@@ -19,7 +19,7 @@ pub struct PjRtLayout {
     xla_layout: xla::Layout,
 }
 
-const FORMATS: Formats = Formats::new("PjRtLayout", &[0]);
+const FORMATS: Formats = Formats::of("PjRtLayout");
 
 impl PjRtLayout {
     /// The layout of XLA as a layout of IFRT.

@@ -13,8 +13,11 @@ use crate::{
     version::SerDesVersion,
 };
 
-const PROGRAM_FORMATS: Formats = Formats::new("CustomCallProgram", &[0]);
-const OPTIONS_FORMATS: Formats = Formats::new("CustomCallCompileOptions", &[0, 4]);
+const PROGRAM_FORMATS: Formats = Formats::of("CustomCallProgram");
+const OPTIONS_FORMATS: Formats = Formats::of("CustomCallCompileOptions");
+
+/// The format that has slice sizes.
+const WITH_SLICE_SIZES: i32 = OPTIONS_FORMATS.number(4);
 
 /// A program in a language of its own, which a runtime interprets (`xla::ifrt::CustomCallProgram`).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -236,7 +239,7 @@ impl ToProto for CustomCallCompileOptions {
                     Self::NAME,
                     "the field outputs_bundle_slice_sizes",
                     version,
-                    4,
+                    WITH_SLICE_SIZES,
                 ))
             }
             _ => Ok(()),

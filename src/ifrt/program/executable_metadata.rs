@@ -16,8 +16,8 @@ use crate::{
     version::{Ifrt, Line as _, SerDesVersion},
 };
 
-/// Only for the check of a number that is too new: any number is recorded, and upstream looks at none.
-const ANY_NUMBER: Formats = Formats::new("XlaExecutableMetadata", &[]);
+/// One format, which records whatever number was requested.
+const FORMATS: Formats = Formats::of("XlaExecutableMetadata");
 
 /// One output of an executable.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -181,7 +181,7 @@ impl XlaExecutableMetadata {
 
 serde_as_message!(
     XlaExecutableMetadata,
-    |value| value.to_bytes(SerDesVersion::current()),
+    |value| value.to_bytes(crate::codec::requested()),
     |bytes| Self::from_bytes(bytes, &DeserializeOptions::new())
 );
 
@@ -222,6 +222,7 @@ impl ToProto for XlaExecutableMetadata {
     type Proto = SerializedXlaExecutableMetadata;
 
     fn to_proto(&self, version: SerDesVersion) -> Result<Self::Proto, EncodeError> {
+        FORMATS.for_request(version)?;
         let outputs = self.outputs.iter().map(|output| {
             Ok(wire::OutputSpec {
                 shard_shape: Some(output.shard_shape.to_proto(version)?),
@@ -267,7 +268,7 @@ impl FromProto for XlaExecutableMetadata {
     fn from_proto(proto: &Self::Proto, options: &DeserializeOptions) -> Result<Self, DecodeError> {
         let known = Ifrt::ENTRIES.iter().any(|entry| entry.number == proto.ifrt_version_number);
         if options.is_strict() && !known {
-            ANY_NUMBER.check_recorded(proto.ifrt_version_number)?;
+            FORMATS.check_recorded(proto.ifrt_version_number)?;
         }
         let outputs = proto.output_specs.iter().map(|output| {
             Ok(OutputSpec {

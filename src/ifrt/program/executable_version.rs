@@ -12,7 +12,7 @@ use crate::{
     version::SerDesVersion,
 };
 
-const FORMATS: Formats = Formats::new("XlaExecutableVersion", &[0]);
+const FORMATS: Formats = Formats::of("XlaExecutableVersion");
 
 /// The version of the runtime interface that an executable needs: any registered type.
 pub trait RuntimeAbiVersion: fmt::Debug + Send + Sync {
@@ -105,6 +105,7 @@ impl XlaExecutableVersion {
 /// Two are equal if they are written alike at the newest version.
 impl PartialEq for XlaExecutableVersion {
     fn eq(&self, other: &Self) -> bool {
+        #[expect(clippy::disallowed_methods, reason = "compares, and writes nothing")]
         let newest = SerDesVersion::current();
         self.platform_id == other.platform_id && self.abi_bytes(newest) == other.abi_bytes(newest)
     }
@@ -112,7 +113,7 @@ impl PartialEq for XlaExecutableVersion {
 
 serde_as_message!(
     XlaExecutableVersion,
-    |value| value.to_bytes(SerDesVersion::current()),
+    |value| value.to_bytes(crate::codec::requested()),
     |bytes| Self::from_bytes(bytes, &DeserializeOptions::new())
 );
 

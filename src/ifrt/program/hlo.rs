@@ -3,13 +3,15 @@ use std::{fmt, str::FromStr};
 use bytes::Bytes;
 
 use crate::{
-    codec::{DecodeError, DeserializeOptions, EncodeError, FromProto, Registered, ToProto},
+    codec::{
+        DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, Registered, ToProto,
+    },
     ifrt::IfrtError,
     version::SerDesVersion,
 };
 
-/// The first version at which the portable artifact may mix dialects, as current writers do.
-const FIRST_VERSION: i32 = 3;
+/// The first version is that at which the portable artifact may mix dialects, as current writers do. The artifact records none.
+const FORMATS: Formats = Formats::of("HloProgram");
 
 /// What MLIR bytecode begins with.
 const MAGIC: &[u8; 4] = b"ML\xefR";
@@ -172,11 +174,8 @@ impl ToProto for HloProgram {
     }
 
     fn can_serialize_at(&self, version: SerDesVersion) -> Result<(), EncodeError> {
-        if version.number() >= FIRST_VERSION {
-            return Ok(());
-        }
-        let feature = format!("a program of {}", self.producer.escape_debug());
-        Err(EncodeError::unsupported_at_version(Self::NAME, feature, version, FIRST_VERSION))
+        let program = format_args!("a program of {}", self.producer.escape_debug());
+        FORMATS.for_request_of(program, version).map(drop)
     }
 
     fn to_bytes(&self, version: SerDesVersion) -> Result<Bytes, EncodeError> {

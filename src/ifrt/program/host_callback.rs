@@ -4,13 +4,16 @@ use prost_types::Any;
 
 use crate::{
     codec::{
-        DecodeError, DeserializeOptions, EncodeError, FromProto, ToProto,
+        DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, ToProto,
         hexadecimal::serde_as_message,
     },
     ifrt::xla::Shape,
     proto::xla::ifrt as wire,
     version::SerDesVersion,
 };
+
+/// The message records none of them.
+const FORMATS: Formats = Formats::of("XlaHostCallback");
 
 /// What goes through one channel of a host callback.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -78,7 +81,7 @@ impl XlaHostCallback {
     }
 }
 
-serde_as_message!(XlaHostCallback, |value| value.to_bytes(SerDesVersion::current()), |bytes| {
+serde_as_message!(XlaHostCallback, |value| value.to_bytes(crate::codec::requested()), |bytes| {
     Self::from_bytes(bytes, &DeserializeOptions::new())
 });
 
@@ -105,7 +108,8 @@ impl fmt::Display for XlaHostCallback {
 impl ToProto for XlaHostCallback {
     type Proto = wire::XlaHostCallbackProto;
 
-    fn to_proto(&self, _: SerDesVersion) -> Result<Self::Proto, EncodeError> {
+    fn to_proto(&self, version: SerDesVersion) -> Result<Self::Proto, EncodeError> {
+        self.can_serialize_at(version)?;
         let arguments = |list: &[HostCallbackArgument]| {
             let infos = list.iter().map(|argument| wire::xla_host_callback_proto::ArgInfo {
                 channel_id: argument.channel_id,
@@ -121,8 +125,8 @@ impl ToProto for XlaHostCallback {
         })
     }
 
-    fn can_serialize_at(&self, _: SerDesVersion) -> Result<(), EncodeError> {
-        Ok(())
+    fn can_serialize_at(&self, version: SerDesVersion) -> Result<(), EncodeError> {
+        FORMATS.for_request(version).map(drop)
     }
 }
 

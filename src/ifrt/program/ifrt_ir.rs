@@ -12,15 +12,12 @@ use crate::{
     version::SerDesVersion,
 };
 
-const PROGRAM_FORMATS: Formats = Formats::new("IfrtIRProgram", &[0]);
-const OPTIONS_FORMATS: Formats = Formats::new("IfrtIRCompileOptions", &[0, 4]);
-const VERSION_FORMATS: Formats = Formats::new("IfrtIrExecutableVersion", &[0]);
-
-/// The first version at which programs are written, for the same reason as those of StableHLO, which they hold.
-const FIRST_VERSION: i32 = 3;
+const PROGRAM_FORMATS: Formats = Formats::of("IfrtIRProgram");
+const OPTIONS_FORMATS: Formats = Formats::of("IfrtIRCompileOptions");
+const VERSION_FORMATS: Formats = Formats::of("IfrtIrExecutableVersion");
 
 /// The format that came with the slice sizes of bundles.
-const FIRST_WITH_SLICE_SIZES: i32 = 4;
+const WITH_SLICE_SIZES: i32 = OPTIONS_FORMATS.number(4);
 
 /// One part of an IFRT IR program that is kept apart from its module.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -36,7 +33,7 @@ pub struct IfrtIrAtomProgram {
 
 /// A program of IFRT IR, which says what runs on which devices (`xla::ifrt::IfrtIRProgram`). The IR is kept as bytes.
 ///
-/// Requests below version 3 are refused. (Upstream refuses what is below its four-weeks-old version, which moves with the calendar;
+/// Requests below version 3 are refused, for the same reason as those for the programs of StableHLO that it holds. (Upstream refuses what is below its four-weeks-old version, which moves with the calendar;
 /// ours is a constant.)
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -115,11 +112,7 @@ impl ToProto for IfrtIrProgram {
     }
 
     fn can_serialize_at(&self, version: SerDesVersion) -> Result<(), EncodeError> {
-        if version.number() >= FIRST_VERSION {
-            return Ok(());
-        }
-        let feature = "a program of IFRT IR";
-        Err(EncodeError::unsupported_at_version(Self::NAME, feature, version, FIRST_VERSION))
+        PROGRAM_FORMATS.for_request_of("a program of IFRT IR", version).map(drop)
     }
 }
 
@@ -244,7 +237,7 @@ impl IfrtIrCompileOptions {
 
 serde_as_message!(
     IfrtIrCompileOptions,
-    |value| value.to_bytes(SerDesVersion::current()),
+    |value| value.to_bytes(crate::codec::requested()),
     |bytes| Self::from_bytes(bytes, &DeserializeOptions::new())
 );
 
@@ -278,11 +271,11 @@ impl ToProto for IfrtIrCompileOptions {
     }
 
     fn can_serialize_at(&self, version: SerDesVersion) -> Result<(), EncodeError> {
-        if OPTIONS_FORMATS.for_request(version)? < FIRST_WITH_SLICE_SIZES
+        if OPTIONS_FORMATS.for_request(version)? < WITH_SLICE_SIZES
             && !self.outputs_bundle_slice_sizes().is_empty()
         {
             let feature = "the field outputs_bundle_slice_sizes";
-            let first = FIRST_WITH_SLICE_SIZES;
+            let first = WITH_SLICE_SIZES;
             return Err(EncodeError::unsupported_at_version(Self::NAME, feature, version, first));
         }
         Ok(())
@@ -310,7 +303,7 @@ impl FromProto for IfrtIrCompileOptions {
                 "propagate_shardings is set; it is deprecated and must be unset",
             ));
         }
-        if format < FIRST_WITH_SLICE_SIZES && !proto.outputs_bundle_slice_sizes.is_empty() {
+        if format < WITH_SLICE_SIZES && !proto.outputs_bundle_slice_sizes.is_empty() {
             if options.is_strict() {
                 let sizes = &proto.outputs_bundle_slice_sizes;
                 return Err(DecodeError::invalid_value(

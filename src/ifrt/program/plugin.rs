@@ -3,9 +3,14 @@ use std::fmt;
 use bytes::Bytes;
 
 use crate::{
-    codec::{DecodeError, DeserializeOptions, EncodeError, FromProto, Registered, ToProto},
+    codec::{
+        DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, Registered, ToProto,
+    },
     version::SerDesVersion,
 };
+
+const PROGRAM_FORMATS: Formats = Formats::of("PluginProgram");
+const OPTIONS_FORMATS: Formats = Formats::of("PluginCompileOptions");
 
 /// What the bytes of a plug-in program begin with.
 const PREFIX: &[u8; 28] = b"__serialized_plugin_program ";
@@ -45,12 +50,13 @@ impl Registered for PluginProgram {
 impl ToProto for PluginProgram {
     type Proto = Bytes;
 
-    fn to_proto(&self, _: SerDesVersion) -> Result<Bytes, EncodeError> {
+    fn to_proto(&self, version: SerDesVersion) -> Result<Bytes, EncodeError> {
+        self.can_serialize_at(version)?;
         Ok([PREFIX, &self.data[..]].concat().into())
     }
 
-    fn can_serialize_at(&self, _: SerDesVersion) -> Result<(), EncodeError> {
-        Ok(())
+    fn can_serialize_at(&self, version: SerDesVersion) -> Result<(), EncodeError> {
+        PROGRAM_FORMATS.for_request(version).map(drop)
     }
 
     fn to_bytes(&self, version: SerDesVersion) -> Result<Bytes, EncodeError> {
@@ -105,12 +111,13 @@ impl Registered for PluginCompileOptions {
 impl ToProto for PluginCompileOptions {
     type Proto = Bytes;
 
-    fn to_proto(&self, _: SerDesVersion) -> Result<Bytes, EncodeError> {
+    fn to_proto(&self, version: SerDesVersion) -> Result<Bytes, EncodeError> {
+        self.can_serialize_at(version)?;
         Ok(Bytes::new())
     }
 
-    fn can_serialize_at(&self, _: SerDesVersion) -> Result<(), EncodeError> {
-        Ok(())
+    fn can_serialize_at(&self, version: SerDesVersion) -> Result<(), EncodeError> {
+        OPTIONS_FORMATS.for_request(version).map(drop)
     }
 
     fn to_bytes(&self, version: SerDesVersion) -> Result<Bytes, EncodeError> {

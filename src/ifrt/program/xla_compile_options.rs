@@ -14,7 +14,10 @@ use crate::{
     version::SerDesVersion,
 };
 
-const FORMATS: Formats = Formats::new("XlaCompileOptions", &[0, 4]);
+const FORMATS: Formats = Formats::of("XlaCompileOptions");
+
+/// The format that has slice sizes.
+const WITH_SLICE_SIZES: i32 = FORMATS.number(4);
 
 /// How a program of XLA is compiled (`xla::ifrt::XlaCompileOptions`).
 ///
@@ -82,7 +85,7 @@ fn data_loss(error: DecodeError) -> DecodeError {
     }
 }
 
-serde_as_message!(XlaCompileOptions, |value| value.to_bytes(SerDesVersion::current()), |bytes| {
+serde_as_message!(XlaCompileOptions, |value| value.to_bytes(crate::codec::requested()), |bytes| {
     Self::from_bytes(bytes, &DeserializeOptions::new())
 });
 
@@ -139,7 +142,7 @@ impl ToProto for XlaCompileOptions {
                     Self::NAME,
                     "the field outputs_bundle_slice_sizes",
                     version,
-                    4,
+                    WITH_SLICE_SIZES,
                 ))
             }
             _ => Ok(()),

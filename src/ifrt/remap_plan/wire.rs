@@ -24,10 +24,10 @@ use crate::{
     version::SerDesVersion,
 };
 
-const FORMATS: Formats = Formats::new("RemapPlan", &[0, 6]);
+const FORMATS: Formats = Formats::of("RemapPlan");
 
 /// From this format on a plan is written as input devices, before as mappings.
-const DEVICES_SINCE: i32 = 6;
+const BY_DEVICES: i32 = FORMATS.number(6);
 
 fn not_convertible(error: IfrtError) -> EncodeError {
     EncodeError::invalid_value(RemapPlan::NAME, error.to_string())
@@ -51,7 +51,7 @@ impl ToProto for RemapPlan {
             version_number,
             ..Default::default()
         };
-        if version_number < DEVICES_SINCE {
+        if version_number < BY_DEVICES {
             let mappings = self.mappings_to_write(version)?;
             proto.mappings = mappings.iter().map(mapping_to_proto).collect();
         }
@@ -84,7 +84,7 @@ impl ToProto for RemapPlan {
             write_input_devices(&devices, &mut out)?;
         }
         out.number(4, number);
-        if number < DEVICES_SINCE {
+        if number < BY_DEVICES {
             let mappings = self.mappings_to_write(version)?;
             for mapping in mappings.iter().rev() {
                 out.message(3, |out| write_mapping(mapping, out))?;
@@ -111,7 +111,7 @@ impl RemapPlan {
                 Self::NAME,
                 "a plan in which no output takes a shard",
                 version,
-                DEVICES_SINCE,
+                BY_DEVICES,
             ));
         }
         Ok(mappings)
@@ -206,7 +206,8 @@ impl FromProto for RemapPlan {
 }
 
 fn check_recorded(number: i32, options: &DeserializeOptions) -> Result<(), DecodeError> {
-    if !options.is_strict() && (0..=DEVICES_SINCE).contains(&number) {
+    let oldest = FORMATS.oldest().unwrap_or_default();
+    if !options.is_strict() && (oldest..=BY_DEVICES).contains(&number) {
         return Ok(());
     }
     FORMATS.check_recorded(number).map(drop)
@@ -215,7 +216,7 @@ fn check_recorded(number: i32, options: &DeserializeOptions) -> Result<(), Decod
 impl RemapPlan {
     /// The input devices that a message of the format `number` carries.
     fn devices_to_write(&self, number: i32) -> Result<Option<Cow<'_, DevicesByOutput>>, IfrtError> {
-        if number >= DEVICES_SINCE {
+        if number >= BY_DEVICES {
             return self.input_devices().map(Some);
         }
         if self.input_devices.is_empty() {

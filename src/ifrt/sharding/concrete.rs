@@ -12,7 +12,7 @@ use crate::{
     version::SerDesVersion,
 };
 
-const FORMATS: Formats = Formats::new("ConcreteSharding", &[0]);
+const FORMATS: Formats = Formats::of("ConcreteSharding");
 
 /// The shape of an array and of each of its shards: all static, or all dynamic.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -11,7 +11,7 @@ use crate::{
     version::SerDesVersion,
 };
 
-const FORMATS: Formats = Formats::new("ConcreteEvenSharding", &[0]);
+const FORMATS: Formats = Formats::of("ConcreteEvenSharding");
 
 /// Shards of equal shape, known for one shape of the array.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

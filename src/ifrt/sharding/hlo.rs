@@ -16,7 +16,7 @@ use crate::{
     version::SerDesVersion,
 };
 
-const FORMATS: Formats = Formats::new("HloSharding", &[0]);
+const FORMATS: Formats = Formats::of("HloSharding");
 
 /// A sharding in the form of XLA over a list of devices (`xla::ifrt::HloSharding`).
 ///

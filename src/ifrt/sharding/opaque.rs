@@ -11,7 +11,7 @@ use crate::{
     version::SerDesVersion,
 };
 
-const FORMATS: Formats = Formats::new("OpaqueSharding", &[0]);
+const FORMATS: Formats = Formats::of("OpaqueSharding");
 const REMEDY: &str = "use a sharding that describes its shards, such as a ConcreteEvenSharding";
 
 /// A sharding of which only the devices are known.

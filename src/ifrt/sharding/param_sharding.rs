@@ -13,7 +13,7 @@ use crate::{
     version::SerDesVersion,
 };
 
-const FORMATS: Formats = Formats::new("ShardingParamSharding", &[0]);
+const FORMATS: Formats = Formats::of("ShardingParamSharding");
 
 /// A [`ShardingParam`] on devices.
 ///

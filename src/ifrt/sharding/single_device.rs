@@ -11,7 +11,7 @@ use crate::{
     version::SerDesVersion,
 };
 
-const FORMATS: Formats = Formats::new("SingleDeviceSharding", &[0]);
+const FORMATS: Formats = Formats::of("SingleDeviceSharding");
 
 /// The whole array on one device.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -18,14 +18,11 @@ use crate::{
     version::SerDesVersion,
 };
 
-/// 2 was recorded by builds between two releases, in the same format as 1.
-const ACCEPTED: Formats = Formats::new("ShardingParam", &[0, 1, 2]).negative_passes();
+/// A value without unreduced axes is written in format 0 at every version. Number 2, which is only read, is the format of number 1.
+const FORMATS: Formats = Formats::of("ShardingParam").negative_passes().older_where_it_will_do();
 
-/// What is written.
-const FORMATS: Formats = Formats::new("ShardingParam", &[0, 1]);
-
-/// The first version that has unreduced axes.
-const UNREDUCED_AXES_SINCE: i32 = 1;
+/// The format that has unreduced axes.
+const WITH_UNREDUCED_AXES: i32 = FORMATS.number(1);
 
 /// An axis of a mesh.
 struct Axis {
@@ -446,12 +443,13 @@ impl ToProto for ShardingParam {
     }
 
     fn can_serialize_at(&self, version: SerDesVersion) -> Result<(), EncodeError> {
-        if version.number() < UNREDUCED_AXES_SINCE && !self.unreduced_axes.is_empty() {
+        let format = FORMATS.for_request(version)?;
+        if format < WITH_UNREDUCED_AXES && !self.unreduced_axes.is_empty() {
             return Err(EncodeError::unsupported_at_version(
                 "ShardingParam",
                 "unreduced_axes",
                 version,
-                UNREDUCED_AXES_SINCE,
+                WITH_UNREDUCED_AXES,
             ));
         }
         Ok(())
@@ -466,9 +464,9 @@ impl FromProto for ShardingParam {
     const NAME: &'static str = "ShardingParam";
 
     fn from_proto(proto: &Self::Proto, options: &DeserializeOptions) -> Result<Self, DecodeError> {
-        let format = ACCEPTED.check_recorded(proto.version_number)?;
+        let format = FORMATS.check_recorded(proto.version_number)?;
         let mut unreduced_axes = proto.unreduced_axes.clone();
-        if format < UNREDUCED_AXES_SINCE && !unreduced_axes.is_empty() {
+        if format < WITH_UNREDUCED_AXES && !unreduced_axes.is_empty() {
             if options.is_strict() {
                 return Err(DecodeError::invalid_value(
                     Self::NAME,

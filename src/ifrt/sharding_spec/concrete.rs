@@ -21,8 +21,8 @@ use crate::{
     version::SerDesVersion,
 };
 
-const CONCRETE_FORMATS: Formats = Formats::new("ConcreteShardingSpec", &[0]);
-const EVEN_FORMATS: Formats = Formats::new("ConcreteEvenShardingSpec", &[0]);
+const CONCRETE_FORMATS: Formats = Formats::of("ConcreteShardingSpec");
+const EVEN_FORMATS: Formats = Formats::of("ConcreteEvenShardingSpec");
 
 /// Lists the shape of each shard, for one shape of the array.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -108,7 +108,7 @@ impl Registered for ConcreteShardingSpec {
     const TYPE_NAME: &'static str = "xla::ifrt::ConcreteShardingSpec";
 }
 
-/// Writes format 0 at every version. Index domains are refused: no version carries them.
+/// Writes format 0 from version 5 on. Index domains are refused: no version carries them.
 impl ToProto for ConcreteShardingSpec {
     type Proto = wire::ConcreteShardingSpecProto;
 
@@ -246,7 +246,7 @@ impl Registered for ConcreteEvenShardingSpec {
     const TYPE_NAME: &'static str = "xla::ifrt::ConcreteEvenShardingSpec";
 }
 
-/// Writes format 0 at every version.
+/// Writes format 0 from version 5 on.
 impl ToProto for ConcreteEvenShardingSpec {
     type Proto = wire::ConcreteEvenShardingSpecProto;
 

@@ -10,7 +10,7 @@ use crate::{
     version::SerDesVersion,
 };
 
-const FORMATS: Formats = Formats::new("HloShardingSpec", &[0]);
+const FORMATS: Formats = Formats::of("HloShardingSpec");
 
 /// A sharding of XLA without devices.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -91,7 +91,7 @@ impl Registered for HloShardingSpec {
     const TYPE_NAME: &'static str = "xla::ifrt::HloShardingSpec";
 }
 
-/// Writes format 0 at every version.
+/// Writes format 0 from version 5 on.
 impl ToProto for HloShardingSpec {
     type Proto = HloShardingSpecProto;
 

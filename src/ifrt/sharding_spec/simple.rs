@@ -14,9 +14,9 @@ use crate::{
     version::SerDesVersion,
 };
 
-const SINGLE_DEVICE_FORMATS: Formats = Formats::new("SingleDeviceShardingSpec", &[0]);
-const OPAQUE_FORMATS: Formats = Formats::new("OpaqueShardingSpec", &[0]);
-const PARAM_FORMATS: Formats = Formats::new("ShardingParamShardingSpec", &[0]);
+const SINGLE_DEVICE_FORMATS: Formats = Formats::of("SingleDeviceShardingSpec");
+const OPAQUE_FORMATS: Formats = Formats::of("OpaqueShardingSpec");
+const PARAM_FORMATS: Formats = Formats::of("ShardingParamShardingSpec");
 
 /// The whole array as a single shard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -56,7 +56,7 @@ impl Registered for SingleDeviceShardingSpec {
     const TYPE_NAME: &'static str = "xla::ifrt::SingleDeviceShardingSpec";
 }
 
-/// Writes format 0 at every version.
+/// Writes format 0 from version 5 on.
 impl ToProto for SingleDeviceShardingSpec {
     type Proto = wire::SingleDeviceShardingSpecProto;
 
@@ -155,7 +155,7 @@ impl Registered for OpaqueShardingSpec {
     const TYPE_NAME: &'static str = "xla::ifrt::OpaqueShardingSpec";
 }
 
-/// Writes format 0 at every version.
+/// Writes format 0 from version 5 on.
 impl ToProto for OpaqueShardingSpec {
     type Proto = wire::OpaqueShardingSpecProto;
 
@@ -238,7 +238,7 @@ impl Registered for ShardingParamShardingSpec {
     const TYPE_NAME: &'static str = "xla::ifrt::ShardingParamShardingSpec";
 }
 
-/// Writes format 0 at every version; the param inside has formats of its own.
+/// Writes format 0 from version 5 on; the param inside has formats of its own.
 impl ToProto for ShardingParamShardingSpec {
     type Proto = wire::ShardingParamShardingSpecProto;
 
@@ -250,8 +250,8 @@ impl ToProto for ShardingParamShardingSpec {
     }
 
     fn can_serialize_at(&self, version: SerDesVersion) -> Result<(), EncodeError> {
-        self.param.can_serialize_at(version)?;
-        PARAM_FORMATS.for_request(version).map(drop)
+        PARAM_FORMATS.for_request(version)?;
+        self.param.can_serialize_at(version)
     }
 }
 

@@ -114,6 +114,14 @@ pub struct EntryDeclaration {
     pub min_consumer: i32,
     /// `withdrawn`.
     pub withdrawn: bool,
+    /// `recorded_as`: type and number.
+    pub recorded_as: Vec<(String, i32)>,
+    /// `also_read`.
+    pub also_read: Vec<String>,
+    /// `features`: type and feature.
+    pub features: Vec<(String, String)>,
+    /// `embeds`: line and number.
+    pub embeds: Vec<(String, i32)>,
 }
 
 impl EntryDeclaration {

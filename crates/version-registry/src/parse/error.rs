@@ -271,6 +271,64 @@ pub enum Defect {
         /// The current number.
         current: i32,
     },
+    /// A type is said to record another number that gets no format with the entry.
+    #[error("`recorded_as` names {format:?}, which is not among the formats of this entry")]
+    RecordedAsIsNotAFormat {
+        /// The type.
+        format: String,
+    },
+    /// A recorded number that no earlier entry has.
+    #[error(
+        "`recorded_as` says that {format} records {recorded}; that must be the number of an entry \
+         before {number}"
+    )]
+    RecordedAsIsNotEarlier {
+        /// The type.
+        format: String,
+        /// The number that data would record.
+        recorded: i32,
+        /// The number of the entry.
+        number: i32,
+    },
+    /// A type is said to read the number in its format before, but has none, or a new one.
+    #[error(
+        "`also_read` names {format:?}, which has no format before this entry, or a new one with it"
+    )]
+    AlsoReadIsNotAFormat {
+        /// The type.
+        format: String,
+    },
+    /// A feature of a type that does not exist yet.
+    #[error("`features` names {format:?}, which no entry up to this one names under `formats`")]
+    FeatureOfUnknownFormat {
+        /// The type.
+        format: String,
+    },
+    /// A line embeds itself.
+    #[error("`embeds` names the line itself; its own values follow the requested version")]
+    EmbedsItself,
+    /// An embedded version does not exist.
+    #[error(
+        "`embeds` says {number} of {embedded}, which is not the number of an entry of that line"
+    )]
+    EmbeddedIsNotAnEntry {
+        /// The line.
+        embedded: String,
+        /// The number.
+        number: i32,
+    },
+    /// An embedded version is older than before.
+    #[error(
+        "`embeds` says {number} of {embedded} after {previous}; embedded versions never go back"
+    )]
+    EmbeddedGoesBack {
+        /// The line.
+        embedded: String,
+        /// The number.
+        number: i32,
+        /// The number of an earlier entry.
+        previous: i32,
+    },
     /// Data that its own producer could not read.
     #[error("min_consumer {min_consumer} is above the entry's own number {number}")]
     MinConsumerAboveNumber {

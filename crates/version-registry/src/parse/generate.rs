@@ -2,7 +2,10 @@
 
 use std::fmt::Write;
 
-use super::declaration::{Declarations, EntryDeclaration, LineDeclaration};
+use super::{
+    TypeDeclaration,
+    declaration::{Declarations, EntryDeclaration, LineDeclaration},
+};
 use crate::{Date, FOUR_WEEKS};
 
 /// Rust source that declares a type for each line with a `type`, and `REGISTRY` with everything.
@@ -60,7 +63,26 @@ impl Source<'_> {
         for entry in &line.entries {
             self.entry(entry);
         }
-        self.row(format_args!("    ];\n}}"));
+        self.row(format_args!("    ];"));
+        self.types(line);
+        self.row(format_args!("}}"));
+    }
+
+    /// The formats of each type, put together from the entries.
+    fn types(&mut self, line: &LineDeclaration) {
+        let path = self.path;
+        self.row(format_args!("    const TYPES: &'static [{path}::TypeFormats] = &["));
+        for TypeDeclaration { name, granted, read, features } in line.types() {
+            let (granted, recorded): (Vec<i32>, Vec<i32>) = granted.into_iter().unzip();
+            let mut text = format!(
+                "{path}::TypeFormats::new({name:?}, &{granted:?}, &{recorded:?}, &{read:?})"
+            );
+            if !features.is_empty() {
+                let _ = write!(text, ".with_features(&{features:?})");
+            }
+            self.row(format_args!("        {text},"));
+        }
+        self.row(format_args!("    ];"));
     }
 
     fn entry(&mut self, entry: &EntryDeclaration) {
@@ -86,6 +108,9 @@ impl Source<'_> {
         }
         if entry.withdrawn {
             text.push_str(".withdrawn()");
+        }
+        if !entry.embeds.is_empty() {
+            let _ = write!(text, ".embedding(&{:?})", entry.embeds);
         }
         self.row(format_args!("{text},"));
     }

@@ -3,6 +3,7 @@
 mod build;
 mod declaration;
 mod error;
+mod formats;
 mod generate;
 mod rules;
 mod table;
@@ -19,6 +20,7 @@ pub use declaration::{
     ProductDeclaration, ReleaseDeclaration,
 };
 pub use error::{Defect, RegistryError, RegistryErrors};
+pub use formats::TypeDeclaration;
 pub use generate::generate;
 use table::{Table, Walk};
 
@@ -181,6 +183,10 @@ impl<'t> Walk<'t> {
                 "introduced",
                 "summary",
                 "formats",
+                "recorded_as",
+                "also_read",
+                "features",
+                "embeds",
                 "removed",
                 "released_in",
                 "date_source",
@@ -191,6 +197,10 @@ impl<'t> Walk<'t> {
         let introduced = self.date(table, "introduced");
         let summary = self.text(table, "summary");
         let formats = self.texts(table, "formats");
+        let recorded_as = self.optional_number_table(table, "recorded_as");
+        let also_read = self.texts(table, "also_read");
+        let features = self.text_table(table, "features");
+        let embeds = self.optional_number_table(table, "embeds");
         let removed = self.texts(table, "removed");
         let released_in = self.optional_text(table, "released_in");
         let date_source = self.optional_text(table, "date_source");
@@ -206,6 +216,10 @@ impl<'t> Walk<'t> {
             date_source,
             min_consumer,
             withdrawn,
+            recorded_as,
+            also_read,
+            features,
+            embeds,
         })
     }
 

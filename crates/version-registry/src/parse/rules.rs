@@ -4,6 +4,7 @@ use super::{
     Places,
     declaration::{Declarations, LayoutFamilyDeclaration, LineDeclaration, ProductDeclaration},
     error::Defect,
+    formats,
     table::Walk,
 };
 use crate::{Date, newest_of_age, record::parse_release};
@@ -20,6 +21,8 @@ pub(super) fn check(walk: &mut Walk<'_>, declarations: &Declarations, places: &P
         check_entries(walk, line, declarations.as_of, entries);
         check_minimum(walk, line, declarations.as_of, *place);
         check_removed(walk, line, declarations.as_of, entries);
+        formats::check(walk, line, entries);
+        formats::check_embedded(walk, line, &declarations.lines, entries);
         check_bounds(walk, line, declarations.as_of, *place);
     }
     let mut names: Vec<&str> = Vec::new();
@@ -151,6 +154,10 @@ fn check_removed(walk: &mut Walk<'_>, line: &LineDeclaration, as_of: Date, place
             let last = line.last_use(at, format).unwrap_or(entry.number);
             let removed = entry.removed.contains(format);
             let format = format.clone();
+            if removed && entry.withdrawn {
+                // Nobody writes it, and nobody is to read it.
+                continue;
+            }
             if !removed {
                 // A number that was taken back is in nobody's formats.
                 if bounds && last < minimum && !entry.withdrawn {

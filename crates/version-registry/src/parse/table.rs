@@ -257,6 +257,35 @@ impl<'t> Walk<'t> {
         numbers
     }
 
+    /// The same; none if the key is missing.
+    pub(super) fn optional_number_table(
+        &mut self,
+        table: &Table<'t>,
+        key: &'static str,
+    ) -> Vec<(String, i32)> {
+        let is_there = table.get_ref().get(key).is_some();
+        if is_there { self.number_table(table, key) } else { Vec::new() }
+    }
+
+    /// An inline table of texts, in the order of the keys; none if the key is missing.
+    pub(super) fn text_table(
+        &mut self,
+        table: &Table<'t>,
+        key: &'static str,
+    ) -> Vec<(String, String)> {
+        let Some(value) = table.get_ref().get(key) else { return Vec::new() };
+        let DeValue::Table(fields) = value.get_ref() else {
+            return self.wrong_type(key, value, "a table of strings").unwrap_or_default();
+        };
+        let mut texts = Vec::new();
+        for (name, value) in fields.iter() {
+            if let Some(text) = self.text_of(key, value) {
+                texts.push((name.get_ref().to_string(), text));
+            }
+        }
+        texts
+    }
+
     pub(super) fn table(&mut self, table: &Table<'t>, key: &'static str) -> Option<Table<'t>> {
         let value = table.get_ref().get(key)?;
         match value.get_ref() {
