@@ -445,7 +445,7 @@ pub(crate) enum AbiCommand {
     /// Which of MAJOR, MINOR, PATCH must move from OLD to NEW, by the StreamExecutor versioning strategy.
     #[command(after_help = ABI_DIFF_HELP)]
     Diff {
-        /// A layout: one that is built in (tensorflow-2.14, rfc-257), FILE or FILE#SECTION.
+        /// A layout: one that is built in (tensorflow-2.14, rfc-257), a C header (FILE.h), or JSON (FILE or FILE#SECTION).
         old: String,
         /// A layout, as OLD.
         new: String,
@@ -479,8 +479,13 @@ const ABI_DIFF_HELP: &str = "Layouts:
   Of a file:       sections, nested as deep as one likes (FILE#history/1.2.0); the version of a
                    section is its `version`, or SECTION_version beside it
 
+C headers: structs, enumerations, STRUCT_SIZE macros and SE_MAJOR, SE_MINOR, SE_PATCH are read; what zero
+means stands in a member's comment: `NULL is no-op`, `0 is no-op`, `[no-op]`, `[optional]`, `[value]`,
+`[required]`; `Deprecated. Use `name`.` deprecates. FILE.h#NAME=NUMBER sets a macro first.
+
 Examples:
   serdes abi diff tensorflow-2.8 tensorflow-2.14
+  serdes abi diff released/api.h include/api.h --allow minor
   serdes abi diff api.json#released api.json#next --allow minor --require-moved";
 
 /// The largest accepted bump.

@@ -146,3 +146,29 @@ fn help_says_every_key_of_a_layout() {
         assert!(help.contains(key), "{key}: {help}");
     }
 }
+
+#[test]
+fn c_headers_are_compared_as_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let header = |minor: u32, more: &str| {
+        format!(
+            "#define SE_MAJOR 1\n#define SE_MINOR {minor}\n#define SE_PATCH 0\ntypedef struct Toy {{\n  size_t struct_size;\n  void* ext;  // NULL is no-op.\n{more}}} Toy;\n"
+        )
+    };
+    let old = write(folder.path(), "old.h", &header(0, ""));
+    let new = write(folder.path(), "new.h", &header(1, "  int count;  // 0 is no-op.\n"));
+    let found = diff(&[&old, &new, "--allow", "minor", "--require-moved", "--json"]);
+    assert_eq!(status(&found), 0, "{found:?}");
+    let object = object(&found);
+    assert_eq!((&object["required"], &object["moved"]), (&"minor".into(), &"minor".into()));
+    assert_eq!(object["changes"][0]["field"], "count");
+    // Our own, in the layout that it has by default.
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let own = root.join("include/serdes_stream_executor.h");
+    let found = diff(&["tensorflow-2.14", own.to_str().unwrap(), "--allow", "minor"]);
+    assert_eq!(status(&found), 0, "{found:?}");
+    let broken = write(folder.path(), "broken.h", "struct A {\n  int bits : 3;\n};\n");
+    let found = diff(&[&old, &broken]);
+    assert_eq!(status(&found), 2);
+    assert!(String::from_utf8_lossy(&found.stderr).contains("broken.h:2"), "{found:?}");
+}

@@ -127,8 +127,8 @@ impl Field {
 const LONGEST_CHAIN: usize = 8;
 
 impl LayoutDocument {
-    /// The layout of that name that is built in (`tensorflow-2.14`, `rfc-257`), or what `FILE` or `FILE#SECTION` holds. A file of such a
-    /// name is `./tensorflow-2.14`.
+    /// The layout of that name that is built in (`tensorflow-2.14`, `rfc-257`), what `FILE` or `FILE#SECTION` holds, or what the
+    /// C header `FILE.h` declares (with macros set before it: `FILE.h#NAME=NUMBER`). A file of such a name is `./tensorflow-2.14`.
     ///
     /// # Errors
     /// [`LayoutFileError`], by what is wrong.
@@ -143,6 +143,9 @@ impl LayoutDocument {
         let path = PathBuf::from(file);
         let text = std::fs::read_to_string(&path)
             .map_err(|error| LayoutFileError::Unreadable { path: path.clone(), error })?;
+        if path.extension().is_some_and(|extension| extension == "h") {
+            return super::header::parse(&text, section, &path);
+        }
         Self::parse(&text, section, &path)
     }
 
@@ -373,7 +376,7 @@ fn structure(
 }
 
 /// C text with the blanks that it needs, between words, and no others: `const void *` and `const void*` are the same.
-fn without_blanks(text: &str) -> String {
+pub(super) fn without_blanks(text: &str) -> String {
     let is_word = |character: char| character.is_alphanumeric() || character == '_';
     let mut tight = String::with_capacity(text.len());
     for part in text.split_whitespace() {

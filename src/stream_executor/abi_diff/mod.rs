@@ -1,7 +1,7 @@
 //! What a change of layout demands of the version, by the StreamExecutor versioning strategy (seed 000).
 //!
-//! A layout is one of those that are built in (`tensorflow-2.14`, `rfc-257`), or is read from a JSON file, because a header under work is
-//! not in this crate. The form, of which `crates/abi/layouts.json` is an example:
+//! A layout is one of those that are built in (`tensorflow-2.14`, `rfc-257`), or is read from a C header, or from a JSON file, because an
+//! API under work is not in this crate. The form of the latter, of which `crates/abi/layouts.json` is an example:
 //!
 //! ```json
 //! {
@@ -32,10 +32,16 @@
 //!   * `"deprecated": true`, and with it `"replaced_by"`: the member of the same struct, or `STRUCT.MEMBER`, that takes its place.
 //! * The version of a section is its own `version`, or `SECTION_version` beside it, or `released_version` of the file, with the numbers
 //!   `SE_MAJOR`, `SE_MINOR` and `SE_PATCH` (or without `SE_`).
+//!
+//! A header, a file whose name ends in `.h`, is laid out as compilers for LP64 do it; `FILE.h#NAME=NUMBER` sets a macro before it is read.
+//! What zero means in a member is read from its comment: `NULL is no-op`, `0 is no-op`, or `[no-op]`, `[optional]`, `[value]`, `[required]`.
+//! A comment that begins with "Deprecat" deprecates, and ``Use `name` `` in it names the successor. `..._SIZE` macros that name a struct and
+//! its last member give struct_size, `SE_MAJOR`, `SE_MINOR` and `SE_PATCH` (or other names that end so) the version.
 
 mod alignment;
 mod compare;
 mod document;
+mod header;
 
 use std::collections::HashMap;
 use std::fmt;

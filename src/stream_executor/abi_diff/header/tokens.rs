@@ -1,0 +1,336 @@
+//! The words of a C header: what is left of it after its conditions, and the numbers that it defines.
+//!
+//! Of the preprocessor there is what headers of a C API use: `#define` of numbers and names, and conditions over them. `#include` is passed
+//! over, so that what other headers define is not known here.
+
+use std::collections::HashMap;
+
+/// A word of the header, with the line on which it begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Token {
+    pub(super) line: usize,
+    pub(super) word: Word,
+}
+
+/// What a word is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Word {
+    /// A name or a keyword.
+    Name(String),
+    /// A number.
+    Number(i64),
+    /// A text in quotes.
+    Text,
+    /// A sign.
+    Sign(char),
+    /// A comment, without its marks.
+    Comment(String),
+}
+
+impl Word {
+    /// Whether it is this sign.
+    pub(super) fn is(&self, sign: char) -> bool {
+        *self == Self::Sign(sign)
+    }
+
+    /// The name, if it is one.
+    pub(super) fn name(&self) -> Option<&str> {
+        match self {
+            Self::Name(name) => Some(name),
+            _ => None,
+        }
+    }
+}
+
+/// The macros that a header defines, by name: the words that they stand for. Those with arguments stand for nothing here.
+pub(super) type Macros = HashMap<String, Vec<Word>>;
+
+/// How many conditions may be open at a time.
+const MOST_CONDITIONS: usize = 256;
+
+/// How deep macros may stand for macros.
+const DEEPEST: usize = 16;
+
+/// The words of `text` that are not conditioned away, given macros that are defined before; the rest of the macros is added to these. Fails
+/// with the line and what is wrong there.
+pub(super) fn tokens(text: &str, macros: &mut Macros) -> Result<Vec<Token>, (usize, String)> {
+    let mut found = Vec::new();
+    // For each open condition: whether its lines count, and whether one branch of it did.
+    let mut conditions: Vec<(bool, bool)> = Vec::new();
+    let mut rest = text;
+    let mut line = 1;
+    let mut at_line_start = true;
+    while let Some(character) = rest.chars().next() {
+        if character == '#' && at_line_start {
+            let (directive, lines, after) = logical_line(rest);
+            apply(&directive, &mut conditions, macros).map_err(|what| (line, what))?;
+            (rest, line) = (after, line + lines);
+            continue;
+        }
+        let counts = conditions.iter().all(|(counts, _)| *counts);
+        let (word, length) = next_word(rest);
+        let newlines = rest[..length].matches('\n').count();
+        if let Some(word) = word.filter(|_| counts) {
+            found.push(Token { line, word });
+        }
+        line += newlines;
+        at_line_start = match character {
+            '\n' => true,
+            _ => at_line_start && (character.is_whitespace() || newlines > 0),
+        };
+        rest = &rest[length..];
+    }
+    if conditions.is_empty() { Ok(found) } else { Err((line, "a condition without #endif".into())) }
+}
+
+/// The word at the beginning of a text, if that is no blank, and how many bytes it is long.
+fn next_word(text: &str) -> (Option<Word>, usize) {
+    if let Some(comment) = text.strip_prefix("/*") {
+        let length = comment.find("*/").unwrap_or(comment.len());
+        return (Some(comment_word(&comment[..length])), (length + 4).min(text.len()));
+    }
+    if let Some(comment) = text.strip_prefix("//") {
+        let length = comment.find('\n').unwrap_or(comment.len());
+        return (Some(comment_word(&comment[..length])), length + 2);
+    }
+    let first = text.chars().next().unwrap_or(' ');
+    let is_name = |c: char| c.is_alphanumeric() || c == '_';
+    if is_name(first) {
+        let length = text.find(|c| !is_name(c)).unwrap_or(text.len());
+        return (Some(name_or_number(&text[..length])), length);
+    }
+    if first == '"' || first == '\'' {
+        let mut escaped = false;
+        for (at, character) in text.char_indices().skip(1) {
+            if character == first && !escaped {
+                return (Some(Word::Text), at + 1);
+            }
+            escaped = character == '\\' && !escaped;
+        }
+        return (Some(Word::Text), text.len());
+    }
+    let word = (!first.is_whitespace() && first != '\\').then_some(Word::Sign(first));
+    (word, first.len_utf8())
+}
+
+/// A comment without the stars in front of its lines.
+fn comment_word(text: &str) -> Word {
+    let lines =
+        text.lines().map(|line| line.trim().trim_start_matches(['*', '/', '<', '!']).trim());
+    Word::Comment(lines.collect::<Vec<_>>().join(" ").trim().to_owned())
+}
+
+fn name_or_number(text: &str) -> Word {
+    let digits = text.trim_end_matches(['u', 'U', 'l', 'L']);
+    let number = match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
+        Some(hexadecimal) => i64::from_str_radix(hexadecimal, 16),
+        None => digits.parse(),
+    };
+    let is_number = text.starts_with(|c: char| c.is_ascii_digit());
+    match number {
+        Ok(number) if is_number => Word::Number(number),
+        _ => Word::Name(text.to_owned()),
+    }
+}
+
+/// A directive with the lines that it goes on over joined, how many line ends it has, and what comes behind it.
+fn logical_line(text: &str) -> (String, usize, &str) {
+    let (mut line, mut ends, mut rest) = (String::new(), 0, text);
+    while !rest.is_empty() {
+        let length = rest.find('\n').unwrap_or(rest.len());
+        let part = rest[..length].trim_end_matches('\r');
+        rest = rest.get(length + 1..).unwrap_or_default();
+        ends += 1;
+        match part.strip_suffix('\\') {
+            Some(part) => line.push_str(part),
+            None => {
+                line.push_str(part);
+                break;
+            }
+        }
+    }
+    (line, ends, rest)
+}
+
+fn words(text: &str) -> Vec<Word> {
+    let (mut words, mut rest) = (Vec::new(), text);
+    while !rest.is_empty() {
+        let (word, length) = next_word(rest);
+        words.extend(word.filter(|word| !matches!(word, Word::Comment(_))));
+        rest = &rest[length..];
+    }
+    words
+}
+
+fn apply(
+    directive: &str,
+    conditions: &mut Vec<(bool, bool)>,
+    macros: &mut Macros,
+) -> Result<(), String> {
+    let text = directive.trim_start_matches('#').trim_start();
+    let length = text.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (what, rest) = text.split_at(length);
+    let counts = conditions.iter().all(|(counts, _)| *counts);
+    let defined = |words: &[Word]| words.first().and_then(Word::name).map(str::to_owned);
+    match what {
+        "if" | "ifdef" | "ifndef" if conditions.len() == MOST_CONDITIONS => {
+            return Err(format!("more than {MOST_CONDITIONS} conditions inside of each other"));
+        }
+        "if" | "ifdef" | "ifndef" => {
+            let words = words(rest);
+            let holds = match what {
+                "if" => counts && Condition::of(&words, macros)?,
+                _ => {
+                    let name = defined(&words).ok_or("a condition without a name")?;
+                    macros.contains_key(&name) == (what == "ifdef")
+                }
+            };
+            conditions.push((holds, holds));
+        }
+        "elif" | "else" => {
+            let (_, taken) = conditions.pop().ok_or("#else without a condition")?;
+            let outside = conditions.iter().all(|(counts, _)| *counts);
+            let holds =
+                !taken && outside && (what == "else" || Condition::of(&words(rest), macros)?);
+            conditions.push((holds, taken || holds));
+        }
+        "endif" => {
+            conditions.pop().ok_or("#endif without a condition")?;
+        }
+        "define" if counts => {
+            let rest = rest.trim_start();
+            let words = words(rest);
+            let name = defined(&words).ok_or("#define without a name")?;
+            let has_arguments = rest[name.len().min(rest.len())..].starts_with('(');
+            macros.insert(name, if has_arguments { Vec::new() } else { words[1..].to_vec() });
+        }
+        "undef" if counts => {
+            macros.remove(&defined(&words(rest)).unwrap_or_default());
+        }
+        "error" if counts => return Err(format!("#error{rest}")),
+        _ => {}
+    }
+    Ok(())
+}
+
+/// The number that a macro stands for, through other macros.
+pub(super) fn number_of(name: &str, macros: &Macros) -> Option<i64> {
+    let mut name = name;
+    for _ in 0..DEEPEST {
+        match macros.get(name)?.as_slice() {
+            [Word::Number(number)] => return Some(*number),
+            [Word::Sign('-'), Word::Number(number)] => return number.checked_neg(),
+            [Word::Sign('('), Word::Number(number), Word::Sign(')')] => return Some(*number),
+            [Word::Name(other)] => name = other,
+            _ => return None,
+        }
+    }
+    None
+}
+
+/// A comparison of two numbers.
+type Compare = fn(&i64, &i64) -> bool;
+
+/// The condition of an `#if`, read from left to right.
+struct Condition<'a> {
+    words: &'a [Word],
+    macros: &'a Macros,
+    /// How many brackets are open.
+    depth: usize,
+}
+
+impl<'a> Condition<'a> {
+    fn of(words: &'a [Word], macros: &'a Macros) -> Result<bool, String> {
+        let mut condition = Condition { words, macros, depth: 0 };
+        let value = condition.any()?;
+        match condition.words {
+            [] => Ok(value != 0),
+            _ => Err("a condition that goes on behind its end".to_owned()),
+        }
+    }
+
+    fn takes(&mut self, signs: &[char]) -> bool {
+        let is_next = self.words.len() >= signs.len()
+            && self.words.iter().zip(signs).all(|(word, sign)| word.is(*sign));
+        if is_next {
+            self.words = &self.words[signs.len()..];
+        }
+        is_next
+    }
+
+    fn any(&mut self) -> Result<i64, String> {
+        let mut value = self.all()?;
+        while self.takes(&['|', '|']) {
+            let other = self.all()?;
+            value = i64::from(value != 0 || other != 0);
+        }
+        Ok(value)
+    }
+
+    fn all(&mut self) -> Result<i64, String> {
+        let mut value = self.comparison()?;
+        while self.takes(&['&', '&']) {
+            let other = self.comparison()?;
+            value = i64::from(value != 0 && other != 0);
+        }
+        Ok(value)
+    }
+
+    fn comparison(&mut self) -> Result<i64, String> {
+        let left = self.value()?;
+        let operators: [(&[char], Compare); 6] = [
+            (&['=', '='], i64::eq),
+            (&['!', '='], i64::ne),
+            (&['<', '='], i64::le),
+            (&['>', '='], i64::ge),
+            (&['<'], i64::lt),
+            (&['>'], i64::gt),
+        ];
+        for (signs, compare) in operators {
+            if self.takes(signs) {
+                return Ok(i64::from(compare(&left, &self.value()?)));
+            }
+        }
+        Ok(left)
+    }
+
+    fn value(&mut self) -> Result<i64, String> {
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return Err("a condition of too many brackets".to_owned());
+        }
+        let value = if self.takes(&['!']) {
+            i64::from(self.value()? == 0)
+        } else if self.takes(&['(']) {
+            let value = self.any()?;
+            if !self.takes(&[')']) {
+                return Err("a bracket that is not closed in a condition".to_owned());
+            }
+            value
+        } else {
+            self.single()?
+        };
+        self.depth -= 1;
+        Ok(value)
+    }
+
+    fn single(&mut self) -> Result<i64, String> {
+        let (first, rest) = self.words.split_first().ok_or("a condition without an end")?;
+        self.words = rest;
+        match first {
+            Word::Number(number) => Ok(*number),
+            Word::Name(name) if name == "defined" => {
+                let bracket = self.takes(&['(']);
+                let (name, rest) = self.words.split_first().ok_or("`defined` of nothing")?;
+                self.words = rest;
+                if bracket && !self.takes(&[')']) {
+                    return Err("a bracket that is not closed in a condition".to_owned());
+                }
+                Ok(i64::from(name.name().is_some_and(|name| self.macros.contains_key(name))))
+            }
+            // As in C, a name that nobody defined is 0.
+            Word::Name(name) => Ok(number_of(name, self.macros).unwrap_or_default()),
+            _ => Err("a condition in which a value is missing".to_owned()),
+        }
+    }
+}
