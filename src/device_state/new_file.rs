@@ -22,6 +22,11 @@ impl NewFile {
         Ok(Self::from(Replacement::create(target)?))
     }
 
+    /// Keeps what is replaced, and as many before it that are `states` together.
+    pub(super) fn keeping(self, states: u32) -> Self {
+        Self { replacement: self.replacement.keeping(states), ..self }
+    }
+
     /// The way of its bytes into the file, front to back; past the system's cache if `direct` says
     /// so and the file system can.
     pub(super) fn sink(&mut self, sync: Sync, direct: bool) -> Result<Sink, Error> {

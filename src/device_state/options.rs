@@ -25,6 +25,7 @@ pub struct WriteOptions {
     pub(super) producer_release: String,
     pub(super) threaded: bool,
     pub(super) direct: bool,
+    pub(super) previous: u32,
     /// Which part of a state of several savers is written.
     pub(super) part: Option<Part>,
 }
@@ -41,6 +42,7 @@ impl WriteOptions {
             producer_release: concat!("serdes ", env!("CARGO_PKG_VERSION")).to_owned(),
             threaded: available_parallelism().map_or(1, NonZero::get) > 1,
             direct: false,
+            previous: 0,
             part: None,
         }
     }
@@ -105,13 +107,23 @@ impl WriteOptions {
         self
     }
 
+    /// How many states that were at the path before are kept, as `PATH.1` (the newest), `PATH.2` and so on; none by default.
+    ///
+    /// At every moment there is a whole state at the path itself, once there was one. Where the path is a link, they are beside the file
+    /// that it points to. States in other stores than files replace what was there.
+    #[must_use]
+    pub fn with_previous(mut self, states: u32) -> Self {
+        self.previous = states;
+        self
+    }
+
     /// Begins a state at `path`, which appears when it is finished.
     ///
     /// # Errors
     /// If no file can be made beside `path`.
     pub fn create(self, path: impl AsRef<Path>) -> Result<Writer, Error> {
         let path = path.as_ref();
-        let mut file = NewFile::create(path)?;
+        let mut file = NewFile::create(path)?.keeping(self.previous);
         let sink = file.sink(self.sync, self.direct)?;
         let commit = WholeFile { file, parts: LocalParts::new(path) };
         Writer::new(self, sink, path.to_path_buf(), Some(Box::new(commit)))

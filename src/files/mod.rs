@@ -14,6 +14,8 @@ mod attributes;
 mod attributes;
 mod partial;
 mod place;
+#[cfg(feature = "device")]
+mod previous;
 mod replacement;
 #[cfg(test)]
 mod tests;

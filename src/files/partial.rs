@@ -66,7 +66,7 @@ impl Partial {
 }
 
 /// A name that no partial file of the target has yet.
-fn new_path(place: &Place) -> PathBuf {
+pub(super) fn new_path(place: &Place) -> PathBuf {
     let random = RandomState::new().hash_one(std::process::id());
     let mut path = PathBuf::new();
     // The name of the target may be as long as names are at all.

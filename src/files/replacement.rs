@@ -6,14 +6,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-#[cfg(feature = "device")]
-use super::sync_directory;
 use super::{
     Error, Sync,
     attributes::Attributes,
     partial::{self, Partial},
     place::Place,
 };
+#[cfg(feature = "device")]
+use super::{previous, sync_directory};
 
 /// A file that is being written under a partial name and replaces its target at the end.
 #[derive(Debug)]
@@ -26,6 +26,9 @@ pub(crate) struct Replacement {
     links: Links,
     /// What the file gets at the end if no old one is there then to tell.
     if_new: Option<Attributes>,
+    /// How many files that had the name before are kept.
+    #[cfg(feature = "device")]
+    previous: u32,
     finished: bool,
 }
 
@@ -72,7 +75,16 @@ impl Replacement {
         partial::remove_leftovers(&place);
         let if_new = attributes_if_new(&place, target)?;
         let partial = Partial::create(&place, target)?;
-        Ok(Self { partial, place, target: target.to_owned(), links, if_new, finished: false })
+        Ok(Self {
+            partial,
+            place,
+            target: target.to_owned(),
+            links,
+            if_new,
+            #[cfg(feature = "device")]
+            previous: 0,
+            finished: false,
+        })
     }
 
     /// Another file for the same target: one of several that belong together.
@@ -84,6 +96,8 @@ impl Replacement {
             target: self.target.clone(),
             links: self.links,
             if_new: self.if_new.clone(),
+            #[cfg(feature = "device")]
+            previous: 0,
             finished: false,
         })
     }
@@ -94,6 +108,13 @@ impl Replacement {
             Attributes::of(model).map_err(|error| Error::new("look at", model, error))?;
         self.if_new = attributes.or(self.if_new.take());
         Ok(self)
+    }
+
+    /// Keeps the file that is replaced as `TARGET.1`, the one before as `TARGET.2`, up to `files` of them.
+    #[cfg(feature = "device")]
+    pub(crate) fn keeping(mut self, files: u32) -> Self {
+        self.previous = files;
+        self
     }
 
     /// The open file.
@@ -150,6 +171,7 @@ impl Replacement {
     pub(crate) fn finish(mut self, sync: Sync) -> Result<Duration, Error> {
         let begin = Instant::now();
         self.settle(sync)?;
+        previous::keep(&self.place, self.previous, sync)?;
         self.appear()?;
         if sync == Sync::Data {
             sync_directory(&self.place.directory)?;

@@ -54,7 +54,7 @@ pub(super) fn fingerprint(certificate: &CertificateDer<'_>) -> Digest {
     hash(certificate)
 }
 
-fn hash(bytes: &[u8]) -> Digest {
+pub(super) fn hash(bytes: &[u8]) -> Digest {
     let mut digest = Digest::default();
     let found = digest::digest(&digest::SHA256, bytes);
     digest.iter_mut().zip(found.as_ref()).for_each(|(to, from)| *to = *from);

@@ -77,6 +77,9 @@ pub struct Limits {
     pub idle_timeout: Duration,
     /// How often a silent connection is asked whether its client is still there, and how long the answer may take.
     pub keepalive: Duration,
+    /// How long saving the state may take when the server stops, all tries together. With `stop_timeout` it should be less than what a
+    /// service manager waits before it kills.
+    pub save_timeout: Duration,
     /// How long requests in progress may take when the server stops.
     pub stop_timeout: Duration,
 }
@@ -120,6 +123,7 @@ impl Default for Limits {
             host_buffer_timeout: Duration::from_secs(600),
             idle_timeout: Duration::from_secs(120),
             keepalive: Duration::from_secs(30),
+            save_timeout: Duration::from_secs(75),
             stop_timeout: Duration::from_secs(5),
         }
     }
@@ -192,6 +196,7 @@ const ENTRIES: &[Entry] = &[
     ("keepalive-seconds", "between questions whether a silent client is there", |l| {
         Value::Time(&mut l.keepalive)
     }),
+    ("save-seconds", "for saving the state at a stop", |l| Value::Time(&mut l.save_timeout)),
     ("stop-seconds", "for requests in progress at a stop", |l| Value::Time(&mut l.stop_timeout)),
 ];
 

@@ -303,6 +303,11 @@ impl Buffer {
         Self(watch::channel(Some(Ok(memory))).1)
     }
 
+    /// The memory, or why it will never be there; `None` if it has not arrived.
+    pub(super) fn now(&self) -> Option<Result<Arc<Memory>, Status>> {
+        self.0.borrow().clone()
+    }
+
     /// The memory, once it is there.
     ///
     /// # Errors

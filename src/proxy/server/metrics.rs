@@ -37,6 +37,10 @@ pub struct Metrics {
     pub connections_refused: u64,
     /// Calls without the right token since the start.
     pub unauthenticated: u64,
+    /// Arrays in the state, as it was last saved by this server.
+    pub saved_arrays: u64,
+    /// Arrays that the last save left out: their data had not arrived, or they could not be made.
+    pub left_out_arrays: u64,
 }
 
 #[derive(Debug, Default)]
@@ -55,6 +59,8 @@ pub(super) struct Gauges {
     pub(super) connections_accepted: AtomicU64,
     pub(super) connections_refused: AtomicU64,
     pub(super) unauthenticated: AtomicU64,
+    saved_arrays: AtomicU64,
+    left_out_arrays: AtomicU64,
 }
 
 /// A part of a gauge's value; it is taken off again on drop.
@@ -70,6 +76,14 @@ impl Gauges {
     pub(super) fn hold(self: &Arc<Self>, gauge: fn(&Self) -> &AtomicU64, amount: u64) -> Counted {
         gauge(self).fetch_add(amount, Ordering::Relaxed);
         Counted { gauges: Arc::clone(self), gauge, amount }
+    }
+
+    pub(super) fn note_saved(&self, arrays: usize) {
+        self.saved_arrays.store(arrays as u64, Ordering::Relaxed);
+    }
+
+    pub(super) fn note_left_out(&self, arrays: usize) {
+        self.left_out_arrays.store(arrays as u64, Ordering::Relaxed);
     }
 
     pub(super) fn read(&self) -> Metrics {
@@ -89,6 +103,8 @@ impl Gauges {
             connections_accepted: read(&self.connections_accepted),
             connections_refused: read(&self.connections_refused),
             unauthenticated: read(&self.unauthenticated),
+            saved_arrays: read(&self.saved_arrays),
+            left_out_arrays: read(&self.left_out_arrays),
         }
     }
 }

@@ -5,6 +5,7 @@ mod array;
 mod budget;
 mod connections;
 mod devices;
+mod directory;
 mod element;
 mod frames;
 mod grpc;
@@ -44,6 +45,7 @@ use std::{
     future::Future,
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use tokio::{net::TcpListener, sync::watch};
@@ -63,11 +65,11 @@ use self::{
     metrics::Gauges,
     peers::{Identity, Peers},
     session::Session,
-    state::State,
+    state::{Occasion, State, StateOptions},
     turns::{Turn, Turns},
 };
 use super::{Agreement, ProxyError, Ranges, status::status};
-use crate::{codec::Status, ifrt::AttributeMap, stream_executor::Plugin};
+use crate::{codec::Status, device_state::Versions, ifrt::AttributeMap, stream_executor::Plugin};
 
 /// Makes a [`Server`].
 #[derive(Clone)]
@@ -80,6 +82,8 @@ pub struct ServerBuilder {
     session_tokens: bool,
     transfer_directory: Option<PathBuf>,
     state: Option<PathBuf>,
+    previous_states: u32,
+    state_versions: Versions,
 }
 
 impl fmt::Debug for ServerBuilder {
@@ -150,26 +154,47 @@ impl ServerBuilder {
     /// [`Server::save`] and when the server stops.
     ///
     /// A client that sends `serdes.state.name` in its initialization data has its arrays saved as `<name>/<handle>`, and leaves them to the
-    /// server when it goes; with `serdes.state.name.<handle>` it names one array. Arrays of other clients are saved as `session-<number>/<handle>`
-    /// while their session is open. Clients find what was restored in the attributes of the server.
+    /// server when it goes; with `serdes.state.name.<handle>` it names one array. Arrays of other clients are saved as
+    /// `session-<number>/<handle>` if their session is open at that moment. What was saved once stays in the state until a client deletes
+    /// it, or the client to whom its name belongs saves another array under it. Clients find what was restored in the attributes of the
+    /// server.
     #[must_use]
     pub fn state(mut self, path: impl Into<PathBuf>) -> Self {
         self.state = Some(path.into());
         self
     }
 
+    /// Keeps this many states before the last one, as `PATH.1` (the newest), `PATH.2` and so on; 1 by default.
+    #[must_use]
+    pub fn previous_states(mut self, states: u32) -> Self {
+        self.previous_states = states;
+        self
+    }
+
+    /// Writes states that builds of these versions read; those of now by default. An array that cannot be described at such a version is
+    /// left out, and saving ends with its error.
+    #[must_use]
+    pub fn state_versions(mut self, versions: Versions) -> Self {
+        self.state_versions = versions;
+        self
+    }
+
     /// The server; it does nothing yet.
     ///
     /// # Errors
-    /// [`ProxyError::Configuration`] for ranges that this build does not speak, a certificate or a key that cannot be used, and a plug-in
-    /// without devices; [`ProxyError::Device`] if a device cannot be used.
+    /// [`ProxyError::Configuration`] for ranges that this build does not speak, a certificate or a key that cannot be used, a place where
+    /// no state can be written, and a plug-in without devices; [`ProxyError::State`] for a state that cannot be restored;
+    /// [`ProxyError::Device`] if a device cannot be used.
     pub fn build(self) -> Result<Server, ProxyError> {
         let ranges = self.ranges.check_supported()?;
         let devices = Devices::of(&self.plugin)?;
         // Said now, not when the first client comes.
         let tls = self.encryption.acceptor()?;
         let gauges = Arc::default();
-        let state = State::open(self.state, &devices, &gauges)?;
+        let previous = self.previous_states;
+        let state =
+            self.state.map(|path| StateOptions { path, previous, versions: self.state_versions });
+        let state = State::open(state, &devices, &gauges)?;
         let limits = self.limits.resolved(devices.memory());
         let lanes = devices.len().saturating_mul(2).clamp(4, 64);
         Ok(Server {
@@ -264,7 +289,7 @@ impl Shared {
                 break id;
             }
         };
-        let session = Session::new(Arc::clone(self), id, agreement, initialization, caller, held);
+        let session = Session::new(Arc::clone(self), id, agreement, &initialization, caller, held);
         let session = Arc::new(session);
         sessions.insert(id, Arc::clone(&session));
         Ok(session)
@@ -291,7 +316,7 @@ impl Shared {
     /// Ends a session and frees what it holds.
     fn end(&self, session: &Session) {
         if self.sessions().remove(&session.id).is_some() {
-            self.state.keep(session);
+            self.state.close(session);
         }
         session.close();
     }
@@ -346,6 +371,8 @@ impl Server {
             session_tokens: false,
             transfer_directory: None,
             state: None,
+            previous_states: 1,
+            state_versions: Versions::current(),
         }
     }
 
@@ -361,12 +388,14 @@ impl Server {
         self.shared.ranges
     }
 
-    /// Saves the arrays that it holds into its state; the number of arrays.
+    /// Saves the arrays that it holds into its state, those that the state has already included; the number of arrays. Arrays whose data
+    /// have not arrived are left out, which the log and the [`Metrics`] say.
     ///
     /// # Errors
-    /// [`ProxyError::Configuration`] if it has no state; [`ProxyError::State`] if the file cannot be written: the old one stays.
+    /// [`ProxyError::Configuration`] if it has no state; [`ProxyError::State`] if the file cannot be written: the old one stays. If an
+    /// array cannot be read, all others are saved, and its error is the result.
     pub async fn save(&self) -> Result<usize, ProxyError> {
-        let saved = self.shared.state.save(&self.shared).await;
+        let saved = self.shared.state.save(&self.shared, Occasion::Request).await;
         match &saved {
             Ok(arrays) => tracing::info!(arrays, "state saved"),
             Err(error) => tracing::error!(%error, "the state was not saved"),
@@ -392,6 +421,19 @@ impl Server {
         }
     }
 
+    /// Gives up the save that is under way, and the one at the stop: for those who are in a hurry. The state before stays.
+    pub fn abandon_save(&self) {
+        self.shared.state.abandon();
+    }
+
+    /// How long [`serve`](Self::serve) may go on after its `shutdown` is done.
+    #[must_use]
+    pub fn stop_limit(&self) -> Duration {
+        let limits = &self.shared.limits;
+        let saving = if self.shared.state.is_kept() { limits.save_timeout } else { Duration::ZERO };
+        saving.saturating_add(limits.stop_timeout)
+    }
+
     /// Opens a session in this process, without a network between.
     ///
     /// # Errors
@@ -403,11 +445,14 @@ impl Server {
         Ok(LocalSession::new(Arc::clone(&self.shared), session))
     }
 
-    /// Serves the clients that connect to `listener`, until `shutdown` is done; then lets requests in progress finish, for the time that
-    /// the limits say.
+    /// Serves the clients that connect to `listener`, until `shutdown` is done; then saves the state, if it has one, and lets requests in
+    /// progress finish, for the time that the limits say. A save that fails is tried again a few times, and clients are served meanwhile.
+    ///
+    /// What hangs in a call into the plug-in, or in one of the system, is left behind on a thread of the runtime: shut that down with a
+    /// timeout.
     ///
     /// # Errors
-    /// [`ProxyError::System`] if the listener fails.
+    /// [`ProxyError::System`] if the listener fails or saving took too long; those of [`save`](Self::save).
     pub async fn serve(
         &self,
         listener: TcpListener,
@@ -421,13 +466,12 @@ impl Server {
         tracing::info!(%address, ranges = %self.shared.ranges, devices = self.shared.devices.len(), tls = self.tls.is_some(), "serving");
         let stopping = self.shared.stop.clone();
         let mut stopped = self.shared.stop.subscribe();
-        let has_state = self.shared.state.path().is_some();
-        let mut saved = Ok(0);
+        let mut saved = Ok(());
         let signal = async {
             shutdown.await;
             // While the sessions still have their arrays.
-            if has_state {
-                saved = self.save().await;
+            if self.shared.state.is_kept() {
+                saved = self.shared.state.save_at_stop(&self.shared).await;
             }
             stopping.send_replace(true);
         };

@@ -19,6 +19,7 @@ use super::{
     memory::Kind,
     metrics::Counted,
     peers::Identity,
+    state::Names,
     turns::Turn,
 };
 use crate::{
@@ -60,7 +61,7 @@ pub(super) struct Session {
     /// Its place among all sessions, from 1 on.
     pub(super) number: u64,
     pub(super) agreement: Agreement,
-    pub(super) initialization: AttributeMap,
+    pub(super) names: Names,
     pub(super) shared: Arc<Shared>,
     pub(super) host_buffers: Arc<HostBuffers>,
     /// Whose it is: nobody else reaches its host buffers.
@@ -125,7 +126,7 @@ impl Session {
         shared: Arc<Shared>,
         id: u64,
         agreement: Agreement,
-        initialization: AttributeMap,
+        initialization: &AttributeMap,
         caller: &Caller,
         held: Holding,
     ) -> Self {
@@ -141,7 +142,7 @@ impl Session {
             id,
             number: shared.gauges.sessions_opened.fetch_add(1, Ordering::Relaxed) + 1,
             agreement,
-            initialization,
+            names: shared.state.names(initialization, caller.identity.owner()),
             host_buffers: HostBuffers::new(limits.handles_per_session, handles),
             identity: caller.identity,
             turn: Turn { peer: caller.peer.number, session: id },
@@ -162,7 +163,7 @@ impl Session {
     /// Takes up a request. Its effects on handles are there when this returns.
     pub(super) fn begin(self: &Arc<Self>, request: Request) -> Answer {
         match request {
-            Request::InitRequest(_) => Answer::Now(self.init()),
+            Request::InitRequest(_) => self.init(),
             Request::CheckFutureRequest(request) => Answer::Now(
                 self.table()
                     .check(request.future_handle)
@@ -390,7 +391,15 @@ impl Session {
         within(limit, &format!("host buffer {handle}"), buffer).await
     }
 
-    fn init(&self) -> Reply {
+    fn init(self: &Arc<Self>) -> Answer {
+        let session = Arc::clone(self);
+        Answer::later(async move {
+            session.shared.state.grant(&session.names).await?;
+            session.describe()
+        })
+    }
+
+    fn describe(&self) -> Reply {
         let attributes = self.shared.state.show(self)?;
         let answer = self.shared.devices.describe(self.id, self.agreement.serdes(), &attributes)?;
         Ok(Response::InitResponse(answer))
@@ -413,7 +422,11 @@ impl Session {
         let mut table = self.table();
         let mut outcome = Ok(());
         for handle in handles {
-            outcome = outcome.and(table.delete(*handle));
+            let deleted = match table.array(*handle) {
+                Ok(array) => self.shared.state.delete(&self.names, *handle, &array),
+                Err(_) => Ok(()),
+            };
+            outcome = outcome.and(deleted.and_then(|()| table.delete(*handle)));
         }
         let deletion_future_handle = table.future(Outcome(outcome))?;
         Ok(Response::DeleteArrayResponse(DeleteArrayResponse { deletion_future_handle }))

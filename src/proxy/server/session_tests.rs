@@ -55,7 +55,11 @@ impl Client {
     }
 
     pub(super) fn with_ranges(server: &Server, ranges: Ranges) -> Self {
-        Self { session: server.local_session(ranges).unwrap(), op: 0, answered: 0 }
+        Self::of(server.local_session(ranges).unwrap())
+    }
+
+    pub(super) fn of(session: LocalSession) -> Self {
+        Self { session, op: 0, answered: 0 }
     }
 
     pub(super) async fn ask(&mut self, request: Request) -> Result<Response, StatusCode> {
@@ -77,7 +81,7 @@ impl Client {
         }
     }
 
-    async fn make(
+    pub(super) async fn make(
         &mut self,
         handle: u64,
         dtype: DType,
@@ -98,7 +102,7 @@ impl Client {
         self.ask(Request::MakeArrayFromHostBufferRequest(request)).await
     }
 
-    async fn put(
+    pub(super) async fn put(
         &mut self,
         handle: u64,
         bytes: &[u8],
@@ -147,12 +151,12 @@ impl Client {
     }
 }
 
-fn on(devices: &[i32]) -> Sharding {
+pub(super) fn on(devices: &[i32]) -> Sharding {
     let devices = DeviceList::new(devices.iter().copied().map(DeviceId));
     HloSharding::replicated(devices, MemoryKind::new("device")).unwrap().into()
 }
 
-fn tiled(dims: &[i64]) -> Sharding {
+pub(super) fn tiled(dims: &[i64]) -> Sharding {
     let tiles = OpSharding::tiled(TileAssignment::iota(dims, [2], [0]).unwrap());
     HloSharding::new(DeviceList::from([0, 1]), MemoryKind::new("device"), tiles).unwrap().into()
 }

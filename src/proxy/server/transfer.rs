@@ -1,6 +1,6 @@
 //! The calls that carry host buffers.
 
-use std::{path::Path, sync::Arc};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
@@ -9,7 +9,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use super::{
     Shared,
     budget::Holding,
-    element::zeroed,
+    directory::take_file,
     frames::{Messages, Received, only},
     grpc::{Answered, Call, Caller, many, metadata, one},
     host_buffer::{
@@ -282,8 +282,7 @@ pub(super) async fn read_from_disk(shared: Arc<Shared>, call: Call) -> Answered 
     let read = async {
         let held = session.hold(size, Direction::Store).await?;
         let room = session.arriving(size).await?;
-        let path = directory.join(format!("lt_{}", metadata.handle));
-        let bytes = session.blocking(move || read_file(&path, size)).await?;
+        let bytes = session.blocking(move || take_file(&directory, metadata.handle, size)).await?;
         let mut buffer = HostBufferBuilder::new(size, held);
         buffer.cover(size, room);
         buffer.push(bytes.into())?;
@@ -297,29 +296,4 @@ pub(super) async fn read_from_disk(shared: Arc<Shared>, call: Call) -> Answered 
         }
     }
     Ok(one(GrpcHostBufferReadFromDiskResponse {}))
-}
-
-/// Reads a file of exactly that size, and removes it.
-fn read_file(path: &Path, size: u64) -> Result<Vec<u8>, Status> {
-    use std::io::Read as _;
-    let failed = |error: std::io::Error| match error.kind() {
-        std::io::ErrorKind::NotFound => {
-            status!(NotFound, "there is no file `{}` for the host buffer", path.display())
-        }
-        _ => status!(Internal, "reading `{}`: {error}", path.display()),
-    };
-    let file = std::fs::File::open(path).map_err(failed)?;
-    let found = file.metadata().map_err(failed)?;
-    if !found.is_file() || found.len() != size {
-        return Err(status!(
-            DataLoss,
-            "`{}` has {} bytes; expected {size}",
-            path.display(),
-            found.len()
-        ));
-    }
-    let mut bytes = zeroed(size)?;
-    (&file).read_exact(&mut bytes).map_err(failed)?;
-    std::fs::remove_file(path).map_err(failed)?;
-    Ok(bytes)
 }

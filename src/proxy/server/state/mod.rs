@@ -1,0 +1,431 @@
+//! Arrays that outlive their sessions: restored from a device state at start, saved into it on request and at stop.
+//!
+//! What is in the state stays in it. A save writes what is alive and all that the state had before; an array leaves it when a client
+//! deletes it (`DeleteArray`, not the end of a handle), or when whoever its name belongs to saves another one under it. Arrays that are
+//! there neither on a device nor in open sessions are carried over from the file before, a piece at a time.
+//!
+//! A session's array is saved as `<name>/<handle>`, where the name is what the client's initialization data says under
+//! `serdes.state.name`, or `session-<number>`, a number that no other session has here; or under the name that the data says for its handle
+//! (`serdes.state.name.<handle>`). Sessions leave arrays behind that have such a name when they end; others they take with them, except
+//! for what was saved. Names belong to who made them: to the client, on a server that knows who its clients are; else to whoever gives a
+//! session the same name again, once no open session has it. Who that is, the metadata of the state say.
+//!
+//! A client that opens a session finds what is there in the attributes of the server: `serdes.state.handle.<array>` is the handle of an
+//! array (its 64 bits as a signed number), `serdes.state.spec.<array>` its `ArraySpecProto`. It finds what belongs to a client that the
+//! server knows only if it is that client.
+
+mod names;
+mod plan;
+mod restore;
+mod stop;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    time::Duration,
+};
+
+use prost::Message as _;
+use tokio::sync::watch;
+
+pub(super) use names::Names;
+
+use self::{
+    names::{Claims, Owner, foreign, number_of},
+    plan::Plan,
+    restore::restore,
+    write::{FileIdentity, Pulse},
+};
+use super::{
+    Shared,
+    array::{Array, Entry, SERVER_HANDLES},
+    devices::Devices,
+    metrics::Gauges,
+    session::Session,
+};
+use crate::{
+    codec::{Status, ToProto as _},
+    device_state::{Error, Reader, Versions, Watch, WriteOptions},
+    ifrt::{AttributeMap, AttributeValue},
+    proxy::{ProxyError, status::status},
+};
+
+/// With what the metadata of a state name whose an array is; the array's name follows.
+const OWNER: &str = "serdes.state.owner/";
+
+/// How long a session waits for a name that another has. One that a client opens again comes faster than the news that it has left the
+/// one before.
+const NAME_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Where a state is and how it is written.
+#[derive(Clone, Debug)]
+pub(super) struct StateOptions {
+    pub(super) path: PathBuf,
+    /// How many states before the last one are kept.
+    pub(super) previous: u32,
+    pub(super) versions: Versions,
+}
+
+impl StateOptions {
+    fn write_options(&self) -> WriteOptions {
+        WriteOptions::new(self.versions).with_previous(self.previous)
+    }
+}
+
+/// An array of the state.
+#[derive(Clone, Debug)]
+struct Kept {
+    owner: Owner,
+    /// Where it is in memory, for sessions to come; otherwise it is in the file.
+    array: Option<Arc<Array>>,
+    /// Which array it was that went into the file under this name; `None` if none did.
+    saved: Option<Weak<Array>>,
+}
+
+impl Kept {
+    /// Whether `array` is what the state has, or will have, under this name.
+    fn is(&self, array: &Arc<Array>) -> bool {
+        let kept = self.array.as_ref().is_some_and(|kept| Arc::ptr_eq(kept, array));
+        kept || self.saved.as_ref().is_some_and(|saved| saved.as_ptr() == Arc::as_ptr(array))
+    }
+}
+
+/// What the state has.
+#[derive(Debug, Default)]
+struct Contents {
+    arrays: BTreeMap<String, Kept>,
+    /// The last state, open: its arrays can be read though its name may be another file's by now.
+    file: Option<Reader>,
+    identity: Option<FileIdentity>,
+    /// Words of the file that are not the server's.
+    metadata: Vec<(String, String)>,
+    /// What clients deleted while a save was under way.
+    deleted: Option<Vec<(String, Weak<Array>)>>,
+}
+
+/// The state of a server.
+#[derive(Debug)]
+pub(super) struct State {
+    options: Option<StateOptions>,
+    contents: Mutex<Contents>,
+    claims: Mutex<Claims>,
+    /// Changes when a session gives its names back.
+    released: watch::Sender<u64>,
+    /// One save at a time.
+    saving: Arc<tokio::sync::Mutex<()>>,
+    /// The save that is under way, and how far it has come.
+    watch: Mutex<Watch>,
+    pulse: Arc<Pulse>,
+    /// Whether nothing more is to be saved.
+    abandoned: watch::Sender<bool>,
+    gauges: Arc<Gauges>,
+}
+
+impl State {
+    /// The state in the file that `options` name, if there is one already; none without.
+    ///
+    /// # Errors
+    /// [`ProxyError::Configuration`] if no state can be written there; [`ProxyError::State`] if the file cannot be read, or its arrays do
+    /// not fit on the devices.
+    pub(super) fn open(
+        options: Option<StateOptions>,
+        devices: &Devices,
+        gauges: &Arc<Gauges>,
+    ) -> Result<Self, ProxyError> {
+        let mut contents = Contents::default();
+        if let Some(options) = &options {
+            write::try_place(options)?;
+            contents = read(options, devices, gauges)?;
+        }
+        let last = contents.arrays.keys().filter_map(|name| number_of(name)).max();
+        Ok(Self {
+            options,
+            claims: Mutex::new(Claims::after(last.unwrap_or(0))),
+            contents: Mutex::new(contents),
+            released: watch::Sender::new(0),
+            saving: Arc::default(),
+            watch: Mutex::default(),
+            pulse: Arc::default(),
+            abandoned: watch::Sender::new(false),
+            gauges: Arc::clone(gauges),
+        })
+    }
+
+    fn contents(&self) -> MutexGuard<'_, Contents> {
+        self.contents.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn claims(&self) -> MutexGuard<'_, Claims> {
+        self.claims.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn watch(&self) -> MutexGuard<'_, Watch> {
+        self.watch.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether there is a place for a state.
+    pub(super) const fn is_kept(&self) -> bool {
+        self.options.is_some()
+    }
+
+    /// The names of a new session. It has those of a client that wishes none until [`grant`](Self::grant) has given it others.
+    pub(super) fn names(&self, initialization: &AttributeMap, identity: Option<String>) -> Names {
+        let contents = self.contents();
+        let is_taken = |prefix: &str| {
+            let begin = format!("{prefix}/");
+            let mut from = contents.arrays.range(begin.clone()..);
+            from.next().is_some_and(|(name, _)| name.starts_with(&begin))
+        };
+        let number = self.claims().take_number(is_taken);
+        Names::new(number, initialization, identity)
+    }
+
+    /// Gives a session the names that its client wishes, once no other session has them.
+    ///
+    /// # Errors
+    /// ALREADY_EXISTS for names of another client, INVALID_ARGUMENT for two arrays of one name.
+    pub(super) async fn grant(&self, names: &Names) -> Result<(), Status> {
+        if !self.is_kept() || !names.are_wished() || names.is_granted() {
+            return Ok(());
+        }
+        let taken = |name: String| {
+            status!(
+                AlreadyExists,
+                "`{}` is the name of another client's arrays in the state of this server; give yours another",
+                name.escape_debug()
+            )
+        };
+        let deadline = tokio::time::Instant::now() + NAME_TIMEOUT;
+        let mut released = self.released.subscribe();
+        loop {
+            let of_another = {
+                let contents = self.contents();
+                foreign(names, |begin| {
+                    let from = contents.arrays.range(begin.to_owned()..);
+                    from.map(|(name, kept)| (name.as_str(), &kept.owner))
+                })
+            };
+            if let Some(name) = of_another {
+                return Err(taken(name));
+            }
+            let Some(name) = self.claims().take(names)? else {
+                names.grant();
+                return Ok(());
+            };
+            if tokio::time::timeout_at(deadline, released.changed()).await.is_err() {
+                return Err(taken(name));
+            }
+        }
+    }
+
+    /// Puts what is there into a new session's table; gives what the client is told of it.
+    ///
+    /// # Errors
+    /// Those of writing array specs at that version.
+    pub(super) fn show(&self, session: &Session) -> Result<AttributeMap, Status> {
+        let names = &session.names;
+        let there = |(name, kept): (&String, &Kept)| {
+            names.owner.may_read(&kept.owner).then_some(())?;
+            Some((name.clone(), Arc::clone(kept.array.as_ref()?)))
+        };
+        let arrays: Vec<_> = self.contents().arrays.iter().filter_map(there).collect();
+        let mut attributes = Vec::with_capacity(2 * arrays.len());
+        let mut table = session.table();
+        for (name, array) in arrays {
+            let spec = array.spec.to_proto(session.agreement.serdes());
+            let spec = spec.map_err(|error| error.to_status())?;
+            let Some(handle) = table.claim(&[], 1)?.first().copied() else { continue };
+            table.insert(handle, Entry::Live(array));
+            let value = AttributeValue::Int64(handle.cast_signed());
+            attributes.push((format!("serdes.state.handle.{name}"), value));
+            let value = AttributeValue::from(spec.encode_to_vec());
+            attributes.push((format!("serdes.state.spec.{name}"), value));
+            names.shown().insert(handle, name);
+        }
+        Ok(attributes.into_iter().collect())
+    }
+
+    /// Takes an array that a client deletes out of the state, if it has it under a name that the client knows.
+    ///
+    /// # Errors
+    /// PERMISSION_DENIED if it belongs to another client.
+    pub(super) fn delete(
+        &self,
+        names: &Names,
+        handle: u64,
+        array: &Arc<Array>,
+    ) -> Result<(), Status> {
+        let name = match handle {
+            SERVER_HANDLES.. => names.shown().get(&handle).cloned(),
+            _ => Some(names.name(handle)).and_then(|(name, chosen)| chosen.then_some(name)),
+        };
+        let Some(name) = name.filter(|_| self.is_kept()) else { return Ok(()) };
+        let mut contents = self.contents();
+        // What is under this name may be another array: one of before that this one has not replaced.
+        if let Some(kept) = contents.arrays.get(&name).filter(|kept| kept.is(array)) {
+            if !names.owner.may_delete(&kept.owner) {
+                return Err(status!(
+                    PermissionDenied,
+                    "`{}` belongs to another client; it alone can take it out of the state",
+                    name.escape_debug()
+                ));
+            }
+            contents.arrays.remove(&name);
+        }
+        if let Some(deleted) = &mut contents.deleted {
+            deleted.push((name, Arc::downgrade(array)));
+        }
+        Ok(())
+    }
+
+    /// Keeps the arrays of a session to which its client has given names, when it ends.
+    pub(super) fn close(&self, session: &Session) {
+        if self.is_kept() && session.names.is_granted() {
+            let named = plan::arrays_of(session).into_iter().filter(|array| array.is_chosen);
+            // What has not arrived by now never will.
+            let named: Vec<_> = named.filter(|array| plan::parts(&array.array).is_ok()).collect();
+            let mut contents = self.contents();
+            for named in named {
+                let saved = contents.arrays.get(&named.name).and_then(|kept| kept.saved.clone());
+                let owner = session.names.owner.clone();
+                let kept = Kept { owner, array: Some(named.array), saved };
+                contents.arrays.insert(named.name, kept);
+            }
+        }
+        self.claims().release(&session.names);
+        self.released.send_modify(|count| *count = count.wrapping_add(1));
+    }
+
+    /// Saves all arrays: those of open sessions, and those that none has. Gives their number.
+    ///
+    /// # Errors
+    /// [`ProxyError::State`] if the file cannot be written, or, when all others are, an array cannot be read;
+    /// [`ProxyError::Configuration`] without a path.
+    pub(super) async fn save(
+        &self,
+        shared: &Arc<Shared>,
+        occasion: Occasion,
+    ) -> Result<usize, ProxyError> {
+        let Some(options) = self.options.clone() else {
+            return Err(ProxyError::configuration(
+                "the state",
+                "none",
+                "the server was started without a place for one; name a file when it is started",
+            ));
+        };
+        let one = Arc::clone(&self.saving).lock_owned().await;
+        let shared = Arc::clone(shared);
+        let watch = self.pulse.start();
+        *self.watch() = watch.clone();
+        let saved = tokio::task::spawn_blocking(move || {
+            // Until it is really over, also where nobody waits for it any more.
+            let _one = one;
+            shared.state.carry_out(&shared, &options, &watch, occasion)
+        });
+        saved.await.map_err(|error| {
+            ProxyError::Status(status!(Internal, "saving failed without a word: {error}"))
+        })?
+    }
+
+    /// Waits for devices and the disk.
+    fn carry_out(
+        &self,
+        shared: &Shared,
+        options: &StateOptions,
+        watch: &Watch,
+        occasion: Occasion,
+    ) -> Result<usize, ProxyError> {
+        self.contents().deleted = Some(Vec::new());
+        let written = self.write(shared, options, watch, occasion);
+        let mut contents = self.contents();
+        let deleted = contents.deleted.take().unwrap_or_default();
+        let (plan, unreadable) = written?;
+        let arrays = plan.len();
+        if !plan.is_written_already {
+            contents.note(plan, deleted, options);
+        }
+        drop(contents);
+        self.gauges.note_saved(arrays);
+        unreadable.map_or(Ok(arrays), Err)
+    }
+
+    /// Writes what is to be written; the error of an array that could not be, if there is one.
+    fn write(
+        &self,
+        shared: &Shared,
+        options: &StateOptions,
+        watch: &Watch,
+        occasion: Occasion,
+    ) -> Result<(Plan, Option<ProxyError>), ProxyError> {
+        let mut plan = Plan::new(self, shared, options)?;
+        plan.report_missing(&self.gauges);
+        plan.is_written_already =
+            occasion == Occasion::Stop && plan.is_what_the_file_has(&self.contents(), options);
+        let unreadable = if plan.is_written_already {
+            None
+        } else {
+            write::write(options, &mut plan, watch, &self.pulse)?
+        };
+        Ok((plan, unreadable))
+    }
+}
+
+/// Why a state is saved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Occasion {
+    /// Somebody asked for it.
+    Request,
+    /// The server stops: what the file has already need not be written again.
+    Stop,
+}
+
+/// The state in the file, if there is one, its arrays on the devices.
+fn read(
+    options: &StateOptions,
+    devices: &Devices,
+    gauges: &Arc<Gauges>,
+) -> Result<Contents, ProxyError> {
+    let path = &options.path;
+    let is_there = path.try_exists().map_err(|error| {
+        ProxyError::configuration(
+            "the place of the state",
+            path.display().to_string(),
+            format!("{error}; the server must be able to read it"),
+        )
+    })?;
+    if !is_there {
+        return Ok(Contents::default());
+    }
+    let reader = Reader::open(path)?;
+    let mut owners = BTreeMap::new();
+    let mut metadata = Vec::new();
+    for (key, value) in reader.metadata().unwrap_or_default() {
+        match key.strip_prefix(OWNER) {
+            Some(name) => drop(owners.insert(name.to_owned(), Owner::from_text(value))),
+            None => metadata.push((key.clone(), value.clone())),
+        }
+    }
+    let mut arrays = BTreeMap::new();
+    for tensor in reader.tensors() {
+        let tensor = tensor?;
+        let array = Arc::new(restore(&tensor, devices, gauges)?);
+        let name = tensor.name().to_owned();
+        let owner = owners.remove(&name).unwrap_or_default();
+        let saved = Some(Arc::downgrade(&array));
+        arrays.insert(name, Kept { owner, array: Some(array), saved });
+    }
+    tracing::info!(path = %path.display(), arrays = arrays.len(), "state restored");
+    let identity = FileIdentity::of(path);
+    Ok(Contents { arrays, file: Some(reader), identity, metadata, deleted: None })
+}
+
+impl From<Error> for ProxyError {
+    fn from(error: Error) -> Self {
+        Self::State(Box::new(error))
+    }
+}

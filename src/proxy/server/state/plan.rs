@@ -1,0 +1,307 @@
+//! What is to be in the next state, and where it is now.
+
+use std::{
+    collections::{BTreeMap, HashSet, btree_map::Entry as MapEntry},
+    sync::{Arc, Weak},
+};
+
+use super::{
+    super::{
+        Shared,
+        array::{Array, SERVER_HANDLES},
+        memory::Memory,
+        metrics::Gauges,
+        session::Session,
+    },
+    Contents, FileIdentity, Kept, OWNER, Owner, State, StateOptions,
+};
+use crate::{
+    codec::Status,
+    device_state::{Error, Reader, Tensor},
+    ifrt::IndexDomain,
+    proxy::ProxyError,
+};
+
+/// The shards that make a whole array, each part once.
+pub(super) type Parts = Vec<(Arc<Memory>, IndexDomain)>;
+
+/// Where the bytes of an array are.
+pub(super) enum Source {
+    Memory {
+        array: Arc<Array>,
+        parts: Parts,
+    },
+    /// In the state before.
+    File(Tensor),
+}
+
+/// An array of the next state.
+pub(super) struct Planned {
+    owner: Owner,
+    pub(super) source: Source,
+    /// Whether the state had an array of this name when the plan was made, and if it was in memory, which one.
+    known: bool,
+    before: Option<Arc<Array>>,
+}
+
+/// Why an array cannot be saved now.
+pub(super) enum Missing {
+    /// Its data have not arrived.
+    NotYet,
+    /// It could not be made.
+    Failed(Status),
+}
+
+/// The next state.
+pub(super) struct Plan {
+    pub(super) arrays: BTreeMap<String, Planned>,
+    missing: Vec<(String, Missing)>,
+    /// Arrays whose bytes turned out to be unreadable.
+    dropped: Vec<String>,
+    /// The state before, for what is only there.
+    file: Option<Reader>,
+    /// Which of its arrays are in memory as well.
+    in_file: HashSet<String>,
+    metadata: Vec<(String, String)>,
+    /// The file has just these arrays.
+    pub(super) is_written_already: bool,
+}
+
+impl Plan {
+    /// # Errors
+    /// If the state before is needed and cannot be read.
+    pub(super) fn new(
+        state: &State,
+        shared: &Shared,
+        options: &StateOptions,
+    ) -> Result<Self, ProxyError> {
+        let (kept, mut file, metadata) = {
+            let contents = state.contents();
+            (contents.arrays.clone(), contents.file.clone(), contents.metadata.clone())
+        };
+        if file.is_none() && kept.values().any(|kept| kept.saved.is_some()) {
+            file = Some(Reader::open(&options.path)?);
+        }
+        let mut plan = Self {
+            arrays: BTreeMap::new(),
+            missing: Vec::new(),
+            dropped: Vec::new(),
+            in_file: HashSet::new(),
+            file,
+            metadata,
+            is_written_already: false,
+        };
+        for (name, kept) in kept {
+            plan.add_kept(name, kept)?;
+        }
+        let mut sessions: Vec<_> = shared.sessions().values().cloned().collect();
+        // The younger one's arrays are the newer ones.
+        sessions.sort_unstable_by_key(|session| session.names.number);
+        for session in sessions {
+            for alive in arrays_of(&session) {
+                plan.add_alive(alive, &session.names.owner);
+            }
+        }
+        Ok(plan)
+    }
+
+    fn add_kept(&mut self, name: String, kept: Kept) -> Result<(), ProxyError> {
+        if kept.saved.is_some() {
+            self.in_file.insert(name.clone());
+        }
+        let source = match &kept.array {
+            None => self.from_file(&name)?,
+            Some(array) => match parts(array) {
+                Ok(parts) => Some(Source::Memory { array: Arc::clone(array), parts }),
+                Err(_) => self.from_file(&name)?,
+            },
+        };
+        if let Some(source) = source {
+            let (owner, before) = (kept.owner, kept.array);
+            self.arrays.insert(name, Planned { owner, source, known: true, before });
+        }
+        Ok(())
+    }
+
+    fn add_alive(&mut self, alive: Alive, owner: &Owner) {
+        match parts(&alive.array) {
+            Ok(parts) => {
+                let source = Source::Memory { array: alive.array, parts };
+                let older = self.arrays.remove(&alive.name);
+                let known = older.as_ref().is_some_and(|older| older.known);
+                let before = older.and_then(|older| older.before);
+                let planned = Planned { owner: owner.clone(), source, known, before };
+                self.arrays.insert(alive.name, planned);
+            }
+            // If the state has an array of this name already, that one stays.
+            Err(missing) => self.missing.push((alive.name, missing)),
+        }
+    }
+
+    fn from_file(&self, name: &str) -> Result<Option<Source>, Error> {
+        match &self.file {
+            Some(file) if self.in_file.contains(name) => {
+                file.tensor(name).map(Source::File).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.arrays.len()
+    }
+
+    /// Says which arrays are left out, and how many.
+    pub(super) fn report_missing(&self, gauges: &Gauges) {
+        gauges.note_left_out(self.missing.len());
+        for (name, missing) in &self.missing {
+            match missing {
+                Missing::NotYet => tracing::debug!(name, "left out: its data have not arrived"),
+                Missing::Failed(status) => {
+                    tracing::debug!(name, code = %status.code(), message = status.message(), "left out: it could not be made");
+                }
+            }
+        }
+        if let Some((first, _)) = self.missing.first() {
+            tracing::warn!(
+                arrays = self.missing.len(),
+                first,
+                "left out of the state: arrays whose data have not arrived or that could not be made"
+            );
+        }
+    }
+
+    /// Whether the file at its place has just these arrays, at the versions that are wanted.
+    pub(super) fn is_what_the_file_has(&self, contents: &Contents, options: &StateOptions) -> bool {
+        let is_there = contents.identity.is_some()
+            && contents.identity == FileIdentity::of(&options.path)
+            && contents.file.as_ref().is_some_and(|file| {
+                file.len() == self.arrays.len()
+                    && file.format() == options.versions.container().number()
+                    && file.ifrt_version() == options.versions.specs().number()
+            });
+        is_there
+            && self.arrays.iter().all(|(name, planned)| match &planned.source {
+                Source::File(_) => true,
+                Source::Memory { array, .. } => {
+                    let saved = contents.arrays.get(name).and_then(|kept| kept.saved.as_ref());
+                    saved.is_some_and(|saved| saved.as_ptr() == Arc::as_ptr(array))
+                }
+            })
+    }
+
+    /// Does without what cannot be read: takes the array of the state before, if there is one of the same name, or none.
+    pub(super) fn replace_unreadable(&mut self, name: &str) {
+        let Some(planned) = self.arrays.remove(name) else { return };
+        match (&planned.source, self.from_file(name)) {
+            (Source::Memory { .. }, Ok(Some(source))) => {
+                self.arrays.insert(name.to_owned(), Planned { source, ..planned });
+            }
+            _ => self.dropped.push(name.to_owned()),
+        }
+    }
+
+    /// Whether something that the state before has is not in this one, for want of readable bytes.
+    pub(super) fn loses(&self) -> bool {
+        self.dropped.iter().any(|name| self.in_file.contains(name))
+    }
+
+    /// The words of the next file: those of the one before, and whose the arrays are.
+    pub(super) fn metadata(&self) -> Option<Vec<(String, String)>> {
+        let owners = self.arrays.iter().filter_map(|(name, planned)| {
+            Some((format!("{OWNER}{name}"), planned.owner.to_text()?))
+        });
+        let words: Vec<_> = self.metadata.iter().cloned().chain(owners).collect();
+        (!words.is_empty()).then_some(words)
+    }
+}
+
+impl Contents {
+    /// Notes that a plan was written, but for what clients `deleted` meanwhile.
+    pub(super) fn note(
+        &mut self,
+        plan: Plan,
+        deleted: Vec<(String, Weak<Array>)>,
+        options: &StateOptions,
+    ) {
+        let deleted: HashSet<(String, *const Array)> =
+            deleted.into_iter().map(|(name, array)| (name, array.as_ptr())).collect();
+        for name in plan.dropped {
+            if let MapEntry::Occupied(mut entry) = self.arrays.entry(name) {
+                match entry.get().array {
+                    Some(_) => entry.get_mut().saved = None,
+                    None => drop(entry.remove()),
+                }
+            }
+        }
+        for (name, planned) in plan.arrays {
+            let Source::Memory { array, .. } = planned.source else { continue };
+            let saved = Some(Arc::downgrade(&array));
+            let is_deleted = deleted.contains(&(name.clone(), Arc::as_ptr(&array)));
+            match self.arrays.entry(name) {
+                MapEntry::Occupied(mut entry) => {
+                    let kept = entry.get_mut();
+                    kept.saved = saved;
+                    let is_older = match (&kept.array, &planned.before) {
+                        (None, _) => true,
+                        (Some(kept), Some(before)) => Arc::ptr_eq(kept, before),
+                        // A session has ended since.
+                        (Some(_), None) => false,
+                    };
+                    if is_older {
+                        kept.owner = planned.owner;
+                        kept.array = kept.array.take().filter(|kept| Arc::ptr_eq(kept, &array));
+                    }
+                }
+                // Gone since the plan was made.
+                MapEntry::Vacant(_) if planned.known || is_deleted => {}
+                MapEntry::Vacant(entry) => {
+                    entry.insert(Kept { owner: planned.owner, array: None, saved });
+                }
+            }
+        }
+        self.file = match Reader::open(&options.path) {
+            Ok(file) => Some(file),
+            Err(error) => {
+                tracing::error!(%error, "the state that was just saved cannot be opened; the next save tries again");
+                None
+            }
+        };
+        self.identity = FileIdentity::of(&options.path);
+    }
+}
+
+/// A session's array under the name that it is saved with.
+pub(super) struct Alive {
+    pub(super) name: String,
+    pub(super) array: Arc<Array>,
+    /// Whether the client chose the name.
+    pub(super) is_chosen: bool,
+}
+
+/// The arrays that a session has made.
+pub(super) fn arrays_of(session: &Session) -> Vec<Alive> {
+    let live = session.table().live().into_iter();
+    // What the server has put there has its name already.
+    let own = live.filter(|(handle, _)| *handle < SERVER_HANDLES);
+    own.map(|(handle, array)| {
+        let (name, is_chosen) = session.names.name(handle);
+        Alive { name, array, is_chosen }
+    })
+    .collect()
+}
+
+/// The shards of an array as far as they are there, which is all of them or an error.
+///
+/// # Errors
+/// Why it cannot be saved now.
+pub(super) fn parts(array: &Array) -> Result<Parts, Missing> {
+    let mut parts: Parts = Vec::new();
+    for (shard, domain) in array.shards.iter().zip(array.domains().map_err(Missing::Failed)?) {
+        let memory = shard.buffer.now().ok_or(Missing::NotYet)?.map_err(Missing::Failed)?;
+        if parts.iter().all(|(_, other)| *other != domain) {
+            parts.push((memory, domain));
+        }
+    }
+    Ok(parts)
+}
