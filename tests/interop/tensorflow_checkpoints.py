@@ -259,6 +259,15 @@ def main():
         for suffix in (".index", ".data-00000-of-00001"):
             with open(f"{directory}/v2{suffix}", "rb") as theirs, open(f"{directory}/ours-1/ckpt{suffix}", "rb") as ours:
                 check(theirs.read() == ours.read(), f"{suffix} is byte for byte TensorFlow's")
+        # One that takes the place of another of as many data files has an empty one more.
+        prefix = f"{directory}/ours-1/ckpt"
+        run = command(example, "import", f"{directory}/v2-expected", prefix, "1")
+        check(run.returncode == 0, "a checkpoint is replaced", run.stderr)
+        sizes = {path[len(prefix):]: os.path.getsize(path) for path in glob.glob(f"{prefix}.data-*")}
+        check(sorted(sizes) == [".data-00000-of-00002", ".data-00001-of-00002"] and sizes[".data-00001-of-00002"] == 0, "its files", sizes)
+        run = tensorflow("read", prefix, f"{directory}/replaced-read", f"{directory}/v2-expected")
+        check(run.returncode == 0, "an empty last data file is read by TensorFlow", run.stderr[-500:])
+        compare(f"{directory}/v2-expected", f"{directory}/replaced-read", "an empty last data file read by TensorFlow")
         if options.serdes:
             trip(options, directory)
         if options.time:
