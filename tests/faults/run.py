@@ -20,6 +20,7 @@ import errno
 import hashlib
 import itertools
 import json
+import math
 import mmap
 import os
 import pathlib
@@ -63,18 +64,37 @@ MORE_ERRORS = {
 }
 # A new file may be there and its writer say 2: its name may not be on the disk yet.
 AFTER_THE_RENAME = {"sync", "open", "close", "list", "remove", "lock"}
+# Seconds; what takes longer hangs.
 LONGEST = 120
+# Violations of a trip that are printed.
+SHOWN = 8
 TINY = pathlib.Path(__file__).resolve().parent.parent / "data/safetensors/tiny.safetensors"
+
+
+def safetensors(path, tensors):
+    """A file of zeros, in tensors of these names, types and shapes."""
+    header, end = {}, 0
+    for name, (kind, width, shape) in tensors.items():
+        begin, end = end, end + width * math.prod(shape)
+        header[name] = {"dtype": kind, "shape": shape, "data_offsets": [begin, end]}
+    header = json.dumps(header).encode()
+    header += b" " * (-len(header) % 8)
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(header)) + header)
+        file.truncate(8 + len(header) + end)
 
 
 def large_file(path):
     """One tensor of 72 MiB, above what is synced at a time."""
-    size = 72 << 20
-    header = json.dumps({"w": {"dtype": "U8", "shape": [size], "data_offsets": [0, size]}}).encode()
-    header += b" " * (-len(header) % 8)
-    with open(path, "wb") as file:
-        file.write(struct.pack("<Q", len(header)) + header)
-        file.truncate(8 + len(header) + size)
+    safetensors(path, {"w": ("U8", 1, [72 << 20])})
+
+
+def medium_file(path):
+    """Tensors of several buffers, called as those of the small file."""
+    safetensors(path, {
+        "dense_0/bias": ("F32", 4, [4096]), "dense_1/bias": ("F32", 4, [1000]), "dense_1/kernel": ("F32", 4, [700, 1000]),
+        "embedding": ("U8", 1, [3 << 20]), "step": ("I64", 8, []),
+    })
 
 
 class Trip:
@@ -144,8 +164,8 @@ class Parts(Trip):
         return states == [0, 0]
 
 
-def tiny(tools, folder):
-    shutil.copy(TINY, folder / "in.safetensors")
+def source(tools, folder):
+    shutil.copy(tools.source, folder / "in.safetensors")
 
 
 def large(tools, folder):
@@ -153,24 +173,25 @@ def large(tools, folder):
 
 
 def state(tools, folder):
-    tools.call(["save", "--from", str(TINY), "-o", "s.sds"], folder)
+    tools.call(["save", "--from", str(tools.source), "-o", "s.sds"], folder)
 
 
 def other_state(tools, folder):
-    tools.call(["save", "--from", str(TINY), "-o", "t.sds", "--serdes-version", "minimum"], folder)
+    tools.call(["save", "--from", str(tools.source), "-o", "t.sds", "--serdes-version", "minimum"], folder)
 
 
 def cut_state(tools, folder):
     state(tools, folder)
-    os.truncate(folder / "s.sds", 20000)
+    os.truncate(folder / "s.sds", (folder / "s.sds").stat().st_size * 5 // 6)
 
 
 def damaged_state(tools, folder):
     state(tools, folder)
     with open(folder / "s.sds", "r+b") as file:
-        file.seek(9000)
+        place = (folder / "s.sds").stat().st_size * 2 // 5
+        file.seek(place)
         byte = file.read(1)
-        file.seek(9000)
+        file.seek(place)
         file.write(bytes([byte[0] ^ 1]))
 
 
@@ -184,10 +205,10 @@ def trips():
     older = ["save", "--from", str(TINY), "--serdes-version", "minimum", "-o", "o.sds"]
     save = ["save", "--from", "in.safetensors", "-o", "o.sds"]
     part = ["restore", "s.sds", "--only", "dense_1/*"]
-    yield Trip("save", save, [tiny], [older])
-    yield Trip("save, new", save, [tiny])
-    yield Trip("save, direct", [*save, "--direct"], [tiny], [older])
-    yield Trip("save, no sync", [*save, "--sync", "none"], [tiny], [older])
+    yield Trip("save", save, [source], [older])
+    yield Trip("save, new", save, [source])
+    yield Trip("save, direct", [*save, "--direct"], [source], [older])
+    yield Trip("save, no sync", [*save, "--sync", "none"], [source], [older])
     yield Trip("save from a checkpoint", ["save", "--from", "in", "-o", "o.sds"], [checkpoint], [older])
     yield Trip("save, 72 MiB", save, [large], [older], share=10)
     yield Trip("restore to sds", ["restore", "s.sds", "--to", "o.sds"], [state], [older])
@@ -210,6 +231,8 @@ def trips():
 
 
 class Tools:
+    source = TINY
+
     def __init__(self, options):
         self.serdes, self.shim, self.example = options.serdes, options.shim, options.example
 
@@ -323,7 +346,10 @@ class Course:
             except subprocess.TimeoutExpired:
                 return "it hangs"
             wrong = self.judge_run(fault, done, folder)
-            return f"{wrong}; status {done.returncode}: {done.stderr.decode(errors='replace').strip()[-300:]}" if wrong else None
+            if wrong is None:
+                return None
+            said = " ".join(done.stderr.decode(errors="replace").split())
+            return f"{wrong}; status {done.returncode}: {said[:300]}"
         finally:
             self.remove(folder)
 
@@ -402,8 +428,10 @@ def do_trip(tools, trip, runs, workers):
         if tree(course.template) != course.before:
             wrong.append(("some fault", "a file was changed where it lies"))
     print(f"{trip.name}: {len(chosen)} runs of {len(all_of_them)} ({course.counts['all']} calls), {len(wrong)} wrong", flush=True)
-    for fault, verdict in wrong[:20]:
+    for fault, verdict in wrong[:SHOWN]:
         print(f"    {fault}: {verdict}", flush=True)
+    if len(wrong) > SHOWN:
+        print(f"    and {len(wrong) - SHOWN} more", flush=True)
     return len(chosen), len(wrong)
 
 
@@ -418,16 +446,18 @@ def main():
     options = parser.parse_args()
     options.shim, options.serdes = os.path.abspath(options.shim), os.path.abspath(options.serdes)
     tools = Tools(options)
+    tools.example = options.example and os.path.abspath(options.example)
+    chosen = [trip for trip in trips() if not options.trip or any(part in trip.name for part in options.trip)]
+    chosen = [trip for trip in chosen if tools.example or not isinstance(trip, Parts)]
     done = wrong = 0
-    for trip in trips():
-        if options.trip and not any(part in trip.name for part in options.trip):
-            continue
-        if isinstance(trip, Parts):
-            if not options.example:
-                continue
-            tools.example = os.path.abspath(options.example)
-        counts = do_trip(tools, trip, options.runs, options.workers)
-        done, wrong = done + counts[0], wrong + counts[1]
+    with tempfile.TemporaryDirectory() as place:
+        medium = pathlib.Path(place) / "medium.safetensors"
+        medium_file(medium)
+        # Small files meet every kind of call; larger ones meet more of each.
+        for tools.source in [TINY] if options.runs else [TINY, medium]:
+            for trip in chosen:
+                counts = do_trip(tools, trip, options.runs, options.workers)
+                done, wrong = done + counts[0], wrong + counts[1]
     print(f"{done} runs, {wrong} wrong")
     sys.exit(1 if wrong or not done else 0)
 
