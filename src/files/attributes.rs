@@ -42,9 +42,9 @@ impl Attributes {
     /// give, and never more rights to anybody than the old file gave.
     pub(super) fn give_to(&self, file: &File) -> io::Result<()> {
         let mut mode = self.mode;
-        let is_kept = self.owner.is_none_or(|(user, group)| give_away(file, user, group));
+        let is_of_group = self.owner.is_none_or(|(user, group)| give_away(file, user, group));
         // Bits for the group mean the upper bound of the access list where there is one.
-        if !self.extended.give_to(file) || !is_kept {
+        if !self.extended.give_to(file) || !is_of_group {
             mode = mode & 0o707 | mode << 3 & 0o070;
         }
         match file.set_permissions(Permissions::from_mode(mode)) {
@@ -55,14 +55,14 @@ impl Attributes {
     }
 }
 
-/// Gives a file to its owner and group; whether the file is theirs.
+/// Gives a file to its owner and group, or to the group alone; whether it is the group's.
 fn give_away(file: &File, user: u32, group: u32) -> bool {
     let Ok(now) = file.metadata() else { return false };
     if (now.uid(), now.gid()) == (user, group) || fchown(file, Some(user), Some(group)).is_ok() {
         return true;
     }
-    // Who is not privileged may give a file to the other groups that he is in.
-    now.uid() == user && fchown(file, None, Some(group)).is_ok()
+    // Who is not privileged may give a file to the groups that he is in.
+    fchown(file, None, Some(group)).is_ok()
 }
 
 fn is_impossible(error: &io::Error) -> bool {
