@@ -580,9 +580,22 @@ pub(crate) struct ServeArguments {
     pub(crate) layout: Option<String>,
     #[command(flatten)]
     pub(crate) ranges: RangeArguments,
-    /// A device state: its arrays are restored at start; arrays of clients are saved into it on SIGHUP and at stop.
+    /// A device state: its arrays are restored at start; arrays of clients are saved into it on SIGHUP and at stop, and what is in it stays
+    /// until a client deletes it or saves another array under its name.
     #[arg(long, value_name = "FILE")]
     pub(crate) state: Option<PathBuf>,
+    /// How many states before the last one are kept, as FILE.1 (the newest), FILE.2 and so on.
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "state")]
+    pub(crate) keep: u32,
+    /// The version that the readers of the state understand: current, week-4-old, minimum, or a number.
+    #[arg(
+        long,
+        value_name = "VERSION",
+        default_value = "current",
+        requires = "state",
+        allow_hyphen_values = true
+    )]
+    pub(crate) serdes_version: String,
     #[command(flatten)]
     pub(crate) access: AccessArguments,
     /// A directory that clients see too, where they may leave large arrays.

@@ -140,7 +140,7 @@ pub(crate) fn device(arguments: &DeviceArguments) -> Result<(Plugin, Device), Fa
 /// The versions that `--serdes-version` names: of the array specs, and of the container.
 ///
 /// A number is of the IFRT line alone; the selectors move both.
-fn versions(name: &str, terminal: &mut Terminal) -> Result<Versions, Failure> {
+pub(super) fn versions(name: &str, terminal: &mut Terminal) -> Result<Versions, Failure> {
     Ok(match name {
         "current" => Versions::current(),
         "week-4-old" | "week_4_old" => {

@@ -1,6 +1,6 @@
 //! `serdes serve`: a proxy server over all devices of a plug-in.
 
-use std::{borrow::Cow, net::ToSocketAddrs as _, path::PathBuf};
+use std::{borrow::Cow, net::ToSocketAddrs as _, path::PathBuf, time::Duration};
 
 use serde_json::json;
 use serdes::proxy::Server;
@@ -38,6 +38,7 @@ pub(crate) fn run(arguments: &ServeArguments, terminal: &mut Terminal) -> Result
     let lasting = |path: &PathBuf| save::lasting(path, &arguments.plugin).map(Cow::into_owned);
     let state = arguments.state.as_ref().map(lasting).transpose()?;
     let transfer_directory = arguments.transfer_directory.as_ref().map(lasting).transpose()?;
+    let versions = save::versions(&arguments.serdes_version, terminal)?;
     let plugin = plugin::open(&arguments.plugin, arguments.layout.as_deref())?;
     let builder = Server::builder(&plugin).ranges(ranges);
     let mut builder = serve_access::apply(builder, &arguments.access, limits)?;
@@ -45,10 +46,12 @@ pub(crate) fn run(arguments: &ServeArguments, terminal: &mut Terminal) -> Result
         builder = builder.transfer_directory(directory);
     }
     if let Some(path) = &state {
-        builder = builder.state(path);
+        builder = builder.state(path).previous_states(arguments.keep).state_versions(versions);
     }
     let server = builder.build().map_err(|error| negotiate::failure(&error))?;
-    negotiate::runtime()?.block_on(async {
+    let runtime = negotiate::runtime()?;
+    let has_state = state.is_some();
+    let served = runtime.block_on(async {
         let listener = TcpListener::bind(address)
             .await
             .map_err(|error| Failure::new(format_args!("cannot listen on {address}: {error}")))?;
@@ -62,12 +65,33 @@ pub(crate) fn run(arguments: &ServeArguments, terminal: &mut Terminal) -> Result
             terminal.raw(format!("listening on {address}\n").as_bytes())?;
         }
         let access = arguments.access.clone();
-        let saving = tokio::spawn(save_on_hangup(server.clone(), access, hangups));
+        let saving = tokio::spawn(save_on_hangup(server.clone(), access, hangups, has_state));
+        let limit = server.stop_limit() + LEFT_BEHIND;
+        let stop = async move {
+            stop.await;
+            end_within(limit);
+        };
         let served = server.serve(listener, stop).await;
         saving.abort();
         served.map_err(|error| negotiate::failure(&error))
-    })?;
-    Ok(Status::Yes)
+    });
+    // What hangs in a call into the plug-in or the system keeps nobody waiting.
+    runtime.shutdown_timeout(LEFT_BEHIND);
+    served.map(|()| Status::Yes)
+}
+
+/// How long what is left behind at the end may take to end by itself.
+const LEFT_BEHIND: Duration = Duration::from_secs(2);
+
+/// Ends the process when its time is up, should something in it hang that nobody can stop.
+fn end_within(limit: Duration) {
+    std::thread::spawn(move || {
+        std::thread::sleep(limit + LEFT_BEHIND);
+        tracing::error!(
+            "something hangs in the plug-in or in the system; the process ends without it"
+        );
+        std::process::exit(Status::Failed as i32);
+    });
 }
 
 /// What people ask by signals: to stop, which is done once it is asked, and to save, as often as it is. Asked to stop twice, the process
@@ -98,11 +122,18 @@ async fn save_on_hangup(
     server: Server,
     access: AccessArguments,
     mut hangups: UnboundedReceiver<()>,
+    has_state: bool,
 ) {
     while hangups.recv().await.is_some() {
         serve_access::renew(&server, &access);
-        // The outcome is in the log.
-        let _ = server.save().await;
+        if has_state {
+            // The outcome is in the log.
+            let _ = server.save().await;
+        } else if access.token_file.is_none() {
+            tracing::warn!(
+                "SIGHUP: nothing to save into; start the server with --state FILE to have a state"
+            );
+        }
     }
 }
 
