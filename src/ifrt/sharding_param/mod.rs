@@ -351,7 +351,7 @@ impl ShardingParam {
     /// use serdes::ifrt::{ShardingParam, Shape};
     ///
     /// let huge: ShardingParam = "32768 to [0,1] on 32768x32768".parse()?;
-    /// let domain = huge.index_domain_of(32767, &Shape::new([65536])?)?;
+    /// let domain = huge.index_domain_of((1 << 30) - 1, &Shape::new([65536])?)?;
     /// assert_eq!(domain.to_string(), "[65534]+[2]");
     /// # Ok::<(), serdes::ifrt::IfrtError>(())
     /// ```
