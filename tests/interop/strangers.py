@@ -34,6 +34,8 @@ DATA, HEADERS, RST_STREAM, SETTINGS, PING, WINDOW_UPDATE, CONTINUATION = 0, 1, 3
 END_STREAM, END_HEADERS, ACK = 1, 4, 1
 SERVICE = "/xla.ifrt.proxy.GrpcIfrtService/"
 TOKEN = "a-token-of-the-honest"
+# Strangers have one, too: without it they would get no further than the first call.
+THEIRS = "a-token-of-the-others"
 # The most bytes of address space that the server may take, so that memory for what was only announced is found out.
 ADDRESS_SPACE = 6 << 30
 # What the server may hold beside what its limits say: the program, its threads, and the state of connections.
@@ -58,7 +60,7 @@ def text(value):
     return b"\x7f" + more + bytes([length]) + value
 
 
-def headers(path, token=TOKEN, **more):
+def headers(path, token=THEIRS, **more):
     fields = [(":method", "POST"), (":scheme", "http"), (":path", SERVICE + path), (":authority", "server"),
               ("content-type", "application/grpc"), ("te", "trailers")]
     if token:
@@ -145,7 +147,7 @@ class Connection:
 
     def get_version(self):
         """One handshake of the proxy; true if it was answered."""
-        return bool(self.answer(self.call("GetVersion", bytes.fromhex("0a020810120408191003"))))
+        return bool(self.answer(self.call("GetVersion", bytes.fromhex("0a020810120408191003"), token=TOKEN)))
 
     def session(self, **more):
         """Opens a session; its id."""
@@ -536,7 +538,7 @@ def main():
     run = Run(options)
     amount, seconds = (10_000, 10) if options.full else (400, 1.5)
     tokens = tempfile.NamedTemporaryFile("w", suffix=".tokens")
-    tokens.write(f"{TOKEN}\n")
+    tokens.write(f"{TOKEN}\n{THEIRS} # of the strangers\n")
     tokens.flush()
     server, address, errors = serve(options, tokens.name)
     children = []

@@ -202,7 +202,8 @@ const ENTRIES: &[Entry] = &[
 
 impl Limits {
     /// Sets the limit of that name: a number; bytes also with K, M, G or T (powers of 1024) behind it; seconds also with a fraction; or
-    /// `unlimited`.
+    /// `unlimited`. A peer's share of host buffers or pinned memory is at most half of the whole that is set; one that is set afterwards is
+    /// what it is set to.
     ///
     /// # Errors
     /// [`ProxyError::Configuration`] for an unknown name, or a value that is none.
@@ -241,6 +242,16 @@ impl Limits {
                     .ok_or_else(|| wrong("a number of seconds above 0, or `unlimited`"))?
                     .min(FOREVER);
             }
+        }
+        // A peer's share is of the whole that there is now.
+        match name {
+            "host-bytes" => {
+                self.peer_host_bytes = self.peer_host_bytes.min(self.total_host_bytes / 2);
+            }
+            "pinned-bytes" => {
+                self.peer_pinned_bytes = self.peer_pinned_bytes.min(self.total_pinned_bytes / 2);
+            }
+            _ => {}
         }
         Ok(())
     }

@@ -54,7 +54,12 @@ pub(super) fn limits(
         }
         return Ok(None);
     }
-    for limit in &arguments.limit {
+    // The whole first: shares follow it unless they are given.
+    let (shares, wholes): (Vec<_>, Vec<_>) = arguments
+        .limit
+        .iter()
+        .partition(|limit| limit.starts_with("peer-") || limit.starts_with("session-"));
+    for limit in wholes.into_iter().chain(shares) {
         let (key, value) = limit.split_once('=').ok_or_else(|| {
             Failure::new(format_args!(
                 "--limit {limit}: expected KEY=VALUE; --limit help lists them"
