@@ -2,7 +2,12 @@
 
 use std::path::Path;
 
-use serdes::check::{self, Consumer, Kind, Options, Outcome};
+use serdes::check::{self, Consumer, Kind, Options, Outcome, Verdict};
+use serdes::device_state::{Versions, WriteOptions};
+use serdes::ifrt::{
+    ArraySpec, DType, DeviceId, MemoryKind, Shape, Sharding, ShardingParamSharding,
+    SingleDeviceSharding,
+};
 
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/device_state");
 
@@ -33,19 +38,64 @@ fn a_state_of_a_later_format_is_too_new_and_never_corrupt() {
     assert_eq!(check::exit_status([&verdict]), 1);
 }
 
-#[test]
-fn a_consumer_of_older_specs_does_not_take_a_newer_state() {
-    let artifact = check::path(Path::new(GOLDEN).join("v0/small.sds")).unwrap();
-    let written =
-        artifact.inspect().unwrap().nested.iter().find_map(|nested| {
-            (nested.type_name == "ifrt_serdes").then_some(nested.recorded.unwrap())
-        });
-    let older = i32::try_from(written.unwrap()).unwrap() - 1;
-    if older >= 0 {
-        let consumer = Consumer::newest().with(&format!("ifrt_serdes={older}")).unwrap();
-        let verdict = artifact.for_consumer(&consumer);
-        assert_eq!(verdict.reasons()[0].rule.id(), "too_new", "{verdict}");
+/// A state that was requested at the IFRT number 6, with `plain` tensors that anybody reads, and one whose sharding needs number 1.
+fn state(path: &Path, plain: usize, sharded: bool) {
+    let spec = |sharding: Sharding| ArraySpec::new(DType::F32, Shape::new([6]).unwrap(), sharding);
+    let options = WriteOptions::new(Versions::from_numbers(0, 6).unwrap());
+    let mut writer = options.create(path).unwrap();
+    for number in 0..plain {
+        let sharding = SingleDeviceSharding::new(DeviceId(0));
+        let name = format!("plain-{number:06}");
+        writer.add_bytes(&name, &spec(sharding.into()), &[0; 24]).unwrap();
     }
+    if sharded {
+        let param = "1 to [0,1] on 1x1 unreduced [1]".parse().unwrap();
+        let sharding = ShardingParamSharding::new(param, [0].into(), MemoryKind::unset()).unwrap();
+        writer.add_bytes("sharded", &spec(sharding.into()), &[0; 24]).unwrap();
+    }
+    writer.finish().unwrap();
+}
+
+fn for_ifrt(path: &Path, number: i32) -> Verdict {
+    let consumer = Consumer::newest().with(&format!("ifrt_serdes={number}")).unwrap();
+    check::path(path).unwrap().for_consumer(&consumer)
+}
+
+fn recorded(path: &Path) -> i64 {
+    let inspection = check::path(path).unwrap().inspect().unwrap();
+    let specs = inspection.nested.iter().find(|nested| nested.type_name == "ifrt_serdes").unwrap();
+    specs.recorded.unwrap()
+}
+
+#[test]
+fn a_state_is_judged_by_what_its_specs_record_and_not_by_what_was_requested() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("plain.sds");
+    state(&path, 3, false);
+    assert_eq!(recorded(&path), 0);
+    for number in 0..=6 {
+        let verdict = for_ifrt(&path, number);
+        assert!(verdict.is_acceptable(), "{number}: {verdict}");
+    }
+    let path = directory.path().join("sharded.sds");
+    state(&path, 3, true);
+    assert_eq!(recorded(&path), 1);
+    assert!(for_ifrt(&path, 1).is_acceptable());
+    let verdict = for_ifrt(&path, 0);
+    let [reason] = verdict.reasons() else { panic!("{verdict}") };
+    assert_eq!(reason.rule.id(), "too_new");
+    assert_eq!((reason.found.as_deref(), reason.expected.as_deref()), (Some("1"), Some("<= 0")));
+    assert_eq!(reason.place.as_deref(), Some("sharded"));
+}
+
+#[test]
+fn many_arrays_have_one_reason_where_the_spec_of_one_is_too_new() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("many.sds");
+    state(&path, 2000, true);
+    let verdict = for_ifrt(&path, 0);
+    assert_eq!(verdict.reasons().len(), 1, "{verdict}");
+    assert!(for_ifrt(&path, 6).is_acceptable());
 }
 
 #[test]

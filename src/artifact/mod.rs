@@ -20,4 +20,6 @@ mod wire;
 pub use crate::read_at::ReadAt;
 pub use fields::Malformed;
 pub use text::{TextError, TextFault};
+#[cfg(feature = "device")]
+pub(crate) use wire::varint;
 pub use wire::{WireError, WireFault};

@@ -170,7 +170,7 @@ pub(crate) struct Scanner {
 
 /// A varint at the start of `bytes`: its value and length. Surplus bits are dropped.
 #[inline]
-fn varint(bytes: &[u8]) -> Option<(u64, usize)> {
+pub(crate) fn varint(bytes: &[u8]) -> Option<(u64, usize)> {
     let first = *bytes.first()?;
     if first < 0x80 {
         return Some((u64::from(first), 1));

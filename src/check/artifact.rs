@@ -1,14 +1,15 @@
 //! An artifact that was opened: its kind is known, and nothing else yet.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, Write};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::kind::{Told, detect};
+use super::detect::{Told, detect};
+use super::spool::spool;
 use super::{
     Consumer, Inspection, Kind, Options, Reason, Rule, Verdict, checkpoint_v1, device_state, graph,
-    ifrt, plugin, tensor_bundle,
+    ifrt, other_kind, plugin, tensor_bundle, tensors,
 };
 use crate::artifact::ReadAt;
 
@@ -80,6 +81,7 @@ pub struct Artifact {
     pub(super) label: String,
     pub(super) path: Option<PathBuf>,
     pub(super) kind: Kind,
+    /// Whether name or content says that it is of this kind; a graph is what nothing tells.
     pub(super) told: bool,
     pub(super) place: Place,
 }
@@ -114,44 +116,22 @@ pub fn path_of_kind(path: impl AsRef<Path>, kind: Option<Kind>) -> Result<Artifa
 pub fn bytes(bytes: Vec<u8>) -> Artifact {
     let source: Arc<dyn ReadAt> = Arc::new(bytes);
     // Memory can always be read.
-    let told = detect(&source, None).unwrap_or(Told::Otherwise);
+    let told = detect(&source, None).unwrap_or(Told::Nothing);
     of_source("-".to_owned(), None, told, source, None)
 }
 
-/// Bytes of a stream that are kept in memory before a temporary file takes them.
-const IN_MEMORY: u64 = 64 << 20;
-
-/// The most bytes of a stream that are kept at all.
-const LONGEST_STREAM: u64 = 64 << 30;
-
-/// An artifact from a stream, such as standard input; kept in memory up to 64 MiB, and in a temporary file beyond.
+/// An artifact from a stream, such as standard input; kept in memory up to 64 MiB, and in a temporary file beyond. The stream is not
+/// read further than it takes to tell that it holds something of a kind that is not judged, or what no parser takes.
 ///
 /// # Errors
-/// [`CheckError::Io`] if the stream cannot be read or the temporary file not written; [`CheckError::TooLong`] beyond 64 GiB.
+/// [`CheckError::Io`] if the stream cannot be read or the temporary file not written; [`CheckError::TooLong`] for a graph beyond 2 GiB,
+/// which no protobuf message can have, and for anything else beyond 64 GiB.
 pub fn reader(input: impl Read, kind: Option<Kind>) -> Result<Artifact, CheckError> {
     let label = "-".to_owned();
-    let source = spool(input, &label)?;
+    let source = spool(input, &label, None, kind)?;
     let told =
         detect(&source, None).map_err(|source| CheckError::Io { path: label.clone(), source })?;
     Ok(of_source(label, None, told, source, kind))
-}
-
-fn spool(mut input: impl Read, label: &str) -> Result<Arc<dyn ReadAt>, CheckError> {
-    let failed = |source| CheckError::Io { path: label.to_owned(), source };
-    let mut start = Vec::new();
-    input.by_ref().take(IN_MEMORY + 1).read_to_end(&mut start).map_err(failed)?;
-    if start.len() as u64 <= IN_MEMORY {
-        return Ok(Arc::new(start));
-    }
-    let mut file = tempfile::tempfile().map_err(failed)?;
-    file.write_all(&start).map_err(failed)?;
-    drop(start);
-    let copied = io::copy(&mut input.take(LONGEST_STREAM), &mut file).map_err(failed)?;
-    if copied == LONGEST_STREAM {
-        return Err(CheckError::TooLong { path: label.to_owned(), limit: LONGEST_STREAM });
-    }
-    file.rewind().map_err(failed)?;
-    Ok(Arc::new(file))
 }
 
 fn of_source(
@@ -161,15 +141,11 @@ fn of_source(
     source: Arc<dyn ReadAt>,
     kind: Option<Kind>,
 ) -> Artifact {
-    let (detected, certain) = match told {
-        Told::Certain(kind) => (kind, true),
-        Told::Otherwise => (Kind::GraphDef, false),
-    };
     Artifact {
         label,
         path,
-        kind: kind.unwrap_or(detected),
-        told: certain || kind.is_some(),
+        kind: kind.unwrap_or(told.kind()),
+        told: told != Told::Nothing || kind.is_some(),
         place: Place::Source(source),
     }
 }
@@ -190,10 +166,12 @@ pub(super) fn open(path: &Path, kind: Option<Kind>) -> Result<Artifact, CheckErr
     };
     let metadata = std::fs::metadata(path);
     if metadata.as_ref().is_ok_and(std::fs::Metadata::is_dir) {
-        if matches!(kind, None | Some(Kind::SavedModel))
-            && (kind.is_some() || graph::is_saved_model(path))
-        {
-            return Ok(at(Kind::SavedModel, Place::Directory(path.to_owned())));
+        let directory = || Place::Directory(path.to_owned());
+        match kind {
+            None if graph::is_saved_model(path) => return Ok(at(Kind::SavedModel, directory())),
+            None if is_orbax(path) => return Ok(at(Kind::Orbax, directory())),
+            Some(kind @ (Kind::SavedModel | Kind::Orbax)) => return Ok(at(kind, directory())),
+            _ => {}
         }
         return Err(CheckError::Directory { path: label });
     }
@@ -216,18 +194,23 @@ pub(super) fn open(path: &Path, kind: Option<Kind>) -> Result<Artifact, CheckErr
     let file = File::open(path).map_err(failed)?;
     // A pipe has no ends to look at, and no length.
     let source: Arc<dyn ReadAt> =
-        if metadata.is_file() { Arc::new(file) } else { spool(file, &label)? };
+        if metadata.is_file() { Arc::new(file) } else { spool(file, &label, Some(path), kind)? };
     let told = detect(&source, Some(path)).map_err(failed)?;
     Ok(of_source(label.clone(), Some(path.to_owned()), told, source, kind))
 }
 
-/// Whether a path is named as a data shard of a V2 checkpoint: `ckpt.data-00000-of-00002`.
-pub(super) fn is_data_shard(path: &Path) -> bool {
-    shard_prefix(path).is_some()
+/// Whether a directory is a checkpoint of Orbax: it describes itself, or its tree beside the database of its arrays.
+pub(super) fn is_orbax(directory: &Path) -> bool {
+    let has = |name: &str| directory.join(name).exists();
+    has("_CHECKPOINT_METADATA")
+        || (has("_METADATA")
+            && ["manifest.ocdbt", "_sharding", "array_metadatas", "ocdbt.process_0", "d"]
+                .into_iter()
+                .any(has))
 }
 
-/// The prefix of the checkpoint that a data shard belongs to.
-fn shard_prefix(path: &Path) -> Option<PathBuf> {
+/// The prefix of the checkpoint that a data shard belongs to: `ckpt` of `ckpt.data-00000-of-00002`.
+pub(super) fn shard_prefix(path: &Path) -> Option<PathBuf> {
     let text = path.to_str()?;
     let (prefix, numbers) = text.rsplit_once(".data-")?;
     let (shard, shards) = numbers.split_once("-of-")?;
@@ -278,6 +261,10 @@ impl Artifact {
             Kind::Plugin => plugin::check(self, options, &mut verdict),
             Kind::IfrtSerialized => ifrt::check(self, options, &mut verdict),
             Kind::DeviceState => device_state::check(self, options, &mut verdict),
+            Kind::Safetensors | Kind::Npy | Kind::Npz => {
+                tensors::check(self, options, &mut verdict);
+            }
+            _ => other_kind::check(self, &mut verdict),
         }
         if options.strict {
             verdict.strict();
@@ -299,6 +286,8 @@ impl Artifact {
             Kind::Plugin => plugin::inspect(self),
             Kind::IfrtSerialized => ifrt::inspect(self),
             Kind::DeviceState => device_state::inspect(self),
+            Kind::Safetensors | Kind::Npy | Kind::Npz => tensors::inspect(self),
+            _ => Ok(other_kind::inspect(self)),
         }
     }
 }

@@ -9,11 +9,13 @@ use std::sync::Arc;
 
 use super::artifact::{Artifact, CheckError, Place, with_suffix};
 use super::{
-    Inspection, Kind, NestedVersion, Options, Reason, Rule, Verdict, Warning, tensor_bundle,
+    Inspection, Kind, NestedVersion, Options, Reason, Rule, Verdict, Warning, empty, other_kind,
+    tensor_bundle,
 };
 use crate::artifact::ReadAt;
 use crate::artifact::graph::{
-    self, DeprecatedUse, Form, Graph, GraphError, Graphs, Message, MetaGraph, ReadOptions,
+    self, DeprecatedOperation, DeprecatedUse, Form, Graph, GraphError, Graphs, Message, MetaGraph,
+    ReadOptions,
 };
 use crate::version::evolution::FORWARD_COMPATIBILITY_DAYS as FORWARD_COMPATIBILITY;
 use crate::version::{self, tensorflow};
@@ -25,21 +27,35 @@ const BINARY: &str = "saved_model.pb";
 const TEXT: &str = "saved_model.pbtxt";
 const CHUNKED: &str = "saved_model.cpb";
 
-/// What only a SavedModel has beside its message: a model whose message was lost is still one, and cannot be loaded.
+/// What a SavedModel has beside its message: a model whose message was lost is still one, and cannot be loaded.
 const MARKS: [&str; 2] = ["fingerprint.pb", "variables/variables.index"];
+
+/// All that stands in the directory of a SavedModel: where there is more, a mark may have come there otherwise.
+const PARTS: [&str; 7] = [
+    "fingerprint.pb",
+    "keras_metadata.pb",
+    "variables",
+    "assets",
+    "assets.extra",
+    "debug",
+    "saved_model.json",
+];
 
 /// Whether a directory holds a SavedModel, or what is left of one.
 pub(super) fn is_saved_model(directory: &Path) -> bool {
-    [BINARY, TEXT, CHUNKED].iter().chain(&MARKS).any(|name| directory.join(name).is_file())
+    let has = |name: &&str| directory.join(name).is_file();
+    [BINARY, TEXT, CHUNKED].iter().any(has)
+        || (MARKS.iter().any(has)
+            && std::fs::read_dir(directory).is_ok_and(|mut entries| {
+                entries.all(|entry| {
+                    entry.is_ok_and(|entry| PARTS.iter().any(|part| entry.file_name() == *part))
+                })
+            }))
 }
 
 /// The file that holds the message, and how.
 fn locate(artifact: &Artifact) -> Result<(Arc<dyn ReadAt>, Message, Form), Box<Reason>> {
-    let message = match artifact.kind {
-        Kind::SavedModel => Message::SavedModel,
-        Kind::MetaGraph => Message::MetaGraphDef,
-        _ => Message::GraphDef,
-    };
+    let message = message(artifact.kind);
     let is_text = |path: &Path| path.extension().is_some_and(|extension| extension == "pbtxt");
     match &artifact.place {
         Place::Source(source) => {
@@ -80,6 +96,20 @@ fn locate(artifact: &Artifact) -> Result<(Arc<dyn ReadAt>, Message, Form), Box<R
     }
 }
 
+/// Whether every parser refuses the bytes as the message that artifacts of this kind hold.
+pub(super) fn is_refused(source: &dyn ReadAt, kind: Kind) -> bool {
+    let message = message(kind);
+    matches!(graph::versions(source, message, Form::Binary), Err(GraphError::Malformed(_)))
+}
+
+fn message(kind: Kind) -> Message {
+    match kind {
+        Kind::SavedModel => Message::SavedModel,
+        Kind::MetaGraph => Message::MetaGraphDef,
+        _ => Message::GraphDef,
+    }
+}
+
 /// Reads the graphs of an artifact.
 fn read(artifact: &Artifact, options: &ReadOptions<'_>) -> Result<Graphs, Box<Reason>> {
     let (source, message, form) = locate(artifact)?;
@@ -91,7 +121,16 @@ fn read(artifact: &Artifact, options: &ReadOptions<'_>) -> Result<Graphs, Box<Re
         }
         result => result,
     };
-    result.map_err(|error| Box::new(reason_of(&error)))
+    result.map_err(|error| {
+        let instead = match (&error, artifact.kind) {
+            // The name of the file was not asked where the directory says what it is.
+            (GraphError::Malformed(_) | GraphError::Text(_), Kind::SavedModel) => {
+                other_kind::instead_of(artifact.kind, &source)
+            }
+            _ => None,
+        };
+        Box::new(instead.unwrap_or_else(|| reason_of(&error)))
+    })
 }
 
 fn reason_of(error: &GraphError) -> Reason {
@@ -138,7 +177,8 @@ pub(super) fn check(artifact: &Artifact, options: &Options, verdict: &mut Verdic
     if artifact.kind != Kind::SavedModel {
         if let Some(meta_graph) = graphs.meta_graphs.first() {
             verdict.versions = Some((&meta_graph.graph.versions).into());
-            judge(&meta_graph.graph, &consumer, None, verdict);
+            empty::check(artifact, &meta_graph.graph, verdict);
+            judge(meta_graph, &consumer, None, verdict);
         }
         return;
     }
@@ -150,7 +190,7 @@ pub(super) fn check(artifact: &Artifact, options: &Options, verdict: &mut Verdic
         let place = format!("meta graph {}", show_tags(&meta_graph.tags));
         if position == chosen {
             verdict.versions = Some((&meta_graph.graph.versions).into());
-            judge(&meta_graph.graph, &consumer, Some(&place), verdict);
+            judge(meta_graph, &consumer, Some(&place), verdict);
             variables(artifact, meta_graph, options, verdict);
             if meta_graph.has_object_graph && graphs.meta_graphs.len() == 1 {
                 other_loader(&meta_graph.graph, &consumer, &place, verdict);
@@ -226,7 +266,13 @@ fn choose(meta_graphs: &[MetaGraph], tags: Option<&[String]>) -> Result<usize, B
 
 /// What the importer finds, in its order: versions, structure, and on its way through the nodes deprecated operations and what only
 /// shows there.
-fn judge(graph: &Graph, consumer: &version::Consumer, place: Option<&str>, verdict: &mut Verdict) {
+fn judge(
+    meta_graph: &MetaGraph,
+    consumer: &version::Consumer,
+    place: Option<&str>,
+    verdict: &mut Verdict,
+) {
+    let graph = &meta_graph.graph;
     let at = |reason: Reason| match place {
         Some(place) => reason.at(place),
         None => reason,
@@ -283,20 +329,57 @@ fn judge(graph: &Graph, consumer: &version::Consumer, place: Option<&str>, verdi
                 .at(format!("function {function}, node {node}")),
         );
     }
+    forward_compatibility(meta_graph, consumer, place, verdict);
+}
+
+/// Warns of a producer that is so far ahead that TensorFlow promises nothing. Patch releases of one MAJOR.MINOR are compatible with one
+/// another in both directions, whatever their numbers.
+fn forward_compatibility(
+    meta_graph: &MetaGraph,
+    consumer: &version::Consumer,
+    place: Option<&str>,
+    verdict: &mut Verdict,
+) {
+    let producer = meta_graph.graph.versions.producer;
     let ahead = i64::from(producer) - i64::from(consumer.version);
-    if ahead > FORWARD_COMPATIBILITY {
-        let message = format!(
-            "the producer {producer} is {ahead} versions (about as many days) ahead of the consumer {}; TensorFlow promises to load \
-             graphs of producers up to {FORWARD_COMPATIBILITY} ahead, and an operation or attribute that the consumer does not know \
-             would make the import fail",
-            consumer.version,
-        );
-        let warning = Warning::new(Rule::ForwardCompatibility, message);
-        verdict.warn(match place {
-            Some(place) => warning.at(place),
-            None => warning,
-        });
+    if ahead <= FORWARD_COMPATIBILITY || is_of_same_minor(meta_graph, consumer) {
+        return;
     }
+    let attributes = if meta_graph.stripped_default_attrs {
+        "; attributes with their default values were left out of it, so that those at least are no obstacle"
+    } else {
+        ""
+    };
+    let message = format!(
+        "the producer {producer} is {ahead} versions (about as many days) ahead of the consumer {}; TensorFlow promises to load \
+         graphs of producers up to {FORWARD_COMPATIBILITY} ahead, and an operation or attribute that the consumer does not know \
+         would make the import fail{attributes}",
+        consumer.version,
+    );
+    let warning = Warning::new(Rule::ForwardCompatibility, message);
+    verdict.warn(match place {
+        Some(place) => warning.at(place),
+        None => warning,
+    });
+}
+
+/// Whether a graph was written by a release that has the MAJOR and MINOR of the consumer's.
+fn is_of_same_minor(meta_graph: &MetaGraph, consumer: &version::Consumer) -> bool {
+    let known = tensorflow::graph_def(meta_graph.graph.versions.producer).release;
+    let producer = match (meta_graph.tensorflow_version.as_str(), known) {
+        ("", Some(release)) => release.version,
+        (written, _) => written,
+    };
+    let consumer = consumer.release.as_deref().and_then(|name| name.strip_prefix("TensorFlow "));
+    consumer.and_then(minor).is_some_and(|consumer| minor(producer) == Some(consumer))
+}
+
+/// MAJOR.MINOR of a release; none of what was built before one (`2.17.0-dev20240101`, `2.17.0rc0`).
+fn minor(release: &str) -> Option<&str> {
+    let (minor, patch) = release.rsplit_once('.')?;
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    (digits(patch) && minor.split('.').count() == 2 && minor.split('.').all(digits))
+        .then_some(minor)
 }
 
 fn show_count(count: u64) -> String {
@@ -331,13 +414,17 @@ fn deprecated(found: &DeprecatedUse, producer: i32) -> Reason {
 /// What `tf.saved_model.load` does otherwise with a model in the TF2 format: it never looks at the versions nor at the nodes outside of
 /// functions, and builds every function anew as if it were made by the consumer.
 fn other_loader(graph: &Graph, consumer: &version::Consumer, place: &str, verdict: &mut Verdict) {
-    let in_functions: Vec<&str> = graph
-        .deprecated_in_functions
-        .iter()
-        .filter(|found| consumer.version >= found.operation.version)
-        .map(|found| found.operation.name.as_str())
-        .take(LISTED)
-        .collect();
+    let mut in_functions: Vec<&str> = Vec::new();
+    for found in &graph.deprecated_in_functions {
+        let DeprecatedOperation { name, version, .. } = &found.operation;
+        // Several functions may use one operation.
+        if consumer.version >= *version && !in_functions.contains(&name.as_str()) {
+            in_functions.push(name);
+        }
+        if in_functions.len() == LISTED {
+            break;
+        }
+    }
     if !in_functions.is_empty() {
         let message = format!(
             "tf.saved_model.load refuses this model, whatever its producer, because its functions use {}",
@@ -380,6 +467,10 @@ pub(super) fn inspect(artifact: &Artifact) -> Result<Inspection, Box<Reason>> {
             }
         }
         if Some(position) == chosen {
+            if matches!(artifact.kind, Kind::SavedModel | Kind::MetaGraph) {
+                inspection.stripped_default_attrs = Some(meta_graph.stripped_default_attrs);
+                inspection.stripped_op_list = Some(meta_graph.listed_operations);
+            }
             let versions = &meta_graph.graph.versions;
             inspection.versions = Some(versions.into());
             let known = tensorflow::graph_def(versions.producer);

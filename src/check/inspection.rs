@@ -82,6 +82,11 @@ pub struct Inspection {
     pub date: Option<String>,
     /// The TensorFlow release that has exactly this GraphDef version.
     pub release: Option<String>,
+    /// Whether the attributes with default values were left out of the meta graph that is loaded; `None` for anything but a meta graph
+    /// or a SavedModel.
+    pub stripped_default_attrs: Option<bool>,
+    /// How many operations the meta graph that is loaded lists as those that it uses; `None` as above.
+    pub stripped_op_list: Option<u64>,
     /// What else is worth telling: the tags of meta graphs, the release that wrote it, by name.
     pub details: BTreeMap<String, String>,
 }
@@ -99,6 +104,8 @@ impl Inspection {
             functions: None,
             date: None,
             release: None,
+            stripped_default_attrs: None,
+            stripped_op_list: None,
             details: BTreeMap::new(),
         }
     }

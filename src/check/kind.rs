@@ -1,16 +1,12 @@
-//! Which kind of artifact a file is: by its content first, then by its name.
+//! The kinds of artifacts: their names, and which of them are judged.
+//!
+//! How a kind is told from bytes and names is the business of [`detect`](super::detect).
 
 use std::fmt;
-use std::io;
-use std::path::Path;
 use std::str::FromStr;
-
-use crate::artifact::ReadAt;
-use crate::artifact::table::Table;
 
 /// A kind of artifact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum Kind {
     /// A SavedModel: a directory with `saved_model.pb`, or that file.
@@ -31,6 +27,44 @@ pub enum Kind {
     IfrtSerialized,
     /// A GraphDef.
     GraphDef,
+    /// Tensors in a safetensors file.
+    Safetensors,
+    /// An array of NumPy's (`.npy`).
+    Npy,
+    /// A zip archive of NumPy's arrays (`.npz`).
+    Npz,
+    /// A portable artifact of StableHLO: MLIR bytecode whose producer is `StableHLO_vX.Y.Z`. Not judged yet.
+    StableHlo,
+    /// A serialized `jax.export.Exported`. Not judged yet.
+    JaxExport,
+    /// A checkpoint of Orbax, which is a directory. Not judged yet.
+    Orbax,
+    /// A model of ONNX. Not judged.
+    Onnx,
+    /// An HDF5 file, as Keras 2 and many others write. Not judged.
+    Hdf5,
+    /// A model of Keras 3 (`.keras`). Not judged.
+    Keras,
+    /// A model of TensorFlow Lite. Not judged.
+    Tflite,
+    /// A file of PyTorch's `torch.save`, TorchScript or torch.export. Not judged.
+    Torch,
+    /// A GGUF file of weights. Not judged.
+    Gguf,
+    /// Any other zip archive. Not judged.
+    Zip,
+    /// Something that gzip has compressed. Not judged.
+    Gzip,
+    /// A page of HTML: often a login page that was saved in place of a model. Not judged.
+    Html,
+    /// A text in JSON. Not judged.
+    Json,
+    /// Any other text. Not judged.
+    Text,
+    /// The fingerprint of a SavedModel (`fingerprint.pb`). Not judged.
+    Fingerprint,
+    /// A well-known format that is none of these, such as an image. Not judged.
+    Other,
 }
 
 /// A name that no kind has.
@@ -43,7 +77,7 @@ pub struct UnknownKind {
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 28] = [
         Self::SavedModel,
         Self::TensorBundle,
         Self::CheckpointV1,
@@ -53,6 +87,25 @@ impl Kind {
         Self::GraphDefText,
         Self::IfrtSerialized,
         Self::GraphDef,
+        Self::Safetensors,
+        Self::Npy,
+        Self::Npz,
+        Self::StableHlo,
+        Self::JaxExport,
+        Self::Orbax,
+        Self::Onnx,
+        Self::Hdf5,
+        Self::Keras,
+        Self::Tflite,
+        Self::Torch,
+        Self::Gguf,
+        Self::Zip,
+        Self::Gzip,
+        Self::Html,
+        Self::Json,
+        Self::Text,
+        Self::Fingerprint,
+        Self::Other,
     ];
 
     /// The name that programs compare.
@@ -68,6 +121,59 @@ impl Kind {
             Self::GraphDefText => "graph_def_text",
             Self::IfrtSerialized => "ifrt_serialized",
             Self::GraphDef => "graph_def",
+            Self::Safetensors => "safetensors",
+            Self::Npy => "npy",
+            Self::Npz => "npz",
+            Self::StableHlo => "stablehlo",
+            Self::JaxExport => "jax_export",
+            Self::Orbax => "orbax",
+            Self::Onnx => "onnx",
+            Self::Hdf5 => "hdf5",
+            Self::Keras => "keras",
+            Self::Tflite => "tflite",
+            Self::Torch => "torch",
+            Self::Gguf => "gguf",
+            Self::Zip => "zip",
+            Self::Gzip => "gzip",
+            Self::Html => "html",
+            Self::Json => "json",
+            Self::Text => "text",
+            Self::Fingerprint => "fingerprint",
+            Self::Other => "other",
+        }
+    }
+
+    /// What it is called in messages, with its article.
+    pub(super) const fn words(self) -> &'static str {
+        match self {
+            Self::SavedModel => "a SavedModel",
+            Self::TensorBundle => "a V2 checkpoint",
+            Self::CheckpointV1 => "a V1 checkpoint",
+            Self::DeviceState => "a device state",
+            Self::Plugin => "a shared library",
+            Self::MetaGraph => "a MetaGraphDef",
+            Self::GraphDefText => "a GraphDef in text form",
+            Self::IfrtSerialized => "a serialized value of IFRT",
+            Self::GraphDef => "a GraphDef",
+            Self::Safetensors => "a safetensors file",
+            Self::Npy => "an array of NumPy's",
+            Self::Npz => "an archive of NumPy's arrays",
+            Self::StableHlo => "a StableHLO artifact",
+            Self::JaxExport => "a function that jax.export serialized",
+            Self::Orbax => "a checkpoint of Orbax",
+            Self::Onnx => "an ONNX model",
+            Self::Hdf5 => "an HDF5 file",
+            Self::Keras => "a Keras model",
+            Self::Tflite => "a TensorFlow Lite model",
+            Self::Torch => "a file of PyTorch's",
+            Self::Gguf => "a GGUF file",
+            Self::Zip => "a zip archive",
+            Self::Gzip => "a file that gzip compressed",
+            Self::Html => "an HTML page",
+            Self::Json => "a JSON text",
+            Self::Text => "a text",
+            Self::Fingerprint => "the fingerprint of a SavedModel",
+            Self::Other => "a file of another well-known format",
         }
     }
 
@@ -82,7 +188,43 @@ impl Kind {
             Self::CheckpointV1 => Some("checkpoint"),
             Self::DeviceState => Some("device_state"),
             Self::IfrtSerialized => Some("ifrt_serdes"),
-            Self::Plugin => None,
+            _ => None,
+        }
+    }
+
+    /// Whether artifacts of this kind get a verdict; a healthy one of any other kind is unreadable, by the rule
+    /// [`OtherKind`](super::Rule::OtherKind).
+    #[must_use]
+    pub const fn is_judged(self) -> bool {
+        match self {
+            Self::SavedModel
+            | Self::TensorBundle
+            | Self::CheckpointV1
+            | Self::DeviceState
+            | Self::Plugin
+            | Self::MetaGraph
+            | Self::GraphDefText
+            | Self::IfrtSerialized
+            | Self::GraphDef
+            | Self::Safetensors
+            | Self::Npy
+            | Self::Npz => true,
+            Self::StableHlo
+            | Self::JaxExport
+            | Self::Orbax
+            | Self::Onnx
+            | Self::Hdf5
+            | Self::Keras
+            | Self::Tflite
+            | Self::Torch
+            | Self::Gguf
+            | Self::Zip
+            | Self::Gzip
+            | Self::Html
+            | Self::Json
+            | Self::Text
+            | Self::Fingerprint
+            | Self::Other => false,
         }
     }
 }
@@ -104,139 +246,16 @@ impl FromStr for Kind {
     }
 }
 
-/// The first bytes of a device state; the first cannot open a protobuf message, as it would be a tag of a wire type that does not exist.
-const DEVICE_STATE: &[u8] = b"\x8fSDS\r\n\x1a\n";
-/// The last bytes of a device state.
-const DEVICE_STATE_END: &[u8] = b"\x8fSDSend\n";
-/// The first bytes of a shared library.
-const ELF: &[u8] = b"\x7fELF";
-/// The last bytes of a table.
-const TABLE: [u8; 8] = 0xdb47_7524_8b80_fb57_u64.to_le_bytes();
-/// What the type names of IFRT's messages begin with.
-const IFRT: &[u8] = b"xla::ifrt::";
-
-/// How a kind was told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Told {
-    /// By the content or by the name.
-    Certain(Kind),
-    /// By nothing at all: a graph, as everything else is.
-    Otherwise,
-}
-
-/// Tells the kind of a file from its content and its name.
-pub(super) fn detect(source: &dyn ReadAt, name: Option<&Path>) -> io::Result<Told> {
-    let size = source.size()?;
-    let mut head = [0; 32];
-    let head = read_up_to(source, &mut head, 0)?;
-    let mut tail = [0; 8];
-    let tail = read_up_to(source, &mut tail, size.saturating_sub(8))?;
-    let file =
-        name.and_then(Path::file_name).map(|name| name.to_string_lossy()).unwrap_or_default();
-    let certain = if head.starts_with(DEVICE_STATE) || tail == DEVICE_STATE_END {
-        Kind::DeviceState
-    } else if head.starts_with(ELF) {
-        Kind::Plugin
-    } else if tail == TABLE {
-        if file.ends_with(".index") || is_bundle(source) {
-            Kind::TensorBundle
-        } else {
-            Kind::CheckpointV1
-        }
-    } else if let Some(kind) = by_name(&file) {
-        kind
-    } else if is_ifrt(head) {
-        Kind::IfrtSerialized
-    } else {
-        return Ok(Told::Otherwise);
-    };
-    Ok(Told::Certain(certain))
-}
-
-/// What the name alone says.
-pub(super) fn by_name(file: &str) -> Option<Kind> {
-    let kind = if file == "saved_model.pb" || file == "saved_model.pbtxt" {
-        Kind::SavedModel
-    } else if file.ends_with(".sds") {
-        Kind::DeviceState
-    } else if file.ends_with(".meta") {
-        Kind::MetaGraph
-    } else if file.ends_with(".pbtxt") {
-        Kind::GraphDefText
-    } else if file.ends_with(".index") {
-        Kind::TensorBundle
-    } else if file.contains(".ckpt") {
-        Kind::CheckpointV1
-    } else {
-        return None;
-    };
-    Some(kind)
-}
-
-/// Whether the value under the empty key of a table is the header of a bundle.
-///
-/// Both formats have a message there whose fields the other one would step over; the first tag tells them apart. Field 1 is a number
-/// in a bundle (`num_shards`), and a message in a V1 checkpoint.
-fn is_bundle(source: &dyn ReadAt) -> bool {
-    let header = Table::open(source).and_then(|table| table.get(b""));
-    matches!(header, Ok(Some(value)) if matches!(value.first(), Some(0x08 | 0x10 | 0x1a)))
-}
-
-/// Whether a message begins with a type name of IFRT's.
-fn is_ifrt(head: &[u8]) -> bool {
-    matches!(head.split_at_checked(2), Some(([0x0a, length], name)) if usize::from(*length) >= IFRT.len() && name.starts_with(IFRT))
-}
-
-/// Whether a file ends as a table does.
-pub(super) fn is_table(path: &Path) -> bool {
-    let tail = || -> io::Result<bool> {
-        let file = std::fs::File::open(path)?;
-        let size = file.size()?;
-        let mut tail = [0; 8];
-        Ok(read_up_to(&file, &mut tail, size.saturating_sub(8))? == TABLE)
-    };
-    tail().unwrap_or(false)
-}
-
-fn read_up_to<'b>(source: &dyn ReadAt, buffer: &'b mut [u8], offset: u64) -> io::Result<&'b [u8]> {
-    let mut filled = 0;
-    while let Some(rest) = buffer.get_mut(filled..)
-        && !rest.is_empty()
-    {
-        match source.read_at(rest, offset + filled as u64) {
-            Ok(0) => break,
-            Ok(count) => filled += count,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
+#[cfg(feature = "serde")]
+impl serde::Serialize for Kind {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.id())
     }
-    Ok(buffer.get(..filled).unwrap_or_default())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn told(bytes: &[u8], name: &str) -> Told {
-        detect(&bytes, Some(Path::new(name))).unwrap()
-    }
-
-    #[test]
-    fn content_comes_before_the_name_and_the_name_before_anything_else() {
-        assert_eq!(told(b"\x8fSDS\r\n\x1a\n...", "x.pbtxt"), Told::Certain(Kind::DeviceState));
-        assert_eq!(told(b"\x7fELF....", "x.meta"), Told::Certain(Kind::Plugin));
-        assert_eq!(
-            told(b"\x57\xfb\x80\x8b\x24\x75\x47\xdb", "a.index"),
-            Told::Certain(Kind::TensorBundle)
-        );
-        assert_eq!(told(b"", "x.sds"), Told::Certain(Kind::DeviceState));
-        assert_eq!(told(b"\x0a\x0e", "x.sds"), Told::Certain(Kind::DeviceState));
-        assert_eq!(told(b"", "model.ckpt-00000-of-00001"), Told::Certain(Kind::CheckpointV1));
-        assert_eq!(told(b"", "saved_model.pb"), Told::Certain(Kind::SavedModel));
-        assert_eq!(told(b"\x0a\x14xla::ifrt::Something", "x"), Told::Certain(Kind::IfrtSerialized));
-        assert_eq!(told(b"\x0a\x03x::", "x.pb"), Told::Otherwise);
-        assert_eq!(told(b"", "x.pb"), Told::Otherwise);
-    }
 
     #[test]
     fn every_kind_is_found_by_its_name() {
@@ -244,5 +263,12 @@ mod tests {
             assert_eq!(kind.id().parse(), Ok(kind));
         }
         assert!("nothing".parse::<Kind>().unwrap_err().to_string().contains("saved_model"));
+    }
+
+    #[test]
+    fn a_kind_whose_numbers_decide_is_one_that_is_judged() {
+        for kind in Kind::ALL {
+            assert!(kind.is_judged() || kind.line().is_none(), "{kind}");
+        }
     }
 }

@@ -13,21 +13,34 @@
 //! [`path`] opens one artifact, [`bytes()`] one that is in memory, [`all`] walks over directories. The answer is a [`Verdict`]: reasons
 //! and warnings as data, with the rule ([`Rule`]) that each follows from.
 //!
+//! # Kinds
+//!
+//! What an artifact is, is told from its content, then from its name ([`Kind`]). Some kinds are recognised and not judged: they are
+//! unreadable by [`Rule::OtherKind`], never corrupt and never an acceptable graph. A GraphDef has no mark of its own, so that what nothing
+//! else explains is read as one, and the verdict is that of TensorFlow's import of the same bytes. It takes some messages that were
+//! never meant to be graphs, bare messages of IFRT among them, because it steps over fields that it does not know: nothing tells those
+//! from a graph but that they have nothing of one, which is the warning [`Rule::Empty`].
+//!
 //! Knows which kinds of artifacts there are and which reader reads each. It must never run foreign code, nor read what a reader can
 //! step over unless it is asked to verify data. The readers must never know of it.
 
 mod artifact;
 mod checkpoint_v1;
 mod consumer;
+mod detect;
 mod device_state;
+mod empty;
 mod graph;
 mod ifrt;
 mod inspection;
 mod kind;
 mod options;
+mod other_kind;
 mod plugin;
 mod rule;
+mod spool;
 mod tensor_bundle;
+mod tensors;
 mod verdict;
 mod walk;
 
@@ -38,4 +51,4 @@ pub use kind::{Kind, UnknownKind};
 pub use options::Options;
 pub use rule::{Explanation, Rule, UnknownRule};
 pub use verdict::{ConsumerVersion, Outcome, Reason, Verdict, Versions, Warning};
-pub use walk::{all, exit_status};
+pub use walk::{Skipped, Walk, all, exit_status, walk};

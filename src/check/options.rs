@@ -1,5 +1,9 @@
 //! What a check looks at, and for whom.
 
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
 use super::{Consumer, Kind};
 use crate::artifact::graph::DeprecatedOperations;
 use crate::artifact::tensor_bundle::VerifyOptions;
@@ -25,6 +29,18 @@ pub struct Options {
     pub threads: usize,
     /// Hears how far verifying data has come, and may stop it: the verdict is then incomplete, and means nothing.
     pub watch: Watch,
+    /// What a walk leaves out.
+    excluded: Option<Excluded>,
+}
+
+/// Says of a path below a walked directory, and whether that is a directory, whether it is left out.
+#[derive(Clone)]
+struct Excluded(Arc<dyn Fn(&Path, bool) -> bool + Send + Sync>);
+
+impl fmt::Debug for Excluded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Excluded")
+    }
 }
 
 impl Default for Options {
@@ -38,6 +54,7 @@ impl Default for Options {
             deprecated: DeprecatedOperations::tensorflow().clone(),
             threads: 0,
             watch: Watch::new(),
+            excluded: None,
         }
     }
 }
@@ -47,6 +64,21 @@ impl Options {
     #[must_use]
     pub fn for_consumer(consumer: Consumer) -> Self {
         Self { consumer, ..Self::default() }
+    }
+
+    /// The same, where a [walk](super::walk()) leaves out what `excluded` says, neither checked nor skipped. It is asked about the path of
+    /// each entry below the walked directory, and whether the entry is a directory, into which the walk then does not go.
+    #[must_use]
+    pub fn with_excluded(
+        mut self,
+        excluded: impl Fn(&Path, bool) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.excluded = Some(Excluded(Arc::new(excluded)));
+        self
+    }
+
+    pub(super) fn excludes(&self, below: &Path, is_directory: bool) -> bool {
+        self.excluded.as_ref().is_some_and(|excluded| excluded.0(below, is_directory))
     }
 
     /// Verifies a checkpoint as these options say, and lets the watch hear of it.

@@ -29,12 +29,16 @@ pub enum Rule {
     NotFound,
     /// Something that this build cannot read, although it may be right.
     Unsupported,
+    /// A file of a kind that is recognised and not judged.
+    OtherKind,
     /// A shared library that is no StreamExecutor plug-in.
     NotAPlugin,
     /// The producer is so much newer than the consumer that TensorFlow promises nothing. Only ever a warning.
     ForwardCompatibility,
     /// Another loader of the same artifact judges otherwise. Only ever a warning.
     LoaderDiffers,
+    /// A graph without anything in it, which TensorFlow takes. Only ever a warning.
+    Empty,
 }
 
 /// What `serdes explain` says of a rule.
@@ -50,16 +54,30 @@ pub struct Explanation {
 }
 
 /// A rule id that does not exist.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no rule \"{found}\"; the rules are {}", Rule::ALL.map(Rule::id).join(", "))]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownRule {
-    /// The text found.
+    /// The text found, cut to 60 characters.
     pub found: String,
+    /// The rule that was probably meant.
+    pub meant: Option<Rule>,
 }
+
+impl fmt::Display for UnknownRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "there is no rule \"{}\"; ", self.found)?;
+        match self.meant {
+            Some(rule) => write!(f, "did you mean {rule}? The rules are ")?,
+            None => f.write_str("the rules are ")?,
+        }
+        f.write_str(&Rule::ALL.map(Rule::id).join(", "))
+    }
+}
+
+impl std::error::Error for UnknownRule {}
 
 impl Rule {
     /// Every rule.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::ProducerTooOld,
         Self::MinConsumer,
         Self::BadConsumer,
@@ -70,9 +88,11 @@ impl Rule {
         Self::Corrupt,
         Self::NotFound,
         Self::Unsupported,
+        Self::OtherKind,
         Self::NotAPlugin,
         Self::ForwardCompatibility,
         Self::LoaderDiffers,
+        Self::Empty,
     ];
 
     /// The id, for programs.
@@ -89,9 +109,11 @@ impl Rule {
             Self::Corrupt => "corrupt",
             Self::NotFound => "not_found",
             Self::Unsupported => "unsupported",
+            Self::OtherKind => "other_kind",
             Self::NotAPlugin => "not_a_plugin",
             Self::ForwardCompatibility => "forward_compatibility",
             Self::LoaderDiffers => "loader_differs",
+            Self::Empty => "empty",
         }
     }
 
@@ -99,7 +121,9 @@ impl Rule {
     #[must_use]
     pub const fn outcome(self) -> Outcome {
         match self {
-            Self::Corrupt | Self::NotFound | Self::Unsupported => Outcome::Unreadable,
+            Self::Corrupt | Self::NotFound | Self::Unsupported | Self::OtherKind => {
+                Outcome::Unreadable
+            }
             _ => Outcome::Unacceptable,
         }
     }
@@ -163,6 +187,12 @@ impl Rule {
                 "A SavedModel that is split into chunks (`saved_model.cpb`).",
                 "Convert it with the program that wrote it, or use a build that reads it.",
             ),
+            Self::OtherKind => (
+                "The file is of a kind that is recognised and not judged: nothing is said of whether its own reader takes it. It is no \
+                 graph, checkpoint or state, and nothing says that it is damaged.",
+                "An ONNX model, or the login page of a registry that was saved in place of a model.",
+                "Look at the file with the program that it was made for; if its content misleads, name its kind.",
+            ),
             Self::NotAPlugin => (
                 "A shared library is a StreamExecutor plug-in if it exports the function SE_InitPlugin, and this one does not.",
                 "The library of a custom operation, which exports TF_InitKernel.",
@@ -180,6 +210,12 @@ impl Rule {
                 "`tf.saved_model.load` never looks at the versions of a model in the TF2 format.",
                 "Find out which loader the consumer uses.",
             ),
+            Self::Empty => (
+                "There is nothing of a graph in the file: no node, no function, no version. TensorFlow takes it all the same, as a graph \
+                 without nodes, because it steps over every field that it does not know.",
+                "A file of zero bytes that is called graph.pb, or another protobuf message.",
+                "Check that the file was written to its end, and that it is the file that was meant.",
+            ),
         };
         Explanation { meaning, example, remedy }
     }
@@ -194,12 +230,40 @@ impl fmt::Display for Rule {
 impl FromStr for Rule {
     type Err = UnknownRule;
 
+    /// Takes an id in letters of any size, with hyphens or spaces for underscores.
     fn from_str(text: &str) -> Result<Self, UnknownRule> {
-        Self::ALL
-            .into_iter()
-            .find(|rule| rule.id() == text)
-            .ok_or_else(|| UnknownRule { found: text.chars().take(60).collect() })
+        let found: String = text.chars().take(60).collect();
+        let id = found.trim().to_ascii_lowercase().replace(['-', ' '], "_");
+        if let Some(rule) = Self::ALL.into_iter().find(|rule| rule.id() == id) {
+            return Ok(rule);
+        }
+        let nearest = Self::ALL.into_iter().min_by_key(|rule| distance(rule.id(), &id));
+        let meant = nearest.filter(|rule| distance(rule.id(), &id) <= rule.id().len() / 3);
+        let begun =
+            || Self::ALL.into_iter().find(|rule| id.len() > 2 && rule.id().starts_with(&id));
+        Err(UnknownRule { found, meant: begun().or(meant) })
     }
+}
+
+/// How many letters have to be put in, taken out or changed to make one word of the other.
+fn distance(left: &str, right: &str) -> usize {
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (line, a) in left.bytes().enumerate() {
+        let mut diagonal = line;
+        let mut before = line + 1;
+        let (first, rest) = match row.split_first_mut() {
+            Some(parts) => parts,
+            None => break,
+        };
+        *first = before;
+        for (cell, b) in rest.iter_mut().zip(right.bytes()) {
+            let cost = diagonal + usize::from(a != b);
+            diagonal = *cell;
+            before = cost.min(before + 1).min(diagonal + 1);
+            *cell = before;
+        }
+    }
+    row.last().copied().unwrap_or_default()
 }
 
 #[cfg(feature = "serde")]
@@ -222,6 +286,22 @@ mod tests {
         }
         let error = "nothing".parse::<Rule>().unwrap_err();
         assert!(error.to_string().contains("min_consumer"), "{error}");
+    }
+
+    #[test]
+    fn a_rule_is_found_in_letters_of_any_size_and_one_that_is_nearly_right_is_suggested() {
+        assert_eq!("MIN_CONSUMER".parse(), Ok(Rule::MinConsumer));
+        assert_eq!("Min-Consumer".parse(), Ok(Rule::MinConsumer));
+        let meant = |text: &str| text.parse::<Rule>().unwrap_err().meant;
+        assert_eq!(meant("min_consumers"), Some(Rule::MinConsumer));
+        assert_eq!(meant("depricated_op"), Some(Rule::DeprecatedOp));
+        assert_eq!(meant("forward"), Some(Rule::ForwardCompatibility));
+        assert_eq!(meant("nosuch"), None);
+        assert!(
+            "CORUPT".parse::<Rule>().unwrap_err().to_string().contains("did you mean corrupt?")
+        );
+        assert_eq!(distance("corrupt", "corrupt"), 0);
+        assert_eq!(distance("abc", "xbcd"), 2);
     }
 
     #[test]

@@ -84,6 +84,12 @@ impl Tensor {
         })
     }
 
+    /// The number of its spec, which tensors share whose specs are the same bytes, and these.
+    #[cfg(feature = "artifact")]
+    pub(crate) fn spec_bytes(&self) -> (u32, &[u8]) {
+        (self.spec, self.reader.shared.index.spec(self.spec))
+    }
+
     /// Length of its data in bytes, all shards together.
     pub fn bytes(&self) -> u64 {
         self.pieces().map(|(_, piece)| piece.data_bytes).sum()

@@ -131,6 +131,20 @@ pub trait Source: Send {
         let name = self.tensors().get(position).map_or("", |info| &info.name);
         Err(Error::refused(name, format!("a file of the kind {} holds no strings", self.kind())))
     }
+
+    /// Compares the length of the file with what tensors take that cannot be read from it, where the file tells that.
+    ///
+    /// # Errors
+    /// If the file is shorter or longer.
+    fn compare_size(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Reads whatever the file has checksums for, whether its elements can be moved or not, and answers what differs; `go_on` hears of
+    /// bytes that were read, and may end the work. Nothing, unless the kind of file has checksums.
+    fn compare_checksums(&self, _go_on: &mut dyn FnMut(u64) -> bool) -> Vec<Error> {
+        Vec::new()
+    }
 }
 
 /// A file that tensors are written to; it appears when it is finished, or not at all.

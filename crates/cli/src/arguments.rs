@@ -68,10 +68,10 @@ serdes versions --directory my-crate\n  serdes versions add snapshots --formats 
 serdes versions release\n  serdes versions lock --check"
     )]
     Versions(VersionsArguments),
-    /// May it be loaded? Graphs, saved models, checkpoints, device states, plug-ins.
+    /// May it be loaded? Graphs, saved models, checkpoints, device states, tensors, plug-ins.
     #[command(
         after_help = "Examples:\n  serdes check exported/model\n  serdes check ckpt-1000 --tensorflow 2.12.0 --verify-data\n  \
-serdes check graph.pb --consumer graph_def=1395:21\n  cat graph.pb | serdes check - --kind graph_def --json"
+serdes check graph.pb --consumer graph_def=1395:21\n  serdes check models --exclude 'build/' --require-known\n  cat graph.pb | serdes check - --kind graph_def --json"
     )]
     Check(CheckArguments),
     /// What a rule of a verdict means, with an example and the remedy.
@@ -273,6 +273,12 @@ pub(crate) struct CheckArguments {
     /// Turn warnings into reasons.
     #[arg(long)]
     pub(crate) strict: bool,
+    /// Leave out what matches below a folder; patterns as in .gitignore, may be repeated.
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) exclude: Vec<String>,
+    /// Status 2 if a folder has files of no kind that is judged.
+    #[arg(long)]
+    pub(crate) require_known: bool,
     /// Another list of deprecated operations than TensorFlow's: a JSON file.
     #[arg(long, value_name = "FILE")]
     pub(crate) deprecated: Option<PathBuf>,
@@ -281,7 +287,7 @@ pub(crate) struct CheckArguments {
 /// Arguments of `explain`.
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArguments {
-    /// The id of the rule; without it the rules are listed.
+    /// The id of the rule, in letters of any size; without it the rules are listed.
     pub(crate) rule: Option<String>,
 }
 

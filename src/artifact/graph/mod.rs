@@ -111,6 +111,12 @@ pub struct MetaGraph {
     pub tags: Vec<String>,
     /// The release that wrote it, as it calls itself.
     pub tensorflow_version: String,
+    /// Whether its writer left out the attributes that have their default value, so that a consumer which does not know them yet can
+    /// read it all the same.
+    pub stripped_default_attrs: bool,
+    /// How many operations its writer lists as those that the graph uses (`stripped_op_list`); 0 unless the whole graph is
+    /// [read](read()).
+    pub listed_operations: u64,
     /// Whether it says how to save and restore variables, so that variables belong to it.
     pub has_saver: bool,
     /// Whether it has the object graph of the TF2 format.

@@ -15,7 +15,7 @@ use super::{DeprecatedOperation, DeprecatedUse, Graph, MetaGraph};
 use crate::artifact::schema::{
     ATTR_VALUE_LIST_VALUE, FUNCTION_DEF, FUNCTION_DEF_LIBRARY, Field, GRADIENT_DEF, GRAPH_DEF,
     META_GRAPH_DEF, META_GRAPH_DEF_META_INFO_DEF, MessageId, NODE_DEF, OP_DEF, OP_DEPRECATION,
-    SAVED_MODEL, VERSION_DEF, knows_field,
+    OP_LIST, SAVED_MODEL, VERSION_DEF, knows_field,
 };
 use crate::artifact::wire::{Piece, Step, Visitor, is_ascii};
 
@@ -348,6 +348,12 @@ impl Visitor for GraphVisitor<'_> {
                 }
             }
             (META_GRAPH_DEF, 1 | 2) => Step::Into,
+            (OP_LIST, 1) => {
+                if let Some(meta_graph) = self.meta_graph() {
+                    meta_graph.listed_operations += 1;
+                }
+                whole
+            }
             (META_GRAPH_DEF, 3) => {
                 if let Some(meta_graph) = self.meta_graph() {
                     meta_graph.has_saver = true;
@@ -401,6 +407,12 @@ impl Visitor for GraphVisitor<'_> {
     }
 
     fn integer(&mut self, message: MessageId, field: &'static Field, value: u64) {
+        if message == META_GRAPH_DEF_META_INFO_DEF && field.number == 7 {
+            if let Some(meta_graph) = self.meta_graph() {
+                meta_graph.stripped_default_attrs = value != 0;
+            }
+            return;
+        }
         // An int32 is the low half of its varint.
         let value = value as u32 as i32;
         if message == OP_DEPRECATION && self.in_signature && self.function_deprecated.is_some() {

@@ -18,6 +18,8 @@ pub(in super::super) struct NpyHeader {
     /// The type, or why its elements cannot be moved.
     pub(in super::super) dtype: Result<DType, String>,
     pub(in super::super) shape: Shape,
+    /// Bytes of an element; `None` where the file does not say, as for Python objects and structured elements.
+    pub(in super::super) item_bytes: Option<u64>,
     /// Whether each number lies most significant byte first.
     pub(in super::super) big_endian: bool,
     /// Whether the first index runs fastest.
@@ -64,6 +66,23 @@ impl NpyHeader {
             corrupt(shown.escape_ascii().to_string(), "descr, fortran_order, shape")
         })
     }
+
+    /// Compares the length of a file with what its elements take, where that is known.
+    pub(super) fn compare_size(&self, file: &dyn ReadAt, path: &Path) -> Result<(), Error> {
+        let elements = self.shape.element_count().ok().and_then(|count| u64::try_from(count).ok());
+        let bytes = elements.zip(self.item_bytes).and_then(|(count, item)| count.checked_mul(item));
+        let size = file.size().map_err(|error| Error::io("read", path, error))?;
+        let found = size.saturating_sub(self.data_offset);
+        match bytes {
+            Some(bytes) if bytes != found => Err(Error::corrupt(
+                path,
+                KIND,
+                format!("{found} bytes of elements"),
+                format!("{bytes} bytes"),
+            )),
+            _ => Ok(()),
+        }
+    }
 }
 
 fn parse(text: &[u8], data_offset: u64) -> Option<NpyHeader> {
@@ -86,12 +105,38 @@ fn parse(text: &[u8], data_offset: u64) -> Option<NpyHeader> {
     if parser.peek().is_some() {
         return None;
     }
-    let (dtype, big_endian) = match descr? {
+    let descr = descr?;
+    let item_bytes = descr.and_then(item_bytes);
+    let (dtype, big_endian) = match descr {
         Some(descr) => element_type(descr),
         None => (Err("structured elements have no counterpart in IFRT".to_owned()), false),
     };
     let shape = Shape::new(shape?).ok()?;
-    Some(NpyHeader { dtype, shape, big_endian, fortran_order: fortran_order?, data_offset })
+    Some(NpyHeader {
+        dtype,
+        shape,
+        item_bytes,
+        big_endian,
+        fortran_order: fortran_order?,
+        data_offset,
+    })
+}
+
+/// Bytes of an element, from the type as NumPy writes it: a letter and a number of bytes, or of characters of four bytes.
+fn item_bytes(descr: &[u8]) -> Option<u64> {
+    let code = match descr {
+        [b'<' | b'>' | b'|' | b'=', code @ ..] => code,
+        code => code,
+    };
+    let (letter, rest) = code.split_first()?;
+    // A date has its unit behind the number.
+    let digits = rest.split(|byte| *byte == b'[').next()?;
+    let number: u64 = std::str::from_utf8(digits).ok()?.parse().ok()?;
+    match letter {
+        b'U' => number.checked_mul(4),
+        b'b' | b'i' | b'u' | b'f' | b'c' | b'S' | b'a' | b'V' | b'M' | b'm' => Some(number),
+        _ => None,
+    }
 }
 
 fn element_type(descr: &[u8]) -> (Result<DType, String>, bool) {

@@ -27,7 +27,11 @@ impl NpySource {
         Self::new(file, path, &name)
     }
 
-    pub(super) fn new(file: Arc<dyn ReadAt>, path: &Path, name: &str) -> Result<Self, Error> {
+    pub(in super::super) fn new(
+        file: Arc<dyn ReadAt>,
+        path: &Path,
+        name: &str,
+    ) -> Result<Self, Error> {
         let header = NpyHeader::read(&file, path)?;
         let (mut tensors, mut refused) = (Vec::new(), Vec::new());
         match &header.dtype {
@@ -92,6 +96,13 @@ impl Source for NpySource {
 
     fn refused(&self) -> &[Refused] {
         &self.refused
+    }
+
+    fn compare_size(&self) -> Result<(), Error> {
+        match &self.header.dtype {
+            Ok(_) => Ok(()),
+            Err(_) => self.header.compare_size(&self.file, &self.path),
+        }
     }
 
     fn read(&self, position: usize) -> Result<Box<dyn Read + Send + '_>, Error> {

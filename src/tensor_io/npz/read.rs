@@ -29,6 +29,18 @@ pub(in super::super) struct NpzSource {
     tensors: Vec<TensorInfo>,
     entries: Vec<Entry>,
     refused: Vec<Refused>,
+    /// Every file of the archive that is stored or deflated, arrays or not.
+    members: Vec<Member>,
+}
+
+/// Where a file lies in the archive, and what its bytes must be.
+struct Member {
+    name: String,
+    begin: u64,
+    stored_bytes: u64,
+    bytes: u64,
+    compressed: bool,
+    checksum: u32,
 }
 
 /// Where an array lies in the archive.
@@ -62,11 +74,13 @@ impl NpzSource {
             tensors: Vec::new(),
             entries: Vec::new(),
             refused: Vec::new(),
+            members: Vec::new(),
         };
         let mut seen = HashSet::new();
         for number in 0..archive.len() {
             let found = archive.by_index_raw(number).map_err(corrupt)?;
             let name = found.name().map_err(corrupt)?.into_owned();
+            source.members.extend(Member::of(&found, &name));
             let Some(name) = name.strip_suffix(".npy") else {
                 let reason = "is no npy file".to_owned();
                 source.refused.push(Refused { name, reason });
@@ -149,6 +163,43 @@ impl NpzSource {
     }
 }
 
+impl Member {
+    fn of<R: Read>(found: &zip::read::ZipFile<'_, R>, name: &str) -> Option<Self> {
+        let compressed = match found.compression() {
+            CompressionMethod::Stored => false,
+            CompressionMethod::Deflated => true,
+            _ => return None,
+        };
+        Some(Self {
+            name: name.to_owned(),
+            begin: found.data_start()?,
+            stored_bytes: found.compressed_size(),
+            bytes: found.size(),
+            compressed,
+            checksum: found.crc32(),
+        })
+    }
+
+    /// Reads it to its end.
+    fn compare(&self, file: &dyn ReadAt, go_on: &mut dyn FnMut(u64) -> bool) -> io::Result<()> {
+        let raw = raw(file, self.begin, self.stored_bytes, self.compressed);
+        if self.bytes == 0 {
+            return match self.checksum {
+                0 => Ok(()),
+                _ => Err(io::Error::new(io::ErrorKind::InvalidData, "checksum mismatch")),
+            };
+        }
+        let mut checked = Checked::new(raw, self.bytes, self.checksum);
+        let mut step = vec![0; self.bytes.min(1 << 20) as usize];
+        loop {
+            let count = checked.read(&mut step)?;
+            if count == 0 || !go_on(count as u64) {
+                return Ok(());
+            }
+        }
+    }
+}
+
 fn read_error(path: &Path, error: io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::UnexpectedEof => {
@@ -178,6 +229,16 @@ impl Source for NpzSource {
 
     fn refused(&self) -> &[Refused] {
         &self.refused
+    }
+
+    fn compare_checksums(&self, go_on: &mut dyn FnMut(u64) -> bool) -> Vec<Error> {
+        let mut errors = Vec::new();
+        for member in &self.members {
+            if let Err(source) = member.compare(&self.file, go_on) {
+                errors.push(Error::Data { name: member.name.clone(), source });
+            }
+        }
+        errors
     }
 
     fn read(&self, position: usize) -> Result<Box<dyn Read + Send + '_>, Error> {

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, fs, io, path::Path};
 
+use ignore::gitignore::GitignoreBuilder;
 use serdes::{
     artifact::graph::DeprecatedOperations,
     check::{self, Consumer, Kind, Options, Outcome, Rule, Verdict},
@@ -11,7 +12,7 @@ use serdes::{
 use crate::{
     arguments::{CheckArguments, ExplainArguments},
     commands::{plugin, watch},
-    terminal::{BAD, FAINT, Failure, GOOD, NAME, Status, Terminal, WARN, json_of},
+    terminal::{BAD, FAINT, Failure, GOOD, NAME, Status, Terminal, WARN, json_of, shown},
 };
 
 /// Checks every path; the worst verdict decides the status.
@@ -37,15 +38,85 @@ pub(crate) fn run(arguments: &CheckArguments, terminal: &mut Terminal) -> Result
                 let verdict = artifact.check(&options);
                 show(&verdict, &options, terminal, &mut summary)?;
             }
-            None => {
-                for verdict in check::all(path, &options) {
-                    show(&verdict, &options, terminal, &mut summary)?;
-                }
-            }
+            None => walk(path, arguments, &options, terminal, &mut summary)?,
         }
     }
     summary.print(terminal)?;
     Ok(summary.status)
+}
+
+/// Checks what is at a path. A directory that was walked ends with what became of the files in it.
+fn walk(
+    path: &Path,
+    arguments: &CheckArguments,
+    options: &Options,
+    terminal: &mut Terminal,
+    summary: &mut Summary,
+) -> Result<(), Failure> {
+    let mut walk = check::walk(path, options);
+    let mut here = Counts::default();
+    while let Some(verdict) = walk.next() {
+        show(&verdict, options, terminal, summary)?;
+        // That there is nothing at all is said of the directory, and not of a file in it.
+        if walk.found_any() {
+            here.add(verdict.outcome());
+        }
+    }
+    if !walk.is_of_directory() {
+        return Ok(());
+    }
+    let skipped = walk.skipped();
+    if arguments.require_known && skipped.count > 0 {
+        summary.status = summary.status.worst(Status::Failed);
+    }
+    let paths = || skipped.paths.iter().map(|path| path.to_string_lossy());
+    if terminal.json() {
+        return terminal.object(&serde_json::json!({
+            "summary": true,
+            "path": path.to_string_lossy(),
+            "checked": here.checked(),
+            "acceptable": here.acceptable,
+            "unacceptable": here.unacceptable,
+            "unreadable": here.unreadable,
+            "skipped": skipped.count,
+            "skipped_paths": paths().collect::<Vec<_>>(),
+        }));
+    }
+    let are = if skipped.count == 1 { "file is" } else { "files are" };
+    terminal.line(format_args!(
+        "{NAME}{}{NAME:#}: {} checked; {} {are} of no kind that is judged",
+        shown(&path.to_string_lossy()),
+        here.checked(),
+        skipped.count
+    ))?;
+    if arguments.require_known || terminal.verbosity() > 0 {
+        for path in paths() {
+            terminal.line(format_args!("  {FAINT}skipped{FAINT:#}: {}", shown(&path)))?;
+        }
+    }
+    Ok(())
+}
+
+/// How many artifacts got each verdict.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    acceptable: u64,
+    unacceptable: u64,
+    unreadable: u64,
+}
+
+impl Counts {
+    fn add(&mut self, outcome: Outcome) {
+        *match outcome {
+            Outcome::Acceptable => &mut self.acceptable,
+            Outcome::Unacceptable => &mut self.unacceptable,
+            Outcome::Unreadable => &mut self.unreadable,
+        } += 1;
+    }
+
+    fn checked(&self) -> u64 {
+        self.acceptable + self.unacceptable + self.unreadable
+    }
 }
 
 fn options(arguments: &CheckArguments) -> Result<Options, Failure> {
@@ -75,7 +146,19 @@ fn options(arguments: &CheckArguments) -> Result<Options, Failure> {
         options.deprecated = DeprecatedOperations::from_json(&text)
             .map_err(|error| Failure::new(format_args!("{}: {error}", path.display())))?;
     }
-    Ok(options)
+    Ok(if arguments.exclude.is_empty() { options } else { excluding(options, &arguments.exclude)? })
+}
+
+/// The options for walks that leave out what the patterns match, as in a .gitignore at the top of the directory.
+fn excluding(options: Options, patterns: &[String]) -> Result<Options, Failure> {
+    let failed = |error: ignore::Error| Failure::new(format_args!("--exclude: {error}"));
+    let mut builder = GitignoreBuilder::new("");
+    for pattern in patterns {
+        builder.add_line(None, pattern).map_err(failed)?;
+    }
+    let patterns = builder.build().map_err(failed)?;
+    Ok(options
+        .with_excluded(move |path, is_directory| patterns.matched(path, is_directory).is_ignore()))
 }
 
 /// The kind that `--kind` names.
@@ -98,13 +181,13 @@ fn status(outcome: Outcome) -> Status {
 struct Summary {
     status: Status,
     /// How many of each kind got each verdict.
-    counts: BTreeMap<(String, &'static str), u64>,
-    total: u64,
+    kinds: BTreeMap<(String, &'static str), u64>,
+    counts: Counts,
 }
 
 impl Default for Summary {
     fn default() -> Self {
-        Self { status: Status::Yes, counts: BTreeMap::new(), total: 0 }
+        Self { status: Status::Yes, kinds: BTreeMap::new(), counts: Counts::default() }
     }
 }
 
@@ -113,21 +196,28 @@ impl Summary {
         let outcome = verdict.outcome();
         self.status = self.status.worst(status(outcome));
         let kind = verdict.kind.map_or_else(|| "unknown".to_owned(), |kind| kind.to_string());
-        *self.counts.entry((kind, outcome.id())).or_default() += 1;
-        self.total += 1;
+        *self.kinds.entry((kind, outcome.id())).or_default() += 1;
+        self.counts.add(outcome);
     }
 
     /// A table for people, where there was more than one artifact.
     fn print(&self, terminal: &mut Terminal) -> Result<(), Failure> {
-        if self.total < 2 {
+        let total = self.counts.checked();
+        if total < 2 {
             return Ok(());
         }
         let mut table = comfy_table::Table::new();
         table.load_preset(comfy_table::presets::NOTHING);
-        for ((kind, outcome), count) in &self.counts {
+        table.set_header(["count", "kind", "verdict"]);
+        for ((kind, outcome), count) in &self.kinds {
             table.add_row([count.to_string(), kind.clone(), (*outcome).to_owned()]);
         }
-        terminal.line(format_args!("\n{table}"))
+        terminal.line("")?;
+        for line in table.lines() {
+            terminal.line(line.trim_end())?;
+        }
+        let bad = total - self.counts.acceptable;
+        terminal.line(format_args!("\n{bad} of {total} would not load"))
     }
 }
 
@@ -159,7 +249,17 @@ fn show(
         verdict.outcome()
     ))?;
     for reason in verdict.reasons() {
-        terminal.line(format_args!("  {BAD}reason{BAD:#}: {reason}"))?;
+        let place = reason.place.as_ref().map(|place| format!(" (at {})", shown(place)));
+        terminal.line(format_args!(
+            "  {BAD}reason{BAD:#}: {}: {}{}",
+            reason.rule,
+            reason.message,
+            place.unwrap_or_default()
+        ))?;
+        // The rule's own remedy is general; `explain` has it.
+        if reason.remedy != reason.rule.explain().remedy {
+            terminal.line(format_args!("    {GOOD}help{GOOD:#}: {}", reason.remedy))?;
+        }
     }
     for warning in verdict.warnings() {
         terminal.line(format_args!("  {WARN}warning{WARN:#}: {warning}"))?;

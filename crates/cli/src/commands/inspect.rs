@@ -7,7 +7,7 @@ use serdes::check::{self, Inspection, Kind, Outcome, TensorSummary};
 use crate::{
     arguments::InspectArguments,
     commands::check::kind,
-    terminal::{FAINT, Failure, NAME, Status, Terminal, bytes, json_of, shown},
+    terminal::{FAINT, Failure, NAME, Status, Terminal, bytes, count, json_of, shown},
 };
 
 /// Prints what the library found.
@@ -55,6 +55,12 @@ fn show(inspection: &Inspection, terminal: &mut Terminal) -> Result<(), Failure>
         if let Some(value) = value {
             terminal.fact(label, value)?;
         }
+    }
+    if let Some(stripped) = inspection.stripped_default_attrs {
+        terminal.fact("stripped_default_attrs", if stripped { "yes" } else { "no" })?;
+    }
+    if let Some(listed @ 1..) = inspection.stripped_op_list {
+        terminal.fact("stripped_op_list", count(listed, "operation"))?;
     }
     for (label, value) in &inspection.details {
         if value.is_empty() {

@@ -1,0 +1,189 @@
+//! `check` and `inspect` of files of many kinds, of directories, of streams without an end; `explain` of their rules.
+
+use std::{
+    fs,
+    io::Write,
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+};
+
+use serde_json::{Value, json};
+
+fn serdes(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_serdes")).args(arguments).output().unwrap()
+}
+
+fn status(output: &Output) -> i32 {
+    output.status.code().unwrap()
+}
+
+fn objects(output: &Output) -> Vec<Value> {
+    let text = String::from_utf8(output.stdout.clone()).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn printed(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn data(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data").join(path)
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// A directory with a graph, an array, an ONNX model and notes.
+fn mixed() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("build")).unwrap();
+    fs::write(folder.path().join("build/x.pb"), b"\x22\x03\x08\xaa\x13").unwrap();
+    fs::write(folder.path().join("graph.pb"), b"\x22\x03\x08\xaa\x13").unwrap();
+    for name in ["array.npy", "plain.onnx", "notes.md"] {
+        fs::copy(data("kinds").join(name), folder.path().join(name)).unwrap();
+    }
+    folder
+}
+
+#[test]
+fn a_file_of_another_kind_is_unreadable_by_a_rule_of_its_own() {
+    let output = serdes(&["check", text(&data("kinds/plain.onnx")), "--json"]);
+    assert_eq!(status(&output), 2);
+    let object = &objects(&output)[0];
+    assert_eq!(object["kind"], "onnx");
+    assert_eq!(object["verdict"], "unreadable");
+    assert_eq!(object["reasons"][0]["rule"], "other_kind");
+    for (name, kind) in [("f.mlirbc", "stablehlo"), ("f-0.10.2.jaxexport", "jax_export")] {
+        let output = serdes(&["check", text(&data("kinds").join(name)), "--json"]);
+        assert_eq!((status(&output), objects(&output)[0]["kind"].as_str()), (2, Some(kind)));
+        let output = serdes(&["inspect", text(&data("kinds").join(name)), "--json"]);
+        assert_eq!((status(&output), objects(&output)[0]["kind"].as_str()), (0, Some(kind)));
+    }
+    let output = serdes(&["check", text(&data("kinds/model.safetensors")), "--verify-data"]);
+    assert_eq!(status(&output), 0, "{output:?}");
+    let output = serdes(&["inspect", text(&data("kinds/arrays.npz")), "--json"]);
+    assert_eq!(objects(&output)[0]["tensors"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_walked_directory_ends_with_what_became_of_its_files() {
+    let folder = mixed();
+    let output = serdes(&["check", text(folder.path()), "--json"]);
+    assert_eq!(status(&output), 0);
+    let objects = objects(&output);
+    assert_eq!(objects.len(), 4);
+    let summary = &objects[3];
+    let counts = ["checked", "acceptable", "unacceptable", "unreadable", "skipped"];
+    assert_eq!(counts.map(|count| summary[count].as_u64().unwrap()), [3, 3, 0, 0, 2]);
+    assert_eq!(summary["summary"], true);
+    let skipped = ["notes.md", "plain.onnx"].map(|name| folder.path().join(name));
+    assert_eq!(summary["skipped_paths"], json!(skipped));
+    let output = serdes(&["check", text(folder.path())]);
+    assert!(printed(&output).contains("2 files are of no kind that is judged"), "{output:?}");
+    // A file that is named has no summary; each directory has its own.
+    let graph = folder.path().join("graph.pb");
+    assert_eq!(objects_of(&["check", text(&graph), "--json"]).len(), 1);
+    let twice = objects_of(&["check", text(folder.path()), text(folder.path()), "--json"]);
+    assert_eq!(twice.iter().filter(|object| object["summary"] == true).count(), 2);
+}
+
+fn objects_of(arguments: &[&str]) -> Vec<Value> {
+    objects(&serdes(arguments))
+}
+
+#[test]
+fn what_nobody_judges_can_be_required_to_be_known_or_left_out() {
+    let folder = mixed();
+    let check = |more: &[&str]| {
+        let mut arguments = vec!["check", text(folder.path()), "--json"];
+        arguments.extend(more);
+        let output = serdes(&arguments);
+        let summary = objects(&output).pop().unwrap();
+        let numbers = ["checked", "skipped"].map(|count| summary[count].as_u64().unwrap());
+        (status(&output), numbers)
+    };
+    assert_eq!(check(&["--require-known"]), (2, [3, 2]));
+    assert_eq!(check(&["--exclude", "*.md", "--exclude", "*.onnx"]), (0, [3, 0]));
+    assert_eq!(
+        check(&["--exclude", "*.md", "--exclude", "*.onnx", "--require-known"]),
+        (0, [3, 0])
+    );
+    // As in .gitignore: a folder, a place at the top, a pattern that takes back.
+    assert_eq!(check(&["--exclude", "build/"]), (0, [2, 2]));
+    assert_eq!(check(&["--exclude", "/x.pb"]), (0, [3, 2]));
+    assert_eq!(check(&["--exclude", "**/x.pb"]), (0, [2, 2]));
+    assert_eq!(check(&["--exclude", "*.pb", "--exclude", "!graph.pb"]), (0, [2, 2]));
+    let wrong = serdes(&["check", text(folder.path()), "--exclude", "a{b"]);
+    assert_eq!(status(&wrong), 2);
+    // What belongs to a SavedModel is neither.
+    let output = serdes(&["check", text(&data("tensorflow/sm")), "--json"]);
+    assert_eq!(objects(&output).pop().unwrap()["skipped"], 0);
+}
+
+#[test]
+fn a_directory_of_other_kinds_alone_has_no_artifact_and_says_what_it_has() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::copy(data("kinds/notes.md"), folder.path().join("notes.md")).unwrap();
+    let output = serdes(&["check", text(folder.path()), "--json"]);
+    assert_eq!(status(&output), 2);
+    let objects = objects(&output);
+    assert_eq!(objects[0]["reasons"][0]["rule"], "not_found");
+    assert_eq!((&objects[1]["checked"], &objects[1]["skipped"]), (&json!(0), &json!(1)));
+}
+
+#[test]
+fn a_stream_without_an_end_is_answered_from_its_beginning() {
+    for (pattern, rule) in [(&b"\0"[..], "corrupt"), (b"y\n", "other_kind")] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_serdes"))
+            .args(["check", "-", "--json"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut input = child.stdin.take().unwrap();
+        let block = pattern.repeat(1 << 15);
+        // Ends when the command has closed its end.
+        while input.write_all(&block).is_ok() {}
+        drop(input);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(status(&output), 2);
+        assert_eq!(objects(&output)[0]["reasons"][0]["rule"], rule);
+    }
+}
+
+#[test]
+fn the_end_of_a_check_counts_and_says_how_many_would_not_load() {
+    let folder = mixed();
+    fs::write(folder.path().join("broken.pb"), b"\xff\xff").unwrap();
+    let output = printed(&serdes(&["check", text(folder.path())]));
+    assert!(output.contains("count"), "{output}");
+    assert!(output.trim_end().ends_with("1 of 4 would not load"), "{output}");
+    assert!(output.lines().all(|line| line.trim_end() == line), "{output:?}");
+    assert!(output.contains("help: "), "{output}");
+}
+
+#[test]
+fn a_rule_is_explained_in_letters_of_any_size_or_another_one_is_suggested() {
+    for rule in ["other_kind", "empty", "MIN_CONSUMER", "Min-Consumer"] {
+        assert_eq!(status(&serdes(&["explain", rule])), 0, "{rule}");
+    }
+    let output = serdes(&["explain", "min_consumr"]);
+    assert_eq!(status(&output), 2);
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains("did you mean min_consumer?"), "{error}");
+}
+
+#[test]
+fn labels_and_values_stand_apart() {
+    let model = data("tensorflow/sm/sm_tf2_wrong_tags");
+    let output = printed(&serdes(&["inspect", text(&model)]));
+    assert!(output.contains("written by TensorFlow 2."), "{output}");
+    assert!(output.contains("stripped_default_attrs "), "{output}");
+    let object = &objects_of(&["inspect", text(&model), "--json"])[0];
+    assert!(object["stripped_default_attrs"].is_boolean(), "{object}");
+    let library = std::env::current_exe().unwrap();
+    let output = printed(&serdes(&["inspect", text(&library)]));
+    assert!(output.contains("architecture x86_64") || !cfg!(target_arch = "x86_64"), "{output}");
+    assert!(!output.contains("\"\""), "{output}");
+}

@@ -1,0 +1,277 @@
+//! Tells the kind of a file: by its content first, then by its name, else it is a graph, which has no mark of its own.
+//!
+//! Reads a few kilobytes at both ends, whatever the size of the file, and of nested data a bounded number of small pieces. A GraphDef
+//! is never taken for anything else: each mark is one that no parser of protobuf messages takes, or one that a graph cannot have where
+//! it would have to stand (the reasons are beside the marks). Knows no reader; what a kind means for a verdict it must never know.
+
+mod archive;
+mod flatbuffer;
+mod message;
+mod names;
+mod text;
+
+use std::io;
+use std::path::Path;
+
+use super::Kind;
+use crate::artifact::ReadAt;
+use crate::artifact::table::Table;
+
+pub(super) use names::{of_empty_file, of_judged};
+pub(super) use text::is_pointer_of_git_lfs;
+
+/// The first bytes of a device state; the first cannot open a protobuf message, as it would be a tag of a wire type that does not exist.
+pub(super) const DEVICE_STATE: &[u8] = b"\x8fSDS\r\n\x1a\n";
+/// The last bytes of a device state.
+const DEVICE_STATE_END: &[u8] = b"\x8fSDSend\n";
+/// The first bytes of a shared library.
+const ELF: &[u8] = b"\x7fELF";
+/// The last bytes of a table.
+const TABLE: [u8; 8] = 0xdb47_7524_8b80_fb57_u64.to_le_bytes();
+/// What the type names of IFRT's messages begin with.
+const IFRT: &[u8] = b"xla::ifrt::";
+
+/// Bytes that are read of the beginning of a file, and of the end of one that may be a text.
+pub(super) const HEAD: usize = 4096;
+
+/// How a kind was told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Told {
+    /// By what is in the file.
+    Content(Kind),
+    /// By the name of the file alone.
+    Name(Kind),
+    /// By nothing at all: a graph, as everything else is.
+    Nothing,
+}
+
+impl Told {
+    pub(super) fn kind(self) -> Kind {
+        match self {
+            Self::Content(kind) | Self::Name(kind) => kind,
+            Self::Nothing => Kind::GraphDef,
+        }
+    }
+}
+
+/// The file that is looked at.
+struct File<'f> {
+    source: &'f dyn ReadAt,
+    size: u64,
+    /// Its first bytes: all of them if they are fewer than [`HEAD`].
+    head: &'f [u8],
+    /// Its name, in small letters; empty for standard input.
+    name: &'f str,
+}
+
+impl File<'_> {
+    /// Up to `buffer.len()` bytes from `offset`.
+    fn read<'b>(&self, buffer: &'b mut [u8], offset: u64) -> io::Result<&'b [u8]> {
+        let here = usize::try_from(offset).ok().and_then(|offset| self.head.get(offset..));
+        match here {
+            Some(here) if here.len() >= buffer.len() || self.is_whole() => {
+                let count = here.len().min(buffer.len());
+                let filled = buffer.get_mut(..count).unwrap_or_default();
+                filled.copy_from_slice(here.get(..count).unwrap_or_default());
+                Ok(filled)
+            }
+            _ => read_up_to(self.source, buffer, offset),
+        }
+    }
+
+    /// Whether the head is all of it.
+    fn is_whole(&self) -> bool {
+        self.head.len() as u64 == self.size
+    }
+}
+
+/// Tells the kind of a file from its content and its name.
+pub(super) fn detect(source: &dyn ReadAt, name: Option<&Path>) -> io::Result<Told> {
+    let size = source.size()?;
+    let mut head = [0; HEAD];
+    let head = read_up_to(source, &mut head, 0)?;
+    let file_name =
+        name.and_then(Path::file_name).map(|name| name.to_string_lossy()).unwrap_or_default();
+    let lower = file_name.to_ascii_lowercase();
+    let file = File { source, size, head, name: &lower };
+    if head.is_empty() {
+        return Ok(of_empty_file(&file_name).map_or(Told::Nothing, Told::Name));
+    }
+    if let Some(kind) = by_ends(&file, &file_name)? {
+        return Ok(Told::Content(kind));
+    }
+    if let Some(kind) = by_content(&file)? {
+        return Ok(Told::Content(kind));
+    }
+    let is_text = text::is_text(&file)?;
+    if let Some(kind) = of_judged(&file_name)
+        && !(is_text && names::says_text(&lower))
+    {
+        return Ok(Told::Name(kind));
+    }
+    if is_ifrt(head) {
+        return Ok(Told::Content(Kind::IfrtSerialized));
+    }
+    if is_text {
+        return Ok(Told::Content(Kind::Text));
+    }
+    Ok(names::of_other(&lower).map_or(Told::Nothing, Told::Name))
+}
+
+/// What the content of a file that is named otherwise, or was to be something else, shows it to be beyond doubt.
+pub(super) fn foreign(source: &dyn ReadAt) -> io::Result<Option<Kind>> {
+    Ok(match detect(source, None)? {
+        Told::Content(kind) if !kind.is_judged() => Some(kind),
+        _ => None,
+    })
+}
+
+/// The marks of the kinds that this project reads itself; they may stand at the end.
+fn by_ends(file: &File<'_>, name: &str) -> io::Result<Option<Kind>> {
+    let mut tail = [0; 8];
+    let tail = file.read(&mut tail, file.size.saturating_sub(8))?;
+    Ok(if file.head.starts_with(DEVICE_STATE) || tail == DEVICE_STATE_END {
+        Some(Kind::DeviceState)
+    } else if file.head.starts_with(ELF) {
+        Some(Kind::Plugin)
+    } else if tail == TABLE {
+        Some(if name.ends_with(".index") || is_bundle(file.source) {
+            Kind::TensorBundle
+        } else {
+            Kind::CheckpointV1
+        })
+    } else {
+        None
+    })
+}
+
+/// The marks of the other kinds, which count more than any name.
+fn by_content(file: &File<'_>) -> io::Result<Option<Kind>> {
+    let head = file.head;
+    let kind = if let Some(kind) = by_first_bytes(head) {
+        Some(kind)
+    } else if is_hdf5(head) {
+        Some(Kind::Hdf5)
+    } else if archive::is_zip(head) {
+        Some(archive::kind(file)?)
+    } else if flatbuffer::is_tflite(file) {
+        Some(Kind::Tflite)
+    } else if flatbuffer::is_jax_export(file)? {
+        Some(Kind::JaxExport)
+    } else if is_safetensors(head) {
+        Some(Kind::Safetensors)
+    } else if let Some(kind) = text::marked(file) {
+        Some(kind)
+    } else {
+        message::kind(file)?
+    };
+    Ok(kind)
+}
+
+/// Formats that are told by their first bytes. None of them begins with the tag of one of a graph's fields.
+fn by_first_bytes(head: &[u8]) -> Option<Kind> {
+    const MARKS: [(&[u8], Kind); 17] = [
+        (b"\x93NUMPY", Kind::Npy),
+        (b"GGUF", Kind::Gguf),
+        (b"\x1f\x8b\x08", Kind::Gzip),
+        // PyTorch before 1.6: a pickle whose first value is this number.
+        (b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.", Kind::Torch),
+        (b"\xff\xd8\xff", Kind::Other),
+        (b"\x89PNG\r\n\x1a\n", Kind::Other),
+        (b"GIF8", Kind::Other),
+        (b"%PDF-", Kind::Other),
+        (b"BZh", Kind::Other),
+        (b"\xfd7zXZ\0", Kind::Other),
+        (b"\x28\xb5\x2f\xfd", Kind::Other),
+        (b"\x04\x22\x4d\x18", Kind::Other),
+        (b"7z\xbc\xaf\x27\x1c", Kind::Other),
+        (b"PAR1", Kind::Other),
+        (b"ARROW1\0\0", Kind::Other),
+        (b"SQLite format 3\0", Kind::Other),
+        (b"MZ\x90\0", Kind::Other),
+    ];
+    let found = MARKS.iter().find(|(mark, _)| head.starts_with(mark)).map(|(_, kind)| *kind);
+    found.or_else(|| mlir(head)).or_else(|| {
+        let is_tar = head.get(257..262) == Some(b"ustar");
+        // A pickle of protocol 4 or 5 begins with a frame.
+        let is_pickle = matches!(head, [0x80, 4 | 5, 0x95, ..]);
+        (is_tar || is_pickle).then_some(Kind::Other)
+    })
+}
+
+/// MLIR bytecode: four bytes, its version, the name of its producer up to a NUL.
+fn mlir(head: &[u8]) -> Option<Kind> {
+    let rest = head.strip_prefix(b"ML\xefR")?;
+    // The version is a number of one to nine bytes.
+    let is_stablehlo =
+        (1..=9).any(|at| rest.get(at..).is_some_and(|name| name.starts_with(b"StableHLO_v")));
+    Some(if is_stablehlo { Kind::StableHlo } else { Kind::Other })
+}
+
+/// Whether the mark of HDF5 stands at the beginning or behind a block of the user's, whose size is a power of two from 512 on.
+fn is_hdf5(head: &[u8]) -> bool {
+    [0, 512, 1024, 2048]
+        .iter()
+        .any(|at| head.get(*at..).is_some_and(|rest| rest.starts_with(b"\x89HDF\r\n\x1a\n")))
+}
+
+/// The longest header that the reference implementation of safetensors reads.
+const LONGEST_HEADER: u64 = 100_000_000;
+
+/// Whether a file begins with the length of a header and a header of JSON. A graph that begins so has NULs in the name of its first
+/// node, which no importer takes.
+fn is_safetensors(head: &[u8]) -> bool {
+    let Some((length, header)) = head.split_first_chunk() else { return false };
+    let length = u64::from_le_bytes(*length);
+    if !(2..=LONGEST_HEADER).contains(&length) || header.first() != Some(&b'{') {
+        return false;
+    }
+    let here = usize::try_from(length).unwrap_or(usize::MAX).min(header.len());
+    text::is_json(header.get(..here).unwrap_or_default(), here as u64 == length)
+}
+
+/// Whether the value under the empty key of a table is the header of a bundle.
+///
+/// Both formats have a message there whose fields the other one would step over; the first tag tells them apart. Field 1 is a number
+/// in a bundle (`num_shards`), and a message in a V1 checkpoint.
+fn is_bundle(source: &dyn ReadAt) -> bool {
+    let header = Table::open(source).and_then(|table| table.get(b""));
+    matches!(header, Ok(Some(value)) if matches!(value.first(), Some(0x08 | 0x10 | 0x1a)))
+}
+
+/// Whether a message begins with a type name of IFRT's.
+fn is_ifrt(head: &[u8]) -> bool {
+    matches!(head.split_at_checked(2), Some(([0x0a, length], name)) if usize::from(*length) >= IFRT.len() && name.starts_with(IFRT))
+}
+
+/// Whether a file ends as a table does.
+pub(super) fn is_table(source: &dyn ReadAt) -> bool {
+    let tail = || -> io::Result<bool> {
+        let mut tail = [0; 8];
+        Ok(read_up_to(source, &mut tail, source.size()?.saturating_sub(8))? == TABLE)
+    };
+    tail().unwrap_or(false)
+}
+
+/// Reads from `offset` until the buffer is full or the source ends.
+pub(super) fn read_up_to<'b>(
+    source: &dyn ReadAt,
+    buffer: &'b mut [u8],
+    offset: u64,
+) -> io::Result<&'b [u8]> {
+    let mut filled = 0;
+    while let Some(rest) = buffer.get_mut(filled..)
+        && !rest.is_empty()
+    {
+        match source.read_at(rest, offset + filled as u64) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(buffer.get(..filled).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,112 @@
+//! Texts: HTML, JSON, anything that people read.
+//!
+//! A graph in its binary form is no text: the tag of a node's operation, without which no importer takes a node, is the control
+//! character 0x12, and so are the tags of libraries (0x12) and of the numbers of versions (0x08).
+
+use std::io;
+
+use serde::de::IgnoredAny;
+
+use super::super::Kind;
+use super::{File, HEAD};
+
+/// What a pointer of git-lfs, which stands in place of a file that was not fetched, begins with.
+const LFS: &[u8] = b"version https://git-lfs.github.com/spec/";
+
+/// Bytes that are looked through for the beginning of a page.
+const PREAMBLE: usize = 1024;
+
+/// Whether the bytes are a pointer of git-lfs.
+pub(in super::super) fn is_pointer_of_git_lfs(head: &[u8]) -> bool {
+    head.starts_with(LFS)
+}
+
+/// The kinds of text that are told whatever the name says.
+pub(super) fn marked(file: &File<'_>) -> Option<Kind> {
+    let head = without_mark(file.head);
+    let start = head.trim_ascii_start();
+    if is_html(start) {
+        Some(Kind::Html)
+    } else if matches!(start.first(), Some(b'{' | b'[')) && is_json(head, file.is_whole()) {
+        Some(Kind::Json)
+    } else if is_pointer_of_git_lfs(head) {
+        Some(Kind::Text)
+    } else {
+        None
+    }
+}
+
+/// Without the mark that says UTF-8.
+fn without_mark(head: &[u8]) -> &[u8] {
+    head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head)
+}
+
+fn is_html(start: &[u8]) -> bool {
+    let begins = |word: &str| {
+        start.get(..word.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(word.as_bytes()))
+    };
+    if ["<!doctype html", "<html", "<head", "<body"].iter().any(|word| begins(word)) {
+        return true;
+    }
+    let preamble = start.get(..start.len().min(PREAMBLE)).unwrap_or_default();
+    (begins("<!--") || begins("<?xml"))
+        && preamble.windows(5).any(|word| word.eq_ignore_ascii_case(b"<html"))
+}
+
+/// Whether the bytes are JSON, as far as they are here: one value, or the first of several.
+pub(super) fn is_json(bytes: &[u8], whole: bool) -> bool {
+    let mut values = serde_json::Deserializer::from_slice(bytes).into_iter::<IgnoredAny>();
+    match values.next() {
+        Some(Ok(_)) => true,
+        // Cut off, here or already in the file: what is there is as it should be.
+        Some(Err(error)) => error.is_eof() && (!whole || bytes.len() > 1),
+        None => false,
+    }
+}
+
+/// Whether a file is a text at both of its ends.
+pub(super) fn is_text(file: &File<'_>) -> io::Result<bool> {
+    if matches!(file.head, [0xff, 0xfe, ..] | [0xfe, 0xff, ..]) {
+        return Ok(true);
+    }
+    let Some(high) = high_bytes(file.head, file.is_whole()) else { return Ok(false) };
+    if !has_words(file.head) || is_cut_in_a_name(file) {
+        return Ok(false);
+    }
+    if file.is_whole() {
+        // A short text of an older encoding has few letters that are not ASCII.
+        return Ok(high * 8 <= file.head.len());
+    }
+    if high > 0 {
+        return Ok(false);
+    }
+    let mut tail = [0; HEAD];
+    let tail = file.read(&mut tail, file.size.saturating_sub(HEAD as u64))?;
+    // Its first character may be cut.
+    let cut = tail.iter().take(3).take_while(|byte| (0x80..0xc0).contains(*byte)).count();
+    Ok(high_bytes(tail.get(cut..).unwrap_or_default(), true) == Some(0))
+}
+
+/// Whether there is anything to read.
+fn has_words(head: &[u8]) -> bool {
+    head.iter().any(|byte| byte.is_ascii_alphanumeric() || *byte >= 0x80)
+}
+
+/// Whether a file may be a graph that was cut off in the name of its first node: a node, its length, its name, the length of that,
+/// all of which can be characters of a text.
+fn is_cut_in_a_name(file: &File<'_>) -> bool {
+    matches!(file.head, [0x0a, node, 0x0a, length, name @ ..] if length < node && name.len() <= usize::from(*length))
+}
+
+/// How many bytes are no UTF-8; `None` for what no text has: control characters other than white space, form feeds and escapes.
+fn high_bytes(bytes: &[u8], whole: bool) -> Option<usize> {
+    let is_control = |byte: &u8| matches!(byte, 0..=8 | 0x0b | 0x0e..=0x1a | 0x1c..=0x1f | 0x7f);
+    if bytes.iter().any(is_control) {
+        return None;
+    }
+    Some(match std::str::from_utf8(bytes) {
+        Ok(_) => 0,
+        Err(error) if !whole && error.error_len().is_none() => 0,
+        Err(_) => bytes.iter().filter(|byte| **byte >= 0x80).count(),
+    })
+}

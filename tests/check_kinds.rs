@@ -1,0 +1,498 @@
+//! Files of the kinds that users keep models in: which are judged, and what is said of the others.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serdes::check::{self, Consumer, Kind, Options, Outcome, Rule, Verdict};
+
+const KINDS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/kinds");
+const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data");
+
+/// The files of the corpus, with what they are.
+const FILES: [(&str, Kind); 26] = [
+    ("model.safetensors", Kind::Safetensors),
+    ("array.npy", Kind::Npy),
+    ("arrays.npz", Kind::Npz),
+    ("arrays_compressed.npz", Kind::Npz),
+    ("plain.onnx", Kind::Onnx),
+    ("pytorch.onnx", Kind::Onnx),
+    ("weights.h5", Kind::Hdf5),
+    ("model.gguf", Kind::Gguf),
+    ("model.keras", Kind::Keras),
+    ("model.tflite", Kind::Tflite),
+    ("fingerprint.pb", Kind::Fingerprint),
+    ("f-0.8.0.jaxexport", Kind::JaxExport),
+    ("f-0.10.2.jaxexport", Kind::JaxExport),
+    ("f-0.12.0.1.jaxexport", Kind::JaxExport),
+    ("f.mlirbc", Kind::StableHlo),
+    ("f.mlir", Kind::Text),
+    ("orbax", Kind::Orbax),
+    ("model.pt", Kind::Torch),
+    ("legacy.pt", Kind::Torch),
+    ("graph.pb.gz", Kind::Gzip),
+    ("notes.zip", Kind::Zip),
+    ("login.html", Kind::Html),
+    ("config.json", Kind::Json),
+    ("error.json", Kind::Json),
+    ("notes.md", Kind::Text),
+    ("pointer.txt", Kind::Text),
+];
+
+fn verifying() -> Options {
+    let mut options = Options::default();
+    options.verify_data = true;
+    options
+}
+
+fn first(path: &Path, options: &Options) -> Verdict {
+    check::all(path, options).next().unwrap()
+}
+
+fn in_memory(bytes: &[u8]) -> Verdict {
+    check::bytes(bytes.to_vec()).check(&Options::default())
+}
+
+fn rule(verdict: &Verdict) -> Option<Rule> {
+    verdict.reasons().first().map(|reason| reason.rule)
+}
+
+/// A file in a new directory, which lives as long as the answer.
+fn file(name: &str, bytes: &[u8]) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(name);
+    fs::write(&path, bytes).unwrap();
+    (folder, path)
+}
+
+#[test]
+fn every_kind_is_told_by_its_name_by_any_name_and_without_one() {
+    for (name, kind) in FILES {
+        let path = Path::new(KINDS).join(name);
+        let expected = if kind.is_judged() {
+            (Outcome::Acceptable, None)
+        } else {
+            (Outcome::Unreadable, Some(Rule::OtherKind))
+        };
+        let mut verdicts = vec![first(&path, &Options::default()), first(&path, &verifying())];
+        if path.is_file() {
+            let bytes = fs::read(&path).unwrap();
+            let (_folder, other) = file("model.pb", &bytes);
+            verdicts.push(first(&other, &Options::default()));
+            verdicts.push(in_memory(&bytes));
+            verdicts.push(check::reader(&bytes[..], None).unwrap().check(&verifying()));
+        }
+        for verdict in verdicts {
+            assert_eq!(verdict.kind, Some(kind), "{name}: {verdict}");
+            assert_eq!((verdict.outcome(), rule(&verdict)), expected, "{name}: {verdict}");
+            assert_eq!(verdict.warnings(), [], "{name}");
+        }
+        let artifact = check::path(&path).unwrap();
+        assert_eq!(artifact.inspect().unwrap().kind, kind, "{name}");
+    }
+}
+
+#[test]
+fn a_file_of_another_kind_is_never_an_acceptable_graph_nor_corrupt_even_where_it_is_cut_off() {
+    for (name, kind) in FILES.into_iter().filter(|(_, kind)| !kind.is_judged()) {
+        let Ok(bytes) = fs::read(Path::new(KINDS).join(name)) else { continue };
+        for length in 1..bytes.len().min(2000) {
+            let verdict = in_memory(&bytes[..length]);
+            let sure = verdict.outcome() == Outcome::Unreadable
+                || verdict.warnings().iter().any(|warning| warning.rule == Rule::Empty);
+            assert!(sure, "{name} ({kind}), {length} bytes: {verdict}");
+        }
+    }
+}
+
+#[test]
+fn every_graph_that_tensorflow_takes_stays_a_graph() {
+    let text = fs::read_to_string(Path::new(DATA).join("tensorflow/verdicts.jsonl")).unwrap();
+    let mut graphs = 0;
+    for line in text.lines() {
+        let record: serde_json::Value = serde_json::from_str(line).unwrap();
+        if record["op"] != "capi_import" || record["verdict"] != "accept" {
+            continue;
+        }
+        let path = Path::new(DATA).join("tensorflow").join(record["path"].as_str().unwrap());
+        let artifact = check::bytes(fs::read(&path).unwrap());
+        assert_eq!(artifact.kind(), Kind::GraphDef, "{}", path.display());
+        graphs += 1;
+    }
+    assert!(graphs > 80, "{graphs}");
+}
+
+#[test]
+fn a_file_of_zero_bytes_is_an_empty_graph_or_unreadable_as_what_it_is_called() {
+    for name in ["graph.pb", "graph", "graph.bin", "graph.pbtxt"] {
+        let (_folder, path) = file(name, b"");
+        let verdict = first(&path, &Options::default());
+        assert_eq!(verdict.outcome(), Outcome::Acceptable, "{name}: {verdict}");
+        let rules: Vec<_> = verdict.warnings().iter().map(|warning| warning.rule).collect();
+        assert_eq!(rules, [Rule::Empty], "{name}");
+        let mut strict = Options::default();
+        strict.strict = true;
+        assert!(!first(&path, &strict).is_acceptable());
+    }
+    for name in [
+        "x.sds",
+        "x.safetensors",
+        "x.npy",
+        "x.npz",
+        "x.index",
+        "x.meta",
+        "model.ckpt-1",
+        "saved_model.pb",
+        "x.onnx",
+        "x.h5",
+        "x.keras",
+        "x.tflite",
+        "x.pt",
+        "x.gguf",
+        "x.zip",
+        "x.gz",
+        "x.html",
+        "x.json",
+        "x.txt",
+        "fingerprint.pb",
+        "x.mlirbc",
+        "lib.so",
+    ] {
+        let (_folder, path) = file(name, b"");
+        let verdict = first(&path, &Options::default());
+        assert_eq!(verdict.outcome(), Outcome::Unreadable, "{name}: {verdict}");
+    }
+    let verdict = in_memory(b"");
+    assert_eq!((verdict.kind, verdict.outcome()), (Some(Kind::GraphDef), Outcome::Acceptable));
+}
+
+#[test]
+fn a_graph_with_versions_and_nothing_else_is_no_empty_one() {
+    let verdict = in_memory(&[0x22, 0x03, 0x08, 0xaa, 0x13]);
+    assert_eq!((verdict.outcome(), verdict.warnings()), (Outcome::Acceptable, &[][..]));
+    // A field that no graph has: TensorFlow takes it, and nobody means it.
+    let verdict = in_memory(&[0x48, 0x01]);
+    assert_eq!(verdict.outcome(), Outcome::Acceptable);
+    assert_eq!(verdict.warnings()[0].rule, Rule::Empty);
+}
+
+#[test]
+fn the_kind_that_is_named_overrules_what_the_content_says() {
+    let mut options = Options::default();
+    options.kind = Some(Kind::GraphDef);
+    let verdict = first(&Path::new(KINDS).join("plain.onnx"), &options);
+    assert_eq!(verdict.kind, Some(Kind::GraphDef));
+    assert_ne!(rule(&verdict), Some(Rule::OtherKind));
+    options.kind = Some(Kind::Onnx);
+    let (_folder, path) = file("graph.pb", &[0x22, 0x03, 0x08, 0xaa, 0x13]);
+    assert_eq!(rule(&first(&path, &options)), Some(Rule::OtherKind));
+    options.kind = Some(Kind::Safetensors);
+    assert_eq!(rule(&first(&path, &options)), Some(Rule::Corrupt));
+}
+
+#[test]
+fn what_stands_in_place_of_a_model_is_named() {
+    let page = fs::read(Path::new(KINDS).join("login.html")).unwrap();
+    let pointer = fs::read(Path::new(KINDS).join("pointer.txt")).unwrap();
+    for (bytes, word) in [(&page, "HTML"), (&pointer, "git-lfs")] {
+        for name in ["model.safetensors", "state.sds", "graph.pb", "graph.pbtxt", "saved_model.pb"]
+        {
+            let (_folder, path) = file(name, bytes);
+            let verdict = check::path(&path).unwrap().check(&Options::default());
+            assert_eq!(rule(&verdict), Some(Rule::OtherKind), "{name}: {verdict}");
+            assert!(verdict.reasons()[0].message.contains(word), "{verdict}");
+        }
+        // The directory says that it is a SavedModel.
+        let (folder, _path) = file("saved_model.pb", bytes);
+        let verdict = first(folder.path(), &Options::default());
+        assert_eq!((verdict.kind, rule(&verdict)), (Some(Kind::SavedModel), Some(Rule::OtherKind)));
+        assert!(verdict.reasons()[0].message.contains(word), "{verdict}");
+    }
+    let verdict = in_memory(b"node { name: 'a' op: 'NoOp' }\n");
+    assert_eq!(verdict.kind, Some(Kind::Text));
+    assert!(verdict.reasons()[0].remedy.contains("graph_def_text"), "{verdict}");
+}
+
+#[test]
+fn files_of_tensors_that_are_not_whole_are_corrupt() {
+    for (name, kind) in FILES.into_iter().filter(|(_, kind)| kind.is_judged()) {
+        let bytes = fs::read(Path::new(KINDS).join(name)).unwrap();
+        for length in 1..bytes.len() {
+            let (_folder, path) = file(name, &bytes[..length]);
+            let verdict = first(&path, &verifying());
+            assert_eq!(verdict.kind, Some(kind), "{name}, {length} bytes");
+            assert_eq!(rule(&verdict), Some(Rule::Corrupt), "{name}, {length} bytes: {verdict}");
+        }
+        let longer = [&bytes[..], b"more"].concat();
+        let (_folder, path) = file(name, &longer);
+        if kind != Kind::Npz {
+            assert_eq!(rule(&first(&path, &Options::default())), Some(Rule::Corrupt), "{name}");
+        }
+    }
+}
+
+#[test]
+fn every_byte_of_an_archive_of_arrays_is_compared_when_data_is_verified() {
+    for name in ["arrays.npz", "arrays_compressed.npz"] {
+        let bytes = fs::read(Path::new(KINDS).join(name)).unwrap();
+        let opened = first(&Path::new(KINDS).join(name), &Options::default());
+        assert!(opened.is_acceptable());
+        // In the data of the first entry: the second begins behind it.
+        let second = 4 + bytes[4..].windows(4).position(|mark| mark == b"PK\x03\x04").unwrap();
+        let mut damaged = bytes.clone();
+        damaged[second - 6] ^= 1;
+        let (_folder, path) = file(name, &damaged);
+        let verdict = first(&path, &verifying());
+        assert_eq!(rule(&verdict), Some(Rule::Corrupt), "{name}: {verdict}");
+    }
+}
+
+#[test]
+fn arrays_that_cannot_be_moved_are_whole_or_not_all_the_same() {
+    let npy = |descr: &str, shape: &str, data: usize| {
+        let mut text =
+            format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}");
+        text.push_str(&" ".repeat(117 - text.len()));
+        text.push('\n');
+        let mut bytes = b"\x93NUMPY\x01\0".to_vec();
+        bytes.extend((text.len() as u16).to_le_bytes());
+        bytes.extend(text.as_bytes());
+        bytes.resize(bytes.len() + data, 0);
+        in_memory(&bytes)
+    };
+    for (descr, item) in [("<U10", 40), ("|S5", 5), ("<M8[ns]", 8), ("|V8", 8), ("<c32", 32)] {
+        let whole = npy(descr, "(3,)", 3 * item);
+        assert!(whole.is_acceptable(), "{descr}: {whole}");
+        assert_eq!(whole.warnings()[0].rule, Rule::Unsupported, "{descr}");
+        assert_eq!(rule(&npy(descr, "(3,)", 3 * item - 1)), Some(Rule::Corrupt), "{descr}");
+    }
+    // Python objects have no size that the header tells.
+    assert!(npy("|O", "(3,)", 17).is_acceptable());
+}
+
+#[test]
+fn no_bare_message_of_ifrt_passes_for_a_graph_in_silence() {
+    let mut files: Vec<PathBuf> = Vec::new();
+    let mut folders = vec![Path::new(DATA).join("ifrt/golden")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() { folders.push(path) } else { files.push(path) }
+        }
+    }
+    assert!(files.len() > 100);
+    for path in files {
+        let bytes = fs::read(&path).unwrap();
+        let verdict = in_memory(&bytes);
+        if verdict.kind == Some(Kind::GraphDef) && verdict.is_acceptable() {
+            let rules: Vec<_> = verdict.warnings().iter().map(|warning| warning.rule).collect();
+            assert_eq!(rules, [Rule::Empty], "{}: {verdict}", path.display());
+        }
+    }
+}
+
+#[test]
+fn a_walk_counts_what_is_of_no_kind_that_is_judged() {
+    let options = Options::default();
+    let mut walk = check::walk(KINDS, &options);
+    let verdicts: Vec<_> = walk.by_ref().collect();
+    let checked: Vec<_> =
+        verdicts.iter().map(|verdict| verdict.path.rsplit('/').next().unwrap()).collect();
+    assert_eq!(checked, ["array.npy", "arrays.npz", "arrays_compressed.npz", "model.safetensors"]);
+    assert!(walk.is_of_directory() && walk.found_any());
+    // The corpus but for those, and its manifest.
+    assert_eq!(walk.skipped().count, FILES.len() as u64 - 4 + 1);
+    assert!(walk.skipped().paths.iter().any(|path| path.ends_with("orbax")));
+    assert_eq!(check::exit_status(&verdicts), 0);
+    let mut walk = check::walk(Path::new(KINDS).join("array.npy"), &options);
+    assert_eq!(walk.by_ref().count(), 1);
+    assert!(!walk.is_of_directory());
+}
+
+#[test]
+fn a_page_that_is_called_like_a_model_is_not_passed_over() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["model.pb", "model.safetensors", "model.onnx", "README.md"] {
+        fs::copy(Path::new(KINDS).join("login.html"), folder.path().join(name)).unwrap();
+    }
+    let options = Options::default();
+    let mut walk = check::walk(folder.path(), &options);
+    let verdicts: Vec<_> = walk.by_ref().collect();
+    let checked: Vec<_> =
+        verdicts.iter().map(|verdict| verdict.path.rsplit('/').next().unwrap()).collect();
+    assert_eq!(checked, ["model.pb", "model.safetensors"]);
+    assert!(verdicts.iter().all(|verdict| rule(verdict) == Some(Rule::OtherKind)));
+    assert_eq!(walk.skipped().count, 2);
+}
+
+#[test]
+fn what_belongs_to_an_artifact_is_neither_checked_nor_skipped() {
+    let options = Options::default();
+    for (path, checked) in [
+        ("tensorflow/ckpt/saver_v2", 2),
+        ("../golden/device_state/v0", 2),
+        ("tensorflow/sm/tf1_two", 1),
+    ] {
+        let mut walk = check::walk(Path::new(DATA).join(path), &options);
+        assert_eq!(walk.by_ref().count(), checked, "{path}");
+        assert_eq!(walk.skipped().paths, Vec::<PathBuf>::new(), "{path}");
+    }
+    // A shard that lost its index, and parts that lost their state, belong to nothing.
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("ckpt.data-00000-of-00001"), b"\x01\x02\x03").unwrap();
+    let mut walk = check::walk(folder.path(), &options);
+    assert_eq!(walk.by_ref().count(), 1);
+    assert!(!walk.found_any());
+    assert_eq!(walk.skipped().count, 1);
+}
+
+#[test]
+fn a_directory_is_a_saved_model_that_lost_its_message_only_where_nothing_else_is_in_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let copy =
+        |name: &str| fs::copy(Path::new(KINDS).join(name), folder.path().join(name)).unwrap();
+    copy("fingerprint.pb");
+    fs::create_dir(folder.path().join("variables")).unwrap();
+    let verdict = first(folder.path(), &Options::default());
+    assert_eq!((verdict.kind, rule(&verdict)), (Some(Kind::SavedModel), Some(Rule::NotFound)));
+    copy("array.npy");
+    let verdict = first(folder.path(), &Options::default());
+    assert_eq!((verdict.kind, verdict.outcome()), (Some(Kind::Npy), Outcome::Acceptable));
+}
+
+#[test]
+fn what_is_excluded_is_neither_checked_nor_skipped_and_is_not_walked_into() {
+    let options = Options::default()
+        .with_excluded(|path, is_directory| is_directory || path == Path::new("array.npy"));
+    let mut walk = check::walk(KINDS, &options);
+    assert_eq!(walk.by_ref().count(), 3);
+    assert_eq!(walk.skipped().count, FILES.len() as u64 - 4 + 1 - 1);
+}
+
+#[test]
+fn at_most_a_hundred_skipped_paths_are_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    for number in 0..130 {
+        fs::write(folder.path().join(format!("{number:03}.txt")), "words").unwrap();
+    }
+    let options = Options::default();
+    let mut walk = check::walk(folder.path(), &options);
+    assert_eq!(walk.by_ref().count(), 1);
+    assert_eq!((walk.skipped().count, walk.skipped().paths.len()), (130, 100));
+}
+
+#[cfg(unix)]
+#[test]
+fn links_pipes_and_loops_are_said_and_never_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    std::os::unix::fs::symlink(folder.path(), at("loop")).unwrap();
+    std::os::unix::fs::symlink(at("self"), at("self")).unwrap();
+    std::os::unix::fs::symlink(at("nowhere"), at("gone")).unwrap();
+    std::os::unix::fs::symlink(at("nowhere"), at("gone.pb")).unwrap();
+    std::os::unix::fs::symlink(Path::new(KINDS).join("array.npy"), at("link.npy")).unwrap();
+    let pipe = std::process::Command::new("mkfifo").arg(at("pipe.pb")).status().unwrap();
+    assert!(pipe.success());
+    let options = Options::default();
+    let mut walk = check::walk(folder.path(), &options);
+    let verdicts: Vec<_> = walk.by_ref().collect();
+    let found: Vec<_> = verdicts
+        .iter()
+        .map(|verdict| (verdict.path.rsplit('/').next().unwrap(), verdict.outcome()))
+        .collect();
+    assert_eq!(found, [("gone.pb", Outcome::Unreadable), ("link.npy", Outcome::Acceptable)]);
+    let skipped: Vec<_> =
+        walk.skipped().paths.iter().map(|path| path.file_name().unwrap()).collect();
+    assert_eq!(skipped, ["gone", "loop", "pipe.pb", "self"]);
+}
+
+/// A graph of this producer, without nodes.
+fn graph_of(producer: i32) -> Vec<u8> {
+    let number = [producer as u8 & 0x7f | 0x80, (producer >> 7) as u8];
+    [&[0x22, 3, 0x08][..], &number].concat()
+}
+
+#[test]
+fn a_producer_is_ahead_of_the_window_from_the_twenty_second_day_on() {
+    let consumer = Consumer::tensorflow("2.21").unwrap();
+    let ours = consumer.line("graph_def").unwrap().version;
+    for (ahead, warned) in [(0, false), (1, false), (21, false), (22, true), (400, true)] {
+        let verdict = check::bytes(graph_of(ours + ahead)).for_consumer(&consumer);
+        assert!(verdict.is_acceptable(), "{verdict}");
+        let rules: Vec<_> = verdict.warnings().iter().map(|warning| warning.rule).collect();
+        assert_eq!(rules.contains(&Rule::ForwardCompatibility), warned, "{ahead}: {verdict}");
+        let mut options = Options::for_consumer(consumer.clone());
+        options.strict = true;
+        let strict = check::bytes(graph_of(ours + ahead)).check(&options);
+        assert_eq!(strict.is_acceptable(), !warned, "{ahead}: {strict}");
+    }
+}
+
+/// A SavedModel of one meta graph: the release that wrote it, whether default attributes were stripped, its producer.
+fn saved_model(release: &str, stripped: bool, producer: i32) -> Vec<u8> {
+    let field =
+        |number: u8, content: &[u8]| [&[number << 3 | 2, content.len() as u8], content].concat();
+    let operations = field(1, &field(1, b"NoOp"));
+    let info = [
+        field(2, &operations),
+        field(4, b"serve"),
+        field(5, release.as_bytes()),
+        vec![0x38, u8::from(stripped)],
+    ];
+    let meta_graph = [field(1, &info.concat()), field(2, &graph_of(producer))].concat();
+    [vec![0x08, 1], field(2, &meta_graph)].concat()
+}
+
+#[test]
+fn patches_of_one_release_are_compatible_with_one_another() {
+    let consumer = Consumer::tensorflow("2.16").unwrap();
+    let far = consumer.line("graph_def").unwrap().version + 300;
+    for (release, warned) in [
+        ("2.16.1", false),
+        ("2.16.99", false),
+        ("2.17.0", true),
+        ("2.1.6", true),
+        ("2.16.0-dev20240101", true),
+        ("", true),
+        ("unknown", true),
+    ] {
+        let (_folder, path) = file("saved_model.pb", &saved_model(release, false, far));
+        let verdict = check::path(&path).unwrap().for_consumer(&consumer);
+        let rules: Vec<_> = verdict.warnings().iter().map(|warning| warning.rule).collect();
+        assert_eq!(rules.contains(&Rule::ForwardCompatibility), warned, "{release}: {verdict}");
+    }
+    // Numbers of one's own are no release.
+    let consumer = consumer.with("graph_def=1000").unwrap();
+    let (_folder, path) = file("saved_model.pb", &saved_model("2.16.1", false, 1400));
+    assert_eq!(check::path(&path).unwrap().for_consumer(&consumer).warnings().len(), 1);
+}
+
+#[test]
+fn what_the_writer_of_a_meta_graph_stripped_is_shown_and_said() {
+    for stripped in [false, true] {
+        let bytes = saved_model("2.21.0", stripped, 3000);
+        let (_folder, path) = file("saved_model.pb", &bytes);
+        let artifact = check::path(&path).unwrap();
+        let inspection = artifact.inspect().unwrap();
+        assert_eq!(inspection.stripped_default_attrs, Some(stripped));
+        assert_eq!(inspection.stripped_op_list, Some(1));
+        let verdict = artifact.for_consumer(&Consumer::tensorflow("2.12").unwrap());
+        let message = &verdict.warnings()[0].message;
+        assert_eq!(message.contains("left out"), stripped, "{message}");
+    }
+    let graph = check::bytes(graph_of(2474)).inspect().unwrap();
+    assert_eq!((graph.stripped_default_attrs, graph.stripped_op_list), (None, None));
+}
+
+#[test]
+fn an_operation_that_several_functions_use_is_named_once() {
+    let path = Path::new(DATA).join("tensorflow/sm/sm_tf2_dep_op_in_functions");
+    for verdict in check::all(path, &Options::default()) {
+        for warning in verdict.warnings().iter().filter(|w| w.rule == Rule::LoaderDiffers) {
+            let names = warning.message.rsplit_once("its functions use ").unwrap().1;
+            let mut names: Vec<_> = names.split(", ").collect();
+            let count = names.len();
+            names.dedup();
+            assert_eq!(names.len(), count, "{warning}");
+        }
+    }
+}
