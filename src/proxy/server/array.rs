@@ -336,7 +336,7 @@ pub(super) fn short(status: &Status) -> Status {
     if message.len() <= MOST {
         return status.clone();
     }
-    Status::new(status.code(), format!("{}…", &message[..message.floor_char_boundary(MOST)]))
+    Status::new(status.code(), message.chars().take(MOST).chain(['…']).collect::<String>())
 }
 
 fn unknown_array(handle: u64) -> Status {

@@ -248,8 +248,9 @@ impl Session {
             let mut arrays = Vec::with_capacity(request.array_specs.len());
             for spec in &request.array_specs {
                 let spec: ArraySpec = self.decode(Some(spec))?;
-                let shapes = shard_shapes(&spec);
+                // A sharding over more devices than there are is refused before it is asked for as many shapes.
                 let places = self.shared.devices.places(spec.sharding())?;
+                let shapes = shard_shapes(&spec);
                 let shards = places.into_iter().zip(shapes).map(|(place, shape)| Shard {
                     place,
                     shape,
