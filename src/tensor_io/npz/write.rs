@@ -114,9 +114,13 @@ impl<W: Seek> Seek for Quiet<W> {
 
 /// Why no entry of an archive may have this name: unpacked by whoever trusts names, it would be written outside of their folder.
 fn fault(name: &str) -> Option<&'static str> {
-    let mut letters = name.chars();
-    let has_drive = letters.next().is_some_and(|letter| letter.is_ascii_alphabetic())
-        && letters.next() == Some(':');
+    // `C:x` is a file on a drive; `w:0` is what TensorFlow calls the first output of `w`.
+    let has_drive = name.split_once(':').is_some_and(|(drive, rest)| {
+        drive.len() == 1
+            && drive.starts_with(|letter: char| letter.is_ascii_alphabetic())
+            && !(rest.starts_with(|digit: char| digit.is_ascii_digit())
+                && rest.bytes().all(|digit| digit.is_ascii_digit()))
+    });
     if name.starts_with('/') || has_drive {
         Some("begins at the root of a disk")
     } else if name.contains('\\') {
@@ -199,6 +203,8 @@ mod tests {
             "/etc/x",
             "C:\\x",
             "c:x",
+            "c:0x",
+            "c:",
             "c:/x",
             "..\\x",
             "a\\b",
@@ -207,7 +213,7 @@ mod tests {
             assert!(fault(name).is_some(), "{name:?}");
         }
         assert!(fault(&"a".repeat(1 << 16)).is_some());
-        for name in ["x", "a/b", "..a/b..", "...", "layer:0", "ab:0", "", "a b", ".hidden"] {
+        for name in ["x", "a/b", "..a/b..", "...", "layer:0", "ab:0", "w:0", "", "a b", ".hidden"] {
             assert!(fault(name).is_none(), "{name:?}");
         }
     }
