@@ -321,7 +321,7 @@ fn parse_bytes(text: &str) -> Option<u64> {
 }
 
 fn show_bytes(bytes: u64) -> String {
-    let unit = UNITS.iter().find(|(_, unit)| bytes > 0 && bytes % unit == 0);
+    let unit = UNITS.iter().find(|(_, unit)| bytes > 0 && bytes.is_multiple_of(*unit));
     unit.map_or_else(|| bytes.to_string(), |(letter, unit)| format!("{}{letter}", bytes / unit))
 }
 
