@@ -86,6 +86,9 @@ fn texts_are_told_in_the_encodings_that_people_have() {
         (b"  [1, 2, 3]", Kind::Json),
         (b"{\"a\": [1, 2", Kind::Json),
         (b"{not json}", Kind::Text),
+        // A graph in text form with something before it.
+        (b"{}versions { producer: 1 }", Kind::Text),
+        (b"[1] node { name: 'a' }", Kind::Text),
         (b"\r\n <HTML><body>", Kind::Html),
         (b"<?xml version='1.0'?><html>", Kind::Html),
         (b"<?xml version='1.0'?><graph/>", Kind::Text),

@@ -53,14 +53,17 @@ fn is_html(start: &[u8]) -> bool {
         && preamble.windows(5).any(|word| word.eq_ignore_ascii_case(b"<html"))
 }
 
-/// Whether the bytes are JSON, as far as they are here: one value, or the first of several.
+/// Whether the bytes are JSON, as far as they are here: one value, or several, and nothing else.
 pub(super) fn is_json(bytes: &[u8], whole: bool) -> bool {
     let mut values = serde_json::Deserializer::from_slice(bytes).into_iter::<IgnoredAny>();
-    match values.next() {
-        Some(Ok(_)) => true,
-        // Cut off, here or already in the file: what is there is as it should be.
-        Some(Err(error)) => error.is_eof() && (!whole || bytes.len() > 1),
-        None => false,
+    let mut any = false;
+    loop {
+        match values.next() {
+            Some(Ok(_)) => any = true,
+            // Cut off, here or already in the file: what is there is as it should be.
+            Some(Err(error)) => return error.is_eof() && (any || !whole || bytes.len() > 1),
+            None => return any,
+        }
     }
 }
 
