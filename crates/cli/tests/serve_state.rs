@@ -1,0 +1,119 @@
+//! `serdes serve --state`: its place, what SIGHUP and a stop do, and how they fail.
+#![cfg(target_os = "linux")]
+
+use std::{
+    fs,
+    io::{BufRead as _, BufReader, Read as _},
+    path::Path,
+    process::{Child, Command, Output, Stdio},
+};
+
+fn serve(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_serdes"));
+    command.arg("serve").args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// A server that listens.
+fn started(arguments: &[&str]) -> Child {
+    let mut child = serve(arguments).spawn().unwrap();
+    let mut line = String::new();
+    // One byte at a time: what follows is read at the end.
+    let output = child.stdout.as_mut().unwrap();
+    BufReader::with_capacity(1, output).read_line(&mut line).unwrap();
+    if !line.starts_with("listening on ") {
+        let mut said = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        panic!("{line:?} {said}");
+    }
+    child
+}
+
+fn signal(child: &Child, name: &str) {
+    let sent = Command::new("kill").args([name, &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+}
+
+fn stopped(child: Child) -> (Option<i32>, String) {
+    signal(&child, "-TERM");
+    let Output { status, stderr, .. } = child.wait_with_output().unwrap();
+    (status.code(), String::from_utf8(stderr).unwrap())
+}
+
+#[test]
+fn a_place_where_no_state_can_be_is_found_out_at_the_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let damaged = folder.path().join("damaged.sds");
+    fs::write(&damaged, "no state").unwrap();
+    for (path, words) in [
+        (folder.path().join("nowhere/x.sds"), "make it, or name a file"),
+        (folder.path().to_path_buf(), "directory"),
+        (damaged, "no device state"),
+    ] {
+        let output = serve(&["--state", text(&path)]).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(words), "{said}");
+        assert!(output.stdout.is_empty());
+    }
+    let keep = serve(&["--keep", "2"]).output().unwrap();
+    assert_eq!(keep.status.code(), Some(2));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_stop_whose_save_fails_ends_with_2_and_leaves_the_old_state() {
+    let folder = tempfile::tempdir().unwrap();
+    let inner = folder.path().join("inner");
+    fs::create_dir(&inner).unwrap();
+    let state = inner.join("x.sds");
+    let server = started(&["--state", text(&state)]);
+    fs::rename(&inner, folder.path().join("away")).unwrap();
+    let (status, said) = stopped(server);
+    assert_eq!(status, Some(2), "{said}");
+    assert!(said.contains("tries again"), "{said}");
+
+    fs::rename(folder.path().join("away"), &inner).unwrap();
+    let (status, said) = stopped(started(&["--state", text(&state)]));
+    assert_eq!(status, Some(0), "{said}");
+    let before = fs::read(&state).unwrap();
+    let (status, said) = stopped(started(&["--state", text(&state), "--keep", "3"]));
+    assert_eq!(status, Some(0), "{said}");
+    assert_eq!(fs::read(&state).unwrap(), before);
+    assert_eq!(fs::read_dir(&inner).unwrap().count(), 1);
+}
+
+#[test]
+fn a_hangup_without_a_state_says_what_is_missing() {
+    let server = started(&[]);
+    signal(&server, "-HUP");
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    let (status, said) = stopped(server);
+    assert_eq!(status, Some(0), "{said}");
+    assert!(said.contains("start the server with --state"), "{said}");
+}
+
+#[test]
+fn a_hangup_keeps_the_states_before_and_writes_the_version_that_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("x.sds");
+    let server = started(&["--state", text(&state), "--keep", "2", "--serdes-version", "minimum"]);
+    let count = || fs::read_dir(folder.path()).unwrap().count();
+    for files in 1..=3 {
+        signal(&server, "-HUP");
+        while count() < files || !state.with_extension("sds").exists() {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+    }
+    let (status, said) = stopped(server);
+    assert_eq!(status, Some(0), "{said}");
+    for name in ["x.sds", "x.sds.1", "x.sds.2"] {
+        assert!(folder.path().join(name).exists(), "{name}");
+    }
+    let refused = serve(&["--state", text(&state), "--serdes-version", "new"]).output().unwrap();
+    assert_eq!(refused.status.code(), Some(2));
+}
