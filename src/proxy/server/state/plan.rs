@@ -110,10 +110,10 @@ impl Plan {
             self.in_file.insert(name.clone());
         }
         let source = match &kept.array {
-            None => self.from_file(&name)?,
+            None => self.in_file_before(&name)?,
             Some(array) => match parts(array) {
                 Ok(parts) => Some(Source::Memory { array: Arc::clone(array), parts }),
-                Err(_) => self.from_file(&name)?,
+                Err(_) => self.in_file_before(&name)?,
             },
         };
         if let Some(source) = source {
@@ -138,7 +138,7 @@ impl Plan {
         }
     }
 
-    fn from_file(&self, name: &str) -> Result<Option<Source>, Error> {
+    fn in_file_before(&self, name: &str) -> Result<Option<Source>, Error> {
         match &self.file {
             Some(file) if self.in_file.contains(name) => {
                 file.tensor(name).map(Source::File).map(Some)
@@ -193,7 +193,7 @@ impl Plan {
     /// Does without what cannot be read: takes the array of the state before, if there is one of the same name, or none.
     pub(super) fn replace_unreadable(&mut self, name: &str) {
         let Some(planned) = self.arrays.remove(name) else { return };
-        match (&planned.source, self.from_file(name)) {
+        match (&planned.source, self.in_file_before(name)) {
             (Source::Memory { .. }, Ok(Some(source))) => {
                 self.arrays.insert(name.to_owned(), Planned { source, ..planned });
             }

@@ -41,8 +41,7 @@ impl Place {
 
     fn builder(&self) -> ServerBuilder {
         let plugin = Plugin::open("host:devices=2", LayoutChoice::Detect).unwrap();
-        let mut limits = Limits::default();
-        limits.stop_timeout = Duration::from_secs(2);
+        let limits = Limits { stop_timeout: Duration::from_secs(2), ..Limits::default() };
         Server::builder(&plugin).limits(limits).state(self.path())
     }
 
@@ -378,8 +377,7 @@ async fn a_save_that_is_given_up_ends_the_stop() {
 #[tokio::test]
 async fn a_save_at_the_stop_has_a_deadline() {
     let place = Place::new();
-    let mut limits = Limits::default();
-    limits.save_timeout = Duration::from_millis(300);
+    let limits = Limits { save_timeout: Duration::from_millis(300), ..Limits::default() };
     let server = place.builder().limits(limits).build().unwrap();
     let hanging = Arc::clone(&server.shared.state.saving).lock_owned().await;
     let error = stop(server, async {}).await.unwrap_err();
