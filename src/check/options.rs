@@ -34,8 +34,10 @@ pub struct Options {
 }
 
 /// Says of a path below a walked directory, and whether that is a directory, whether it is left out.
+type Excludes = dyn Fn(&Path, bool) -> bool + Send + Sync;
+
 #[derive(Clone)]
-struct Excluded(Arc<dyn Fn(&Path, bool) -> bool + Send + Sync>);
+struct Excluded(Arc<Excludes>);
 
 impl fmt::Debug for Excluded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
