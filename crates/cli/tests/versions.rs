@@ -44,17 +44,25 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A crate of one's own, with a line, golden bytes and a lock: what `examples/downstream` has.
+/// A crate of one's own, with a line, golden bytes and a lock: the first line of `examples/downstream`.
 struct Crate(TempDir);
 
 impl Crate {
     fn new() -> Self {
         let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/downstream");
         let folder = tempfile::tempdir().unwrap();
-        for file in ["versions.toml", "versions.lock"] {
-            fs::copy(example.join(file), folder.path().join(file)).unwrap();
-        }
-        copy(&example.join("tests/golden"), &folder.path().join("tests/golden"));
+        let text = |name: &str| fs::read_to_string(example.join(name)).unwrap();
+        let registry = text("versions.toml");
+        let first = registry.split_once("\n[[line]]\nname = \"runs\"").unwrap().0;
+        fs::write(folder.path().join("versions.toml"), first).unwrap();
+        let lock: String = text("versions.lock")
+            .lines()
+            .filter(|row| !row.contains("runs/"))
+            .flat_map(|row| [row, "\n"])
+            .collect();
+        fs::write(folder.path().join("versions.lock"), lock).unwrap();
+        let golden = "tests/golden/snapshots";
+        copy(&example.join(golden), &folder.path().join(golden));
         Self(folder)
     }
 
