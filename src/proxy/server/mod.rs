@@ -315,9 +315,13 @@ impl Shared {
 
     /// Ends a session and frees what it holds.
     fn end(&self, session: &Session) {
-        if self.sessions().remove(&session.id).is_some() {
+        let mut sessions = self.sessions();
+        if sessions.contains_key(&session.id) {
+            // The state has its arrays before it is gone: a save that runs meanwhile finds them in one place or the other.
             self.state.close(session);
+            sessions.remove(&session.id);
         }
+        drop(sessions);
         session.close();
     }
 

@@ -75,6 +75,15 @@ impl Plan {
         shared: &Shared,
         options: &StateOptions,
     ) -> Result<Self, ProxyError> {
+        // Before what the state has: a session that ends meanwhile leaves its arrays to the state before it loses them.
+        let mut sessions: Vec<_> = shared.sessions().values().cloned().collect();
+        // The younger one's arrays are the newer ones.
+        sessions.sort_unstable_by_key(|session| session.names.number);
+        let mut alive = Vec::new();
+        for session in &sessions {
+            let arrays = arrays_of(session).into_iter();
+            alive.extend(arrays.map(|array| (array, session.names.owner.clone())));
+        }
         let (kept, mut file, metadata) = {
             let contents = state.contents();
             (contents.arrays.clone(), contents.file.clone(), contents.metadata.clone())
@@ -94,13 +103,8 @@ impl Plan {
         for (name, kept) in kept {
             plan.add_kept(name, kept)?;
         }
-        let mut sessions: Vec<_> = shared.sessions().values().cloned().collect();
-        // The younger one's arrays are the newer ones.
-        sessions.sort_unstable_by_key(|session| session.names.number);
-        for session in sessions {
-            for alive in arrays_of(&session) {
-                plan.add_alive(alive, &session.names.owner);
-            }
+        for (alive, owner) in alive {
+            plan.add_alive(alive, &owner);
         }
         Ok(plan)
     }

@@ -164,6 +164,20 @@ async fn a_snapshot_of_a_client_without_a_name_outlives_the_client_and_the_serve
     assert_eq!(place.bytes("session-2/1"), b"other");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_that_ends_while_the_state_is_saved_loses_nothing() {
+    for _ in 0..100 {
+        let place = Place::new();
+        let server = place.server();
+        let mut client = named(&server, "model").await;
+        client.put(1, b"abc", &on(&[0])).await.unwrap();
+        let end = tokio::task::spawn_blocking(move || drop(client));
+        server.save().await.unwrap();
+        end.await.unwrap();
+        assert_eq!(place.names(), ["model/1"]);
+    }
+}
+
 #[tokio::test]
 async fn arrays_that_are_not_there_are_left_out_and_nobody_waits_for_them() {
     let place = Place::new();
