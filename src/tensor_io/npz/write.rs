@@ -107,6 +107,11 @@ impl<W: Seek> Seek for Quiet<W> {
             SeekFrom::Current(distance) => self.position.checked_add_signed(distance),
         };
         let place = place.ok_or(io::ErrorKind::InvalidInput)?;
+        if self.given_up.load(Ordering::Relaxed) {
+            // Wherever it was when it failed, the archive takes its last entry to end behind where it began.
+            self.position = self.end;
+            return Ok(place.max(self.end));
+        }
         self.position = self.attempt(place, |inner| inner.seek(SeekFrom::Start(place)))?;
         Ok(self.position)
     }
@@ -215,6 +220,41 @@ mod tests {
         assert!(fault(&"a".repeat(1 << 16)).is_some());
         for name in ["x", "a/b", "..a/b..", "...", "layer:0", "ab:0", "w:0", "", "a b", ".hidden"] {
             assert!(fault(name).is_none(), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn an_archive_that_fails_on_its_way_back_ends_quietly() {
+        struct Broken(io::Cursor<Vec<u8>>, usize);
+        impl Write for Broken {
+            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+                self.0.write(bytes)
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        impl Seek for Broken {
+            fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+                self.1 = self.1.checked_sub(1).ok_or(io::ErrorKind::StorageFull)?;
+                self.0.seek(to)
+            }
+        }
+        for seeks in 0..12 {
+            let given_up = Arc::new(AtomicBool::new(false));
+            let out = Quiet::new(Broken(io::Cursor::default(), seeks), &given_up);
+            let mut archive = ZipWriter::new(out);
+            let mut fill = || -> io::Result<()> {
+                for name in ["a.npy", "b.npy"] {
+                    archive.start_file(name, SimpleFileOptions::default())?;
+                    archive.write_all(&[7; 100])?;
+                }
+                Ok(())
+            };
+            assert!(fill().is_ok() || given_up.load(Ordering::Relaxed));
+            given_up.store(true, Ordering::Relaxed);
+            // What its end asserts would end the process.
+            drop(archive);
         }
     }
 
