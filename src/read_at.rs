@@ -15,6 +15,8 @@ use std::sync::mpsc::Receiver;
 
 use bytes::Bytes;
 
+#[cfg(all(feature = "artifact", feature = "device"))]
+pub(crate) use self::spool::{IN_MEMORY, spill};
 #[cfg(feature = "device")]
 pub use self::spool::{LONGEST_STREAM, spool};
 

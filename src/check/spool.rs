@@ -1,22 +1,16 @@
 //! Keeps a stream where it can be read from any place, no more of it than a verdict needs.
 
-use std::io::{self, Read, Seek, Write};
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
 use super::artifact::CheckError;
 use super::detect::{DEVICE_STATE, Told, detect};
 use super::{Kind, graph};
-use crate::artifact::ReadAt;
+use crate::read_at::{IN_MEMORY, LONGEST_STREAM, ReadAt, spill};
 
 /// Bytes by which most streams are known.
 const OPENING: u64 = 64 << 10;
-
-/// Bytes of a stream that are kept in memory before a temporary file takes them.
-const IN_MEMORY: u64 = 64 << 20;
-
-/// The most bytes of a stream that are kept at all.
-const LONGEST: u64 = 64 << 30;
 
 /// The same for what is one protobuf message: no parser takes a longer one.
 const LONGEST_MESSAGE: u64 = 2 << 30;
@@ -40,16 +34,9 @@ pub(super) fn spool(
         }
     }
     let longest = longest(&start, name, kind).map_err(failed)?;
-    let mut file = tempfile::tempfile().map_err(failed)?;
-    file.write_all(&start).map_err(failed)?;
-    let left = longest - start.len() as u64;
-    drop(start);
-    let copied = io::copy(&mut input.take(left), &mut file).map_err(failed)?;
-    if copied == left {
-        return Err(CheckError::TooLong { path: label.to_owned(), limit: longest });
-    }
-    file.rewind().map_err(failed)?;
-    Ok(Arc::new(file))
+    // What is as long as the limit is too long as well.
+    let kept = spill(start, input, longest - 1).map_err(failed)?;
+    kept.ok_or_else(|| CheckError::TooLong { path: label.to_owned(), limit: longest })
 }
 
 fn told(start: &[u8], name: Option<&Path>, kind: Option<Kind>) -> io::Result<Told> {
@@ -106,14 +93,14 @@ fn may_be_table(start: &[u8]) -> bool {
 
 fn longest(start: &[u8], name: Option<&Path>, kind: Option<Kind>) -> io::Result<u64> {
     Ok(match told(start, name, kind)? {
-        Told::Nothing if may_be_table(start) => LONGEST,
+        Told::Nothing if may_be_table(start) => LONGEST_STREAM,
         told => match told.kind() {
             Kind::GraphDef
             | Kind::GraphDefText
             | Kind::MetaGraph
             | Kind::SavedModel
             | Kind::IfrtSerialized => LONGEST_MESSAGE,
-            _ => LONGEST,
+            _ => LONGEST_STREAM,
         },
     })
 }

@@ -8,7 +8,7 @@ use std::{
 use super::ReadAt;
 
 /// Bytes of a stream that are kept in memory before a temporary file takes them.
-const IN_MEMORY: u64 = 64 << 20;
+pub(crate) const IN_MEMORY: u64 = 64 << 20;
 
 /// The most bytes of a stream that the functions of this library keep: 64 GiB.
 pub const LONGEST_STREAM: u64 = 64 << 30;
@@ -28,10 +28,23 @@ pub fn spool(mut input: impl Read, limit: u64) -> io::Result<Option<Arc<dyn Read
     if length <= IN_MEMORY {
         return Ok(Some(Arc::new(start)));
     }
+    spill(start, input, limit)
+}
+
+/// Reads a stream to its end, of which `start` was read already, into a temporary file without a name. `None` if there are more bytes than
+/// `limit`, the start included.
+///
+/// # Errors
+/// As [`spool`].
+pub(crate) fn spill(
+    start: Vec<u8>,
+    input: impl Read,
+    limit: u64,
+) -> io::Result<Option<Arc<dyn ReadAt>>> {
     let mut file = tempfile::tempfile()?;
     file.write_all(&start)?;
+    let rest = limit.saturating_sub(start.len() as u64);
     drop(start);
-    let rest = limit - length;
     if io::copy(&mut input.take(rest.saturating_add(1)), &mut file)? > rest {
         return Ok(None);
     }
