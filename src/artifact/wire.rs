@@ -87,6 +87,9 @@ pub(crate) enum Step {
 
 /// Is told of the known fields of a message, in the order of the bytes.
 pub(crate) trait Visitor {
+    /// The content of the message that [`enter`](Self::enter) is told of next begins at byte `at`.
+    #[inline]
+    fn begins(&mut self, _at: u64) {}
     /// A nested message begins, the value of `field` of `message`.
     fn enter(&mut self, message: MessageId, field: &'static Field) -> Step;
     /// The message that was the value of `field` of `message` has ended, at byte `at`.
@@ -309,6 +312,7 @@ impl Scanner {
                             declined = if all { declined } else { at };
                             continue;
                         }
+                        visitor.begins(at + 2);
                         match visitor.enter(message, field) {
                             Step::Over => at = end,
                             Step::Into => {
@@ -393,6 +397,7 @@ impl Scanner {
                                 at = end;
                                 continue;
                             }
+                            visitor.begins(payload);
                             match visitor.enter(message, field) {
                                 Step::Over => at = end,
                                 Step::Into => {

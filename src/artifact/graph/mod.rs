@@ -93,6 +93,15 @@ impl From<ScanError> for GraphError {
     }
 }
 
+impl From<text::ScanError> for GraphError {
+    fn from(error: text::ScanError) -> Self {
+        match error {
+            text::ScanError::Text(error) => Self::Text(error),
+            text::ScanError::Io(error) => Self::Io(error),
+        }
+    }
+}
+
 /// What a file holds: one meta graph for a GraphDef or MetaGraphDef, any number for a SavedModel.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
@@ -348,7 +357,7 @@ fn walk<V: Visitor>(
 ) -> Result<(), GraphError> {
     match form {
         Form::Binary => Ok(scan(source, message.id(), visitor)?),
-        Form::Text => text::scan(source, message.id(), visitor),
+        Form::Text => Ok(text::scan(source, message.id(), visitor)?),
     }
 }
 

@@ -10,7 +10,8 @@ mod number;
 mod parser;
 mod reader;
 
-use super::graph::GraphError;
+use std::io;
+
 use super::schema::MessageId;
 use super::wire::Visitor;
 use crate::read_at::ReadAt;
@@ -87,11 +88,22 @@ pub enum TextFault {
     Depth,
 }
 
+/// Why a text could not be read to its end.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ScanError {
+    /// The text is not one that a parser accepts.
+    #[error(transparent)]
+    Text(#[from] TextError),
+    /// The system could not read.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
 /// Walks over the message whose text `source` holds.
 pub(super) fn scan<V: Visitor>(
     source: &(impl ReadAt + ?Sized),
     message: MessageId,
     visitor: &mut V,
-) -> Result<(), GraphError> {
+) -> Result<(), ScanError> {
     parser::Parser::new(reader::Reader::new(&source)?, message, visitor)?.run()
 }

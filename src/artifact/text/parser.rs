@@ -1,9 +1,8 @@
 //! The grammar of the text format, driven by the table of messages.
 
-use super::TextFault;
 use super::number::{float, integer, is_octal};
 use super::reader::{Reader, Token, shorten};
-use crate::artifact::graph::GraphError;
+use super::{ScanError, TextFault};
 use crate::artifact::schema::{
     EnumType, Field, Kind, Label, MessageId, TENSORFLOW_2_17, knows_field, knows_value,
 };
@@ -38,33 +37,34 @@ impl<'a, 'v, V: Visitor> Parser<'a, 'v, V> {
         mut reader: Reader<'a>,
         message: MessageId,
         visitor: &'v mut V,
-    ) -> Result<Self, GraphError> {
+    ) -> Result<Self, ScanError> {
         let token = reader.token()?;
         let frame =
             Frame { message, field: None, close: None, in_list: false, told: true, present: 0 };
         Ok(Self { reader, token, outer: Vec::new(), frame, visitor })
     }
 
-    pub(super) fn run(mut self) -> Result<(), GraphError> {
+    pub(super) fn run(mut self) -> Result<(), ScanError> {
         loop {
             match (&self.token, self.frame.close) {
                 (Token::End, None) => return Ok(()),
                 (Token::End, Some(_)) => return Err(self.expected("the end of a message")),
                 (Token::Symbol(symbol), Some(close)) if *symbol == close => {
+                    let end = self.reader.token_at();
                     self.next()?;
-                    self.close_message()?;
+                    self.close_message(end)?;
                 }
                 _ => self.field()?,
             }
         }
     }
 
-    fn next(&mut self) -> Result<(), GraphError> {
+    fn next(&mut self) -> Result<(), ScanError> {
         self.token = self.reader.token()?;
         Ok(())
     }
 
-    fn try_symbol(&mut self, symbol: char) -> Result<bool, GraphError> {
+    fn try_symbol(&mut self, symbol: char) -> Result<bool, ScanError> {
         let found = self.token == Token::Symbol(symbol);
         if found {
             self.next()?;
@@ -72,16 +72,16 @@ impl<'a, 'v, V: Visitor> Parser<'a, 'v, V> {
         Ok(found)
     }
 
-    fn expect_symbol(&mut self, symbol: char, expected: &'static str) -> Result<(), GraphError> {
+    fn expect_symbol(&mut self, symbol: char, expected: &'static str) -> Result<(), ScanError> {
         if self.try_symbol(symbol)? { Ok(()) } else { Err(self.expected(expected)) }
     }
 
-    fn expected(&self, expected: &'static str) -> GraphError {
+    fn expected(&self, expected: &'static str) -> ScanError {
         self.reader.error(TextFault::Expected { found: self.token.show(), expected })
     }
 
     /// Reads a field up to the value that is a message, or as a whole.
-    fn field(&mut self) -> Result<(), GraphError> {
+    fn field(&mut self) -> Result<(), ScanError> {
         let description = self.frame.message.describe();
         if self.token == Token::Symbol('[') {
             return self.expanded_any(description.name);
@@ -137,17 +137,20 @@ impl<'a, 'v, V: Visitor> Parser<'a, 'v, V> {
     }
 
     /// What may stand between fields.
-    fn separator(&mut self) -> Result<(), GraphError> {
+    fn separator(&mut self) -> Result<(), ScanError> {
         if !self.try_symbol(',')? {
             self.try_symbol(';')?;
         }
         Ok(())
     }
 
-    fn open_message(&mut self, field: &'static Field, in_list: bool) -> Result<(), GraphError> {
+    fn open_message(&mut self, field: &'static Field, in_list: bool) -> Result<(), ScanError> {
         let close = self.open_bracket()?;
         let Kind::Message(message) = field.kind else { return Err(self.expected("a message")) };
         self.mark(field)?;
+        if self.frame.told {
+            self.visitor.begins(self.reader.token_at());
+        }
         let told = self.frame.told && self.visitor.enter(self.frame.message, field) == Step::Into;
         self.push(Frame {
             message,
@@ -159,7 +162,7 @@ impl<'a, 'v, V: Visitor> Parser<'a, 'v, V> {
         })
     }
 
-    fn open_bracket(&mut self) -> Result<char, GraphError> {
+    fn open_bracket(&mut self) -> Result<char, ScanError> {
         if self.try_symbol('<')? {
             return Ok('>');
         }
@@ -167,7 +170,7 @@ impl<'a, 'v, V: Visitor> Parser<'a, 'v, V> {
         Ok('}')
     }
 
-    fn push(&mut self, frame: Frame) -> Result<(), GraphError> {
+    fn push(&mut self, frame: Frame) -> Result<(), ScanError> {
         if self.outer.len() == MAXIMUM_DEPTH {
             return Err(self.reader.error(TextFault::Depth));
         }
@@ -175,16 +178,15 @@ impl<'a, 'v, V: Visitor> Parser<'a, 'v, V> {
         Ok(())
     }
 
-    /// Goes on after the bracket that closes the innermost message.
-    fn close_message(&mut self) -> Result<(), GraphError> {
+    /// Goes on after the bracket at byte `end`, which closes the innermost message.
+    fn close_message(&mut self, end: u64) -> Result<(), ScanError> {
         let Some(outer) = self.outer.pop() else {
             return Err(self.expected("the end of the text"));
         };
         let closed = std::mem::replace(&mut self.frame, outer);
         let Some(field) = closed.field else { return self.separator() };
         if closed.told {
-            let at = self.reader.offset();
-            self.visitor.leave(self.frame.message, field, at);
+            self.visitor.leave(self.frame.message, field, end);
         }
         if closed.in_list && !self.try_symbol(']')? {
             self.expect_symbol(',', "\",\" or \"]\"")?;
@@ -194,7 +196,7 @@ impl<'a, 'v, V: Visitor> Parser<'a, 'v, V> {
     }
 
     /// `[type.googleapis.com/name] { … }` inside of an `Any`: the value is checked, and nobody is told of it.
-    fn expanded_any(&mut self, message: &'static str) -> Result<(), GraphError> {
+    fn expanded_any(&mut self, message: &'static str) -> Result<(), ScanError> {
         if message != "google.protobuf.Any" {
             return Err(self.expected("the name of a field (the message has no extensions)"));
         }
@@ -232,7 +234,7 @@ impl<'a, 'v, V: Visitor> Parser<'a, 'v, V> {
     }
 
     /// Notes that a field has a value; a singular one may have only one.
-    fn mark(&mut self, field: &'static Field) -> Result<(), GraphError> {
+    fn mark(&mut self, field: &'static Field) -> Result<(), ScanError> {
         if field.label == Label::Repeated {
             return Ok(());
         }
@@ -246,7 +248,7 @@ impl<'a, 'v, V: Visitor> Parser<'a, 'v, V> {
     }
 
     /// Reads a scalar.
-    fn value(&mut self, field: &'static Field) -> Result<(), GraphError> {
+    fn value(&mut self, field: &'static Field) -> Result<(), ScanError> {
         let error = match field.kind {
             Kind::String | Kind::UncheckedString | Kind::Bytes => return self.string(field),
             _ => self.check_twice(field),
@@ -304,7 +306,7 @@ impl<'a, 'v, V: Visitor> Parser<'a, 'v, V> {
     }
 
     /// Whether a singular field has a value already. Asked before the new value is looked at, told after.
-    fn check_twice(&self, field: &'static Field) -> Result<(), GraphError> {
+    fn check_twice(&self, field: &'static Field) -> Result<(), ScanError> {
         let bit = 1_u64.checked_shl(field.number).unwrap_or_default();
         if field.label != Label::Repeated && self.frame.present & bit != 0 {
             let message = self.frame.message.describe().name;
@@ -314,7 +316,7 @@ impl<'a, 'v, V: Visitor> Parser<'a, 'v, V> {
     }
 
     /// Reads one or more quoted strings that make one value.
-    fn string(&mut self, field: &'static Field) -> Result<(), GraphError> {
+    fn string(&mut self, field: &'static Field) -> Result<(), ScanError> {
         let mut value = StringValue { field, bytes: Vec::new(), first: true, empty: true };
         let Token::Quote(_) = self.token else { return Err(self.expected("a string")) };
         while let Token::Quote(quote) = self.token {
@@ -330,7 +332,7 @@ impl<'a, 'v, V: Visitor> Parser<'a, 'v, V> {
     }
 
     /// Reads up to the quote that ends a string.
-    fn quoted(&mut self, quote: u8, value: &mut StringValue) -> Result<(), GraphError> {
+    fn quoted(&mut self, quote: u8, value: &mut StringValue) -> Result<(), ScanError> {
         let bad = |parser: &Self, what| Err(parser.reader.error(TextFault::String(what)));
         loop {
             match self.reader.peek()? {
@@ -360,7 +362,7 @@ impl<'a, 'v, V: Visitor> Parser<'a, 'v, V> {
     }
 
     /// Reads what follows a backslash.
-    fn escape(&mut self, value: &mut StringValue) -> Result<(), GraphError> {
+    fn escape(&mut self, value: &mut StringValue) -> Result<(), ScanError> {
         let Some(kind) = self.reader.peek()? else {
             return Err(self.reader.error(TextFault::String("its end is missing")));
         };
@@ -435,7 +437,7 @@ impl<'a, 'v, V: Visitor> Parser<'a, 'v, V> {
         radix: u32,
         most: usize,
         least: usize,
-    ) -> Result<u32, GraphError> {
+    ) -> Result<u32, ScanError> {
         for count in 0..most {
             let digit = self.reader.peek()?.and_then(|byte| char::from(byte).to_digit(radix));
             let Some(digit) = digit else {
@@ -454,7 +456,7 @@ impl<'a, 'v, V: Visitor> Parser<'a, 'v, V> {
     }
 
     /// Hands over what was read of a string, as far as it is whole characters.
-    fn flush(&mut self, value: &mut StringValue, last: bool) -> Result<(), GraphError> {
+    fn flush(&mut self, value: &mut StringValue, last: bool) -> Result<(), ScanError> {
         value.empty &= value.bytes.is_empty();
         // Here, unlike in the binary form, a string of a proto2 file must be UTF-8 as well.
         if value.field.kind == Kind::Bytes {

@@ -1,7 +1,6 @@
 //! Bytes of a text, one after the other, with the place where they stand; and the tokens that they make.
 
-use super::{TextError, TextFault};
-use crate::artifact::graph::GraphError;
+use super::{ScanError, TextError, TextFault};
 use crate::read_at::ReadAt;
 
 /// Bytes that are read at once.
@@ -55,12 +54,13 @@ pub(super) struct Reader<'a> {
     line: u64,
     column: u64,
     /// Where the current token begins.
+    token_at: u64,
     token_line: u64,
     token_column: u64,
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(source: &'a dyn ReadAt) -> Result<Self, GraphError> {
+    pub(super) fn new(source: &'a dyn ReadAt) -> Result<Self, ScanError> {
         let size = source.size()?;
         Ok(Self {
             source,
@@ -71,24 +71,30 @@ impl<'a> Reader<'a> {
             checked: 0,
             line: 1,
             column: 1,
+            token_at: 0,
             token_line: 1,
             token_column: 1,
         })
     }
 
     /// An error at the place where the current token begins.
-    pub(super) fn error(&self, fault: TextFault) -> GraphError {
+    pub(super) fn error(&self, fault: TextFault) -> ScanError {
         TextError { line: self.token_line, column: self.token_column, fault }.into()
     }
 
+    /// Where the current token begins, in bytes from the start of the text.
+    pub(super) fn token_at(&self) -> u64 {
+        self.token_at
+    }
+
     /// How many bytes were read.
-    pub(super) fn offset(&self) -> u64 {
+    fn offset(&self) -> u64 {
         self.read.saturating_sub(self.window.len().saturating_sub(self.position) as u64)
     }
 
     /// The next byte, if there is one.
     #[inline]
-    pub(super) fn peek(&mut self) -> Result<Option<u8>, GraphError> {
+    pub(super) fn peek(&mut self) -> Result<Option<u8>, ScanError> {
         if self.position == self.checked && !self.fill()? {
             return Ok(None);
         }
@@ -107,7 +113,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads on, with whole characters at the end of the window; false at the end of the text.
-    fn fill(&mut self) -> Result<bool, GraphError> {
+    fn fill(&mut self) -> Result<bool, ScanError> {
         self.window.drain(..self.position);
         self.position = 0;
         let rest = self.window.len();
@@ -133,7 +139,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The next character.
-    fn peek_char(&mut self) -> Result<Option<char>, GraphError> {
+    fn peek_char(&mut self) -> Result<Option<char>, ScanError> {
         match self.peek()? {
             None => Ok(None),
             Some(byte) if byte < 0x80 => Ok(Some(char::from(byte))),
@@ -152,7 +158,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn skip_space(&mut self) -> Result<(), GraphError> {
+    fn skip_space(&mut self) -> Result<(), ScanError> {
         let mut comment = false;
         while let Some(character) = self.peek_char()? {
             let is_space = character.is_whitespace() || ('\x1c'..='\x1f').contains(&character);
@@ -171,8 +177,9 @@ impl<'a> Reader<'a> {
     }
 
     /// The next token. A string is not read here: the quote that opens it is the token.
-    pub(super) fn token(&mut self) -> Result<Token, GraphError> {
+    pub(super) fn token(&mut self) -> Result<Token, ScanError> {
         self.skip_space()?;
+        self.token_at = self.offset();
         (self.token_line, self.token_column) = (self.line, self.column);
         let Some(character) = self.peek_char()? else { return Ok(Token::End) };
         match character {
@@ -205,7 +212,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The byte that comes `distance` bytes after the next one.
-    fn window_byte(&mut self, distance: usize) -> Result<Option<u8>, GraphError> {
+    fn window_byte(&mut self, distance: usize) -> Result<Option<u8>, ScanError> {
         if self.position + distance >= self.checked {
             // The window starts with the current byte then, so that nothing is lost.
             self.fill()?;
@@ -213,14 +220,14 @@ impl<'a> Reader<'a> {
         Ok(self.window.get(self.position + distance).copied())
     }
 
-    fn number(&mut self) -> Result<Token, GraphError> {
+    fn number(&mut self) -> Result<Token, ScanError> {
         let text = self.word(|byte| {
             byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'+' | b'-')
         })?;
         Ok(Token::Number(text))
     }
 
-    fn word(&mut self, belongs: impl Fn(u8) -> bool) -> Result<String, GraphError> {
+    fn word(&mut self, belongs: impl Fn(u8) -> bool) -> Result<String, ScanError> {
         let mut text = String::new();
         while let Some(byte) = self.peek()? {
             if !belongs(byte) {
