@@ -62,7 +62,7 @@
 //!
 //! # Rooms
 //!
-//! A room uses only those above it, and none points back: [`version`], [`read_at`] and [`files`]; [`proto`] and [`codec`]; [`ifrt`];
+//! A room uses only those above it, and none points back: [`version`], [`read_at`], [`files`] and `wire`; [`proto`] and [`codec`]; [`ifrt`];
 //! [`stream_executor`]; [`device_state`]; [`artifact`]; [`tensor_io`]; [`check`]; and the proxy.
 //!
 //! # Features
@@ -100,6 +100,7 @@ pub mod stream_executor;
 #[cfg(feature = "device")]
 pub mod tensor_io;
 pub mod version;
+mod wire;
 
 /// Declares the lines of the crate's own `versions.toml`: a type a line, which is a
 /// [`Line`](version::Line), and `REGISTRY` with everything that the file says.

@@ -5,7 +5,6 @@
 pub mod checkpoint_v1;
 pub mod checksum;
 pub mod data_type;
-mod fields;
 pub mod graph;
 pub mod ops;
 mod schema;
@@ -17,9 +16,6 @@ mod text;
 mod window;
 mod wire;
 
-pub use crate::read_at::ReadAt;
-pub use fields::Malformed;
+pub use crate::{read_at::ReadAt, wire::Malformed};
 pub use text::{TextError, TextFault};
-#[cfg(feature = "device")]
-pub(crate) use wire::varint;
 pub use wire::{WireError, WireFault};

@@ -18,22 +18,21 @@
 
 #[cfg(feature = "serde")]
 mod at;
-pub(crate) mod backward;
 mod error;
 mod formats;
 pub(crate) mod hexadecimal;
 mod options;
-pub mod packed;
 mod registry;
 mod serialized;
 mod status;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
-pub(crate) mod wire;
 
 use bytes::Bytes;
 use prost::Message;
 
+use crate::version::{AnyVersionAccessor, Ifrt, Line, SerDesVersion};
+pub use crate::wire::packed;
 #[cfg(feature = "serde")]
 pub use at::At;
 #[cfg(feature = "serde")]
@@ -44,8 +43,6 @@ pub use options::{DeserializeOptions, SerializeOptions, Validation};
 pub use registry::{AnyValue, MessageSerDes, SerDes, SerDesRegistry};
 pub use serialized::{Registered, Serialized};
 pub use status::{Status, StatusCode, UnknownStatusCode};
-
-use crate::version::{AnyVersionAccessor, Ifrt, Line, SerDesVersion};
 
 /// A value that can be written as a message at a version of the line `L`.
 ///

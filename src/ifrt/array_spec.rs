@@ -5,11 +5,11 @@ use bytes::Bytes;
 use super::{DType, IfrtError, PjRtLayout, Shape, Sharding, direct, nested};
 use crate::{
     codec::{
-        DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, ToProto,
-        backward::BackwardWriter, decode_message,
+        DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, ToProto, decode_message,
     },
     proto::xla::ifrt::ArraySpecProto,
     version::SerDesVersion,
+    wire::BackwardWriter,
 };
 
 const FORMATS: Formats = Formats::of("ArraySpec");

@@ -3,10 +3,7 @@
 use bytes::Bytes;
 
 use super::{AttributeMap, AttributeValue};
-use crate::codec::{
-    backward::BackwardWriter,
-    wire::{Field, FieldValue, WireReader},
-};
+use crate::wire::{BackwardWriter, Dialect, Field, FieldValue, WireReader};
 
 /// Bytes besides the name and the value of an attribute, at most as a rule.
 const AROUND: usize = 12;
@@ -40,7 +37,7 @@ pub(super) fn write(attributes: &[(String, AttributeValue)]) -> Bytes {
 }
 
 fn fields(bytes: &[u8]) -> WireReader<'_> {
-    WireReader::new("", bytes)
+    WireReader::new(Dialect::Prost, bytes)
 }
 
 /// The map of `bytes`, if it is written as writers do, at format 0; its strings share the memory of `bytes`.

@@ -11,14 +11,14 @@ use super::{
     xla::{OpSharding, PlainFields, TileAssignment},
 };
 use crate::{
-    codec::{
-        DeserializeOptions, EncodeError, FromProto, Registered, ToProto,
-        backward::BackwardWriter,
-        packed::{self, PackedNumber},
-        wire::{Field, FieldValue, WireReader},
-    },
+    codec::{DeserializeOptions, EncodeError, FromProto, Registered, ToProto},
     proto::xla::ifrt::DTypeProto,
     version::SerDesVersion,
+    wire::{
+        BackwardWriter, Dialect, Field, FieldValue, WireReader,
+        packed::{self, PackedNumber},
+        varint,
+    },
 };
 
 /// The bytes that an array spec takes besides its device ids, about.
@@ -145,7 +145,7 @@ fn write_op_sharding(sharding: &OpSharding, out: &mut BackwardWriter) -> Result<
 
 /// The fields of `bytes`; errors end in the message, so that they need no name.
 fn fields(bytes: &[u8]) -> WireReader<'_> {
-    WireReader::new("", bytes)
+    WireReader::new(Dialect::Prost, bytes)
 }
 
 /// The next field, or the end.
@@ -202,7 +202,7 @@ fn read_shape(bytes: &[u8]) -> Option<Shape> {
     let mut dims = [0; 8];
     let mut rank = 0;
     while !list.is_empty() {
-        *dims.get_mut(rank)? = i64::from_bits(packed::take_varint(&mut list).ok()?);
+        *dims.get_mut(rank)? = i64::from_bits(varint::checked(&mut list)?);
         rank += 1;
     }
     Shape::new(dims.get(..rank)?).ok()
@@ -361,7 +361,7 @@ where
     [T; 4]: smallvec::Array<Item = T>,
 {
     while !list.is_empty() {
-        few.push(T::from_bits(packed::take_varint(&mut list).ok()?));
+        few.push(T::from_bits(varint::checked(&mut list)?));
     }
     Some(())
 }

@@ -3,12 +3,12 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::artifact::fields::Malformed;
 use crate::artifact::slice::{SliceError, TensorSlice};
 use crate::artifact::status::StatusCode;
 use crate::artifact::table::{TableDefect, TableError};
 use crate::artifact::tensor_bundle::ShapeError;
 use crate::version::Rejection;
+use crate::wire::Malformed;
 
 /// Why a V1 checkpoint cannot be opened, or a tensor of it not be read.
 #[derive(Debug, thiserror::Error)]

@@ -1,8 +1,10 @@
 //! The messages in the tables of a V1 checkpoint.
 
-use crate::artifact::fields::{Fields, Malformed, Value};
-use crate::artifact::tensor_bundle::messages::{RawSlice, merge_shape, merge_versions};
-use crate::version::VersionDef;
+use crate::{
+    artifact::tensor_bundle::messages::{RawSlice, merge_shape, merge_versions},
+    version::VersionDef,
+    wire::{Dialect, Field, FieldValue, Malformed, WireReader},
+};
 
 /// What a file says of a tensor in it (SavedSliceMeta).
 #[derive(Debug, Default)]
@@ -25,24 +27,26 @@ impl RawMeta {
     /// Reads the value under the empty key, a SavedTensorSlices.
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, Malformed> {
         let mut meta = Self::default();
-        let mut fields = Fields::new(bytes);
-        while let Some((number, value)) = fields.next()? {
+        let mut fields = WireReader::new(Dialect::Tensorflow, bytes);
+        while let Some(Field { number, value, .. }) = fields.next_field()? {
             match (number, value) {
-                (1, Value::Bytes(bytes)) => meta.merge(fields.nested(bytes)?)?,
-                (2, Value::Bytes(bytes)) => each_tensor(fields.nested(bytes)?, &mut |_| Ok(()))?,
+                (1, FieldValue::Bytes(bytes)) => meta.merge(fields.nested(bytes)?)?,
+                (2, FieldValue::Bytes(bytes)) => {
+                    each_tensor(fields.nested(bytes)?, &mut |_| Ok(()))?
+                }
                 _ => {}
             }
         }
         Ok(meta)
     }
 
-    fn merge(&mut self, mut fields: Fields<'_>) -> Result<(), Malformed> {
-        while let Some((number, value)) = fields.next()? {
+    fn merge(&mut self, mut fields: WireReader<'_>) -> Result<(), Malformed> {
+        while let Some(Field { number, value, .. }) = fields.next_field()? {
             match (number, value) {
-                (1, Value::Bytes(bytes)) => {
+                (1, FieldValue::Bytes(bytes)) => {
                     self.tensors.push(RawTensor::parse(fields.nested(bytes)?)?)
                 }
-                (2, Value::Bytes(bytes)) => {
+                (2, FieldValue::Bytes(bytes)) => {
                     merge_versions(&mut self.versions, fields.nested(bytes)?)?;
                     self.has_versions = true;
                 }
@@ -54,14 +58,16 @@ impl RawMeta {
 }
 
 impl RawTensor {
-    fn parse(mut fields: Fields<'_>) -> Result<Self, Malformed> {
+    fn parse(mut fields: WireReader<'_>) -> Result<Self, Malformed> {
         let mut tensor = Self::default();
-        while let Some((number, value)) = fields.next()? {
+        while let Some(Field { number, value, .. }) = fields.next_field()? {
             match (number, value) {
-                (1, Value::Bytes(bytes)) => text(bytes)?.clone_into(&mut tensor.name),
-                (2, Value::Bytes(bytes)) => merge_shape(&mut tensor.shape, fields.nested(bytes)?)?,
-                (3, Value::Varint(value)) => tensor.dtype = value as i32,
-                (4, Value::Bytes(bytes)) => {
+                (1, FieldValue::Bytes(bytes)) => text(bytes)?.clone_into(&mut tensor.name),
+                (2, FieldValue::Bytes(bytes)) => {
+                    merge_shape(&mut tensor.shape, fields.nested(bytes)?)?
+                }
+                (3, FieldValue::Varint(value)) => tensor.dtype = value as i32,
+                (4, FieldValue::Bytes(bytes)) => {
                     tensor.slices.push(RawSlice::parse(fields.nested(bytes)?)?)
                 }
                 _ => {}
@@ -80,13 +86,13 @@ fn text(bytes: &[u8]) -> Result<&str, Malformed> {
 /// merge.
 pub(super) fn each_tensor_proto<'a>(
     bytes: &'a [u8],
-    each: &mut dyn FnMut(Fields<'a>) -> Result<(), Malformed>,
+    each: &mut dyn FnMut(WireReader<'a>) -> Result<(), Malformed>,
 ) -> Result<(), Malformed> {
-    let mut fields = Fields::new(bytes);
-    while let Some((number, value)) = fields.next()? {
+    let mut fields = WireReader::new(Dialect::Tensorflow, bytes);
+    while let Some(Field { number, value, .. }) = fields.next_field()? {
         match (number, value) {
-            (1, Value::Bytes(bytes)) => RawMeta::default().merge(fields.nested(bytes)?)?,
-            (2, Value::Bytes(bytes)) => each_tensor(fields.nested(bytes)?, each)?,
+            (1, FieldValue::Bytes(bytes)) => RawMeta::default().merge(fields.nested(bytes)?)?,
+            (2, FieldValue::Bytes(bytes)) => each_tensor(fields.nested(bytes)?, each)?,
             _ => {}
         }
     }
@@ -95,18 +101,18 @@ pub(super) fn each_tensor_proto<'a>(
 
 /// The same within a SavedSlice.
 fn each_tensor<'a>(
-    mut fields: Fields<'a>,
-    each: &mut dyn FnMut(Fields<'a>) -> Result<(), Malformed>,
+    mut fields: WireReader<'a>,
+    each: &mut dyn FnMut(WireReader<'a>) -> Result<(), Malformed>,
 ) -> Result<(), Malformed> {
-    while let Some((number, value)) = fields.next()? {
+    while let Some(Field { number, value, .. }) = fields.next_field()? {
         match (number, value) {
-            (1, Value::Bytes(bytes)) => {
+            (1, FieldValue::Bytes(bytes)) => {
                 text(bytes)?;
             }
-            (2, Value::Bytes(bytes)) => {
+            (2, FieldValue::Bytes(bytes)) => {
                 RawSlice::parse(fields.nested(bytes)?)?;
             }
-            (3, Value::Bytes(bytes)) => each(fields.nested(bytes)?)?,
+            (3, FieldValue::Bytes(bytes)) => each(fields.nested(bytes)?)?,
             _ => {}
         }
     }

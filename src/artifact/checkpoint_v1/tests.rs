@@ -52,7 +52,7 @@ fn strings_and_slices_are_joined() {
 /// A field of bytes.
 fn field(number: u8, value: &[u8]) -> Vec<u8> {
     let mut out = vec![number << 3 | 2];
-    crate::artifact::table::write_varint64(&mut out, value.len() as u64);
+    crate::wire::varint::push(&mut out, value.len() as u64);
     out.extend_from_slice(value);
     out
 }

@@ -1,8 +1,10 @@
 //! The values of a slice: the typed repeated fields of a TensorProto, as little-endian elements.
 
 use super::messages::each_tensor_proto;
-use crate::artifact::data_type::DataType;
-use crate::artifact::fields::{Malformed, Value, repeated_varints};
+use crate::{
+    artifact::data_type::DataType,
+    wire::{Dialect, Field, FieldValue, Malformed},
+};
 
 /// How the elements of a type are kept in a TensorProto.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,10 +49,10 @@ pub(super) fn numbers(value: &[u8], data_type: DataType) -> Option<Result<Vec<u8
     let kept = kept(data_type).filter(|kept| !matches!(kept, Kept::Strings { .. }))?;
     let mut out = Vec::new();
     let result = each_tensor_proto(value, &mut |mut fields| {
-        while let Some((number, value)) = fields.next()? {
+        while let Some(Field { number, value, .. }) = fields.next_field()? {
             match kept {
                 Kept::Varints { field, bytes } if field == number => {
-                    repeated_varints(value, |element| {
+                    value.each_varint(Dialect::Tensorflow, |element| {
                         let element = if data_type == DataType::Bool {
                             u64::from(element != 0)
                         } else {
@@ -60,19 +62,19 @@ pub(super) fn numbers(value: &[u8], data_type: DataType) -> Option<Result<Vec<u8
                     })?
                 }
                 Kept::Fixed { field, bytes } if field == number => match value {
-                    Value::Bytes(packed) if packed.len() % bytes == 0 => {
+                    FieldValue::Bytes(packed) if packed.len() % bytes == 0 => {
                         out.extend_from_slice(packed)
                     }
-                    Value::Bytes(_) => {
+                    FieldValue::Bytes(_) => {
                         return Err(Malformed {
                             reason: "packed numbers that end in the middle of one",
                             at: 0,
                         });
                     }
-                    Value::Fixed32(element) if bytes == 4 => {
+                    FieldValue::Fixed32(element) if bytes == 4 => {
                         out.extend_from_slice(&element.to_le_bytes())
                     }
-                    Value::Fixed64(element) if bytes == 8 => {
+                    FieldValue::Fixed64(element) if bytes == 8 => {
                         out.extend_from_slice(&element.to_le_bytes())
                     }
                     _ => {}
@@ -89,8 +91,8 @@ pub(super) fn numbers(value: &[u8], data_type: DataType) -> Option<Result<Vec<u8
 pub(super) fn strings(value: &[u8]) -> Result<Vec<Vec<u8>>, Malformed> {
     let mut out = Vec::new();
     each_tensor_proto(value, &mut |mut fields| {
-        while let Some((number, value)) = fields.next()? {
-            if let (8, Value::Bytes(bytes)) = (number, value) {
+        while let Some(Field { number, value, .. }) = fields.next_field()? {
+            if let (8, FieldValue::Bytes(bytes)) = (number, value) {
                 out.push(bytes.to_vec());
             }
         }

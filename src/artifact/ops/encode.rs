@@ -6,6 +6,7 @@ use super::{
     ArgumentDefinition, ArgumentType, AttributeDefinition, OperationDefinition, ValueDefinition,
     table::{AGGREGATE, COMMUTATIVE, DEPRECATED, MAGIC, STATEFUL, UNINITIALIZED},
 };
+use crate::wire::varint;
 
 /// One release of a [`History`].
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -77,40 +78,35 @@ impl History {
             bits.fold(0_u64, |mask, (index, _)| mask | 1 << index)
         };
         let mut entry = Vec::new();
-        put(&mut entry, mask(&|release| release.without_shape_function.contains(name)));
-        put(&mut entry, mask(&|release| release.without_cpu_kernel.contains(name)));
-        put(&mut entry, mask(&|release| release.python_only.contains(name)));
+        varint::push(&mut entry, mask(&|release| release.without_shape_function.contains(name)));
+        varint::push(&mut entry, mask(&|release| release.without_cpu_kernel.contains(name)));
+        varint::push(&mut entry, mask(&|release| release.python_only.contains(name)));
         let mut definitions: Vec<&OperationDefinition> = Vec::new();
         for definition in self.releases.iter().filter_map(|release| release.operations.get(name)) {
             if !definitions.contains(&definition) {
                 definitions.push(definition);
             }
         }
-        put(&mut entry, definitions.len() as u64);
+        varint::push(&mut entry, definitions.len() as u64);
         for definition in definitions {
-            put(&mut entry, mask(&|release| release.operations.get(name) == Some(definition)));
+            varint::push(
+                &mut entry,
+                mask(&|release| release.operations.get(name) == Some(definition)),
+            );
             let bytes = out.definition(definition);
             let at = out.apart(bytes);
-            put(&mut entry, at);
+            varint::push(&mut entry, at);
         }
         entry
     }
 }
 
-fn put(out: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
-}
-
 fn put_signed(out: &mut Vec<u8>, number: i64) {
-    put(out, ((number << 1) ^ (number >> 63)) as u64);
+    varint::push(out, ((number << 1) ^ (number >> 63)) as u64);
 }
 
 fn put_list(out: &mut Vec<u8>, list: &[u8]) {
-    put(out, list.len() as u64);
+    varint::push(out, list.len() as u64);
     out.extend(list);
 }
 
@@ -149,7 +145,7 @@ impl Encoder {
     fn definition(&mut self, definition: &OperationDefinition) -> Vec<u8> {
         let flag = |is_set: bool, flag: u64| if is_set { flag } else { 0 };
         let mut out = Vec::new();
-        put(
+        varint::push(
             &mut out,
             flag(definition.is_stateful, STATEFUL)
                 | flag(definition.is_commutative, COMMUTATIVE)
@@ -174,7 +170,7 @@ impl Encoder {
 
     fn argument(&mut self, argument: &ArgumentDefinition) -> Vec<u8> {
         let mut out = Vec::new();
-        put(&mut out, self.string(&argument.name).into());
+        varint::push(&mut out, self.string(&argument.name).into());
         let (source, value) = match &argument.element {
             ArgumentType::Fixed(number) => (0, *number as u32),
             ArgumentType::Attribute(name) => (1, self.string(name)),
@@ -182,16 +178,16 @@ impl Encoder {
         };
         let is_numbered = argument.number_attribute.is_some();
         out.push(source | u8::from(argument.is_reference) << 2 | u8::from(is_numbered) << 3);
-        put(&mut out, value.into());
+        varint::push(&mut out, value.into());
         if let Some(name) = &argument.number_attribute {
-            put(&mut out, self.string(name).into());
+            varint::push(&mut out, self.string(name).into());
         }
         out
     }
 
     fn attribute(&mut self, attribute: &AttributeDefinition) -> Vec<u8> {
         let mut out = Vec::new();
-        put(&mut out, self.string(&attribute.name).into());
+        varint::push(&mut out, self.string(&attribute.name).into());
         let kind = attribute.kind.element.number() | u8::from(attribute.kind.is_list) << 3;
         let is_set = |is_set: bool, bit: u8| u8::from(is_set) << bit;
         out.push(
@@ -206,7 +202,7 @@ impl Encoder {
         for value in [&attribute.default, &allowed].into_iter().flatten() {
             let bytes = self.value(value);
             let at = self.apart(bytes);
-            put(&mut out, at);
+            varint::push(&mut out, at);
         }
         out
     }
@@ -224,7 +220,7 @@ impl Encoder {
             }
             ValueDefinition::Float(bits) => {
                 out.push(2);
-                put(&mut out, (*bits).into());
+                varint::push(&mut out, (*bits).into());
             }
             ValueDefinition::Bool(flag) => out.extend([3, u8::from(*flag)]),
             ValueDefinition::Type(number) => {
@@ -244,7 +240,7 @@ impl Encoder {
             }
             ValueDefinition::Function(name) => {
                 out.push(8);
-                put(&mut out, self.string(name).into());
+                varint::push(&mut out, self.string(name).into());
             }
             ValueDefinition::List(values) => {
                 out.push(9);

@@ -19,6 +19,8 @@
 
 use std::{borrow::Cow, sync::LazyLock};
 
+use crate::wire::varint;
+
 pub(super) const MAGIC: [u8; 4] = *b"OPS1";
 pub(super) const HEAD: usize = 20;
 pub(super) const RELEASE: usize = 20;
@@ -138,15 +140,11 @@ impl<'t> Cursor<'t> {
     }
 
     pub(super) fn number(&mut self) -> u64 {
-        let mut number = 0;
-        for shift in (0..64).step_by(7) {
-            let byte = self.byte();
-            number |= u64::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
-                break;
-            }
-        }
-        number
+        // Data that ends inside of a number ends before it.
+        varint::wrapping(&mut self.0, varint::LONGEST).unwrap_or_else(|| {
+            self.0 = &[];
+            0
+        })
     }
 
     pub(super) fn signed(&mut self) -> i64 {

@@ -3,9 +3,10 @@
 use std::ops::Range;
 
 use super::TableError;
-use super::format::{BlockHandle, TRAILER_LEN, TYPE_RAW, TYPE_SNAPPY, read_varint32};
+use super::format::{BlockHandle, TRAILER_LEN, TYPE_RAW, TYPE_SNAPPY};
 use crate::artifact::checksum;
 use crate::read_at::ReadAt;
+use crate::wire::varint;
 
 /// Snappy's densest element makes 64 bytes out of 3; what claims to grow more than this does not decompress.
 const SNAPPY_MAX_GROWTH: usize = 22;
@@ -97,14 +98,15 @@ impl Block {
 
     /// Decodes the entry at `at`: shared key bytes, the range of the other key bytes, the range of the value.
     #[inline]
-    fn entry(&self, mut at: usize) -> Option<(usize, Range<usize>, Range<usize>)> {
-        let entries = self.data.get(..self.entries_end)?;
-        let shared = read_varint32(entries, &mut at)? as usize;
-        let unshared = read_varint32(entries, &mut at)? as usize;
-        let value = read_varint32(entries, &mut at)? as usize;
-        let key_end = at.checked_add(unshared)?;
+    fn entry(&self, at: usize) -> Option<(usize, Range<usize>, Range<usize>)> {
+        let mut rest = self.data.get(at..self.entries_end)?;
+        // What does not fit 32 bits is dropped, as in LevelDB.
+        let mut number = || Some(varint::wrapping(&mut rest, varint::LONGEST_32)? as u32 as usize);
+        let (shared, unshared, value) = (number()?, number()?, number()?);
+        let key_start = self.entries_end.checked_sub(rest.len())?;
+        let key_end = key_start.checked_add(unshared)?;
         let value_end = key_end.checked_add(value)?;
-        (value_end <= self.entries_end).then_some((shared, at..key_end, key_end..value_end))
+        (value_end <= self.entries_end).then_some((shared, key_start..key_end, key_end..value_end))
     }
 }
 

@@ -1,6 +1,7 @@
-//! The fixed parts of a table: footer, block handles, variable-length integers.
+//! The fixed parts of a table: footer and block handles. Bits that a number has no room for are dropped, as in LevelDB.
 
 use super::TableError;
+use crate::wire::varint;
 
 /// Length of the footer at the end of a table, in bytes.
 pub(crate) const FOOTER_LEN: usize = 48;
@@ -26,14 +27,15 @@ pub struct BlockHandle {
 impl BlockHandle {
     /// Reads a handle and gives what follows it.
     pub(crate) fn read(bytes: &[u8]) -> Option<(Self, &[u8])> {
-        let (offset, rest) = read_varint64(bytes)?;
-        let (size, rest) = read_varint64(rest)?;
+        let mut rest = bytes;
+        let offset = varint::wrapping(&mut rest, varint::LONGEST)?;
+        let size = varint::wrapping(&mut rest, varint::LONGEST)?;
         Some((Self { offset, size }, rest))
     }
 
     pub(crate) fn write(self, out: &mut Vec<u8>) {
-        write_varint64(out, self.offset);
-        write_varint64(out, self.size);
+        varint::push(out, self.offset);
+        varint::push(out, self.size);
     }
 }
 
@@ -70,63 +72,5 @@ impl Footer {
         out.resize(FOOTER_LEN - 8, 0);
         out.extend_from_slice(&MAGIC.to_le_bytes());
         out
-    }
-}
-
-/// Reads a variable-length integer of at most ten bytes; bits beyond the 64th are dropped, as in LevelDB.
-pub(crate) fn read_varint64(bytes: &[u8]) -> Option<(u64, &[u8])> {
-    let mut value = 0u64;
-    for (i, byte) in bytes.iter().enumerate().take(10) {
-        value |= u64::from(byte & 0x7f) << (7 * i);
-        if byte & 0x80 == 0 {
-            return Some((value, bytes.get(i + 1..)?));
-        }
-    }
-    None
-}
-
-/// Reads a variable-length integer of at most five bytes; bits beyond the 32nd are dropped, as in LevelDB.
-#[inline]
-pub(crate) fn read_varint32(bytes: &[u8], at: &mut usize) -> Option<u32> {
-    let first = *bytes.get(*at)?;
-    if first < 0x80 {
-        *at += 1;
-        return Some(first.into());
-    }
-    let mut value = u32::from(first & 0x7f);
-    for i in 1..5 {
-        let byte = *bytes.get(*at + i)?;
-        value |= u32::from(byte & 0x7f) << (7 * i);
-        if byte < 0x80 {
-            *at += i + 1;
-            return Some(value);
-        }
-    }
-    None
-}
-
-pub(crate) fn write_varint64(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push((value & 0x7f) as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn varints_round_trip_and_stop_at_ten_bytes() {
-        for value in [0, 1, 127, 128, 300, u64::from(u32::MAX), u64::MAX] {
-            let mut bytes = Vec::new();
-            write_varint64(&mut bytes, value);
-            bytes.push(0xaa);
-            assert_eq!(read_varint64(&bytes), Some((value, &[0xaa][..])));
-        }
-        assert_eq!(read_varint64(&[0xff; 11]), None);
-        assert_eq!(read_varint64(&[0x80]), None);
-        assert_eq!(read_varint32(&[0xff; 6], &mut 0), None);
     }
 }

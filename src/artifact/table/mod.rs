@@ -23,8 +23,6 @@ pub use format::{BlockHandle, MAGIC};
 pub use reader::{Cursor, Table, TableDefect};
 pub use writer::{TableOptions, TableWriter};
 
-pub(crate) use format::write_varint64;
-
 use super::status::StatusCode;
 
 /// Why a table, or a block of it, cannot be read.

@@ -4,8 +4,9 @@
 use std::io::Write;
 
 use super::TableError;
-use super::format::{BlockHandle, Footer, TYPE_RAW, TYPE_SNAPPY, write_varint64};
+use super::format::{BlockHandle, Footer, TYPE_RAW, TYPE_SNAPPY};
 use crate::artifact::checksum;
+use crate::wire::varint;
 
 /// How a table is written. The default is what TensorFlow does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -187,9 +188,9 @@ impl BlockBuilder {
             self.since_restart = 0;
         }
         let suffix = key.get(shared..).unwrap_or_default();
-        write_varint64(&mut self.bytes, shared as u64);
-        write_varint64(&mut self.bytes, suffix.len() as u64);
-        write_varint64(&mut self.bytes, value.len() as u64);
+        varint::push(&mut self.bytes, shared as u64);
+        varint::push(&mut self.bytes, suffix.len() as u64);
+        varint::push(&mut self.bytes, value.len() as u64);
         self.bytes.extend_from_slice(suffix);
         self.bytes.extend_from_slice(value);
         self.last_key.truncate(shared);

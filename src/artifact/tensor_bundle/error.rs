@@ -4,11 +4,11 @@ use std::io;
 use std::path::PathBuf;
 
 use super::messages::ShapeError;
-use crate::artifact::fields::Malformed;
 use crate::artifact::slice::{SliceError, TensorSlice};
 use crate::artifact::status::StatusCode;
 use crate::artifact::table::{TableDefect, TableError};
 use crate::version::Rejection;
+use crate::wire::Malformed;
 
 /// Why a bundle cannot be opened, a tensor of it not be read, or a bundle not be written.
 #[derive(Debug, thiserror::Error)]

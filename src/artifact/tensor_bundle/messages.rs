@@ -1,8 +1,11 @@
 //! The messages that a bundle's index holds: the header under the empty key, an entry a tensor.
 
-use crate::artifact::fields::{Fields, Malformed, Value, put, repeated_varints};
-use crate::artifact::slice::{Extent, MAX_RANK, SliceError, TensorSlice};
-use crate::version::VersionDef;
+use crate::{
+    artifact::slice::{Extent, MAX_RANK, SliceError, TensorSlice},
+    version::VersionDef,
+    wire::{BackwardWriter, Dialect, Field, FieldValue, Malformed, WireReader},
+};
+use bytes::Bytes;
 
 /// In which order the bytes of a number lie in the data files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -30,15 +33,15 @@ pub struct Header {
 impl Header {
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, Malformed> {
         let mut header = Self::default();
-        let mut fields = Fields::new(bytes);
-        while let Some((number, value)) = fields.next()? {
+        let mut fields = WireReader::new(Dialect::Tensorflow, bytes);
+        while let Some(Field { number, value, .. }) = fields.next_field()? {
             match (number, value) {
-                (1, Value::Varint(value)) => header.num_shards = value as i32,
-                (2, Value::Varint(value)) => {
+                (1, FieldValue::Varint(value)) => header.num_shards = value as i32,
+                (2, FieldValue::Varint(value)) => {
                     header.endianness =
                         if value as i32 == 1 { Endianness::Big } else { Endianness::Little };
                 }
-                (3, Value::Bytes(bytes)) => {
+                (3, FieldValue::Bytes(bytes)) => {
                     merge_versions(&mut header.versions, fields.nested(bytes)?)?;
                     header.has_versions = true;
                 }
@@ -48,45 +51,38 @@ impl Header {
         Ok(header)
     }
 
-    pub(crate) fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::new();
-        put::number(&mut out, 1, self.num_shards.into());
-        put::number(&mut out, 2, i64::from(self.endianness == Endianness::Big));
+    pub(crate) fn encode(&self) -> Bytes {
+        let mut out = BackwardWriter::with_capacity(0);
         if self.has_versions {
-            put::bytes(&mut out, 3, &encode_versions(&self.versions));
+            out.nested(3, |out| write_versions(&self.versions, out));
         }
-        out
+        out.number(2, i32::from(self.endianness == Endianness::Big));
+        out.number(1, self.num_shards);
+        out.finish()
     }
 }
 
 /// Reads a VersionDef into one that may already hold something, as repeated occurrences of the field merge.
 pub(crate) fn merge_versions(
     versions: &mut VersionDef,
-    mut fields: Fields<'_>,
+    mut fields: WireReader<'_>,
 ) -> Result<(), Malformed> {
-    while let Some((number, value)) = fields.next()? {
+    while let Some(Field { number, value, .. }) = fields.next_field()? {
         match (number, value) {
-            (1, Value::Varint(value)) => versions.producer = value as i32,
-            (2, Value::Varint(value)) => versions.min_consumer = value as i32,
-            (3, value) => repeated_varints(value, |bad| versions.bad_consumers.push(bad as i32))?,
+            (1, FieldValue::Varint(value)) => versions.producer = value as i32,
+            (2, FieldValue::Varint(value)) => versions.min_consumer = value as i32,
+            (3, value) => value
+                .each_varint(Dialect::Tensorflow, |bad| versions.bad_consumers.push(bad as i32))?,
             _ => {}
         }
     }
     Ok(())
 }
 
-fn encode_versions(versions: &VersionDef) -> Vec<u8> {
-    let mut out = Vec::new();
-    put::number(&mut out, 1, versions.producer.into());
-    put::number(&mut out, 2, versions.min_consumer.into());
-    if !versions.bad_consumers.is_empty() {
-        let mut packed = Vec::new();
-        for bad in &versions.bad_consumers {
-            crate::artifact::table::write_varint64(&mut packed, i64::from(*bad) as u64);
-        }
-        put::bytes(&mut out, 3, &packed);
-    }
-    out
+fn write_versions(versions: &VersionDef, out: &mut BackwardWriter) {
+    out.packed(3, &versions.bad_consumers);
+    out.number(2, versions.min_consumer);
+    out.number(1, versions.producer);
 }
 
 /// What is wrong with a shape.
@@ -132,16 +128,19 @@ pub fn element_count(shape: &[i64]) -> Result<u64, ShapeError> {
 }
 
 /// Reads a TensorShapeProto onto the dimensions that are already there.
-pub(crate) fn merge_shape(shape: &mut Vec<i64>, mut fields: Fields<'_>) -> Result<(), Malformed> {
-    while let Some((number, value)) = fields.next()? {
+pub(crate) fn merge_shape(
+    shape: &mut Vec<i64>,
+    mut fields: WireReader<'_>,
+) -> Result<(), Malformed> {
+    while let Some(Field { number, value, .. }) = fields.next_field()? {
         // Field 3, an unknown rank, is ignored where a whole shape is expected.
-        if let (2, Value::Bytes(bytes)) = (number, value) {
+        if let (2, FieldValue::Bytes(bytes)) = (number, value) {
             let mut size = 0;
             let mut dimension = fields.nested(bytes)?;
-            while let Some((number, value)) = dimension.next()? {
+            while let Some(Field { number, value, .. }) = dimension.next_field()? {
                 match (number, value) {
-                    (1, Value::Varint(value)) => size = value as i64,
-                    (2, Value::Bytes(name)) if std::str::from_utf8(name).is_err() => {
+                    (1, FieldValue::Varint(value)) => size = value as i64,
+                    (2, FieldValue::Bytes(name)) if std::str::from_utf8(name).is_err() => {
                         return Err(Malformed {
                             reason: "the name of a dimension that is not UTF-8",
                             at: 0,
@@ -156,15 +155,10 @@ pub(crate) fn merge_shape(shape: &mut Vec<i64>, mut fields: Fields<'_>) -> Resul
     Ok(())
 }
 
-pub(crate) fn encode_shape(shape: &[i64]) -> Vec<u8> {
-    let mut out = Vec::new();
-    let mut dimension = Vec::new();
-    for size in shape {
-        dimension.clear();
-        put::number(&mut dimension, 1, *size);
-        put::bytes(&mut out, 2, &dimension);
+fn write_shape(shape: &[i64], out: &mut BackwardWriter) {
+    for size in shape.iter().rev() {
+        out.nested(2, |out| out.number(1, *size));
     }
-    out
 }
 
 /// An extent as a message has it: start, and length if it is said.
@@ -175,21 +169,21 @@ type RawExtent = (i64, Option<i64>);
 pub(crate) struct RawSlice(Vec<RawExtent>);
 
 impl RawSlice {
-    pub(crate) fn parse(mut fields: Fields<'_>) -> Result<Self, Malformed> {
+    pub(crate) fn parse(mut fields: WireReader<'_>) -> Result<Self, Malformed> {
         let mut slice = Self::default();
         slice.merge(&mut fields)?;
         Ok(slice)
     }
 
-    pub(crate) fn merge(&mut self, fields: &mut Fields<'_>) -> Result<(), Malformed> {
-        while let Some((number, value)) = fields.next()? {
-            if let (1, Value::Bytes(bytes)) = (number, value) {
+    pub(crate) fn merge(&mut self, fields: &mut WireReader<'_>) -> Result<(), Malformed> {
+        while let Some(Field { number, value, .. }) = fields.next_field()? {
+            if let (1, FieldValue::Bytes(bytes)) = (number, value) {
                 let mut extent = (0, None);
                 let mut inner = fields.nested(bytes)?;
-                while let Some((number, value)) = inner.next()? {
+                while let Some(Field { number, value, .. }) = inner.next_field()? {
                     match (number, value) {
-                        (1, Value::Varint(value)) => extent.0 = value as i64,
-                        (2, Value::Varint(value)) => extent.1 = Some(value as i64),
+                        (1, FieldValue::Varint(value)) => extent.0 = value as i64,
+                        (2, FieldValue::Varint(value)) => extent.1 = Some(value as i64),
                         _ => {}
                     }
                 }
@@ -209,18 +203,15 @@ impl RawSlice {
     }
 }
 
-pub(crate) fn encode_slice(slice: &TensorSlice) -> Vec<u8> {
-    let mut out = Vec::new();
-    let mut inner = Vec::new();
-    for extent in slice.extents() {
-        inner.clear();
-        if let Extent::Range { start, length } = *extent {
-            put::number(&mut inner, 1, start);
-            put::number(&mut inner, 2, length);
-        }
-        put::bytes(&mut out, 1, &inner);
+fn write_slice(slice: &TensorSlice, out: &mut BackwardWriter) {
+    for extent in slice.extents().iter().rev() {
+        out.nested(1, |out| {
+            if let Extent::Range { start, length } = *extent {
+                out.number(2, length);
+                out.number(1, start);
+            }
+        });
     }
-    out
 }
 
 /// The entry of a tensor as the index has it; nothing but its wire format was checked.
@@ -239,16 +230,18 @@ pub(crate) struct RawEntry {
 impl RawEntry {
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, Malformed> {
         let mut entry = Self::default();
-        let mut fields = Fields::new(bytes);
-        while let Some((number, value)) = fields.next()? {
+        let mut fields = WireReader::new(Dialect::Tensorflow, bytes);
+        while let Some(Field { number, value, .. }) = fields.next_field()? {
             match (number, value) {
-                (1, Value::Varint(value)) => entry.dtype = value as i32,
-                (2, Value::Bytes(bytes)) => merge_shape(&mut entry.shape, fields.nested(bytes)?)?,
-                (3, Value::Varint(value)) => entry.shard = value as i32,
-                (4, Value::Varint(value)) => entry.offset = value as i64,
-                (5, Value::Varint(value)) => entry.size = value as i64,
-                (6, Value::Fixed32(value)) => entry.crc = value,
-                (7, Value::Bytes(bytes)) => {
+                (1, FieldValue::Varint(value)) => entry.dtype = value as i32,
+                (2, FieldValue::Bytes(bytes)) => {
+                    merge_shape(&mut entry.shape, fields.nested(bytes)?)?
+                }
+                (3, FieldValue::Varint(value)) => entry.shard = value as i32,
+                (4, FieldValue::Varint(value)) => entry.offset = value as i64,
+                (5, FieldValue::Varint(value)) => entry.size = value as i64,
+                (6, FieldValue::Fixed32(value)) => entry.crc = value,
+                (7, FieldValue::Bytes(bytes)) => {
                     entry.slices.push(RawSlice::parse(fields.nested(bytes)?)?)
                 }
                 _ => {}
@@ -257,19 +250,21 @@ impl RawEntry {
         Ok(entry)
     }
 
-    /// The message, its slices already encoded.
-    pub(crate) fn encode(&self, slices: &[TensorSlice]) -> Vec<u8> {
-        let mut out = Vec::new();
-        put::number(&mut out, 1, self.dtype.into());
-        put::bytes(&mut out, 2, &encode_shape(&self.shape));
-        put::number(&mut out, 3, self.shard.into());
-        put::number(&mut out, 4, self.offset);
-        put::number(&mut out, 5, self.size);
-        put::fixed32(&mut out, 6, self.crc);
-        for slice in slices {
-            put::bytes(&mut out, 7, &encode_slice(slice));
+    /// The message with these slices.
+    pub(crate) fn encode(&self, slices: &[TensorSlice]) -> Bytes {
+        let mut out = BackwardWriter::with_capacity(0);
+        for slice in slices.iter().rev() {
+            out.nested(7, |out| write_slice(slice, out));
         }
-        out
+        if self.crc != 0 {
+            out.fixed32(6, self.crc.to_le_bytes());
+        }
+        out.number(5, self.size);
+        out.number(4, self.offset);
+        out.number(3, self.shard);
+        out.nested(2, |out| write_shape(&self.shape, out));
+        out.number(1, self.dtype);
+        out.finish()
     }
 }
 
@@ -285,7 +280,7 @@ mod tests {
             (header.num_shards, header.endianness, header.versions.producer),
             (1, Endianness::Little, 1)
         );
-        assert_eq!(header.encode(), bytes);
+        assert_eq!(header.encode(), &bytes[..]);
     }
 
     #[test]
@@ -307,7 +302,7 @@ mod tests {
             (entry.dtype, entry.shape.as_slice(), entry.offset, entry.size),
             (9, &[2, 2][..], 16, 32)
         );
-        assert_eq!(entry.encode(&[]), bytes);
+        assert_eq!(entry.encode(&[]), &bytes[..]);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use super::entry::TensorEntry;
 use super::error::BundleError;
 use crate::artifact::checksum::{Crc32c, unmask};
 use crate::artifact::data_type::{DataType, describe};
+use crate::wire::varint;
 
 /// Bytes that are read from a data file at a time.
 const BUFFER: usize = 64 * 1024;
@@ -60,16 +61,14 @@ impl<'a> Walk<'a> {
         Ok(taken)
     }
 
-    fn varint(&mut self) -> Result<u64, BundleError> {
-        let mut value = 0;
-        for i in 0..10 {
-            let byte = self.some(1)?.first().copied().unwrap_or(0);
-            value |= u64::from(byte & 0x7f) << (7 * i);
-            if byte < 0x80 {
-                return Ok(value);
-            }
-        }
-        Err(BundleError::StringLength { name: self.entry.display() })
+    fn byte(&mut self) -> Result<u8, BundleError> {
+        Ok(self.some(1)?.first().copied().unwrap_or(0))
+    }
+
+    /// A length; bits above the 64th are dropped, as in LevelDB.
+    fn length(&mut self) -> Result<u64, BundleError> {
+        let length = varint::wrapping_from(|| self.byte())?;
+        length.ok_or_else(|| BundleError::StringLength { name: self.entry.display() })
     }
 
     /// The next `len` bytes, appended to `out` and to the checksum.
@@ -94,7 +93,7 @@ impl<'a> Walk<'a> {
     fn four(&mut self) -> Result<[u8; 4], BundleError> {
         let mut four = [0; 4];
         for byte in &mut four {
-            *byte = self.some(1)?.first().copied().unwrap_or(0);
+            *byte = self.byte()?;
         }
         Ok(four)
     }
@@ -179,7 +178,7 @@ impl Bundle {
         // A length takes at least a byte of the file, which `place` compared the count with.
         let mut lengths = Vec::with_capacity(usize::try_from(place.count).unwrap_or(0));
         for _ in 0..place.count {
-            let length = walk.varint()?;
+            let length = walk.length()?;
             lengths.push(length);
             // The checksum is over the lengths as numbers in the byte order of the writer, of 32 bits where they fit.
             match (u32::try_from(length), swap) {
@@ -229,7 +228,7 @@ impl Bundle {
         let mut crc = Crc32c::new();
         let mut variant = Vec::new();
         for _ in 0..place.count {
-            let length = walk.varint()?;
+            let length = walk.length()?;
             crc.update(&length.to_le_bytes());
             if walk.passed().saturating_add(length) > place.size {
                 return Err(BundleError::StringLengths {

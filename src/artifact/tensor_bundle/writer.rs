@@ -15,9 +15,10 @@ use super::supersede::Switch;
 use crate::artifact::checksum::{Crc32c, mask};
 use crate::artifact::data_type::DataType;
 use crate::artifact::slice::{Extent, TensorSlice};
-use crate::artifact::table::{TableError, TableOptions, TableWriter, write_varint64};
+use crate::artifact::table::{TableError, TableOptions, TableWriter};
 use crate::files::{self, Replacement, Sync};
 use crate::version::VersionDef;
+use crate::wire::varint;
 
 /// Small writes are gathered into buffers of this size, in bytes.
 const BUFFER: usize = 1 << 20;
@@ -283,7 +284,7 @@ impl BundleWriter {
         let mut lengths = Vec::with_capacity(strings.len() + 4);
         for string in strings {
             let length = string.as_ref().len() as u64;
-            write_varint64(&mut lengths, length);
+            varint::push(&mut lengths, length);
             match u32::try_from(length) {
                 Ok(length) => crc.update(&length.to_le_bytes()),
                 Err(_) => crc.update(&length.to_le_bytes()),

@@ -5,7 +5,7 @@ use std::io;
 
 use super::super::Kind;
 use super::File;
-use crate::artifact::varint;
+use crate::wire::varint;
 
 /// Fields of a message that are looked at.
 const MOST_FIELDS: usize = 4096;
@@ -30,10 +30,11 @@ fn next(file: &File<'_>, at: &mut u64) -> io::Result<Option<Field>> {
     let mut bytes = [0; 20];
     let bytes = file.read(&mut bytes, *at)?;
     let field = || {
-        let (tag, tag_length) = varint(bytes)?;
+        let mut rest = bytes;
+        let tag = varint::wrapping(&mut rest, varint::LONGEST)?;
         let number = u32::try_from(tag >> 3).ok().filter(|number| *number > 0)?;
-        let (value, length) = varint(bytes.get(tag_length..)?)?;
-        let header = (tag_length + length) as u64;
+        let value = varint::wrapping(&mut rest, varint::LONGEST)?;
+        let header = (bytes.len() - rest.len()) as u64;
         match tag & 7 {
             0 => Some((header, Field { number, content: Content::Number(value) })),
             2 => {

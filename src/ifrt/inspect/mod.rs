@@ -3,7 +3,6 @@
 //! Data of newer builds is looked at as well: what it records is listed, too new or not. Bytes are only split into fields;
 //! nothing is allocated for what a length announces.
 
-mod fields;
 mod schema;
 
 use std::fmt;
@@ -11,8 +10,8 @@ use std::fmt;
 use crate::{
     codec::DecodeError,
     version::{Ifrt, Line as _, VersionRange},
+    wire::{Dialect, FieldValue, Malformed, WireReader},
 };
-use fields::{Fields, Value};
 use schema::{Content, Schema};
 
 /// How deep values may nest.
@@ -161,10 +160,11 @@ impl Inspection {
 
     fn add_serialized(&mut self, bytes: &[u8], location: &mut Location) -> Result<(), DecodeError> {
         let (mut type_name, mut data) = (&[][..], &[][..]);
-        for field in Fields::new(NAME, bytes) {
-            match field? {
-                (1, Value::Bytes(found)) => type_name = found,
-                (2, Value::Bytes(found)) => data = found,
+        let mut fields = WireReader::new(Dialect::Prost, bytes);
+        while let Some(field) = fields.next_field().map_err(malformed)? {
+            match (field.number, field.value) {
+                (1, FieldValue::Bytes(found)) => type_name = found,
+                (2, FieldValue::Bytes(found)) => data = found,
                 _ => {}
             }
         }
@@ -212,18 +212,18 @@ impl Inspection {
         }
         // How often each field with messages was met, for its index.
         let mut counts = vec![0_usize; schema.fields.len()];
-        for field in Fields::new(NAME, bytes) {
-            let (number, value) = field?;
-            match value {
-                Value::Varint(recorded) if schema.version == Some(number) => {
+        let mut fields = WireReader::new(Dialect::Prost, bytes);
+        while let Some(field) = fields.next_field().map_err(malformed)? {
+            match field.value {
+                FieldValue::Varint(recorded) if schema.version == Some(field.number) => {
                     if let Some(value) = self.values.get_mut(place) {
                         // As every protobuf reader takes an int32 out of a varint.
                         value.recorded = Some(recorded as i32);
                     }
                 }
-                Value::Bytes(nested) => {
-                    let fields = schema.fields.iter().zip(&mut counts);
-                    let found = fields.into_iter().find(|((own, ..), _)| *own == number);
+                FieldValue::Bytes(nested) => {
+                    let mut known = schema.fields.iter().zip(&mut counts);
+                    let found = known.find(|((own, ..), _)| *own == field.number);
                     let Some(((_, name, content), count)) = found else { continue };
                     let outer = location.enter(name, *count);
                     *count += 1;
@@ -238,11 +238,15 @@ impl Inspection {
                     }
                     location.leave(outer);
                 }
-                Value::Varint(_) | Value::Fixed => {}
+                _ => {}
             }
         }
         Ok(())
     }
+}
+
+fn malformed(error: Malformed) -> DecodeError {
+    DecodeError::malformed(NAME, error.to_string())
 }
 
 /// The first version that has the type of this name, which is a registered one or that of a message; 0 for one that versions.toml does not

@@ -8,10 +8,10 @@ use crate::{
     codec::{
         DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, Registered, ToProto,
         hexadecimal::serde_as_message,
-        wire::{FieldValue, WireReader, check_fields},
     },
     proto::{OpaqueMessage, xla::ifrt as wire},
     version::SerDesVersion,
+    wire::{Dialect, FieldValue, Malformed, WireReader, check_fields},
 };
 
 const FORMATS: Formats = Formats::of("XlaCompileOptions");
@@ -38,7 +38,7 @@ impl XlaCompileOptions {
     /// [`DecodeError::Malformed`] with DATA_LOSS if the bytes are no sequence of fields.
     pub fn new(compile_options: impl Into<Bytes>) -> Result<Self, DecodeError> {
         let compile_options = compile_options.into();
-        check_fields(Self::NAME, &compile_options).map_err(data_loss)?;
+        check_fields(&compile_options).map_err(malformed).map_err(data_loss)?;
         Ok(Self { compile_options, ..Self::default() })
     }
 
@@ -73,6 +73,10 @@ impl XlaCompileOptions {
     pub fn loaded_host_callbacks(&self) -> &[XlaHostCallback] {
         &self.loaded_host_callbacks
     }
+}
+
+fn malformed(error: Malformed) -> DecodeError {
+    DecodeError::malformed(XlaCompileOptions::NAME, error.to_string())
 }
 
 /// Whatever is wrong with the bytes: upstream answers DATA_LOSS.
@@ -195,11 +199,11 @@ fn read(bytes: &Bytes) -> Result<XlaCompileOptions, DecodeError> {
     let mut value = XlaCompileOptions::default();
     let mut unknown = BytesMut::new();
     let mut number = 0;
-    let mut reader = WireReader::new(NAME, bytes);
-    while let Some(field) = reader.next_field()? {
+    let mut reader = WireReader::new(Dialect::Prost, bytes);
+    while let Some(field) = reader.next_field().map_err(malformed)? {
         match (field.number, field.value) {
             (1, FieldValue::Bytes(options)) => {
-                check_fields(NAME, options)?;
+                check_fields(options).map_err(malformed)?;
                 // The fields of a message that comes in pieces follow each other.
                 value.compile_options = if value.compile_options.is_empty() {
                     bytes.slice_ref(options)
@@ -207,15 +211,10 @@ fn read(bytes: &Bytes) -> Result<XlaCompileOptions, DecodeError> {
                     [&value.compile_options, options].concat().into()
                 };
             }
-            (2, FieldValue::Bytes(packed)) => {
-                let mut rest = packed;
-                while !rest.is_empty() {
-                    let size = encoding::decode_varint(&mut rest)
-                        .map_err(|error| DecodeError::malformed(NAME, error.to_string()))?;
-                    value.outputs_bundle_slice_sizes.push(size as i32);
-                }
+            (2, sizes @ (FieldValue::Bytes(_) | FieldValue::Varint(_))) => {
+                let push = |size| value.outputs_bundle_slice_sizes.push(size as i32);
+                sizes.each_varint(Dialect::Prost, push).map_err(malformed)?;
             }
-            (2, FieldValue::Varint(size)) => value.outputs_bundle_slice_sizes.push(size as i32),
             (3, FieldValue::Varint(found)) => number = found as i32,
             (1..=3, _) => {
                 return Err(DecodeError::malformed(NAME, "a field has the wrong wire type"));

@@ -8,11 +8,7 @@ use bytes::Bytes;
 use super::{DevicesByOutput, InputDevices, Interval, Mapping, RemapPlan, mappings::Mappings};
 use crate::{
     codec::{
-        DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, ToProto,
-        backward::BackwardWriter,
-        decode_message,
-        packed::{self, PackedNumber},
-        wire::{FieldValue, WireReader},
+        DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, ToProto, decode_message,
     },
     ifrt::{ArraySpec, DeserializeShardingOptions, DeviceList, IfrtError, direct},
     proto::xla::ifrt::{
@@ -22,6 +18,11 @@ use crate::{
         },
     },
     version::SerDesVersion,
+    wire::{
+        BackwardWriter, Dialect, FieldValue, WireReader,
+        packed::{self, PackedNumber},
+        varint,
+    },
 };
 
 const FORMATS: Formats = Formats::of("RemapPlan");
@@ -300,7 +301,7 @@ fn read_mapping_proto(proto: &MappingProto, mappings: &mut Mappings) -> Result<(
 fn read_plan(bytes: &Bytes, options: &DeserializeOptions) -> Option<RemapPlan> {
     let mut plan = RemapPlan::default();
     let mut number = None;
-    let mut reader = WireReader::new("", bytes);
+    let mut reader = WireReader::new(Dialect::Prost, bytes);
     while let Some(field) = reader.next_field().ok()? {
         match (field.number, field.value) {
             (1 | 2, FieldValue::Bytes(spec)) => {
@@ -329,7 +330,7 @@ fn read_mapping(bytes: &[u8], mappings: &mut Mappings) -> Option<()> {
     let mut arrays = [0_i32; 2];
     let mut lists: [&[u8]; 6] = [&[]; 6];
     let mut seen = 0_u32;
-    let mut reader = WireReader::new("", bytes);
+    let mut reader = WireReader::new(Dialect::Prost, bytes);
     while let Some(field) = reader.next_field().ok()? {
         let bit = 1_u32.checked_shl(field.number)?;
         if seen & bit != 0 {
@@ -351,9 +352,9 @@ fn read_mapping(bytes: &[u8], mappings: &mut Mappings) -> Option<()> {
         [(from, [from_start, from_end, from_step]), (to, [to_start, to_end, to_step])]
     {
         for interval in intervals {
-            interval.start = i64::from_bits(packed::take_varint(start).ok()?);
-            interval.end = i64::from_bits(packed::take_varint(end).ok()?);
-            interval.step = i64::from_bits(packed::take_varint(step).ok()?);
+            interval.start = i64::from_bits(varint::checked(start)?);
+            interval.end = i64::from_bits(varint::checked(end)?);
+            interval.step = i64::from_bits(varint::checked(step)?);
         }
     }
     if lists.iter().any(|rest| !rest.is_empty()) {

@@ -117,16 +117,6 @@ fn a_list_that_ends_inside_of_a_number_is_malformed() {
     }
 }
 
-#[test]
-fn the_number_of_bytes_of_a_varint_is_counted() {
-    for bits in 0..64 {
-        for value in [1_u64 << bits, (1 << bits) - 1] {
-            assert_eq!(varint_len(value), prost::encoding::encoded_len_varint(value), "{value}");
-        }
-    }
-    assert_eq!(varint_len(u64::MAX), 10);
-}
-
 /// Numbers of which most are short, in runs of the same length.
 fn numbers() -> impl Strategy<Value = Vec<i64>> {
     let number = prop_oneof![

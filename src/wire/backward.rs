@@ -1,6 +1,9 @@
 use bytes::Bytes;
 
-use super::packed::{self, PackedNumber, varint_len};
+use super::{
+    packed::{self, PackedNumber},
+    varint,
+};
 
 /// Writes a message from its end to its start.
 ///
@@ -92,7 +95,7 @@ impl BackwardWriter {
                 *byte = bits as u8;
             }
         } else {
-            packed::put_varint(self.space(varint_len(bits)), bits);
+            varint::put(self.space(varint::len(bits)), bits);
         }
     }
 

@@ -10,6 +10,8 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use super::varint;
+
 /// How packed numbers are read and written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -123,14 +125,8 @@ impl PackedNumber for i64 {
     }
 
     fn packed_len(values: &[Self]) -> usize {
-        values.iter().map(|value| varint_len(value.cast_unsigned())).sum()
+        values.iter().map(|value| varint::len(value.cast_unsigned())).sum()
     }
-}
-
-/// The bytes of a varint.
-#[inline]
-pub(crate) const fn varint_len(bits: u64) -> usize {
-    ((63 - (bits | 1).leading_zeros()) * 9 + 73) as usize / 64
 }
 
 /// The number of varints in `bytes`, which is the number of bytes that end one.
@@ -139,51 +135,9 @@ pub fn count(bytes: &[u8]) -> usize {
     bytes.iter().map(|byte| usize::from(*byte < 0x80)).sum()
 }
 
-/// Takes one varint off the front.
 #[inline(always)]
-pub(crate) fn take_varint(bytes: &mut &[u8]) -> Result<u64, MalformedList> {
-    match **bytes {
-        [first, ref rest @ ..] if first < 0x80 => {
-            *bytes = rest;
-            Ok(u64::from(first))
-        }
-        [first, second, ref rest @ ..] if second < 0x80 => {
-            *bytes = rest;
-            Ok(u64::from(first & 0x7f) | u64::from(second) << 7)
-        }
-        _ => take_long_varint(bytes),
-    }
-}
-
-fn take_long_varint(bytes: &mut &[u8]) -> Result<u64, MalformedList> {
-    let mut value = 0;
-    for (index, byte) in bytes.iter().enumerate().take(10) {
-        if index == 9 && *byte > 1 {
-            return Err(MalformedList);
-        }
-        value |= u64::from(byte & 0x7f) << (7 * index);
-        if *byte < 0x80 {
-            *bytes = bytes.get(index + 1..).unwrap_or_default();
-            return Ok(value);
-        }
-    }
-    Err(MalformedList)
-}
-
-/// Writes one varint to the front and returns its bytes; `None` if there is no room.
-#[inline(always)]
-pub(crate) fn put_varint(out: &mut [u8], mut bits: u64) -> Option<usize> {
-    let mut length = 0;
-    loop {
-        let place = out.get_mut(length)?;
-        length += 1;
-        if bits < 0x80 {
-            *place = bits as u8;
-            return Some(length);
-        }
-        *place = bits as u8 | 0x80;
-        bits >>= 7;
-    }
+fn take(bytes: &mut &[u8]) -> Result<u64, MalformedList> {
+    varint::checked(bytes).ok_or(MalformedList)
 }
 
 /// Reads the packed list `bytes` and appends it to `values`.
@@ -225,11 +179,11 @@ pub fn decode_scalar<T: PackedNumber>(
                 values.extend_from_slice(&[number(0), number(1), number(2), number(3)]);
                 bytes = rest;
             }
-            _ => values.push(T::from_bits(take_varint(&mut bytes)?)),
+            _ => values.push(T::from_bits(take(&mut bytes)?)),
         }
     }
     while !bytes.is_empty() {
-        values.push(T::from_bits(take_varint(&mut bytes)?));
+        values.push(T::from_bits(take(&mut bytes)?));
     }
     Ok(())
 }
@@ -270,12 +224,12 @@ pub fn encode_scalar<T: PackedNumber>(values: &[T], out: &mut [u8]) -> Option<us
             length += 8;
         } else {
             for bits in bits {
-                length += put_varint(out.get_mut(length..)?, bits)?;
+                length += varint::put(out.get_mut(length..)?, bits)?;
             }
         }
     }
     for value in fours.remainder() {
-        length += put_varint(out.get_mut(length..)?, value.to_bits())?;
+        length += varint::put(out.get_mut(length..)?, value.to_bits())?;
     }
     Some(length)
 }
@@ -292,7 +246,7 @@ mod avx2 {
         _mm256_testz_si256,
     };
 
-    use super::{MalformedList, PackedNumber, count, put_varint, take_varint};
+    use super::{MalformedList, PackedNumber, count, take, varint};
 
     /// Bytes that are read at a time.
     pub(super) const BLOCK: usize = 32;
@@ -332,12 +286,12 @@ mod avx2 {
                     if rest.is_empty() {
                         break;
                     }
-                    values.push(T::from_bits(take_varint(&mut rest)?));
+                    values.push(T::from_bits(take(&mut rest)?));
                 }
             }
         }
         while !rest.is_empty() {
-            values.push(T::from_bits(take_varint(&mut rest)?));
+            values.push(T::from_bits(take(&mut rest)?));
         }
         Ok(())
     }
@@ -449,17 +403,16 @@ mod avx2 {
                 length += 16;
             } else {
                 for value in block {
-                    length += put_varint(out.get_mut(length..)?, value.to_bits())?;
+                    length += varint::put(out.get_mut(length..)?, value.to_bits())?;
                 }
             }
         }
         for value in blocks.remainder() {
-            length += put_varint(out.get_mut(length..)?, value.to_bits())?;
+            length += varint::put(out.get_mut(length..)?, value.to_bits())?;
         }
         Some(length)
     }
 }
 
 #[cfg(test)]
-#[path = "packed_tests.rs"]
 mod tests;

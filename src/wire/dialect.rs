@@ -1,0 +1,100 @@
+//! What the parsers of protobuf take that differ from each other: one table, compared with the parsers themselves.
+//!
+//! | | [`Prost`](Dialect::Prost) | [`Tensorflow`](Dialect::Tensorflow) |
+//! |---|---|---|
+//! | a tag | up to 10 bytes that say 32 bits | up to 5 bytes, surplus bits dropped |
+//! | a length | up to 10 bytes that say 64 bits | up to 5 bytes, below 2 GiB − 16 |
+//! | a varint | up to 10 bytes that say 64 bits | up to 10 bytes, surplus bits dropped |
+//! | messages and groups inside one another | 100 | 100 |
+//! | a field in the hundredth group | refused | taken |
+//!
+//! Both refuse the field number 0, the wire types 6 and 7, and ends of groups that are not open. The right column is TensorFlow's C++
+//! parser, measured; `tests/data/wire` has what it and Python's parser (upb) answer to each row.
+//!
+//! Knows parsers. It must never know a message.
+
+use super::varint;
+
+/// How many messages and groups may be inside one another, below the outermost message.
+pub(crate) const MAXIMUM_DEPTH: usize = 100;
+
+/// Whose parser decides what is a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    /// The parser of the Rust crate `prost`, which reads our own messages elsewhere in the library.
+    Prost,
+    /// The C++ parser that TensorFlow reads graphs and checkpoints with.
+    #[cfg(feature = "artifact")]
+    Tensorflow,
+}
+
+impl Dialect {
+    /// Takes the tag of a field off the front: its number times 8, and its wire type. `None`, and nothing taken, if there is none.
+    #[inline(always)]
+    pub(crate) fn tag(self, bytes: &mut &[u8]) -> Option<u32> {
+        match **bytes {
+            [tag @ 0..0x80, ref rest @ ..] => {
+                *bytes = rest;
+                Some(tag.into())
+            }
+            _ => self.long_tag(bytes),
+        }
+    }
+
+    #[inline]
+    fn long_tag(self, bytes: &mut &[u8]) -> Option<u32> {
+        match self {
+            Self::Prost => {
+                let before = *bytes;
+                let tag = u32::try_from(varint::checked(bytes)?).ok();
+                if tag.is_none() {
+                    *bytes = before;
+                }
+                tag
+            }
+            #[cfg(feature = "artifact")]
+            Self::Tensorflow => Some(varint::wrapping(bytes, varint::LONGEST_32)? as u32),
+        }
+    }
+
+    /// Takes a number of 64 bits off the front. `None`, and nothing taken, if there is none.
+    #[inline(always)]
+    pub(crate) fn varint(self, bytes: &mut &[u8]) -> Option<u64> {
+        match self {
+            Self::Prost => varint::checked(bytes),
+            #[cfg(feature = "artifact")]
+            Self::Tensorflow => varint::wrapping(bytes, varint::LONGEST),
+        }
+    }
+
+    /// Takes the length of a field off the front, which may be [too long](Self::longest_field). `None`, and nothing taken, if there is
+    /// none.
+    #[inline(always)]
+    pub(crate) fn length(self, bytes: &mut &[u8]) -> Option<u64> {
+        match self {
+            Self::Prost => varint::checked(bytes),
+            #[cfg(feature = "artifact")]
+            Self::Tensorflow => varint::wrapping(bytes, varint::LONGEST_32),
+        }
+    }
+
+    /// The greatest length that a field may have.
+    #[inline(always)]
+    pub(crate) const fn longest_field(self) -> u64 {
+        match self {
+            Self::Prost => u64::MAX,
+            // The C++ parser keeps 16 bytes of slack below 2^31.
+            #[cfg(feature = "artifact")]
+            Self::Tensorflow => 0x7fff_ffff - 16,
+        }
+    }
+
+    /// Whether the innermost group that is allowed may have fields, or must be empty.
+    pub(crate) const fn fills_the_deepest_group(self) -> bool {
+        match self {
+            Self::Prost => false,
+            #[cfg(feature = "artifact")]
+            Self::Tensorflow => true,
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! The fields of a message in memory, one after the other, without building it.
+//!
+//! One cursor reads for two parsers, whose [`Dialect`] says what they take. Nothing is allocated for what a
+//! length announces.
+//!
+//! Knows no message: which field means what is the business of its caller.
+
+use super::{Dialect, dialect::MAXIMUM_DEPTH};
+
+/// What is wrong with a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{reason} at byte {at} of the message")]
+pub struct Malformed {
+    /// What is wrong.
+    pub reason: &'static str,
+    /// Bytes from the start of the innermost message.
+    pub at: usize,
+}
+
+/// The value of a field as it lies in the bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FieldValue<'a> {
+    /// Wire type 0.
+    Varint(u64),
+    /// Wire type 1.
+    Fixed64(u64),
+    /// Wire type 5.
+    Fixed32(u32),
+    /// Wire type 2: a string, a message, or packed numbers.
+    Bytes(&'a [u8]),
+    /// The fields between the marks of a group, which no message of ours has.
+    Group,
+}
+
+/// A field of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Field<'a> {
+    pub(crate) number: u32,
+    pub(crate) value: FieldValue<'a>,
+    /// The whole field, its tag included.
+    pub(crate) raw: &'a [u8],
+}
+
+/// Reads the fields of a message one after the other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WireReader<'a> {
+    rest: &'a [u8],
+    /// Bytes of the message.
+    length: usize,
+    dialect: Dialect,
+    /// How many messages are around this one.
+    depth: usize,
+}
+
+impl<'a> WireReader<'a> {
+    /// Reads the outermost message.
+    #[inline]
+    pub(crate) const fn new(dialect: Dialect, bytes: &'a [u8]) -> Self {
+        Self { rest: bytes, length: bytes.len(), dialect, depth: 0 }
+    }
+
+    /// Reads a message that is the value of a field of this one.
+    ///
+    /// # Errors
+    /// [`Malformed`] if too many messages are inside one another.
+    #[cfg(feature = "artifact")]
+    pub(crate) fn nested(&self, bytes: &'a [u8]) -> Result<Self, Malformed> {
+        if self.depth >= MAXIMUM_DEPTH {
+            return Err(self.malformed("messages nested over 100 deep"));
+        }
+        Ok(Self { depth: self.depth + 1, ..Self::new(self.dialect, bytes) })
+    }
+
+    #[cold]
+    const fn malformed(&self, reason: &'static str) -> Malformed {
+        Malformed { reason, at: self.length - self.rest.len() }
+    }
+
+    /// The next field; `None` at the end.
+    ///
+    /// # Errors
+    /// [`Malformed`] if the dialect's parser does not take the bytes.
+    #[inline]
+    pub(crate) fn next_field(&mut self) -> Result<Option<Field<'a>>, Malformed> {
+        if self.rest.is_empty() {
+            return Ok(None);
+        }
+        let start = self.rest;
+        let (number, wire_type) = self.tag()?;
+        let value = match wire_type {
+            3 => self.skip_group(number)?,
+            4 => return Err(self.malformed("the end of a group that was not opened")),
+            wire_type => self.value(wire_type)?,
+        };
+        let raw = start.get(..start.len() - self.rest.len()).unwrap_or_default();
+        Ok(Some(Field { number, value, raw }))
+    }
+
+    /// Whether all fields were read.
+    #[inline]
+    pub(crate) const fn is_at_end(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    /// The content of the next field if that is `number`, below 16, with a length below 128; otherwise nothing is read. A short way for
+    /// messages of small fields in the order of their numbers, for which the general one takes several times as long.
+    #[inline]
+    pub(crate) fn take_short(&mut self, number: u8) -> Option<&'a [u8]> {
+        let [tag, length @ ..0x80, rest @ ..] = self.rest else { return None };
+        if *tag != number << 3 | 2 {
+            return None;
+        }
+        let (content, rest) = rest.split_at_checked(usize::from(*length))?;
+        self.rest = rest;
+        Some(content)
+    }
+
+    /// The number and the wire type of the next field.
+    #[inline]
+    fn tag(&mut self) -> Result<(u32, u8), Malformed> {
+        let tag = self.dialect.tag(&mut self.rest).ok_or_else(|| self.endless_number())?;
+        match tag >> 3 {
+            0 => Err(self.malformed("a field with number 0")),
+            number => Ok((number, (tag & 7) as u8)),
+        }
+    }
+
+    /// The value of a field that is no group.
+    #[inline]
+    fn value(&mut self, wire_type: u8) -> Result<FieldValue<'a>, Malformed> {
+        match wire_type {
+            0 => {
+                let value = self.dialect.varint(&mut self.rest);
+                value.map(FieldValue::Varint).ok_or_else(|| self.endless_number())
+            }
+            1 => self.take().map(|bytes| FieldValue::Fixed64(u64::from_le_bytes(bytes))),
+            2 => self.delimited().map(FieldValue::Bytes),
+            5 => self.take().map(|bytes| FieldValue::Fixed32(u32::from_le_bytes(bytes))),
+            _ => Err(self.malformed("a wire type that does not exist")),
+        }
+    }
+
+    #[inline]
+    fn delimited(&mut self) -> Result<&'a [u8], Malformed> {
+        let length = self.dialect.length(&mut self.rest).ok_or_else(|| self.endless_number())?;
+        if length > self.dialect.longest_field() {
+            return Err(self.malformed("a length of 2 GiB or more"));
+        }
+        let split = usize::try_from(length).ok().and_then(|at| self.rest.split_at_checked(at));
+        let (bytes, rest) = split.ok_or_else(|| self.overlong_field())?;
+        self.rest = rest;
+        Ok(bytes)
+    }
+
+    #[inline]
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
+        let (bytes, rest) = self.rest.split_first_chunk().ok_or_else(|| self.overlong_field())?;
+        self.rest = rest;
+        Ok(*bytes)
+    }
+
+    #[cold]
+    const fn endless_number(&self) -> Malformed {
+        self.malformed("a variable-length number that does not end")
+    }
+
+    #[cold]
+    const fn overlong_field(&self) -> Malformed {
+        self.malformed("a field that is longer than the message")
+    }
+
+    /// Steps over the fields of the group `number`, whose first mark was read, and over its last mark.
+    #[cold]
+    fn skip_group(&mut self, number: u32) -> Result<FieldValue<'a>, Malformed> {
+        let mut open = vec![number];
+        while let Some(innermost) = open.last().copied() {
+            let depth = self.depth + open.len();
+            if depth > MAXIMUM_DEPTH {
+                return Err(self.malformed("groups nested over 100 deep"));
+            }
+            if self.rest.is_empty() {
+                return Err(self.malformed("a group that does not end"));
+            }
+            match self.tag()? {
+                (end, 4) if end == innermost => drop(open.pop()),
+                (_, 4) => return Err(self.malformed("the end of another group")),
+                _ if depth == MAXIMUM_DEPTH && !self.dialect.fills_the_deepest_group() => {
+                    return Err(self.malformed("a field in groups nested 100 deep"));
+                }
+                (inner, 3) => open.push(inner),
+                (_, wire_type) => drop(self.value(wire_type)?),
+            }
+        }
+        Ok(FieldValue::Group)
+    }
+}
+
+impl FieldValue<'_> {
+    /// Gives each number of a repeated varint field, packed or not, to `each`. A value of another wire type is an unknown field, and
+    /// gives none.
+    ///
+    /// # Errors
+    /// [`Malformed`] if a packed list ends inside of a number.
+    pub(crate) fn each_varint(
+        self,
+        dialect: Dialect,
+        mut each: impl FnMut(u64),
+    ) -> Result<(), Malformed> {
+        match self {
+            Self::Varint(value) => each(value),
+            Self::Bytes(packed) => {
+                let mut list = WireReader::new(dialect, packed);
+                while !list.is_at_end() {
+                    let value = dialect.varint(&mut list.rest);
+                    each(value.ok_or_else(|| list.endless_number())?);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// Fails unless `bytes` are a sequence of fields that prost takes.
+///
+/// # Errors
+/// [`Malformed`].
+pub(crate) fn check_fields(bytes: &[u8]) -> Result<(), Malformed> {
+    let mut reader = WireReader::new(Dialect::Prost, bytes);
+    while reader.next_field()?.is_some() {}
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;
