@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, Throughput};
-use serdes::stream_executor::{BfcAllocator, BfcOptions, Plugin, direct};
+use serdes::stream_executor::{BfcAllocator, BfcOptions, Plugin, unguarded};
 
 /// The live blocks of the allocator benches.
 const LIVE: usize = 10_000;
@@ -19,10 +19,10 @@ fn calls(criterion: &mut Criterion) {
     stream.record(&event).expect("recorded");
     event.wait().expect("come");
     let mut group = criterion.benchmark_group("calls");
-    let direct_event = direct::event_status(&event);
+    let direct_event = unguarded::event_status(&event);
     group.bench_function("get_event_status/direct", |b| b.iter(|| black_box(direct_event())));
     group.bench_function("get_event_status/safe", |b| b.iter(|| black_box(event.status())));
-    let mut direct_stream = direct::stream_status(&stream);
+    let mut direct_stream = unguarded::stream_status(&stream);
     group.bench_function("get_stream_status/direct", |b| b.iter(|| black_box(direct_stream())));
     group.bench_function("get_stream_status/safe", |b| b.iter(|| black_box(stream.status())));
     group.finish();

@@ -77,6 +77,8 @@
 //! | `object_store` | states in object storage, of one process or of several, written by multipart uploads and read by ranges |
 //! | `npz` | NumPy's archives as sources and targets in [`tensor_io`] |
 //! | `proxy` | the server and the client of arrays over gRPC |
+//! | `conformance` | [`stream_executor`]'s suite of what the C API demands of a plug-in |
+//! | `abi-diff` | [`stream_executor`]'s comparison of layouts of the C API |
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 

@@ -1,9 +1,6 @@
 //! What can go wrong, by who is to blame.
 
-use std::fmt;
-use std::io;
-use std::path::PathBuf;
-use std::time::Duration;
+use std::{fmt, io, path::PathBuf, time::Duration};
 
 use serdes_abi::TF_Code;
 
@@ -22,14 +19,14 @@ pub struct StatusError {
 
 impl StatusError {
     /// The message, or that there is none.
-    pub(crate) fn told(&self) -> &str {
+    pub(crate) fn message_or_none(&self) -> &str {
         if self.message.is_empty() { "(no message)" } else { &self.message }
     }
 }
 
 impl fmt::Display for StatusError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}: {} ({})", self.call, self.told(), self.code)
+        write!(formatter, "{}: {} ({})", self.call, self.message_or_none(), self.code)
     }
 }
 

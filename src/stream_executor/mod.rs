@@ -17,11 +17,14 @@
 //! # Layers
 //!
 //! * `serdes-abi` says where every field of every published layout is.
-//! * `registration` has the plug-in fill in its structs, in blocks of memory that the host owns, and checks them as TensorFlow does;
-//!   `detect` tells the layout; `table` moves the functions of any layout into the places of the newest one.
-//! * `raw` has one function a callback: is it there, which call is in progress, what does the status say.
-//! * [`Plugin`], [`Device`], [`Stream`], [`Event`], [`Timer`], [`DeviceMemory`] and [`HostMemory`] own what they are made of, so that nothing
-//!   can be used after it was destroyed, or destroyed while a device is using it.
+//! * `border` is where the C API is spoken: the structs that a plug-in fills in, in memory that the host owns; its functions, those of any
+//!   layout in the places of the newest one; its calls on a device, each with a status.
+//! * `load` opens a library and has the plug-in in it register: what it filled in is checked as TensorFlow does, and its layout told.
+//! * `device` owns what is made: [`Device`], [`Stream`], [`Event`], [`Timer`], [`DeviceMemory`] and [`HostMemory`] hold what they are made of,
+//!   so that nothing can be used after it was destroyed, or destroyed while a device is using it.
+//! * `best_fit` is an allocator over a device, for platforms that ask for one.
+//! * With the feature `conformance`, a suite that tries what the C API demands; with `abi-diff`, what a change of a layout demands of its
+//!   version.
 //!
 //! The embedded plug-in goes through the same tables as a library: there is one path.
 //!
@@ -39,47 +42,31 @@
 
 #![allow(unsafe_code, reason = "plug-ins are C: calls, pointers and memory of theirs")]
 
-pub mod abi_diff;
-mod allocation;
-mod bfc;
-mod block;
-mod call;
+mod best_fit;
+mod border;
+#[cfg(feature = "conformance")]
 pub mod conformance;
-mod detect;
 mod device;
-#[doc(hidden)]
-pub mod direct;
-pub mod elf;
 mod error;
-mod event;
-mod host_callback;
-mod library;
-mod live;
-mod memory;
+mod load;
 mod plugin;
-mod raw;
-mod registration;
-mod registry;
+mod plugin_registry;
 mod report;
-mod requirements;
-mod status;
-mod status_shim;
-mod stream;
-mod table;
-mod timer;
-mod transfer;
+#[cfg(feature = "unstable-bench")]
+#[doc(hidden)]
+pub mod unguarded;
 
-pub use bfc::{BfcAllocator, BfcOptions};
-pub use call::with_time_limit;
-pub use detect::LayoutChoice;
-pub use device::{AllocatorStats, Device, DeviceDescription, MemoryUsage};
+#[cfg(feature = "abi-diff")]
+pub use serdes_abi::diff as abi_diff;
+
+pub use best_fit::{BfcAllocator, BfcOptions};
+pub use border::with_time_limit;
+pub use device::{
+    AllocatorStats, Device, DeviceDescription, DeviceMemory, Event, EventStatus, HostCallback,
+    HostMemory, MemoryUsage, Stream, Timer, Transfer, UnifiedMemory,
+};
 pub use error::{Error, StatusError};
-pub use event::{Event, EventStatus};
-pub use host_callback::HostCallback;
-pub use memory::{DeviceMemory, HostMemory, UnifiedMemory};
+pub use load::{LayoutChoice, elf};
 pub use plugin::{Platform, Plugin, PluginOptions};
-pub use registry::{PluginRegistry, SkippedLibrary};
+pub use plugin_registry::{PluginRegistry, SkippedLibrary};
 pub use report::{Reason, Report};
-pub use stream::Stream;
-pub use timer::Timer;
-pub use transfer::Transfer;

@@ -1,21 +1,22 @@
 //! A plug-in: opening one, and its devices.
 
-use std::collections::BTreeMap;
-use std::ffi::c_int;
-use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::{
+    collections::BTreeMap,
+    ffi::c_int,
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
-use serdes_abi::{Layout, SP_Platform};
+use serdes_abi::Layout;
 
-use super::call::{enter, with_time_limit};
-use super::detect::LayoutChoice;
-use super::device::{Device, DeviceState};
-use super::error::Error;
-use super::library::{FileClaim, Library, PlatformClaim};
-use super::registration::{Entry, Registration};
-use super::report::Report;
-use super::status::{FUNCTIONS, Status};
+use super::{
+    border::{FUNCTIONS, Status, enter, with_time_limit},
+    device::{Device, DeviceInner},
+    error::Error,
+    load::{FileClaim, InitPlugin, LayoutChoice, Library, PlatformClaim, Registration},
+    report::Report,
+};
 
 /// A registered plug-in. Clones are the same plug-in; it is unloaded when the last of them, and of everything made through it, is gone.
 #[derive(Clone, Debug)]
@@ -27,7 +28,7 @@ pub struct Plugin {
 #[derive(Debug)]
 pub(crate) struct PluginInner {
     /// The devices that were made; they live as long as the plug-in, as in TensorFlow.
-    devices: Mutex<BTreeMap<i32, Arc<DeviceState>>>,
+    devices: Mutex<BTreeMap<i32, Arc<DeviceInner>>>,
     pub(crate) registration: Registration,
     report: Report,
     _library: Option<Library>,
@@ -46,10 +47,8 @@ impl Drop for PluginInner {
 /// How a plug-in is opened.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PluginOptions {
-    /// Which layout it has.
-    pub layout: LayoutChoice,
-    /// How long opening it may take; `None` waits for ever.
-    pub time_limit: Option<Duration>,
+    layout: LayoutChoice,
+    time_limit: Option<Duration>,
 }
 
 impl PluginOptions {
@@ -59,16 +58,16 @@ impl PluginOptions {
         Self::default()
     }
 
-    /// With this layout.
+    /// With this layout, or with detection.
     #[must_use]
-    pub fn layout(mut self, layout: LayoutChoice) -> Self {
+    pub fn with_layout(mut self, layout: LayoutChoice) -> Self {
         self.layout = layout;
         self
     }
 
-    /// With this limit on opening.
+    /// With this limit on opening; without one it is waited for as long as it takes.
     #[must_use]
-    pub fn time_limit(mut self, limit: Duration) -> Self {
+    pub fn with_time_limit(mut self, limit: Duration) -> Self {
         self.time_limit = Some(limit);
         self
     }
@@ -218,7 +217,7 @@ impl Plugin {
         let state = match devices.get(&number) {
             Some(state) => Arc::clone(state),
             None => {
-                let state = Arc::new(DeviceState::create(&self.inner.registration, number)?);
+                let state = Arc::new(DeviceInner::create(&self.inner.registration, number)?);
                 devices.insert(number, Arc::clone(&state));
                 state
             }
@@ -249,14 +248,13 @@ impl Platform {
     /// Whether it has memory that host and devices address alike.
     #[must_use]
     pub fn supports_unified_memory(&self) -> bool {
-        let registration = &self.plugin.inner.registration;
-        registration.allocation.supports_unified_memory(registration.facts.supports_unified_memory)
+        self.plugin.inner.registration.facts.supports_unified_memory
     }
 
     /// Whether it asks the host to put its best-fit allocator over the devices' memory, as [`Device::allocate`] then does.
     #[must_use]
     pub fn uses_bfc_allocator(&self) -> bool {
-        self.plugin.inner.registration.asks_for_best_fit()
+        self.plugin.inner.registration.facts.use_bfc_allocator
     }
 
     /// Whether it asks that this allocator grow by and by.
@@ -267,7 +265,7 @@ impl Platform {
 }
 
 /// Registers by `entry`, counts the devices, and completes the report.
-fn register(entry: Entry<'_>, layout: LayoutChoice) -> Result<(Registration, Report), Error> {
+fn register(entry: InitPlugin<'_>, layout: LayoutChoice) -> Result<(Registration, Report), Error> {
     let mut report = Report::default();
     let Some(registration) = Registration::new(entry, layout, &mut report) else {
         return Err(Error::Refused(Box::new(report)));
@@ -281,7 +279,7 @@ fn register(entry: Entry<'_>, layout: LayoutChoice) -> Result<(Registration, Rep
 fn count_devices(registration: &Registration, report: &mut Report) -> usize {
     let count = match (
         registration.facts.visible_device_count,
-        registration.table.functions.get_device_count,
+        registration.functions.platform.get_device_count,
     ) {
         (Some(count), _) => count,
         (None, None) => 0,
@@ -290,9 +288,10 @@ fn count_devices(registration: &Registration, report: &mut Report) -> usize {
             let mut status = Status::new();
             {
                 let _call = enter(&"get_device_count");
-                let platform = registration.platform.as_ptr::<SP_Platform>().cast_const();
                 // SAFETY: the platform is the plug-in's own; count and status live through the call.
-                unsafe { get_device_count(platform, &raw mut count, status.as_mut_ptr()) };
+                unsafe {
+                    get_device_count(registration.platform(), &raw mut count, status.as_mut_ptr());
+                }
             }
             if let Err(error) = status.into_result("get_device_count") {
                 report.warnings.push(format!("the devices cannot be counted: {error}"));

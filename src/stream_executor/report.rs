@@ -51,6 +51,8 @@ pub struct Report {
     pub missing_optional: Vec<&'static str>,
     /// Why the plug-in is refused; empty if it is accepted.
     pub reasons: Vec<Reason>,
+    /// Whether it is refused because its layout cannot be told, so that it may be accepted under one that is named.
+    pub layout_may_be_named: bool,
     /// What is odd, but accepted.
     pub warnings: Vec<String>,
 }

@@ -10,14 +10,16 @@
 //! this crate is compiled), and its description as data ([`StructLayout`]). [`LAYOUTS`] lists the descriptions by name.
 //!
 //! This crate must never know who calls whom: it has no host, no plug-in and no allocation in it, depends on nothing, and works
-//! without the standard library. Offsets are those of LP64 targets (x86-64 and aarch64 Linux, where they were measured).
+//! without the standard library; the feature `diff`, which reads layouts from files and compares them, adds both. Offsets are those of LP64 targets (x86-64 and aarch64 Linux, where they were measured).
 
-#![no_std]
+#![cfg_attr(not(feature = "diff"), no_std)]
 #![allow(unsafe_code, reason = "function pointer types of a C API are unsafe by nature")]
 #![allow(non_camel_case_types, reason = "the types carry the names of the C API")]
 
 #[macro_use]
 mod define;
+#[cfg(feature = "diff")]
+pub mod diff;
 mod handles;
 mod history;
 mod layout;

@@ -1,11 +1,12 @@
 //! Functions that a stream runs on the host.
 
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
-use super::{Behaviour, Verdict, expect, failed, first_device, pattern, same_bytes};
-use crate::stream_executor::error::Error;
-use crate::stream_executor::plugin::Plugin;
+use super::behaviour::{Behaviour, Verdict, expect, failed, first_device, pattern, same_bytes};
+use crate::stream_executor::{error::Error, plugin::Plugin};
 
 pub(super) const BEHAVIOURS: &[Behaviour] = &[
     Behaviour {

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use super::{Behaviour, Failure, Verdict, first_device, pattern, same_bytes};
+use super::behaviour::{Behaviour, Failure, Verdict, first_device, pattern, same_bytes};
 use crate::stream_executor::plugin::Plugin;
 
 pub(super) const BEHAVIOURS: &[Behaviour] = &[

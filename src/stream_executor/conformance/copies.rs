@@ -1,6 +1,6 @@
 //! Copies in three directions, synchronous and not, and fills.
 
-use super::{Behaviour, Failure, Verdict, first_device, pattern, same_bytes};
+use super::behaviour::{Behaviour, Failure, Verdict, first_device, pattern, same_bytes};
 use crate::stream_executor::plugin::Plugin;
 
 pub(super) const BEHAVIOURS: &[Behaviour] = &[

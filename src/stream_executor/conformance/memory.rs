@@ -4,11 +4,10 @@ use std::ptr;
 
 use serdes_abi::SP_DeviceMemoryBase;
 
-use super::{Behaviour, Failure, Verdict, expect, failed, first_device, pattern, same_bytes};
-use crate::stream_executor::block::Block;
-use crate::stream_executor::device::Device;
-use crate::stream_executor::error::Error;
-use crate::stream_executor::plugin::Plugin;
+use super::behaviour::{
+    Behaviour, Failure, Verdict, expect, failed, first_device, pattern, same_bytes,
+};
+use crate::stream_executor::{border::StructMemory, device::Device, error::Error, plugin::Plugin};
 
 pub(super) const BEHAVIOURS: &[Behaviour] = &[
     Behaviour {
@@ -70,28 +69,24 @@ pub(super) const BEHAVIOURS: &[Behaviour] = &[
 
 /// What `allocate` writes for `bytes` bytes.
 fn raw_allocate(device: &Device, bytes: u64) -> Result<SP_DeviceMemoryBase, Failure> {
-    let block = Block::new(SP_DeviceMemoryBase::STRUCT_SIZE);
-    let memory = block.as_ptr::<SP_DeviceMemoryBase>();
-    let registration = device.registration();
+    let filled = StructMemory::new(SP_DeviceMemoryBase::STRUCT_SIZE);
+    let memory = filled.as_ptr::<SP_DeviceMemoryBase>();
     let calls = device.calls();
-    // SAFETY: the device is alive, and the block zeroed and longer than the struct.
-    unsafe {
-        registration.allocation.allocate(&registration.executor, calls.device, bytes, memory)
-    }?;
-    // SAFETY: the block holds a whole struct, whose fields hold any bytes.
+    // SAFETY: the device is alive, and the memory of the struct zeroed and longer than the struct.
+    unsafe { calls.allocate(bytes, memory) }?;
+    // SAFETY: it holds a whole struct, whose fields hold any bytes.
     Ok(unsafe { memory.read() })
 }
 
 /// Gives memory of [`raw_allocate`] back, and what `deallocate` left of the struct.
 fn raw_deallocate(device: &Device, base: SP_DeviceMemoryBase) -> SP_DeviceMemoryBase {
-    let block = Block::new(SP_DeviceMemoryBase::STRUCT_SIZE);
-    let memory = block.as_ptr::<SP_DeviceMemoryBase>();
-    let registration = device.registration();
+    let filled = StructMemory::new(SP_DeviceMemoryBase::STRUCT_SIZE);
+    let memory = filled.as_ptr::<SP_DeviceMemoryBase>();
     let calls = device.calls();
-    // SAFETY: the block holds the struct; the memory came from `raw_allocate` or is NULL, and is used by nobody.
+    // SAFETY: it holds the struct; the memory came from `raw_allocate` or is NULL, and is used by nobody.
     unsafe {
         memory.write(base);
-        registration.allocation.deallocate(&registration.executor, calls.device, memory);
+        calls.deallocate(memory);
         memory.read()
     }
 }

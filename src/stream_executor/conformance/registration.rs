@@ -1,6 +1,6 @@
 //! Registration, devices, and what they say of themselves.
 
-use super::{Behaviour, Failure, Verdict, expect, failed, first_device};
+use super::behaviour::{Behaviour, Failure, Verdict, expect, failed, first_device};
 use crate::stream_executor::plugin::Plugin;
 
 pub(super) const BEHAVIOURS: &[Behaviour] = &[

@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Behaviour, Verdict, expect, failed, first_device, pattern, same_bytes};
-use crate::stream_executor::event::EventStatus;
-use crate::stream_executor::plugin::Plugin;
-use crate::stream_executor::stream::Stream;
+use super::behaviour::{Behaviour, Verdict, expect, failed, first_device, pattern, same_bytes};
+use crate::stream_executor::{
+    device::{EventStatus, Stream},
+    plugin::Plugin,
+};
 
 pub(super) const BEHAVIOURS: &[Behaviour] = &[
     Behaviour {

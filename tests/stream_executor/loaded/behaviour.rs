@@ -235,7 +235,8 @@ fn a_call_that_hangs_is_named_when_the_time_is_up() {
         let stub = Stub::newest(&format!("hang={call}"));
         let limit = Duration::from_millis(300);
         let begun = Instant::now();
-        let opened = PluginOptions::new().time_limit(limit).open(stub.path().to_str().unwrap());
+        let opened =
+            PluginOptions::new().with_time_limit(limit).open(stub.path().to_str().unwrap());
         match opened {
             Err(Error::TimedOut { call: named, .. }) => assert_eq!(named, call),
             other => panic!("{call}: found {other:?}"),

@@ -9,7 +9,7 @@ use super::plugins::{LAYOUTS, NEWEST, Stub, compile, unused_name};
 
 /// What the suite says of the stub with these habits.
 fn verify(layout: &str, habits: &str) -> Vec<Outcome> {
-    let options = ConformanceOptions { time_limit: Duration::from_secs(10), ..Default::default() };
+    let options = ConformanceOptions::new().with_time_limit(Duration::from_secs(10));
     let stub = Stub::new(layout, habits);
     let plugin = stub.open().unwrap_or_else(|error| panic!("{habits}: {error}"));
     conformance::verify(&plugin, options, |_| {})
@@ -128,8 +128,7 @@ fn the_embedded_plugin_conforms() {
 
 #[test]
 fn a_call_that_hangs_fails_what_needs_it_and_is_named() {
-    let options =
-        ConformanceOptions { time_limit: Duration::from_millis(500), ..Default::default() };
+    let options = ConformanceOptions::new().with_time_limit(Duration::from_millis(500));
     let stub = Stub::newest("hang=wait_for_event");
     let began = Instant::now();
     let outcomes = conformance::verify(&stub.open().unwrap(), options, |_| {});

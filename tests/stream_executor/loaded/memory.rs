@@ -111,7 +111,7 @@ fn the_rfcs_allocator_for_best_fit_is_asked_for_few_large_regions() {
 #[test]
 fn a_plugin_written_as_the_rfc_shows_it_is_accepted_under_its_layout() {
     let library = compile("rfc_plugin.c", "rfc-257", &[]);
-    let open = |layout| PluginOptions::new().layout(layout).open(library.to_str().unwrap());
+    let open = |layout| PluginOptions::new().with_layout(layout).open(library.to_str().unwrap());
     let plugin = open(LayoutChoice::named("rfc-257").unwrap()).unwrap();
     let report = plugin.report();
     assert_eq!(report.layout, Some("rfc-257"));

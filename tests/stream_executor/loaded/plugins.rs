@@ -144,8 +144,8 @@ impl Stub {
 
     pub(super) fn open_as(&self, layout: LayoutChoice) -> Result<Plugin, Error> {
         PluginOptions::new()
-            .layout(layout)
-            .time_limit(TIME_LIMIT)
+            .with_layout(layout)
+            .with_time_limit(TIME_LIMIT)
             .open(self.path().to_str().unwrap())
     }
 

@@ -184,7 +184,7 @@ pub(crate) fn open(plugin: &str, layout: Option<&str>) -> Result<Plugin, Failure
 
 fn try_open(plugin: &str, layout: Option<&str>, limit: Duration) -> Result<Plugin, Error> {
     let layout = layout.map_or(Ok(LayoutChoice::Detect), LayoutChoice::named)?;
-    PluginOptions::new().layout(layout).time_limit(limit).open(plugin)
+    PluginOptions::new().with_layout(layout).with_time_limit(limit).open(plugin)
 }
 
 /// An error of the host with the exit status that it means.
@@ -277,6 +277,9 @@ fn report(
     for reason in &reasons {
         terminal.line(format_args!("  {BAD}reason{BAD:#}: {reason}"))?;
     }
+    if report.layout_may_be_named {
+        terminal.line(format_args!("  {FAINT}--layout NAME names the layout{FAINT:#}"))?;
+    }
     Ok(if accepted { Status::Yes } else { Status::No })
 }
 
@@ -287,8 +290,9 @@ fn verify(arguments: &PluginArguments, terminal: &mut Terminal) -> Result<Status
     // The suite goes on where an outcome cannot be printed; the first such error is kept.
     let mut printed = Ok(());
     let mut tally = Tally::default();
-    let options =
-        ConformanceOptions { time_limit: limit, skip: arguments.supervised.unwrap_or_default() };
+    let options = ConformanceOptions::new()
+        .with_time_limit(limit)
+        .with_skip(arguments.supervised.unwrap_or_default());
     conformance::verify(&plugin, options, |found| {
         let shown = tally.count(found.behaviour, found.result, &found.detail, terminal);
         if printed.is_ok() {

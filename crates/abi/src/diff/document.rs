@@ -1,0 +1,437 @@
+//! Layouts as they are written in JSON files; the form is described in the parent.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+/// Layouts that cannot be compared.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LayoutFileError {
+    /// System: the file cannot be read.
+    #[error("cannot read {path}: {error}; the layouts that are built in are {}", built_in())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        error: std::io::Error,
+    },
+    /// Bytes: the file is no JSON.
+    #[error("{path} is not JSON: {error}; docs/abi.md describes the form of layouts")]
+    NotJson {
+        /// The file.
+        path: PathBuf,
+        /// Where, and what is wrong.
+        error: serde_json::Error,
+    },
+    /// Caller: the file has no such section.
+    #[error("{path} has no layout {}: {found}; name one with {path}#SECTION",
+        if section.is_empty() { "by itself".to_owned() } else { format!("`{section}`") })]
+    NoSection {
+        /// The file.
+        path: PathBuf,
+        /// The section asked for.
+        section: String,
+        /// What there is.
+        found: String,
+    },
+    /// Bytes: a struct is not of the documented form.
+    #[error("{at}: found {found}, expected {expected}")]
+    Malformed {
+        /// Where: section, struct, field.
+        at: String,
+        /// What is there.
+        found: String,
+        /// What should be.
+        expected: &'static str,
+    },
+}
+
+/// A layout that was read from a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LayoutDocument {
+    pub(super) structs: Vec<Structure>,
+    pub(super) version: Option<[i64; 3]>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Structure {
+    pub(super) name: String,
+    pub(super) struct_size: u64,
+    pub(super) alignment: Option<u64>,
+    pub(super) deprecated: bool,
+    /// What takes its place: a struct of the layout.
+    pub(super) replaced_by: Option<String>,
+    pub(super) fields: Vec<Field>,
+    pub(super) values: Vec<(String, i64)>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Field {
+    pub(super) name: String,
+    pub(super) kind: String,
+    pub(super) offset: u64,
+    pub(super) size: u64,
+    pub(super) signature: Option<String>,
+    pub(super) deprecated: bool,
+    /// What takes its place: a member of the struct, or `STRUCT.MEMBER`.
+    pub(super) replaced_by: Option<String>,
+    pub(super) zero: Zero,
+    /// Whether one side cannot do without it.
+    pub(super) required: bool,
+}
+
+/// What a layout says of 0 or NULL in a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Zero {
+    /// That it is a no-op.
+    NoOp,
+    /// That it is a value, or says that something optional is not provided.
+    Meaningful,
+    /// Nothing, which counts as meaningful.
+    Unmarked,
+}
+
+impl Zero {
+    pub(super) fn is_no_op(self) -> bool {
+        self == Self::NoOp
+    }
+
+    /// What it means, for people.
+    pub(super) fn meaning(self) -> &'static str {
+        match self {
+            Self::NoOp => "a no-op",
+            Self::Meaningful => "a value",
+            Self::Unmarked => "not marked (and so a value)",
+        }
+    }
+}
+
+impl Field {
+    pub(super) fn end(&self) -> u64 {
+        self.offset.saturating_add(self.size)
+    }
+
+    /// What two fields share of which one is the other under another name.
+    pub(super) fn position(&self) -> (u64, u64, &str) {
+        (self.offset, self.size, &self.kind)
+    }
+
+    pub(super) fn overlaps(&self, other: &Self) -> bool {
+        self.offset < other.end() && other.offset < self.end()
+    }
+}
+
+/// How deep `same_as` may lead from section to section.
+const LONGEST_CHAIN: usize = 8;
+
+impl LayoutDocument {
+    /// The layout of that name that is built in (`tensorflow-2.14`, `rfc-257`), what `FILE` or `FILE#SECTION` holds, or what the
+    /// C header `FILE.h` declares (with macros set before it: `FILE.h#NAME=NUMBER`). A file of such a name is `./tensorflow-2.14`.
+    ///
+    /// # Errors
+    /// [`LayoutFileError`], by what is wrong.
+    pub fn read(argument: &str) -> Result<Self, LayoutFileError> {
+        if let Some(layout) = crate::layout_named(argument) {
+            return Ok(Self::of(layout));
+        }
+        let (file, section) = match argument.rsplit_once('#') {
+            Some((file, section)) => (file, section),
+            None => (argument, ""),
+        };
+        let path = PathBuf::from(file);
+        let text = std::fs::read_to_string(&path)
+            .map_err(|error| LayoutFileError::Unreadable { path: path.clone(), error })?;
+        if path.extension().is_some_and(|extension| extension == "h") {
+            return super::header::parse(&text, section, &path);
+        }
+        Self::parse(&text, section, &path)
+    }
+
+    /// Reads the layout `section` of `text`; the empty section is the whole. `path` is named in errors.
+    ///
+    /// # Errors
+    /// [`LayoutFileError`], by what is wrong.
+    pub fn parse(text: &str, section: &str, path: &Path) -> Result<Self, LayoutFileError> {
+        let root: Value = serde_json::from_str(text)
+            .map_err(|error| LayoutFileError::NotJson { path: path.to_owned(), error })?;
+        let missing = |found: String| LayoutFileError::NoSection {
+            path: path.to_owned(),
+            section: section.to_owned(),
+            found,
+        };
+        let found =
+            find(&root, section).ok_or_else(|| missing(format!("it has {}", sections(&root))))?;
+        let object = found.as_object().filter(|object| is_layout(object));
+        let object = object
+            .ok_or_else(|| missing(format!("that is not a layout; it has {}", sections(&root))))?;
+        let mut structs = Vec::new();
+        for (name, value) in object {
+            let is_version = name == "version" || name.ends_with("_version");
+            if value.is_object() && !is_version {
+                structs.push(structure(&root, section, name, value, LONGEST_CHAIN)?);
+            }
+        }
+        let document = Self { structs, version: version(&root, section, object)? };
+        document.check_successors(section)?;
+        Ok(document)
+    }
+
+    /// A layout of this crate.
+    #[must_use]
+    pub fn of(layout: &crate::Layout) -> Self {
+        let number = |bytes: usize| bytes as u64;
+        let field = |field: &crate::FieldLayout| Field {
+            name: field.name.to_owned(),
+            kind: field.kind.to_owned(),
+            offset: number(field.offset),
+            size: number(field.size),
+            signature: None,
+            deprecated: field.deprecated,
+            replaced_by: None,
+            zero: match field.zero {
+                crate::Zero::NoOp => Zero::NoOp,
+                crate::Zero::Required => Zero::Unmarked,
+                crate::Zero::Optional | crate::Zero::Value => Zero::Meaningful,
+            },
+            required: field.is_required(),
+        };
+        let structs = layout.structs.iter().map(|structure| Structure {
+            name: structure.name.to_owned(),
+            struct_size: number(structure.struct_size),
+            alignment: Some(number(structure.align_of)),
+            deprecated: false,
+            replaced_by: None,
+            fields: structure.fields.iter().map(field).collect(),
+            values: Vec::new(),
+        });
+        let version = [crate::SE_MAJOR, crate::SE_MINOR, crate::SE_PATCH];
+        Self { structs: structs.collect(), version: Some(version.map(i64::from)) }
+    }
+
+    /// Every `replaced_by` names something that is there.
+    fn check_successors(&self, section: &str) -> Result<(), LayoutFileError> {
+        let members: HashSet<(&str, &str)> = self
+            .structs
+            .iter()
+            .flat_map(|structure| {
+                let fields = structure.fields.iter();
+                fields.map(|field| (structure.name.as_str(), field.name.as_str()))
+            })
+            .collect();
+        let structs: HashSet<&str> =
+            self.structs.iter().map(|structure| structure.name.as_str()).collect();
+        let missing = |at: String, successor: &str, expected| LayoutFileError::Malformed {
+            at,
+            found: format!("replaced_by `{successor}`"),
+            expected,
+        };
+        for structure in &self.structs {
+            let name = structure.name.as_str();
+            if let Some(successor) = &structure.replaced_by
+                && (successor == name || !structs.contains(successor.as_str()))
+            {
+                let at = format!("{section}/{name}");
+                return Err(missing(at, successor, "the name of another struct of the layout"));
+            }
+            for field in &structure.fields {
+                let Some(successor) = &field.replaced_by else { continue };
+                let place = successor.split_once('.').unwrap_or((name, successor));
+                if place == (name, field.name.as_str()) || !members.contains(&place) {
+                    let at = format!("{section}/{name}.{}", field.name);
+                    let expected = "another member of the struct, or STRUCT.MEMBER of the layout";
+                    return Err(missing(at, successor, expected));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The names of the layouts that need no file, for people.
+fn built_in() -> String {
+    let names: Vec<&str> = crate::LAYOUTS.iter().map(|layout| layout.name).collect();
+    names.join(", ")
+}
+
+/// The value at a path of names with slashes between them.
+fn find<'a>(root: &'a Value, section: &str) -> Option<&'a Value> {
+    section.split('/').filter(|name| !name.is_empty()).try_fold(root, |value, name| value.get(name))
+}
+
+/// Whether an object is a layout: some value of it is a struct.
+fn is_layout(object: &Map<String, Value>) -> bool {
+    object
+        .values()
+        .any(|value| ["fields", "same_as", "values"].iter().any(|key| value.get(key).is_some()))
+}
+
+/// The paths of the layouts in a file, two levels deep, for people.
+fn sections(root: &Value) -> String {
+    let mut found = Vec::new();
+    for (name, value) in root.as_object().into_iter().flatten() {
+        let Some(object) = value.as_object() else { continue };
+        if is_layout(object) {
+            found.push(format!("`{name}`"));
+            continue;
+        }
+        for (inner, value) in object {
+            if value.as_object().is_some_and(is_layout) {
+                found.push(format!("`{name}/{inner}`"));
+            }
+        }
+    }
+    if found.is_empty() { "none".to_owned() } else { found.join(", ") }
+}
+
+/// MAJOR, MINOR and PATCH of a section, if the file says them.
+fn version(
+    root: &Value,
+    section: &str,
+    layout: &Map<String, Value>,
+) -> Result<Option<[i64; 3]>, LayoutFileError> {
+    let beside = format!("{section}_version");
+    let found = layout
+        .get("version")
+        .or_else(|| find(root, &beside))
+        .or_else(|| root.get("released_version"));
+    let Some(value) = found else { return Ok(None) };
+    let number = |name: &str| {
+        let number = value.get(format!("SE_{name}")).or_else(|| value.get(name))?.as_i64()?;
+        (number >= 0).then_some(number)
+    };
+    match (number("MAJOR"), number("MINOR"), number("PATCH")) {
+        (Some(major), Some(minor), Some(patch)) => Ok(Some([major, minor, patch])),
+        _ => Err(LayoutFileError::Malformed {
+            at: format!("the version of `{section}`"),
+            found: value.to_string(),
+            expected: "the numbers SE_MAJOR, SE_MINOR and SE_PATCH",
+        }),
+    }
+}
+
+fn structure(
+    root: &Value,
+    section: &str,
+    name: &str,
+    value: &Value,
+    chain: usize,
+) -> Result<Structure, LayoutFileError> {
+    let at = format!("{section}/{name}");
+    let malformed =
+        |found: String, expected| LayoutFileError::Malformed { at: at.clone(), found, expected };
+    if let Some(same_as) = value.get("same_as").and_then(Value::as_str) {
+        // A note may follow the section's name.
+        let sections = [same_as, same_as.split_whitespace().next().unwrap_or_default()];
+        let other = sections
+            .into_iter()
+            .find_map(|section| Some((section, find(root, section)?.get(name)?)))
+            .filter(|_| chain > 0);
+        let (section, other) = other.ok_or_else(|| {
+            malformed(format!("same_as `{same_as}`"), "a section of the file with this struct")
+        })?;
+        return structure(root, section, name, other, chain - 1);
+    }
+    let mut values = Vec::new();
+    for (name, number) in value.get("values").and_then(Value::as_object).into_iter().flatten() {
+        let number = number
+            .as_i64()
+            .ok_or_else(|| malformed(format!("`{name}`: {number}"), "a number for each value"))?;
+        values.push((name.clone(), number));
+    }
+    let mut fields = Vec::new();
+    let list = value.get("fields").and_then(Value::as_array);
+    if list.is_none() && value.get("values").is_none() {
+        return Err(malformed("neither fields nor values".to_owned(), "a struct or enumeration"));
+    }
+    for field in list.into_iter().flatten() {
+        let parsed = parse_field(field).map_err(|expected| malformed(field.to_string(), expected));
+        fields.push(parsed?);
+    }
+    let mut names = HashSet::new();
+    if let Some(twice) = fields.iter().find(|field| !names.insert(&field.name)) {
+        return Err(malformed(format!("two fields `{}`", twice.name), "each name once"));
+    }
+    fields.sort_by_key(|field| field.offset);
+    let last = fields.iter().map(Field::end).max().unwrap_or_default();
+    let number = |key: &str, expected| match value.get(key) {
+        None => Ok(None),
+        Some(number) => match number.as_u64() {
+            Some(number) => Ok(Some(number)),
+            None => Err(malformed(format!("`{key}`: {number}"), expected)),
+        },
+    };
+    let (deprecated, replaced_by) =
+        deprecation(value).map_err(|expected| malformed(value.to_string(), expected))?;
+    Ok(Structure {
+        name: name.to_owned(),
+        struct_size: number("struct_size", "a number of bytes")?.unwrap_or(last),
+        alignment: number("alignof", "a number of bytes")?,
+        deprecated,
+        replaced_by,
+        fields,
+        values,
+    })
+}
+
+/// C text with the blanks that it needs, between words, and no others: `const void *` and `const void*` are the same.
+pub(super) fn without_blanks(text: &str) -> String {
+    let is_word = |character: char| character.is_alphanumeric() || character == '_';
+    let mut tight = String::with_capacity(text.len());
+    for part in text.split_whitespace() {
+        if tight.ends_with(is_word) && part.starts_with(is_word) {
+            tight.push(' ');
+        }
+        tight.push_str(part);
+    }
+    tight
+}
+
+/// A field; or what it should look like.
+fn parse_field(value: &Value) -> Result<Field, &'static str> {
+    const FORM: &str = "a field with name, kind, offset and size (below 2^32)";
+    let text = |key: &str| value.get(key).and_then(Value::as_str);
+    let number = |key: &str| {
+        value.get(key).and_then(Value::as_u64).filter(|&number| number < 1 << 32).ok_or(FORM)
+    };
+    let (deprecated, replaced_by) = deprecation(value)?;
+    let signature = match value.get("signature") {
+        None => None,
+        Some(signature) => Some(signature.as_str().ok_or("a text as `signature`")?),
+    };
+    Ok(Field {
+        name: text("name").ok_or(FORM)?.to_owned(),
+        kind: without_blanks(text("kind").ok_or(FORM)?),
+        offset: number("offset")?,
+        size: number("size")?,
+        signature: signature.map(without_blanks),
+        deprecated,
+        replaced_by,
+        zero: match value.get("zero").map(Value::as_str) {
+            None => Zero::Unmarked,
+            Some(Some("no-op")) => Zero::NoOp,
+            Some(Some("meaningful")) => Zero::Meaningful,
+            Some(_) => return Err("`zero` to be \"no-op\" or \"meaningful\", or not there"),
+        },
+        required: flag(value, "required", "true or false as `required`")?,
+    })
+}
+
+/// Whether a field or a struct is deprecated, and what takes its place.
+fn deprecation(value: &Value) -> Result<(bool, Option<String>), &'static str> {
+    let deprecated = flag(value, "deprecated", "true or false as `deprecated`")?;
+    let replaced_by = match value.get("replaced_by") {
+        None => None,
+        Some(name) => Some(name.as_str().ok_or("a name as `replaced_by`")?.to_owned()),
+    };
+    if replaced_by.is_some() && !deprecated {
+        return Err("`\"deprecated\": true` beside `replaced_by`");
+    }
+    Ok((deprecated, replaced_by))
+}
+
+/// The value of a key that is true or false; false where it is not there.
+fn flag(value: &Value, key: &str, expected: &'static str) -> Result<bool, &'static str> {
+    value.get(key).map_or(Ok(false), |flag| flag.as_bool().ok_or(expected))
+}

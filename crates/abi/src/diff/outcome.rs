@@ -1,0 +1,181 @@
+//! What a comparison answers: the changes, what they demand of the version, and whether the version moved so.
+
+use std::fmt;
+
+/// Which number of the version must move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Bump {
+    /// None: nothing changed that anybody could see.
+    None,
+    /// PATCH: a bug fix.
+    Patch,
+    /// MINOR: an addition that older builds can ignore.
+    Minor,
+    /// MAJOR: older builds break.
+    Major,
+}
+
+impl Bump {
+    /// Its name in lower case.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Patch => "patch",
+            Self::Minor => "minor",
+            Self::Major => "major",
+        }
+    }
+}
+
+impl fmt::Display for Bump {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+/// One change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// The struct.
+    pub structure: String,
+    /// The field; empty where the change is of the whole struct.
+    pub field: String,
+    /// What happened: `removed`, `added`, `appended`, `inserted`, `reordered`, `renamed`, `repurposed`, `retyped`, `deprecated`,
+    /// `struct_size`, `alignment`.
+    pub change: &'static str,
+    /// What it demands.
+    pub requires: Bump,
+    /// The rule behind it.
+    pub why: String,
+    /// What takes its place, where it is deprecated and the layout says so.
+    pub replaced_by: Option<String>,
+}
+
+/// How the version moved, beside how it had to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum VersionStep {
+    /// One of the layouts does not say its version.
+    Unknown,
+    /// The number that had to move did, or a higher one.
+    AsRequired,
+    /// A higher number had to move.
+    TooSmall,
+    /// The new version is below the old one.
+    Backwards,
+    /// The right number moved, and one below it did not go back to 0 (Semantic Versioning 2.0.0, items 7 and 8).
+    LowerNumbersKept,
+}
+
+impl VersionStep {
+    /// Its name: `unknown`, `as_required`, `too_small`, `backwards` or `lower_numbers_kept`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Unknown => "unknown",
+            Self::AsRequired => "as_required",
+            Self::TooSmall => "too_small",
+            Self::Backwards => "backwards",
+            Self::LowerNumbersKept => "lower_numbers_kept",
+        }
+    }
+}
+
+/// What changed between two layouts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Diff {
+    /// What all changes together demand.
+    pub required: Bump,
+    /// The changes, in the order of the structs of the old layout, then the new ones.
+    pub changes: Vec<Change>,
+    /// MAJOR, MINOR and PATCH of both layouts, where the files say them.
+    pub versions: (Option<[i64; 3]>, Option<[i64; 3]>),
+}
+
+impl Diff {
+    /// Which number did move, if both versions are known.
+    #[must_use]
+    pub fn moved(&self) -> Option<Bump> {
+        let (old, new) = (self.versions.0?, self.versions.1?);
+        Some(if old[0] != new[0] {
+            Bump::Major
+        } else if old[1] != new[1] {
+            Bump::Minor
+        } else if old[2] != new[2] {
+            Bump::Patch
+        } else {
+            Bump::None
+        })
+    }
+
+    /// How the version moved, beside how it had to.
+    #[must_use]
+    pub fn version_step(&self) -> VersionStep {
+        let ((Some(old), Some(new)), Some(moved)) = (self.versions, self.moved()) else {
+            return VersionStep::Unknown;
+        };
+        if new < old {
+            return VersionStep::Backwards;
+        }
+        if moved < self.required {
+            return VersionStep::TooSmall;
+        }
+        let lower = match moved {
+            Bump::Major => &new[1..],
+            Bump::Minor => &new[2..],
+            Bump::Patch | Bump::None => &[],
+        };
+        if lower.iter().any(|&number| number != 0) {
+            VersionStep::LowerNumbersKept
+        } else {
+            VersionStep::AsRequired
+        }
+    }
+
+    /// What a person should know besides: that the number did not move as it must, and that MAJOR 0 promises nothing.
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        let (old, new) = (self.versions.0.unwrap_or_default(), self.versions.1.unwrap_or_default());
+        match self.version_step() {
+            VersionStep::Unknown | VersionStep::AsRequired => {}
+            VersionStep::Backwards => notes.push(format!(
+                "the version went back from {} to {}: nobody can tell which layout is the newer one",
+                numbers(old),
+                numbers(new)
+            )),
+            VersionStep::TooSmall => {
+                let moved = match self.moved() {
+                    None | Some(Bump::None) => "nothing".to_owned(),
+                    Some(moved) => moved.as_str().to_uppercase(),
+                };
+                notes.push(format!(
+                    "{} must move and {moved} moved: older builds cannot tell the two layouts apart by the version",
+                    self.required.as_str().to_uppercase(),
+                ));
+            }
+            VersionStep::LowerNumbersKept => {
+                let first = if new[0] == old[0] { [new[0], new[1], 0] } else { [new[0], 0, 0] };
+                notes.push(format!(
+                    "the version went from {} to {}: the numbers below the one that moves go to 0, so that {} comes first",
+                    numbers(old),
+                    numbers(new),
+                    numbers(first)
+                ));
+            }
+        }
+        if self.versions.0.is_some_and(|version| version[0] == 0) && self.required > Bump::None {
+            notes.push(
+                "MAJOR is 0, the bake-in period: the strategy does not promise compatibility yet; the answer is what it would demand after it"
+                    .to_owned(),
+            );
+        }
+        notes
+    }
+}
+
+/// A version as it is written: `1.2.3`.
+fn numbers(version: [i64; 3]) -> String {
+    version.map(|number| number.to_string()).join(".")
+}

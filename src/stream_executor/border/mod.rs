@@ -1,0 +1,30 @@
+//! The border to C: everything that knows what lies behind a pointer of the C API, or calls a plug-in's function by its signature.
+//!
+//! What is below asks nobody: blocks of memory for structs, statuses, the call in progress. Above it are the functions of a plug-in, in
+//! one form for all layouts, and the calls of them on one device. This folder must never know how a plug-in is loaded, nor who owns what it
+//! makes.
+
+mod calls;
+mod function_table;
+mod memory_functions;
+mod status;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod status_shim;
+mod struct_memory;
+mod time_limit;
+
+pub(super) use calls::Calls;
+pub(super) use function_table::{
+    FunctionTable, allocator_functions, custom_allocator_functions, device_functions,
+    executor_functions, platform_functions, rfc_platform_functions, timer_functions, view,
+};
+pub(super) use memory_functions::{
+    Bound, DeviceAllocate, DeviceFree, HostAllocate, HostFree, MemoryFunctions, Pair, Statistics,
+    Usage,
+};
+pub(super) use status::{FUNCTIONS, Status, report_to_plugin, serves};
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+pub(super) use status_shim::install as serve_status_functions;
+pub(super) use struct_memory::{BLOCK_BYTES, StructMemory, StructView};
+pub(super) use time_limit::enter;
+pub use time_limit::with_time_limit;

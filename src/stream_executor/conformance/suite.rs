@@ -1,0 +1,135 @@
+//! What became of each behaviour, and the run through all of them.
+
+use std::time::Duration;
+
+use super::{
+    behaviour::{Behaviour, Failure},
+    callbacks, concurrency, copies, memory, registration, streams,
+};
+use crate::stream_executor::{border::with_time_limit, error::Error, plugin::Plugin};
+
+/// What became of a behaviour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Conformance {
+    /// It is as the C API says.
+    Pass,
+    /// It is not.
+    Fail,
+    /// The plug-in does not have it, and need not.
+    Unsupported,
+}
+
+impl Conformance {
+    /// `pass`, `fail` or `unsupported`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Fail => "fail",
+            Self::Unsupported => "unsupported",
+        }
+    }
+}
+
+/// One behaviour and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// The behaviour's name.
+    pub behaviour: &'static str,
+    /// What became of it.
+    pub result: Conformance,
+    /// What was seen.
+    pub detail: String,
+}
+
+/// How the suite is run.
+#[derive(Clone, Copy, Debug)]
+pub struct ConformanceOptions {
+    time_limit: Duration,
+    skip: usize,
+}
+
+impl ConformanceOptions {
+    /// 30 seconds a behaviour, and all of them.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How long one behaviour may take. A plug-in that has not come back once gets a tenth of it from then on, so that one call that
+    /// hangs does not cost this time in every behaviour that needs it.
+    #[must_use]
+    pub fn with_time_limit(mut self, limit: Duration) -> Self {
+        self.time_limit = limit;
+        self
+    }
+
+    /// How many of [`behaviours`] to leave out: those that were tried before, where one of them ended its process.
+    #[must_use]
+    pub fn with_skip(mut self, behaviours: usize) -> Self {
+        self.skip = behaviours;
+        self
+    }
+}
+
+impl Default for ConformanceOptions {
+    fn default() -> Self {
+        Self { time_limit: Duration::from_secs(30), skip: 0 }
+    }
+}
+
+/// The names of all behaviours, in the order in which they are tried.
+pub fn behaviours() -> impl Iterator<Item = &'static str> {
+    all().map(|behaviour| behaviour.name)
+}
+
+/// What each behaviour demands of a plug-in, by name, in the order of [`behaviours`].
+pub fn demands() -> impl Iterator<Item = (&'static str, &'static str)> {
+    all().map(|behaviour| (behaviour.name, behaviour.demand))
+}
+
+fn all() -> impl Iterator<Item = Behaviour> {
+    [
+        registration::BEHAVIOURS,
+        memory::BEHAVIOURS,
+        streams::BEHAVIOURS,
+        copies::BEHAVIOURS,
+        callbacks::BEHAVIOURS,
+        concurrency::BEHAVIOURS,
+    ]
+    .into_iter()
+    .flatten()
+    .copied()
+}
+
+/// Tries every behaviour of `plugin`. `report` gets each outcome as soon as it is there.
+///
+/// Without a device only registration is tried, and `create_device` fails.
+pub fn verify(
+    plugin: &Plugin,
+    options: ConformanceOptions,
+    mut report: impl FnMut(&Outcome),
+) -> Vec<Outcome> {
+    let has_device = plugin.device_count() > 0;
+    let behaviours: Vec<Behaviour> =
+        if has_device { all().collect() } else { registration::BEHAVIOURS.to_vec() };
+    let mut outcomes = Vec::with_capacity(behaviours.len());
+    let mut limit = options.time_limit;
+    for behaviour in behaviours.into_iter().skip(options.skip) {
+        let plugin = plugin.clone();
+        let verdict = with_time_limit(limit, move || (behaviour.run)(&plugin));
+        if matches!(verdict, Err(Error::TimedOut { .. })) {
+            limit = options.time_limit / 10;
+        }
+        let (result, detail) = match verdict {
+            Ok(Ok(detail)) => (Conformance::Pass, detail),
+            Ok(Err(Failure::Failed(detail))) => (Conformance::Fail, detail),
+            Ok(Err(Failure::Unsupported(detail))) => (Conformance::Unsupported, detail),
+            Err(error) => (Conformance::Fail, error.to_string()),
+        };
+        let outcome = Outcome { behaviour: behaviour.name, result, detail };
+        report(&outcome);
+        outcomes.push(outcome);
+    }
+    outcomes
+}

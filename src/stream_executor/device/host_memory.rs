@@ -1,0 +1,221 @@
+//! Memory of the host that a device copies from and to, and memory that both address.
+//!
+//! Host memory that a copy is using is out of the program's reach until the copy is done.
+
+use std::{
+    alloc::{Layout as AllocationLayout, alloc_zeroed, dealloc},
+    ffi::c_void,
+    ops::{Deref, DerefMut},
+    ptr::NonNull,
+    sync::Arc,
+};
+
+use super::{handle::Device, live_ranges::LiveRange};
+use crate::stream_executor::error::Error;
+
+/// A number of bytes as a size on the host.
+pub(crate) fn host_size(bytes: u64) -> Result<usize, Error> {
+    usize::try_from(bytes).map_err(|_| Error::OutOfMemory { call: "the host's allocator", bytes })
+}
+
+/// Host memory that asynchronous copies of a device can use. Its bytes are zero at first.
+///
+/// A copy takes it and gives it back when it is done; see [`Transfer`](super::Transfer).
+#[derive(Debug)]
+pub struct HostMemory {
+    inner: Arc<HostAllocation>,
+}
+
+/// What keeps host memory allocated: the handle, or the streams that are using it.
+#[derive(Debug)]
+pub(crate) struct HostAllocation {
+    start: NonNull<u8>,
+    bytes: usize,
+    source: HostMemorySource,
+}
+
+/// Where host memory comes from and goes back to.
+#[derive(Debug)]
+enum HostMemorySource {
+    /// The host's own allocator.
+    Host,
+    /// The device's plug-in, by `host_memory_allocate`.
+    Pinned(Device, LiveRange),
+    /// The device's plug-in, by `unified_memory_allocate`.
+    Unified(Device, LiveRange),
+}
+
+// SAFETY: it is memory that this value alone frees; whoever may read or write it is decided by `HostMemory` and the streams.
+unsafe impl Send for HostAllocation {}
+// SAFETY: see above; nothing is reached through a shared reference to this struct itself.
+unsafe impl Sync for HostAllocation {}
+
+impl HostAllocation {
+    /// The alignment of memory from the host's own allocator, in bytes: a page, which devices and the system's direct I/O like best.
+    const ALIGNMENT: usize = 4096;
+}
+
+impl Drop for HostAllocation {
+    fn drop(&mut self) {
+        if self.bytes == 0 {
+            return;
+        }
+        let start = self.start.as_ptr();
+        match std::mem::replace(&mut self.source, HostMemorySource::Host) {
+            HostMemorySource::Host => {
+                if let Ok(layout) = AllocationLayout::from_size_align(self.bytes, Self::ALIGNMENT) {
+                    // SAFETY: allocated with this layout in `HostMemory::allocate`, and freed once.
+                    unsafe { dealloc(start, layout) };
+                }
+            }
+            HostMemorySource::Pinned(device, range) => {
+                // Once it has gone back, another thread may get it.
+                drop(range);
+                // SAFETY: the device is alive; the memory came from its plug-in; the last user is this drop.
+                unsafe { device.calls().deallocate_host(start.cast()) };
+            }
+            HostMemorySource::Unified(device, range) => {
+                drop(range);
+                // SAFETY: the device is alive; the memory came from its plug-in; the last user is this drop.
+                unsafe { device.calls().deallocate_unified(start.cast()) };
+            }
+        }
+    }
+}
+
+impl HostMemory {
+    pub(crate) fn allocate(device: &Device, bytes: usize) -> Result<Self, Error> {
+        let failed = |call| Error::OutOfMemory { call, bytes: bytes as u64 };
+        if bytes == 0 {
+            return Ok(Self::nothing());
+        }
+        if bytes > LONGEST_SLICE {
+            return Err(failed("host_memory_allocate"));
+        }
+        // SAFETY: the device is alive.
+        let given = unsafe { device.calls().allocate_host(bytes as u64) };
+        let (start, source) = match given {
+            Ok(memory) => {
+                let (start, range) = claim("host_memory_allocate", memory, bytes)?;
+                (start, HostMemorySource::Pinned(device.clone(), range))
+            }
+            Err(_unsupported) => {
+                let layout = AllocationLayout::from_size_align(bytes, HostAllocation::ALIGNMENT)
+                    .map_err(|_| failed("the host's allocator"))?;
+                // SAFETY: the layout is not of size zero.
+                let start = NonNull::new(unsafe { alloc_zeroed(layout) });
+                (start.ok_or_else(|| failed("the host's allocator"))?, HostMemorySource::Host)
+            }
+        };
+        Ok(Self { inner: Arc::new(HostAllocation { start, bytes, source }) })
+    }
+
+    /// No bytes, for which nobody is asked.
+    fn nothing() -> Self {
+        let allocation =
+            HostAllocation { start: NonNull::dangling(), bytes: 0, source: HostMemorySource::Host };
+        Self { inner: Arc::new(allocation) }
+    }
+
+    /// Whether the plug-in allocated it, so that copies need not go through another buffer.
+    #[must_use]
+    pub fn is_pinned(&self) -> bool {
+        !matches!(self.inner.source, HostMemorySource::Host)
+    }
+
+    /// Keeps the memory allocated.
+    pub(crate) fn keep(&self) -> Arc<HostAllocation> {
+        Arc::clone(&self.inner)
+    }
+
+    /// Where it begins, for a copy.
+    pub(crate) fn start(&self) -> *mut c_void {
+        self.inner.start.as_ptr().cast()
+    }
+}
+
+/// The longest slice that there can be, in bytes: offsets into it are signed.
+const LONGEST_SLICE: usize = isize::MAX as usize;
+
+/// Takes `bytes` bytes, no more than [`LONGEST_SLICE`], that a plug-in gave: nobody else has them, and they are zero.
+fn claim(
+    call: &'static str,
+    memory: *mut c_void,
+    bytes: usize,
+) -> Result<(NonNull<u8>, LiveRange), Error> {
+    let start = NonNull::new(memory.cast::<u8>())
+        .ok_or(Error::OutOfMemory { call, bytes: bytes as u64 })?;
+    // What somebody else has is not given back either: that would free it under its owner.
+    let range = LiveRange::claim(call, start, bytes)?;
+    // SAFETY: the plug-in gave `bytes` bytes, and no other value has any of them. Zeroed, because plug-ins need not initialise them.
+    unsafe { start.as_ptr().write_bytes(0, bytes) };
+    Ok((start, range))
+}
+
+impl Deref for HostMemory {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // SAFETY: `bytes` initialised bytes; copies that write to them hold the `HostMemory` itself until they are done, so that while
+        // this reference exists nobody writes.
+        unsafe { std::slice::from_raw_parts(self.inner.start.as_ptr(), self.inner.bytes) }
+    }
+}
+
+impl DerefMut for HostMemory {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as in `deref`; copies that read hold the `HostMemory`, too, so that this reference is the only one.
+        unsafe { std::slice::from_raw_parts_mut(self.inner.start.as_ptr(), self.inner.bytes) }
+    }
+}
+
+/// Memory that the host and all devices of a platform address alike. Its bytes are zero at first.
+///
+/// Computations of a device use it where it lies; to copy it to or from other memory of a device by a stream, make it host memory
+/// ([`Self::into_host_memory`]).
+#[derive(Debug)]
+pub struct UnifiedMemory {
+    memory: HostMemory,
+}
+
+impl UnifiedMemory {
+    pub(crate) fn allocate(device: &Device, bytes: usize) -> Result<Self, Error> {
+        const CALL: &str = "unified_memory_allocate";
+        if !device.registration().facts.supports_unified_memory {
+            // Functions that are set all the same are not called: the platform has said what they are worth (004:254).
+            return Err(Error::Unsupported { function: CALL });
+        }
+        if bytes == 0 {
+            return Ok(Self { memory: HostMemory::nothing() });
+        }
+        if bytes > LONGEST_SLICE {
+            return Err(Error::OutOfMemory { call: CALL, bytes: bytes as u64 });
+        }
+        // SAFETY: the device is alive.
+        let given = unsafe { device.calls().allocate_unified(bytes as u64) }?;
+        let (start, range) = claim(CALL, given, bytes)?;
+        let source = HostMemorySource::Unified(device.clone(), range);
+        let memory = HostMemory { inner: Arc::new(HostAllocation { start, bytes, source }) };
+        Ok(Self { memory })
+    }
+
+    /// The same memory as host memory, which copies of streams take and give back. It goes back to the plug-in as what it was.
+    #[must_use]
+    pub fn into_host_memory(self) -> HostMemory {
+        self.memory
+    }
+}
+
+impl Deref for UnifiedMemory {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.memory
+    }
+}
+
+impl DerefMut for UnifiedMemory {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        &mut self.memory
+    }
+}

@@ -1,0 +1,30 @@
+//! A device and what is made on it: memory, streams, events, timers, transfers, functions on the host.
+//!
+//! Handles own what they are made of, so that nothing can be used after it was destroyed, or destroyed while a device is using it; that is
+//! why they know each other. This folder must never know a layout of the C API: it calls functions in the place of the newest one.
+
+mod description;
+mod event;
+mod handle;
+mod host_callback;
+mod host_memory;
+mod live_ranges;
+mod memory;
+mod stream;
+mod stream_work;
+mod timer;
+mod transfer;
+
+pub use description::{AllocatorStats, DeviceDescription, MemoryUsage};
+pub use event::{Event, EventStatus};
+pub use handle::Device;
+pub use host_callback::HostCallback;
+pub use host_memory::{HostMemory, UnifiedMemory};
+pub use memory::DeviceMemory;
+pub use stream::Stream;
+pub use timer::Timer;
+pub use transfer::Transfer;
+
+pub(super) use handle::DeviceInner;
+#[cfg(feature = "conformance")]
+pub(super) use {handle::Strategy, host_memory::host_size, stream_work::Kept};
