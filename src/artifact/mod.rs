@@ -13,9 +13,12 @@ pub mod status;
 pub mod table;
 pub mod tensor_bundle;
 mod text;
-mod window;
-mod wire;
 
-pub use crate::{read_at::ReadAt, wire::Malformed};
+pub use crate::{
+    read_at::ReadAt,
+    wire::{
+        Malformed,
+        scan::{WireError, WireFault},
+    },
+};
 pub use text::{TextError, TextFault};
-pub use wire::{WireError, WireFault};

@@ -5,7 +5,7 @@
 //!
 //! Knows no message: which field means what is the business of its caller.
 
-use super::{Dialect, dialect::MAXIMUM_DEPTH};
+use super::{Dialect, MAXIMUM_DEPTH};
 
 /// What is wrong with a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

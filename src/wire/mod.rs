@@ -2,6 +2,7 @@
 //!
 //! - `fields`: one cursor over the fields of a message in memory; `dialect` says what each parser takes.
 //! - `backward`: the writer.
+//! - `scan`: the same over messages that do not fit into memory, with a table of what their fields are.
 //! - `packed`: lists of numbers, many at a time; `varint`: one number.
 //!
 //! Knows numbers, fields and bytes. It must never know what a message means, a version or a device.
@@ -11,10 +12,12 @@ mod dialect;
 #[cfg_attr(not(feature = "artifact"), expect(unreachable_pub, reason = "an error of `artifact`"))]
 mod fields;
 pub mod packed;
+#[cfg(feature = "artifact")]
+pub(crate) mod scan;
 pub(crate) mod varint;
 
 pub(crate) use backward::BackwardWriter;
-pub(crate) use dialect::Dialect;
+pub(crate) use dialect::{Dialect, MAXIMUM_DEPTH};
 #[cfg(feature = "artifact")]
 pub use fields::Malformed;
 #[cfg(not(feature = "artifact"))]

@@ -8,7 +8,7 @@ use crate::artifact::schema::{
     ATTR_VALUE, ATTR_VALUE_LIST_VALUE, Field, MessageId, NAME_ATTR_LIST, NODE_DEF,
     NODE_DEF_ATTR_ENTRY,
 };
-use crate::artifact::wire::{Piece, Step};
+use crate::wire::scan::{Piece, Step};
 
 /// The attribute that says which function a PartitionedCall calls.
 const FUNCTION: &[u8] = b"f";

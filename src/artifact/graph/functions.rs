@@ -17,7 +17,7 @@ use crate::artifact::schema::{
     GRAPH_DEF, Label, META_GRAPH_DEF, MessageId, NODE_DEF, NODE_DEF_ATTR_ENTRY, OP_DEF,
     SAVED_MODEL,
 };
-use crate::artifact::wire::{Piece, Step, Visitor};
+use crate::wire::scan::{Piece, Step, Visitor};
 
 /// Bytes of a name that tell it from others.
 const LONGEST_NAME: usize = 1 << 16;

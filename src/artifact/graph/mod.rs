@@ -30,12 +30,11 @@ use self::bodies::BodiesVisitor;
 use self::functions::{FunctionNames, FunctionsVisitor};
 use self::order::{Order, OrderVisitor};
 use self::visitor::{Depth, GraphVisitor};
-use super::schema::{GRAPH_DEF, META_GRAPH_DEF, MessageId, SAVED_MODEL};
+use super::schema::{GRAPH_DEF, META_GRAPH_DEF, MessageId, SAVED_MODEL, TENSORFLOW};
 use super::text::{self, TextError};
-use super::window::{ScanError, scan};
-use super::wire::{Visitor, WireError};
 use crate::read_at::ReadAt;
 use crate::version::VersionDef;
+use crate::wire::scan::{ScanError, Visitor, WireError, scan};
 
 /// Which message a file holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -356,7 +355,7 @@ fn walk<V: Visitor>(
     visitor: &mut V,
 ) -> Result<(), GraphError> {
     match form {
-        Form::Binary => Ok(scan(source, message.id(), visitor)?),
+        Form::Binary => Ok(scan(source, TENSORFLOW, message.id(), visitor)?),
         Form::Text => Ok(text::scan(source, message.id(), visitor)?),
     }
 }
@@ -368,7 +367,7 @@ mod tests {
     use super::plain::tests::field;
     use super::*;
     use crate::artifact::schema::Field;
-    use crate::artifact::wire::{Piece, Step};
+    use crate::wire::scan::{Piece, Step};
 
     fn node_of(name: &str, operation: &str, rest: &[&[u8]]) -> Vec<u8> {
         let node = [field(1, name.as_bytes()), field(2, operation.as_bytes()), rest.concat()];

@@ -16,7 +16,7 @@ use crate::artifact::schema::{
     ATTR_VALUE, ATTR_VALUE_LIST_VALUE, Field, GRAPH_DEF, META_GRAPH_DEF, MessageId, NODE_DEF,
     NODE_DEF_ATTR_ENTRY, SAVED_MODEL,
 };
-use crate::artifact::wire::{Piece, Step, Visitor};
+use crate::wire::scan::{Piece, Step, Visitor};
 
 /// A name that is longer than this, in bytes, is taken as it is without being looked at: no real graph has one.
 const LONGEST_NAME: usize = 1 << 20;

@@ -5,8 +5,8 @@
 //! Whatever is not of this form is left alone: the [`Scanner`] then reads the same bytes and finds what is wrong with them, if anything.
 
 use super::characters::{self, Seen};
-use crate::artifact::schema::{Field, MessageId, NODE_DEF, NODE_DEF_ATTR_ENTRY};
-use crate::artifact::wire::{Piece, Progress, Scanner, Step, Visitor, is_ascii};
+use crate::artifact::schema::{Field, MessageId, NODE_DEF, NODE_DEF_ATTR_ENTRY, TENSORFLOW};
+use crate::wire::scan::{Piece, Progress, Scanner, Step, Visitor, is_ascii};
 
 /// A node that a node names.
 pub(super) enum Reference<'b> {
@@ -136,7 +136,11 @@ impl Attributes {
     pub(super) fn new() -> Self {
         // No attribute at all is right too.
         let nothing = Known { ends: (0, 0), length: 0, bytes: [0; KEPT] };
-        Self { known: vec![nothing; SLOTS].into(), scanner: Scanner::new(NODE_DEF, 0), depth: 0 }
+        Self {
+            known: vec![nothing; SLOTS].into(),
+            scanner: Scanner::new(TENSORFLOW, NODE_DEF, 0),
+            depth: 0,
+        }
     }
 
     /// Whether an attribute is right, where the message that has the node is the one at `depth` from the outermost.

@@ -11,7 +11,7 @@ use super::bodies::BodyFault;
 use super::characters::{self, Seen};
 use super::deprecation::DeprecatedOperations;
 use super::names::{Findings, Names};
-use crate::artifact::wire::Piece;
+use crate::wire::scan::Piece;
 
 /// Why the nodes or functions of a graph do not fit together.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -17,7 +17,7 @@ use crate::artifact::schema::{
     META_GRAPH_DEF, META_GRAPH_DEF_META_INFO_DEF, MessageId, NODE_DEF, OP_DEF, OP_DEPRECATION,
     OP_LIST, SAVED_MODEL, VERSION_DEF, knows_field,
 };
-use crate::artifact::wire::{Piece, Step, Visitor, is_ascii};
+use crate::wire::scan::{Piece, Step, Visitor, is_ascii};
 
 /// How much of a graph is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

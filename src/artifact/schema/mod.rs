@@ -12,138 +12,21 @@ pub(crate) use tables::{
 };
 use tables::{GRAPH_DEBUG_INFO, GRAPH_DEBUG_INFO_STACK_TRACE, SIGNATURE_DEF, STRUCTURED_VALUE};
 
-/// A message of the table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct MessageId(pub(super) u8);
+pub(crate) use crate::wire::scan::{Field, Kind, Label, MessageId, MessageType, Schema};
+use Label::{Optional as OPTIONAL, Plain as PLAIN, Repeated as REPEATED};
+
+/// The messages that can be reached from a SavedModel.
+pub(crate) const TENSORFLOW: Schema = Schema::new(&tables::MESSAGES);
 
 impl MessageId {
     /// What the table says of this message.
     pub(crate) fn describe(self) -> &'static MessageType {
-        // Every identifier is made by the generated table, whose length a test compares; the fallback is never taken.
-        tables::MESSAGES.get(usize::from(self.0)).unwrap_or(&tables::MESSAGES[0])
+        TENSORFLOW.message(self)
     }
 
     /// The message with this full name (`tensorflow.GraphDef`).
     pub(crate) fn by_name(name: &str) -> Option<Self> {
-        let index = tables::MESSAGES.iter().position(|message| message.name == name)?;
-        u8::try_from(index).ok().map(Self)
-    }
-}
-
-/// The type of a field, as in a `.proto` file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Double,
-    Float,
-    Int64,
-    Uint64,
-    Int32,
-    Fixed64,
-    Bool,
-    /// Must be UTF-8.
-    String,
-    /// A string of a proto2 file: the binary parser does not look at its encoding.
-    UncheckedString,
-    Bytes,
-    Message(MessageId),
-    Enum(u8),
-    Uint32,
-    Sint64,
-}
-
-/// How a field is encoded when it is alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Encoding {
-    Varint,
-    Fixed32,
-    Fixed64,
-    Delimited,
-}
-
-impl Kind {
-    /// The wire encoding of one value of this type.
-    pub(crate) fn encoding(self) -> Encoding {
-        match self {
-            Self::Double | Self::Fixed64 => Encoding::Fixed64,
-            Self::Float => Encoding::Fixed32,
-            Self::Int64
-            | Self::Uint64
-            | Self::Int32
-            | Self::Bool
-            | Self::Enum(_)
-            | Self::Uint32
-            | Self::Sint64 => Encoding::Varint,
-            Self::String | Self::UncheckedString | Self::Bytes | Self::Message(_) => {
-                Encoding::Delimited
-            }
-        }
-    }
-}
-
-/// How often a field may occur, and whether its absence can be told from its default.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Label {
-    Repeated,
-    /// Singular, with presence.
-    Optional,
-    /// Singular, without presence: the default value means absent.
-    Plain,
-}
-
-use Label::{Optional as OPTIONAL, Plain as PLAIN, Repeated as REPEATED};
-
-/// A field of a message.
-#[derive(Debug)]
-pub(crate) struct Field {
-    pub(crate) number: u32,
-    pub(crate) name: &'static str,
-    pub(crate) kind: Kind,
-    pub(crate) label: Label,
-    /// The oneof of its message that it belongs to, counted from 1; 0 for none.
-    pub(crate) oneof: u8,
-}
-
-impl Field {
-    const fn new(number: u32, name: &'static str, kind: Kind, label: Label, oneof: u8) -> Self {
-        Self { number, name, kind, label, oneof }
-    }
-}
-
-/// Field numbers below this are found through a table; the schema has none above.
-const NUMBERS: usize = 64;
-
-/// A message: its fields, and where each field number is among them.
-#[derive(Debug)]
-pub(crate) struct MessageType {
-    pub(crate) name: &'static str,
-    fields: &'static [Field],
-    /// Position in `fields` plus one, by field number; 0 where there is no such field.
-    index: [u8; NUMBERS],
-}
-
-impl MessageType {
-    const fn new(name: &'static str, fields: &'static [Field]) -> Self {
-        let mut index = [0; NUMBERS];
-        let mut position = 0;
-        while position < fields.len() {
-            // A number beyond the table or more than 255 fields would fail here, while the table is compiled.
-            assert!(position < 255);
-            index[fields[position].number as usize] = position as u8 + 1;
-            position += 1;
-        }
-        Self { name, fields, index }
-    }
-
-    /// The field with this number.
-    #[inline]
-    pub(crate) fn field(&self, number: u32) -> Option<&'static Field> {
-        let position = *self.index.get(number as usize)?;
-        self.fields.get(usize::from(position).checked_sub(1)?)
-    }
-
-    /// The field with this name.
-    pub(crate) fn field_named(&self, name: &str) -> Option<&'static Field> {
-        self.fields.iter().find(|field| field.name == name)
+        TENSORFLOW.by_name(name)
     }
 }
 

@@ -13,8 +13,8 @@ mod reader;
 use std::io;
 
 use super::schema::MessageId;
-use super::wire::Visitor;
 use crate::read_at::ReadAt;
+use crate::wire::scan::Visitor;
 
 /// What is wrong with a text, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

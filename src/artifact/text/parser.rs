@@ -6,7 +6,10 @@ use super::{ScanError, TextFault};
 use crate::artifact::schema::{
     EnumType, Field, Kind, Label, MessageId, TENSORFLOW_2_17, knows_field, knows_value,
 };
-use crate::artifact::wire::{MAXIMUM_DEPTH, Piece, Step, Visitor, WHOLE_STRING};
+use crate::wire::{
+    MAXIMUM_DEPTH,
+    scan::{Piece, Step, Visitor, WHOLE_STRING},
+};
 
 /// A message that is open.
 struct Frame {

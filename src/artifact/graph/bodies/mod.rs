@@ -22,7 +22,7 @@ use crate::artifact::schema::{
     ATTR_VALUE, ATTR_VALUE_LIST_VALUE, FUNCTION_DEF, FUNCTION_DEF_LIBRARY, FUNCTION_DEF_RET_ENTRY,
     Field, GRAPH_DEF, META_GRAPH_DEF, MessageId, NODE_DEF, OP_DEF, OP_DEF_ARG_DEF, SAVED_MODEL,
 };
-use crate::artifact::wire::{Piece, Step, Visitor};
+use crate::wire::scan::{Piece, Step, Visitor};
 
 /// A body with a name that is longer than this, in bytes, is taken as it is without being looked at: no real one has one.
 const LONGEST_NAME: usize = 1 << 20;

@@ -6,8 +6,10 @@
 
 use std::io;
 
-use super::schema::MessageId;
-use super::wire::{FIELD_HEADER, Progress, Scanner, Visitor, WHOLE_STRING, WireError};
+use super::{
+    MessageId, Progress, Scanner, Schema, Visitor, WireError,
+    scanner::{FIELD_HEADER, WHOLE_STRING},
+};
 use crate::read_at::ReadAt;
 
 /// The first read, and the first after a jump, in bytes.
@@ -17,6 +19,43 @@ const SMALLEST: usize = 512;
 const LARGEST: usize = 256 * 1024;
 
 const _: () = assert!(LARGEST >= WHOLE_STRING + FIELD_HEADER);
+
+/// The bytes of a file from a position on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Window<'w> {
+    bytes: &'w [u8],
+    start: u64,
+}
+
+impl<'w> Window<'w> {
+    #[inline]
+    pub(super) const fn new(bytes: &'w [u8], start: u64) -> Self {
+        Self { bytes, start }
+    }
+
+    /// The position after the last byte.
+    #[inline]
+    pub(super) const fn end(self) -> u64 {
+        self.start.saturating_add(self.bytes.len() as u64)
+    }
+
+    #[inline]
+    fn offset(self, position: u64) -> usize {
+        usize::try_from(position.saturating_sub(self.start)).unwrap_or(usize::MAX)
+    }
+
+    /// The bytes from position `from` to position `to`; none if the window does not reach there.
+    #[inline]
+    pub(super) fn part(self, from: u64, to: u64) -> &'w [u8] {
+        self.bytes.get(self.offset(from)..self.offset(to)).unwrap_or_default()
+    }
+
+    /// The bytes from position `from` on.
+    #[inline]
+    pub(super) fn from(self, from: u64) -> &'w [u8] {
+        self.bytes.get(self.offset(from)..).unwrap_or_default()
+    }
+}
 
 /// Why a message could not be read to its end.
 #[derive(Debug, thiserror::Error)]
@@ -29,14 +68,18 @@ pub(crate) enum ScanError {
     Io(#[from] io::Error),
 }
 
-/// Walks over the message that `source` holds from its first byte to its last.
+/// Walks over the message of `schema` that `source` holds from its first byte to its last.
+///
+/// # Errors
+/// [`ScanError`].
 pub(crate) fn scan<V: Visitor>(
     source: &(impl ReadAt + ?Sized),
+    schema: Schema,
     message: MessageId,
     visitor: &mut V,
 ) -> Result<(), ScanError> {
     let size = source.size()?;
-    let mut scanner = Scanner::new(message, size);
+    let mut scanner = Scanner::new(schema, message, size);
     let mut buffer = Vec::new();
     let (mut start, mut filled, mut read_size) = (0_u64, 0_usize, SMALLEST);
     loop {

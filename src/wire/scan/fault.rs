@@ -1,0 +1,54 @@
+//! What is wrong with the bytes of a message.
+
+/// What is wrong with the bytes of a message, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("byte {at}: {fault}")]
+pub struct WireError {
+    /// Position in the file, in bytes.
+    pub at: u64,
+    /// What is wrong there.
+    pub fault: WireFault,
+}
+
+/// A violation of the protobuf wire format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum WireFault {
+    /// A tag that is zero, longer than 5 bytes, or has the field number 0.
+    #[error("this is no field tag")]
+    Tag,
+    /// A wire type that does not exist (6 or 7).
+    #[error("wire type {0} does not exist")]
+    WireType(u8),
+    /// A varint of more than 10 bytes, or one that the end of its message cuts off.
+    #[error("this is no varint")]
+    Varint,
+    /// A length that is longer than a message can be.
+    #[error("a length that no message can have")]
+    Length,
+    /// A field that does not fit into what is left of its message.
+    #[error(
+        "a field of {needed} bytes where its message has {left} left: the data is cut off or damaged"
+    )]
+    Overrun {
+        /// Bytes that the field says it has.
+        needed: u64,
+        /// Bytes that are left.
+        left: u64,
+    },
+    /// The end of a group that was not opened, or of another one.
+    #[error("the end of group {0}, which is not open here")]
+    GroupEnd(u32),
+    /// A group without an end.
+    #[error("group {0} has no end")]
+    GroupOpen(u32),
+    /// More than 100 messages or groups inside one another.
+    #[error("more than 100 messages inside one another")]
+    Depth,
+    /// A string that is not UTF-8.
+    #[error("a string that is not UTF-8")]
+    Utf8,
+    /// Packed values that do not fill their field.
+    #[error("packed values that do not fill their field")]
+    Packed,
+}

@@ -1,0 +1,24 @@
+//! Steps through a message of any size without building it, on bytes that arrive window by window.
+//!
+//! The [`Scanner`] checks what TensorFlow's own parser checks (see [`Dialect`](super::Dialect)), and needs neither the whole file nor
+//! memory for what it reads. What nobody asks for (tensor contents, unknown fields) is stepped over and not even read.
+//!
+//! Knows the wire format and the messages of a [`Schema`]. It must never know what a message means: that is the business of a
+//! [`Visitor`].
+
+mod fault;
+mod long;
+mod near;
+mod scanner;
+mod schema;
+mod visitor;
+mod window;
+
+pub use fault::{WireError, WireFault};
+pub(crate) use scanner::{Progress, Scanner, WHOLE_STRING, is_ascii};
+pub(crate) use schema::{Encoding, Field, Kind, Label, MessageId, MessageType, Schema};
+pub(crate) use visitor::{Piece, Step, Visitor};
+pub(crate) use window::{ScanError, scan};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,421 @@
+//! The walk itself: one field a step.
+
+use super::{
+    Encoding, Field, Kind, Label, MessageId, MessageType, Schema, Step, Visitor, WireError,
+    WireFault,
+    long::{Long, packed_varints},
+    visitor::Piece,
+    window::Window,
+};
+use crate::wire::{Dialect, MAXIMUM_DEPTH, varint};
+
+/// Whose parser the scanner takes the place of.
+const DIALECT: Dialect = Dialect::Tensorflow;
+
+/// The longest string that a visitor gets in one piece. A window must hold at least this much and a field header.
+pub(crate) const WHOLE_STRING: usize = 64 * 1024;
+
+/// The bytes that the header of a field needs at most: a tag of 5 bytes and a value of 10.
+pub(super) const FIELD_HEADER: usize = 16;
+
+/// What the scanner needs next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// The message ended where it had to.
+    Done,
+    /// Bytes from this position on, at least as many as given unless the file ends before.
+    Need { at: u64, bytes: usize },
+}
+
+/// A message or group whose fields are read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Frame {
+    /// The message; `None` inside a group, whose fields count for nothing.
+    message: Option<(MessageId, &'static MessageType)>,
+    /// The field that the message is the value of; `None` for the outermost message and for groups.
+    field: Option<&'static Field>,
+    /// Where it ends; for a group, where the message around it ends.
+    pub(super) end: u64,
+    /// The number of the group; 0 for messages.
+    group: u32,
+}
+
+/// The state of a walk over one message.
+#[derive(Debug)]
+pub(crate) struct Scanner {
+    schema: Schema,
+    stack: Vec<Frame>,
+    /// How many messages and groups may be around one that is entered.
+    limit: usize,
+    pub(super) at: u64,
+    pub(super) long: Option<Long>,
+}
+
+impl Scanner {
+    /// A walk over a message of `size` bytes that starts at byte 0.
+    pub(crate) fn new(schema: Schema, message: MessageId, size: u64) -> Self {
+        let stack = Vec::with_capacity(16);
+        let mut scanner = Self { schema, stack, limit: MAXIMUM_DEPTH, at: 0, long: None };
+        scanner.restart(message, size, 0);
+        scanner
+    }
+
+    /// Begins anew, with a message of `size` bytes that `depth` messages are around.
+    pub(crate) fn restart(&mut self, message: MessageId, size: u64, depth: usize) {
+        let message = Some((message, self.schema.message(message)));
+        self.stack.clear();
+        self.stack.push(Frame { message, field: None, end: size, group: 0 });
+        self.limit = MAXIMUM_DEPTH.saturating_sub(depth);
+        self.at = 0;
+        self.long = None;
+    }
+
+    /// Reads on in `window`, which starts at byte `start` of the file.
+    ///
+    /// # Errors
+    /// [`WireError`] where TensorFlow's parser would refuse the bytes.
+    pub(crate) fn run<V: Visitor>(
+        &mut self,
+        window: &[u8],
+        start: u64,
+        visitor: &mut V,
+    ) -> Result<Progress, WireError> {
+        let window = Window::new(window, start);
+        if let Some(long) = self.long
+            && let Some(need) = self.run_long(long, window, visitor)?
+        {
+            return Ok(need);
+        }
+        let Some(frame) = self.stack.last().copied() else { return Ok(Progress::Done) };
+        let at = self.at;
+        let mut walk = Walk { scanner: self, visitor, window, frame, at, declined: u64::MAX };
+        loop {
+            if let Some(progress) = walk.step()? {
+                return Ok(progress);
+            }
+        }
+    }
+
+    /// The message whose fields are read.
+    pub(super) fn innermost(&self) -> Option<MessageId> {
+        self.stack.last()?.message.map(|(message, _)| message)
+    }
+}
+
+/// A scanner at work in one window.
+pub(super) struct Walk<'s, 'w, V> {
+    scanner: &'s mut Scanner,
+    pub(super) visitor: &'s mut V,
+    pub(super) window: Window<'w>,
+    /// The innermost frame.
+    pub(super) frame: Frame,
+    pub(super) at: u64,
+    /// Where the visitor did not take a message that it was offered.
+    pub(super) declined: u64,
+}
+
+/// A field with a length: whose it is, and where its value lies.
+#[derive(Clone, Copy)]
+struct Delimited {
+    message: MessageId,
+    field: &'static Field,
+    payload: u64,
+    end: u64,
+}
+
+impl<V: Visitor> Walk<'_, '_, V> {
+    /// Reads a field, or ends a message; says what is needed where it cannot.
+    #[inline(always)]
+    fn step(&mut self) -> Result<Option<Progress>, WireError> {
+        if self.at >= self.frame.end {
+            return self.leave();
+        }
+        if self.near()? {
+            return Ok(None);
+        }
+        self.field()
+    }
+
+    pub(super) const fn fault(&self, fault: WireFault) -> WireError {
+        WireError { at: self.at, fault }
+    }
+
+    /// How many messages and groups are around a field.
+    #[inline]
+    pub(super) const fn depth(&self) -> usize {
+        self.scanner.stack.len()
+    }
+
+    /// Whether another message or group may be entered.
+    #[inline]
+    pub(super) const fn has_room(&self) -> bool {
+        self.depth() <= self.scanner.limit
+    }
+
+    /// The field of the innermost message with this number, if it has one.
+    #[inline]
+    pub(super) fn known(&self, number: u32) -> Option<(MessageId, &'static Field)> {
+        let (message, description) = self.frame.message?;
+        Some((message, description.field(number)?))
+    }
+
+    #[cold]
+    fn need(&mut self, bytes: usize) -> Option<Progress> {
+        self.scanner.at = self.at;
+        Some(Progress::Need { at: self.at, bytes })
+    }
+
+    /// Ends the innermost message, whose fields were all read.
+    #[inline]
+    fn leave(&mut self) -> Result<Option<Progress>, WireError> {
+        if self.frame.group != 0 {
+            return Err(self.fault(WireFault::GroupOpen(self.frame.group)));
+        }
+        self.scanner.stack.pop();
+        let Some(outer) = self.scanner.stack.last() else {
+            self.scanner.at = self.at;
+            return Ok(Some(Progress::Done));
+        };
+        if let (Some((message, _)), Some(field)) = (outer.message, self.frame.field) {
+            self.visitor.leave(message, field, self.at);
+        }
+        self.frame = *outer;
+        Ok(None)
+    }
+
+    /// Enters a message, or steps over it.
+    #[inline]
+    pub(super) fn enter(
+        &mut self,
+        message: MessageId,
+        field: &'static Field,
+        nested: MessageId,
+        payload: u64,
+        end: u64,
+    ) {
+        self.visitor.begins(payload);
+        match self.visitor.enter(message, field) {
+            Step::Over => self.at = end,
+            Step::Into => {
+                let nested = Some((nested, self.scanner.schema.message(nested)));
+                self.frame = Frame { message: nested, field: Some(field), end, group: 0 };
+                self.scanner.stack.push(self.frame);
+                self.at = payload;
+            }
+        }
+    }
+
+    /// Reads a field of any form.
+    #[inline]
+    fn field(&mut self) -> Result<Option<Progress>, WireError> {
+        // Either everything up to the frame's end is here, or enough for the header of any field.
+        let here = self.frame.end.min(self.window.end());
+        if here < self.frame.end && here.saturating_sub(self.at) < FIELD_HEADER as u64 {
+            return Ok(self.need(FIELD_HEADER));
+        }
+        let bytes = self.window.part(self.at, here);
+        let mut rest = bytes;
+        let tag = DIALECT.tag(&mut rest).ok_or(self.fault(WireFault::Tag))?;
+        let after_tag = self.at + (bytes.len() - rest.len()) as u64;
+        match (tag >> 3, tag & 7) {
+            (0, _) => return Err(self.fault(WireFault::Tag)),
+            (number, 0) => self.integer(number, rest, after_tag)?,
+            (_, 1) => self.fixed(8, after_tag)?,
+            (number, 2) => return self.delimited(number, rest, after_tag),
+            (number, 3) => self.open_group(number, after_tag)?,
+            (number, 4) => self.close_group(number, after_tag)?,
+            (_, 5) => self.fixed(4, after_tag)?,
+            (_, wire_type) => return Err(self.fault(WireFault::WireType(wire_type as u8))),
+        }
+        Ok(None)
+    }
+
+    #[inline]
+    fn integer(&mut self, number: u32, bytes: &[u8], after_tag: u64) -> Result<(), WireError> {
+        let mut rest = bytes;
+        let value = DIALECT.varint(&mut rest).ok_or(self.fault(WireFault::Varint))?;
+        if let Some((message, field)) = self.known(number)
+            && field.kind.encoding() == Encoding::Varint
+        {
+            self.visitor.integer(message, field, value);
+        }
+        self.at = after_tag + (bytes.len() - rest.len()) as u64;
+        Ok(())
+    }
+
+    fn fixed(&mut self, needed: u64, after_tag: u64) -> Result<(), WireError> {
+        let left = self.frame.end - after_tag;
+        if left < needed {
+            return Err(self.fault(WireFault::Overrun { needed, left }));
+        }
+        self.at = after_tag + needed;
+        Ok(())
+    }
+
+    fn open_group(&mut self, number: u32, after_tag: u64) -> Result<(), WireError> {
+        if !self.has_room() {
+            return Err(self.fault(WireFault::Depth));
+        }
+        self.frame = Frame { message: None, field: None, end: self.frame.end, group: number };
+        self.scanner.stack.push(self.frame);
+        self.at = after_tag;
+        Ok(())
+    }
+
+    fn close_group(&mut self, number: u32, after_tag: u64) -> Result<(), WireError> {
+        if self.frame.group != number {
+            return Err(self.fault(WireFault::GroupEnd(number)));
+        }
+        self.scanner.stack.pop();
+        let outer = self.scanner.stack.last();
+        self.frame = *outer.ok_or(self.fault(WireFault::GroupEnd(number)))?;
+        self.at = after_tag;
+        Ok(())
+    }
+
+    /// Reads a field that says its length.
+    #[inline]
+    fn delimited(
+        &mut self,
+        number: u32,
+        bytes: &[u8],
+        after_tag: u64,
+    ) -> Result<Option<Progress>, WireError> {
+        let mut rest = bytes;
+        let needed = length(&mut rest).map_err(|fault| self.fault(fault))?;
+        let payload = after_tag + (bytes.len() - rest.len()) as u64;
+        let left = self.frame.end - payload;
+        if needed > left {
+            return Err(self.fault(WireFault::Overrun { needed, left }));
+        }
+        let end = payload + needed;
+        let Some((message, field)) = self.known(number) else {
+            self.at = end;
+            return Ok(None);
+        };
+        let found = Delimited { message, field, payload, end };
+        match field.kind {
+            Kind::Message(nested) => self.message(found, nested).map(|()| None),
+            Kind::String => self.string(found),
+            Kind::Bytes
+                if needed <= WHOLE_STRING as u64 && self.visitor.wants_bytes(message, field) =>
+            {
+                Ok(self.bytes(found))
+            }
+            Kind::Bytes | Kind::UncheckedString => {
+                self.at = end;
+                Ok(None)
+            }
+            kind if field.label == Label::Repeated => self.packed(found, kind.encoding()),
+            // Another wire type than the field's own: an unknown field.
+            _ => {
+                self.at = end;
+                Ok(None)
+            }
+        }
+    }
+
+    #[inline]
+    fn message(&mut self, found: Delimited, nested: MessageId) -> Result<(), WireError> {
+        if !self.has_room() {
+            return Err(self.fault(WireFault::Depth));
+        }
+        let Delimited { message, field, payload, end } = found;
+        let depth = self.depth();
+        if end <= self.window.end()
+            && self.visitor.take(message, field, self.window.part(payload, end), end, depth)
+        {
+            self.at = end;
+        } else {
+            self.enter(message, field, nested, payload, end);
+        }
+        Ok(())
+    }
+
+    fn string(&mut self, found: Delimited) -> Result<Option<Progress>, WireError> {
+        let Delimited { message, field, payload, end } = found;
+        if end > self.window.end() {
+            return Ok(if end - payload <= WHOLE_STRING as u64 {
+                self.need(WHOLE_STRING + FIELD_HEADER)
+            } else {
+                Some(self.scanner.begin_long(field, payload, end))
+            });
+        }
+        let string = self.window.part(payload, end);
+        if !is_text(string) {
+            return Err(self.fault(WireFault::Utf8));
+        }
+        self.visitor.string(message, field, string, Piece::WHOLE);
+        self.at = end;
+        Ok(None)
+    }
+
+    fn bytes(&mut self, found: Delimited) -> Option<Progress> {
+        let Delimited { message, field, payload, end } = found;
+        if end > self.window.end() {
+            return self.need(WHOLE_STRING + FIELD_HEADER);
+        }
+        self.visitor.string(message, field, self.window.part(payload, end), Piece::WHOLE);
+        self.at = end;
+        None
+    }
+
+    fn packed(
+        &mut self,
+        found: Delimited,
+        encoding: Encoding,
+    ) -> Result<Option<Progress>, WireError> {
+        let Delimited { message, field, payload, end } = found;
+        let needed = end - payload;
+        let is_whole = match encoding {
+            Encoding::Fixed32 => needed.is_multiple_of(4),
+            Encoding::Fixed64 => needed.is_multiple_of(8),
+            Encoding::Delimited => true,
+            Encoding::Varint if end > self.window.end() => {
+                return Ok(Some(self.scanner.begin_long(field, payload, end)));
+            }
+            Encoding::Varint => {
+                let packed = self.window.part(payload, end);
+                let used = packed_varints(packed, message, field, self.visitor)
+                    .map_err(|fault| self.fault(fault))?;
+                used == packed.len()
+            }
+        };
+        if !is_whole {
+            return Err(self.fault(WireFault::Packed));
+        }
+        self.at = end;
+        Ok(None)
+    }
+}
+
+/// Takes a length off the front.
+#[inline]
+fn length(bytes: &mut &[u8]) -> Result<u64, WireFault> {
+    match DIALECT.length(bytes) {
+        Some(length) if length > DIALECT.longest_field() => Err(WireFault::Length),
+        Some(length) => Ok(length),
+        None if bytes.len() >= varint::LONGEST_32 => Err(WireFault::Length),
+        None => Err(WireFault::Varint),
+    }
+}
+
+/// Whether bytes are UTF-8.
+#[inline]
+pub(super) fn is_text(bytes: &[u8]) -> bool {
+    is_ascii(bytes) || std::str::from_utf8(bytes).is_ok()
+}
+
+/// Whether short bytes are ASCII, eight at a time: names mostly are, and the general check costs more than they are long.
+#[inline]
+pub(crate) fn is_ascii(bytes: &[u8]) -> bool {
+    let (words, rest) = bytes.as_chunks::<8>();
+    let mut high = 0;
+    for word in words {
+        high |= u64::from_le_bytes(*word);
+    }
+    for byte in rest {
+        high |= u64::from(*byte);
+    }
+    high & 0x8080_8080_8080_8080 == 0
+}

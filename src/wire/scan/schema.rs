@@ -1,0 +1,154 @@
+//! Messages as data: what their fields are called and how they are encoded.
+//!
+//! The tables themselves belong to those who read the messages.
+
+/// A message: its place in its [`Schema`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MessageId(pub(crate) u8);
+
+/// The type of a field, as in a `.proto` file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Double,
+    Float,
+    Int64,
+    Uint64,
+    Int32,
+    Fixed64,
+    Bool,
+    /// Must be UTF-8.
+    String,
+    /// A string of a proto2 file: the binary parser does not look at its encoding.
+    UncheckedString,
+    Bytes,
+    Message(MessageId),
+    Enum(u8),
+    Uint32,
+    Sint64,
+}
+
+/// How a field is encoded when it is alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Encoding {
+    Varint,
+    Fixed32,
+    Fixed64,
+    Delimited,
+}
+
+impl Kind {
+    /// The wire encoding of one value of this type.
+    pub(crate) const fn encoding(self) -> Encoding {
+        match self {
+            Self::Double | Self::Fixed64 => Encoding::Fixed64,
+            Self::Float => Encoding::Fixed32,
+            Self::Int64
+            | Self::Uint64
+            | Self::Int32
+            | Self::Bool
+            | Self::Enum(_)
+            | Self::Uint32
+            | Self::Sint64 => Encoding::Varint,
+            Self::String | Self::UncheckedString | Self::Bytes | Self::Message(_) => {
+                Encoding::Delimited
+            }
+        }
+    }
+}
+
+/// How often a field may occur, and whether its absence can be told from its default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Label {
+    Repeated,
+    /// Singular, with presence.
+    Optional,
+    /// Singular, without presence: the default value means absent.
+    Plain,
+}
+
+/// A field of a message.
+#[derive(Debug)]
+pub(crate) struct Field {
+    pub(crate) number: u32,
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
+    pub(crate) label: Label,
+    /// The oneof of its message that it belongs to, counted from 1; 0 for none.
+    pub(crate) oneof: u8,
+}
+
+impl Field {
+    pub(crate) const fn new(
+        number: u32,
+        name: &'static str,
+        kind: Kind,
+        label: Label,
+        oneof: u8,
+    ) -> Self {
+        Self { number, name, kind, label, oneof }
+    }
+}
+
+/// Field numbers below this are found through a table; a schema has none above.
+const NUMBERS: usize = 64;
+
+/// A message: its fields, and where each field number is among them.
+#[derive(Debug)]
+pub(crate) struct MessageType {
+    pub(crate) name: &'static str,
+    pub(crate) fields: &'static [Field],
+    /// Position in `fields` plus one, by field number; 0 where there is no such field.
+    index: [u8; NUMBERS],
+}
+
+impl MessageType {
+    pub(crate) const fn new(name: &'static str, fields: &'static [Field]) -> Self {
+        let mut index = [0; NUMBERS];
+        let mut position = 0;
+        while position < fields.len() {
+            // A number beyond the table or more than 255 fields would fail here, while the table is compiled.
+            assert!(position < 255);
+            index[fields[position].number as usize] = position as u8 + 1;
+            position += 1;
+        }
+        Self { name, fields, index }
+    }
+
+    /// The field with this number.
+    #[inline]
+    pub(crate) fn field(&self, number: u32) -> Option<&'static Field> {
+        let position = *self.index.get(number as usize)?;
+        self.fields.get(usize::from(position).checked_sub(1)?)
+    }
+
+    /// The field with this name.
+    pub(crate) fn field_named(&self, name: &str) -> Option<&'static Field> {
+        self.fields.iter().find(|field| field.name == name)
+    }
+}
+
+/// Messages that name each other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Schema {
+    messages: &'static [MessageType],
+}
+
+impl Schema {
+    /// The schema of these messages, which a [`MessageId`] counts from 0.
+    pub(crate) const fn new(messages: &'static [MessageType]) -> Self {
+        Self { messages }
+    }
+
+    /// What a message has. One that the schema does not hold has no fields.
+    #[inline]
+    pub(crate) fn message(self, id: MessageId) -> &'static MessageType {
+        static NOTHING: MessageType = MessageType::new("", &[]);
+        self.messages.get(usize::from(id.0)).unwrap_or(&NOTHING)
+    }
+
+    /// The message with this full name (`tensorflow.GraphDef`).
+    pub(crate) fn by_name(self, name: &str) -> Option<MessageId> {
+        let index = self.messages.iter().position(|message| message.name == name)?;
+        u8::try_from(index).ok().map(MessageId)
+    }
+}

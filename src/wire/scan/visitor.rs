@@ -1,0 +1,74 @@
+//! Who is told of what a message holds.
+
+use super::{Field, MessageId};
+
+/// What a visitor wants of a nested message or packed field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Check it and tell of its fields.
+    Into,
+    /// Take its length on trust.
+    Over,
+}
+
+/// Which part of a string a piece is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Piece {
+    pub(crate) first: bool,
+    pub(crate) last: bool,
+}
+
+impl Piece {
+    /// The whole string.
+    pub(super) const WHOLE: Self = Self { first: true, last: true };
+}
+
+/// Is told of the known fields of a message, in the order of the bytes. What it leaves out is checked and told to nobody.
+pub(crate) trait Visitor {
+    /// The content of the message that [`enter`](Self::enter) is told of next begins at byte `at`.
+    #[inline]
+    fn begins(&mut self, _at: u64) {}
+    /// A nested message begins, the value of `field` of `message`.
+    #[inline]
+    fn enter(&mut self, _message: MessageId, _field: &'static Field) -> Step {
+        Step::Into
+    }
+    /// The message that was the value of `field` of `message` has ended, at byte `at`.
+    #[inline]
+    fn leave(&mut self, _message: MessageId, _field: &'static Field, _at: u64) {}
+    /// A varint or an element of packed varints.
+    #[inline]
+    fn integer(&mut self, _message: MessageId, _field: &'static Field, _value: u64) {}
+    /// A piece of a string, the whole of it unless it is longer than [`WHOLE_STRING`](super::WHOLE_STRING).
+    #[inline]
+    fn string(&mut self, _message: MessageId, _field: &'static Field, _piece: &[u8], _is: Piece) {}
+    /// Whether the elements of packed varints are wanted.
+    #[inline]
+    fn wants_packed(&self, _message: MessageId) -> bool {
+        false
+    }
+    /// Whether a field of bytes is wanted, in one piece like a short string; one that is longer than a window never is.
+    #[inline]
+    fn wants_bytes(&self, _message: MessageId, _field: &'static Field) -> bool {
+        false
+    }
+    /// The GraphDef version of the release that is to read the message: the text form is refused where it says what that one does
+    /// not know.
+    fn release(&self) -> i32 {
+        i32::MAX
+    }
+    /// A nested message whose bytes are all there, the value of `field` of `message`, before it is entered; `depth` messages are around
+    /// it. Returns true if the visitor has checked it and taken what it wants, as if it had been told of all of it. Must do nothing
+    /// otherwise.
+    #[inline]
+    fn take(
+        &mut self,
+        _message: MessageId,
+        _field: &'static Field,
+        _bytes: &[u8],
+        _end: u64,
+        _depth: usize,
+    ) -> bool {
+        false
+    }
+}
