@@ -111,7 +111,7 @@ impl Caller<'_> {
         &self,
         data: AttributeMap,
         requests: Vec<Request>,
-    ) -> Result<(Option<IfrtResponse>, tonic::Streaming<IfrtResponse>), tonic::Status> {
+    ) -> Result<(Option<IfrtResponse>, OpenSession), tonic::Status> {
         let agreement = Ranges::supported().answer(Ranges::supported()).unwrap();
         let metadata: GrpcIfrtSessionMetadata =
             requests::session_metadata(agreement, &data).unwrap();
@@ -122,11 +122,6 @@ impl Caller<'_> {
         });
         let (sender, receiver) = tokio::sync::mpsc::unbounded_channel();
         requests.for_each(|request| sender.send(request).unwrap());
-        // The stream stays open until the test has seen its end.
-        tokio::spawn(async move {
-            tokio::time::sleep(Duration::from_secs(60)).await;
-            drop(sender)
-        });
         let mut call = self.call(tokio_stream::wrappers::UnboundedReceiverStream::new(receiver));
         let value = MetadataValue::from_bytes(&metadata.encode_to_vec());
         call.metadata_mut().insert_bin(service::SESSION_METADATA, value);
@@ -134,8 +129,15 @@ impl Caller<'_> {
         let path = PathAndQuery::from_static(service::IFRT_SESSION);
         let mut answers = self.grpc().await.streaming(call, path, codec).await?.into_inner();
         let first = if asked { answers.message().await? } else { None };
-        Ok((first, answers))
+        Ok((first, OpenSession { answers, _requests: sender }))
     }
+}
+
+/// A session that stays open until this is dropped.
+#[derive(Debug)]
+pub(super) struct OpenSession {
+    pub(super) answers: tonic::Streaming<IfrtResponse>,
+    _requests: tokio::sync::mpsc::UnboundedSender<IfrtRequest>,
 }
 
 /// The id that the first answer of a session gives.

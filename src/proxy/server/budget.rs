@@ -52,6 +52,19 @@ impl Budget {
         })
     }
 
+    /// Takes `amount`, or all that is free where that is less; whether it was `amount`.
+    pub(super) fn take_what_is_there(&self, amount: u64) -> (Holding, bool) {
+        let wanted = u32::try_from(amount.div_ceil(self.page)).unwrap_or(u32::MAX);
+        loop {
+            let free = u32::try_from(self.pages.available_permits()).unwrap_or(u32::MAX);
+            let pages = wanted.min(free);
+            // Somebody else may have been faster.
+            if let Ok(share) = Arc::clone(&self.pages).try_acquire_many_owned(pages) {
+                return (Holding { shares: vec![share], _peer: None }, pages == wanted);
+            }
+        }
+    }
+
     fn exhausted(&self, amount: u64) -> Status {
         status!(
             ResourceExhausted,

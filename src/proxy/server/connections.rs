@@ -4,7 +4,7 @@ use std::{
     collections::{HashMap, VecDeque},
     convert::Infallible,
     io,
-    net::IpAddr,
+    net::{IpAddr, SocketAddr},
     pin::Pin,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
@@ -156,7 +156,7 @@ impl Connections {
     ///
     /// # Errors
     /// [`ProxyError::System`] if the listener fails for good.
-    pub(super) async fn serve(self: Arc<Self>, listener: TcpListener) -> Result<(), ProxyError> {
+    pub(super) async fn serve(self: Arc<Self>, listener: impl Accept) -> Result<(), ProxyError> {
         /// Waits after the system has refused a connection, from and to.
         const WAITS: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(500)];
         let mut stop = self.shared.stop.subscribe();
@@ -362,6 +362,21 @@ impl Connections {
             .keep_alive_interval(limits.keepalive)
             .keep_alive_timeout(limits.keepalive);
         builder
+    }
+}
+
+/// Where connections come from.
+pub(super) trait Accept {
+    /// The next one.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn accept(&self) -> impl Future<Output = io::Result<(TcpStream, SocketAddr)>> + Send;
+}
+
+impl Accept for TcpListener {
+    fn accept(&self) -> impl Future<Output = io::Result<(TcpStream, SocketAddr)>> + Send {
+        Self::accept(self)
     }
 }
 

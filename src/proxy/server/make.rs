@@ -499,7 +499,7 @@ impl Session {
     fn writer(&self, place: Place, size: u64) -> Result<MemoryWriter, Status> {
         let device = self.shared.devices.at(place)?;
         let share = self.shard_share(place.kind, size)?;
-        MemoryWriter::new(device, place.kind, size, Some(share), &self.shared.gauges)
+        MemoryWriter::new(device, place.kind, size, share, &self.shared.gauges)
     }
 }
 

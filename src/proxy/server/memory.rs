@@ -51,7 +51,7 @@ pub(super) struct Memory {
     bytes: Bytes,
     size: u64,
     device: Device,
-    _share: Option<Share>,
+    _share: Share,
     _counted: [Counted; 2],
 }
 
@@ -71,7 +71,7 @@ impl MemoryWriter {
         device: &Device,
         kind: Kind,
         size: u64,
-        share: Option<Share>,
+        share: Share,
         gauges: &Arc<Gauges>,
     ) -> Result<Self, Status> {
         let bytes = match kind {
@@ -138,7 +138,7 @@ impl Memory {
         kind: Kind,
         size: u64,
         pieces: impl IntoIterator<Item = &'a [u8]>,
-        share: Option<Share>,
+        share: Share,
         gauges: &Arc<Gauges>,
     ) -> Result<Self, Status> {
         let mut writer = MemoryWriter::new(device, kind, size, share, gauges)?;
@@ -148,13 +148,7 @@ impl Memory {
         writer.finish()
     }
 
-    fn new(
-        bytes: Bytes,
-        size: u64,
-        device: &Device,
-        share: Option<Share>,
-        gauges: &Arc<Gauges>,
-    ) -> Self {
+    fn new(bytes: Bytes, size: u64, device: &Device, share: Share, gauges: &Arc<Gauges>) -> Self {
         let counted = [
             gauges.hold(|gauges| &gauges.shards, 1),
             gauges.hold(|gauges| &gauges.shard_bytes, size),
@@ -163,9 +157,9 @@ impl Memory {
     }
 
     /// Memory that is on a device already.
-    pub(super) fn of_device(memory: DeviceMemory, gauges: &Arc<Gauges>) -> Self {
+    pub(super) fn of_device(memory: DeviceMemory, share: Share, gauges: &Arc<Gauges>) -> Self {
         let (size, device) = (memory.size(), memory.device().clone());
-        Self::new(Bytes::Device(memory), size, &device, None, gauges)
+        Self::new(Bytes::Device(memory), size, &device, share, gauges)
     }
 
     /// The device's own memory, if it is there.
@@ -184,7 +178,7 @@ impl Memory {
         &self,
         device: &Device,
         kind: Kind,
-        share: Option<Share>,
+        share: Share,
         gauges: &Arc<Gauges>,
     ) -> Result<Self, Status> {
         let size = self.size;

@@ -65,7 +65,7 @@ use self::{
     metrics::Gauges,
     peers::{Identity, Peers},
     session::Session,
-    state::{Occasion, State, StateOptions},
+    state::{Occasion, Room, State, StateOptions},
     turns::{Turn, Turns},
 };
 use super::{Agreement, ProxyError, Ranges, status::status};
@@ -183,7 +183,7 @@ impl ServerBuilder {
     ///
     /// # Errors
     /// [`ProxyError::Configuration`] for ranges that this build does not speak, a certificate or a key that cannot be used, a place where
-    /// no state can be written, and a plug-in without devices; [`ProxyError::State`] for a state that cannot be restored;
+    /// no state can be written or another server has its state, and a plug-in without devices; [`ProxyError::State`] for a state that cannot be restored;
     /// [`ProxyError::Device`] if a device cannot be used.
     pub fn build(self) -> Result<Server, ProxyError> {
         let ranges = self.ranges.check_supported()?;
@@ -194,13 +194,15 @@ impl ServerBuilder {
         let previous = self.previous_states;
         let state =
             self.state.map(|path| StateOptions { path, previous, versions: self.state_versions });
-        let state = State::open(state, &devices, &gauges)?;
         let limits = self.limits.resolved(devices.memory());
+        let budgets = Budgets::new(&limits);
+        let room = Room::new(budgets.arrays.clone(), budgets.pinned.clone());
+        let state = State::open(state, &devices, &gauges, &room)?;
         let lanes = devices.len().saturating_mul(2).clamp(4, 64);
         Ok(Server {
             shared: Arc::new(Shared {
                 ranges,
-                budgets: Budgets::new(&limits),
+                budgets,
                 limits,
                 access: Access::new(self.tokens, self.session_tokens),
                 peers: Peers::default(),
@@ -493,6 +495,7 @@ impl Server {
         for session in left {
             self.shared.end(&session);
         }
+        self.shared.state.release();
         tracing::info!(%address, "stopped");
         saved?;
         result

@@ -364,7 +364,7 @@ impl Session {
                 self.blocking(move || {
                     let device = session.shared.devices.at(place)?;
                     let share = session.shard_share(place.kind, source.size())?;
-                    source.copy(device, place.kind, Some(share), &session.shared.gauges)
+                    source.copy(device, place.kind, share, &session.shared.gauges)
                 })
                 .await
             }

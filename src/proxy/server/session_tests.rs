@@ -354,7 +354,7 @@ async fn values_in_our_answers_are_the_vectors() {
     client.session.store(1, vec![3; 64].into()).await.unwrap();
     client.make(1, DType::F32, &[4, 4], &tiled(&[2, 1])).await.unwrap();
     assert_eq!(before.save().await.unwrap(), 1);
-    drop(client);
+    drop((client, before));
 
     let after = open();
     let ranges = Ranges::supported().with_serdes(VersionRange::new(0, 3).unwrap());

@@ -1,11 +1,18 @@
 //! What a stranger can take from others: his share, and no more.
 
-use std::time::Duration;
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
 
 use prost::Message as _;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::{TcpSocket, TcpStream},
+    net::{TcpListener, TcpSocket, TcpStream},
 };
 use tonic::{Code, Request as Call, codegen::http::uri::PathAndQuery, metadata::MetadataValue};
 use tonic_prost::ProstCodec;
@@ -13,6 +20,7 @@ use tonic_prost::ProstCodec;
 use super::{
     Limits, Server,
     access_tests::Caller,
+    connections::{Accept, Connections},
     network_tests::{Running, channel, plugin, test},
 };
 use crate::{
@@ -129,8 +137,8 @@ fn a_session_that_asks_for_nothing_ends_and_one_that_has_something_stays() {
         let array = client.put(DType::U8, &shape, DeviceId(0), &b"abc"[..]).await.unwrap();
         let caller = Caller { server: &running.address, from: "127.0.0.1", token: None };
         for requests in [Vec::new(), init()] {
-            let (_, mut answers) = caller.session(AttributeMap::new(), requests).await.unwrap();
-            let ended = answers.message().await.unwrap_err();
+            let (_, mut open) = caller.session(AttributeMap::new(), requests).await.unwrap();
+            let ended = open.answers.message().await.unwrap_err();
             assert_eq!(ended.code(), Code::DeadlineExceeded, "{}", ended.message());
         }
         assert_eq!(&client.get(&array).await.unwrap()[..], b"abc");
@@ -288,8 +296,44 @@ fn a_client_that_does_not_name_limits_is_told_which_one_it_met() {
     });
 }
 
+/// A listener that the system gives no descriptors for a while.
+struct Starved {
+    listener: TcpListener,
+    refusals: AtomicUsize,
+}
+
+impl Accept for Starved {
+    async fn accept(&self) -> std::io::Result<(TcpStream, SocketAddr)> {
+        let left = self.refusals.load(Ordering::Relaxed);
+        if left > 0 {
+            self.refusals.store(left - 1, Ordering::Relaxed);
+            return Err(rustix::io::Errno::MFILE.into());
+        }
+        self.listener.accept().await
+    }
+}
+
 #[test]
-fn a_listener_without_descriptors_waits_for_some() {
+fn a_listener_that_gets_no_descriptor_waits_longer_each_time_and_serves_again() {
+    test(|| async {
+        const REFUSALS: usize = 6;
+        let server = Server::builder(&plugin()).build().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let starved = Starved { listener, refusals: AtomicUsize::new(REFUSALS) };
+        let since = Instant::now();
+        let serving = Connections::new(Arc::clone(&server.shared), None).serve(starved);
+        let serving = tokio::spawn(serving);
+        drop(Client::connect(&address).await.unwrap());
+        // 5 milliseconds, and each time twice as many.
+        assert!(since.elapsed() >= Duration::from_millis(5 * ((1 << REFUSALS) - 1)));
+        server.shared.stop.send_replace(true);
+        serving.await.unwrap().unwrap();
+    });
+}
+
+#[test]
+fn errors_of_a_listener_are_told_apart() {
     {
         for (errno, of_peer, last) in [
             (rustix::io::Errno::MFILE, false, false),

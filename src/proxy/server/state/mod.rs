@@ -14,6 +14,7 @@
 //! array (its 64 bits as a signed number), `serdes.state.spec.<array>` its `ArraySpecProto`. It finds what belongs to a client that the
 //! server knows only if it is that client.
 
+mod lock;
 mod names;
 mod plan;
 mod restore;
@@ -33,9 +34,10 @@ use std::{
 use prost::Message as _;
 use tokio::sync::watch;
 
-pub(super) use names::Names;
+pub(super) use self::{names::Names, restore::Room};
 
 use self::{
+    lock::Lock,
     names::{Claims, Owner, foreign, number_of},
     plan::Plan,
     restore::restore,
@@ -112,6 +114,8 @@ struct Contents {
 #[derive(Debug)]
 pub(super) struct State {
     options: Option<StateOptions>,
+    /// Against other servers, from the start to the stop.
+    lock: Mutex<Option<Arc<Lock>>>,
     contents: Mutex<Contents>,
     claims: Mutex<Claims>,
     /// Changes when a session gives its names back.
@@ -130,21 +134,25 @@ impl State {
     /// The state in the file that `options` name, if there is one already; none without.
     ///
     /// # Errors
-    /// [`ProxyError::Configuration`] if no state can be written there; [`ProxyError::State`] if the file cannot be read, or its arrays do
-    /// not fit on the devices.
+    /// [`ProxyError::Configuration`] if no state can be written there, or another server does; [`ProxyError::State`] if the file cannot be
+    /// read, or its arrays do not fit on the devices.
     pub(super) fn open(
         options: Option<StateOptions>,
         devices: &Devices,
         gauges: &Arc<Gauges>,
+        room: &Room,
     ) -> Result<Self, ProxyError> {
         let mut contents = Contents::default();
+        let mut lock = None;
         if let Some(options) = &options {
             write::try_place(options)?;
-            contents = read(options, devices, gauges)?;
+            lock = Some(Arc::new(Lock::take(&options.path)?));
+            contents = read(options, devices, gauges, room)?;
         }
         let last = contents.arrays.keys().filter_map(|name| number_of(name)).max();
         Ok(Self {
             options,
+            lock: Mutex::new(lock),
             claims: Mutex::new(Claims::after(last.unwrap_or(0))),
             contents: Mutex::new(contents),
             released: watch::Sender::new(0),
@@ -166,6 +174,20 @@ impl State {
 
     fn watch(&self) -> MutexGuard<'_, Watch> {
         self.watch.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The lock, which a server that has stopped takes anew for a save.
+    fn lock(&self, options: &StateOptions) -> Result<Arc<Lock>, ProxyError> {
+        let mut lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*lock {
+            Some(lock) => Ok(Arc::clone(lock)),
+            None => Ok(Arc::clone(lock.insert(Arc::new(Lock::take(&options.path)?)))),
+        }
+    }
+
+    /// Leaves the state to other servers, once a save that still hangs is over.
+    pub(super) fn release(&self) {
+        *self.lock.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     /// Whether there is a place for a state.
@@ -319,12 +341,13 @@ impl State {
             ));
         };
         let one = Arc::clone(&self.saving).lock_owned().await;
+        let lock = self.lock(&options)?;
         let shared = Arc::clone(shared);
         let watch = self.pulse.start();
         *self.watch() = watch.clone();
         let saved = tokio::task::spawn_blocking(move || {
             // Until it is really over, also where nobody waits for it any more.
-            let _one = one;
+            let _one = (one, lock);
             shared.state.carry_out(&shared, &options, &watch, occasion)
         });
         saved.await.map_err(|error| {
@@ -389,6 +412,7 @@ fn read(
     options: &StateOptions,
     devices: &Devices,
     gauges: &Arc<Gauges>,
+    room: &Room,
 ) -> Result<Contents, ProxyError> {
     let path = &options.path;
     let is_there = path.try_exists().map_err(|error| {
@@ -413,13 +437,14 @@ fn read(
     let mut arrays = BTreeMap::new();
     for tensor in reader.tensors() {
         let tensor = tensor?;
-        let array = Arc::new(restore(&tensor, devices, gauges)?);
+        let array = Arc::new(restore(&tensor, devices, gauges, room)?);
         let name = tensor.name().to_owned();
         let owner = owners.remove(&name).unwrap_or_default();
         let saved = Some(Arc::downgrade(&array));
         arrays.insert(name, Kept { owner, array: Some(array), saved });
     }
     tracing::info!(path = %path.display(), arrays = arrays.len(), "state restored");
+    room.report();
     let identity = FileIdentity::of(path);
     Ok(Contents { arrays, file: Some(reader), identity, metadata, deleted: None })
 }

@@ -1,11 +1,18 @@
 //! Arrays of a state onto the devices of the server.
 
-use std::{io::Read as _, sync::Arc};
+use std::{
+    io::Read as _,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use prost::Message as _;
 
 use super::super::{
     array::{Array, Shard},
+    budget::{Budget, Share},
     devices::Devices,
     element::{Item, item_size, zeroed},
     memory::{Buffer, Kind, Memory, Place},
@@ -20,11 +27,53 @@ use crate::{
     proxy::ProxyError,
 };
 
+/// Where restored arrays are counted.
+///
+/// They are there before any client, and nothing of them is left out: those that are more than a limit allows take all that it has.
+#[derive(Debug)]
+pub(in super::super) struct Room {
+    arrays: Budget,
+    pinned: Budget,
+    is_full: AtomicBool,
+}
+
+impl Room {
+    /// Counts for what all sessions may have of arrays, and of those in pinned memory.
+    pub(in super::super) const fn new(arrays: Budget, pinned: Budget) -> Self {
+        Self { arrays, pinned, is_full: AtomicBool::new(false) }
+    }
+
+    fn share(&self, kind: Kind, bytes: u64) -> Share {
+        let take = |budget: &Budget| {
+            let (held, is_all) = budget.take_what_is_there(bytes);
+            if !is_all {
+                self.is_full.store(true, Ordering::Relaxed);
+            }
+            held
+        };
+        Share {
+            _arrays: take(&self.arrays),
+            _pinned: (kind == Kind::PinnedHost).then(|| take(&self.pinned)),
+        }
+    }
+
+    /// Says if a limit is too low for what was restored.
+    pub(super) fn report(&self) {
+        if self.is_full.load(Ordering::Relaxed) {
+            tracing::warn!(
+                "the restored arrays are more than the limits `array-bytes` and `pinned-bytes` allow; clients can make none until some \
+                 are deleted, or the limit is raised"
+            );
+        }
+    }
+}
+
 /// Puts an array of a file where its sharding says; where these devices are not there, on the first one.
 pub(super) fn restore(
     tensor: &Tensor,
     devices: &Devices,
     gauges: &Arc<Gauges>,
+    room: &Room,
 ) -> Result<Array, ProxyError> {
     let spec = tensor.spec().clone();
     let fits =
@@ -47,7 +96,9 @@ pub(super) fn restore(
         && place.kind == Kind::Device
     {
         // Straight from the file to the device.
-        let memory = Memory::of_device(tensor.restore(first)?, gauges);
+        let restored = tensor.restore(first)?;
+        let share = room.share(place.kind, restored.size());
+        let memory = Memory::of_device(restored, share, gauges);
         shards.push(Shard {
             place: *place,
             shape: spec.shape().clone(),
@@ -90,8 +141,9 @@ pub(super) fn restore(
             }
         };
         let device = devices.at(place)?;
-        let memory =
-            Memory::write(device, place.kind, bytes.len() as u64, [&bytes[..]], None, gauges)?;
+        let size = bytes.len() as u64;
+        let share = room.share(place.kind, size);
+        let memory = Memory::write(device, place.kind, size, [&bytes[..]], share, gauges)?;
         shards.push(Shard {
             place,
             shape: domain.shape().clone(),

@@ -62,10 +62,12 @@ impl Place {
         bytes
     }
 
+    /// The files beside the lock of a server that is there.
     fn files(&self) -> Vec<String> {
         let name = |entry: fs::DirEntry| entry.file_name().into_string().unwrap();
         let mut files: Vec<_> =
             fs::read_dir(self.0.path()).unwrap().map(|entry| name(entry.unwrap())).collect();
+        files.retain(|name| name != ".state.sds.lock");
         files.sort();
         files
     }
@@ -447,6 +449,62 @@ async fn what_cannot_be_read_of_the_state_before_is_kept_beside_it() {
     drop(client);
     stop(server, async {}).await.unwrap();
     assert_eq!(place.names(), ["session-1/1", "session-2/1"]);
+}
+
+#[tokio::test]
+async fn restored_arrays_count_for_what_a_server_may_hold() {
+    let place = Place::new();
+    let server = place.server();
+    let mut client = named(&server, "model").await;
+    client.put(1, &[1; 2048], &on(&[0])).await.unwrap();
+    drop(client);
+    stop(server, async {}).await.unwrap();
+
+    let limits = Limits { total_array_bytes: 3072, ..Limits::default() };
+    let server = place.builder().limits(limits).build().unwrap();
+    let mut client = open(&server, &[]);
+    let restored = handle(init(&mut client).await.unwrap(), "model/1").unwrap();
+    let refused = client.put(3, &[3; 1025], &on(&[0])).await;
+    assert_eq!(refused, Err(StatusCode::ResourceExhausted));
+    client.put(4, &[4; 1024], &on(&[0])).await.unwrap();
+    // It goes when a client deletes it.
+    client.delete(restored).await.unwrap();
+    client.put(5, &[5; 2048], &on(&[0])).await.unwrap();
+    drop(client);
+    stop(server, async {}).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_state_larger_than_the_limit_is_restored_and_leaves_no_room() {
+    let place = Place::new();
+    let server = place.server();
+    let mut client = named(&server, "model").await;
+    client.put(1, &[1; 2048], &on(&[0])).await.unwrap();
+    drop(client);
+    stop(server, async {}).await.unwrap();
+    let limits = Limits { total_array_bytes: 1024, ..Limits::default() };
+    let server = place.builder().limits(limits).build().unwrap();
+    let mut client = open(&server, &[]);
+    let restored = handle(init(&mut client).await.unwrap(), "model/1").unwrap();
+    assert_eq!(client.get(restored, 9).await.unwrap(), [1; 2048][..]);
+    assert_eq!(client.put(2, b"a", &on(&[0])).await, Err(StatusCode::ResourceExhausted));
+    client.delete(restored).await.unwrap();
+    client.put(3, &[3; 1024], &on(&[0])).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_stopped_server_leaves_its_state_to_another_one() {
+    let place = Place::new();
+    let first = place.server();
+    let refused = place.builder().build().unwrap_err().to_string();
+    assert!(refused.contains("another server"), "{refused}");
+    let again = first.clone();
+    stop(first, async {}).await.unwrap();
+    let second = place.server();
+    let refused = again.save().await.unwrap_err().to_string();
+    assert!(refused.contains("another server"), "{refused}");
+    drop(second);
+    assert_eq!(again.save().await.unwrap(), 0);
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! A plan into a file.
 
 use std::{
+    fs::Metadata,
     io::{self, Read},
     path::Path,
     sync::{
@@ -114,6 +115,19 @@ impl FileIdentity {
     #[cfg(not(unix))]
     pub(super) fn of(_: &Path) -> Option<Self> {
         None
+    }
+
+    /// Whether `path` names the file of this metadata; what the system does not tell is taken for yes.
+    #[cfg(unix)]
+    pub(super) fn names(own: &Metadata, path: &Path) -> bool {
+        use std::os::unix::fs::MetadataExt as _;
+        std::fs::symlink_metadata(path)
+            .is_ok_and(|found| (found.dev(), found.ino()) == (own.dev(), own.ino()))
+    }
+
+    #[cfg(not(unix))]
+    pub(super) fn names(_: &Metadata, _: &Path) -> bool {
+        true
     }
 }
 
