@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use crate::version::evolution::OperationBan;
 
 /// An operation that graphs of newer producers may not use.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeprecatedOperation {
     /// The operation's type, as in `NodeDef.op`.
     pub name: String,
@@ -40,7 +40,7 @@ impl From<&OperationBan> for DeprecatedOperation {
 /// let ours = known.clone().with([DeprecatedOperation { name: "OurFusedOp".into(), version: 2000, replacement: None }]);
 /// assert!(ours.get("OurFusedOp").is_some());
 /// ```
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct DeprecatedOperations {
     entries: Vec<DeprecatedOperation>,
     positions: HashMap<String, usize>,
@@ -146,6 +146,12 @@ impl DeprecatedOperations {
     #[must_use]
     pub fn entries(&self) -> &[DeprecatedOperation] {
         &self.entries
+    }
+
+    /// The operation with this name, and where it is in the list.
+    pub(super) fn find_entry(&self, name: &[u8]) -> Option<(u32, &DeprecatedOperation)> {
+        let position = self.position(name)?;
+        Some((u32::try_from(position).ok()?, self.entries.get(position)?))
     }
 
     #[inline]

@@ -2,15 +2,22 @@
 //!
 //! Knows field numbers, names and types. It must never know what a graph means or where its bytes come from.
 
-mod tables;
+mod generated;
 
-pub(crate) use tables::{
+pub(crate) use self::generated::fields;
+use self::generated::tables;
+pub(crate) use self::generated::tables::{
     ATTR_VALUE, ATTR_VALUE_LIST_VALUE, FUNCTION_DEF, FUNCTION_DEF_LIBRARY, FUNCTION_DEF_RET_ENTRY,
     GRADIENT_DEF, GRAPH_DEF, META_GRAPH_DEF, META_GRAPH_DEF_META_INFO_DEF, NAME_ATTR_LIST,
     NODE_DEF, NODE_DEF_ATTR_ENTRY, OP_DEF, OP_DEF_ARG_DEF, OP_DEPRECATION, OP_LIST, SAVED_MODEL,
     VERSION_DEF,
 };
-use tables::{GRAPH_DEBUG_INFO, GRAPH_DEBUG_INFO_STACK_TRACE, SIGNATURE_DEF, STRUCTURED_VALUE};
+use self::{
+    fields::{
+        graph_debug_info, graph_debug_info_stack_trace, graph_def, signature_def, structured_value,
+    },
+    tables::{GRAPH_DEBUG_INFO, GRAPH_DEBUG_INFO_STACK_TRACE, SIGNATURE_DEF, STRUCTURED_VALUE},
+};
 
 pub(crate) use crate::wire::scan::{Field, Kind, Label, MessageId, MessageType, Schema};
 use Label::{Optional as OPTIONAL, Plain as PLAIN, Repeated as REPEATED};
@@ -81,11 +88,18 @@ pub(crate) const TENSORFLOW_2_17: i32 = 1882;
 #[inline]
 pub(crate) fn knows_field(release: i32, message: MessageId, number: u32) -> bool {
     let first = match (message, number) {
-        (GRAPH_DEF, 5) | (STRUCTURED_VALUE, 55) => TENSORFLOW_2_13,
-        (SIGNATURE_DEF, 4)
-        | (STRUCTURED_VALUE, 56)
-        | (GRAPH_DEBUG_INFO, 4..=6)
-        | (GRAPH_DEBUG_INFO_STACK_TRACE, 2) => TENSORFLOW_2_14,
+        (GRAPH_DEF, graph_def::DEBUG_INFO) | (STRUCTURED_VALUE, structured_value::TENSOR_VALUE) => {
+            TENSORFLOW_2_13
+        }
+        (SIGNATURE_DEF, signature_def::DEFAULTS)
+        | (STRUCTURED_VALUE, structured_value::NUMPY_VALUE)
+        | (
+            GRAPH_DEBUG_INFO,
+            graph_debug_info::FRAMES_BY_ID
+            | graph_debug_info::NAME_TO_TRACE_ID
+            | graph_debug_info::TRACES_BY_ID,
+        )
+        | (GRAPH_DEBUG_INFO_STACK_TRACE, graph_debug_info_stack_trace::FRAME_ID) => TENSORFLOW_2_14,
         _ => return true,
     };
     release >= first

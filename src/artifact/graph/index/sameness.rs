@@ -1,88 +1,32 @@
-//! Whether a graph's library has a function twice, and whether that matters.
+//! Whether the functions of a library that have one name are the same.
 //!
-//! TensorFlow takes a function that it has already if it is the same, in whatever order its attributes and nodes are written, and
-//! refuses a different one of the same name. While the bytes pass by, [`FunctionNames`] keeps a hash of every name; only where one comes
-//! again, another walk compares what the functions are made of.
+//! TensorFlow takes a function that it has already if it is the same, in whatever order its attributes
+//! and nodes are written, and refuses a different one of the same name. Only where a name may have
+//! come twice, the functions are read whole, and what each is made of is summed up.
 //!
-//! Knows the parts of a function that the importer compares. The contents of tensors and floating-point attributes are not looked at:
-//! functions that differ in nothing else count as the same.
+//! Knows the parts of a function that the importer compares. The contents of tensors and
+//! floating-point attributes are not looked at: functions that differ in nothing else count as the
+//! same.
 
-use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet};
-use std::hash::{BuildHasher, Hasher};
-
-use super::structure::{StructureFault, StructureFaultKind, shown};
-use crate::artifact::schema::{
-    ATTR_VALUE, ATTR_VALUE_LIST_VALUE, FUNCTION_DEF, FUNCTION_DEF_LIBRARY, Field, GRADIENT_DEF,
-    GRAPH_DEF, Label, META_GRAPH_DEF, MessageId, NODE_DEF, NODE_DEF_ATTR_ENTRY, OP_DEF,
-    SAVED_MODEL,
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    hash::{BuildHasher, Hasher},
 };
-use crate::wire::scan::{Piece, Step, Visitor};
 
-/// Bytes of a name that tell it from others.
-const LONGEST_NAME: usize = 1 << 16;
-
-/// The names of the functions so far, and those that have a gradient, as hashes.
-#[derive(Clone, Default)]
-pub(super) struct FunctionNames {
-    hasher: foldhash::quality::RandomState,
-    functions: HashSet<u64>,
-    gradients: HashSet<u64>,
-    /// The function that the gradient which is being read is of.
-    gradient_of: u64,
-    repeated: bool,
-}
-
-/// The hashes say nothing to anybody, and differ from run to run.
-impl std::fmt::Debug for FunctionNames {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("FunctionNames")
-            .field("functions", &self.functions.len())
-            .field("repeated", &self.repeated)
-            .finish_non_exhaustive()
-    }
-}
-
-impl FunctionNames {
-    pub(super) fn function(&mut self, name: &[u8]) {
-        let hash = self.hash(name);
-        self.repeated |= !self.functions.insert(hash);
-    }
-
-    /// A gradient begins, of the function without a name until it says of which.
-    pub(super) fn begin_gradient(&mut self) {
-        self.gradient_of = self.hash(b"");
-    }
-
-    pub(super) fn gradient_of(&mut self, name: &[u8]) {
-        self.gradient_of = self.hash(name);
-    }
-
-    pub(super) fn end_gradient(&mut self) {
-        self.repeated |= !self.gradients.insert(self.gradient_of);
-    }
-
-    /// Whether there is none.
-    pub(super) fn is_empty(&self) -> bool {
-        self.functions.is_empty()
-    }
-
-    /// The hash that stands for the function of this name, if there is one.
-    pub(super) fn find(&self, name: &[u8]) -> Option<u64> {
-        Some(self.hash(name)).filter(|hash| self.functions.contains(hash))
-    }
-
-    /// Whether a name may have come twice.
-    pub(super) fn repeated(&self) -> bool {
-        self.repeated
-    }
-
-    fn hash(&self, name: &[u8]) -> u64 {
-        let mut hasher = self.hasher.build_hasher();
-        hasher.write(name);
-        hasher.finish()
-    }
-}
+use crate::{
+    artifact::{
+        graph::{function_names::LONGEST_NAME, rules::shown},
+        schema::{
+            ATTR_VALUE, ATTR_VALUE_LIST_VALUE, FUNCTION_DEF, FUNCTION_DEF_LIBRARY, Field,
+            GRADIENT_DEF, Label, MessageId, NODE_DEF, NODE_DEF_ATTR_ENTRY, OP_DEF,
+            fields::{
+                attr_value, attr_value_list_value, function_def, function_def_library,
+                gradient_def, node_def, node_def_attr_entry, op_def,
+            },
+        },
+    },
+    wire::scan::{Piece, Step},
+};
 
 /// What a message is made of, as a sum of hashes, so that the order of its fields does not count.
 #[derive(Debug, Default)]
@@ -92,8 +36,8 @@ struct Sum {
     counts: Vec<(u32, u64)>,
     /// What each singular field has added: of several values the last one counts.
     singular: Vec<(u32, u64)>,
-    /// Whether the message does not count.
-    out: bool,
+    /// Whether the message is one that the importer does not compare.
+    is_ignored: bool,
 }
 
 impl Sum {
@@ -107,21 +51,16 @@ impl Sum {
     }
 }
 
-/// A walk that compares the functions of one graph that have the same name.
-pub(super) struct FunctionsVisitor {
-    /// The GraphDef version of the release that is to read the graph.
-    release: i32,
-    /// The graph that is looked at, by the number of its meta graph.
-    target: usize,
-    meta_graphs: usize,
+/// Is told what a visitor is told of a library, and knows at its end what comes twice.
+#[derive(Debug, Default)]
+pub(super) struct SamenessReader {
     hasher: foldhash::quality::RandomState,
     /// The function that is being read, the outermost message first.
     open: Vec<Sum>,
     name: Vec<u8>,
     /// By the hash of a function's name, what it is made of.
     functions: HashMap<u64, u64>,
-    /// The function that a gradient is of and the one that it is, as hashes; and their names.
-    gradient: (u64, u64),
+    gradient: Gradient,
     gradients: HashMap<u64, u64>,
     in_signature: bool,
     /// Of the function that is being read, by the hashes of their names, what each node is made of.
@@ -129,36 +68,20 @@ pub(super) struct FunctionsVisitor {
     node_name: u64,
     /// What the nodes are made of that another one of the same name came after, if there are any.
     replaced: Option<u64>,
-    duplicate: Option<StructureFault>,
-    second_gradient: Option<StructureFault>,
+    /// The first function that comes again and is another one.
+    pub(super) duplicate: Option<String>,
+    /// The first function that has two gradients.
+    pub(super) second_gradient: Option<String>,
 }
 
-impl FunctionsVisitor {
-    pub(super) fn new(target: usize, release: i32) -> Self {
-        Self {
-            release,
-            target,
-            meta_graphs: 0,
-            hasher: foldhash::quality::RandomState::default(),
-            open: Vec::new(),
-            name: Vec::new(),
-            functions: HashMap::new(),
-            gradient: (0, 0),
-            gradients: HashMap::new(),
-            in_signature: false,
-            nodes: HashMap::new(),
-            node_name: 0,
-            replaced: None,
-            duplicate: None,
-            second_gradient: None,
-        }
-    }
+/// A function and the one that is its gradient, by the hashes of their names.
+#[derive(Clone, Copy, Debug, Default)]
+struct Gradient {
+    of: u64,
+    is: u64,
+}
 
-    /// The first fault: functions are added before gradients.
-    pub(super) fn finish(self) -> Option<StructureFault> {
-        self.duplicate.or(self.second_gradient)
-    }
-
+impl SamenessReader {
     fn hash(&self, bytes: &[u8]) -> u64 {
         let mut hasher = self.hasher.build_hasher();
         hasher.write(bytes);
@@ -196,8 +119,8 @@ impl FunctionsVisitor {
 
     fn end_of_function(&mut self, sum: u64) {
         let name = self.hash(&self.name);
-        // Nodes are compared by their names: of a function that is there already the last one of each name counts, and one that comes
-        // with two of one name is not even the same as itself.
+        // Nodes are compared by their names: of a function that is there already the last one of
+        // each name counts, and one that comes with two of one name is not even the same as itself.
         let same = match self.functions.entry(name) {
             Entry::Occupied(known) => self.replaced.is_none() && *known.get() == sum,
             Entry::Vacant(place) => {
@@ -206,77 +129,70 @@ impl FunctionsVisitor {
             }
         };
         if !same {
-            let fault = StructureFaultKind::DuplicateFunction;
-            self.duplicate.get_or_insert_with(|| StructureFault::new(fault, &shown(&self.name)));
+            self.duplicate.get_or_insert_with(|| shown(&self.name));
         }
     }
 
     fn end_of_gradient(&mut self) {
-        let (function, gradient) = self.gradient;
         let nothing = self.hash(b"");
-        let known = self.gradients.entry(function).or_insert(nothing);
+        let known = self.gradients.entry(self.gradient.of).or_insert(nothing);
         if *known == nothing {
-            *known = gradient;
-        } else if *known != gradient {
-            let fault = StructureFaultKind::SecondGradient;
-            self.second_gradient
-                .get_or_insert_with(|| StructureFault::new(fault, &shown(&self.name)));
+            *known = self.gradient.is;
+        } else if *known != self.gradient.is {
+            self.second_gradient.get_or_insert_with(|| shown(&self.name));
         }
     }
-}
 
-impl Visitor for FunctionsVisitor {
-    fn enter(&mut self, message: MessageId, field: &'static Field) -> Step {
+    pub(super) fn enter(&mut self, message: MessageId, field: &'static Field) -> Step {
         match (message, field.number) {
-            (SAVED_MODEL, 2) => {
-                self.meta_graphs += 1;
-                return if self.meta_graphs == self.target + 1 { Step::Into } else { Step::Over };
-            }
-            (META_GRAPH_DEF | GRAPH_DEF, 2) => return Step::Into,
-            (META_GRAPH_DEF | GRAPH_DEF, _) => return Step::Over,
-            (FUNCTION_DEF_LIBRARY, 1) => {
+            (FUNCTION_DEF_LIBRARY, function_def_library::FUNCTION) => {
                 self.name.clear();
                 self.nodes.clear();
                 self.replaced = None;
             }
-            (FUNCTION_DEF_LIBRARY, 2) => {
+            (FUNCTION_DEF_LIBRARY, function_def_library::GRADIENT) => {
                 self.name.clear();
                 let nothing = self.hash(b"");
-                self.gradient = (nothing, nothing);
+                self.gradient = Gradient { of: nothing, is: nothing };
                 return Step::Into;
             }
             (FUNCTION_DEF_LIBRARY, _) => return Step::Over,
             // What belongs to arguments alone, and where nodes come from, is not compared.
-            (FUNCTION_DEF, 7 | 8) | (NODE_DEF, 6 | 7) => return Step::Over,
+            (FUNCTION_DEF, function_def::ARG_ATTR | function_def::RESOURCE_ARG_UNIQUE_ID)
+            | (NODE_DEF, node_def::EXPERIMENTAL_DEBUG_INFO | node_def::EXPERIMENTAL_TYPE) => {
+                return Step::Over;
+            }
             // A tensor may be written in several ways.
-            (ATTR_VALUE, 8) | (ATTR_VALUE_LIST_VALUE, 8) => {
+            (ATTR_VALUE, attr_value::TENSOR)
+            | (ATTR_VALUE_LIST_VALUE, attr_value_list_value::TENSOR) => {
                 self.add(message, field, true, 0);
                 return Step::Over;
             }
-            (FUNCTION_DEF, 1) => self.in_signature = true,
-            (FUNCTION_DEF, 3) => self.node_name = self.hash(b""),
+            (FUNCTION_DEF, function_def::SIGNATURE) => self.in_signature = true,
+            (FUNCTION_DEF, function_def::NODE_DEF) => self.node_name = self.hash(b""),
             _ => {}
         }
         self.open.push(Sum::default());
         Step::Into
     }
 
-    fn leave(&mut self, message: MessageId, field: &'static Field, _at: u64) {
+    pub(super) fn leave(&mut self, message: MessageId, field: &'static Field) {
         match (message, field.number) {
-            (SAVED_MODEL | META_GRAPH_DEF | GRAPH_DEF, _) => return,
-            (FUNCTION_DEF_LIBRARY, 2) => return self.end_of_gradient(),
-            (FUNCTION_DEF, 1) => self.in_signature = false,
+            (FUNCTION_DEF_LIBRARY, function_def_library::GRADIENT) => {
+                return self.end_of_gradient();
+            }
+            (FUNCTION_DEF, function_def::SIGNATURE) => self.in_signature = false,
             _ => {}
         }
         let Some(sum) = self.open.pop() else { return };
-        if sum.out {
+        if sum.is_ignored {
             return;
         }
         match (message, field.number) {
             (FUNCTION_DEF_LIBRARY, _) => self.end_of_function(sum.total),
             // A signature without anything is no other than none.
-            (FUNCTION_DEF, 1) if sum.total == 0 => {}
-            (FUNCTION_DEF, 3) => {
+            (FUNCTION_DEF, function_def::SIGNATURE) if sum.total == 0 => {}
+            (FUNCTION_DEF, function_def::NODE_DEF) => {
                 let total = |open: &[Sum]| open.last().map_or(0, |sum| sum.total);
                 let before = total(&self.open);
                 self.add(message, field, false, sum.total);
@@ -285,14 +201,16 @@ impl Visitor for FunctionsVisitor {
                     self.replaced = Some(self.replaced.unwrap_or_default().wrapping_add(other));
                 }
             }
-            (FUNCTION_DEF, 4..=6) | (OP_DEF, 4) | (NODE_DEF, 5) => {
+            (FUNCTION_DEF, function_def::RET | function_def::ATTR | function_def::CONTROL_RET)
+            | (OP_DEF, op_def::ATTR)
+            | (NODE_DEF, node_def::ATTR) => {
                 self.add(message, field, false, sum.total);
             }
             _ => self.add(message, field, field.label == Label::Repeated, sum.total),
         }
     }
 
-    fn integer(&mut self, message: MessageId, field: &'static Field, value: u64) {
+    pub(super) fn integer(&mut self, message: MessageId, field: &'static Field, value: u64) {
         if field.label == Label::Repeated {
             return self.add(message, field, true, value);
         }
@@ -301,61 +219,58 @@ impl Visitor for FunctionsVisitor {
         self.set(message, field, present.then_some(value));
     }
 
-    fn string(&mut self, message: MessageId, field: &'static Field, piece: &[u8], is: Piece) {
+    pub(super) fn string(
+        &mut self,
+        message: MessageId,
+        field: &'static Field,
+        piece: &[u8],
+        is: Piece,
+    ) {
         match (message, field.number) {
-            (GRADIENT_DEF, 1) => {
-                self.gradient.0 = self.hash(piece);
+            (GRADIENT_DEF, gradient_def::FUNCTION_NAME) => {
+                self.gradient.of = self.hash(piece);
                 self.name.clear();
                 self.name.extend_from_slice(piece);
                 return;
             }
-            (GRADIENT_DEF, 2) => {
-                self.gradient.1 = self.hash(piece);
+            (GRADIENT_DEF, gradient_def::GRADIENT_FUNC) => {
+                self.gradient.is = self.hash(piece);
                 return;
             }
-            (OP_DEF, 1) if self.in_signature => {
+            (OP_DEF, op_def::NAME) if self.in_signature => {
                 if is.first {
                     self.name.clear();
                 }
                 let room = LONGEST_NAME.saturating_sub(self.name.len());
                 self.name.extend_from_slice(piece.get(..piece.len().min(room)).unwrap_or_default());
             }
-            (NODE_DEF, 1) => self.node_name = self.hash(piece),
+            (NODE_DEF, node_def::NAME) => self.node_name = self.hash(piece),
             // What a program notes on a node for itself is not compared.
-            (NODE_DEF_ATTR_ENTRY, 1) if is.first && piece.first() == Some(&b'_') => {
+            (NODE_DEF_ATTR_ENTRY, node_def_attr_entry::KEY)
+                if is.first && piece.first() == Some(&b'_') =>
+            {
                 if let Some(sum) = self.open.last_mut() {
-                    sum.out = true;
+                    sum.is_ignored = true;
                 }
             }
             _ => {}
         }
         let value = self.hash(piece);
         if field.label == Label::Repeated {
-            let control = message == NODE_DEF && field.number == 3 && piece.first() == Some(&b'^');
+            let control = (message, field.number) == (NODE_DEF, node_def::INPUT)
+                && piece.first() == Some(&b'^');
             return self.add(message, field, !control, value);
         }
         let present = !piece.is_empty() || field.label != Label::Plain;
         self.set(message, field, present.then_some(value));
     }
-
-    fn wants_packed(&self, _message: MessageId) -> bool {
-        true
-    }
-
-    fn release(&self) -> i32 {
-        self.release
-    }
-
-    fn wants_bytes(&self, message: MessageId, field: &'static Field) -> bool {
-        matches!(message, ATTR_VALUE | ATTR_VALUE_LIST_VALUE) && field.number == 2
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::plain::tests::field;
-    use super::super::{Form, Message, ReadOptions, read};
-    use super::*;
+    use crate::artifact::graph::{
+        Form, Message, ReadOptions, StructureFaultKind, read, tests::field,
+    };
 
     /// A function with this name, more of its signature, and these fields.
     fn function(signature: &[u8], rest: &[&[u8]]) -> Vec<u8> {

@@ -1,27 +1,41 @@
 //! Collects, while the bytes of a graph pass by, what decides whether TensorFlow takes it.
 //!
-//! Knows which fields of the messages matter. It keeps a bounded amount for each node: a hash of its name, and nothing else.
+//! Knows which fields of the messages matter. It keeps a bounded amount for each node: a hash of its
+//! name, and nothing else.
 
 use std::collections::BTreeMap;
 
-use super::deprecation::DeprecatedOperations;
-use super::functions::FunctionNames;
-use super::plain::{self, Attributes, Reference};
-use super::structure::{
-    LoopRole, NodeInProgress, NodeTable, SHOWN_NAME, StructureFault, StructureFaultKind,
-    is_node_name, shown,
+use super::{
+    nodes::{NodeInProgress, NodeTable},
+    plain::{self, Attributes, Reference},
 };
-use super::{DeprecatedOperation, DeprecatedUse, Graph, MetaGraph};
-use crate::artifact::schema::{
-    ATTR_VALUE_LIST_VALUE, FUNCTION_DEF, FUNCTION_DEF_LIBRARY, Field, GRADIENT_DEF, GRAPH_DEF,
-    META_GRAPH_DEF, META_GRAPH_DEF_META_INFO_DEF, MessageId, NODE_DEF, OP_DEF, OP_DEPRECATION,
-    OP_LIST, SAVED_MODEL, VERSION_DEF, knows_field,
+use crate::{
+    artifact::{
+        graph::{
+            DeprecatedOperation, DeprecatedOperations, Graph, MetaGraph, StructureFault,
+            StructureFaultKind,
+            deprecated_uses::DeprecatedUses,
+            function_names::{self, FunctionNames},
+            rules::{LoopRole, SHOWN_NAME, is_node_name, shown},
+        },
+        schema::{
+            ATTR_VALUE_LIST_VALUE, FUNCTION_DEF, FUNCTION_DEF_LIBRARY, Field, GRADIENT_DEF,
+            GRAPH_DEF, META_GRAPH_DEF, META_GRAPH_DEF_META_INFO_DEF, MessageId, NODE_DEF, OP_DEF,
+            OP_DEPRECATION, OP_LIST, SAVED_MODEL, VERSION_DEF,
+            fields::{
+                attr_value_list_value, function_def, function_def_library, gradient_def, graph_def,
+                meta_graph_def, meta_graph_def_meta_info_def, node_def, op_def, op_deprecation,
+                op_list, saved_model, version_def,
+            },
+            knows_field,
+        },
+    },
+    wire::scan::{Piece, Step, Visitor, is_ascii},
 };
-use crate::wire::scan::{Piece, Step, Visitor, is_ascii};
 
 /// How much of a graph is looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Depth {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Depth {
     /// The versions and what tells meta graphs apart; nodes are stepped over.
     Versions,
     /// Everything.
@@ -39,32 +53,56 @@ const MAXIMUM_TEXT: usize = 1 << 20;
 /// Operation types that are counted apart; TensorFlow registers about two thousand.
 const MAXIMUM_OPERATIONS: usize = 1 << 16;
 
-/// Bytes of a function's name that tell it from others.
-const LONGEST_FUNCTION: usize = 1 << 16;
+/// Functions that are deprecated themselves and are kept.
+const MAXIMUM_DEPRECATED: usize = 1 << 16;
+
+/// A meta graph after the fast walk.
+#[derive(Debug, Default)]
+pub(in super::super) struct ScannedGraph {
+    pub(in super::super) meta_graph: MetaGraph,
+    /// Whether the nodes may have to be visited in another order than the one they are written in.
+    pub(in super::super) needs_order: bool,
+    pub(in super::super) functions: FunctionNames,
+    /// Functions that say of themselves that they are deprecated.
+    pub(in super::super) deprecated_functions: Vec<DeprecatedOperation>,
+}
+
+impl ScannedGraph {
+    /// Whether everything about it is known.
+    pub(in super::super) fn is_clean(&self) -> bool {
+        let no_functions = self.functions.is_empty() && !self.functions.repeated();
+        self.deprecated_functions.is_empty()
+            && (no_functions || !self.is_visited())
+            && !self.needs_order
+    }
+
+    /// Whether the importer comes as far as visiting nodes, if it is not known otherwise.
+    pub(in super::super) fn is_visited(&self) -> bool {
+        self.needs_order || self.meta_graph.graph.structure.is_none()
+    }
+}
 
 /// What a node belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum NodeOwner {
     Outside,
     Graph,
     Function,
 }
 
 /// The visitor of GraphDef, MetaGraphDef and SavedModel.
-pub(super) struct GraphVisitor<'a> {
+pub(in super::super) struct GraphVisitor<'a> {
     depth: Depth,
     operations: &'a DeprecatedOperations,
     /// The GraphDef version of the release that is to read the graph.
     release: i32,
     root: MessageId,
     size: u64,
-    /// The only meta graph that is looked at, by its number; all if there is none.
-    target: Option<usize>,
-    pub(super) meta_graphs: Vec<MetaGraph>,
+    meta_graphs: Vec<ScannedGraph>,
     /// Whether there were more meta graphs, tags or operation types than are kept.
-    pub(super) overflow: bool,
+    overflow: bool,
     text_kept: usize,
-    place: Place,
+    owner: NodeOwner,
     node: NodeInProgress,
     table: NodeTable,
     attributes: Attributes,
@@ -75,14 +113,13 @@ pub(super) struct GraphVisitor<'a> {
     function: Vec<u8>,
     /// From which version on the function that is being read calls itself deprecated.
     function_deprecated: Option<i32>,
-    /// Where the uses of the function that is being read begin: its name may come after its nodes.
-    function_uses: usize,
+    uses: DeprecatedUses,
     /// What the string that arrives in pieces has become so far.
     text: Vec<u8>,
 }
 
 impl<'a> GraphVisitor<'a> {
-    pub(super) fn new(
+    pub(in super::super) fn new(
         root: MessageId,
         size: u64,
         depth: Depth,
@@ -95,11 +132,10 @@ impl<'a> GraphVisitor<'a> {
             release,
             root,
             size,
-            target: None,
             meta_graphs: Vec::new(),
             overflow: false,
             text_kept: 0,
-            place: Place::Outside,
+            owner: NodeOwner::Outside,
             node: NodeInProgress::default(),
             table: NodeTable::new(size),
             attributes: Attributes::new(),
@@ -109,31 +145,29 @@ impl<'a> GraphVisitor<'a> {
             functions: FunctionNames::default(),
             function: Vec::new(),
             function_deprecated: None,
-            function_uses: 0,
+            uses: DeprecatedUses::default(),
             text: Vec::new(),
         };
         if root != SAVED_MODEL {
-            visitor.meta_graphs.push(MetaGraph::default());
+            visitor.meta_graphs.push(ScannedGraph::default());
         }
         visitor
     }
 
-    /// Looks at one meta graph alone; the others are stepped over.
-    pub(super) fn of(mut self, target: usize) -> Self {
-        self.target = Some(target);
-        self
-    }
-
     /// The meta graphs, complete.
-    pub(super) fn finish(mut self) -> (Vec<MetaGraph>, bool) {
+    pub(in super::super) fn finish(mut self) -> (Vec<ScannedGraph>, bool) {
         if self.root != SAVED_MODEL {
             self.end_of_graph();
         }
         (self.meta_graphs, self.overflow)
     }
 
-    fn meta_graph(&mut self) -> Option<&mut MetaGraph> {
+    fn scanned(&mut self) -> Option<&mut ScannedGraph> {
         if self.overflow { None } else { self.meta_graphs.last_mut() }
+    }
+
+    fn meta_graph(&mut self) -> Option<&mut MetaGraph> {
+        self.scanned().map(|scanned| &mut scanned.meta_graph)
     }
 
     fn graph(&mut self) -> Option<&mut Graph> {
@@ -144,7 +178,7 @@ impl<'a> GraphVisitor<'a> {
         if self.meta_graphs.len() == MAXIMUM_META_GRAPHS {
             self.overflow = true;
         } else {
-            self.meta_graphs.push(MetaGraph::default());
+            self.meta_graphs.push(ScannedGraph::default());
         }
     }
 
@@ -154,9 +188,12 @@ impl<'a> GraphVisitor<'a> {
         let table = std::mem::replace(&mut self.table, NodeTable::new(self.size));
         let needs_order = table.needs_order();
         let functions = std::mem::take(&mut self.functions);
-        if let Some(graph) = self.graph() {
-            graph.needs_order = needs_order;
-            graph.function_names = functions;
+        let uses = std::mem::take(&mut self.uses);
+        if let Some(scanned) = self.scanned() {
+            scanned.needs_order = needs_order;
+            scanned.functions = functions;
+            let graph = &mut scanned.meta_graph.graph;
+            (graph.deprecated_nodes, graph.deprecated_in_functions) = uses.finish();
             graph.operations = counts
                 .into_iter()
                 .map(|(name, count)| (String::from_utf8_lossy(&name).into_owned(), count))
@@ -165,21 +202,21 @@ impl<'a> GraphVisitor<'a> {
     }
 
     fn end_of_node(&mut self, at: u64) {
-        let place = self.place;
-        self.place = Place::Outside;
+        let owner = self.owner;
+        self.owner = NodeOwner::Outside;
         let structure =
-            if place == Place::Graph { self.table.add(&mut self.node, at) } else { Ok(()) };
+            if owner == NodeOwner::Graph { self.table.add(&mut self.node, at) } else { Ok(()) };
         let deprecated = self.node.deprecated;
         let Some(graph) = self.graph() else { return };
         let nodes =
-            if place == Place::Function { &mut graph.function_nodes } else { &mut graph.nodes };
+            if owner == NodeOwner::Function { &mut graph.function_nodes } else { &mut graph.nodes };
         *nodes += 1;
         // Almost every node ends here.
         if let Err(fault) = structure {
             self.end_of_bad_node(fault);
         }
         if let Some(position) = deprecated {
-            self.end_of_deprecated_node(position, place == Place::Function);
+            self.end_of_deprecated_node(position, owner == NodeOwner::Function);
         }
     }
 
@@ -221,7 +258,7 @@ impl<'a> GraphVisitor<'a> {
     fn end_of_bad_node(&mut self, fault: StructureFaultKind) {
         let name = shown(&self.node.name);
         if let Some(graph) = self.graph() {
-            graph.structure.get_or_insert_with(|| StructureFault::new(fault, &name));
+            graph.structure.get_or_insert_with(|| StructureFault::new(fault, name));
         }
     }
 
@@ -229,41 +266,26 @@ impl<'a> GraphVisitor<'a> {
     fn end_of_deprecated_node(&mut self, position: u32, in_function: bool) {
         let operations = self.operations;
         let Some(operation) = operations.entries().get(position as usize) else { return };
-        let node = shown(&self.node.name);
-        let from = if in_function { self.function_uses } else { 0 };
-        let Some(graph) = self.graph() else { return };
-        let uses = if in_function {
-            &mut graph.deprecated_in_functions
+        if in_function {
+            self.uses.in_function(position, operation, &self.node.name);
         } else {
-            &mut graph.deprecated_nodes
-        };
-        let mut known = uses.get_mut(from..).unwrap_or_default().iter_mut();
-        if let Some(found) = known.find(|found| found.operation.name == operation.name) {
-            found.count += 1;
-        } else if uses.len() < MAXIMUM_OPERATIONS {
-            let operation = operation.clone();
-            uses.push(DeprecatedUse { operation, node, function: None, count: 1 });
+            self.uses.in_graph(position, operation, &self.node.name);
         }
     }
 
     fn end_of_function(&mut self) {
-        let name = shown(&self.function);
-        let from = self.function_uses;
-        let deprecated = self.function_deprecated;
         self.functions.function(&self.function);
-        if let Some(graph) = self.graph() {
-            graph.functions += 1;
-            if let Some(version) = deprecated
-                && graph.deprecated_functions.len() < MAXIMUM_OPERATIONS
-            {
-                graph.deprecated_functions.push(DeprecatedOperation {
-                    name: name.clone(),
-                    version,
-                    replacement: None,
-                });
-            }
-            for found in graph.deprecated_in_functions.get_mut(from..).unwrap_or_default() {
-                found.function = Some(name.clone());
+        self.uses.end_function(&self.function);
+        let name = &self.function;
+        let deprecated = self.function_deprecated.map(|version| DeprecatedOperation {
+            name: shown(name),
+            version,
+            replacement: None,
+        });
+        if let Some(scanned) = self.scanned() {
+            scanned.meta_graph.graph.functions += 1;
+            if scanned.deprecated_functions.len() < MAXIMUM_DEPRECATED {
+                scanned.deprecated_functions.extend(deprecated);
             }
         }
     }
@@ -289,7 +311,7 @@ impl<'a> GraphVisitor<'a> {
         let text = String::from_utf8_lossy(&text).into_owned();
         if let Some(meta_graph) = self.meta_graph() {
             match field.number {
-                4 => meta_graph.tags.push(text),
+                meta_graph_def_meta_info_def::TAGS => meta_graph.tags.push(text),
                 _ => meta_graph.tensorflow_version = text,
             }
         }
@@ -324,69 +346,65 @@ impl Visitor for GraphVisitor<'_> {
         let whole = if self.depth == Depth::Versions { Step::Over } else { Step::Into };
         match (message, field.number) {
             (NODE_DEF, _) => whole,
-            (GRAPH_DEF, 1) => {
+            (GRAPH_DEF, graph_def::NODE) => {
                 if whole == Step::Into {
-                    self.place = Place::Graph;
+                    self.owner = NodeOwner::Graph;
                     self.node.clear();
                 }
                 whole
             }
-            (GRAPH_DEF, 4) => {
+            (GRAPH_DEF, graph_def::VERSIONS) => {
                 self.in_versions = true;
                 if let Some(graph) = self.graph() {
                     graph.has_versions = true;
                 }
                 Step::Into
             }
-            (SAVED_MODEL, 2) => {
+            (SAVED_MODEL, saved_model::META_GRAPHS) => {
                 self.begin_meta_graph();
-                let number = self.meta_graphs.len().saturating_sub(1);
-                if self.target.is_none_or(|target| target == number) {
-                    Step::Into
-                } else {
-                    Step::Over
-                }
+                Step::Into
             }
-            (META_GRAPH_DEF, 1 | 2) => Step::Into,
-            (OP_LIST, 1) => {
+            (META_GRAPH_DEF, meta_graph_def::META_INFO_DEF | meta_graph_def::GRAPH_DEF) => {
+                Step::Into
+            }
+            (OP_LIST, op_list::OP) => {
                 if let Some(meta_graph) = self.meta_graph() {
                     meta_graph.listed_operations += 1;
                 }
                 whole
             }
-            (META_GRAPH_DEF, 3) => {
+            (META_GRAPH_DEF, meta_graph_def::SAVER_DEF) => {
                 if let Some(meta_graph) = self.meta_graph() {
                     meta_graph.has_saver = true;
                 }
                 whole
             }
-            (META_GRAPH_DEF, 7) => {
+            (META_GRAPH_DEF, meta_graph_def::OBJECT_GRAPH_DEF) => {
                 if let Some(meta_graph) = self.meta_graph() {
                     meta_graph.has_object_graph = true;
                 }
                 whole
             }
-            (FUNCTION_DEF_LIBRARY, 1) => {
+            (FUNCTION_DEF_LIBRARY, function_def_library::FUNCTION) => {
                 self.function.clear();
                 self.function_deprecated = None;
-                self.function_uses =
-                    self.graph().map_or(0, |graph| graph.deprecated_in_functions.len());
+                self.uses.begin_function();
                 whole
             }
-            (FUNCTION_DEF_LIBRARY, 2) => {
+            (FUNCTION_DEF_LIBRARY, function_def_library::GRADIENT) => {
                 self.functions.begin_gradient();
                 whole
             }
-            (FUNCTION_DEF, 1) => {
+            (FUNCTION_DEF, function_def::SIGNATURE) => {
                 self.in_signature = true;
                 whole
             }
-            (OP_DEF, 8) if self.in_signature => {
+            (OP_DEF, op_def::DEPRECATION) if self.in_signature => {
                 self.function_deprecated.get_or_insert(0);
                 whole
             }
-            (FUNCTION_DEF, 3) => {
-                self.place = Place::Function;
+            (FUNCTION_DEF, function_def::NODE_DEF) => {
+                self.owner = NodeOwner::Function;
                 self.node.clear();
                 whole
             }
@@ -396,18 +414,21 @@ impl Visitor for GraphVisitor<'_> {
 
     fn leave(&mut self, message: MessageId, field: &'static Field, at: u64) {
         match (message, field.number) {
-            (GRAPH_DEF, 1) | (FUNCTION_DEF, 3) => self.end_of_node(at),
-            (GRAPH_DEF, 4) => self.in_versions = false,
-            (FUNCTION_DEF, 1) => self.in_signature = false,
-            (FUNCTION_DEF_LIBRARY, 1) => self.end_of_function(),
-            (FUNCTION_DEF_LIBRARY, 2) => self.functions.end_gradient(),
-            (SAVED_MODEL, 2) => self.end_of_graph(),
+            (GRAPH_DEF, graph_def::NODE) | (FUNCTION_DEF, function_def::NODE_DEF) => {
+                self.end_of_node(at)
+            }
+            (GRAPH_DEF, graph_def::VERSIONS) => self.in_versions = false,
+            (FUNCTION_DEF, function_def::SIGNATURE) => self.in_signature = false,
+            (FUNCTION_DEF_LIBRARY, function_def_library::FUNCTION) => self.end_of_function(),
+            (FUNCTION_DEF_LIBRARY, function_def_library::GRADIENT) => self.functions.end_gradient(),
+            (SAVED_MODEL, saved_model::META_GRAPHS) => self.end_of_graph(),
             _ => {}
         }
     }
 
     fn integer(&mut self, message: MessageId, field: &'static Field, value: u64) {
-        if message == META_GRAPH_DEF_META_INFO_DEF && field.number == 7 {
+        let stripped = meta_graph_def_meta_info_def::STRIPPED_DEFAULT_ATTRS;
+        if (message, field.number) == (META_GRAPH_DEF_META_INFO_DEF, stripped) {
             if let Some(meta_graph) = self.meta_graph() {
                 meta_graph.stripped_default_attrs = value != 0;
             }
@@ -415,7 +436,10 @@ impl Visitor for GraphVisitor<'_> {
         }
         // An int32 is the low half of its varint.
         let value = value as u32 as i32;
-        if message == OP_DEPRECATION && self.in_signature && self.function_deprecated.is_some() {
+        if (message, field.number) == (OP_DEPRECATION, op_deprecation::VERSION)
+            && self.in_signature
+            && self.function_deprecated.is_some()
+        {
             self.function_deprecated = Some(value);
         }
         if message != VERSION_DEF || !self.in_versions {
@@ -423,8 +447,8 @@ impl Visitor for GraphVisitor<'_> {
         }
         if let Some(graph) = self.graph() {
             match field.number {
-                1 => graph.versions.producer = value,
-                2 => graph.versions.min_consumer = value,
+                version_def::PRODUCER => graph.versions.producer = value,
+                version_def::MIN_CONSUMER => graph.versions.min_consumer = value,
                 _ => add_bad_consumer(&mut graph.versions.bad_consumers, value),
             }
         }
@@ -432,33 +456,43 @@ impl Visitor for GraphVisitor<'_> {
 
     fn string(&mut self, message: MessageId, field: &'static Field, piece: &[u8], is: Piece) {
         match message {
-            NODE_DEF if self.place != Place::Outside => match field.number {
-                1 => {
-                    if self.place == Place::Graph {
+            NODE_DEF if self.owner != NodeOwner::Outside => match field.number {
+                node_def::NAME => {
+                    if self.owner == NodeOwner::Graph {
                         self.table.name(&mut self.node, piece, is);
                     }
                     collect(&mut self.node.name, piece, is, SHOWN_NAME);
                 }
-                2 => {
+                node_def::OP => {
                     self.node.operation(piece, is, self.operations);
                     if self.depth == Depth::Counted && is.first && is.last {
                         self.count_operation(piece);
                     }
                 }
-                3 if self.place == Place::Graph => self.table.input(&mut self.node, piece, is),
+                node_def::INPUT if self.owner == NodeOwner::Graph => {
+                    self.table.input(&mut self.node, piece, is)
+                }
                 _ => {}
             },
-            ATTR_VALUE_LIST_VALUE if field.number == 2 => {
+            ATTR_VALUE_LIST_VALUE if field.number == attr_value_list_value::S => {
                 // Another attribute's list at worst, or one that does not count: the second step looks more closely.
                 if let Some(name) = piece.strip_prefix(b"loc:@") {
                     self.table.colocated(&mut self.node, name);
                 }
             }
-            OP_DEF if self.in_signature && field.number == 1 => {
-                collect(&mut self.function, piece, is, LONGEST_FUNCTION)
+            OP_DEF if self.in_signature && field.number == op_def::NAME => {
+                collect(&mut self.function, piece, is, function_names::LONGEST_NAME);
             }
-            GRADIENT_DEF if field.number == 1 => self.functions.gradient_of(piece),
-            META_GRAPH_DEF_META_INFO_DEF if matches!(field.number, 4 | 5) => {
+            GRADIENT_DEF if field.number == gradient_def::FUNCTION_NAME => {
+                self.functions.gradient_of(piece)
+            }
+            META_GRAPH_DEF_META_INFO_DEF
+                if matches!(
+                    field.number,
+                    meta_graph_def_meta_info_def::TAGS
+                        | meta_graph_def_meta_info_def::TENSORFLOW_VERSION
+                ) =>
+            {
                 collect(&mut self.text, piece, is, MAXIMUM_TEXT + 1);
                 if is.last {
                     self.keep_text(field);
@@ -473,7 +507,8 @@ impl Visitor for GraphVisitor<'_> {
     }
 
     fn wants_bytes(&self, message: MessageId, field: &'static Field) -> bool {
-        message == ATTR_VALUE_LIST_VALUE && field.number == 2 && self.place == Place::Graph
+        (message, field.number) == (ATTR_VALUE_LIST_VALUE, attr_value_list_value::S)
+            && self.owner == NodeOwner::Graph
     }
 
     fn release(&self) -> i32 {
@@ -490,10 +525,10 @@ impl Visitor for GraphVisitor<'_> {
         depth: usize,
     ) -> bool {
         match (message, field.number) {
-            (GRAPH_DEF, 1) if self.depth != Depth::Versions => {
+            (GRAPH_DEF, graph_def::NODE) if self.depth != Depth::Versions => {
                 self.plain_node(true, bytes, end, depth)
             }
-            (FUNCTION_DEF, 3) if self.depth != Depth::Versions => {
+            (FUNCTION_DEF, function_def::NODE_DEF) if self.depth != Depth::Versions => {
                 self.plain_node(false, bytes, end, depth)
             }
             _ => false,

@@ -1,6 +1,6 @@
-use super::super::plain::tests::field;
-use super::super::{Form, Graph, Message, ReadOptions, StructureFaultKind, read};
-use super::*;
+use crate::artifact::graph::{
+    BodyFaultKind, Form, Graph, Message, ReadOptions, StructureFaultKind, read, tests::field,
+};
 
 fn text(number: u8, text: &str) -> Vec<u8> {
     field(number, text.as_bytes())

@@ -98,7 +98,7 @@ struct Worker {
 }
 
 #[derive(Debug)]
-enum Place {
+enum Holder {
     Here(Table),
     Elsewhere(Worker),
     /// The other thread is gone: nothing is known.
@@ -108,7 +108,7 @@ enum Place {
 /// The names of one graph.
 #[derive(Debug)]
 pub(super) struct Names {
-    table: Place,
+    table: Holder,
     /// Hashes to put in (lowest bit set) or to look up (not set), in order.
     queue: Vec<u64>,
     /// Where the last node ended.
@@ -123,7 +123,7 @@ impl Names {
         let findings = Findings { forward_references: false, suspected_duplicates: false };
         let table = Table { buckets: Vec::new(), used: 0, size, passed: 0, findings };
         Self {
-            table: Place::Here(table),
+            table: Holder::Here(table),
             queue: Vec::with_capacity(BATCH),
             passed: 0,
             alone: false,
@@ -160,7 +160,7 @@ impl Names {
     #[inline(never)]
     fn work(&mut self) {
         match &mut self.table {
-            Place::Here(table) => {
+            Holder::Here(table) => {
                 table.passed = self.passed;
                 table.work(&self.queue);
                 self.queue.clear();
@@ -168,15 +168,15 @@ impl Names {
                     self.hand_over();
                 }
             }
-            Place::Elsewhere(worker) => {
+            Holder::Elsewhere(worker) => {
                 let next = worker.spent.try_recv().unwrap_or_default();
                 let full = std::mem::replace(&mut self.queue, next);
                 self.queue.reserve_exact(HANDED);
                 if worker.full.send((full, self.passed)).is_err() {
-                    self.table = Place::Lost;
+                    self.table = Holder::Lost;
                 }
             }
-            Place::Lost => self.queue.clear(),
+            Holder::Lost => self.queue.clear(),
         }
     }
 
@@ -203,23 +203,23 @@ impl Names {
         let Ok(thread) = thread::Builder::new().name("serdes-names".to_owned()).spawn(run) else {
             return;
         };
-        if let Place::Here(table) = std::mem::replace(&mut self.table, Place::Lost)
+        if let Holder::Here(table) = std::mem::replace(&mut self.table, Holder::Lost)
             && give.send(table).is_ok()
         {
             self.queue = Vec::with_capacity(HANDED);
-            self.table = Place::Elsewhere(Worker { full, spent, thread });
+            self.table = Holder::Elsewhere(Worker { full, spent, thread });
         }
     }
 
     fn finished(mut self) -> Table {
         self.work();
         match self.table {
-            Place::Here(table) => table,
-            Place::Elsewhere(Worker { full, spent: _, thread }) => {
+            Holder::Here(table) => table,
+            Holder::Elsewhere(Worker { full, spent: _, thread }) => {
                 drop(full);
                 thread.join().unwrap_or_else(|_| Table::unknown())
             }
-            Place::Lost => Table::unknown(),
+            Holder::Lost => Table::unknown(),
         }
     }
 

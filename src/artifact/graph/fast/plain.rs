@@ -4,9 +4,16 @@
 //! for byte. Such a node is checked here without the scanner's state, and an attribute that was found right once is right again.
 //! Whatever is not of this form is left alone: the [`Scanner`] then reads the same bytes and finds what is wrong with them, if anything.
 
-use super::characters::{self, Seen};
-use crate::artifact::schema::{Field, MessageId, NODE_DEF, NODE_DEF_ATTR_ENTRY, TENSORFLOW};
-use crate::wire::scan::{Piece, Progress, Scanner, Step, Visitor, is_ascii};
+use crate::{
+    artifact::{
+        graph::characters::{self, Seen},
+        schema::{
+            Field, MessageId, NODE_DEF, NODE_DEF_ATTR_ENTRY, TENSORFLOW,
+            fields::node_def_attr_entry,
+        },
+    },
+    wire::scan::{Piece, Progress, Scanner, Visitor, is_ascii},
+};
 
 /// A node that a node names.
 pub(super) enum Reference<'b> {
@@ -58,7 +65,7 @@ pub(super) fn read<'b>(
 
 /// The first field of a message, if its tag has one byte and its length at most two: the tag, the content, and what comes after it.
 #[inline(always)]
-pub(super) fn short_field(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
+pub(in super::super) fn short_field(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let [tag, low, after @ ..] = bytes else { return None };
     let (length, after) = match *low {
         0..=0x7f => (usize::from(*low), after),
@@ -117,7 +124,7 @@ const KEPT: usize = 111;
 const SLOTS: usize = 128;
 
 /// The bytes of an attribute that was found right. The first and the last bytes stand for all up to 16.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Known {
     ends: (u64, u64),
     length: u8,
@@ -207,22 +214,16 @@ const _: () = assert!(SLOTS == 1 << (64 - 57));
 struct FindColocation(bool);
 
 impl Visitor for FindColocation {
-    fn enter(&mut self, _message: MessageId, _field: &'static Field) -> Step {
-        Step::Into
-    }
-    fn leave(&mut self, _message: MessageId, _field: &'static Field, _at: u64) {}
-    fn integer(&mut self, _message: MessageId, _field: &'static Field, _value: u64) {}
     fn string(&mut self, message: MessageId, field: &'static Field, piece: &[u8], _is: Piece) {
-        self.0 |= message == NODE_DEF_ATTR_ENTRY && field.number == 1 && piece == b"_class";
-    }
-    fn wants_packed(&self, _message: MessageId) -> bool {
-        false
+        self.0 |= (message, field.number) == (NODE_DEF_ATTR_ENTRY, node_def_attr_entry::KEY)
+            && piece == b"_class";
     }
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
+    use crate::artifact::graph::tests::field;
 
     fn attribute(value: &[u8]) -> Vec<u8> {
         [&[0x0a, 1, b'T', 0x12, value.len() as u8], value].concat()
@@ -279,17 +280,6 @@ pub(super) mod tests {
         }
         assert!(deepest > 0 && deepest < 99, "{deepest}");
         assert!(!attributes.take(&bytes, deepest + 1) && attributes.take(&bytes, deepest));
-    }
-
-    /// A field of up to 2^14 bytes.
-    pub(in super::super) fn field(number: u8, content: &[u8]) -> Vec<u8> {
-        let mut bytes = vec![number << 3 | 2];
-        match u8::try_from(content.len()) {
-            Ok(short @ 0..=0x7f) => bytes.push(short),
-            _ => bytes.extend([content.len() as u8 | 0x80, (content.len() >> 7) as u8]),
-        }
-        bytes.extend_from_slice(content);
-        bytes
     }
 
     #[test]

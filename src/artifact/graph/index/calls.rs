@@ -1,14 +1,21 @@
 //! Which function a node calls.
 //!
-//! A node calls a function by having its name as the operation, or as a PartitionedCall by its attribute `f`. Conditionals and loops name
-//! functions as well; the importer does not look into those.
+//! A node calls a function by having its name as the operation, or as a PartitionedCall by its
+//! attribute `f`. Conditionals and loops name functions as well; the importer does not look into those.
 
-use super::functions::FunctionNames;
-use crate::artifact::schema::{
-    ATTR_VALUE, ATTR_VALUE_LIST_VALUE, Field, MessageId, NAME_ATTR_LIST, NODE_DEF,
-    NODE_DEF_ATTR_ENTRY,
+use crate::{
+    artifact::{
+        graph::function_names::FunctionNames,
+        schema::{
+            ATTR_VALUE, ATTR_VALUE_LIST_VALUE, Field, MessageId, NAME_ATTR_LIST, NODE_DEF,
+            NODE_DEF_ATTR_ENTRY,
+            fields::{
+                attr_value, attr_value_list_value, name_attr_list, node_def, node_def_attr_entry,
+            },
+        },
+    },
+    wire::scan::{Piece, Step},
 };
-use crate::wire::scan::{Piece, Step};
 
 /// The attribute that says which function a PartitionedCall calls.
 const FUNCTION: &[u8] = b"f";
@@ -20,20 +27,20 @@ const OUTPUTS: &[u8] = b"Tout";
 const DISABLED: &[u8] = b"_disable_call_shape_inference";
 
 /// A function that a node calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Call {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(in super::super) struct Call {
     /// The hash of its name.
-    pub(super) function: u64,
+    pub(in super::super) function: u64,
     /// Whether the node's operation is the function itself.
-    pub(super) direct: bool,
+    pub(in super::super) direct: bool,
     /// How many results it has room for, if it says so.
-    pub(super) outputs: Option<u32>,
+    pub(in super::super) outputs: Option<u32>,
     /// Whether the importer looks into the function; if not, it looks at the signature alone.
-    pub(super) inside: bool,
+    pub(in super::super) inside: bool,
 }
 
 /// The operation of a node, as far as calls go.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Operation {
     #[default]
     Other,
@@ -53,7 +60,7 @@ impl Operation {
 }
 
 /// What an attribute is, of those that count.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Key {
     #[default]
     Other,
@@ -63,7 +70,7 @@ enum Key {
 }
 
 /// What an attribute has: the last member of its value that was set.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Value {
     #[default]
     Other,
@@ -96,8 +103,9 @@ impl CallReader {
         self.operation = operation;
     }
 
-    /// The function that the node calls, if it is one of the library and the importer looks at it. Where it is left to whoever calls
-    /// the function around the node (`in_function`), the importer counts as not looking inside.
+    /// The function that the node calls, if it is one of the library and the importer looks at it.
+    /// Where it is left to whoever calls the function around the node (`in_function`), the importer
+    /// counts as not looking inside.
     pub(super) fn call(&self, in_function: bool) -> Option<Call> {
         let inside = match self.disabled {
             Value::Flag(disabled) => !disabled,
@@ -121,19 +129,19 @@ impl CallReader {
 
     pub(super) fn enter(&mut self, message: MessageId, field: &'static Field) -> Step {
         match (message, field.number) {
-            (NODE_DEF, 5) => {
+            (NODE_DEF, node_def::ATTR) => {
                 (self.key, self.value) = (Key::Other, Value::Other);
                 Step::Into
             }
-            (NODE_DEF_ATTR_ENTRY, 2) => Step::Into,
-            (ATTR_VALUE, 10) => {
+            (NODE_DEF_ATTR_ENTRY, node_def_attr_entry::VALUE) => Step::Into,
+            (ATTR_VALUE, attr_value::FUNC) => {
                 // A function that is given in parts is put together.
                 if !matches!(self.value, Value::Function(_)) {
                     self.value = Value::Function(None);
                 }
                 Step::Into
             }
-            (ATTR_VALUE, 1) => {
+            (ATTR_VALUE, attr_value::LIST) => {
                 if !matches!(self.value, Value::Types(_)) {
                     self.value = Value::Types(0);
                 }
@@ -148,7 +156,7 @@ impl CallReader {
     }
 
     pub(super) fn leave(&mut self, message: MessageId, field: &'static Field) {
-        if (message, field.number) == (NODE_DEF, 5) {
+        if (message, field.number) == (NODE_DEF, node_def::ATTR) {
             // Of several attributes with one key the last one counts.
             match self.key {
                 Key::Other => {}
@@ -161,9 +169,9 @@ impl CallReader {
 
     pub(super) fn integer(&mut self, message: MessageId, field: &'static Field, value: u64) {
         match (message, field.number) {
-            (ATTR_VALUE, 5) => self.value = Value::Flag(value != 0),
+            (ATTR_VALUE, attr_value::B) => self.value = Value::Flag(value != 0),
             (ATTR_VALUE, _) => self.value = Value::Other,
-            (ATTR_VALUE_LIST_VALUE, 6) => {
+            (ATTR_VALUE_LIST_VALUE, attr_value_list_value::TYPE) => {
                 if let Value::Types(count) = &mut self.value {
                     *count = count.saturating_add(1);
                 }
@@ -181,7 +189,7 @@ impl CallReader {
         functions: &FunctionNames,
     ) {
         match (message, field.number) {
-            (NODE_DEF_ATTR_ENTRY, 1) => {
+            (NODE_DEF_ATTR_ENTRY, node_def_attr_entry::KEY) => {
                 self.key = match piece {
                     FUNCTION => Key::Function,
                     OUTPUTS => Key::Outputs,
@@ -189,9 +197,9 @@ impl CallReader {
                     _ => Key::Other,
                 };
             }
-            (ATTR_VALUE, 9) => self.value = Value::Placeholder,
+            (ATTR_VALUE, attr_value::PLACEHOLDER) => self.value = Value::Placeholder,
             (ATTR_VALUE, _) => self.value = Value::Other,
-            (NAME_ATTR_LIST, 1) => {
+            (NAME_ATTR_LIST, name_attr_list::NAME) => {
                 let whole = is.first && is.last;
                 let function = if whole { functions.find(piece) } else { None };
                 self.value = Value::Function(function);

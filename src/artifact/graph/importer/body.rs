@@ -1,0 +1,271 @@
+//! What is wrong with one function, whoever calls it.
+//!
+//! Knows what a function is made of, as far as names go; not how it is written, nor who asks.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{
+    count,
+    order::{Edge, NEVER, visit},
+};
+use crate::artifact::graph::{
+    fault::{BodyFaultKind, Part, PartFault},
+    index::{Argument, BodyNode, FunctionIndex, Name, Suffix, Target},
+    rules::LoopRole,
+};
+
+/// What a name in a body belongs to.
+#[derive(Clone, Copy, Debug)]
+enum Owner {
+    Argument(u32),
+    Node(u32),
+}
+
+type Owners = HashMap<Name, Owner>;
+
+impl Argument {
+    /// Whether it may stand for several.
+    fn is_list(self) -> bool {
+        self.number_attribute || self.list_attribute
+    }
+
+    /// Whether nothing says which type it has.
+    fn is_untyped(self) -> bool {
+        self.data_type == 0
+            && !self.type_attribute
+            && (self.number_attribute || !self.list_attribute)
+    }
+
+    /// Its type, if that does not depend on the call; 0 for none.
+    fn fixed_type(self) -> Option<i32> {
+        let fixed = !self.is_list() && (self.data_type != 0 || !self.type_attribute);
+        fixed.then_some(self.data_type)
+    }
+}
+
+/// The members of a list with their numbers.
+fn numbered<T: Copy>(list: &[T]) -> impl Iterator<Item = (u32, T)> + '_ {
+    (0_u32..).zip(list.iter().copied())
+}
+
+/// The first argument or result without a type.
+pub(super) fn untyped(function: &FunctionIndex) -> Option<Part> {
+    let untyped = |list: &[Argument]| {
+        numbered(list).find(|(_, argument)| argument.is_untyped()).map(|(number, _)| number)
+    };
+    untyped(&function.arguments)
+        .map(Part::Argument)
+        .or_else(|| untyped(&function.results).map(Part::Result))
+}
+
+/// What is wrong with the function, if anything is.
+pub(super) fn first_fault(function: &FunctionIndex) -> Option<PartFault> {
+    if function.oversized {
+        return None;
+    }
+    let mut body = Body { function, owners: HashMap::new() };
+    match body.own_names() {
+        Names::Faulty(fault) => return Some(fault),
+        Names::Unknown => return None,
+        Names::Known => {}
+    }
+    body.unknown_input()
+        .or_else(|| body.bad_result())
+        .or_else(|| body.bad_name())
+        .or_else(|| body.cycle())
+}
+
+/// A function whose names are being looked at.
+struct Body<'f> {
+    function: &'f FunctionIndex,
+    owners: Owners,
+}
+
+/// Whose the names of a body are.
+enum Names {
+    Known,
+    /// The nodes of a list of arguments may have other names.
+    Unknown,
+    Faulty(PartFault),
+}
+
+impl Body<'_> {
+    /// Finds out whose each name is, and what the nodes have that no node can have.
+    fn own_names(&mut self) -> Names {
+        let function = self.function;
+        for (number, argument) in numbered(&function.arguments) {
+            if self.owners.insert(argument.name, Owner::Argument(number)).is_some() {
+                let (part, kind) = (Part::Argument(number), BodyFaultKind::Duplicate);
+                return Names::Faulty(PartFault { part, kind });
+            }
+        }
+        for (number, node) in numbered(&function.nodes) {
+            let kind = match self.owners.insert(node.name, Owner::Node(number)) {
+                Some(Owner::Node(_)) => BodyFaultKind::Duplicate,
+                Some(Owner::Argument(argument)) if self.is_list(argument) => {
+                    return Names::Unknown;
+                }
+                Some(Owner::Argument(_)) => BodyFaultKind::Duplicate,
+                None if node.no_operation => BodyFaultKind::NoOperation,
+                None if node.input_order => BodyFaultKind::InputOrder,
+                None => continue,
+            };
+            return Names::Faulty(PartFault { part: Part::Node(number), kind });
+        }
+        Names::Known
+    }
+
+    /// Whether an argument may stand for several.
+    fn is_list(&self, argument: u32) -> bool {
+        self.function.arguments.get(argument as usize).is_some_and(|argument| argument.is_list())
+    }
+
+    fn unknown_input(&self) -> Option<PartFault> {
+        let input = self.function.inputs.iter().find(|input| !self.is_there(&input.target))?;
+        Some(PartFault { part: Part::Node(input.node), kind: BodyFaultKind::UnknownInput })
+    }
+
+    fn bad_result(&self) -> Option<PartFault> {
+        numbered(&self.function.results).find_map(|(number, result)| {
+            let kind = match self.function.returns.get(&result.name) {
+                None => Some(BodyFaultKind::NoResult),
+                Some(target) => self.returned(result, *target),
+            };
+            Some(PartFault { part: Part::Result(number), kind: kind? })
+        })
+    }
+
+    /// Whether an input names an argument or an output that may be there.
+    fn is_there(&self, target: &Target) -> bool {
+        match self.owners.get(&target.name) {
+            None => false,
+            Some(Owner::Argument(number)) => match target.suffix {
+                Suffix::None | Suffix::Zero => true,
+                Suffix::Number => self.is_list(*number),
+                Suffix::Output | Suffix::Other => false,
+            },
+            Some(Owner::Node(number)) => match target.suffix {
+                // An operation without outputs is named by its node alone.
+                Suffix::None | Suffix::Output => true,
+                Suffix::Zero | Suffix::Number | Suffix::Other => {
+                    let node = self.function.nodes.get(*number as usize);
+                    node.is_some_and(|node| node.is_function)
+                }
+            },
+        }
+    }
+
+    /// What is wrong with what is returned as a result.
+    fn returned(&self, result: Argument, target: Option<Target>) -> Option<BodyFaultKind> {
+        let unknown = Some(BodyFaultKind::UnknownResult);
+        let Some(target) = target else { return unknown };
+        if target.control || !self.is_there(&target) {
+            return unknown;
+        }
+        match self.owners.get(&target.name)? {
+            Owner::Node(_) if target.suffix == Suffix::None => unknown,
+            Owner::Node(_) => None,
+            Owner::Argument(number) => {
+                let argument = self.function.arguments.get(*number as usize)?;
+                (argument.fixed_type()? != result.fixed_type()?)
+                    .then_some(BodyFaultKind::ResultType)
+            }
+        }
+    }
+
+    /// Names that no node can have, and results whose nodes have the names of others.
+    fn bad_name(&self) -> Option<PartFault> {
+        let fault = |part, kind| Some(PartFault { part, kind });
+        for (number, argument) in numbered(&self.function.arguments) {
+            if argument.bad_name && !argument.is_list() {
+                return fault(Part::Argument(number), BodyFaultKind::Name);
+            }
+        }
+        if let Some((number, _)) = numbered(&self.function.nodes).find(|(_, node)| node.bad_name) {
+            return fault(Part::Node(number), BodyFaultKind::Name);
+        }
+        let is_node = |name: &Name| match self.owners.get(name) {
+            None => false,
+            Some(Owner::Node(_)) => true,
+            Some(Owner::Argument(number)) => !self.is_list(*number),
+        };
+        let mut results = HashSet::new();
+        for (number, result) in numbered(&self.function.results) {
+            if result.is_list() {
+                continue;
+            }
+            if result.bad_name {
+                return fault(Part::Result(number), BodyFaultKind::Name);
+            }
+            if is_node(&result.result) || !results.insert(result.result) {
+                return fault(Part::Result(number), BodyFaultKind::Duplicate);
+            }
+        }
+        None
+    }
+
+    /// A node that is never visited.
+    fn cycle(&self) -> Option<PartFault> {
+        let (edges, pending) = self.edges();
+        let visits = visit(edges.iter().copied(), pending, |node| self.loop_role(node));
+        let unvisited = visits.iter().position(|visit| *visit == NEVER)?;
+        Some(PartFault { part: Part::Node(count(unvisited)), kind: BodyFaultKind::Cycle })
+    }
+
+    fn loop_role(&self, node: u32) -> LoopRole {
+        let node: Option<&BodyNode> = self.function.nodes.get(node as usize);
+        node.map_or(LoopRole::None, |node| node.loop_role)
+    }
+
+    /// The edges between nodes, and how many inputs each node waits for.
+    fn edges(&self) -> (Vec<Edge>, Vec<u32>) {
+        let mut edges = Vec::new();
+        let mut pending = vec![0_u32; self.function.nodes.len()];
+        let mut heads: HashMap<u32, LoopHead> = HashMap::new();
+        for input in &self.function.inputs {
+            let target = &input.target;
+            let Some(owner) = self.owners.get(&target.name) else { continue };
+            if let Owner::Node(from) = owner {
+                // What an operation without outputs gives is nothing to wait for.
+                if target.suffix == Suffix::None && !target.control {
+                    continue;
+                }
+                edges.push(Edge { from: *from, to: input.node });
+                if let Some(pending) = pending.get_mut(input.node as usize) {
+                    *pending += 1;
+                }
+            }
+            if self.loop_role(input.node) == LoopRole::Merge {
+                let head = heads.entry(input.node).or_default();
+                head.controls += u32::from(target.control);
+                match owner {
+                    Owner::Argument(_) => head.arguments += 1,
+                    Owner::Node(from) => {
+                        head.is_loop |=
+                            !target.control && self.loop_role(*from) == LoopRole::NextIteration;
+                    }
+                }
+            }
+        }
+        for (node, head) in heads {
+            if head.is_loop
+                && let Some(pending) = pending.get_mut(node as usize)
+            {
+                // The head of a loop starts with one data input; the other one comes back from the
+                // loop.
+                *pending = (head.controls + 1).saturating_sub(head.arguments);
+            }
+        }
+        (edges, pending)
+    }
+}
+
+/// A node at which a loop may begin.
+#[derive(Clone, Copy, Debug, Default)]
+struct LoopHead {
+    controls: u32,
+    /// How many of its inputs are arguments, which are there from the start.
+    arguments: u32,
+    /// Whether something comes back to it.
+    is_loop: bool,
+}

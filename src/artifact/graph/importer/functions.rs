@@ -1,0 +1,11 @@
+//! What the importer finds in the library of functions, before it visits nodes.
+
+use crate::artifact::graph::{StructureFault, StructureFaultKind, index::GraphIndex};
+
+/// The first fault: functions are added before gradients.
+pub(super) fn first_fault(index: &GraphIndex) -> Option<StructureFault> {
+    let duplicate = (index.duplicate_function(), StructureFaultKind::DuplicateFunction);
+    let second = (index.second_gradient(), StructureFaultKind::SecondGradient);
+    let mut found = [duplicate, second].into_iter();
+    found.find_map(|(name, kind)| Some(StructureFault::new(kind, name?.to_owned())))
+}

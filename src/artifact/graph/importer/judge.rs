@@ -1,0 +1,96 @@
+//! The steps of the importer in their order.
+
+use super::{
+    calls::{CallFault, CalledFunctions},
+    functions, names,
+    order::{self, NodeFault},
+};
+use crate::artifact::graph::{
+    BodyFault, GraphError, StructureFault, StructureFaultKind,
+    function_names::FunctionNames,
+    index::{DeprecatedNode, GraphIndex},
+    name_of,
+    source::{Extent, Source},
+};
+
+/// How many there are of something that a file counts in 32 bits.
+pub(super) fn count(length: usize) -> u32 {
+    u32::try_from(length).unwrap_or(u32::MAX)
+}
+
+/// What the importer finds in a graph.
+#[derive(Debug, Default)]
+pub(in super::super) struct Judgement {
+    /// The first fault, if any.
+    pub(in super::super) fault: Option<StructureFault>,
+    /// The first node of each deprecated operation, in the order of the visits; `None` if the
+    /// importer does not come as far as visiting nodes.
+    pub(in super::super) deprecated: Option<Vec<DeprecatedNode>>,
+    /// How many of `deprecated` are visited before the fault.
+    pub(in super::super) visited_before_fault: usize,
+}
+
+/// Judges one graph; `names` are those of the functions of its library.
+pub(in super::super) fn judge(
+    source: Source<'_>,
+    index: &GraphIndex,
+    names: &FunctionNames,
+    release: i32,
+) -> Result<Judgement, GraphError> {
+    if index.is_without_nodes() {
+        return Ok(Judgement { fault: functions::first_fault(index), ..Judgement::default() });
+    }
+    if let Some(fault) = names::first_fault(index) {
+        let fault = named(source, index, fault, None, release)?;
+        return Ok(Judgement { fault: Some(fault), ..Judgement::default() });
+    }
+    let visits = order::visits(index);
+    let deprecated = order::deprecated(index, &visits);
+    if let Some(fault) = functions::first_fault(index) {
+        let (fault, deprecated) = (Some(fault), Some(deprecated));
+        return Ok(Judgement { fault, deprecated, visited_before_fault: 0 });
+    }
+    let calls = CalledFunctions::read(source, index, names, release)?.faults(index);
+    let Some(fault) = order::first_fault(index, &visits, &calls) else {
+        let visited_before_fault = deprecated.len();
+        return Ok(Judgement { fault: None, deprecated: Some(deprecated), visited_before_fault });
+    };
+    let call = calls.iter().find(|call| call.node == fault.node);
+    Ok(Judgement {
+        fault: Some(named(source, index, fault, call, release)?),
+        visited_before_fault: order::visited_before(&deprecated, &visits, fault, call),
+        deprecated: Some(deprecated),
+    })
+}
+
+/// A fault with the names of what has it.
+fn named(
+    source: Source<'_>,
+    index: &GraphIndex,
+    fault: NodeFault,
+    call: Option<&CallFault>,
+    release: i32,
+) -> Result<StructureFault, GraphError> {
+    let place = place_of(index, fault.node).unwrap_or_default();
+    let node = name_of::node(source, place, release)?;
+    let mut found = StructureFault::new(fault.kind, node);
+    if fault.kind == StructureFaultKind::CalledFunction
+        && let Some(call) = call
+    {
+        let at = call.fault.function;
+        let cause = call.fault.fault;
+        let (function, part) = name_of::part_of_function(source, at, cause.part, release)?;
+        found.body = Some(BodyFault { function, part, kind: cause.kind });
+    }
+    Ok(found)
+}
+
+/// Where a node is that can have a fault.
+fn place_of(index: &GraphIndex, node: u32) -> Option<Extent> {
+    let calling = || index.calls().iter().find(|call| call.number == node);
+    index
+        .nodes()
+        .get(node as usize)
+        .map(|node| node.place)
+        .or_else(|| calling().map(|call| call.place))
+}

@@ -1,0 +1,142 @@
+//! Reads what the index keeps of a node outside of functions.
+
+use super::{
+    calls::{Call, CallReader, Operation},
+    colocation::ColocationReader,
+    graph_index::{Input, Misfit},
+    names::NodeNames,
+    whole_text::WholeText,
+};
+use crate::{
+    artifact::{
+        graph::{
+            function_names::FunctionNames,
+            rules::{input_node, is_control_input, is_node_name},
+        },
+        schema::{Field, MessageId, NODE_DEF, fields::node_def},
+    },
+    wire::scan::{Piece, Step},
+};
+
+/// A node while its bytes pass by.
+#[derive(Debug, Default)]
+pub(super) struct NodeReader {
+    pub(super) name: Vec<u8>,
+    pub(super) operation: Vec<u8>,
+    /// Empty unless inputs are asked for.
+    pub(super) inputs: Vec<Input>,
+    pub(super) data_inputs: u32,
+    pub(super) colocation: ColocationReader,
+    call: CallReader,
+    text: WholeText,
+    has_control_input: bool,
+    data_after_control: bool,
+}
+
+/// What of a node is asked for beside its name and operation.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NodeParts {
+    /// Inputs, and what it has to be beside.
+    pub(super) edges: bool,
+    /// Which function it calls.
+    pub(super) call: bool,
+}
+
+impl NodeReader {
+    pub(super) fn clear(&mut self) {
+        self.name.clear();
+        self.operation.clear();
+        self.inputs.clear();
+        self.data_inputs = 0;
+        self.colocation.clear();
+        self.call.clear();
+        self.text.oversized = false;
+        self.has_control_input = false;
+        self.data_after_control = false;
+    }
+
+    /// Whether a name, operation or input was too long to be looked at.
+    pub(super) fn is_oversized(&self) -> bool {
+        self.text.oversized
+    }
+
+    /// The function that the node calls.
+    pub(super) fn call(&mut self, functions: &FunctionNames) -> Option<Call> {
+        self.call.operation(Operation::of(&self.operation, functions));
+        self.call.call(false)
+    }
+
+    /// What the node has that no node can have.
+    pub(super) fn misfit(&self, repeated_name: bool) -> Option<Misfit> {
+        let misfit = Misfit {
+            bad_name: !is_node_name(&self.name),
+            repeated_name,
+            no_operation: self.operation.is_empty(),
+            input_order: self.data_after_control,
+        };
+        (misfit != Misfit::default()).then_some(misfit)
+    }
+
+    pub(super) fn enter(
+        &mut self,
+        message: MessageId,
+        field: &'static Field,
+        parts: NodeParts,
+    ) -> Step {
+        let colocation =
+            if parts.edges { self.colocation.enter(message, field) } else { Step::Over };
+        let call = if parts.call { self.call.enter(message, field) } else { Step::Over };
+        if colocation == Step::Into { colocation } else { call }
+    }
+
+    pub(super) fn leave(&mut self, message: MessageId, field: &'static Field) {
+        self.colocation.leave(message, field);
+        self.call.leave(message, field);
+    }
+
+    pub(super) fn integer(&mut self, message: MessageId, field: &'static Field, value: u64) {
+        self.colocation.integer(message);
+        self.call.integer(message, field, value);
+    }
+
+    pub(super) fn string(
+        &mut self,
+        message: MessageId,
+        field: &'static Field,
+        piece: &[u8],
+        is: Piece,
+        lists: (&mut NodeNames, &FunctionNames),
+        parts: NodeParts,
+    ) {
+        let (names, functions) = lists;
+        if message != NODE_DEF {
+            if parts.edges {
+                self.colocation.string(message, field, piece, names);
+            }
+            if parts.call {
+                self.call.string(message, field, piece, is, functions);
+            }
+            return;
+        }
+        if !matches!(field.number, node_def::NAME | node_def::OP | node_def::INPUT) {
+            return;
+        }
+        let Some(text) = self.text.take(piece, is) else { return };
+        let kept = match field.number {
+            node_def::NAME => &mut self.name,
+            node_def::OP => &mut self.operation,
+            _ => {
+                let is_control = is_control_input(text);
+                self.has_control_input |= is_control;
+                self.data_after_control |= self.has_control_input && !is_control;
+                self.data_inputs = self.data_inputs.saturating_add(u32::from(!is_control));
+                if parts.edges {
+                    self.inputs.push(Input::new(names.number(input_node(text)), is_control));
+                }
+                return;
+            }
+        };
+        kept.clear();
+        kept.extend_from_slice(text);
+    }
+}

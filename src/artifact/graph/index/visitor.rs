@@ -1,0 +1,372 @@
+//! The walk that makes the index of one graph.
+
+use std::collections::HashSet;
+
+use super::{
+    calls::Operation,
+    graph_index::{CallingNode, Colocation, DeprecatedNode, GraphIndex, LibraryFunction},
+    names::NodeNames,
+    node::{NodeParts, NodeReader},
+    sameness::SamenessReader,
+};
+use crate::{
+    artifact::{
+        graph::{
+            DeprecatedOperations,
+            deprecated_uses::DeprecatedUses,
+            fast::short_field,
+            function_names::{FunctionNames, LONGEST_NAME},
+            rules::LoopRole,
+            source::{Extent, Source},
+        },
+        schema::{
+            ATTR_VALUE, ATTR_VALUE_LIST_VALUE, FUNCTION_DEF, FUNCTION_DEF_LIBRARY, Field,
+            GRAPH_DEF, META_GRAPH_DEF, MessageId, OP_DEF, SAVED_MODEL,
+            fields::{
+                attr_value, attr_value_list_value, function_def, function_def_library, graph_def,
+                meta_graph_def, op_def, saved_model,
+            },
+        },
+    },
+    wire::scan::{Piece, Step, Visitor},
+};
+
+/// What is to be found, beside the nodes of deprecated operations.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct Wanted<'a> {
+    /// The graph, by the number of its meta graph.
+    pub(in super::super) meta_graph: usize,
+    /// The GraphDef version of the release that is to read the graph.
+    pub(in super::super) release: i32,
+    pub(in super::super) operations: &'a DeprecatedOperations,
+    /// The functions of the library.
+    pub(in super::super) functions: &'a FunctionNames,
+    /// Every node and its inputs; if not, nodes are visited as they are written.
+    pub(in super::super) edges: bool,
+    /// The nodes that call functions.
+    pub(in super::super) calls: bool,
+    /// Functions that come again and are others.
+    pub(in super::super) duplicate_functions: bool,
+    /// How often deprecated operations are used, inside of functions as well.
+    pub(in super::super) uses: bool,
+}
+
+/// Where the walk is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Position {
+    Elsewhere,
+    /// In a node outside of functions.
+    Node,
+    Library,
+    /// In the signature of a function.
+    Signature,
+    /// In a node of a function.
+    BodyNode,
+}
+
+/// A walk over one graph.
+pub(in super::super) struct IndexVisitor<'a> {
+    wanted: Wanted<'a>,
+    root: MessageId,
+    meta_graphs: usize,
+    position: Position,
+    /// Where the message begins that is entered next.
+    begins: u64,
+    index: GraphIndex,
+    names: NodeNames,
+    /// How many nodes outside of functions there were.
+    nodes: u32,
+    node: NodeReader,
+    /// Where the node begins that is being read.
+    node_begins: u64,
+    functions: u32,
+    function_begins: u64,
+    function: Vec<u8>,
+    sameness: Option<SamenessReader>,
+    uses: Option<DeprecatedUses>,
+    /// The deprecated operations that nodes outside of functions have so far.
+    deprecated: HashSet<u32>,
+}
+
+impl<'a> IndexVisitor<'a> {
+    pub(in super::super) fn new(source: Source<'_>, wanted: Wanted<'a>) -> Self {
+        Self {
+            wanted,
+            root: source.message(),
+            meta_graphs: 0,
+            position: Position::Elsewhere,
+            begins: 0,
+            index: GraphIndex::default(),
+            names: NodeNames::default(),
+            nodes: 0,
+            node: NodeReader::default(),
+            node_begins: 0,
+            functions: 0,
+            function_begins: 0,
+            function: Vec::new(),
+            sameness: wanted.duplicate_functions.then(SamenessReader::default),
+            uses: wanted.uses.then(DeprecatedUses::default),
+            deprecated: HashSet::new(),
+        }
+    }
+
+    /// The index, and the uses of deprecated operations if they were asked for.
+    pub(in super::super) fn finish(mut self) -> (GraphIndex, Option<DeprecatedUses>) {
+        self.index.name_nodes(self.names);
+        if let Some(sameness) = self.sameness {
+            self.index.duplicate_function = sameness.duplicate;
+            self.index.second_gradient = sameness.second_gradient;
+        }
+        (self.index, self.uses)
+    }
+
+    fn parts(&self) -> NodeParts {
+        NodeParts { edges: self.wanted.edges, call: self.wanted.calls }
+    }
+
+    fn is_target(&self) -> bool {
+        self.root != SAVED_MODEL || self.meta_graphs == self.wanted.meta_graph + 1
+    }
+
+    fn is_library_wanted(&self) -> bool {
+        self.wanted.calls || self.sameness.is_some() || self.uses.is_some()
+    }
+
+    /// What compares functions, where the walk is in the library.
+    fn sameness(&mut self) -> Option<&mut SamenessReader> {
+        match self.position {
+            Position::Elsewhere | Position::Node => None,
+            Position::Library | Position::Signature | Position::BodyNode => self.sameness.as_mut(),
+        }
+    }
+
+    fn begin_node(&mut self, position: Position) {
+        self.position = position;
+        self.node_begins = self.begins;
+        self.node.clear();
+    }
+
+    fn end_of_node(&mut self, end: u64) {
+        self.position = Position::Elsewhere;
+        let place = Extent { start: self.node_begins, end };
+        let number = self.nodes;
+        self.nodes = self.nodes.saturating_add(1);
+        self.index.oversized |= self.node.is_oversized();
+        self.note_deprecated(number, place);
+        // What comes behind a node that no graph can have is never come to.
+        if self.index.misfit.is_some() {
+            return;
+        }
+        if self.wanted.calls
+            && let Some(call) = self.node.call(self.wanted.functions)
+        {
+            let inputs = self.node.data_inputs;
+            self.index.calls.push(CallingNode { number, place, call, inputs });
+        }
+        if self.wanted.edges {
+            let free = self.names.give(&self.node.name, number);
+            self.index.misfit = self.node.misfit(!free);
+            self.index.add(place, LoopRole::of(&self.node.operation), &self.node.inputs);
+            let beside = self.node.colocation.names().iter();
+            let beside = beside.map(|name| Colocation { node: number, name: *name });
+            self.index.colocations.extend(beside);
+        }
+    }
+
+    fn note_deprecated(&mut self, number: u32, place: Extent) {
+        let Some((position, operation)) = self.wanted.operations.find_entry(&self.node.operation)
+        else {
+            return;
+        };
+        if let Some(uses) = &mut self.uses {
+            uses.in_graph(position, operation, &self.node.name);
+        }
+        let is_first = self.deprecated.insert(position);
+        if self.index.misfit.is_none() && (self.wanted.edges || is_first) {
+            self.index.deprecated.push(DeprecatedNode { number, position, place });
+        }
+    }
+
+    fn end_of_body_node(&mut self) {
+        self.position = Position::Library;
+        let found = self.wanted.operations.find_entry(&self.node.operation);
+        if let (Some((position, operation)), Some(uses)) = (found, &mut self.uses) {
+            uses.in_function(position, operation, &self.node.name);
+        }
+    }
+
+    fn begin_function(&mut self) {
+        self.position = Position::Library;
+        self.function.clear();
+        self.function_begins = self.begins;
+        if let Some(uses) = &mut self.uses {
+            uses.begin_function();
+        }
+    }
+
+    fn end_of_function(&mut self, end: u64) {
+        let number = self.functions;
+        self.functions = self.functions.saturating_add(1);
+        let is_whole = self.function.len() <= LONGEST_NAME;
+        if is_whole && let Some(name) = self.wanted.functions.find(&self.function) {
+            let place = Extent { start: self.function_begins, end };
+            // The same function may be there again.
+            self.index.functions.entry(name).or_insert(LibraryFunction { number, place });
+        }
+        if let Some(uses) = &mut self.uses {
+            uses.end_function(&self.function);
+        }
+    }
+
+    /// The name of a function, which may come in pieces.
+    fn name_function(&mut self, piece: &[u8], is: Piece) {
+        if is.first {
+            self.function.clear();
+        }
+        let room = (LONGEST_NAME + 1).saturating_sub(self.function.len());
+        self.function.extend_from_slice(piece.get(..room).unwrap_or(piece));
+    }
+}
+
+/// The operation of a node that has its fields in a common form.
+fn operation_alone(bytes: &[u8]) -> Option<&[u8]> {
+    let mut operation = None;
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let (tag, content, after) = short_field(rest)?;
+        rest = after;
+        match tag {
+            0x12 if operation.is_none() => operation = Some(content),
+            0x0a | 0x1a | 0x22 | 0x2a => {}
+            _ => return None,
+        }
+    }
+    operation
+}
+
+impl Visitor for IndexVisitor<'_> {
+    fn begins(&mut self, at: u64) {
+        self.begins = at;
+    }
+
+    fn enter(&mut self, message: MessageId, field: &'static Field) -> Step {
+        let own = match (message, field.number) {
+            (SAVED_MODEL, saved_model::META_GRAPHS) => {
+                self.meta_graphs += 1;
+                if self.is_target() { Step::Into } else { Step::Over }
+            }
+            (META_GRAPH_DEF, meta_graph_def::GRAPH_DEF) => Step::Into,
+            (GRAPH_DEF, graph_def::NODE) => {
+                self.begin_node(Position::Node);
+                Step::Into
+            }
+            (GRAPH_DEF, graph_def::LIBRARY) if self.is_library_wanted() => {
+                self.position = Position::Library;
+                return Step::Into;
+            }
+            (FUNCTION_DEF_LIBRARY, function_def_library::FUNCTION) => {
+                self.begin_function();
+                Step::Into
+            }
+            (FUNCTION_DEF, function_def::SIGNATURE) => {
+                self.position = Position::Signature;
+                Step::Into
+            }
+            (FUNCTION_DEF, function_def::NODE_DEF) if self.uses.is_some() => {
+                self.begin_node(Position::BodyNode);
+                Step::Into
+            }
+            _ if self.position == Position::Node => {
+                let parts = self.parts();
+                self.node.enter(message, field, parts)
+            }
+            _ => Step::Over,
+        };
+        let compared =
+            self.sameness().map_or(Step::Over, |sameness| sameness.enter(message, field));
+        if compared == Step::Into { compared } else { own }
+    }
+
+    fn leave(&mut self, message: MessageId, field: &'static Field, at: u64) {
+        if let Some(sameness) = self.sameness() {
+            sameness.leave(message, field);
+        }
+        match (message, field.number) {
+            (GRAPH_DEF, graph_def::NODE) => self.end_of_node(at),
+            (GRAPH_DEF, graph_def::LIBRARY) => self.position = Position::Elsewhere,
+            (FUNCTION_DEF_LIBRARY, function_def_library::FUNCTION) => self.end_of_function(at),
+            (FUNCTION_DEF, function_def::SIGNATURE) => self.position = Position::Library,
+            (FUNCTION_DEF, function_def::NODE_DEF) if self.uses.is_some() => {
+                self.end_of_body_node();
+            }
+            _ if self.position == Position::Node => self.node.leave(message, field),
+            _ => {}
+        }
+    }
+
+    fn integer(&mut self, message: MessageId, field: &'static Field, value: u64) {
+        if self.position == Position::Node {
+            self.node.integer(message, field, value);
+        } else if let Some(sameness) = self.sameness() {
+            sameness.integer(message, field, value);
+        }
+    }
+
+    fn string(&mut self, message: MessageId, field: &'static Field, piece: &[u8], is: Piece) {
+        if let Some(sameness) = self.sameness() {
+            sameness.string(message, field, piece, is);
+        }
+        match self.position {
+            Position::Node | Position::BodyNode => {
+                let lists = (&mut self.names, self.wanted.functions);
+                let in_graph = self.position == Position::Node;
+                let edges = self.wanted.edges && in_graph && self.index.misfit.is_none();
+                let parts = NodeParts { edges, call: self.wanted.calls && in_graph };
+                self.node.string(message, field, piece, is, lists, parts);
+            }
+            Position::Signature if (message, field.number) == (OP_DEF, op_def::NAME) => {
+                self.name_function(piece, is);
+            }
+            Position::Elsewhere | Position::Library | Position::Signature => {}
+        }
+    }
+
+    fn wants_packed(&self, message: MessageId) -> bool {
+        match self.position {
+            Position::Elsewhere => false,
+            Position::Node => message == ATTR_VALUE_LIST_VALUE,
+            Position::Library | Position::Signature | Position::BodyNode => self.sameness.is_some(),
+        }
+    }
+
+    fn wants_bytes(&self, message: MessageId, field: &'static Field) -> bool {
+        // A string takes the place of another value.
+        matches!(
+            (message, field.number),
+            (ATTR_VALUE, attr_value::S) | (ATTR_VALUE_LIST_VALUE, attr_value_list_value::S)
+        )
+    }
+
+    fn release(&self) -> i32 {
+        self.wanted.release
+    }
+
+    fn take(
+        &mut self,
+        message: MessageId,
+        field: &'static Field,
+        bytes: &[u8],
+        _end: u64,
+        _depth: usize,
+    ) -> bool {
+        if self.wanted.edges || (message, field.number) != (GRAPH_DEF, graph_def::NODE) {
+            return false;
+        }
+        let Some(operation) = operation_alone(bytes) else { return false };
+        let is_skipped = self.wanted.operations.find_entry(operation).is_none()
+            && !(self.wanted.calls
+                && Operation::of(operation, self.wanted.functions) != Operation::Other);
+        self.nodes = self.nodes.saturating_add(u32::from(is_skipped));
+        is_skipped
+    }
+}

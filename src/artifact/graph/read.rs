@@ -1,0 +1,162 @@
+//! Reads the graphs of a file: the fast walk first, and only where that is not enough, the index and
+//! its judgement.
+
+use std::{borrow::Cow, collections::HashMap};
+
+use super::{
+    DeprecatedOperations, DeprecatedUse, Form, Graph, GraphError, Graphs, Message,
+    fast::{Depth, GraphVisitor, ScannedGraph},
+    importer::{self, Judgement},
+    index::{IndexVisitor, Wanted},
+    name_of,
+    source::Source,
+};
+use crate::read_at::ReadAt;
+
+/// Reads the versions of every graph in `source`, and what tells the meta graphs of a SavedModel
+/// apart, stepping over everything else.
+///
+/// The binary form is read in a window of at most 256 KiB, however large the file is. What is stepped
+/// over is not checked: a file that is damaged there is read without complaint.
+///
+/// ```
+/// use serdes::artifact::graph::{self, Form, Message};
+///
+/// let bytes: &[u8] = &[0x22, 0x03, 0x08, 0xaa, 0x13]; // versions { producer: 2474 }
+/// let graphs = graph::versions(bytes, Message::GraphDef, Form::Binary)?;
+/// assert_eq!(graphs.meta_graphs[0].graph.versions.producer, 2474);
+/// # Ok::<(), serdes::artifact::graph::GraphError>(())
+/// ```
+///
+/// # Errors
+/// [`GraphError`], if no parser would take the file or the system cannot read it.
+pub fn versions(
+    source: &(impl ReadAt + ?Sized),
+    message: Message,
+    form: Form,
+) -> Result<Graphs, GraphError> {
+    let none = DeprecatedOperations::default();
+    let source = Source::new(&source, message, form);
+    let mut visitor =
+        GraphVisitor::new(source.message(), source.size()?, Depth::Versions, &none, i32::MAX);
+    source.walk(&mut visitor)?;
+    let (scanned, overflow) = visitor.finish();
+    let meta_graphs = scanned.into_iter().map(|scanned| scanned.meta_graph).collect();
+    Ok(Graphs { meta_graphs, overflow })
+}
+
+/// How [`read()`] reads.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ReadOptions<'a> {
+    /// The operations to look for.
+    pub deprecated: &'a DeprecatedOperations,
+    /// Whether to count operations by their type.
+    pub count_operations: bool,
+    /// The GraphDef version of the release that is to read the graph: older ones do not know every
+    /// field, which a parser of the binary form steps over and one of the text form refuses; theirs
+    /// also takes some numbers and escapes otherwise. The default knows everything that TensorFlow
+    /// 2.21 does.
+    pub release: i32,
+}
+
+impl Default for ReadOptions<'_> {
+    fn default() -> Self {
+        Self {
+            deprecated: DeprecatedOperations::tensorflow(),
+            count_operations: false,
+            release: i32::MAX,
+        }
+    }
+}
+
+/// Reads every graph in `source`, checking every nested message.
+///
+/// # Errors
+/// [`GraphError`], if no parser would take the file or the system cannot read it. A graph whose nodes
+/// do not fit together is no error here: see [`Graph::structure`].
+pub fn read(
+    source: &(impl ReadAt + ?Sized),
+    message: Message,
+    form: Form,
+    options: &ReadOptions<'_>,
+) -> Result<Graphs, GraphError> {
+    let source = Source::new(&source, message, form);
+    let depth = if options.count_operations { Depth::Counted } else { Depth::Whole };
+    let size = source.size()?;
+    let mut visitor =
+        GraphVisitor::new(source.message(), size, depth, options.deprecated, options.release);
+    source.walk(&mut visitor)?;
+    let (scanned, overflow) = visitor.finish();
+    let mut meta_graphs = Vec::with_capacity(scanned.len());
+    for (number, mut scanned) in scanned.into_iter().enumerate() {
+        if !scanned.is_clean() {
+            look_closer(source, number, &mut scanned, options)?;
+        }
+        meta_graphs.push(scanned.meta_graph);
+    }
+    Ok(Graphs { meta_graphs, overflow })
+}
+
+/// Makes the index of a graph that may not be clean, and judges it.
+fn look_closer(
+    source: Source<'_>,
+    meta_graph: usize,
+    scanned: &mut ScannedGraph,
+    options: &ReadOptions<'_>,
+) -> Result<(), GraphError> {
+    let own = std::mem::take(&mut scanned.deprecated_functions);
+    let uses = !own.is_empty();
+    // The importer asks nobody else about a node that calls a function which is deprecated itself.
+    let operations = match uses {
+        true => Cow::Owned(options.deprecated.clone().with(own)),
+        false => Cow::Borrowed(options.deprecated),
+    };
+    let is_judged = scanned.is_visited();
+    let wanted = Wanted {
+        meta_graph,
+        release: options.release,
+        operations: &operations,
+        functions: &scanned.functions,
+        edges: scanned.needs_order,
+        calls: is_judged && !scanned.functions.is_empty(),
+        duplicate_functions: is_judged && scanned.functions.repeated(),
+        uses,
+    };
+    let mut visitor = IndexVisitor::new(source, wanted);
+    source.walk(&mut visitor)?;
+    let (index, uses) = visitor.finish();
+    let graph = &mut scanned.meta_graph.graph;
+    if let Some(uses) = uses {
+        (graph.deprecated_nodes, graph.deprecated_in_functions) = uses.finish();
+    }
+    if is_judged {
+        let functions = &scanned.functions;
+        let judgement = importer::judge(source, &index, functions, options.release)?;
+        apply(source, graph, judgement, &operations, wanted)?;
+    }
+    Ok(())
+}
+
+/// Corrects what the fast walk could not know.
+pub(super) fn apply(
+    source: Source<'_>,
+    graph: &mut Graph,
+    judgement: Judgement,
+    operations: &DeprecatedOperations,
+    wanted: Wanted<'_>,
+) -> Result<(), GraphError> {
+    graph.structure = judgement.fault;
+    graph.visited_before_fault = judgement.visited_before_fault;
+    let Some(order) = judgement.deprecated.filter(|_| wanted.edges) else { return Ok(()) };
+    let uses = std::mem::take(&mut graph.deprecated_nodes).into_iter();
+    let mut uses: HashMap<_, _> =
+        uses.map(|found| (operations.position(found.operation.name.as_bytes()), found)).collect();
+    for first in order {
+        if let Some(found) = uses.remove(&Some(first.position as usize)) {
+            let node = name_of::node(source, first.place, wanted.release)?;
+            graph.deprecated_nodes.push(DeprecatedUse { node, ..found });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,135 @@
+//! TensorFlow's rules of names, inputs and loops.
+//!
+//! Knows what one name, one input or one operation says by itself. It must never know a graph.
+
+use super::characters::{self, Seen};
+
+/// What an operation has to do with loops.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum LoopRole {
+    #[default]
+    None,
+    /// `Merge`: where a loop begins, or two branches meet.
+    Merge,
+    /// `NextIteration`: where a loop goes back.
+    NextIteration,
+}
+
+impl LoopRole {
+    #[inline(always)]
+    pub(super) fn of(operation: &[u8]) -> Self {
+        match operation {
+            b"Merge" | b"RefMerge" => Self::Merge,
+            b"NextIteration" | b"RefNextIteration" => Self::NextIteration,
+            _ => Self::None,
+        }
+    }
+}
+
+/// Bytes of a name that are kept for messages.
+pub(super) const SHOWN_NAME: usize = 256;
+
+/// A name for messages, cut to a bearable length.
+pub(super) fn shown(name: &[u8]) -> String {
+    let kept = name.get(..SHOWN_NAME).unwrap_or(name);
+    String::from_utf8_lossy(kept).into_owned()
+}
+
+/// Whether TensorFlow takes this as the name of a node.
+#[inline(always)]
+pub(super) fn is_node_name(name: &[u8]) -> bool {
+    if characters::are_of_a_name(name) {
+        return name.first().is_some_and(|head| begins_a_name(*head));
+    }
+    are_joined_names(name)
+}
+
+/// Whether a name, or a part of it, may begin like this.
+#[inline]
+fn begins_a_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'.'
+}
+
+#[inline(never)]
+fn are_joined_names(name: &[u8]) -> bool {
+    name.split(|byte| *byte == b'>').all(|part| {
+        part.first().is_some_and(|head| begins_a_name(*head)) && characters::are_of_a_name(part)
+    })
+}
+
+/// Whether TensorFlow takes this as the name of a node in a function: there, it may begin with an
+/// underscore.
+pub(super) fn is_body_name(name: &[u8]) -> bool {
+    let Some(mut rest) = name.strip_prefix(b"_") else { return is_node_name(name) };
+    while let [b'_' | b'-' | b'/', after @ ..] = rest {
+        rest = after;
+    }
+    match rest {
+        [] => true,
+        [b'>', after @ ..] => is_node_name(after),
+        _ => is_node_name(rest),
+    }
+}
+
+/// The node that an input names: `name`, `name:3` or `^name`.
+#[inline]
+pub(super) fn input_node(input: &[u8]) -> &[u8] {
+    input_node_seen(input, characters::seen(input))
+}
+
+/// The same of an input whose characters were looked at.
+#[inline]
+pub(super) fn input_node_seen(input: &[u8], seen: Seen) -> &[u8] {
+    // The first character is never the colon, as a name cannot be empty.
+    if (seen.colon || !seen.ascii)
+        && let Some(colon) = input.iter().rposition(|byte| *byte == b':')
+        && let Some((name, [_, output @ ..])) = input.split_at_checked(colon)
+        && !name.is_empty()
+        && !output.is_empty()
+        && output.iter().all(u8::is_ascii_digit)
+        && (output.len() < 20
+            || std::str::from_utf8(output).is_ok_and(|text| text.parse::<u64>().is_ok()))
+    {
+        return name;
+    }
+    input.strip_prefix(b"^").unwrap_or(input)
+}
+
+/// Whether an input counts as a control input: for that, the first character alone is looked at.
+#[inline]
+pub(super) fn is_control_input(input: &[u8]) -> bool {
+    input.first() == Some(&b'^')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_nodes_are_the_ones_that_the_importer_takes() {
+        for name in ["a", ".", "0", "a/b-c_d.e", "A>b", "a>.b/c", "MatMul_1"] {
+            assert!(is_node_name(name.as_bytes()), "{name}");
+        }
+        for name in
+            ["", "_a", "-a", "/a", "a b", "a>", ">a", "a>>b", "a>_b", "a:0", "^a", "a\\b", "é"]
+        {
+            assert!(!is_node_name(name.as_bytes()), "{name}");
+        }
+    }
+
+    #[test]
+    fn an_input_names_a_node_an_output_or_a_control_dependency() {
+        let node = |input: &'static str| input_node(input.as_bytes());
+        assert_eq!(node("a"), b"a");
+        assert_eq!(node("a:12"), b"a");
+        assert_eq!(node("^a"), b"a");
+        assert_eq!(node("^a:0"), b"^a");
+        assert_eq!(node("a:"), b"a:");
+        assert_eq!(node("a:18446744073709551615"), b"a");
+        assert_eq!(node("a:18446744073709551616"), b"a:18446744073709551616");
+        assert_eq!(node(":0"), b":0");
+        assert_eq!(node("12"), b"12");
+        assert_eq!(node(""), b"");
+        assert!(is_control_input(b"^a") && is_control_input(b"^a:0") && !is_control_input(b"a"));
+    }
+}

@@ -1,0 +1,174 @@
+//! The file that holds a graph: which message, in which form, and why it cannot be read.
+//!
+//! Walks over the whole message or over a part of it that an earlier walk has found. Knows where
+//! bytes are. It must never know what they mean: that is the business of the visitors.
+
+use std::io;
+
+use crate::{
+    artifact::{
+        schema::{GRAPH_DEF, META_GRAPH_DEF, MessageId, SAVED_MODEL, TENSORFLOW},
+        text::{self, TextError},
+    },
+    read_at::ReadAt,
+    wire::scan::{self, ScanError, Visitor, WireError},
+};
+
+/// Which message a file holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Message {
+    /// `tensorflow.GraphDef`: a `.pb` file.
+    GraphDef,
+    /// `tensorflow.MetaGraphDef`: a `.meta` file beside a checkpoint.
+    MetaGraphDef,
+    /// `tensorflow.SavedModel`: `saved_model.pb`.
+    SavedModel,
+}
+
+impl Message {
+    pub(super) fn id(self) -> MessageId {
+        match self {
+            Self::GraphDef => GRAPH_DEF,
+            Self::MetaGraphDef => META_GRAPH_DEF,
+            Self::SavedModel => SAVED_MODEL,
+        }
+    }
+}
+
+/// How a message is written down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Form {
+    /// The wire format.
+    Binary,
+    /// The text format (`.pbtxt`).
+    Text,
+}
+
+/// Why a graph cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum GraphError {
+    /// No parser takes the bytes. TensorFlow says INVALID_ARGUMENT for a graph and DATA_LOSS for a
+    /// SavedModel.
+    #[error(
+        "no protobuf parser takes this file: {0}; the file is damaged, cut off, or of another kind"
+    )]
+    Malformed(#[from] WireError),
+    /// The text is not the text form of the message.
+    #[error("this is not the text form of the message: {0}")]
+    Text(#[from] TextError),
+    /// The system could not read the file.
+    #[error("cannot read the file: {0}")]
+    Io(#[from] io::Error),
+}
+
+impl From<ScanError> for GraphError {
+    fn from(error: ScanError) -> Self {
+        match error {
+            ScanError::Wire(error) => Self::Malformed(error),
+            ScanError::Io(error) => Self::Io(error),
+        }
+    }
+}
+
+impl From<text::ScanError> for GraphError {
+    fn from(error: text::ScanError) -> Self {
+        match error {
+            text::ScanError::Text(error) => Self::Text(error),
+            text::ScanError::Io(error) => Self::Io(error),
+        }
+    }
+}
+
+/// Where the content of a message begins and ends, in bytes from the start of the file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Extent {
+    pub(super) start: u64,
+    pub(super) end: u64,
+}
+
+/// A file that holds a message.
+#[derive(Clone, Copy)]
+pub(super) struct Source<'s> {
+    bytes: &'s dyn ReadAt,
+    message: Message,
+    form: Form,
+}
+
+/// Parts up to this length, in bytes, are read in one go.
+const READ_AT_ONCE: u64 = 64 * 1024;
+
+impl<'s> Source<'s> {
+    pub(super) fn new(bytes: &'s dyn ReadAt, message: Message, form: Form) -> Self {
+        Self { bytes, message, form }
+    }
+
+    /// The length of the file in bytes.
+    pub(super) fn size(self) -> Result<u64, GraphError> {
+        Ok(self.bytes.size()?)
+    }
+
+    /// The outermost message.
+    pub(super) fn message(self) -> MessageId {
+        self.message.id()
+    }
+
+    /// Walks over the whole message.
+    pub(super) fn walk(self, visitor: &mut impl Visitor) -> Result<(), GraphError> {
+        self.walk_over(self.bytes, self.message(), visitor)
+    }
+
+    /// Walks over a nested message that an earlier walk went through.
+    pub(super) fn walk_part(
+        self,
+        part: Extent,
+        message: MessageId,
+        visitor: &mut impl Visitor,
+    ) -> Result<(), GraphError> {
+        let section = Section { bytes: self.bytes, part };
+        let length = section.length();
+        if length > READ_AT_ONCE {
+            return self.walk_over(&section, message, visitor);
+        }
+        let mut bytes = vec![0; usize::try_from(length).unwrap_or_default()];
+        section.read_exact_at(&mut bytes, 0)?;
+        self.walk_over(&bytes, message, visitor)
+    }
+
+    fn walk_over(
+        self,
+        bytes: &dyn ReadAt,
+        message: MessageId,
+        visitor: &mut impl Visitor,
+    ) -> Result<(), GraphError> {
+        match self.form {
+            Form::Binary => Ok(scan::scan(bytes, TENSORFLOW, message, visitor)?),
+            Form::Text => Ok(text::scan(bytes, message, visitor)?),
+        }
+    }
+}
+
+/// A part of a file, as if it were all of it.
+struct Section<'s> {
+    bytes: &'s dyn ReadAt,
+    part: Extent,
+}
+
+impl Section<'_> {
+    fn length(&self) -> u64 {
+        self.part.end.saturating_sub(self.part.start)
+    }
+}
+
+impl ReadAt for Section<'_> {
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.length())
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let left = self.length().saturating_sub(offset);
+        let count = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
+        let buffer = buffer.get_mut(..count).unwrap_or_default();
+        self.bytes.read_at(buffer, self.part.start.saturating_add(offset))
+    }
+}

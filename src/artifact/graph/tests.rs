@@ -1,0 +1,259 @@
+//! Graphs as bytes, read in one go and field by field.
+
+use proptest::prelude::*;
+
+use super::{
+    fast::{Depth, GraphVisitor, ScannedGraph},
+    function_names::FunctionNames,
+    importer,
+    index::{IndexVisitor, Wanted},
+    read::apply,
+    source::Source,
+    *,
+};
+use crate::{
+    artifact::schema::{Field, GRAPH_DEF, MessageId},
+    wire::scan::{Piece, Step, Visitor},
+};
+
+/// A field of up to 2^14 bytes.
+pub(super) fn field(number: u8, content: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![number << 3 | 2];
+    match u8::try_from(content.len()) {
+        Ok(short @ 0..=0x7f) => bytes.push(short),
+        _ => bytes.extend([content.len() as u8 | 0x80, (content.len() >> 7) as u8]),
+    }
+    bytes.extend_from_slice(content);
+    bytes
+}
+
+fn node_of(name: &str, operation: &str, rest: &[&[u8]]) -> Vec<u8> {
+    let node = [field(1, name.as_bytes()), field(2, operation.as_bytes()), rest.concat()];
+    field(1, &node.concat())
+}
+
+fn beside(name: &str) -> Vec<u8> {
+    let list = field(2, &field(1, &field(2, format!("loc:@{name}").as_bytes())));
+    field(5, &[field(1, b"_class"), list].concat())
+}
+
+fn read_graph(parts: &[Vec<u8>]) -> Graph {
+    let options = ReadOptions::default();
+    let graphs = read(parts.concat().as_slice(), Message::GraphDef, Form::Binary, &options);
+    graphs.unwrap().meta_graphs.remove(0).graph
+}
+
+#[test]
+fn a_node_is_beside_one_that_is_there() {
+    let fault = |parts: &[Vec<u8>]| {
+        let graph = read_graph(parts);
+        let before = graph.deprecated_before_fault().len();
+        (graph.structure.map(|fault| (fault.kind, fault.node)), before)
+    };
+    let a = node_of("a", "NoOp", &[]);
+    let node = |name: &str| node_of("b", "NoOp", &[&beside(name)]);
+    let lost = Some((StructureFaultKind::UnknownColocation, "b".to_owned()));
+    assert_eq!(fault(&[a.clone(), node("a")]), (None, 0));
+    assert_eq!(fault(&[node("a"), a.clone()]), (None, 0));
+    assert_eq!(fault(&[node("b")]), (None, 0));
+    assert_eq!(fault(&[a.clone(), node("c")]), (lost.clone(), 0));
+    // The last attribute of a key counts, and what it says may come in another order.
+    let twice = |first: &str, last: &str| node_of("b", "NoOp", &[&beside(first), &beside(last)]);
+    assert_eq!(fault(&[twice("c", "b")]), (None, 0));
+    assert_eq!(fault(&[twice("b", "c")]), (lost.clone(), 0));
+    let list = field(2, &field(1, &field(2, b"loc:@c")));
+    let turned = field(5, &[list, field(1, b"_class")].concat());
+    assert_eq!(fault(&[node_of("b", "NoOp", &[&turned])]), (lost.clone(), 0));
+    // What the importer comes to first.
+    let old = |rest: &[&[u8]]| node_of("old", "Old", rest);
+    assert_eq!(fault(&[old(&[]), node("c")]), (lost.clone(), 1));
+    assert_eq!(fault(&[node("c"), old(&[])]), (lost.clone(), 0));
+    assert_eq!(fault(&[old(&[&field(3, b"^z")]), node("c"), node_of("z", "NoOp", &[])]), (lost, 0));
+}
+
+#[test]
+fn a_loop_that_begins_with_what_comes_back_alone_never_begins() {
+    let placeholder = node_of("p", "Placeholder", &[]);
+    let next = node_of("n", "NextIteration", &[&field(3, b"p")]);
+    let merge =
+        |inputs: [&[u8]; 2]| node_of("m", "Merge", &[&field(3, inputs[0]), &field(3, inputs[1])]);
+    let graph = read_graph(&[placeholder.clone(), next.clone(), merge([b"n", b"n"])]);
+    assert_eq!(graph.structure.unwrap().kind, StructureFaultKind::Cycle);
+    let graph = read_graph(&[placeholder, next, merge([b"p", b"n"])]);
+    assert!(graph.structure.is_none());
+}
+
+#[test]
+fn a_function_that_calls_itself_deprecated_is_like_an_operation_of_the_list() {
+    let signature = [field(1, b"f"), field(8, &[8, 100])].concat();
+    let library = field(2, &field(1, &field(1, &signature)));
+    let call = node_of("call", "f", &[]);
+    let uses = |parts: &[Vec<u8>]| read_graph(parts).deprecated_nodes;
+    assert_eq!(uses(&[call.clone(), field(2, &field(1, &field(1, &field(1, b"f"))))]), []);
+    let found = uses(&[node_of("a", "NoOp", &[]), call, library]);
+    assert_eq!(found.len(), 1);
+    assert_eq!((found[0].operation.name.as_str(), found[0].operation.version), ("f", 100));
+    assert_eq!(found[0].node, "call");
+}
+
+#[test]
+fn a_text_is_read_as_the_release_reads_it() {
+    let takes = |release: i32, text: &str| {
+        let text =
+            format!("node {{ name: 'a' op: 'NoOp' attr {{ key: 'k' value {{ {text} }} }} }}");
+        let options = ReadOptions { release, ..ReadOptions::default() };
+        read(text.as_bytes(), Message::GraphDef, Form::Text, &options).is_ok()
+    };
+    for (text, old, new) in [
+        ("type: 1", true, true),
+        ("type: 01", false, false),
+        ("i: 01", true, true),
+        ("f: 00.5", true, false),
+        ("f: 0.5F", false, true),
+        ("s: '\\400'", true, false),
+        ("s: '\\ud800'", true, false),
+        ("s: '\\U0010ffff'", true, true),
+        ("s: '\\U00110000'", false, false),
+        ("placeholder: '\\u00e9'", false, true),
+    ] {
+        assert_eq!((takes(1766, text), takes(2474, text)), (old, new), "{text}");
+    }
+}
+
+/// A visitor that is told of every field, also of those that it would take in one go.
+struct Slow<'a>(GraphVisitor<'a>);
+
+impl Visitor for Slow<'_> {
+    fn enter(&mut self, message: MessageId, field: &'static Field) -> Step {
+        self.0.enter(message, field)
+    }
+    fn leave(&mut self, message: MessageId, field: &'static Field, at: u64) {
+        self.0.leave(message, field, at);
+    }
+    fn integer(&mut self, message: MessageId, field: &'static Field, value: u64) {
+        self.0.integer(message, field, value);
+    }
+    fn string(&mut self, message: MessageId, field: &'static Field, piece: &[u8], is: Piece) {
+        self.0.string(message, field, piece, is);
+    }
+    fn wants_packed(&self, message: MessageId) -> bool {
+        self.0.wants_packed(message)
+    }
+    fn wants_bytes(&self, message: MessageId, field: &'static Field) -> bool {
+        self.0.wants_bytes(message, field)
+    }
+}
+
+fn visitor(size: u64, depth: Depth) -> GraphVisitor<'static> {
+    GraphVisitor::new(GRAPH_DEF, size, depth, DeprecatedOperations::tensorflow(), i32::MAX)
+}
+
+/// What is found field by field, and what is found in one go.
+fn both(bytes: &[u8], depth: Depth) -> [Result<Vec<ScannedGraph>, String>; 2] {
+    let size = bytes.len() as u64;
+    let source = Source::new(&bytes, Message::GraphDef, Form::Binary);
+    let mut slow = Slow(visitor(size, depth));
+    let mut fast = visitor(size, depth);
+    let slow = source.walk(&mut slow).map(|()| slow.0.finish());
+    let fast = source.walk(&mut fast).map(|()| fast.finish());
+    [slow, fast].map(|found| match found {
+        Ok((found, _)) => Ok(found),
+        Err(error) => Err(error.to_string()),
+    })
+}
+
+/// What the importer makes of the nodes outside of functions.
+fn in_order(bytes: &[u8], scanned: &mut ScannedGraph) {
+    let (operations, release) = (DeprecatedOperations::tensorflow(), i32::MAX);
+    let functions = &FunctionNames::default();
+    let wanted = Wanted {
+        meta_graph: 0,
+        release,
+        operations,
+        functions,
+        edges: true,
+        calls: false,
+        duplicate_functions: false,
+        uses: false,
+    };
+    let source = Source::new(&bytes, Message::GraphDef, Form::Binary);
+    let mut visitor = IndexVisitor::new(source, wanted);
+    source.walk(&mut visitor).unwrap();
+    let judgement = importer::judge(source, &visitor.finish().0, functions, release).unwrap();
+    apply(source, &mut scanned.meta_graph.graph, judgement, operations, wanted).unwrap();
+}
+
+fn node() -> impl Strategy<Value = Vec<u8>> {
+    let name = prop_oneof!["[a-d]", "[a-c]", "_a", "[a-d]:0", "\\^[a-d]", "\\PC{0,3}"];
+    let operation = prop_oneof![Just("NoOp".to_owned()), Just("Old".to_owned()), "\\PC{0,2}"];
+    let attribute = prop_oneof![
+        Just(vec![0x0a, 1, b'T', 0x12, 2, 0x30, 1]),
+        Just(vec![0x0a, 1, b'T', 0x12, 2, 0x30]),
+        "[a-z]{0,120}".prop_map(|text| field(2, &field(2, text.as_bytes()))),
+        proptest::collection::vec(any::<u8>(), 0..12),
+    ];
+    let inputs = proptest::collection::vec("(\\^)?[a-d](:[0-9]{1,2})?", 0..3);
+    let class = prop_oneof![Just(Vec::new()), "[a-d_]".prop_map(|name| beside(&name))];
+    let attributes = proptest::collection::vec(attribute, 0..3);
+    (
+        proptest::collection::vec(name, 0..3),
+        proptest::collection::vec(operation, 0..3),
+        inputs,
+        attributes,
+        class,
+    )
+        .prop_map(|(names, operations, inputs, attributes, class)| {
+            let mut parts = Vec::new();
+            parts.extend(names.iter().map(|name| field(1, name.as_bytes())));
+            parts.extend(operations.iter().map(|name| field(2, name.as_bytes())));
+            parts.extend(inputs.iter().map(|input| field(3, input.as_bytes())));
+            parts.extend(attributes.iter().map(|attribute| field(5, attribute)));
+            parts.push(class);
+            parts.concat()
+        })
+}
+
+#[test]
+fn a_list_of_another_attribute_places_a_node_beside_none() {
+    let list = field(2, &field(1, &field(2, b"loc:@missing")));
+    let attribute = field(5, &[field(1, b"_clasp"), list].concat());
+    let graph = [node_of("a", "NoOp", &[&attribute])];
+    assert!(read_graph(&graph).structure.is_none());
+    let [mut slow, fast] =
+        both(&graph.concat(), Depth::Whole).map(|found| found.unwrap().remove(0));
+    assert!(slow.needs_order && !fast.needs_order);
+    in_order(&graph.concat(), &mut slow);
+    assert!(slow.meta_graph.graph.structure.is_none());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #[test]
+    fn a_node_that_is_read_in_one_go_is_the_one_that_is_read_field_by_field(
+        nodes in proptest::collection::vec(node(), 0..6),
+        inner in proptest::collection::vec(node(), 0..3),
+        damage in proptest::option::of((any::<proptest::sample::Index>(), any::<u8>())),
+    ) {
+        let function = field(1, &inner.iter().map(|node| field(3, node)).collect::<Vec<_>>().concat());
+        let mut bytes = nodes.iter().map(|node| field(1, node)).collect::<Vec<_>>().concat();
+        bytes.extend(field(2, &function));
+        if let Some((at, byte)) = damage {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        for depth in [Depth::Whole, Depth::Counted, Depth::Versions] {
+            let [mut slow, mut fast] = both(&bytes, depth);
+            if let (Ok(slow), Ok(fast)) = (&mut slow, &mut fast) {
+                for (slow, fast) in slow.iter_mut().zip(fast) {
+                    // Field by field, the list of any attribute counts as one of nodes to be beside. The second step knows.
+                    prop_assert!(slow.needs_order || !fast.needs_order);
+                    if slow.needs_order && !fast.needs_order {
+                        in_order(&bytes, slow);
+                        slow.needs_order = false;
+                    }
+                }
+            }
+            prop_assert_eq!(format!("{slow:?}"), format!("{fast:?}"));
+        }
+    }
+}
