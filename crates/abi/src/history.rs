@@ -4,11 +4,13 @@
 pub mod tensorflow_2_4 {
     use core::ffi::{c_char, c_void};
 
-    use crate::released::{
-        SE_CreateDeviceFnsParams, SE_CreateDeviceParams, SE_CreateStreamExecutorParams, SP_Device,
-        SP_DeviceFns, SP_StreamExecutor, SP_TimerFns,
+    use crate::{
+        TF_Bool, TF_Status, released,
+        released::{
+            SE_CreateDeviceFnsParams, SE_CreateDeviceParams, SE_CreateStreamExecutorParams,
+            SP_Device, SP_DeviceFns, SP_StreamExecutor, SP_TimerFns,
+        },
     };
-    use crate::{TF_Bool, TF_Status, released};
 
     c_struct! {
         /// A platform: what a plug-in registers.
@@ -58,9 +60,9 @@ pub mod tensorflow_2_5 {
     use core::ffi::c_void;
 
     pub use super::tensorflow_2_8::SP_Platform;
-    use crate::released::{SP_AllocatorStats, SP_Device, SP_DeviceMemoryBase};
     use crate::{
         SE_EventStatus, SE_StatusCallbackFn, SP_Event, SP_Stream, SP_Timer, TF_Bool, TF_Status,
+        released::{SP_AllocatorStats, SP_Device, SP_DeviceMemoryBase},
     };
 
     c_struct! {

@@ -8,13 +8,13 @@
 
 use core::ffi::{c_char, c_void};
 
-use crate::released::{
-    SE_CreateDeviceParams, SE_CreateStreamExecutorParams, SP_AllocatorStats, SP_DeviceMemoryBase,
-    SP_TimerFns,
-};
 use crate::{
     SE_EventStatus, SE_StatusCallbackFn, SP_Event, SP_Stream, SP_Timer, TF_Bool, TF_Status,
     released,
+    released::{
+        SE_CreateDeviceParams, SE_CreateStreamExecutorParams, SP_AllocatorStats,
+        SP_DeviceMemoryBase, SP_TimerFns,
+    },
 };
 
 c_struct! {

@@ -1,7 +1,9 @@
 //! `TF_Status`: its codes, and the functions that act on one.
 
-use core::ffi::{c_char, c_int};
-use core::fmt;
+use core::{
+    ffi::{c_char, c_int},
+    fmt,
+};
 
 /// A status; known to the side that made it alone. All access goes through [`StatusFunctions`].
 #[repr(C)]

@@ -4,9 +4,11 @@
 //! huge pages, and a large block that was freed waits for the next request of its size class. What waits never makes the process hold
 //! more than it once had in use, and never more than a limit.
 
-use std::alloc::{Layout, alloc, dealloc};
-use std::collections::BTreeMap;
-use std::ptr::NonNull;
+use std::{
+    alloc::{Layout, alloc, dealloc},
+    collections::BTreeMap,
+    ptr::NonNull,
+};
 
 /// Alignment of every block, in bytes: that of the widest vector types, and of what TensorFlow's kernels assume, with room to spare.
 const ALIGNMENT: usize = 256;

@@ -1,16 +1,17 @@
 //! A device over host memory: its addresses are addresses of the process.
 
-use std::ffi::c_void;
-use std::ptr::{self, NonNull};
-use std::sync::Arc;
+use std::{
+    ffi::c_void,
+    ptr::{self, NonNull},
+    sync::Arc,
+};
 
 use serdes_plugin::{
     Allocation, AllocationRequest, AllocatorStats, Description, DeviceMemory, HostSource,
     HostTarget, MemoryDevice, MemoryUsage, Result, Status,
 };
 
-use crate::DEVICE_KIND;
-use crate::pool::Pool;
+use crate::{DEVICE_KIND, pool::Pool};
 
 /// Bytes of pattern that are written one by one before they are copied on.
 const PATTERN_BYTES: usize = 1 << 10;

@@ -18,8 +18,10 @@ mod pool;
 
 use std::sync::Arc;
 
-use serdes_plugin::abi::{SE_PlatformRegistrationParams, StatusFunctions, TF_Status};
-use serdes_plugin::{Counters, Platform, Queued, Result, Settings, Status};
+use serdes_plugin::{
+    Counters, Platform, Queued, Result, Settings, Status,
+    abi::{SE_PlatformRegistrationParams, StatusFunctions, TF_Status},
+};
 
 pub use device::HostDevice;
 pub use machine::available_memory;

@@ -2,8 +2,10 @@
 
 use std::fmt;
 
-use serdes_plugin::Allocator;
-use serdes_plugin::abi::{LAYOUTS, Layout, layout_named};
+use serdes_plugin::{
+    Allocator,
+    abi::{LAYOUTS, Layout, layout_named},
+};
 
 /// The environment variable from which the shared library takes its options.
 pub const ENVIRONMENT_VARIABLE: &str = "SERDES_HOST_PLUGIN";

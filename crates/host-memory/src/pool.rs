@@ -1,15 +1,21 @@
 //! The memory of one device: what is allocated, how much may be, and statistics.
 
-use std::collections::HashMap;
-use std::ffi::c_void;
-use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    collections::HashMap,
+    ffi::c_void,
+    ptr::NonNull,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 use serdes_plugin::{AllocatorStats, MemoryUsage};
 
-use crate::blocks::{Block, Blocks};
-use crate::machine::available_memory;
+use crate::{
+    blocks::{Block, Blocks},
+    machine::available_memory,
+};
 
 /// Most bytes of freed device memory that wait for reuse.
 const MOST_FREE_DEVICE_BYTES: usize = 256 << 20;

@@ -1,12 +1,13 @@
 //! Functions that a host puts into a stream.
 
-use std::ffi::{CStr, c_void};
-use std::sync::Arc;
+use std::{
+    ffi::{CStr, c_void},
+    sync::Arc,
+};
 
 use serdes_abi::{SE_StatusCallbackFn, StatusFunctions, TF_Code};
 
-use crate::counters::Counters;
-use crate::{Result, Status};
+use crate::{Result, Status, counters::Counters};
 
 /// A function of the host's with its argument.
 #[derive(Debug)]

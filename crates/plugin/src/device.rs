@@ -3,19 +3,19 @@
 //! A device that only holds memory implements [`MemoryDevice`](crate::MemoryDevice), which is safe, and lets [`Queued`](crate::Queued)
 //! do the rest. A device with streams of its own implements [`Device`].
 
-use std::ffi::c_void;
-use std::ptr::NonNull;
-use std::sync::Arc;
+use std::{ffi::c_void, ptr::NonNull, sync::Arc};
 
 use serdes_abi::SE_EventStatus;
 
-use crate::callback::HostCallback;
-use crate::counters::Counters;
-use crate::memory::{
-    Allocation, AllocationRequest, AllocatorStats, DeviceMemory, HostSource, HostTarget,
-    MemoryUsage,
+use crate::{
+    Result, Status,
+    callback::HostCallback,
+    counters::Counters,
+    memory::{
+        Allocation, AllocationRequest, AllocatorStats, DeviceMemory, HostSource, HostTarget,
+        MemoryUsage,
+    },
 };
-use crate::{Result, Status};
 
 /// A plug-in: a number of devices of one type.
 pub trait Platform: Send + Sync + Sized + 'static {

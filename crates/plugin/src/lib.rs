@@ -73,7 +73,7 @@ mod testing;
 
 pub use serdes_abi as abi;
 
-pub use border::register::register;
+pub use border::register;
 pub use callback::HostCallback;
 pub use counters::{Counter, Counters};
 pub use device::{Allocator, Description, Device, EventState, Platform, Settings};

@@ -4,8 +4,7 @@
 //! [`DeviceMemory`], a [`HostSource`] or a [`HostTarget`]: values that safe code cannot make, because each is the host's promise that
 //! the bytes are there until the operation is done.
 
-use std::ffi::c_void;
-use std::ptr;
+use std::{ffi::c_void, ptr};
 
 use serdes_abi::SP_DeviceMemoryBase;
 

@@ -1,15 +1,19 @@
 //! The safe way to write a device: memory, and how bytes get in and out of it.
 
-use std::alloc::{Layout, alloc, dealloc};
-use std::ffi::c_void;
-use std::ptr::NonNull;
-
-use crate::device::Description;
-use crate::memory::{
-    Allocation, AllocationRequest, AllocatorStats, DeviceMemory, HostSource, HostTarget,
-    MemoryUsage,
+use std::{
+    alloc::{Layout, alloc, dealloc},
+    ffi::c_void,
+    ptr::NonNull,
 };
-use crate::{Result, Status};
+
+use crate::{
+    Result, Status,
+    device::Description,
+    memory::{
+        Allocation, AllocationRequest, AllocatorStats, DeviceMemory, HostSource, HostTarget,
+        MemoryUsage,
+    },
+};
 
 /// Bytes that the default methods move at a time; fewer under Miri, which takes its time.
 const STAGING_BYTES: usize = if cfg!(miri) { 1 << 9 } else { 64 << 10 };

@@ -1,7 +1,9 @@
 //! Keeps panics inside the plug-in.
 
-use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::{
+    any::Any,
+    panic::{AssertUnwindSafe, catch_unwind},
+};
 
 use crate::{Result, Status};
 

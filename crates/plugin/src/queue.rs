@@ -10,9 +10,11 @@
 
 use std::collections::VecDeque;
 
-use crate::panic::contain;
-use crate::sync::{Arc, Condvar, Mutex, lock, thread, wait};
-use crate::{Result, Status};
+use crate::{
+    Result, Status,
+    panic::contain,
+    sync::{Arc, Condvar, Mutex, lock, thread, wait},
+};
 
 /// Stack of a queue's thread, in bytes. Host callbacks run there, so it is no smaller than what programs expect of a small thread.
 const STACK_BYTES: usize = 1 << 20;
@@ -22,27 +24,27 @@ type Task = Box<dyn FnOnce(Result<()>) -> Result<()> + Send>;
 
 /// Where a task may run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum RunsOn {
     /// On the caller's thread if the queue is idle: for what is short and never blocks.
-    Anywhere,
+    AnyThread,
     /// On the queue's thread.
     Worker,
 }
 
 /// Work in order.
 pub(crate) struct Queue {
-    shared: Arc<Shared>,
+    inner: Arc<QueueInner>,
 }
 
-struct Shared {
-    state: Mutex<State>,
+struct QueueInner {
+    state: Mutex<QueueState>,
     /// Signalled when the thread has something to do.
     work: Condvar,
     /// Signalled when a task is done and somebody waits.
     done: Condvar,
 }
 
-struct State {
+struct QueueState {
     tasks: VecDeque<Task>,
     /// Number of tasks ever submitted.
     submitted: u64,
@@ -57,16 +59,16 @@ struct State {
     worker: Option<thread::JoinHandle<()>>,
 }
 
-impl State {
+impl QueueState {
     fn outcome(&self) -> Result<()> {
         self.failure.clone().map_or(Ok(()), Err)
     }
 }
 
-impl Shared {
+impl QueueInner {
     fn new() -> Self {
         Self {
-            state: Mutex::new(State {
+            state: Mutex::new(QueueState {
                 tasks: VecDeque::new(),
                 submitted: 0,
                 completed: 0,
@@ -103,7 +105,7 @@ impl Shared {
     }
 
     /// Notes that the running task is done.
-    fn finish(&self, state: &mut State, result: Result<()>) {
+    fn finish(&self, state: &mut QueueState, result: Result<()>) {
         state.busy = false;
         state.completed += 1;
         if let (Err(failure), None) = (result, &state.failure) {
@@ -143,7 +145,7 @@ impl Shared {
 
 impl Queue {
     pub(crate) fn new() -> Self {
-        Self { shared: Arc::new(Shared::new()) }
+        Self { inner: Arc::new(QueueInner::new()) }
     }
 
     /// Submits a task that runs even after a failure, which it is told.
@@ -152,29 +154,29 @@ impl Queue {
     /// `RESOURCE_EXHAUSTED` if the system gives no thread; the task is dropped then.
     pub(crate) fn submit_always(
         &self,
-        place: Place,
+        runs_on: RunsOn,
         task: impl FnOnce(Result<()>) -> Result<()> + Send + 'static,
     ) -> Result<()> {
-        let mut state = lock(&self.shared.state);
-        if place == Place::Anywhere && !state.busy && state.tasks.is_empty() {
+        let mut state = lock(&self.inner.state);
+        if runs_on == RunsOn::AnyThread && !state.busy && state.tasks.is_empty() {
             state.busy = true;
             state.submitted += 1;
             let before = state.outcome();
             drop(state);
             let result = contain(|| task(before));
-            let mut state = lock(&self.shared.state);
-            self.shared.finish(&mut state, result);
+            let mut state = lock(&self.inner.state);
+            self.inner.finish(&mut state, result);
             if !state.tasks.is_empty() || state.closing {
-                self.shared.work.notify_one();
+                self.inner.work.notify_one();
             }
             return Ok(());
         }
         if state.worker.is_none() {
-            let shared = Arc::clone(&self.shared);
+            let inner = Arc::clone(&self.inner);
             let worker = thread::Builder::new()
                 .name("serdes-stream".to_owned())
                 .stack_size(STACK_BYTES)
-                .spawn(move || shared.work())
+                .spawn(move || inner.work())
                 .map_err(|error| {
                     Status::resource_exhausted(format!("no thread for a stream: {error}"))
                 })?;
@@ -183,7 +185,7 @@ impl Queue {
         state.tasks.push_back(Box::new(task));
         state.submitted += 1;
         drop(state);
-        self.shared.work.notify_one();
+        self.inner.work.notify_one();
         Ok(())
     }
 
@@ -193,10 +195,10 @@ impl Queue {
     /// As [`Queue::submit_always`].
     pub(crate) fn submit(
         &self,
-        place: Place,
+        runs_on: RunsOn,
         work: impl FnOnce() -> Result<()> + Send + 'static,
     ) -> Result<()> {
-        self.submit_always(place, |before| before.and_then(|()| work()))
+        self.submit_always(runs_on, |before| before.and_then(|()| work()))
     }
 
     /// A fence that is passed when everything submitted so far is done.
@@ -206,7 +208,7 @@ impl Queue {
     pub(crate) fn fence(&self) -> Result<Arc<Fence>> {
         let fence = Arc::new(Fence::new());
         let passed = Arc::clone(&fence);
-        self.submit_always(Place::Anywhere, move |before| {
+        self.submit_always(RunsOn::AnyThread, move |before| {
             passed.pass(before);
             Ok(())
         })?;
@@ -219,12 +221,12 @@ impl Queue {
     /// # Errors
     /// As [`Queue::submit_always`].
     pub(crate) fn wait_for(&self, fence: Arc<Fence>) -> Result<()> {
-        let place = match fence.outcome() {
+        let runs_on = match fence.outcome() {
             Some(Ok(())) => return Ok(()),
-            Some(Err(_)) => Place::Anywhere,
-            None => Place::Worker,
+            Some(Err(_)) => RunsOn::AnyThread,
+            None => RunsOn::Worker,
         };
-        self.submit(place, move || {
+        self.submit(runs_on, move || {
             fence
                 .wait()
                 .map_err(|failure| failure.context("work that this stream waits for failed"))
@@ -236,7 +238,7 @@ impl Queue {
     /// # Errors
     /// The queue's failure; `FAILED_PRECONDITION` on the queue's own thread, which would wait for itself.
     pub(crate) fn wait(&self) -> Result<()> {
-        self.shared.wait()
+        self.inner.wait()
     }
 
     /// How the queue stands now, without waiting.
@@ -244,22 +246,22 @@ impl Queue {
     /// # Errors
     /// The queue's failure.
     pub(crate) fn outcome(&self) -> Result<()> {
-        lock(&self.shared.state).outcome()
+        lock(&self.inner.state).outcome()
     }
 
     /// A handle that waits for the queue without keeping it.
-    pub(crate) fn watch(&self) -> Watch {
-        Watch { shared: Arc::clone(&self.shared) }
+    pub(crate) fn watch(&self) -> QueueWatch {
+        QueueWatch { inner: Arc::clone(&self.inner) }
     }
 }
 
 impl Drop for Queue {
     fn drop(&mut self) {
-        let mut state = lock(&self.shared.state);
+        let mut state = lock(&self.inner.state);
         state.closing = true;
         let worker = state.worker.take();
         drop(state);
-        self.shared.work.notify_one();
+        self.inner.work.notify_one();
         if let Some(worker) = worker
             // A host callback may destroy the stream that runs it; the thread then ends by itself.
             && worker.thread().id() != thread::current().id()
@@ -271,14 +273,14 @@ impl Drop for Queue {
 }
 
 /// Waits for a queue, which may be gone.
-pub(crate) struct Watch {
-    shared: Arc<Shared>,
+pub(crate) struct QueueWatch {
+    inner: Arc<QueueInner>,
 }
 
-impl Watch {
+impl QueueWatch {
     /// Another handle of the same queue.
     pub(crate) fn share(&self) -> Self {
-        Self { shared: Arc::clone(&self.shared) }
+        Self { inner: Arc::clone(&self.inner) }
     }
 
     /// As [`Queue::wait`].
@@ -286,12 +288,12 @@ impl Watch {
     /// # Errors
     /// As [`Queue::wait`].
     pub(crate) fn wait(&self) -> Result<()> {
-        self.shared.wait()
+        self.inner.wait()
     }
 
     /// Whether the queue is gone.
     pub(crate) fn is_gone(&self) -> bool {
-        lock(&self.shared.state).closing
+        lock(&self.inner.state).closing
     }
 }
 
@@ -332,5 +334,4 @@ impl Fence {
 }
 
 #[cfg(test)]
-#[path = "queue_tests.rs"]
 mod tests;

@@ -1,19 +1,23 @@
 //! Streams, events and timers in software, for devices that have none.
 
-use std::ffi::c_void;
-use std::ptr::NonNull;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
-
-use crate::callback::HostCallback;
-use crate::device::{Description, Device, EventState, Platform};
-use crate::memory::{
-    Allocation, AllocationRequest, AllocatorStats, DeviceMemory, HostSource, HostTarget,
-    MemoryUsage,
+use std::{
+    ffi::c_void,
+    ptr::NonNull,
+    sync::{Arc, Mutex, PoisonError},
+    time::Instant,
 };
-use crate::memory_device::MemoryDevice;
-use crate::queue::{Fence, Place, Queue, Watch};
-use crate::{Result, Status};
+
+use crate::{
+    Result, Status,
+    callback::HostCallback,
+    device::{Description, Device, EventState, Platform},
+    memory::{
+        Allocation, AllocationRequest, AllocatorStats, DeviceMemory, HostSource, HostTarget,
+        MemoryUsage,
+    },
+    memory_device::MemoryDevice,
+    queue::{Fence, Queue, QueueWatch, RunsOn},
+};
 
 /// Copies and fills up to this many bytes run on the caller's thread if the stream is idle: it takes longer to wake another. Fewer
 /// under Miri, which takes its time.
@@ -23,7 +27,7 @@ const INLINE_BYTES: u64 = if cfg!(miri) { 1 << 9 } else { 32 << 10 };
 /// work is done.
 pub struct Queued<M> {
     memory: Arc<M>,
-    streams: Mutex<Vec<Watch>>,
+    streams: Mutex<Vec<QueueWatch>>,
 }
 
 /// A platform with one [`MemoryDevice`], for plug-ins that need no [`Platform`] of their own.
@@ -103,9 +107,9 @@ impl<M: MemoryDevice> Queued<M> {
         if size == 0 {
             return Ok(());
         }
-        let place = if size <= INLINE_BYTES { Place::Anywhere } else { Place::Worker };
+        let runs_on = if size <= INLINE_BYTES { RunsOn::AnyThread } else { RunsOn::Worker };
         let memory = Arc::clone(&self.memory);
-        stream.queue.submit(place, move || work(&memory))
+        stream.queue.submit(runs_on, move || work(&memory))
     }
 }
 
@@ -214,7 +218,7 @@ unsafe impl<M: MemoryDevice> Device for Queued<M> {
 
     fn start_timer(&self, stream: &QueuedStream, timer: &QueuedTimer) -> Result<()> {
         let times = Arc::clone(&timer.times);
-        stream.queue.submit(Place::Anywhere, move || {
+        stream.queue.submit(RunsOn::AnyThread, move || {
             *lock(&times) = Times { start: Some(Instant::now()), stop: None };
             Ok(())
         })
@@ -222,7 +226,7 @@ unsafe impl<M: MemoryDevice> Device for Queued<M> {
 
     fn stop_timer(&self, stream: &QueuedStream, timer: &QueuedTimer) -> Result<()> {
         let times = Arc::clone(&timer.times);
-        stream.queue.submit(Place::Anywhere, move || {
+        stream.queue.submit(RunsOn::AnyThread, move || {
             let mut times = lock(&times);
             if times.start.is_none() {
                 return Err(Status::failed_precondition(
@@ -304,22 +308,21 @@ unsafe impl<M: MemoryDevice> Device for Queued<M> {
     }
 
     fn synchronize_all_activity(&self) -> Result<()> {
-        let streams: Vec<Watch> = {
+        let streams: Vec<QueueWatch> = {
             let mut streams = lock(&self.streams);
             streams.retain(|stream| !stream.is_gone());
-            streams.iter().map(Watch::share).collect()
+            streams.iter().map(QueueWatch::share).collect()
         };
         // All are waited for, whatever the first ones say.
-        let outcomes: Vec<Result<()>> = streams.iter().map(Watch::wait).collect();
+        let outcomes: Vec<Result<()>> = streams.iter().map(QueueWatch::wait).collect();
         outcomes.into_iter().collect()
     }
 
     fn host_callback(&self, stream: &QueuedStream, callback: HostCallback) -> Result<()> {
         // Runs after a failure, too: the host counts on it to free what it put into the argument.
-        stream.queue.submit_always(Place::Worker, move |_| callback.run())
+        stream.queue.submit_always(RunsOn::Worker, move |_| callback.run())
     }
 }
 
 #[cfg(test)]
-#[path = "queued_tests.rs"]
 mod tests;

@@ -1,7 +1,6 @@
 //! What an operation of a plug-in came to.
 
-use std::ffi::CString;
-use std::fmt;
+use std::{ffi::CString, fmt};
 
 use serdes_abi::TF_Code;
 

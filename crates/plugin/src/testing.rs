@@ -1,7 +1,6 @@
 //! A device for tests: memory whose addresses cannot be followed.
 
-use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::{collections::BTreeMap, sync::Mutex};
 
 use crate::{
     Allocation, AllocationRequest, DeviceMemory, HostSource, HostTarget, MemoryDevice, MemoryUsage,

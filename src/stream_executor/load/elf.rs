@@ -2,16 +2,18 @@
 
 use std::{collections::BTreeSet, fs::File, path::Path};
 
-use object::elf::{
-    DT_GNU_HASH, DT_HASH, DT_NEEDED, DT_NULL, DT_REL, DT_RELA, DT_STRSZ, DT_STRTAB, DT_SYMENT,
-    DT_SYMTAB, DT_VERDEF, DT_VERDEFNUM, DT_VERNEED, DT_VERSYM, DynamicTag, EM_386, EM_AARCH64,
-    EM_ALPHA, EM_ARM, EM_LOONGARCH, EM_PPC64, EM_RISCV, EM_S390, EM_X86_64, ET_DYN, FileHeader32,
-    FileHeader64, Machine, PT_DYNAMIC, PT_LOAD, SHN_ABS, STB_LOCAL, STB_WEAK, STT_COMMON,
-    STT_OBJECT, STT_TLS, Verdaux, Verdef,
+use object::{
+    Endianness, ReadCache, ReadRef, U32,
+    elf::{
+        DT_GNU_HASH, DT_HASH, DT_NEEDED, DT_NULL, DT_REL, DT_RELA, DT_STRSZ, DT_STRTAB, DT_SYMENT,
+        DT_SYMTAB, DT_VERDEF, DT_VERDEFNUM, DT_VERNEED, DT_VERSYM, DynamicTag, EM_386, EM_AARCH64,
+        EM_ALPHA, EM_ARM, EM_LOONGARCH, EM_PPC64, EM_RISCV, EM_S390, EM_X86_64, ET_DYN,
+        FileHeader32, FileHeader64, Machine, PT_DYNAMIC, PT_LOAD, SHN_ABS, STB_LOCAL, STB_WEAK,
+        STT_COMMON, STT_OBJECT, STT_TLS, Verdaux, Verdef,
+    },
+    pod::{Pod, from_bytes, slice_from_all_bytes},
+    read::elf::{Dyn, FileHeader, GnuHashTable, ProgramHeader, Sym},
 };
-use object::pod::{Pod, from_bytes, slice_from_all_bytes};
-use object::read::elf::{Dyn, FileHeader, GnuHashTable, ProgramHeader, Sym};
-use object::{Endianness, ReadCache, ReadRef, U32};
 
 use crate::stream_executor::{border::serves, error::Error};
 

@@ -1,7 +1,9 @@
 //! Layouts as they are written in JSON files; the form is described in the parent.
 
-use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::{
+    collections::HashSet,
+    path::{Path, PathBuf},
+};
 
 use serde_json::{Map, Value};
 

@@ -1,21 +1,21 @@
 //! The allocators of RFC #257: tables of their own, whose functions take the allocator as a second argument.
 
-use std::ffi::c_void;
-use std::ptr;
+use std::{ffi::c_void, ptr};
 
-use serdes_abi::rfc::{
-    SE_CreateAllocatorParams, SE_CreateCustomAllocatorParams, SP_Allocator, SP_AllocatorFns,
-    SP_CustomAllocator, SP_CustomAllocatorFns,
-};
 use serdes_abi::{
     SP_AllocatorStats, SP_Device, SP_DeviceMemoryBase, SP_Platform, TF_Bool, TF_Status,
+    rfc::{
+        SE_CreateAllocatorParams, SE_CreateCustomAllocatorParams, SP_Allocator, SP_AllocatorFns,
+        SP_CustomAllocator, SP_CustomAllocatorFns,
+    },
 };
 
-use super::platform::fill_table;
-use super::{memory, platform_state, try_device, with_platform};
-use crate::Status;
-use crate::device::Platform;
-use crate::memory::AllocationRequest;
+use super::{
+    host_struct::fill_table,
+    memory,
+    state::{platform_state, try_device, with_platform},
+};
+use crate::{Status, device::Platform, memory::AllocationRequest};
 
 pub(super) unsafe extern "C" fn create_allocator<P: Platform>(
     platform: *const SP_Platform,
@@ -61,7 +61,7 @@ pub(super) unsafe extern "C" fn create_allocator<P: Platform>(
                 ));
             }
             fill_table(
-                state,
+                state.is_layout_forced(),
                 target.cast(),
                 "SP_Allocator",
                 (&raw const allocator).cast(),
@@ -69,7 +69,7 @@ pub(super) unsafe extern "C" fn create_allocator<P: Platform>(
             )?;
             let filled = (&raw const functions).cast();
             fill_table(
-                state,
+                state.is_layout_forced(),
                 functions_target.cast(),
                 "SP_AllocatorFns",
                 filled,
@@ -123,7 +123,7 @@ pub(super) unsafe extern "C" fn create_custom_allocator<P: Platform>(
             }
             let filled = (&raw const allocator).cast();
             fill_table(
-                state,
+                state.is_layout_forced(),
                 target.cast(),
                 "SP_CustomAllocator",
                 filled,
@@ -131,7 +131,7 @@ pub(super) unsafe extern "C" fn create_custom_allocator<P: Platform>(
             )?;
             let filled = (&raw const functions).cast();
             fill_table(
-                state,
+                state.is_layout_forced(),
                 functions_target.cast(),
                 "SP_CustomAllocatorFns",
                 filled,

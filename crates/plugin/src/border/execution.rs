@@ -9,13 +9,17 @@ use serdes_abi::{
     TF_Status,
 };
 
-use super::platform::write_out;
-use super::{DeviceState, device_state, try_device, with_device};
-use crate::callback::HostCallback;
-use crate::counters::{Counter, Counters};
-use crate::device::{Device, Platform};
-use crate::panic::contain_drop;
-use crate::{Result, Status};
+use super::{
+    host_struct::write_out,
+    state::{OpenDevice, device_state, try_device, with_device},
+};
+use crate::{
+    Result, Status,
+    callback::HostCallback,
+    counters::{Counter, Counters},
+    device::{Device, Platform},
+    panic::contain_drop,
+};
 
 type StreamOf<P> = <<P as Platform>::Device as Device>::Stream;
 type EventOf<P> = <<P as Platform>::Device as Device>::Event;
@@ -304,7 +308,7 @@ pub(super) unsafe extern "C" fn host_callback<P: Platform>(
     function: Option<SE_StatusCallbackFn>,
     argument: *mut c_void,
 ) -> TF_Bool {
-    let enqueue = |state: &DeviceState<P>| {
+    let enqueue = |state: &OpenDevice<P>| {
         let function = function?;
         let counters = &state.platform.settings.counters;
         // SAFETY: the host gives a live stream of this platform, and a function that may be called once with its argument, on any thread.

@@ -1,18 +1,24 @@
 //! The functions of SP_StreamExecutor that allocate, copy and fill.
 
-use std::ffi::c_void;
-use std::ptr::{self, NonNull};
+use std::{
+    ffi::c_void,
+    ptr::{self, NonNull},
+};
 
 use serdes_abi::{
     SP_AllocatorStats, SP_Device, SP_DeviceMemoryBase, SP_Stream, TF_Bool, TF_Status,
 };
 
-use super::place::Place;
-use super::platform::write_out;
-use super::{DeviceState, execution, try_device, with_device};
-use crate::device::{Device, Platform};
-use crate::memory::{AllocationRequest, AllocatorStats, DeviceMemory, HostSource, HostTarget};
-use crate::{Result, Status};
+use super::{
+    execution,
+    host_struct::{HostStruct, write_out},
+    state::{OpenDevice, try_device, with_device},
+};
+use crate::{
+    Result, Status,
+    device::{Device, Platform},
+    memory::{AllocationRequest, AllocatorStats, DeviceMemory, HostSource, HostTarget},
+};
 
 pub(super) unsafe extern "C" fn allocate<P: Platform>(
     device: *const SP_Device,
@@ -38,13 +44,13 @@ pub(super) unsafe extern "C" fn allocate<P: Platform>(
     };
     // SAFETY: not NULL, so the host's struct, which says its size; `filled` is what its layout says.
     unsafe {
-        Place::new(target.cast(), &SP_DeviceMemoryBase::LAYOUT, false)
+        HostStruct::new(target.cast(), &SP_DeviceMemoryBase::LAYOUT, false)
             .fill((&raw const filled).cast(), &SP_DeviceMemoryBase::LAYOUT);
     }
 }
 
 pub(super) fn allocate_device<P: Platform>(
-    state: &DeviceState<P>,
+    state: &OpenDevice<P>,
     request: AllocationRequest,
 ) -> Option<crate::Allocation> {
     let allocation = state.device.allocate(request).filter(|found| !found.opaque.is_null())?;
@@ -162,7 +168,7 @@ pub(super) unsafe extern "C" fn get_allocator_stats<P: Platform>(
     let filled = c_stats(&stats);
     // SAFETY: not NULL, so the host's struct, which says its size; `filled` is what its layout says.
     unsafe {
-        Place::new(target.cast(), &SP_AllocatorStats::LAYOUT, false)
+        HostStruct::new(target.cast(), &SP_AllocatorStats::LAYOUT, false)
             .fill((&raw const filled).cast(), &SP_AllocatorStats::LAYOUT);
     }
     1
@@ -360,7 +366,7 @@ pub(super) unsafe extern "C" fn memset32<P: Platform>(
 /// # Safety
 /// `stream` is NULL or a live stream, and `target` is NULL or describes memory, of this platform, until the fill is done.
 unsafe fn fill<P: Platform>(
-    state: &DeviceState<P>,
+    state: &OpenDevice<P>,
     stream: SP_Stream,
     target: *const SP_DeviceMemoryBase,
     pattern: [u8; 4],

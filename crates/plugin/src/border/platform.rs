@@ -1,32 +1,56 @@
 //! The functions of SP_PlatformFns, SP_DeviceFns and SP_TimerFns.
 
-use std::ffi::{CString, c_char, c_int};
-use std::ptr;
-use std::sync::Arc;
+use std::{
+    ffi::{CString, c_char, c_int},
+    mem, ptr,
+    sync::Arc,
+};
 
 use serdes_abi::{
     SE_CreateDeviceFnsParams, SE_CreateDeviceParams, SE_CreateStreamExecutorParams, SP_Device,
     SP_DeviceFns, SP_Platform, SP_PlatformFns, SP_StreamExecutor, SP_Timer, SP_TimerFns, TF_Status,
 };
 
-use super::place::{Place, executor_layout, struct_layout};
 use super::{
-    DeviceState, PlatformState, execution, memory, platform_state, register, try_device,
-    with_platform,
+    execution,
+    host_struct::{HostStruct, executor_layout, fill_table, struct_layout, write_out},
+    memory,
+    state::{OpenDevice, RegisteredPlatform, platform_state, try_device, with_platform},
 };
-use crate::device::{Device, Platform};
-use crate::panic::{contain, contain_drop};
-use crate::{Result, Status};
+use crate::{
+    Result, Status,
+    device::{Description, Device, Platform},
+    panic::{contain, contain_drop},
+};
 
-pub(crate) unsafe extern "C" fn destroy_platform<P: Platform>(platform: *mut SP_Platform) {
+pub(super) unsafe extern "C" fn destroy_platform<P: Platform>(platform: *mut SP_Platform) {
     // SAFETY: the host gives the platform that was registered, and uses it no more.
-    unsafe { register::release::<P>(platform) };
+    unsafe { release::<P>(platform) };
+}
+
+/// Takes back what `register` put into the platform.
+///
+/// # Safety
+/// `platform` is NULL or the host's struct that `register::<P>` filled; no device of the platform is created from now on.
+unsafe fn release<P: Platform>(platform: *mut SP_Platform) {
+    if platform.is_null() {
+        return;
+    }
+    // SAFETY: a platform of the host's; every layout has `ext` there.
+    let state = unsafe { mem::replace(&mut (*platform).ext, ptr::null_mut()) }.cast_const();
+    if state.is_null() {
+        return;
+    }
+    // SAFETY: `register::<P>` put it there with `Arc::into_raw`, and it was not NULL, so this is the first time that it is taken back.
+    let state = unsafe { Arc::from_raw(state.cast::<RegisteredPlatform<P>>()) };
+    state.settings.counters.platforms.destroyed_one();
+    contain_drop(state);
 }
 
 /// The table has nothing of ours in it but addresses of functions.
-pub(crate) unsafe extern "C" fn destroy_platform_fns(_functions: *mut SP_PlatformFns) {}
+pub(super) unsafe extern "C" fn destroy_platform_fns(_functions: *mut SP_PlatformFns) {}
 
-pub(crate) unsafe extern "C" fn get_device_count<P: Platform>(
+pub(super) unsafe extern "C" fn get_device_count<P: Platform>(
     platform: *const SP_Platform,
     count: *mut c_int,
     status: *mut TF_Status,
@@ -42,7 +66,7 @@ pub(crate) unsafe extern "C" fn get_device_count<P: Platform>(
     }
 }
 
-pub(crate) unsafe extern "C" fn create_device<P: Platform>(
+pub(super) unsafe extern "C" fn create_device<P: Platform>(
     platform: *const SP_Platform,
     params: *mut SE_CreateDeviceParams,
     status: *mut TF_Status,
@@ -55,7 +79,7 @@ pub(crate) unsafe extern "C" fn create_device<P: Platform>(
 /// `platform` is the one whose `state` this is, registered and not destroyed; `params` is NULL or the host's.
 unsafe fn fill_device<P: Platform>(
     platform: *const SP_Platform,
-    state: &PlatformState<P>,
+    state: &RegisteredPlatform<P>,
     params: *mut SE_CreateDeviceParams,
 ) -> Result<()> {
     if params.is_null() {
@@ -73,36 +97,13 @@ unsafe fn fill_device<P: Platform>(
                 "SE_CreateDeviceParams.ordinal is {ordinal}; this platform has {devices} devices"
             ))
         })?;
-    let device = state.platform.create_device(number)?;
-    let description = device.description();
-    let text = |text: Option<String>| {
-        text.map(|text| {
-            let text = text.split('\0').next().unwrap_or_default();
-            CString::new(text).unwrap_or_default()
-        })
+    // SAFETY: `ext` holds one count of this `Arc` until the platform is destroyed, which is not during this call.
+    let shared = unsafe {
+        let shared = (*platform).ext.cast_const().cast::<RegisteredPlatform<P>>();
+        Arc::increment_strong_count(shared);
+        Arc::from_raw(shared)
     };
-    let device_state = Box::new(DeviceState::<P> {
-        device,
-        platform: {
-            // SAFETY: `ext` holds one count of this `Arc` until the platform is destroyed, which is not during this call.
-            unsafe {
-                let shared = (*platform).ext.cast_const().cast::<PlatformState<P>>();
-                Arc::increment_strong_count(shared);
-                Arc::from_raw(shared)
-            }
-        },
-        texts: [
-            text(description.hardware_name),
-            text(description.vendor),
-            text(description.pci_bus_id),
-        ],
-        numa_node: description.numa_node.and_then(|node| i32::try_from(node).ok()).unwrap_or(-1),
-        memory_bandwidth: description
-            .memory_bandwidth
-            .and_then(|bandwidth| i64::try_from(bandwidth).ok())
-            .unwrap_or(-1),
-        gflops: description.gflops.unwrap_or(-1.0),
-    });
+    let device_state = Box::new(open_device(state.platform.create_device(number)?, shared));
     let pointer = |index: usize| -> *const c_char {
         device_state
             .texts
@@ -125,13 +126,38 @@ unsafe fn fill_device<P: Platform>(
     let layout = struct_layout(state.layout, "SP_Device", &SP_Device::LAYOUT);
     // SAFETY: the struct is the host's and says its size; `filled` is what its layout says.
     unsafe {
-        Place::new(target.cast(), layout, state.settings.layout.is_some())
+        HostStruct::new(target.cast(), layout, state.is_layout_forced())
             .fill((&raw const filled).cast(), &SP_Device::LAYOUT)
     };
     Ok(())
 }
 
-pub(crate) unsafe extern "C" fn destroy_device<P: Platform>(
+/// A device with what it says of itself, in the forms of the C API: NULL, -1 where it does not say.
+fn open_device<P: Platform>(
+    device: P::Device,
+    platform: Arc<RegisteredPlatform<P>>,
+) -> OpenDevice<P> {
+    let Description { hardware_name, vendor, pci_bus_id, numa_node, memory_bandwidth, gflops } =
+        device.description();
+    let text = |text: Option<String>| {
+        text.map(|text| {
+            let text = text.split('\0').next().unwrap_or_default();
+            CString::new(text).unwrap_or_default()
+        })
+    };
+    OpenDevice {
+        device,
+        platform,
+        texts: [text(hardware_name), text(vendor), text(pci_bus_id)],
+        numa_node: numa_node.and_then(|node| i32::try_from(node).ok()).unwrap_or(-1),
+        memory_bandwidth: memory_bandwidth
+            .and_then(|bandwidth| i64::try_from(bandwidth).ok())
+            .unwrap_or(-1),
+        gflops: gflops.unwrap_or(-1.0),
+    }
+}
+
+pub(super) unsafe extern "C" fn destroy_device<P: Platform>(
     _platform: *const SP_Platform,
     device: *mut SP_Device,
 ) {
@@ -145,12 +171,12 @@ pub(crate) unsafe extern "C" fn destroy_device<P: Platform>(
     }
     // SAFETY: `create_device::<P>` put it there with `Box::into_raw`, and it was not NULL, so this is the first time that it is taken
     // back. The host uses the device no more.
-    let state = unsafe { Box::from_raw(state.cast::<DeviceState<P>>()) };
+    let state = unsafe { Box::from_raw(state.cast::<OpenDevice<P>>()) };
     state.platform.settings.counters.devices.destroyed_one();
     contain_drop(state);
 }
 
-pub(crate) unsafe extern "C" fn create_device_fns<P: Platform>(
+pub(super) unsafe extern "C" fn create_device_fns<P: Platform>(
     platform: *const SP_Platform,
     params: *mut SE_CreateDeviceFnsParams,
     status: *mut TF_Status,
@@ -167,7 +193,7 @@ pub(crate) unsafe extern "C" fn create_device_fns<P: Platform>(
                 get_gflops: Some(get_gflops::<P>),
             };
             fill_table(
-                state,
+                state.is_layout_forced(),
                 target.cast(),
                 "SP_DeviceFns",
                 (&raw const filled).cast(),
@@ -179,7 +205,7 @@ pub(crate) unsafe extern "C" fn create_device_fns<P: Platform>(
     }
 }
 
-pub(crate) unsafe extern "C" fn destroy_device_fns<P: Platform>(
+pub(super) unsafe extern "C" fn destroy_device_fns<P: Platform>(
     platform: *const SP_Platform,
     _functions: *mut SP_DeviceFns,
 ) {
@@ -189,7 +215,7 @@ pub(crate) unsafe extern "C" fn destroy_device_fns<P: Platform>(
     }
 }
 
-pub(crate) unsafe extern "C" fn create_stream_executor<P: Platform>(
+pub(super) unsafe extern "C" fn create_stream_executor<P: Platform>(
     platform: *const SP_Platform,
     params: *mut SE_CreateStreamExecutorParams,
     status: *mut TF_Status,
@@ -203,10 +229,10 @@ pub(crate) unsafe extern "C" fn create_stream_executor<P: Platform>(
                     "SE_CreateStreamExecutorParams.stream_executor is NULL",
                 ));
             }
-            let forced = state.settings.layout.is_some();
+            let forced = state.is_layout_forced();
             let layout = executor_layout(state.layout, (*target).struct_size, forced);
             let filled = stream_executor::<P>(state.settings.unified_memory);
-            Place::new(target.cast(), layout, forced)
+            HostStruct::new(target.cast(), layout, forced)
                 .fill((&raw const filled).cast(), &SP_StreamExecutor::LAYOUT);
             state.settings.counters.stream_executors.created_one();
             Ok(())
@@ -214,7 +240,7 @@ pub(crate) unsafe extern "C" fn create_stream_executor<P: Platform>(
     }
 }
 
-pub(crate) unsafe extern "C" fn destroy_stream_executor<P: Platform>(
+pub(super) unsafe extern "C" fn destroy_stream_executor<P: Platform>(
     platform: *const SP_Platform,
     _executor: *mut SP_StreamExecutor,
 ) {
@@ -224,7 +250,7 @@ pub(crate) unsafe extern "C" fn destroy_stream_executor<P: Platform>(
     }
 }
 
-pub(crate) unsafe extern "C" fn create_timer_fns<P: Platform>(
+pub(super) unsafe extern "C" fn create_timer_fns<P: Platform>(
     platform: *const SP_Platform,
     target: *mut SP_TimerFns,
     status: *mut TF_Status,
@@ -238,7 +264,7 @@ pub(crate) unsafe extern "C" fn create_timer_fns<P: Platform>(
                 nanoseconds: Some(nanoseconds::<P>),
             };
             fill_table(
-                state,
+                state.is_layout_forced(),
                 target.cast(),
                 "SP_TimerFns",
                 (&raw const filled).cast(),
@@ -250,7 +276,7 @@ pub(crate) unsafe extern "C" fn create_timer_fns<P: Platform>(
     }
 }
 
-pub(crate) unsafe extern "C" fn destroy_timer_fns<P: Platform>(
+pub(super) unsafe extern "C" fn destroy_timer_fns<P: Platform>(
     platform: *const SP_Platform,
     _functions: *mut SP_TimerFns,
 ) {
@@ -258,42 +284,6 @@ pub(crate) unsafe extern "C" fn destroy_timer_fns<P: Platform>(
     if let Ok(state) = unsafe { platform_state::<P>(platform) } {
         state.settings.counters.timer_functions.destroyed_one();
     }
-}
-
-/// Fills a table of functions that has one form in all layouts.
-///
-/// # Safety
-/// `target` is NULL or the host's struct of that name; `source` is what `layout` describes.
-pub(super) unsafe fn fill_table<P: Platform>(
-    state: &PlatformState<P>,
-    target: *mut u8,
-    name: &str,
-    source: *const u8,
-    layout: &'static serdes_abi::StructLayout,
-) -> Result<()> {
-    if target.is_null() {
-        return Err(Status::invalid_argument(format!(
-            "there is no {name} to fill: its pointer is NULL"
-        )));
-    }
-    // SAFETY: not NULL, so the host's struct, which says its size; `source` is the caller's promise.
-    unsafe { Place::new(target, layout, state.settings.layout.is_some()).fill(source, layout) };
-    Ok(())
-}
-
-/// Writes a result to where the host wants it.
-///
-/// # Safety
-/// `target` is NULL or points to writable memory for a `T`.
-pub(super) unsafe fn write_out<T>(target: *mut T, value: T, name: &str) -> Result<()> {
-    if target.is_null() {
-        return Err(Status::invalid_argument(format!(
-            "there is nowhere to put the result: {name} is NULL"
-        )));
-    }
-    // SAFETY: not NULL, so writable by the caller's promise.
-    unsafe { target.write(value) };
-    Ok(())
 }
 
 unsafe extern "C" fn get_numa_node<P: Platform>(device: *const SP_Device) -> i32 {

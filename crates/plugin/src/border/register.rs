@@ -1,18 +1,23 @@
 //! Registration: what `SE_InitPlugin` does.
 
-use std::ffi::CString;
-use std::sync::Arc;
+use std::{ffi::CString, ptr, sync::Arc};
 
 use serdes_abi::{
-    SE_MAJOR, SE_PlatformRegistrationParams, SP_Platform, SP_PlatformFns, StatusFunctions,
-    TF_Status, rfc,
+    Family, Layout, SE_MAJOR, SE_PlatformRegistrationParams, SP_Platform, SP_PlatformFns,
+    StatusFunctions, TF_Status, rfc,
 };
 
-use super::place::{Place, layout_of_host, struct_layout};
-use super::{ANY_FUNCTIONS, PlatformState, allocators, answer, platform};
-use crate::device::{Allocator, Platform};
-use crate::panic::{contain, contain_drop};
-use crate::{Result, Status};
+use super::{
+    allocators,
+    host_struct::{HostStruct, layout_of_host, struct_layout},
+    platform,
+    state::{ANY_FUNCTIONS, RegisteredPlatform, answer},
+};
+use crate::{
+    Result, Status,
+    device::{Allocator, Platform, Settings},
+    panic::contain,
+};
 
 /// Registers a platform with a host: the body of `SE_InitPlugin`.
 ///
@@ -35,19 +40,17 @@ pub unsafe fn register<P: Platform>(
     make: impl FnOnce() -> Result<P>,
 ) {
     ANY_FUNCTIONS.get_or_init(|| functions);
-    // SAFETY: the caller's promises.
+    // SAFETY: the parameters are what `fill_params` asks for, by the conditions above.
     let result = contain(|| unsafe { fill_params(params, functions, make) });
-    // SAFETY: the caller's promise about the status.
+    // SAFETY: the status is the host's and alive, by the conditions above.
     unsafe { answer(&functions, status, result) };
 }
 
+/// Refuses parameters that are not in order, or of another MAJOR than ours.
+///
 /// # Safety
-/// As for [`register`].
-unsafe fn fill_params<P: Platform>(
-    params: *mut SE_PlatformRegistrationParams,
-    functions: StatusFunctions,
-    make: impl FnOnce() -> Result<P>,
-) -> Result<()> {
+/// `params` as for [`register`].
+unsafe fn check_params(params: *mut SE_PlatformRegistrationParams) -> Result<()> {
     if params.is_null() {
         return Err(Status::invalid_argument("the SE_PlatformRegistrationParams is NULL"));
     }
@@ -70,9 +73,8 @@ unsafe fn fill_params<P: Platform>(
         )));
     }
     // SAFETY: as above.
-    let (platform_start, functions_start) = unsafe { ((*params).platform, (*params).platform_fns) };
-    for (name, is_null) in
-        [("platform", platform_start.is_null()), ("platform_fns", functions_start.is_null())]
+    let (platform, functions) = unsafe { ((*params).platform, (*params).platform_fns) };
+    for (name, is_null) in [("platform", platform.is_null()), ("platform_fns", functions.is_null())]
     {
         if is_null {
             return Err(Status::invalid_argument(format!(
@@ -80,50 +82,73 @@ unsafe fn fill_params<P: Platform>(
             )));
         }
     }
+    Ok(())
+}
 
+/// The host's platform and its functions, and the layout in which they are filled.
+struct HostStructs {
+    layout: &'static Layout,
+    platform: HostStruct,
+    functions: HostStruct,
+}
+
+impl HostStructs {
+    /// By the layout that the settings force, or the sizes that the host presets.
+    ///
+    /// # Safety
+    /// `params` as for [`register`], and in order ([`check_params`]).
+    unsafe fn of(params: *mut SE_PlatformRegistrationParams, settings: &Settings) -> Result<Self> {
+        // SAFETY: the parameters are in order: not NULL, with pointers that are not NULL.
+        let (platform, functions) = unsafe { ((*params).platform, (*params).platform_fns) };
+        // SAFETY: not NULL, so they are structs of the host's, which begin with their sizes.
+        let sizes = unsafe { ((*platform).struct_size, (*functions).struct_size) };
+        let forced = settings.layout.is_some();
+        let layout = settings.layout.unwrap_or_else(|| layout_of_host(sizes.0, sizes.1));
+        let platform_layout = struct_layout(layout, "SP_Platform", &SP_Platform::LAYOUT);
+        let functions_layout = struct_layout(layout, "SP_PlatformFns", &SP_PlatformFns::LAYOUT);
+        // SAFETY: the structs belong to the host and say their sizes; under a forced layout the one who forces it answers for them.
+        let (platform, functions) = unsafe {
+            (
+                HostStruct::new(platform.cast(), platform_layout, forced),
+                HostStruct::new(functions.cast(), functions_layout, forced),
+            )
+        };
+        if !platform.has("type") || !functions.is_whole() {
+            return Err(Status::failed_precondition(format!(
+                "the host's structs are too small for layout {}: SP_Platform has {} bytes, SP_PlatformFns has {}",
+                layout.name,
+                platform.room(),
+                functions.room(),
+            )));
+        }
+        Ok(Self { layout, platform, functions })
+    }
+}
+
+/// # Safety
+/// As for [`register`].
+unsafe fn fill_params<P: Platform>(
+    params: *mut SE_PlatformRegistrationParams,
+    functions: StatusFunctions,
+    make: impl FnOnce() -> Result<P>,
+) -> Result<()> {
+    // SAFETY: the parameters are as `register` asks for.
+    unsafe { check_params(params) }?;
     let made = make()?;
     let settings = made.settings();
-    // SAFETY: not NULL, so they are structs of the host's, which begin with their sizes.
-    let sizes = unsafe { ((*platform_start).struct_size, (*functions_start).struct_size) };
-    let forced = settings.layout.is_some();
-    let layout = settings.layout.unwrap_or_else(|| layout_of_host(sizes.0, sizes.1));
-    // SAFETY: the structs belong to the host and say their sizes; under a forced layout the one who forces it answers for them.
-    let (platform_place, functions_place) = unsafe {
-        (
-            Place::new(
-                platform_start.cast(),
-                struct_layout(layout, "SP_Platform", &SP_Platform::LAYOUT),
-                forced,
-            ),
-            Place::new(
-                functions_start.cast(),
-                struct_layout(layout, "SP_PlatformFns", &SP_PlatformFns::LAYOUT),
-                forced,
-            ),
-        )
-    };
-    if !platform_place.has("type") || !functions_place.is_whole() {
-        return Err(Status::failed_precondition(format!(
-            "the host's structs are too small for layout {}: SP_Platform has {} bytes, SP_PlatformFns has {}",
-            layout.name,
-            platform_place.room(),
-            functions_place.room(),
-        )));
-    }
-    let state = Arc::new(PlatformState {
+    // SAFETY: as above, and they are in order.
+    let host = unsafe { HostStructs::of(params, &settings) }?;
+    let state = Arc::new(RegisteredPlatform {
         name: checked_name("name", made.name())?,
         device_type: checked_name("type", made.device_type())?,
         platform: made,
         settings,
         functions,
-        layout,
+        layout: host.layout,
     });
     // Layouts without get_device_count have the number in the struct.
-    let devices = if platform_place.has("visible_device_count") {
-        state.platform.device_count()?
-    } else {
-        0
-    };
+    let devices =
+        if host.platform.has("visible_device_count") { state.platform.device_count()? } else { 0 };
 
     let best_fit = matches!(state.settings.allocator, Allocator::BestFit { .. });
     let growth = matches!(state.settings.allocator, Allocator::BestFit { growth: true });
@@ -139,9 +164,9 @@ unsafe fn fill_params<P: Platform>(
     // SAFETY: `filled` is what its layout says; names have one type in all layouts (the layouts' own asserts); the count is a size_t
     // where it exists. The structs are the host's, untouched by others.
     unsafe {
-        platform_place.set("visible_device_count", devices as usize);
-        platform_place.fill((&raw const filled).cast(), &SP_Platform::LAYOUT);
-        fill_functions::<P>(functions_place, layout, state.settings.allocator);
+        host.platform.set("visible_device_count", devices as usize);
+        host.platform.fill((&raw const filled).cast(), &SP_Platform::LAYOUT);
+        fill_functions::<P>(host.functions, host.layout, state.settings.allocator);
         (*params).struct_size = SE_PlatformRegistrationParams::STRUCT_SIZE;
         (*params).destroy_platform = Some(platform::destroy_platform::<P>);
         (*params).destroy_platform_fns = Some(platform::destroy_platform_fns);
@@ -153,17 +178,13 @@ unsafe fn fill_params<P: Platform>(
 }
 
 /// # Safety
-/// The place is an SP_PlatformFns of that layout, the host's, untouched by others.
-unsafe fn fill_functions<P: Platform>(
-    place: Place,
-    layout: &serdes_abi::Layout,
-    allocator: Allocator,
-) {
-    if layout.family == serdes_abi::Family::Rfc {
+/// `target` is an SP_PlatformFns of that layout, the host's, untouched by others.
+unsafe fn fill_functions<P: Platform>(target: HostStruct, layout: &Layout, allocator: Allocator) {
+    if layout.family == Family::Rfc {
         let best_fit = matches!(allocator, Allocator::BestFit { .. });
         let filled = rfc::SP_PlatformFns {
             struct_size: 0,
-            ext: std::ptr::null_mut(),
+            ext: ptr::null_mut(),
             create_device: Some(platform::create_device::<P>),
             destroy_device: Some(platform::destroy_device::<P>),
             create_stream_executor: Some(platform::create_stream_executor::<P>),
@@ -187,12 +208,12 @@ unsafe fn fill_functions<P: Platform>(
                 Some(allocators::destroy_custom_allocator::<P>)
             },
         };
-        // SAFETY: `filled` is what its layout says, and the place is the caller's promise.
-        unsafe { place.fill((&raw const filled).cast(), &rfc::SP_PlatformFns::LAYOUT) };
+        // SAFETY: `filled` is what its layout says, and the struct is the host's, by the condition above.
+        unsafe { target.fill((&raw const filled).cast(), &rfc::SP_PlatformFns::LAYOUT) };
     } else {
         let filled = SP_PlatformFns {
             struct_size: 0,
-            ext: std::ptr::null_mut(),
+            ext: ptr::null_mut(),
             get_device_count: Some(platform::get_device_count::<P>),
             create_device: Some(platform::create_device::<P>),
             destroy_device: Some(platform::destroy_device::<P>),
@@ -203,8 +224,8 @@ unsafe fn fill_functions<P: Platform>(
             create_timer_fns: Some(platform::create_timer_fns::<P>),
             destroy_timer_fns: Some(platform::destroy_timer_fns::<P>),
         };
-        // SAFETY: `filled` is what its layout says, and the place is the caller's promise.
-        unsafe { place.fill((&raw const filled).cast(), &SP_PlatformFns::LAYOUT) };
+        // SAFETY: `filled` is what its layout says, and the struct is the host's, by the condition above.
+        unsafe { target.fill((&raw const filled).cast(), &SP_PlatformFns::LAYOUT) };
     }
 }
 
@@ -219,24 +240,4 @@ fn checked_name(field: &str, name: &str) -> Result<CString> {
         )));
     }
     CString::new(name).map_err(|_| Status::internal("a checked name has a NUL byte"))
-}
-
-/// Takes back what [`register`] put into the platform.
-///
-/// # Safety
-/// `platform` is NULL or the host's struct that `register::<P>` filled; no device of the platform is created from now on.
-pub(crate) unsafe fn release<P: Platform>(platform: *mut SP_Platform) {
-    if platform.is_null() {
-        return;
-    }
-    // SAFETY: a platform of the host's; every layout has `ext` there.
-    let state =
-        unsafe { std::mem::replace(&mut (*platform).ext, std::ptr::null_mut()) }.cast_const();
-    if state.is_null() {
-        return;
-    }
-    // SAFETY: `register::<P>` put it there with `Arc::into_raw`, and it was not NULL, so this is the first time that it is taken back.
-    let state = unsafe { Arc::from_raw(state.cast::<PlatformState<P>>()) };
-    state.settings.counters.platforms.destroyed_one();
-    contain_drop(state);
 }

@@ -2,9 +2,11 @@
 
 mod host;
 
-use std::ffi::{CStr, c_void};
-use std::ptr;
-use std::sync::Arc;
+use std::{
+    ffi::{CStr, c_void},
+    ptr,
+    sync::Arc,
+};
 
 use serdes_abi::{
     LAYOUTS, SE_CreateDeviceFnsParams, SE_CreateDeviceParams, SE_CreateStreamExecutorParams,

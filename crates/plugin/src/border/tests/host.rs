@@ -1,8 +1,10 @@
 //! A small host in C's terms, and a platform of devices that follow no addresses.
 
-use std::ffi::{CStr, CString, c_char};
-use std::ptr;
-use std::sync::Arc;
+use std::{
+    ffi::{CStr, CString, c_char},
+    ptr,
+    sync::Arc,
+};
 
 use serdes_abi::{
     Layout, SE_CreateDeviceParams, SE_CreateStreamExecutorParams, SE_PlatformRegistrationParams,
@@ -10,10 +12,10 @@ use serdes_abi::{
     StatusFunctions, TF_Code, TF_Status, layout_named,
 };
 
-use crate::testing::Slab;
 use crate::{
     Allocation, AllocationRequest, Allocator, Counters, Description, DeviceMemory, HostSource,
     HostTarget, MemoryDevice, MemoryUsage, Platform, Queued, Result, Settings, Status, register,
+    testing::Slab,
 };
 
 /// What a `TF_Status` of this host is.

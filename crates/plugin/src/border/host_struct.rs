@@ -7,16 +7,18 @@ use serdes_abi::{
     TENSORFLOW_2_8, TENSORFLOW_2_14,
 };
 
+use crate::{Result, Status};
+
 /// A struct of the host's, and what is known of it.
 #[derive(Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct HostStruct {
     start: *mut u8,
     layout: &'static StructLayout,
     /// Bytes that we may write.
     room: usize,
 }
 
-impl Place {
+impl HostStruct {
     /// A struct of that layout at `start`.
     ///
     /// The host says in `struct_size` how much of it there is. Three numbers need thought: the layout's own STRUCT_SIZE stands for the
@@ -52,11 +54,11 @@ impl Place {
         self.layout.field(field).is_some_and(|field| field.end() <= self.room)
     }
 
-    /// Writes the fields that `source` and this place share, and the size of what is written.
+    /// Writes the fields that `source` and this struct share, and the size of what is written.
     ///
     /// # Safety
     /// `source` points to a struct that `source_layout` describes, all fields initialised; fields of one name have one type in both. The
-    /// place is still the host's struct, and nobody else touches it.
+    /// struct is still the host's struct, and nobody else touches it.
     pub(crate) unsafe fn fill(&self, source: *const u8, source_layout: &StructLayout) {
         for field in source_layout.fields.iter().filter(|field| field.name != "struct_size") {
             let Some(target) = self.layout.field(field.name) else { continue };
@@ -81,7 +83,7 @@ impl Place {
     /// Writes one field that the newest layout does not have, if this one has it.
     ///
     /// # Safety
-    /// The field has type `T` in every layout that has it. The place is still the host's struct, and nobody else touches it.
+    /// The field has type `T` in every layout that has it. The struct is still the host's struct, and nobody else touches it.
     pub(crate) unsafe fn set<T>(&self, field: &str, value: T) {
         if let Some(target) = self.layout.field(field)
             && target.end() <= self.room
@@ -91,6 +93,42 @@ impl Place {
             unsafe { self.start.add(target.offset).cast::<T>().write_unaligned(value) };
         }
     }
+}
+
+/// Fills a table of functions that has one form in all layouts; under a layout that was `forced`, that one says how much room there is.
+///
+/// # Safety
+/// `target` is NULL or the host's struct of that name; `source` is what `layout` describes.
+pub(super) unsafe fn fill_table(
+    forced: bool,
+    target: *mut u8,
+    name: &str,
+    source: *const u8,
+    layout: &'static StructLayout,
+) -> Result<()> {
+    if target.is_null() {
+        return Err(Status::invalid_argument(format!(
+            "there is no {name} to fill: its pointer is NULL"
+        )));
+    }
+    // SAFETY: not NULL, so the host's struct, which says its size; `source` is what `layout` describes, by the condition above.
+    unsafe { HostStruct::new(target, layout, forced).fill(source, layout) };
+    Ok(())
+}
+
+/// Writes a result to where the host wants it.
+///
+/// # Safety
+/// `target` is NULL or points to writable memory for a `T`.
+pub(super) unsafe fn write_out<T>(target: *mut T, value: T, name: &str) -> Result<()> {
+    if target.is_null() {
+        return Err(Status::invalid_argument(format!(
+            "there is nowhere to put the result: {name} is NULL"
+        )));
+    }
+    // SAFETY: not NULL, so writable memory for a `T`, by the condition above.
+    unsafe { target.write(value) };
+    Ok(())
 }
 
 /// The layout of a host that presets these sizes for SP_Platform and SP_PlatformFns. Sizes that no old layout has mean the newest one:
@@ -149,9 +187,9 @@ mod tests {
         let source = platform();
         // SAFETY: the block is larger than any layout of the struct, and the source is a whole SP_Platform.
         unsafe {
-            let place = Place::new(block.as_mut_ptr().cast(), layout, false);
-            place.set("visible_device_count", 7_usize);
-            place.fill((&raw const source).cast(), &SP_Platform::LAYOUT);
+            let target = HostStruct::new(block.as_mut_ptr().cast(), layout, false);
+            target.set("visible_device_count", 7_usize);
+            target.fill((&raw const source).cast(), &SP_Platform::LAYOUT);
         }
         block
     }

@@ -1,0 +1,175 @@
+//! The state behind the handles of a host: finding it, and running an author's code so that a status or nothing comes out.
+
+use std::{
+    ffi::CString,
+    sync::{Arc, OnceLock},
+};
+
+use serdes_abi::{SP_Device, SP_Platform, StatusFunctions, TF_Code, TF_Status};
+
+use crate::{
+    Result, Status,
+    device::{Platform, Settings},
+    panic::contain,
+};
+
+/// What a registered platform is to us; `SP_Platform.ext` points to it.
+pub(super) struct RegisteredPlatform<P> {
+    pub(super) platform: P,
+    pub(super) settings: Settings,
+    pub(super) functions: StatusFunctions,
+    pub(super) name: CString,
+    pub(super) device_type: CString,
+    pub(super) layout: &'static serdes_abi::Layout,
+}
+
+impl<P> RegisteredPlatform<P> {
+    /// Whether the layout is the one that was asked for, whatever the host's sizes say.
+    pub(super) fn is_layout_forced(&self) -> bool {
+        self.settings.layout.is_some()
+    }
+}
+
+/// What an open device is to us; `SP_Device.device_handle` points to it.
+pub(super) struct OpenDevice<P: Platform> {
+    pub(super) device: P::Device,
+    pub(super) platform: Arc<RegisteredPlatform<P>>,
+    pub(super) texts: [Option<CString>; 3],
+    pub(super) numa_node: i32,
+    pub(super) memory_bandwidth: i64,
+    pub(super) gflops: f64,
+}
+
+/// The first table that was handed in. A shared library has only one host, so for it this is the table; it serves calls whose handle
+/// leads nowhere and that could not be answered otherwise.
+pub(super) static ANY_FUNCTIONS: OnceLock<StatusFunctions> = OnceLock::new();
+
+/// Sets the host's status.
+///
+/// # Safety
+/// `status` is NULL or a live status of the host that gave `functions`.
+pub(super) unsafe fn answer(
+    functions: &StatusFunctions,
+    status: *mut TF_Status,
+    result: Result<()>,
+) {
+    if status.is_null() {
+        return;
+    }
+    match result {
+        // Hosts reuse statuses, so that success is said, too, where an older failure stands; looking is cheaper than setting.
+        // SAFETY: the caller's promise; the text is a constant with a NUL.
+        Ok(()) => unsafe {
+            if (functions.get_code)(status) != TF_Code::OK {
+                (functions.set_status)(status, TF_Code::OK, c"".as_ptr());
+            }
+        },
+        Err(failure) => {
+            let message = failure.c_message();
+            // SAFETY: the caller's promise; the host copies the text before it returns.
+            unsafe { (functions.set_status)(status, failure.code(), message.as_ptr()) };
+        }
+    }
+}
+
+/// Answers a call whose handle leads nowhere.
+///
+/// # Safety
+/// `status` is NULL or a live status of the host that registered the plug-in.
+unsafe fn answer_without_state(status: *mut TF_Status, failure: Status) {
+    if let Some(functions) = ANY_FUNCTIONS.get() {
+        // SAFETY: the caller's promise.
+        unsafe { answer(functions, status, Err(failure)) };
+    }
+}
+
+/// The state behind a platform.
+///
+/// # Safety
+/// `platform` is NULL, or a platform that `register::<P>` filled and `destroy_platform::<P>` has not yet had; the state is not used
+/// after that.
+pub(super) unsafe fn platform_state<'a, P: Platform>(
+    platform: *const SP_Platform,
+) -> Result<&'a RegisteredPlatform<P>> {
+    if platform.is_null() {
+        return Err(Status::invalid_argument("the SP_Platform is NULL"));
+    }
+    // SAFETY: not NULL, so the caller says that it is a platform; every layout has `ext` there.
+    let state = unsafe { (*platform).ext }.cast::<RegisteredPlatform<P>>();
+    // SAFETY: `register::<P>` put a `RegisteredPlatform<P>` there, which lives until `destroy_platform::<P>` makes `ext` NULL.
+    unsafe { state.as_ref() }.ok_or_else(|| {
+        Status::invalid_argument("SP_Platform.ext is NULL: the platform was destroyed, or the host does not keep what the plug-in put there")
+    })
+}
+
+/// The state behind a device.
+///
+/// # Safety
+/// `device` is NULL, or a device that `create_device::<P>` filled and `destroy_device::<P>` has not yet had; the state is not used
+/// after that.
+pub(super) unsafe fn device_state<'a, P: Platform>(
+    device: *const SP_Device,
+) -> Result<&'a OpenDevice<P>> {
+    if device.is_null() {
+        return Err(Status::invalid_argument("the SP_Device is NULL"));
+    }
+    // SAFETY: not NULL, so the caller says that it is a device; every layout has `device_handle` there.
+    let state = unsafe { (*device).device_handle }.cast::<OpenDevice<P>>();
+    // SAFETY: `create_device::<P>` put a `OpenDevice<P>` there, which lives until `destroy_device::<P>` makes the handle NULL.
+    unsafe { state.as_ref() }.ok_or_else(|| {
+        Status::invalid_argument(
+            "SP_Device.device_handle is NULL: the device was never created, or is destroyed",
+        )
+    })
+}
+
+/// Runs an operation on a platform and answers the host.
+///
+/// # Safety
+/// As for [`platform_state`]; `status` is NULL or a live status of the host that registered the platform.
+pub(super) unsafe fn with_platform<P: Platform>(
+    platform: *const SP_Platform,
+    status: *mut TF_Status,
+    operation: impl FnOnce(&RegisteredPlatform<P>) -> Result<()>,
+) {
+    // SAFETY: the caller's promise.
+    match unsafe { platform_state::<P>(platform) } {
+        // SAFETY: the caller's promise about the status.
+        Ok(state) => unsafe { answer(&state.functions, status, contain(|| operation(state))) },
+        // SAFETY: as above.
+        Err(failure) => unsafe { answer_without_state(status, failure) },
+    }
+}
+
+/// Runs an operation on a device and answers the host.
+///
+/// # Safety
+/// As for [`device_state`]; `status` is NULL or a live status of the host that created the device.
+pub(super) unsafe fn with_device<P: Platform>(
+    device: *const SP_Device,
+    status: *mut TF_Status,
+    operation: impl FnOnce(&OpenDevice<P>) -> Result<()>,
+) {
+    // SAFETY: the caller's promise.
+    match unsafe { device_state::<P>(device) } {
+        // SAFETY: the caller's promise about the status.
+        Ok(state) => unsafe {
+            answer(&state.platform.functions, status, contain(|| operation(state)))
+        },
+        // SAFETY: as above.
+        Err(failure) => unsafe { answer_without_state(status, failure) },
+    }
+}
+
+/// Runs an operation on a device for a function of the C API that has no status; `None` if it cannot be done.
+///
+/// # Safety
+/// As for [`device_state`].
+pub(super) unsafe fn try_device<P: Platform, T>(
+    device: *const SP_Device,
+    operation: impl FnOnce(&OpenDevice<P>) -> Option<T>,
+) -> Option<T> {
+    // SAFETY: the caller's promise.
+    let state = unsafe { device_state::<P>(device) }.ok()?;
+    contain(|| Ok(operation(state))).ok().flatten()
+}
