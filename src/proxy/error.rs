@@ -1,3 +1,5 @@
+//! What goes wrong with a server or a client.
+
 use super::Ranges;
 use crate::{
     codec::{DecodeError, EncodeError, Status},
@@ -85,4 +87,18 @@ impl ProxyError {
     ) -> Self {
         Self::Configuration { what, found: found.into(), reason: reason.into() }
     }
+}
+
+/// An error with what is behind it: the first line of some says nothing.
+pub(super) fn with_causes(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        source = error.source();
+    }
+    text
 }

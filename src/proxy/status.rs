@@ -40,7 +40,7 @@ pub(super) fn to_grpc(status: &Status) -> tonic::Status {
 /// The status of a call. One that the transport made, because no answer came, is UNAVAILABLE and says what happened.
 pub(super) fn from_grpc(status: &tonic::Status) -> Status {
     if let Some(cause) = std::error::Error::source(status) {
-        return status!(Unavailable, "{}: {}", status.message(), super::server::describe(cause));
+        return status!(Unavailable, "{}: {}", status.message(), super::error::with_causes(cause));
     }
     let code = StatusCode::from_number(status.code() as i32).unwrap_or(StatusCode::Unknown);
     Status::new(code, status.message())

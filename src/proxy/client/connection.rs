@@ -32,7 +32,9 @@ use crate::{
         ifrt_response::Response,
     },
     proxy::{
-        Agreement, ProxyError, requests, server, service,
+        Agreement, ProxyError,
+        error::with_causes,
+        requests, service,
         status::{from_grpc, from_proto, status},
     },
 };
@@ -75,7 +77,7 @@ pub(super) async fn open(address: &str, options: &ClientOptions) -> Result<Trans
         None => format!("http://{address}"),
     };
     let mut endpoint = Endpoint::from_shared(uri)
-        .map_err(|error| invalid(server::describe(&error)))?
+        .map_err(|error| invalid(with_causes(&error)))?
         .connect_timeout(options.timeout)
         .tcp_nodelay(true)
         .initial_stream_window_size(1 << 20)
@@ -96,13 +98,13 @@ pub(super) async fn open(address: &str, options: &ClientOptions) -> Result<Trans
             tls = tls.identity(Identity::from_pem(certificate, key));
         }
         endpoint = endpoint.tls_config(tls).map_err(|error| {
-            ProxyError::configuration("the certificate", "given", server::describe(&error))
+            ProxyError::configuration("the certificate", "given", with_causes(&error))
         })?;
     }
     let authorization = options.credentials.authorization()?;
     let channel = endpoint.connect().await.map_err(|error| ProxyError::Connection {
         address: address.to_owned(),
-        reason: server::describe(&error),
+        reason: with_causes(&error),
     })?;
     Ok(Transport { channel, authorization })
 }
@@ -114,7 +116,7 @@ pub(super) async fn open(address: &str, options: &ClientOptions) -> Result<Trans
 pub(super) async fn ready(transport: &Transport) -> Result<Grpc<Channel>, Status> {
     let channel = transport.channel.clone();
     let mut grpc = Grpc::new(channel).max_decoding_message_size(service::ANSWER_BYTES);
-    grpc.ready().await.map_err(|error| status!(Unavailable, "{}", server::describe(&error)))?;
+    grpc.ready().await.map_err(|error| status!(Unavailable, "{}", with_causes(&error)))?;
     Ok(grpc)
 }
 

@@ -1,4 +1,4 @@
-//! Who may: tokens, client certificates, and numbers that nobody can guess.
+//! Who may: tokens and client certificates.
 
 use std::{
     fmt,
@@ -6,9 +6,8 @@ use std::{
 };
 
 use ring::{
-    digest,
     hmac::{self, HMAC_SHA256},
-    rand::{SecureRandom, SystemRandom},
+    rand::SystemRandom,
 };
 use tokio_rustls::{
     TlsAcceptor,
@@ -21,45 +20,15 @@ use tokio_rustls::{
 };
 use tonic::codegen::http::{HeaderMap, header::AUTHORIZATION};
 
-use super::{describe, peers::Digest};
+use super::digest::{Digest, hash};
 use crate::{
     codec::Status,
     ifrt::{AttributeMap, AttributeValue},
-    proxy::{ProxyError, status::status},
+    proxy::{ProxyError, error::with_causes, status::status},
 };
 
 /// The key of the initialization data under which a client that cannot send metadata gives its token.
-pub(super) const SESSION_TOKEN: &str = "serdes.token";
-
-/// A number that nobody can guess, and not 0.
-///
-/// # Errors
-/// INTERNAL if the system gives no random numbers.
-pub(super) fn unguessable() -> Result<u64, Status> {
-    let random = SystemRandom::new();
-    loop {
-        let mut bytes = [0; 8];
-        random
-            .fill(&mut bytes)
-            .map_err(|_| status!(Internal, "the system gives no random numbers"))?;
-        match u64::from_ne_bytes(bytes) {
-            0 => {}
-            number => return Ok(number),
-        }
-    }
-}
-
-/// The hash that stands for a certificate.
-pub(super) fn fingerprint(certificate: &CertificateDer<'_>) -> Digest {
-    hash(certificate)
-}
-
-pub(super) fn hash(bytes: &[u8]) -> Digest {
-    let mut digest = Digest::default();
-    let found = digest::digest(&digest::SHA256, bytes);
-    digest.iter_mut().zip(found.as_ref()).for_each(|(to, from)| *to = *from);
-    digest
-}
+pub(crate) const SESSION_TOKEN: &str = "serdes.token";
 
 /// Bearer tokens that clients may give. Their text is not kept.
 #[derive(Clone)]
@@ -138,7 +107,7 @@ impl Tokens {
 
 /// What a client must have to get in, beside a certificate.
 #[derive(Debug, Default)]
-pub(super) struct Access {
+pub(crate) struct Access {
     tokens: RwLock<Option<Arc<Tokens>>>,
     /// Sessions may bring their token along; the versions are told to anyone.
     late: bool,
@@ -146,7 +115,7 @@ pub(super) struct Access {
 
 /// What a client has shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shown {
+pub(crate) enum Shown {
     /// None is wanted.
     Nothing,
     Token(Digest),
@@ -155,7 +124,7 @@ pub(super) enum Shown {
 }
 
 impl Access {
-    pub(super) fn new(tokens: Option<Tokens>, late: bool) -> Self {
+    pub(crate) fn new(tokens: Option<Tokens>, late: bool) -> Self {
         Self { tokens: RwLock::new(tokens.map(Arc::new)), late }
     }
 
@@ -164,12 +133,12 @@ impl Access {
     }
 
     /// Takes other tokens from now on.
-    pub(super) fn replace(&self, tokens: Tokens) {
+    pub(crate) fn replace(&self, tokens: Tokens) {
         *self.tokens.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(tokens));
     }
 
     /// Whether a client that gave this token would still get in.
-    pub(super) fn holds(&self, token: Option<&Digest>) -> bool {
+    pub(crate) fn holds(&self, token: Option<&Digest>) -> bool {
         match (self.tokens(), token) {
             (None, _) => true,
             (Some(tokens), Some(token)) => tokens.has(token),
@@ -181,7 +150,7 @@ impl Access {
     ///
     /// # Errors
     /// UNAUTHENTICATED.
-    pub(super) fn check(&self, headers: &HeaderMap) -> Result<Shown, Status> {
+    pub(crate) fn check(&self, headers: &HeaderMap) -> Result<Shown, Status> {
         let Some(tokens) = self.tokens() else { return Ok(Shown::Nothing) };
         let mut values = headers.get_all(AUTHORIZATION).iter();
         match (values.next(), values.next()) {
@@ -206,7 +175,7 @@ impl Access {
     ///
     /// # Errors
     /// UNAUTHENTICATED.
-    pub(super) fn check_session(&self, data: &AttributeMap) -> Result<Digest, Status> {
+    pub(crate) fn check_session(&self, data: &AttributeMap) -> Result<Digest, Status> {
         let given = match data.get(SESSION_TOKEN) {
             Ok(AttributeValue::String(bytes)) => Some(bytes),
             _ => None,
@@ -232,9 +201,9 @@ fn bearer(value: &[u8]) -> Option<&[u8]> {
 
 /// Encryption: the server's certificate, and that of authorities whose certificates clients must have.
 #[derive(Clone, Default)]
-pub(super) struct Encryption {
-    pub(super) identity: Option<(Vec<u8>, Vec<u8>)>,
-    pub(super) client_authorities: Option<Vec<u8>>,
+pub(crate) struct Encryption {
+    pub(crate) identity: Option<(Vec<u8>, Vec<u8>)>,
+    pub(crate) client_authorities: Option<Vec<u8>>,
 }
 
 impl Encryption {
@@ -242,7 +211,7 @@ impl Encryption {
     ///
     /// # Errors
     /// [`ProxyError::Configuration`] for what is no certificate, no key or not its key, and client certificates without encryption.
-    pub(super) fn acceptor(&self) -> Result<Option<TlsAcceptor>, ProxyError> {
+    pub(crate) fn acceptor(&self) -> Result<Option<TlsAcceptor>, ProxyError> {
         let wrong = |what, reason: String| ProxyError::configuration(what, "given", reason);
         let Some((chain, key)) = &self.identity else {
             return match &self.client_authorities {
@@ -260,14 +229,14 @@ impl Encryption {
         })?;
         let builder = ServerConfig::builder_with_provider(Arc::new(default_provider()))
             .with_safe_default_protocol_versions()
-            .map_err(|error| wrong("the certificate", describe(&error)))?;
+            .map_err(|error| wrong("the certificate", with_causes(&error)))?;
         let builder = match &self.client_authorities {
             Some(authorities) => builder.with_client_cert_verifier(verifier(authorities)?),
             None => builder.with_no_client_auth(),
         };
         let mut config = builder
             .with_single_cert(chain, key)
-            .map_err(|error| wrong("the certificate", describe(&error)))?;
+            .map_err(|error| wrong("the certificate", with_causes(&error)))?;
         config.alpn_protocols = vec![b"h2".to_vec()];
         Ok(Some(TlsAcceptor::from(Arc::new(config))))
     }
@@ -278,11 +247,11 @@ fn verifier(authorities: &[u8]) -> Result<Arc<dyn ClientCertVerifier>, ProxyErro
     let wrong = |reason: String| ProxyError::configuration(WHAT, "given", reason);
     let mut roots = RootCertStore::empty();
     for certificate in certificates(WHAT, authorities)? {
-        roots.add(certificate).map_err(|error| wrong(describe(&error)))?;
+        roots.add(certificate).map_err(|error| wrong(with_causes(&error)))?;
     }
     let builder =
         WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::new(default_provider()));
-    builder.build().map_err(|error| wrong(describe(&error)))
+    builder.build().map_err(|error| wrong(with_causes(&error)))
 }
 
 fn certificates(

@@ -1,15 +1,15 @@
 //! Amounts that may be in use at a time: of a session, of a peer, of all. What is taken is given back on drop.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError};
 
-use super::peers::Peer;
+use super::limits::Limits;
 use crate::{codec::Status, proxy::status::status};
 
 /// An amount that may be in use at a time. Clones are the same amount.
 #[derive(Clone, Debug)]
-pub(super) struct Budget {
+pub(crate) struct Budget {
     /// The name of the limit, for those who meet it.
     limit: &'static str,
     amount: u64,
@@ -23,12 +23,12 @@ impl Budget {
     const PAGE: u64 = 256;
 
     /// That many bytes.
-    pub(super) fn bytes(limit: &'static str, amount: u64) -> Self {
+    pub(crate) fn bytes(limit: &'static str, amount: u64) -> Self {
         Self::of(limit, amount, Self::PAGE)
     }
 
     /// That many things.
-    pub(super) fn count(limit: &'static str, amount: usize) -> Self {
+    pub(crate) fn count(limit: &'static str, amount: usize) -> Self {
         Self::of(limit, amount as u64, 1)
     }
 
@@ -53,7 +53,7 @@ impl Budget {
     }
 
     /// Takes `amount`, or all that is free where that is less; whether it was `amount`.
-    pub(super) fn take_what_is_there(&self, amount: u64) -> (Holding, bool) {
+    pub(crate) fn take_what_is_there(&self, amount: u64) -> (Holding, bool) {
         let wanted = u32::try_from(amount.div_ceil(self.page)).unwrap_or(u32::MAX);
         loop {
             let free = u32::try_from(self.pages.available_permits()).unwrap_or(u32::MAX);
@@ -75,9 +75,77 @@ impl Budget {
     }
 }
 
+/// Host buffers by the way they go: a result never waits for a store, nor the other way round.
+#[derive(Clone, Debug)]
+pub(crate) struct HostBudgets {
+    /// To the server.
+    pub(crate) stores: Budget,
+    /// To the client.
+    pub(crate) results: Budget,
+}
+
+impl HostBudgets {
+    /// That many bytes each way.
+    pub(crate) fn bytes(limit: &'static str, amount: u64) -> Self {
+        let budget = || Budget::bytes(limit, amount);
+        Self { stores: budget(), results: budget() }
+    }
+}
+
+/// What may be held at a time: by one peer, or by all together.
+#[derive(Debug)]
+pub(crate) struct Budgets {
+    pub(crate) connections: Budget,
+    pub(crate) calls: Budget,
+    pub(crate) sessions: Budget,
+    pub(crate) handles: Budget,
+    pub(crate) requests: Budget,
+    pub(crate) host: HostBudgets,
+    pub(crate) arrays: Budget,
+    pub(crate) pinned: Budget,
+}
+
+impl Budgets {
+    /// Of all together.
+    pub(crate) fn of_all(limits: &Limits) -> Self {
+        Self {
+            connections: Budget::count("connections", limits.connections),
+            calls: Budget::count("calls", limits.calls),
+            sessions: Budget::count("sessions", limits.sessions),
+            handles: Budget::count("handles", limits.handles),
+            requests: Budget::count("requests", limits.requests),
+            host: HostBudgets::bytes("host-bytes", limits.total_host_bytes),
+            arrays: Budget::bytes("array-bytes", limits.total_array_bytes),
+            pinned: Budget::bytes("pinned-bytes", limits.total_pinned_bytes),
+        }
+    }
+
+    /// Of a peer.
+    pub(crate) fn of_peer(limits: &Limits) -> Self {
+        Self {
+            connections: Budget::count("peer-connections", limits.peer_connections),
+            calls: Budget::count("peer-calls", limits.peer_calls),
+            sessions: Budget::count("peer-sessions", limits.peer_sessions),
+            handles: Budget::count("peer-handles", limits.peer_handles),
+            requests: Budget::count("peer-requests", limits.peer_requests),
+            host: HostBudgets::bytes("peer-host-bytes", limits.peer_host_bytes),
+            arrays: Budget::bytes("peer-array-bytes", limits.peer_array_bytes),
+            pinned: Budget::bytes("peer-pinned-bytes", limits.peer_pinned_bytes),
+        }
+    }
+}
+
+/// A client with all its sessions and connections, and its share of everything.
+#[derive(Debug)]
+pub(crate) struct Peer {
+    /// A number of its own.
+    pub(crate) number: u64,
+    pub(crate) budgets: Budgets,
+}
+
 /// Amounts of several owners, the smallest first, each of which what is taken counts for. Clones are the same amounts.
 #[derive(Clone, Debug)]
-pub(super) struct Account {
+pub(crate) struct Account {
     levels: Vec<Budget>,
     /// A peer that comes back finds what it still holds.
     peer: Option<Arc<Peer>>,
@@ -85,13 +153,13 @@ pub(super) struct Account {
 
 /// What was taken from an account, given back on drop.
 #[derive(Debug)]
-pub(super) struct Holding {
+pub(crate) struct Holding {
     shares: Vec<OwnedSemaphorePermit>,
     _peer: Option<Arc<Peer>>,
 }
 
 impl Account {
-    pub(super) fn new(levels: Vec<Budget>, peer: Option<Arc<Peer>>) -> Self {
+    pub(crate) fn new(levels: Vec<Budget>, peer: Option<Arc<Peer>>) -> Self {
         Self { levels, peer }
     }
 
@@ -99,7 +167,7 @@ impl Account {
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED if there is never that much.
-    pub(super) async fn take(&self, amount: u64) -> Result<Holding, Status> {
+    pub(crate) async fn take(&self, amount: u64) -> Result<Holding, Status> {
         let mut shares = Vec::with_capacity(self.levels.len());
         for level in &self.levels {
             let pages = level.pages_of(amount)?;
@@ -113,7 +181,7 @@ impl Account {
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED if it is not.
-    pub(super) fn take_now(&self, amount: u64) -> Result<Holding, Status> {
+    pub(crate) fn take_now(&self, amount: u64) -> Result<Holding, Status> {
         let mut shares = Vec::with_capacity(self.levels.len());
         for level in &self.levels {
             let pages = level.pages_of(amount)?;
@@ -123,8 +191,23 @@ impl Account {
         Ok(Holding { shares, _peer: self.peer.clone() })
     }
 
+    /// Takes `amount`, and waits for it no longer than that.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED with the name of the limit.
+    pub(crate) async fn take_within(
+        &self,
+        amount: u64,
+        limit: Duration,
+    ) -> Result<Holding, Status> {
+        match tokio::time::timeout(limit, self.take(amount)).await {
+            Ok(taken) => taken,
+            Err(_) => Err(self.in_the_way(amount)),
+        }
+    }
+
     /// The limit that a wait for `amount` waits for.
-    pub(super) fn in_the_way(&self, amount: u64) -> Status {
+    fn in_the_way(&self, amount: u64) -> Status {
         let missing = |level: &&Budget| {
             (level.pages.available_permits() as u64) < amount.div_ceil(level.page)
         };
@@ -135,7 +218,7 @@ impl Account {
 
 impl Holding {
     /// Adds what was taken from the same account.
-    pub(super) fn add(&mut self, more: Self) {
+    pub(crate) fn add(&mut self, more: Self) {
         for (share, more) in self.shares.iter_mut().zip(more.shares) {
             share.merge(more);
         }
@@ -151,15 +234,15 @@ impl Holding {
 
 /// The room of a shard, where it counts.
 #[derive(Debug)]
-pub(super) struct Share {
-    pub(super) _arrays: Holding,
+pub(crate) struct Share {
+    pub(crate) _arrays: Holding,
     /// For one in pinned memory.
-    pub(super) _pinned: Option<Holding>,
+    pub(crate) _pinned: Option<Holding>,
 }
 
 /// Room for a number of things that changes often: it is taken and given back in steps.
 #[derive(Debug)]
-pub(super) struct Reserve {
+pub(crate) struct Reserve {
     account: Account,
     held: Option<Holding>,
     room: usize,
@@ -168,7 +251,7 @@ pub(super) struct Reserve {
 impl Reserve {
     const STEP: usize = 64;
 
-    pub(super) fn new(account: Account) -> Self {
+    pub(crate) fn new(account: Account) -> Self {
         Self { account, held: None, room: 0 }
     }
 
@@ -176,7 +259,7 @@ impl Reserve {
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED.
-    pub(super) fn make(&mut self, count: usize) -> Result<(), Status> {
+    pub(crate) fn make(&mut self, count: usize) -> Result<(), Status> {
         let missing = count.saturating_sub(self.room);
         if missing == 0 {
             return Ok(());
@@ -195,7 +278,7 @@ impl Reserve {
     }
 
     /// Gives back what `count` things do not need.
-    pub(super) fn shrink(&mut self, count: usize) {
+    pub(crate) fn shrink(&mut self, count: usize) {
         let spare = self.room.saturating_sub(count);
         if spare > 2 * Self::STEP
             && let Some(held) = &mut self.held
@@ -206,7 +289,7 @@ impl Reserve {
     }
 
     /// Gives everything back.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.held = None;
         self.room = 0;
     }

@@ -276,7 +276,7 @@ impl Limits {
     }
 
     /// With what devices of `device_bytes` bytes together leave open, and no share larger than the whole.
-    pub(super) fn resolved(mut self, device_bytes: Option<u64>) -> Self {
+    pub(crate) fn resolved(mut self, device_bytes: Option<u64>) -> Self {
         const LARGE: u64 = 1 << 30;
         if self.total_array_bytes == u64::MAX {
             self.total_array_bytes = device_bytes.unwrap_or(u64::MAX);

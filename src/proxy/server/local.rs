@@ -6,10 +6,9 @@ use bytes::Bytes;
 use prost::Message as _;
 
 use super::{
-    Shared,
-    host_buffer::HostBufferBuilder,
-    session::{Answer, Direction, Session},
-    stream::respond,
+    registry::Registry,
+    requests::{Answer, begin, respond},
+    sessions::{Direction, HostBufferBuilder, Session},
 };
 use crate::{
     codec::Status,
@@ -19,7 +18,7 @@ use crate::{
 
 /// A session in this process: what a server does for one client, request by request. The session ends when this is dropped.
 pub struct LocalSession {
-    shared: Arc<Shared>,
+    registry: Arc<Registry>,
     session: Arc<Session>,
     answered: u64,
 }
@@ -31,23 +30,13 @@ impl fmt::Debug for LocalSession {
 }
 
 impl LocalSession {
-    pub(super) fn new(shared: Arc<Shared>, session: Arc<Session>) -> Self {
-        Self { shared, session, answered: 0 }
+    pub(crate) fn new(registry: Arc<Registry>, session: Arc<Session>) -> Self {
+        Self { registry, session, answered: 0 }
     }
 
     #[cfg(test)]
-    pub(super) fn id(&self) -> u64 {
-        self.session.id
-    }
-
-    #[cfg(test)]
-    pub(super) fn shard_share(&self, bytes: u64) -> Result<super::budget::Share, Status> {
-        self.session.shard_share(super::memory::Kind::Device, bytes)
-    }
-
-    #[cfg(test)]
-    pub(super) fn table(&self) -> std::sync::MutexGuard<'_, super::array::Table> {
-        self.session.table()
+    pub(crate) fn session(&self) -> &Arc<Session> {
+        &self.session
     }
 
     /// The versions agreed upon.
@@ -59,12 +48,12 @@ impl LocalSession {
     /// The answer to a request. One that needs a host buffer waits for it.
     pub async fn request(&mut self, request: IfrtRequest) -> IfrtResponse {
         let metadata = request.request_metadata.unwrap_or_default();
-        let reply = match request.request.map(|request| self.session.begin(request)) {
+        let reply = match request.request.map(|request| begin(&self.session, &request)) {
             None => Err(status!(Unimplemented, "the request has no body that this server knows")),
             Some(Answer::Now(reply)) => reply,
             Some(Answer::Later(reply)) => reply.await,
         };
-        respond(&self.shared, metadata.op_id, reply, &mut self.answered)
+        respond(&self.session.context.gauges, metadata.op_id, reply, &mut self.answered)
     }
 
     /// The answer to the bytes of a request.
@@ -112,6 +101,6 @@ impl LocalSession {
 
 impl Drop for LocalSession {
     fn drop(&mut self) {
-        self.shared.end(&self.session);
+        self.registry.end(&self.session);
     }
 }

@@ -44,28 +44,28 @@ pub struct Metrics {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Gauges {
-    pub(super) sessions: AtomicU64,
-    pub(super) sessions_opened: AtomicU64,
-    pub(super) arrays: AtomicU64,
-    pub(super) shards: AtomicU64,
-    pub(super) shard_bytes: AtomicU64,
-    pub(super) host_buffers: AtomicU64,
-    pub(super) host_buffer_bytes: AtomicU64,
-    pub(super) tasks: AtomicU64,
-    pub(super) requests: AtomicU64,
-    pub(super) failed_requests: AtomicU64,
-    pub(super) connections: AtomicU64,
-    pub(super) connections_accepted: AtomicU64,
-    pub(super) connections_refused: AtomicU64,
-    pub(super) unauthenticated: AtomicU64,
+pub(crate) struct Gauges {
+    pub(crate) sessions: AtomicU64,
+    pub(crate) sessions_opened: AtomicU64,
+    pub(crate) arrays: AtomicU64,
+    pub(crate) shards: AtomicU64,
+    pub(crate) shard_bytes: AtomicU64,
+    pub(crate) host_buffers: AtomicU64,
+    pub(crate) host_buffer_bytes: AtomicU64,
+    pub(crate) tasks: AtomicU64,
+    pub(crate) requests: AtomicU64,
+    pub(crate) failed_requests: AtomicU64,
+    pub(crate) connections: AtomicU64,
+    pub(crate) connections_accepted: AtomicU64,
+    pub(crate) connections_refused: AtomicU64,
+    pub(crate) unauthenticated: AtomicU64,
     saved_arrays: AtomicU64,
     left_out_arrays: AtomicU64,
 }
 
 /// A part of a gauge's value; it is taken off again on drop.
 #[derive(Debug)]
-pub(super) struct Counted {
+pub(crate) struct Counted {
     gauges: Arc<Gauges>,
     gauge: fn(&Gauges) -> &AtomicU64,
     amount: u64,
@@ -73,20 +73,20 @@ pub(super) struct Counted {
 
 impl Gauges {
     /// Adds `amount` to a gauge for as long as the result lives.
-    pub(super) fn hold(self: &Arc<Self>, gauge: fn(&Self) -> &AtomicU64, amount: u64) -> Counted {
+    pub(crate) fn hold(self: &Arc<Self>, gauge: fn(&Self) -> &AtomicU64, amount: u64) -> Counted {
         gauge(self).fetch_add(amount, Ordering::Relaxed);
         Counted { gauges: Arc::clone(self), gauge, amount }
     }
 
-    pub(super) fn note_saved(&self, arrays: usize) {
+    pub(crate) fn note_saved(&self, arrays: usize) {
         self.saved_arrays.store(arrays as u64, Ordering::Relaxed);
     }
 
-    pub(super) fn note_left_out(&self, arrays: usize) {
+    pub(crate) fn note_left_out(&self, arrays: usize) {
         self.left_out_arrays.store(arrays as u64, Ordering::Relaxed);
     }
 
-    pub(super) fn read(&self) -> Metrics {
+    pub(crate) fn read(&self) -> Metrics {
         let read = |gauge: &AtomicU64| gauge.load(Ordering::Relaxed);
         Metrics {
             sessions: read(&self.sessions),

@@ -1,4 +1,4 @@
-//! Who a client is, and what each of them holds.
+//! Who a client is.
 
 use std::{
     collections::HashMap,
@@ -10,36 +10,37 @@ use std::{
     },
 };
 
-use super::{access::hash, budget::Budget, limits::Limits};
-
-/// A hash that stands for a certificate or a token.
-pub(super) type Digest = [u8; 32];
+use super::{
+    budget::{Budget, Budgets, Peer},
+    digest::{Digest, hash, hexadecimal},
+    limits::Limits,
+};
 
 /// Who a client is: what it has proved, or else where it comes from.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Identity {
+pub(crate) struct Identity {
     /// Of its certificate, which the server has verified.
-    pub(super) certificate: Option<Digest>,
+    pub(crate) certificate: Option<Digest>,
     /// Of its token.
-    pub(super) token: Option<Digest>,
+    pub(crate) token: Option<Digest>,
     /// The token came with the session alone: other calls of this client have none.
-    pub(super) late: bool,
-    pub(super) address: IpAddr,
+    pub(crate) late: bool,
+    pub(crate) address: IpAddr,
 }
 
 impl Identity {
     /// A client at this address that has proved nothing.
-    pub(super) fn at(address: IpAddr) -> Self {
+    pub(crate) fn at(address: IpAddr) -> Self {
         Self { certificate: None, token: None, late: false, address: canonical(address) }
     }
 
     /// The program that the server is a part of.
-    pub(super) fn own() -> Self {
+    pub(crate) fn own() -> Self {
         Self::at(IpAddr::V4(Ipv4Addr::UNSPECIFIED))
     }
 
     /// Whether a call of `caller` may reach a session of this one.
-    pub(super) fn admits(&self, caller: &Self) -> bool {
+    pub(crate) fn admits(&self, caller: &Self) -> bool {
         if self.certificate != caller.certificate {
             return false;
         }
@@ -52,7 +53,7 @@ impl Identity {
     }
 
     /// What a state says whose an array is, of a client that has proved something: a hash of it, the same on every server.
-    pub(super) fn owner(&self) -> Option<String> {
+    pub(crate) fn owner(&self) -> Option<String> {
         let proofs = [self.certificate, self.token];
         proofs.iter().any(Option::is_some).then(|| {
             let mut bytes = b"owner of arrays in a state of serdes".to_vec();
@@ -61,7 +62,7 @@ impl Identity {
                 bytes.extend(proof.unwrap_or_default());
             }
             // Not the proof's own hash, which a short token could be guessed from elsewhere.
-            hash(&bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+            hexadecimal(&hash(&bytes), 32)
         })
     }
 
@@ -77,18 +78,13 @@ impl Identity {
 impl fmt::Debug for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(digest) = self.certificate {
-            write!(f, "certificate {} ", hexadecimal(&digest))?;
+            write!(f, "certificate {} ", hexadecimal(&digest, 8))?;
         }
         if self.token.is_some() {
             f.write_str("token ")?;
         }
         write!(f, "at {}", self.address)
     }
-}
-
-/// The first bytes, as a fingerprint is shown.
-fn hexadecimal(digest: &Digest) -> String {
-    digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// One address for all that a single machine can choose between: both loopbacks, both forms of IPv4, and the addresses of an IPv6 network.
@@ -109,49 +105,27 @@ enum Key {
     Address(IpAddr),
 }
 
-/// A client with all its sessions and connections, and its share of everything.
-#[derive(Debug)]
-pub(super) struct Peer {
-    /// A number of its own.
-    pub(super) number: u64,
-    pub(super) connections: Budget,
-    pub(super) calls: Budget,
-    pub(super) sessions: Budget,
-    pub(super) handles: Budget,
-    pub(super) requests: Budget,
-    /// Host buffers: for stores, and for results.
-    pub(super) host: [Budget; 2],
-    pub(super) arrays: Budget,
-    pub(super) pinned: Budget,
-}
-
-impl Peer {
-    fn new(number: u64, limits: &Limits) -> Self {
-        let host = || Budget::bytes("peer-host-bytes", limits.peer_host_bytes);
-        Self {
-            number,
-            connections: Budget::count("peer-connections", limits.peer_connections),
-            calls: Budget::count("peer-calls", limits.peer_calls),
-            sessions: Budget::count("peer-sessions", limits.peer_sessions),
-            handles: Budget::count("peer-handles", limits.peer_handles),
-            requests: Budget::count("peer-requests", limits.peer_requests),
-            host: [host(), host()],
-            arrays: Budget::bytes("peer-array-bytes", limits.peer_array_bytes),
-            pinned: Budget::bytes("peer-pinned-bytes", limits.peer_pinned_bytes),
-        }
-    }
+/// Who makes a call, and over which connection.
+#[derive(Clone)]
+pub(crate) struct Caller {
+    pub(crate) identity: Identity,
+    pub(crate) peer: Arc<Peer>,
+    /// Sessions of the connection.
+    pub(crate) sessions: Budget,
+    /// A token is to come with the session.
+    pub(crate) token_to_come: bool,
 }
 
 /// The peers that have something here.
 #[derive(Debug, Default)]
-pub(super) struct Peers {
+pub(crate) struct Peers {
     known: Mutex<HashMap<Key, Weak<Peer>>>,
     next: AtomicU64,
 }
 
 impl Peers {
     /// The peer that a client is.
-    pub(super) fn of(&self, identity: &Identity, limits: &Limits) -> Arc<Peer> {
+    pub(crate) fn of(&self, identity: &Identity, limits: &Limits) -> Arc<Peer> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(peer) = known.get(&identity.key()).and_then(Weak::upgrade) {
             return peer;
@@ -160,7 +134,8 @@ impl Peers {
         if known.len() == known.capacity() {
             known.retain(|_, peer| peer.strong_count() > 0);
         }
-        let peer = Arc::new(Peer::new(self.next.fetch_add(1, Ordering::Relaxed), limits));
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let peer = Arc::new(Peer { number, budgets: Budgets::of_peer(limits) });
         known.insert(identity.key(), Arc::downgrade(&peer));
         peer
     }

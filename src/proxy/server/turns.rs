@@ -10,15 +10,15 @@ use tokio::sync::oneshot;
 
 /// Who waits for a turn: a peer, and one of its sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Turn {
-    pub(super) peer: u64,
-    pub(super) session: u64,
+pub(crate) struct Turn {
+    pub(crate) peer: u64,
+    pub(crate) session: u64,
 }
 
 /// Calls into a plug-in at a time. Peers get them in turn, and the sessions of a peer in turn; the last one that is free goes to a session
 /// that has none.
 #[derive(Debug)]
-pub(super) struct Turns {
+pub(crate) struct Turns {
     state: Mutex<State>,
 }
 
@@ -32,7 +32,7 @@ struct State {
 
 /// A lane, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Lane {
+pub(crate) struct Lane {
     turns: Arc<Turns>,
     turn: Turn,
 }
@@ -82,7 +82,7 @@ impl<K: Copy + Eq + Hash, Q: Default> Ring<K, Q> {
 
 impl Turns {
     /// That many lanes, at least two.
-    pub(super) fn new(lanes: usize) -> Arc<Self> {
+    pub(crate) fn new(lanes: usize) -> Arc<Self> {
         let state = State { free: lanes.max(2), used: HashMap::new(), waiting: Ring::default() };
         Arc::new(Self { state: Mutex::new(state) })
     }
@@ -92,7 +92,7 @@ impl Turns {
     }
 
     /// A lane, when it is this one's turn.
-    pub(super) async fn take(self: &Arc<Self>, turn: Turn) -> Lane {
+    pub(crate) async fn take(self: &Arc<Self>, turn: Turn) -> Lane {
         let (sender, receiver) = oneshot::channel();
         self.lock().waiting.queue(turn.peer).queue(turn).push_back(sender);
         self.hand_out();
@@ -137,6 +137,13 @@ impl State {
             },
         );
         next.map(|(_, taken)| taken)
+    }
+}
+
+impl Lane {
+    /// Whether somebody waits for a lane.
+    pub(crate) fn is_wanted(&self) -> bool {
+        !self.turns.lock().waiting.order.is_empty()
     }
 }
 

@@ -11,14 +11,17 @@ use std::{
 };
 
 use super::write::FileIdentity;
-use crate::proxy::{ProxyError, server::access::hash};
+use crate::proxy::{
+    ProxyError,
+    server::digest::{hash, hexadecimal},
+};
 
 /// How often a lock is tried that another server takes away while it stops.
 const TRIES: usize = 100;
 
 /// The right to write a state, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Lock {
+pub(crate) struct Lock {
     /// `None` where the system has no locks.
     held: Option<(File, PathBuf)>,
 }
@@ -28,7 +31,7 @@ impl Lock {
     ///
     /// # Errors
     /// [`ProxyError::Configuration`] if another server has it, or no file can be made beside it.
-    pub(super) fn take(path: &Path) -> Result<Self, ProxyError> {
+    pub(crate) fn take(path: &Path) -> Result<Self, ProxyError> {
         let refuse = |reason: String| {
             ProxyError::configuration("the place of the state", path.display().to_string(), reason)
         };
@@ -85,8 +88,7 @@ fn open(path: &Path) -> io::Result<(File, PathBuf)> {
     match open_or_make(&lock_path) {
         // The name of the state may be as long as names are at all.
         Err(error) if error.kind() == io::ErrorKind::InvalidFilename => {
-            let sum: String =
-                hash(name.as_encoded_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+            let sum = hexadecimal(&hash(name.as_encoded_bytes()), 32);
             let lock_path = path.with_file_name(format!(".{sum}.lock"));
             Ok((open_or_make(&lock_path)?, lock_path))
         }

@@ -13,6 +13,8 @@
 //! A client that opens a session finds what is there in the attributes of the server: `serdes.state.handle.<array>` is the handle of an
 //! array (its 64 bits as a signed number), `serdes.state.spec.<array>` its `ArraySpecProto`. It finds what belongs to a client that the
 //! server knows only if it is that client.
+//!
+//! This part takes and gives arrays by their names. It must never know a session.
 
 mod lock;
 mod names;
@@ -31,10 +33,12 @@ use std::{
     time::Duration,
 };
 
-use prost::Message as _;
 use tokio::sync::watch;
 
-pub(super) use self::{names::Names, restore::Room};
+pub(crate) use self::{
+    names::{NamedArrays, Names},
+    restore::Room,
+};
 
 use self::{
     lock::Lock,
@@ -43,18 +47,19 @@ use self::{
     restore::restore,
     write::{FileIdentity, Pulse},
 };
-use super::{
-    Shared,
-    array::{Array, Entry, SERVER_HANDLES},
-    devices::Devices,
-    metrics::Gauges,
-    session::Session,
-};
 use crate::{
-    codec::{Status, ToProto as _},
+    codec::Status,
     device_state::{Error, Reader, Versions, Watch, WriteOptions},
-    ifrt::{AttributeMap, AttributeValue},
-    proxy::{ProxyError, status::status},
+    ifrt::AttributeMap,
+    proxy::{
+        ProxyError,
+        server::{
+            arrays::{Array, Devices},
+            handles::SERVER_HANDLES,
+            metrics::Gauges,
+        },
+        status::status,
+    },
 };
 
 /// With what the metadata of a state name whose an array is; the array's name follows.
@@ -64,13 +69,19 @@ const OWNER: &str = "serdes.state.owner/";
 /// one before.
 const NAME_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// Who has arrays that the state has not: they are asked each time it is saved.
+pub(crate) trait LiveArrays: Send + Sync + 'static {
+    /// The arrays of each session.
+    fn live(&self) -> Vec<NamedArrays>;
+}
+
 /// Where a state is and how it is written.
 #[derive(Clone, Debug)]
-pub(super) struct StateOptions {
-    pub(super) path: PathBuf,
+pub(crate) struct StateOptions {
+    pub(crate) path: PathBuf,
     /// How many states before the last one are kept.
-    pub(super) previous: u32,
-    pub(super) versions: Versions,
+    pub(crate) previous: u32,
+    pub(crate) versions: Versions,
 }
 
 impl StateOptions {
@@ -112,7 +123,7 @@ struct Contents {
 
 /// The state of a server.
 #[derive(Debug)]
-pub(super) struct State {
+pub(crate) struct State {
     options: Option<StateOptions>,
     /// Against other servers, from the start to the stop.
     lock: Mutex<Option<Arc<Lock>>>,
@@ -136,7 +147,7 @@ impl State {
     /// # Errors
     /// [`ProxyError::Configuration`] if no state can be written there, or another server does; [`ProxyError::State`] if the file cannot be
     /// read, or its arrays do not fit on the devices.
-    pub(super) fn open(
+    pub(crate) fn open(
         options: Option<StateOptions>,
         devices: &Devices,
         gauges: &Arc<Gauges>,
@@ -186,17 +197,17 @@ impl State {
     }
 
     /// Leaves the state to other servers, once a save that still hangs is over.
-    pub(super) fn release(&self) {
+    pub(crate) fn release(&self) {
         *self.lock.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     /// Whether there is a place for a state.
-    pub(super) const fn is_kept(&self) -> bool {
+    pub(crate) const fn is_kept(&self) -> bool {
         self.options.is_some()
     }
 
     /// The names of a new session. It has those of a client that wishes none until [`grant`](Self::grant) has given it others.
-    pub(super) fn names(&self, initialization: &AttributeMap, identity: Option<String>) -> Names {
+    pub(crate) fn names(&self, initialization: &AttributeMap, identity: Option<String>) -> Names {
         let contents = self.contents();
         let is_taken = |prefix: &str| {
             let begin = format!("{prefix}/");
@@ -211,7 +222,7 @@ impl State {
     ///
     /// # Errors
     /// ALREADY_EXISTS for names of another client, INVALID_ARGUMENT for two arrays of one name.
-    pub(super) async fn grant(&self, names: &Names) -> Result<(), Status> {
+    pub(crate) async fn grant(&self, names: &Names) -> Result<(), Status> {
         if !self.is_kept() || !names.are_wished() || names.is_granted() {
             return Ok(());
         }
@@ -245,38 +256,20 @@ impl State {
         }
     }
 
-    /// Puts what is there into a new session's table; gives what the client is told of it.
-    ///
-    /// # Errors
-    /// Those of writing array specs at that version.
-    pub(super) fn show(&self, session: &Session) -> Result<AttributeMap, Status> {
-        let names = &session.names;
+    /// The arrays of the state that a session may see, by their names.
+    pub(crate) fn arrays(&self, names: &Names) -> Vec<(String, Arc<Array>)> {
         let there = |(name, kept): (&String, &Kept)| {
             names.owner.may_read(&kept.owner).then_some(())?;
             Some((name.clone(), Arc::clone(kept.array.as_ref()?)))
         };
-        let arrays: Vec<_> = self.contents().arrays.iter().filter_map(there).collect();
-        let mut attributes = Vec::with_capacity(2 * arrays.len());
-        let mut table = session.table();
-        for (name, array) in arrays {
-            let spec = array.spec.to_proto(session.agreement.serdes());
-            let spec = spec.map_err(|error| error.to_status())?;
-            let Some(handle) = table.claim(&[], 1)?.first().copied() else { continue };
-            table.insert(handle, Entry::Live(array));
-            let value = AttributeValue::Int64(handle.cast_signed());
-            attributes.push((format!("serdes.state.handle.{name}"), value));
-            let value = AttributeValue::from(spec.encode_to_vec());
-            attributes.push((format!("serdes.state.spec.{name}"), value));
-            names.shown().insert(handle, name);
-        }
-        Ok(attributes.into_iter().collect())
+        self.contents().arrays.iter().filter_map(there).collect()
     }
 
     /// Takes an array that a client deletes out of the state, if it has it under a name that the client knows.
     ///
     /// # Errors
     /// PERMISSION_DENIED if it belongs to another client.
-    pub(super) fn delete(
+    pub(crate) fn delete(
         &self,
         names: &Names,
         handle: u64,
@@ -305,32 +298,33 @@ impl State {
         Ok(())
     }
 
-    /// Keeps the arrays of a session to which its client has given names, when it ends.
-    pub(super) fn close(&self, session: &Session) {
-        if self.is_kept() && session.names.is_granted() {
-            let named = plan::arrays_of(session).into_iter().filter(|array| array.is_chosen);
+    /// Keeps the arrays of a session to which its client has given names, when it ends, and gives its names back. `live` are those that it
+    /// has, by their handles.
+    pub(crate) fn keep(&self, names: &Names, live: Vec<(u64, Arc<Array>)>) {
+        if self.is_kept() && names.is_granted() {
+            let NamedArrays { owner, arrays, .. } = names.named(live);
+            let chosen = arrays.into_iter().filter(|array| array.is_chosen);
             // What has not arrived by now never will.
-            let named: Vec<_> = named.filter(|array| plan::parts(&array.array).is_ok()).collect();
+            let chosen: Vec<_> = chosen.filter(|array| plan::parts(&array.array).is_ok()).collect();
             let mut contents = self.contents();
-            for named in named {
+            for named in chosen {
                 let saved = contents.arrays.get(&named.name).and_then(|kept| kept.saved.clone());
-                let owner = session.names.owner.clone();
-                let kept = Kept { owner, array: Some(named.array), saved };
+                let kept = Kept { owner: owner.clone(), array: Some(named.array), saved };
                 contents.arrays.insert(named.name, kept);
             }
         }
-        self.claims().release(&session.names);
+        self.claims().release(names);
         self.released.send_modify(|count| *count = count.wrapping_add(1));
     }
 
-    /// Saves all arrays: those of open sessions, and those that none has. Gives their number.
+    /// Saves all arrays: those that are `live`, and those that no session has. Gives their number.
     ///
     /// # Errors
     /// [`ProxyError::State`] if the file cannot be written, or, when all others are, an array cannot be read;
     /// [`ProxyError::Configuration`] without a path.
-    pub(super) async fn save(
-        &self,
-        shared: &Arc<Shared>,
+    pub(crate) async fn save(
+        self: &Arc<Self>,
+        live: &Arc<dyn LiveArrays>,
         occasion: Occasion,
     ) -> Result<usize, ProxyError> {
         let Some(options) = self.options.clone() else {
@@ -342,13 +336,13 @@ impl State {
         };
         let one = Arc::clone(&self.saving).lock_owned().await;
         let lock = self.lock(&options)?;
-        let shared = Arc::clone(shared);
+        let (state, live) = (Arc::clone(self), Arc::clone(live));
         let watch = self.pulse.start();
         *self.watch() = watch.clone();
         let saved = tokio::task::spawn_blocking(move || {
             // Until it is really over, also where nobody waits for it any more.
             let _one = (one, lock);
-            shared.state.carry_out(&shared, &options, &watch, occasion)
+            state.carry_out(&*live, &options, &watch, occasion)
         });
         saved.await.map_err(|error| {
             ProxyError::Status(status!(Internal, "saving failed without a word: {error}"))
@@ -358,13 +352,13 @@ impl State {
     /// Waits for devices and the disk.
     fn carry_out(
         &self,
-        shared: &Shared,
+        live: &dyn LiveArrays,
         options: &StateOptions,
         watch: &Watch,
         occasion: Occasion,
     ) -> Result<usize, ProxyError> {
         self.contents().deleted = Some(Vec::new());
-        let written = self.write(shared, options, watch, occasion);
+        let written = self.write(live, options, watch, occasion);
         let mut contents = self.contents();
         let deleted = contents.deleted.take().unwrap_or_default();
         let (plan, unreadable) = written?;
@@ -380,12 +374,12 @@ impl State {
     /// Writes what is to be written; the error of an array that could not be, if there is one.
     fn write(
         &self,
-        shared: &Shared,
+        live: &dyn LiveArrays,
         options: &StateOptions,
         watch: &Watch,
         occasion: Occasion,
     ) -> Result<(Plan, Option<ProxyError>), ProxyError> {
-        let mut plan = Plan::new(self, shared, options)?;
+        let mut plan = Plan::new(self, live, options)?;
         plan.report_missing(&self.gauges);
         plan.is_written_already =
             occasion == Occasion::Stop && plan.is_what_the_file_has(&self.contents(), options);
@@ -400,7 +394,7 @@ impl State {
 
 /// Why a state is saved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Occasion {
+pub(crate) enum Occasion {
     /// Somebody asked for it.
     Request,
     /// The server stops: what the file has already need not be written again.

@@ -5,7 +5,7 @@
 use std::{
     collections::{BTreeMap, HashMap},
     sync::{
-        Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -13,7 +13,10 @@ use std::{
 use crate::{
     codec::Status,
     ifrt::{AttributeMap, AttributeValue},
-    proxy::status::status,
+    proxy::{
+        server::{arrays::Array, handles::SERVER_HANDLES},
+        status::status,
+    },
 };
 
 /// The key of the initialization data under which a client names its session; followed by a point and a handle, an array.
@@ -24,7 +27,7 @@ const UNNAMED: &str = "session-";
 
 /// To whom an array of the state belongs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(in super::super) enum Owner {
+pub(crate) enum Owner {
     /// Nobody: arrays of clients of which nothing is known, of files that the server did not write.
     #[default]
     Nobody,
@@ -36,7 +39,7 @@ pub(in super::super) enum Owner {
 
 impl Owner {
     /// As it is written into the metadata of a state; `None` for what needs no word.
-    pub(super) fn to_text(&self) -> Option<String> {
+    pub(crate) fn to_text(&self) -> Option<String> {
         match self {
             Self::Nobody => None,
             Self::Named(name) => Some(format!("session:{name}")),
@@ -45,7 +48,7 @@ impl Owner {
     }
 
     /// What [`to_text`](Self::to_text) wrote. What a newer build wrote belongs to somebody, though nobody here knows to whom.
-    pub(super) fn from_text(text: &str) -> Self {
+    pub(crate) fn from_text(text: &str) -> Self {
         match text.split_once(':') {
             Some(("session", name)) => Self::Named(name.to_owned()),
             Some(("client", identity)) => Self::Known(identity.to_owned()),
@@ -58,28 +61,28 @@ impl Owner {
     }
 
     /// Whether a session of this owner is shown what belongs to `other`.
-    pub(super) fn may_read(&self, other: &Self) -> bool {
+    pub(crate) fn may_read(&self, other: &Self) -> bool {
         !other.is_known() || self == other
     }
 
     /// Whether a session of this owner may save under a name that belongs to `other`.
-    pub(super) fn may_replace(&self, other: &Self) -> bool {
+    pub(crate) fn may_replace(&self, other: &Self) -> bool {
         self == other || (*other == Self::Nobody && !self.is_known())
     }
 
     /// Whether a session of this owner may take out of the state what belongs to `other`. Clients that the server does not ask who they
     /// are cannot be told apart; they may take out what one of them made.
-    pub(super) fn may_delete(&self, other: &Self) -> bool {
+    pub(crate) fn may_delete(&self, other: &Self) -> bool {
         self == other || !(self.is_known() || other.is_known())
     }
 }
 
 /// The names of one session's arrays.
 #[derive(Debug)]
-pub(in super::super) struct Names {
-    pub(super) owner: Owner,
+pub(crate) struct Names {
+    pub(crate) owner: Owner,
     /// The place of the session among all, which makes the names that nobody gave.
-    pub(super) number: u64,
+    pub(crate) number: u64,
     /// The name of the session, and those of arrays by their handles, as the client wishes.
     prefix: Option<String>,
     given: BTreeMap<u64, String>,
@@ -90,7 +93,7 @@ pub(in super::super) struct Names {
 }
 
 impl Names {
-    pub(super) fn new(
+    pub(crate) fn new(
         number: u64,
         initialization: &AttributeMap,
         identity: Option<String>,
@@ -120,21 +123,21 @@ impl Names {
     }
 
     /// Whether the client wishes names.
-    pub(super) fn are_wished(&self) -> bool {
+    pub(crate) fn are_wished(&self) -> bool {
         self.prefix.is_some() || !self.given.is_empty()
     }
 
     /// Whether it has what it wishes.
-    pub(super) fn is_granted(&self) -> bool {
+    pub(crate) fn is_granted(&self) -> bool {
         self.granted.load(Ordering::Acquire)
     }
 
-    pub(super) fn grant(&self) {
+    pub(crate) fn grant(&self) {
         self.granted.store(true, Ordering::Release);
     }
 
     /// Under which name the array of a handle is saved, and whether the client chose it.
-    pub(super) fn name(&self, handle: u64) -> (String, bool) {
+    pub(crate) fn name(&self, handle: u64) -> (String, bool) {
         if self.is_granted() {
             if let Some(name) = self.given.get(&handle) {
                 return (name.clone(), true);
@@ -146,8 +149,19 @@ impl Names {
         (format!("{}/{handle}", unnamed(self.number)), false)
     }
 
+    /// The arrays of its handles under the names that they are saved with.
+    pub(crate) fn named(&self, live: Vec<(u64, Arc<Array>)>) -> NamedArrays {
+        // What the server has put there has its name already.
+        let own = live.into_iter().filter(|(handle, _)| *handle < SERVER_HANDLES);
+        let arrays = own.map(|(handle, array)| {
+            let (name, is_chosen) = self.name(handle);
+            NamedArray { name, array, is_chosen }
+        });
+        NamedArrays { number: self.number, owner: self.owner.clone(), arrays: arrays.collect() }
+    }
+
     /// The names of the state's arrays that the client was shown, by their handles.
-    pub(super) fn shown(&self) -> MutexGuard<'_, HashMap<u64, String>> {
+    pub(crate) fn shown(&self) -> MutexGuard<'_, HashMap<u64, String>> {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -180,6 +194,24 @@ impl Names {
     }
 }
 
+/// The arrays of a session under the names that they are saved with.
+#[derive(Debug)]
+pub(crate) struct NamedArrays {
+    /// Its place among all sessions.
+    pub(super) number: u64,
+    pub(super) owner: Owner,
+    pub(super) arrays: Vec<NamedArray>,
+}
+
+/// An array under the name that it is saved with.
+#[derive(Debug)]
+pub(super) struct NamedArray {
+    pub(super) name: String,
+    pub(super) array: Arc<Array>,
+    /// Whether the client chose the name.
+    pub(super) is_chosen: bool,
+}
+
 fn unnamed(number: u64) -> String {
     format!("{UNNAMED}{number}")
 }
@@ -192,7 +224,7 @@ fn scope(name: &str) -> Option<(&str, u64)> {
 }
 
 /// The number of the session without a name that saved an array under `name`.
-pub(super) fn number_of(name: &str) -> Option<u64> {
+pub(crate) fn number_of(name: &str) -> Option<u64> {
     scope(name)?.0.strip_prefix(UNNAMED)?.parse().ok()
 }
 
@@ -201,7 +233,7 @@ type Claim = (u64, Owner);
 
 /// The names that open sessions have. Two sessions of one client that is known may share them.
 #[derive(Debug, Default)]
-pub(super) struct Claims {
+pub(crate) struct Claims {
     /// Names of sessions, those that the server made included.
     prefixes: HashMap<String, Vec<Claim>>,
     /// Names of arrays.
@@ -213,12 +245,12 @@ pub(super) struct Claims {
 
 impl Claims {
     /// Nobody has a name; sessions are counted behind `last_number`.
-    pub(super) fn after(last_number: u64) -> Self {
+    pub(crate) fn after(last_number: u64) -> Self {
         Self { last_number, ..Self::default() }
     }
 
     /// The next number whose names nobody has; the session of that number has them from now on.
-    pub(super) fn take_number(&mut self, is_taken: impl Fn(&str) -> bool) -> u64 {
+    pub(crate) fn take_number(&mut self, is_taken: impl Fn(&str) -> bool) -> u64 {
         loop {
             self.last_number = self.last_number.wrapping_add(1);
             let (number, prefix) = (self.last_number, unnamed(self.last_number));
@@ -236,7 +268,7 @@ impl Claims {
     ///
     /// # Errors
     /// INVALID_ARGUMENT for wishes that do not go together.
-    pub(super) fn take(&mut self, names: &Names) -> Result<Option<String>, Status> {
+    pub(crate) fn take(&mut self, names: &Names) -> Result<Option<String>, Status> {
         names.check()?;
         let is_rival = |claims: Option<&Vec<Claim>>| {
             claims.into_iter().flatten().any(|(number, owner)| {
@@ -270,7 +302,7 @@ impl Claims {
     }
 
     /// Takes back all that a session has.
-    pub(super) fn release(&mut self, names: &Names) {
+    pub(crate) fn release(&mut self, names: &Names) {
         let free = |claims: &mut HashMap<String, Vec<Claim>>, key: &str| {
             if let Some(holders) = claims.get_mut(key) {
                 holders.retain(|(number, _)| *number != names.number);
@@ -294,7 +326,7 @@ impl Claims {
 
 /// The first name that a session wishes and that belongs to somebody else in the state, whose names and owners `arrays` gives from a
 /// name on.
-pub(super) fn foreign<'a, I>(names: &Names, arrays: impl Fn(&str) -> I) -> Option<String>
+pub(crate) fn foreign<'a, I>(names: &Names, arrays: impl Fn(&str) -> I) -> Option<String>
 where
     I: Iterator<Item = (&'a str, &'a Owner)>,
 {

@@ -6,27 +6,26 @@ use std::{
 };
 
 use super::{
-    super::{
-        Shared,
-        array::{Array, SERVER_HANDLES},
-        memory::Memory,
-        metrics::Gauges,
-        session::Session,
-    },
-    Contents, FileIdentity, Kept, OWNER, Owner, State, StateOptions,
+    Contents, FileIdentity, Kept, LiveArrays, OWNER, Owner, State, StateOptions, names::NamedArray,
 };
 use crate::{
     codec::Status,
     device_state::{Error, Reader, Tensor},
     ifrt::IndexDomain,
-    proxy::ProxyError,
+    proxy::{
+        ProxyError,
+        server::{
+            arrays::{Array, Memory},
+            metrics::Gauges,
+        },
+    },
 };
 
 /// The shards that make a whole array, each part once.
-pub(super) type Parts = Vec<(Arc<Memory>, IndexDomain)>;
+pub(crate) type Parts = Vec<(Arc<Memory>, IndexDomain)>;
 
 /// Where the bytes of an array are.
-pub(super) enum Source {
+pub(crate) enum Source {
     Memory {
         array: Arc<Array>,
         parts: Parts,
@@ -36,16 +35,16 @@ pub(super) enum Source {
 }
 
 /// An array of the next state.
-pub(super) struct Planned {
+pub(crate) struct Planned {
     owner: Owner,
-    pub(super) source: Source,
+    pub(crate) source: Source,
     /// Whether the state had an array of this name when the plan was made, and if it was in memory, which one.
     known: bool,
     before: Option<Arc<Array>>,
 }
 
 /// Why an array cannot be saved now.
-pub(super) enum Missing {
+pub(crate) enum Missing {
     /// Its data have not arrived.
     NotYet,
     /// It could not be made.
@@ -53,8 +52,8 @@ pub(super) enum Missing {
 }
 
 /// The next state.
-pub(super) struct Plan {
-    pub(super) arrays: BTreeMap<String, Planned>,
+pub(crate) struct Plan {
+    pub(crate) arrays: BTreeMap<String, Planned>,
     missing: Vec<(String, Missing)>,
     /// Arrays whose bytes turned out to be unreadable.
     dropped: Vec<String>,
@@ -64,26 +63,21 @@ pub(super) struct Plan {
     in_file: HashSet<String>,
     metadata: Vec<(String, String)>,
     /// The file has just these arrays.
-    pub(super) is_written_already: bool,
+    pub(crate) is_written_already: bool,
 }
 
 impl Plan {
     /// # Errors
     /// If the state before is needed and cannot be read.
-    pub(super) fn new(
+    pub(crate) fn new(
         state: &State,
-        shared: &Shared,
+        live: &dyn LiveArrays,
         options: &StateOptions,
     ) -> Result<Self, ProxyError> {
         // Before what the state has: a session that ends meanwhile leaves its arrays to the state before it loses them.
-        let mut sessions: Vec<_> = shared.sessions().values().cloned().collect();
+        let mut live = live.live();
         // The younger one's arrays are the newer ones.
-        sessions.sort_unstable_by_key(|session| session.names.number);
-        let mut alive = Vec::new();
-        for session in &sessions {
-            let arrays = arrays_of(session).into_iter();
-            alive.extend(arrays.map(|array| (array, session.names.owner.clone())));
-        }
+        live.sort_unstable_by_key(|session| session.number);
         let (kept, mut file, metadata) = {
             let contents = state.contents();
             (contents.arrays.clone(), contents.file.clone(), contents.metadata.clone())
@@ -103,8 +97,10 @@ impl Plan {
         for (name, kept) in kept {
             plan.add_kept(name, kept)?;
         }
-        for (alive, owner) in alive {
-            plan.add_alive(alive, &owner);
+        for session in live {
+            for array in session.arrays {
+                plan.add_live(array, &session.owner);
+            }
         }
         Ok(plan)
     }
@@ -127,18 +123,18 @@ impl Plan {
         Ok(())
     }
 
-    fn add_alive(&mut self, alive: Alive, owner: &Owner) {
-        match parts(&alive.array) {
+    fn add_live(&mut self, live: NamedArray, owner: &Owner) {
+        match parts(&live.array) {
             Ok(parts) => {
-                let source = Source::Memory { array: alive.array, parts };
-                let older = self.arrays.remove(&alive.name);
+                let source = Source::Memory { array: live.array, parts };
+                let older = self.arrays.remove(&live.name);
                 let known = older.as_ref().is_some_and(|older| older.known);
                 let before = older.and_then(|older| older.before);
                 let planned = Planned { owner: owner.clone(), source, known, before };
-                self.arrays.insert(alive.name, planned);
+                self.arrays.insert(live.name, planned);
             }
             // If the state has an array of this name already, that one stays.
-            Err(missing) => self.missing.push((alive.name, missing)),
+            Err(missing) => self.missing.push((live.name, missing)),
         }
     }
 
@@ -151,12 +147,12 @@ impl Plan {
         }
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.arrays.len()
     }
 
     /// Says which arrays are left out, and how many.
-    pub(super) fn report_missing(&self, gauges: &Gauges) {
+    pub(crate) fn report_missing(&self, gauges: &Gauges) {
         gauges.note_left_out(self.missing.len());
         for (name, missing) in &self.missing {
             match missing {
@@ -176,7 +172,7 @@ impl Plan {
     }
 
     /// Whether the file at its place has just these arrays, at the versions that are wanted.
-    pub(super) fn is_what_the_file_has(&self, contents: &Contents, options: &StateOptions) -> bool {
+    pub(crate) fn is_what_the_file_has(&self, contents: &Contents, options: &StateOptions) -> bool {
         let is_there = contents.identity.is_some()
             && contents.identity == FileIdentity::of(&options.path)
             && contents.file.as_ref().is_some_and(|file| {
@@ -195,7 +191,7 @@ impl Plan {
     }
 
     /// Does without what cannot be read: takes the array of the state before, if there is one of the same name, or none.
-    pub(super) fn replace_unreadable(&mut self, name: &str) {
+    pub(crate) fn replace_unreadable(&mut self, name: &str) {
         let Some(planned) = self.arrays.remove(name) else { return };
         match (&planned.source, self.in_file_before(name)) {
             (Source::Memory { .. }, Ok(Some(source))) => {
@@ -206,12 +202,12 @@ impl Plan {
     }
 
     /// Whether something that the state before has is not in this one, for want of readable bytes.
-    pub(super) fn loses(&self) -> bool {
+    pub(crate) fn loses(&self) -> bool {
         self.dropped.iter().any(|name| self.in_file.contains(name))
     }
 
     /// The words of the next file: those of the one before, and whose the arrays are.
-    pub(super) fn metadata(&self) -> Option<Vec<(String, String)>> {
+    pub(crate) fn metadata(&self) -> Option<Vec<(String, String)>> {
         let owners = self.arrays.iter().filter_map(|(name, planned)| {
             Some((format!("{OWNER}{name}"), planned.owner.to_text()?))
         });
@@ -222,7 +218,7 @@ impl Plan {
 
 impl Contents {
     /// Notes that a plan was written, but for what clients `deleted` meanwhile.
-    pub(super) fn note(
+    pub(crate) fn note(
         &mut self,
         plan: Plan,
         deleted: Vec<(String, Weak<Array>)>,
@@ -275,31 +271,11 @@ impl Contents {
     }
 }
 
-/// A session's array under the name that it is saved with.
-pub(super) struct Alive {
-    pub(super) name: String,
-    pub(super) array: Arc<Array>,
-    /// Whether the client chose the name.
-    pub(super) is_chosen: bool,
-}
-
-/// The arrays that a session has made.
-pub(super) fn arrays_of(session: &Session) -> Vec<Alive> {
-    let live = session.table().live().into_iter();
-    // What the server has put there has its name already.
-    let own = live.filter(|(handle, _)| *handle < SERVER_HANDLES);
-    own.map(|(handle, array)| {
-        let (name, is_chosen) = session.names.name(handle);
-        Alive { name, array, is_chosen }
-    })
-    .collect()
-}
-
 /// The shards of an array as far as they are there, which is all of them or an error.
 ///
 /// # Errors
 /// Why it cannot be saved now.
-pub(super) fn parts(array: &Array) -> Result<Parts, Missing> {
+pub(crate) fn parts(array: &Array) -> Result<Parts, Missing> {
     let mut parts: Parts = Vec::new();
     for (shard, domain) in array.shards.iter().zip(array.domains().map_err(Missing::Failed)?) {
         let memory = shard.buffer.now().ok_or(Missing::NotYet)?.map_err(Missing::Failed)?;

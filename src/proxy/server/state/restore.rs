@@ -10,28 +10,28 @@ use std::{
 
 use prost::Message as _;
 
-use super::super::{
-    array::{Array, Shard},
-    budget::{Budget, Share},
-    devices::Devices,
-    element::{Item, item_size, zeroed},
-    memory::{Buffer, Kind, Memory, Place},
-    metrics::Gauges,
-    region::Region,
-    strings::pick_strings,
-};
 use crate::{
     device_state::Tensor,
     ifrt::{ArraySpec, DType, DeviceId, DeviceList, HloSharding, IndexDomain, MemoryKind},
     proto::xla::ifrt::proto::StringArrayContents,
-    proxy::ProxyError,
+    proxy::{
+        ProxyError,
+        server::{
+            arrays::{
+                Array, Buffer, Devices, Item, Kind, Memory, MemorySpace, Region, Shard, item_size,
+                pick_strings, zeroed,
+            },
+            budget::{Budget, Share},
+            metrics::Gauges,
+        },
+    },
 };
 
 /// Where restored arrays are counted.
 ///
 /// They are there before any client, and nothing of them is left out: those that are more than a limit allows take all that it has.
 #[derive(Debug)]
-pub(in super::super) struct Room {
+pub(crate) struct Room {
     arrays: Budget,
     pinned: Budget,
     is_full: AtomicBool,
@@ -39,7 +39,7 @@ pub(in super::super) struct Room {
 
 impl Room {
     /// Counts for what all sessions may have of arrays, and of those in pinned memory.
-    pub(in super::super) const fn new(arrays: Budget, pinned: Budget) -> Self {
+    pub(crate) const fn new(arrays: Budget, pinned: Budget) -> Self {
         Self { arrays, pinned, is_full: AtomicBool::new(false) }
     }
 
@@ -58,7 +58,7 @@ impl Room {
     }
 
     /// Says if a limit is too low for what was restored.
-    pub(super) fn report(&self) {
+    pub(crate) fn report(&self) {
         if self.is_full.load(Ordering::Relaxed) {
             tracing::warn!(
                 "the restored arrays are more than the limits `array-bytes` and `pinned-bytes` allow; clients can make none until some \
@@ -69,7 +69,7 @@ impl Room {
 }
 
 /// Puts an array of a file where its sharding says; where these devices are not there, on the first one.
-pub(super) fn restore(
+pub(crate) fn restore(
     tensor: &Tensor,
     devices: &Devices,
     gauges: &Arc<Gauges>,
@@ -77,32 +77,34 @@ pub(super) fn restore(
 ) -> Result<Array, ProxyError> {
     let spec = tensor.spec().clone();
     let fits =
-        devices.places(spec.sharding()).ok().zip(spec.sharding().index_domains(spec.shape()).ok());
-    let (spec, places, domains) = match fits {
-        Some((places, domains)) if places.len() == domains.len() => (spec, places, domains),
+        devices.spaces(spec.sharding()).ok().zip(spec.sharding().index_domains(spec.shape()).ok());
+    let (spec, spaces, domains) = match fits {
+        Some((spaces, domains)) if spaces.len() == domains.len() => (spec, spaces, domains),
         _ => {
             let list = DeviceList::from(DeviceId(0));
             let sharding = HloSharding::replicated(list, MemoryKind::new(Kind::Device.name()))?;
             let whole = IndexDomain::whole(spec.shape().clone());
             let spec = ArraySpec::new(spec.dtype(), spec.shape().clone(), sharding);
-            (spec, vec![Place { device: 0, kind: Kind::Device }], vec![whole])
+            (spec, vec![MemorySpace { device: 0, kind: Kind::Device }], vec![whole])
         }
     };
     let item = item_size(spec.dtype())?;
-    let first = devices
-        .at(Place { device: places.first().map_or(0, |place| place.device), kind: Kind::Device })?;
-    let mut shards = Vec::with_capacity(places.len());
-    if let ([place], Item::Bytes(_)) = (&places[..], item)
-        && place.kind == Kind::Device
+    let first = devices.at(MemorySpace {
+        device: spaces.first().map_or(0, |space| space.device),
+        kind: Kind::Device,
+    })?;
+    let mut shards = Vec::with_capacity(spaces.len());
+    if let ([space], Item::Bytes(_)) = (&spaces[..], item)
+        && space.kind == Kind::Device
     {
         // Straight from the file to the device.
         let restored = tensor.restore(first)?;
-        let share = room.share(place.kind, restored.size());
+        let share = room.share(space.kind, restored.size());
         let memory = Memory::of_device(restored, share, gauges);
         shards.push(Shard {
-            place: *place,
+            space: *space,
             shape: spec.shape().clone(),
-            buffer: Buffer::ready(Arc::new(memory)),
+            buffer: Buffer::known(Ok(Arc::new(memory))),
         });
         return Ok(Array { spec, shards });
     }
@@ -117,7 +119,7 @@ pub(super) fn restore(
             .read_to_end(&mut whole)
             .map_err(|error| ProxyError::System { doing: "reading the state", error })?;
     }
-    for (place, domain) in places.into_iter().zip(domains) {
+    for (space, domain) in spaces.into_iter().zip(domains) {
         let bytes = match item {
             Item::Bytes(item) => {
                 let source = Region::dense(spec.shape().dims(), item)?;
@@ -140,14 +142,14 @@ pub(super) fn restore(
                 StringArrayContents { strings }.encode_to_vec()
             }
         };
-        let device = devices.at(place)?;
+        let device = devices.at(space)?;
         let size = bytes.len() as u64;
-        let share = room.share(place.kind, size);
-        let memory = Memory::write(device, place.kind, size, [&bytes[..]], share, gauges)?;
+        let share = room.share(space.kind, size);
+        let memory = Memory::write(device, space.kind, size, [&bytes[..]], share, gauges)?;
         shards.push(Shard {
-            place,
+            space,
             shape: domain.shape().clone(),
-            buffer: Buffer::ready(Arc::new(memory)),
+            buffer: Buffer::known(Ok(Arc::new(memory))),
         });
     }
     Ok(Array { spec, shards })

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::{super::Shared, Occasion, State};
+use super::{LiveArrays, Occasion, State};
 use crate::proxy::ProxyError;
 
 /// How often a save is tried, and the pause after the first failure, which then doubles.
@@ -15,21 +15,21 @@ const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const STANDSTILL: Duration = Duration::from_secs(15);
 
 impl State {
-    /// Saves, and tries again for a while where that fails. Others are served meanwhile, and may make room on the disk.
+    /// Saves, and tries again where that fails, for no longer than `limit`. Others are served meanwhile, and may make room on the disk.
     ///
     /// # Errors
     /// As [`save`](Self::save); [`ProxyError::System`] if there is no more time, or the save was given up.
-    pub(in super::super) async fn save_at_stop(
-        &self,
-        shared: &Arc<Shared>,
+    pub(crate) async fn save_at_stop(
+        self: &Arc<Self>,
+        live: &Arc<dyn LiveArrays>,
+        limit: Duration,
     ) -> Result<(), ProxyError> {
-        let limit = shared.limits.save_timeout;
         let deadline = Instant::now() + limit;
         let mut pause = FIRST_PAUSE;
         let mut tries = 1;
         loop {
             let failed = tokio::select! {
-                saved = self.save(shared, Occasion::Stop) => match saved {
+                saved = self.save(live, Occasion::Stop) => match saved {
                     Ok(arrays) => {
                         tracing::info!(arrays, tries, "state saved");
                         return Ok(());
@@ -56,7 +56,7 @@ impl State {
     }
 
     /// Gives up the save that is under way, and all to come.
-    pub(in super::super) fn abandon(&self) {
+    pub(crate) fn abandon(&self) {
         self.abandoned.send_replace(true);
         self.watch().cancel();
     }

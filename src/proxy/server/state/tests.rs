@@ -7,12 +7,6 @@ use std::{
 
 use tokio::net::TcpListener;
 
-use super::super::{
-    Limits, LocalSession, Server,
-    grpc::Caller,
-    peers::Identity,
-    session_tests::{Client, on, tiled},
-};
 use crate::{
     codec::{DeserializeOptions, FromProto as _, StatusCode, ToProto as _},
     device_state::{Reader, Versions, WriteOptions},
@@ -22,15 +16,22 @@ use crate::{
         CheckFutureRequest, DeleteArrayRequest, InitRequest, InitResponse, MakeErrorArraysRequest,
         ifrt_request::Request, ifrt_response::Response,
     },
-    proxy::{ProxyError, Ranges, server::ServerBuilder},
+    proxy::{
+        ProxyError, Ranges,
+        server::{
+            Limits, LocalSession, Server, ServerBuilder,
+            peers::{Caller, Identity},
+            tests::session::{Client, on, tiled},
+        },
+    },
     stream_executor::{LayoutChoice, Plugin},
     version::SerDesVersion,
 };
 
 /// A folder for a state.
-struct Place(tempfile::TempDir);
+struct Folder(tempfile::TempDir);
 
-impl Place {
+impl Folder {
     fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
@@ -79,21 +80,21 @@ fn names(path: &Path) -> Vec<String> {
 
 /// A session with that initialization data, of a client of which nothing is known.
 fn open(server: &Server, data: &[(&str, &str)]) -> Client {
-    open_as(server, &server.shared.own_caller(), data)
+    open_as(server, &server.registry.own_caller(), data)
 }
 
 /// A client that has shown a token of which this is the hash.
 fn known(server: &Server, token: u8) -> Caller {
-    let caller = server.shared.own_caller();
+    let caller = server.registry.own_caller();
     let identity = Identity { token: Some([token; 32]), ..caller.identity };
     Caller { identity, ..caller }
 }
 
 fn open_as(server: &Server, caller: &Caller, data: &[(&str, &str)]) -> Client {
     let map: AttributeMap = data.iter().map(|(key, value)| (*key, (*value).into())).collect();
-    let agreement = server.shared.ranges.answer(Ranges::supported()).unwrap();
-    let session = server.shared.open(agreement, map, caller).unwrap();
-    Client::of(LocalSession::new(Arc::clone(&server.shared), session))
+    let agreement = server.registry.ranges.answer(Ranges::supported()).unwrap();
+    let session = server.registry.open(agreement, &map, caller).unwrap();
+    Client::of(LocalSession::new(Arc::clone(&server.registry), session))
 }
 
 async fn init(client: &mut Client) -> Result<InitResponse, StatusCode> {
@@ -134,7 +135,7 @@ async fn stop(server: Server, before: impl Future<Output = ()> + Send) -> Result
 
 #[tokio::test]
 async fn a_snapshot_of_a_client_without_a_name_outlives_the_client_and_the_server() {
-    let place = Place::new();
+    let place = Folder::new();
     let server = place.server();
     let mut client = open(&server, &[]);
     client.put(1, b"one", &on(&[0])).await.unwrap();
@@ -169,7 +170,7 @@ async fn a_snapshot_of_a_client_without_a_name_outlives_the_client_and_the_serve
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_that_ends_while_the_state_is_saved_loses_nothing() {
     for _ in 0..100 {
-        let place = Place::new();
+        let place = Folder::new();
         let server = place.server();
         let mut client = named(&server, "model").await;
         client.put(1, b"abc", &on(&[0])).await.unwrap();
@@ -182,7 +183,7 @@ async fn a_session_that_ends_while_the_state_is_saved_loses_nothing() {
 
 #[tokio::test]
 async fn arrays_that_are_not_there_are_left_out_and_nobody_waits_for_them() {
-    let place = Place::new();
+    let place = Folder::new();
     let server = place.server();
     let mut client = named(&server, "model").await;
     client.put(1, b"abc", &on(&[0])).await.unwrap();
@@ -209,7 +210,7 @@ async fn arrays_that_are_not_there_are_left_out_and_nobody_waits_for_them() {
 
 #[tokio::test]
 async fn only_a_deletion_takes_a_named_array_out_of_the_state() {
-    let place = Place::new();
+    let place = Folder::new();
     let server = place.server();
     let mut client = named(&server, "model").await;
     for handle in 1..=4 {
@@ -237,7 +238,7 @@ async fn only_a_deletion_takes_a_named_array_out_of_the_state() {
 
 #[tokio::test]
 async fn a_new_array_that_was_never_saved_takes_no_older_one_with_it() {
-    let place = Place::new();
+    let place = Folder::new();
     let server = place.server();
     let mut client = named(&server, "model").await;
     client.put(1, b"old", &on(&[0])).await.unwrap();
@@ -261,7 +262,7 @@ async fn a_new_array_that_was_never_saved_takes_no_older_one_with_it() {
 
 #[tokio::test]
 async fn names_belong_to_who_made_them() {
-    let place = Place::new();
+    let place = Folder::new();
     let server = place.server();
     let mut first = named(&server, "a").await;
     first.put(1, b"a", &on(&[0])).await.unwrap();
@@ -294,7 +295,7 @@ async fn names_belong_to_who_made_them() {
 
 #[tokio::test]
 async fn a_client_that_comes_again_has_its_name_once_its_session_is_over() {
-    let place = Place::new();
+    let place = Folder::new();
     let server = place.server();
     let first = named(&server, "model").await;
     let mut again = open(&server, &[("serdes.state.name", "model")]);
@@ -306,7 +307,7 @@ async fn a_client_that_comes_again_has_its_name_once_its_session_is_over() {
 
 #[tokio::test]
 async fn a_stop_with_nothing_new_leaves_the_file_alone_and_a_request_keeps_the_one_before() {
-    let place = Place::new();
+    let place = Folder::new();
     let server = place.server();
     let mut client = named(&server, "model").await;
     client.put(1, b"abc", &on(&[0])).await.unwrap();
@@ -339,7 +340,7 @@ async fn a_stop_with_nothing_new_leaves_the_file_alone_and_a_request_keeps_the_o
 
 #[tokio::test]
 async fn a_save_that_fails_at_the_stop_is_tried_again_and_takes_nothing() {
-    let place = Place::new();
+    let place = Folder::new();
     let server = place.server();
     let mut client = named(&server, "model").await;
     client.put(1, b"abc", &on(&[0])).await.unwrap();
@@ -372,12 +373,12 @@ async fn a_save_that_fails_at_the_stop_is_tried_again_and_takes_nothing() {
 
 #[tokio::test]
 async fn a_save_that_is_given_up_ends_the_stop() {
-    let place = Place::new();
+    let place = Folder::new();
     let server = place.server();
     let mut client = named(&server, "model").await;
     client.put(1, b"abc", &on(&[0])).await.unwrap();
     // As one that hangs: it holds what the next save waits for.
-    let hanging = Arc::clone(&server.shared.state.saving).lock_owned().await;
+    let hanging = Arc::clone(&server.registry.state.saving).lock_owned().await;
     let hurry = server.clone();
     let error = stop(server, async move {
         tokio::spawn(async move {
@@ -392,10 +393,10 @@ async fn a_save_that_is_given_up_ends_the_stop() {
 
 #[tokio::test]
 async fn a_save_at_the_stop_has_a_deadline() {
-    let place = Place::new();
+    let place = Folder::new();
     let limits = Limits { save_timeout: Duration::from_millis(300), ..Limits::default() };
     let server = place.builder().limits(limits).build().unwrap();
-    let hanging = Arc::clone(&server.shared.state.saving).lock_owned().await;
+    let hanging = Arc::clone(&server.registry.state.saving).lock_owned().await;
     let error = stop(server, async {}).await.unwrap_err();
     assert!(matches!(error, ProxyError::System { .. }), "{error}");
     drop(hanging);
@@ -403,7 +404,7 @@ async fn a_save_at_the_stop_has_a_deadline() {
 
 #[test]
 fn a_place_where_no_state_can_be_is_found_when_the_server_is_built() {
-    let place = Place::new();
+    let place = Folder::new();
     let plugin = Plugin::open("host", LayoutChoice::Detect).unwrap();
     let build = |path: &str| {
         let path = place.0.path().join(path);
@@ -424,7 +425,7 @@ fn a_place_where_no_state_can_be_is_found_when_the_server_is_built() {
 
 #[tokio::test]
 async fn what_cannot_be_read_of_the_state_before_is_kept_beside_it() {
-    let place = Place::new();
+    let place = Folder::new();
     let server = place.builder().previous_states(0).build().unwrap();
     let mut client = open(&server, &[]);
     client.put(1, &[1; 100], &on(&[0])).await.unwrap();
@@ -453,7 +454,7 @@ async fn what_cannot_be_read_of_the_state_before_is_kept_beside_it() {
 
 #[tokio::test]
 async fn restored_arrays_count_for_what_a_server_may_hold() {
-    let place = Place::new();
+    let place = Folder::new();
     let server = place.server();
     let mut client = named(&server, "model").await;
     client.put(1, &[1; 2048], &on(&[0])).await.unwrap();
@@ -476,7 +477,7 @@ async fn restored_arrays_count_for_what_a_server_may_hold() {
 
 #[tokio::test]
 async fn a_state_larger_than_the_limit_is_restored_and_leaves_no_room() {
-    let place = Place::new();
+    let place = Folder::new();
     let server = place.server();
     let mut client = named(&server, "model").await;
     client.put(1, &[1; 2048], &on(&[0])).await.unwrap();
@@ -494,7 +495,7 @@ async fn a_state_larger_than_the_limit_is_restored_and_leaves_no_room() {
 
 #[tokio::test]
 async fn a_stopped_server_leaves_its_state_to_another_one() {
-    let place = Place::new();
+    let place = Folder::new();
     let first = place.server();
     let refused = place.builder().build().unwrap_err().to_string();
     assert!(refused.contains("another server"), "{refused}");
@@ -509,7 +510,7 @@ async fn a_stopped_server_leaves_its_state_to_another_one() {
 
 #[tokio::test]
 async fn a_state_is_written_for_the_builds_that_are_asked_for() {
-    let place = Place::new();
+    let place = Folder::new();
     let server = place.builder().state_versions(Versions::minimum()).build().unwrap();
     let mut client = named(&server, "model").await;
     client.put(1, b"abc", &on(&[0])).await.unwrap();
@@ -529,7 +530,7 @@ async fn a_state_is_written_for_the_builds_that_are_asked_for() {
 
 #[tokio::test]
 async fn words_of_the_state_that_are_not_the_servers_stay() {
-    let place = Place::new();
+    let place = Folder::new();
     let words = vec![("format".to_owned(), "pt".to_owned())];
     let options = WriteOptions::new(Versions::current());
     options.with_metadata(Some(words.clone())).create(place.path()).unwrap().finish().unwrap();
@@ -545,7 +546,7 @@ async fn words_of_the_state_that_are_not_the_servers_stay() {
 
 #[tokio::test]
 async fn what_belongs_to_a_client_that_is_known_is_its_own_on_every_server() {
-    let place = Place::new();
+    let place = Folder::new();
     let name = [("serdes.state.name", "model")];
     let server = place.server();
     let mut alice = open_as(&server, &known(&server, 1), &name);
@@ -564,7 +565,7 @@ async fn what_belongs_to_a_client_that_is_known_is_its_own_on_every_server() {
         assert_eq!(handle(answer.clone(), "model/1"), None);
         assert!(handle(answer, "free/1").is_some());
     }
-    for caller in [server.shared.own_caller(), known(&server, 2)] {
+    for caller in [server.registry.own_caller(), known(&server, 2)] {
         let mut stranger = open_as(&server, &caller, &name);
         assert_eq!(init(&mut stranger).await, Err(StatusCode::AlreadyExists));
         let mut stranger = open_as(&server, &caller, &[("serdes.state.name.1", "model/1")]);
@@ -584,7 +585,7 @@ async fn what_belongs_to_a_client_that_is_known_is_its_own_on_every_server() {
 
 #[tokio::test]
 async fn deletions_say_what_they_did() {
-    let place = Place::new();
+    let place = Folder::new();
     let server = place.server();
     let mut client = named(&server, "a").await;
     client.put(1, b"a", &on(&[0])).await.unwrap();

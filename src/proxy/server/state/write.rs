@@ -13,12 +13,6 @@ use std::{
 use prost::Message as _;
 
 use super::{
-    super::{
-        array::Array,
-        element::{Item, item_size},
-        read::assemble,
-        region::Region,
-    },
     StateOptions,
     plan::{Parts, Plan, Source},
 };
@@ -26,7 +20,11 @@ use crate::{
     device_state::{Error, Phase, Progress, Tensor, Watch, Writer},
     ifrt::DType,
     proto::xla::ifrt::proto::StringArrayContents,
-    proxy::{ProxyError, status::status},
+    proxy::{
+        ProxyError,
+        server::arrays::{Array, Item, Region, assemble, item_size},
+        status::status,
+    },
 };
 
 /// Arrays that may turn out to be unreadable, one after the other, before a save is given up: each costs another file.
@@ -36,7 +34,7 @@ const UNREADABLE: usize = 8;
 ///
 /// # Errors
 /// [`ProxyError::Configuration`], which says what to do.
-pub(super) fn try_place(options: &StateOptions) -> Result<(), ProxyError> {
+pub(crate) fn try_place(options: &StateOptions) -> Result<(), ProxyError> {
     let path = &options.path;
     let refuse = |reason: String| {
         ProxyError::configuration("the place of the state", path.display().to_string(), reason)
@@ -91,7 +89,7 @@ pub(super) fn try_place(options: &StateOptions) -> Result<(), ProxyError> {
 
 /// Which file is behind a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct FileIdentity {
+pub(crate) struct FileIdentity {
     device: u64,
     number: u64,
     length: u64,
@@ -101,7 +99,7 @@ pub(super) struct FileIdentity {
 impl FileIdentity {
     /// The file at `path`; `None` if there is none, or the system does not tell.
     #[cfg(unix)]
-    pub(super) fn of(path: &Path) -> Option<Self> {
+    pub(crate) fn of(path: &Path) -> Option<Self> {
         use std::os::unix::fs::MetadataExt as _;
         let found = std::fs::metadata(path).ok()?;
         Some(Self {
@@ -113,27 +111,27 @@ impl FileIdentity {
     }
 
     #[cfg(not(unix))]
-    pub(super) fn of(_: &Path) -> Option<Self> {
+    pub(crate) fn of(_: &Path) -> Option<Self> {
         None
     }
 
     /// Whether `path` names the file of this metadata; what the system does not tell is taken for yes.
     #[cfg(unix)]
-    pub(super) fn names(own: &Metadata, path: &Path) -> bool {
+    pub(crate) fn names(own: &Metadata, path: &Path) -> bool {
         use std::os::unix::fs::MetadataExt as _;
         std::fs::symlink_metadata(path)
             .is_ok_and(|found| (found.dev(), found.ino()) == (own.dev(), own.ino()))
     }
 
     #[cfg(not(unix))]
-    pub(super) fn names(_: &Metadata, _: &Path) -> bool {
+    pub(crate) fn names(_: &Metadata, _: &Path) -> bool {
         true
     }
 }
 
 /// How far the save that is under way has come.
 #[derive(Debug, Default)]
-pub(super) struct Pulse {
+pub(crate) struct Pulse {
     beats: AtomicU64,
     /// All bytes are with the system, which takes them to the disk.
     is_flushing: AtomicBool,
@@ -141,7 +139,7 @@ pub(super) struct Pulse {
 
 impl Pulse {
     /// Begins anew; the watch of the save.
-    pub(super) fn start(self: &Arc<Self>) -> Watch {
+    pub(crate) fn start(self: &Arc<Self>) -> Watch {
         self.is_flushing.store(false, Ordering::Relaxed);
         self.beat();
         Watch::new().with_progress(Arc::clone(self) as Arc<dyn Progress>)
@@ -152,7 +150,7 @@ impl Pulse {
     }
 
     /// A number that changes for as long as bytes move; `None` while the disk has them.
-    pub(super) fn read(&self) -> Option<u64> {
+    pub(crate) fn read(&self) -> Option<u64> {
         (!self.is_flushing.load(Ordering::Relaxed)).then(|| self.beats.load(Ordering::Relaxed))
     }
 }
@@ -172,7 +170,7 @@ impl Progress for Pulse {
 ///
 /// # Errors
 /// If the file cannot be written; the one before is still there.
-pub(super) fn write(
+pub(crate) fn write(
     options: &StateOptions,
     plan: &mut Plan,
     watch: &Watch,

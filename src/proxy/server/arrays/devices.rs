@@ -1,0 +1,225 @@
+//! The devices of the plug-in as a client sees them: their ids, their memories, what is said of them.
+
+use serdes_host_memory::available_memory;
+
+use super::{Kind, MemorySpace};
+use crate::{
+    codec::{DecodeError, Status, StatusCode, ToProto},
+    ifrt::{AttributeMap, AttributeValue, DeviceId, DeviceLookup, MemoryKind, Reach, Sharding},
+    proto::xla::ifrt::proxy::{InitResponse, init_response},
+    proxy::{ProxyError, status::status},
+    stream_executor::{Device, Plugin},
+    version::SerDesVersion,
+};
+
+/// All devices of a plug-in. Their ids are their places in the list, from 0 on.
+#[derive(Debug)]
+pub(crate) struct Devices {
+    devices: Vec<Device>,
+    platform: String,
+    /// What kind of hardware each device is: what it says itself, or the type of the platform's devices.
+    kinds: Vec<String>,
+    version: String,
+}
+
+impl Devices {
+    /// # Errors
+    /// [`ProxyError::Configuration`] if there is no device; [`ProxyError::Device`] if one cannot be used.
+    pub(crate) fn of(plugin: &Plugin) -> Result<Self, ProxyError> {
+        let devices = (0..plugin.device_count()).map(|ordinal| plugin.device(ordinal));
+        let devices = devices.collect::<Result<Vec<_>, _>>()?;
+        let platform = plugin.platform();
+        if devices.is_empty() {
+            return Err(ProxyError::configuration(
+                "the plug-in",
+                platform.name(),
+                "it has no device; a server needs one",
+            ));
+        }
+        let kinds = devices.iter().map(|device| {
+            let name = device.description().hardware_name.filter(|name| !name.is_empty());
+            name.unwrap_or_else(|| platform.device_type().to_owned())
+        });
+        Ok(Self {
+            kinds: kinds.collect(),
+            devices,
+            platform: platform.name().to_owned(),
+            version: format!(
+                "serdes {}, StreamExecutor layout {}",
+                env!("CARGO_PKG_VERSION"),
+                plugin.layout().name
+            ),
+        })
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.devices.len()
+    }
+
+    /// Bytes of memory that all devices have together; `None` if one does not say it. Devices whose memory is the host's have no more than
+    /// half of what the host has left.
+    pub(crate) fn memory(&self) -> Option<u64> {
+        let mut all = 0_u64;
+        for device in &self.devices {
+            all = all.saturating_add(u64::try_from(device.memory_usage().ok()??.total).ok()?);
+        }
+        let available = available_memory();
+        Some(if self.take_strings() { all.min(available / 2) } else { all })
+    }
+
+    /// # Errors
+    /// INTERNAL if there is no such device.
+    pub(crate) fn at(&self, space: MemorySpace) -> Result<&Device, Status> {
+        self.devices
+            .get(space.device)
+            .ok_or_else(|| status!(Internal, "no device has the place {}", space.device))
+    }
+
+    /// The memory that an id and a kind of memory mean.
+    ///
+    /// # Errors
+    /// NOT_FOUND for an unknown device, INVALID_ARGUMENT for an unknown kind of memory.
+    pub(crate) fn space(&self, id: DeviceId, kind: &MemoryKind) -> Result<MemorySpace, Status> {
+        let device = usize::try_from(id.0).ok().filter(|at| *at < self.devices.len());
+        let device = device.ok_or_else(|| {
+            status!(NotFound, "there is no device {id}; expected 0 to {}", self.devices.len() - 1)
+        })?;
+        let kind = match kind.name() {
+            // An empty name is the default in requests that cannot leave the name out.
+            None | Some("") => Kind::Device,
+            Some(name) => Kind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
+                status!(
+                    InvalidArgument,
+                    "device {id} has no memory of the kind `{}`; expected `device` or `pinned_host`",
+                    name.escape_debug(),
+                )
+            })?,
+        };
+        Ok(MemorySpace { device, kind })
+    }
+
+    /// Where the shards of a sharding are, in their order.
+    ///
+    /// # Errors
+    /// As [`space`](Self::space); INVALID_ARGUMENT if there is no device or one is named twice.
+    pub(crate) fn spaces(&self, sharding: &Sharding) -> Result<Vec<MemorySpace>, Status> {
+        let devices = sharding.devices();
+        if devices.is_empty() || devices.len() > self.devices.len() {
+            return Err(status!(
+                InvalidArgument,
+                "the sharding names {} devices; expected 1 to {}",
+                devices.len(),
+                self.devices.len(),
+            ));
+        }
+        let mut spaces = Vec::with_capacity(devices.len());
+        for id in devices.ids() {
+            let space = self.space(*id, sharding.memory_kind())?;
+            if spaces.contains(&space) {
+                return Err(status!(InvalidArgument, "the sharding names the device {id} twice"));
+            }
+            spaces.push(space);
+        }
+        Ok(spaces)
+    }
+
+    /// Whether arrays of strings can be made: for devices whose memory a host's strings may live in.
+    pub(crate) fn take_strings(&self) -> bool {
+        self.kinds.iter().all(|kind| kind == "cpu")
+    }
+
+    /// The answer to the first request of a session.
+    ///
+    /// # Errors
+    /// Those of the attribute map at that version.
+    pub(crate) fn describe(
+        &self,
+        session_id: u64,
+        version: SerDesVersion,
+        attributes: &AttributeMap,
+    ) -> Result<InitResponse, Status> {
+        let encoded = |map: &AttributeMap| map.to_proto(version).map_err(|error| error.to_status());
+        let ids: Vec<i32> =
+            (0..self.devices.len()).filter_map(|at| i32::try_from(at).ok()).collect();
+        let kinds = Kind::ALL.len() as i32;
+        let memory_id = |device: i32, kind: Kind| device * kinds + kind_id(kind);
+        let mut all_devices = Vec::with_capacity(ids.len());
+        let mut memories = Vec::with_capacity(ids.len() * Kind::ALL.len());
+        for ((id, device), kind) in ids.iter().copied().zip(&self.devices).zip(&self.kinds) {
+            let description = device.description();
+            let texts = [
+                ("hardware_name", description.hardware_name),
+                ("device_vendor", description.device_vendor),
+                ("pci_bus_id", description.pci_bus_id),
+            ];
+            let texts = texts.into_iter().filter_map(|(name, value)| {
+                Some((
+                    name,
+                    AttributeValue::from(value.filter(|value| !value.is_empty())?.as_str()),
+                ))
+            });
+            let attributes: AttributeMap = texts.collect();
+            all_devices.push(init_response::Device {
+                id,
+                local_hardware_id: id,
+                local_device_id: id,
+                device_kind: kind.clone(),
+                platform_name: self.platform.clone(),
+                debug_string: format!("{}Device(id={id}, kind={kind})", self.platform),
+                to_string: format!("{}:{id}", self.platform),
+                default_memory_id: Some(memory_id(id, Kind::Device)),
+                memory_ids: Kind::ALL.into_iter().map(|kind| memory_id(id, kind)).collect(),
+                attributes: Some(encoded(&attributes)?),
+            });
+            memories.extend(Kind::ALL.into_iter().map(|kind| init_response::Memory {
+                id: memory_id(id, kind),
+                memory_space_kind: kind.name().to_owned(),
+                kind_id: kind_id(kind),
+                device_ids: vec![id],
+                debug_string: format!("{}Memory(kind={}, device={id})", self.platform, kind.name()),
+                to_string: format!("{}:{id} {}", self.platform, kind.name()),
+            }));
+        }
+        Ok(InitResponse {
+            session_id,
+            platform_name: self.platform.clone(),
+            platform_version: self.version.clone(),
+            platform_id: fingerprint(&self.platform),
+            process_index: 0,
+            runtime_type: "serdes".to_owned(),
+            all_devices,
+            primary_device_ids: ids.clone(),
+            addressable_device_ids: ids,
+            memories,
+            client_attributes: if attributes.is_empty() {
+                None
+            } else {
+                Some(encoded(attributes)?)
+            },
+        })
+    }
+}
+
+/// Sharded values name devices by these ids; a proxy's client is told NOT_FOUND of others.
+impl DeviceLookup for Devices {
+    fn look_up(&self, id: DeviceId) -> Result<Reach, DecodeError> {
+        match self.space(id, &MemoryKind::unset()) {
+            Ok(_) => Ok(Reach::Addressable),
+            Err(_) => Err(DecodeError::unknown_device(id.0, StatusCode::NotFound)),
+        }
+    }
+}
+
+const fn kind_id(kind: Kind) -> i32 {
+    match kind {
+        Kind::Device => 0,
+        Kind::PinnedHost => 1,
+    }
+}
+
+/// A number that stands for a name (FNV-1a): the same in every build.
+fn fingerprint(name: &str) -> u64 {
+    name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}

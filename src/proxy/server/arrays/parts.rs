@@ -1,0 +1,139 @@
+//! Arrays on the host out of their shards.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use prost::Message as _;
+
+use super::{
+    Item, Memory, Region,
+    strings::{positions, read_strings},
+    zeroed,
+};
+use crate::{
+    codec::Status,
+    ifrt::{IndexDomain, Shape},
+    proto::xla::ifrt::proto::StringArrayContents,
+    proxy::status::status,
+};
+
+/// Puts the parts of an array together. Waits for devices.
+///
+/// # Errors
+/// INTERNAL if a part is not as large as it should be; what the plug-in reports.
+pub(crate) fn assemble(
+    parts: &[(Arc<Memory>, IndexDomain)],
+    item: Item,
+    region: &Region,
+    shape: &Shape,
+) -> Result<Vec<u8>, Status> {
+    let only = match parts {
+        [(memory, domain)] if domain.shape() == shape => Some(memory),
+        _ => None,
+    };
+    match (item, only) {
+        (Item::Bytes(_), Some(memory)) if region.is_dense() => memory.read(),
+        (Item::Strings, Some(memory)) => memory.read(),
+        (Item::Bytes(item), _) => {
+            let mut bytes = zeroed(region.bytes())?;
+            for (memory, domain) in parts {
+                let part = Region::dense(domain.shape().dims(), item)?;
+                let zero = vec![0; part.shape().len()];
+                let origin = domain.origin().elements();
+                part.copy_block(
+                    &memory.read()?,
+                    &zero,
+                    region,
+                    &mut bytes,
+                    origin,
+                    domain.shape().dims(),
+                )?;
+            }
+            Ok(bytes)
+        }
+        (Item::Strings, None) => {
+            let count = usize::try_from(region.bytes()).unwrap_or(usize::MAX);
+            let mut places = Vec::new();
+            for (memory, domain) in parts {
+                let strings = read_strings(memory.read()?.into(), domain.shape())?;
+                places.extend(positions(shape, domain)?.into_iter().zip(strings));
+            }
+            places.sort_by_key(|(position, _)| *position);
+            places.dedup_by_key(|(position, _)| *position);
+            if places.len() != count {
+                return Err(status!(
+                    Internal,
+                    "the shards hold {} strings of {count}",
+                    places.len()
+                ));
+            }
+            let strings = places.into_iter().map(|(_, string)| string).collect();
+            Ok(StringArrayContents { strings }.encode_to_vec())
+        }
+    }
+}
+
+/// A part of an array out of the parts that overlap it. Waits for devices.
+pub(crate) fn cut(
+    sources: &[(Arc<Memory>, IndexDomain)],
+    wanted: &IndexDomain,
+    item: usize,
+) -> Result<Vec<u8>, Status> {
+    let target = Region::dense(wanted.shape().dims(), item)?;
+    let mut bytes = zeroed(target.bytes())?;
+    for (memory, domain) in sources {
+        let Some((origin, shape)) = overlap(domain, wanted) else { continue };
+        let relative = |base: &IndexDomain| -> Vec<i64> {
+            origin.iter().zip(base.origin().elements()).map(|(at, base)| at - base).collect()
+        };
+        let source = Region::dense(domain.shape().dims(), item)?;
+        source.copy_block(
+            &memory.read()?,
+            &relative(domain),
+            &target,
+            &mut bytes,
+            &relative(wanted),
+            &shape,
+        )?;
+    }
+    Ok(bytes)
+}
+
+/// All strings of an array of which those parts are known; the others are empty.
+pub(crate) fn cover(
+    sources: &[(Arc<Memory>, IndexDomain)],
+    shape: &Shape,
+) -> Result<Vec<Bytes>, Status> {
+    let count = shape.element_count().map_err(|error| error.to_status())?.unsigned_abs();
+    let region = Region::dense(&[count as i64], 1)?;
+    match sources {
+        [(memory, domain)] if domain.shape() == shape => {
+            let contents = StringArrayContents::decode(&memory.read()?[..]);
+            contents.map(|contents| contents.strings).map_err(|error| status!(Internal, "{error}"))
+        }
+        _ => {
+            let whole = assemble(sources, Item::Strings, &region, shape)?;
+            let contents = StringArrayContents::decode(&whole[..]);
+            contents.map(|contents| contents.strings).map_err(|error| status!(Internal, "{error}"))
+        }
+    }
+}
+
+/// The origin and shape of what two parts have in common; `None` if that is nothing.
+pub(crate) fn overlap(one: &IndexDomain, other: &IndexDomain) -> Option<(Vec<i64>, Vec<i64>)> {
+    let ends = |domain: &IndexDomain| -> Vec<(i64, i64)> {
+        let lengths = domain.origin().elements().iter().zip(domain.shape().dims());
+        lengths.map(|(origin, length)| (*origin, origin.saturating_add(*length))).collect()
+    };
+    let mut origin = Vec::new();
+    let mut shape = Vec::new();
+    for ((start, end), (other_start, other_end)) in ends(one).into_iter().zip(ends(other)) {
+        let (start, end) = (start.max(other_start), end.min(other_end));
+        if start >= end {
+            return None;
+        }
+        origin.push(start);
+        shape.push(end - start);
+    }
+    Some((origin, shape))
+}

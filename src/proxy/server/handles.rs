@@ -1,0 +1,26 @@
+//! Numbers that stand for things of a session, and that nobody can guess where the server makes them.
+
+use ring::rand::{SecureRandom as _, SystemRandom};
+
+use crate::{codec::Status, proxy::status::status};
+
+/// Handles from here on are the server's; those below are the client's choice.
+pub(crate) const SERVER_HANDLES: u64 = 1 << 63;
+
+/// A number that nobody can guess, and not 0.
+///
+/// # Errors
+/// INTERNAL if the system gives no random numbers.
+pub(crate) fn unguessable() -> Result<u64, Status> {
+    let random = SystemRandom::new();
+    loop {
+        let mut bytes = [0; 8];
+        random
+            .fill(&mut bytes)
+            .map_err(|_| status!(Internal, "the system gives no random numbers"))?;
+        match u64::from_ne_bytes(bytes) {
+            0 => {}
+            number => return Ok(number),
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! A call of the service: what it comes with, and the forms of its answer.
+
+use prost::Message;
+use tokio_stream::{Stream, StreamExt as _};
+use tonic::{
+    body::Body,
+    codec::{Codec as _, EncodeBody},
+    codegen::http::{HeaderMap, HeaderValue, Response, header::CONTENT_TYPE},
+};
+use tonic_prost::ProstCodec;
+
+use super::frames::binary;
+use crate::{
+    codec::Status,
+    proxy::{server::peers::Caller, status::to_grpc},
+};
+
+/// A call: its metadata, its body, and who makes it.
+pub(crate) struct Call {
+    pub(crate) caller: Caller,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Body,
+}
+
+/// What a call is answered.
+pub(crate) type Answered = Result<Response<Body>, Status>;
+
+/// The answer of a call that has one.
+pub(crate) fn one<M: Message + Default + Send + 'static>(message: M) -> Response<Body> {
+    many(tokio_stream::once(Ok(message)))
+}
+
+/// The answer of a call that has many.
+pub(crate) fn many<M: Message + Default + Send + 'static>(
+    messages: impl Stream<Item = Result<M, Status>> + Send + 'static,
+) -> Response<Body> {
+    let encoder = ProstCodec::<M, M>::default().encoder();
+    let messages = messages.map(|message| message.map_err(|status| to_grpc(&status)));
+    let body = EncodeBody::new_server(encoder, messages, None, Default::default(), None);
+    let mut response = Response::new(Body::new(body));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
+    response
+}
+
+/// The message of a metadata entry.
+pub(crate) fn metadata<M: Message + Default>(
+    headers: &HeaderMap,
+    key: &'static str,
+    missing: impl FnOnce() -> Status,
+    damaged: impl FnOnce(String) -> Status,
+) -> Result<M, Status> {
+    match binary(headers, key).ok_or_else(missing)? {
+        Err(error) => Err(damaged(format!("not in base64 ({error})"))),
+        Ok(bytes) => M::decode(bytes).map_err(|error| damaged(error.to_string())),
+    }
+}

@@ -1,0 +1,144 @@
+//! The six calls of the service: who may, how many at a time, and what they are answered.
+
+use std::{
+    pin::Pin,
+    sync::{Arc, atomic::Ordering},
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use tonic::{
+    body::Body,
+    codegen::{
+        Body as HttpBody,
+        http::{HeaderMap, Request, Response},
+    },
+};
+
+use super::{
+    call::{Answered, Call, one},
+    connection::{Busy, Connection},
+    frames::only,
+    stream::ifrt_session,
+    transfer::{delete, look_up, read_from_disk, store},
+};
+use crate::{
+    codec::Status,
+    proto::xla::ifrt::proxy::{GrpcGetVersionRequest, GrpcGetVersionResponse},
+    proxy::{
+        Ranges,
+        server::{
+            access::Shown,
+            budget::{Account, Holding},
+            peers::Caller,
+            registry::Registry,
+        },
+        service,
+        status::{status, to_grpc},
+    },
+};
+
+/// The answer to a call of a connection. Never fails: what is wrong is in the answer.
+pub(crate) async fn answer(
+    registry: Arc<Registry>,
+    connection: Arc<Connection>,
+    request: Request<impl HttpBody<Data = Bytes, Error: Into<Error>> + Send + 'static>,
+) -> Response<Body> {
+    let busy = connection.begin();
+    let (parts, body) = request.into_parts();
+    let path = parts.uri.path();
+    let admitted = admit(&registry, &connection, &parts.headers, path);
+    let answered = match admitted {
+        Ok((caller, held)) => {
+            let call = Call { caller, headers: parts.headers, body: Body::new(body) };
+            dispatch(registry, path, call).await.map(|answer| (answer, held))
+        }
+        Err(status) => Err(status),
+    };
+    match answered {
+        Ok((answer, held)) => answer.map(|body| Body::new(Held { body, _held: held, _busy: busy })),
+        Err(status) => to_grpc(&status).into_http(),
+    }
+}
+
+type Error = Box<dyn std::error::Error + Send + Sync>;
+
+/// Lets a call in.
+///
+/// # Errors
+/// UNAUTHENTICATED; RESOURCE_EXHAUSTED for too many calls.
+fn admit(
+    registry: &Registry,
+    connection: &Connection,
+    headers: &HeaderMap,
+    path: &str,
+) -> Result<(Caller, Holding), Status> {
+    let mut identity = connection.identity;
+    let shown = registry.access.check(headers).inspect_err(|status| {
+        registry.context.gauges.unauthenticated.fetch_add(1, Ordering::Relaxed);
+        tracing::info!(peer = ?identity, path = path.escape_debug().to_string(), message = status.message(), "call refused");
+        connection.refuse();
+    })?;
+    if let Shown::Token(digest) = shown {
+        identity.token = Some(digest);
+    }
+    let peer = registry.peers.of(&identity, &registry.context.limits);
+    let levels = vec![peer.budgets.calls.clone(), registry.context.budgets.calls.clone()];
+    let held = Account::new(levels, Some(Arc::clone(&peer))).take_now(1)?;
+    let sessions = connection.sessions.clone();
+    Ok((Caller { identity, peer, sessions, token_to_come: shown == Shown::Later }, held))
+}
+
+async fn dispatch(registry: Arc<Registry>, path: &str, call: Call) -> Answered {
+    match path {
+        service::GET_VERSION => get_version(registry, call).await,
+        service::IFRT_SESSION => ifrt_session(registry, call),
+        service::HOST_BUFFER_STORE => store(registry, call).await,
+        service::HOST_BUFFER_LOOKUP => look_up(registry, call).await,
+        service::HOST_BUFFER_DELETE => delete(registry, call).await,
+        service::HOST_BUFFER_READ_FROM_DISK => read_from_disk(registry, call).await,
+        path => Err(status!(
+            Unimplemented,
+            "there is no call `{}`; this is xla.ifrt.proxy.GrpcIfrtService",
+            path.chars().take(100).collect::<String>().escape_debug()
+        )),
+    }
+}
+
+async fn get_version(registry: Arc<Registry>, call: Call) -> Answered {
+    let request: GrpcGetVersionRequest =
+        only(call.body, registry.context.limits.handshake_timeout).await?;
+    let (peer, client) = (call.caller.identity, Ranges::from_request(&request)?);
+    let answer = registry.ranges.answer(client).inspect_err(|_| {
+        tracing::warn!(?peer, %client, ranges = %registry.ranges, "handshake refused");
+    })?;
+    tracing::debug!(?peer, %client, %answer, "handshake");
+    Ok(one(GrpcGetVersionResponse { version: Some(answer.to_proto()) }))
+}
+
+/// An answer on its way, which counts as a call in progress until it is there or given up.
+struct Held {
+    body: Body,
+    _held: Holding,
+    _busy: Busy,
+}
+
+impl HttpBody for Held {
+    type Data = Bytes;
+    type Error = tonic::Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<http_body::Frame<Bytes>, tonic::Status>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> http_body::SizeHint {
+        self.body.size_hint()
+    }
+}

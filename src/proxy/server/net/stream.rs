@@ -1,0 +1,300 @@
+//! The stream of a session: requests in their order, answers as they come.
+
+use std::sync::Arc;
+
+use prost::encoding::{WireType, decode_key, decode_varint};
+use tokio::{
+    sync::mpsc,
+    task::JoinSet,
+    time::{Instant, sleep_until},
+};
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::codegen::http::HeaderMap;
+use tracing::Instrument as _;
+
+use super::{
+    call::{Answered, Call, many, metadata},
+    frames::{Messages, Received, Terms},
+};
+use crate::{
+    codec::{DeserializeOptions, FromProto as _, Status, StatusCode},
+    ifrt::AttributeMap,
+    proto::xla::ifrt::proxy::{GrpcIfrtSessionMetadata, IfrtRequest, IfrtResponse},
+    proxy::{
+        server::{
+            access::SESSION_TOKEN,
+            budget::Holding,
+            deadline::within,
+            limits::Limits,
+            metrics::Gauges,
+            peers::Caller,
+            registry::Registry,
+            requests::{Answer, Reply, begin, respond},
+            sessions::Session,
+        },
+        service,
+        status::status,
+    },
+};
+
+pub(crate) fn ifrt_session(registry: Arc<Registry>, call: Call) -> Answered {
+    let Call { caller, headers, body } = call;
+    let peer = caller.identity;
+    let session = metadata_of(&headers).and_then(|metadata| open(&registry, caller, metadata));
+    let session = session.inspect_err(|status| {
+        tracing::warn!(?peer, code = %status.code(), message = status.message(), "session refused");
+    })?;
+    let span = tracing::info_span!("session", number = session.number, ?peer, version = %session.agreement);
+    let (answers, receiver) = mpsc::channel(ANSWERS);
+    let ended = Ended { registry, session: Arc::clone(&session) };
+    let requests =
+        Messages::new(body, Terms::of(&session.accounts.messages, &session.context.limits));
+    tokio::spawn(run(session, requests, answers, ended).instrument(span));
+    Ok(many(ReceiverStream::new(receiver)))
+}
+
+fn metadata_of(headers: &HeaderMap) -> Result<GrpcIfrtSessionMetadata, Status> {
+    let key = service::SESSION_METADATA;
+    metadata(
+        headers,
+        key,
+        || status!(InvalidArgument, "the session has no metadata `{key}`"),
+        |error| {
+            status!(
+                InvalidArgument,
+                "the session's metadata is no GrpcIfrtSessionMetadata: {error}"
+            )
+        },
+    )
+}
+
+/// Opens a session for whoever may have one.
+///
+/// # Errors
+/// UNAUTHENTICATED without a token where one is needed; FAILED_PRECONDITION for versions that were not agreed upon; RESOURCE_EXHAUSTED.
+fn open(
+    registry: &Registry,
+    mut caller: Caller,
+    metadata: GrpcIfrtSessionMetadata,
+) -> Result<Arc<Session>, Status> {
+    let agreement = registry.ranges.confirm(metadata.version.unwrap_or_default())?;
+    let mut initialization = match &metadata.initialization_data {
+        Some(data) => AttributeMap::from_proto(data, &DeserializeOptions::new())
+            .map_err(|error| error.to_status())?,
+        None => AttributeMap::new(),
+    };
+    if caller.token_to_come {
+        caller.identity.token = Some(registry.access.check_session(&initialization)?);
+        caller.identity.late = true;
+        caller.peer = registry.peers.of(&caller.identity, &registry.context.limits);
+        let others = initialization.iter().filter(|(key, _)| *key != SESSION_TOKEN);
+        initialization = others.map(|(key, value)| (key.to_owned(), value.clone())).collect();
+    }
+    registry.open(agreement, &initialization, &caller)
+}
+
+/// Answers on their way to a client that does not read them.
+const ANSWERS: usize = 128;
+
+/// Ends the session, whatever becomes of its task.
+struct Ended {
+    registry: Arc<Registry>,
+    session: Arc<Session>,
+}
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        self.registry.end(&self.session);
+        tracing::info!("session over");
+    }
+}
+
+/// Takes requests up in their order until the client goes or the server stops.
+async fn run(
+    session: Arc<Session>,
+    mut requests: Messages<IfrtRequest>,
+    answers: mpsc::Sender<Result<IfrtResponse, Status>>,
+    ended: Ended,
+) {
+    tracing::info!("session open");
+    let context = Arc::clone(&session.context);
+    let mut stop = context.stop.subscribe();
+    let answers = Answering {
+        gauges: Arc::clone(&context.gauges),
+        sender: answers,
+        answered: Arc::default(),
+    };
+    let mut tasks = JoinSet::new();
+    let mut begun = false;
+    let last = loop {
+        let request = tokio::select! {
+            biased;
+            () = answers.sender.closed() => break None,
+            _ = stop.wait_for(|stop| *stop) => break Some(status!(Unavailable, "the server is stopping")),
+            () = session.ended() => break Some(status!(Unauthenticated, "the token of the session is none of this server's any more")),
+            request = next(&session, &mut requests, begun) => request,
+        };
+        begun = true;
+        while tasks.try_join_next().is_some() {}
+        let (request, permit) = match request {
+            Ok(Some(request)) => request,
+            Ok(None) => {
+                // The client has said all that it wanted to; what still comes of it is sent, but no more data will.
+                session.host_buffers.close();
+                break Some(Status::new(StatusCode::Ok, ""));
+            }
+            // A client that goes away ends the stream with an error as well.
+            Err(error) => {
+                tracing::debug!(code = %error.code(), message = error.message(), "the stream broke off");
+                break Some(error);
+            }
+        };
+        let Received { message: request, room } = request;
+        let op_id = request.request_metadata.map(|metadata| metadata.op_id).unwrap_or_default();
+        let answer = match request.request {
+            Some(request) => begin(&session, &request),
+            None => Answer::Now(Err(status!(
+                Unimplemented,
+                "the request has no body that this server knows"
+            ))),
+        };
+        match answer {
+            Answer::Now(reply) => answers.send(op_id, reply).await,
+            Answer::Later(reply) => {
+                let (answers, counted) =
+                    (answers.clone(), context.gauges.hold(|gauges| &gauges.tasks, 1));
+                tasks.spawn(
+                    async move {
+                        let reply = reply.await;
+                        answers.send(op_id, reply).await;
+                        drop((permit, room, counted));
+                    }
+                    .in_current_span(),
+                );
+            }
+        }
+    };
+    if let Some(last) = last {
+        let rest = async { while tasks.join_next().await.is_some() {} };
+        let gone = answers.sender.closed();
+        tokio::select! {
+            () = rest => {}
+            () = gone => {}
+            () = tokio::time::sleep(context.limits.stop_timeout) => {}
+        }
+        if last.code() != StatusCode::Ok {
+            let timeout = context.limits.stop_timeout;
+            drop(tokio::time::timeout(timeout, answers.sender.send(Err(last))).await);
+        }
+    }
+    tasks.shutdown().await;
+    drop(ended);
+}
+
+/// The next request, and room for it among those in progress.
+///
+/// # Errors
+/// DEADLINE_EXCEEDED if none comes, from a client that has not asked for anything or holds nothing; those of [`Messages::next`].
+async fn next(
+    session: &Session,
+    requests: &mut Messages<IfrtRequest>,
+    begun: bool,
+) -> Result<Option<(Received<IfrtRequest>, Holding)>, Status> {
+    let limits = &session.context.limits;
+    let permit = session.accounts.requests.take(1).await?;
+    let since = Instant::now();
+    let limit = if begun { limits.session_idle_timeout } else { limits.handshake_timeout };
+    let mut ends = since + limit;
+    loop {
+        tokio::select! {
+            more = requests.begin() => if more? { break } else { return Ok(None) },
+            () = sleep_until(ends) => {
+                if !begun || session.is_empty() {
+                    return Err(status!(DeadlineExceeded, "the session was open for {} seconds without a request", limit.as_secs_f64()));
+                }
+                ends = Instant::now() + limit;
+            }
+        }
+    }
+    let whole = requests.next(|bytes| most_bytes(limits, bytes, begun));
+    let received =
+        if begun { whole.await } else { within(limit, "the first request", whole).await };
+    Ok(received?.map(|received| (received, permit)))
+}
+
+/// The most bytes of a request of which these are the first, and the limit's name. Only programs may be large: what is read of others takes
+/// many times the memory of its bytes.
+fn most_bytes(limits: &Limits, bytes: &[u8], begun: bool) -> (&'static str, u64) {
+    /// Who has not begun has nothing to say that is long.
+    const FIRST: u64 = 64 << 10;
+    if !begun {
+        return ("bytes of a first request", FIRST);
+    }
+    match kind_of(bytes) {
+        Some(COMPILE_REQUEST) => ("program-bytes", limits.program_bytes),
+        None if bytes.len() < FIRST as usize => ("program-bytes", limits.program_bytes),
+        _ => ("request-bytes", limits.request_bytes),
+    }
+}
+
+/// The number of the field that holds a program to compile.
+const COMPILE_REQUEST: u32 = 13;
+
+/// The number of the field that says what a request is, in its first bytes: the first one that is not the metadata.
+fn kind_of(mut bytes: &[u8]) -> Option<u32> {
+    /// The number of the field with the metadata.
+    const METADATA: u32 = 1;
+    loop {
+        let (number, wire_type) = decode_key(&mut bytes).ok()?;
+        if number != METADATA || wire_type != WireType::LengthDelimited {
+            return Some(number);
+        }
+        let length = usize::try_from(decode_varint(&mut bytes).ok()?).ok()?;
+        bytes = bytes.get(length..)?;
+    }
+}
+
+/// Where answers go.
+#[derive(Clone)]
+struct Answering {
+    gauges: Arc<Gauges>,
+    sender: mpsc::Sender<Result<IfrtResponse, Status>>,
+    /// Successful answers so far, counted in the order in which they are sent.
+    answered: Arc<tokio::sync::Mutex<u64>>,
+}
+
+impl Answering {
+    async fn send(&self, op_id: u64, reply: Reply) {
+        if let Ok(place) = self.sender.reserve().await {
+            let mut answered = self.answered.lock().await;
+            place.send(Ok(respond(&self.gauges, op_id, reply, &mut answered)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prost::Message as _;
+
+    use super::*;
+    use crate::proto::xla::ifrt::proxy::{
+        CompileRequest, InitRequest, RequestMetadata, ifrt_request::Request,
+    };
+
+    #[test]
+    fn the_first_bytes_of_a_request_say_whether_it_is_a_program() {
+        let metadata =
+            RequestMetadata { op_id: 7, user_context_id: u64::MAX, ..Default::default() };
+        let bytes = |request| {
+            IfrtRequest { request_metadata: Some(metadata.clone()), request: Some(request) }
+                .encode_to_vec()
+        };
+        let program = bytes(Request::CompileRequest(CompileRequest::default()));
+        assert_eq!(kind_of(&program), Some(COMPILE_REQUEST));
+        assert_eq!(kind_of(&bytes(Request::InitRequest(InitRequest {}))), Some(2));
+        assert_eq!(kind_of(&program[..4]), None);
+        assert_eq!(kind_of(&[]), None);
+        assert_eq!(kind_of(&[0xff; 20]), None);
+        assert_eq!(kind_of(b"\x0a\xff\xff\xff\xff\x0f"), None);
+    }
+}

@@ -1,0 +1,306 @@
+//! The calls that carry host buffers.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+
+use super::{
+    call::{Answered, Call, many, metadata, one},
+    directory::take_file,
+    frames::{Messages, Received, Terms, only},
+};
+use crate::{
+    codec::Status,
+    proto::xla::ifrt::proxy::{
+        GrpcHostBufferDeleteRequest, GrpcHostBufferDeleteResponse, GrpcHostBufferLookupRequest,
+        GrpcHostBufferLookupResponse, GrpcHostBufferReadFromDiskRequest,
+        GrpcHostBufferReadFromDiskResponse, GrpcHostBufferStoreMetadata,
+        GrpcHostBufferStoreRequest, GrpcHostBufferStoreResponse,
+    },
+    proxy::{
+        server::{
+            budget::Holding,
+            deadline::within,
+            peers::Caller,
+            registry::Registry,
+            sessions::{
+                Direction, Filling, Held, HostBuffer, HostBufferBuilder, HostBufferReader, Piece,
+                Session, wrong_size,
+            },
+        },
+        service,
+        status::status,
+    },
+};
+
+/// Where a store's bytes go, and how many they are.
+///
+/// # Errors
+/// NOT_FOUND for an unknown session; INVALID_ARGUMENT for a negative size; ALREADY_EXISTS.
+fn announced(
+    registry: &Registry,
+    caller: &Caller,
+    metadata: &GrpcHostBufferStoreMetadata,
+) -> Result<(Arc<Session>, Filling, u64), Status> {
+    let session = registry.session(metadata.session_id, caller)?;
+    let size = u64::try_from(metadata.buffer_size).map_err(|_| {
+        status!(
+            InvalidArgument,
+            "a host buffer of {} bytes; expected 0 or more",
+            metadata.buffer_size
+        )
+    })?;
+    let filling = session.host_buffers.fill(metadata.handle)?;
+    Ok((session, filling, size))
+}
+
+pub(crate) async fn store(registry: Arc<Registry>, call: Call) -> Answered {
+    let _counted = registry.context.gauges.hold(|gauges| &gauges.tasks, 1);
+    let Call { caller, headers, body } = call;
+    let key = service::STORE_METADATA;
+    let metadata: GrpcHostBufferStoreMetadata = metadata(
+        &headers,
+        key,
+        || status!(Internal, "HostBufferStore needs the metadata `{key}`"),
+        |error| {
+            status!(
+                DataLoss,
+                "the metadata of HostBufferStore is no GrpcHostBufferStoreMetadata: {error}"
+            )
+        },
+    )?;
+    let (session, filling, size) = announced(&registry, &caller, &metadata)?;
+    let chunks = Messages::new(body, Terms::of(&session.accounts.arrived, &session.context.limits));
+    let received = receive(&session, &filling, size, chunks).await;
+    match received {
+        Ok(Some(buffer)) => filling.finish(buffer),
+        Ok(None) => filling.streamed(),
+        Err(status) => {
+            tracing::debug!(code = %status.code(), message = status.message(), "store failed");
+            filling.fail(status.clone());
+            return Err(status);
+        }
+    }
+    Ok(one(GrpcHostBufferStoreResponse {}))
+}
+
+/// Where received bytes go.
+enum Target {
+    /// Into the store.
+    Store(HostBufferBuilder),
+    /// Into an array that waits for them.
+    Array { pieces: mpsc::Sender<Result<Piece, Status>>, size: u64, received: u64, _held: Held },
+}
+
+impl Target {
+    async fn push(
+        &mut self,
+        session: &Session,
+        piece: Bytes,
+        room: Option<Holding>,
+    ) -> Result<(), Status> {
+        match self {
+            Self::Store(buffer) => {
+                // What is too much is refused and not waited for.
+                let needs = buffer.needs(piece.len());
+                if needs > 0 {
+                    // The room of the message would be waited for by its own bytes otherwise.
+                    drop(room);
+                    buffer.cover(needs, session.arriving(needs).await?);
+                }
+                buffer.push(piece)
+            }
+            Self::Array { pieces, size, received, .. } => {
+                *received = received.saturating_add(piece.len() as u64);
+                if received > size {
+                    return Err(wrong_size(*size, *received));
+                }
+                if !piece.is_empty() {
+                    // An array that could not be made does not take the rest.
+                    let _ = pieces.send(Ok((piece, room))).await;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn finish(self) -> Result<Option<HostBuffer>, Status> {
+        match self {
+            Self::Store(buffer) => buffer.finish().map(Some),
+            Self::Array { size, received, .. } if size != received => {
+                Err(wrong_size(size, received))
+            }
+            Self::Array { .. } => Ok(None),
+        }
+    }
+}
+
+/// Receives a host buffer; `None` if an array has taken it.
+async fn receive(
+    session: &Session,
+    filling: &Filling,
+    size: u64,
+    chunks: Messages<GrpcHostBufferStoreRequest>,
+) -> Result<Option<HostBuffer>, Status> {
+    let (pieces, held) = tokio::select! {
+        found = target(session, filling, size) => found?,
+        () = session.ended() => return Err(status!(Cancelled, "the session is over")),
+    };
+    let mut target = match &pieces {
+        Some(pieces) => Target::Array { pieces: pieces.clone(), size, received: 0, _held: held },
+        None => Target::Store(HostBufferBuilder::new(size, held)),
+    };
+    let received = tokio::select! {
+        received = receive_into(session, &mut target, chunks) => received,
+        () = session.ended() => Err(status!(Cancelled, "the session is over")),
+    };
+    let received = received.and_then(|()| target.finish());
+    if let (Err(status), Some(pieces)) = (&received, pieces) {
+        let _ = pieces.send(Err(status.clone())).await;
+    }
+    received
+}
+
+type Pieces = mpsc::Sender<Result<Piece, Status>>;
+
+/// Where the bytes of a store go, and the room that they have: an array that takes them as they come needs none for all of them, so that it
+/// may be larger than what a session may store.
+///
+/// # Errors
+/// RESOURCE_EXHAUSTED.
+async fn target(
+    session: &Session,
+    filling: &Filling,
+    size: u64,
+) -> Result<(Option<Pieces>, Held), Status> {
+    let limits = &session.context.limits;
+    if size == 0 {
+        return Ok((None, session.hold(0, Direction::Store).await?));
+    }
+    let pieces = if size <= limits.session_host_bytes {
+        let held = tokio::select! {
+            biased;
+            Some(pieces) = filling.streams_to(size) => Ok(pieces),
+            held = session.hold(size, Direction::Store) => Err(held?),
+        };
+        match held {
+            Ok(pieces) => Some(pieces),
+            Err(held) => return Ok((None, held)),
+        }
+    } else if size <= limits.session_array_bytes {
+        // The array that it is for has been asked for, as a rule, or is about to be.
+        let limit = limits.host_buffer_timeout;
+        tokio::time::timeout(limit, filling.streams_to(size)).await.ok().flatten()
+    } else {
+        None
+    };
+    match pieces {
+        Some(pieces) => Ok((Some(pieces), session.pass_through(size).await?)),
+        None => Ok((None, session.hold(size, Direction::Store).await?)),
+    }
+}
+
+async fn receive_into(
+    session: &Session,
+    target: &mut Target,
+    mut chunks: Messages<GrpcHostBufferStoreRequest>,
+) -> Result<(), Status> {
+    let mut stop = session.context.stop.subscribe();
+    loop {
+        let chunk = async {
+            let idle = session.context.limits.idle_timeout;
+            within(idle, "the next part of a host buffer", chunks.begin()).await?;
+            chunks.next(|_| ("bytes of a part of a host buffer", service::MESSAGE_BYTES)).await
+        };
+        let chunk = tokio::select! {
+            chunk = chunk => chunk?,
+            _ = stop.wait_for(|stop| *stop) => return Err(status!(Unavailable, "the server is stopping")),
+        };
+        match chunk {
+            Some(Received { message, room }) => target.push(session, message.data, room).await?,
+            None => return Ok(()),
+        }
+    }
+}
+
+pub(crate) async fn look_up(registry: Arc<Registry>, call: Call) -> Answered {
+    let request: GrpcHostBufferLookupRequest =
+        only(call.body, registry.context.limits.idle_timeout).await?;
+    let session = registry.session(request.session_id, &call.caller)?;
+    let limit = registry.context.limits.host_buffer_timeout;
+    let buffer =
+        within(limit, "a host buffer", session.host_buffers.look_up(request.handle)).await?;
+    // What is read ahead for a client that is slow to take it.
+    let ahead = match HostBufferReader::most_ahead(&buffer) {
+        0 => None,
+        ahead => Some(session.hold(ahead, Direction::Result).await?),
+    };
+    let (sender, receiver) = mpsc::channel(2);
+    let counted = registry.context.gauges.hold(|gauges| &gauges.tasks, 1);
+    let limit = registry.context.limits.idle_timeout;
+    tokio::spawn(async move {
+        let (_counted, _ahead) = (counted, ahead);
+        let mut reader = HostBufferReader::new(buffer);
+        loop {
+            let read = session.blocking(move || reader.read().map(|bytes| (reader, bytes))).await;
+            let (next, mut rest) = match read {
+                Ok((next, Some(bytes))) => (next, bytes),
+                Ok((_, None)) => return,
+                Err(status) => {
+                    drop(tokio::time::timeout(limit, sender.send(Err(status))).await);
+                    return;
+                }
+            };
+            reader = next;
+            while !rest.is_empty() {
+                let data: Bytes = rest.split_to(rest.len().min(service::CHUNK_BYTES));
+                let sent = sender.send(Ok(GrpcHostBufferLookupResponse { data }));
+                if !matches!(tokio::time::timeout(limit, sent).await, Ok(Ok(()))) {
+                    return;
+                }
+            }
+        }
+    });
+    Ok(many(ReceiverStream::new(receiver)))
+}
+
+pub(crate) async fn delete(registry: Arc<Registry>, call: Call) -> Answered {
+    let request: GrpcHostBufferDeleteRequest =
+        only(call.body, registry.context.limits.idle_timeout).await?;
+    let session = registry.session(request.session_id, &call.caller)?;
+    session.host_buffers.delete(request.handle)?;
+    Ok(one(GrpcHostBufferDeleteResponse {}))
+}
+
+/// A host buffer that the client has written to a directory that both see.
+pub(crate) async fn read_from_disk(registry: Arc<Registry>, call: Call) -> Answered {
+    let _counted = registry.context.gauges.hold(|gauges| &gauges.tasks, 1);
+    let request: GrpcHostBufferReadFromDiskRequest =
+        only(call.body, registry.context.limits.idle_timeout).await?;
+    let metadata = request
+        .metadata
+        .ok_or_else(|| status!(InvalidArgument, "HostBufferReadFromDisk needs its metadata"))?;
+    let directory = registry.transfer_directory.clone().ok_or_else(|| {
+        status!(FailedPrecondition, "this server has no directory for large transfers; send the host buffer by HostBufferStore")
+    })?;
+    let (session, filling, size) = announced(&registry, &call.caller, &metadata)?;
+    let read = async {
+        let held = session.hold(size, Direction::Store).await?;
+        let room = session.arriving(size).await?;
+        let bytes = session.blocking(move || take_file(&directory, metadata.handle, size)).await?;
+        let mut buffer = HostBufferBuilder::new(size, held);
+        buffer.cover(size, room);
+        buffer.push(bytes.into())?;
+        buffer.finish()
+    };
+    match read.await {
+        Ok(buffer) => filling.finish(buffer),
+        Err(status) => {
+            filling.fail(status.clone());
+            return Err(status);
+        }
+    }
+    Ok(one(GrpcHostBufferReadFromDiskResponse {}))
+}

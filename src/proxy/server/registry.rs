@@ -1,0 +1,140 @@
+//! The open sessions: who may open one, who finds one, and what becomes of its arrays at its end.
+
+use std::{
+    collections::HashMap,
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use super::{
+    access::Access,
+    budget::Account,
+    context::Context,
+    handles::unguessable,
+    peers::{Caller, Identity, Peers},
+    sessions::Session,
+    state::{LiveArrays, NamedArrays, State},
+};
+use crate::{
+    codec::Status,
+    ifrt::AttributeMap,
+    proxy::{Agreement, Ranges, status::status},
+};
+
+/// The open sessions of a server, and what it takes to open one.
+pub(crate) struct Registry {
+    pub(crate) context: Arc<Context>,
+    pub(crate) ranges: Ranges,
+    pub(crate) access: Access,
+    pub(crate) peers: Peers,
+    pub(crate) state: Arc<State>,
+    /// Where clients on this machine may leave large host buffers.
+    pub(crate) transfer_directory: Option<PathBuf>,
+    open: Mutex<HashMap<u64, Arc<Session>>>,
+}
+
+impl Registry {
+    /// No session is open.
+    pub(crate) fn new(
+        context: Arc<Context>,
+        ranges: Ranges,
+        access: Access,
+        state: Arc<State>,
+        transfer_directory: Option<PathBuf>,
+    ) -> Arc<Self> {
+        let (peers, open) = (Peers::default(), Mutex::default());
+        Arc::new(Self { context, ranges, access, peers, state, transfer_directory, open })
+    }
+
+    /// The open sessions, by their ids.
+    pub(crate) fn sessions(&self) -> MutexGuard<'_, HashMap<u64, Arc<Session>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Opens a session.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED if there are too many.
+    pub(crate) fn open(
+        &self,
+        agreement: Agreement,
+        initialization: &AttributeMap,
+        caller: &Caller,
+    ) -> Result<Arc<Session>, Status> {
+        let peer = &caller.peer;
+        let levels = vec![
+            caller.sessions.clone(),
+            peer.budgets.sessions.clone(),
+            self.context.budgets.sessions.clone(),
+        ];
+        let held = Account::new(levels, Some(Arc::clone(peer))).take_now(1)?;
+        let mut sessions = self.sessions();
+        let id = loop {
+            let id = unguessable()?;
+            if !sessions.contains_key(&id) {
+                break id;
+            }
+        };
+        let (context, state) = (Arc::clone(&self.context), Arc::clone(&self.state));
+        let session = Session::new(context, state, id, agreement, initialization, caller, held);
+        let session = Arc::new(session);
+        sessions.insert(id, Arc::clone(&session));
+        Ok(session)
+    }
+
+    /// A session of the client that makes a call.
+    ///
+    /// # Errors
+    /// NOT_FOUND, the same for no session as for another one's.
+    pub(crate) fn session(&self, id: u64, caller: &Caller) -> Result<Arc<Session>, Status> {
+        let session = self.sessions().get(&id).cloned();
+        session
+            .filter(|session| session.identity.admits(&caller.identity))
+            .ok_or_else(|| status!(NotFound, "there is no session {id}; it never was, or is over"))
+    }
+
+    /// The program that the server is a part of, as a client.
+    pub(crate) fn own_caller(&self) -> Caller {
+        let identity = Identity::own();
+        let peer = self.peers.of(&identity, &self.context.limits);
+        let sessions = peer.budgets.sessions.clone();
+        Caller { identity, sessions, peer, token_to_come: false }
+    }
+
+    /// Ends a session and frees what it holds.
+    pub(crate) fn end(&self, session: &Session) {
+        let mut sessions = self.sessions();
+        if sessions.contains_key(&session.id) {
+            // The state has its arrays before it is gone: a save that runs meanwhile finds them in one place or the other.
+            self.state.keep(&session.names, session.table().live());
+            sessions.remove(&session.id);
+        }
+        drop(sessions);
+        session.close();
+    }
+
+    /// Ends all sessions.
+    pub(crate) fn end_all(&self) {
+        let left: Vec<_> = self.sessions().values().cloned().collect();
+        for session in left {
+            self.end(&session);
+        }
+    }
+
+    /// Ends the sessions whose tokens are none of this server's any more.
+    pub(crate) fn revoke(&self) {
+        let sessions: Vec<_> = self.sessions().values().cloned().collect();
+        for session in sessions {
+            if !self.access.holds(session.identity.token.as_ref()) && !session.is_local() {
+                session.revoke();
+            }
+        }
+    }
+}
+
+impl LiveArrays for Registry {
+    fn live(&self) -> Vec<NamedArrays> {
+        let sessions: Vec<_> = self.sessions().values().cloned().collect();
+        sessions.iter().map(|session| session.names.named(session.table().live())).collect()
+    }
+}

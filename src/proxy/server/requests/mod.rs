@@ -1,0 +1,28 @@
+//! What each request does: a type for each, which plans and runs.
+//!
+//! [`begin`] takes requests up in the order in which they came. Planning does all that a request does to handles; what is left, since it
+//! waits for bytes, a device or another request, runs beside the requests that follow. This part must never know how requests come here,
+//! nor where answers go.
+
+mod answer;
+mod arrays;
+mod copies;
+mod handles;
+mod making;
+mod queries;
+mod reads;
+mod rearrangement;
+mod refused;
+mod remap;
+mod request;
+mod resharding;
+mod table;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use self::{
+    answer::respond,
+    request::{Answer, Reply},
+    table::begin,
+};

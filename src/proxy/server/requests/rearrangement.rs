@@ -1,0 +1,265 @@
+//! Arrays out of arrays: what is made at once, and what has to be copied first.
+
+use std::sync::Arc;
+
+use prost::Message as _;
+
+use super::request::{Job, Reply, Request, Work};
+use crate::{
+    codec::Status,
+    ifrt::{ArrayCopySemantics as Semantics, ArraySpec, IndexDomain, Shape},
+    proto::xla::ifrt::{
+        ArraySpecProto, proto::StringArrayContents, proxy::ifrt_response::Response,
+    },
+    proxy::{
+        server::{
+            arrays::{Array, Buffer, Item, Memory, MemorySpace, Shard, cover, cut, pick_strings},
+            context::Context,
+            promise::Promise,
+            sessions::{Direction, Session},
+        },
+        status::status,
+    },
+};
+
+/// A request that makes arrays out of arrays.
+pub(super) trait Rearrange {
+    /// The handles of the arrays that it is about.
+    fn inputs(&self) -> &[u64];
+
+    /// The handles that the client has chosen for those that it makes.
+    fn outputs(&self) -> &[u64];
+
+    /// The number that says whether inputs are copied, used again or given away.
+    fn copy_semantics(&self) -> i32;
+
+    /// The answer with the handles of the arrays that were made.
+    fn response(handles: Vec<u64>) -> Response;
+
+    /// The arrays to make.
+    ///
+    /// # Errors
+    /// If they cannot be made of these.
+    fn rearrange(
+        &self,
+        context: &Context,
+        session: &Session,
+        inputs: &[Arc<Array>],
+        semantics: Semantics,
+    ) -> Result<Rearrangement, Status>;
+}
+
+/// What a request of this kind calls its handles, and its answer.
+macro_rules! handles {
+    ($inputs:ident[], $($rest:tt)*) => {
+        fn inputs(&self) -> &[u64] {
+            &self.$inputs
+        }
+
+        handles!(out $($rest)*);
+    };
+    ($input:ident, $($rest:tt)*) => {
+        fn inputs(&self) -> &[u64] {
+            std::slice::from_ref(&self.$input)
+        }
+
+        handles!(out $($rest)*);
+    };
+    (out $outputs:ident[] => $response:ident) => {
+        fn outputs(&self) -> &[u64] {
+            &self.$outputs
+        }
+
+        fn copy_semantics(&self) -> i32 {
+            self.copy_semantics
+        }
+
+        fn response(array_handles: Vec<u64>) -> Response {
+            Response::$response($response { array_handles })
+        }
+    };
+    (out $output:ident => $response:ident) => {
+        fn outputs(&self) -> &[u64] {
+            std::slice::from_ref(&self.$output)
+        }
+
+        fn copy_semantics(&self) -> i32 {
+            self.copy_semantics
+        }
+
+        fn response(handles: Vec<u64>) -> Response {
+            let array_handle = handles.first().copied().unwrap_or_default();
+            Response::$response($response { array_handle })
+        }
+    };
+}
+pub(super) use handles;
+
+impl<R: Rearrange> Request for R {
+    type Work = Rearranging;
+
+    fn plan(&self, context: &Context, session: &Session) -> Result<Job<Rearranging>, Status> {
+        let number = self.copy_semantics();
+        let semantics = Semantics::from_number(number).ok_or_else(|| {
+            status!(
+                InvalidArgument,
+                "copy semantics {number}; expected 1 (always copy), 2 (reuse input) or 3 (donate input)"
+            )
+        })?;
+        let inputs = session.table().arrays(self.inputs())?;
+        let made = self.rearrange(context, session, &inputs, semantics)?;
+        let handles = session.register(self.outputs(), made.arrays)?;
+        if semantics == Semantics::DonateInput {
+            let mut table = session.table();
+            for handle in self.inputs() {
+                table.delete(*handle)?;
+            }
+        }
+        let response = Self::response;
+        Ok(Job::Work(Rearranging { inputs, copies: made.copies, handles, response }))
+    }
+
+    fn results(&self) -> &[u64] {
+        self.outputs()
+    }
+}
+
+/// Memory to be made out of other memory.
+pub(super) struct ShardCopy {
+    pub(super) promise: Promise<Arc<Memory>>,
+    pub(super) space: MemorySpace,
+    pub(super) source: ShardSource,
+}
+
+/// What the bytes of a shard are made of.
+pub(super) enum ShardSource {
+    /// All of another shard.
+    Shard(Buffer),
+    /// Those parts of an array, of which a part is wanted.
+    Parts { parts: Vec<(Buffer, IndexDomain)>, wanted: IndexDomain, shape: Shape, item: Item },
+}
+
+/// Arrays to be made, and what has to be copied for them.
+#[derive(Default)]
+pub(super) struct Rearrangement {
+    pub(super) arrays: Vec<Array>,
+    pub(super) copies: Vec<ShardCopy>,
+}
+
+impl Rearrangement {
+    /// A shard with the bytes of another one: the same memory where that is allowed.
+    pub(super) fn shard(
+        &mut self,
+        source: &Shard,
+        space: MemorySpace,
+        shape: Shape,
+        semantics: Semantics,
+    ) -> Shard {
+        if source.space == space && semantics != Semantics::AlwaysCopy {
+            return Shard { space, shape, buffer: source.buffer.clone() };
+        }
+        self.copy(ShardSource::Shard(source.buffer.clone()), space, shape)
+    }
+
+    /// A shard with memory of its own.
+    pub(super) fn copy(&mut self, source: ShardSource, space: MemorySpace, shape: Shape) -> Shard {
+        let (promise, buffer) = Buffer::coming();
+        self.copies.push(ShardCopy { promise, space, source });
+        Shard { space, shape, buffer }
+    }
+}
+
+/// The specs of the arrays to be made, one for each input.
+///
+/// # Errors
+/// INVALID_ARGUMENT for another number; those of reading specs.
+pub(super) fn specs(
+    session: &Session,
+    specs: &[ArraySpecProto],
+    expected: usize,
+) -> Result<Vec<ArraySpec>, Status> {
+    if specs.len() != expected {
+        return Err(status!(
+            InvalidArgument,
+            "found {} array specs; expected {expected}, one for each array",
+            specs.len()
+        ));
+    }
+    specs.iter().map(|spec| session.decode(Some(spec))).collect()
+}
+
+/// Waits for the inputs, and copies what has to be copied.
+pub(super) struct Rearranging {
+    inputs: Vec<Arc<Array>>,
+    copies: Vec<ShardCopy>,
+    handles: Vec<u64>,
+    response: fn(Vec<u64>) -> Response,
+}
+
+impl Work for Rearranging {
+    async fn run(self, session: Arc<Session>) -> Reply {
+        let mut outcome = Ok(());
+        for array in &self.inputs {
+            outcome = outcome.and(array.wait().await);
+        }
+        drop(self.inputs);
+        for ShardCopy { promise, space, source } in self.copies {
+            let done = match source {
+                ShardSource::Shard(source) => copy_shard(&session, space, source).await,
+                ShardSource::Parts { parts, wanted, shape, item } => {
+                    put_together(&session, space, parts, wanted, shape, item).await
+                }
+            };
+            let done = done.map(Arc::new);
+            outcome = outcome.and(done.as_ref().map(drop).map_err(Clone::clone));
+            promise.keep(done);
+        }
+        outcome.map(|()| (self.response)(self.handles))
+    }
+}
+
+async fn copy_shard(
+    session: &Arc<Session>,
+    space: MemorySpace,
+    source: Buffer,
+) -> Result<Memory, Status> {
+    let (own, source) = (Arc::clone(session), source.wait().await?);
+    session
+        .blocking(move || {
+            let device = own.context.devices.at(space)?;
+            let share = own.accounts.shard(space.kind, source.size())?;
+            source.copy(device, space.kind, share, &own.context.gauges)
+        })
+        .await
+}
+
+async fn put_together(
+    session: &Arc<Session>,
+    space: MemorySpace,
+    parts: Vec<(Buffer, IndexDomain)>,
+    wanted: IndexDomain,
+    shape: Shape,
+    item: Item,
+) -> Result<Memory, Status> {
+    let mut sources = Vec::with_capacity(parts.len());
+    for (buffer, domain) in parts {
+        sources.push((buffer.wait().await?, domain));
+    }
+    let beside = sources.iter().map(|(memory, _)| memory.size()).sum();
+    let beside = session.hold(beside, Direction::Result).await?;
+    let own = Arc::clone(session);
+    session
+        .blocking(move || {
+            let _beside = beside;
+            let bytes = match item {
+                Item::Bytes(item) => cut(&sources, &wanted, item)?,
+                Item::Strings => {
+                    let all = cover(&sources, &shape)?;
+                    let part = pick_strings(&all, &shape, &wanted)?;
+                    StringArrayContents { strings: part }.encode_to_vec()
+                }
+            };
+            own.write(space, bytes.len() as u64, [&bytes[..]])
+        })
+        .await
+}

@@ -1,0 +1,61 @@
+//! All requests that there are.
+
+use std::sync::Arc;
+
+use super::request::{Answer, take_up};
+use crate::{
+    proto::xla::ifrt::proxy::ifrt_request::Request as Body, proxy::server::sessions::Session,
+};
+
+macro_rules! requests {
+    ($($body:ident,)*) => {
+        /// Takes up a request: its effects on handles are there when this returns.
+        pub(crate) fn begin(session: &Arc<Session>, body: &Body) -> Answer {
+            match body {
+                $(Body::$body(request) => take_up(request, session),)*
+            }
+        }
+    };
+}
+
+// One that is missing here does not compile, nor one without `Request`.
+requests! {
+    // queries.rs
+    InitRequest,
+    GetDefaultLayoutRequest,
+    GetDefaultDeviceAssignmentRequest,
+    // handles.rs
+    CheckFutureRequest,
+    CheckValueReadyRequest,
+    DeleteArrayRequest,
+    IsArrayDeletedRequest,
+    DestructArrayRequest,
+    // arrays.rs
+    MakeArrayFromHostBufferRequest,
+    MakeArraysFromHostBufferShardsRequest,
+    MakeErrorArraysRequest,
+    // reads.rs
+    CopyToHostBufferRequest,
+    // copies.rs, remap.rs, resharding.rs
+    FullyReplicatedShardRequest,
+    DisassembleIntoSingleDeviceArraysRequest,
+    AssembleArrayFromSingleDeviceArraysRequest,
+    CopyArraysRequest,
+    BitcastArraysRequest,
+    RemapArraysRequest,
+    ReshardArraysRequest,
+    // refused.rs
+    CompileRequest,
+    LoadedExecutableMetadataRequest,
+    LoadedExecutableExecuteRequest,
+    LoadedExecutableDeleteRequest,
+    LoadedExecutableIsDeletedRequest,
+    LoadedExecutableDestructRequest,
+    LoadedExecutableCostAnalysisRequest,
+    LoadedExecutableHumanReadableProgramTextRequest,
+    LoadedExecutableMpmdMetadataRequest,
+    LoadedExecutableMpmdCostAnalysisRequest,
+    LoadedExecutableFetchExecuteResultRequest,
+    LoadedHostCallbackPollRequest,
+    LoadedHostCallbackReturnRequest,
+}

@@ -1,0 +1,167 @@
+//! The server: from the first connection to the last.
+
+use std::{fmt, future::Future, sync::Arc, time::Duration};
+
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+
+use super::{
+    LocalSession, ServerBuilder,
+    access::Tokens,
+    limits::Limits,
+    metrics::Metrics,
+    net::Connections,
+    registry::Registry,
+    state::{LiveArrays, Occasion},
+};
+use crate::{
+    ifrt::AttributeMap,
+    proxy::{ProxyError, Ranges},
+    stream_executor::Plugin,
+};
+
+/// A proxy server over all devices of a plug-in. Clones are the same server.
+#[derive(Clone)]
+pub struct Server {
+    pub(super) registry: Arc<Registry>,
+    tls: Option<TlsAcceptor>,
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server")
+            .field("ranges", &self.registry.ranges)
+            .field("metrics", &self.metrics())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Server {
+    pub(super) fn new(registry: Arc<Registry>, tls: Option<TlsAcceptor>) -> Self {
+        Self { registry, tls }
+    }
+
+    /// A server over the devices of `plugin`: all versions, the default limits, no encryption.
+    #[must_use]
+    pub fn builder(plugin: &Plugin) -> ServerBuilder {
+        ServerBuilder::new(plugin)
+    }
+
+    /// What it holds at the moment.
+    #[must_use]
+    pub fn metrics(&self) -> Metrics {
+        self.registry.context.gauges.read()
+    }
+
+    /// What it speaks.
+    #[must_use]
+    pub fn ranges(&self) -> Ranges {
+        self.registry.ranges
+    }
+
+    /// Saves the arrays that it holds into its state, those that the state has already included; the number of arrays. Arrays whose data
+    /// have not arrived are left out, which the log and the [`Metrics`] say.
+    ///
+    /// # Errors
+    /// [`ProxyError::Configuration`] if it has no state; [`ProxyError::State`] if the file cannot be written: the old one stays. If an
+    /// array cannot be read, all others are saved, and its error is the result.
+    pub async fn save(&self) -> Result<usize, ProxyError> {
+        let saved = self.registry.state.save(&self.live(), Occasion::Request).await;
+        match &saved {
+            Ok(arrays) => tracing::info!(arrays, "state saved"),
+            Err(error) => tracing::error!(%error, "the state was not saved"),
+        }
+        saved
+    }
+
+    /// What clients may make it hold, with what its devices leave open.
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
+        &self.registry.context.limits
+    }
+
+    /// Takes other tokens from now on. Sessions that were opened with one that is not among them end.
+    pub fn replace_tokens(&self, tokens: Tokens) {
+        tracing::info!(?tokens, "other tokens");
+        self.registry.access.replace(tokens);
+        self.registry.revoke();
+    }
+
+    /// Gives up the save that is under way, and the one at the stop: for those who are in a hurry. The state before stays.
+    pub fn abandon_save(&self) {
+        self.registry.state.abandon();
+    }
+
+    /// How long [`serve`](Self::serve) may go on after its `shutdown` is done.
+    #[must_use]
+    pub fn stop_limit(&self) -> Duration {
+        let limits = &self.registry.context.limits;
+        let saving =
+            if self.registry.state.is_kept() { limits.save_timeout } else { Duration::ZERO };
+        saving.saturating_add(limits.stop_timeout)
+    }
+
+    /// Opens a session in this process, without a network between.
+    ///
+    /// # Errors
+    /// [`ProxyError::Status`]: INVALID_ARGUMENT if the ranges have nothing in common, RESOURCE_EXHAUSTED if there are too many sessions.
+    pub fn local_session(&self, client: Ranges) -> Result<LocalSession, ProxyError> {
+        let agreement = self.registry.ranges.answer(client)?;
+        let caller = self.registry.own_caller();
+        let session = self.registry.open(agreement, &AttributeMap::new(), &caller)?;
+        Ok(LocalSession::new(Arc::clone(&self.registry), session))
+    }
+
+    fn live(&self) -> Arc<dyn LiveArrays> {
+        Arc::clone(&self.registry) as Arc<dyn LiveArrays>
+    }
+
+    /// Serves the clients that connect to `listener`, until `shutdown` is done; then saves the state, if it has one, and lets requests in
+    /// progress finish, for the time that the limits say. A save that fails is tried again a few times, and clients are served meanwhile.
+    ///
+    /// What hangs in a call into the plug-in, or in one of the system, is left behind on a thread of the runtime: shut that down with a
+    /// timeout.
+    ///
+    /// # Errors
+    /// [`ProxyError::System`] if the listener fails or saving took too long; those of [`save`](Self::save).
+    pub async fn serve(
+        &self,
+        listener: TcpListener,
+        shutdown: impl Future<Output = ()> + Send,
+    ) -> Result<(), ProxyError> {
+        let address = listener.local_addr().map_err(|error| ProxyError::System {
+            doing: "asking the listener for its address",
+            error,
+        })?;
+        let limits = &self.registry.context.limits;
+        tracing::info!(%address, ranges = %self.registry.ranges, devices = self.registry.context.devices.len(), tls = self.tls.is_some(), "serving");
+        let state = &self.registry.state;
+        let stopping = self.registry.context.stop.clone();
+        let mut stopped = self.registry.context.stop.subscribe();
+        let mut saved = Ok(());
+        let signal = async {
+            shutdown.await;
+            // While the sessions still have their arrays.
+            if state.is_kept() {
+                saved = state.save_at_stop(&self.live(), limits.save_timeout).await;
+            }
+            stopping.send_replace(true);
+        };
+        let serving =
+            Connections::new(Arc::clone(&self.registry), self.tls.clone()).serve(listener);
+        let serving = async { tokio::join!(serving, signal).0 };
+        let out_of_time = async {
+            drop(stopped.wait_for(|stop| *stop).await);
+            tokio::time::sleep(limits.stop_timeout).await;
+        };
+        let result = tokio::select! {
+            result = serving => result,
+            () = out_of_time => Ok(()),
+        };
+        self.registry.end_all();
+        state.release();
+        tracing::info!(%address, "stopped");
+        saved?;
+        result
+    }
+}

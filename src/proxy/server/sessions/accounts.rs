@@ -1,0 +1,65 @@
+//! Where what a session holds is counted: for itself, for its peer, and for all.
+
+use std::sync::Arc;
+
+use crate::{
+    codec::Status,
+    proxy::server::{
+        arrays::Kind,
+        budget::{Account, Budget, HostBudgets, Share},
+        context::Context,
+        peers::Caller,
+    },
+};
+
+/// Where what a session holds is counted.
+#[derive(Debug)]
+pub(crate) struct Accounts {
+    /// Stores that have been announced: of the session alone, so that it can finish all that it has begun.
+    pub(crate) announced: Account,
+    /// What has arrived of them: of its peer, and of all.
+    pub(crate) arrived: Account,
+    /// Requests larger than most.
+    pub(crate) messages: Account,
+    pub(crate) results: Account,
+    pub(crate) requests: Account,
+    /// Of its peer, and of all: handles of every kind.
+    pub(crate) handles: Account,
+    arrays: Account,
+    pinned: Account,
+}
+
+impl Accounts {
+    pub(crate) fn new(context: &Context, caller: &Caller) -> Self {
+        let (limits, all, peer) = (&context.limits, &context.budgets, &caller.peer.budgets);
+        let account = |levels: &[&Budget]| {
+            let levels = levels.iter().map(|level| (*level).clone()).collect();
+            Account::new(levels, Some(Arc::clone(&caller.peer)))
+        };
+        let host = HostBudgets::bytes("session-host-bytes", limits.session_host_bytes);
+        let arrays = Budget::bytes("session-array-bytes", limits.session_array_bytes);
+        let requests = Budget::count("session-requests", limits.requests_per_session.max(1));
+        Self {
+            announced: account(&[&host.stores]),
+            arrived: account(&[&peer.host.stores, &all.host.stores]),
+            messages: account(&[&host.stores, &peer.host.stores, &all.host.stores]),
+            results: account(&[&host.results, &peer.host.results, &all.host.results]),
+            requests: account(&[&requests, &peer.requests, &all.requests]),
+            handles: account(&[&peer.handles, &all.handles]),
+            arrays: account(&[&arrays, &peer.arrays, &all.arrays]),
+            pinned: account(&[&peer.pinned, &all.pinned]),
+        }
+    }
+
+    /// Takes room for a shard's bytes.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED if there is none: arrays are freed by the client, which would not know that it is waited for.
+    pub(crate) fn shard(&self, kind: Kind, bytes: u64) -> Result<Share, Status> {
+        let pinned = match kind {
+            Kind::PinnedHost => Some(self.pinned.take_now(bytes)?),
+            Kind::Device => None,
+        };
+        Ok(Share { _arrays: self.arrays.take_now(bytes)?, _pinned: pinned })
+    }
+}

@@ -1,0 +1,240 @@
+//! One client's session.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering},
+    time::Duration,
+};
+
+use tokio::sync::{oneshot, watch};
+
+use super::{Arrival, Entry, Held, HostBuffers, Table, accounts::Accounts};
+use crate::{
+    codec::{DeserializeOptions, FromProto, Status, Validation},
+    ifrt::{AttributeMap, DeserializeShardingOptions},
+    proxy::{
+        Agreement,
+        server::{
+            arrays::{Array, Memory, MemorySpace, MemoryWriter},
+            budget::Holding,
+            context::Context,
+            deadline::within,
+            metrics::Counted,
+            peers::{Caller, Identity},
+            state::{Names, State},
+            turns::Turn,
+        },
+        status::status,
+    },
+};
+
+/// One client's session. All requests of it have it in common.
+pub(crate) struct Session {
+    /// The key to it: nobody else may know it, and it is in no log.
+    pub(crate) id: u64,
+    /// Its place among all sessions, from 1 on.
+    pub(crate) number: u64,
+    pub(crate) agreement: Agreement,
+    /// What its arrays are called in the state.
+    pub(crate) names: Names,
+    pub(crate) state: Arc<State>,
+    pub(crate) context: Arc<Context>,
+    pub(crate) host_buffers: Arc<HostBuffers>,
+    /// Whose it is: nobody else reaches its host buffers.
+    pub(crate) identity: Identity,
+    pub(crate) accounts: Accounts,
+    turn: Turn,
+    table: Mutex<Table>,
+    options: DeserializeOptions,
+    over: watch::Sender<bool>,
+    _counted: Counted,
+    _held: Holding,
+}
+
+/// In which direction a host buffer goes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Direction {
+    Store,
+    Result,
+}
+
+impl Session {
+    /// A session of `caller`, whose key is `id` and whose room `held` is.
+    pub(crate) fn new(
+        context: Arc<Context>,
+        state: Arc<State>,
+        id: u64,
+        agreement: Agreement,
+        initialization: &AttributeMap,
+        caller: &Caller,
+        held: Holding,
+    ) -> Self {
+        let handles = context.limits.handles_per_session;
+        let accounts = Accounts::new(&context, caller);
+        let table = Table::new(handles, accounts.handles.clone(), Arc::clone(&context.gauges));
+        let options = DeserializeOptions::new()
+            .with_validation(Validation::Parity)
+            .with(DeserializeShardingOptions::new(Arc::clone(&context.devices)));
+        Self {
+            id,
+            number: context.gauges.sessions_opened.fetch_add(1, Ordering::Relaxed) + 1,
+            agreement,
+            names: state.names(initialization, caller.identity.owner()),
+            state,
+            host_buffers: HostBuffers::new(handles, accounts.handles.clone()),
+            identity: caller.identity,
+            accounts,
+            turn: Turn { peer: caller.peer.number, session: id },
+            table: Mutex::new(table),
+            options,
+            over: watch::Sender::new(false),
+            _counted: context.gauges.hold(|gauges| &gauges.sessions, 1),
+            _held: held,
+            context,
+        }
+    }
+
+    /// Its handles.
+    pub(crate) fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends the session: all that wait fail, and everything is freed that nobody else uses.
+    pub(crate) fn close(&self) {
+        self.over.send_replace(true);
+        self.host_buffers.close();
+        self.table().clear();
+    }
+
+    /// Ends the session's stream, where it has one.
+    pub(crate) fn revoke(&self) {
+        self.over.send_replace(true);
+    }
+
+    /// Whether it has no network between it and its client.
+    pub(crate) fn is_local(&self) -> bool {
+        self.identity == Identity::own()
+    }
+
+    /// Done when the session is over.
+    pub(crate) async fn ended(&self) {
+        // The sender lives as long as the session.
+        let _ = self.over.subscribe().wait_for(|over| *over).await;
+    }
+
+    /// Whether it holds nothing that anybody could miss.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.table().is_empty() && self.host_buffers.is_empty()
+    }
+
+    /// Reads a nested value.
+    ///
+    /// # Errors
+    /// INVALID_ARGUMENT if it is missing; the code that the type's reader gives.
+    pub(crate) fn decode<T: FromProto>(&self, proto: Option<&T::Proto>) -> Result<T, Status> {
+        let proto =
+            proto.ok_or_else(|| status!(InvalidArgument, "the request has no {}", T::NAME))?;
+        T::from_proto(proto, &self.options).map_err(|error| error.to_status())
+    }
+
+    /// Puts new arrays under their handles.
+    ///
+    /// # Errors
+    /// Those of [`Table::claim`].
+    pub(crate) fn register(&self, wanted: &[u64], arrays: Vec<Array>) -> Result<Vec<u64>, Status> {
+        let mut table = self.table();
+        let handles = table.claim(wanted, arrays.len())?;
+        for (handle, array) in handles.iter().zip(arrays) {
+            table.insert(*handle, Entry::Live(Arc::new(array)));
+        }
+        Ok(handles)
+    }
+
+    /// Takes room for a host buffer, and waits until there is some. One that is to be stored counts for its session as soon as it is
+    /// announced, and for others as its bytes arrive ([`arriving`](Self::arriving)).
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED if there will never be enough, or it took too long.
+    pub(crate) async fn hold(&self, bytes: u64, direction: Direction) -> Result<Held, Status> {
+        let account = match direction {
+            Direction::Store => &self.accounts.announced,
+            Direction::Result => &self.accounts.results,
+        };
+        // Buffers of no bytes are something, too.
+        let held = account.take_within(bytes.max(1), self.room_timeout()).await?;
+        Ok(Held::new(held, bytes, &self.context.gauges))
+    }
+
+    /// What a buffer counts for that goes through the server: its pieces take their own room.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED if it took too long.
+    pub(crate) async fn pass_through(&self, bytes: u64) -> Result<Held, Status> {
+        let held = self.accounts.announced.take_within(1, self.room_timeout()).await?;
+        Ok(Held::new(held, bytes, &self.context.gauges))
+    }
+
+    /// Takes room for bytes of a store that have arrived, and waits until there is some.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED if it took too long.
+    pub(crate) async fn arriving(&self, bytes: u64) -> Result<Holding, Status> {
+        self.accounts.arrived.take_within(bytes, self.room_timeout()).await
+    }
+
+    fn room_timeout(&self) -> Duration {
+        self.context.limits.host_buffer_timeout
+    }
+
+    /// The host buffer that an array is made of, when it has arrived or begins to.
+    ///
+    /// # Errors
+    /// DEADLINE_EXCEEDED if it does not come.
+    pub(crate) async fn arrived(
+        &self,
+        handle: u64,
+        receiver: oneshot::Receiver<Result<Arrival, Status>>,
+    ) -> Result<Arrival, Status> {
+        let buffer = async {
+            receiver.await.unwrap_or_else(|_| Err(status!(Cancelled, "the session is over")))
+        };
+        within(self.room_timeout(), &format!("host buffer {handle}"), buffer).await
+    }
+
+    /// Runs something that waits for a device, when it is this session's turn.
+    ///
+    /// # Errors
+    /// Those of `work`; INTERNAL if it panics.
+    pub(crate) async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, Status> + Send + 'static,
+    ) -> Result<T, Status> {
+        self.context.blocking(self.turn, work).await
+    }
+
+    /// Memory for a shard. May wait for the device.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED; what the plug-in reports.
+    pub(crate) fn writer(&self, space: MemorySpace, size: u64) -> Result<MemoryWriter, Status> {
+        let device = self.context.devices.at(space)?;
+        let share = self.accounts.shard(space.kind, size)?;
+        MemoryWriter::new(device, space.kind, size, share, &self.context.gauges)
+    }
+
+    /// Writes bytes into memory of a device. Waits for the device.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED; what the plug-in reports.
+    pub(crate) fn write<'a>(
+        &self,
+        space: MemorySpace,
+        size: u64,
+        pieces: impl IntoIterator<Item = &'a [u8]>,
+    ) -> Result<Memory, Status> {
+        let mut writer = self.writer(space, size)?;
+        for piece in pieces {
+            writer.push(piece)?;
+        }
+        writer.finish()
+    }
+}

@@ -1,0 +1,7 @@
+//! The server as a whole: without a network, and over one.
+
+mod access;
+mod model;
+mod network;
+pub(super) mod session;
+mod strangers;
