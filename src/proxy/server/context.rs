@@ -75,12 +75,17 @@ impl Context {
         turn: Turn,
         mut step: impl FnMut() -> Result<Option<T>, Status> + Send + 'static,
     ) -> Result<T, Status> {
+        // Goes with this future: where nobody waits for the result any more, no further piece is done.
+        let awaited = Arc::new(());
         loop {
             let lane = self.turns.take(turn).await;
+            let awaited = Arc::downgrade(&awaited);
             let pieces = move || {
                 loop {
                     match step().transpose() {
-                        None if lane.is_wanted() => return (step, None),
+                        None if lane.is_wanted() || awaited.strong_count() == 0 => {
+                            return (step, None);
+                        }
                         None => {}
                         done => return (step, done),
                     }
@@ -97,4 +102,83 @@ impl Context {
 
 fn panicked(error: &tokio::task::JoinError) -> Status {
     status!(Internal, "a call into the plug-in failed: {error}")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+    use crate::stream_executor::{LayoutChoice, Plugin};
+
+    fn context() -> Arc<Context> {
+        let plugin = Plugin::open("host:devices=1", LayoutChoice::Detect).unwrap();
+        let devices = Devices::of(&plugin).unwrap();
+        let limits = Limits::default().resolved(devices.memory());
+        let budgets = Budgets::of_all(&limits);
+        Context::new(limits, devices, Arc::default(), budgets)
+    }
+
+    const fn turn(session: u64) -> Turn {
+        Turn { peer: session, session }
+    }
+
+    /// Pieces that have been done of work that never ends by itself.
+    fn endless(context: &Arc<Context>, session: u64, done: &Arc<AtomicUsize>) {
+        let (context, done) = (Arc::clone(context), Arc::clone(done));
+        tokio::spawn(async move {
+            let step = move || {
+                done.fetch_add(1, Ordering::Relaxed);
+                std::thread::yield_now();
+                Ok(None::<()>)
+            };
+            context.in_pieces(turn(session), step).await
+        });
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_small_request_has_its_turn_while_as_many_large_ones_as_there_are_lanes_go_on() {
+        const LANES: u64 = 4;
+        let context = context();
+        let done: Vec<Arc<AtomicUsize>> = (0..LANES).map(|_| Arc::default()).collect();
+        for (session, done) in (1..).zip(&done) {
+            endless(&context, session, done);
+        }
+        while done.iter().any(|done| done.load(Ordering::Relaxed) == 0) {
+            tokio::task::yield_now().await;
+        }
+        // Without turns between pieces this would wait for ever.
+        for _ in 0..100 {
+            assert_eq!(context.blocking(turn(9), || Ok(7)).await, Ok(7));
+        }
+        // And the large ones have theirs.
+        let before: Vec<usize> = done.iter().map(|done| done.load(Ordering::Relaxed)).collect();
+        while done.iter().zip(&before).any(|(done, before)| done.load(Ordering::Relaxed) <= *before)
+        {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn work_that_nobody_waits_for_ends_with_the_piece_that_it_is_at() {
+        let context = context();
+        let done = Arc::new(AtomicUsize::new(0));
+        let (own, counting) = (Arc::clone(&context), Arc::clone(&done));
+        let work = tokio::spawn(async move {
+            let step = move || {
+                counting.fetch_add(1, Ordering::Relaxed);
+                Ok(None::<()>)
+            };
+            own.in_pieces(turn(1), step).await
+        });
+        while done.load(Ordering::Relaxed) == 0 {
+            tokio::task::yield_now().await;
+        }
+        work.abort();
+        assert!(work.await.unwrap_err().is_cancelled());
+        // The step is dropped, and what it counts with.
+        while Arc::strong_count(&done) > 1 {
+            tokio::task::yield_now().await;
+        }
+    }
 }

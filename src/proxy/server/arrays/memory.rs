@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::zeroed;
 use crate::{
     codec::Status,
     proxy::{
@@ -114,6 +115,30 @@ impl MemoryWriter {
         Ok(())
     }
 
+    /// Writes the next bytes, at most `most`, of a memory of the same size; whether that were the last ones. Waits for the device.
+    ///
+    /// # Errors
+    /// As [`push`](Self::push).
+    pub(crate) fn copy_next(&mut self, source: &Memory, most: u64) -> Result<bool, Status> {
+        let length = self.memory.size.saturating_sub(self.written).min(most);
+        if let (Bytes::Device(from), Bytes::Device(to)) = (&source.bytes, &self.memory.bytes) {
+            let device = &self.memory.device;
+            match device.copy_on_device(from, self.written, to, self.written, length) {
+                Ok(()) => {
+                    self.written += length;
+                    return Ok(self.written == self.memory.size);
+                }
+                // A plug-in without copies between devices: through the host.
+                Err(Error::Unsupported { .. }) => {}
+                Err(error) => return Err(of_device(&error)),
+            }
+        }
+        let mut piece = zeroed(length)?;
+        source.read_part(self.written, &mut piece)?;
+        self.push(&piece)?;
+        Ok(self.written == self.memory.size)
+    }
+
     /// The memory.
     ///
     /// # Errors
@@ -170,47 +195,6 @@ impl Memory {
         match &self.bytes {
             Bytes::Device(memory) => Some(memory),
             Bytes::Host(_) => None,
-        }
-    }
-
-    /// A copy on another device or in another kind of memory. Waits for the device.
-    ///
-    /// # Errors
-    /// RESOURCE_EXHAUSTED; what the plug-in reports.
-    pub(crate) fn copy(
-        &self,
-        device: &Device,
-        kind: Kind,
-        share: Share,
-        gauges: &Arc<Gauges>,
-    ) -> Result<Self, Status> {
-        let size = self.size;
-        match (&self.bytes, kind) {
-            (Bytes::Device(source), Kind::Device) => {
-                let target = device.allocate(size).map_err(|error| of_device(&error))?;
-                match device.copy_on_device(source, 0, &target, 0, size) {
-                    Ok(()) => Ok(Self::new(Bytes::Device(target), size, device, share, gauges)),
-                    // A plug-in without copies between devices: through the host.
-                    Err(Error::Unsupported { .. }) => {
-                        let bytes = self.read()?;
-                        device
-                            .copy_to_device(&bytes, &target, 0)
-                            .map_err(|error| of_device(&error))?;
-                        Ok(Self::new(Bytes::Device(target), size, device, share, gauges))
-                    }
-                    Err(error) => Err(of_device(&error)),
-                }
-            }
-            (Bytes::Device(source), Kind::PinnedHost) => {
-                let mut target = pinned(device, size)?;
-                self.device
-                    .copy_to_host(source, 0, &mut target)
-                    .map_err(|error| of_device(&error))?;
-                Ok(Self::new(Bytes::Host(target), size, device, share, gauges))
-            }
-            (Bytes::Host(source), kind) => {
-                Self::write(device, kind, size, [&source[..]], share, gauges)
-            }
         }
     }
 

@@ -7,6 +7,7 @@ mod devices;
 mod element;
 mod memory;
 mod parts;
+mod pieces;
 mod region;
 mod strings;
 
@@ -15,7 +16,8 @@ pub(crate) use self::{
     devices::Devices,
     element::{Item, item_size, zeroed},
     memory::{Buffer, Kind, Memory, MemorySpace, MemoryWriter},
-    parts::{assemble, cover, cut, overlap},
+    parts::{assemble, cover, overlap},
+    pieces::{Composition, MemoryReader, Next, Pieces, STEP},
     region::Region,
     strings::{pick_strings, read_strings},
 };

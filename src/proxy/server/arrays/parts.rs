@@ -6,9 +6,8 @@ use bytes::Bytes;
 use prost::Message as _;
 
 use super::{
-    Item, Memory, Region,
+    Composition, Item, Memory, Region,
     strings::{positions, read_strings},
-    zeroed,
 };
 use crate::{
     codec::Status,
@@ -34,23 +33,7 @@ pub(crate) fn assemble(
     match (item, only) {
         (Item::Bytes(_), Some(memory)) if region.is_dense() => memory.read(),
         (Item::Strings, Some(memory)) => memory.read(),
-        (Item::Bytes(item), _) => {
-            let mut bytes = zeroed(region.bytes())?;
-            for (memory, domain) in parts {
-                let part = Region::dense(domain.shape().dims(), item)?;
-                let zero = vec![0; part.shape().len()];
-                let origin = domain.origin().elements();
-                part.copy_block(
-                    &memory.read()?,
-                    &zero,
-                    region,
-                    &mut bytes,
-                    origin,
-                    domain.shape().dims(),
-                )?;
-            }
-            Ok(bytes)
-        }
+        (Item::Bytes(item), _) => Composition::whole(parts, item, region.clone())?.finish(),
         (Item::Strings, None) => {
             let count = usize::try_from(region.bytes()).unwrap_or(usize::MAX);
             let mut places = Vec::new();
@@ -71,32 +54,6 @@ pub(crate) fn assemble(
             Ok(StringArrayContents { strings }.encode_to_vec())
         }
     }
-}
-
-/// A part of an array out of the parts that overlap it. Waits for devices.
-pub(crate) fn cut(
-    sources: &[(Arc<Memory>, IndexDomain)],
-    wanted: &IndexDomain,
-    item: usize,
-) -> Result<Vec<u8>, Status> {
-    let target = Region::dense(wanted.shape().dims(), item)?;
-    let mut bytes = zeroed(target.bytes())?;
-    for (memory, domain) in sources {
-        let Some((origin, shape)) = overlap(domain, wanted) else { continue };
-        let relative = |base: &IndexDomain| -> Vec<i64> {
-            origin.iter().zip(base.origin().elements()).map(|(at, base)| at - base).collect()
-        };
-        let source = Region::dense(domain.shape().dims(), item)?;
-        source.copy_block(
-            &memory.read()?,
-            &relative(domain),
-            &target,
-            &mut bytes,
-            &relative(wanted),
-            &shape,
-        )?;
-    }
-    Ok(bytes)
 }
 
 /// All strings of an array of which those parts are known; the others are empty.

@@ -89,8 +89,9 @@ impl Region {
         self.bytes
     }
 
-    pub(crate) fn shape(&self) -> &[i64] {
-        &self.shape
+    /// The bytes of an element.
+    pub(crate) const fn item(&self) -> usize {
+        self.item
     }
 
     /// Whether this is row-major without gaps.

@@ -21,6 +21,7 @@ use crate::{
     },
     proxy::{
         server::{
+            arrays::{Next, Pieces as _},
             budget::Holding,
             deadline::within,
             peers::Caller,
@@ -244,16 +245,21 @@ pub(crate) async fn look_up(registry: Arc<Registry>, call: Call) -> Answered {
         let (_counted, _ahead) = (counted, ahead);
         let mut reader = HostBufferReader::new(buffer);
         loop {
-            let read = session.blocking(move || reader.read().map(|bytes| (reader, bytes))).await;
-            let (next, mut rest) = match read {
-                Ok((next, Some(bytes))) => (next, bytes),
-                Ok((_, None)) => return,
+            let read = session.blocking(move || reader.next().map(|next| (reader, next))).await;
+            let mut rest = match read {
+                Ok((_, Next::End)) => return,
+                Ok((next, piece)) => {
+                    reader = next;
+                    match piece {
+                        Next::Bytes(bytes) => bytes,
+                        Next::Working | Next::End => Bytes::new(),
+                    }
+                }
                 Err(status) => {
                     drop(tokio::time::timeout(limit, sender.send(Err(status))).await);
                     return;
                 }
             };
-            reader = next;
             while !rest.is_empty() {
                 let data: Bytes = rest.split_to(rest.len().min(service::CHUNK_BYTES));
                 let sent = sender.send(Ok(GrpcHostBufferLookupResponse { data }));

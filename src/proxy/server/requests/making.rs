@@ -16,12 +16,12 @@ use crate::{
     proxy::{
         server::{
             arrays::{
-                Array, Buffer, Item, Memory, MemorySpace, MemoryWriter, Region, Shard, item_size,
-                pick_strings, read_strings, zeroed,
+                Array, Buffer, Composition, Item, Memory, MemorySpace, MemoryWriter, Region, STEP,
+                Shard, item_size, pick_strings, read_strings,
             },
             context::Context,
             promise::Promise,
-            sessions::{Arrival, Direction, HostBuffer, Incoming, Session},
+            sessions::{Arrival, Direction, Held, HostBuffer, HostBufferReader, Incoming, Session},
         },
         status::status,
     },
@@ -106,9 +106,6 @@ impl Making {
         }
     }
 }
-
-/// Bytes that are written to a device at a time.
-const STEP: usize = 4 << 20;
 
 /// Arrays to be made at once.
 pub(super) struct Makings {
@@ -276,60 +273,68 @@ async fn write(
     let beside = match beside {
         0 => None,
         beside => match session.hold(beside, Direction::Result).await {
-            Ok(beside) => Some(beside),
+            Ok(beside) => Some(Arc::new(beside)),
             Err(status) => {
                 Making::fail(makings, &status);
                 return Err(status);
             }
         },
     };
-    let own = Arc::clone(session);
-    session
-        .blocking(move || {
-            let _beside = beside;
-            let mut outcome = Ok(());
-            for making in makings {
-                let written = write_shard(&own, &source, &buffer, &making).map(Arc::new);
-                outcome = outcome.and(written.as_ref().map(drop).map_err(Clone::clone));
-                making.promise.keep(written);
-            }
-            outcome
-        })
-        .await
+    let mut outcome = Ok(());
+    for making in makings {
+        let written = write_shard(session, &source, &buffer, &making, &beside).await;
+        let written = written.map(Arc::new);
+        outcome = outcome.and(written.as_ref().map(drop).map_err(Clone::clone));
+        making.promise.keep(written);
+    }
+    outcome
 }
 
-/// Waits for the device.
-fn write_shard(
-    session: &Session,
+async fn write_shard(
+    session: &Arc<Session>,
     source: &Source,
-    buffer: &HostBuffer,
+    buffer: &Arc<HostBuffer>,
     making: &Making,
+    beside: &Option<Arc<Held>>,
 ) -> Result<Memory, Status> {
     let Making { domain, space, .. } = making;
     let whole = domain.shape() == &source.shape;
+    let reader = HostBufferReader::new(Arc::clone(buffer));
     match source.item {
         Item::Bytes(_) if whole && source.region.is_dense() => {
-            let pieces = buffer.pieces()?;
-            session.write(*space, buffer.size(), pieces.iter().map(|piece| &piece[..]))
+            session.pump(*space, buffer.size(), reader, None).await
         }
         Item::Bytes(item) => {
-            let shape = domain.shape().dims();
-            let target = Region::dense(shape, item)?;
-            let mut bytes = zeroed(target.bytes())?;
-            let (from, zero) = (domain.origin().elements(), vec![0; shape.len()]);
-            let whole = buffer.whole()?;
-            source.region.copy_block(&whole, from, &target, &mut bytes, &zero, shape)?;
-            session.write(*space, target.bytes(), [&bytes[..]])
+            let region = source.region.clone();
+            let part = Composition::part(Box::new(reader), region, domain, item)?;
+            session.pump(*space, part.size(), part, beside.clone()).await
         }
         Item::Strings => {
-            let payload = buffer.whole()?;
-            let strings = read_strings(payload.clone(), &source.shape)?;
-            if whole {
-                return session.write(*space, payload.len() as u64, [&payload[..]]);
-            }
-            let part = pick_strings(&strings, &source.shape, domain)?;
-            let payload = StringArrayContents { strings: part }.encode_to_vec();
-            session.write(*space, payload.len() as u64, [&payload[..]])
+            let (own, buffer) = (Arc::clone(session), Arc::clone(buffer));
+            let (shape, domain, space) = (source.shape.clone(), domain.clone(), *space);
+            let beside = beside.clone();
+            let write = move || {
+                let _beside = beside;
+                write_strings(&own, &buffer, &shape, &domain, space)
+            };
+            session.blocking(write).await
         }
     }
+}
+
+/// Waits for the device.
+fn write_strings(
+    session: &Session,
+    buffer: &HostBuffer,
+    shape: &Shape,
+    domain: &IndexDomain,
+    space: MemorySpace,
+) -> Result<Memory, Status> {
+    let payload = buffer.whole()?;
+    let strings = read_strings(payload.clone(), shape)?;
+    if domain.shape() == shape {
+        return session.write(space, &payload);
+    }
+    let part = pick_strings(&strings, shape, domain)?;
+    session.write(space, &StringArrayContents { strings: part }.encode_to_vec())
 }

@@ -10,7 +10,7 @@ use crate::{
         CopyToHostBufferRequest, CopyToHostBufferResponse, ifrt_response::Response,
     },
     proxy::server::{
-        arrays::{Array, Item, Region, assemble, item_size},
+        arrays::{Array, Composition, Item, Region, assemble, item_size},
         context::Context,
         sessions::{Direction, Filling, HostBuffer, HostBufferBuilder, Session},
     },
@@ -90,7 +90,15 @@ async fn bring(
     };
     let held = session.hold(size, Direction::Result).await?;
     let shape = array.shape().clone();
-    let bytes = session.blocking(move || assemble(&parts, item, &region, &shape)).await?;
+    let (bytes, held) = match item {
+        Item::Bytes(item) => {
+            session.compose(Composition::whole(&parts, item, region)?, held).await?
+        }
+        Item::Strings => {
+            let whole = move || Ok((assemble(&parts, Item::Strings, &region, &shape)?, held));
+            session.blocking(whole).await?
+        }
+    };
     let mut buffer = HostBufferBuilder::new(bytes.len() as u64, held);
     buffer.push(bytes.into())?;
     buffer.finish()

@@ -13,7 +13,9 @@ use crate::{
     },
     proxy::{
         server::{
-            arrays::{Array, Buffer, Item, Memory, MemorySpace, Shard, cover, cut, pick_strings},
+            arrays::{
+                Array, Buffer, Composition, Item, Memory, MemorySpace, Shard, cover, pick_strings,
+            },
             context::Context,
             promise::Promise,
             sessions::{Direction, Session},
@@ -205,7 +207,10 @@ impl Work for Rearranging {
         drop(self.inputs);
         for ShardCopy { promise, space, source } in self.copies {
             let done = match source {
-                ShardSource::Shard(source) => copy_shard(&session, space, source).await,
+                ShardSource::Shard(source) => match source.wait().await {
+                    Ok(source) => session.copy(space, source).await,
+                    Err(status) => Err(status),
+                },
                 ShardSource::Parts { parts, wanted, shape, item } => {
                     put_together(&session, space, parts, wanted, shape, item).await
                 }
@@ -216,21 +221,6 @@ impl Work for Rearranging {
         }
         outcome.map(|()| (self.response)(self.handles))
     }
-}
-
-async fn copy_shard(
-    session: &Arc<Session>,
-    space: MemorySpace,
-    source: Buffer,
-) -> Result<Memory, Status> {
-    let (own, source) = (Arc::clone(session), source.wait().await?);
-    session
-        .blocking(move || {
-            let device = own.context.devices.at(space)?;
-            let share = own.accounts.shard(space.kind, source.size())?;
-            source.copy(device, space.kind, share, &own.context.gauges)
-        })
-        .await
 }
 
 async fn put_together(
@@ -247,19 +237,20 @@ async fn put_together(
     }
     let beside = sources.iter().map(|(memory, _)| memory.size()).sum();
     let beside = session.hold(beside, Direction::Result).await?;
-    let own = Arc::clone(session);
-    session
-        .blocking(move || {
-            let _beside = beside;
-            let bytes = match item {
-                Item::Bytes(item) => cut(&sources, &wanted, item)?,
-                Item::Strings => {
-                    let all = cover(&sources, &shape)?;
-                    let part = pick_strings(&all, &shape, &wanted)?;
-                    StringArrayContents { strings: part }.encode_to_vec()
-                }
+    match item {
+        Item::Bytes(item) => {
+            let part = Composition::cut(&sources, &wanted, item)?;
+            session.pump(space, part.size(), part, Some(Arc::new(beside))).await
+        }
+        Item::Strings => {
+            let own = Arc::clone(session);
+            let strings = move || {
+                let _beside = beside;
+                let all = cover(&sources, &shape)?;
+                let strings = pick_strings(&all, &shape, &wanted)?;
+                own.write(space, &StringArrayContents { strings }.encode_to_vec())
             };
-            own.write(space, bytes.len() as u64, [&bytes[..]])
-        })
-        .await
+            session.blocking(strings).await
+        }
+    }
 }

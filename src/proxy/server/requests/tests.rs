@@ -76,7 +76,7 @@ impl Doubling {
         session
             .blocking(move || {
                 let bytes: Vec<u8> = argument.read()?.iter().map(|byte| byte * 2).collect();
-                own.write(space, bytes.len() as u64, [&bytes[..]])
+                own.write(space, &bytes)
             })
             .await
     }
@@ -120,7 +120,7 @@ async fn results_of_a_computation_are_used_before_it_has_run() {
     // The handle of an argument may go before the computation that has it.
     let gone = DestructArrayRequest { array_handle: vec![1, 2] };
     assert_eq!(code(reply(begin(&session, &Body::DestructArrayRequest(gone))).await), Ok(()));
-    let waiting = tokio::spawn(async move { (reply(ready).await, reply(second).await) });
+    let waiting = tokio::spawn(async move { tokio::join!(reply(ready), reply(second)) });
     tokio::task::yield_now().await;
     assert!(!waiting.is_finished());
     reply(first).await.unwrap();

@@ -8,7 +8,7 @@ use crate::{
     codec::Status,
     proxy::{
         server::{
-            arrays::{Memory, zeroed},
+            arrays::{Memory, MemoryReader, Next, Pieces, STEP},
             budget::Holding,
             metrics::{Counted, Gauges},
         },
@@ -68,23 +68,15 @@ impl HostBuffer {
         Self { size: memory.size(), content: Content::Memory(memory), _held: held }
     }
 
-    /// The bytes, in pieces. May wait for the device.
-    ///
-    /// # Errors
-    /// RESOURCE_EXHAUSTED; what the plug-in reports.
-    pub(crate) fn pieces(&self) -> Result<Vec<Bytes>, Status> {
-        match &self.content {
-            Content::Pieces(pieces) => Ok(pieces.clone()),
-            Content::Memory(memory) => Ok(vec![memory.read()?.into()]),
-        }
-    }
-
     /// All bytes in one piece. May wait for the device.
     ///
     /// # Errors
-    /// As [`pieces`](Self::pieces).
+    /// RESOURCE_EXHAUSTED; what the plug-in reports.
     pub(crate) fn whole(&self) -> Result<Bytes, Status> {
-        let mut pieces = self.pieces()?;
+        let mut pieces = match &self.content {
+            Content::Pieces(pieces) => pieces.clone(),
+            Content::Memory(memory) => vec![memory.read()?.into()],
+        };
         if pieces.len() == 1 {
             return Ok(pieces.swap_remove(0));
         }
@@ -101,57 +93,40 @@ impl HostBuffer {
 /// Reads a host buffer from its first byte to its last.
 #[derive(Debug)]
 pub(crate) struct HostBufferReader {
+    /// Of one whose bytes are those of a shard.
+    memory: Option<MemoryReader>,
+    next_piece: usize,
     buffer: Arc<HostBuffer>,
-    /// The next piece, or the next byte of a memory.
-    next: u64,
-    /// What was read last and before: its memory is used again when nobody has it any more.
-    last: [Bytes; 2],
 }
 
 impl HostBufferReader {
-    /// Bytes that are read from a device at a time: much for a call into the plug-in, little for the caches of a processor.
-    const STEP: u64 = 4 << 20;
-
     /// The most bytes of a buffer that are on the host because it is read.
     pub(crate) fn most_ahead(buffer: &HostBuffer) -> u64 {
         match buffer.content {
             Content::Pieces(_) => 0,
-            Content::Memory(_) => buffer.size.min(2 * Self::STEP),
+            Content::Memory(_) => buffer.size.min(2 * STEP as u64),
         }
     }
 
     pub(crate) fn new(buffer: Arc<HostBuffer>) -> Self {
-        Self { buffer, next: 0, last: Default::default() }
+        let memory = match &buffer.content {
+            Content::Pieces(_) => None,
+            Content::Memory(memory) => Some(MemoryReader::new(Arc::clone(memory))),
+        };
+        Self { memory, next_piece: 0, buffer }
     }
+}
 
-    /// The next bytes; none at the end. May wait for the device.
-    ///
-    /// # Errors
-    /// RESOURCE_EXHAUSTED; what the plug-in reports.
-    pub(crate) fn read(&mut self) -> Result<Option<Bytes>, Status> {
-        match &self.buffer.content {
-            Content::Pieces(pieces) => {
-                let piece = usize::try_from(self.next).ok().and_then(|next| pieces.get(next));
-                self.next += 1;
-                Ok(piece.cloned())
+impl Pieces for HostBufferReader {
+    fn next(&mut self) -> Result<Next, Status> {
+        match (&mut self.memory, &self.buffer.content) {
+            (Some(memory), _) => memory.next(),
+            (None, Content::Pieces(pieces)) => {
+                let piece = pieces.get(self.next_piece).cloned();
+                self.next_piece += 1;
+                Ok(piece.map_or(Next::End, Next::Bytes))
             }
-            Content::Memory(memory) => {
-                let length = memory.size().saturating_sub(self.next).min(Self::STEP);
-                if length == 0 {
-                    return Ok(None);
-                }
-                let [last, before] = &mut self.last;
-                std::mem::swap(last, before);
-                let used = std::mem::take(last).try_into_mut();
-                let mut target = match used.ok().filter(|used| used.len() as u64 == length) {
-                    Some(used) => used,
-                    None => BytesMut::from(Bytes::from(zeroed(length)?)),
-                };
-                memory.read_part(self.next, &mut target)?;
-                self.next += length;
-                *last = target.freeze();
-                Ok(Some(last.clone()))
-            }
+            (None, Content::Memory(_)) => Ok(Next::End),
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::{
     proxy::{
         Agreement,
         server::{
-            arrays::{Array, Memory, MemorySpace, MemoryWriter},
+            arrays::{Array, Composition, Memory, MemorySpace, MemoryWriter, Next, Pieces, STEP},
             budget::Holding,
             context::Context,
             deadline::within,
@@ -225,16 +225,79 @@ impl Session {
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED; what the plug-in reports.
-    pub(crate) fn write<'a>(
-        &self,
+    pub(crate) fn write(&self, space: MemorySpace, bytes: &[u8]) -> Result<Memory, Status> {
+        let mut writer = self.writer(space, bytes.len() as u64)?;
+        writer.push(bytes)?;
+        writer.finish()
+    }
+
+    /// Writes `size` bytes into memory of a device as they come, and lets others have their turns. `beside` is what they take on the host
+    /// until then.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED; what the plug-in reports; those of the bytes.
+    pub(crate) async fn pump(
+        self: &Arc<Self>,
         space: MemorySpace,
         size: u64,
-        pieces: impl IntoIterator<Item = &'a [u8]>,
+        mut bytes: impl Pieces + 'static,
+        beside: Option<Arc<Held>>,
     ) -> Result<Memory, Status> {
-        let mut writer = self.writer(space, size)?;
-        for piece in pieces {
-            writer.push(piece)?;
-        }
-        writer.finish()
+        let (session, mut begun) = (Arc::clone(self), None);
+        let pump = move || {
+            let _beside = &beside;
+            let mut writer = match begun.take() {
+                Some(writer) => writer,
+                None => session.writer(space, size)?,
+            };
+            match bytes.next()? {
+                Next::Bytes(piece) => writer.push(&piece)?,
+                Next::Working => {}
+                Next::End => return writer.finish().map(Some),
+            }
+            begun = Some(writer);
+            Ok(None)
+        };
+        self.context.in_pieces(self.turn, pump).await
+    }
+
+    /// Copies memory into another space, and lets others have their turns.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED; what the plug-in reports.
+    pub(crate) async fn copy(
+        self: &Arc<Self>,
+        space: MemorySpace,
+        source: Arc<Memory>,
+    ) -> Result<Memory, Status> {
+        /// Bytes that a device copies at a time.
+        const MOST: u64 = 4 * STEP as u64;
+        let (session, mut begun) = (Arc::clone(self), None);
+        let copy = move || {
+            let mut writer = match begun.take() {
+                Some(writer) => writer,
+                None => session.writer(space, source.size())?,
+            };
+            if writer.copy_next(&source, MOST)? {
+                return writer.finish().map(Some);
+            }
+            begun = Some(writer);
+            Ok(None)
+        };
+        self.context.in_pieces(self.turn, copy).await
+    }
+
+    /// Puts bytes together on the host, in the room that is `held` for them, and lets others have their turns.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED; what the plug-in reports.
+    pub(crate) async fn compose(
+        &self,
+        mut composition: Composition,
+        held: Held,
+    ) -> Result<(Vec<u8>, Held), Status> {
+        let mut held = Some(held);
+        let compose = move || Ok(composition.step()?.and_then(|bytes| Some((bytes, held.take()?))));
+        self.context.in_pieces(self.turn, compose).await
     }
 }
