@@ -18,6 +18,25 @@ use crate::{
     stream_executor::Plugin,
 };
 
+impl Server {
+    /// A server over the devices of `plugin`: all versions, the default limits, no encryption.
+    #[must_use]
+    pub fn builder(plugin: &Plugin) -> ServerBuilder {
+        ServerBuilder {
+            plugin: plugin.clone(),
+            ranges: Ranges::supported(),
+            limits: Limits::default(),
+            encryption: Encryption::default(),
+            tokens: None,
+            session_tokens: false,
+            transfer_directory: None,
+            state: None,
+            previous_states: 1,
+            state_versions: Versions::current(),
+        }
+    }
+}
+
 /// Makes a [`Server`].
 #[derive(Clone)]
 pub struct ServerBuilder {
@@ -46,22 +65,6 @@ impl fmt::Debug for ServerBuilder {
 }
 
 impl ServerBuilder {
-    /// All versions, the default limits, no encryption.
-    pub(super) fn new(plugin: &Plugin) -> Self {
-        Self {
-            plugin: plugin.clone(),
-            ranges: Ranges::supported(),
-            limits: Limits::default(),
-            encryption: Encryption::default(),
-            tokens: None,
-            session_tokens: false,
-            transfer_directory: None,
-            state: None,
-            previous_states: 1,
-            state_versions: Versions::current(),
-        }
-    }
-
     /// Speaks these versions only.
     #[must_use]
     pub fn ranges(mut self, ranges: Ranges) -> Self {

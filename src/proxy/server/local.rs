@@ -48,10 +48,9 @@ impl LocalSession {
     /// The answer to a request. One that needs a host buffer waits for it.
     pub async fn request(&mut self, request: IfrtRequest) -> IfrtResponse {
         let metadata = request.request_metadata.unwrap_or_default();
-        let reply = match request.request.map(|request| begin(&self.session, &request)) {
-            None => Err(status!(Unimplemented, "the request has no body that this server knows")),
-            Some(Answer::Now(reply)) => reply,
-            Some(Answer::Later(reply)) => reply.await,
+        let reply = match begin(&self.session, request.request.as_ref()) {
+            Answer::Now(reply) => reply,
+            Answer::Later(reply) => reply.await,
         };
         respond(&self.session.context.gauges, metadata.op_id, reply, &mut self.answered)
     }

@@ -6,7 +6,7 @@ use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
 use super::{
-    LocalSession, ServerBuilder,
+    LocalSession,
     access::Tokens,
     limits::Limits,
     metrics::Metrics,
@@ -17,7 +17,6 @@ use super::{
 use crate::{
     ifrt::AttributeMap,
     proxy::{ProxyError, Ranges},
-    stream_executor::Plugin,
 };
 
 /// A proxy server over all devices of a plug-in. Clones are the same server.
@@ -39,12 +38,6 @@ impl fmt::Debug for Server {
 impl Server {
     pub(super) fn new(registry: Arc<Registry>, tls: Option<TlsAcceptor>) -> Self {
         Self { registry, tls }
-    }
-
-    /// A server over the devices of `plugin`: all versions, the default limits, no encryption.
-    #[must_use]
-    pub fn builder(plugin: &Plugin) -> ServerBuilder {
-        ServerBuilder::new(plugin)
     }
 
     /// What it holds at the moment.

@@ -141,24 +141,10 @@ impl Devices {
         let encoded = |map: &AttributeMap| map.to_proto(version).map_err(|error| error.to_status());
         let ids: Vec<i32> =
             (0..self.devices.len()).filter_map(|at| i32::try_from(at).ok()).collect();
-        let kinds = Kind::ALL.len() as i32;
-        let memory_id = |device: i32, kind: Kind| device * kinds + kind_id(kind);
         let mut all_devices = Vec::with_capacity(ids.len());
         let mut memories = Vec::with_capacity(ids.len() * Kind::ALL.len());
         for ((id, device), kind) in ids.iter().copied().zip(&self.devices).zip(&self.kinds) {
-            let description = device.description();
-            let texts = [
-                ("hardware_name", description.hardware_name),
-                ("device_vendor", description.device_vendor),
-                ("pci_bus_id", description.pci_bus_id),
-            ];
-            let texts = texts.into_iter().filter_map(|(name, value)| {
-                Some((
-                    name,
-                    AttributeValue::from(value.filter(|value| !value.is_empty())?.as_str()),
-                ))
-            });
-            let attributes: AttributeMap = texts.collect();
+            let attributes = encoded(&attributes_of(device))?;
             all_devices.push(init_response::Device {
                 id,
                 local_hardware_id: id,
@@ -169,7 +155,7 @@ impl Devices {
                 to_string: format!("{}:{id}", self.platform),
                 default_memory_id: Some(memory_id(id, Kind::Device)),
                 memory_ids: Kind::ALL.into_iter().map(|kind| memory_id(id, kind)).collect(),
-                attributes: Some(encoded(&attributes)?),
+                attributes: Some(attributes),
             });
             memories.extend(Kind::ALL.into_iter().map(|kind| init_response::Memory {
                 id: memory_id(id, kind),
@@ -180,6 +166,7 @@ impl Devices {
                 to_string: format!("{}:{id} {}", self.platform, kind.name()),
             }));
         }
+        let told = (!attributes.is_empty()).then(|| encoded(attributes)).transpose()?;
         Ok(InitResponse {
             session_id,
             platform_name: self.platform.clone(),
@@ -191,11 +178,7 @@ impl Devices {
             primary_device_ids: ids.clone(),
             addressable_device_ids: ids,
             memories,
-            client_attributes: if attributes.is_empty() {
-                None
-            } else {
-                Some(encoded(attributes)?)
-            },
+            client_attributes: told,
         })
     }
 }
@@ -208,6 +191,25 @@ impl DeviceLookup for Devices {
             Err(_) => Err(DecodeError::unknown_device(id.0, StatusCode::NotFound)),
         }
     }
+}
+
+/// What a device says of itself.
+fn attributes_of(device: &Device) -> AttributeMap {
+    let description = device.description();
+    let texts = [
+        ("hardware_name", description.hardware_name),
+        ("device_vendor", description.device_vendor),
+        ("pci_bus_id", description.pci_bus_id),
+    ];
+    let texts = texts.into_iter().filter_map(|(name, value)| {
+        Some((name, AttributeValue::from(value.filter(|value| !value.is_empty())?.as_str())))
+    });
+    texts.collect()
+}
+
+/// The id of a kind of memory of a device.
+const fn memory_id(device: i32, kind: Kind) -> i32 {
+    device * Kind::ALL.len() as i32 + kind_id(kind)
 }
 
 const fn kind_id(kind: Kind) -> i32 {

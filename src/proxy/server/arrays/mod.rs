@@ -16,8 +16,8 @@ pub(crate) use self::{
     devices::Devices,
     element::{Item, item_size, zeroed},
     memory::{Buffer, Kind, Memory, MemorySpace, MemoryWriter},
-    parts::{assemble, cover, overlap},
-    pieces::{Composition, MemoryReader, Next, Pieces, STEP},
+    parts::{assemble, cover},
+    pieces::{Composition, MemoryReader, Next, Pieces, STEP, overlap},
     region::Region,
     strings::{pick_strings, read_strings},
 };

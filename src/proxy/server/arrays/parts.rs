@@ -75,22 +75,3 @@ pub(crate) fn cover(
         }
     }
 }
-
-/// The origin and shape of what two parts have in common; `None` if that is nothing.
-pub(crate) fn overlap(one: &IndexDomain, other: &IndexDomain) -> Option<(Vec<i64>, Vec<i64>)> {
-    let ends = |domain: &IndexDomain| -> Vec<(i64, i64)> {
-        let lengths = domain.origin().elements().iter().zip(domain.shape().dims());
-        lengths.map(|(origin, length)| (*origin, origin.saturating_add(*length))).collect()
-    };
-    let mut origin = Vec::new();
-    let mut shape = Vec::new();
-    for ((start, end), (other_start, other_end)) in ends(one).into_iter().zip(ends(other)) {
-        let (start, end) = (start.max(other_start), end.min(other_end));
-        if start >= end {
-            return None;
-        }
-        origin.push(start);
-        shape.push(end - start);
-    }
-    Some((origin, shape))
-}

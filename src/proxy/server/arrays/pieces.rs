@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 
-use super::{Memory, Region, overlap, zeroed};
+use super::{Memory, Region, zeroed};
 use crate::{codec::Status, ifrt::IndexDomain, proxy::status::status};
 
 /// Bytes that are read, copied or written at a time: much for a call into the plug-in, little for the caches of a processor.
@@ -257,7 +257,9 @@ impl Open {
                 let rest = bytes.get_mut(*filled..).unwrap_or_default();
                 let length = rest.len().min(STEP);
                 let (piece, rest) = rest.split_at_mut(length);
-                memory.read_part(*filled as u64, piece)?;
+                if !piece.is_empty() {
+                    memory.read_part(*filled as u64, piece)?;
+                }
                 *filled += length;
                 if rest.is_empty() {
                     self.reading = Reading::Done(std::mem::take(bytes).into());
@@ -311,6 +313,25 @@ fn joined(mut pieces: Vec<Bytes>) -> Result<Bytes, Status> {
         .map_err(|_| status!(ResourceExhausted, "the host has no {length} bytes left"))?;
     pieces.iter().for_each(|piece| whole.extend_from_slice(piece));
     Ok(whole.into())
+}
+
+/// The origin and shape of what two parts have in common; `None` if that is nothing.
+pub(crate) fn overlap(one: &IndexDomain, other: &IndexDomain) -> Option<(Vec<i64>, Vec<i64>)> {
+    let ends = |domain: &IndexDomain| -> Vec<(i64, i64)> {
+        let lengths = domain.origin().elements().iter().zip(domain.shape().dims());
+        lengths.map(|(origin, length)| (*origin, origin.saturating_add(*length))).collect()
+    };
+    let mut origin = Vec::new();
+    let mut shape = Vec::new();
+    for ((start, end), (other_start, other_end)) in ends(one).into_iter().zip(ends(other)) {
+        let (start, end) = (start.max(other_start), end.min(other_end));
+        if start >= end {
+            return None;
+        }
+        origin.push(start);
+        shape.push(end - start);
+    }
+    Some((origin, shape))
 }
 
 #[cfg(test)]

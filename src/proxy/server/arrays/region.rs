@@ -103,6 +103,40 @@ impl Region {
             })
     }
 
+    /// Whether a block lies inside of this region of such elements, and the region inside of so many bytes.
+    fn has(&self, origin: &[i64], shape: &[i64], item: usize, memory: usize) -> bool {
+        origin.len() == shape.len()
+            && self.shape.len() == shape.len()
+            && self.bytes <= memory as u64
+            && self.item == item
+            && origin.iter().zip(shape).zip(&self.shape).all(|((at, length), whole)| {
+                *at >= 0 && *length >= 0 && at.checked_add(*length).is_some_and(|end| end <= *whole)
+            })
+    }
+
+    /// How a block of both regions is copied: the bytes of a run, and the dimensions that count runs, as their lengths and their steps in
+    /// each of the regions.
+    fn runs(&self, target: &Self, shape: &[i64]) -> (usize, Vec<(usize, usize, usize)>) {
+        // Dimensions of one element do not move; those at the end that lie close in both are one run.
+        let mut dimensions: Vec<(usize, usize, usize)> = (0..shape.len())
+            .filter_map(|at| {
+                let count = usize::try_from(*shape.get(at)?).ok()?;
+                let from = usize::try_from(*self.strides.get(at)?).ok()?;
+                let to = usize::try_from(*target.strides.get(at)?).ok()?;
+                (count > 1).then_some((count, from, to))
+            })
+            .collect();
+        let mut run = self.item;
+        while let Some(&(count, from, to)) = dimensions.last()
+            && from == run
+            && to == run
+        {
+            run *= count;
+            dimensions.pop();
+        }
+        (run, dimensions)
+    }
+
     /// Copies the block of `shape` elements at `from_origin` of this region to `to_origin` of another one.
     ///
     /// # Errors
@@ -124,18 +158,9 @@ impl Region {
                 target.shape
             )
         };
-        let inside = |region: &Self, origin: &[i64], memory: usize| {
-            origin.len() == shape.len()
-                && region.shape.len() == shape.len()
-                && region.bytes <= memory as u64
-                && region.item == self.item
-                && origin.iter().zip(shape).zip(&region.shape).all(|((at, length), whole)| {
-                    *at >= 0
-                        && *length >= 0
-                        && at.checked_add(*length).is_some_and(|end| end <= *whole)
-                })
-        };
-        if !inside(self, from_origin, from.len()) || !inside(target, to_origin, to.len()) {
+        if !self.has(from_origin, shape, self.item, from.len())
+            || !target.has(to_origin, shape, self.item, to.len())
+        {
             return Err(broken());
         }
         if shape.contains(&0) {
@@ -151,23 +176,7 @@ impl Region {
                 .map(|((at, stride), _)| (at * stride) as usize)
                 .sum()
         };
-        // Dimensions of one element do not move; those at the end that lie close in both are one run.
-        let mut dimensions: Vec<(usize, usize, usize)> = (0..shape.len())
-            .filter_map(|at| {
-                let count = usize::try_from(*shape.get(at)?).ok()?;
-                let from = usize::try_from(*self.strides.get(at)?).ok()?;
-                let to = usize::try_from(*target.strides.get(at)?).ok()?;
-                (count > 1).then_some((count, from, to))
-            })
-            .collect();
-        let mut run = self.item;
-        while let Some(&(count, from, to)) = dimensions.last()
-            && from == run
-            && to == run
-        {
-            run *= count;
-            dimensions.pop();
-        }
+        let (run, mut dimensions) = self.runs(target, shape);
         let (mut source, mut goal) = (offset(self, from_origin), offset(target, to_origin));
         let inner = dimensions.pop().unwrap_or((1, 0, 0));
         let mut index = vec![0_usize; dimensions.len()];

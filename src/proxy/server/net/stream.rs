@@ -1,6 +1,6 @@
 //! The stream of a session: requests in their order, answers as they come.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use prost::encoding::{WireType, decode_key, decode_varint};
 use tokio::{
@@ -149,43 +149,23 @@ async fn run(
                 break Some(error);
             }
         };
-        let Received { message: request, room } = request;
-        let op_id = request.request_metadata.map(|metadata| metadata.op_id).unwrap_or_default();
-        let answer = match request.request {
-            Some(request) => begin(&session, &request),
-            None => Answer::Now(Err(status!(
-                Unimplemented,
-                "the request has no body that this server knows"
-            ))),
-        };
-        match answer {
+        let Received { message, room } = request;
+        let op_id = message.request_metadata.map(|metadata| metadata.op_id).unwrap_or_default();
+        match begin(&session, message.request.as_ref()) {
             Answer::Now(reply) => answers.send(op_id, reply).await,
             Answer::Later(reply) => {
-                let (answers, counted) =
-                    (answers.clone(), context.gauges.hold(|gauges| &gauges.tasks, 1));
-                tasks.spawn(
-                    async move {
-                        let reply = reply.await;
-                        answers.send(op_id, reply).await;
-                        drop((permit, room, counted));
-                    }
-                    .in_current_span(),
-                );
+                let answers = answers.clone();
+                let counted = context.gauges.hold(|gauges| &gauges.tasks, 1);
+                let answer = async move {
+                    answers.send(op_id, reply.await).await;
+                    drop((permit, room, counted));
+                };
+                tasks.spawn(answer.in_current_span());
             }
         }
     };
     if let Some(last) = last {
-        let rest = async { while tasks.join_next().await.is_some() {} };
-        let gone = answers.sender.closed();
-        tokio::select! {
-            () = rest => {}
-            () = gone => {}
-            () = tokio::time::sleep(context.limits.stop_timeout) => {}
-        }
-        if last.code() != StatusCode::Ok {
-            let timeout = context.limits.stop_timeout;
-            drop(tokio::time::timeout(timeout, answers.sender.send(Err(last))).await);
-        }
+        answers.end(last, &mut tasks, context.limits.stop_timeout).await;
     }
     tasks.shutdown().await;
     drop(ended);
@@ -264,6 +244,19 @@ struct Answering {
 }
 
 impl Answering {
+    /// Lets what is in progress end, if the client is there to hear of it, and says why nothing more comes.
+    async fn end(&self, last: Status, tasks: &mut JoinSet<()>, limit: Duration) {
+        let rest = async { while tasks.join_next().await.is_some() {} };
+        tokio::select! {
+            () = rest => {}
+            () = self.sender.closed() => {}
+            () = tokio::time::sleep(limit) => {}
+        }
+        if last.code() != StatusCode::Ok {
+            drop(tokio::time::timeout(limit, self.sender.send(Err(last))).await);
+        }
+    }
+
     async fn send(&self, op_id: u64, reply: Reply) {
         if let Ok(place) = self.sender.reserve().await {
             let mut answered = self.answered.lock().await;

@@ -4,15 +4,20 @@ use std::sync::Arc;
 
 use super::request::{Answer, take_up};
 use crate::{
-    proto::xla::ifrt::proxy::ifrt_request::Request as Body, proxy::server::sessions::Session,
+    proto::xla::ifrt::proxy::ifrt_request::Request as Body,
+    proxy::{server::sessions::Session, status::status},
 };
 
 macro_rules! requests {
     ($($body:ident,)*) => {
-        /// Takes up a request: its effects on handles are there when this returns.
-        pub(crate) fn begin(session: &Arc<Session>, body: &Body) -> Answer {
+        /// Takes up a request: its effects on handles are there when this returns. One without a body is of a newer build.
+        pub(crate) fn begin(session: &Arc<Session>, body: Option<&Body>) -> Answer {
             match body {
-                $(Body::$body(request) => take_up(request, session),)*
+                $(Some(Body::$body(request)) => take_up(request, session),)*
+                None => Answer::Now(Err(status!(
+                    Unimplemented,
+                    "the request has no body that this server knows"
+                ))),
             }
         }
     };

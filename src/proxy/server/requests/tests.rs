@@ -101,7 +101,7 @@ async fn reply(answer: Answer) -> Reply {
 }
 
 fn check(session: &Arc<Session>, future_handle: u64) -> Answer {
-    begin(session, &Body::CheckFutureRequest(CheckFutureRequest { future_handle }))
+    begin(session, Some(&Body::CheckFutureRequest(CheckFutureRequest { future_handle })))
 }
 
 fn code(reply: Reply) -> Result<(), StatusCode> {
@@ -119,7 +119,7 @@ async fn results_of_a_computation_are_used_before_it_has_run() {
     assert!(matches!(ready, Answer::Later(_)));
     // The handle of an argument may go before the computation that has it.
     let gone = DestructArrayRequest { array_handle: vec![1, 2] };
-    assert_eq!(code(reply(begin(&session, &Body::DestructArrayRequest(gone))).await), Ok(()));
+    assert_eq!(code(reply(begin(&session, Some(&Body::DestructArrayRequest(gone)))).await), Ok(()));
     let waiting = tokio::spawn(async move { tokio::join!(reply(ready), reply(second)) });
     tokio::task::yield_now().await;
     assert!(!waiting.is_finished());
@@ -160,7 +160,7 @@ async fn a_computation_that_is_dropped_leaves_nobody_waiting() {
     drop(take_up(&Execute { argument: 1, result: 2, ready: 90 }, &session));
     assert_eq!(code(reply(check(&session, 90)).await), Err(StatusCode::Cancelled));
     let ready = CheckValueReadyRequest { value_handles: vec![2] };
-    let ready = begin(&session, &Body::CheckValueReadyRequest(ready));
+    let ready = begin(&session, Some(&Body::CheckValueReadyRequest(ready)));
     assert_eq!(code(reply(ready).await), Err(StatusCode::Cancelled));
 }
 
@@ -217,7 +217,7 @@ async fn every_request_is_answered_though_it_says_nothing() {
     for name in messages.requests.keys() {
         let server = server(1);
         let client = Client::of(server.local_session(Ranges::supported()).unwrap());
-        let answer = reply(begin(client.session.session(), &messages.request(name, None)));
+        let answer = reply(begin(client.session.session(), Some(&messages.request(name, None))));
         let answer = tokio::time::timeout(Duration::from_secs(10), answer).await;
         if let Err(status) = answer.unwrap_or_else(|_| panic!("{name} is not answered")) {
             assert!(!status.message().is_empty(), "{name}");
@@ -243,7 +243,8 @@ async fn every_request_that_fails_leaves_its_error_under_the_handles_of_its_resu
             }
             let client = Client::of(server(1).local_session(Ranges::supported()).unwrap());
             let session = client.session.session();
-            let failed = reply(begin(session, &messages.request(name, Some((*number, 7))))).await;
+            let failed =
+                reply(begin(session, Some(&messages.request(name, Some((*number, 7)))))).await;
             let found = session.table().array(7).map(drop);
             assert_eq!(found.unwrap_err().code(), failed.unwrap_err().code(), "{name}.{field}");
             tried += 1;

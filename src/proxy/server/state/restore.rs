@@ -8,11 +8,13 @@ use std::{
     },
 };
 
+use bytes::Bytes;
 use prost::Message as _;
 
 use crate::{
+    codec::Status,
     device_state::Tensor,
-    ifrt::{ArraySpec, DType, DeviceId, DeviceList, HloSharding, IndexDomain, MemoryKind},
+    ifrt::{ArraySpec, DType, DeviceId, DeviceList, HloSharding, IndexDomain, MemoryKind, Shape},
     proto::xla::ifrt::proto::StringArrayContents,
     proxy::{
         ProxyError,
@@ -75,82 +77,95 @@ pub(crate) fn restore(
     gauges: &Arc<Gauges>,
     room: &Room,
 ) -> Result<Array, ProxyError> {
-    let spec = tensor.spec().clone();
-    let fits =
-        devices.spaces(spec.sharding()).ok().zip(spec.sharding().index_domains(spec.shape()).ok());
-    let (spec, spaces, domains) = match fits {
-        Some((spaces, domains)) if spaces.len() == domains.len() => (spec, spaces, domains),
-        _ => {
-            let list = DeviceList::from(DeviceId(0));
-            let sharding = HloSharding::replicated(list, MemoryKind::new(Kind::Device.name()))?;
-            let whole = IndexDomain::whole(spec.shape().clone());
-            let spec = ArraySpec::new(spec.dtype(), spec.shape().clone(), sharding);
-            (spec, vec![MemorySpace { device: 0, kind: Kind::Device }], vec![whole])
-        }
+    let Layout { spec, spaces, domains } = Layout::of(tensor, devices)?;
+    let shard = |space, shape: &Shape, memory| {
+        let buffer = Buffer::known(Ok(Arc::new(memory)));
+        Shard { space, shape: shape.clone(), buffer }
     };
-    let item = item_size(spec.dtype())?;
-    let first = devices.at(MemorySpace {
-        device: spaces.first().map_or(0, |space| space.device),
-        kind: Kind::Device,
-    })?;
-    let mut shards = Vec::with_capacity(spaces.len());
-    if let ([space], Item::Bytes(_)) = (&spaces[..], item)
+    if let [space] = spaces[..]
         && space.kind == Kind::Device
+        && spec.dtype() != DType::String
     {
         // Straight from the file to the device.
-        let restored = tensor.restore(first)?;
+        let restored = tensor.restore(devices.at(space)?)?;
         let share = room.share(space.kind, restored.size());
         let memory = Memory::of_device(restored, share, gauges);
-        shards.push(Shard {
-            space: *space,
-            shape: spec.shape().clone(),
-            buffer: Buffer::known(Ok(Arc::new(memory))),
-        });
+        let shards = vec![shard(space, spec.shape(), memory)];
         return Ok(Array { spec, shards });
     }
-    let strings = match spec.dtype() {
-        DType::String => tensor.strings()?.into_iter().map(bytes::Bytes::from).collect(),
-        _ => Vec::new(),
-    };
-    let mut whole = Vec::new();
-    if item != Item::Strings {
-        tensor
-            .read()?
-            .read_to_end(&mut whole)
-            .map_err(|error| ProxyError::System { doing: "reading the state", error })?;
-    }
+    let elements = Elements::read(tensor, spec.shape())?;
+    let mut shards = Vec::with_capacity(spaces.len());
     for (space, domain) in spaces.into_iter().zip(domains) {
-        let bytes = match item {
-            Item::Bytes(item) => {
-                let source = Region::dense(spec.shape().dims(), item)?;
-                let shape = domain.shape().dims();
-                let target = Region::dense(shape, item)?;
-                let mut bytes = zeroed(target.bytes())?;
-                let zero = vec![0; shape.len()];
-                source.copy_block(
-                    &whole,
-                    domain.origin().elements(),
-                    &target,
-                    &mut bytes,
-                    &zero,
-                    shape,
-                )?;
-                bytes
-            }
-            Item::Strings => {
-                let strings = pick_strings(&strings, spec.shape(), &domain)?;
-                StringArrayContents { strings }.encode_to_vec()
-            }
-        };
-        let device = devices.at(space)?;
-        let size = bytes.len() as u64;
+        let bytes = elements.part(&domain)?;
+        let (device, size) = (devices.at(space)?, bytes.len() as u64);
         let share = room.share(space.kind, size);
         let memory = Memory::write(device, space.kind, size, [&bytes[..]], share, gauges)?;
-        shards.push(Shard {
-            space,
-            shape: domain.shape().clone(),
-            buffer: Buffer::known(Ok(Arc::new(memory))),
-        });
+        shards.push(shard(space, domain.shape(), memory));
     }
     Ok(Array { spec, shards })
+}
+
+/// Where the shards of a restored array go, and which part each is.
+struct Layout {
+    spec: ArraySpec,
+    spaces: Vec<MemorySpace>,
+    domains: Vec<IndexDomain>,
+}
+
+impl Layout {
+    fn of(tensor: &Tensor, devices: &Devices) -> Result<Self, ProxyError> {
+        let spec = tensor.spec().clone();
+        let spaces = devices.spaces(spec.sharding()).ok();
+        let fits = spaces.zip(spec.sharding().index_domains(spec.shape()).ok());
+        if let Some((spaces, domains)) = fits.filter(|(spaces, parts)| spaces.len() == parts.len())
+        {
+            return Ok(Self { spec, spaces, domains });
+        }
+        let list = DeviceList::from(DeviceId(0));
+        let sharding = HloSharding::replicated(list, MemoryKind::new(Kind::Device.name()))?;
+        let domains = vec![IndexDomain::whole(spec.shape().clone())];
+        let spec = ArraySpec::new(spec.dtype(), spec.shape().clone(), sharding);
+        Ok(Self { spec, spaces: vec![MemorySpace { device: 0, kind: Kind::Device }], domains })
+    }
+}
+
+/// All elements of an array, on the host.
+enum Elements {
+    Bytes { whole: Vec<u8>, region: Region },
+    Strings { strings: Vec<Bytes>, shape: Shape },
+}
+
+impl Elements {
+    fn read(tensor: &Tensor, shape: &Shape) -> Result<Self, ProxyError> {
+        match item_size(tensor.spec().dtype())? {
+            Item::Strings => {
+                let strings = tensor.strings()?.into_iter().map(Bytes::from).collect();
+                Ok(Self::Strings { strings, shape: shape.clone() })
+            }
+            Item::Bytes(item) => {
+                let mut whole = Vec::new();
+                let read = tensor.read()?.read_to_end(&mut whole);
+                read.map_err(|error| ProxyError::System { doing: "reading the state", error })?;
+                Ok(Self::Bytes { whole, region: Region::dense(shape.dims(), item)? })
+            }
+        }
+    }
+
+    /// A part of them, as the memory of a shard has it.
+    fn part(&self, domain: &IndexDomain) -> Result<Vec<u8>, Status> {
+        match self {
+            Self::Bytes { whole, region } => {
+                let shape = domain.shape().dims();
+                let target = Region::dense(shape, region.item())?;
+                let mut bytes = zeroed(target.bytes())?;
+                let (from, to) = (domain.origin().elements(), vec![0; shape.len()]);
+                region.copy_block(whole, from, &target, &mut bytes, &to, shape)?;
+                Ok(bytes)
+            }
+            Self::Strings { strings, shape } => {
+                let strings = pick_strings(strings, shape, domain)?;
+                Ok(StringArrayContents { strings }.encode_to_vec())
+            }
+        }
+    }
 }

@@ -288,7 +288,7 @@ impl Waiting {
     }
 
     fn begin(&self, request: Request) -> JoinHandle<Reply> {
-        match begin(&self.session, &request) {
+        match begin(&self.session, Some(&request)) {
             Answer::Now(reply) => tokio::spawn(std::future::ready(reply)),
             Answer::Later(reply) => tokio::spawn(reply),
         }
