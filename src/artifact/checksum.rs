@@ -1,7 +1,7 @@
 //! The checksum of tables and bundles: crc32c (CRC-32/ISCSI), stored masked.
 //!
-//! Masking (rotate right by 15 bits, add a constant) keeps a checksum that is itself stored among checksummed bytes from being
-//! special; TensorFlow and LevelDB do it alike.
+//! Masking (rotate right by 15 bits, add a constant) keeps a checksum that is itself stored among
+//! checksummed bytes from being special; TensorFlow and LevelDB do it alike.
 
 use crc_fast::{CrcAlgorithm, Digest};
 
@@ -16,8 +16,8 @@ pub fn crc32c(bytes: &[u8]) -> u32 {
     low_32(crc_fast::checksum(CrcAlgorithm::Crc32Iscsi, bytes))
 }
 
-/// The crc32c of a sequence of parts of which the first has the checksum `first` and the second, `second_len` bytes long, the
-/// checksum `second`.
+/// The crc32c of a sequence of parts of which the first has the checksum `first` and the second,
+/// `second_len` bytes long, the checksum `second`.
 #[must_use]
 pub fn combine(first: u32, second: u32, second_len: u64) -> u32 {
     low_32(crc_fast::checksum_combine(
@@ -41,7 +41,7 @@ pub fn unmask(masked: u32) -> u32 {
 }
 
 /// A crc32c in the making.
-#[derive(Debug, Clone)]
+#[derive(Clone, Debug)]
 pub struct Crc32c(Digest);
 
 impl Crc32c {

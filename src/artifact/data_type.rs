@@ -1,14 +1,14 @@
 //! TensorFlow's element types: numbers, names, sizes.
 //!
-//! Knows nothing of where a type number was read. Numbers that TensorFlow 2.21 does not know stay numbers, so that a file of a newer
-//! release is refused by name and not taken for damaged.
+//! Knows nothing of where a type number was read. Numbers that TensorFlow 2.21 does not know stay
+//! numbers, so that a file of a newer release is refused by name and not taken for damaged.
 
 use std::fmt;
 
 use crate::ifrt::DType;
 
 /// An element type of TensorFlow (`DataType` in `types.proto`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum DataType {
     /// 32-bit float.
@@ -79,8 +79,8 @@ pub enum DataType {
     Float4E2m1fn,
 }
 
-/// Every type with its number, TensorFlow's name, bytes an element in a bundle (0: not of fixed size), and bytes of the unit whose order
-/// changes between little and big endian.
+/// Every type with its number, TensorFlow's name, bytes an element in a bundle (0: not of fixed
+/// size), and bytes of the unit whose order changes between little and big endian.
 const TABLE: [(DataType, i32, &str, u64, usize); 33] = [
     (DataType::Float32, 1, "float32", 4, 4),
     (DataType::Float64, 2, "float64", 8, 8),
@@ -158,7 +158,8 @@ impl DataType {
         TABLE.get(self as usize).unwrap_or(&TABLE[0])
     }
 
-    /// The type with `number`; `None` for 0, for reference types (above 100) and for numbers of later releases.
+    /// The type with `number`; `None` for 0, for reference types (above 100) and for numbers of
+    /// later releases.
     #[must_use]
     pub fn from_number(number: i32) -> Option<Self> {
         let row = TABLE.get(usize::try_from(number).ok()?.checked_sub(1)?)?;
@@ -183,13 +184,15 @@ impl DataType {
         TABLE.iter().find(|row| row.2 == name).map(|row| row.0)
     }
 
-    /// Bytes that an element takes in a bundle; types below a byte take one. `None` for strings, variants and resources.
+    /// Bytes that an element takes in a bundle; types below a byte take one. `None` for strings,
+    /// variants and resources.
     #[must_use]
     pub fn element_size(self) -> Option<u64> {
         Some(self.row().3).filter(|size| *size > 0)
     }
 
-    /// The same type in IFRT; `None` for quantized types, resources and variants, which IFRT does not have.
+    /// The same type in IFRT; `None` for quantized types, resources and variants, which IFRT does
+    /// not have.
     #[must_use]
     pub fn to_ifrt(self) -> Option<DType> {
         IFRT.iter().find(|(tensorflow, _)| *tensorflow == self).map(|(_, ifrt)| *ifrt)
@@ -207,7 +210,8 @@ impl DataType {
         self.to_ifrt().map_or(self.name(), DType::name)
     }
 
-    /// Bytes of the unit that is stored in the byte order of the writer: half an element for complex numbers.
+    /// Bytes of the unit that is stored in the byte order of the writer: half an element for
+    /// complex numbers.
     #[must_use]
     pub(crate) fn swap_unit(self) -> usize {
         self.row().4
@@ -220,7 +224,8 @@ impl fmt::Display for DataType {
     }
 }
 
-/// What a type number means, for messages: the name, or the number if no release that we know has it.
+/// What a type number means, for messages: the name, or the number if no release that we know has
+/// it.
 #[must_use]
 pub(crate) fn describe(number: i32) -> String {
     match DataType::from_number(number) {

@@ -1,6 +1,7 @@
 //! Reading and writing TensorFlow's artifacts: graphs, SavedModels, checkpoints.
 //!
-//! Knows the formats and how TensorFlow judges them; what a verdict means for a person or a command it must never know.
+//! Knows the formats and how TensorFlow judges them; what a verdict means for a person or a command
+//! it must never know.
 
 pub mod checkpoint_v1;
 pub mod checksum;

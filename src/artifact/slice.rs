@@ -1,4 +1,5 @@
-//! Slices of tensors, as partitioned variables are stored: the box, its text, and the key under which a piece lies in a table.
+//! Slices of tensors, as partitioned variables are stored: the box, its text, and the key under
+//! which a piece lies in a table.
 //!
 //! Both checkpoint formats use the same keys. Knows nothing of tables or bundles.
 
@@ -10,7 +11,7 @@ use super::status::StatusCode;
 pub const MAX_RANK: usize = 254;
 
 /// Where a slice lies in one dimension.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Extent {
     /// The whole dimension, whatever its size.
     Full,
@@ -24,13 +25,13 @@ pub enum Extent {
 }
 
 /// A box within a tensor: an extent a dimension.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct TensorSlice {
     extents: Vec<Extent>,
 }
 
 /// Why a slice makes no sense.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SliceError {
     /// An extent starts below 0 or has a length below 1.
@@ -146,8 +147,9 @@ impl TensorSlice {
         Ok(bounds)
     }
 
-    /// Reads a specification as RestoreV2 takes it: the sizes of the whole tensor, a space between them, then an extent a dimension
-    /// with colons between them: `start,length`, or `-` for a whole dimension.
+    /// Reads a specification as RestoreV2 takes it: the sizes of the whole tensor, a space between
+    /// them, then an extent a dimension with colons between them: `start,length`, or `-` for a
+    /// whole dimension.
     ///
     /// # Errors
     /// [`SliceError::Syntax`] and [`SliceError::BadExtent`].
@@ -223,7 +225,8 @@ pub(crate) struct Runs {
 }
 
 impl Runs {
-    /// The first dimension of a run: from there on, but for this one itself, the box covers the tensor whole.
+    /// The first dimension of a run: from there on, but for this one itself, the box covers the
+    /// tensor whole.
     pub(crate) fn first_joined(shape: &[i64], bounds: &[(i64, i64)]) -> usize {
         let whole = shape
             .iter()
@@ -234,7 +237,8 @@ impl Runs {
         shape.len().saturating_sub(whole).saturating_sub(1)
     }
 
-    /// The runs of a box in a tensor of `shape`, which end where the dimensions before `joined` change.
+    /// The runs of a box in a tensor of `shape`, which end where the dimensions before `joined`
+    /// change.
     pub(crate) fn new(shape: &[i64], bounds: &[(i64, i64)], joined: usize) -> Self {
         let mut stride = 1u64;
         let mut strides = vec![0; shape.len()];
@@ -284,13 +288,15 @@ impl Runs {
     }
 }
 
-/// Whether a key is that of a piece (or could be): the name of a tensor that starts with a zero byte is taken for one as well.
+/// Whether a key is that of a piece (or could be): the name of a tensor that starts with a zero
+/// byte is taken for one as well.
 #[must_use]
 pub fn is_slice_key(key: &[u8]) -> bool {
     key.first() == Some(&0)
 }
 
-/// An unsigned number so that bytewise order is numeric order: the count of its bytes, then those, big endian.
+/// An unsigned number so that bytewise order is numeric order: the count of its bytes, then those,
+/// big endian.
 fn ordered_number(out: &mut Vec<u8>, value: u64) {
     let bytes = value.to_be_bytes();
     let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
@@ -298,7 +304,8 @@ fn ordered_number(out: &mut Vec<u8>, value: u64) {
     out.extend(bytes.iter().skip(zeros));
 }
 
-/// A string so that bytewise order is kept and the end is marked: 00 becomes 00 ff, ff becomes ff 00, the end is 00 01.
+/// A string so that bytewise order is kept and the end is marked: 00 becomes 00 ff, ff becomes ff
+/// 00, the end is 00 01.
 fn ordered_string(out: &mut Vec<u8>, bytes: &[u8]) {
     for byte in bytes {
         out.push(*byte);
@@ -311,8 +318,8 @@ fn ordered_string(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(&[0x00, 0x01]);
 }
 
-/// A signed number so that bytewise order is numeric order: as many leading 1 bits as there are bytes, a 0, and the magnitude; a
-/// negative number is the complement of the code of `-value - 1`.
+/// A signed number so that bytewise order is numeric order: as many leading 1 bits as there are
+/// bytes, a 0, and the magnitude; a negative number is the complement of the code of `-value - 1`.
 fn ordered_signed(out: &mut Vec<u8>, value: i64) {
     let magnitude = if value < 0 { !value } else { value } as u64;
     // n bytes carry 7n - 1 bits; ten bytes are enough for 63.
@@ -336,9 +343,11 @@ pub(crate) fn elements_in(bounds: &[(i64, i64)]) -> u64 {
 /// Comparisons of two boxes, at most: pieces that real savers make need a few for each of them.
 const MOST_COMPARISONS: u64 = 1 << 27;
 
-/// Whether no two of the boxes, all of one rank, have an element in common; `None` if they lie so that it would take too long to tell.
+/// Whether no two of the boxes, all of one rank, have an element in common; `None` if they lie so
+/// that it would take too long to tell.
 ///
-/// A dimension without elements counts as one with a single element, as in TensorFlow: two boxes that have all of it meet there.
+/// A dimension without elements counts as one with a single element, as in TensorFlow: two boxes
+/// that have all of it meet there.
 pub(crate) fn are_apart(boxes: &[Bounds]) -> Option<bool> {
     let rank = boxes.first().map_or(0, Vec::len);
     let span = |at: usize, dimension: usize| -> (i64, i64) {

@@ -1,12 +1,14 @@
-//! The canonical status codes that TensorFlow answers with, so that a refusal of ours can be compared with one of its own.
+//! The canonical status codes that TensorFlow answers with, so that a refusal of ours can be
+//! compared with one of its own.
 //!
-//! Knows nothing of any format: the errors of the readers name the code that TensorFlow would give for the same bytes.
+//! Knows nothing of any format: the errors of the readers name the code that TensorFlow would give
+//! for the same bytes.
 
 use std::fmt;
 use std::io;
 
 /// A canonical status code (the numbers of `absl::StatusCode` and `TF_Code`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 #[repr(i32)]
 pub enum StatusCode {

@@ -1,4 +1,5 @@
-//! TensorFlow's V1 checkpoint format: tables whose values are whole messages, tensors in typed repeated fields.
+//! TensorFlow's V1 checkpoint format: tables whose values are whole messages, tensors in typed
+//! repeated fields.
 //!
 //! ```no_run
 //! use serdes::artifact::checkpoint_v1::CheckpointV1;
@@ -11,10 +12,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Each file has, under the empty key, what is in it (names, shapes, types, slices, versions) and, under the key of each slice, its
-//! values. Nothing but the blocks of the tables has a checksum. A value is at most 2 GiB, and is held in memory while it is decoded.
+//! Each file has, under the empty key, what is in it (names, shapes, types, slices, versions) and,
+//! under the key of each slice, its values. Nothing but the blocks of the tables has a checksum. A
+//! value is at most 2 GiB, and is held in memory while it is decoded.
 //!
-//! Knows the format as TensorFlow 2.21 reads it. It is read only: TensorFlow has not written it by default for ten years.
+//! Knows the format as TensorFlow 2.21 reads it. It is read only: TensorFlow has not written it by
+//! default for ten years.
 
 mod error;
 mod messages;

@@ -15,7 +15,8 @@ use crate::artifact::tensor_bundle::{FileSystem, Files, VerifyOptions, element_c
 use crate::read_at::ReadAt;
 use crate::version::{Consumer, VersionDef};
 
-/// Up to so many slices of a tensor are compared pair by pair when they are opened; more of them when they are read, all at once.
+/// Up to so many slices of a tensor are compared pair by pair when they are opened; more of them
+/// when they are read, all at once.
 const COMPARED_SLICES: usize = if cfg!(test) { 4 } else { 256 };
 
 /// A V1 checkpoint that is open for reading.
@@ -35,7 +36,7 @@ struct ShardV1 {
 }
 
 /// A tensor of a V1 checkpoint.
-#[derive(Debug, Clone)]
+#[derive(Clone, Debug)]
 pub struct TensorV1 {
     name: String,
     dtype: i32,
@@ -82,7 +83,8 @@ impl TensorV1 {
 }
 
 impl CheckpointV1 {
-    /// Opens the files that match `pattern` (the path of a file, or a pattern with `?`, `*` or `[...]`) if this build may read them.
+    /// Opens the files that match `pattern` (the path of a file, or a pattern with `?`, `*` or
+    /// `[...]`) if this build may read them.
     ///
     /// # Errors
     /// What keeps one of them from being opened.
@@ -102,7 +104,8 @@ impl CheckpointV1 {
         Self::open_files(&FileSystem, &paths, Some(consumer))
     }
 
-    /// Opens the given files, which together are a checkpoint. Without a consumer, versions are not judged.
+    /// Opens the given files, which together are a checkpoint. Without a consumer, versions are not
+    /// judged.
     ///
     /// # Errors
     /// What keeps one of them from being opened; the first file that cannot be is the answer.
@@ -256,10 +259,12 @@ impl CheckpointV1 {
         defects
     }
 
-    /// The bytes of a tensor of fixed element size, as little-endian elements in row-major order, its slices joined.
+    /// The bytes of a tensor of fixed element size, as little-endian elements in row-major order,
+    /// its slices joined.
     ///
     /// # Errors
-    /// If slices are missing, their values are not what was announced, or the type is none that the format holds.
+    /// If slices are missing, their values are not what was announced, or the type is none that the
+    /// format holds.
     pub fn read(&self, tensor: &TensorV1) -> Result<Vec<u8>, CheckpointV1Error> {
         let data_type = supported(tensor)?;
         let Some(size) = data_type.element_size() else {
@@ -275,7 +280,8 @@ impl CheckpointV1 {
         if count == 0 {
             return Ok(Vec::new());
         }
-        // Nothing is allocated before all values are there, so that a shape cannot ask for more than the files hold.
+        // Nothing is allocated before all values are there, so that a shape cannot ask for more
+        // than the files hold.
         let mut pieces = Vec::with_capacity(tensor.slices.len());
         for (slice, shard) in &tensor.slices {
             let value = self.value(tensor, slice, *shard)?;
@@ -414,8 +420,9 @@ impl CheckpointV1 {
         }
     }
 
-    /// Looks at everything: the tables, what they say of each tensor; with [`VerifyOptions::verify_data`], every value of every tensor.
-    /// Gives the warnings, then the tensors that cannot be restored (empty unless the data was verified).
+    /// Looks at everything: the tables, what they say of each tensor; with
+    /// [`VerifyOptions::verify_data`], every value of every tensor. Gives the warnings, then the
+    /// tensors that cannot be restored (empty unless the data was verified).
     #[must_use]
     pub fn verify(
         &self,

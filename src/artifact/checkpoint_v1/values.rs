@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// How the elements of a type are kept in a TensorProto.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kept {
     /// Varints in a field, of which each element keeps so many low bytes.
     Varints { field: u32, bytes: usize },
@@ -44,7 +44,8 @@ pub(super) fn is_supported(data_type: DataType) -> bool {
     kept(data_type).is_some()
 }
 
-/// Decodes the numbers in the value under a slice's key. Fails with `None` if the type is not kept in numbers.
+/// Decodes the numbers in the value under a slice's key. Fails with `None` if the type is not kept
+/// in numbers.
 pub(super) fn numbers(value: &[u8], data_type: DataType) -> Option<Result<Vec<u8>, Malformed>> {
     let kept = kept(data_type).filter(|kept| !matches!(kept, Kept::Strings { .. }))?;
     let mut out = Vec::new();

@@ -1,7 +1,8 @@
 //! What the characters of short texts say, eight at a time.
 //!
-//! Names and inputs are most of what a large graph consists of, and a loop over their bytes costs more for its end, which nobody can
-//! predict, than for what it does. Knows nothing of what the texts are for.
+//! Names and inputs are most of what a large graph consists of, and a loop over their bytes costs
+//! more for its end, which nobody can predict, than for what it does. Knows nothing of what the
+//! texts are for.
 
 /// Every byte of a word.
 const fn each(byte: u8) -> u64 {
@@ -11,7 +12,8 @@ const fn each(byte: u8) -> u64 {
 /// The highest bit of every byte.
 const HIGH: u64 = each(0x80);
 
-/// Hands out words in which every byte of a text is, some of them twice, and nothing else but `filler`.
+/// Hands out words in which every byte of a text is, some of them twice, and nothing else but
+/// `filler`.
 #[inline(always)]
 fn words(text: &[u8], filler: u8, mut see: impl FnMut(u64)) {
     if let Some(last) = text.last_chunk() {
@@ -26,7 +28,8 @@ fn words(text: &[u8], filler: u8, mut see: impl FnMut(u64)) {
     }
 }
 
-/// The highest bit of every byte that is at least `low` and at most `high`, where all bytes are below 128.
+/// The highest bit of every byte that is at least `low` and at most `high`, where all bytes are
+/// below 128.
 #[inline]
 const fn within(word: u64, low: u8, high: u8) -> u64 {
     (word + each(0x80 - low)) & !(word + each(0x7f - high)) & HIGH
@@ -46,7 +49,7 @@ pub(super) fn are_of_a_name(text: &[u8]) -> bool {
 }
 
 /// What is to be known of an input before it is looked at more closely.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Seen {
     /// Whether all bytes are ASCII.
     pub(super) ascii: bool,

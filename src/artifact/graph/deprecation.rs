@@ -1,6 +1,8 @@
-//! Operations that TensorFlow has deprecated: from which GraphDef version on a graph may not use them.
+//! Operations that TensorFlow has deprecated: from which GraphDef version on a graph may not use
+//! them.
 //!
-//! Knows the list and the rule of one operation. Which nodes are looked at, and in which order, is the business of the graph reader.
+//! Knows the list and the rule of one operation. Which nodes are looked at, and in which order, is
+//! the business of the graph reader.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -44,7 +46,8 @@ impl From<&OperationBan> for DeprecatedOperation {
 pub struct DeprecatedOperations {
     entries: Vec<DeprecatedOperation>,
     positions: HashMap<String, usize>,
-    /// By first byte of a name, which lengths (up to 63; longer ones count as 63) occur: most operations of a graph end here.
+    /// By first byte of a name, which lengths (up to 63; longer ones count as 63) occur: most
+    /// operations of a graph end here.
     lengths: Vec<u64>,
 }
 
@@ -93,7 +96,8 @@ impl DeprecatedOperations {
         &TENSORFLOW
     }
 
-    /// A list from JSON: `{"deprecated": [{"name": "TopK", "version": 7, "replacement": "TopKV2"}]}`; other fields are ignored.
+    /// A list from JSON: `{"deprecated": [{"name": "TopK", "version": 7, "replacement":
+    /// "TopKV2"}]}`; other fields are ignored.
     ///
     /// # Errors
     /// [`DeprecationListError`] if it is not that.

@@ -7,11 +7,13 @@
 #[error("{} \"{node}\": {kind}{}", kind.whose(), show_body(body.as_ref()))]
 #[non_exhaustive]
 pub struct StructureFault {
-    /// The name of the node, or of the function where the fault is one of functions, cut to 256 bytes.
+    /// The name of the node, or of the function where the fault is one of functions, cut to 256
+    /// bytes.
     pub node: String,
     /// What is wrong with it.
     pub kind: StructureFaultKind,
-    /// What is wrong with the function that the node calls, where that is what is wrong with the node.
+    /// What is wrong with the function that the node calls, where that is what is wrong with the
+    /// node.
     pub body: Option<BodyFault>,
 }
 
@@ -29,8 +31,8 @@ fn show_body(body: Option<&BodyFault>) -> String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 #[non_exhaustive]
 pub enum StructureFaultKind {
-    /// Not a letter, digit or dot followed by letters, digits and `_.-/`, or several of these joined
-    /// by `>`.
+    /// Not a letter, digit or dot followed by letters, digits and `_.-/`, or several of these
+    /// joined by `>`.
     #[error("its name is empty or has characters that no node name can have")]
     Name,
     /// Another node has the same name.
@@ -83,8 +85,8 @@ impl StructureFaultKind {
 #[error("function \"{function}\"{}: {kind}", show_part(part))]
 #[non_exhaustive]
 pub struct BodyFault {
-    /// The function that has the fault: the one that the node calls, or one that this one calls; its
-    /// name cut to 256 bytes.
+    /// The function that has the fault: the one that the node calls, or one that this one calls;
+    /// its name cut to 256 bytes.
     pub function: String,
     /// The node, argument or result that has it; empty where it is the function itself.
     pub part: String,
@@ -138,8 +140,8 @@ pub enum BodyFaultKind {
     /// It can never run, because its inputs depend on it.
     #[error("it is part of a cycle, or depends on one")]
     Cycle,
-    /// A function that calls itself, at once or through others: the importer follows the calls until
-    /// the process ends.
+    /// A function that calls itself, at once or through others: the importer follows the calls
+    /// until the process ends.
     #[error("it calls itself, at once or through others, which makes the importer crash")]
     Recursion,
 }

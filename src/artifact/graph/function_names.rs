@@ -1,6 +1,7 @@
 //! The names of the functions of a graph's library, as hashes.
 //!
-//! Knows which functions are there, and whether a name may have come twice; nothing of what they do.
+//! Knows which functions are there, and whether a name may have come twice; nothing of what they
+//! do.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, Hasher};

@@ -13,8 +13,8 @@ use crate::version::VersionDef;
 pub struct Graphs {
     /// In the order of the file.
     pub meta_graphs: Vec<MetaGraph>,
-    /// Whether there was more than is kept (1024 meta graphs, 1 MiB of tags, 65536 operation types):
-    /// what is here is then incomplete.
+    /// Whether there was more than is kept (1024 meta graphs, 1 MiB of tags, 65536 operation
+    /// types): what is here is then incomplete.
     pub overflow: bool,
 }
 
@@ -71,8 +71,8 @@ pub struct Graph {
 
 impl Graph {
     /// The operations on the list that the importer comes to before it comes to
-    /// [`structure`](Self::structure): none where the fault is one that it looks for before it visits
-    /// nodes, all where there is no fault.
+    /// [`structure`](Self::structure): none where the fault is one that it looks for before it
+    /// visits nodes, all where there is no fault.
     #[must_use]
     pub fn deprecated_before_fault(&self) -> &[DeprecatedUse] {
         let count = match self.structure.as_ref().map(|fault| fault.kind) {

@@ -1,18 +1,19 @@
 //! TensorFlow graphs: GraphDef, MetaGraphDef and SavedModel, in their binary and text forms.
 //!
 //! Two depths. [`versions`] steps over everything but the versions, so that a graph of any size is
-//! read in the time that its top-level fields take. [`read()`] checks every nested message as a real
-//! parser does, in a window of bounded size, and finds what TensorFlow's importer looks at: versions,
-//! deprecated operations, whether the nodes fit together.
+//! read in the time that its top-level fields take. [`read()`] checks every nested message as a
+//! real parser does, in a window of bounded size, and finds what TensorFlow's importer looks at:
+//! versions, deprecated operations, whether the nodes fit together.
 //!
-//! The ground floor are `fault` (what can be wrong, in TensorFlow's order), `rules` (of names, inputs
-//! and loops), `source` (the file) and `deprecation`. `fast` walks over the file once and finds most
-//! graphs to be clean. Only for the others `index` walks over it once more and writes down what the
-//! importer looks at; `importer` judges that, in TensorFlow's order, the first fault wins; `name_of`
-//! reads the name of what has it back from the file. `read` goes through them in turn.
+//! The ground floor are `fault` (what can be wrong, in TensorFlow's order), `rules` (of names,
+//! inputs and loops), `source` (the file) and `deprecation`. `fast` walks over the file once and
+//! finds most graphs to be clean. Only for the others `index` walks over it once more and writes
+//! down what the importer looks at; `importer` judges that, in TensorFlow's order, the first fault
+//! wins; `name_of` reads the name of what has it back from the file. `read` goes through them in
+//! turn.
 //!
-//! Knows the messages and what their importer does with them. It must never know who asks: whether a
-//! consumer may take a graph is decided in [`check`](crate::check).
+//! Knows the messages and what their importer does with them. It must never know who asks: whether
+//! a consumer may take a graph is decided in [`check`](crate::check).
 
 mod characters;
 mod deprecated_uses;

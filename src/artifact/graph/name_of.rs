@@ -1,7 +1,7 @@
 //! Reads one name back from where it stands in the file.
 //!
-//! Walks keep hashes and places of names, not the names. Only the one that a fault is about is needed
-//! in the end.
+//! Walks keep hashes and places of names, not the names. Only the one that a fault is about is
+//! needed in the end.
 
 use super::{
     GraphError,

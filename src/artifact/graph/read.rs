@@ -1,5 +1,5 @@
-//! Reads the graphs of a file: the fast walk first, and only where that is not enough, the index and
-//! its judgement.
+//! Reads the graphs of a file: the fast walk first, and only where that is not enough, the index
+//! and its judgement.
 
 use std::{borrow::Cow, collections::HashMap};
 
@@ -16,8 +16,8 @@ use crate::read_at::ReadAt;
 /// Reads the versions of every graph in `source`, and what tells the meta graphs of a SavedModel
 /// apart, stepping over everything else.
 ///
-/// The binary form is read in a window of at most 256 KiB, however large the file is. What is stepped
-/// over is not checked: a file that is damaged there is read without complaint.
+/// The binary form is read in a window of at most 256 KiB, however large the file is. What is
+/// stepped over is not checked: a file that is damaged there is read without complaint.
 ///
 /// ```
 /// use serdes::artifact::graph::{self, Form, Message};
@@ -73,8 +73,8 @@ impl Default for ReadOptions<'_> {
 /// Reads every graph in `source`, checking every nested message.
 ///
 /// # Errors
-/// [`GraphError`], if no parser would take the file or the system cannot read it. A graph whose nodes
-/// do not fit together is no error here: see [`Graph::structure`].
+/// [`GraphError`], if no parser would take the file or the system cannot read it. A graph whose
+/// nodes do not fit together is no error here: see [`Graph::structure`].
 pub fn read(
     source: &(impl ReadAt + ?Sized),
     message: Message,

@@ -1,5 +1,10 @@
 //! Graphs as bytes, read in one go and field by field.
 
+use std::{
+    io,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
 use proptest::prelude::*;
 
 use super::{
@@ -13,6 +18,7 @@ use super::{
 };
 use crate::{
     artifact::schema::{Field, GRAPH_DEF, MessageId},
+    read_at::ReadAt,
     wire::scan::{Piece, Step, Visitor},
 };
 
@@ -245,7 +251,8 @@ proptest! {
             let [mut slow, mut fast] = both(&bytes, depth);
             if let (Ok(slow), Ok(fast)) = (&mut slow, &mut fast) {
                 for (slow, fast) in slow.iter_mut().zip(fast) {
-                    // Field by field, the list of any attribute counts as one of nodes to be beside. The second step knows.
+                    // Field by field, the list of any attribute counts as one of nodes to be
+                    // beside. The second step knows.
                     prop_assert!(slow.needs_order || !fast.needs_order);
                     if slow.needs_order && !fast.needs_order {
                         in_order(&bytes, slow);
@@ -256,4 +263,101 @@ proptest! {
             prop_assert_eq!(format!("{slow:?}"), format!("{fast:?}"));
         }
     }
+}
+
+/// A file that counts the bytes that are read of it.
+struct Counted {
+    bytes: Vec<u8>,
+    read: AtomicU64,
+}
+
+impl ReadAt for Counted {
+    fn size(&self) -> io::Result<u64> {
+        self.bytes.size()
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let count = self.bytes.read_at(buffer, offset)?;
+        self.read.fetch_add(count as u64, Ordering::Relaxed);
+        Ok(count)
+    }
+}
+
+/// Nodes that are used before they are written, as many as fill several windows, then these parts.
+fn turned_around(last: &[Vec<u8>]) -> Vec<u8> {
+    let node = |number: usize| {
+        let input = format!("^n{}", number + 1);
+        node_of(&format!("n{number}"), "NoOp", &[&field(3, input.as_bytes())])
+    };
+    let nodes: Vec<_> = (0..20_000).map(node).chain([node_of("n20000", "NoOp", &[])]).collect();
+    [nodes.concat(), last.concat()].concat()
+}
+
+#[test]
+fn a_graph_is_read_at_most_twice_whatever_is_wrong_with_it() {
+    let named = |name: &[u8]| field(1, &field(1, name));
+    let function = |name: &[u8], rest: &[u8]| field(1, &[named(name), rest.to_vec()].concat());
+    let node = |name: &[u8]| field(3, &[field(1, name), field(2, b"NoOp")].concat());
+    let cycle = field(3, &[field(1, b"a"), field(2, b"NoOp"), field(3, b"^a")].concat());
+    let signature = [field(1, b"g"), field(8, &[8, 100])].concat();
+    let deprecated = field(1, &field(1, &signature));
+    let call = |name: &str| node_of("call", name, &[]);
+    for (last, fault) in [
+        (vec![], None),
+        (vec![node_of("c", "NoOp", &[&field(3, b"^c")])], Some(StructureFaultKind::Cycle)),
+        (vec![node_of("c", "NoOp", &[&beside("z")])], Some(StructureFaultKind::UnknownColocation)),
+        (vec![node_of("c", "NoOp", &[&field(3, b"z")])], Some(StructureFaultKind::UnknownInput)),
+        (vec![node_of("n7", "NoOp", &[])], Some(StructureFaultKind::Duplicate)),
+        (
+            vec![call("f"), field(2, &function(b"f", &cycle))],
+            Some(StructureFaultKind::CalledFunction),
+        ),
+        (
+            vec![call("f"), field(2, &[function(b"f", &[]), function(b"f", &node(b"a"))].concat())],
+            Some(StructureFaultKind::DuplicateFunction),
+        ),
+        (vec![call("g"), field(2, &[deprecated, function(b"f", &cycle)].concat())], None),
+    ] {
+        let bytes = turned_around(&last);
+        let size = bytes.len() as u64;
+        let file = Counted { bytes, read: AtomicU64::new(0) };
+        let options = ReadOptions::default();
+        let graphs = read(&file, Message::GraphDef, Form::Binary, &options).unwrap();
+        let found = graphs.meta_graphs[0].graph.structure.as_ref();
+        assert_eq!(found.map(|fault| fault.kind), fault);
+        // What is read again is a body, a name, and a header that a window cuts.
+        let read = file.read.into_inner();
+        assert!(read <= 2 * size + 1024, "{fault:?}: {read} of {size}");
+    }
+}
+
+#[test]
+fn a_fault_is_found_and_named_in_the_text_form_as_in_the_binary_one() {
+    let fault = |text: &str| {
+        let options = ReadOptions::default();
+        let graphs = read(text.as_bytes(), Message::GraphDef, Form::Text, &options).unwrap();
+        graphs.meta_graphs[0].graph.structure.as_ref().map(ToString::to_string)
+    };
+    let cycle = "it is part of a cycle, or depends on one";
+    // Lists, both brackets, comments and names in pieces, right before and behind what is read
+    // again.
+    let text = "node [ { name: 'a' op: 'NoOp' }, < op: 'NoOp' #}\n name: 'b\\'' 'c' >, {name:'d'}]";
+    assert_eq!(fault(text).unwrap(), {
+        let name = "its name is empty or has characters that no node name can have";
+        format!("node \"b'c\": {name}")
+    });
+    let text = "node{name:'a' op:'NoOp' input:'^b'}node{name:'b' op:'NoOp' input:'^a'}";
+    assert_eq!(fault(text).unwrap(), format!("node \"a\": {cycle}"));
+    let text = "node { name: 'a' op: 'f' input: '^é' } node { name: 'é' op: 'NoOp' }";
+    assert!(fault(text).unwrap().starts_with("node \"é\""));
+    let text = "library { function { signature { name: 'f' } node_def { name: 'x' op: 'g' } }
+        # of a function that nobody calls
+        function [ { signature { name: 'h' } node_def { name: 'x' } },
+        < node_def < name: 'n' op: 'NoOp' >
+          node_def: { # é
+            name: 'm' \"m\" op: 'NoOp' input: '^mm' } signature: <name: 'g'; >> ] }
+        node { name: 'c' op: 'f' input: '^d' } node { name: 'd' op: 'NoOp' }";
+    let body = format!("function \"g\", \"mm\": {cycle}");
+    let called = "it calls a function that cannot be built";
+    assert_eq!(fault(text).unwrap(), format!("node \"c\": {called} ({body})"));
 }

@@ -1,6 +1,8 @@
-//! An operation as a value of its own: what lists of operations are read into, and how they are printed.
+//! An operation as a value of its own: what lists of operations are read into, and how they are
+//! printed.
 //!
-//! The JSON form is that of `serdes ops RELEASE --json`: an object an operation, names of fields as in TensorFlow's `OpDef`.
+//! The JSON form is that of `serdes ops RELEASE --json`: an object an operation, names of fields as
+//! in TensorFlow's `OpDef`.
 
 use std::borrow::Cow;
 
@@ -197,7 +199,8 @@ impl std::fmt::Display for AttributeKind {
     }
 }
 
-/// The name of an element type in TensorFlow's enumeration: `DT_FLOAT`. Numbers without one are `DT_` and the number.
+/// The name of an element type in TensorFlow's enumeration: `DT_FLOAT`. Numbers without one are
+/// `DT_` and the number.
 pub(super) fn type_name(number: i32) -> Cow<'static, str> {
     let known = EnumType::data_types().and_then(|types| types.name(number));
     known.map_or_else(|| format!("DT_{number}").into(), Cow::Borrowed)

@@ -31,7 +31,8 @@ pub struct ReleaseRecord {
 
 /// The registries of several releases, oldest first, at most 16.
 ///
-/// This is how the built-in table is made; a program that only asks needs [`Registry`](super::Registry).
+/// This is how the built-in table is made; a program that only asks needs
+/// [`Registry`](super::Registry).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct History {
     /// The releases.

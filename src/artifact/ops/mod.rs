@@ -1,4 +1,5 @@
-//! The operations that each release of TensorFlow has: arguments, attributes, what their values may be.
+//! The operations that each release of TensorFlow has: arguments, attributes, what their values may
+//! be.
 //!
 //! ```
 //! use serdes::artifact::ops::Registry;
@@ -15,10 +16,12 @@
 //! # Ok::<(), serdes::artifact::ops::UnknownRelease>(())
 //! ```
 //!
-//! The built-in registries (2.12 to 2.21) were read from the releases themselves and are kept as one table: each operation has its
-//! definitions, each definition the releases that have it. A look-up is a binary search and allocates nothing; what is found is decoded
-//! where it is looked at. `tests/tensorflow_ops.rs` makes the table from `tests/data/tensorflow/ops`, `tests/interop/tensorflow_ops.py`
-//! compares it with an installed TensorFlow. Lists of one's own ([`Registry::with`]) take the same form.
+//! The built-in registries (2.12 to 2.21) were read from the releases themselves and are kept as
+//! one table: each operation has its definitions, each definition the releases that have it. A
+//! look-up is a binary search and allocates nothing; what is found is decoded where it is looked
+//! at. `tests/tensorflow_ops.rs` makes the table from `tests/data/tensorflow/ops`,
+//! `tests/interop/tensorflow_ops.py` compares it with an installed TensorFlow. Lists of one's own
+//! ([`Registry::with`]) take the same form.
 //!
 //! Knows what an operation is. It must never know a graph, nor judge one.
 

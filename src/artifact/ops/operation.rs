@@ -1,4 +1,5 @@
-//! An operation where it lies in the table: nothing is allocated before somebody asks for a value of its own.
+//! An operation where it lies in the table: nothing is allocated before somebody asks for a value
+//! of its own.
 
 use super::{
     ArgumentDefinition, ArgumentType, AttributeDefinition, AttributeKind, OperationDefinition,
@@ -12,7 +13,8 @@ use super::{
 pub struct Operation<'r> {
     table: &'r Table,
     name: &'r str,
-    /// Releases that have it in any form, lack its shape function, lack a kernel, have it by Python alone.
+    /// Releases that have it in any form, lack its shape function, lack a kernel, have it by Python
+    /// alone.
     releases: u64,
     without_shape_function: u64,
     without_cpu_kernel: u64,
@@ -118,7 +120,8 @@ impl<'r> Operation<'r> {
         self.deprecated_since
     }
 
-    /// Whether the release has a shape function for it; without one the C import refuses each node of it.
+    /// Whether the release has a shape function for it; without one the C import refuses each node
+    /// of it.
     #[must_use]
     pub const fn has_shape_function(&self) -> bool {
         self.without_shape_function >> self.release & 1 == 0

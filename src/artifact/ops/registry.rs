@@ -29,7 +29,8 @@ pub struct UnknownRelease {
 }
 
 impl Registry {
-    /// The operations of a release, `MAJOR.MINOR` or `MAJOR.MINOR.PATCH`: patches of a release have the same ones.
+    /// The operations of a release, `MAJOR.MINOR` or `MAJOR.MINOR.PATCH`: patches of a release have
+    /// the same ones.
     ///
     /// # Errors
     /// [`UnknownRelease`] for a release before 2.12, after 2.21, or none at all.
@@ -112,8 +113,8 @@ impl Registry {
         own.or_else(|| Operation::read(&TENSORFLOW, TENSORFLOW.find(name)?, self.release))
     }
 
-    /// The operation of this name in the newest release that has it, whatever release this registry is of: for saying where an
-    /// unknown operation comes from.
+    /// The operation of this name in the newest release that has it, whatever release this registry
+    /// is of: for saying where an unknown operation comes from.
     #[must_use]
     pub fn operation_of_any_release(name: &str) -> Option<Operation<'static>> {
         let table: &'static Table = &TENSORFLOW;

@@ -9,13 +9,16 @@
 //! data       operations and values
 //! ```
 //!
-//! Numbers of the head are little endian; numbers of the data are varints, signed ones zigzag. An operation is three masks of
-//! releases (without a shape function, without a kernel for the CPU, only where Python registers it), the number of its definitions, and
-//! for each the mask of the releases that have it and where it lies. A definition is flags, the deprecation's version where a flag says so,
-//! then inputs, outputs and attributes, each list behind its length in bytes. Defaults and allowed values lie apart, so that attributes are
-//! stepped over without being read; equal ones are kept once.
+//! Numbers of the head are little endian; numbers of the data are varints, signed ones zigzag. An
+//! operation is three masks of releases (without a shape function, without a kernel for the CPU,
+//! only where Python registers it), the number of its definitions, and for each the mask of the
+//! releases that have it and where it lies. A definition is flags, the deprecation's version where
+//! a flag says so, then inputs, outputs and attributes, each list behind its length in bytes.
+//! Defaults and allowed values lie apart, so that attributes are stepped over without being read;
+//! equal ones are kept once.
 //!
-//! Only [`encode`](super::encode) writes such bytes, so what does not fit reads as zeros here: a test reads all of the built-in table.
+//! Only [`encode`](super::encode) writes such bytes, so what does not fit reads as zeros here: a
+//! test reads all of the built-in table.
 
 use std::{borrow::Cow, sync::LazyLock};
 
@@ -67,7 +70,8 @@ impl Table {
         self.operations
     }
 
-    /// The name, the exact release that was read, the GraphDef version and the known types of a release.
+    /// The name, the exact release that was read, the GraphDef version and the known types of a
+    /// release.
     pub(super) fn release(&self, index: usize) -> (&str, &str, i32, u64) {
         let at = HEAD + index * RELEASE;
         let types = u64::from(number_at(&self.bytes, at + 12));

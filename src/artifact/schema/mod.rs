@@ -1,6 +1,8 @@
-//! The shape of TensorFlow's messages as data: what the wire checker, the text parser and the readers of graphs share.
+//! The shape of TensorFlow's messages as data: what the wire checker, the text parser and the
+//! readers of graphs share.
 //!
-//! Knows field numbers, names and types. It must never know what a graph means or where its bytes come from.
+//! Knows field numbers, names and types. It must never know what a graph means or where its bytes
+//! come from.
 
 mod generated;
 
@@ -72,8 +74,9 @@ impl EnumType {
     }
 }
 
-/// GraphDef versions of the releases that brought fields or values of the table, whose descriptors were compared one by one from
-/// TensorFlow 2.12 on. What 2.12 has already counts as known to every release.
+/// GraphDef versions of the releases that brought fields or values of the table, whose descriptors
+/// were compared one by one from TensorFlow 2.12 on. What 2.12 has already counts as known to every
+/// release.
 const TENSORFLOW_2_13: i32 = 1482;
 const TENSORFLOW_2_14: i32 = 1575;
 const TENSORFLOW_2_15: i32 = 1645;
@@ -81,7 +84,8 @@ const TENSORFLOW_2_19: i32 = 2129;
 const TENSORFLOW_2_20: i32 = 2288;
 const TENSORFLOW_2_21: i32 = 2474;
 
-/// The last release that asks for protobuf 4, whose text parser takes some numbers and escapes otherwise.
+/// The last release that asks for protobuf 4, whose text parser takes some numbers and escapes
+/// otherwise.
 pub(crate) const TENSORFLOW_2_17: i32 = 1882;
 
 /// Whether a release of this GraphDef version knows a field of the table.
@@ -148,7 +152,8 @@ mod tests {
 
     #[test]
     fn a_release_knows_the_fields_and_names_that_it_has() {
-        // The GraphDef versions of TensorFlow 2.12 to 2.21, in order; each thing with the first that has it.
+        // The GraphDef versions of TensorFlow 2.12 to 2.21, in order; each thing with the first
+        // that has it.
         let releases = [1395, 1482, 1575, 1645, 1766, 1882, 1994, 2129, 2288, 2474];
         for (message, number, first) in [
             (GRAPH_DEF, 4, 1395),

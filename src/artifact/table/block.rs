@@ -8,11 +8,12 @@ use crate::artifact::checksum;
 use crate::read_at::ReadAt;
 use crate::wire::varint;
 
-/// Snappy's densest element makes 64 bytes out of 3; what claims to grow more than this does not decompress.
+/// Snappy's densest element makes 64 bytes out of 3; what claims to grow more than this does not
+/// decompress.
 const SNAPPY_MAX_GROWTH: usize = 22;
 
-/// Reads the block at `handle` into `buffer` (its capacity is reused), checks its checksum, and gives its type; the buffer then
-/// holds the block without its trailer.
+/// Reads the block at `handle` into `buffer` (its capacity is reused), checks its checksum, and
+/// gives its type; the buffer then holds the block without its trailer.
 pub(super) fn read_raw<S: ReadAt + ?Sized>(
     source: &S,
     len: u64,
@@ -96,7 +97,8 @@ impl Block {
             .ok_or_else(|| self.malformed("a restart point is missing"))
     }
 
-    /// Decodes the entry at `at`: shared key bytes, the range of the other key bytes, the range of the value.
+    /// Decodes the entry at `at`: shared key bytes, the range of the other key bytes, the range of
+    /// the value.
     #[inline]
     fn entry(&self, at: usize) -> Option<(usize, Range<usize>, Range<usize>)> {
         let mut rest = self.data.get(at..self.entries_end)?;
@@ -119,8 +121,8 @@ fn decompress(bytes: &[u8], offset: u64) -> Result<Vec<u8>, TableError> {
     snap::raw::Decoder::new().decompress_vec(bytes).map_err(|error| failed(error.to_string()))
 }
 
-/// A position in a block. It does not borrow the block, so that its owner can change blocks; each call names the same block until
-/// `first` or `seek` is called with another.
+/// A position in a block. It does not borrow the block, so that its owner can change blocks; each
+/// call names the same block until `first` or `seek` is called with another.
 #[derive(Debug, Default)]
 pub(super) struct BlockCursor {
     key: Vec<u8>,
@@ -155,7 +157,8 @@ impl BlockCursor {
         self.advance(block)
     }
 
-    /// Goes to the first entry whose key is not below `target`, as a reader finds it that trusts the order.
+    /// Goes to the first entry whose key is not below `target`, as a reader finds it that trusts
+    /// the order.
     pub(super) fn seek(&mut self, block: &Block, target: &[u8]) -> Result<(), TableError> {
         self.valid = false;
         let Some(mut right) = block.restarts.checked_sub(1) else { return Ok(()) };

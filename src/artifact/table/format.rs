@@ -1,4 +1,5 @@
-//! The fixed parts of a table: footer and block handles. Bits that a number has no room for are dropped, as in LevelDB.
+//! The fixed parts of a table: footer and block handles. Bits that a number has no room for are
+//! dropped, as in LevelDB.
 
 use super::TableError;
 use crate::wire::varint;
@@ -16,7 +17,7 @@ pub(crate) const TYPE_RAW: u8 = 0;
 pub(crate) const TYPE_SNAPPY: u8 = 1;
 
 /// Where a block lies: offset in the file and size without its trailer, in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockHandle {
     /// Bytes from the start of the file.
     pub offset: u64,
@@ -40,7 +41,7 @@ impl BlockHandle {
 }
 
 /// The footer: where the two index blocks lie.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Footer {
     pub(crate) metaindex: BlockHandle,
     pub(crate) index: BlockHandle,
@@ -55,7 +56,8 @@ impl Footer {
         if found != MAGIC {
             return Err(TableError::BadMagic { found });
         }
-        // TensorFlow decodes out of all 48 bytes, so that a handle may run on into the magic number.
+        // TensorFlow decodes out of all 48 bytes, so that a handle may run on into the magic
+        // number.
         let (metaindex, rest) =
             BlockHandle::read(bytes).ok_or(TableError::BadFooterHandle { which: "metaindex" })?;
         let (index, rest) =

@@ -1,13 +1,16 @@
-//! The sorted table of strings (SSTable) that both checkpoint formats of TensorFlow are kept in: reading, writing, checking.
+//! The sorted table of strings (SSTable) that both checkpoint formats of TensorFlow are kept in:
+//! reading, writing, checking.
 //!
-//! Layout: data blocks, a metaindex block that is always empty, an index block, a footer of 48 bytes. A block holds entries with
-//! shared key prefixes, restart points, and a trailer with its compression and its masked crc32c. The rules were taken from the
-//! behaviour of TensorFlow 2.21.
+//! Layout: data blocks, a metaindex block that is always empty, an index block, a footer of 48
+//! bytes. A block holds entries with shared key prefixes, restart points, and a trailer with its
+//! compression and its masked crc32c. The rules were taken from the behaviour of TensorFlow 2.21.
 //!
-//! This module knows keys and values as bytes; what they mean (bundle, V1 checkpoint) it must never know.
+//! This module knows keys and values as bytes; what they mean (bundle, V1 checkpoint) it must never
+//! know.
 //!
-//! A reader holds the index block and one data block at a time. What TensorFlow does not look at (the metaindex block, padding,
-//! order of the keys, bytes between the blocks) does not fail an open here either; [`Table::verify_blocks`] reports it.
+//! A reader holds the index block and one data block at a time. What TensorFlow does not look at
+//! (the metaindex block, padding, order of the keys, bytes between the blocks) does not fail an
+//! open here either; [`Table::verify_blocks`] reports it.
 
 mod block;
 mod format;

@@ -8,7 +8,8 @@ use super::block::{Block, BlockCursor, read_raw};
 use super::format::{BlockHandle, FOOTER_LEN, Footer, TRAILER_LEN, TYPE_RAW, TYPE_SNAPPY};
 use crate::read_at::ReadAt;
 
-/// A table that is open for reading. It can be shared between threads; each walks it with a [`Cursor`] of its own.
+/// A table that is open for reading. It can be shared between threads; each walks it with a
+/// [`Cursor`] of its own.
 #[derive(Debug)]
 pub struct Table<S> {
     source: S,
@@ -20,8 +21,8 @@ pub struct Table<S> {
 }
 
 impl<S: ReadAt> Table<S> {
-    /// Opens a table: reads the footer and the index block, and checks what TensorFlow checks of them (magic number, handles,
-    /// checksum of the index block).
+    /// Opens a table: reads the footer and the index block, and checks what TensorFlow checks of
+    /// them (magic number, handles, checksum of the index block).
     ///
     /// # Errors
     /// [`TableError`], with the status that TensorFlow gives.
@@ -66,7 +67,8 @@ impl<S: ReadAt> Table<S> {
     /// The value under `key`, if a search that trusts the order of the keys finds it.
     ///
     /// # Errors
-    /// The first defect met on the way when there is no such key: the key may be in what could not be read.
+    /// The first defect met on the way when there is no such key: the key may be in what could not
+    /// be read.
     pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, TableError> {
         let mut cursor = self.cursor();
         cursor.block = self.recent.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -81,13 +83,14 @@ impl<S: ReadAt> Table<S> {
         }
     }
 
-    /// How many bytes of blocks one walk may read: a table whose blocks lie apart needs one time its length.
+    /// How many bytes of blocks one walk may read: a table whose blocks lie apart needs one time
+    /// its length.
     fn budget(&self) -> u64 {
         self.len.saturating_mul(4).saturating_add(1 << 20)
     }
 
-    /// Reads every block, the metaindex block included, and checks its checksum and its type. Reads each byte once and parses
-    /// nothing but the index.
+    /// Reads every block, the metaindex block included, and checks its checksum and its type. Reads
+    /// each byte once and parses nothing but the index.
     #[must_use]
     pub fn verify_blocks(&self) -> Vec<TableDefect> {
         let mut defects = Vec::new();
@@ -164,7 +167,8 @@ pub enum TableDefect {
     Metaindex(TableError),
     /// The footer has bytes other than zero where nothing should be.
     FooterPadding,
-    /// The blocks do not follow each other: bytes lie between them that nothing refers to, or they overlap.
+    /// The blocks do not follow each other: bytes lie between them that nothing refers to, or they
+    /// overlap.
     Gap {
         /// The offset at which a block starts elsewhere than the block before ends.
         offset: u64,
@@ -213,8 +217,8 @@ impl fmt::Display for TableDefect {
 
 /// A position in a table.
 ///
-/// It moves as TensorFlow's iterator does: a block that cannot be read is passed over, and what was wrong with it is kept in
-/// [`Cursor::defects`].
+/// It moves as TensorFlow's iterator does: a block that cannot be read is passed over, and what was
+/// wrong with it is kept in [`Cursor::defects`].
 #[derive(Debug)]
 pub struct Cursor<'a, S> {
     table: &'a Table<S>,

@@ -1,5 +1,5 @@
-//! Writing a table, byte for byte as TensorFlow writes it: no compression, blocks of 262144 bytes, a restart point every 16
-//! entries, shortened keys in the index.
+//! Writing a table, byte for byte as TensorFlow writes it: no compression, blocks of 262144 bytes,
+//! a restart point every 16 entries, shortened keys in the index.
 
 use std::io::Write;
 
@@ -9,14 +9,15 @@ use crate::artifact::checksum;
 use crate::wire::varint;
 
 /// How a table is written. The default is what TensorFlow does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TableOptions {
     /// A data block is closed once it has at least this many bytes.
     pub block_size: usize,
     /// Every so many entries a key is written whole (at least 1).
     pub restart_interval: usize,
-    /// Whether blocks are compressed with snappy where that saves an eighth; TensorFlow reads such tables and writes none.
+    /// Whether blocks are compressed with snappy where that saves an eighth; TensorFlow reads such
+    /// tables and writes none.
     pub snappy: bool,
 }
 
@@ -78,7 +79,8 @@ impl<W: Write> TableWriter<W> {
     /// Adds an entry.
     ///
     /// # Errors
-    /// If the key is not above the one before, if key or value has 4 GiB or more, or if the sink fails.
+    /// If the key is not above the one before, if key or value has 4 GiB or more, or if the sink
+    /// fails.
     pub fn add(&mut self, key: &[u8], value: &[u8]) -> Result<(), TableError> {
         if self.entries > 0 && key <= self.last_key.as_slice() {
             let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -102,7 +104,8 @@ impl<W: Write> TableWriter<W> {
         Ok(())
     }
 
-    /// Writes the index and the footer and gives the sink back, with the length of the table in bytes.
+    /// Writes the index and the footer and gives the sink back, with the length of the table in
+    /// bytes.
     ///
     /// # Errors
     /// If the sink fails.
@@ -183,7 +186,8 @@ impl BlockBuilder {
         if self.since_restart < self.interval {
             shared = self.last_key.iter().zip(key).take_while(|(a, b)| a == b).count();
         } else {
-            // A block holds less than 4 GiB unless one entry alone is larger, and then no restart follows it in the block.
+            // A block holds less than 4 GiB unless one entry alone is larger, and then no restart
+            // follows it in the block.
             self.restarts.push(u32::try_from(self.bytes.len()).unwrap_or(u32::MAX));
             self.since_restart = 0;
         }

@@ -14,7 +14,8 @@ use crate::artifact::data_type::{DataType, describe};
 /// Small reads are served from a buffer of this size, in bytes; a multiple of every element size.
 const BUFFER: usize = 64 * 1024;
 
-/// A read of many bytes is done in pieces of this size, so that the checksum finds them in the processor's cache.
+/// A read of many bytes is done in pieces of this size, so that the checksum finds them in the
+/// processor's cache.
 const STEP: usize = 128 * 1024;
 
 /// Where the bytes of an entry lie, after everything that can be checked without reading them.
@@ -29,7 +30,8 @@ pub(super) struct Place {
 }
 
 impl Bundle {
-    /// Checks an entry that is stored in one place, in the order in which TensorFlow does: shape, type, size, file, offset, length.
+    /// Checks an entry that is stored in one place, in the order in which TensorFlow does: shape,
+    /// type, size, file, offset, length.
     pub(super) fn place(&self, entry: &TensorEntry) -> Result<Place, BundleError> {
         let count = entry.checked_count()?;
         let data_type = entry.checked_type()?;
@@ -94,8 +96,8 @@ pub(super) struct PlainStream {
 }
 
 impl PlainStream {
-    /// A stream from the start of the tensor, which gives little-endian elements. `capacity` limits the memory for small reads, in
-    /// bytes.
+    /// A stream from the start of the tensor, which gives little-endian elements. `capacity` limits
+    /// the memory for small reads, in bytes.
     pub(super) fn new(
         bundle: &Bundle,
         entry: TensorEntry,
@@ -134,7 +136,8 @@ impl PlainStream {
         check_crc(&self.entry, self.crc.value())
     }
 
-    /// Fills `to` straight from the file; the length must be a multiple of the unit and not be above what is left.
+    /// Fills `to` straight from the file; the length must be a multiple of the unit and not be
+    /// above what is left.
     fn direct(&mut self, to: &mut [u8]) -> Result<(), BundleError> {
         let unit = self.unit;
         for chunk in to.chunks_mut(STEP) {
@@ -155,7 +158,8 @@ impl PlainStream {
         read_failed(&self.shard, &self.entry, source)
     }
 
-    /// Reads up to `to.len()` bytes; 0 only at the end. The last bytes are given only if the checksum holds.
+    /// Reads up to `to.len()` bytes; 0 only at the end. The last bytes are given only if the
+    /// checksum holds.
     pub(super) fn read(&mut self, to: &mut [u8]) -> Result<usize, BundleError> {
         if to.is_empty() {
             return Ok(0);

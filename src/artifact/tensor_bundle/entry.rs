@@ -7,8 +7,9 @@ use super::messages::{RawEntry, ShapeError, element_count};
 use crate::artifact::data_type::{DataType, describe};
 use crate::artifact::slice::TensorSlice;
 
-/// The entry of a tensor. Its values are those of the index; whether they can be true is found when the tensor is read.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The entry of a tensor. Its values are those of the index; whether they can be true is found when
+/// the tensor is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorEntry {
     pub(crate) key: Box<[u8]>,
     pub(crate) raw: RawEntry,
@@ -59,8 +60,9 @@ impl TensorEntry {
         element_count(&self.raw.shape)
     }
 
-    /// Bytes of the whole tensor in memory: elements times their size; for strings and variants, which have no fixed size, the bytes
-    /// that they are stored in. `None` if type or shape are impossible.
+    /// Bytes of the whole tensor in memory: elements times their size; for strings and variants,
+    /// which have no fixed size, the bytes that they are stored in. `None` if type or shape are
+    /// impossible.
     #[must_use]
     pub fn byte_len(&self) -> Option<u64> {
         let count = self.element_count().ok()?;
@@ -110,7 +112,8 @@ impl TensorEntry {
         slices.map_err(|source| BundleError::Slice { name: self.display(), source })
     }
 
-    /// Compares the element type with the one that a caller asks for, as RestoreV2 does before anything else of the tensor.
+    /// Compares the element type with the one that a caller asks for, as RestoreV2 does before
+    /// anything else of the tensor.
     ///
     /// # Errors
     /// [`BundleError::DataTypeMismatch`].

@@ -376,7 +376,8 @@ impl BundleError {
 }
 
 impl From<BundleError> for io::Error {
-    /// For readers that stand behind [`io::Read`]: the kind follows the status, the error itself is the source.
+    /// For readers that stand behind [`io::Read`]: the kind follows the status, the error itself is
+    /// the source.
     fn from(error: BundleError) -> Self {
         let kind = match error.status() {
             StatusCode::NotFound => io::ErrorKind::NotFound,

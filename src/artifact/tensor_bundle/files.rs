@@ -25,7 +25,7 @@ impl fmt::Debug for dyn ReadAt {
 }
 
 /// The files of the system.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct FileSystem;
 
 impl Files for FileSystem {
@@ -35,7 +35,7 @@ impl Files for FileSystem {
 }
 
 /// Files that lie in memory.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct MemoryFiles(HashMap<PathBuf, Arc<Vec<u8>>>);
 
 impl MemoryFiles {
@@ -66,7 +66,8 @@ pub fn index_path(prefix: &Path) -> PathBuf {
     with_suffix(prefix, ".index")
 }
 
-/// The path of data file `shard` of `num_shards`, as TensorFlow names it: `.data-00000-of-00001`, and `--0001` for -1.
+/// The path of data file `shard` of `num_shards`, as TensorFlow names it: `.data-00000-of-00001`,
+/// and `--0001` for -1.
 #[must_use]
 pub fn data_path(prefix: &Path, shard: i32, num_shards: i32) -> PathBuf {
     with_suffix(prefix, &format!(".data-{}-of-{}", five_digits(shard), five_digits(num_shards)))

@@ -8,7 +8,7 @@ use crate::{
 use bytes::Bytes;
 
 /// In which order the bytes of a number lie in the data files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Endianness {
     /// Lowest byte first.
     #[default]
@@ -18,11 +18,13 @@ pub enum Endianness {
 }
 
 /// The header of a bundle.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Header {
-    /// How many data files the bundle says it has; part of their names. Not checked when a bundle is opened.
+    /// How many data files the bundle says it has; part of their names. Not checked when a bundle
+    /// is opened.
     pub num_shards: i32,
-    /// Byte order of the data; a number that stands for neither is taken for little, as TensorFlow does.
+    /// Byte order of the data; a number that stands for neither is taken for little, as TensorFlow
+    /// does.
     pub endianness: Endianness,
     /// The versions that decide whether the bundle may be read.
     pub versions: VersionDef,
@@ -62,7 +64,8 @@ impl Header {
     }
 }
 
-/// Reads a VersionDef into one that may already hold something, as repeated occurrences of the field merge.
+/// Reads a VersionDef into one that may already hold something, as repeated occurrences of the
+/// field merge.
 pub(crate) fn merge_versions(
     versions: &mut VersionDef,
     mut fields: WireReader<'_>,
@@ -86,7 +89,7 @@ fn write_versions(versions: &VersionDef, out: &mut BackwardWriter) {
 }
 
 /// What is wrong with a shape.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ShapeError {
     /// A dimension is negative.
@@ -108,8 +111,8 @@ pub enum ShapeError {
     },
 }
 
-/// How many elements a tensor of `shape` has, by TensorFlow's rule: the sizes are multiplied from the first, and an overflow on the way
-/// is an error even if a later dimension is 0.
+/// How many elements a tensor of `shape` has, by TensorFlow's rule: the sizes are multiplied from
+/// the first, and an overflow on the way is an error even if a later dimension is 0.
 ///
 /// # Errors
 /// [`ShapeError`].
@@ -165,7 +168,7 @@ fn write_shape(shape: &[i64], out: &mut BackwardWriter) {
 type RawExtent = (i64, Option<i64>);
 
 /// A TensorSliceProto whose values were not looked at yet.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub(crate) struct RawSlice(Vec<RawExtent>);
 
 impl RawSlice {
@@ -215,7 +218,7 @@ fn write_slice(slice: &TensorSlice, out: &mut BackwardWriter) {
 }
 
 /// The entry of a tensor as the index has it; nothing but its wire format was checked.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub(crate) struct RawEntry {
     pub(crate) dtype: i32,
     pub(crate) shape: Vec<i64>,

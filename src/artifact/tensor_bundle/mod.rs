@@ -14,11 +14,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Knows the bundle as TensorFlow 2.21 reads and writes it, and the status that TensorFlow gives for each defect. What a verdict is,
-//! and what a device is, it must never know.
+//! Knows the bundle as TensorFlow 2.21 reads and writes it, and the status that TensorFlow gives
+//! for each defect. What a verdict is, and what a device is, it must never know.
 //!
-//! Opening looks at the table, the header and the versions, and at nothing else; every other defect is found when the index is listed
-//! or a tensor is read; [`Bundle::verify`] looks for all of them.
+//! Opening looks at the table, the header and the versions, and at nothing else; every other defect
+//! is found when the index is listed or a tensor is read; [`Bundle::verify`] looks for all of them.
 
 mod data;
 mod entry;

@@ -1,7 +1,9 @@
-//! Partitioned tensors: finding the pieces, checking that they cover what is wanted, joining them in one pass.
+//! Partitioned tensors: finding the pieces, checking that they cover what is wanted, joining them
+//! in one pass.
 //!
-//! The elements of a piece come in the same order in the piece and in the whole. So every piece is read once, from its start to its
-//! end, while the whole is given out in order; the memory is a small buffer a piece.
+//! The elements of a piece come in the same order in the piece and in the whole. So every piece is
+//! read once, from its start to its end, while the whole is given out in order; the memory is a
+//! small buffer a piece.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -18,7 +20,7 @@ use crate::artifact::slice::{Bounds, Runs, TensorSlice, are_apart, elements_in};
 const BUFFERS: usize = 4 << 20;
 
 /// A piece of a tensor: where it belongs and where it lies.
-#[derive(Debug, Clone)]
+#[derive(Clone, Debug)]
 pub(super) struct Piece {
     pub(super) entry: TensorEntry,
     /// Start and length a dimension.
@@ -26,7 +28,8 @@ pub(super) struct Piece {
 }
 
 impl Bundle {
-    /// Where the pieces of a partitioned tensor belong; they do not overlap. Judged before a piece is looked up, as TensorFlow does it.
+    /// Where the pieces of a partitioned tensor belong; they do not overlap. Judged before a piece
+    /// is looked up, as TensorFlow does it.
     fn boxes(&self, entry: &TensorEntry) -> Result<Vec<Bounds>, BundleError> {
         let bounds_of = |slice: TensorSlice| {
             slice
@@ -45,7 +48,8 @@ impl Bundle {
         }
     }
 
-    /// The pieces of a tensor, each looked up and compared with its place. A tensor that is stored whole is its own only piece.
+    /// The pieces of a tensor, each looked up and compared with its place. A tensor that is stored
+    /// whole is its own only piece.
     pub(super) fn pieces(&self, entry: &TensorEntry) -> Result<Vec<Piece>, BundleError> {
         let whole = TensorSlice::full(entry.shape().len());
         let bounds_of = |slice: &TensorSlice| {
@@ -61,7 +65,8 @@ impl Bundle {
         let mut pieces = Vec::with_capacity(entry.raw.slices.len());
         for slice in entry.slices()? {
             let bounds = bounds_of(&slice)?;
-            // A piece that covers everything is stored under the tensor's own name, where this entry is.
+            // A piece that covers everything is stored under the tensor's own name, where this
+            // entry is.
             let found = if slice.is_full() {
                 let mut found = entry.clone();
                 found.raw.slices.clear();
@@ -191,11 +196,13 @@ impl Joined {
 }
 
 impl Bundle {
-    /// Reads a part of a tensor, as RestoreV2 does for a slice specification: `slice` of the tensor `entry`, as contiguous
-    /// little-endian elements in row-major order. Every stored piece that it touches is read whole and checked.
+    /// Reads a part of a tensor, as RestoreV2 does for a slice specification: `slice` of the tensor
+    /// `entry`, as contiguous little-endian elements in row-major order. Every stored piece that it
+    /// touches is read whole and checked.
     ///
     /// # Errors
-    /// If the slice does not lie in the tensor, the pieces do not cover it, or one of them is damaged.
+    /// If the slice does not lie in the tensor, the pieces do not cover it, or one of them is
+    /// damaged.
     pub fn read_slice(
         &self,
         entry: &TensorEntry,
@@ -235,7 +242,8 @@ impl Bundle {
                 needed,
             });
         }
-        // The pieces hold at least as many bytes as are wanted, and their files were compared with their entries.
+        // The pieces hold at least as many bytes as are wanted, and their files were compared with
+        // their entries.
         let stored = touched.iter().try_fold(0u64, |sum, (piece, _)| {
             let place = self.place(&piece.entry)?;
             Ok::<_, BundleError>(sum.saturating_add(place.size))
@@ -249,7 +257,8 @@ impl Bundle {
         Ok(out)
     }
 
-    /// Reads a piece and copies what it has in `common` into `out`, which is the box `wanted` of the tensor.
+    /// Reads a piece and copies what it has in `common` into `out`, which is the box `wanted` of
+    /// the tensor.
     fn scatter(
         &self,
         piece: Piece,

@@ -17,7 +17,8 @@ use crate::version::{Consumer, VersionDef};
 /// Open data files that are kept at hand.
 const OPEN_SHARDS: usize = 32;
 
-/// A bundle (V2 checkpoint) that is open for reading. Data files are opened when a tensor in them is read.
+/// A bundle (V2 checkpoint) that is open for reading. Data files are opened when a tensor in them
+/// is read.
 #[derive(Debug)]
 pub struct Bundle {
     files: Arc<dyn Files>,
@@ -57,8 +58,8 @@ pub struct Listing {
 }
 
 impl Bundle {
-    /// Opens the bundle with `prefix` (the path of its index without `.index`) if this build may read it: the newest TensorFlow of
-    /// the release table as the consumer.
+    /// Opens the bundle with `prefix` (the path of its index without `.index`) if this build may
+    /// read it: the newest TensorFlow of the release table as the consumer.
     ///
     /// # Errors
     /// What keeps it from being opened; nothing else of it is looked at.
@@ -68,7 +69,8 @@ impl Bundle {
         Ok(bundle)
     }
 
-    /// Opens a bundle out of `files` whatever its versions say; [`Bundle::check_versions`] judges those.
+    /// Opens a bundle out of `files` whatever its versions say; [`Bundle::check_versions`] judges
+    /// those.
     ///
     /// # Errors
     /// What keeps it from being opened.
@@ -155,8 +157,9 @@ impl Bundle {
         Vec::new()
     }
 
-    /// Every tensor of the index, in its order, and the defects met. Pieces of partitioned tensors are not listed; a tensor whose
-    /// entry was taken for the header is not listed either, as in TensorFlow.
+    /// Every tensor of the index, in its order, and the defects met. Pieces of partitioned tensors
+    /// are not listed; a tensor whose entry was taken for the header is not listed either, as in
+    /// TensorFlow.
     #[must_use]
     pub fn tensors(&self) -> Listing {
         let mut listing = Listing::default();

@@ -8,10 +8,12 @@ use super::entry::TensorEntry;
 use super::error::BundleError;
 use super::pieces::Joined;
 
-/// Gives the bytes of a tensor of fixed element size, in order, as little-endian elements in row-major order.
+/// Gives the bytes of a tensor of fixed element size, in order, as little-endian elements in
+/// row-major order.
 ///
-/// The last bytes are given only if the checksums hold: whoever got all of a tensor's bytes without an error has what was written.
-/// As [`Read`], errors are [`io::Error`]s with the [`BundleError`] as their source.
+/// The last bytes are given only if the checksums hold: whoever got all of a tensor's bytes without
+/// an error has what was written. As [`Read`], errors are [`io::Error`]s with the [`BundleError`]
+/// as their source.
 #[derive(Debug)]
 pub struct TensorReader(Source);
 
@@ -41,11 +43,13 @@ impl Read for TensorReader {
 }
 
 impl Bundle {
-    /// The bytes of a tensor of fixed element size, as a stream. Its memory is small whatever the tensor is.
+    /// The bytes of a tensor of fixed element size, as a stream. Its memory is small whatever the
+    /// tensor is.
     ///
     /// # Errors
-    /// Everything that can be found without reading the data: an impossible shape or type, a wrong size, a missing or short file, a
-    /// tensor of strings or variants, pieces that do not cover the tensor.
+    /// Everything that can be found without reading the data: an impossible shape or type, a wrong
+    /// size, a missing or short file, a tensor of strings or variants, pieces that do not cover the
+    /// tensor.
     pub fn reader(&self, entry: &TensorEntry) -> Result<TensorReader, BundleError> {
         Ok(TensorReader(if entry.is_partitioned() {
             Source::Joined(Box::new(Joined::new(self, entry)?))
@@ -54,7 +58,8 @@ impl Bundle {
         }))
     }
 
-    /// Reads a tensor of fixed element size into `to`, whose length must be [`TensorEntry::byte_len`].
+    /// Reads a tensor of fixed element size into `to`, whose length must be
+    /// [`TensorEntry::byte_len`].
     ///
     /// # Errors
     /// As [`Bundle::reader`], or damaged data; what is in `to` then means nothing.
@@ -81,7 +86,8 @@ impl Bundle {
     /// # Errors
     /// As [`Bundle::read_into`].
     pub fn read(&self, entry: &TensorEntry) -> Result<Vec<u8>, BundleError> {
-        // The reader has compared the size with the files, so that an entry cannot ask for more memory than they hold.
+        // The reader has compared the size with the files, so that an entry cannot ask for more
+        // memory than they hold.
         let mut reader = self.reader(entry)?;
         let len = usize::try_from(entry.byte_len().unwrap_or(0)).unwrap_or(usize::MAX);
         let mut bytes = vec![0; len];

@@ -11,7 +11,8 @@ use crate::wire::varint;
 /// Bytes that are read from a data file at a time.
 const BUFFER: usize = 64 * 1024;
 
-/// Walks over the bytes of an entry from its start; it may pass the entry's end, as TensorFlow's reader may.
+/// Walks over the bytes of an entry from its start; it may pass the entry's end, as TensorFlow's
+/// reader may.
 struct Walk<'a> {
     place: &'a Place,
     entry: &'a TensorEntry,
@@ -100,8 +101,9 @@ impl<'a> Walk<'a> {
 }
 
 impl Bundle {
-    /// Gives each element of a string tensor to `each`, in order. The checksum of the lengths is compared before the first element,
-    /// that of the bytes after the last: what was given counts only if this returns without an error.
+    /// Gives each element of a string tensor to `each`, in order. The checksum of the lengths is
+    /// compared before the first element, that of the bytes after the last: what was given counts
+    /// only if this returns without an error.
     ///
     /// # Errors
     /// If the tensor holds no strings, or is damaged, or is partitioned.
@@ -123,7 +125,8 @@ impl Bundle {
         Ok(strings)
     }
 
-    /// Gives each element of a variant tensor, as the serialized VariantTensorDataProto that is stored, to `each`.
+    /// Gives each element of a variant tensor, as the serialized VariantTensorDataProto that is
+    /// stored, to `each`.
     ///
     /// # Errors
     /// As [`Bundle::for_each_string`].
@@ -180,7 +183,8 @@ impl Bundle {
         for _ in 0..place.count {
             let length = walk.length()?;
             lengths.push(length);
-            // The checksum is over the lengths as numbers in the byte order of the writer, of 32 bits where they fit.
+            // The checksum is over the lengths as numbers in the byte order of the writer, of 32
+            // bits where they fit.
             match (u32::try_from(length), swap) {
                 (Ok(length), false) => crc.update(&length.to_le_bytes()),
                 (Ok(length), true) => crc.update(&length.to_be_bytes()),

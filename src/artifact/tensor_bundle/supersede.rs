@@ -1,8 +1,10 @@
-//! How a bundle takes the place of the one that was there, so that at every moment the old one or the new one can be read.
+//! How a bundle takes the place of the one that was there, so that at every moment the old one or
+//! the new one can be read.
 //!
-//! The names of data files say how many there are. A bundle gets another number than the old one has, if need be by an empty data file at
-//! its end, so that no file of the old one is touched until the rename of the index switches from the one to the other. What the index
-//! does not name is removed afterwards.
+//! The names of data files say how many there are. A bundle gets another number than the old one
+//! has, if need be by an empty data file at its end, so that no file of the old one is touched
+//! until the rename of the index switches from the one to the other. What the index does not name
+//! is removed afterwards.
 //!
 //! This part must never know what is in the data files.
 
@@ -32,7 +34,8 @@ enum Before {
     Unknown,
 }
 
-/// The right to switch bundles in a directory, one saver at a time: two that do it at once could each have the names that the other has.
+/// The right to switch bundles in a directory, one saver at a time: two that do it at once could
+/// each have the names that the other has.
 #[derive(Debug)]
 pub(super) struct Switch {
     /// The prefix: a directory without links, and the name of the bundle.
@@ -49,7 +52,8 @@ pub(super) struct Switch {
 }
 
 impl Switch {
-    /// Waits for its turn and looks at what is there. `directory` has no links; `wanted` is how many data files the new bundle has at least.
+    /// Waits for its turn and looks at what is there. `directory` has no links; `wanted` is how
+    /// many data files the new bundle has at least.
     pub(super) fn begin(directory: &Path, name: &OsStr, wanted: i32) -> Result<Self, BundleError> {
         let lock = lock(directory).map_err(|source| io_error(directory, source))?;
         let prefix = directory.join(name);

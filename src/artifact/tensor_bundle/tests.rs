@@ -40,7 +40,8 @@ fn a_bundle_of_tensorflow_is_written_again_byte_for_byte() {
         let bundle = Bundle::open(&prefix).unwrap();
         let mut tensors = bundle.tensors().tensors;
         tensors.sort_by_key(|tensor| tensor.offset());
-        // Empty tensors share their offset with the next: the order of the names is the order of writing.
+        // Empty tensors share their offset with the next: the order of the names is the order of
+        // writing.
         tensors.sort_by_key(|tensor| (tensor.offset(), tensor.stored_len() > 0));
         let directory = tempfile::tempdir().unwrap();
         let copy = directory.path().join("ckpt");
@@ -247,7 +248,8 @@ proptest! {
 /// Shape and bytes by name.
 type Values = BTreeMap<String, (Vec<i64>, Vec<u8>)>;
 
-/// What a bundle in memory says about itself: whether it opens and every tensor restores, and the values that were read.
+/// What a bundle in memory says about itself: whether it opens and every tensor restores, and the
+/// values that were read.
 fn outcome(index: &[u8], data: &[u8]) -> (bool, Values) {
     let mut memory = MemoryFiles::new();
     memory.insert("c.index", index.to_vec());
@@ -273,7 +275,8 @@ fn every_flipped_bit_and_every_cut_is_refused_or_harmless() {
     let data = std::fs::read(files::with_suffix(&corpus("base"), ".data-00000-of-00001")).unwrap();
     let (good, wanted) = outcome(&index, &data);
     assert!(good && wanted.len() == 4);
-    // What TensorFlow does not look at: the metaindex block with its trailer, its handle, the padding of the footer.
+    // What TensorFlow does not look at: the metaindex block with its trailer, its handle, the
+    // padding of the footer.
     let footer = index.len() - 48;
     let metaindex = 0x79 + 5..0x79 + 5 + 13;
     for bit in 0..index.len() * 8 {

@@ -107,7 +107,8 @@ impl<'a> VerifyOptions<'a> {
 pub struct BundleReport {
     /// The tensors, in the order of the index.
     pub tensors: Vec<TensorEntry>,
-    /// Defects that keep no tensor from being restored, and those that would, if the data was not verified.
+    /// Defects that keep no tensor from being restored, and those that would, if the data was not
+    /// verified.
     pub warnings: Vec<BundleError>,
     /// Tensors that cannot be restored; empty unless the data was verified.
     pub errors: Vec<BundleError>,
@@ -124,8 +125,9 @@ struct Stored {
 }
 
 impl Bundle {
-    /// Looks at everything: the table, the header, the entry of every tensor and where it lies; with
-    /// [`VerifyOptions::verify_data`], every byte of every tensor, in parallel. The versions are not judged here.
+    /// Looks at everything: the table, the header, the entry of every tensor and where it lies;
+    /// with [`VerifyOptions::verify_data`], every byte of every tensor, in parallel. The versions
+    /// are not judged here.
     #[must_use]
     pub fn verify(&self, options: &VerifyOptions<'_>) -> BundleReport {
         let mut report =
@@ -140,7 +142,8 @@ impl Bundle {
                 .map(|defect| BundleError::TableDefect { path: path.clone(), defect }),
         );
         let Listing { mut tensors, defects } = self.tensors();
-        // TensorFlow lists the header's key as a name where it comes again, and finds the header there: there is no such tensor.
+        // TensorFlow lists the header's key as a name where it comes again, and finds the header
+        // there: there is no such tensor.
         tensors.retain(|tensor| !tensor.key.is_empty());
         let (lost, harmless): (Vec<_>, Vec<_>) = defects.into_iter().partition(is_loss);
         report.warnings.extend(harmless);
@@ -148,7 +151,8 @@ impl Bundle {
         let mut cursor = self.table().cursor();
         let mut stored = Vec::new();
         for tensor in &tensors {
-            // Looked up by its name, as a restore does: an index out of order lists tensors that no search finds.
+            // Looked up by its name, as a restore does: an index out of order lists tensors that no
+            // search finds.
             let examined = self
                 .find(&mut cursor, &tensor.key)
                 .and_then(|entry| self.examine(&entry, &mut stored));
@@ -300,7 +304,8 @@ impl Bundle {
         errors.extend(found.into_iter().map(|(_, error)| error));
     }
 
-    /// Reads a segment of a tensor, or all of a tensor of strings, and says how many bytes that was.
+    /// Reads a segment of a tensor, or all of a tensor of strings, and says how many bytes that
+    /// was.
     fn verify_unit(
         &self,
         stored: &Stored,

@@ -1,4 +1,5 @@
-//! Writing a bundle as TensorFlow does: data under partial names, then the index, then everything renamed, the index last.
+//! Writing a bundle as TensorFlow does: data under partial names, then the index, then everything
+//! renamed, the index last.
 //!
 //! A bundle appears with its index; how it takes the place of another is in `supersede`.
 
@@ -22,16 +23,19 @@ use crate::wire::varint;
 
 /// Small writes are gathered into buffers of this size, in bytes.
 const BUFFER: usize = 1 << 20;
-/// Large writes are handed on in pieces of this size, in bytes, which are still in the processor's cache after their checksum.
+/// Large writes are handed on in pieces of this size, in bytes, which are still in the processor's
+/// cache after their checksum.
 const STEP: usize = 512 << 10;
-/// From this size on, in bytes, the checksum is taken on another thread while the system copies the data: less would not pay for starting it.
+/// From this size on, in bytes, the checksum is taken on another thread while the system copies the
+/// data: less would not pay for starting it.
 const LARGE_CHUNK: usize = 4 << 20;
 
 /// How a bundle is written. The default is what TensorFlow does.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BundleOptions {
-    /// How many data files the tensors are spread over (at least 1). The bundle gets an empty one more if it replaces one of as many.
+    /// How many data files the tensors are spread over (at least 1). The bundle gets an empty one
+    /// more if it replaces one of as many.
     pub shards: u16,
     /// Every tensor starts at a multiple of so many bytes (at least 1).
     pub alignment: u32,
@@ -76,7 +80,7 @@ impl BundleOptions {
 }
 
 /// What was written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BundleSummary {
     /// Tensors, a partitioned one counted once.
@@ -87,7 +91,8 @@ pub struct BundleSummary {
     pub sync_time: Duration,
 }
 
-/// Writes a bundle. Dropped before [`BundleWriter::finish`], it leaves nothing behind and a bundle that was there untouched.
+/// Writes a bundle. Dropped before [`BundleWriter::finish`], it leaves nothing behind and a bundle
+/// that was there untouched.
 #[derive(Debug)]
 pub struct BundleWriter {
     prefix: PathBuf,
@@ -188,8 +193,8 @@ impl BundleWriter {
         })
     }
 
-    /// Adds a tensor of fixed element size, whose little-endian bytes are then written to what this returns. Tensors lie in the data
-    /// file in the order in which they are added.
+    /// Adds a tensor of fixed element size, whose little-endian bytes are then written to what this
+    /// returns. Tensors lie in the data file in the order in which they are added.
     ///
     /// # Errors
     /// If the name is taken or is none, or type or shape are impossible.
@@ -219,10 +224,12 @@ impl BundleWriter {
         tensor.finish()
     }
 
-    /// Adds a piece of a partitioned tensor of `shape`, whose bytes are then written to what this returns.
+    /// Adds a piece of a partitioned tensor of `shape`, whose bytes are then written to what this
+    /// returns.
     ///
     /// # Errors
-    /// As [`BundleWriter::add`], or if the piece does not lie in the tensor, or another piece of it has another type or shape.
+    /// As [`BundleWriter::add`], or if the piece does not lie in the tensor, or another piece of it
+    /// has another type or shape.
     pub fn add_slice(
         &mut self,
         name: &str,
@@ -387,12 +394,14 @@ impl BundleWriter {
 
     /// Writes the index and makes the bundle appear, in place of one that was there.
     ///
-    /// At every moment the old bundle or the new one can be read: the new one has as many data files as were asked for, or one more,
-    /// which is empty, if the old one has as many. So it is the name of the index that switches from the one to the other. The old data
-    /// files are removed then.
+    /// At every moment the old bundle or the new one can be read: the new one has as many data
+    /// files as were asked for, or one more, which is empty, if the old one has as many. So it is
+    /// the name of the index that switches from the one to the other. The old data files are
+    /// removed then.
     ///
     /// # Errors
-    /// If a file cannot be written or renamed; nothing is left behind then, and a bundle that was there stays.
+    /// If a file cannot be written or renamed; nothing is left behind then, and a bundle that was
+    /// there stays.
     pub fn finish(mut self) -> Result<BundleSummary, BundleError> {
         for shard in &mut self.shards {
             shard.flush().map_err(|source| shard.failed(source))?;
@@ -422,7 +431,8 @@ impl BundleWriter {
         if let Some(made) = self.made.take()
             && sync == Sync::Data
         {
-            // The name of a directory is as safe as that of a file only once the one above it is on the disk.
+            // The name of a directory is as safe as that of a file only once the one above it is on
+            // the disk.
             files::sync_directory(made.parent().unwrap_or(&made))?;
         }
         let tensors =
@@ -473,7 +483,8 @@ struct Whole {
     slice: TensorSlice,
 }
 
-/// Takes the bytes of one tensor. Dropped before [`TensorWriter::finish`], the tensor is not in the bundle.
+/// Takes the bytes of one tensor. Dropped before [`TensorWriter::finish`], the tensor is not in the
+/// bundle.
 #[derive(Debug)]
 pub struct TensorWriter<'a> {
     writer: &'a mut BundleWriter,
@@ -590,7 +601,8 @@ impl Drop for TensorWriter<'_> {
     }
 }
 
-/// The parts of a dimension of `size` elements, as evenly as `parts` of them allow; for writers of partitioned tensors.
+/// The parts of a dimension of `size` elements, as evenly as `parts` of them allow; for writers of
+/// partitioned tensors.
 #[must_use]
 pub fn even_extents(size: i64, parts: i64) -> Vec<Extent> {
     let parts = parts.clamp(1, size.max(1));

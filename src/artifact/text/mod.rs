@@ -1,14 +1,16 @@
 //! Steps through the text form of a protobuf message without building it.
 //!
-//! Takes what Python's `text_format.Parse` takes, because that is what reads such files in front of TensorFlow's importer: a singular
-//! field may be given once, an unknown field is an error, lists, `<>` as well as `{}`, hexadecimal and octal numbers, `,` and `;`
-//! between fields, comments.
+//! Takes what Python's `text_format.Parse` takes, because that is what reads such files in front of
+//! TensorFlow's importer: a singular field may be given once, an unknown field is an error, lists,
+//! `<>` as well as `{}`, hexadecimal and octal numbers, `,` and `;` between fields, comments.
 //!
-//! Knows the text format and the table of messages, and tells the same [`Visitor`]s as the wire scanner does.
+//! Knows the text format and the table of messages, and tells the same [`Visitor`]s as the wire
+//! scanner does.
 
 mod number;
 mod parser;
 mod reader;
+mod strings;
 
 use std::io;
 
@@ -17,7 +19,7 @@ use crate::read_at::ReadAt;
 use crate::wire::scan::Visitor;
 
 /// What is wrong with a text, and where.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {fault}")]
 pub struct TextError {
     /// The line, counted from 1.
@@ -29,7 +31,7 @@ pub struct TextError {
 }
 
 /// A violation of the text format, or of the message's description.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TextFault {
     /// Bytes that are not UTF-8.
@@ -77,7 +79,8 @@ pub enum TextFault {
         /// What the field holds.
         expected: &'static str,
     },
-    /// A string without its end, with an escape sequence that is none, or that is not UTF-8 in a text field.
+    /// A string without its end, with an escape sequence that is none, or that is not UTF-8 in a
+    /// text field.
     #[error("this is no string: {0}")]
     String(&'static str),
     /// An expanded `Any` whose type is not known here.

@@ -19,7 +19,8 @@ pub(super) fn integer(text: &str) -> Option<i128> {
             && digits.starts_with('0')
             && digits.bytes().all(|byte| byte.is_ascii_digit()) =>
         {
-            // C's octal form; Python's own reading has only zeros here, and so it is with a plus sign.
+            // C's octal form; Python's own reading has only zeros here, and so it is with a plus
+            // sign.
             if plus && digits.bytes().any(|byte| byte != b'0') {
                 return None;
             }
@@ -50,7 +51,8 @@ pub(super) fn integer(text: &str) -> Option<i128> {
     Some(if negative { -value } else { value })
 }
 
-/// Whether this is an integer other than zero in C's octal form, which Python's own reading of integers refuses.
+/// Whether this is an integer other than zero in C's octal form, which Python's own reading of
+/// integers refuses.
 pub(super) fn is_octal(text: &str) -> bool {
     let digits = text.strip_prefix('-').unwrap_or(text);
     digits.starts_with('0')
@@ -64,7 +66,8 @@ fn underscore_after_prefix(digits: &str) -> &str {
     rest.strip_prefix('_').unwrap_or(rest)
 }
 
-/// A floating-point number as Python's text parser takes it; `old` is the parser of protobuf 4, which takes zeros in front, but no `F`.
+/// A floating-point number as Python's text parser takes it; `old` is the parser of protobuf 4,
+/// which takes zeros in front, but no `F`.
 pub(super) fn float(text: &str, old: bool) -> Option<f64> {
     let magnitude = text.strip_prefix('-').unwrap_or(text);
     let mut bytes = magnitude.bytes();

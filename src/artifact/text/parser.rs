@@ -1,19 +1,23 @@
 //! The grammar of the text format, driven by the table of messages.
 
-use super::number::{float, integer, is_octal};
-use super::reader::{Reader, Token, shorten};
-use super::{ScanError, TextFault};
-use crate::artifact::schema::{
-    EnumType, Field, Kind, Label, MessageId, TENSORFLOW_2_17, knows_field, knows_value,
+use super::{
+    ScanError, TextFault,
+    number::{float, integer, is_octal},
+    reader::{Reader, Token, shorten},
 };
-use crate::wire::{
-    MAXIMUM_DEPTH,
-    scan::{Piece, Step, Visitor, WHOLE_STRING},
+use crate::{
+    artifact::schema::{
+        EnumType, Field, Kind, Label, MessageId, TENSORFLOW_2_17, knows_field, knows_value,
+    },
+    wire::{
+        MAXIMUM_DEPTH,
+        scan::{Step, Visitor},
+    },
 };
 
 /// A message that is open.
-struct Frame {
-    message: MessageId,
+pub(super) struct Frame {
+    pub(super) message: MessageId,
     /// The field that it is the value of; `None` for the outermost message and an expanded `Any`.
     field: Option<&'static Field>,
     /// What closes it; `None` for the outermost message, which the end of the text closes.
@@ -21,18 +25,18 @@ struct Frame {
     /// Whether it is an element of a list.
     in_list: bool,
     /// Whether the visitor is told of it.
-    told: bool,
+    pub(super) told: bool,
     /// The singular fields that have a value, a bit for each field number; no number is above 63.
     present: u64,
 }
 
 pub(super) struct Parser<'a, 'v, V> {
-    reader: Reader<'a>,
-    token: Token,
+    pub(super) reader: Reader<'a>,
+    pub(super) token: Token,
     /// Every message that is open, the innermost last; never empty.
     outer: Vec<Frame>,
-    frame: Frame,
-    visitor: &'v mut V,
+    pub(super) frame: Frame,
+    pub(super) visitor: &'v mut V,
 }
 
 impl<'a, 'v, V: Visitor> Parser<'a, 'v, V> {
@@ -62,7 +66,7 @@ impl<'a, 'v, V: Visitor> Parser<'a, 'v, V> {
         }
     }
 
-    fn next(&mut self) -> Result<(), ScanError> {
+    pub(super) fn next(&mut self) -> Result<(), ScanError> {
         self.token = self.reader.token()?;
         Ok(())
     }
@@ -79,7 +83,7 @@ impl<'a, 'v, V: Visitor> Parser<'a, 'v, V> {
         if self.try_symbol(symbol)? { Ok(()) } else { Err(self.expected(expected)) }
     }
 
-    fn expected(&self, expected: &'static str) -> ScanError {
+    pub(super) fn expected(&self, expected: &'static str) -> ScanError {
         self.reader.error(TextFault::Expected { found: self.token.show(), expected })
     }
 
@@ -198,7 +202,8 @@ impl<'a, 'v, V: Visitor> Parser<'a, 'v, V> {
         self.separator()
     }
 
-    /// `[type.googleapis.com/name] { … }` inside of an `Any`: the value is checked, and nobody is told of it.
+    /// `[type.googleapis.com/name] { … }` inside of an `Any`: the value is checked, and nobody is
+    /// told of it.
     fn expanded_any(&mut self, message: &'static str) -> Result<(), ScanError> {
         if message != "google.protobuf.Any" {
             return Err(self.expected("the name of a field (the message has no extensions)"));
@@ -237,7 +242,7 @@ impl<'a, 'v, V: Visitor> Parser<'a, 'v, V> {
     }
 
     /// Notes that a field has a value; a singular one may have only one.
-    fn mark(&mut self, field: &'static Field) -> Result<(), ScanError> {
+    pub(super) fn mark(&mut self, field: &'static Field) -> Result<(), ScanError> {
         if field.label == Label::Repeated {
             return Ok(());
         }
@@ -308,8 +313,9 @@ impl<'a, 'v, V: Visitor> Parser<'a, 'v, V> {
         self.next()
     }
 
-    /// Whether a singular field has a value already. Asked before the new value is looked at, told after.
-    fn check_twice(&self, field: &'static Field) -> Result<(), ScanError> {
+    /// Whether a singular field has a value already. Asked before the new value is looked at, told
+    /// after.
+    pub(super) fn check_twice(&self, field: &'static Field) -> Result<(), ScanError> {
         let bit = 1_u64.checked_shl(field.number).unwrap_or_default();
         if field.label != Label::Repeated && self.frame.present & bit != 0 {
             let message = self.frame.message.describe().name;
@@ -318,185 +324,9 @@ impl<'a, 'v, V: Visitor> Parser<'a, 'v, V> {
         Ok(())
     }
 
-    /// Reads one or more quoted strings that make one value.
-    fn string(&mut self, field: &'static Field) -> Result<(), ScanError> {
-        let mut value = StringValue { field, bytes: Vec::new(), first: true, empty: true };
-        let Token::Quote(_) = self.token else { return Err(self.expected("a string")) };
-        while let Token::Quote(quote) = self.token {
-            self.quoted(quote, &mut value)?;
-            self.next()?;
-        }
-        self.check_twice(field)?;
-        self.flush(&mut value, true)?;
-        if field.label == Label::Optional || (field.label == Label::Plain && !value.empty) {
-            self.mark(field)?;
-        }
-        Ok(())
-    }
-
-    /// Reads up to the quote that ends a string.
-    fn quoted(&mut self, quote: u8, value: &mut StringValue) -> Result<(), ScanError> {
-        let bad = |parser: &Self, what| Err(parser.reader.error(TextFault::String(what)));
-        loop {
-            match self.reader.peek()? {
-                None | Some(b'\n') => return bad(self, "its end is missing"),
-                Some(byte) if byte == quote => {
-                    self.reader.step();
-                    return Ok(());
-                }
-                Some(b'\\') => {
-                    self.reader.step();
-                    self.escape(value)?;
-                }
-                Some(byte) => {
-                    self.reader.step();
-                    value.bytes.push(byte);
-                }
-            }
-            if value.bytes.len() >= WHOLE_STRING + 4 {
-                self.flush(value, false)?;
-            }
-        }
-    }
-
-    /// Whether the release comes with protobuf 4: numbers and escapes are read a little differently there.
-    fn has_old_parser(&self) -> bool {
+    /// Whether the release comes with protobuf 4: numbers and escapes are read a little differently
+    /// there.
+    pub(super) fn has_old_parser(&self) -> bool {
         self.visitor.release() <= TENSORFLOW_2_17
     }
-
-    /// Reads what follows a backslash.
-    fn escape(&mut self, value: &mut StringValue) -> Result<(), ScanError> {
-        let Some(kind) = self.reader.peek()? else {
-            return Err(self.reader.error(TextFault::String("its end is missing")));
-        };
-        if kind == b'\n' {
-            return Err(self.reader.error(TextFault::String("its end is missing")));
-        }
-        self.reader.step();
-        let plain = match kind {
-            b'a' => 7,
-            b'b' => 8,
-            b't' => 9,
-            b'n' => 10,
-            b'v' => 11,
-            b'f' => 12,
-            b'r' => 13,
-            b'\\' | b'\'' | b'"' => kind,
-            b'0'..=b'7' => {
-                let code = self.digits(u32::from(kind - b'0'), 8, 2, 0)?;
-                match u8::try_from(code) {
-                    Ok(byte) => byte,
-                    Err(_) if self.has_old_parser() => {
-                        value.bytes.extend_from_slice(format!("\\u{code:04x}").as_bytes());
-                        return Ok(());
-                    }
-                    Err(_) => {
-                        return Err(self
-                            .reader
-                            .error(TextFault::String("an octal escape above 377")));
-                    }
-                }
-            }
-            b'x' => self.digits(0, 16, 2, 1)? as u8,
-            b'u' | b'U' => {
-                let length = if kind == b'u' { 4 } else { 8 };
-                let code = self.digits(0, 16, length, length)?;
-                if self.has_old_parser() && code <= 0x10_ffff {
-                    // One byte where it is enough; else the escape stays what it was.
-                    match u8::try_from(code) {
-                        Ok(byte) => value.bytes.push(byte),
-                        Err(_) if code <= 0xffff => {
-                            value.bytes.extend_from_slice(format!("\\u{code:04x}").as_bytes());
-                        }
-                        Err(_) => {
-                            value.bytes.extend_from_slice(format!("\\U{code:08x}").as_bytes());
-                        }
-                    }
-                    return Ok(());
-                }
-                let Some(character) = char::from_u32(code) else {
-                    return Err(self
-                        .reader
-                        .error(TextFault::String("an escape that is no Unicode character")));
-                };
-                value.bytes.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
-                return Ok(());
-            }
-            b'N' => return Err(self.reader.error(TextFault::String("a named character"))),
-            // An escape that means nothing stands for itself.
-            other => {
-                value.bytes.push(b'\\');
-                other
-            }
-        };
-        value.bytes.push(plain);
-        Ok(())
-    }
-
-    /// Reads up to `most` more digits, at least `least`.
-    fn digits(
-        &mut self,
-        mut code: u32,
-        radix: u32,
-        most: usize,
-        least: usize,
-    ) -> Result<u32, ScanError> {
-        for count in 0..most {
-            let digit = self.reader.peek()?.and_then(|byte| char::from(byte).to_digit(radix));
-            let Some(digit) = digit else {
-                if count < least {
-                    return Err(self
-                        .reader
-                        .error(TextFault::String("an escape with too few digits")));
-                }
-                break;
-            };
-            // Eight hexadecimal digits fill the 32 bits exactly.
-            code = code.wrapping_mul(radix).wrapping_add(digit);
-            self.reader.step();
-        }
-        Ok(code)
-    }
-
-    /// Hands over what was read of a string, as far as it is whole characters.
-    fn flush(&mut self, value: &mut StringValue, last: bool) -> Result<(), ScanError> {
-        value.empty &= value.bytes.is_empty();
-        // Here, unlike in the binary form, a string of a proto2 file must be UTF-8 as well.
-        if value.field.kind == Kind::Bytes {
-            let wanted =
-                value.first && last && self.visitor.wants_bytes(self.frame.message, value.field);
-            if wanted && self.frame.told {
-                let whole = Piece { first: true, last: true };
-                self.visitor.string(self.frame.message, value.field, &value.bytes, whole);
-            }
-            value.first = false;
-            value.bytes.clear();
-            return Ok(());
-        }
-        let whole = match std::str::from_utf8(&value.bytes) {
-            Ok(text) => text.len(),
-            Err(error) if error.error_len().is_none() && !last => error.valid_up_to(),
-            Err(_) => return Err(self.reader.error(TextFault::String("it is not UTF-8"))),
-        };
-        if self.frame.told {
-            let piece = value.bytes.get(..whole).unwrap_or_default();
-            self.visitor.string(
-                self.frame.message,
-                value.field,
-                piece,
-                Piece { first: value.first, last },
-            );
-        }
-        value.first = false;
-        value.bytes.drain(..whole);
-        Ok(())
-    }
-}
-
-/// A string that is being read.
-struct StringValue {
-    field: &'static Field,
-    bytes: Vec<u8>,
-    first: bool,
-    empty: bool,
 }

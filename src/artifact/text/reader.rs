@@ -1,4 +1,5 @@
-//! Bytes of a text, one after the other, with the place where they stand; and the tokens that they make.
+//! Bytes of a text, one after the other, with the place where they stand; and the tokens that they
+//! make.
 
 use super::{ScanError, TextError, TextFault};
 use crate::read_at::ReadAt;
@@ -10,7 +11,7 @@ const WINDOW: usize = 64 * 1024;
 const LONGEST_TOKEN: usize = 4096;
 
 /// What stands at a place of the text.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Token {
     /// A letter or `_`, followed by letters, digits and `_+-`.
     Identifier(String),

@@ -1,9 +1,10 @@
 //! The fast walk over a graph: most graphs are clean, and are known to be after one walk.
 //!
-//! While the bytes pass by, every nested message is checked as a real parser does, and a hash of every
-//! name is kept. Where every input is the name of an earlier node, there is no cycle, and TensorFlow
-//! visits the nodes in the order in which they are written. Anything else (a node that is used before
-//! it is written, two names with one hash, a function that may be there twice) says "look closer".
+//! While the bytes pass by, every nested message is checked as a real parser does, and a hash of
+//! every name is kept. Where every input is the name of an earlier node, there is no cycle, and
+//! TensorFlow visits the nodes in the order in which they are written. Anything else (a node that
+//! is used before it is written, two names with one hash, a function that may be there twice) says
+//! "look closer".
 //!
 //! Speed decides here: batches of look-ups, another thread for large graphs, attributes that were
 //! checked once. It must never know what the importer says of a graph that is not clean.

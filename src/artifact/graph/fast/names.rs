@@ -1,17 +1,19 @@
 //! The names of a graph's nodes, as hashes: which were there before.
 //!
-//! A table of a million names is larger than the caches, so that a look-up is a wait for memory. Nobody needs the answer at once:
-//! what is to be done is queued, and a batch first touches all its buckets, which the processor does side by side, and then works.
-//! In a large graph another thread does that while the bytes are read on.
+//! A table of a million names is larger than the caches, so that a look-up is a wait for memory.
+//! Nobody needs the answer at once: what is to be done is queued, and a batch first touches all its
+//! buckets, which the processor does side by side, and then works. In a large graph another thread
+//! does that while the bytes are read on.
 
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::thread::{self, JoinHandle};
 
-/// Hashes that lie in one line of the processor's cache, those in use first; a low half of zero marks a free place.
+/// Hashes that lie in one line of the processor's cache, those in use first; a low half of zero
+/// marks a free place.
 ///
-/// In halves, because every processor compares four of 32 bits at once: comparing one whole hash after the other costs more for the
-/// branches that nobody can predict than for the comparisons.
-#[derive(Debug, Clone, Copy, Default)]
+/// In halves, because every processor compares four of 32 bits at once: comparing one whole hash
+/// after the other costs more for the branches that nobody can predict than for the comparisons.
+#[derive(Clone, Copy, Debug, Default)]
 #[repr(align(64))]
 struct Bucket {
     low: [u32; PLACES],
@@ -33,7 +35,8 @@ impl Bucket {
     fn look(&self, hash: u64) -> (bool, Option<usize>) {
         let (low, high) = Self::halves(hash);
         let (mut same, mut free) = (0_u32, 0_u32);
-        // A bit for each place: no branches, and over a fixed number of places, so that no loop is left of it.
+        // A bit for each place: no branches, and over a fixed number of places, so that no loop is
+        // left of it.
         for place in 0..PLACES {
             same |= u32::from((self.low[place] ^ low) | (self.high[place] ^ high) == 0) << place;
             free |= u32::from(self.low[place] == 0) << place;
@@ -65,12 +68,13 @@ const BATCH: usize = 128;
 /// Hashes that are handed to another thread together.
 const HANDED: usize = 16384;
 
-/// Names from which on another thread pays, and how many must have been there to know that so many will be.
+/// Names from which on another thread pays, and how many must have been there to know that so many
+/// will be.
 const LARGE: u128 = 1 << 16;
 const SAMPLE: usize = 1 << 12;
 
 /// Whether the names of a graph are all different, and are there before they are used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Findings {
     /// An input names no earlier node: there may be a cycle, or no such node at all.
     pub(super) forward_references: bool,
@@ -83,7 +87,8 @@ pub(super) struct Findings {
 struct Table {
     buckets: Vec<Bucket>,
     used: usize,
-    /// Length of the file in bytes, and how many were passed, to guess how many names are still to come.
+    /// Length of the file in bytes, and how many were passed, to guess how many names are still to
+    /// come.
     size: u64,
     passed: u64,
     findings: Findings,
@@ -292,7 +297,8 @@ impl Table {
         u128::from(self.size) * self.used as u128 / u128::from(self.passed.max(1))
     }
 
-    /// Makes room: as much as the whole graph needs if it goes on like this, but at most 16 times what there was.
+    /// Makes room: as much as the whole graph needs if it goes on like this, but at most 16 times
+    /// what there was.
     fn grow(&mut self) {
         let expected = self.expected();
         let expected = usize::try_from((expected + expected / 3) / 8).unwrap_or(usize::MAX);

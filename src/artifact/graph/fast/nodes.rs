@@ -1,7 +1,7 @@
 //! Whether the nodes of a graph fit together, as far as that shows while their bytes pass by.
 //!
-//! The [`NodeTable`] keeps a hash of every name. Where an input is not the name of an earlier node, or
-//! two names have one hash, it cannot tell, and says so.
+//! The [`NodeTable`] keeps a hash of every name. Where an input is not the name of an earlier node,
+//! or two names have one hash, it cannot tell, and says so.
 
 use std::hash::{BuildHasher, Hasher};
 
@@ -67,11 +67,13 @@ impl NodeInProgress {
 pub(super) struct NodeTable {
     hasher: foldhash::fast::RandomState,
     names: Names,
-    /// The last names, each where its hash belongs: most inputs name a node that came shortly before.
+    /// The last names, each where its hash belongs: most inputs name a node that came shortly
+    /// before.
     recent: Box<[u64]>,
     /// Whether there was a node that a loop goes back by.
     next_iteration: bool,
-    /// Whether something was too long to be looked at, or a loop begins with what comes back from it.
+    /// Whether something was too long to be looked at, or a loop begins with what comes back from
+    /// it.
     unknown: bool,
 }
 
@@ -95,7 +97,8 @@ impl NodeTable {
         }
     }
 
-    /// Whether the nodes have to be looked at more closely: an input names no earlier node, or two names may be the same.
+    /// Whether the nodes have to be looked at more closely: an input names no earlier node, or two
+    /// names may be the same.
     pub(super) fn needs_order(self) -> bool {
         let Findings { forward_references, suspected_duplicates } = self.names.finish();
         self.unknown || forward_references || suspected_duplicates
@@ -104,11 +107,13 @@ impl NodeTable {
     fn hash(&self, bytes: &[u8]) -> u64 {
         let mut hasher = self.hasher.build_hasher();
         hasher.write(bytes);
-        // The lowest bit tells what is queued, and as it is set in the table, zero marks a free slot.
+        // The lowest bit tells what is queued, and as it is set in the table, zero marks a free
+        // slot.
         hasher.finish() | 1
     }
 
-    /// Looks up an input of a node that is read in one go; false if the node must be looked at more closely, which then begins anew.
+    /// Looks up an input of a node that is read in one go; false if the node must be looked at more
+    /// closely, which then begins anew.
     #[inline]
     pub(super) fn plain_input(
         &mut self,
@@ -148,7 +153,8 @@ impl NodeTable {
         node.colocated.push(self.hash(name));
     }
 
-    /// A Merge waits for nothing that comes back, and then for ever if nothing else comes: that is for the second step to see.
+    /// A Merge waits for nothing that comes back, and then for ever if nothing else comes: that is
+    /// for the second step to see.
     #[inline]
     fn note_loop(&mut self, role: LoopRole) {
         match role {
@@ -192,7 +198,8 @@ impl NodeTable {
     ) -> Result<(), StructureFaultKind> {
         self.names.pass(at);
         if node.oversized {
-            // Longer than any name that TensorFlow makes; the second step looks at it whole or gives up.
+            // Longer than any name that TensorFlow makes; the second step looks at it whole or
+            // gives up.
             self.unknown = true;
             return Ok(());
         }

@@ -1,8 +1,10 @@
 //! Nodes as TensorFlow writes them, read in one go.
 //!
-//! Almost every node of a large graph has a name, an operation, some inputs, and attributes that thousands of others have as well, byte
-//! for byte. Such a node is checked here without the scanner's state, and an attribute that was found right once is right again.
-//! Whatever is not of this form is left alone: the [`Scanner`] then reads the same bytes and finds what is wrong with them, if anything.
+//! Almost every node of a large graph has a name, an operation, some inputs, and attributes that
+//! thousands of others have as well, byte for byte. Such a node is checked here without the
+//! scanner's state, and an attribute that was found right once is right again. Whatever is not of
+//! this form is left alone: the [`Scanner`] then reads the same bytes and finds what is wrong with
+//! them, if anything.
 
 use crate::{
     artifact::{
@@ -29,10 +31,11 @@ pub(super) struct PlainNode<'b> {
     pub(super) operation: &'b [u8],
 }
 
-/// Reads a node that has one name, one operation and, in any order, inputs, a device and attributes, all with short lengths.
+/// Reads a node that has one name, one operation and, in any order, inputs, a device and
+/// attributes, all with short lengths.
 ///
-/// `reference` is told of every input and colocated node, and says whether to go on. `None` if the node is of another form, right or wrong. The name and
-/// the operation are not looked at.
+/// `reference` is told of every input and colocated node, and says whether to go on. `None` if the
+/// node is of another form, right or wrong. The name and the operation are not looked at.
 #[inline]
 pub(super) fn read<'b>(
     bytes: &'b [u8],
@@ -63,7 +66,8 @@ pub(super) fn read<'b>(
     Some(PlainNode { name: name?, operation: operation? })
 }
 
-/// The first field of a message, if its tag has one byte and its length at most two: the tag, the content, and what comes after it.
+/// The first field of a message, if its tag has one byte and its length at most two: the tag, the
+/// content, and what comes after it.
 #[inline(always)]
 pub(in super::super) fn short_field(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let [tag, low, after @ ..] = bytes else { return None };
@@ -86,7 +90,8 @@ fn is_colocation(attribute: &[u8]) -> bool {
     attribute.first_chunk() == Some(&COLOCATION)
 }
 
-/// Reads the nodes that a node has to be beside: a list of `loc:@NAME`. `None` if the attribute has another form.
+/// Reads the nodes that a node has to be beside: a list of `loc:@NAME`. `None` if the attribute has
+/// another form.
 fn colocations<'b>(
     attribute: &'b [u8],
     reference: &mut impl FnMut(Reference<'b>) -> bool,
@@ -123,7 +128,8 @@ const KEPT: usize = 111;
 /// How many are kept; 16 KiB, which the innermost cache holds beside everything else.
 const SLOTS: usize = 128;
 
-/// The bytes of an attribute that was found right. The first and the last bytes stand for all up to 16.
+/// The bytes of an attribute that was found right. The first and the last bytes stand for all up to
+/// 16.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     ends: (u64, u64),
@@ -150,7 +156,8 @@ impl Attributes {
         }
     }
 
-    /// Whether an attribute is right, where the message that has the node is the one at `depth` from the outermost.
+    /// Whether an attribute is right, where the message that has the node is the one at `depth`
+    /// from the outermost.
     #[inline]
     fn take(&mut self, bytes: &[u8], depth: usize) -> bool {
         if bytes.len() > KEPT || depth != self.depth {
@@ -190,7 +197,8 @@ impl Attributes {
     }
 }
 
-/// The first and the last bytes, up to eight of each: with the length, they tell up to 16 bytes apart.
+/// The first and the last bytes, up to eight of each: with the length, they tell up to 16 bytes
+/// apart.
 #[inline]
 fn ends(bytes: &[u8]) -> (u64, u64) {
     if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
@@ -210,7 +218,8 @@ fn slot((first, last): (u64, u64)) -> usize {
 
 const _: () = assert!(SLOTS == 1 << (64 - 57));
 
-/// Checks everything, and finds whether an attribute that begins otherwise says which nodes a node has to be beside.
+/// Checks everything, and finds whether an attribute that begins otherwise says which nodes a node
+/// has to be beside.
 struct FindColocation(bool);
 
 impl Visitor for FindColocation {

@@ -1,7 +1,7 @@
 //! Collects, while the bytes of a graph pass by, what decides whether TensorFlow takes it.
 //!
-//! Knows which fields of the messages matter. It keeps a bounded amount for each node: a hash of its
-//! name, and nothing else.
+//! Knows which fields of the messages matter. It keeps a bounded amount for each node: a hash of
+//! its name, and nothing else.
 
 use std::collections::BTreeMap;
 
@@ -290,6 +290,29 @@ impl<'a> GraphVisitor<'a> {
         }
     }
 
+    /// A message in the library of functions begins.
+    fn enter_function(&mut self, message: MessageId, field: &'static Field) {
+        match (message, field.number) {
+            (FUNCTION_DEF_LIBRARY, function_def_library::FUNCTION) => {
+                self.function.clear();
+                self.function_deprecated = None;
+                self.uses.begin_function();
+            }
+            (FUNCTION_DEF_LIBRARY, function_def_library::GRADIENT) => {
+                self.functions.begin_gradient();
+            }
+            (FUNCTION_DEF, function_def::SIGNATURE) => self.in_signature = true,
+            (OP_DEF, op_def::DEPRECATION) if self.in_signature => {
+                self.function_deprecated.get_or_insert(0);
+            }
+            (FUNCTION_DEF, function_def::NODE_DEF) => {
+                self.owner = NodeOwner::Function;
+                self.node.clear();
+            }
+            _ => {}
+        }
+    }
+
     fn count_operation(&mut self, name: &[u8]) {
         if let Some(count) = self.counts.get_mut(name) {
             *count += 1;
@@ -318,7 +341,8 @@ impl<'a> GraphVisitor<'a> {
     }
 }
 
-/// Versions that are listed before repetitions are dropped, so that a hostile list stays below the size of its bytes.
+/// Versions that are listed before repetitions are dropped, so that a hostile list stays below the
+/// size of its bytes.
 const LISTED: usize = 1 << 16;
 
 fn add_bad_consumer(list: &mut Vec<i32>, version: i32) {
@@ -385,30 +409,10 @@ impl Visitor for GraphVisitor<'_> {
                 }
                 whole
             }
-            (FUNCTION_DEF_LIBRARY, function_def_library::FUNCTION) => {
-                self.function.clear();
-                self.function_deprecated = None;
-                self.uses.begin_function();
+            _ => {
+                self.enter_function(message, field);
                 whole
             }
-            (FUNCTION_DEF_LIBRARY, function_def_library::GRADIENT) => {
-                self.functions.begin_gradient();
-                whole
-            }
-            (FUNCTION_DEF, function_def::SIGNATURE) => {
-                self.in_signature = true;
-                whole
-            }
-            (OP_DEF, op_def::DEPRECATION) if self.in_signature => {
-                self.function_deprecated.get_or_insert(0);
-                whole
-            }
-            (FUNCTION_DEF, function_def::NODE_DEF) => {
-                self.owner = NodeOwner::Function;
-                self.node.clear();
-                whole
-            }
-            _ => whole,
         }
     }
 
@@ -475,7 +479,8 @@ impl Visitor for GraphVisitor<'_> {
                 _ => {}
             },
             ATTR_VALUE_LIST_VALUE if field.number == attr_value_list_value::S => {
-                // Another attribute's list at worst, or one that does not count: the second step looks more closely.
+                // Another attribute's list at worst, or one that does not count: the second step
+                // looks more closely.
                 if let Some(name) = piece.strip_prefix(b"loc:@") {
                     self.table.colocated(&mut self.node, name);
                 }

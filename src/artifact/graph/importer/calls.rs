@@ -1,7 +1,7 @@
 //! Whether the functions that nodes call can be built.
 //!
-//! TensorFlow's importer builds the body of a function when it comes to the first node that calls it,
-//! and then what that body calls; the other functions of the library it leaves alone.
+//! TensorFlow's importer builds the body of a function when it comes to the first node that calls
+//! it, and then what that body calls; the other functions of the library it leaves alone.
 //!
 //! Knows which function calls which. It must never know what else is in a function.
 

@@ -1,8 +1,8 @@
 //! What TensorFlow's importer says of a graph, from its index.
 //!
-//! Each step of the importer is a function over the index, in a file of its own; [`judge()`] calls them
-//! in TensorFlow's order, and the first fault wins. Only for the bodies of functions that are called it
-//! goes back to the file.
+//! Each step of the importer is a function over the index, in a file of its own; [`judge()`] calls
+//! them in TensorFlow's order, and the first fault wins. Only for the bodies of functions that are
+//! called it goes back to the file.
 //!
 //! Knows the importer. It must never know how a graph is written.
 

@@ -1,4 +1,5 @@
-//! The order in which TensorFlow's importer visits the nodes of a graph, and what it finds on the way.
+//! The order in which TensorFlow's importer visits the nodes of a graph, and what it finds on the
+//! way.
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
@@ -89,8 +90,8 @@ pub(super) fn deprecated(index: &GraphIndex, visits: &Visits) -> Vec<DeprecatedN
     nodes
 }
 
-/// What the importer comes to first while it visits nodes; `calls` are those of functions that cannot
-/// be built.
+/// What the importer comes to first while it visits nodes; `calls` are those of functions that
+/// cannot be built.
 pub(super) fn first_fault(
     index: &GraphIndex,
     visits: &Visits,
@@ -108,8 +109,9 @@ pub(super) fn first_fault(
     })
 }
 
-/// How many of the deprecated nodes are visited before a fault. A function can say of itself that it is
-/// deprecated, which comes before what is in it, but not before what is wrong with its signature.
+/// How many of the deprecated nodes are visited before a fault. A function can say of itself that
+/// it is deprecated, which comes before what is in it, but not before what is wrong with its
+/// signature.
 pub(super) fn visited_before(
     deprecated: &[DeprecatedNode],
     visits: &Visits,
@@ -130,8 +132,8 @@ pub(super) struct Edge {
     pub(super) to: u32,
 }
 
-/// Visits nodes, the lowest number first among those whose inputs were visited, and says when each was;
-/// [`NEVER`] for those that were not. `pending` has how many inputs each node waits for.
+/// Visits nodes, the lowest number first among those whose inputs were visited, and says when each
+/// was; [`NEVER`] for those that were not. `pending` has how many inputs each node waits for.
 pub(super) fn visit(
     edges: impl Iterator<Item = Edge> + Clone,
     mut pending: Vec<u32>,

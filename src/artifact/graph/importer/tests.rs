@@ -223,3 +223,31 @@ fn a_call_is_come_to_in_the_order_of_visits() {
     assert_eq!(before(&behind), (StructureFaultKind::Cycle, 0));
     assert_eq!(before(&[call.clone(), call]), (StructureFaultKind::Duplicate, 0));
 }
+
+#[test]
+fn of_two_calls_that_do_not_fit_the_first_one_in_the_function_is_named() {
+    let results = |count: usize| {
+        let one = |number| field(3, &argument(&format!("r{number}"), true));
+        (0..count).map(one).collect::<Vec<_>>()
+    };
+    let returned = |count: usize| {
+        let one = |n| field(4, &[text(1, &format!("r{n}")), text(2, "x:o:0")].concat());
+        (0..count).map(one).collect::<Vec<_>>().concat()
+    };
+    let callee = |name: &str| function(name, &results(1), &[node("x", "NoOp", &[])], &returned(1));
+    let call = |name: &str, to: &str| {
+        let called = field(2, &field(10, &text(1, to)));
+        let none = field(2, &field(1, &[]));
+        let attribute = |key: &str, value: &[u8]| field(5, &[&text(1, key)[..], value].concat());
+        let attributes = [attribute("f", &called), attribute("Tout", &none)].concat();
+        [&node(name, "PartitionedCall", &[])[..], &attributes].concat()
+    };
+    for (first, second) in [("g", "h"), ("h", "g")] {
+        let caller = function("f", &[], &[call("a", first), call("b", second)], &[]);
+        // As often as it is asked, however names are hashed.
+        for _ in 0..8 {
+            let found = fault(&[callee("g"), callee("h"), caller.clone()]).unwrap();
+            assert_eq!((found.0.as_str(), found.2), (first, BodyFaultKind::FewOutputs));
+        }
+    }
+}

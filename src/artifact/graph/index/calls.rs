@@ -1,7 +1,8 @@
 //! Which function a node calls.
 //!
 //! A node calls a function by having its name as the operation, or as a PartitionedCall by its
-//! attribute `f`. Conditionals and loops name functions as well; the importer does not look into those.
+//! attribute `f`. Conditionals and loops name functions as well; the importer does not look into
+//! those.
 
 use crate::{
     artifact::{

@@ -13,7 +13,8 @@ use crate::{
 const KEY: &[u8] = b"_class";
 const PREFIX: &[u8] = b"loc:@";
 
-/// Is told what a visitor is told inside of a node, and knows at its end what the node must be beside.
+/// Is told what a visitor is told inside of a node, and knows at its end what the node must be
+/// beside.
 #[derive(Debug, Default)]
 pub(super) struct ColocationReader {
     /// Whether the attribute that is being read is the one.

@@ -1,8 +1,8 @@
 //! The index of one function, made in one walk over its bytes.
 //!
 //! Knows what can be said of a function without a list of TensorFlow's operations: names of nodes,
-//! arguments and results, what inputs and results refer to, which functions are called. Which outputs
-//! an operation has, and what the attributes of a call make of a function, is left alone.
+//! arguments and results, what inputs and results refer to, which functions are called. Which
+//! outputs an operation has, and what the attributes of a call make of a function, is left alone.
 
 use std::collections::HashMap;
 

@@ -21,8 +21,8 @@ pub(in super::super) struct GraphIndex {
     pub(super) colocations: Vec<Colocation>,
     /// What the last of `nodes` has that no node can have.
     pub(super) misfit: Option<Misfit>,
-    /// Nodes whose operation is on the list of deprecated ones, ascending: all, or the first of each
-    /// where nodes are visited as they are written.
+    /// Nodes whose operation is on the list of deprecated ones, ascending: all, or the first of
+    /// each where nodes are visited as they are written.
     pub(super) deprecated: Vec<DeprecatedNode>,
     /// Nodes that call functions, ascending.
     pub(super) calls: Vec<CallingNode>,

@@ -1,8 +1,8 @@
 //! Whether the functions of a library that have one name are the same.
 //!
-//! TensorFlow takes a function that it has already if it is the same, in whatever order its attributes
-//! and nodes are written, and refuses a different one of the same name. Only where a name may have
-//! come twice, the functions are read whole, and what each is made of is summed up.
+//! TensorFlow takes a function that it has already if it is the same, in whatever order its
+//! attributes and nodes are written, and refuses a different one of the same name. Only where a
+//! name may have come twice, the functions are read whole, and what each is made of is summed up.
 //!
 //! Knows the parts of a function that the importer compares. The contents of tensors and
 //! floating-point attributes are not looked at: functions that differ in nothing else count as the
