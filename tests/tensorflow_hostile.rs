@@ -74,8 +74,10 @@ fn every_damage_to_a_model_has_a_verdict_and_neither_tags_nor_versions_are_guess
             }
             let kind =
                 if message == Message::SavedModel { Kind::SavedModel } else { Kind::MetaGraph };
-            let verdict =
-                check::reader(&damaged[..], Some(kind)).unwrap().check(&Options::default());
+            let verdict = check::reader(&damaged[..], Some(kind))
+                .unwrap()
+                .check(&Options::default())
+                .unwrap();
             assert_eq!(verdict.is_acceptable(), verdict.reasons().is_empty());
         }
     }
@@ -88,22 +90,20 @@ fn every_damage_to_a_checkpoint_is_noticed_when_its_data_is_verified() {
     let (index, data) = (read("ckpt/base/ckpt.index"), read("ckpt/base/ckpt.data-00000-of-00001"));
     let index_path = directory.path().join("ckpt.index");
     let data_path = directory.path().join("ckpt.data-00000-of-00001");
-    let mut options = Options::default();
-    options.verify_data = true;
-    options.threads = 1;
+    let options = Options::default().with_verify_data(true).with_threads(1);
     let write = |path: &PathBuf, bytes: &[u8]| std::fs::write(path, bytes).unwrap();
     write(&index_path, &index);
     for damaged in damages(&data) {
         write(&data_path, &damaged);
-        let verdict = check::all(&prefix, &options).next().unwrap();
+        let verdict = check::all(&prefix, &options).next().unwrap().unwrap();
         assert_eq!(verdict.outcome(), Outcome::Unreadable, "{verdict}");
     }
     write(&data_path, &data);
-    assert!(check::all(&prefix, &options).next().unwrap().is_acceptable());
+    assert!(check::all(&prefix, &options).next().unwrap().unwrap().is_acceptable());
     let expected = check::path(&prefix).unwrap().inspect().unwrap();
     for damaged in damages(&index) {
         write(&index_path, &damaged);
-        let verdict = check::all(&prefix, &options).next().unwrap();
+        let verdict = check::all(&prefix, &options).next().unwrap().unwrap();
         if verdict.is_acceptable() && verdict.warnings().is_empty() {
             // A number written with a byte more than it needs is the same number.
             let found = check::path(&prefix).unwrap().inspect().unwrap();
@@ -114,17 +114,16 @@ fn every_damage_to_a_checkpoint_is_noticed_when_its_data_is_verified() {
 
 #[test]
 fn bytes_of_any_kind_have_a_verdict_as_every_kind() {
-    let mut options = Options::default();
-    options.verify_data = true;
+    let options = Options::default().with_verify_data(true);
     for kind in Kind::ALL {
-        options.kind = Some(kind);
         for name in [
             "graphs/basic.pb",
             "ckpt/base/ckpt.index",
             "ckpt/saver_v1_plain/model.ckpt",
             "sm/tf2/saved_model.pb",
         ] {
-            let verdicts: Vec<_> = check::all(Path::new(DATA).join(name), &options).collect();
+            let walk = check::walk(Path::new(DATA).join(name), &options).of_kind(kind);
+            let verdicts: Vec<_> = walk.map(Result::unwrap).collect();
             assert_eq!(verdicts.len(), 1);
             assert_eq!(verdicts[0].kind, Some(kind));
         }
@@ -143,9 +142,8 @@ fn a_graph_that_nests_without_end_is_refused_without_recursion() {
 #[test]
 fn a_model_with_more_meta_graphs_than_are_kept_is_unsupported_and_takes_little_memory() {
     let bytes = [0x12, 0x00].repeat(3_000_000);
-    let mut options = Options::default();
-    options.kind = Some(Kind::SavedModel);
-    let verdict = check::reader(&bytes[..], Some(Kind::SavedModel)).unwrap().check(&options);
+    let artifact = check::reader(&bytes[..], Some(Kind::SavedModel)).unwrap();
+    let verdict = artifact.check(&Options::default()).unwrap();
     assert_eq!(verdict.reasons()[0].rule.id(), "unsupported", "{verdict}");
 }
 

@@ -23,13 +23,11 @@ pub fn graphs(data: &[u8]) {
 /// The first byte chooses the kind, or that it is told from the content; the rest is the file.
 pub fn artifacts(data: &[u8]) {
     let Some((choice, file)) = data.split_first() else { return };
-    let mut options = Options::default();
-    options.verify_data = true;
-    options.threads = 1;
-    options.strict = choice & 0x80 != 0;
+    let options =
+        Options::default().with_verify_data(true).with_threads(1).with_strict(choice & 0x80 != 0);
     let kind = Kind::ALL.get(usize::from(choice & 0x7f)).copied();
     let artifact = check::reader(file, kind).expect("memory can be read");
-    let verdict = artifact.check(&options);
+    let verdict = artifact.check(&options).expect("nobody stops the work");
     assert_eq!(verdict.is_acceptable(), verdict.reasons().is_empty());
     let _ = artifact.inspect();
 }

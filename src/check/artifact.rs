@@ -1,109 +1,57 @@
-//! An artifact that was opened: its kind is known, and nothing else yet.
+//! Opens artifacts, and asks the reader of their kind.
+//!
+//! Knows which kind goes to which reader. What a reader finds it must never know.
 
-use std::fs::File;
-use std::io::{self, Read};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-
-use super::detect::{Told, detect};
-use super::spool::spool;
-use super::{
-    Consumer, Inspection, Kind, Options, Reason, Rule, Verdict, checkpoint_v1, device_state, graph,
-    ifrt, other_kind, plugin, tensor_bundle, tensors,
+use std::{
+    fmt,
+    fs::File,
+    io::{self, Read},
+    path::{Path, PathBuf},
+    sync::Arc,
 };
-use crate::artifact::ReadAt;
 
-/// Why nothing can be said about a path.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum CheckError {
-    /// There is nothing.
-    #[error("{path} does not exist; check the path")]
-    NotFound {
-        /// The path.
-        path: String,
-    },
-    /// A directory without a SavedModel: [`all`](super::all) walks over it.
-    #[error("{path} is a directory and holds no SavedModel; check what is in it one by one")]
-    Directory {
-        /// The path.
-        path: String,
-    },
-    /// The system could not read it.
-    #[error("cannot read {path}: {source}")]
-    Io {
-        /// The path.
-        path: String,
-        /// What the system says.
-        source: io::Error,
-    },
-    /// More bytes came from a stream than are kept.
-    #[error("{path} gave more than {limit} bytes; save it to a file and check that")]
-    TooLong {
-        /// Where the bytes came from.
-        path: String,
-        /// The most that are kept.
-        limit: u64,
-    },
-}
-
-impl CheckError {
-    /// The error as a reason.
-    pub(super) fn reason(&self) -> Reason {
-        match self {
-            Self::NotFound { .. } => Reason::new(Rule::NotFound, self.to_string(), ""),
-            Self::Directory { .. } | Self::TooLong { .. } => {
-                Reason::new(Rule::Unsupported, self.to_string(), "")
-            }
-            Self::Io { .. } => Reason::new(
-                Rule::Unsupported,
-                self.to_string(),
-                "make the file readable, and check that the disk is sound",
-            ),
-        }
-    }
-}
-
-/// Where the bytes of an artifact are.
-#[derive(Clone)]
-pub(super) enum Place {
-    /// In one file, or in memory.
-    Source(Arc<dyn ReadAt>),
-    /// In files that share a prefix or a pattern: a checkpoint.
-    Prefix(PathBuf),
-    /// In a directory: a SavedModel.
-    Directory(PathBuf),
-}
+use super::{
+    Cancelled, CheckError, Consumer, Findings, Inspection, Kind, Options, Reason, Verdict,
+    checkpoint_v1,
+    detect::{Detected, detect, is_table},
+    device_state, graph, ifrt,
+    opened::{Bytes, CheckpointFiles, Opened, with_suffix},
+    other_kind, plugin, saved_model,
+    spool::spool,
+    tensor_bundle, tensors,
+};
+use crate::read_at::ReadAt;
 
 /// An artifact of a known kind.
 #[derive(Clone)]
 pub struct Artifact {
-    pub(super) label: String,
-    pub(super) path: Option<PathBuf>,
-    pub(super) kind: Kind,
+    label: String,
     /// Whether name or content says that it is of this kind; a graph is what nothing tells.
-    pub(super) told: bool,
-    pub(super) place: Place,
+    is_told: bool,
+    opened: Opened,
 }
 
-impl std::fmt::Debug for Artifact {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Artifact {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Artifact")
             .field("path", &self.label)
-            .field("kind", &self.kind)
+            .field("kind", &self.kind())
             .finish_non_exhaustive()
     }
 }
 
-/// Opens the artifact at a path: a file, a SavedModel directory, the prefix of a checkpoint, or the pattern of a V1 checkpoint.
+/// Opens the artifact at a path: a file, a SavedModel directory, the prefix of a checkpoint, or the
+/// pattern of a V1 checkpoint.
 ///
 /// # Errors
-/// [`CheckError`], if there is nothing, a directory that is no SavedModel, or the system cannot read it.
+/// [`CheckError`], if there is nothing, a directory that is no SavedModel, or the system cannot
+/// read it.
 pub fn path(path: impl AsRef<Path>) -> Result<Artifact, CheckError> {
     open(path.as_ref(), None)
 }
 
-/// Opens the artifact at a path as one of a kind, where the caller knows better than name and content say.
+/// Opens the artifact at a path as one of a kind, where the caller knows better than name and
+/// content say.
 ///
 /// # Errors
 /// As [`path`].
@@ -116,97 +64,100 @@ pub fn path_of_kind(path: impl AsRef<Path>, kind: Option<Kind>) -> Result<Artifa
 pub fn bytes(bytes: Vec<u8>) -> Artifact {
     let source: Arc<dyn ReadAt> = Arc::new(bytes);
     // Memory can always be read.
-    let told = detect(&source, None).unwrap_or(Told::Nothing);
-    of_source("-".to_owned(), None, told, source, None)
+    let detected = detect(&source, None).unwrap_or(Detected::Unmarked);
+    of_bytes(Bytes { source, label: "-".to_owned(), path: None }, detected, None)
 }
 
-/// An artifact from a stream, such as standard input; kept in memory up to 64 MiB, and in a temporary file beyond. The stream is not
-/// read further than it takes to tell that it holds something of a kind that is not judged, or what no parser takes.
+/// An artifact from a stream, such as standard input; kept in memory up to 64 MiB, and in a
+/// temporary file beyond. The stream is not read further than it takes to tell that it holds
+/// something of a kind that is not judged, or what no parser takes.
 ///
 /// # Errors
-/// [`CheckError::Io`] if the stream cannot be read or the temporary file not written; [`CheckError::TooLong`] for a graph beyond 2 GiB,
-/// which no protobuf message can have, and for anything else beyond 64 GiB.
+/// [`CheckError::Io`] if the stream cannot be read or the temporary file not written;
+/// [`CheckError::TooLong`] for a graph beyond 2 GiB, which no protobuf message can have, and for
+/// anything else beyond 64 GiB.
 pub fn reader(input: impl Read, kind: Option<Kind>) -> Result<Artifact, CheckError> {
     let label = "-".to_owned();
     let source = spool(input, &label, None, kind)?;
-    let told =
+    let detected =
         detect(&source, None).map_err(|source| CheckError::Io { path: label.clone(), source })?;
-    Ok(of_source(label, None, told, source, kind))
+    Ok(of_bytes(Bytes { source, label, path: None }, detected, kind))
 }
 
-fn of_source(
-    label: String,
-    path: Option<PathBuf>,
-    told: Told,
-    source: Arc<dyn ReadAt>,
-    kind: Option<Kind>,
-) -> Artifact {
+fn of_bytes(bytes: Bytes, detected: Detected, kind: Option<Kind>) -> Artifact {
     Artifact {
-        label,
-        path,
-        kind: kind.unwrap_or(told.kind()),
-        told: told != Told::Nothing || kind.is_some(),
-        place: Place::Source(source),
+        label: bytes.label.clone(),
+        is_told: detected != Detected::Unmarked || kind.is_some(),
+        opened: Opened::of_bytes(kind.unwrap_or(detected.kind()), bytes),
     }
 }
 
 /// Opens a path, as a kind that the caller names if they do.
 pub(super) fn open(path: &Path, kind: Option<Kind>) -> Result<Artifact, CheckError> {
     let label = path.to_string_lossy().into_owned();
-    let failed = |source: io::Error| match source.kind() {
-        io::ErrorKind::NotFound => CheckError::NotFound { path: label.clone() },
-        _ => CheckError::Io { path: label.clone(), source },
-    };
-    let at = |kind: Kind, place: Place| Artifact {
-        label: label.clone(),
-        path: Some(path.to_owned()),
-        kind,
-        told: true,
-        place,
-    };
+    let failed = |source: io::Error| CheckError::of_system(label.clone(), source);
+    let told = |opened| Artifact { label: label.clone(), is_told: true, opened };
     let metadata = std::fs::metadata(path);
     if metadata.as_ref().is_ok_and(std::fs::Metadata::is_dir) {
-        let directory = || Place::Directory(path.to_owned());
-        match kind {
-            None if graph::is_saved_model(path) => return Ok(at(Kind::SavedModel, directory())),
-            None if is_orbax(path) => return Ok(at(Kind::Orbax, directory())),
-            Some(kind @ (Kind::SavedModel | Kind::Orbax)) => return Ok(at(kind, directory())),
-            _ => {}
-        }
-        return Err(CheckError::Directory { path: label });
+        let kind = kind.or_else(|| kind_of_directory(path));
+        let opened = kind.and_then(|kind| Opened::of_directory(kind, path));
+        return opened.map(told).ok_or(CheckError::Directory { path: label });
     }
-    if matches!(kind, None | Some(Kind::TensorBundle)) && with_suffix(path, ".index").is_file() {
-        return Ok(at(Kind::TensorBundle, Place::Prefix(path.to_owned())));
-    }
-    if kind.is_none()
-        && let Some(prefix) = shard_prefix(path)
-        && with_suffix(&prefix, ".index").is_file()
+    if let Some(prefix) = prefix_of_bundle(path, kind)
+        && let Some(bundle) = Opened::of_files(Kind::TensorBundle, &prefix)
     {
-        return Ok(at(Kind::TensorBundle, Place::Prefix(prefix)));
+        return Ok(told(bundle));
     }
     let metadata = match metadata {
         Ok(metadata) => metadata,
-        Err(error) if error.kind() == io::ErrorKind::NotFound && is_pattern(path) => {
-            return Ok(at(kind.unwrap_or(Kind::CheckpointV1), Place::Prefix(path.to_owned())));
+        Err(error) => {
+            let is_absent = error.kind() == io::ErrorKind::NotFound;
+            let kind = kind.unwrap_or(Kind::CheckpointV1);
+            return match Opened::of_files(kind, path) {
+                Some(opened) if is_absent && is_pattern(path) => Ok(told(opened)),
+                _ => Err(failed(error)),
+            };
         }
-        Err(error) => return Err(failed(error)),
     };
     let file = File::open(path).map_err(failed)?;
     // A pipe has no ends to look at, and no length.
     let source: Arc<dyn ReadAt> =
         if metadata.is_file() { Arc::new(file) } else { spool(file, &label, Some(path), kind)? };
-    let told = detect(&source, Some(path)).map_err(failed)?;
-    Ok(of_source(label.clone(), Some(path.to_owned()), told, source, kind))
+    let detected = detect(&source, Some(path)).map_err(failed)?;
+    Ok(of_bytes(Bytes { source, label, path: Some(path.to_owned()) }, detected, kind))
 }
 
-/// Whether a directory is a checkpoint of Orbax: it describes itself, or its tree beside the database of its arrays.
-pub(super) fn is_orbax(directory: &Path) -> bool {
+/// The kind that a directory is of by what is in it.
+pub(super) fn kind_of_directory(directory: &Path) -> Option<Kind> {
+    if saved_model::is_saved_model(directory) {
+        Some(Kind::SavedModel)
+    } else {
+        is_orbax(directory).then_some(Kind::Orbax)
+    }
+}
+
+/// Whether a directory is a checkpoint of Orbax: it describes itself, or its tree beside the
+/// database of its arrays.
+fn is_orbax(directory: &Path) -> bool {
     let has = |name: &str| directory.join(name).exists();
     has("_CHECKPOINT_METADATA")
         || (has("_METADATA")
             && ["manifest.ocdbt", "_sharding", "array_metadatas", "ocdbt.process_0", "d"]
                 .into_iter()
                 .any(has))
+}
+
+/// The prefix of the V2 checkpoint that a path names: the path itself, or that of a shard, if its
+/// index is there.
+fn prefix_of_bundle(path: &Path, kind: Option<Kind>) -> Option<PathBuf> {
+    let has_index = |prefix: &Path| with_suffix(prefix, ".index").is_file();
+    if matches!(kind, None | Some(Kind::TensorBundle)) && has_index(path) {
+        return Some(path.to_owned());
+    }
+    if kind.is_some() {
+        return None;
+    }
+    shard_prefix(path).filter(|prefix| has_index(prefix))
 }
 
 /// The prefix of the checkpoint that a data shard belongs to: `ckpt` of `ckpt.data-00000-of-00002`.
@@ -218,13 +169,6 @@ pub(super) fn shard_prefix(path: &Path) -> Option<PathBuf> {
     (is_number(shard) && is_number(shards)).then(|| PathBuf::from(prefix))
 }
 
-/// A path with something added to the end of its name.
-pub(super) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    name.into()
-}
-
 /// Whether a path is a pattern of names, as the shards of a V1 checkpoint are given.
 pub(super) fn is_pattern(path: &Path) -> bool {
     path.as_os_str().to_string_lossy().contains(['*', '?', '['])
@@ -234,42 +178,47 @@ impl Artifact {
     /// Its kind.
     #[must_use]
     pub fn kind(&self) -> Kind {
-        self.kind
+        self.opened.kind()
     }
 
     /// Whether this consumer may load it; the other options have their defaults.
     #[must_use]
     pub fn for_consumer(&self, consumer: &Consumer) -> Verdict {
-        self.check(&Options::for_consumer(consumer.clone()))
+        self.judge(&Options::for_consumer(consumer.clone()))
     }
 
-    /// Whether it may be loaded. [`Options::kind`] has no effect any more.
-    #[must_use]
-    pub fn check(&self, options: &Options) -> Verdict {
-        let mut verdict = Verdict::new(self.label.clone(), Some(self.kind));
-        verdict.consumer = self
-            .kind
-            .line()
-            .and_then(|line| options.consumer.line(line))
-            .map(|consumer| (&consumer).into());
-        match self.kind {
-            Kind::SavedModel | Kind::MetaGraph | Kind::GraphDefText | Kind::GraphDef => {
-                graph::check(self, options, &mut verdict);
-            }
-            Kind::TensorBundle => tensor_bundle::check(self, options, &mut verdict),
-            Kind::CheckpointV1 => checkpoint_v1::check(self, options, &mut verdict),
-            Kind::Plugin => plugin::check(self, options, &mut verdict),
-            Kind::IfrtSerialized => ifrt::check(self, options, &mut verdict),
-            Kind::DeviceState => device_state::check(self, options, &mut verdict),
-            Kind::Safetensors | Kind::Npy | Kind::Npz => {
-                tensors::check(self, options, &mut verdict);
-            }
-            _ => other_kind::check(self, &mut verdict),
+    /// Whether it may be loaded.
+    ///
+    /// # Errors
+    /// [`Cancelled`], if the watch of the options stopped the work: nothing is known then.
+    pub fn check(&self, options: &Options) -> Result<Verdict, Cancelled> {
+        let verdict = self.judge(options);
+        if options.watch().is_cancelled() {
+            return Err(Cancelled { path: verdict.path });
         }
-        if options.strict {
-            verdict.strict();
+        Ok(verdict)
+    }
+
+    /// The verdict, of which a part is missing if the watch of the options stopped the work.
+    fn judge(&self, options: &Options) -> Verdict {
+        let kind = self.kind();
+        let consumer = kind.line().map(|line| (&options.consumer().line(line)).into());
+        let findings = self.findings(options);
+        Verdict::new(self.label.clone(), kind, consumer, findings, options.is_strict())
+    }
+
+    fn findings(&self, options: &Options) -> Findings {
+        match &self.opened {
+            Opened::Graph(file, kind) => graph::check(file, *kind, options),
+            Opened::SavedModel(model) => saved_model::check(model, options),
+            Opened::Bundle(files) => tensor_bundle::check(files, options),
+            Opened::CheckpointV1(files) => checkpoint_v1::check(files, options),
+            Opened::DeviceState(file) => device_state::check(file, options),
+            Opened::Ifrt(file) => ifrt::check(file, options),
+            Opened::Plugin(file) => plugin::check(file),
+            Opened::Tensors(file, form) => tensors::check(file, *form, options),
+            Opened::Recognised(kind, file) => other_kind::check(*kind, file.as_ref()),
         }
-        verdict
     }
 
     /// What is in it.
@@ -277,17 +226,31 @@ impl Artifact {
     /// # Errors
     /// The reason why it cannot be read.
     pub fn inspect(&self) -> Result<Inspection, Box<Reason>> {
-        match self.kind {
-            Kind::SavedModel | Kind::MetaGraph | Kind::GraphDefText | Kind::GraphDef => {
-                graph::inspect(self)
+        let nothing = Inspection::new(self.label.clone(), self.kind());
+        match &self.opened {
+            Opened::Graph(file, kind) => graph::inspect(file, *kind, nothing),
+            Opened::SavedModel(model) => saved_model::inspect(model, nothing),
+            Opened::Bundle(files) => tensor_bundle::inspect(files, nothing),
+            Opened::CheckpointV1(files) => checkpoint_v1::inspect(files, nothing),
+            Opened::DeviceState(file) => device_state::inspect(file, nothing),
+            Opened::Ifrt(file) => ifrt::inspect(file, nothing),
+            Opened::Plugin(file) => plugin::inspect(file, nothing),
+            Opened::Tensors(file, form) => tensors::inspect(file, *form, nothing),
+            Opened::Recognised(kind, file) => {
+                Ok(other_kind::inspect(*kind, file.as_ref(), nothing))
             }
-            Kind::TensorBundle => tensor_bundle::inspect(self),
-            Kind::CheckpointV1 => checkpoint_v1::inspect(self),
-            Kind::Plugin => plugin::inspect(self),
-            Kind::IfrtSerialized => ifrt::inspect(self),
-            Kind::DeviceState => device_state::inspect(self),
-            Kind::Safetensors | Kind::Npy | Kind::Npz => tensors::inspect(self),
-            _ => Ok(other_kind::inspect(self)),
+        }
+    }
+
+    /// Whether a file that lies in a directory among others is an artifact: it says so, or it is
+    /// named as one, which the caller knows. A shared library is one if it is a plug-in.
+    pub(super) fn is_marked(&self, is_named: impl FnOnce() -> bool) -> bool {
+        match &self.opened {
+            Opened::Graph(..) if !self.is_told => is_named(),
+            // A name with ".ckpt" in it is a V1 checkpoint only if its content agrees.
+            Opened::CheckpointV1(CheckpointFiles::One(file)) => is_table(&*file.source),
+            Opened::Plugin(file) => plugin::is_plugin(file),
+            opened => opened.kind().is_judged() || is_named(),
         }
     }
 }

@@ -1,15 +1,27 @@
-//! Verdicts on V1 checkpoints: opening every file decides; what else is wrong is a warning, unless the data is verified.
+//! Verdicts on V1 checkpoints: opening every file decides; what else is wrong is a warning, unless
+//! the data is verified.
 
-use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
-use super::artifact::{Artifact, Place};
-use super::{Inspection, Options, Reason, Rule, TensorSummary, Verdict, Warning};
-use crate::artifact::ReadAt;
-use crate::artifact::checkpoint_v1::{CheckpointV1, CheckpointV1Error};
-use crate::artifact::tensor_bundle::Files;
-use crate::version;
+use super::{
+    Findings, Inspection, Options, Reason, Rule, TensorSummary, Warning,
+    consumer::ArtifactLine,
+    error::{reason_of_io, rule_of_io},
+    opened::{Bytes, CheckpointFiles},
+};
+use crate::{
+    artifact::{
+        checkpoint_v1::{CheckpointV1, CheckpointV1Error},
+        table::TableError,
+        tensor_bundle::Files,
+    },
+    read_at::ReadAt,
+    version,
+};
 
 /// Defects that are listed before they are only counted.
 const LISTED: usize = 100;
@@ -24,22 +36,33 @@ impl Files for OneFile {
     }
 }
 
+/// Opens a checkpoint for a consumer; without one, whatever its versions are.
 fn open(
-    artifact: &Artifact,
+    files: &CheckpointFiles,
     consumer: Option<&version::Consumer>,
 ) -> Result<CheckpointV1, CheckpointV1Error> {
-    match &artifact.place {
-        Place::Source(source) => {
-            let path = PathBuf::from(&artifact.label);
+    match files {
+        CheckpointFiles::Named(pattern) => match consumer {
+            Some(consumer) => CheckpointV1::open_for(pattern, consumer),
+            None => {
+                let line = ArtifactLine::Checkpoint.name();
+                CheckpointV1::open_for(pattern, &version::Consumer::new(line, i32::MAX, i32::MIN))
+            }
+        },
+        CheckpointFiles::One(Bytes { source, label, .. }) => {
+            let path = PathBuf::from(label);
             CheckpointV1::open_files(&OneFile(source.clone()), &[path], consumer)
         }
-        Place::Prefix(pattern) | Place::Directory(pattern) => match consumer {
-            Some(consumer) => CheckpointV1::open_for(pattern, consumer),
-            None => CheckpointV1::open_for(
-                pattern,
-                &version::Consumer::new("checkpoint", i32::MAX, i32::MIN),
-            ),
-        },
+    }
+}
+
+/// What the system says, where it could not read a file.
+fn io_of(error: &CheckpointV1Error) -> Option<&io::Error> {
+    match error {
+        CheckpointV1Error::Io { source: error, .. }
+        | CheckpointV1Error::Table { source: TableError::Io(error), .. }
+        | CheckpointV1Error::NoHeader { source: Some(TableError::Io(error)), .. } => Some(error),
+        _ => None,
     }
 }
 
@@ -49,16 +72,12 @@ fn rule(error: &CheckpointV1Error) -> Rule {
         CheckpointV1Error::Pattern { .. } | CheckpointV1Error::Unsupported { .. } => {
             Rule::Unsupported
         }
-        CheckpointV1Error::Io { source, .. } if source.kind() == io::ErrorKind::UnexpectedEof => {
-            Rule::Corrupt
-        }
-        CheckpointV1Error::Io { .. } => Rule::Unsupported,
-        _ => Rule::Corrupt,
+        _ => io_of(error).map_or(Rule::Corrupt, rule_of_io),
     }
 }
 
 /// The tensor that an error is about.
-fn place(error: &CheckpointV1Error) -> Option<&str> {
+fn tensor_of(error: &CheckpointV1Error) -> Option<&str> {
     match error {
         CheckpointV1Error::Shape { name, .. }
         | CheckpointV1Error::Slice { name, .. }
@@ -75,64 +94,62 @@ fn reason(error: &CheckpointV1Error) -> Reason {
     if let CheckpointV1Error::Version { source, .. } = error {
         return Reason::of_rejection(source);
     }
-    let reason = Reason::new(rule(error), error.to_string(), "");
-    match place(error) {
-        Some(name) => reason.at(name),
-        None => reason,
-    }
+    let reason = match io_of(error) {
+        Some(system) => reason_of_io(system, error.to_string()),
+        None => Reason::new(rule(error), error.to_string()),
+    };
+    reason.at_any(tensor_of(error))
 }
 
 /// The verdict on a V1 checkpoint.
-pub(super) fn check(artifact: &Artifact, options: &Options, verdict: &mut Verdict) {
-    let consumer = options.consumer.line("checkpoint");
-    let opened = open(artifact, consumer.as_ref());
+pub(super) fn check(files: &CheckpointFiles, options: &Options) -> Findings {
+    let opened = open(files, Some(&options.consumer().line(ArtifactLine::Checkpoint)));
     let readable = match &opened {
         // What it records is worth showing although it is refused.
-        Err(CheckpointV1Error::Version { .. }) => open(artifact, None).ok(),
+        Err(CheckpointV1Error::Version { .. }) => open(files, None).ok(),
         _ => None,
     };
     let shown = opened.as_ref().ok().or(readable.as_ref());
-    verdict.versions = shown
+    let mut findings = Findings::default();
+    findings.versions = shown
         .and_then(|checkpoint| checkpoint.versions().next())
         .map(|(_, versions)| versions.into());
     let checkpoint = match opened {
         Ok(checkpoint) => checkpoint,
-        Err(error) => return verdict.refuse(reason(&error)),
+        Err(error) => return findings.refused(reason(&error)),
     };
     let (warnings, errors) = options.verify(|verify| checkpoint.verify(verify));
     for error in errors.iter().take(LISTED) {
-        verdict.refuse(reason(error));
+        findings.refuse(reason(error));
     }
     for defect in warnings.iter().take(LISTED) {
         let warning = Warning::new(rule(defect), defect.to_string());
-        verdict.warn(match place(defect) {
-            Some(name) => warning.at(name),
-            None => warning,
-        });
+        findings.warn(warning.at_any(tensor_of(defect)));
     }
+    findings
 }
 
 /// What is in a V1 checkpoint.
-pub(super) fn inspect(artifact: &Artifact) -> Result<Inspection, Box<Reason>> {
-    let checkpoint = open(artifact, None).map_err(|error| Box::new(reason(&error)))?;
-    let mut inspection = Inspection::new(artifact.label.clone(), artifact.kind);
-    inspection.versions = checkpoint.versions().next().map(|(_, versions)| versions.into());
-    inspection.shards = Some(checkpoint.versions().count() as u64);
-    inspection.tensors = checkpoint
-        .tensors()
-        .iter()
-        .map(|tensor| {
-            let dtype = match tensor.data_type() {
-                Some(data_type) => data_type.ifrt_name().to_owned(),
-                None => format!("type {}", tensor.data_type_number()),
-            };
-            TensorSummary::new(
-                tensor.name(),
-                dtype,
-                Some(tensor.shape().to_vec()),
-                tensor.byte_len(),
-            )
-        })
-        .collect();
-    Ok(inspection)
+pub(super) fn inspect(
+    files: &CheckpointFiles,
+    inspection: Inspection,
+) -> Result<Inspection, Box<Reason>> {
+    let checkpoint = open(files, None).map_err(|error| Box::new(reason(&error)))?;
+    Ok(Inspection {
+        versions: checkpoint.versions().next().map(|(_, versions)| versions.into()),
+        shards: Some(checkpoint.versions().count() as u64),
+        tensors: checkpoint
+            .tensors()
+            .iter()
+            .map(|tensor| {
+                let dtype = match tensor.data_type() {
+                    Some(data_type) => data_type.ifrt_name().to_owned(),
+                    None => format!("type {}", tensor.data_type_number()),
+                };
+                let shape = Some(tensor.shape().to_vec());
+                TensorSummary::new(tensor.name(), dtype, shape, tensor.byte_len())
+            })
+            .collect(),
+        ..inspection
+    })
 }

@@ -2,23 +2,62 @@
 
 use std::borrow::Cow;
 
-use crate::artifact::graph::{DeprecatedOperation, DeprecatedOperations};
-use crate::version::evolution::OperationBan;
-use crate::version::tensorflow::{self, UnknownRelease};
-use crate::version::{self, LineRecord, Release, registry};
+use crate::{
+    artifact::graph::{DeprecatedOperation, DeprecatedOperations},
+    version::{
+        self, DeviceState, Ifrt, Line, LineRecord, Release,
+        evolution::OperationBan,
+        registry,
+        tensorflow::{self, UnknownRelease},
+    },
+};
+
+/// A line whose numbers decide whether a consumer takes an artifact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ArtifactLine {
+    /// TensorFlow's graphs.
+    GraphDef,
+    /// TensorFlow's V2 checkpoints.
+    TensorBundle,
+    /// TensorFlow's V1 checkpoints.
+    Checkpoint,
+    /// Device states.
+    DeviceState,
+    /// IFRT's serialized values.
+    Ifrt,
+}
+
+impl ArtifactLine {
+    /// Every line.
+    pub const ALL: [Self; 5] =
+        [Self::GraphDef, Self::TensorBundle, Self::Checkpoint, Self::DeviceState, Self::Ifrt];
+
+    /// Its name in versions.toml.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::GraphDef => "graph_def",
+            Self::TensorBundle => "tensor_bundle",
+            Self::Checkpoint => "checkpoint",
+            Self::DeviceState => DeviceState::NAME,
+            Self::Ifrt => Ifrt::NAME,
+        }
+    }
+}
 
 /// A build that loads artifacts: TensorFlow of some release, or numbers of one's own, line by line.
 ///
 /// ```
-/// use serdes::check::Consumer;
+/// use serdes::check::{ArtifactLine, Consumer};
 ///
 /// let consumer = Consumer::tensorflow("2.16")?.with("graph_def=1800:22")?;
-/// assert_eq!(consumer.line("graph_def").unwrap().version, 1800);
-/// assert_eq!(consumer.line("graph_def").unwrap().min_producer, 22);
-/// assert_eq!(consumer.line("tensor_bundle").unwrap().version, 1);
+/// assert_eq!(consumer.line(ArtifactLine::GraphDef).version, 1800);
+/// assert_eq!(consumer.line(ArtifactLine::GraphDef).min_producer, 22);
+/// assert_eq!(consumer.line(ArtifactLine::TensorBundle).version, 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Consumer {
     release: Option<&'static Release>,
     named: Vec<version::Consumer>,
@@ -26,7 +65,7 @@ pub struct Consumer {
 }
 
 /// A consumer that cannot be.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConsumerError {
     /// The text is not `LINE=N` or `LINE=N:MIN_PRODUCER`.
@@ -64,7 +103,8 @@ impl Default for Consumer {
 }
 
 impl Consumer {
-    /// TensorFlow of this release (`2.16` or `2.16.2`); an unknown patch takes what its MAJOR.MINOR has.
+    /// TensorFlow of this release (`2.16` or `2.16.2`); an unknown patch takes what its MAJOR.MINOR
+    /// has.
     ///
     /// # Errors
     /// [`UnknownRelease`], which lists the known ones.
@@ -85,7 +125,8 @@ impl Consumer {
     /// The same with another number for one line, from `LINE=N` or `LINE=N:MIN_PRODUCER`.
     ///
     /// # Errors
-    /// [`ConsumerError`], if the text is something else, the line does not exist, or the numbers contradict each other.
+    /// [`ConsumerError`], if the text is something else, the line does not exist, or the numbers
+    /// contradict each other.
     pub fn with(self, text: &str) -> Result<Self, ConsumerError> {
         let syntax = || ConsumerError::Syntax { found: text.chars().take(60).collect() };
         let (line, numbers) = text.split_once('=').ok_or_else(syntax)?;
@@ -155,25 +196,24 @@ impl Consumer {
         Cow::Owned(list.clone().with(self.banned.iter().cloned()))
     }
 
-    /// What it is in one line: named, of the release, or for lines that are not TensorFlow's, this build.
+    /// What it is in one line: named, of the release, or for lines that are not TensorFlow's, this
+    /// build.
     #[must_use]
-    pub fn line(&self, line: &str) -> Option<version::Consumer> {
+    pub fn line(&self, line: ArtifactLine) -> version::Consumer {
+        let line = line.name();
         if let Some(consumer) = self.named.iter().find(|consumer| consumer.line == line) {
-            return Some(consumer.clone());
+            return consumer.clone();
         }
         if let Some(consumer) = self.release.and_then(|release| tensorflow::consumer(release, line))
         {
-            return Some(consumer);
+            return consumer;
         }
-        let record = registry().line(line)?;
-        let newest = record.entries.iter().rev().find(|entry| !entry.withdrawn)?;
-        Some(version::Consumer::new(record.name, newest.number, record.min_producer))
-    }
-
-    /// Whether the caller named a number for this line.
-    #[must_use]
-    pub fn names(&self, line: &str) -> bool {
-        self.named.iter().any(|consumer| consumer.line == line)
+        let newest = registry().line(line).and_then(|record| {
+            let newest = record.entries.iter().rev().find(|entry| !entry.withdrawn)?;
+            Some(version::Consumer::new(record.name, newest.number, record.min_producer))
+        });
+        // Every line has an entry; a consumer of one that had none would take nothing.
+        newest.unwrap_or_else(|| version::Consumer::new(line, i32::MIN, i32::MIN))
     }
 }
 
@@ -184,12 +224,20 @@ mod tests {
     #[test]
     fn a_release_sets_every_line_of_tensorflow() {
         let consumer = Consumer::tensorflow("2.12.0").unwrap();
-        assert_eq!(consumer.line("graph_def").unwrap().version, 1395);
-        assert_eq!(consumer.line("checkpoint").unwrap().version, 1);
-        assert_eq!(consumer.line("device_state").unwrap().version, 0);
-        assert_eq!(Consumer::newest().line("graph_def").unwrap().version, 2474);
-        assert!(consumer.line("nothing").is_none());
+        assert_eq!(consumer.line(ArtifactLine::GraphDef).version, 1395);
+        assert_eq!(consumer.line(ArtifactLine::Checkpoint).version, 1);
+        assert_eq!(consumer.line(ArtifactLine::DeviceState).version, 0);
+        assert_eq!(Consumer::newest().line(ArtifactLine::GraphDef).version, 2474);
         assert!(Consumer::tensorflow("9.9").is_err());
+    }
+
+    #[test]
+    fn every_line_of_artifacts_is_in_the_registry() {
+        for line in ArtifactLine::ALL {
+            let record = registry().line(line.name()).unwrap();
+            assert!(record.entries.iter().any(|entry| !entry.withdrawn), "{line:?}");
+            assert_ne!(Consumer::newest().line(line).version, i32::MIN);
+        }
     }
 
     #[test]

@@ -1,26 +1,28 @@
-//! Verdicts on device states: opening one reads its ends; with verification every byte of it is read.
+//! Verdicts on device states: opening one reads its ends; with verification every byte of it is
+//! read.
 
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
-use super::artifact::{Artifact, Place};
-use super::{Inspection, NestedVersion, Options, Reason, Rule, TensorSummary, Verdict};
-use crate::device_state::{Error, Reader, Tensor};
-use crate::ifrt;
+use super::{
+    Findings, Inspection, NestedVersion, Options, Reason, Remedy, Rule, TensorSummary,
+    consumer::ArtifactLine, error::rule_of_io, ifrt::reason as reason_of_spec, opened::Bytes,
+    rule::messages,
+};
+use crate::{
+    device_state::{Error, Reader, Tensor},
+    ifrt,
+};
 
 /// Damages that are listed before they are only counted.
 const LISTED: usize = 100;
 
-fn open(artifact: &Artifact) -> Result<Reader, Box<Reason>> {
-    let opened = match &artifact.place {
-        Place::Source(source) => Reader::from_source(Arc::clone(source), &artifact.label),
-        Place::Prefix(path) | Place::Directory(path) => Reader::open(path),
-    };
-    opened.map_err(|error| Box::new(reason(&error)))
+fn open(file: &Bytes) -> Result<Reader, Box<Reason>> {
+    Reader::from_source(Arc::clone(&file.source), &file.label)
+        .map_err(|error| Box::new(reason(&error)))
 }
 
 fn reason(error: &Error) -> Reason {
-    let reason = |rule| Reason::new(rule, error.to_string(), "");
+    let reason = |rule| Reason::new(rule, error.to_string());
     match error {
         Error::TooNew { found, supported, .. } => {
             reason(Rule::TooNew).with_numbers(found, format_args!("<= {supported}"))
@@ -34,23 +36,20 @@ fn reason(error: &Error) -> Reason {
         }
         Error::BadConsumer { number, .. } => reason(Rule::BadConsumer)
             .with_numbers(number, "a consumer that is not in bad_consumers"),
-        Error::Spec { name, source } => super::ifrt::reason(source).at(name.clone()),
+        Error::Spec { name, source } => reason_of_spec(source).at(name.clone()),
         Error::Corrupt { found, expected, .. } => {
             reason(Rule::Corrupt).with_numbers(found, expected)
         }
         Error::NotDeviceState { .. } => reason(Rule::Corrupt),
         Error::MissingPart { .. } => reason(Rule::NotFound),
-        Error::Io { source, .. } => match source.kind() {
-            std::io::ErrorKind::UnexpectedEof => reason(Rule::Corrupt),
-            std::io::ErrorKind::NotFound => reason(Rule::NotFound),
-            _ => reason(Rule::Unsupported),
-        },
+        Error::Io { source, .. } => reason(rule_of_io(source)),
         _ => reason(Rule::Unsupported),
     }
 }
 
-/// What the specs of a state record: which of IFRT's numbers a reader must know to read them all. What was requested when the state
-/// was saved does not decide: a build of that time may have written nothing that needs it.
+/// What the specs of a state record: which of IFRT's numbers a reader must know to read them all.
+/// What was requested when the state was saved does not decide: a build of that time may have
+/// written nothing that needs it.
 #[derive(Default)]
 struct Specs {
     /// By the number of a spec.
@@ -69,7 +68,7 @@ impl Specs {
             Some(recorded) => *recorded,
             None => {
                 let found = ifrt::Inspection::of_message("xla.ifrt.ArraySpecProto", bytes)
-                    .map_err(|error| super::ifrt::reason(&error).at(tensor.name()))?;
+                    .map_err(|error| reason_of_spec(&error).at(tensor.name()))?;
                 let recorded = found.minimum_reader_version();
                 self.recorded.insert(number, recorded);
                 recorded
@@ -85,73 +84,63 @@ impl Specs {
 
     fn too_new(&self, limit: i32) -> Option<Reason> {
         let first = self.first.as_ref()?;
-        let tensors = match self.too_new {
-            1 => "the spec of one tensor is written".to_owned(),
-            count => format!("the specs of {count} tensors are written"),
+        let specs = match self.too_new {
+            1 => "the spec of one tensor is".to_owned(),
+            count => format!("the specs of {count} tensors are"),
         };
-        let message = format!(
-            "{tensors} at IFRT version {}, and the consumer reads up to {limit}",
-            self.highest
-        );
-        let remedy = "upgrade the consumer, or save the state at an older version";
-        let reason = Reason::new(Rule::TooNew, message, remedy)
+        let reason = Reason::from(messages::specs_are_too_new(specs, self.highest, limit))
+            .with_remedy(Remedy::SaveOlder)
             .with_numbers(self.highest, format_args!("<= {limit}"));
         Some(reason.at(first.clone()))
     }
 }
 
 /// The verdict on a device state.
-pub(super) fn check(artifact: &Artifact, options: &Options, verdict: &mut Verdict) {
-    let reader = match open(artifact) {
+pub(super) fn check(file: &Bytes, options: &Options) -> Findings {
+    let reader = match open(file) {
         Ok(reader) => reader,
-        Err(reason) => return verdict.refuse(*reason),
+        Err(reason) => return reason.into(),
     };
     let versions = reader.versions();
-    verdict.versions = Some((&versions).into());
-    if let Some(consumer) = options.consumer.line("device_state")
-        && let Err(rejection) = consumer.check(&versions)
-    {
-        return verdict.refuse(Reason::of_rejection(&rejection));
+    let mut findings = Findings::of_versions(&versions);
+    if let Err(rejection) = options.consumer().line(ArtifactLine::DeviceState).check(&versions) {
+        return findings.refused(Reason::of_rejection(&rejection));
     }
-    let limit = options.consumer.line("ifrt_serdes").map_or(i32::MAX, |consumer| consumer.version);
+    let limit = options.consumer().line(ArtifactLine::Ifrt).version;
     let mut specs = Specs::default();
     for tensor in reader.tensors() {
         let found = tensor
             .map_err(|error| Box::new(reason(&error)))
             .and_then(|tensor| specs.add(&tensor, limit));
         if let Err(reason) = found {
-            verdict.refuse(*reason);
-            if verdict.reasons().len() == LISTED {
-                return;
+            findings.refuse(*reason);
+            if findings.reasons().len() == LISTED {
+                return findings;
             }
         }
     }
     if let Some(reason) = specs.too_new(limit) {
-        return verdict.refuse(reason);
+        return findings.refused(reason);
     }
-    if !options.verify_data {
-        return;
-    }
-    match reader.verify(&options.watch) {
-        Ok(damages) => {
-            for damage in damages.iter().take(LISTED) {
-                verdict.refuse(reason(&damage.error).at(damage.tensor.clone()));
+    if options.verifies_data() {
+        match reader.verify(options.watch()) {
+            Ok(damages) => {
+                for damage in damages.iter().take(LISTED) {
+                    findings.refuse(reason(&damage.error).at(damage.tensor.clone()));
+                }
             }
+            Err(error) => findings.refuse(reason(&error)),
         }
-        Err(error) => verdict.refuse(reason(&error)),
     }
+    findings
 }
 
 /// What is in a device state.
-pub(super) fn inspect(artifact: &Artifact) -> Result<Inspection, Box<Reason>> {
-    let reader = open(artifact)?;
-    let mut inspection = Inspection::new(artifact.label.clone(), artifact.kind);
+pub(super) fn inspect(file: &Bytes, mut inspection: Inspection) -> Result<Inspection, Box<Reason>> {
+    let reader = open(file)?;
     inspection.versions = Some((&reader.versions()).into());
-    inspection.nested.push(NestedVersion::new(
-        "header",
-        "device_state",
-        Some(reader.format().into()),
-    ));
+    let format = Some(reader.format().into());
+    inspection.nested.push(NestedVersion::new("header", "device_state", format));
     inspection.details.insert("requested".to_owned(), reader.ifrt_version().to_string());
     inspection.details.insert("written by".to_owned(), reader.producer_release().to_owned());
     let mut specs = Specs::default();
@@ -159,19 +148,12 @@ pub(super) fn inspect(artifact: &Artifact) -> Result<Inspection, Box<Reason>> {
         let tensor = tensor.map_err(|error| Box::new(reason(&error)))?;
         specs.add(&tensor, i32::MAX)?;
         let spec: &ifrt::ArraySpec = tensor.spec();
-        let shape = spec.shape().dims().to_vec();
+        let shape = Some(spec.shape().dims().to_vec());
+        let bytes = Some(tensor.bytes());
         let dtype = spec.dtype().name();
-        inspection.tensors.push(TensorSummary::new(
-            tensor.name(),
-            dtype,
-            Some(shape),
-            Some(tensor.bytes()),
-        ));
+        inspection.tensors.push(TensorSummary::new(tensor.name(), dtype, shape, bytes));
     }
-    inspection.nested.push(NestedVersion::new(
-        "array specs",
-        "ifrt_serdes",
-        Some(specs.highest.into()),
-    ));
+    let highest = Some(specs.highest.into());
+    inspection.nested.push(NestedVersion::new("array specs", "ifrt_serdes", highest));
     Ok(inspection)
 }

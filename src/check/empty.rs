@@ -1,49 +1,47 @@
-//! Graphs without anything in them, which TensorFlow takes: a file of zero bytes, or another message, of which a parser knows no field.
+//! Graphs without anything in them, which TensorFlow takes: a file of zero bytes, or another
+//! message, of which a parser knows no field.
 //!
-//! The verdict stays TensorFlow's. Bare messages of IFRT are among these: they have no type name, and nothing tells them from a graph
-//! but that nothing of a graph is in them.
+//! The verdict stays TensorFlow's. Bare messages of IFRT are among these: they have no type name,
+//! and nothing tells them from a graph but that nothing of a graph is in them.
 
-use super::artifact::{Artifact, Place};
-use super::{Kind, Reason, Rule, Verdict, Warning};
-use crate::artifact::ReadAt;
-use crate::artifact::graph::{self, Form, Graph, Message, ReadOptions};
-use crate::version::VersionDef;
+use super::{Findings, Reason, Remedy, opened::GraphKind, rule::messages};
+use crate::{
+    artifact::graph::{self, Form, Graph, Message, ReadOptions},
+    read_at::ReadAt,
+    version::VersionDef,
+};
 
-/// The longest file in bytes whose nodes are looked at once more; the messages that are meant are shorter.
+/// The longest file in bytes whose nodes are looked at once more; the messages that are meant are
+/// shorter.
 const LONGEST: u64 = 1 << 20;
 
-/// Warns of a graph that may be none; a file of zero bytes beside a checkpoint is no meta graph at all.
-pub(super) fn check(artifact: &Artifact, graph: &Graph, verdict: &mut Verdict) {
-    let Place::Source(source) = &artifact.place else { return };
+/// Warns of a graph that may be none; a file of zero bytes beside a checkpoint is no meta graph at
+/// all.
+pub(super) fn check(source: &dyn ReadAt, kind: GraphKind, graph: &Graph) -> Findings {
+    let mut findings = Findings::default();
     if graph.versions != VersionDef::default() {
-        return;
+        return findings;
     }
     let size = source.size().unwrap_or_default();
-    if size == 0 && artifact.kind == Kind::MetaGraph {
-        let message = "the file has zero bytes, and there is no meta graph in it";
-        return verdict.refuse(Reason::new(Rule::Corrupt, message, "write the checkpoint again"));
+    if size == 0 && kind == GraphKind::MetaGraph {
+        let reason = Reason::from(messages::no_meta_graph_in_zero_bytes());
+        return findings.refused(reason.with_remedy(Remedy::WriteCheckpointAgain));
     }
-    let message = if size == 0 {
-        "the file has zero bytes; TensorFlow takes that as a graph without nodes".to_owned()
-    } else if artifact.kind == Kind::MetaGraph {
-        return;
+    if size == 0 {
+        findings.warn(messages::zero_bytes());
+    } else if kind == GraphKind::MetaGraph {
+        return findings;
     } else if graph.nodes == 0 && graph.functions == 0 {
-        format!(
-            "none of the {size} bytes is a node, a function or a version of a graph; TensorFlow takes such a file as a graph without \
-             nodes, and it is probably another message"
-        )
-    } else if artifact.kind == Kind::GraphDef && size <= LONGEST && !has_operations(source) {
-        "there are nodes without an operation that anybody could have named, and no version; the file is probably another message"
-            .to_owned()
-    } else {
-        return;
-    };
-    verdict.warn(Warning::new(Rule::Empty, message));
+        findings.warn(messages::nothing_of_a_graph(size));
+    } else if kind == GraphKind::GraphDef && size <= LONGEST && !has_operations(source) {
+        findings.warn(messages::nodes_without_operations());
+    }
+    findings
 }
 
 /// Whether every node names its operation, and with characters that can be read.
 fn has_operations(source: &dyn ReadAt) -> bool {
-    let options = ReadOptions { count_operations: true, ..ReadOptions::default() };
+    let options = ReadOptions::default().with_operations_counted(true);
     let Ok(graphs) = graph::read(source, Message::GraphDef, Form::Binary, &options) else {
         return true;
     };

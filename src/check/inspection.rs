@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{Kind, Versions};
 
 /// A version that is recorded inside of an artifact, below its own.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct NestedVersion {
@@ -31,7 +31,7 @@ impl NestedVersion {
 }
 
 /// A tensor of a checkpoint or a device state.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct TensorSummary {
@@ -58,7 +58,7 @@ impl TensorSummary {
 }
 
 /// What is in an artifact.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Inspection {
@@ -82,10 +82,11 @@ pub struct Inspection {
     pub date: Option<String>,
     /// The TensorFlow release that has exactly this GraphDef version.
     pub release: Option<String>,
-    /// Whether the attributes with default values were left out of the meta graph that is loaded; `None` for anything but a meta graph
-    /// or a SavedModel.
+    /// Whether the attributes with default values were left out of the meta graph that is loaded;
+    /// `None` for anything but a meta graph or a SavedModel.
     pub stripped_default_attrs: Option<bool>,
-    /// How many operations the meta graph that is loaded lists as those that it uses; `None` as above.
+    /// How many operations the meta graph that is loaded lists as those that it uses; `None` as
+    /// above.
     pub stripped_op_list: Option<u64>,
     /// What else is worth telling: the tags of meta graphs, the release that wrote it, by name.
     pub details: BTreeMap<String, String>,

@@ -2,11 +2,12 @@
 //!
 //! How a kind is told from bytes and names is the business of [`detect`](super::detect).
 
-use std::fmt;
-use std::str::FromStr;
+use std::{fmt, str::FromStr};
+
+use super::consumer::ArtifactLine;
 
 /// A kind of artifact.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Kind {
     /// A SavedModel: a directory with `saved_model.pb`, or that file.
@@ -33,7 +34,8 @@ pub enum Kind {
     Npy,
     /// A zip archive of NumPy's arrays (`.npz`).
     Npz,
-    /// A portable artifact of StableHLO: MLIR bytecode whose producer is `StableHLO_vX.Y.Z`. Not judged yet.
+    /// A portable artifact of StableHLO: MLIR bytecode whose producer is `StableHLO_vX.Y.Z`. Not
+    /// judged yet.
     StableHlo,
     /// A serialized `jax.export.Exported`. Not judged yet.
     JaxExport,
@@ -68,7 +70,7 @@ pub enum Kind {
 }
 
 /// A name that no kind has.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no kind \"{found}\"; the kinds are {}", Kind::ALL.map(Kind::id).join(", "))]
 pub struct UnknownKind {
     /// The text found, cut to 60 characters.
@@ -179,21 +181,21 @@ impl Kind {
 
     /// The line whose numbers decide whether a consumer takes it, if a single one does.
     #[must_use]
-    pub const fn line(self) -> Option<&'static str> {
+    pub const fn line(self) -> Option<ArtifactLine> {
         match self {
             Self::SavedModel | Self::MetaGraph | Self::GraphDefText | Self::GraphDef => {
-                Some("graph_def")
+                Some(ArtifactLine::GraphDef)
             }
-            Self::TensorBundle => Some("tensor_bundle"),
-            Self::CheckpointV1 => Some("checkpoint"),
-            Self::DeviceState => Some("device_state"),
-            Self::IfrtSerialized => Some("ifrt_serdes"),
+            Self::TensorBundle => Some(ArtifactLine::TensorBundle),
+            Self::CheckpointV1 => Some(ArtifactLine::Checkpoint),
+            Self::DeviceState => Some(ArtifactLine::DeviceState),
+            Self::IfrtSerialized => Some(ArtifactLine::Ifrt),
             _ => None,
         }
     }
 
-    /// Whether artifacts of this kind get a verdict; a healthy one of any other kind is unreadable, by the rule
-    /// [`OtherKind`](super::Rule::OtherKind).
+    /// Whether artifacts of this kind get a verdict; a healthy one of any other kind is unreadable,
+    /// by the rule [`OtherKind`](super::Rule::OtherKind).
     #[must_use]
     pub const fn is_judged(self) -> bool {
         match self {

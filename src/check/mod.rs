@@ -10,19 +10,33 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`path`] opens one artifact, [`bytes()`] one that is in memory, [`all`] walks over directories. The answer is a [`Verdict`]: reasons
-//! and warnings as data, with the rule ([`Rule`]) that each follows from.
+//! [`path`] opens one artifact, [`bytes()`] one that is in memory, [`all`] walks over directories.
+//! The answer is a [`Verdict`]: reasons and warnings as data, with the rule ([`Rule`]) that each
+//! follows from.
 //!
 //! # Kinds
 //!
-//! What an artifact is, is told from its content, then from its name ([`Kind`]). Some kinds are recognised and not judged: they are
-//! unreadable by [`Rule::OtherKind`], never corrupt and never an acceptable graph. A GraphDef has no mark of its own, so that what nothing
-//! else explains is read as one, and the verdict is that of TensorFlow's import of the same bytes. It takes some messages that were
-//! never meant to be graphs, bare messages of IFRT among them, because it steps over fields that it does not know: nothing tells those
-//! from a graph but that they have nothing of one, which is the warning [`Rule::Empty`].
+//! What an artifact is, is told from its content, then from its name ([`Kind`]). Some kinds are
+//! recognised and not judged: they are unreadable by [`Rule::OtherKind`], never corrupt and never
+//! an acceptable graph. A GraphDef has no mark of its own, so that what nothing else explains is
+//! read as one, and the verdict is that of TensorFlow's import of the same bytes. It takes some
+//! messages that were never meant to be graphs, bare messages of IFRT among them, because it steps
+//! over fields that it does not know: nothing tells those from a graph but that they have nothing
+//! of one, which is the warning [`Rule::Empty`].
 //!
-//! Knows which kinds of artifacts there are and which reader reads each. It must never run foreign code, nor read what a reader can
-//! step over unless it is asked to verify data. The readers must never know of it.
+//! Knows which kinds of artifacts there are and which reader reads each. It must never run foreign
+//! code, nor read what a reader can step over unless it is asked to verify data. The readers must
+//! never know of it.
+
+#![deny(
+    clippy::expect_used,
+    clippy::get_unwrap,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::string_slice,
+    clippy::unreachable,
+    clippy::unwrap_used
+)]
 
 mod artifact;
 mod checkpoint_v1;
@@ -30,25 +44,37 @@ mod consumer;
 mod detect;
 mod device_state;
 mod empty;
+mod error;
 mod graph;
 mod ifrt;
 mod inspection;
 mod kind;
+mod opened;
 mod options;
 mod other_kind;
 mod plugin;
+mod reason;
+mod remedy;
 mod rule;
+mod saved_model;
 mod spool;
 mod tensor_bundle;
 mod tensors;
 mod verdict;
 mod walk;
 
-pub use artifact::{Artifact, CheckError, bytes, path, path_of_kind, reader};
-pub use consumer::{Consumer, ConsumerError};
-pub use inspection::{Inspection, NestedVersion, TensorSummary};
-pub use kind::{Kind, UnknownKind};
-pub use options::Options;
-pub use rule::{Explanation, Rule, UnknownRule};
-pub use verdict::{ConsumerVersion, Outcome, Reason, Verdict, Versions, Warning};
-pub use walk::{Skipped, Walk, all, exit_status, walk};
+use verdict::Findings;
+
+pub use self::{
+    artifact::{Artifact, bytes, path, path_of_kind, reader},
+    consumer::{ArtifactLine, Consumer, ConsumerError},
+    error::CheckError,
+    inspection::{Inspection, NestedVersion, TensorSummary},
+    kind::{Kind, UnknownKind},
+    options::Options,
+    reason::{Reason, Warning},
+    remedy::Remedy,
+    rule::{Explanation, Rule, UnknownRule},
+    verdict::{Cancelled, ConsumerVersion, Outcome, Verdict, Versions},
+    walk::{Skipped, Walk, all, walk},
+};

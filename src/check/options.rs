@@ -1,48 +1,33 @@
 //! What a check looks at, and for whom.
 
-use std::fmt;
-use std::path::Path;
-use std::sync::Arc;
+use std::borrow::Cow;
 
-use super::{Consumer, Kind};
-use crate::artifact::graph::DeprecatedOperations;
-use crate::artifact::tensor_bundle::VerifyOptions;
-use crate::device_state::{Phase, Watch};
+use super::Consumer;
+use crate::{
+    artifact::{graph::DeprecatedOperations, tensor_bundle::VerifyOptions},
+    device_state::{Phase, Watch},
+};
 
 /// How artifacts are checked.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
+///
+/// ```
+/// use serdes::check::{Consumer, Options};
+///
+/// let options = Options::for_consumer(Consumer::tensorflow("2.16")?)
+///     .with_tags(["serve".to_owned()])
+///     .with_verify_data(true);
+/// # let _ = options;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
 pub struct Options {
-    /// Who wants to load them.
-    pub consumer: Consumer,
-    /// The meta graph of a SavedModel; without it `serve`, or the only one.
-    pub tags: Option<Vec<String>>,
-    /// The kind, where the caller knows better.
-    pub kind: Option<Kind>,
-    /// Whether every byte of every tensor is read and checked.
-    pub verify_data: bool,
-    /// Whether warnings count as reasons.
-    pub strict: bool,
-    /// The operations that graphs may not use.
-    pub deprecated: DeprecatedOperations,
-    /// Threads that verify data; 0 for as many as the machine has.
-    pub threads: usize,
-    /// Hears how far verifying data has come, and may stop it: the verdict is then incomplete, and means nothing.
-    pub watch: Watch,
-    /// What a walk leaves out.
-    excluded: Option<Excluded>,
-}
-
-/// Says of a path below a walked directory, and whether that is a directory, whether it is left out.
-type Excludes = dyn Fn(&Path, bool) -> bool + Send + Sync;
-
-#[derive(Clone)]
-struct Excluded(Arc<Excludes>);
-
-impl fmt::Debug for Excluded {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Excluded")
-    }
+    consumer: Consumer,
+    tags: Option<Vec<String>>,
+    verify_data: bool,
+    strict: bool,
+    deprecated: DeprecatedOperations,
+    threads: usize,
+    watch: Watch,
 }
 
 impl Default for Options {
@@ -50,37 +35,83 @@ impl Default for Options {
         Self {
             consumer: Consumer::default(),
             tags: None,
-            kind: None,
             verify_data: false,
             strict: false,
             deprecated: DeprecatedOperations::tensorflow().clone(),
             threads: 0,
             watch: Watch::new(),
-            excluded: None,
         }
     }
 }
 
 impl Options {
-    /// The defaults, for another consumer.
+    /// The defaults, for another consumer than the newest release.
     #[must_use]
     pub fn for_consumer(consumer: Consumer) -> Self {
         Self { consumer, ..Self::default() }
     }
 
-    /// The same, where a [walk](super::walk()) leaves out what `excluded` says, neither checked nor skipped. It is asked about the path of
-    /// each entry below the walked directory, and whether the entry is a directory, into which the walk then does not go.
+    /// The same for the meta graph of a SavedModel with these tags, in any order; without this
+    /// `serve`, or the only one.
     #[must_use]
-    pub fn with_excluded(
-        mut self,
-        excluded: impl Fn(&Path, bool) -> bool + Send + Sync + 'static,
-    ) -> Self {
-        self.excluded = Some(Excluded(Arc::new(excluded)));
-        self
+    pub fn with_tags(self, tags: impl IntoIterator<Item = String>) -> Self {
+        Self { tags: Some(tags.into_iter().collect()), ..self }
     }
 
-    pub(super) fn excludes(&self, below: &Path, is_directory: bool) -> bool {
-        self.excluded.as_ref().is_some_and(|excluded| excluded.0(below, is_directory))
+    /// The same, reading and checking every byte of every tensor if `verify_data`.
+    #[must_use]
+    pub fn with_verify_data(self, verify_data: bool) -> Self {
+        Self { verify_data, ..self }
+    }
+
+    /// The same, where warnings count as reasons if `strict`.
+    #[must_use]
+    pub fn with_strict(self, strict: bool) -> Self {
+        Self { strict, ..self }
+    }
+
+    /// The same with another list of operations that graphs may not use than TensorFlow's.
+    #[must_use]
+    pub fn with_deprecated(self, deprecated: DeprecatedOperations) -> Self {
+        Self { deprecated, ..self }
+    }
+
+    /// The same with a number of threads that verify data; 0 for as many as the machine has.
+    #[must_use]
+    pub fn with_threads(self, threads: usize) -> Self {
+        Self { threads, ..self }
+    }
+
+    /// The same with a watch, which hears how far verifying data has come and may stop it: the
+    /// check then ends with [`Cancelled`](super::Cancelled).
+    #[must_use]
+    pub fn with_watch(self, watch: Watch) -> Self {
+        Self { watch, ..self }
+    }
+
+    pub(super) fn consumer(&self) -> &Consumer {
+        &self.consumer
+    }
+
+    pub(super) fn tags(&self) -> Option<&[String]> {
+        self.tags.as_deref()
+    }
+
+    pub(super) fn verifies_data(&self) -> bool {
+        self.verify_data
+    }
+
+    pub(super) fn is_strict(&self) -> bool {
+        self.strict
+    }
+
+    pub(super) fn watch(&self) -> &Watch {
+        &self.watch
+    }
+
+    /// The operations that graphs may not use, those that the consumer bans among them.
+    pub(super) fn banned(&self) -> Cow<'_, DeprecatedOperations> {
+        self.consumer.bans_on(&self.deprecated)
     }
 
     /// Verifies a checkpoint as these options say, and lets the watch hear of it.

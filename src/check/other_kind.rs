@@ -1,42 +1,40 @@
-//! What is said of files that are recognised and not judged, and of those that hold something else than their name says.
+//! What is said of files that are recognised and not judged, and of those that hold something else
+//! than their name says.
 
-use super::artifact::{Artifact, Place};
-use super::detect::{self, is_pointer_of_git_lfs, of_judged, read_up_to};
-use super::{Inspection, Kind, Reason, Rule, Verdict};
-use crate::artifact::ReadAt;
+use super::{
+    Findings, Inspection, Kind, Reason, Remedy,
+    detect::{self, is_pointer_of_git_lfs, of_judged, read_up_to},
+    opened::Bytes,
+    rule::messages,
+};
+use crate::read_at::ReadAt;
 
 /// The verdict on an artifact of a kind that is not judged: nobody can tell.
-pub(super) fn check(artifact: &Artifact, verdict: &mut Verdict) {
-    verdict.refuse(match &artifact.place {
-        Place::Source(source) => {
-            let named = artifact.path.as_deref().and_then(|path| path.file_name());
-            let named = named.and_then(|name| of_judged(&name.to_string_lossy()));
-            reason(artifact.kind, named, source)
-        }
-        Place::Directory(_) | Place::Prefix(_) => {
-            Reason::new(Rule::OtherKind, not_judged(artifact.kind), remedy(artifact.kind))
-                .with_numbers(artifact.kind, EXPECTED)
-        }
-    });
+pub(super) fn check(kind: Kind, file: Option<&Bytes>) -> Findings {
+    let reason = match file {
+        Some(file) => reason(kind, of_judged(&file.file_name()), &*file.source),
+        None => not_judged(kind).with_numbers(kind, EXPECTED),
+    };
+    Findings::default().refused(reason)
 }
 
-/// What is in an artifact of a kind that is not judged: its kind, its size, and who wrote it where that stands at its beginning.
-pub(super) fn inspect(artifact: &Artifact) -> Inspection {
-    let mut inspection = Inspection::new(artifact.label.clone(), artifact.kind);
-    if let Place::Source(source) = &artifact.place {
-        if let Ok(size) = source.size() {
-            inspection.details.insert("bytes".to_owned(), size.to_string());
-        }
-        if artifact.kind == Kind::StableHlo
-            && let Some(producer) = producer(source)
-        {
-            inspection.details.insert("producer".to_owned(), producer);
-        }
+/// What is in an artifact of a kind that is not judged: its size, and who wrote it where that
+/// stands at its beginning.
+pub(super) fn inspect(kind: Kind, file: Option<&Bytes>, mut inspection: Inspection) -> Inspection {
+    let Some(file) = file else { return inspection };
+    if let Ok(size) = file.source.size() {
+        inspection.details.insert("bytes".to_owned(), size.to_string());
+    }
+    if kind == Kind::StableHlo
+        && let Some(producer) = producer(&*file.source)
+    {
+        inspection.details.insert("producer".to_owned(), producer);
     }
     inspection
 }
 
-/// The reason for a file that was to be a SavedModel, and is something else; `None` if nothing shows that.
+/// The reason for a file that was to be a SavedModel, and is something else; `None` if nothing
+/// shows that.
 pub(super) fn instead_of(kind: Kind, source: &dyn ReadAt) -> Option<Reason> {
     let found = detect::foreign(source).ok().flatten()?;
     Some(reason(found, Some(kind), source))
@@ -47,37 +45,32 @@ const EXPECTED: &str = "a kind that is judged";
 fn reason(kind: Kind, named: Option<Kind>, source: &dyn ReadAt) -> Reason {
     let mut start = [0; 1024];
     let start = read_up_to(source, &mut start, 0).unwrap_or_default();
-    let (found, remedy) = if start.is_empty() {
-        let found = format!("the file is empty; by its name it would be {}", kind.words());
-        (found, "fetch or write the file again")
+    let reason = if start.is_empty() {
+        Reason::from(messages::file_is_empty(kind.words())).with_remedy(Remedy::FetchOrWriteAgain)
     } else if is_pointer_of_git_lfs(start) {
-        let found = "the file is a pointer of git-lfs, and what it points to was not fetched";
-        (found.to_owned(), "fetch it with `git lfs pull`, and check that")
+        Reason::from(messages::pointer_of_git_lfs()).with_remedy(Remedy::FetchFromGitLfs)
     } else if kind == Kind::Text && is_graph_in_text(start) && named.is_none() {
-        let found = "the file is a text that begins like a graph in text form";
-        (found.to_owned(), "name it .pbtxt, or name its kind: graph_def_text")
+        Reason::from(messages::text_like_a_graph()).with_remedy(Remedy::NameKindOfText)
     } else if let Some(named) = named {
-        let found = format!("the file is named as {}, and holds {}", named.words(), kind.words());
-        (found, remedy(kind))
+        Reason::from(messages::named_as_another_kind(named.words(), kind.words()))
+            .with_remedy(remedy(kind))
     } else {
-        (not_judged(kind), remedy(kind))
+        not_judged(kind)
     };
-    Reason::new(Rule::OtherKind, found, remedy).with_numbers(kind, EXPECTED)
+    reason.with_numbers(kind, EXPECTED)
 }
 
-fn not_judged(kind: Kind) -> String {
-    format!("this is {}, which is recognised and not judged", kind.words())
+fn not_judged(kind: Kind) -> Reason {
+    Reason::from(messages::kind_is_not_judged(kind.words())).with_remedy(remedy(kind))
 }
 
-const fn remedy(kind: Kind) -> &'static str {
+const fn remedy(kind: Kind) -> Remedy {
     match kind {
-        Kind::Html => "look at the page: it may ask to log in; then fetch the file itself",
-        Kind::Gzip | Kind::Zip => "unpack it, and check what is in it",
-        Kind::Fingerprint => "check the directory of the SavedModel that it belongs to",
-        Kind::Json | Kind::Text => {
-            "check that it is the file that was meant; a page or a message may have been saved in its place"
-        }
-        _ => "check it with the program that it was made for",
+        Kind::Html => Remedy::LookAtPage,
+        Kind::Gzip | Kind::Zip => Remedy::Unpack,
+        Kind::Fingerprint => Remedy::CheckModelOfFingerprint,
+        Kind::Json | Kind::Text => Remedy::CheckThatFileIsMeant,
+        _ => Remedy::UseItsOwnProgram,
     }
 }
 

@@ -1,68 +1,62 @@
 //! Verdicts on plug-ins, read as ELF files: nothing of them is loaded or run.
 
-use super::artifact::Artifact;
-use super::{Inspection, Options, Reason, Rule, Verdict, Warning};
+use super::{Findings, Inspection, Reason, Remedy, Rule, Warning, opened::Bytes, rule::messages};
 use crate::stream_executor::elf;
 
-fn read(artifact: &Artifact) -> Result<elf::Inspection, Box<Reason>> {
-    let Some(path) = &artifact.path else {
-        let message = "a shared library can only be looked at in a file";
-        return Err(
-            Reason::new(Rule::Unsupported, message, "save it to a file and check that").into()
-        );
+/// Symbols that are listed before the others are left out.
+const LISTED: usize = 100;
+
+fn read(file: &Bytes) -> Result<elf::Inspection, Box<Reason>> {
+    let Some(path) = &file.path else {
+        let reason = Reason::from(messages::library_is_no_file());
+        return Err(reason.with_remedy(Remedy::SaveToFile).into());
     };
-    elf::inspect(path).map_err(|error| Reason::new(Rule::Corrupt, error.to_string(), "").into())
+    elf::inspect(path).map_err(|error| Reason::new(Rule::Corrupt, error.to_string()).into())
 }
 
 /// Whether a file is a plug-in at all.
-pub(super) fn is_plugin(artifact: &Artifact) -> bool {
-    read(artifact).is_ok_and(|inspection| inspection.is_plugin())
+pub(super) fn is_plugin(file: &Bytes) -> bool {
+    read(file).is_ok_and(|library| library.is_plugin())
+}
+
+/// Why a library is no plug-in for this machine.
+fn refusal(library: &elf::Inspection) -> Option<Reason> {
+    if !library.is_for_this_machine() {
+        let (found, expected) = (&library.architecture, std::env::consts::ARCH);
+        let reason = Reason::from(messages::other_architecture(found, expected));
+        let reason = reason.with_remedy(Remedy::UseLibraryForThisMachine);
+        return Some(reason.with_numbers(found, expected));
+    }
+    if !library.shared {
+        let reason = Reason::from(messages::no_shared_library());
+        return Some(reason.with_remedy(Remedy::BuildShared));
+    }
+    if !library.is_plugin() {
+        let reason = Reason::from(messages::no_plugin_function());
+        return Some(reason.with_remedy(Remedy::NamePlugin));
+    }
+    None
 }
 
 /// The verdict on a plug-in.
-pub(super) fn check(artifact: &Artifact, _options: &Options, verdict: &mut Verdict) {
-    let library = match read(artifact) {
+pub(super) fn check(file: &Bytes) -> Findings {
+    let library = match read(file) {
         Ok(library) => library,
-        Err(reason) => return verdict.refuse(*reason),
+        Err(reason) => return reason.into(),
     };
-    if !library.is_for_this_machine() {
-        return verdict.refuse(
-            Reason::new(
-                Rule::Unsupported,
-                format!(
-                    "the library is for {}, and this machine is {}",
-                    library.architecture,
-                    std::env::consts::ARCH
-                ),
-                "use a plug-in that is built for this machine",
-            )
-            .with_numbers(&library.architecture, std::env::consts::ARCH),
-        );
+    let mut findings = Findings::default();
+    if let Some(reason) = refusal(&library) {
+        return findings.refused(reason);
     }
-    if !library.shared {
-        return verdict.refuse(Reason::new(
-            Rule::Unsupported,
-            "the file is an ELF file but no shared library",
-            "build it as a shared library (-shared)",
-        ));
+    for symbol in library.unserved.iter().take(LISTED) {
+        findings.warn(Warning::from(messages::symbol_is_not_served(symbol)).at(symbol.clone()));
     }
-    if !library.is_plugin() {
-        return verdict.refuse(Reason::new(
-            Rule::NotAPlugin,
-            "the library does not export SE_InitPlugin",
-            "name a StreamExecutor plug-in, or export the function",
-        ));
-    }
-    for symbol in library.unserved.iter().take(100) {
-        let message = format!("the library needs {symbol}, which this host does not serve");
-        verdict.warn(Warning::new(Rule::Unsupported, message).at(symbol.clone()));
-    }
+    findings
 }
 
 /// What a plug-in says of itself.
-pub(super) fn inspect(artifact: &Artifact) -> Result<Inspection, Box<Reason>> {
-    let library = read(artifact)?;
-    let mut inspection = Inspection::new(artifact.label.clone(), artifact.kind);
+pub(super) fn inspect(file: &Bytes, mut inspection: Inspection) -> Result<Inspection, Box<Reason>> {
+    let library = read(file)?;
     let details = [
         ("architecture", library.architecture.clone()),
         ("exports", library.exports.join(" ")),

@@ -1,13 +1,21 @@
 //! Keeps a stream where it can be read from any place, no more of it than a verdict needs.
 
-use std::io::{self, Read};
-use std::path::Path;
-use std::sync::Arc;
+use std::{
+    io::{self, Read},
+    path::Path,
+    sync::Arc,
+};
 
-use super::artifact::CheckError;
-use super::detect::{DEVICE_STATE, Told, detect};
-use super::{Kind, graph};
-use crate::read_at::{IN_MEMORY, LONGEST_STREAM, ReadAt, spill};
+use super::{
+    CheckError, Kind,
+    detect::{Detected, detect},
+    graph,
+};
+use crate::{
+    artifact::graph::Message,
+    device_state,
+    read_at::{IN_MEMORY, LONGEST_STREAM, ReadAt, spill},
+};
 
 /// Bytes by which most streams are known.
 const OPENING: u64 = 64 << 10;
@@ -15,7 +23,8 @@ const OPENING: u64 = 64 << 10;
 /// The same for what is one protobuf message: no parser takes a longer one.
 const LONGEST_MESSAGE: u64 = 2 << 30;
 
-/// Reads a stream to its end, or as far as it decides anything; `label` is for messages, `name` is what a pipe is called.
+/// Reads a stream to its end, or as far as it decides anything; `label` is for messages, `name` is
+/// what a pipe is called.
 pub(super) fn spool(
     mut input: impl Read,
     label: &str,
@@ -39,33 +48,38 @@ pub(super) fn spool(
     kept.ok_or_else(|| CheckError::TooLong { path: label.to_owned(), limit: longest })
 }
 
-fn told(start: &[u8], name: Option<&Path>, kind: Option<Kind>) -> io::Result<Told> {
+fn detected(start: &[u8], name: Option<&Path>, kind: Option<Kind>) -> io::Result<Detected> {
     match kind {
-        Some(kind) => Ok(Told::Name(kind)),
+        Some(kind) => Ok(Detected::ByName(kind)),
         None => detect(&start, name),
     }
 }
 
 /// Whether the rest of a stream that begins so can change nothing.
 fn is_decided(start: &[u8], name: Option<&Path>, kind: Option<Kind>) -> io::Result<bool> {
-    let told = told(start, name, kind)?;
-    Ok(match told.kind() {
-        // What is not judged is told from its beginning: a table or a state, whose mark is at the end, does not begin like any of it.
+    let detected = detected(start, name, kind)?;
+    Ok(match detected.kind() {
+        // What is not judged is told from its beginning: a table or a state, whose mark is at the
+        // end, does not begin like any of it.
         kind if !kind.is_judged() => true,
         // A library is looked at in a file only.
         Kind::Plugin => true,
         // A beginning that is damaged is not made good by what follows.
-        Kind::DeviceState => !start.starts_with(DEVICE_STATE),
+        Kind::DeviceState => !start.starts_with(&device_state::MAGIC),
         Kind::TensorBundle | Kind::CheckpointV1 => !may_be_table(start),
         Kind::Npz => !start.starts_with(b"PK"),
-        kind @ (Kind::Npy | Kind::Safetensors) => detect(&start, None)? != Told::Content(kind),
-        Kind::GraphDef if told == Told::Nothing && may_be_table(start) => false,
-        Kind::GraphDef | Kind::SavedModel => graph::is_refused(&Opening(start), told.kind()),
+        kind @ (Kind::Npy | Kind::Safetensors) => {
+            detect(&start, None)? != Detected::ByContent(kind)
+        }
+        Kind::GraphDef if detected == Detected::Unmarked && may_be_table(start) => false,
+        Kind::GraphDef => graph::is_refused(&Opening(start), Message::GraphDef),
+        Kind::SavedModel => graph::is_refused(&Opening(start), Message::SavedModel),
         _ => false,
     })
 }
 
-/// The beginning of a message that is as long as one can be: what is wrong with that is wrong with the whole.
+/// The beginning of a message that is as long as one can be: what is wrong with that is wrong with
+/// the whole.
 struct Opening<'b>(&'b [u8]);
 
 impl ReadAt for Opening<'_> {
@@ -84,17 +98,18 @@ impl ReadAt for Opening<'_> {
     }
 }
 
-/// Whether a stream may begin with a block of a checkpoint's table: its first entry shares nothing with the one before it, which is
-/// none, and its key is empty. In front of that stand the lengths of a block that is compressed.
+/// Whether a stream may begin with a block of a checkpoint's table: its first entry shares nothing
+/// with the one before it, which is none, and its key is empty. In front of that stand the lengths
+/// of a block that is compressed.
 fn may_be_table(start: &[u8]) -> bool {
     let start = start.get(..start.len().min(12)).unwrap_or_default();
     start.windows(3).any(|entry| matches!(entry, [0, 0, length] if *length > 0))
 }
 
 fn longest(start: &[u8], name: Option<&Path>, kind: Option<Kind>) -> io::Result<u64> {
-    Ok(match told(start, name, kind)? {
-        Told::Nothing if may_be_table(start) => LONGEST_STREAM,
-        told => match told.kind() {
+    Ok(match detected(start, name, kind)? {
+        Detected::Unmarked if may_be_table(start) => LONGEST_STREAM,
+        detected => match detected.kind() {
             Kind::GraphDef
             | Kind::GraphDefText
             | Kind::MetaGraph

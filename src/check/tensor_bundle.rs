@@ -1,21 +1,32 @@
-//! Verdicts on V2 checkpoints: opening them decides (table and header readable, versions); what else is wrong is a warning, unless
-//! the data is verified.
+//! Verdicts on V2 checkpoints: opening them decides (table and header readable, versions); what
+//! else is wrong is a warning, unless the data is verified.
 
-use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
-use super::artifact::{Artifact, Place, with_suffix};
-use super::{Inspection, Kind, Options, Reason, Rule, TensorSummary, Verdict, Warning};
-use crate::artifact::ReadAt;
-use crate::artifact::tensor_bundle::{
-    Bundle, BundleError, BundleReport, FileSystem, Files, TensorEntry,
+use super::{
+    Findings, Inspection, Options, Reason, Rule, TensorSummary, Warning,
+    consumer::ArtifactLine,
+    error::{reason_of_io, rule_of_io},
+    opened::{Bytes, CheckpointFiles, with_suffix},
+    rule::messages,
+};
+use crate::{
+    artifact::{
+        table::{TableDefect, TableError},
+        tensor_bundle::{Bundle, BundleError, BundleReport, FileSystem, Files, TensorEntry},
+    },
+    read_at::ReadAt,
 };
 
 /// Defects that are listed before they are only counted.
 const LISTED: usize = 100;
 
-/// A single file that is not called what the reader expects: standard input, or an index of another name.
+/// A single file that is not called what the reader expects: standard input, or an index of another
+/// name.
 #[derive(Debug)]
 struct OneFile {
     path: PathBuf,
@@ -37,25 +48,25 @@ fn prefix_of(index: &Path) -> Option<PathBuf> {
     if index.extension()? == "index" { Some(index.with_extension("")) } else { None }
 }
 
-fn open(artifact: &Artifact) -> Result<Bundle, Box<Reason>> {
-    let path = artifact.path.as_deref();
-    let bundle = match &artifact.place {
-        Place::Source(source) => match path.and_then(prefix_of) {
-            Some(prefix) => Bundle::open_any(FileSystem, prefix),
-            None => {
-                let prefix = PathBuf::from(&artifact.label);
-                let files =
-                    OneFile { path: with_suffix(&prefix, ".index"), source: source.clone() };
-                Bundle::open_any(files, prefix)
+fn open(files: &CheckpointFiles) -> Result<Bundle, Box<Reason>> {
+    let bundle = match files {
+        CheckpointFiles::Named(prefix) => Bundle::open_any(FileSystem, prefix),
+        CheckpointFiles::One(Bytes { source, label, path }) => {
+            match path.as_deref().and_then(prefix_of) {
+                Some(prefix) => Bundle::open_any(FileSystem, prefix),
+                None => {
+                    let prefix = PathBuf::from(label);
+                    let path = with_suffix(&prefix, ".index");
+                    Bundle::open_any(OneFile { path, source: source.clone() }, prefix)
+                }
             }
-        },
-        Place::Prefix(path) | Place::Directory(path) => Bundle::open_any(FileSystem, path),
+        }
     };
     bundle.map_err(|error| Box::new(reason(&error)))
 }
 
 /// The tensor that an error is about.
-fn place(error: &BundleError) -> Option<&str> {
+fn tensor_of(error: &BundleError) -> Option<&str> {
     match error {
         BundleError::TensorNotFound { name }
         | BundleError::Lookup { name, .. }
@@ -80,18 +91,27 @@ fn place(error: &BundleError) -> Option<&str> {
     }
 }
 
+/// What the system says, where it could not read a file.
+fn io_of(error: &BundleError) -> Option<&io::Error> {
+    let table = match error {
+        BundleError::Io { source, .. } => return Some(source),
+        BundleError::Index { source, .. }
+        | BundleError::HeaderBlock { source, .. }
+        | BundleError::Lookup { source, .. }
+        | BundleError::TableDefect { defect: TableDefect::Block(source), .. } => source,
+        _ => return None,
+    };
+    match table {
+        TableError::Io(error) => Some(error),
+        _ => None,
+    }
+}
+
 fn rule(error: &BundleError) -> Rule {
     match error {
         BundleError::IndexMissing { .. } | BundleError::ShardMissing { .. } => Rule::NotFound,
         BundleError::Unsupported { .. } | BundleError::DataType { .. } => Rule::Unsupported,
-        BundleError::Io { source, .. } if source.kind() == io::ErrorKind::UnexpectedEof => {
-            Rule::Corrupt
-        }
-        BundleError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
-            Rule::NotFound
-        }
-        BundleError::Io { .. } => Rule::Unsupported,
-        _ => Rule::Corrupt,
+        _ => io_of(error).map_or(Rule::Corrupt, rule_of_io),
     }
 }
 
@@ -99,8 +119,11 @@ fn reason(error: &BundleError) -> Reason {
     if let BundleError::Version { source, .. } = error {
         return Reason::of_rejection(source);
     }
-    // The messages of the reader say what to do.
-    let reason = Reason::new(rule(error), error.to_string(), "");
+    // The messages of the reader say what to do, but for what the system says.
+    let reason = match io_of(error) {
+        Some(system) => reason_of_io(system, error.to_string()),
+        None => Reason::new(rule(error), error.to_string()),
+    };
     let reason = match error {
         BundleError::TensorChecksum { stored, computed, .. }
         | BundleError::StringLengthChecksum { stored, computed, .. } => {
@@ -109,71 +132,58 @@ fn reason(error: &BundleError) -> Reason {
         BundleError::EntrySize { stored, expected, .. } => reason.with_numbers(stored, expected),
         _ => reason,
     };
-    match place(error) {
-        Some(name) => reason.at(name),
-        None => reason,
-    }
-}
-
-fn warning(error: &BundleError) -> Warning {
-    let warning = Warning::new(rule(error), error.to_string());
-    match place(error) {
-        Some(name) => warning.at(name),
-        None => warning,
-    }
+    reason.at_any(tensor_of(error))
 }
 
 /// The verdict on a V2 checkpoint.
-pub(super) fn check(artifact: &Artifact, options: &Options, verdict: &mut Verdict) {
-    let bundle = match open(artifact) {
-        Ok(bundle) => bundle,
-        Err(reason) => return verdict.refuse(*reason),
-    };
-    verdict.versions = Some(bundle.versions().into());
-    judge(&bundle, options, verdict);
+pub(super) fn check(files: &CheckpointFiles, options: &Options) -> Findings {
+    match open(files) {
+        Ok(bundle) => {
+            let mut findings = Findings::of_versions(bundle.versions());
+            findings.add(judge(&bundle, options, None));
+            findings
+        }
+        Err(reason) => reason.into(),
+    }
 }
 
-/// The same for the checkpoint of a SavedModel, which `prefix` names; reasons and warnings are added to the model's.
-pub(super) fn check_variables(prefix: &Path, options: &Options, verdict: &mut Verdict) {
+/// Where the checkpoint of a SavedModel is; it tells its versions from those of the graph.
+const VARIABLES: &str = "variables/variables.index";
+
+/// The same for the checkpoint of a SavedModel, which `prefix` names.
+pub(super) fn check_variables(prefix: &Path, options: &Options) -> Findings {
     match Bundle::open_any(FileSystem, prefix) {
-        Ok(bundle) => judge(&bundle, options, verdict),
+        Ok(bundle) => judge(&bundle, options, Some(VARIABLES)),
         Err(error) => {
-            let reason = reason(&error);
-            let place =
-                reason.place.clone().unwrap_or_else(|| "variables/variables.index".to_owned());
-            verdict.refuse(reason.at(place));
+            let mut reason = reason(&error);
+            reason.place.get_or_insert_with(|| VARIABLES.to_owned());
+            Findings::default().refused(reason)
         }
     }
 }
 
-fn judge(bundle: &Bundle, options: &Options, verdict: &mut Verdict) {
-    if let Some(consumer) = options.consumer.line("tensor_bundle")
-        && let Err(error) = bundle.check_versions(&consumer)
-    {
-        let reason = reason(&error);
-        // In a SavedModel the place tells it from the versions of the graph.
-        return verdict.refuse(match verdict.kind {
-            Some(Kind::SavedModel) => reason.at("variables/variables.index"),
-            _ => reason,
-        });
+/// `place` is where the checkpoint is in a larger artifact.
+fn judge(bundle: &Bundle, options: &Options, place: Option<&str>) -> Findings {
+    let mut findings = Findings::default();
+    let consumer = options.consumer().line(ArtifactLine::TensorBundle);
+    if let Err(error) = bundle.check_versions(&consumer) {
+        return findings.refused(reason(&error).at_any(place));
     }
     let BundleReport { warnings, errors, .. } = options.verify(|verify| bundle.verify(verify));
     for error in errors.iter().take(LISTED) {
-        verdict.refuse(reason(error));
+        findings.refuse(reason(error));
     }
     if let Some(more) = errors.len().checked_sub(LISTED + 1) {
-        verdict.refuse(Reason::new(
-            Rule::Corrupt,
-            format!("{} more tensors cannot be restored", more + 1),
-            "",
-        ));
+        findings.refuse(messages::more_tensors_lost(more + 1));
     }
     for defect in warnings.iter().take(LISTED) {
-        verdict.warn(warning(defect));
+        let warning = Warning::new(rule(defect), defect.to_string());
+        findings.warn(warning.at_any(tensor_of(defect)));
     }
     if let Some(more) = warnings.len().checked_sub(LISTED + 1) {
-        verdict.warn(Warning::new(Rule::Corrupt, format!("{} more defects", more + 1)));
+        findings.warn(messages::more_defects(more + 1));
     }
+    findings
 }
 
 fn summary(entry: &TensorEntry) -> TensorSummary {
@@ -185,19 +195,57 @@ fn summary(entry: &TensorEntry) -> TensorSummary {
 }
 
 /// What is in a V2 checkpoint.
-pub(super) fn inspect(artifact: &Artifact) -> Result<Inspection, Box<Reason>> {
-    let bundle = open(artifact)?;
-    let mut inspection = Inspection::new(artifact.label.clone(), artifact.kind);
-    inspection.versions = Some(bundle.versions().into());
-    inspection.shards = u64::try_from(bundle.header().num_shards).ok();
-    inspection.tensors = bundle.tensors().tensors.iter().map(summary).collect();
-    Ok(inspection)
+pub(super) fn inspect(
+    files: &CheckpointFiles,
+    inspection: Inspection,
+) -> Result<Inspection, Box<Reason>> {
+    let bundle = open(files)?;
+    Ok(Inspection { versions: Some(bundle.versions().into()), ..tensors(&bundle, inspection) })
 }
 
 /// The tensors of the checkpoint of a SavedModel; none if it cannot be read.
-pub(super) fn inspect_variables(prefix: &Path, inspection: &mut Inspection) {
-    if let Ok(bundle) = Bundle::open_any(FileSystem, prefix) {
-        inspection.shards = u64::try_from(bundle.header().num_shards).ok();
-        inspection.tensors = bundle.tensors().tensors.iter().map(summary).collect();
+pub(super) fn inspect_variables(prefix: &Path, inspection: Inspection) -> Inspection {
+    match Bundle::open_any(FileSystem, prefix) {
+        Ok(bundle) => tensors(&bundle, inspection),
+        Err(_) => inspection,
+    }
+}
+
+fn tensors(bundle: &Bundle, inspection: Inspection) -> Inspection {
+    Inspection {
+        shards: u64::try_from(bundle.header().num_shards).ok(),
+        tensors: bundle.tensors().tensors.iter().map(summary).collect(),
+        ..inspection
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::checkpoint_v1;
+
+    /// A file on a disk that is broken.
+    struct Unreadable;
+
+    impl ReadAt for Unreadable {
+        fn size(&self) -> io::Result<u64> {
+            Ok(1000)
+        }
+
+        fn read_at(&self, _buffer: &mut [u8], _offset: u64) -> io::Result<usize> {
+            Err(io::Error::other("the disk is broken"))
+        }
+    }
+
+    #[test]
+    fn an_index_that_the_system_cannot_read_is_not_called_corrupt() {
+        let bytes = Bytes { source: Arc::new(Unreadable), label: "-".to_owned(), path: None };
+        let files = CheckpointFiles::One(bytes);
+        let options = Options::default();
+        for findings in [check(&files, &options), checkpoint_v1::check(&files, &options)] {
+            let reason = &findings.reasons()[0];
+            assert_eq!(reason.rule, Rule::Unsupported, "{reason}");
+            assert_eq!(reason.remedy, crate::check::Remedy::MakeReadable);
+        }
     }
 }

@@ -1,13 +1,18 @@
-//! Verdicts on files of plain tensors: safetensors, npy, npz. They record no versions; a file is whole or it is not.
+//! Verdicts on files of plain tensors: safetensors, npy, npz. They record no versions; a file is
+//! whole or it is not.
 
-use std::path::Path;
-use std::sync::Arc;
+use std::{io, path::Path, sync::Arc};
 
-use super::artifact::{Artifact, Place};
-use super::{Inspection, Kind, Options, Reason, Rule, TensorSummary, Verdict, Warning};
-use crate::artifact::ReadAt;
-use crate::device_state::Phase;
-use crate::tensor_io::{self, Error, Form, Source};
+use super::{
+    CheckError, Findings, Inspection, Options, Reason, Rule, TensorSummary, Warning,
+    error::became_shorter,
+    opened::{Bytes, TensorForm},
+    rule::messages,
+};
+use crate::{
+    device_state::Phase,
+    tensor_io::{self, Error, Source},
+};
 
 /// Tensors or words of a file that are listed before they are only counted.
 const LISTED: usize = 100;
@@ -15,34 +20,19 @@ const LISTED: usize = 100;
 /// Bytes that are read at a time.
 const STEP: usize = 1 << 20;
 
-fn source(artifact: &Artifact) -> Result<&Arc<dyn ReadAt>, Box<Reason>> {
-    match &artifact.place {
-        Place::Source(source) => Ok(source),
-        Place::Prefix(path) | Place::Directory(path) => {
-            let message = format!("{} is no file", path.display());
-            Err(Reason::new(Rule::Unsupported, message, "name the file").into())
-        }
-    }
-}
-
-fn open(artifact: &Artifact) -> Result<Box<dyn Source>, Box<Reason>> {
-    let form = match artifact.kind {
-        Kind::Safetensors => Form::Safetensors,
-        Kind::Npy => Form::Npy,
-        _ => Form::Npz,
-    };
-    let source = Arc::clone(source(artifact)?);
-    let tensors = tensor_io::open_at(source, Path::new(&artifact.label), Some(form));
+fn open(file: &Bytes, form: TensorForm) -> Result<Box<dyn Source>, Box<Reason>> {
+    let source = Arc::clone(&file.source);
+    let tensors = tensor_io::open_at(source, Path::new(&file.label), Some(form.into()));
     let tensors = tensors.map_err(|error| Box::new(reason(&error)))?;
     tensors.compare_size().map_err(|error| Box::new(reason(&error)))?;
     Ok(tensors)
 }
 
 fn reason(error: &Error) -> Reason {
-    let reason = |rule| Reason::new(rule, error.to_string(), "");
-    let io = |source: &std::io::Error| match source.kind() {
-        std::io::ErrorKind::UnexpectedEof | std::io::ErrorKind::InvalidData => Rule::Corrupt,
-        std::io::ErrorKind::NotFound => Rule::NotFound,
+    let reason = |rule| Reason::new(rule, error.to_string());
+    let io = |source: &io::Error| match source.kind() {
+        io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData => Rule::Corrupt,
+        io::ErrorKind::NotFound => Rule::NotFound,
         _ => Rule::Unsupported,
     };
     match error {
@@ -57,61 +47,51 @@ fn reason(error: &Error) -> Reason {
 }
 
 /// The verdict on a file of tensors.
-pub(super) fn check(artifact: &Artifact, options: &Options, verdict: &mut Verdict) {
-    let tensors = match open(artifact) {
+pub(super) fn check(file: &Bytes, form: TensorForm, options: &Options) -> Findings {
+    let tensors = match open(file, form) {
         Ok(tensors) => tensors,
-        Err(reason) => return verdict.refuse(*reason),
+        Err(reason) => return reason.into(),
     };
+    let mut findings = Findings::default();
     for refused in tensors.refused().iter().take(LISTED) {
-        let message = format!(
-            "{:?} is whole as far as its header tells, and {}",
-            refused.name, refused.reason
-        );
-        verdict.warn(Warning::new(Rule::Unsupported, message).at(refused.name.clone()));
+        let message =
+            messages::tensor_is_refused(format_args!("{:?}", refused.name), &refused.reason);
+        findings.warn(Warning::from(message).at(refused.name.clone()));
     }
     if let Some(more) = tensors.refused().len().checked_sub(LISTED + 1) {
-        let message = format!("{} more tensors that cannot be moved", more + 1);
-        verdict.warn(Warning::new(Rule::Unsupported, message));
+        findings.warn(messages::more_tensors_refused(more + 1));
     }
-    if !options.verify_data {
-        return;
+    if !options.verifies_data() {
+        return findings;
     }
-    for error in
-        tensors.compare_checksums(&mut |_| !options.watch.is_cancelled()).iter().take(LISTED)
+    let watch = options.watch();
+    for error in tensors.compare_checksums(&mut |_| !watch.is_cancelled()).iter().take(LISTED) {
+        findings.refuse(reason(error));
+    }
+    if findings.reasons().is_empty()
+        && let Err(error) = read_all(file, options)
     {
-        verdict.refuse(reason(error));
+        findings.refuse(*error);
     }
-    if verdict.is_acceptable()
-        && let Err(error) = read_all(artifact, options)
-    {
-        verdict.refuse(*error);
-    }
+    findings
 }
 
 /// Reads every byte, which is all that can be done for what has no checksum.
-fn read_all(artifact: &Artifact, options: &Options) -> Result<(), Box<Reason>> {
-    let source = source(artifact)?;
-    let failed = |source| {
-        let path = artifact.label.clone();
-        Box::new(super::CheckError::Io { path, source }.reason())
-    };
-    let size = source.size().map_err(failed)?;
-    options.watch.begin(Phase::Verify, size);
+fn read_all(file: &Bytes, options: &Options) -> Result<(), Box<Reason>> {
+    let failed = |source| Box::new(CheckError::Io { path: file.label.clone(), source }.reason());
+    let size = file.source.size().map_err(failed)?;
+    options.watch().begin(Phase::Verify, size);
     let mut buffer = vec![0; STEP];
     let mut at = 0;
     while at < size {
         let step = usize::try_from(size - at).unwrap_or(STEP).min(STEP);
-        let piece = buffer.get_mut(..step).unwrap_or_default();
-        source.read_exact_at(piece, at).map_err(|error| match error.kind() {
-            std::io::ErrorKind::UnexpectedEof => Box::new(Reason::new(
-                Rule::Corrupt,
-                "the file became shorter while it was read",
-                "check it again once it is written",
-            )),
+        let (piece, _) = buffer.split_at_mut(step);
+        file.source.read_exact_at(piece, at).map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => Box::new(became_shorter()),
             _ => failed(error),
         })?;
         at += step as u64;
-        if options.watch.advance(step as u64).is_err() {
+        if options.watch().advance(step as u64).is_err() {
             break;
         }
     }
@@ -119,9 +99,12 @@ fn read_all(artifact: &Artifact, options: &Options) -> Result<(), Box<Reason>> {
 }
 
 /// What is in a file of tensors.
-pub(super) fn inspect(artifact: &Artifact) -> Result<Inspection, Box<Reason>> {
-    let tensors = open(artifact)?;
-    let mut inspection = Inspection::new(artifact.label.clone(), artifact.kind);
+pub(super) fn inspect(
+    file: &Bytes,
+    form: TensorForm,
+    mut inspection: Inspection,
+) -> Result<Inspection, Box<Reason>> {
+    let tensors = open(file, form)?;
     inspection.tensors = tensors
         .tensors()
         .iter()

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use super::{Kind, Rule};
-use crate::version::{Rejection, VersionDef, VersionRule};
+use super::{Kind, Reason, Warning};
+use crate::version::{Consumer, VersionDef};
 
 /// The verdict in one word. The worst of several is the greatest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 pub enum Outcome {
     /// It may be loaded.
@@ -18,16 +18,6 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// The exit status of the command: 0, 1 or 2.
-    #[must_use]
-    pub const fn exit_status(self) -> u8 {
-        match self {
-            Self::Acceptable => 0,
-            Self::Unacceptable => 1,
-            Self::Unreadable => 2,
-        }
-    }
-
     /// The word that programs compare.
     #[must_use]
     pub const fn id(self) -> &'static str {
@@ -45,131 +35,8 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// Why an artifact is not acceptable.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
-#[non_exhaustive]
-pub struct Reason {
-    /// The rule that it breaks.
-    pub rule: Rule,
-    /// What was found: for the rules of versions, the number.
-    pub found: Option<String>,
-    /// What would have been accepted: `<= 2474`.
-    pub expected: Option<String>,
-    /// A sentence for people.
-    pub message: String,
-    /// What to do, for people.
-    pub remedy: String,
-    /// The place inside of the artifact: a node, a tensor, a meta graph.
-    #[cfg_attr(feature = "serde", serde(rename = "where"))]
-    pub place: Option<String>,
-}
-
-impl Reason {
-    /// A reason without numbers. An empty `remedy` stands for the rule's own: the message of many errors
-    /// ends with a better one.
-    pub fn new(rule: Rule, message: impl Into<String>, remedy: impl Into<String>) -> Self {
-        let mut remedy = remedy.into();
-        if remedy.is_empty() {
-            rule.explain().remedy.clone_into(&mut remedy);
-        }
-        Self { rule, found: None, expected: None, message: message.into(), remedy, place: None }
-    }
-
-    /// The same with what was found and what would have been accepted.
-    #[must_use]
-    pub fn with_numbers(mut self, found: impl fmt::Display, expected: impl fmt::Display) -> Self {
-        self.found = Some(found.to_string());
-        self.expected = Some(expected.to_string());
-        self
-    }
-
-    /// The same at a place inside of the artifact.
-    #[must_use]
-    pub fn at(mut self, place: impl Into<String>) -> Self {
-        self.place = Some(place.into());
-        self
-    }
-
-    /// The answer of the VersionDef rule as a reason.
-    #[must_use]
-    pub fn of_rejection(rejection: &Rejection) -> Self {
-        let rule = match rejection.rule {
-            VersionRule::ProducerTooOld => Rule::ProducerTooOld,
-            VersionRule::MinConsumer => Rule::MinConsumer,
-            VersionRule::BadConsumer => Rule::BadConsumer,
-            // A consumer that contradicts itself can judge nothing.
-            _ => Rule::Unsupported,
-        };
-        let remedy = rejection.remedy();
-        let message = rejection.to_string();
-        let message = message.strip_suffix(&format!("; {remedy}")).unwrap_or(&message).to_owned();
-        Self::new(rule, message, remedy).with_numbers(rejection.found(), rejection.expected())
-    }
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.rule, self.message)?;
-        if let Some(place) = &self.place {
-            write!(f, " (at {place})")?;
-        }
-        // The rule's own remedy is general; the message says what helps here.
-        if self.remedy != self.rule.explain().remedy {
-            write!(f, "; {}", self.remedy)?;
-        }
-        Ok(())
-    }
-}
-
-impl std::error::Error for Reason {}
-
-/// Something that a user should know, although the artifact is judged without it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
-#[non_exhaustive]
-pub struct Warning {
-    /// The rule that it is about.
-    pub rule: Rule,
-    /// A sentence for people.
-    pub message: String,
-    /// The place inside of the artifact.
-    #[cfg_attr(feature = "serde", serde(rename = "where"))]
-    pub place: Option<String>,
-}
-
-impl Warning {
-    /// A warning about the whole artifact.
-    pub fn new(rule: Rule, message: impl Into<String>) -> Self {
-        Self { rule, message: message.into(), place: None }
-    }
-
-    /// The same at a place inside of the artifact.
-    #[must_use]
-    pub fn at(mut self, place: impl Into<String>) -> Self {
-        self.place = Some(place.into());
-        self
-    }
-
-    /// The warning as a reason, as `--strict` takes it.
-    fn into_reason(self) -> Reason {
-        let Self { rule, message, place } = self;
-        Reason { place, ..Reason::new(rule, message, rule.explain().remedy) }
-    }
-}
-
-impl fmt::Display for Warning {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.rule, self.message)?;
-        match &self.place {
-            Some(place) => write!(f, " (at {place})"),
-            None => Ok(()),
-        }
-    }
-}
-
 /// The versions that an artifact records.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Versions {
     /// The version of the producer.
@@ -191,7 +58,7 @@ impl From<&VersionDef> for Versions {
 }
 
 /// The consumer that was asked about.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct ConsumerVersion {
     /// The line that decides about artifacts of this kind.
@@ -202,8 +69,8 @@ pub struct ConsumerVersion {
     pub min_producer: i32,
 }
 
-impl From<&crate::version::Consumer> for ConsumerVersion {
-    fn from(consumer: &crate::version::Consumer) -> Self {
+impl From<&Consumer> for ConsumerVersion {
+    fn from(consumer: &Consumer) -> Self {
         Self {
             line: consumer.line.to_string(),
             version: consumer.version,
@@ -212,8 +79,65 @@ impl From<&crate::version::Consumer> for ConsumerVersion {
     }
 }
 
+/// The work was stopped before the verdict was known.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("cancelled while {path} was verified; nothing is known of it")]
+pub struct Cancelled {
+    /// The path of the artifact, as it was given.
+    pub path: String,
+}
+
+/// What the reader of a kind found, before anybody says of which artifact.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Findings {
+    /// The versions that the artifact records, if it could be read that far.
+    pub(super) versions: Option<Versions>,
+    reasons: Vec<Reason>,
+    warnings: Vec<Warning>,
+}
+
+impl Findings {
+    /// Nothing so far, but the versions.
+    pub(super) fn of_versions(versions: impl Into<Versions>) -> Self {
+        Self { versions: Some(versions.into()), ..Self::default() }
+    }
+
+    /// Adds a reason. The first one decides between unacceptable and unreadable: what was
+    /// understood well enough to be refused was read.
+    pub(super) fn refuse(&mut self, reason: impl Into<Reason>) {
+        self.reasons.push(reason.into());
+    }
+
+    pub(super) fn warn(&mut self, warning: impl Into<Warning>) {
+        self.warnings.push(warning.into());
+    }
+
+    /// The same with one more reason.
+    pub(super) fn refused(mut self, reason: impl Into<Reason>) -> Self {
+        self.refuse(reason);
+        self
+    }
+
+    /// Adds what was found in a part of the artifact; its versions are its own.
+    pub(super) fn add(&mut self, part: Self) {
+        self.reasons.extend(part.reasons);
+        self.warnings.extend(part.warnings);
+    }
+
+    pub(super) fn reasons(&self) -> &[Reason] {
+        &self.reasons
+    }
+}
+
+/// A fault that says everything there is to say of an artifact.
+impl From<Box<Reason>> for Findings {
+    fn from(reason: Box<Reason>) -> Self {
+        Self::default().refused(*reason)
+    }
+}
+
 /// What is known of an artifact after it was checked.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Verdict {
@@ -232,15 +156,31 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// An acceptable artifact, until a reason is added.
-    pub(crate) fn new(path: String, kind: Option<Kind>) -> Self {
+    /// The verdict on the artifact at a path; `strict` turns warnings into reasons.
+    pub(super) fn new(
+        path: String,
+        kind: Kind,
+        consumer: Option<ConsumerVersion>,
+        findings: Findings,
+        strict: bool,
+    ) -> Self {
+        let Findings { versions, mut reasons, mut warnings } = findings;
+        if strict {
+            reasons.extend(warnings.drain(..).map(Warning::into_reason));
+        }
+        let outcome = reasons.first().map_or(Outcome::Acceptable, |reason| reason.rule.outcome());
+        Self { path, kind: Some(kind), outcome, versions, consumer, reasons, warnings }
+    }
+
+    /// The verdict on a path at which nothing can be judged.
+    pub(super) fn without_artifact(path: String, reason: Reason) -> Self {
         Self {
             path,
-            kind,
-            outcome: Outcome::Acceptable,
+            kind: None,
+            outcome: reason.rule.outcome(),
             versions: None,
             consumer: None,
-            reasons: Vec::new(),
+            reasons: vec![reason],
             warnings: Vec::new(),
         }
     }
@@ -267,26 +207,6 @@ impl Verdict {
     #[must_use]
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
-    }
-
-    /// Adds a reason. The first one decides between unacceptable and unreadable: what was understood well enough to be refused
-    /// was read.
-    pub(crate) fn refuse(&mut self, reason: Reason) {
-        if self.reasons.is_empty() {
-            self.outcome = reason.rule.outcome();
-        }
-        self.reasons.push(reason);
-    }
-
-    pub(crate) fn warn(&mut self, warning: Warning) {
-        self.warnings.push(warning);
-    }
-
-    /// Turns warnings into reasons, as `--strict` does.
-    pub(crate) fn strict(&mut self) {
-        for warning in std::mem::take(&mut self.warnings) {
-            self.refuse(warning.into_reason());
-        }
     }
 }
 

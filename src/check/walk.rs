@@ -1,18 +1,21 @@
 //! Everything below a directory, and paths that lead nowhere.
 //!
-//! Knows which files belong to an artifact, which are artifacts themselves, and which are neither: those it counts, so that whoever
-//! asks about a directory learns what nobody looked at.
+//! Knows which files belong to an artifact, which are artifacts themselves, and which are neither:
+//! those it counts, so that whoever asks about a directory learns what nobody looked at.
 
-use std::ffi::OsStr;
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
-
-use super::artifact::{
-    Artifact, CheckError, Place, is_orbax, is_pattern, open, shard_prefix, with_suffix,
+use std::{
+    ffi::OsStr,
+    fmt, fs, io,
+    path::{Path, PathBuf},
 };
-use super::detect::{self, is_table, of_judged};
-use super::{Kind, Options, Outcome, Reason, Rule, Verdict, graph, plugin};
+
+use super::{
+    Cancelled, CheckError, Kind, Options, Reason, Remedy, Verdict,
+    artifact::{is_pattern, kind_of_directory, open, shard_prefix},
+    detect::{self, of_judged},
+    opened::with_suffix,
+    rule::messages,
+};
 
 /// Directories inside one another that are walked into.
 const MAXIMUM_DEPTH: usize = 64;
@@ -20,39 +23,43 @@ const MAXIMUM_DEPTH: usize = 64;
 /// Paths of skipped files that are kept; the others are only counted.
 const LISTED: usize = 100;
 
-/// Checks the artifact at a path, or everything below a directory that is no artifact itself, in the order of names.
+/// Checks the artifact at a path, or everything below a directory that is no artifact itself, in
+/// the order of names.
 ///
-/// A pattern (`models/*.pb`) stands for everything that it matches; only where all of that are files of V1 checkpoints it is one
-/// checkpoint, as TensorFlow takes it.
+/// A pattern (`models/*.pb`) stands for everything that it matches; only where all of that are
+/// files of V1 checkpoints it is one checkpoint, as TensorFlow takes it.
 ///
-/// Never fails: what cannot be read is a verdict too. Below the directory itself, links to directories are not followed, so that the
-/// walk ends, and nothing but files is opened, so that it does not wait for a pipe. Files of no kind that is judged get no verdict and
-/// are [counted](Walk::skipped), unless their name is one of a judged kind. A directory without any artifact is `not_found`.
+/// What cannot be read is a verdict too; the only error is [`Cancelled`], which ends the walk.
+/// Below the directory itself, links to directories are not followed, so that the walk ends, and
+/// nothing but files is opened, so that it does not wait for a pipe. Files of no kind that is
+/// judged get no verdict and are [counted](Walk::skipped), unless their name is one of a judged
+/// kind. A directory without any artifact is `not_found`.
 pub fn walk(path: impl AsRef<Path>, options: &Options) -> Walk<'_> {
     Walk {
         root: path.as_ref().to_owned(),
         stage: Stage::Begin,
         pending: Vec::new(),
         directory: false,
-        ended: false,
         skipped: Skipped::default(),
+        kind: None,
+        excluded: Excluded(None),
         options,
     }
 }
 
 /// The verdicts of [`walk`].
-pub fn all(path: impl AsRef<Path>, options: &Options) -> impl Iterator<Item = Verdict> {
+pub fn all(
+    path: impl AsRef<Path>,
+    options: &Options,
+) -> impl Iterator<Item = Result<Verdict, Cancelled>> {
     walk(path, options)
 }
 
-/// The exit status of the command for several verdicts: the worst wins. 0 for none.
-pub fn exit_status<'v>(verdicts: impl IntoIterator<Item = &'v Verdict>) -> u8 {
-    verdicts.into_iter().map(Verdict::outcome).max().map_or(0, Outcome::exit_status)
-}
-
-/// What a walk passed over because it is of no kind that is judged: files, links to directories, pipes, checkpoints of others.
+/// What a walk passed over because it is of no kind that is judged: files, links to directories,
+/// pipes, checkpoints of others.
 ///
-/// Neither what is excluded is in it, nor what belongs to an artifact: its shards, assets and parts.
+/// Neither what is excluded is in it, nor what belongs to an artifact: its shards, assets and
+/// parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Skipped {
@@ -80,6 +87,20 @@ enum Stage {
     Nothing,
     /// There was an artifact.
     Found,
+    /// There was none, which was said, or the work was stopped.
+    Ended,
+}
+
+/// Says of a path below a walked directory, and whether that is a directory, whether it is left
+/// out.
+type Excludes<'o> = dyn Fn(&Path, bool) -> bool + 'o;
+
+struct Excluded<'o>(Option<Box<Excludes<'o>>>);
+
+impl fmt::Debug for Excluded<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Excluded" } else { "Nothing" })
+    }
 }
 
 /// The verdicts on everything at a path, one after another; see [`walk`].
@@ -87,16 +108,32 @@ enum Stage {
 pub struct Walk<'o> {
     root: PathBuf,
     stage: Stage,
-    /// What is still to be looked at, the next one last, with its depth below the path that was given.
+    /// What is still to be looked at, the next one last, with its depth below the path that was
+    /// given.
     pending: Vec<(PathBuf, usize)>,
     directory: bool,
-    /// Whether it was said that there is nothing.
-    ended: bool,
     skipped: Skipped,
+    kind: Option<Kind>,
+    excluded: Excluded<'o>,
     options: &'o Options,
 }
 
-impl Walk<'_> {
+impl<'o> Walk<'o> {
+    /// The same, where every file is taken as one of this kind: the caller knows better than name
+    /// and content say.
+    #[must_use]
+    pub fn of_kind(self, kind: Kind) -> Self {
+        Self { kind: Some(kind), ..self }
+    }
+
+    /// The same, which leaves out what `excluded` says, neither checked nor skipped. It is asked
+    /// about the path of each entry below the walked directory, and whether the entry is a
+    /// directory, into which the walk then does not go.
+    #[must_use]
+    pub fn without(self, excluded: impl Fn(&Path, bool) -> bool + 'o) -> Self {
+        Self { excluded: Excluded(Some(Box::new(excluded))), ..self }
+    }
+
     /// Whether a directory was walked into: the path was no artifact of its own.
     #[must_use]
     pub fn is_of_directory(&self) -> bool {
@@ -115,75 +152,80 @@ impl Walk<'_> {
         self.stage == Stage::Found
     }
 
-    fn begin(&mut self) -> Option<Verdict> {
+    fn begin(&mut self) -> Option<Result<Verdict, Cancelled>> {
         self.stage = Stage::Nothing;
         let root = self.root.clone();
         if let Some(matches) = self.matches(&root) {
             self.pending.extend(matches.into_iter().rev().map(|path| (path, 0)));
             return None;
         }
-        let verdict = match open(&root, self.options.kind) {
+        Some(match open(&root, self.kind) {
             Ok(artifact) => artifact.check(self.options),
             Err(CheckError::Directory { .. }) => match self.list(&root, 0) {
                 Ok(()) => return None,
-                Err(verdict) => *verdict,
+                Err(reason) => Ok(refused(&root, *reason)),
             },
-            Err(error) => refused(&root, error.reason()),
-        };
-        Some(verdict)
+            Err(error) => Ok(refused(&root, error.reason())),
+        })
     }
-}
 
-impl Iterator for Walk<'_> {
-    type Item = Verdict;
-
-    fn next(&mut self) -> Option<Verdict> {
+    /// The verdict on the next artifact.
+    fn find(&mut self) -> Option<Result<Verdict, Cancelled>> {
         if self.stage == Stage::Begin
             && let Some(verdict) = self.begin()
         {
-            self.stage = Stage::Found;
             return Some(verdict);
         }
         while let Some((path, depth)) = self.pending.pop() {
             if let Some(verdict) = self.visit(&path, depth) {
-                self.stage = Stage::Found;
                 return Some(verdict);
             }
         }
-        if self.stage == Stage::Nothing && !std::mem::replace(&mut self.ended, true) {
-            let reason = Reason::new(
-                Rule::NotFound,
-                "there is no artifact in this directory",
-                "check the path; a file of any name can be checked by naming it",
-            );
-            return Some(refused(&self.root, reason));
-        }
         None
+    }
+}
+
+impl Iterator for Walk<'_> {
+    type Item = Result<Verdict, Cancelled>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.stage == Stage::Ended {
+            return None;
+        }
+        if let Some(verdict) = self.find() {
+            self.stage = if verdict.is_ok() { Stage::Found } else { Stage::Ended };
+            return Some(verdict);
+        }
+        if self.stage != Stage::Nothing {
+            return None;
+        }
+        self.stage = Stage::Ended;
+        let reason = Reason::from(messages::no_artifact_in_directory());
+        Some(Ok(refused(&self.root, reason.with_remedy(Remedy::CheckPathOrNameFile))))
     }
 }
 
 impl Walk<'_> {
     /// What a pattern matches, if every match is an artifact of its own.
     fn matches(&self, pattern: &Path) -> Option<Vec<PathBuf>> {
-        let one_checkpoint =
-            matches!(self.options.kind, Some(Kind::CheckpointV1 | Kind::TensorBundle));
+        let one_checkpoint = matches!(self.kind, Some(Kind::CheckpointV1 | Kind::TensorBundle));
         if one_checkpoint || !is_pattern(pattern) || pattern.exists() {
             return None;
         }
         let matches: Vec<_> = glob::glob(pattern.to_str()?).ok()?.flatten().collect();
         let is_v1 = |path: &PathBuf| {
-            open(path, None).is_ok_and(|artifact| artifact.kind == Kind::CheckpointV1)
+            open(path, None).is_ok_and(|artifact| artifact.kind() == Kind::CheckpointV1)
         };
         if matches.iter().all(is_v1) { None } else { Some(matches) }
     }
 
     /// Looks at one entry of a directory; `None` if it gets no verdict.
-    fn visit(&mut self, path: &Path, depth: usize) -> Option<Verdict> {
+    fn visit(&mut self, path: &Path, depth: usize) -> Option<Result<Verdict, Cancelled>> {
         let entry = match fs::symlink_metadata(path) {
             Ok(entry) => entry,
             // It was taken away since the directory was read.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
-            Err(source) => return Some(unreadable(path, source)),
+            Err(source) => return Some(Ok(refused(path, unreadable(path, source)))),
         };
         if self.is_excluded(path, entry.is_dir()) {
             return None;
@@ -194,7 +236,9 @@ impl Walk<'_> {
         // A link to a file is as good as the file; a link to a directory may lead back here.
         match fs::metadata(path) {
             Ok(target) if target.is_file() => self.visit_file(path),
-            Err(source) if is_named_as_artifact(path) => Some(unreadable(path, source)),
+            Err(source) if is_named_as_artifact(path) => {
+                Some(Ok(refused(path, unreadable(path, source))))
+            }
             _ => {
                 self.skipped.add(path.to_owned());
                 None
@@ -202,72 +246,63 @@ impl Walk<'_> {
         }
     }
 
-    fn visit_directory(&mut self, path: &Path, depth: usize) -> Option<Verdict> {
-        if graph::is_saved_model(path) {
-            return Some(match open(path, None) {
-                Ok(artifact) => artifact.check(self.options),
-                Err(error) => refused(path, error.reason()),
-            });
+    fn visit_directory(&mut self, path: &Path, depth: usize) -> Option<Result<Verdict, Cancelled>> {
+        match kind_of_directory(path) {
+            Some(kind) if kind.is_judged() => return Some(self.check(path, None)),
+            Some(_) => {
+                self.skipped.add(path.to_owned());
+                return None;
+            }
+            None if is_parts_of_a_state(path) => return None,
+            None => {}
         }
-        if is_orbax(path) {
-            self.skipped.add(path.to_owned());
-            return None;
-        }
-        if is_parts_of_a_state(path) {
-            return None;
-        }
-        self.list(path, depth).err().map(|verdict| *verdict)
+        self.list(path, depth).err().map(|reason| Ok(refused(path, *reason)))
     }
 
-    fn visit_file(&mut self, path: &Path) -> Option<Verdict> {
+    fn visit_file(&mut self, path: &Path) -> Option<Result<Verdict, Cancelled>> {
         if belongs_to_a_checkpoint(path) {
             return None;
         }
         match open(path, None) {
-            Ok(artifact) if is_marked(&artifact, path) => {
-                let artifact = match self.options.kind {
-                    Some(kind) => Artifact { kind, ..artifact },
-                    None => artifact,
-                };
-                Some(artifact.check(self.options))
-            }
-            Ok(_) => {
+            Ok(artifact) if !artifact.is_marked(|| is_named_as_artifact(path)) => {
                 self.skipped.add(path.to_owned());
                 None
             }
-            Err(error) => Some(refused(path, error.reason())),
+            Ok(artifact) if self.kind.is_none() => Some(artifact.check(self.options)),
+            Ok(_) => Some(self.check(path, self.kind)),
+            Err(error) => Some(Ok(refused(path, error.reason()))),
+        }
+    }
+
+    fn check(&self, path: &Path, kind: Option<Kind>) -> Result<Verdict, Cancelled> {
+        match open(path, kind) {
+            Ok(artifact) => artifact.check(self.options),
+            Err(error) => Ok(refused(path, error.reason())),
         }
     }
 
     fn is_excluded(&self, path: &Path, is_directory: bool) -> bool {
         let below = path.strip_prefix(&self.root).unwrap_or(path);
-        self.options.excludes(below, is_directory)
+        self.excluded.0.as_ref().is_some_and(|excluded| excluded(below, is_directory))
     }
 
-    fn list(&mut self, directory: &Path, depth: usize) -> Result<(), Box<Verdict>> {
+    fn list(&mut self, directory: &Path, depth: usize) -> Result<(), Box<Reason>> {
         if depth == MAXIMUM_DEPTH {
-            let reason = Reason::new(
-                Rule::Unsupported,
-                format!("more than {MAXIMUM_DEPTH} directories inside one another"),
-                "check what is below on its own",
-            );
-            return Err(Box::new(refused(directory, reason)));
+            let reason = Reason::from(messages::too_many_directories(MAXIMUM_DEPTH));
+            return Err(reason.with_remedy(Remedy::CheckBelow).into());
         }
         let entries: io::Result<Vec<PathBuf>> = fs::read_dir(directory)
             .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect());
-        match entries {
-            Ok(mut entries) => {
-                self.directory = true;
-                entries.sort_unstable_by(|left, right| right.cmp(left));
-                self.pending.extend(entries.into_iter().map(|path| (path, depth + 1)));
-                Ok(())
-            }
-            Err(source) => Err(Box::new(unreadable(directory, source))),
-        }
+        let mut entries = entries.map_err(|source| unreadable(directory, source))?;
+        self.directory = true;
+        entries.sort_unstable_by(|left, right| right.cmp(left));
+        self.pending.extend(entries.into_iter().map(|path| (path, depth + 1)));
+        Ok(())
     }
 }
 
-/// Whether a file is a shard of a checkpoint whose index is there, or the list that TensorFlow keeps beside its checkpoints.
+/// Whether a file is a shard of a checkpoint whose index is there, or the list that TensorFlow
+/// keeps beside its checkpoints.
 fn belongs_to_a_checkpoint(path: &Path) -> bool {
     if let Some(prefix) = shard_prefix(path) {
         return with_suffix(&prefix, ".index").is_file();
@@ -287,11 +322,11 @@ fn belongs_to_a_checkpoint(path: &Path) -> bool {
 fn is_parts_of_a_state(directory: &Path) -> bool {
     directory.extension().is_some_and(|extension| extension == "parts")
         && open(&directory.with_extension(""), None)
-            .is_ok_and(|artifact| artifact.kind == Kind::DeviceState)
+            .is_ok_and(|artifact| artifact.kind() == Kind::DeviceState)
 }
 
-/// Whether a name is one of a kind that is judged, so that something else under it is worth a verdict: a page that was saved in place
-/// of a model must not be passed over.
+/// Whether a name is one of a kind that is judged, so that something else under it is worth a
+/// verdict: a page that was saved in place of a model must not be passed over.
 fn is_named_as_artifact(path: &Path) -> bool {
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     match of_judged(&name) {
@@ -302,31 +337,10 @@ fn is_named_as_artifact(path: &Path) -> bool {
     }
 }
 
-/// Whether a file in a directory is an artifact: it says so, or it is named as one. A shared library is one if it is a plug-in.
-fn is_marked(artifact: &Artifact, path: &Path) -> bool {
-    match artifact.kind {
-        Kind::GraphDef if !artifact.told => is_named_as_artifact(path),
-        // A name with ".ckpt" in it is a V1 checkpoint only if its content agrees.
-        Kind::CheckpointV1 => match &artifact.place {
-            Place::Source(source) => is_table(source),
-            _ => true,
-        },
-        Kind::Plugin => plugin::is_plugin(artifact),
-        kind => kind.is_judged() || is_named_as_artifact(path),
-    }
-}
-
-fn unreadable(path: &Path, source: io::Error) -> Verdict {
-    let label = path.to_string_lossy().into_owned();
-    let error = match source.kind() {
-        io::ErrorKind::NotFound => CheckError::NotFound { path: label },
-        _ => CheckError::Io { path: label, source },
-    };
-    refused(path, error.reason())
+fn unreadable(path: &Path, source: io::Error) -> Reason {
+    CheckError::of_system(path.to_string_lossy(), source).reason()
 }
 
 fn refused(path: &Path, reason: Reason) -> Verdict {
-    let mut verdict = Verdict::new(path.to_string_lossy().into_owned(), None);
-    verdict.refuse(reason);
-    verdict
+    Verdict::without_artifact(path.to_string_lossy().into_owned(), reason)
 }

@@ -44,6 +44,8 @@ pub(crate) use crate::files::Replacement;
 pub use crate::files::Sync;
 pub(crate) use data::PieceSums;
 pub use error::Error;
+#[cfg(feature = "artifact")]
+pub(crate) use format::END_MAGIC;
 pub(crate) use format::MAGIC;
 pub(crate) use lane::{Download, Upload};
 #[cfg(feature = "mmap")]

@@ -314,6 +314,31 @@ impl Rejection {
         }
     }
 
+    /// What is wrong, without what to do.
+    pub fn message(&self) -> String {
+        let Consumer { line, data, version, min_producer, release } = &self.consumer;
+        let message = match self.rule {
+            VersionRule::ProducerTooOld => format!(
+                "the {data} was made by producer {}, and this consumer takes {min_producer} or newer",
+                self.producer
+            ),
+            VersionRule::MinConsumer => format!(
+                "the {data} asks for a consumer of version {} or newer, and this one is {version}",
+                self.min_consumer
+            ),
+            VersionRule::BadConsumer => {
+                format!("the {data} must not be taken by consumers of version {version}")
+            }
+            VersionRule::ConsumerBelowMinProducer => format!(
+                "the consumer's {line} version {version} is below its own min_producer {min_producer}"
+            ),
+        };
+        match release {
+            Some(release) => format!("{message} ({release})"),
+            None => message,
+        }
+    }
+
     /// What to do.
     pub fn remedy(&self) -> String {
         let data = &self.consumer.data;
@@ -335,30 +360,7 @@ impl Rejection {
 
 impl fmt::Display for Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Consumer { line, data, version, min_producer, release } = &self.consumer;
-        match self.rule {
-            VersionRule::ProducerTooOld => write!(
-                f,
-                "the {data} was made by producer {}, and this consumer takes {min_producer} or newer",
-                self.producer
-            )?,
-            VersionRule::MinConsumer => write!(
-                f,
-                "the {data} asks for a consumer of version {} or newer, and this one is {version}",
-                self.min_consumer
-            )?,
-            VersionRule::BadConsumer => {
-                write!(f, "the {data} must not be taken by consumers of version {version}")?;
-            }
-            VersionRule::ConsumerBelowMinProducer => write!(
-                f,
-                "the consumer's {line} version {version} is below its own min_producer {min_producer}"
-            )?,
-        }
-        if let Some(release) = release {
-            write!(f, " ({release})")?;
-        }
-        write!(f, "; {}", self.remedy())
+        write!(f, "{}; {}", self.message(), self.remedy())
     }
 }
 

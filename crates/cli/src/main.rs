@@ -2,8 +2,19 @@
 //!
 //! What a thing means is decided in the library; this crate must never decide it.
 
+#![deny(
+    clippy::expect_used,
+    clippy::get_unwrap,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::string_slice,
+    clippy::unreachable,
+    clippy::unwrap_used
+)]
+
 mod arguments;
 mod commands;
+mod failure;
 #[cfg(target_os = "linux")]
 mod process_settings;
 mod signals;
@@ -19,10 +30,7 @@ use std::{
 
 use clap::Parser;
 
-use crate::{
-    arguments::Cli,
-    terminal::{Failure, Terminal},
-};
+use crate::{arguments::Cli, failure::Failure, terminal::Terminal};
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -73,9 +81,9 @@ fn refuse(error: &clap::Error) -> ExitCode {
     }
     let code = u8::try_from(error.exit_code()).unwrap_or(2);
     if let Err(failure) = print(error)
-        && !failure.is_broken_pipe()
+        && !failure.is_of_closed_output()
     {
-        return give_up(failure.message());
+        return give_up(&failure.to_string());
     }
     ExitCode::from(code)
 }

@@ -80,7 +80,7 @@ pub(crate) fn become_worker(pipes: &str) -> io::Result<()> {
     thread::spawn(move || {
         let mut order = [0];
         while orders.read_exact(&mut order).is_ok() {
-            let request = if order[0] == HANGUP { Request::Hangup } else { Request::Stop(0) };
+            let request = if order == [HANGUP] { Request::Hangup } else { Request::Stop(0) };
             match LISTENER.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
                 Some(each) => each(request),
                 // Nothing was begun yet that could be taken back.
@@ -192,9 +192,9 @@ fn wait(worker: &Mutex<Child>, mut pipe: File) -> io::Result<Ended> {
             };
             let mut digit = [0];
             if found > 0 {
-                match pipe.read(&mut digit)? {
-                    0 => is_open = false,
-                    _ => said = Status::from_number(digit[0].wrapping_sub(b'0')),
+                match (pipe.read(&mut digit)?, digit) {
+                    (0, _) => is_open = false,
+                    (_, [digit]) => said = Status::from_number(digit.wrapping_sub(b'0')),
                 }
                 continue;
             }

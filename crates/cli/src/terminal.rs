@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use crate::{
     arguments::{Color, Global},
+    failure::Failure,
     startup,
 };
 
@@ -45,69 +46,6 @@ impl Status {
     /// The worse of two.
     pub(crate) fn worst(self, other: Self) -> Self {
         self.max(other)
-    }
-}
-
-/// What a command could not do, as one message.
-#[derive(Debug)]
-pub(crate) struct Failure {
-    status: Status,
-    message: String,
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl Failure {
-    /// A failure with status 2.
-    pub(crate) fn new(message: impl fmt::Display) -> Self {
-        Self { status: Status::Failed, message: message.to_string() }
-    }
-
-    /// An answer that is no: status 1.
-    pub(crate) fn no(message: impl fmt::Display) -> Self {
-        Self { status: Status::No, message: message.to_string() }
-    }
-
-    /// The whole chain of an error, with status 2.
-    pub(crate) fn chain(error: &dyn std::error::Error) -> Self {
-        let mut message = error.to_string();
-        let mut source = error.source();
-        while let Some(cause) = source {
-            let text = cause.to_string();
-            // Many errors already print their cause.
-            if !message.contains(&text) {
-                message.push_str(": ");
-                message.push_str(&text);
-            }
-            source = cause.source();
-        }
-        Self::new(message)
-    }
-
-    /// What could not be done.
-    pub(crate) fn message(&self) -> &str {
-        &self.message
-    }
-
-    /// Whether standard output was closed by its reader, which is no failure of the command.
-    pub(crate) fn is_broken_pipe(&self) -> bool {
-        self.message == BROKEN_PIPE
-    }
-}
-
-const BROKEN_PIPE: &str = "standard output was closed";
-
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Self {
-        if error.kind() == io::ErrorKind::BrokenPipe {
-            Self::new(BROKEN_PIPE)
-        } else {
-            Self::new(format_args!("cannot write to standard output: {error}"))
-        }
     }
 }
 
@@ -325,18 +263,19 @@ impl Terminal {
 
     /// Reports a failure and gives its status; with `--json` as an object too.
     pub(crate) fn fail(&mut self, failure: &Failure) -> Status {
-        if failure.is_broken_pipe() {
-            return failure.status;
+        if failure.is_of_closed_output() {
+            return failure.status();
         }
         self.bars.clear();
-        let mut status = failure.status;
+        let mut status = failure.status();
         if self.json
-            && let Err(unwritten) = self.object(&serde_json::json!({ "error": failure.message }))
-            && !unwritten.is_broken_pipe()
+            && let Err(unwritten) =
+                self.object(&serde_json::json!({ "error": failure.to_string() }))
+            && !unwritten.is_of_closed_output()
         {
-            status = status.worst(unwritten.status);
+            status = status.worst(unwritten.status());
         }
-        let _ = writeln!(self.stderr, "{BAD}error{BAD:#}: {}", failure.message);
+        let _ = writeln!(self.stderr, "{BAD}error{BAD:#}: {failure}");
         status
     }
 }
@@ -427,7 +366,7 @@ pub(crate) fn bytes(count: u64) -> impl fmt::Display {
 
 /// A value of the library as JSON.
 pub(crate) fn json_of<T: serde::Serialize>(value: &T) -> Result<Value, Failure> {
-    serde_json::to_value(value).map_err(|error| Failure::chain(&error))
+    serde_json::to_value(value).map_err(Failure::of)
 }
 
 #[cfg(test)]

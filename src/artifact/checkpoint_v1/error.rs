@@ -39,7 +39,7 @@ pub enum CheckpointV1Error {
         source: TableError,
     },
     /// A file does not say what is in it.
-    #[error("{}: the list of tensors is missing: the file was written wrongly, or its first block is damaged", path.display())]
+    #[error("{}: the list of tensors is missing: the file was written wrongly, or its first block is damaged{}", path.display(), in_brackets(source.as_ref()))]
     NoHeader {
         /// Path of the file.
         path: PathBuf,
@@ -162,6 +162,11 @@ pub enum CheckpointV1Error {
         /// What the system says.
         source: io::Error,
     },
+}
+
+/// A cause behind a text, where there is one.
+fn in_brackets(cause: Option<&TableError>) -> String {
+    cause.map(|cause| format!(" ({cause})")).unwrap_or_default()
 }
 
 impl CheckpointV1Error {

@@ -49,15 +49,9 @@ pub fn versions(
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ReadOptions<'a> {
-    /// The operations to look for.
-    pub deprecated: &'a DeprecatedOperations,
-    /// Whether to count operations by their type.
-    pub count_operations: bool,
-    /// The GraphDef version of the release that is to read the graph: older ones do not know every
-    /// field, which a parser of the binary form steps over and one of the text form refuses; theirs
-    /// also takes some numbers and escapes otherwise. The default knows everything that TensorFlow
-    /// 2.21 does.
-    pub release: i32,
+    deprecated: &'a DeprecatedOperations,
+    count_operations: bool,
+    release: i32,
 }
 
 impl Default for ReadOptions<'_> {
@@ -67,6 +61,29 @@ impl Default for ReadOptions<'_> {
             count_operations: false,
             release: i32::MAX,
         }
+    }
+}
+
+impl<'a> ReadOptions<'a> {
+    /// The same, looking for these operations instead of those that TensorFlow deprecates.
+    #[must_use]
+    pub fn with_deprecated(self, deprecated: &'a DeprecatedOperations) -> Self {
+        Self { deprecated, ..self }
+    }
+
+    /// The same, counting operations by their type if `count_operations`.
+    #[must_use]
+    pub fn with_operations_counted(self, count_operations: bool) -> Self {
+        Self { count_operations, ..self }
+    }
+
+    /// The same as the release with this GraphDef version reads: older ones do not know every field,
+    /// which a parser of the binary form steps over and one of the text form refuses; theirs also
+    /// takes some numbers and escapes otherwise. The default knows everything that TensorFlow 2.21
+    /// does.
+    #[must_use]
+    pub fn with_release(self, release: i32) -> Self {
+        Self { release, ..self }
     }
 }
 

@@ -107,7 +107,7 @@ fn a_text_is_read_as_the_release_reads_it() {
     let takes = |release: i32, text: &str| {
         let text =
             format!("node {{ name: 'a' op: 'NoOp' attr {{ key: 'k' value {{ {text} }} }} }}");
-        let options = ReadOptions { release, ..ReadOptions::default() };
+        let options = ReadOptions::default().with_release(release);
         read(text.as_bytes(), Message::GraphDef, Form::Text, &options).is_ok()
     };
     for (text, old, new) in [

@@ -5,14 +5,15 @@ use std::io;
 use super::super::Kind;
 use super::File;
 
-/// Bytes of the end of an archive in which its end record stands: the record and the longest comment.
+/// Bytes of the end of an archive in which its end record stands: the record and the longest
+/// comment.
 const LONGEST_END: usize = 22 + 0xffff;
 
 /// Bytes of the list of entries that are read.
 const LONGEST_LIST: usize = 64 * 1024;
 
-/// Whether the bytes begin an archive: an entry, or the end record of an empty one. Behind the letters stand tags of the field 0,
-/// which no protobuf parser takes.
+/// Whether the bytes begin an archive: an entry, or the end record of an empty one. Behind the
+/// letters stand tags of the field 0, which no protobuf parser takes.
 pub(super) fn is_zip(head: &[u8]) -> bool {
     head.starts_with(b"PK\x03\x04") || head.starts_with(b"PK\x05\x06")
 }

@@ -4,8 +4,9 @@ use std::io;
 
 use super::File;
 
-/// Where the outermost table stands. Tables are aligned to four bytes, which tells a flatbuffer from a graph: the first two bytes of
-/// that are a tag of a node and its length, and the tag is no multiple of four.
+/// Where the outermost table stands. Tables are aligned to four bytes, which tells a flatbuffer
+/// from a graph: the first two bytes of that are a tag of a node and its length, and the tag is no
+/// multiple of four.
 fn root(file: &File<'_>) -> Option<usize> {
     let root = u32::from_le_bytes(*file.head.first_chunk()?);
     let inside = u64::from(root) + 4 <= file.size;
@@ -17,8 +18,9 @@ pub(super) fn is_tflite(file: &File<'_>) -> bool {
     file.head.get(4..8) == Some(b"TFL3") && root(file).is_some()
 }
 
-/// Whether a file is a serialized `jax.export.Exported`. It has no mark: its outermost table begins with a small number, the version of
-/// the serialization, and one of its other fields is a vector of bytes that is MLIR bytecode.
+/// Whether a file is a serialized `jax.export.Exported`. It has no mark: its outermost table begins
+/// with a small number, the version of the serialization, and one of its other fields is a vector
+/// of bytes that is MLIR bytecode.
 pub(super) fn is_jax_export(file: &File<'_>) -> io::Result<bool> {
     let Some(table) = root(file).and_then(|root| Table::new(file.head, root)) else {
         return Ok(false);

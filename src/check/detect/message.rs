@@ -1,5 +1,5 @@
-//! Protobuf messages that are no graph, and that a parser of graphs would take for an empty one: it steps over every field that it
-//! does not know.
+//! Protobuf messages that are no graph, and that a parser of graphs would take for an empty one: it
+//! steps over every field that it does not know.
 
 use std::io;
 
@@ -57,8 +57,9 @@ pub(super) fn kind(file: &File<'_>) -> io::Result<Option<Kind>> {
     Ok(is_fingerprint(file)?.then_some(Kind::Fingerprint))
 }
 
-/// Whether a message is a ModelProto of ONNX: its field 1 is a small number (the version of the representation), its field 7 a graph.
-/// In a GraphDef field 1 is a node, and there is no field 7; in a SavedModel field 1 is a number, and there are two fields.
+/// Whether a message is a ModelProto of ONNX: its field 1 is a small number (the version of the
+/// representation), its field 7 a graph. In a GraphDef field 1 is a node, and there is no field 7;
+/// in a SavedModel field 1 is a number, and there are two fields.
 fn is_onnx(file: &File<'_>) -> io::Result<bool> {
     let (mut at, mut version, mut graph) = (0, false, false);
     for _ in 0..MOST_FIELDS {
@@ -94,8 +95,8 @@ fn is_onnx_graph(file: &File<'_>, start: u64, length: u64) -> io::Result<bool> {
     }))
 }
 
-/// Whether a message is the fingerprint of a SavedModel: five numbers, of which at least one is as large as a hash is, the versions
-/// under 6, an identifier under 7, and nothing else.
+/// Whether a message is the fingerprint of a SavedModel: five numbers, of which at least one is as
+/// large as a hash is, the versions under 6, an identifier under 7, and nothing else.
 fn is_fingerprint(file: &File<'_>) -> io::Result<bool> {
     if file.size > LONGEST_FINGERPRINT {
         return Ok(false);

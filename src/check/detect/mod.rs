@@ -1,8 +1,11 @@
-//! Tells the kind of a file: by its content first, then by its name, else it is a graph, which has no mark of its own.
+//! Tells the kind of a file: by its content first, then by its name, else it is a graph, which has
+//! no mark of its own.
 //!
-//! Reads a few kilobytes at both ends, whatever the size of the file, and of nested data a bounded number of small pieces. A GraphDef
-//! is never taken for anything else: each mark is one that no parser of protobuf messages takes, or one that a graph cannot have where
-//! it would have to stand (the reasons are beside the marks). Knows no reader; what a kind means for a verdict it must never know.
+//! Reads a few kilobytes at both ends, whatever the size of the file, and of nested data a bounded
+//! number of small pieces. A GraphDef is never taken for anything else: each mark is one that no
+//! parser of protobuf messages takes, or one that a graph cannot have where it would have to stand
+//! (the reasons are beside the marks). Knows no reader; what a kind means for a verdict it must
+//! never know.
 
 mod archive;
 mod flatbuffer;
@@ -10,24 +13,22 @@ mod message;
 mod names;
 mod text;
 
-use std::io;
-use std::path::Path;
+use std::{io, path::Path};
 
 use super::Kind;
-use crate::artifact::ReadAt;
-use crate::artifact::table::Table;
+use crate::{
+    artifact::table::{self, Table},
+    device_state,
+    read_at::ReadAt,
+};
 
 pub(super) use names::{of_empty_file, of_judged};
 pub(super) use text::is_pointer_of_git_lfs;
 
-/// The first bytes of a device state; the first cannot open a protobuf message, as it would be a tag of a wire type that does not exist.
-pub(super) const DEVICE_STATE: &[u8] = b"\x8fSDS\r\n\x1a\n";
-/// The last bytes of a device state.
-const DEVICE_STATE_END: &[u8] = b"\x8fSDSend\n";
 /// The first bytes of a shared library.
 const ELF: &[u8] = b"\x7fELF";
 /// The last bytes of a table.
-const TABLE: [u8; 8] = 0xdb47_7524_8b80_fb57_u64.to_le_bytes();
+const TABLE: [u8; 8] = table::MAGIC.to_le_bytes();
 /// What the type names of IFRT's messages begin with.
 const IFRT: &[u8] = b"xla::ifrt::";
 
@@ -35,21 +36,21 @@ const IFRT: &[u8] = b"xla::ifrt::";
 pub(super) const HEAD: usize = 4096;
 
 /// How a kind was told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Told {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Detected {
     /// By what is in the file.
-    Content(Kind),
+    ByContent(Kind),
     /// By the name of the file alone.
-    Name(Kind),
+    ByName(Kind),
     /// By nothing at all: a graph, as everything else is.
-    Nothing,
+    Unmarked,
 }
 
-impl Told {
+impl Detected {
     pub(super) fn kind(self) -> Kind {
         match self {
-            Self::Content(kind) | Self::Name(kind) => kind,
-            Self::Nothing => Kind::GraphDef,
+            Self::ByContent(kind) | Self::ByName(kind) => kind,
+            Self::Unmarked => Kind::GraphDef,
         }
     }
 }
@@ -71,8 +72,9 @@ impl File<'_> {
         match here {
             Some(here) if here.len() >= buffer.len() || self.is_whole() => {
                 let count = here.len().min(buffer.len());
-                let filled = buffer.get_mut(..count).unwrap_or_default();
-                filled.copy_from_slice(here.get(..count).unwrap_or_default());
+                let (filled, _) = buffer.split_at_mut(count);
+                let (here, _) = here.split_at(count);
+                filled.copy_from_slice(here);
                 Ok(filled)
             }
             _ => read_up_to(self.source, buffer, offset),
@@ -86,7 +88,7 @@ impl File<'_> {
 }
 
 /// Tells the kind of a file from its content and its name.
-pub(super) fn detect(source: &dyn ReadAt, name: Option<&Path>) -> io::Result<Told> {
+pub(super) fn detect(source: &dyn ReadAt, name: Option<&Path>) -> io::Result<Detected> {
     let size = source.size()?;
     let mut head = [0; HEAD];
     let head = read_up_to(source, &mut head, 0)?;
@@ -95,33 +97,34 @@ pub(super) fn detect(source: &dyn ReadAt, name: Option<&Path>) -> io::Result<Tol
     let lower = file_name.to_ascii_lowercase();
     let file = File { source, size, head, name: &lower };
     if head.is_empty() {
-        return Ok(of_empty_file(&file_name).map_or(Told::Nothing, Told::Name));
+        return Ok(of_empty_file(&file_name).map_or(Detected::Unmarked, Detected::ByName));
     }
     if let Some(kind) = by_ends(&file, &file_name)? {
-        return Ok(Told::Content(kind));
+        return Ok(Detected::ByContent(kind));
     }
     if let Some(kind) = by_content(&file)? {
-        return Ok(Told::Content(kind));
+        return Ok(Detected::ByContent(kind));
     }
     let is_text = text::is_text(&file)?;
     if let Some(kind) = of_judged(&file_name)
         && !(is_text && names::says_text(&lower))
     {
-        return Ok(Told::Name(kind));
+        return Ok(Detected::ByName(kind));
     }
     if is_ifrt(head) {
-        return Ok(Told::Content(Kind::IfrtSerialized));
+        return Ok(Detected::ByContent(Kind::IfrtSerialized));
     }
     if is_text {
-        return Ok(Told::Content(Kind::Text));
+        return Ok(Detected::ByContent(Kind::Text));
     }
-    Ok(names::of_other(&lower).map_or(Told::Nothing, Told::Name))
+    Ok(names::of_other(&lower).map_or(Detected::Unmarked, Detected::ByName))
 }
 
-/// What the content of a file that is named otherwise, or was to be something else, shows it to be beyond doubt.
+/// What the content of a file that is named otherwise, or was to be something else, shows it to be
+/// beyond doubt.
 pub(super) fn foreign(source: &dyn ReadAt) -> io::Result<Option<Kind>> {
     Ok(match detect(source, None)? {
-        Told::Content(kind) if !kind.is_judged() => Some(kind),
+        Detected::ByContent(kind) if !kind.is_judged() => Some(kind),
         _ => None,
     })
 }
@@ -130,7 +133,8 @@ pub(super) fn foreign(source: &dyn ReadAt) -> io::Result<Option<Kind>> {
 fn by_ends(file: &File<'_>, name: &str) -> io::Result<Option<Kind>> {
     let mut tail = [0; 8];
     let tail = file.read(&mut tail, file.size.saturating_sub(8))?;
-    Ok(if file.head.starts_with(DEVICE_STATE) || tail == DEVICE_STATE_END {
+    // The first byte of a state would be a protobuf tag of a wire type that does not exist.
+    Ok(if file.head.starts_with(&device_state::MAGIC) || tail == device_state::END_MAGIC {
         Some(Kind::DeviceState)
     } else if file.head.starts_with(ELF) {
         Some(Kind::Plugin)
@@ -168,7 +172,8 @@ fn by_content(file: &File<'_>) -> io::Result<Option<Kind>> {
     Ok(kind)
 }
 
-/// Formats that are told by their first bytes. None of them begins with the tag of one of a graph's fields.
+/// Formats that are told by their first bytes. None of them begins with the tag of one of a graph's
+/// fields.
 fn by_first_bytes(head: &[u8]) -> Option<Kind> {
     const MARKS: [(&[u8], Kind); 17] = [
         (b"\x93NUMPY", Kind::Npy),
@@ -208,7 +213,8 @@ fn mlir(head: &[u8]) -> Option<Kind> {
     Some(if is_stablehlo { Kind::StableHlo } else { Kind::Other })
 }
 
-/// Whether the mark of HDF5 stands at the beginning or behind a block of the user's, whose size is a power of two from 512 on.
+/// Whether the mark of HDF5 stands at the beginning or behind a block of the user's, whose size is
+/// a power of two from 512 on.
 fn is_hdf5(head: &[u8]) -> bool {
     [0, 512, 1024, 2048]
         .iter()
@@ -218,8 +224,8 @@ fn is_hdf5(head: &[u8]) -> bool {
 /// The longest header that the reference implementation of safetensors reads.
 const LONGEST_HEADER: u64 = 100_000_000;
 
-/// Whether a file begins with the length of a header and a header of JSON. A graph that begins so has NULs in the name of its first
-/// node, which no importer takes.
+/// Whether a file begins with the length of a header and a header of JSON. A graph that begins so
+/// has NULs in the name of its first node, which no importer takes.
 fn is_safetensors(head: &[u8]) -> bool {
     let Some((length, header)) = head.split_first_chunk() else { return false };
     let length = u64::from_le_bytes(*length);
@@ -232,8 +238,9 @@ fn is_safetensors(head: &[u8]) -> bool {
 
 /// Whether the value under the empty key of a table is the header of a bundle.
 ///
-/// Both formats have a message there whose fields the other one would step over; the first tag tells them apart. Field 1 is a number
-/// in a bundle (`num_shards`), and a message in a V1 checkpoint.
+/// Both formats have a message there whose fields the other one would step over; the first tag
+/// tells them apart. Field 1 is a number in a bundle (`num_shards`), and a message in a V1
+/// checkpoint.
 fn is_bundle(source: &dyn ReadAt) -> bool {
     let header = Table::open(source).and_then(|table| table.get(b""));
     matches!(header, Ok(Some(value)) if matches!(value.first(), Some(0x08 | 0x10 | 0x1a)))

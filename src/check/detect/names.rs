@@ -2,7 +2,8 @@
 
 use super::super::Kind;
 
-/// A name that says which of the kinds that are judged it is: it counts more than a content without a mark.
+/// A name that says which of the kinds that are judged it is: it counts more than a content without
+/// a mark.
 pub(in super::super) fn of_judged(file: &str) -> Option<Kind> {
     let kind = if file == "saved_model.pb" || file == "saved_model.pbtxt" {
         Kind::SavedModel
@@ -27,7 +28,8 @@ pub(in super::super) fn of_judged(file: &str) -> Option<Kind> {
     Some(kind)
 }
 
-/// A name, in small letters, that says which of the other kinds it is: it counts where nothing else tells.
+/// A name, in small letters, that says which of the other kinds it is: it counts where nothing else
+/// tells.
 pub(super) fn of_other(file: &str) -> Option<Kind> {
     if file == "fingerprint.pb" {
         return Some(Kind::Fingerprint);
@@ -58,7 +60,8 @@ pub(in super::super) fn of_empty_file(file: &str) -> Option<Kind> {
     of_judged(file).or_else(|| of_other(&lower)).or_else(library)
 }
 
-/// Whether a name, in small letters, is one of a text, whatever else is in it: `model.ckpt-notes.txt`.
+/// Whether a name, in small letters, is one of a text, whatever else is in it:
+/// `model.ckpt-notes.txt`.
 pub(super) fn says_text(file: &str) -> bool {
     matches!(
         extension(file),

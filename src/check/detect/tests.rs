@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn told(bytes: &[u8], name: &str) -> Told {
+fn told(bytes: &[u8], name: &str) -> Detected {
     detect(&bytes, Some(Path::new(name))).unwrap()
 }
 
@@ -25,47 +25,47 @@ fn node(name: &[u8], operation: &[u8]) -> Vec<u8> {
 
 #[test]
 fn content_comes_before_the_name_and_the_name_before_anything_else() {
-    use Told::{Content, Name, Nothing};
-    assert_eq!(told(b"\x8fSDS\r\n\x1a\n...", "x.pbtxt"), Content(Kind::DeviceState));
-    assert_eq!(told(b"\x7fELF....", "x.meta"), Content(Kind::Plugin));
-    assert_eq!(told(b"\x57\xfb\x80\x8b\x24\x75\x47\xdb", "a.index"), Content(Kind::TensorBundle));
-    assert_eq!(told(b"\x0a\x0e", "x.sds"), Name(Kind::DeviceState));
-    assert_eq!(told(b"\x0a\x14xla::ifrt::Something", "x"), Content(Kind::IfrtSerialized));
+    use Detected::{ByContent, ByName, Unmarked};
+    assert_eq!(told(b"\x8fSDS\r\n\x1a\n...", "x.pbtxt"), ByContent(Kind::DeviceState));
+    assert_eq!(told(b"\x7fELF....", "x.meta"), ByContent(Kind::Plugin));
+    assert_eq!(told(b"\x57\xfb\x80\x8b\x24\x75\x47\xdb", "a.index"), ByContent(Kind::TensorBundle));
+    assert_eq!(told(b"\x0a\x0e", "x.sds"), ByName(Kind::DeviceState));
+    assert_eq!(told(b"\x0a\x14xla::ifrt::Something", "x"), ByContent(Kind::IfrtSerialized));
     // A type name of 32 characters, without data: every byte is one of a text.
     assert_eq!(
         told(b"\x0a\x20xla::ifrt::ShardingParamSharding", "x"),
-        Content(Kind::IfrtSerialized)
+        ByContent(Kind::IfrtSerialized)
     );
-    assert_eq!(told(b"\x0a\x03x::", "x.pb"), Nothing);
-    assert_eq!(told(b"\x93NUMPY\x01\0", "x.sds"), Content(Kind::Npy));
-    assert_eq!(told(b"<!DOCTYPE html><p>", "saved_model.pb"), Content(Kind::Html));
-    assert_eq!(told(b"{\"error\":\"gone\"}", "x.safetensors"), Content(Kind::Json));
+    assert_eq!(told(b"\x0a\x03x::", "x.pb"), Unmarked);
+    assert_eq!(told(b"\x93NUMPY\x01\0", "x.sds"), ByContent(Kind::Npy));
+    assert_eq!(told(b"<!DOCTYPE html><p>", "saved_model.pb"), ByContent(Kind::Html));
+    assert_eq!(told(b"{\"error\":\"gone\"}", "x.safetensors"), ByContent(Kind::Json));
     // A text has no mark, so that a name that says what the file was to be counts more.
-    assert_eq!(told(b"not found", "x.safetensors"), Name(Kind::Safetensors));
-    assert_eq!(told(b"not found", "x.sds"), Name(Kind::DeviceState));
-    assert_eq!(told(b"not found", "x.pb"), Content(Kind::Text));
-    assert_eq!(told(b"node { name: 'a' }", "x.pbtxt"), Name(Kind::GraphDefText));
-    assert_eq!(told(b"damaged", "model.ckpt-1"), Name(Kind::CheckpointV1));
-    assert_eq!(told(b"of step 1", "model.ckpt-1.txt"), Content(Kind::Text));
+    assert_eq!(told(b"not found", "x.safetensors"), ByName(Kind::Safetensors));
+    assert_eq!(told(b"not found", "x.sds"), ByName(Kind::DeviceState));
+    assert_eq!(told(b"not found", "x.pb"), ByContent(Kind::Text));
+    assert_eq!(told(b"node { name: 'a' }", "x.pbtxt"), ByName(Kind::GraphDefText));
+    assert_eq!(told(b"damaged", "model.ckpt-1"), ByName(Kind::CheckpointV1));
+    assert_eq!(told(b"of step 1", "model.ckpt-1.txt"), ByContent(Kind::Text));
 }
 
 #[test]
 fn a_file_of_zero_bytes_is_what_its_name_says_and_else_a_graph() {
-    use Told::{Name, Nothing};
+    use Detected::{ByName, Unmarked};
     for (name, expected) in [
-        ("x.pb", Nothing),
-        ("x", Nothing),
-        ("x.weird", Nothing),
-        ("x.sds", Name(Kind::DeviceState)),
-        ("model.ckpt-00000-of-00001", Name(Kind::CheckpointV1)),
-        ("saved_model.pb", Name(Kind::SavedModel)),
-        ("x.safetensors", Name(Kind::Safetensors)),
-        ("x.SafeTensors", Name(Kind::Safetensors)),
-        ("x.npz", Name(Kind::Npz)),
-        ("x.onnx", Name(Kind::Onnx)),
-        ("fingerprint.pb", Name(Kind::Fingerprint)),
-        ("notes.md", Name(Kind::Text)),
-        ("lib.so", Name(Kind::Plugin)),
+        ("x.pb", Unmarked),
+        ("x", Unmarked),
+        ("x.weird", Unmarked),
+        ("x.sds", ByName(Kind::DeviceState)),
+        ("model.ckpt-00000-of-00001", ByName(Kind::CheckpointV1)),
+        ("saved_model.pb", ByName(Kind::SavedModel)),
+        ("x.safetensors", ByName(Kind::Safetensors)),
+        ("x.SafeTensors", ByName(Kind::Safetensors)),
+        ("x.npz", ByName(Kind::Npz)),
+        ("x.onnx", ByName(Kind::Onnx)),
+        ("fingerprint.pb", ByName(Kind::Fingerprint)),
+        ("notes.md", ByName(Kind::Text)),
+        ("lib.so", ByName(Kind::Plugin)),
     ] {
         assert_eq!(told(b"", name), expected, "{name}");
     }
@@ -103,7 +103,8 @@ fn texts_are_told_in_the_encodings_that_people_have() {
     ] {
         assert_eq!(kind(bytes), expected, "{:?}", bytes.escape_ascii().to_string());
     }
-    // What is longer than what is looked at: cut in a value of JSON, in a character, and a text that ends otherwise.
+    // What is longer than what is looked at: cut in a value of JSON, in a character, and a text
+    // that ends otherwise.
     let long = |piece: &str| piece.repeat(2 * HEAD / piece.len() + 1);
     assert_eq!(kind(format!("[\"{}\"]", long("value ")).as_bytes()), Kind::Json);
     assert_eq!(kind(long("\u{65e5}").as_bytes()), Kind::Text);
@@ -126,7 +127,12 @@ fn formats_of_others_are_none_of_ours() {
         b"\x80\x04\x95\x0b\0\0\0\0\0\0\0.",
         &tar,
     ] {
-        assert_eq!(told(bytes, "x.pb"), Told::Content(Kind::Other), "{:?}", bytes.escape_ascii());
+        assert_eq!(
+            told(bytes, "x.pb"),
+            Detected::ByContent(Kind::Other),
+            "{:?}",
+            bytes.escape_ascii()
+        );
     }
 }
 
@@ -160,10 +166,10 @@ fn a_model_of_onnx_is_told_with_and_without_a_producer_and_where_it_is_cut_off()
     assert_eq!(told(&bytes[..bytes.len() - 2], "x").kind(), Kind::Onnx);
     // A SavedModel begins with a number too.
     let saved_model = [vec![0x08, 1], field(2, &field(2, &node(b"a", b"NoOp")))].concat();
-    assert_eq!(told(&saved_model, "x"), Told::Nothing);
+    assert_eq!(told(&saved_model, "x"), Detected::Unmarked);
     // Without a version, or with a node.
-    assert_eq!(told(&graph, "x"), Told::Nothing);
-    assert_eq!(told(&[version, node(b"a", b"NoOp"), graph].concat(), "x"), Told::Nothing);
+    assert_eq!(told(&graph, "x"), Detected::Unmarked);
+    assert_eq!(told(&[version, node(b"a", b"NoOp"), graph].concat(), "x"), Detected::Unmarked);
 }
 
 #[test]
@@ -173,8 +179,8 @@ fn a_fingerprint_is_no_graph_and_a_graph_of_numbers_no_fingerprint() {
             .unwrap();
     assert_eq!(told(&bytes, "x").kind(), Kind::Fingerprint);
     // An old graph has its version under 3, and nothing else.
-    assert_eq!(told(&[0x18, 0x15], "x"), Told::Nothing);
-    assert_eq!(told(&[0x08, 1, 0x10, 2, 0x18, 3], "x"), Told::Nothing);
+    assert_eq!(told(&[0x18, 0x15], "x"), Detected::Unmarked);
+    assert_eq!(told(&[0x08, 1, 0x10, 2, 0x18, 3], "x"), Detected::Unmarked);
 }
 
 #[test]
@@ -189,7 +195,12 @@ fn a_graph_is_not_taken_for_anything_else_whatever_its_nodes_are_called() {
             [versions.clone(), node(name, b"NoOp")].concat(),
             [field(2, b""), node(name, b"NoOp")].concat(),
         ] {
-            assert_eq!(told(&graph, "x"), Told::Nothing, "{:?}", graph.escape_ascii().to_string());
+            assert_eq!(
+                told(&graph, "x"),
+                Detected::Unmarked,
+                "{:?}",
+                graph.escape_ascii().to_string()
+            );
         }
     }
     // The letters of an archive of tapes where they would stand.
@@ -198,11 +209,11 @@ fn a_graph_is_not_taken_for_anything_else_whatever_its_nodes_are_called() {
     while graph.len() < 600 {
         graph.extend_from_slice(&filler);
     }
-    assert_eq!(told(&graph, "x"), Told::Nothing);
-    assert_eq!(told(&versions, "x"), Told::Nothing);
+    assert_eq!(told(&graph, "x"), Detected::Unmarked);
+    assert_eq!(told(&versions, "x"), Detected::Unmarked);
     // The whole of it looks like a text, but for the tag of the operation.
     let graph = node(&[b'n'; 32], &[b'o'; 32]);
-    assert_eq!(told(&graph, "x"), Told::Nothing);
+    assert_eq!(told(&graph, "x"), Detected::Unmarked);
 }
 
 #[test]
@@ -216,15 +227,15 @@ fn an_archive_is_what_is_in_it_and_a_generic_one_what_it_is_called() {
         ("notes.zip", Kind::Zip),
     ] {
         let bytes = std::fs::read(folder.join(file)).unwrap();
-        assert_eq!(told(&bytes, "x"), Told::Content(kind), "{file}");
+        assert_eq!(told(&bytes, "x"), Detected::ByContent(kind), "{file}");
         // Cut off, the first entry still says it.
-        assert_eq!(told(&bytes[..bytes.len() - 30], "x"), Told::Content(kind), "{file}");
+        assert_eq!(told(&bytes[..bytes.len() - 30], "x"), Detected::ByContent(kind), "{file}");
         // A comment, as some programs leave it.
         let mut longer = bytes.clone();
         let end = longer.len();
         longer[end - 2] = 7;
         longer.extend_from_slice(b"comment");
-        assert_eq!(told(&longer, "x"), Told::Content(kind), "{file}");
+        assert_eq!(told(&longer, "x"), Detected::ByContent(kind), "{file}");
     }
     let notes = std::fs::read(folder.join("notes.zip")).unwrap();
     assert_eq!(told(&notes, "x.npz").kind(), Kind::Npz);
@@ -267,6 +278,6 @@ proptest! {
         name in "[A-Za-z0-9.][A-Za-z0-9_./]{0,200}",
         operation in "[A-Za-z][A-Za-z0-9]{0,60}",
     ) {
-        prop_assert_eq!(told(&node(name.as_bytes(), operation.as_bytes()), "x"), Told::Nothing);
+        prop_assert_eq!(told(&node(name.as_bytes(), operation.as_bytes()), "x"), Detected::Unmarked);
     }
 }

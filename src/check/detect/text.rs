@@ -1,7 +1,8 @@
 //! Texts: HTML, JSON, anything that people read.
 //!
-//! A graph in its binary form is no text: the tag of a node's operation, without which no importer takes a node, is the control
-//! character 0x12, and so are the tags of libraries (0x12) and of the numbers of versions (0x08).
+//! A graph in its binary form is no text: the tag of a node's operation, without which no importer
+//! takes a node, is the control character 0x12, and so are the tags of libraries (0x12) and of the
+//! numbers of versions (0x08).
 
 use std::io;
 
@@ -95,13 +96,14 @@ fn has_words(head: &[u8]) -> bool {
     head.iter().any(|byte| byte.is_ascii_alphanumeric() || *byte >= 0x80)
 }
 
-/// Whether a file may be a graph that was cut off in the name of its first node: a node, its length, its name, the length of that,
-/// all of which can be characters of a text.
+/// Whether a file may be a graph that was cut off in the name of its first node: a node, its
+/// length, its name, the length of that, all of which can be characters of a text.
 fn is_cut_in_a_name(file: &File<'_>) -> bool {
     matches!(file.head, [0x0a, node, 0x0a, length, name @ ..] if length < node && name.len() <= usize::from(*length))
 }
 
-/// How many bytes are no UTF-8; `None` for what no text has: control characters other than white space, form feeds and escapes.
+/// How many bytes are no UTF-8; `None` for what no text has: control characters other than white
+/// space, form feeds and escapes.
 fn high_bytes(bytes: &[u8], whole: bool) -> Option<usize> {
     let is_control = |byte: &u8| matches!(byte, 0..=8 | 0x0b | 0x0e..=0x1a | 0x1c..=0x1f | 0x7f);
     if bytes.iter().any(is_control) {

@@ -5,14 +5,14 @@ use serdes::stream_executor::abi_diff::{Bump, Diff, LayoutDocument, VersionStep,
 
 use crate::{
     arguments::{AbiCommand, AllowedBump},
-    terminal::{BAD, FAINT, Failure, GOOD, NAME, Status, Terminal, WARN},
+    failure::Failure,
+    terminal::{BAD, FAINT, GOOD, NAME, Status, Terminal, WARN},
 };
 
 /// Compares.
 pub(crate) fn run(command: &AbiCommand, terminal: &mut Terminal) -> Result<Status, Failure> {
     let AbiCommand::Diff { old, new, allow, require_moved } = command;
-    let read =
-        |argument: &str| LayoutDocument::read(argument).map_err(|error| Failure::chain(&error));
+    let read = |argument: &str| LayoutDocument::read(argument).map_err(Failure::of);
     let found = diff(&read(old)?, &read(new)?);
     let exceeded = allow.is_some_and(|allow| found.required > bump(allow));
     let step = found.version_step();

@@ -1,62 +1,71 @@
-//! `serdes check`: verdicts on artifacts, and `serdes explain`: what their rules mean.
+//! `serdes check`: verdicts on artifacts.
 
 use std::{collections::BTreeMap, fs, io, path::Path};
 
-use ignore::gitignore::GitignoreBuilder;
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use serdes::{
     artifact::graph::DeprecatedOperations,
-    check::{self, Consumer, Kind, Options, Outcome, Rule, Verdict},
-    stream_executor::conformance,
+    check::{self, Consumer, Kind, Options, Outcome, Verdict, Walk},
 };
 
 use crate::{
-    arguments::{CheckArguments, ExplainArguments},
-    commands::{plugin, watch},
-    terminal::{BAD, FAINT, Failure, GOOD, NAME, Status, Terminal, WARN, json_of, shown},
+    arguments::CheckArguments,
+    commands::{remedies, watch},
+    failure::Failure,
+    terminal::{BAD, FAINT, GOOD, NAME, Status, Terminal, WARN, json_of, shown},
 };
 
 /// Checks every path; the worst verdict decides the status.
 pub(crate) fn run(arguments: &CheckArguments, terminal: &mut Terminal) -> Result<Status, Failure> {
     let mut options = options(arguments)?;
+    let kind = kind(arguments.kind.as_deref())?;
+    let excluded = excluded(&arguments.exclude)?;
     let mut summary = Summary::default();
-    // Standard input is read before anybody listens for Ctrl-C: a process that waits for its input is ended by it.
+    // Standard input is read before anybody listens for Ctrl-C: a process that waits for its input is
+    // ended by it.
     let mut artifacts = Vec::new();
     for path in &arguments.paths {
         artifacts.push(if path == Path::new("-") {
-            let input = check::reader(io::stdin().lock(), options.kind);
-            Some(input.map_err(|error| Failure::chain(&error))?)
+            Some(check::reader(io::stdin().lock(), kind).map_err(Failure::of)?)
         } else {
             None
         });
     }
-    if options.verify_data {
-        options.watch = watch::watch(terminal)?;
+    if arguments.verify_data {
+        options = options.with_watch(watch::watch(terminal)?);
     }
     for (path, artifact) in arguments.paths.iter().zip(artifacts) {
-        match artifact {
-            Some(artifact) => {
-                let verdict = artifact.check(&options);
-                show(&verdict, &options, terminal, &mut summary)?;
-            }
-            None => walk(path, arguments, &options, terminal, &mut summary)?,
+        if let Some(artifact) = artifact {
+            let verdict = artifact.check(&options).map_err(Failure::of)?;
+            show(&verdict, terminal, &mut summary)?;
+            continue;
         }
+        let mut walk = check::walk(path, &options);
+        if let Some(kind) = kind {
+            walk = walk.of_kind(kind);
+        }
+        if let Some(excluded) = &excluded {
+            walk =
+                walk.without(|path, is_directory| excluded.matched(path, is_directory).is_ignore());
+        }
+        show_walk(walk, path, arguments, terminal, &mut summary)?;
     }
     summary.print(terminal)?;
     Ok(summary.status)
 }
 
 /// Checks what is at a path. A directory that was walked ends with what became of the files in it.
-fn walk(
+fn show_walk(
+    mut walk: Walk<'_>,
     path: &Path,
     arguments: &CheckArguments,
-    options: &Options,
     terminal: &mut Terminal,
     summary: &mut Summary,
 ) -> Result<(), Failure> {
-    let mut walk = check::walk(path, options);
     let mut here = Counts::default();
     while let Some(verdict) = walk.next() {
-        show(&verdict, options, terminal, summary)?;
+        let verdict = verdict.map_err(Failure::of)?;
+        show(&verdict, terminal, summary)?;
         // That there is nothing at all is said of the directory, and not of a file in it.
         if walk.found_any() {
             here.add(verdict.outcome());
@@ -130,35 +139,35 @@ fn options(arguments: &CheckArguments) -> Result<Options, Failure> {
             .with(text)
             .map_err(|error| Failure::new(format_args!("--consumer: {error}")))?;
     }
-    let mut options = Options::for_consumer(consumer);
-    // Nothing between the commas is no tag: `--tags ""` asks for the meta graph without any.
-    options.tags = arguments.tags.clone().map(|mut tags| {
-        tags.retain(|tag| !tag.is_empty());
-        tags
-    });
-    options.kind = kind(arguments.kind.as_deref())?;
-    options.verify_data = arguments.verify_data;
-    options.strict = arguments.strict;
+    let mut options = Options::for_consumer(consumer)
+        .with_verify_data(arguments.verify_data)
+        .with_strict(arguments.strict);
+    if let Some(tags) = &arguments.tags {
+        // Nothing between the commas is no tag: `--tags ""` asks for the meta graph without any.
+        options = options.with_tags(tags.iter().filter(|tag| !tag.is_empty()).cloned());
+    }
     if let Some(path) = &arguments.deprecated {
         let text = fs::read_to_string(path).map_err(|error| {
             Failure::new(format_args!("cannot read {}: {error}", path.display()))
         })?;
-        options.deprecated = DeprecatedOperations::from_json(&text)
+        let deprecated = DeprecatedOperations::from_json(&text)
             .map_err(|error| Failure::new(format_args!("{}: {error}", path.display())))?;
+        options = options.with_deprecated(deprecated);
     }
-    Ok(if arguments.exclude.is_empty() { options } else { excluding(options, &arguments.exclude)? })
+    Ok(options)
 }
 
-/// The options for walks that leave out what the patterns match, as in a .gitignore at the top of the directory.
-fn excluding(options: Options, patterns: &[String]) -> Result<Options, Failure> {
+/// What the patterns match, as in a .gitignore at the top of the directory.
+fn excluded(patterns: &[String]) -> Result<Option<Gitignore>, Failure> {
+    if patterns.is_empty() {
+        return Ok(None);
+    }
     let failed = |error: ignore::Error| Failure::new(format_args!("--exclude: {error}"));
     let mut builder = GitignoreBuilder::new("");
     for pattern in patterns {
         builder.add_line(None, pattern).map_err(failed)?;
     }
-    let patterns = builder.build().map_err(failed)?;
-    Ok(options
-        .with_excluded(move |path, is_directory| patterns.matched(path, is_directory).is_ignore()))
+    builder.build().map(Some).map_err(failed)
 }
 
 /// The kind that `--kind` names.
@@ -170,11 +179,11 @@ pub(crate) fn kind(name: Option<&str>) -> Result<Option<Kind>, Failure> {
 }
 
 /// The status that a verdict means.
-fn status(outcome: Outcome) -> Status {
+pub(crate) fn status(outcome: Outcome) -> Status {
     match outcome {
         Outcome::Acceptable => Status::Yes,
         Outcome::Unacceptable => Status::No,
-        _ => Status::Failed,
+        Outcome::Unreadable => Status::Failed,
     }
 }
 
@@ -221,22 +230,22 @@ impl Summary {
     }
 }
 
-/// Shows a verdict; an error if the work was stopped, so that nobody takes half of it for the whole.
-fn show(
-    verdict: &Verdict,
-    options: &Options,
-    terminal: &mut Terminal,
-    summary: &mut Summary,
-) -> Result<(), Failure> {
-    if options.watch.is_cancelled() {
-        return Err(Failure::new(format_args!(
-            "cancelled while {} was verified; nothing is known of it",
-            verdict.path
-        )));
+/// A verdict as an object, with remedies in the words of this command.
+fn object(verdict: &Verdict) -> Result<serde_json::Value, Failure> {
+    let mut object = json_of(verdict)?;
+    if let Some(reasons) = object["reasons"].as_array_mut() {
+        for (reason, shown) in verdict.reasons().iter().zip(reasons) {
+            shown["remedy"] = remedies::words(&reason.remedy).into();
+        }
     }
+    Ok(object)
+}
+
+/// Shows a verdict.
+fn show(verdict: &Verdict, terminal: &mut Terminal, summary: &mut Summary) -> Result<(), Failure> {
     summary.add(verdict);
     if terminal.json() {
-        return terminal.object(&json_of(verdict)?);
+        return terminal.object(&object(verdict)?);
     }
     let style = match verdict.outcome() {
         Outcome::Acceptable => GOOD,
@@ -256,54 +265,12 @@ fn show(
             reason.message,
             place.unwrap_or_default()
         ))?;
-        // The rule's own remedy is general; `explain` has it.
-        if reason.remedy != reason.rule.explain().remedy {
-            terminal.line(format_args!("    {GOOD}help{GOOD:#}: {}", reason.remedy))?;
+        if let Some(help) = remedies::help(reason) {
+            terminal.line(format_args!("    {GOOD}help{GOOD:#}: {help}"))?;
         }
     }
     for warning in verdict.warnings() {
         terminal.line(format_args!("  {WARN}warning{WARN:#}: {warning}"))?;
     }
     Ok(())
-}
-
-/// Explains a rule, or lists the rules.
-pub(crate) fn explain(
-    arguments: &ExplainArguments,
-    terminal: &mut Terminal,
-) -> Result<Status, Failure> {
-    if let Some(name) = &arguments.rule
-        && let Some(behaviour) = conformance::demands().find(|(behaviour, _)| behaviour == name)
-    {
-        plugin::demand(behaviour, terminal)?;
-        return Ok(Status::Yes);
-    }
-    let rules = match &arguments.rule {
-        Some(id) => vec![id.parse::<Rule>().map_err(|error| Failure::chain(&error))?],
-        None => Rule::ALL.to_vec(),
-    };
-    for rule in &rules {
-        let explanation = rule.explain();
-        if terminal.json() {
-            terminal.object(&serde_json::json!({
-                "rule": rule.id(),
-                "verdict": rule.outcome().id(),
-                "meaning": explanation.meaning,
-                "example": explanation.example,
-                "remedy": explanation.remedy,
-            }))?;
-        } else if arguments.rule.is_none() {
-            terminal.line(format_args!(
-                "{NAME}{:<22}{NAME:#}{}",
-                rule.id(),
-                explanation.meaning
-            ))?;
-        } else {
-            terminal.line(format_args!("{NAME}{}{NAME:#} ({})\n", rule.id(), rule.outcome()))?;
-            terminal.line(explanation.meaning)?;
-            terminal.line(format_args!("\n{NAME}Example{NAME:#}  {}", explanation.example))?;
-            terminal.line(format_args!("{NAME}Remedy{NAME:#}   {}", explanation.remedy))?;
-        }
-    }
-    Ok(Status::Yes)
 }

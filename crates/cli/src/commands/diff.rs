@@ -8,7 +8,8 @@ use serdes::tensor_io::{self, Comparison, Difference, Tolerance};
 use crate::{
     arguments::DiffArguments,
     commands::{failures, save, streams, watch},
-    terminal::{BAD, FAINT, Failure, GOOD, NAME, Status, Terminal, count, shown},
+    failure::Failure,
+    terminal::{BAD, FAINT, GOOD, NAME, Status, Terminal, count, shown},
 };
 
 /// Compares.
@@ -29,7 +30,7 @@ pub(crate) fn run(arguments: &DiffArguments, terminal: &mut Terminal) -> Result<
             printed = show(difference, terminal);
         }
     })
-    .map_err(|error| failures::tensor_io(&error))?;
+    .map_err(failures::tensor_io)?;
     printed?;
     let equal = differences.iter().filter(|found| found.comparison == Comparison::Equal).count();
     let others = differences.len() - equal;

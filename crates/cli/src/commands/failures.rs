@@ -2,25 +2,25 @@
 
 use serdes::{device_state, tensor_io};
 
-use crate::{commands::plugin, terminal::Failure};
+use crate::{commands::plugin, failure::Failure};
 
 /// An error of the container: too new is an answer, everything else a failure.
-pub(crate) fn device_state(error: &device_state::Error) -> Failure {
-    match error {
+pub(crate) fn device_state(error: device_state::Error) -> Failure {
+    match &error {
         device_state::Error::TooNew { .. }
         | device_state::Error::TooNewFeature { .. }
         | device_state::Error::BadConsumer { .. } => Failure::no(error),
         device_state::Error::Device { source, .. } if plugin::is_answer(source) => {
             Failure::no(error)
         }
-        error => Failure::chain(error),
+        _ => Failure::of(error),
     }
 }
 
 /// An error of a source or a target of tensors.
-pub(crate) fn tensor_io(error: &tensor_io::Error) -> Failure {
+pub(crate) fn tensor_io(error: tensor_io::Error) -> Failure {
     match error {
-        tensor_io::Error::DeviceState(error) => device_state(error),
-        error => Failure::chain(error),
+        tensor_io::Error::DeviceState(error) => device_state(*error),
+        error => Failure::of(error),
     }
 }

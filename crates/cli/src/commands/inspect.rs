@@ -2,12 +2,13 @@
 
 use std::{io, path::Path};
 
-use serdes::check::{self, Inspection, Kind, Outcome, TensorSummary};
+use serdes::check::{self, Inspection, Kind, TensorSummary};
 
 use crate::{
     arguments::InspectArguments,
-    commands::check::kind,
-    terminal::{FAINT, Failure, NAME, Status, Terminal, bytes, count, json_of, shown},
+    commands::{check::kind, remedies},
+    failure::Failure,
+    terminal::{FAINT, NAME, Status, Terminal, bytes, count, json_of, shown},
 };
 
 /// Prints what the library found.
@@ -21,11 +22,8 @@ pub(crate) fn run(
     } else {
         check::path_of_kind(&arguments.path, kind)
     }
-    .map_err(|error| Failure::chain(&error))?;
-    let inspection = artifact.inspect().map_err(|reason| match reason.rule.outcome() {
-        Outcome::Unacceptable => Failure::no(reason),
-        _ => Failure::new(reason),
-    })?;
+    .map_err(Failure::of)?;
+    let inspection = artifact.inspect().map_err(|reason| remedies::failure(&reason))?;
     if terminal.json() {
         terminal.object(&json_of(&inspection)?)?;
     } else {
@@ -111,16 +109,17 @@ fn tree(tensors: &[TensorSummary], terminal: &mut Terminal) -> Result<(), Failur
     let mut sorted: Vec<&TensorSummary> = tensors.iter().collect();
     sorted.sort_by(|a, b| a.name.cmp(&b.name));
     let mut open: Vec<&str> = Vec::new();
-    for (index, tensor) in sorted.iter().enumerate() {
+    let mut rest = sorted.as_slice();
+    while let Some((tensor, behind)) = rest.split_first() {
         let mut parts: Vec<&str> = tensor.name.split('/').collect();
         let leaf = parts.pop().unwrap_or_default();
         let common = open.iter().zip(&parts).take_while(|(a, b)| a == b).count();
         open.truncate(common);
-        for part in &parts[common..] {
+        for part in parts.iter().skip(common) {
             open.push(part);
             let prefix = format!("{}/", open.join("/"));
             // Sorted names keep a folder together, but for names that sort between `a` and `a/`.
-            let size = sorted[index..]
+            let size = rest
                 .iter()
                 .take_while(|tensor| tensor.name.starts_with(&prefix))
                 .filter_map(|tensor| tensor.bytes)
@@ -145,6 +144,7 @@ fn tree(tensors: &[TensorSummary], terminal: &mut Terminal) -> Result<(), Failur
             tensor.dtype,
             indent = 2 * open.len()
         ))?;
+        rest = behind;
     }
     Ok(())
 }

@@ -3,12 +3,14 @@
 mod abi;
 mod check;
 mod diff;
+mod explain;
 mod failures;
 mod inspect;
 mod negotiate;
 mod ops;
 mod plugin;
 mod plugin_process;
+mod remedies;
 mod restore;
 mod save;
 mod selection;
@@ -25,7 +27,8 @@ use clap::CommandFactory;
 
 use crate::{
     arguments::{Cli, Command},
-    terminal::{Failure, Status, Terminal},
+    failure::Failure,
+    terminal::{Status, Terminal},
 };
 #[cfg(target_os = "linux")]
 use crate::{
@@ -76,9 +79,10 @@ pub(crate) fn supervise(cli: &Cli) -> io::Result<Option<ExitCode>> {
             terminal.warning(format_args!("the work with {plugin} was done before; then {how}"));
             status
         }
-        None => terminal.fail(&Failure::new(format_args!(
-            "{plugin} did not let the work come to its end: {how}; try `serdes plugin verify {plugin}`"
-        ))),
+        None => terminal.fail(
+            &Failure::new(format_args!("{plugin} did not let the work come to its end: {how}"))
+                .with_hint(format_args!("try `serdes plugin verify {plugin}`")),
+        ),
     };
     terminal.end(status);
     Ok(Some(ExitCode::from(status as u8)))
@@ -89,7 +93,7 @@ pub(crate) fn run(command: &Command, terminal: &mut Terminal) -> Result<Status, 
     match command {
         Command::Versions(arguments) => versions::run(arguments, terminal),
         Command::Check(arguments) => check::run(arguments, terminal),
-        Command::Explain(arguments) => check::explain(arguments, terminal),
+        Command::Explain(arguments) => explain::run(arguments, terminal),
         Command::Inspect(arguments) => inspect::run(arguments, terminal),
         Command::Ops(arguments) => ops::run(arguments, terminal),
         Command::Save(arguments) => save::run(arguments, terminal),

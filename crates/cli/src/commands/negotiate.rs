@@ -10,7 +10,8 @@ use serdes::{
 
 use crate::{
     arguments::{NegotiateArguments, RangeArguments},
-    terminal::{Failure, NAME, Status, Terminal},
+    failure::Failure,
+    terminal::{NAME, Status, Terminal},
 };
 
 /// Shakes hands and says what came of it.
@@ -91,7 +92,7 @@ fn first_token(path: &Path) -> Result<String, Failure> {
 
 /// An error of the proxy with the exit status that it means.
 pub(super) fn failure(error: &ProxyError) -> Failure {
-    if error.is_refusal() { Failure::no(error) } else { Failure::chain(error) }
+    if error.is_refusal() { Failure::no(error) } else { Failure::new(error) }
 }
 
 /// The ranges of the command line.
@@ -103,7 +104,7 @@ pub(super) fn ranges(arguments: &RangeArguments) -> Result<Ranges, Failure> {
     if let Some(text) = &arguments.serdes {
         ranges = ranges.with_serdes(range("--serdes", text)?);
     }
-    ranges.check_supported().map_err(|error| Failure::chain(&error))
+    ranges.check_supported().map_err(Failure::of)
 }
 
 fn range<L: Line>(option: &str, text: &str) -> Result<VersionRange<L>, Failure> {

@@ -7,7 +7,8 @@ use serdes::artifact::ops::{Difference, Operation, Registry};
 
 use crate::{
     arguments::OpsArguments,
-    terminal::{BAD, FAINT, Failure, GOOD, NAME, Status, Terminal, WARN},
+    failure::Failure,
+    terminal::{BAD, FAINT, GOOD, NAME, Status, Terminal, WARN},
 };
 
 /// Lists, shows or compares.
@@ -123,7 +124,7 @@ fn nearest<'r>(registry: &'r Registry, name: &str) -> Option<&'r str> {
 fn compare(old: &Registry, new: &Registry, terminal: &mut Terminal) -> Result<Status, Failure> {
     let names: BTreeSet<&str> =
         old.operations().chain(new.operations()).map(|operation| operation.name()).collect();
-    let mut counts = [0; 3];
+    let (mut added, mut removed, mut changed) = (0_u64, 0_u64, 0_u64);
     for name in names {
         let before = old.operation(name).map(|found| found.to_definition());
         let after = new.operation(name).map(|found| found.to_definition());
@@ -131,13 +132,13 @@ fn compare(old: &Registry, new: &Registry, terminal: &mut Terminal) -> Result<St
             (Some(before), Some(after)) => Difference::between(before, after),
             _ => Vec::new(),
         };
-        let (change, style, position) = match (&before, &after) {
-            (None, _) => ("added", GOOD, 0),
-            (_, None) => ("removed", BAD, 1),
+        let (change, style, count) = match (&before, &after) {
+            (None, _) => ("added", GOOD, &mut added),
+            (_, None) => ("removed", BAD, &mut removed),
             _ if differences.is_empty() => continue,
-            _ => ("changed", WARN, 2),
+            _ => ("changed", WARN, &mut changed),
         };
-        counts[position] += 1;
+        *count += 1;
         if terminal.json() {
             let differences: Vec<_> = differences
                 .iter()
@@ -157,7 +158,6 @@ fn compare(old: &Registry, new: &Registry, terminal: &mut Terminal) -> Result<St
             terminal.line(format_args!("         {difference}"))?;
         }
     }
-    let [added, removed, changed] = counts;
     terminal.note(format_args!(
         "{FAINT}TensorFlow {} to {}: {added} added, {removed} removed, {changed} changed{FAINT:#}",
         old.release(),

@@ -12,7 +12,8 @@ use serdes::stream_executor::{
 use super::plugin_process;
 use crate::{
     arguments::{PluginArguments, PluginCommand, VerifyArguments},
-    terminal::{BAD, FAINT, Failure, GOOD, NAME, Status, Terminal, WARN},
+    failure::Failure,
+    terminal::{BAD, FAINT, GOOD, NAME, Status, Terminal, WARN},
 };
 
 /// How long a plug-in may take to open where it is only a means, far beyond what a real device needs to initialise.
@@ -139,7 +140,7 @@ struct Tally {
 impl Tally {
     /// Takes a line that a process printed: an outcome, or, in front of its end, why there is none.
     fn add(&mut self, line: &[u8], terminal: &mut Terminal) -> Result<(), Failure> {
-        let value: Value = serde_json::from_slice(line).map_err(|error| Failure::chain(&error))?;
+        let value: Value = serde_json::from_slice(line).map_err(Failure::of)?;
         let text = |key: &str| value[key].as_str().unwrap_or_default();
         let result = [Conformance::Pass, Conformance::Fail, Conformance::Unsupported]
             .into_iter()
@@ -179,7 +180,7 @@ impl Tally {
 
 /// Opens a plug-in by its description; a refused one is an answer, one that cannot be loaded a failure.
 pub(crate) fn open(plugin: &str, layout: Option<&str>) -> Result<Plugin, Failure> {
-    try_open(plugin, layout, OPENING_LIMIT).map_err(|error| failure(&error))
+    try_open(plugin, layout, OPENING_LIMIT).map_err(failure)
 }
 
 fn try_open(plugin: &str, layout: Option<&str>, limit: Duration) -> Result<Plugin, Error> {
@@ -188,8 +189,10 @@ fn try_open(plugin: &str, layout: Option<&str>, limit: Duration) -> Result<Plugi
 }
 
 /// An error of the host with the exit status that it means.
-pub(crate) fn failure(error: &Error) -> Failure {
-    if is_answer(error) { Failure::no(error) } else { Failure::chain(error) }
+pub(crate) fn failure(error: Error) -> Failure {
+    let may_be_named = matches!(&error, Error::Refused(report) if report.layout_may_be_named);
+    let failure = if is_answer(&error) { Failure::no(error) } else { Failure::of(error) };
+    if may_be_named { failure.with_hint("--layout NAME names the layout") } else { failure }
 }
 
 /// Whether the error says that the plug-in is refused.
@@ -203,14 +206,14 @@ fn check(arguments: &PluginArguments, terminal: &mut Terminal) -> Result<Status,
     match try_open(plugin, arguments.layout.as_deref(), limit) {
         Ok(opened) => {
             let found = opened.report().clone();
-            close(opened, limit).map_err(|error| failure(&error))?;
+            close(opened, limit).map_err(failure)?;
             report(plugin, &found, &[], terminal)
         }
         Err(Error::Refused(found)) => report(plugin, &found, &[], terminal),
         Err(error @ (Error::NotAPlugin { .. } | Error::AlreadyRegistered { .. })) => {
             report(plugin, &Report::default(), &[error.to_string()], terminal)
         }
-        Err(error) => Err(failure(&error)),
+        Err(error) => Err(failure(error)),
     }
 }
 
@@ -285,8 +288,8 @@ fn report(
 
 fn verify(arguments: &PluginArguments, terminal: &mut Terminal) -> Result<Status, Failure> {
     let limit = Duration::from_secs(arguments.time_limit);
-    let plugin = try_open(&arguments.plugin, arguments.layout.as_deref(), limit)
-        .map_err(|error| failure(&error))?;
+    let plugin =
+        try_open(&arguments.plugin, arguments.layout.as_deref(), limit).map_err(failure)?;
     // The suite goes on where an outcome cannot be printed; the first such error is kept.
     let mut printed = Ok(());
     let mut tally = Tally::default();
@@ -301,7 +304,7 @@ fn verify(arguments: &PluginArguments, terminal: &mut Terminal) -> Result<Status
     });
     printed?;
     terminal.unloading();
-    close(plugin, limit).map_err(|error| failure(&error))?;
+    close(plugin, limit).map_err(failure)?;
     tally.end(terminal)
 }
 
@@ -344,7 +347,7 @@ fn outcome(
 }
 
 fn inspect(library: &Path, terminal: &mut Terminal) -> Result<Status, Failure> {
-    let found = elf::inspect(library).map_err(|error| failure(&error))?;
+    let found = elf::inspect(library).map_err(failure)?;
     if terminal.json() {
         terminal.object(&json!({
             "path": library,

@@ -13,7 +13,8 @@ use std::{
 
 use crate::{
     arguments::PluginArguments,
-    terminal::{END_OF_RESULTS, Failure, Status, UNLOADING},
+    failure::Failure,
+    terminal::{END_OF_RESULTS, Status, UNLOADING},
 };
 
 /// How long the process may take to end after its results: its exit functions may hang.
@@ -51,19 +52,19 @@ pub(crate) fn run(
     let mut child = command.spawn().map_err(system)?;
     let silence = Duration::from_secs(arguments.time_limit) + ENDING_LIMIT;
     let found = read(&mut child, silence, line);
-    let is_stuck = !matches!(found, Ok((_, Read::Status(_) | Read::CutOff)));
+    let is_stuck = !matches!(found, Ok((_, Heard::Status(_) | Heard::CutOff)));
     let status = end(&mut child, is_stuck).map_err(system)?;
     let (complete, read) = found?;
     let end = match read {
-        Read::Status(status) => Ok(status),
-        Read::CutOff => Err(describe(status)),
-        Read::Stuck => Err(format!("its process did not come back within {silence:?}")),
+        Heard::Status(status) => Ok(status),
+        Heard::CutOff => Err(describe(status)),
+        Heard::Stuck => Err(format!("its process did not come back within {silence:?}")),
     };
     Ok(Ended { complete, end })
 }
 
 /// How reading the results ended.
-enum Read {
+enum Heard {
     /// They are complete.
     Status(Status),
     /// The process ended before.
@@ -77,8 +78,8 @@ fn read(
     child: &mut Child,
     silence: Duration,
     mut each: impl FnMut(&[u8]) -> Result<(), Failure>,
-) -> Result<(bool, Read), Failure> {
-    let Some(results) = child.stdout.take() else { return Ok((false, Read::CutOff)) };
+) -> Result<(bool, Heard), Failure> {
+    let Some(results) = child.stdout.take() else { return Ok((false, Heard::CutOff)) };
     let (sender, lines) = mpsc::sync_channel(1);
     // Ends with the process, or with this one.
     std::thread::spawn(move || {
@@ -96,14 +97,14 @@ fn read(
     loop {
         let line = match lines.recv_timeout(silence) {
             Ok(line) => line,
-            Err(mpsc::RecvTimeoutError::Timeout) => return Ok((complete, Read::Stuck)),
-            Err(mpsc::RecvTimeoutError::Disconnected) => return Ok((complete, Read::CutOff)),
+            Err(mpsc::RecvTimeoutError::Timeout) => return Ok((complete, Heard::Stuck)),
+            Err(mpsc::RecvTimeoutError::Disconnected) => return Ok((complete, Heard::CutOff)),
         };
         match line[..] {
             [END_OF_RESULTS, UNLOADING, b'\n'] => complete = true,
             [END_OF_RESULTS, digit, b'\n'] => {
                 let status = Status::from_number(digit.wrapping_sub(b'0'));
-                return Ok((complete, status.map_or(Read::CutOff, Read::Status)));
+                return Ok((complete, status.map_or(Heard::CutOff, Heard::Status)));
             }
             _ => each(&line)?,
         }

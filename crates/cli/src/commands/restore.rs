@@ -11,7 +11,8 @@ use serdes::{
 use crate::{
     arguments::RestoreArguments,
     commands::{failures, save, streams, watch},
-    terminal::{BAD, Failure, GOOD, NAME, Status, Terminal, WARN, bytes, count, rate},
+    failure::Failure,
+    terminal::{BAD, GOOD, NAME, Status, Terminal, WARN, bytes, count, rate},
 };
 
 /// Restores.
@@ -20,7 +21,7 @@ pub(crate) fn run(
     terminal: &mut Terminal,
 ) -> Result<Status, Failure> {
     let begin = Instant::now();
-    let failure = |error| failures::device_state(&error);
+    let failure = failures::device_state;
     let from_stream = streams::is_input(&arguments.file);
     if from_stream && arguments.direct {
         return Err(Failure::new("--direct: standard input is no file"));
@@ -94,9 +95,9 @@ pub(crate) fn run(
         (None, None) => None,
     }
     .transpose()
-    .map_err(|error| failures::tensor_io(&error))?;
+    .map_err(failures::tensor_io)?;
     let report = tensor_io::restore(&state, &tensors, &device, target, &watch)
-        .map_err(|error| failures::tensor_io(&error))?;
+        .map_err(failures::tensor_io)?;
 
     let direct = files.reads_direct();
     if arguments.direct && !direct {

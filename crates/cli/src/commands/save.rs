@@ -17,7 +17,8 @@ use serdes::{
 use crate::{
     arguments::{DeviceArguments, SaveArguments, SyncMode},
     commands::{failures, plugin, selection, streams, watch},
-    terminal::{Failure, GOOD, NAME, Status, Terminal, bytes, count, rate},
+    failure::Failure,
+    terminal::{GOOD, NAME, Status, Terminal, bytes, count, rate},
 };
 
 /// Saves.
@@ -49,7 +50,7 @@ pub(crate) fn run(arguments: &SaveArguments, terminal: &mut Terminal) -> Result<
         Some(stream) => tensor_io::save_stream(&sources, stream, &device, &options, skip, &watch),
         None => tensor_io::save(&sources, &output, &device, &options, skip, &watch),
     }
-    .map_err(|error| failures::tensor_io(&error))?;
+    .map_err(failures::tensor_io)?;
 
     if arguments.direct && !report.direct {
         terminal.warning(format_args!(
@@ -131,7 +132,7 @@ pub(crate) fn device(arguments: &DeviceArguments) -> Result<(Plugin, Device), Fa
     let plugin = plugin::open(&arguments.plugin, arguments.layout.as_deref())?;
     let ordinal = usize::try_from(arguments.device)
         .map_err(|_| Failure::new("--device: an ordinal is 0 or more"))?;
-    let device = plugin.device(ordinal).map_err(|error| plugin::failure(&error))?;
+    let device = plugin.device(ordinal).map_err(plugin::failure)?;
     #[cfg(target_os = "linux")]
     crate::process_settings::put_back();
     Ok((plugin, device))

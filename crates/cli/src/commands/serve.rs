@@ -12,8 +12,9 @@ use tokio::{
 use super::{negotiate, plugin, save, serve_access};
 use crate::{
     arguments::{AccessArguments, ServeArguments},
+    failure::Failure,
     signals::{self, Hangup, Request},
-    terminal::{Failure, Status, Terminal},
+    terminal::{Status, Terminal},
 };
 
 /// Serves until the user or the system says stop.

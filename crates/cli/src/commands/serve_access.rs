@@ -6,10 +6,7 @@ use serde_json::json;
 use serdes::proxy::{Limits, Server, ServerBuilder, Tokens};
 
 use super::negotiate;
-use crate::{
-    arguments::AccessArguments,
-    terminal::{Failure, Terminal},
-};
+use crate::{arguments::AccessArguments, failure::Failure, terminal::Terminal};
 
 /// Checks that nobody listens for more than he has said.
 pub(super) fn check(arguments: &AccessArguments, address: SocketAddr) -> Result<(), Failure> {

@@ -14,7 +14,7 @@ use serdes::{
     tensor_io::{self, Form, Source},
 };
 
-use crate::{commands::failures, terminal::Failure};
+use crate::{commands::failures, failure::Failure};
 
 /// What standard input is called in messages; a tensor that has no name of its own gets it too.
 pub(crate) const INPUT: &str = "stdin";
@@ -54,7 +54,7 @@ pub(crate) fn open(path: &Path, form: Option<Form>) -> Result<Box<dyn Source>, F
     } else {
         tensor_io::open(path)
     };
-    opened.map_err(|error| failures::tensor_io(&error))
+    opened.map_err(failures::tensor_io)
 }
 
 /// All of standard input, to be read from any place: the file itself where it is one, else what was kept of the stream.

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use serdes::device_state::{Phase, Progress, Watch};
 
 use crate::{
+    failure::Failure,
     signals::{self, Hangup, Request},
-    terminal::{Bars, Failure, Terminal},
+    terminal::{Bars, Terminal},
 };
 
 /// Shows each phase of the work as a bar.

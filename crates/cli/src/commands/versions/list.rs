@@ -8,7 +8,8 @@ use serdes_version_registry::{Declarations, EntryDeclaration, LineDeclaration, S
 use super::{FILE, day};
 use crate::{
     arguments::VersionsArguments,
-    terminal::{FAINT, Failure, NAME, Status, Terminal, shown},
+    failure::Failure,
+    terminal::{FAINT, NAME, Status, Terminal, shown},
 };
 
 /// An entry of a line: of this build, or of a versions.toml.
@@ -36,7 +37,7 @@ pub(super) fn run(
     let as_of = match &arguments.directory {
         Some(directory) => {
             let path = directory.join(FILE);
-            let declarations = read(&path).map_err(|error| Failure::chain(&error))?;
+            let declarations = read(&path).map_err(Failure::of)?;
             let as_of = declarations.as_of;
             of_file(&declarations, asked.unwrap_or(as_of), terminal)?;
             warn_of_age(&path.display(), as_of, terminal);

@@ -5,7 +5,10 @@ use std::path::Path;
 use serde_json::json;
 use serdes_version_registry::lock::{LockError, Package};
 
-use crate::terminal::{Failure, Status, Terminal};
+use crate::{
+    failure::Failure,
+    terminal::{Status, Terminal},
+};
 
 /// Rewrites the lock of the crate in a folder, or only compares.
 pub(super) fn run(
@@ -13,13 +16,13 @@ pub(super) fn run(
     directory: &Path,
     terminal: &mut Terminal,
 ) -> Result<Status, Failure> {
-    let package = Package::open(directory).map_err(|error| Failure::chain(&error))?;
+    let package = Package::open(directory).map_err(Failure::of)?;
     let differences = if check {
-        package.differences().map_err(|error| Failure::chain(&error))?
+        package.differences().map_err(Failure::of)?
     } else {
         package.rewrite().map_err(|error| match error {
             LockError::Differs(_) => Failure::no(error),
-            error => Failure::chain(&error),
+            error => Failure::of(error),
         })?
     };
     for difference in &differences {

@@ -8,7 +8,8 @@ use serdes::version::Date;
 
 use crate::{
     arguments::{VersionsArguments, VersionsCommand},
-    terminal::{Failure, Status, Terminal},
+    failure::Failure,
+    terminal::{Status, Terminal},
 };
 
 /// The file with the lines of a crate.

@@ -13,7 +13,8 @@ use serdes_version_registry::{
 use super::{FILE, day, lock::differences_of};
 use crate::{
     arguments::{AddVersionArguments, ReleaseVersionsArguments},
-    terminal::{Failure, GOOD, NAME, Status, Terminal},
+    failure::Failure,
+    terminal::{GOOD, NAME, Status, Terminal},
 };
 
 /// Adds an entry.
@@ -23,15 +24,14 @@ pub(super) fn add(
 ) -> Result<Status, Failure> {
     let path = arguments.directory.join(FILE);
     let file = path.display().to_string();
-    let text = read_text(&path).map_err(|error| failure(&error))?;
+    let text = read_text(&path).map_err(failure)?;
     let introduced = arguments.introduced.as_deref();
     let introduced =
         introduced.map(|text| day("--introduced", text)).transpose()?.unwrap_or_else(Date::today);
-    let edited =
-        add_entry(&file, &text, &entry(arguments, introduced)).map_err(|error| failure(&error))?;
+    let edited = add_entry(&file, &text, &entry(arguments, introduced)).map_err(failure)?;
     let new = new_formats(&edited, &arguments.line, &arguments.formats);
     if !arguments.dry_run {
-        edited.write(&path).map_err(|error| failure(&error))?;
+        edited.write(&path).map_err(failure)?;
     }
     let number = edited.number().unwrap_or_default();
     let golden: Vec<String> = arguments
@@ -120,18 +120,18 @@ pub(super) fn release(
 ) -> Result<Status, Failure> {
     let path = arguments.directory.join(FILE);
     let file = path.display().to_string();
-    let text = read_text(&path).map_err(|error| failure(&error))?;
+    let text = read_text(&path).map_err(failure)?;
     let date = arguments.date.as_deref().map(|text| day("--date", text)).transpose()?;
     let date = date.unwrap_or_else(Date::today);
-    let edited = move_as_of(&file, &text, date).map_err(|error| failure(&error))?;
+    let edited = move_as_of(&file, &text, date).map_err(failure)?;
     let differences = freezable(&arguments.directory)?;
     if !arguments.dry_run {
         if !differences.is_empty() {
             let package = package(&arguments.directory)?;
-            package.rewrite().map_err(|error| Failure::chain(&error))?;
+            package.rewrite().map_err(Failure::of)?;
         }
         if edited.is_change() {
-            edited.write(&path).map_err(|error| failure(&error))?;
+            edited.write(&path).map_err(failure)?;
         }
     }
     let days_ahead = date.days_since(Date::today());
@@ -188,7 +188,7 @@ fn young(declarations: &Declarations) -> Vec<String> {
 
 /// What is not frozen yet in a crate; everything else that differs from its lock is an answer of no.
 fn freezable(directory: &Path) -> Result<Vec<Difference>, Failure> {
-    let differences = package(directory)?.differences().map_err(|error| Failure::chain(&error))?;
+    let differences = package(directory)?.differences().map_err(Failure::of)?;
     let (additions, others): (Vec<_>, Vec<_>) =
         differences.into_iter().partition(Difference::is_addition);
     if others.is_empty() {
@@ -202,7 +202,7 @@ fn freezable(directory: &Path) -> Result<Vec<Difference>, Failure> {
 }
 
 fn package(directory: &Path) -> Result<Package, Failure> {
-    Package::open(directory).map_err(|error| Failure::chain(&error))
+    Package::open(directory).map_err(Failure::of)
 }
 
 fn selections(edited: &Edited) -> Vec<Value> {
@@ -233,9 +233,9 @@ fn say_selections(edited: &Edited, terminal: &mut Terminal) -> Result<(), Failur
 }
 
 /// A step that a rule refuses is an answer of no; anything else could not be done.
-fn failure(error: &EditError) -> Failure {
+fn failure(error: EditError) -> Failure {
     match error {
         EditError::Refused(_) | EditError::AsOfGoesBack { .. } => Failure::no(error),
-        error => Failure::new(error),
+        error => Failure::of(error),
     }
 }

@@ -1,0 +1,73 @@
+//! The remedies of verdicts in the words of this command: the library's, with the options that do it.
+
+use std::borrow::Cow;
+
+use serdes::check::{Reason, Remedy, Rule};
+
+use crate::{commands::check::status, failure::Failure, terminal::Status};
+
+/// What a person who uses this command does.
+pub(crate) fn words(remedy: &Remedy) -> Cow<'static, str> {
+    match remedy {
+        Remedy::ChooseTags => "name the tags of the meta graph to load (--tags)".into(),
+        Remedy::General(rule) => general(*rule).into(),
+        remedy => remedy.to_string().into(),
+    }
+}
+
+/// What a person who uses this command does about a rule in general.
+pub(crate) fn general(rule: Rule) -> &'static str {
+    match rule {
+        Rule::TooNew => {
+            "Upgrade the reader, or have the artifact written at an older version (`--serdes-version week-4-old`)."
+        }
+        Rule::NotFound => "Check the path and the tags; `serdes inspect` lists what is there.",
+        rule => rule.explain().remedy,
+    }
+}
+
+/// What this command adds to the example of a rule.
+pub(crate) fn example(rule: Rule) -> &'static str {
+    match rule {
+        Rule::NotFound => {
+            "A SavedModel with the tags [train], and no `--tags`: the default is `serve`, or the only meta graph."
+        }
+        rule => rule.explain().example,
+    }
+}
+
+/// The help that belongs under a reason; the general one is what `explain` is for.
+pub(crate) fn help(reason: &Reason) -> Option<Cow<'static, str>> {
+    match &reason.remedy {
+        Remedy::General(_) => None,
+        remedy => Some(words(remedy)),
+    }
+}
+
+/// A reason why there is nothing to show.
+pub(crate) fn failure(reason: &Reason) -> Failure {
+    let place = reason.place.as_ref().map(|place| format!(" (at {place})")).unwrap_or_default();
+    let message = format!("{}: {}{place}", reason.rule, reason.message);
+    let failure = match status(reason.rule.outcome()) {
+        Status::No => Failure::no(message),
+        _ => Failure::new(message),
+    };
+    match help(reason) {
+        Some(help) => failure.with_hint(help),
+        None => failure,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_command_says_is_what_the_library_says_and_names_its_options() {
+        assert!(words(&Remedy::ChooseTags).starts_with(&Remedy::ChooseTags.to_string()));
+        assert!(words(&Remedy::ChooseTags).contains("--tags"));
+        assert!(general(Rule::TooNew).contains("--serdes-version"));
+        assert_eq!(words(&Remedy::ExportAgain), Remedy::ExportAgain.to_string());
+        assert_eq!(words(&Remedy::General(Rule::Corrupt)), Rule::Corrupt.explain().remedy);
+    }
+}

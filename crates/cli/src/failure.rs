@@ -1,0 +1,103 @@
+//! What a command could not do.
+//!
+//! The house rule for causes: the text of an error of the library has its cause in it, so that the
+//! command prints the text and nothing behind it. What the user of the command can do about it, by
+//! its options, is a hint of the command.
+
+use std::{error::Error, fmt, io};
+
+use crate::terminal::Status;
+
+/// What kind of failure it is: this decides the exit status, and whether anything is said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FailureKind {
+    /// The answer is no.
+    Answer,
+    /// It could not be done.
+    Failed,
+    /// Standard output was closed by its reader, which is nobody's failure and not worth a word.
+    OutputClosed,
+}
+
+/// What a command could not do, and what its user can do about it.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    kind: FailureKind,
+    error: Box<dyn Error + Send + Sync>,
+    hints: Vec<String>,
+}
+
+impl Failure {
+    /// A failure in the words of the command: status 2.
+    pub(crate) fn new(message: impl fmt::Display) -> Self {
+        Self::of(message.to_string())
+    }
+
+    /// An answer that is no: status 1.
+    pub(crate) fn no(message: impl fmt::Display) -> Self {
+        Self { kind: FailureKind::Answer, ..Self::new(message) }
+    }
+
+    /// An error of the library or the system: status 2.
+    pub(crate) fn of(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self { kind: FailureKind::Failed, error: error.into(), hints: Vec::new() }
+    }
+
+    /// The same with something that may help: the name of an option, another command.
+    #[must_use]
+    pub(crate) fn with_hint(mut self, hint: impl fmt::Display) -> Self {
+        self.hints.push(hint.to_string());
+        self
+    }
+
+    /// The exit status that it means.
+    pub(crate) fn status(&self) -> Status {
+        match self.kind {
+            FailureKind::Answer => Status::No,
+            FailureKind::Failed | FailureKind::OutputClosed => Status::Failed,
+        }
+    }
+
+    /// Whether nobody reads what is said.
+    pub(crate) fn is_of_closed_output(&self) -> bool {
+        self.kind == FailureKind::OutputClosed
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.error)?;
+        self.hints.iter().try_for_each(|hint| write!(f, "; {hint}"))
+    }
+}
+
+/// What the system says of standard output.
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            return Self { kind: FailureKind::OutputClosed, ..Self::of(error) };
+        }
+        Self::new(format_args!("cannot write to standard output: {error}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_closed_output_is_told_by_its_kind_and_never_by_its_words() {
+        let closed = Failure::from(io::Error::from(io::ErrorKind::BrokenPipe));
+        assert!(closed.is_of_closed_output());
+        assert_eq!(closed.status(), Status::Failed);
+        assert!(!Failure::new(&closed).is_of_closed_output());
+    }
+
+    #[test]
+    fn hints_stand_behind_the_error_and_change_no_status() {
+        let failure = Failure::no("refused").with_hint("name a layout").with_hint("or two");
+        assert_eq!(failure.to_string(), "refused; name a layout; or two");
+        assert_eq!(failure.status(), Status::No);
+        assert_eq!(Failure::of("broken").status(), Status::Failed);
+    }
+}

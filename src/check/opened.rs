@@ -1,0 +1,170 @@
+//! What an opened artifact is: its kind, and where its bytes are.
+//!
+//! Knows no reader. Whoever opens and whoever judges both stand above it.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use super::Kind;
+use crate::{read_at::ReadAt, tensor_io};
+
+/// A file, or bytes in memory.
+#[derive(Clone)]
+pub(super) struct Bytes {
+    pub(super) source: Arc<dyn ReadAt>,
+    /// The path as it was given; `-` for memory and streams.
+    pub(super) label: String,
+    /// The path, where the bytes are those of a file.
+    pub(super) path: Option<PathBuf>,
+}
+
+impl Bytes {
+    /// The name of the file; empty for memory and streams.
+    pub(super) fn file_name(&self) -> String {
+        let name = self.path.as_deref().and_then(Path::file_name);
+        name.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+    }
+}
+
+/// The messages of graphs that are one file, other than a SavedModel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum GraphKind {
+    GraphDef,
+    GraphDefText,
+    MetaGraph,
+}
+
+/// A SavedModel.
+#[derive(Clone)]
+pub(super) enum ModelFiles {
+    /// The directory that holds it.
+    Directory(PathBuf),
+    /// Its message alone: `saved_model.pb`.
+    Message(Bytes),
+}
+
+/// The files of a checkpoint.
+#[derive(Clone)]
+pub(super) enum CheckpointFiles {
+    /// All that share a prefix, or match a pattern.
+    Named(PathBuf),
+    /// One of them: the index of a V2 checkpoint, or a shard of a V1 checkpoint.
+    One(Bytes),
+}
+
+/// An artifact of a kind, and what the reader of that kind needs of it.
+#[derive(Clone)]
+pub(super) enum Opened {
+    Graph(Bytes, GraphKind),
+    SavedModel(ModelFiles),
+    Bundle(CheckpointFiles),
+    CheckpointV1(CheckpointFiles),
+    DeviceState(Bytes),
+    Ifrt(Bytes),
+    Plugin(Bytes),
+    Tensors(Bytes, TensorForm),
+    /// A kind that is recognised and not judged; without bytes where it is a directory.
+    Recognised(Kind, Option<Bytes>),
+}
+
+/// The forms of files of plain tensors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TensorForm {
+    Safetensors,
+    Npy,
+    Npz,
+}
+
+impl From<TensorForm> for tensor_io::Form {
+    fn from(form: TensorForm) -> Self {
+        match form {
+            TensorForm::Safetensors => Self::Safetensors,
+            TensorForm::Npy => Self::Npy,
+            TensorForm::Npz => Self::Npz,
+        }
+    }
+}
+
+impl Opened {
+    /// An artifact of this kind in these bytes.
+    pub(super) fn of_bytes(kind: Kind, bytes: Bytes) -> Self {
+        match kind {
+            Kind::GraphDef => Self::Graph(bytes, GraphKind::GraphDef),
+            Kind::GraphDefText => Self::Graph(bytes, GraphKind::GraphDefText),
+            Kind::MetaGraph => Self::Graph(bytes, GraphKind::MetaGraph),
+            Kind::SavedModel => Self::SavedModel(ModelFiles::Message(bytes)),
+            Kind::TensorBundle => Self::Bundle(CheckpointFiles::One(bytes)),
+            Kind::CheckpointV1 => Self::CheckpointV1(CheckpointFiles::One(bytes)),
+            Kind::DeviceState => Self::DeviceState(bytes),
+            Kind::IfrtSerialized => Self::Ifrt(bytes),
+            Kind::Plugin => Self::Plugin(bytes),
+            Kind::Safetensors => Self::Tensors(bytes, TensorForm::Safetensors),
+            Kind::Npy => Self::Tensors(bytes, TensorForm::Npy),
+            Kind::Npz => Self::Tensors(bytes, TensorForm::Npz),
+            Kind::StableHlo
+            | Kind::JaxExport
+            | Kind::Orbax
+            | Kind::Onnx
+            | Kind::Hdf5
+            | Kind::Keras
+            | Kind::Tflite
+            | Kind::Torch
+            | Kind::Gguf
+            | Kind::Zip
+            | Kind::Gzip
+            | Kind::Html
+            | Kind::Json
+            | Kind::Text
+            | Kind::Fingerprint
+            | Kind::Other => Self::Recognised(kind, Some(bytes)),
+        }
+    }
+
+    /// An artifact of this kind in the files that share a prefix or match a pattern; `None` for a
+    /// kind that is not kept so.
+    pub(super) fn of_files(kind: Kind, path: &Path) -> Option<Self> {
+        let files = CheckpointFiles::Named(path.to_owned());
+        match kind {
+            Kind::TensorBundle => Some(Self::Bundle(files)),
+            Kind::CheckpointV1 => Some(Self::CheckpointV1(files)),
+            _ => None,
+        }
+    }
+
+    /// An artifact of this kind in a directory; `None` for a kind that is not kept so.
+    pub(super) fn of_directory(kind: Kind, path: &Path) -> Option<Self> {
+        match kind {
+            Kind::SavedModel => Some(Self::SavedModel(ModelFiles::Directory(path.to_owned()))),
+            Kind::Orbax => Some(Self::Recognised(kind, None)),
+            _ => None,
+        }
+    }
+
+    /// Its kind.
+    pub(super) fn kind(&self) -> Kind {
+        match self {
+            Self::Graph(_, GraphKind::GraphDef) => Kind::GraphDef,
+            Self::Graph(_, GraphKind::GraphDefText) => Kind::GraphDefText,
+            Self::Graph(_, GraphKind::MetaGraph) => Kind::MetaGraph,
+            Self::SavedModel(_) => Kind::SavedModel,
+            Self::Bundle(_) => Kind::TensorBundle,
+            Self::CheckpointV1(_) => Kind::CheckpointV1,
+            Self::DeviceState(_) => Kind::DeviceState,
+            Self::Ifrt(_) => Kind::IfrtSerialized,
+            Self::Plugin(_) => Kind::Plugin,
+            Self::Tensors(_, TensorForm::Safetensors) => Kind::Safetensors,
+            Self::Tensors(_, TensorForm::Npy) => Kind::Npy,
+            Self::Tensors(_, TensorForm::Npz) => Kind::Npz,
+            Self::Recognised(kind, _) => *kind,
+        }
+    }
+}
+
+/// A path with something added to the end of its name.
+pub(super) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}

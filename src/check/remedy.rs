@@ -1,0 +1,132 @@
+//! What to do about a reason, as data: whoever prints it knows the options of their own program.
+//!
+//! The words here are for programs that have none. This file must never name an option of the
+//! command.
+
+use std::fmt;
+
+use super::Rule;
+
+/// What to do so that an artifact is accepted, or can be judged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Remedy {
+    /// What the rule says in general: the message of the reason says what helps here.
+    General(Rule),
+    /// The path leads elsewhere than the caller thinks.
+    CheckPath,
+    /// The directory has no artifact by name or content, and a file of it may still be one.
+    CheckPathOrNameFile,
+    /// The system cannot read the file.
+    MakeReadable,
+    /// The file is still being written.
+    CheckOnceWritten,
+    /// The file is larger than any of its kind.
+    CheckOrigin,
+    /// The bytes are damaged, or of another kind than the name says.
+    FetchAgainOrNameKind,
+    /// Nothing was fetched, or nothing was written.
+    FetchOrWriteAgain,
+    /// The model is in a form that is not read.
+    SaveUnchunked,
+    /// The caller names the meta graph of a SavedModel by its tags.
+    ChooseTags,
+    /// No release loads the graph.
+    ExportAgain,
+    /// The graph uses an operation that it may not.
+    ReplaceOperation {
+        /// What to use in its place, where there is something.
+        replacement: Option<String>,
+    },
+    /// The VersionDef rule refuses; the words say which side is to move.
+    Versions(String),
+    /// The state is saved at a version that the consumer reads.
+    SaveOlder,
+    /// The value is written at a version that the consumer reads.
+    WriteOlder,
+    /// The checkpoint's meta graph was never written.
+    WriteCheckpointAgain,
+    /// A library is read in a file only.
+    SaveToFile,
+    /// The library is for another machine.
+    UseLibraryForThisMachine,
+    /// The library is no shared one.
+    BuildShared,
+    /// The library is no plug-in.
+    NamePlugin,
+    /// The directories are nested too deep for a walk.
+    CheckBelow,
+    /// The file stands in for one in git-lfs.
+    FetchFromGitLfs,
+    /// The text may be a graph.
+    NameKindOfText,
+    /// A page was saved in place of the file.
+    LookAtPage,
+    /// The file is packed.
+    Unpack,
+    /// The file belongs to a SavedModel.
+    CheckModelOfFingerprint,
+    /// A text may have been saved in place of the file.
+    CheckThatFileIsMeant,
+    /// Another program judges files of this kind.
+    UseItsOwnProgram,
+}
+
+impl fmt::Display for Remedy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::General(rule) => rule.explain().remedy,
+            Self::CheckPath => "check the path",
+            Self::CheckPathOrNameFile => {
+                "check the path; a file of any name can be checked by naming it"
+            }
+            Self::MakeReadable => "make the file readable, and check that the disk is sound",
+            Self::CheckOnceWritten => "check it again once it is written",
+            Self::CheckOrigin => "check where the file comes from",
+            Self::FetchAgainOrNameKind => {
+                "fetch the file again from where it came from, or name its kind if it is not what its name says"
+            }
+            Self::FetchOrWriteAgain => "fetch or write the file again",
+            Self::SaveUnchunked => "save it again without chunks",
+            Self::ChooseTags => "name the tags of the meta graph to load",
+            Self::ExportAgain => "export the graph again; no release loads it",
+            Self::ReplaceOperation { replacement: Some(replacement) } => {
+                return write!(f, "use {replacement} instead, and export the graph again");
+            }
+            Self::ReplaceOperation { replacement: None } => {
+                "remove the operation, and export the graph again"
+            }
+            Self::Versions(words) => words,
+            Self::SaveOlder => "upgrade the consumer, or save the state at an older version",
+            Self::WriteOlder => {
+                "upgrade the consumer, or have the value written at an older version"
+            }
+            Self::WriteCheckpointAgain => "write the checkpoint again",
+            Self::SaveToFile => "save it to a file and check that",
+            Self::UseLibraryForThisMachine => "use a plug-in that is built for this machine",
+            Self::BuildShared => "build it as a shared library (-shared)",
+            Self::NamePlugin => "name a StreamExecutor plug-in, or export the function",
+            Self::CheckBelow => "check what is below on its own",
+            Self::FetchFromGitLfs => "fetch it with `git lfs pull`, and check that",
+            Self::NameKindOfText => "name it .pbtxt, or name its kind: graph_def_text",
+            Self::LookAtPage => {
+                "look at the page: it may ask to log in; then fetch the file itself"
+            }
+            Self::Unpack => "unpack it, and check what is in it",
+            Self::CheckModelOfFingerprint => {
+                "check the directory of the SavedModel that it belongs to"
+            }
+            Self::CheckThatFileIsMeant => {
+                "check that it is the file that was meant; a page or a message may have been saved in its place"
+            }
+            Self::UseItsOwnProgram => "check it with the program that it was made for",
+        })
+    }
+}
+
+#[cfg(feature = "serde")]
+impl serde::Serialize for Remedy {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
