@@ -17,7 +17,7 @@ struct Task {
     switch: Option<&'static str>,
 }
 
-const TASKS: [Task; 6] = [
+const TASKS: [Task; 8] = [
     Task {
         name: "golden",
         does: "write the golden bytes that are missing (none is ever overwritten)",
@@ -47,6 +47,18 @@ const TASKS: [Task; 6] = [
         does: "generate the tables of TensorFlow's messages (with a Python that has TensorFlow: PYTHON=...)",
         command: &["PYTHON", "tests/interop/tensorflow_schema.py", "--write"],
         switch: None,
+    },
+    Task {
+        name: "rules",
+        does: "make docs/rules.md from the table of rules",
+        command: &["cargo", "test", "--quiet", "-p", "serdes", "--test", "rules"],
+        switch: Some("SERDES_REGENERATE_RULES"),
+    },
+    Task {
+        name: "help",
+        does: "write what each command says to --help into crates/cli/tests/help",
+        command: &["cargo", "test", "--quiet", "-p", "serdes-cli", "--test", "command", "help::"],
+        switch: Some("SERDES_REGENERATE_HELP"),
     },
     Task {
         name: "ci",

@@ -1,30 +1,39 @@
 //! Results that cannot be written are failures; a reader that went away is none to speak of.
-#![cfg(target_os = "linux")]
 
 use std::{
     fs,
     io::Read,
-    path::{Path, PathBuf},
     process::{Command, Output, Stdio},
 };
 
-fn status(output: &Output) -> i32 {
-    output.status.code().unwrap()
-}
+use crate::testkit::{BINARY, command, objects, root, serdes, status, text, tiny};
 
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
-
-fn tiny() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/safetensors/tiny.safetensors")
+#[test]
+fn a_state_of_a_newer_build_is_an_answer_in_every_command() {
+    let future = root().join("tests/golden/device_state/future.sds");
+    let (future, tiny) = (text(&future), tiny());
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out.sds");
+    for command in [
+        &["inspect", future][..],
+        &["check", future],
+        &["restore", future],
+        &["restore", future, "--salvage"],
+        &["restore", future, "--direct"],
+        &["diff", future, text(&tiny)],
+        &["save", "--from", future, "-o", text(&out)],
+    ] {
+        let output = serdes(&[command, &["--json"]].concat());
+        assert_eq!(status(&output), 1, "{command:?}: {output:?}");
+        assert_eq!(objects(&output).len(), 1, "{command:?}");
+    }
 }
 
 /// Runs the command behind words of a shell, as `>&-`.
 fn shell(redirection: &str, arguments: &[&str]) -> Output {
     Command::new("sh")
         .args(["-c", &format!("exec \"$0\" \"$@\" {redirection}")])
-        .arg(env!("CARGO_BIN_EXE_serdes"))
+        .arg(BINARY)
         .args(arguments)
         .output()
         .unwrap()
@@ -36,7 +45,7 @@ fn results_that_cannot_be_written_are_failures_of_every_command() {
     let (state, tiny) = (folder.path().join("a.sds"), tiny());
     let save = ["save", "--from", text(&tiny), "-o", text(&state)];
     assert_eq!(status(&shell("", &save)), 0);
-    let layouts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../abi/layouts.json");
+    let layouts = root().join("crates/abi/layouts.json");
     let layout = format!("{}#history/2.6.5", layouts.display());
     for arguments in [
         &["--help"][..],
@@ -86,8 +95,7 @@ fn an_answer_that_is_no_is_a_failure_where_nobody_gets_it() {
     let no = ["check", text(&graph), "--tensorflow", "2.12.0", "--json"];
     assert_eq!(status(&shell("", &no)), 1);
     assert_eq!(status(&shell(">/dev/full", &no)), 2);
-    let future =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/device_state/future.sds");
+    let future = root().join("tests/golden/device_state/future.sds");
     let no = ["diff", text(&future), text(&tiny), "--json"];
     assert_eq!(status(&shell("", &no)), 1);
     assert_eq!(status(&shell(">/dev/full", &no)), 2);
@@ -95,7 +103,7 @@ fn an_answer_that_is_no_is_a_failure_where_nobody_gets_it() {
 
 #[test]
 fn a_reader_that_went_away_is_not_told_about() {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_serdes"))
+    let mut child = command()
         .args(["versions", "--json"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

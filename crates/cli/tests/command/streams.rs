@@ -3,26 +3,40 @@
 use std::{
     fs,
     io::Write,
-    path::{Path, PathBuf},
+    path::Path,
     process::{Command, Output, Stdio},
 };
 
 use serde_json::Value;
 
-fn serdes(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_serdes")).args(arguments).output().unwrap()
-}
+use crate::testkit::{command, serdes, state_of, status, text, tiny};
 
-fn status(output: &Output) -> i32 {
-    output.status.code().unwrap()
-}
+#[cfg(unix)]
+#[test]
+fn pipes_are_neither_waited_for_nor_replaced() {
+    use std::os::unix::fs::FileTypeExt;
 
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
-
-fn tiny() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/safetensors/tiny.safetensors")
+    let folder = tempfile::tempdir().unwrap();
+    let state = state_of(folder.path(), "a");
+    for name in ["a.safetensors", "a.npy", "a.npz", "a.sds", "a"] {
+        let pipe = folder.path().join(name);
+        let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
+        assert!(made.success());
+        for command in [
+            &["save", "--from", text(&pipe), "-o", text(&state)][..],
+            &["save", "--from", text(&state), "-o", text(&pipe)],
+            &["restore", text(&state), "--to", text(&pipe)],
+            &["restore", text(&pipe)],
+            &["restore", text(&pipe), "--salvage"],
+            &["diff", text(&state), text(&pipe)],
+        ] {
+            let output = serdes(command);
+            assert_eq!(status(&output), 2, "{command:?}: {output:?}");
+            let said = String::from_utf8(output.stderr).unwrap();
+            assert!(said.contains("a pipe"), "{command:?}: {said}");
+        }
+        assert!(fs::metadata(&pipe).unwrap().file_type().is_fifo(), "{name}");
+    }
 }
 
 fn names(folder: &Path) -> Vec<String> {
@@ -35,7 +49,7 @@ fn names(folder: &Path) -> Vec<String> {
 
 /// Runs the command in a folder, with these bytes as a pipe to read from.
 fn piped(folder: &Path, arguments: &[&str], input: &[u8]) -> Output {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_serdes"))
+    let mut child = command()
         .args(arguments)
         .current_dir(folder)
         .stdin(Stdio::piped())
@@ -82,7 +96,7 @@ fn a_state_and_its_tensors_go_through_pipes() {
     }
     assert_eq!(names(place), ["again.sds"]);
     // A file is a stream, too, and is not copied.
-    let output = Command::new(env!("CARGO_BIN_EXE_serdes"))
+    let output = command()
         .args(["restore", "-", "--json"])
         .stdin(fs::File::open(place.join("again.sds")).unwrap())
         .output()
@@ -135,7 +149,7 @@ fn names_of_open_files_are_streams_or_refused_and_never_replaced() {
     // As a shell runs it: standard output and standard error are files.
     let run = |arguments: &[&str]| {
         fs::write(&log, "precious\n").unwrap();
-        let status = Command::new(env!("CARGO_BIN_EXE_serdes"))
+        let status = command()
             .args(arguments)
             .stdout(fs::File::create(&out).unwrap())
             .stderr(fs::File::options().append(true).open(&log).unwrap())

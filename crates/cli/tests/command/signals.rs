@@ -1,40 +1,21 @@
 //! How work is stopped, and what does not stop it.
-#![cfg(target_os = "linux")]
 
 use std::{
     fs,
     os::unix::process::ExitStatusExt,
     path::{Path, PathBuf},
-    process::{Child, Command, Output, Stdio},
+    process::{Child, Command, Stdio},
     time::Duration,
 };
 
-fn status(output: &Output) -> i32 {
-    output.status.code().unwrap()
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
+use crate::testkit::{BINARY, command, status, stub_in, text};
 
 /// Four hundred tensors, and a plug-in that takes 50 milliseconds for each.
 fn long_work(folder: &Path) -> (PathBuf, PathBuf) {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let library = folder.join("libstub.so");
-    let compiled = Command::new(std::env::var("CC").unwrap_or_else(|_| "cc".to_owned()))
-        .args(["-std=c11", "-shared", "-fPIC", "-I"])
-        .arg(root.join("include"))
-        .arg(root.join("tests/plugins/stub_plugin.c"))
-        .arg("-o")
-        .arg(&library)
-        .status()
-        .unwrap();
-    assert!(compiled.success());
-    fs::write(
-        folder.join("libstub.so.habits"),
-        "name=STUB\nslow=memcpy_htod\nslow=sync_memcpy_htod\nslow=memcpy_dtoh\nslow=sync_memcpy_dtoh\n",
-    )
-    .unwrap();
+    let library = stub_in(
+        folder,
+        "slow=memcpy_htod\nslow=sync_memcpy_htod\nslow=memcpy_dtoh\nslow=sync_memcpy_dtoh",
+    );
     let source = folder.join("many.safetensors");
     let entries: Vec<String> = (0..400)
         .map(|n| {
@@ -64,7 +45,7 @@ fn saving(before: &str, folder: &Path) -> Child {
     let (library, source) = long_work(folder);
     let child = Command::new("sh")
         .args(["-c", &format!("{before} exec \"$0\" \"$@\"")])
-        .arg(env!("CARGO_BIN_EXE_serdes"))
+        .arg(BINARY)
         .args(["save", "--from", text(&source), "-o"])
         .arg(folder.join("a.sds"))
         .args(["--plugin", text(&library)])
@@ -160,7 +141,7 @@ fn signals_that_were_ignored_stay_ignored() {
     assert_eq!(status(&output), 2, "{output:?}");
     let nohup = Command::new("sh")
         .args(["-c", "trap '' HUP; kill -HUP $$; exec \"$0\" versions"])
-        .arg(env!("CARGO_BIN_EXE_serdes"))
+        .arg(BINARY)
         .output()
         .unwrap();
     assert_eq!(status(&nohup), 0);
@@ -174,15 +155,13 @@ fn a_limit_of_the_size_of_files_is_an_error_and_leaves_nothing() {
     let head = [&b"\x93NUMPY\x01\x00"[..], &(header.len() as u16).to_le_bytes(), header.as_bytes()];
     fs::write(&large, [head.concat(), vec![7; 400_000]].concat()).unwrap();
     let state = folder.path().join("state.sds");
-    let made = Command::new(env!("CARGO_BIN_EXE_serdes"))
-        .args(["save", "--from", text(&large), "-o", text(&state)])
-        .output()
-        .unwrap();
+    let made =
+        command().args(["save", "--from", text(&large), "-o", text(&state)]).output().unwrap();
     assert_eq!(status(&made), 0);
     for to in ["a.sds", "b.npz", "c.npy", "d.safetensors"] {
         let limited = Command::new("sh")
             .args(["-c", "ulimit -f 1; exec \"$0\" \"$@\""])
-            .arg(env!("CARGO_BIN_EXE_serdes"))
+            .arg(BINARY)
             .args(["restore", text(&state), "--to"])
             .arg(folder.path().join(to))
             .output()

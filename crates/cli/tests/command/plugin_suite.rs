@@ -1,27 +1,15 @@
-//! What `serdes plugin` and `serdes explain` say of plug-ins besides their verdicts: the behaviours of the suite, the interface of a
-//! library, and text that people can read.
+//! What `serdes plugin` and `serdes explain` say of plug-ins besides their verdicts: the behaviours
+//! of the suite, the interface of a library, and text that people can read.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use serde_json::Value;
 
-fn serdes(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_serdes")).args(arguments).output().unwrap()
-}
-
-fn status(output: &Output) -> i32 {
-    output.status.code().unwrap()
-}
-
-fn text(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).unwrap()
-}
-
-fn objects(output: &Output) -> Vec<Value> {
-    text(output).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
+use crate::testkit::{objects, printed, serdes, status};
 
 /// A shared library that exports one function.
 #[cfg(target_os = "linux")]
@@ -57,7 +45,7 @@ fn the_list_of_behaviours_is_what_verify_tries() {
 fn a_behaviour_is_explained_as_a_rule_is() {
     let explained = serdes(&["explain", "memcpy_dtoh"]);
     assert_eq!(status(&explained), 0, "{explained:?}");
-    assert!(text(&explained).contains("copies bytes to the host"), "{explained:?}");
+    assert!(printed(&explained).contains("copies bytes to the host"), "{explained:?}");
     assert_eq!(status(&serdes(&["explain", "min_consumer"])), 0);
     assert_eq!(status(&serdes(&["explain", "memcpy"])), 2);
 }
@@ -66,7 +54,7 @@ fn a_behaviour_is_explained_as_a_rule_is() {
 fn what_a_device_says_of_itself_is_told_in_words() {
     let verified = serdes(&["plugin", "verify", "host"]);
     assert_eq!(status(&verified), 0);
-    let text = text(&verified);
+    let text = printed(&verified);
     let line = text.lines().find(|line| line.contains("device_description")).unwrap();
     assert!(line.contains("PCI bus not told"), "{line}");
     assert!(!text.contains("Some(") && !text.contains("None"), "{text}");

@@ -3,24 +3,27 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::{Command, Output},
+    process::Output,
 };
 
-use serde_json::Value;
 use serdes::version::{Date, DeviceState, Week4OldVersionAccessor};
 use tempfile::TempDir;
 
-fn serdes(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_serdes")).args(arguments).output().unwrap()
-}
+use crate::testkit::{objects, root, serdes, status, text};
 
-fn status(output: &Output) -> i32 {
-    output.status.code().unwrap()
-}
-
-fn objects(output: &Output) -> Vec<Value> {
-    let text = String::from_utf8(output.stdout.clone()).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+#[test]
+fn versions_are_listed_for_any_day() {
+    let listed = objects(&serdes(&["versions", "--as-of", "2026-03-19", "--json"]));
+    let flag = |flag: &str| {
+        listed
+            .iter()
+            .find(|entry| entry["line"] == "ifrt_serdes" && entry[flag] == true)
+            .and_then(|entry| entry["number"].as_i64())
+    };
+    assert_eq!((flag("current"), flag("week_4_old"), flag("minimum")), (Some(2), Some(1), Some(0)));
+    assert_eq!(status(&serdes(&["versions", "--as-of", "2026-02-30"])), 2);
+    let root = root();
+    assert_eq!(status(&serdes(&["versions", "lock", "--check", "--directory", text(&root)])), 0);
 }
 
 fn messages(output: &Output) -> String {
@@ -44,12 +47,13 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A crate of one's own, with a line, golden bytes and a lock: the first line of `examples/downstream`.
+/// A crate of one's own, with a line, golden bytes and a lock: the first line of
+/// `examples/downstream`.
 struct Crate(TempDir);
 
 impl Crate {
     fn new() -> Self {
-        let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/downstream");
+        let example = root().join("examples/downstream");
         let folder = tempfile::tempdir().unwrap();
         let text = |name: &str| fs::read_to_string(example.join(name)).unwrap();
         let registry = text("versions.toml");
@@ -304,8 +308,7 @@ fn a_registry_that_contradicts_itself_is_named_with_its_rule() {
 
 #[test]
 fn a_save_for_older_builds_says_where_the_version_is_younger_than_they_are() {
-    let tensors =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/safetensors/tiny.safetensors");
+    let tensors = root().join("tests/data/safetensors/tiny.safetensors");
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("state.sds");
     let save = |options: &[&str]| {

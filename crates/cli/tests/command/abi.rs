@@ -1,28 +1,25 @@
 //! `serdes abi diff` as a gate: what it answers, and with which status.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Output,
+};
 
 use serde_json::Value;
 
-fn diff(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_serdes"))
-        .args(["abi", "diff"])
-        .args(arguments)
-        .output()
-        .unwrap()
-}
+use crate::testkit::{command, root, status};
 
-fn status(output: &Output) -> i32 {
-    output.status.code().unwrap()
+fn diff(arguments: &[&str]) -> Output {
+    command().args(["abi", "diff"]).args(arguments).output().unwrap()
 }
 
 fn object(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
 }
 
-/// The strategy's own example, with what a header can say of zero in each field, and more keys for all.
+/// The strategy's own example, with what a header can say of zero in each field, and more keys for
+/// all.
 fn example(folder: &Path, name: &str, more: &str, version: &str) -> String {
     let fields = [
         ("cannot_be_zero", "int32_t", 0, 4, r#","zero":"no-op""#),
@@ -163,7 +160,7 @@ fn c_headers_are_compared_as_they_are() {
     assert_eq!((&object["required"], &object["moved"]), (&"minor".into(), &"minor".into()));
     assert_eq!(object["changes"][0]["field"], "count");
     // Our own, in the layout that it has by default.
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let root = root();
     let own = root.join("include/serdes_stream_executor.h");
     let found = diff(&["tensorflow-2.14", own.to_str().unwrap(), "--allow", "minor"]);
     assert_eq!(status(&found), 0, "{found:?}");

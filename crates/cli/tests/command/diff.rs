@@ -1,33 +1,8 @@
-//! What `diff` counts as equal, and what `restore --salvage` says of what is lost.
+//! `serdes diff`: what counts as equal.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::{Command, Output},
-};
+use std::{fs, path::Path};
 
-use serde_json::Value;
-
-fn serdes(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_serdes")).args(arguments).output().unwrap()
-}
-
-fn status(output: &Output) -> i32 {
-    output.status.code().unwrap()
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
-
-fn tiny() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/safetensors/tiny.safetensors")
-}
-
-fn objects(output: &Output) -> Vec<Value> {
-    let text = String::from_utf8(output.stdout.clone()).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
+use crate::testkit::{objects, serdes, status, text};
 
 /// An npy file of these 64-bit floats.
 fn npy(path: &Path, values: &[f64]) {
@@ -92,45 +67,4 @@ fn what_cannot_be_compared_is_no_yes() {
     fs::write(&path, bytes.concat()).unwrap();
     let output = serdes(&["diff", text(&path), text(&path)]);
     assert_eq!(status(&output), 2, "{output:?}");
-}
-
-#[test]
-fn a_salvage_that_lost_something_or_may_have_is_no_yes() {
-    let folder = tempfile::tempdir().unwrap();
-    let (state, to) = (folder.path().join("a.sds"), folder.path().join("b.safetensors"));
-    assert_eq!(status(&serdes(&["save", "--from", text(&tiny()), "-o", text(&state)])), 0);
-    let salvage = |more: &[&str]| {
-        let arguments = ["restore", text(&state), "--salvage", "--to", text(&to), "--json"];
-        let output = serdes(&[&arguments, more].concat());
-        let object = objects(&output).remove(0);
-        (status(&output), object["verified"].as_bool(), object)
-    };
-    assert_eq!(salvage(&[]).0, 0);
-    let whole = fs::read(&state).unwrap();
-    fs::write(&state, &whole[..whole.len() / 2]).unwrap();
-    let (status, verified, object) = salvage(&[]);
-    assert_eq!((status, verified), (1, Some(false)), "{object}");
-    assert!(object["tensors"].as_u64().unwrap() < 9);
-    // One tensor is damaged, and the index says which.
-    let mut damaged = whole.clone();
-    let tensors = objects(&serdes(&["inspect", text(&tiny()), "--json"]));
-    drop(tensors);
-    let middle = whole.len() / 2;
-    damaged[middle] ^= 1;
-    fs::write(&state, &damaged).unwrap();
-    let (status, verified, object) = salvage(&[]);
-    assert_eq!((status, verified), (1, Some(false)), "{object}");
-    assert_eq!(object["lost"].as_array().unwrap().len(), 1, "{object}");
-    // What is wanted is there.
-    let lost = object["lost"][0].as_str().unwrap().to_owned();
-    let inspected = objects(&serdes(&["inspect", text(&state), "--json"]));
-    let other = inspected[0]["tensors"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|tensor| tensor["name"].as_str().unwrap())
-        .find(|name| *name != lost)
-        .unwrap();
-    let (status, verified, _) = salvage(&["--only", other]);
-    assert_eq!((status, verified), (0, Some(true)));
 }

@@ -1,48 +1,19 @@
 //! Plug-ins that end or change the process while it works.
-#![cfg(target_os = "linux")]
 
 use std::{
     fs,
     io::{BufRead, BufReader},
     os::unix::fs::PermissionsExt,
-    path::{Path, PathBuf},
+    path::Path,
     process::{Command, Output, Stdio},
 };
 
 use serde_json::Value;
 
-fn status(output: &Output) -> i32 {
-    output.status.code().unwrap()
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
-
-fn tiny() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/safetensors/tiny.safetensors")
-}
-
-/// The stub plug-in of the library's tests in this folder, with these habits.
-fn stub(folder: &Path, habits: &str) {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let library = folder.join("libstub.so");
-    if !library.exists() {
-        let compiled = Command::new(std::env::var("CC").unwrap_or_else(|_| "cc".to_owned()))
-            .args(["-std=c11", "-shared", "-fPIC", "-I"])
-            .arg(root.join("include"))
-            .arg(root.join("tests/plugins/stub_plugin.c"))
-            .arg("-o")
-            .arg(&library)
-            .status()
-            .unwrap();
-        assert!(compiled.success());
-    }
-    fs::write(folder.join("libstub.so.habits"), format!("name=STUB\n{habits}\n")).unwrap();
-}
+use crate::testkit::{command, status, stub_in, text, tiny};
 
 fn serdes(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_serdes")).args(arguments).current_dir(folder).output().unwrap()
+    command().args(arguments).current_dir(folder).output().unwrap()
 }
 
 fn error(output: &Output) -> String {
@@ -57,7 +28,7 @@ fn a_plugin_that_ends_the_process_is_an_error_of_the_work() {
     let save = ["save", "--from", text(&tiny), "-o", "a.sds", "--json", "--plugin", "./libstub.so"];
     let restore =
         ["restore", "whole.sds", "--to", "b.safetensors", "--json", "--plugin", "./libstub.so"];
-    stub(place, "");
+    stub_in(place, "");
     let whole = serdes(place, &["save", "--from", text(&tiny), "-o", "whole.sds"]);
     assert_eq!(status(&whole), 0, "{whole:?}");
     assert_eq!(status(&serdes(place, &save)), 0);
@@ -71,7 +42,7 @@ fn a_plugin_that_ends_the_process_is_an_error_of_the_work() {
         ("leave=sync_memcpy_htod", "exit status 0"),
         ("crash=sync_memcpy_dtoh", "SIGABRT"),
     ] {
-        stub(place, habit);
+        stub_in(place, habit);
         for arguments in [&save[..], &restore[..]] {
             let output = serdes(place, arguments);
             assert_eq!(status(&output), 2, "{habit} {arguments:?}: {output:?}");
@@ -82,7 +53,7 @@ fn a_plugin_that_ends_the_process_is_an_error_of_the_work() {
         assert_eq!(fs::read(place.join("a.sds")).unwrap(), old, "{habit}");
     }
     // What such an end left behind goes with the next save.
-    stub(place, "");
+    stub_in(place, "");
     assert_eq!(status(&serdes(place, &save)), 0);
     assert_eq!(status(&serdes(place, &restore)), 0);
     let hidden = fs::read_dir(place).unwrap().flatten();
@@ -95,7 +66,7 @@ fn a_state_that_is_whole_is_one_although_the_plugin_then_ends_the_process() {
     let folder = tempfile::tempdir().unwrap();
     let (place, tiny) = (folder.path(), tiny());
     for habit in ["exit=destroy_platform", "crash=destroy_platform"] {
-        stub(place, habit);
+        stub_in(place, habit);
         let arguments = ["save", "--from", text(&tiny), "-o", "a.sds", "--plugin", "./libstub.so"];
         let output = serdes(place, &arguments);
         assert_eq!(status(&output), 0, "{habit}: {output:?}");
@@ -111,13 +82,13 @@ fn a_state_that_is_whole_is_one_although_the_plugin_then_ends_the_process() {
 fn a_plugin_that_changes_the_process_changes_nothing_of_the_files() {
     let folder = tempfile::tempdir().unwrap();
     let (place, tiny) = (folder.path(), tiny());
-    stub(place, "");
+    stub_in(place, "");
     let save = ["save", "--from", "in.safetensors", "-o", "a.sds", "--plugin", "./libstub.so"];
     fs::copy(&tiny, place.join("in.safetensors")).unwrap();
     assert_eq!(status(&serdes(place, &save)), 0);
     let usual = fs::metadata(place.join("a.sds")).unwrap().permissions().mode();
     for function in ["SE_InitPlugin", "sync_memcpy_htod", "create_device"] {
-        stub(place, &format!("unsettle={function}"));
+        stub_in(place, &format!("unsettle={function}"));
         fs::remove_file(place.join("a.sds")).unwrap();
         let output = serdes(place, &save);
         assert_eq!(status(&output), 0, "{function}: {output:?}");
@@ -135,8 +106,8 @@ fn a_plugin_that_changes_the_process_changes_nothing_of_the_files() {
 fn streams_reach_the_process_that_works_with_a_plugin() {
     let folder = tempfile::tempdir().unwrap();
     let (place, tiny) = (folder.path(), tiny());
-    stub(place, "say=memcpy_htod\nsay=sync_memcpy_htod");
-    let output = Command::new(env!("CARGO_BIN_EXE_serdes"))
+    stub_in(place, "say=memcpy_htod\nsay=sync_memcpy_htod");
+    let output = command()
         .args(["save", "--from", "-", "-o", "-", "--plugin", "./libstub.so"])
         .current_dir(place)
         .stdin(fs::File::open(&tiny).unwrap())
@@ -155,12 +126,12 @@ fn streams_reach_the_process_that_works_with_a_plugin() {
 fn a_server_whose_plugin_ends_the_process_fails_and_one_that_is_stopped_does_not() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path();
-    stub(place, "exit=create_device");
+    stub_in(place, "exit=create_device");
     let failed = serdes(place, &["serve", "--plugin", "./libstub.so", "--json"]);
     assert_eq!(status(&failed), 2, "{failed:?}");
-    stub(place, "");
+    stub_in(place, "");
     for signal in ["-TERM", "-INT"] {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_serdes"))
+        let mut child = command()
             .args(["serve", "--plugin", "./libstub.so", "--state", "state.sds"])
             .current_dir(place)
             .stdout(Stdio::piped())

@@ -1,17 +1,6 @@
 //! `serdes ops`: listing, showing and comparing operations.
 
-use std::process::{Command, Output};
-
-use serde_json::Value;
-
-fn serdes(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_serdes")).args(arguments).output().unwrap()
-}
-
-fn objects(output: &Output) -> Vec<Value> {
-    let text = String::from_utf8(output.stdout.clone()).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
+use crate::testkit::{objects, serdes};
 
 #[test]
 fn a_release_lists_each_of_its_operations_once() {

@@ -1,38 +1,10 @@
-//! `check` and `inspect` of files of many kinds, of directories, of streams without an end; `explain` of their rules.
+//! `serdes check` of files of many kinds, of directories, of streams without an end.
 
-use std::{
-    fs,
-    io::Write,
-    path::{Path, PathBuf},
-    process::{Command, Output, Stdio},
-};
+use std::{fs, io::Write, process::Stdio};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-fn serdes(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_serdes")).args(arguments).output().unwrap()
-}
-
-fn status(output: &Output) -> i32 {
-    output.status.code().unwrap()
-}
-
-fn objects(output: &Output) -> Vec<Value> {
-    let text = String::from_utf8(output.stdout.clone()).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
-
-fn printed(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).unwrap()
-}
-
-fn data(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data").join(path)
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
+use crate::testkit::{command, data, objects, objects_of, printed, serdes, status, text};
 
 /// A directory with a graph, an array, an ONNX model and notes.
 fn mixed() -> tempfile::TempDir {
@@ -88,10 +60,6 @@ fn a_walked_directory_ends_with_what_became_of_its_files() {
     assert_eq!(twice.iter().filter(|object| object["summary"] == true).count(), 2);
 }
 
-fn objects_of(arguments: &[&str]) -> Vec<Value> {
-    objects(&serdes(arguments))
-}
-
 #[test]
 fn what_nobody_judges_can_be_required_to_be_known_or_left_out() {
     let folder = mixed();
@@ -135,7 +103,7 @@ fn a_directory_of_other_kinds_alone_has_no_artifact_and_says_what_it_has() {
 #[test]
 fn a_stream_without_an_end_is_answered_from_its_beginning() {
     for (pattern, rule) in [(&b"\0"[..], "corrupt"), (b"y\n", "other_kind")] {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_serdes"))
+        let mut child = command()
             .args(["check", "-", "--json"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -161,29 +129,4 @@ fn the_end_of_a_check_counts_and_says_how_many_would_not_load() {
     assert!(output.trim_end().ends_with("1 of 4 would not load"), "{output}");
     assert!(output.lines().all(|line| line.trim_end() == line), "{output:?}");
     assert!(output.contains("help: "), "{output}");
-}
-
-#[test]
-fn a_rule_is_explained_in_letters_of_any_size_or_another_one_is_suggested() {
-    for rule in ["other_kind", "empty", "MIN_CONSUMER", "Min-Consumer"] {
-        assert_eq!(status(&serdes(&["explain", rule])), 0, "{rule}");
-    }
-    let output = serdes(&["explain", "min_consumr"]);
-    assert_eq!(status(&output), 2);
-    let error = String::from_utf8(output.stderr).unwrap();
-    assert!(error.contains("did you mean min_consumer?"), "{error}");
-}
-
-#[test]
-fn labels_and_values_stand_apart() {
-    let model = data("tensorflow/sm/sm_tf2_wrong_tags");
-    let output = printed(&serdes(&["inspect", text(&model)]));
-    assert!(output.contains("written by TensorFlow  2."), "{output}");
-    assert!(output.contains("stripped_default_attrs "), "{output}");
-    let object = &objects_of(&["inspect", text(&model), "--json"])[0];
-    assert!(object["stripped_default_attrs"].is_boolean(), "{object}");
-    let library = std::env::current_exe().unwrap();
-    let output = printed(&serdes(&["inspect", text(&library)]));
-    assert!(output.contains("architecture  x86_64") || !cfg!(target_arch = "x86_64"), "{output}");
-    assert!(!output.contains("\"\""), "{output}");
 }

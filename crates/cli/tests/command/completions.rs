@@ -1,0 +1,16 @@
+//! `serdes completions`: scripts for shells.
+
+use crate::testkit::{printed, serdes, status};
+
+#[test]
+fn each_shell_gets_a_script_that_knows_the_commands() {
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let output = serdes(&["completions", shell]);
+        assert_eq!(status(&output), 0, "{shell}");
+        let script = printed(&output);
+        for word in ["negotiate", "serdes-version", "verify-data"] {
+            assert!(script.contains(word), "{shell}: {word}");
+        }
+    }
+    assert_eq!(status(&serdes(&["completions", "dos"])), 2);
+}

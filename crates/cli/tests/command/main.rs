@@ -1,0 +1,26 @@
+//! The contract of the command: a file a subcommand, and one for each thing that all of them do.
+
+mod abi;
+mod check;
+mod check_kinds;
+mod completions;
+mod diff;
+mod explain;
+mod help;
+mod inspect;
+mod json;
+mod negotiate;
+mod ops;
+mod plugin;
+#[cfg(target_os = "linux")]
+mod plugin_process;
+mod plugin_suite;
+mod restore;
+#[cfg(target_os = "linux")]
+mod results;
+mod save;
+#[cfg(target_os = "linux")]
+mod signals;
+mod streams;
+mod testkit;
+mod versions;

@@ -1,0 +1,132 @@
+//! `serdes plugin`: verdicts on plug-ins, and what they cannot do to the command.
+
+use std::{
+    fs,
+    process::{Command, Output},
+};
+
+use serde_json::Value;
+
+use crate::testkit::{objects, root, serdes, status, stub, text, tiny};
+
+#[test]
+fn plug_ins_and_layouts_are_answered_with_a_status() {
+    let check = serdes(&["plugin", "check", "host:devices=2", "--json"]);
+    assert_eq!(status(&check), 0, "{check:?}");
+    let report = &objects(&check)[0];
+    assert_eq!((&report["accepted"], &report["devices"]), (&true.into(), &2.into()));
+    assert_eq!(report["layout"], "tensorflow-2.14");
+    assert_eq!(status(&serdes(&["plugin", "check", text(&tiny())])), 2);
+    assert_eq!(status(&serdes(&["plugin", "check", "host:devices=none"])), 2);
+    let layouts = root().join("crates/abi/layouts.json");
+    let section = |name: &str| format!("{}#{name}", layouts.display());
+    let (old, new) = (section("history/2.6.5"), section("history/2.8.4"));
+    let diff = serdes(&["abi", "diff", &old, &new, "--json"]);
+    assert_eq!((status(&diff), &objects(&diff)[0]["required"]), (0, &"major".into()));
+    assert_eq!(status(&serdes(&["abi", "diff", &old, &new, "--allow", "minor"])), 1);
+    assert_eq!(status(&serdes(&["abi", "diff", &old, &old, "--allow", "patch"])), 0);
+}
+
+/// Programs read standard output line by line as objects.
+#[test]
+#[cfg(target_os = "linux")]
+fn what_a_plugin_writes_to_standard_output_is_no_result() {
+    let (folder, library) = stub("say=SE_InitPlugin\nsay=memcpy_htod\nsay=memcpy_dtoh");
+    for process in [&[][..], &["--in-process"]] {
+        for kind in ["check", "verify"] {
+            let arguments = [&["plugin", kind, text(&library), "--json"], process].concat();
+            let output = serdes(&arguments);
+            assert_eq!(status(&output), 0, "{output:?}");
+            assert!(objects(&output).iter().all(Value::is_object));
+            assert!(String::from_utf8_lossy(&output.stderr).contains("the plug-in speaks"));
+        }
+    }
+    let state = folder.path().join("state.sds");
+    let from = tiny();
+    let arguments = ["save", "--from", text(&from), "-o", text(&state), "--json", "--plugin"];
+    let save = serdes(&[&arguments[..], &[text(&library)]].concat());
+    assert_eq!(status(&save), 0, "{save:?}");
+    assert_eq!(objects(&save).len(), 1);
+}
+
+/// `exit(0)` in a plug-in is no "accepted".
+#[test]
+#[cfg(target_os = "linux")]
+fn a_plugin_that_ends_the_process_is_refused() {
+    for (habit, part) in [
+        ("exit=SE_InitPlugin", "exit status 0"),
+        ("crash=SE_InitPlugin", "SIGABRT"),
+        ("exit=destroy_platform", "exit status 0"),
+    ] {
+        let (_folder, library) = stub(habit);
+        let check = serdes(&["plugin", "check", text(&library), "--json"]);
+        assert_eq!(status(&check), 1, "{habit}: {check:?}");
+        let object = &objects(&check)[0];
+        assert_eq!(object["accepted"], false, "{habit}");
+        assert!(object["reasons"][0].as_str().unwrap().contains(part), "{habit}: {object}");
+        let verify = serdes(&["plugin", "verify", text(&library), "--json"]);
+        assert_eq!(status(&verify), 1, "{habit}: {verify:?}");
+        let last = objects(&verify).pop().unwrap();
+        let behaviour = if habit.contains("destroy") { "unload" } else { "registration" };
+        assert_eq!((&last["behaviour"], &last["result"]), (&behaviour.into(), &"fail".into()));
+        assert!(last["detail"].as_str().unwrap().contains(part), "{habit}: {last}");
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn the_suite_goes_on_behind_a_behaviour_that_crashes() {
+    let sound = stub("");
+    let names = |output: &Output| -> Vec<Value> {
+        objects(output).iter().map(|object| object["behaviour"].clone()).collect()
+    };
+    let expected = names(&serdes(&["plugin", "verify", text(&sound.1), "--json"]));
+    assert!(expected.len() > 50);
+    let (_folder, library) = stub("crash=memset32\nexit=sync_memcpy_dtod");
+    let verify = serdes(&["plugin", "verify", text(&library), "--json"]);
+    assert_eq!(status(&verify), 1, "{verify:?}");
+    assert_eq!(names(&verify), expected);
+    for object in objects(&verify) {
+        let part = match object["behaviour"].as_str().unwrap() {
+            "memset32" => "SIGABRT",
+            "sync_memcpy_dtod" => "exit status 0",
+            _ => continue,
+        };
+        assert_eq!(object["result"], "fail", "{object}");
+        assert!(object["detail"].as_str().unwrap().contains(part), "{object}");
+    }
+    let people = serdes(&["plugin", "verify", text(&library)]);
+    assert_eq!(status(&people), 1);
+    let failed = format!("\n{} passed, ", expected.len());
+    let shown = String::from_utf8_lossy(&people.stdout).into_owned();
+    assert!(shown.contains(" failed, ") && !shown.contains(&failed), "{shown}");
+}
+
+/// While an initialiser hangs, the dynamic loader's lock is held: whoever needs it to wait with a
+/// limit waits without one.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_library_whose_initialiser_hangs_is_given_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().join("libhangs.so");
+    let source = folder.path().join("hangs.c");
+    fs::write(
+        &source,
+        "#include <unistd.h>\n\
+         void SE_InitPlugin(void) {}\n\
+         __attribute__((constructor)) static void hang(void) { for (;;) sleep(1000); }\n",
+    )
+    .unwrap();
+    let compiled = Command::new(std::env::var("CC").unwrap_or_else(|_| "cc".to_owned()))
+        .args(["-std=c11", "-shared", "-fPIC", "-o"])
+        .args([&library, &source])
+        .status()
+        .unwrap();
+    assert!(compiled.success());
+    for _ in 0..3 {
+        let check = serdes(&["plugin", "check", text(&library), "--json", "--time-limit", "1"]);
+        assert_eq!(status(&check), 2, "{check:?}");
+        let error = objects(&check)[0]["error"].as_str().unwrap().to_owned();
+        assert!(error.contains("dlopen did not return"), "{error}");
+    }
+}

@@ -1,0 +1,105 @@
+//! `serdes restore`: whole states, parts of them, and what is left of damaged ones.
+
+use std::fs;
+
+use crate::testkit::{objects, root, serdes, state_of, status, text, tiny};
+
+#[test]
+fn a_part_is_restored_by_its_names_and_a_difference_is_an_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let (state, part) = (folder.path().join("state.sds"), folder.path().join("part.sds"));
+    assert_eq!(status(&serdes(&["save", "--from", text(&tiny()), "-o", text(&state)])), 0);
+    let inspect = serdes(&["inspect", text(&state), "--json"]);
+    let name = objects(&inspect)[0]["tensors"][0]["name"].as_str().unwrap().to_owned();
+    let only = serdes(&["restore", text(&state), "--only", &name, "--to", text(&part), "--json"]);
+    assert_eq!(status(&only), 0, "{only:?}");
+    assert_eq!(objects(&only)[0]["tensors"], 1);
+    let diff = serdes(&["diff", text(&state), text(&part), "--json"]);
+    assert_eq!(status(&diff), 1, "{diff:?}");
+    assert!(objects(&diff).iter().any(|found| found["result"] == "only_in_a"));
+    let none = serdes(&["restore", text(&state), "--only", "no such tensor *"]);
+    assert_eq!(status(&none), 2, "{none:?}");
+}
+
+#[test]
+fn a_pattern_that_nothing_matches_is_no_success_of_a_salvage() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = state_of(folder.path(), "a");
+    let whole = fs::read(&state).unwrap();
+    for bytes in [&whole[..], &whole[..whole.len() - 1]] {
+        fs::write(&state, bytes).unwrap();
+        let none = serdes(&["restore", text(&state), "--salvage", "--only", "z*", "--json"]);
+        assert_eq!(status(&none), 2, "{none:?}");
+        assert!(objects(&none)[0]["error"].as_str().unwrap().contains("z*"), "{none:?}");
+        let some = serdes(&["restore", text(&state), "--salvage", "--only", "a", "--json"]);
+        assert_eq!(status(&some), 0, "{some:?}");
+        assert_eq!(objects(&some)[0]["tensors"], 1);
+    }
+}
+
+#[test]
+fn a_part_that_is_lost_is_named_and_costs_no_more_than_its_tensors() {
+    let folder = tempfile::tempdir().unwrap();
+    let golden = root().join("tests/golden/device_state/v0");
+    let (state, parts) = (folder.path().join("merged.sds"), folder.path().join("merged.sds.parts"));
+    fs::copy(golden.join("merged.sds"), &state).unwrap();
+    fs::create_dir(&parts).unwrap();
+    let [first, second] =
+        [0, 1].map(|number| format!("{}-00000{number}-of-000002.part", "01".repeat(16)));
+    fs::copy(golden.join("merged.sds.parts").join(&first), parts.join(&first)).unwrap();
+    let salvage = ["restore", text(&state), "--salvage", "--json"];
+    // Missing; then of a newer build.
+    for status_without in [2, 1] {
+        let restore = serdes(&["restore", text(&state), "--json"]);
+        assert_eq!(status(&restore), status_without, "{restore:?}");
+        let salvaged = serdes(&salvage);
+        assert_eq!(status(&salvaged), 1, "{salvaged:?}");
+        let report = &objects(&salvaged)[0];
+        assert_eq!(report["tensors"], 2);
+        assert_eq!(report["lost"], serde_json::json!(["own-1", "w"]));
+        assert_eq!(report["lost_parts"], serde_json::json!([second]));
+        let future = root().join("tests/golden/device_state/future.sds");
+        fs::copy(future, parts.join(&second)).unwrap();
+    }
+}
+
+#[test]
+fn a_salvage_that_lost_something_or_may_have_is_no_yes() {
+    let folder = tempfile::tempdir().unwrap();
+    let (state, to) = (folder.path().join("a.sds"), folder.path().join("b.safetensors"));
+    assert_eq!(status(&serdes(&["save", "--from", text(&tiny()), "-o", text(&state)])), 0);
+    let salvage = |more: &[&str]| {
+        let arguments = ["restore", text(&state), "--salvage", "--to", text(&to), "--json"];
+        let output = serdes(&[&arguments, more].concat());
+        let object = objects(&output).remove(0);
+        (status(&output), object["verified"].as_bool(), object)
+    };
+    assert_eq!(salvage(&[]).0, 0);
+    let whole = fs::read(&state).unwrap();
+    fs::write(&state, &whole[..whole.len() / 2]).unwrap();
+    let (status, verified, object) = salvage(&[]);
+    assert_eq!((status, verified), (1, Some(false)), "{object}");
+    assert!(object["tensors"].as_u64().unwrap() < 9);
+    // One tensor is damaged, and the index says which.
+    let mut damaged = whole.clone();
+    let tensors = objects(&serdes(&["inspect", text(&tiny()), "--json"]));
+    drop(tensors);
+    let middle = whole.len() / 2;
+    damaged[middle] ^= 1;
+    fs::write(&state, &damaged).unwrap();
+    let (status, verified, object) = salvage(&[]);
+    assert_eq!((status, verified), (1, Some(false)), "{object}");
+    assert_eq!(object["lost"].as_array().unwrap().len(), 1, "{object}");
+    // What is wanted is there.
+    let lost = object["lost"][0].as_str().unwrap().to_owned();
+    let inspected = objects(&serdes(&["inspect", text(&state), "--json"]));
+    let other = inspected[0]["tensors"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tensor| tensor["name"].as_str().unwrap())
+        .find(|name| *name != lost)
+        .unwrap();
+    let (status, verified, _) = salvage(&["--only", other]);
+    assert_eq!((status, verified), (0, Some(true)));
+}

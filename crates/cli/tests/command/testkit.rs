@@ -1,0 +1,109 @@
+//! What every test of the command does: run it, take its answer apart, find the data.
+//!
+//! The one home for that. It must never know what a command is to answer.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+use serde_json::{Value, json};
+
+/// The command that is tested.
+pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_serdes");
+
+/// The command, to be given its arguments.
+pub(crate) fn command() -> Command {
+    Command::new(BINARY)
+}
+
+/// Runs the command to its end.
+pub(crate) fn serdes(arguments: &[&str]) -> Output {
+    command().args(arguments).output().unwrap()
+}
+
+/// The exit status of one that was not killed.
+pub(crate) fn status(output: &Output) -> i32 {
+    output.status.code().unwrap()
+}
+
+/// What it printed for people.
+pub(crate) fn printed(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+/// The objects that it printed for programs.
+pub(crate) fn objects(output: &Output) -> Vec<Value> {
+    printed(output).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// The objects that a command prints.
+pub(crate) fn objects_of(arguments: &[&str]) -> Vec<Value> {
+    objects(&serdes(arguments))
+}
+
+/// A path as an argument.
+pub(crate) fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// The repository.
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// A file of the tests' data.
+pub(crate) fn data(path: &str) -> PathBuf {
+    root().join("tests/data").join(path)
+}
+
+/// A small file of tensors of many types.
+pub(crate) fn tiny() -> PathBuf {
+    data("safetensors/tiny.safetensors")
+}
+
+/// A state of one tensor of this name, made by way of a safetensors file.
+pub(crate) fn state_of(folder: &Path, name: &str) -> PathBuf {
+    let header = json!({ name: { "dtype": "U8", "shape": [2], "data_offsets": [0, 2] } });
+    let header = header.to_string();
+    let (source, state) = (folder.join("source.safetensors"), folder.join("state.sds"));
+    let bytes = [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), b"ab"].concat();
+    fs::write(&source, bytes).unwrap();
+    let save = serdes(&["save", "--from", text(&source), "-o", text(&state)]);
+    assert_eq!(status(&save), 0, "{save:?}");
+    state
+}
+
+/// The stub plug-in of the library's tests in this folder, with these habits.
+#[cfg(target_os = "linux")]
+pub(crate) fn stub_in(folder: &Path, habits: &str) -> PathBuf {
+    let library = folder.join("libstub.so");
+    if !library.exists() {
+        compile(&root().join("tests/plugins/stub_plugin.c"), &library);
+    }
+    fs::write(folder.join("libstub.so.habits"), format!("name=STUB\n{habits}\n")).unwrap();
+    library
+}
+
+/// The same in a folder of its own.
+#[cfg(target_os = "linux")]
+pub(crate) fn stub(habits: &str) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let library = stub_in(folder.path(), habits);
+    (folder, library)
+}
+
+/// Compiles C to a shared library.
+#[cfg(target_os = "linux")]
+pub(crate) fn compile(source: &Path, library: &Path) {
+    let compiled = Command::new(std::env::var("CC").unwrap_or_else(|_| "cc".to_owned()))
+        .args(["-std=c11", "-shared", "-fPIC", "-I"])
+        .arg(root().join("include"))
+        .arg(source)
+        .arg("-o")
+        .arg(library)
+        .status()
+        .unwrap();
+    assert!(compiled.success());
+}
