@@ -19,6 +19,7 @@
 #[cfg(feature = "serde")]
 mod at;
 mod error;
+pub(crate) mod fields;
 mod formats;
 pub(crate) mod hexadecimal;
 mod options;
@@ -27,6 +28,7 @@ mod serialized;
 mod status;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+pub(crate) mod wire_format;
 
 use bytes::Bytes;
 use prost::Message;

@@ -1,11 +1,11 @@
 use std::fmt;
 
-use bytes::Bytes;
-
-use super::{DType, IfrtError, PjRtLayout, Shape, Sharding, direct, nested};
+use super::{DType, IfrtError, PjRtLayout, Shape, Sharding};
 use crate::{
     codec::{
-        DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, ToProto, decode_message,
+        DecodeError, DeserializeOptions, EncodeError, Formats,
+        fields::{Fields, Joined},
+        wire_format::{Encoded, WireFormat, described_by_bytes},
     },
     proto::xla::ifrt::ArraySpecProto,
     version::SerDesVersion,
@@ -116,64 +116,66 @@ impl fmt::Display for ArraySpec {
     }
 }
 
-/// Writes format 0 at every version.
-impl ToProto for ArraySpec {
-    type Proto = ArraySpecProto;
+described_by_bytes! {
+    /// Writes format 0 at every version.
+    ToProto,
+    /// Accepts format 0. Needs [`DeserializeShardingOptions`](super::DeserializeShardingOptions).
+    FromProto for ArraySpec as ArraySpecProto
+}
 
-    fn to_proto(&self, version: SerDesVersion) -> Result<ArraySpecProto, EncodeError> {
-        Ok(ArraySpecProto {
-            dtype: Some(self.dtype.to_proto(version)?),
-            shape: Some(self.shape.to_proto(version)?),
-            sharding: Some(self.sharding.to_proto(version)?),
-            layout: self.layout.as_ref().map(|layout| layout.to_text().into()),
-            version_number: FORMATS.for_request(version)?,
-        })
+/// The bytes that an array spec takes besides its sharding, about.
+const BESIDES_SHARDING: usize = 192;
+
+impl WireFormat for ArraySpec {
+    const NAME: &'static str = "ArraySpec";
+
+    fn capacity(&self) -> usize {
+        BESIDES_SHARDING + self.sharding.capacity()
     }
 
-    fn can_serialize_at(&self, version: SerDesVersion) -> Result<(), EncodeError> {
-        self.dtype.can_serialize_at(version)?;
-        self.shape.can_serialize_at(version)?;
-        self.sharding.can_serialize_at(version)?;
+    fn can_write(&self, version: SerDesVersion) -> Result<(), EncodeError> {
+        self.dtype.can_write(version)?;
+        self.shape.can_write(version)?;
+        self.sharding.can_write(version)?;
         FORMATS.for_request(version).map(drop)
     }
 
-    fn to_bytes(&self, version: SerDesVersion) -> Result<Bytes, EncodeError> {
-        let mut out = BackwardWriter::with_capacity(direct::capacity_of(self));
-        direct::write_array_spec(self, version, &mut out)?;
-        Ok(out.finish())
-    }
-}
-
-/// Accepts format 0. Needs [`DeserializeShardingOptions`](super::DeserializeShardingOptions).
-impl FromProto for ArraySpec {
-    type Proto = ArraySpecProto;
-    const NAME: &'static str = "ArraySpec";
-
-    fn from_proto(
-        proto: &ArraySpecProto,
-        options: &DeserializeOptions,
-    ) -> Result<Self, DecodeError> {
-        FORMATS.check_recorded(proto.version_number)?;
-        Ok(Self {
-            dtype: nested(proto.dtype.as_ref(), options)?,
-            shape: nested(proto.shape.as_ref(), options)?,
-            sharding: nested(proto.sharding.as_ref(), options)?,
-            layout: proto.layout.as_ref().map(|text| PjRtLayout::from_text(text)).transpose()?,
-        })
-    }
-
-    fn from_bytes(bytes: Bytes, options: &DeserializeOptions) -> Result<Self, DecodeError> {
-        if bytes.len() as u64 <= options.maximum_bytes()
-            && let Some(spec) = direct::read_array_spec(&bytes, options)
-        {
-            return Ok(spec);
+    fn write(&self, version: SerDesVersion, out: &mut BackwardWriter) -> Result<(), EncodeError> {
+        out.number(5, FORMATS.for_request(version)?);
+        if let Some(layout) = &self.layout {
+            out.bytes(4, layout.to_text().as_bytes());
         }
-        // Not plain, or wrong: the message says which.
-        Self::check_options(options)?;
-        Self::from_owned_proto(decode_message(Self::NAME, bytes, options)?, options)
+        out.message(3, |out| self.sharding.write(version, out))?;
+        out.message(2, |out| self.shape.write(version, out))?;
+        out.message(1, |out| self.dtype.write(version, out))
+    }
+
+    fn read(message: Encoded<'_>, options: &DeserializeOptions) -> Result<Self, DecodeError> {
+        let (mut dtype, mut shape, mut sharding) = <(Joined, Joined, Joined)>::default();
+        let (mut layout, mut recorded) = (None, 0);
+        let mut fields = Fields::new(Self::NAME, message.bytes());
+        while let Some((number, value)) = fields.next()? {
+            match number {
+                1 => dtype.add(value.bytes()?),
+                2 => shape.add(value.bytes()?),
+                3 => sharding.add(value.bytes()?),
+                4 => layout = Some(value.bytes()?),
+                5 => recorded = value.number()?,
+                _ => {}
+            }
+        }
+        FORMATS.check_recorded(recorded)?;
+        Ok(Self {
+            dtype: DType::read(message.part(dtype.bytes()), options)?,
+            shape: Shape::read(message.part(shape.bytes()), options)?,
+            sharding: Sharding::read(message.part(sharding.bytes()), options)?,
+            layout: layout.map(PjRtLayout::from_text).transpose()?,
+        })
     }
 }
 
 #[cfg(test)]
-#[path = "array_spec_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+mod wire_tests;

@@ -5,19 +5,16 @@ use bytes::Bytes;
 use super::{IfrtError, list_notation::write_list};
 use crate::{
     codec::{
-        DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, ToProto, decode_message,
+        DecodeError, DeserializeOptions, EncodeError, Formats,
+        fields::{Fields, Joined},
+        wire_format::{Encoded, WireFormat, described_by_bytes},
     },
-    proto::xla::ifrt::{
-        AttributeMapProto,
-        attribute_map_proto::{self, value},
-    },
+    proto::xla::ifrt::AttributeMapProto,
     version::SerDesVersion,
+    wire::BackwardWriter,
 };
 
 const FORMATS: Formats = Formats::of("AttributeMap");
-
-#[path = "attribute_map_direct.rs"]
-mod direct;
 
 /// The value of an attribute.
 #[derive(Clone, Debug, PartialEq)]
@@ -270,92 +267,159 @@ impl fmt::Display for AttributeMap {
     }
 }
 
-/// Writes format 0 at every version, the attributes in the order of their names.
-impl ToProto for AttributeMap {
-    type Proto = AttributeMapProto;
+described_by_bytes! {
+    /// Writes format 0 at every version, the attributes in the order of their names.
+    ToProto,
+    /// Accepts format 0. An attribute without a value is an error.
+    FromProto for AttributeMap as AttributeMapProto
+}
 
-    fn to_proto(&self, version: SerDesVersion) -> Result<Self::Proto, EncodeError> {
-        let attributes = self.attributes.iter().map(|(key, value)| {
-            let value = match value {
-                AttributeValue::String(bytes) => value::Value::StringValue(bytes.clone()),
-                AttributeValue::Bool(value) => value::Value::BoolValue(*value),
-                AttributeValue::Int64(value) => value::Value::Int64Value(*value),
-                AttributeValue::Int64List(values) => {
-                    value::Value::Int64ListValue(value::Int64List { elements: values.clone() })
-                }
-                AttributeValue::Float(value) => value::Value::FloatValue(*value),
-            };
-            let value = Some(attribute_map_proto::Value { value: Some(value) });
-            attribute_map_proto::AttributesEntry { key: key.clone(), value }
-        });
-        Ok(AttributeMapProto {
-            attributes: attributes.collect(),
-            version_number: FORMATS.for_request(version)?,
-        })
+/// Bytes besides the name and the value of an attribute, at most as a rule.
+const AROUND: usize = 12;
+
+impl WireFormat for AttributeMap {
+    const NAME: &'static str = "AttributeMap";
+
+    fn capacity(&self) -> usize {
+        let size_of = |value: &AttributeValue| match value {
+            AttributeValue::String(bytes) => bytes.len(),
+            AttributeValue::Int64List(values) => 8 * values.len(),
+            AttributeValue::Bool(_) | AttributeValue::Int64(_) | AttributeValue::Float(_) => 8,
+        };
+        let sizes = self.attributes.iter().map(|(key, value)| key.len() + size_of(value) + AROUND);
+        sizes.sum()
     }
 
-    fn can_serialize_at(&self, version: SerDesVersion) -> Result<(), EncodeError> {
+    fn can_write(&self, version: SerDesVersion) -> Result<(), EncodeError> {
         FORMATS.for_request(version).map(drop)
     }
 
-    fn to_bytes(&self, version: SerDesVersion) -> Result<Bytes, EncodeError> {
-        self.can_serialize_at(version)?;
-        Ok(direct::write(&self.attributes))
-    }
-}
-
-/// Accepts format 0. An attribute without a value is an error.
-impl FromProto for AttributeMap {
-    type Proto = AttributeMapProto;
-    const NAME: &'static str = "AttributeMap";
-
-    fn from_proto(proto: &Self::Proto, options: &DeserializeOptions) -> Result<Self, DecodeError> {
-        Self::from_owned_proto(proto.clone(), options)
-    }
-
-    fn from_bytes(bytes: Bytes, options: &DeserializeOptions) -> Result<Self, DecodeError> {
-        if bytes.len() as u64 <= options.maximum_bytes()
-            && let Some(map) = direct::read(&bytes)
-        {
-            return Ok(map);
+    fn write(&self, version: SerDesVersion, out: &mut BackwardWriter) -> Result<(), EncodeError> {
+        out.number(2, FORMATS.for_request(version)?);
+        for (key, value) in self.attributes.iter().rev() {
+            out.nested(1, |out| {
+                out.nested(2, |out| value.write(out));
+                if !key.is_empty() {
+                    out.bytes(1, key.as_bytes());
+                }
+            });
         }
-        // Not plain, or wrong: the message says which.
-        Self::from_owned_proto(decode_message(Self::NAME, bytes, options)?, options)
+        Ok(())
     }
 
-    fn from_owned_proto(proto: Self::Proto, _: &DeserializeOptions) -> Result<Self, DecodeError> {
-        FORMATS.check_recorded(proto.version_number)?;
-        let attributes = proto.attributes.into_iter().map(|entry| {
-            let attribute_map_proto::AttributesEntry { key, value } = entry;
-            let value = match value.and_then(|value| value.value) {
-                Some(value::Value::StringValue(bytes)) => AttributeValue::String(bytes),
-                Some(value::Value::BoolValue(value)) => AttributeValue::Bool(value),
-                Some(value::Value::Int64Value(value)) => AttributeValue::Int64(value),
-                Some(value::Value::Int64ListValue(list)) => {
-                    AttributeValue::Int64List(list.elements)
-                }
-                Some(value::Value::FloatValue(value)) => AttributeValue::Float(value),
-                None => {
-                    return Err(DecodeError::invalid_value(
-                        Self::NAME,
-                        format!(
-                            "the attribute `{}` has the value case 0; expected one of the cases 1 to 5 (newer builds may \
-                             have more)",
-                            key.escape_debug()
-                        ),
-                    ));
-                }
+    fn read(message: Encoded<'_>, _: &DeserializeOptions) -> Result<Self, DecodeError> {
+        // As many as there are if each takes 32 bytes, so that short maps are not moved as they grow.
+        let mut attributes = Vec::with_capacity(message.bytes().len() / 32 + 1);
+        let (mut recorded, mut without_value) = (0, None);
+        let mut fields = Fields::new(Self::NAME, message.bytes());
+        loop {
+            let entry = match fields.take_short(1) {
+                Some(entry) => entry,
+                None => match fields.next()? {
+                    Some((1, value)) => value.bytes()?,
+                    Some((2, value)) => {
+                        recorded = value.number()?;
+                        continue;
+                    }
+                    Some(_) => continue,
+                    None => break,
+                },
             };
-            Ok((key, value))
-        });
-        Ok(Self::of(attributes.collect::<Result<_, _>>()?))
+            match read_entry(message, entry)? {
+                (key, Some(value)) => attributes.push((key, value)),
+                (key, None) => without_value = without_value.or(Some(key)),
+            }
+        }
+        FORMATS.check_recorded(recorded)?;
+        match without_value {
+            None => Ok(Self::of(attributes)),
+            Some(key) => Err(DecodeError::invalid_value(
+                Self::NAME,
+                format!(
+                    "the attribute `{}` has the value case 0; expected one of the cases 1 to 5 (newer builds may \
+                     have more)",
+                    key.escape_debug()
+                ),
+            )),
+        }
     }
 }
+
+impl AttributeValue {
+    fn write(&self, out: &mut BackwardWriter) {
+        match self {
+            Self::String(bytes) => out.bytes(1, bytes),
+            Self::Bool(value) => out.truth(2, *value),
+            Self::Int64(value) => out.fixed64(3, value.to_le_bytes()),
+            Self::Int64List(values) => out.nested(4, |out| out.packed_fixed64(1, values)),
+            Self::Float(value) => out.fixed32(5, value.to_le_bytes()),
+        }
+    }
+
+    /// The last value of the message, if it has one of a known case. A list that is given again is continued.
+    fn read(message: Encoded<'_>) -> Result<Option<Self>, DecodeError> {
+        let mut found = None;
+        let mut fields = Fields::new(AttributeMap::NAME, message.bytes());
+        while let Some((number, value)) = fields.next()? {
+            found = Some(match number {
+                1 => Self::String(message.share(value.bytes()?)),
+                2 => Self::Bool(value.truth()?),
+                3 => Self::Int64(value.fixed64()?.cast_signed()),
+                4 => {
+                    let mut list = match found {
+                        Some(Self::Int64List(list)) => list,
+                        _ => Vec::new(),
+                    };
+                    let mut fields = Fields::new(AttributeMap::NAME, value.bytes()?);
+                    while let Some((number, value)) = fields.next()? {
+                        if number == 1 {
+                            value.many_fixed64(&mut list)?;
+                        }
+                    }
+                    Self::Int64List(list)
+                }
+                5 => Self::Float(f32::from_bits(value.fixed32()?)),
+                _ => continue,
+            });
+        }
+        Ok(found)
+    }
+}
+
+/// The name and the value of an attribute.
+fn read_entry(
+    message: Encoded<'_>,
+    entry: &[u8],
+) -> Result<(String, Option<AttributeValue>), DecodeError> {
+    let mut fields = Fields::new(AttributeMap::NAME, entry);
+    if let (Some(key), Some(value)) = (fields.take_short(1), fields.take_short(2))
+        && fields.is_at_end()
+        && let Ok(key) = std::str::from_utf8(key)
+    {
+        return Ok((key.to_owned(), AttributeValue::read(message.part(value))?));
+    }
+    let (mut key, mut value) = ("", Joined::default());
+    let mut fields = Fields::new(AttributeMap::NAME, entry);
+    while let Some((number, field)) = fields.next()? {
+        match number {
+            1 => key = field.text()?,
+            2 => value.add(field.bytes()?),
+            _ => {}
+        }
+    }
+    Ok((key.to_owned(), AttributeValue::read(message.part(value.bytes()))?))
+}
+
+#[cfg(test)]
+mod wire_tests;
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::codec::StatusCode;
+    use crate::{
+        codec::{FromProto as _, StatusCode},
+        proto::xla::ifrt::attribute_map_proto,
+    };
 
     fn every_type() -> AttributeMap {
         AttributeMap::from_iter([

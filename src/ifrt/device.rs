@@ -4,16 +4,21 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use smallvec::SmallVec;
+
 use super::{
     IfrtError,
     list_notation::{not_in_notation, parse_list, write_list},
 };
 use crate::{
     codec::{
-        DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, StatusCode, ToProto,
+        DecodeError, DeserializeOptions, EncodeError, Formats, StatusCode,
+        fields::Fields,
+        wire_format::{Encoded, WireFormat, described_by_bytes},
     },
     proto::xla::ifrt::DeviceListProto,
     version::SerDesVersion,
+    wire::BackwardWriter,
 };
 
 const FORMATS: Formats = Formats::of("DeviceList");
@@ -340,42 +345,48 @@ impl<'de> serde::Deserialize<'de> for DeviceList {
     }
 }
 
-/// Writes format 0 at every version.
-impl ToProto for DeviceList {
-    type Proto = DeviceListProto;
-
-    fn to_proto(&self, version: SerDesVersion) -> Result<DeviceListProto, EncodeError> {
-        let version_number = FORMATS.for_request(version)?;
-        Ok(DeviceListProto {
-            device_ids: self.ids().iter().map(|id| id.0).collect(),
-            version_number,
-        })
-    }
-
-    fn can_serialize_at(&self, version: SerDesVersion) -> Result<(), EncodeError> {
-        FORMATS.for_request(version).map(drop)
-    }
+described_by_bytes! {
+    /// Writes format 0 at every version.
+    ToProto,
+    /// Accepts format 0. Needs [`DeserializeShardingOptions`]; an error of the look-up is passed on.
+    FromProto for DeviceList as DeviceListProto
 }
 
-/// Accepts format 0. Needs [`DeserializeShardingOptions`]; an error of the look-up is passed on.
-impl FromProto for DeviceList {
-    type Proto = DeviceListProto;
+/// Lists of this many devices are written without an allocation for their numbers.
+const FEW_DEVICES: usize = 32;
+
+impl WireFormat for DeviceList {
     const NAME: &'static str = "DeviceList";
 
-    fn from_proto(
-        proto: &DeviceListProto,
-        options: &DeserializeOptions,
-    ) -> Result<Self, DecodeError> {
-        Self::from_owned_proto(proto.clone(), options)
+    fn capacity(&self) -> usize {
+        // A few digits each.
+        2 * self.len()
     }
 
-    fn from_owned_proto(
-        proto: DeviceListProto,
-        options: &DeserializeOptions,
-    ) -> Result<Self, DecodeError> {
+    fn can_write(&self, version: SerDesVersion) -> Result<(), EncodeError> {
+        FORMATS.for_request(version).map(drop)
+    }
+
+    fn write(&self, version: SerDesVersion, out: &mut BackwardWriter) -> Result<(), EncodeError> {
+        out.number(2, FORMATS.for_request(version)?);
+        let numbers = self.ids().iter().map(|id| id.0);
+        out.packed(1, &numbers.collect::<SmallVec<[i32; FEW_DEVICES]>>());
+        Ok(())
+    }
+
+    fn read(message: Encoded<'_>, options: &DeserializeOptions) -> Result<Self, DecodeError> {
+        let (mut ids, mut recorded) = (Vec::<i32>::new(), 0);
+        let mut fields = Fields::new(Self::NAME, message.bytes());
+        while let Some((number, value)) = fields.next()? {
+            match number {
+                1 => value.many(&mut ids)?,
+                2 => recorded = value.number()?,
+                _ => {}
+            }
+        }
         let sharding: &DeserializeShardingOptions = options.require(Self::NAME)?;
-        FORMATS.check_recorded(proto.version_number)?;
-        sharding.devices().device_list(proto.device_ids.into_iter().map(DeviceId).collect())
+        FORMATS.check_recorded(recorded)?;
+        sharding.devices().device_list(ids.into_iter().map(DeviceId).collect())
     }
 
     fn check_options(options: &DeserializeOptions) -> Result<(), DecodeError> {
@@ -388,6 +399,7 @@ mod tests {
     use std::thread;
 
     use super::*;
+    use crate::codec::FromProto as _;
 
     fn list(ids: impl IntoIterator<Item = i32>) -> DeviceList {
         ids.into_iter().map(DeviceId).collect()

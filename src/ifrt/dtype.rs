@@ -2,9 +2,14 @@ use std::{fmt, str::FromStr};
 
 use super::IfrtError;
 use crate::{
-    codec::{DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, ToProto},
+    codec::{
+        DecodeError, DeserializeOptions, EncodeError, Formats,
+        fields::Fields,
+        wire_format::{Encoded, WireFormat, described_by_bytes},
+    },
     proto::xla::ifrt::DTypeProto,
     version::SerDesVersion,
+    wire::BackwardWriter,
 };
 
 const FORMATS: Formats = Formats::of("DType").negative_passes();
@@ -197,35 +202,46 @@ impl<'de> serde::Deserialize<'de> for DType {
     }
 }
 
-/// Writes format 0 at every version; the 6-bit floats are refused for readers that would take them for invalid.
-impl ToProto for DType {
-    type Proto = DTypeProto;
+described_by_bytes! {
+    /// Writes format 0 at every version; the 6-bit floats are refused for readers that would take them for invalid.
+    ToProto,
+    /// Accepts format 0 and negative numbers. An unknown kind is read as [`DType::Invalid`], in strict mode refused as too new.
+    FromProto for DType as DTypeProto
+}
 
-    fn to_proto(&self, version: SerDesVersion) -> Result<DTypeProto, EncodeError> {
-        self.can_serialize_at(version)?;
-        Ok(DTypeProto { kind: self.to_wire(), version_number: FORMATS.for_request(version)? })
-    }
+impl WireFormat for DType {
+    const NAME: &'static str = "DType";
 
-    fn can_serialize_at(&self, version: SerDesVersion) -> Result<(), EncodeError> {
+    fn can_write(&self, version: SerDesVersion) -> Result<(), EncodeError> {
         let first = self.first_version();
         if version.number() < first {
             let feature = format!("the element type {self}");
-            return Err(EncodeError::unsupported_at_version("DType", feature, version, first));
+            return Err(EncodeError::unsupported_at_version(Self::NAME, feature, version, first));
         }
         Ok(())
     }
-}
 
-/// Accepts format 0 and negative numbers. An unknown kind is read as [`DType::Invalid`], in strict mode refused as too new.
-impl FromProto for DType {
-    type Proto = DTypeProto;
-    const NAME: &'static str = "DType";
+    fn write(&self, version: SerDesVersion, out: &mut BackwardWriter) -> Result<(), EncodeError> {
+        self.can_write(version)?;
+        out.number(2, FORMATS.for_request(version)?);
+        out.number(1, self.to_wire());
+        Ok(())
+    }
 
-    fn from_proto(proto: &DTypeProto, options: &DeserializeOptions) -> Result<Self, DecodeError> {
-        FORMATS.check_recorded(proto.version_number)?;
-        let dtype = Self::from_wire(proto.kind);
-        if dtype == Self::Invalid && proto.kind != 0 && options.is_strict() {
-            return Err(DecodeError::unknown_value(Self::NAME, "kind", i64::from(proto.kind)));
+    fn read(message: Encoded<'_>, options: &DeserializeOptions) -> Result<Self, DecodeError> {
+        let (mut kind, mut recorded) = (0, 0);
+        let mut fields = Fields::new(Self::NAME, message.bytes());
+        while let Some((number, value)) = fields.next()? {
+            match number {
+                1 => kind = value.number()?,
+                2 => recorded = value.number()?,
+                _ => {}
+            }
+        }
+        FORMATS.check_recorded(recorded)?;
+        let dtype = Self::from_wire(kind);
+        if dtype == Self::Invalid && kind != 0 && options.is_strict() {
+            return Err(DecodeError::unknown_value(Self::NAME, "kind", i64::from(kind)));
         }
         Ok(dtype)
     }
@@ -235,7 +251,7 @@ impl FromProto for DType {
 mod tests {
     use super::*;
     use crate::{
-        codec::{DecodeErrorKind, Validation},
+        codec::{DecodeErrorKind, FromProto as _, ToProto as _, Validation},
         version::{SerDesAnyVersionAccessor, VersionRange},
     };
 

@@ -5,9 +5,14 @@ use super::{
     list_notation::{not_in_notation, parse_list, write_list},
 };
 use crate::{
-    codec::{DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, ToProto},
-    proto::xla::ifrt::{BoundedDynamicShapeTagProto, DynamicShapeProto, dynamic_shape_proto::Tag},
+    codec::{
+        DecodeError, DeserializeOptions, EncodeError, Formats,
+        fields::{Fields, Joined},
+        wire_format::{Encoded, WireFormat, described_by_bytes},
+    },
+    proto::xla::ifrt::{BoundedDynamicShapeTagProto, DynamicShapeProto},
     version::SerDesVersion,
+    wire::BackwardWriter,
 };
 
 const TAG_FORMATS: Formats = Formats::of("BoundedDynamicShapeTag");
@@ -62,28 +67,38 @@ impl From<BoundedDynamicShapeTag> for Vec<bool> {
     }
 }
 
-/// Writes format 0 at every version.
-impl ToProto for BoundedDynamicShapeTag {
-    type Proto = BoundedDynamicShapeTagProto;
-
-    fn to_proto(&self, version: SerDesVersion) -> Result<Self::Proto, EncodeError> {
-        let version_number = TAG_FORMATS.for_request(version)?;
-        Ok(BoundedDynamicShapeTagProto { is_dynamic_dims: self.dynamic.to_vec(), version_number })
-    }
-
-    fn can_serialize_at(&self, version: SerDesVersion) -> Result<(), EncodeError> {
-        TAG_FORMATS.for_request(version).map(drop)
-    }
+described_by_bytes! {
+    /// Writes format 0 at every version.
+    ToProto,
+    /// Accepts format 0. A tag without a dynamic dimension is read, and refused in strict mode only.
+    FromProto for BoundedDynamicShapeTag as BoundedDynamicShapeTagProto
 }
 
-/// Accepts format 0. A tag without a dynamic dimension is read, and refused in strict mode only.
-impl FromProto for BoundedDynamicShapeTag {
-    type Proto = BoundedDynamicShapeTagProto;
+impl WireFormat for BoundedDynamicShapeTag {
     const NAME: &'static str = "BoundedDynamicShapeTag";
 
-    fn from_proto(proto: &Self::Proto, options: &DeserializeOptions) -> Result<Self, DecodeError> {
-        TAG_FORMATS.check_recorded(proto.version_number)?;
-        let tag = Self { dynamic: proto.is_dynamic_dims.clone().into_boxed_slice() };
+    fn can_write(&self, version: SerDesVersion) -> Result<(), EncodeError> {
+        TAG_FORMATS.for_request(version).map(drop)
+    }
+
+    fn write(&self, version: SerDesVersion, out: &mut BackwardWriter) -> Result<(), EncodeError> {
+        out.number(2, TAG_FORMATS.for_request(version)?);
+        out.packed_from_last(1, self.dynamic.iter().rev().map(|dynamic| i64::from(*dynamic)));
+        Ok(())
+    }
+
+    fn read(message: Encoded<'_>, options: &DeserializeOptions) -> Result<Self, DecodeError> {
+        let (mut dynamic, mut recorded) = (Vec::new(), 0);
+        let mut fields = Fields::new(Self::NAME, message.bytes());
+        while let Some((number, value)) = fields.next()? {
+            match number {
+                1 => value.few(|truth: i64| dynamic.push(truth != 0))?,
+                2 => recorded = value.number()?,
+                _ => {}
+            }
+        }
+        TAG_FORMATS.check_recorded(recorded)?;
+        let tag = Self { dynamic: dynamic.into() };
         if options.is_strict() {
             tag.require_one().map_err(|error| error.decoding(Self::NAME))?;
         }
@@ -201,43 +216,48 @@ impl FromStr for DynamicShape {
     }
 }
 
-/// Writes format 0 at every version.
-impl ToProto for DynamicShape {
-    type Proto = DynamicShapeProto;
-
-    fn to_proto(&self, version: SerDesVersion) -> Result<DynamicShapeProto, EncodeError> {
-        Ok(DynamicShapeProto {
-            shape: Some(self.shape.to_proto(version)?),
-            version_number: FORMATS.for_request(version)?,
-            tag: Some(Tag::BoundedDynamicShapeTag(self.tag.to_proto(version)?)),
-        })
-    }
-
-    fn can_serialize_at(&self, version: SerDesVersion) -> Result<(), EncodeError> {
-        self.shape.can_serialize_at(version)?;
-        self.tag.can_serialize_at(version)?;
-        FORMATS.for_request(version).map(drop)
-    }
+described_by_bytes! {
+    /// Writes format 0 at every version.
+    ToProto,
+    /// Accepts format 0. A missing tag and a tag of another rank are errors.
+    FromProto for DynamicShape as DynamicShapeProto
 }
 
-/// Accepts format 0. A missing tag and a tag of another rank are errors.
-impl FromProto for DynamicShape {
-    type Proto = DynamicShapeProto;
+impl WireFormat for DynamicShape {
     const NAME: &'static str = "DynamicShape";
 
-    fn from_proto(
-        proto: &DynamicShapeProto,
-        options: &DeserializeOptions,
-    ) -> Result<Self, DecodeError> {
-        FORMATS.check_recorded(proto.version_number)?;
-        let shape = Shape::from_proto(&proto.shape.clone().unwrap_or_default(), options)?;
-        let Some(Tag::BoundedDynamicShapeTag(tag)) = &proto.tag else {
+    fn can_write(&self, version: SerDesVersion) -> Result<(), EncodeError> {
+        self.shape.can_write(version)?;
+        self.tag.can_write(version)?;
+        FORMATS.for_request(version).map(drop)
+    }
+
+    fn write(&self, version: SerDesVersion, out: &mut BackwardWriter) -> Result<(), EncodeError> {
+        out.number(3, FORMATS.for_request(version)?);
+        out.message(2, |out| self.tag.write(version, out))?;
+        out.message(1, |out| self.shape.write(version, out))
+    }
+
+    fn read(message: Encoded<'_>, options: &DeserializeOptions) -> Result<Self, DecodeError> {
+        let (mut shape, mut tag, mut recorded) = (Joined::default(), Joined::default(), 0);
+        let mut fields = Fields::new(Self::NAME, message.bytes());
+        while let Some((number, value)) = fields.next()? {
+            match number {
+                1 => shape.add(value.bytes()?),
+                2 => tag.add(value.bytes()?),
+                3 => recorded = value.number()?,
+                _ => {}
+            }
+        }
+        FORMATS.check_recorded(recorded)?;
+        let shape = Shape::read(message.part(shape.bytes()), options)?;
+        let Some(tag) = tag.given() else {
             return Err(DecodeError::invalid_value(
                 Self::NAME,
                 "found no tag; expected a bounded_dynamic_shape_tag, the only kind of dynamic shape",
             ));
         };
-        let tag = BoundedDynamicShapeTag::from_proto(tag, options)?;
+        let tag = BoundedDynamicShapeTag::read(message.part(tag), options)?;
         Self::new(shape, tag).map_err(|error| error.decoding(Self::NAME))
     }
 }
@@ -245,7 +265,10 @@ impl FromProto for DynamicShape {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::codec::{StatusCode, Validation};
+    use crate::{
+        codec::{FromProto as _, StatusCode, Validation},
+        proto::xla::ifrt::dynamic_shape_proto::Tag,
+    };
 
     fn read(
         proto: &DynamicShapeProto,

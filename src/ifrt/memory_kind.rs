@@ -5,6 +5,8 @@ use std::{
     sync::Arc,
 };
 
+use crate::wire::BackwardWriter;
+
 /// The kind of memory that an array lives in, such as `device` or `pinned_host`; unset for the default of the devices.
 ///
 /// A kind that is set but empty is another value than an unset one, also on the wire.
@@ -96,6 +98,13 @@ impl MemoryKind {
     #[must_use]
     pub fn canonical(self, default_kind: &Self) -> Self {
         if self.is_set() { self } else { default_kind.clone() }
+    }
+
+    /// Writes the name as the field of this number, if one is set.
+    pub(super) fn write(&self, field: u32, out: &mut BackwardWriter) {
+        if let Some(name) = self.name() {
+            out.bytes(field, name.as_bytes());
+        }
     }
 
     pub(super) fn to_message(&self) -> Option<String> {

@@ -1,58 +1,70 @@
+//! The types of this room that are written under names of their own.
+
 use std::sync::LazyLock;
 
 use super::{
-    CompactLayout, ConcreteEvenSharding, ConcreteSharding, CustomCallCompileOptions,
-    CustomCallProgram, HloProgram, HloSharding, IfrtIrCompileOptions, IfrtIrExecutableVersion,
-    IfrtIrProgram, OpaqueSharding, PjRtLayout, PluginCompileOptions, PluginProgram,
-    ShardingParamSharding, SingleDeviceSharding, XlaCompileOptions, XlaExecutableVersion,
-    sharding_spec::{
-        ConcreteEvenShardingSpec, ConcreteShardingSpec, HloShardingSpec, OpaqueShardingSpec,
-        ShardingParamShardingSpec, SingleDeviceShardingSpec,
-    },
+    CustomCallCompileOptions, CustomCallProgram, HloProgram, IfrtIrCompileOptions,
+    IfrtIrExecutableVersion, IfrtIrProgram, Layout, PluginCompileOptions, PluginProgram, Sharding,
+    ShardingSpec, XlaCompileOptions, XlaExecutableVersion, kinds::BuiltIn,
 };
-use crate::codec::{Registered, RegistryError, SerDesRegistry};
+use crate::codec::{RegistryError, SerDesRegistry};
 
-macro_rules! built_in_types {
-    ($($type:ty),* $(,)?) => {
-        /// The type names that every registry of [`register_built_in_types`] knows.
-        pub const BUILT_IN_NAMES: &[&str] = &[$(<$type>::TYPE_NAME),*];
+/// What is no kind of another type.
+const PROGRAMS: &[BuiltIn] = &[
+    BuiltIn::of::<CustomCallProgram, _>(),
+    BuiltIn::of::<CustomCallCompileOptions, _>(),
+    BuiltIn::of::<PluginProgram, _>(),
+    BuiltIn::of::<PluginCompileOptions, _>(),
+    BuiltIn::of::<HloProgram, _>(),
+    BuiltIn::of::<XlaCompileOptions, _>(),
+    BuiltIn::of::<XlaExecutableVersion, _>(),
+    BuiltIn::of::<IfrtIrProgram, _>(),
+    BuiltIn::of::<IfrtIrCompileOptions, _>(),
+    BuiltIn::of::<IfrtIrExecutableVersion, _>(),
+];
 
-        /// Adds the SerDes of all registered types of this module.
-        ///
-        /// # Errors
-        /// [`RegistryError`] if one of the types or names is registered already.
-        pub fn register_built_in_types(registry: &SerDesRegistry) -> Result<(), RegistryError> {
-            $(registry.register_message::<$type, _>()?;)*
-            Ok(())
+/// All registered types of this room.
+const BUILT_IN: [&[BuiltIn]; 4] = [Sharding::KINDS, ShardingSpec::KINDS, Layout::KINDS, PROGRAMS];
+
+const COUNT: usize = {
+    let (mut count, mut list) = (0, 0);
+    while list < BUILT_IN.len() {
+        count += BUILT_IN[list].len();
+        list += 1;
+    }
+    count
+};
+
+/// The type names that every registry of [`register_built_in_types`] knows.
+pub const BUILT_IN_NAMES: &[&str] = &{
+    let (mut names, mut count, mut list) = ([""; COUNT], 0, 0);
+    while list < BUILT_IN.len() {
+        let mut at = 0;
+        while at < BUILT_IN[list].len() {
+            names[count] = BUILT_IN[list][at].type_name;
+            count += 1;
+            at += 1;
         }
-    };
+        list += 1;
+    }
+    names
+};
+
+fn built_in() -> impl Iterator<Item = &'static BuiltIn> {
+    BUILT_IN.into_iter().flatten()
 }
 
-built_in_types! {
-    SingleDeviceSharding,
-    OpaqueSharding,
-    ConcreteSharding,
-    ConcreteEvenSharding,
-    ShardingParamSharding,
-    HloSharding,
-    SingleDeviceShardingSpec,
-    OpaqueShardingSpec,
-    ConcreteShardingSpec,
-    ConcreteEvenShardingSpec,
-    ShardingParamShardingSpec,
-    HloShardingSpec,
-    CompactLayout,
-    PjRtLayout,
-    CustomCallProgram,
-    CustomCallCompileOptions,
-    PluginProgram,
-    PluginCompileOptions,
-    HloProgram,
-    XlaCompileOptions,
-    XlaExecutableVersion,
-    IfrtIrProgram,
-    IfrtIrCompileOptions,
-    IfrtIrExecutableVersion,
+/// Package and name of the message that data under this name is.
+pub(super) fn message_of(type_name: &str) -> Option<(&'static str, &'static str)> {
+    built_in().find(|built_in| built_in.type_name == type_name).map(|built_in| built_in.message)
+}
+
+/// Adds the SerDes of all registered types of this module.
+///
+/// # Errors
+/// [`RegistryError`] if one of the types or names is registered already.
+pub fn register_built_in_types(registry: &SerDesRegistry) -> Result<(), RegistryError> {
+    built_in().try_for_each(|built_in| (built_in.register)(registry))
 }
 
 /// The registry of the process. It knows the built-in types from the start; other crates add theirs.

@@ -7,9 +7,14 @@ use super::{
     list_notation::{not_in_notation, parse_list, write_list},
 };
 use crate::{
-    codec::{DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, ToProto},
+    codec::{
+        DecodeError, DeserializeOptions, EncodeError, Formats,
+        fields::Fields,
+        wire_format::{Encoded, WireFormat, described_by_bytes},
+    },
     proto::xla::ifrt::ShapeProto,
     version::SerDesVersion,
+    wire::BackwardWriter,
 };
 
 const FORMATS: Formats = Formats::of("Shape");
@@ -110,34 +115,45 @@ impl FromStr for Shape {
     }
 }
 
-/// Writes format 0 at every version.
-impl ToProto for Shape {
-    type Proto = ShapeProto;
-
-    fn to_proto(&self, version: SerDesVersion) -> Result<ShapeProto, EncodeError> {
-        let version_number = FORMATS.for_request(version)?;
-        Ok(ShapeProto { dims: self.dims.to_vec(), version_number })
-    }
-
-    fn can_serialize_at(&self, version: SerDesVersion) -> Result<(), EncodeError> {
-        FORMATS.for_request(version).map(drop)
-    }
+described_by_bytes! {
+    /// Writes format 0 at every version.
+    ToProto,
+    /// Accepts format 0. A negative dimension is an error.
+    FromProto for Shape as ShapeProto
 }
 
-/// Accepts format 0. A negative dimension is an error.
-impl FromProto for Shape {
-    type Proto = ShapeProto;
+impl WireFormat for Shape {
     const NAME: &'static str = "Shape";
 
-    fn from_proto(proto: &ShapeProto, _: &DeserializeOptions) -> Result<Self, DecodeError> {
-        FORMATS.check_recorded(proto.version_number)?;
-        Self::new(&proto.dims).map_err(|error| error.decoding(Self::NAME))
+    fn can_write(&self, version: SerDesVersion) -> Result<(), EncodeError> {
+        FORMATS.for_request(version).map(drop)
+    }
+
+    fn write(&self, version: SerDesVersion, out: &mut BackwardWriter) -> Result<(), EncodeError> {
+        out.number(2, FORMATS.for_request(version)?);
+        out.packed_from_last(1, self.dims.iter().rev().copied());
+        Ok(())
+    }
+
+    fn read(message: Encoded<'_>, _: &DeserializeOptions) -> Result<Self, DecodeError> {
+        let (mut dims, mut recorded) = (SmallVec::<[i64; 8]>::new(), 0);
+        let mut fields = Fields::new(Self::NAME, message.bytes());
+        while let Some((number, value)) = fields.next()? {
+            match number {
+                1 => value.few(|size| dims.push(size))?,
+                2 => recorded = value.number()?,
+                _ => {}
+            }
+        }
+        FORMATS.check_recorded(recorded)?;
+        Self::new(dims).map_err(|error| error.decoding(Self::NAME))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::codec::FromProto as _;
 
     #[test]
     fn arrays_vectors_and_slices_make_a_shape() {

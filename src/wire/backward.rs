@@ -196,6 +196,23 @@ impl BackwardWriter {
         self.key(field, 2);
     }
 
+    /// A message that is kept as bytes, which are left out if it is empty.
+    #[inline]
+    pub(crate) fn data<E>(
+        &mut self,
+        field: u32,
+        write: impl FnOnce(&mut Self) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let before = self.len();
+        write(self)?;
+        let length = self.len() - before;
+        if length != 0 {
+            self.varint(length as u64);
+            self.key(field, 2);
+        }
+        Ok(())
+    }
+
     /// A nested message, also if it is empty.
     #[inline]
     pub(crate) fn message<E>(

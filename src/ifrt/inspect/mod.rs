@@ -9,6 +9,7 @@ use std::fmt;
 
 use crate::{
     codec::DecodeError,
+    ifrt::registry::message_of,
     version::{Ifrt, Line as _, VersionRange},
     wire::{Dialect, FieldValue, Malformed, WireReader},
 };
@@ -171,8 +172,10 @@ impl Inspection {
         let type_name = std::str::from_utf8(type_name).map_err(|error| {
             DecodeError::malformed(NAME, format!("the type name is not UTF-8: {error}"))
         })?;
-        let message = schema::MESSAGES_BY_TYPE_NAME.iter().find(|(name, _)| *name == type_name);
-        match message.and_then(|(_, message)| schema::find(message)) {
+        let schema = message_of(type_name).and_then(|(package, name)| {
+            schema::SCHEMAS.iter().find(|schema| schema.is(package, name))
+        });
+        match schema {
             Some(schema) => self.add_message(schema, Some(type_name), data, location),
             None => self.push(location, type_name, None),
         }
@@ -303,5 +306,4 @@ impl fmt::Display for Inspection {
 }
 
 #[cfg(test)]
-#[path = "tests.rs"]
 mod tests;

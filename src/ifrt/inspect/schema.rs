@@ -27,6 +27,14 @@ pub(super) struct Schema {
     pub(super) fields: &'static [Field],
 }
 
+impl Schema {
+    /// Whether it is the message `name` of `package`.
+    pub(super) fn is(&self, package: &str, name: &str) -> bool {
+        let own = self.message.strip_prefix(package).and_then(|own| own.strip_prefix('.'));
+        own == Some(name)
+    }
+}
+
 use Content::{Bytes as B, Message as M, Serialized as S};
 
 const DTYPE: Content = M("xla.ifrt.DTypeProto");
@@ -105,32 +113,6 @@ pub(super) const SCHEMAS: &[Schema] = &[
     ]),
     unversioned("xla.ifrt.SerializedXlaExecutableMetadata.OutputSpec", &[(1, "shard_shape", SHAPE), (2, "dtype", DTYPE), (3, "layout", LAYOUT), (6, "shape", SHAPE)]),
     unversioned("xla.ifrt.SerializedXlaExecutableMetadata.ParameterSpec", &[(1, "layout", LAYOUT), (4, "shape", SHAPE), (5, "dtype", DTYPE)]),
-];
-
-/// The registered names whose data is a message.
-#[rustfmt::skip]
-pub(super) const MESSAGES_BY_TYPE_NAME: &[(&str, &str)] = &[
-    ("xla::ifrt::SingleDeviceSharding", "xla.ifrt.SingleDeviceShardingProto"),
-    ("xla::ifrt::OpaqueSharding", "xla.ifrt.OpaqueShardingProto"),
-    ("xla::ifrt::ConcreteSharding", "xla.ifrt.ConcreteShardingProto"),
-    ("xla::ifrt::ConcreteEvenSharding", "xla.ifrt.ConcreteEvenShardingProto"),
-    ("xla::ifrt::ShardingParamSharding", "xla.ifrt.ShardingParamShardingProto"),
-    ("xla::ifrt::HloSharding", "xla.ifrt.HloShardingProto"),
-    ("xla::ifrt::SingleDeviceShardingSpec", "serdes.ifrt.SingleDeviceShardingSpecProto"),
-    ("xla::ifrt::OpaqueShardingSpec", "serdes.ifrt.OpaqueShardingSpecProto"),
-    ("xla::ifrt::ConcreteShardingSpec", "serdes.ifrt.ConcreteShardingSpecProto"),
-    ("xla::ifrt::ConcreteEvenShardingSpec", "serdes.ifrt.ConcreteEvenShardingSpecProto"),
-    ("xla::ifrt::ShardingParamShardingSpec", "serdes.ifrt.ShardingParamShardingSpecProto"),
-    ("xla::ifrt::HloShardingSpec", "xla.ifrt.HloShardingSpecProto"),
-    ("xla::ifrt::CompactLayout", "xla.ifrt.CompactLayoutProto"),
-    ("xla::ifrt::PjRtLayout", "xla.ifrt.PjRtLayoutProto"),
-    ("xla::ifrt::CustomCallProgram", "xla.ifrt.CustomCallProgramProto"),
-    ("xla::ifrt::CustomCallCompileOptions", "xla.ifrt.CustomCallCompileOptionsProto"),
-    ("xla::ifrt::XlaCompileOptions", "xla.ifrt.XlaCompileOptionsProto"),
-    ("xla::ifrt::XlaExecutableVersion", "xla.ifrt.SerializedXlaExecutableVersion"),
-    ("xla::ifrt::IfrtIRProgram", "xla.ifrt.IfrtIrProgramProto"),
-    ("xla::ifrt::IfrtIRCompileOptions", "xla.ifrt.IfrtIrCompileOptionsProto"),
-    ("xla::ifrt::IfrtIrExecutableVersion", "xla.ifrt.IfrtIrExecutableVersionProto"),
 ];
 
 /// The message of this full name.

@@ -3,11 +3,14 @@ use std::fmt;
 use super::check_permutation;
 use crate::{
     codec::{
-        DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, Registered, ToProto,
+        DecodeError, DeserializeOptions, EncodeError, Formats, Registered,
+        fields::Fields,
+        wire_format::{Encoded, WireFormat, described_by_bytes},
     },
     ifrt::{DType, IfrtError, Shape, xla},
     proto::xla::ifrt,
     version::SerDesVersion,
+    wire::BackwardWriter,
 };
 
 /// A dense layout without padding: the dimensions from the slowest to the fastest (`xla::ifrt::CompactLayout`).
@@ -77,31 +80,38 @@ impl Registered for CompactLayout {
     const TYPE_NAME: &'static str = "xla::ifrt::CompactLayout";
 }
 
-impl ToProto for CompactLayout {
-    type Proto = ifrt::CompactLayoutProto;
-
-    fn to_proto(&self, version: SerDesVersion) -> Result<Self::Proto, EncodeError> {
-        let version_number = FORMATS.for_request(version)?;
-        Ok(ifrt::CompactLayoutProto { major_to_minor: self.major_to_minor.clone(), version_number })
-    }
-
-    fn can_serialize_at(&self, version: SerDesVersion) -> Result<(), EncodeError> {
-        FORMATS.for_request(version).map(drop)
-    }
+described_by_bytes! {
+    /// Writes format 0 at every version.
+    ToProto,
+    /// Accepts format 0. What is no permutation is an error.
+    FromProto for CompactLayout as ifrt::CompactLayoutProto
 }
 
-impl FromProto for CompactLayout {
-    type Proto = ifrt::CompactLayoutProto;
-
+impl WireFormat for CompactLayout {
     const NAME: &'static str = "CompactLayout";
 
-    fn from_proto(proto: &Self::Proto, options: &DeserializeOptions) -> Result<Self, DecodeError> {
-        Self::from_owned_proto(proto.clone(), options)
+    fn can_write(&self, version: SerDesVersion) -> Result<(), EncodeError> {
+        FORMATS.for_request(version).map(drop)
     }
 
-    fn from_owned_proto(proto: Self::Proto, _: &DeserializeOptions) -> Result<Self, DecodeError> {
-        FORMATS.check_recorded(proto.version_number)?;
-        Self::new(proto.major_to_minor).map_err(|error| error.decoding(Self::NAME))
+    fn write(&self, version: SerDesVersion, out: &mut BackwardWriter) -> Result<(), EncodeError> {
+        out.number(2, FORMATS.for_request(version)?);
+        out.packed(1, &self.major_to_minor);
+        Ok(())
+    }
+
+    fn read(message: Encoded<'_>, _: &DeserializeOptions) -> Result<Self, DecodeError> {
+        let (mut major_to_minor, mut recorded) = (Vec::new(), 0);
+        let mut fields = Fields::new(Self::NAME, message.bytes());
+        while let Some((number, value)) = fields.next()? {
+            match number {
+                1 => value.many(&mut major_to_minor)?,
+                2 => recorded = value.number()?,
+                _ => {}
+            }
+        }
+        FORMATS.check_recorded(recorded)?;
+        Self::new(major_to_minor).map_err(|error| error.decoding(Self::NAME))
     }
 }
 

@@ -8,83 +8,22 @@ use std::fmt;
 pub use compact::CompactLayout;
 pub use pjrt::PjRtLayout;
 
-use super::IfrtError;
-use crate::{
-    codec::{
-        DecodeError, DeserializeOptions, EncodeError, FromProto, Registered, Serialized, ToProto,
-    },
-    proto::xla::ifrt,
-    version::SerDesVersion,
-};
+use super::{IfrtError, kinds::kinds};
+use crate::proto::xla::ifrt;
 
-/// Any layout (`xla::ifrt::Layout`). The envelope has no version; the layout inside has.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[non_exhaustive]
-pub enum Layout {
-    /// A dense layout.
-    Compact(CompactLayout),
-    /// A layout in the form of XLA.
-    PjRt(PjRtLayout),
-}
-
-impl ToProto for Layout {
-    type Proto = ifrt::LayoutProto;
-
-    fn to_proto(&self, version: SerDesVersion) -> Result<Self::Proto, EncodeError> {
-        let serialized = match self {
-            Self::Compact(layout) => Serialized::of(layout, version)?,
-            Self::PjRt(layout) => Serialized::of(layout, version)?,
-        };
-        Ok(ifrt::LayoutProto { serialized_layout: Some(serialized.into()) })
+kinds! {
+    ($) by for_each_kind
+    /// Any layout (`xla::ifrt::Layout`). The envelope has no version; the layout inside has.
+    enum Layout {
+        /// A dense layout.
+        Compact(CompactLayout),
+        /// A layout in the form of XLA.
+        PjRt(PjRtLayout),
     }
-
-    fn can_serialize_at(&self, version: SerDesVersion) -> Result<(), EncodeError> {
-        match self {
-            Self::Compact(layout) => layout.can_serialize_at(version),
-            Self::PjRt(layout) => layout.can_serialize_at(version),
-        }
-    }
-}
-
-impl FromProto for Layout {
-    type Proto = ifrt::LayoutProto;
-
-    const NAME: &'static str = "Layout";
-
-    fn from_proto(proto: &Self::Proto, options: &DeserializeOptions) -> Result<Self, DecodeError> {
-        let absent = ifrt::Serialized::default();
-        let inner = proto.serialized_layout.as_ref().unwrap_or(&absent);
-        let data = || inner.data.clone();
-        match inner.type_name.as_str() {
-            CompactLayout::TYPE_NAME => {
-                CompactLayout::from_bytes(data(), options).map(Self::Compact)
-            }
-            PjRtLayout::TYPE_NAME => PjRtLayout::from_bytes(data(), options).map(Self::PjRt),
-            other => Err(super::not_a("Layout", other.to_owned())),
-        }
-    }
-}
-
-impl fmt::Display for Layout {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Compact(layout) => write!(f, "{layout}"),
-            Self::PjRt(layout) => write!(f, "{layout}"),
-        }
-    }
-}
-
-impl From<CompactLayout> for Layout {
-    fn from(layout: CompactLayout) -> Self {
-        Self::Compact(layout)
-    }
-}
-
-impl From<PjRtLayout> for Layout {
-    fn from(layout: PjRtLayout) -> Self {
-        Self::PjRt(layout)
-    }
+    /// The envelope has no version: the layout inside is written at the requested one.
+    ToProto,
+    /// The envelope has no version: the layout inside says its own. No options are needed.
+    FromProto as ifrt::LayoutProto
 }
 
 /// Fails unless `values` holds each of 0 to n - 1 once.
@@ -110,5 +49,4 @@ where
 }
 
 #[cfg(test)]
-#[path = "tests.rs"]
 mod tests;

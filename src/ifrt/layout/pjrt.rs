@@ -1,12 +1,17 @@
 use std::{fmt, str::FromStr};
 
+use prost::Message as _;
+
 use crate::{
     codec::{
-        DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, Registered, ToProto,
+        DecodeError, DeserializeOptions, EncodeError, Formats, Registered,
+        fields::{Fields, Joined},
+        wire_format::{Encoded, WireFormat, described_by_bytes},
     },
     ifrt::xla,
     proto::xla::ifrt,
     version::SerDesVersion,
+    wire::BackwardWriter,
 };
 
 /// A layout in the form of XLA (`xla::ifrt::PjRtLayout`).
@@ -56,29 +61,40 @@ impl Registered for PjRtLayout {
     const TYPE_NAME: &'static str = "xla::ifrt::PjRtLayout";
 }
 
-impl ToProto for PjRtLayout {
-    type Proto = ifrt::PjRtLayoutProto;
-
-    fn to_proto(&self, version: SerDesVersion) -> Result<Self::Proto, EncodeError> {
-        let version_number = FORMATS.for_request(version)?;
-        Ok(ifrt::PjRtLayoutProto { xla_layout: Some(self.xla_layout.to_proto()), version_number })
-    }
-
-    fn can_serialize_at(&self, version: SerDesVersion) -> Result<(), EncodeError> {
-        FORMATS.for_request(version).map(drop)
-    }
+described_by_bytes! {
+    /// Writes format 0 at every version.
+    ToProto,
+    /// Accepts format 0.
+    FromProto for PjRtLayout as ifrt::PjRtLayoutProto
 }
 
-impl FromProto for PjRtLayout {
-    type Proto = ifrt::PjRtLayoutProto;
-
+impl WireFormat for PjRtLayout {
     const NAME: &'static str = "PjRtLayout";
 
-    fn from_proto(proto: &Self::Proto, options: &DeserializeOptions) -> Result<Self, DecodeError> {
-        FORMATS.check_recorded(proto.version_number)?;
-        let absent = Default::default();
-        let layout = proto.xla_layout.as_ref().unwrap_or(&absent);
-        Ok(Self { xla_layout: xla::Layout::from_proto(layout, options)? })
+    fn can_write(&self, version: SerDesVersion) -> Result<(), EncodeError> {
+        FORMATS.for_request(version).map(drop)
+    }
+
+    fn write(&self, version: SerDesVersion, out: &mut BackwardWriter) -> Result<(), EncodeError> {
+        out.number(2, FORMATS.for_request(version)?);
+        out.bytes(1, &self.xla_layout.to_proto().encode_to_vec());
+        Ok(())
+    }
+
+    fn read(message: Encoded<'_>, options: &DeserializeOptions) -> Result<Self, DecodeError> {
+        let (mut layout, mut recorded) = (Joined::default(), 0);
+        let mut fields = Fields::new(Self::NAME, message.bytes());
+        while let Some((number, value)) = fields.next()? {
+            match number {
+                1 => layout.add(value.bytes()?),
+                2 => recorded = value.number()?,
+                _ => {}
+            }
+        }
+        FORMATS.check_recorded(recorded)?;
+        let layout = crate::proto::xla::LayoutProto::decode(layout.bytes())
+            .map_err(|error| DecodeError::malformed(Self::NAME, error.to_string()))?;
+        Ok(Self { xla_layout: xla::Layout::from_proto(&layout, options)? })
     }
 }
 

@@ -3,9 +3,9 @@ use prost::Message as _;
 
 use super::*;
 use crate::{
-    codec::{DecodeErrorKind, StatusCode},
+    codec::{DecodeErrorKind, DeserializeOptions, FromProto as _, StatusCode, ToProto as _},
     ifrt::xla,
-    version::{AnyVersionAccessor, Ifrt, Line as _},
+    version::{AnyVersionAccessor, Ifrt, Line as _, SerDesVersion},
 };
 
 fn versions() -> impl Iterator<Item = SerDesVersion> {

@@ -1,15 +1,20 @@
 use std::fmt;
 
+use prost::Message;
+
 use crate::{
     codec::{
-        DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, Registered, ToProto,
+        DecodeError, DeserializeOptions, EncodeError, Formats, Registered,
+        fields::{Fields, Joined},
+        wire_format::{Encoded, WireFormat, described_by_bytes, read_all, write_all},
     },
     ifrt::{
         DeserializeShardingOptions, DeviceList, DynamicShape, IfrtError, IndexDomain, MemoryKind,
-        Shape, list_notation::write_list, nested,
+        Shape, list_notation::write_list,
     },
-    proto::xla::ifrt::ConcreteShardingProto,
+    proto::xla::ifrt::{ConcreteShardingProto, DynamicShapeProto, ShapeProto},
     version::SerDesVersion,
+    wire::BackwardWriter,
 };
 
 const FORMATS: Formats = Formats::of("ConcreteSharding");
@@ -52,21 +57,61 @@ impl ShardShapes {
         }
     }
 
-    pub(in crate::ifrt) fn can_serialize_at(
-        &self,
-        version: SerDesVersion,
-    ) -> Result<(), EncodeError> {
+    /// The shapes of a message of the type `name`, which gives the shape of the array and those of the shards, both static or both dynamic.
+    /// What is static counts.
+    pub(in crate::ifrt) fn read(
+        name: &'static str,
+        message: Encoded<'_>,
+        (shape, shard_shapes): (Option<&[u8]>, Vec<&[u8]>),
+        (dynamic_shape, dynamic_shard_shapes): (Option<&[u8]>, Vec<&[u8]>),
+        options: &DeserializeOptions,
+    ) -> Result<Self, DecodeError> {
+        match (shape, dynamic_shape) {
+            (Some(shape), _) => {
+                let unused = dynamic_shape.into_iter().chain(dynamic_shard_shapes);
+                check_syntax::<DynamicShapeProto>(name, unused)?;
+                Ok(Self::Static {
+                    shape: Shape::read(message.part(shape), options)?,
+                    shard_shapes: read_all(message, shard_shapes, options)?,
+                })
+            }
+            (None, Some(shape)) => {
+                check_syntax::<ShapeProto>(name, shard_shapes)?;
+                Ok(Self::Dynamic {
+                    shape: DynamicShape::read(message.part(shape), options)?,
+                    shard_shapes: read_all(message, dynamic_shard_shapes, options)?,
+                })
+            }
+            (None, None) => Err(DecodeError::invalid_value(
+                name,
+                "found neither a shape nor a dynamic_shape; expected one of them",
+            )),
+        }
+    }
+
+    pub(in crate::ifrt) fn can_write(&self, version: SerDesVersion) -> Result<(), EncodeError> {
         match self {
             Self::Static { shape, shard_shapes } => {
-                shape.can_serialize_at(version)?;
-                shard_shapes.iter().try_for_each(|shape| shape.can_serialize_at(version))
+                shape.can_write(version)?;
+                shard_shapes.iter().try_for_each(|shape| shape.can_write(version))
             }
             Self::Dynamic { shape, shard_shapes } => {
-                shape.can_serialize_at(version)?;
-                shard_shapes.iter().try_for_each(|shape| shape.can_serialize_at(version))
+                shape.can_write(version)?;
+                shard_shapes.iter().try_for_each(|shape| shape.can_write(version))
             }
         }
     }
+}
+
+/// Fails unless the messages, which say nothing that counts, are some at all.
+fn check_syntax<'a, M: Message + Default>(
+    name: &'static str,
+    messages: impl IntoIterator<Item = &'a [u8]>,
+) -> Result<(), DecodeError> {
+    messages.into_iter().try_for_each(|message| {
+        let parsed = M::decode(message).map(drop);
+        parsed.map_err(|error| DecodeError::malformed(name, error.to_string()))
+    })
 }
 
 impl fmt::Display for ShardShapes {
@@ -253,36 +298,74 @@ impl Registered for ConcreteSharding {
     const TYPE_NAME: &'static str = "xla::ifrt::ConcreteSharding";
 }
 
-/// Writes format 0 at every version. Index domains are refused: no version carries them.
-impl ToProto for ConcreteSharding {
-    type Proto = ConcreteShardingProto;
+described_by_bytes! {
+    /// Writes format 0 at every version. Index domains are refused: no version carries them.
+    ToProto,
+    /// Accepts format 0. Whether there are as many shards as devices is checked in strict mode only.
+    FromProto for ConcreteSharding as ConcreteShardingProto
+}
 
-    fn to_proto(&self, version: SerDesVersion) -> Result<Self::Proto, EncodeError> {
-        refuse_index_domains("ConcreteSharding", self.index_domains.as_ref())?;
-        let mut message = ConcreteShardingProto {
-            devices: Some(self.devices.to_proto(version)?),
-            memory_kind: self.memory_kind.to_message(),
-            version_number: FORMATS.for_request(version)?,
-            ..ConcreteShardingProto::default()
-        };
-        match &self.shapes {
-            ShardShapes::Static { shape, shard_shapes } => {
-                message.shape = Some(shape.to_proto(version)?);
-                message.shard_shapes = all_to_proto(shard_shapes, version)?;
-            }
-            ShardShapes::Dynamic { shape, shard_shapes } => {
-                message.dynamic_shape = Some(shape.to_proto(version)?);
-                message.shard_dynamic_shapes = all_to_proto(shard_shapes, version)?;
-            }
-        }
-        Ok(message)
+impl WireFormat for ConcreteSharding {
+    const NAME: &'static str = "ConcreteSharding";
+
+    fn capacity(&self) -> usize {
+        self.devices.capacity()
     }
 
-    fn can_serialize_at(&self, version: SerDesVersion) -> Result<(), EncodeError> {
-        refuse_index_domains("ConcreteSharding", self.index_domains.as_ref())?;
-        self.devices.can_serialize_at(version)?;
-        self.shapes.can_serialize_at(version)?;
+    fn can_write(&self, version: SerDesVersion) -> Result<(), EncodeError> {
+        refuse_index_domains(Self::NAME, self.index_domains.as_ref())?;
+        self.devices.can_write(version)?;
+        self.shapes.can_write(version)?;
         FORMATS.for_request(version).map(drop)
+    }
+
+    fn write(&self, version: SerDesVersion, out: &mut BackwardWriter) -> Result<(), EncodeError> {
+        refuse_index_domains(Self::NAME, self.index_domains.as_ref())?;
+        out.number(7, FORMATS.for_request(version)?);
+        if let ShardShapes::Dynamic { shape, shard_shapes } = &self.shapes {
+            write_all(6, shard_shapes, version, out)?;
+            out.message(5, |out| shape.write(version, out))?;
+        }
+        self.memory_kind.write(4, out);
+        if let ShardShapes::Static { shape, shard_shapes } = &self.shapes {
+            write_all(3, shard_shapes, version, out)?;
+            out.message(2, |out| shape.write(version, out))?;
+        }
+        out.message(1, |out| self.devices.write(version, out))
+    }
+
+    fn read(message: Encoded<'_>, options: &DeserializeOptions) -> Result<Self, DecodeError> {
+        let (mut devices, mut shape, mut dynamic_shape) = <(Joined, Joined, Joined)>::default();
+        let (mut shard_shapes, mut dynamic_shard_shapes) = (Vec::new(), Vec::new());
+        let (mut memory_kind, mut recorded) = (None, 0);
+        let mut fields = Fields::new(Self::NAME, message.bytes());
+        while let Some((number, value)) = fields.next()? {
+            match number {
+                1 => devices.add(value.bytes()?),
+                2 => shape.add(value.bytes()?),
+                3 => shard_shapes.push(value.bytes()?),
+                4 => memory_kind = Some(value.text()?),
+                5 => dynamic_shape.add(value.bytes()?),
+                6 => dynamic_shard_shapes.push(value.bytes()?),
+                7 => recorded = value.number()?,
+                _ => {}
+            }
+        }
+        FORMATS.check_recorded(recorded)?;
+        let devices = DeviceList::read(message.part(devices.bytes()), options)?;
+        let of_static = (shape.given(), shard_shapes);
+        let of_dynamic = (dynamic_shape.given(), dynamic_shard_shapes);
+        let shapes = ShardShapes::read(Self::NAME, message, of_static, of_dynamic, options)?;
+        let memory_kind = MemoryKind::from_message(memory_kind);
+        let sharding = Self::new_lenient(devices, memory_kind, shapes);
+        if options.is_strict() {
+            sharding.check().map_err(|error| error.decoding(Self::NAME))?;
+        }
+        Ok(sharding)
+    }
+
+    fn check_options(options: &DeserializeOptions) -> Result<(), DecodeError> {
+        options.require::<DeserializeShardingOptions>(Self::NAME).map(drop)
     }
 }
 
@@ -298,57 +381,5 @@ pub(in crate::ifrt) fn refuse_index_domains(
             "drop them with without_index_domains",
         )),
         None => Ok(()),
-    }
-}
-
-pub(in crate::ifrt) fn all_to_proto<T: ToProto>(
-    values: &[T],
-    version: SerDesVersion,
-) -> Result<Vec<T::Proto>, EncodeError> {
-    values.iter().map(|value| value.to_proto(version)).collect()
-}
-
-pub(in crate::ifrt) fn all_from_proto<T: FromProto>(
-    messages: &[T::Proto],
-    options: &DeserializeOptions,
-) -> Result<Vec<T>, DecodeError> {
-    messages.iter().map(|message| T::from_proto(message, options)).collect()
-}
-
-/// Accepts format 0. Whether there are as many shards as devices is checked in strict mode only.
-impl FromProto for ConcreteSharding {
-    type Proto = ConcreteShardingProto;
-    const NAME: &'static str = "ConcreteSharding";
-
-    fn from_proto(proto: &Self::Proto, options: &DeserializeOptions) -> Result<Self, DecodeError> {
-        Self::check_options(options)?;
-        FORMATS.check_recorded(proto.version_number)?;
-        let devices = nested(proto.devices.as_ref(), options)?;
-        let memory_kind = MemoryKind::from_message(proto.memory_kind.as_deref());
-        let shapes = match (&proto.shape, &proto.dynamic_shape) {
-            (Some(shape), _) => ShardShapes::Static {
-                shape: Shape::from_proto(shape, options)?,
-                shard_shapes: all_from_proto(&proto.shard_shapes, options)?,
-            },
-            (None, Some(shape)) => ShardShapes::Dynamic {
-                shape: DynamicShape::from_proto(shape, options)?,
-                shard_shapes: all_from_proto(&proto.shard_dynamic_shapes, options)?,
-            },
-            (None, None) => {
-                return Err(DecodeError::invalid_value(
-                    Self::NAME,
-                    "found neither a shape nor a dynamic_shape; expected one of them",
-                ));
-            }
-        };
-        let sharding = Self::new_lenient(devices, memory_kind, shapes);
-        if options.is_strict() {
-            sharding.check().map_err(|error| error.decoding(Self::NAME))?;
-        }
-        Ok(sharding)
-    }
-
-    fn check_options(options: &DeserializeOptions) -> Result<(), DecodeError> {
-        options.require::<DeserializeShardingOptions>(Self::NAME).map(drop)
     }
 }

@@ -2,13 +2,14 @@ use std::fmt;
 
 use crate::{
     codec::{
-        DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, Registered, ToProto,
+        DecodeError, DeserializeOptions, EncodeError, Formats, Registered,
+        fields::{Fields, Joined},
+        wire_format::{Encoded, WireFormat, described_by_bytes},
     },
-    ifrt::{
-        DeserializeShardingOptions, DeviceList, IfrtError, IndexDomain, MemoryKind, Shape, nested,
-    },
+    ifrt::{DeserializeShardingOptions, DeviceList, IfrtError, IndexDomain, MemoryKind, Shape},
     proto::xla::ifrt::ConcreteEvenShardingProto,
     version::SerDesVersion,
+    wire::BackwardWriter,
 };
 
 const FORMATS: Formats = Formats::of("ConcreteEvenSharding");
@@ -152,46 +153,61 @@ impl Registered for ConcreteEvenSharding {
     const TYPE_NAME: &'static str = "xla::ifrt::ConcreteEvenSharding";
 }
 
-/// Writes format 0 at every version.
-impl ToProto for ConcreteEvenSharding {
-    type Proto = ConcreteEvenShardingProto;
-
-    fn to_proto(&self, version: SerDesVersion) -> Result<Self::Proto, EncodeError> {
-        Ok(ConcreteEvenShardingProto {
-            devices: Some(self.devices.to_proto(version)?),
-            shape: Some(self.shape.to_proto(version)?),
-            shard_shape: Some(self.shard_shape.to_proto(version)?),
-            memory_kind: self.memory_kind.to_message(),
-            is_fully_replicated: self.is_fully_replicated,
-            version_number: FORMATS.for_request(version)?,
-        })
-    }
-
-    fn can_serialize_at(&self, version: SerDesVersion) -> Result<(), EncodeError> {
-        self.devices.can_serialize_at(version)?;
-        self.shape.can_serialize_at(version)?;
-        self.shard_shape.can_serialize_at(version)?;
-        FORMATS.for_request(version).map(drop)
-    }
+described_by_bytes! {
+    /// Writes format 0 at every version.
+    ToProto,
+    /// Accepts format 0. That the shapes agree is checked in strict mode only.
+    FromProto for ConcreteEvenSharding as ConcreteEvenShardingProto
 }
 
-/// Accepts format 0. That the shapes agree is checked in strict mode only.
-impl FromProto for ConcreteEvenSharding {
-    type Proto = ConcreteEvenShardingProto;
+impl WireFormat for ConcreteEvenSharding {
     const NAME: &'static str = "ConcreteEvenSharding";
 
-    fn from_proto(proto: &Self::Proto, options: &DeserializeOptions) -> Result<Self, DecodeError> {
-        Self::check_options(options)?;
-        FORMATS.check_recorded(proto.version_number)?;
+    fn capacity(&self) -> usize {
+        self.devices.capacity()
+    }
+
+    fn can_write(&self, version: SerDesVersion) -> Result<(), EncodeError> {
+        self.devices.can_write(version)?;
+        self.shape.can_write(version)?;
+        self.shard_shape.can_write(version)?;
+        FORMATS.for_request(version).map(drop)
+    }
+
+    fn write(&self, version: SerDesVersion, out: &mut BackwardWriter) -> Result<(), EncodeError> {
+        out.number(6, FORMATS.for_request(version)?);
+        out.number(5, i32::from(self.is_fully_replicated));
+        self.memory_kind.write(4, out);
+        out.message(3, |out| self.shard_shape.write(version, out))?;
+        out.message(2, |out| self.shape.write(version, out))?;
+        out.message(1, |out| self.devices.write(version, out))
+    }
+
+    fn read(message: Encoded<'_>, options: &DeserializeOptions) -> Result<Self, DecodeError> {
+        let (mut devices, mut shape, mut shard_shape) = <(Joined, Joined, Joined)>::default();
+        let (mut memory_kind, mut is_fully_replicated, mut recorded) = (None, false, 0);
+        let mut fields = Fields::new(Self::NAME, message.bytes());
+        while let Some((number, value)) = fields.next()? {
+            match number {
+                1 => devices.add(value.bytes()?),
+                2 => shape.add(value.bytes()?),
+                3 => shard_shape.add(value.bytes()?),
+                4 => memory_kind = Some(value.text()?),
+                5 => is_fully_replicated = value.truth()?,
+                6 => recorded = value.number()?,
+                _ => {}
+            }
+        }
+        FORMATS.check_recorded(recorded)?;
         let sharding = Self {
-            devices: nested(proto.devices.as_ref(), options)?,
-            memory_kind: MemoryKind::from_message(proto.memory_kind.as_deref()),
-            shape: nested(proto.shape.as_ref(), options)?,
-            shard_shape: nested(proto.shard_shape.as_ref(), options)?,
-            is_fully_replicated: proto.is_fully_replicated,
+            devices: DeviceList::read(message.part(devices.bytes()), options)?,
+            memory_kind: MemoryKind::from_message(memory_kind),
+            shape: Shape::read(message.part(shape.bytes()), options)?,
+            shard_shape: Shape::read(message.part(shard_shape.bytes()), options)?,
+            is_fully_replicated,
         };
         if options.is_strict() {
-            check_even(&sharding.shape, &sharding.shard_shape, sharding.is_fully_replicated)
+            check_even(&sharding.shape, &sharding.shard_shape, is_fully_replicated)
                 .map_err(|error| error.decoding(Self::NAME))?;
         }
         Ok(sharding)

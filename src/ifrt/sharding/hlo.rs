@@ -5,7 +5,9 @@ use smallvec::SmallVec;
 use super::DEFAULT_ANSWER_BYTES;
 use crate::{
     codec::{
-        DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, Registered, ToProto,
+        DecodeError, DeserializeOptions, EncodeError, Formats, Registered,
+        fields::{Fields, Joined},
+        wire_format::{Encoded, WireFormat, described_by_bytes},
     },
     ifrt::{
         DeserializeShardingOptions, DeviceId, DeviceList, IfrtError, Index, IndexDomain,
@@ -14,6 +16,7 @@ use crate::{
     },
     proto::xla::ifrt::HloShardingProto,
     version::SerDesVersion,
+    wire::BackwardWriter,
 };
 
 const FORMATS: Formats = Formats::of("HloSharding");
@@ -295,45 +298,50 @@ impl Registered for HloSharding {
     const TYPE_NAME: &'static str = "xla::ifrt::HloSharding";
 }
 
-/// Writes format 0 at every version.
-impl ToProto for HloSharding {
-    type Proto = HloShardingProto;
-
-    fn to_proto(&self, version: SerDesVersion) -> Result<Self::Proto, EncodeError> {
-        Ok(HloShardingProto {
-            devices: Some(self.devices.to_proto(version)?),
-            xla_op_sharding: Some(self.op_sharding.proto().clone()),
-            memory_kind: self.memory_kind.to_message(),
-            version_number: FORMATS.for_request(version)?,
-        })
-    }
-
-    fn can_serialize_at(&self, version: SerDesVersion) -> Result<(), EncodeError> {
-        self.devices.can_serialize_at(version)?;
-        FORMATS.for_request(version).map(drop)
-    }
+described_by_bytes! {
+    /// Writes format 0 at every version.
+    ToProto,
+    /// Accepts format 0. Where upstream ends the process, this is an error; in strict mode a tile assignment must also name every
+    /// device once.
+    FromProto for HloSharding as HloShardingProto
 }
 
-/// Accepts format 0. Where upstream ends the process, this is an error; in strict mode a tile assignment must also name every
-/// device once.
-impl FromProto for HloSharding {
-    type Proto = HloShardingProto;
+impl WireFormat for HloSharding {
     const NAME: &'static str = "HloSharding";
 
-    fn from_proto(proto: &Self::Proto, options: &DeserializeOptions) -> Result<Self, DecodeError> {
-        Self::from_owned_proto(proto.clone(), options)
+    fn capacity(&self) -> usize {
+        self.devices.capacity()
     }
 
-    fn from_owned_proto(
-        proto: Self::Proto,
-        options: &DeserializeOptions,
-    ) -> Result<Self, DecodeError> {
-        Self::check_options(options)?;
-        FORMATS.check_recorded(proto.version_number)?;
-        let devices = DeviceList::from_owned_proto(proto.devices.unwrap_or_default(), options)?;
-        let memory_kind = MemoryKind::from_message(proto.memory_kind.as_deref());
-        let op_sharding =
-            OpSharding::from_proto(Self::NAME, proto.xla_op_sharding.unwrap_or_default())?;
+    fn can_write(&self, version: SerDesVersion) -> Result<(), EncodeError> {
+        self.devices.can_write(version)?;
+        FORMATS.for_request(version).map(drop)
+    }
+
+    fn write(&self, version: SerDesVersion, out: &mut BackwardWriter) -> Result<(), EncodeError> {
+        out.number(4, FORMATS.for_request(version)?);
+        self.memory_kind.write(3, out);
+        out.nested(2, |out| self.op_sharding.write(out));
+        out.message(1, |out| self.devices.write(version, out))
+    }
+
+    fn read(message: Encoded<'_>, options: &DeserializeOptions) -> Result<Self, DecodeError> {
+        let (mut devices, mut op_sharding) = <(Joined, Joined)>::default();
+        let (mut memory_kind, mut recorded) = (None, 0);
+        let mut fields = Fields::new(Self::NAME, message.bytes());
+        while let Some((number, value)) = fields.next()? {
+            match number {
+                1 => devices.add(value.bytes()?),
+                2 => op_sharding.add(value.bytes()?),
+                3 => memory_kind = Some(value.text()?),
+                4 => recorded = value.number()?,
+                _ => {}
+            }
+        }
+        FORMATS.check_recorded(recorded)?;
+        let devices = DeviceList::read(message.part(devices.bytes()), options)?;
+        let memory_kind = MemoryKind::from_message(memory_kind);
+        let op_sharding = OpSharding::read(Self::NAME, op_sharding.bytes())?;
         let sharding = Self::new(devices, memory_kind, op_sharding)
             .map_err(|error| error.decoding(Self::NAME))?;
         if options.is_strict() {

@@ -1,6 +1,6 @@
 use super::*;
 use crate::{
-    codec::{DecodeErrorKind, StatusCode, Validation},
+    codec::{DecodeErrorKind, FromProto as _, StatusCode, ToProto as _, Validation},
     ifrt::{AnyDevice, ConcreteEvenSharding, Sharding, with_devices, xla::TileAssignment},
     proto::xla as wire,
 };

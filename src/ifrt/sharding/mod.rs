@@ -8,13 +8,11 @@ mod opaque;
 mod param_sharding;
 mod single_device;
 
-use std::fmt;
-
 pub use bound::DEFAULT_ANSWER_BYTES;
 pub(in crate::ifrt) use bound::require_domains;
 use bound::require_parts;
+pub(in crate::ifrt) use concrete::refuse_index_domains;
 pub use concrete::{ConcreteSharding, ShardShapes};
-pub(in crate::ifrt) use concrete::{all_from_proto, all_to_proto, refuse_index_domains};
 pub use concrete_even::ConcreteEvenSharding;
 pub(in crate::ifrt) use concrete_even::check_even;
 pub use hlo::HloSharding;
@@ -23,58 +21,31 @@ pub use opaque::OpaqueSharding;
 pub use param_sharding::ShardingParamSharding;
 pub use single_device::SingleDeviceSharding;
 
-use super::{DeviceList, IfrtError, IndexDomain, MemoryKind, Shape};
-use crate::{
-    codec::{
-        DecodeError, DeserializeOptions, EncodeError, FromProto, Registered, Serialized, ToProto,
-    },
-    proto::xla::ifrt as wire,
-    version::SerDesVersion,
-};
+use super::{DeviceList, IfrtError, IndexDomain, MemoryKind, Shape, kinds::kinds};
+use crate::proto::xla::ifrt as wire;
 
-/// A sharding of any kind.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[non_exhaustive]
-pub enum Sharding {
-    /// The whole array on one device.
-    SingleDevice(SingleDeviceSharding),
-    /// Only the devices are known.
-    Opaque(OpaqueSharding),
-    /// The shape of every shard is listed.
-    Concrete(ConcreteSharding),
-    /// Equal shards of one array shape.
-    ConcreteEven(ConcreteEvenSharding),
-    /// Dimensions on the axes of a mesh.
-    ShardingParam(ShardingParamSharding),
-    /// In the form of XLA.
-    Hlo(HloSharding),
-}
-
-/// Runs `$body` with the sharding inside `$self` as `$sharding`, whatever its kind.
-macro_rules! for_each_kind {
-    ($self:expr, $sharding:ident => $body:expr) => {
-        match $self {
-            Sharding::SingleDevice($sharding) => $body,
-            Sharding::Opaque($sharding) => $body,
-            Sharding::Concrete($sharding) => $body,
-            Sharding::ConcreteEven($sharding) => $body,
-            Sharding::ShardingParam($sharding) => $body,
-            Sharding::Hlo($sharding) => $body,
-        }
-    };
-}
-
-/// The kinds by their type names, for reading.
-macro_rules! read_by_name {
-    ($serialized:expr, $options:expr; $($variant:ident($kind:ty)),* $(,)?) => {
-        match $serialized.type_name.as_str() {
-            $(<$kind>::TYPE_NAME => {
-                <$kind>::from_bytes($serialized.data, $options).map(Sharding::$variant)
-            })*
-            _ => Err(super::not_a("Sharding", $serialized.type_name)),
-        }
-    };
+kinds! {
+    ($) by for_each_kind
+    /// A sharding of any kind.
+    enum Sharding {
+        /// The whole array on one device.
+        SingleDevice(SingleDeviceSharding),
+        /// Only the devices are known.
+        Opaque(OpaqueSharding),
+        /// The shape of every shard is listed.
+        Concrete(ConcreteSharding),
+        /// Equal shards of one array shape.
+        ConcreteEven(ConcreteEvenSharding),
+        /// Dimensions on the axes of a mesh.
+        ShardingParam(ShardingParamSharding),
+        /// In the form of XLA.
+        Hlo(HloSharding),
+    }
+    /// The envelope has no version: the sharding inside is written at the requested one.
+    ToProto,
+    /// The envelope has no version: the sharding inside says its own. Needs
+    /// [`DeserializeShardingOptions`](super::DeserializeShardingOptions).
+    FromProto as wire::ShardingProto
 }
 
 impl Sharding {
@@ -189,47 +160,6 @@ impl Sharding {
         });
         Ok(sharding)
     }
-
-    /// The type name in the data.
-    pub fn type_name(&self) -> &'static str {
-        fn name_of<T: Registered>(_: &T) -> &'static str {
-            T::TYPE_NAME
-        }
-        for_each_kind!(self, sharding => name_of(sharding))
-    }
-
-    /// The sharding under the name of its type.
-    ///
-    /// # Errors
-    /// As [`ToProto::to_proto`].
-    pub fn to_serialized(&self, version: SerDesVersion) -> Result<Serialized, EncodeError> {
-        for_each_kind!(self, sharding => Serialized::of(sharding, version))
-    }
-
-    /// The sharding of data under the name of its type.
-    ///
-    /// # Errors
-    /// As [`FromProto::from_proto`].
-    pub fn from_serialized(
-        serialized: Serialized,
-        options: &DeserializeOptions,
-    ) -> Result<Self, DecodeError> {
-        Self::from_message(serialized.into(), options)
-    }
-
-    fn from_message(
-        serialized: wire::Serialized,
-        options: &DeserializeOptions,
-    ) -> Result<Self, DecodeError> {
-        read_by_name!(serialized, options;
-            SingleDevice(SingleDeviceSharding),
-            Opaque(OpaqueSharding),
-            Concrete(ConcreteSharding),
-            ConcreteEven(ConcreteEvenSharding),
-            ShardingParam(ShardingParamSharding),
-            Hlo(HloSharding),
-        )
-    }
 }
 
 /// Replaces `devices` by a list of the same length.
@@ -251,62 +181,5 @@ pub(in crate::ifrt) fn require_shape(found: &impl ToString, expected: &impl ToSt
     IfrtError::ShapeMismatch { found: found.to_string(), expected: expected.to_string() }
 }
 
-macro_rules! from_kind {
-    ($($variant:ident($kind:ty)),* $(,)?) => {$(
-        impl From<$kind> for Sharding {
-            fn from(sharding: $kind) -> Self {
-                Self::$variant(sharding)
-            }
-        }
-    )*};
-}
-
-from_kind! {
-    SingleDevice(SingleDeviceSharding),
-    Opaque(OpaqueSharding),
-    Concrete(ConcreteSharding),
-    ConcreteEven(ConcreteEvenSharding),
-    ShardingParam(ShardingParamSharding),
-    Hlo(HloSharding),
-}
-
-impl fmt::Display for Sharding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for_each_kind!(self, sharding => sharding.fmt(f))
-    }
-}
-
-/// The envelope has no version: the sharding inside is written at the requested one.
-impl ToProto for Sharding {
-    type Proto = wire::ShardingProto;
-
-    fn to_proto(&self, version: SerDesVersion) -> Result<Self::Proto, EncodeError> {
-        Ok(wire::ShardingProto { serialized_sharding: Some(self.to_serialized(version)?.into()) })
-    }
-
-    fn can_serialize_at(&self, version: SerDesVersion) -> Result<(), EncodeError> {
-        for_each_kind!(self, sharding => sharding.can_serialize_at(version))
-    }
-}
-
-/// The envelope has no version: the sharding inside says its own. Needs
-/// [`DeserializeShardingOptions`](super::DeserializeShardingOptions).
-impl FromProto for Sharding {
-    type Proto = wire::ShardingProto;
-    const NAME: &'static str = "Sharding";
-
-    fn from_proto(proto: &Self::Proto, options: &DeserializeOptions) -> Result<Self, DecodeError> {
-        Self::from_owned_proto(proto.clone(), options)
-    }
-
-    fn from_owned_proto(
-        proto: Self::Proto,
-        options: &DeserializeOptions,
-    ) -> Result<Self, DecodeError> {
-        Self::from_message(proto.serialized_sharding.unwrap_or_default(), options)
-    }
-}
-
 #[cfg(test)]
-#[path = "tests.rs"]
 mod tests;

@@ -2,13 +2,14 @@ use std::fmt;
 
 use crate::{
     codec::{
-        DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, Registered, ToProto,
+        DecodeError, DeserializeOptions, EncodeError, Formats, Registered,
+        fields::{Fields, Joined},
+        wire_format::{Encoded, WireFormat, described_by_bytes},
     },
-    ifrt::{
-        DeserializeShardingOptions, DeviceList, IfrtError, IndexDomain, MemoryKind, Shape, nested,
-    },
+    ifrt::{DeserializeShardingOptions, DeviceList, IfrtError, IndexDomain, MemoryKind, Shape},
     proto::xla::ifrt::OpaqueShardingProto,
     version::SerDesVersion,
+    wire::BackwardWriter,
 };
 
 const FORMATS: Formats = Formats::of("OpaqueSharding");
@@ -93,35 +94,46 @@ impl Registered for OpaqueSharding {
     const TYPE_NAME: &'static str = "xla::ifrt::OpaqueSharding";
 }
 
-/// Writes format 0 at every version.
-impl ToProto for OpaqueSharding {
-    type Proto = OpaqueShardingProto;
-
-    fn to_proto(&self, version: SerDesVersion) -> Result<Self::Proto, EncodeError> {
-        Ok(OpaqueShardingProto {
-            devices: Some(self.devices.to_proto(version)?),
-            memory_kind: self.memory_kind.to_message(),
-            version_number: FORMATS.for_request(version)?,
-        })
-    }
-
-    fn can_serialize_at(&self, version: SerDesVersion) -> Result<(), EncodeError> {
-        self.devices.can_serialize_at(version)?;
-        FORMATS.for_request(version).map(drop)
-    }
+described_by_bytes! {
+    /// Writes format 0 at every version.
+    ToProto,
+    /// Accepts format 0.
+    FromProto for OpaqueSharding as OpaqueShardingProto
 }
 
-/// Accepts format 0.
-impl FromProto for OpaqueSharding {
-    type Proto = OpaqueShardingProto;
+impl WireFormat for OpaqueSharding {
     const NAME: &'static str = "OpaqueSharding";
 
-    fn from_proto(proto: &Self::Proto, options: &DeserializeOptions) -> Result<Self, DecodeError> {
-        Self::check_options(options)?;
-        FORMATS.check_recorded(proto.version_number)?;
+    fn capacity(&self) -> usize {
+        self.devices.capacity()
+    }
+
+    fn can_write(&self, version: SerDesVersion) -> Result<(), EncodeError> {
+        self.devices.can_write(version)?;
+        FORMATS.for_request(version).map(drop)
+    }
+
+    fn write(&self, version: SerDesVersion, out: &mut BackwardWriter) -> Result<(), EncodeError> {
+        out.number(3, FORMATS.for_request(version)?);
+        self.memory_kind.write(2, out);
+        out.message(1, |out| self.devices.write(version, out))
+    }
+
+    fn read(message: Encoded<'_>, options: &DeserializeOptions) -> Result<Self, DecodeError> {
+        let (mut devices, mut memory_kind, mut recorded) = (Joined::default(), None, 0);
+        let mut fields = Fields::new(Self::NAME, message.bytes());
+        while let Some((number, value)) = fields.next()? {
+            match number {
+                1 => devices.add(value.bytes()?),
+                2 => memory_kind = Some(value.text()?),
+                3 => recorded = value.number()?,
+                _ => {}
+            }
+        }
+        FORMATS.check_recorded(recorded)?;
         Ok(Self {
-            devices: nested(proto.devices.as_ref(), options)?,
-            memory_kind: MemoryKind::from_message(proto.memory_kind.as_deref()),
+            devices: DeviceList::read(message.part(devices.bytes()), options)?,
+            memory_kind: MemoryKind::from_message(memory_kind),
         })
     }
 

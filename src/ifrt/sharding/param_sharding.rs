@@ -2,15 +2,17 @@ use std::fmt;
 
 use crate::{
     codec::{
-        DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, Registered, ToProto,
-        Validation,
+        DecodeError, DeserializeOptions, EncodeError, Formats, Registered, Validation,
+        fields::{Fields, Joined},
+        wire_format::{Encoded, WireFormat, described_by_bytes},
     },
     ifrt::{
         DeserializeShardingOptions, DeviceList, IfrtError, IndexDomain, MemoryKind, Shape,
-        ShardingParam, nested,
+        ShardingParam,
     },
     proto::xla::ifrt::ShardingParamShardingProto,
     version::SerDesVersion,
+    wire::BackwardWriter,
 };
 
 const FORMATS: Formats = Formats::of("ShardingParamSharding");
@@ -127,37 +129,50 @@ impl Registered for ShardingParamSharding {
     const TYPE_NAME: &'static str = "xla::ifrt::ShardingParamSharding";
 }
 
-/// Writes format 0 at every version; the param inside has formats of its own.
-impl ToProto for ShardingParamSharding {
-    type Proto = ShardingParamShardingProto;
-
-    fn to_proto(&self, version: SerDesVersion) -> Result<Self::Proto, EncodeError> {
-        Ok(ShardingParamShardingProto {
-            sharding_param: Some(self.param.to_proto(version)?),
-            devices: Some(self.devices.to_proto(version)?),
-            memory_kind: self.memory_kind.to_message(),
-            version_number: FORMATS.for_request(version)?,
-        })
-    }
-
-    fn can_serialize_at(&self, version: SerDesVersion) -> Result<(), EncodeError> {
-        self.param.can_serialize_at(version)?;
-        self.devices.can_serialize_at(version)?;
-        FORMATS.for_request(version).map(drop)
-    }
+described_by_bytes! {
+    /// Writes format 0 at every version; the param inside has formats of its own.
+    ToProto,
+    /// Accepts format 0. The param must be for as many devices as there are; it is verified in strict mode only.
+    FromProto for ShardingParamSharding as ShardingParamShardingProto
 }
 
-/// Accepts format 0. The param must be for as many devices as there are; it is verified in strict mode only.
-impl FromProto for ShardingParamSharding {
-    type Proto = ShardingParamShardingProto;
+impl WireFormat for ShardingParamSharding {
     const NAME: &'static str = "ShardingParamSharding";
 
-    fn from_proto(proto: &Self::Proto, options: &DeserializeOptions) -> Result<Self, DecodeError> {
-        Self::check_options(options)?;
-        FORMATS.check_recorded(proto.version_number)?;
-        let devices = nested(proto.devices.as_ref(), options)?;
-        let memory_kind = MemoryKind::from_message(proto.memory_kind.as_deref());
-        let param = nested(proto.sharding_param.as_ref(), options)?;
+    fn capacity(&self) -> usize {
+        self.devices.capacity()
+    }
+
+    fn can_write(&self, version: SerDesVersion) -> Result<(), EncodeError> {
+        self.param.can_write(version)?;
+        self.devices.can_write(version)?;
+        FORMATS.for_request(version).map(drop)
+    }
+
+    fn write(&self, version: SerDesVersion, out: &mut BackwardWriter) -> Result<(), EncodeError> {
+        out.number(4, FORMATS.for_request(version)?);
+        self.memory_kind.write(3, out);
+        out.message(2, |out| self.devices.write(version, out))?;
+        out.message(1, |out| self.param.write(version, out))
+    }
+
+    fn read(message: Encoded<'_>, options: &DeserializeOptions) -> Result<Self, DecodeError> {
+        let (mut param, mut devices) = <(Joined, Joined)>::default();
+        let (mut memory_kind, mut recorded) = (None, 0);
+        let mut fields = Fields::new(Self::NAME, message.bytes());
+        while let Some((number, value)) = fields.next()? {
+            match number {
+                1 => param.add(value.bytes()?),
+                2 => devices.add(value.bytes()?),
+                3 => memory_kind = Some(value.text()?),
+                4 => recorded = value.number()?,
+                _ => {}
+            }
+        }
+        FORMATS.check_recorded(recorded)?;
+        let devices = DeviceList::read(message.part(devices.bytes()), options)?;
+        let memory_kind = MemoryKind::from_message(memory_kind);
+        let param = ShardingParam::read(message.part(param.bytes()), options)?;
         Self::new_lenient(param, devices, memory_kind).map_err(|error| error.decoding(Self::NAME))
     }
 

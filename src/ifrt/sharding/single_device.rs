@@ -2,13 +2,16 @@ use std::fmt;
 
 use crate::{
     codec::{
-        DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, Registered, ToProto,
+        DecodeError, DeserializeOptions, EncodeError, Formats, Registered,
+        fields::Fields,
+        wire_format::{Encoded, WireFormat, described_by_bytes},
     },
     ifrt::{
         DeserializeShardingOptions, DeviceId, DeviceList, IfrtError, IndexDomain, MemoryKind, Shape,
     },
     proto::xla::ifrt::SingleDeviceShardingProto,
     version::SerDesVersion,
+    wire::BackwardWriter,
 };
 
 const FORMATS: Formats = Formats::of("SingleDeviceSharding");
@@ -103,34 +106,42 @@ impl Registered for SingleDeviceSharding {
     const TYPE_NAME: &'static str = "xla::ifrt::SingleDeviceSharding";
 }
 
-/// Writes format 0 at every version.
-impl ToProto for SingleDeviceSharding {
-    type Proto = SingleDeviceShardingProto;
-
-    fn to_proto(&self, version: SerDesVersion) -> Result<Self::Proto, EncodeError> {
-        Ok(SingleDeviceShardingProto {
-            device_id: self.device().0,
-            memory_kind: self.memory_kind.to_message(),
-            version_number: FORMATS.for_request(version)?,
-        })
-    }
-
-    fn can_serialize_at(&self, version: SerDesVersion) -> Result<(), EncodeError> {
-        FORMATS.for_request(version).map(drop)
-    }
+described_by_bytes! {
+    /// Writes format 0 at every version.
+    ToProto,
+    /// Accepts format 0.
+    FromProto for SingleDeviceSharding as SingleDeviceShardingProto
 }
 
-/// Accepts format 0.
-impl FromProto for SingleDeviceSharding {
-    type Proto = SingleDeviceShardingProto;
+impl WireFormat for SingleDeviceSharding {
     const NAME: &'static str = "SingleDeviceSharding";
 
-    fn from_proto(proto: &Self::Proto, options: &DeserializeOptions) -> Result<Self, DecodeError> {
+    fn can_write(&self, version: SerDesVersion) -> Result<(), EncodeError> {
+        FORMATS.for_request(version).map(drop)
+    }
+
+    fn write(&self, version: SerDesVersion, out: &mut BackwardWriter) -> Result<(), EncodeError> {
+        out.number(3, FORMATS.for_request(version)?);
+        self.memory_kind.write(2, out);
+        out.number(1, self.device().0);
+        Ok(())
+    }
+
+    fn read(message: Encoded<'_>, options: &DeserializeOptions) -> Result<Self, DecodeError> {
+        let (mut device, mut memory_kind, mut recorded) = (0, None, 0);
+        let mut fields = Fields::new(Self::NAME, message.bytes());
+        while let Some((number, value)) = fields.next()? {
+            match number {
+                1 => device = value.number()?,
+                2 => memory_kind = Some(value.text()?),
+                3 => recorded = value.number()?,
+                _ => {}
+            }
+        }
         let sharding: &DeserializeShardingOptions = options.require(Self::NAME)?;
-        FORMATS.check_recorded(proto.version_number)?;
-        let devices = sharding.devices().device_list(vec![DeviceId(proto.device_id)])?;
-        let memory_kind = MemoryKind::from_message(proto.memory_kind.as_deref());
-        Ok(Self { devices, memory_kind })
+        FORMATS.check_recorded(recorded)?;
+        let devices = sharding.devices().device_list(vec![DeviceId(device)])?;
+        Ok(Self { devices, memory_kind: MemoryKind::from_message(memory_kind) })
     }
 
     fn check_options(options: &DeserializeOptions) -> Result<(), DecodeError> {

@@ -1,6 +1,9 @@
 use super::*;
 use crate::{
-    codec::{DecodeErrorKind, StatusCode, Validation},
+    codec::{
+        DecodeError, DecodeErrorKind, DeserializeOptions, FromProto as _, Serialized, StatusCode,
+        ToProto as _, Validation,
+    },
     ifrt::{
         AnyDevice, BoundedDynamicShapeTag, DeviceId, DynamicShape, ShardingParam, with_devices,
     },

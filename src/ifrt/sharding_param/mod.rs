@@ -12,10 +12,13 @@ use super::{
 };
 use crate::{
     codec::{
-        DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, ToProto, Validation,
+        DecodeError, DeserializeOptions, EncodeError, Formats, Validation,
+        fields::Fields,
+        wire_format::{Encoded, WireFormat, described_by_bytes},
     },
     proto::xla::ifrt::ShardingParamProto,
     version::SerDesVersion,
+    wire::BackwardWriter,
 };
 
 /// A value without unreduced axes is written in format 0 at every version. Number 2, which is only read, is the format of number 1.
@@ -426,27 +429,23 @@ impl std::str::FromStr for ShardingParam {
     }
 }
 
-/// Records format 1 if there are unreduced axes, else 0: a value without them has the same bytes at every version.
-impl ToProto for ShardingParam {
-    type Proto = ShardingParamProto;
+described_by_bytes! {
+    /// Records format 1 if there are unreduced axes, else 0: a value without them has the same bytes at every version.
+    ToProto,
+    /// Accepts 0, 1, 2 (read as 1) and negative numbers. What it says is verified in strict mode only.
+    ///
+    /// At format 0 unreduced axes are ignored, as upstream does; strict mode refuses them.
+    FromProto for ShardingParam as ShardingParamProto
+}
 
-    fn to_proto(&self, version: SerDesVersion) -> Result<Self::Proto, EncodeError> {
-        self.can_serialize_at(version)?;
-        let newest = FORMATS.for_request(version)?;
-        Ok(ShardingParamProto {
-            dim_shards: self.dim_shards.clone(),
-            permutation: self.permutation.clone(),
-            axis_sizes: self.axis_sizes.clone(),
-            version_number: if self.unreduced_axes.is_empty() { 0 } else { newest },
-            unreduced_axes: self.unreduced_axes.clone(),
-        })
-    }
+impl WireFormat for ShardingParam {
+    const NAME: &'static str = "ShardingParam";
 
-    fn can_serialize_at(&self, version: SerDesVersion) -> Result<(), EncodeError> {
+    fn can_write(&self, version: SerDesVersion) -> Result<(), EncodeError> {
         let format = FORMATS.for_request(version)?;
         if format < WITH_UNREDUCED_AXES && !self.unreduced_axes.is_empty() {
             return Err(EncodeError::unsupported_at_version(
-                "ShardingParam",
+                Self::NAME,
                 "unreduced_axes",
                 version,
                 WITH_UNREDUCED_AXES,
@@ -454,33 +453,43 @@ impl ToProto for ShardingParam {
         }
         Ok(())
     }
-}
 
-/// Accepts 0, 1, 2 (read as 1) and negative numbers. What it says is verified in strict mode only.
-///
-/// At format 0 unreduced axes are ignored, as upstream does; strict mode refuses them.
-impl FromProto for ShardingParam {
-    type Proto = ShardingParamProto;
-    const NAME: &'static str = "ShardingParam";
+    fn write(&self, version: SerDesVersion, out: &mut BackwardWriter) -> Result<(), EncodeError> {
+        self.can_write(version)?;
+        let newest = FORMATS.for_request(version)?;
+        out.packed(5, &self.unreduced_axes);
+        out.number(4, if self.unreduced_axes.is_empty() { 0 } else { newest });
+        out.packed(3, &self.axis_sizes);
+        out.packed(2, &self.permutation);
+        out.packed(1, &self.dim_shards);
+        Ok(())
+    }
 
-    fn from_proto(proto: &Self::Proto, options: &DeserializeOptions) -> Result<Self, DecodeError> {
-        let format = FORMATS.check_recorded(proto.version_number)?;
-        let mut unreduced_axes = proto.unreduced_axes.clone();
-        if format < WITH_UNREDUCED_AXES && !unreduced_axes.is_empty() {
+    fn read(message: Encoded<'_>, options: &DeserializeOptions) -> Result<Self, DecodeError> {
+        let mut param = Self::new_lenient([], [], [], []);
+        let mut recorded = 0;
+        let mut fields = Fields::new(Self::NAME, message.bytes());
+        while let Some((number, value)) = fields.next()? {
+            match number {
+                1 => value.many(&mut param.dim_shards)?,
+                2 => value.many(&mut param.permutation)?,
+                3 => value.many(&mut param.axis_sizes)?,
+                4 => recorded = value.number()?,
+                5 => value.many(&mut param.unreduced_axes)?,
+                _ => {}
+            }
+        }
+        let format = FORMATS.check_recorded(recorded)?;
+        if format < WITH_UNREDUCED_AXES && !param.unreduced_axes.is_empty() {
             if options.is_strict() {
+                let found = &param.unreduced_axes;
                 return Err(DecodeError::invalid_value(
                     Self::NAME,
-                    format!("format {format} has no unreduced_axes, but found {unreduced_axes:?}"),
+                    format!("format {format} has no unreduced_axes, but found {found:?}"),
                 ));
             }
-            unreduced_axes.clear();
+            param.unreduced_axes = Vec::new();
         }
-        let param = Self {
-            dim_shards: proto.dim_shards.clone(),
-            permutation: proto.permutation.clone(),
-            axis_sizes: proto.axis_sizes.clone(),
-            unreduced_axes,
-        };
         if options.is_strict() {
             param.verify(Validation::Strict).map_err(|error| error.decoding(Self::NAME))?;
         }
@@ -489,5 +498,4 @@ impl FromProto for ShardingParam {
 }
 
 #[cfg(test)]
-#[path = "tests.rs"]
 mod tests;

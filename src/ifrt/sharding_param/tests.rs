@@ -1,6 +1,6 @@
 use super::*;
 use crate::{
-    codec::{DecodeErrorKind, StatusCode},
+    codec::{DecodeErrorKind, FromProto as _, StatusCode, ToProto as _},
     version::{Ifrt, SerDesAnyVersionAccessor, VersionRange},
 };
 

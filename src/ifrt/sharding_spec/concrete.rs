@@ -1,28 +1,24 @@
+//! The shape of every shard is listed.
+
 use std::fmt;
 
-use super::{
-    ConcreteEvenSharding, ConcreteSharding, DeviceList, IfrtError, MemoryKind, Shape, Sharding,
-    count, simple::require_count,
-};
+use super::{ConcreteSharding, DeviceList, IfrtError, MemoryKind, Shape, Sharding, count};
 use crate::{
     codec::{
-        DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, Registered, ToProto,
+        DecodeError, DeserializeOptions, EncodeError, Formats, Registered,
+        fields::{Fields, Joined},
+        wire_format::{Encoded, WireFormat, described_by_bytes, write_all},
     },
     ifrt::{
-        DynamicShape, IndexDomain, nested,
-        sharding::{
-            ShardShapes, all_from_proto, all_to_proto, check_even, refuse_index_domains,
-            require_shape,
-        },
+        IndexDomain,
+        sharding::{ShardShapes, refuse_index_domains},
     },
-    proto::serdes::ifrt::{
-        self as wire, concrete_sharding_spec_proto::ShapeOrDynamicShape as WireShape,
-    },
+    proto::serdes::ifrt::ConcreteShardingSpecProto,
     version::SerDesVersion,
+    wire::BackwardWriter,
 };
 
-const CONCRETE_FORMATS: Formats = Formats::of("ConcreteShardingSpec");
-const EVEN_FORMATS: Formats = Formats::of("ConcreteEvenShardingSpec");
+const FORMATS: Formats = Formats::of("ConcreteShardingSpec");
 
 /// Lists the shape of each shard, for one shape of the array.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -108,184 +104,62 @@ impl Registered for ConcreteShardingSpec {
     const TYPE_NAME: &'static str = "xla::ifrt::ConcreteShardingSpec";
 }
 
-/// Writes format 0 from version 5 on. Index domains are refused: no version carries them.
-impl ToProto for ConcreteShardingSpec {
-    type Proto = wire::ConcreteShardingSpecProto;
-
-    fn to_proto(&self, version: SerDesVersion) -> Result<Self::Proto, EncodeError> {
-        refuse_index_domains("ConcreteShardingSpec", self.index_domains.as_ref())?;
-        let mut message = wire::ConcreteShardingSpecProto {
-            version_number: CONCRETE_FORMATS.for_request(version)?,
-            ..Default::default()
-        };
-        match &self.shapes {
-            ShardShapes::Static { shape, shard_shapes } => {
-                message.shape_or_dynamic_shape = Some(WireShape::Shape(shape.to_proto(version)?));
-                message.shard_shapes = all_to_proto(shard_shapes, version)?;
-            }
-            ShardShapes::Dynamic { shape, shard_shapes } => {
-                let shape = shape.to_proto(version)?;
-                message.shape_or_dynamic_shape = Some(WireShape::DynamicShape(shape));
-                message.shard_dynamic_shapes = all_to_proto(shard_shapes, version)?;
-            }
-        }
-        Ok(message)
-    }
-
-    fn can_serialize_at(&self, version: SerDesVersion) -> Result<(), EncodeError> {
-        refuse_index_domains("ConcreteShardingSpec", self.index_domains.as_ref())?;
-        self.shapes.can_serialize_at(version)?;
-        CONCRETE_FORMATS.for_request(version).map(drop)
-    }
+described_by_bytes! {
+    /// Writes format 0 from version 5 on. Index domains are refused: no version carries them.
+    ToProto,
+    /// Accepts format 0. Of a shape and a dynamic one the last counts.
+    FromProto for ConcreteShardingSpec as ConcreteShardingSpecProto
 }
 
-/// Accepts format 0.
-impl FromProto for ConcreteShardingSpec {
-    type Proto = wire::ConcreteShardingSpecProto;
+impl WireFormat for ConcreteShardingSpec {
     const NAME: &'static str = "ConcreteShardingSpec";
 
-    fn from_proto(proto: &Self::Proto, options: &DeserializeOptions) -> Result<Self, DecodeError> {
-        CONCRETE_FORMATS.check_recorded(proto.version_number)?;
-        match &proto.shape_or_dynamic_shape {
-            Some(WireShape::Shape(shape)) => Ok(Self::new(ShardShapes::Static {
-                shape: Shape::from_proto(shape, options)?,
-                shard_shapes: all_from_proto(&proto.shard_shapes, options)?,
-            })),
-            Some(WireShape::DynamicShape(shape)) => Ok(Self::new(ShardShapes::Dynamic {
-                shape: DynamicShape::from_proto(shape, options)?,
-                shard_shapes: all_from_proto(&proto.shard_dynamic_shapes, options)?,
-            })),
-            None => Err(DecodeError::invalid_value(
-                Self::NAME,
-                "found neither a shape nor a dynamic_shape; expected one of them",
-            )),
+    fn can_write(&self, version: SerDesVersion) -> Result<(), EncodeError> {
+        refuse_index_domains(Self::NAME, self.index_domains.as_ref())?;
+        self.shapes.can_write(version)?;
+        FORMATS.for_request(version).map(drop)
+    }
+
+    fn write(&self, version: SerDesVersion, out: &mut BackwardWriter) -> Result<(), EncodeError> {
+        refuse_index_domains(Self::NAME, self.index_domains.as_ref())?;
+        match &self.shapes {
+            ShardShapes::Static { shape, shard_shapes } => {
+                write_all(4, shard_shapes, version, out)?;
+                out.message(2, |out| shape.write(version, out))?;
+            }
+            ShardShapes::Dynamic { shape, shard_shapes } => {
+                write_all(5, shard_shapes, version, out)?;
+                out.message(3, |out| shape.write(version, out))?;
+            }
         }
-    }
-}
-
-/// Shards of equal shape, known for one shape of the array.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct ConcreteEvenShardingSpec {
-    shards: i32,
-    shape: Shape,
-    shard_shape: Shape,
-    is_fully_replicated: bool,
-}
-
-impl ConcreteEvenShardingSpec {
-    /// An array of `shape` in `shards` shards of `shard_shape`.
-    ///
-    /// # Errors
-    /// [`IfrtError`] if the number is negative, if the shapes have not the same rank, or if every shard is the whole array
-    /// and `shard_shape` is another than `shape`.
-    pub fn new(
-        shards: i32,
-        shape: Shape,
-        shard_shape: Shape,
-        is_fully_replicated: bool,
-    ) -> Result<Self, IfrtError> {
-        require_count(shards)?;
-        check_even(&shape, &shard_shape, is_fully_replicated)?;
-        Ok(Self { shards, shape, shard_shape, is_fully_replicated })
+        out.number(1, FORMATS.for_request(version)?);
+        Ok(())
     }
 
-    pub(super) const fn new_lenient(
-        shards: i32,
-        shape: Shape,
-        shard_shape: Shape,
-        is_fully_replicated: bool,
-    ) -> Self {
-        Self { shards, shape, shard_shape, is_fully_replicated }
-    }
-
-    /// The number of shards.
-    ///
-    /// # Errors
-    /// None.
-    pub const fn shard_count(&self) -> Result<i32, IfrtError> {
-        Ok(self.shards)
-    }
-
-    /// The shape of a shard.
-    ///
-    /// # Errors
-    /// [`IfrtError::ShapeMismatch`] if `shape` is not the one for which the shards are known.
-    pub fn shard_shape(&self, shape: &Shape) -> Result<Shape, IfrtError> {
-        if *shape != self.shape {
-            return Err(require_shape(shape, &self.shape));
+    fn read(message: Encoded<'_>, options: &DeserializeOptions) -> Result<Self, DecodeError> {
+        let (mut shape, mut dynamic_shape) = <(Joined, Joined)>::default();
+        let (mut shard_shapes, mut dynamic_shard_shapes) = (Vec::new(), Vec::new());
+        let mut recorded = 0;
+        let mut fields = Fields::new(Self::NAME, message.bytes());
+        while let Some((number, value)) = fields.next()? {
+            match number {
+                1 => recorded = value.number()?,
+                2 => {
+                    dynamic_shape = Joined::default();
+                    shape.add(value.bytes()?);
+                }
+                3 => {
+                    shape = Joined::default();
+                    dynamic_shape.add(value.bytes()?);
+                }
+                4 => shard_shapes.push(value.bytes()?),
+                5 => dynamic_shard_shapes.push(value.bytes()?),
+                _ => {}
+            }
         }
-        Ok(self.shard_shape.clone())
-    }
-
-    pub(super) fn on(&self, devices: DeviceList, kind: MemoryKind) -> Result<Sharding, IfrtError> {
-        let Self { shape, shard_shape, is_fully_replicated, .. } = self.clone();
-        let sharding = ConcreteEvenSharding::new_lenient(
-            devices,
-            kind,
-            shape,
-            shard_shape,
-            is_fully_replicated,
-        );
-        Ok(sharding.into())
-    }
-}
-
-impl fmt::Display for ConcreteEvenShardingSpec {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { shards, shape, shard_shape, is_fully_replicated } = self;
-        write!(
-            f,
-            "ConcreteEvenShardingSpec(num_shards: {shards}, shape: {shape}, shard_shape: {shard_shape}, \
-             is_fully_replicated: {is_fully_replicated})"
-        )
-    }
-}
-
-impl Registered for ConcreteEvenShardingSpec {
-    const TYPE_NAME: &'static str = "xla::ifrt::ConcreteEvenShardingSpec";
-}
-
-/// Writes format 0 from version 5 on.
-impl ToProto for ConcreteEvenShardingSpec {
-    type Proto = wire::ConcreteEvenShardingSpecProto;
-
-    fn to_proto(&self, version: SerDesVersion) -> Result<Self::Proto, EncodeError> {
-        Ok(wire::ConcreteEvenShardingSpecProto {
-            version_number: EVEN_FORMATS.for_request(version)?,
-            num_shards: self.shards,
-            shape: Some(self.shape.to_proto(version)?),
-            shard_shape: Some(self.shard_shape.to_proto(version)?),
-            is_fully_replicated: self.is_fully_replicated,
-        })
-    }
-
-    fn can_serialize_at(&self, version: SerDesVersion) -> Result<(), EncodeError> {
-        self.shape.can_serialize_at(version)?;
-        self.shard_shape.can_serialize_at(version)?;
-        EVEN_FORMATS.for_request(version).map(drop)
-    }
-}
-
-/// Accepts format 0. That the shapes agree is checked in strict mode only.
-impl FromProto for ConcreteEvenShardingSpec {
-    type Proto = wire::ConcreteEvenShardingSpecProto;
-    const NAME: &'static str = "ConcreteEvenShardingSpec";
-
-    fn from_proto(proto: &Self::Proto, options: &DeserializeOptions) -> Result<Self, DecodeError> {
-        EVEN_FORMATS.check_recorded(proto.version_number)?;
-        require_count(proto.num_shards).map_err(|error| error.decoding(Self::NAME))?;
-        let shape = nested(proto.shape.as_ref(), options)?;
-        let shard_shape = nested(proto.shard_shape.as_ref(), options)?;
-        if options.is_strict() {
-            check_even(&shape, &shard_shape, proto.is_fully_replicated)
-                .map_err(|error| error.decoding(Self::NAME))?;
-        }
-        Ok(Self {
-            shards: proto.num_shards,
-            shape,
-            shard_shape,
-            is_fully_replicated: proto.is_fully_replicated,
-        })
+        FORMATS.check_recorded(recorded)?;
+        let of_static = (shape.given(), shard_shapes);
+        let of_dynamic = (dynamic_shape.given(), dynamic_shard_shapes);
+        ShardShapes::read(Self::NAME, message, of_static, of_dynamic, options).map(Self::new)
     }
 }

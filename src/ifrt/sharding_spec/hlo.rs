@@ -1,13 +1,18 @@
+//! In the form of XLA.
+
 use std::fmt;
 
-use super::{DeviceList, HloSharding, IfrtError, MemoryKind, Sharding, simple::require_count};
+use super::{DeviceList, HloSharding, IfrtError, MemoryKind, Sharding, require_count};
 use crate::{
     codec::{
-        DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, Registered, ToProto,
+        DecodeError, DeserializeOptions, EncodeError, Formats, Registered,
+        fields::{Fields, Joined},
+        wire_format::{Encoded, WireFormat, described_by_bytes},
     },
     ifrt::{Shape, sharding::tile_shape, xla::OpSharding},
     proto::xla::ifrt::HloShardingSpecProto,
     version::SerDesVersion,
+    wire::BackwardWriter,
 };
 
 const FORMATS: Formats = Formats::of("HloShardingSpec");
@@ -91,32 +96,40 @@ impl Registered for HloShardingSpec {
     const TYPE_NAME: &'static str = "xla::ifrt::HloShardingSpec";
 }
 
-/// Writes format 0 from version 5 on.
-impl ToProto for HloShardingSpec {
-    type Proto = HloShardingSpecProto;
-
-    fn to_proto(&self, version: SerDesVersion) -> Result<Self::Proto, EncodeError> {
-        Ok(HloShardingSpecProto {
-            version_number: FORMATS.for_request(version)?,
-            num_shards: self.shards,
-            xla_op_sharding: Some(self.op_sharding.proto().clone()),
-        })
-    }
-
-    fn can_serialize_at(&self, version: SerDesVersion) -> Result<(), EncodeError> {
-        FORMATS.for_request(version).map(drop)
-    }
+described_by_bytes! {
+    /// Writes format 0 from version 5 on.
+    ToProto,
+    /// Accepts format 0. There must be as many shards as the sharding has tiles.
+    FromProto for HloShardingSpec as HloShardingSpecProto
 }
 
-/// Accepts format 0. There must be as many shards as the sharding has tiles.
-impl FromProto for HloShardingSpec {
-    type Proto = HloShardingSpecProto;
+impl WireFormat for HloShardingSpec {
     const NAME: &'static str = "HloShardingSpec";
 
-    fn from_proto(proto: &Self::Proto, _: &DeserializeOptions) -> Result<Self, DecodeError> {
-        FORMATS.check_recorded(proto.version_number)?;
-        let op_sharding = proto.xla_op_sharding.clone().unwrap_or_default();
-        let op_sharding = OpSharding::from_proto(Self::NAME, op_sharding)?;
-        Self::new(proto.num_shards, op_sharding).map_err(|error| error.decoding(Self::NAME))
+    fn can_write(&self, version: SerDesVersion) -> Result<(), EncodeError> {
+        FORMATS.for_request(version).map(drop)
+    }
+
+    fn write(&self, version: SerDesVersion, out: &mut BackwardWriter) -> Result<(), EncodeError> {
+        out.nested(3, |out| self.op_sharding.write(out));
+        out.number(2, self.shards);
+        out.number(1, FORMATS.for_request(version)?);
+        Ok(())
+    }
+
+    fn read(message: Encoded<'_>, _: &DeserializeOptions) -> Result<Self, DecodeError> {
+        let (mut op_sharding, mut shards, mut recorded) = (Joined::default(), 0, 0);
+        let mut fields = Fields::new(Self::NAME, message.bytes());
+        while let Some((number, value)) = fields.next()? {
+            match number {
+                1 => recorded = value.number()?,
+                2 => shards = value.number()?,
+                3 => op_sharding.add(value.bytes()?),
+                _ => {}
+            }
+        }
+        FORMATS.check_recorded(recorded)?;
+        let op_sharding = OpSharding::read(Self::NAME, op_sharding.bytes())?;
+        Self::new(shards, op_sharding).map_err(|error| error.decoding(Self::NAME))
     }
 }

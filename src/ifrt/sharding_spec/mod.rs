@@ -4,92 +4,46 @@
 //! 0.12.0.1 registers no name of the others); the messages of the others are of our own package, after upstream's newest sources.
 
 mod concrete;
+mod concrete_even;
 mod hlo;
-mod simple;
+mod opaque;
+mod param;
+mod single_device;
 
-use std::fmt;
-
-pub use concrete::{ConcreteEvenShardingSpec, ConcreteShardingSpec};
+pub use concrete::ConcreteShardingSpec;
+pub use concrete_even::ConcreteEvenShardingSpec;
 pub use hlo::HloShardingSpec;
-pub use simple::{OpaqueShardingSpec, ShardingParamShardingSpec, SingleDeviceShardingSpec};
+pub use opaque::OpaqueShardingSpec;
+pub use param::ShardingParamShardingSpec;
+pub use single_device::SingleDeviceShardingSpec;
 
 use super::{
     ConcreteEvenSharding, ConcreteSharding, DeviceList, HloSharding, IfrtError, MemoryKind,
-    OpaqueSharding, Shape, Sharding, ShardingParamSharding, SingleDeviceSharding,
+    OpaqueSharding, Shape, Sharding, ShardingParamSharding, SingleDeviceSharding, kinds::kinds,
 };
-use crate::{
-    codec::{
-        DecodeError, DeserializeOptions, EncodeError, FromProto, Registered, Serialized, ToProto,
-    },
-    proto::xla::ifrt as wire,
-    version::SerDesVersion,
-};
-
-/// A sharding spec of any kind.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[non_exhaustive]
-pub enum ShardingSpec {
-    /// A single shard.
-    SingleDevice(SingleDeviceShardingSpec),
-    /// Only the number of shards is known.
-    Opaque(OpaqueShardingSpec),
-    /// The shape of every shard is listed.
-    Concrete(ConcreteShardingSpec),
-    /// Equal shards of one array shape.
-    ConcreteEven(ConcreteEvenShardingSpec),
-    /// Dimensions on the axes of a mesh.
-    ShardingParam(ShardingParamShardingSpec),
-    /// In the form of XLA.
-    Hlo(HloShardingSpec),
-}
-
-/// Runs `$body` with the spec inside `$self` as `$spec`, whatever its kind.
-macro_rules! for_each_kind {
-    ($self:expr, $spec:ident => $body:expr) => {
-        match $self {
-            ShardingSpec::SingleDevice($spec) => $body,
-            ShardingSpec::Opaque($spec) => $body,
-            ShardingSpec::Concrete($spec) => $body,
-            ShardingSpec::ConcreteEven($spec) => $body,
-            ShardingSpec::ShardingParam($spec) => $body,
-            ShardingSpec::Hlo($spec) => $body,
-        }
-    };
-}
-
-/// Makes the conversion into a [`ShardingSpec`], and the reading of one by its type name.
-macro_rules! kinds {
-    ($($variant:ident($kind:ty)),* $(,)?) => {
-        $(impl From<$kind> for ShardingSpec {
-            fn from(spec: $kind) -> Self {
-                Self::$variant(spec)
-            }
-        })*
-
-        impl ShardingSpec {
-            fn from_message(
-                serialized: wire::Serialized,
-                options: &DeserializeOptions,
-            ) -> Result<Self, DecodeError> {
-                match serialized.type_name.as_str() {
-                    $(<$kind>::TYPE_NAME => {
-                        <$kind>::from_bytes(serialized.data, options).map(Self::$variant)
-                    })*
-                    _ => Err(super::not_a("ShardingSpec", serialized.type_name)),
-                }
-            }
-        }
-    };
-}
+use crate::proto::xla::ifrt as wire;
 
 kinds! {
-    SingleDevice(SingleDeviceShardingSpec),
-    Opaque(OpaqueShardingSpec),
-    Concrete(ConcreteShardingSpec),
-    ConcreteEven(ConcreteEvenShardingSpec),
-    ShardingParam(ShardingParamShardingSpec),
-    Hlo(HloShardingSpec),
+    ($) by for_each_kind
+    /// A sharding spec of any kind.
+    enum ShardingSpec {
+        /// A single shard.
+        SingleDevice(SingleDeviceShardingSpec),
+        /// Only the number of shards is known.
+        Opaque(OpaqueShardingSpec),
+        /// The shape of every shard is listed.
+        Concrete(ConcreteShardingSpec),
+        /// Equal shards of one array shape.
+        ConcreteEven(ConcreteEvenShardingSpec),
+        /// Dimensions on the axes of a mesh.
+        ShardingParam(ShardingParamShardingSpec),
+        /// In the form of XLA.
+        Hlo(HloShardingSpec),
+    }
+    /// The envelope has no version: the spec inside is written at the requested one.
+    ToProto,
+    /// The envelope has no version: the spec inside says its own. No options are needed.
+    FromProto as wire::ShardingSpecProto
 }
 
 impl ShardingSpec {
@@ -125,33 +79,6 @@ impl ShardingSpec {
     pub fn shard_shape(&self, shape: &Shape) -> Result<Shape, IfrtError> {
         for_each_kind!(self, spec => spec.shard_shape(shape))
     }
-
-    /// The type name in the data.
-    pub fn type_name(&self) -> &'static str {
-        fn name_of<T: Registered>(_: &T) -> &'static str {
-            T::TYPE_NAME
-        }
-        for_each_kind!(self, spec => name_of(spec))
-    }
-
-    /// The spec under the name of its type.
-    ///
-    /// # Errors
-    /// As [`ToProto::to_proto`].
-    pub fn to_serialized(&self, version: SerDesVersion) -> Result<Serialized, EncodeError> {
-        for_each_kind!(self, spec => Serialized::of(spec, version))
-    }
-
-    /// The spec of data under the name of its type.
-    ///
-    /// # Errors
-    /// As [`FromProto::from_proto`].
-    pub fn from_serialized(
-        serialized: Serialized,
-        options: &DeserializeOptions,
-    ) -> Result<Self, DecodeError> {
-        Self::from_message(serialized.into(), options)
-    }
 }
 
 /// The number of shards as the messages carry it.
@@ -160,10 +87,12 @@ fn count(shards: usize) -> Result<i32, IfrtError> {
     i32::try_from(shards).map_err(|_| overflow)
 }
 
-impl fmt::Display for ShardingSpec {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for_each_kind!(self, spec => spec.fmt(f))
+/// Fails if the number of shards is negative.
+fn require_count(shards: i32) -> Result<(), IfrtError> {
+    if shards < 0 {
+        return Err(IfrtError::Invalid(format!("found {shards} shards; expected 0 or more")));
     }
+    Ok(())
 }
 
 /// What remains of a sharding without its devices and its memory kind.
@@ -195,37 +124,5 @@ impl TryFrom<&Sharding> for ShardingSpec {
     }
 }
 
-/// The envelope has no version: the spec inside is written at the requested one.
-impl ToProto for ShardingSpec {
-    type Proto = wire::ShardingSpecProto;
-
-    fn to_proto(&self, version: SerDesVersion) -> Result<Self::Proto, EncodeError> {
-        let serialized = self.to_serialized(version)?;
-        Ok(wire::ShardingSpecProto { serialized_sharding_spec: Some(serialized.into()) })
-    }
-
-    fn can_serialize_at(&self, version: SerDesVersion) -> Result<(), EncodeError> {
-        for_each_kind!(self, spec => spec.can_serialize_at(version))
-    }
-}
-
-/// The envelope has no version: the spec inside says its own. No options are needed.
-impl FromProto for ShardingSpec {
-    type Proto = wire::ShardingSpecProto;
-    const NAME: &'static str = "ShardingSpec";
-
-    fn from_proto(proto: &Self::Proto, options: &DeserializeOptions) -> Result<Self, DecodeError> {
-        Self::from_owned_proto(proto.clone(), options)
-    }
-
-    fn from_owned_proto(
-        proto: Self::Proto,
-        options: &DeserializeOptions,
-    ) -> Result<Self, DecodeError> {
-        Self::from_message(proto.serialized_sharding_spec.unwrap_or_default(), options)
-    }
-}
-
 #[cfg(test)]
-#[path = "tests.rs"]
 mod tests;

@@ -1,12 +1,12 @@
 use super::*;
 use crate::{
-    codec::{StatusCode, Validation},
+    codec::{DeserializeOptions, FromProto as _, StatusCode, ToProto as _, Validation},
     ifrt::{
         AbstractArraySpec, ArraySpec, DType, ShardingParam,
         sharding::ShardShapes,
         xla::{OpSharding, TileAssignment},
     },
-    version::{SerDesAnyVersionAccessor, VersionRange},
+    version::{SerDesAnyVersionAccessor, SerDesVersion, VersionRange},
 };
 
 fn shape(dims: impl AsRef<[i64]>) -> Shape {

@@ -13,7 +13,6 @@ mod tile_assignment;
 
 pub use layout::{DimLevelType, Layout, SplitConfig, Tile};
 pub use layout_text::LayoutTextError;
-pub(crate) use op_sharding::PlainFields;
 pub use op_sharding::{OpSharding, OpShardingType};
 pub use primitive_type::PrimitiveType;
 pub use shape::Shape;

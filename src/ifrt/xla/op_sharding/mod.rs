@@ -4,6 +4,7 @@ mod extent;
 mod kind;
 mod parts;
 mod text;
+mod wire;
 
 use std::{
     fmt,
@@ -13,8 +14,6 @@ use std::{
 
 pub use kind::OpShardingType;
 use parts::{Parts, tiles_of};
-pub(crate) use parts::{Plain, PlainFields};
-use smallvec::SmallVec;
 
 use super::TileAssignment;
 use crate::{
@@ -145,11 +144,8 @@ impl OpSharding {
         tiles: TileAssignment,
         kinds: &[OpShardingType],
     ) -> Result<Self, IfrtError> {
-        let subgroups = kinds.iter().map(|kind| kind.number()).collect();
-        let (kind, tiles) = (OpShardingType::Tiled, Some(tiles));
-        let parts = Parts { kind, tiles, subgroups, ..Parts::default() };
-        parts.check()?;
-        Ok(Self::of_parts(parts))
+        let subgroups: Vec<_> = kinds.iter().map(|kind| kind.number()).collect();
+        Parts::tiled(tiles, false, subgroups).map(Self::of_parts)
     }
 
     /// One sharding for each element of a flat tuple.
@@ -207,14 +203,13 @@ impl OpSharding {
             }
             OpShardingType::Tiled => {
                 let (reshape, transpose) = (&proto.iota_reshape_dims, &proto.iota_transpose_perm);
-                parts.tiles = Some(tiles_of(
+                let tiles = tiles_of(
                     &proto.tile_assignment_dimensions,
                     proto.tile_assignment_devices.clone(),
                     (reshape, transpose),
-                )?);
-                parts.replicates_last = proto.replicate_on_last_tile_dim;
-                parts.subgroups = SmallVec::from_slice(&proto.last_tile_dims);
-                parts.check()?;
+                )?;
+                let subgroups = proto.last_tile_dims.as_slice();
+                parts = Parts::tiled(tiles, proto.replicate_on_last_tile_dim, subgroups)?;
             }
             OpShardingType::Replicated
             | OpShardingType::Manual
@@ -222,41 +217,6 @@ impl OpSharding {
             | OpShardingType::Unreduced => {}
         }
         Ok(Self::with_message(parts, proto))
-    }
-
-    /// The sharding of a message that has no other fields than these; `None` if it is none of those that the parts say.
-    pub(crate) fn of_fields(fields: PlainFields) -> Option<Self> {
-        let kind = OpShardingType::from_number(fields.kind)?;
-        let mut parts = Parts { kind, ..Parts::default() };
-        match kind {
-            OpShardingType::Tiled => {
-                let iota = (&fields.iota_reshape_dims[..], &fields.iota_transpose_perm[..]);
-                parts.tiles = Some(tiles_of(&fields.dimensions, fields.devices, iota).ok()?);
-                parts.replicates_last = fields.replicates_last;
-                parts.subgroups = fields.subgroups;
-                parts.check().ok()?;
-                // A list beside a transposition is no message that the parts make.
-                let listed = parts.tiles.as_ref()?.listed_devices().is_some();
-                (!listed || fields.iota_transpose_perm.is_empty()).then_some(())?;
-            }
-            OpShardingType::Maximal | OpShardingType::Tuple => return None,
-            _ if fields != (PlainFields { kind: fields.kind, ..PlainFields::default() }) => {
-                return None;
-            }
-            _ => {}
-        }
-        Some(Self::of_parts(parts))
-    }
-
-    /// The fields of the message, if it has no others than these.
-    pub(crate) fn plain(&self) -> Option<Plain<'_>> {
-        let Parts { kind, tiles, replicates_last, subgroups } = &self.0.parts;
-        self.0.is_plain.then_some(Plain {
-            kind: kind.number(),
-            tiles: tiles.as_ref(),
-            replicates_last: *replicates_last,
-            subgroups,
-        })
     }
 
     /// The kind; with a [named sharding](Self::named_sharding) it says nothing.

@@ -1,11 +1,13 @@
-//! What nearly every sharding consists of, and the fields of its message.
+//! What nearly every sharding consists of.
 
+use prost::Message as _;
 use smallvec::SmallVec;
 
 use super::{OpShardingType, invalid};
 use crate::{
     ifrt::{IfrtError, xla::TileAssignment},
     proto::xla,
+    wire::BackwardWriter,
 };
 
 /// What nearly every sharding consists of. Messages are large: reading and writing without one is what makes a sharding cheap.
@@ -19,26 +21,30 @@ pub(super) struct Parts {
 }
 
 impl Parts {
+    /// Tiles, the last dimensions of which may be replicated or subgroups.
+    pub(super) fn tiled(
+        tiles: TileAssignment,
+        replicates_last: bool,
+        subgroups: impl Into<SmallVec<[i32; 4]>>,
+    ) -> Result<Self, IfrtError> {
+        let (kind, subgroups) = (OpShardingType::Tiled, subgroups.into());
+        let parts = Self { kind, tiles: Some(tiles), replicates_last, subgroups };
+        parts.check()?;
+        Ok(parts)
+    }
+
+    /// The message that the parts make.
     pub(super) fn to_message(&self) -> xla::OpSharding {
-        let mut proto = xla::OpSharding {
-            r#type: self.kind.number(),
-            replicate_on_last_tile_dim: self.replicates_last,
-            last_tile_dims: self.subgroups.to_vec(),
-            ..Default::default()
-        };
-        if let Some(tiles) = &self.tiles {
-            proto.tile_assignment_dimensions = tiles.dimensions().to_vec();
-            if let Some((reshape, transpose)) = tiles.iota_parts() {
-                proto.iota_reshape_dims = reshape.to_vec();
-                proto.iota_transpose_perm = transpose.to_vec();
-            }
-            proto.tile_assignment_devices = tiles.listed_devices().unwrap_or_default().to_vec();
-        }
-        proto
+        let mut out = BackwardWriter::with_capacity(0);
+        self.write(&mut out);
+        let mut message = xla::OpSharding::default();
+        let parsed = message.merge(out.finish());
+        debug_assert_eq!(parsed, Ok(()), "{self:?}");
+        message
     }
 
     /// Whether tiles, subgroups and replication go together.
-    pub(super) fn check(&self) -> Result<(), IfrtError> {
+    fn check(&self) -> Result<(), IfrtError> {
         let rank = self.tiles.as_ref().map_or(0, |tiles| tiles.dimensions().len());
         let subgroups = self.subgroups.len();
         if subgroups > rank || (subgroups > 0 && self.replicates_last) {
@@ -55,27 +61,7 @@ impl Parts {
     }
 }
 
-/// The fields of a message that [`OpSharding::of_fields`](super::OpSharding::of_fields) can do without the message.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct PlainFields {
-    pub(crate) kind: i32,
-    pub(crate) dimensions: SmallVec<[i64; 4]>,
-    pub(crate) devices: Vec<i64>,
-    pub(crate) replicates_last: bool,
-    pub(crate) subgroups: SmallVec<[i32; 4]>,
-    pub(crate) iota_reshape_dims: SmallVec<[i64; 4]>,
-    pub(crate) iota_transpose_perm: SmallVec<[i32; 4]>,
-}
-
-/// The fields of a message that has no others.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Plain<'a> {
-    pub(crate) kind: i32,
-    pub(crate) tiles: Option<&'a TileAssignment>,
-    pub(crate) replicates_last: bool,
-    pub(crate) subgroups: &'a [i32],
-}
-
+/// The tiles of a message: a list of devices, or an iota.
 pub(super) fn tiles_of(
     dimensions: &[i64],
     devices: Vec<i64>,

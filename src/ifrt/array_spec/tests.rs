@@ -2,7 +2,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::*;
 use crate::{
-    codec::{DecodeErrorKind, StatusCode},
+    codec::{DecodeErrorKind, FromProto as _, StatusCode, ToProto as _},
     ifrt::{
         AnyDevice, ConcreteEvenSharding, DeviceId, MemoryKind, SingleDeviceSharding, with_devices,
     },
