@@ -1,7 +1,7 @@
 //! Value to bytes to value, beside the peers in the same run: raw prost messages of the same schema (without the checks that make a
 //! value of ours), quick-protobuf and buffa. Prints our time divided by theirs after each case.
 //!
-//! `cargo bench --bench codec`
+//! `cargo bench --features unstable-bench --bench codec`
 
 mod peers;
 
@@ -13,7 +13,7 @@ use peers::{buffa_messages as buffa_peer, quick_messages as quick_peer};
 use prost::Message as _;
 use quick_protobuf::{BytesReader, MessageRead, MessageWrite, Writer};
 use serdes::{
-    codec::{DeserializeOptions, FromProto, ToProto, packed::Implementation},
+    codec::{DeserializeOptions, FromProto, ToProto, unstable_bench::use_vector_instructions},
     ifrt::{
         AnyDevice, ArraySpec, AttributeMap, AttributeValue, DType, DeviceId, HloSharding, Interval,
         MemoryKind, RemapPlan, Shape, with_devices,
@@ -95,11 +95,8 @@ fn array_specs(criterion: &mut Criterion) {
         let case = Case::default();
         let spec = spec_over(devices);
         let bytes = spec.to_bytes(version()).unwrap();
-        for (subject, implementation) in [
-            ("serdes scalar", Implementation::Scalar),
-            ("serdes vector", Implementation::fastest()),
-        ] {
-            implementation.choose();
+        for (subject, vector) in [("serdes scalar", false), ("serdes vector", true)] {
+            use_vector_instructions(vector);
             case.run(criterion, &name, subject, || {
                 let bytes = black_box(&spec).to_bytes(version()).unwrap();
                 black_box(ArraySpec::from_bytes(bytes, &options).unwrap());

@@ -28,13 +28,15 @@ mod serialized;
 mod status;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+#[cfg(feature = "unstable-bench")]
+#[doc(hidden)]
+pub mod unstable_bench;
 pub(crate) mod wire_format;
 
 use bytes::Bytes;
 use prost::Message;
 
 use crate::version::{AnyVersionAccessor, Ifrt, Line, SerDesVersion};
-pub use crate::wire::packed;
 #[cfg(feature = "serde")]
 pub use at::At;
 #[cfg(feature = "serde")]

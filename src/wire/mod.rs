@@ -11,7 +11,7 @@ mod backward;
 mod dialect;
 #[cfg_attr(not(feature = "artifact"), expect(unreachable_pub, reason = "an error of `artifact`"))]
 mod fields;
-pub mod packed;
+pub(crate) mod packed;
 #[cfg(feature = "artifact")]
 pub(crate) mod scan;
 pub(crate) mod varint;
