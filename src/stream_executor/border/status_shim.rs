@@ -81,13 +81,6 @@ fn open(image: &[u8]) -> io::Result<Library> {
 
 /// The shared object: header, program headers, hash table, symbols, strings, dynamic section.
 fn image(symbols: &[(String, usize)]) -> Vec<u8> {
-    const MACHINE: u16 = if cfg!(target_arch = "aarch64") { 183 } else { 62 };
-    const PT_LOAD: u32 = 1;
-    const PT_DYNAMIC: u32 = 2;
-    const PT_GNU_STACK: u32 = 0x6474_e551;
-    const READ_WRITE: u32 = 6;
-    const SEGMENT_ALIGNMENT: u64 = 0x10000;
-
     let count = symbols.len() + 1;
     let hash_at = HEADER + 3 * PROGRAM_HEADER;
     let hash_size = 4 * (2 + 1 + count);
@@ -116,23 +109,7 @@ fn image(symbols: &[(String, usize)]) -> Vec<u8> {
     let size = dynamic_at + entries.len() * DYNAMIC;
 
     let mut out = Image(Vec::with_capacity(size));
-    // e_ident: magic, 64 bits, this machine's byte order (both architectures are little-endian here), version 1.
-    out.bytes(&[0x7f, b'E', b'L', b'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
-    out.u16(3); // e_type: shared object
-    out.u16(MACHINE);
-    out.u32(1); // e_version
-    out.u64(0); // e_entry
-    out.u64(HEADER as u64); // e_phoff
-    out.u64(0); // e_shoff: the loader needs no sections
-    out.u32(0); // e_flags
-    for value in [HEADER, PROGRAM_HEADER, 3, 64, 0, 0] {
-        out.u16(value as u16); // e_ehsize, e_phentsize, e_phnum, e_shentsize, e_shnum, e_shstrndx
-    }
-    // The loader writes into the dynamic section, so the one segment is writable.
-    out.program_header(PT_LOAD, READ_WRITE, 0, size, SEGMENT_ALIGNMENT);
-    out.program_header(PT_DYNAMIC, READ_WRITE, dynamic_at, entries.len() * DYNAMIC, 8);
-    out.program_header(PT_GNU_STACK, READ_WRITE, 0, 0, 16);
-
+    out.headers(size, dynamic_at, entries.len() * DYNAMIC);
     // One bucket, whose chain runs from the last symbol to the first; symbol 0 is the end of it.
     out.u32(1);
     out.u32(count as u32);
@@ -162,6 +139,33 @@ fn image(symbols: &[(String, usize)]) -> Vec<u8> {
 struct Image(Vec<u8>);
 
 impl Image {
+    /// The header of the file and its program headers: one segment of `size` bytes, and the dynamic section in it.
+    fn headers(&mut self, size: usize, dynamic_at: usize, dynamic_size: usize) {
+        const MACHINE: u16 = if cfg!(target_arch = "aarch64") { 183 } else { 62 };
+        const PT_LOAD: u32 = 1;
+        const PT_DYNAMIC: u32 = 2;
+        const PT_GNU_STACK: u32 = 0x6474_e551;
+        const READ_WRITE: u32 = 6;
+        const SEGMENT_ALIGNMENT: u64 = 0x10000;
+
+        // e_ident: magic, 64 bits, this machine's byte order (both architectures are little-endian here), version 1.
+        self.bytes(&[0x7f, b'E', b'L', b'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        self.u16(3); // e_type: shared object
+        self.u16(MACHINE);
+        self.u32(1); // e_version
+        self.u64(0); // e_entry
+        self.u64(HEADER as u64); // e_phoff
+        self.u64(0); // e_shoff: the loader needs no sections
+        self.u32(0); // e_flags
+        for value in [HEADER, PROGRAM_HEADER, 3, 64, 0, 0] {
+            self.u16(value as u16); // e_ehsize, e_phentsize, e_phnum, e_shentsize, e_shnum, e_shstrndx
+        }
+        // The loader writes into the dynamic section, so the one segment is writable.
+        self.program_header(PT_LOAD, READ_WRITE, 0, size, SEGMENT_ALIGNMENT);
+        self.program_header(PT_DYNAMIC, READ_WRITE, dynamic_at, dynamic_size, 8);
+        self.program_header(PT_GNU_STACK, READ_WRITE, 0, 0, 16);
+    }
+
     fn bytes(&mut self, bytes: &[u8]) {
         self.0.extend_from_slice(bytes);
     }

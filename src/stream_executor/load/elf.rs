@@ -372,6 +372,13 @@ impl<'data> Names<'data> {
     }
 }
 
+/// Those of the names that look like TensorFlow's.
+fn of_tensorflow(names: &[String]) -> impl Iterator<Item = String> {
+    const PREFIXES: [&str; 5] = ["TF_", "TSL_", "TFE_", "SE_", "TFNPD_"];
+    let is_theirs = |name: &&String| PREFIXES.iter().any(|prefix| name.starts_with(prefix));
+    names.iter().filter(is_theirs).cloned()
+}
+
 fn read<Elf>(file: &ReadCache<File>) -> ElfResult<Inspection>
 where
     Elf: FileHeader<Endian = Endianness>,
@@ -416,13 +423,7 @@ where
             needed.push(owned(names.at(value)?));
         }
     }
-    let (served, unserved) = undefined
-        .iter()
-        .filter(|name| {
-            ["TF_", "TSL_", "TFE_", "SE_", "TFNPD_"].iter().any(|prefix| name.starts_with(prefix))
-        })
-        .cloned()
-        .partition(|name| serves(name));
+    let (served, unserved) = of_tensorflow(&undefined).partition(|name| serves(name));
     Ok(Inspection {
         architecture: architecture(machine),
         shared: header.e_type(endian) == ET_DYN,

@@ -324,12 +324,7 @@ fn structure(
     let malformed =
         |found: String, expected| LayoutFileError::Malformed { at: at.clone(), found, expected };
     if let Some(same_as) = value.get("same_as").and_then(Value::as_str) {
-        // A note may follow the section's name.
-        let sections = [same_as, same_as.split_whitespace().next().unwrap_or_default()];
-        let other = sections
-            .into_iter()
-            .find_map(|section| Some((section, find(root, section)?.get(name)?)))
-            .filter(|_| chain > 0);
+        let other = section_with(root, same_as, name).filter(|_| chain > 0);
         let (section, other) = other.ok_or_else(|| {
             malformed(format!("same_as `{same_as}`"), "a section of the file with this struct")
         })?;
@@ -375,6 +370,12 @@ fn structure(
         fields,
         values,
     })
+}
+
+/// The section that `same_as` names, which a note may follow, and the struct of that name in it.
+fn section_with<'a>(root: &'a Value, same_as: &'a str, name: &str) -> Option<(&'a str, &'a Value)> {
+    let sections = [same_as, same_as.split_whitespace().next().unwrap_or_default()];
+    sections.into_iter().find_map(|section| Some((section, find(root, section)?.get(name)?)))
 }
 
 /// C text with the blanks that it needs, between words, and no others: `const void *` and `const void*` are the same.

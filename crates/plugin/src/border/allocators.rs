@@ -34,26 +34,7 @@ pub(super) unsafe extern "C" fn create_allocator<P: Platform>(
                 ext: ptr::null_mut(),
                 supports_unified_memory: u8::from(unified),
             };
-            let functions = SP_AllocatorFns {
-                struct_size: 0,
-                ext: ptr::null_mut(),
-                allocate: Some(allocate::<P>),
-                deallocate: Some(deallocate::<P>),
-                host_memory_allocate: Some(host_memory_allocate::<P>),
-                host_memory_deallocate: Some(host_memory_deallocate::<P>),
-                unified_memory_allocate: if unified {
-                    Some(unified_memory_allocate::<P>)
-                } else {
-                    None
-                },
-                unified_memory_deallocate: if unified {
-                    Some(unified_memory_deallocate::<P>)
-                } else {
-                    None
-                },
-                get_allocator_stats: Some(get_allocator_stats::<P>),
-                device_memory_usage: Some(device_memory_usage::<P>),
-            };
+            let functions = allocator_functions::<P>(unified);
             let (target, functions_target) = ((*params).allocator, (*params).allocator_fns);
             if functions_target.is_null() {
                 return Err(Status::invalid_argument(
@@ -78,6 +59,26 @@ pub(super) unsafe extern "C" fn create_allocator<P: Platform>(
             state.settings.counters.allocators.created_one();
             Ok(())
         });
+    }
+}
+
+/// The functions of the allocator for the default strategy.
+fn allocator_functions<P: Platform>(unified: bool) -> SP_AllocatorFns {
+    SP_AllocatorFns {
+        struct_size: 0,
+        ext: ptr::null_mut(),
+        allocate: Some(allocate::<P>),
+        deallocate: Some(deallocate::<P>),
+        host_memory_allocate: Some(host_memory_allocate::<P>),
+        host_memory_deallocate: Some(host_memory_deallocate::<P>),
+        unified_memory_allocate: if unified { Some(unified_memory_allocate::<P>) } else { None },
+        unified_memory_deallocate: if unified {
+            Some(unified_memory_deallocate::<P>)
+        } else {
+            None
+        },
+        get_allocator_stats: Some(get_allocator_stats::<P>),
+        device_memory_usage: Some(device_memory_usage::<P>),
     }
 }
 
