@@ -46,7 +46,7 @@ pub use formats::Formats;
 pub use options::{DeserializeOptions, SerializeOptions, Validation};
 pub use registry::{AnyValue, MessageSerDes, SerDes, SerDesRegistry};
 pub use serialized::{Registered, Serialized};
-pub use status::{Status, StatusCode, UnknownStatusCode};
+pub use status::{Status, StatusCode};
 
 /// A value that can be written as a message at a version of the line `L`.
 ///

@@ -1,5 +1,7 @@
 //! Statuses in their three forms: the library's, the message's and gRPC's.
 
+use serdes_abi::TF_Code;
+
 use crate::{
     codec::{Status, StatusCode},
     proto::tensorflow::StatusProto,
@@ -53,7 +55,7 @@ pub(super) fn of_device(error: &stream_executor::Error) -> Status {
         stream_executor::Error::Unsupported { .. } => StatusCode::Unimplemented,
         _ => error
             .status_code()
-            .and_then(|code| StatusCode::from_number(code.0))
+            .and_then(TF_Code::canonical)
             .filter(|code| *code != StatusCode::Ok)
             .unwrap_or(StatusCode::Internal),
     };

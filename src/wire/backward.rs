@@ -1,3 +1,5 @@
+//! The writer: it puts a message together from its last field to its first.
+
 use bytes::Bytes;
 
 use super::{
@@ -7,8 +9,9 @@ use super::{
 
 /// Writes a message from its end to its start.
 ///
-/// What is nested is written before what it is nested in, so that its length is known when the length is written: no message is
-/// measured first, and none is built up for itself. Fields are therefore written in falling order of their numbers.
+/// What is nested is written before what it is nested in, so that its length is known when the
+/// length is written: no message is measured first, and none is built up for itself. Fields are
+/// therefore written in falling order of their numbers.
 #[derive(Debug)]
 pub(crate) struct BackwardWriter {
     /// The message so far lies at the end, from `start` on.
@@ -16,7 +19,8 @@ pub(crate) struct BackwardWriter {
     start: usize,
 }
 
-/// Messages of a few bytes are the rule: they are put together on the stack, and their bytes allocated once, as many as they are.
+/// Messages of a few bytes are the rule: they are put together on the stack, and their bytes
+/// allocated once, as many as they are.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "lives on the stack, for the time of one message")]
 enum Buffer {
@@ -27,6 +31,7 @@ enum Buffer {
 const STACK: usize = 256;
 
 impl Buffer {
+    #[inline]
     fn as_slice(&self) -> &[u8] {
         match self {
             Self::Stack(buffer) => buffer,
@@ -37,6 +42,7 @@ impl Buffer {
 
 impl BackwardWriter {
     /// A writer with room for `capacity` bytes; it grows when they are used up.
+    #[inline]
     pub(crate) fn with_capacity(capacity: usize) -> Self {
         if capacity <= STACK {
             Self { buffer: Buffer::Stack([0; STACK]), start: STACK }
@@ -46,6 +52,7 @@ impl BackwardWriter {
     }
 
     /// The message.
+    #[inline]
     pub(crate) fn finish(self) -> Bytes {
         match self.buffer {
             Buffer::Stack(buffer) => {
@@ -56,6 +63,7 @@ impl BackwardWriter {
     }
 
     /// The bytes written so far.
+    #[inline]
     pub(crate) fn len(&self) -> usize {
         self.buffer.as_slice().len() - self.start
     }

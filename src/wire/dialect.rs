@@ -1,4 +1,5 @@
-//! What the parsers of protobuf take that differ from each other: one table, compared with the parsers themselves.
+//! What the parsers of protobuf take that differ from each other: one table, compared with the
+//! parsers themselves.
 //!
 //! | | [`Prost`](Dialect::Prost) | [`Tensorflow`](Dialect::Tensorflow) |
 //! |---|---|---|
@@ -8,8 +9,10 @@
 //! | messages and groups inside one another | 100 | 100 |
 //! | a field in the hundredth group | refused | taken |
 //!
-//! Both refuse the field number 0, the wire types 6 and 7, and ends of groups that are not open. The right column is TensorFlow's C++
-//! parser, measured; `tests/data/wire` has what it and Python's parser (upb) answer to each row.
+//! Both refuse the field number 0, the wire types 6 and 7, and ends of groups that are not open.
+//! The right column is TensorFlow's C++ parser, measured: `tests/data/wire` has its answers, beside
+//! those of the parser that Python reads graphs with first (upb), which refuses surplus bits in
+//! tags alone.
 //!
 //! Knows parsers. It must never know a message.
 
@@ -29,7 +32,8 @@ pub(crate) enum Dialect {
 }
 
 impl Dialect {
-    /// Takes the tag of a field off the front: its number times 8, and its wire type. `None`, and nothing taken, if there is none.
+    /// Takes the tag of a field off the front: its number times 8, and its wire type. `None`, and
+    /// nothing taken, if there is none.
     #[inline(always)]
     pub(crate) fn tag(self, bytes: &mut &[u8]) -> Option<u32> {
         match **bytes {
@@ -41,7 +45,7 @@ impl Dialect {
         }
     }
 
-    #[inline]
+    #[inline(never)]
     fn long_tag(self, bytes: &mut &[u8]) -> Option<u32> {
         match self {
             Self::Prost => {
@@ -60,6 +64,17 @@ impl Dialect {
     /// Takes a number of 64 bits off the front. `None`, and nothing taken, if there is none.
     #[inline(always)]
     pub(crate) fn varint(self, bytes: &mut &[u8]) -> Option<u64> {
+        match **bytes {
+            [number @ 0..0x80, ref rest @ ..] => {
+                *bytes = rest;
+                Some(number.into())
+            }
+            _ => self.long_varint(bytes),
+        }
+    }
+
+    #[inline(never)]
+    fn long_varint(self, bytes: &mut &[u8]) -> Option<u64> {
         match self {
             Self::Prost => varint::checked(bytes),
             #[cfg(feature = "artifact")]
@@ -67,10 +82,25 @@ impl Dialect {
         }
     }
 
-    /// Takes the length of a field off the front, which may be [too long](Self::longest_field). `None`, and nothing taken, if there is
-    /// none.
+    /// Takes the length of a field off the front, which may be [too long](Self::longest_field).
+    /// `None`, and nothing taken, if there is none.
     #[inline(always)]
     pub(crate) fn length(self, bytes: &mut &[u8]) -> Option<u64> {
+        match **bytes {
+            [length @ 0..0x80, ref rest @ ..] => {
+                *bytes = rest;
+                Some(length.into())
+            }
+            [low, high @ 0..0x80, ref rest @ ..] => {
+                *bytes = rest;
+                Some(u64::from(low & 0x7f) | u64::from(high) << 7)
+            }
+            _ => self.long_length(bytes),
+        }
+    }
+
+    #[inline(never)]
+    fn long_length(self, bytes: &mut &[u8]) -> Option<u64> {
         match self {
             Self::Prost => varint::checked(bytes),
             #[cfg(feature = "artifact")]

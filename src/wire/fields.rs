@@ -1,7 +1,7 @@
 //! The fields of a message in memory, one after the other, without building it.
 //!
-//! One cursor reads for two parsers, whose [`Dialect`] says what they take. Nothing is allocated for what a
-//! length announces.
+//! One cursor reads for two parsers, whose [`Dialect`] says what they take. Nothing is allocated
+//! for what a length announces.
 //!
 //! Knows no message: which field means what is the business of its caller.
 
@@ -102,8 +102,9 @@ impl<'a> WireReader<'a> {
         self.rest.is_empty()
     }
 
-    /// The content of the next field if that is `number`, below 16, with a length below 128; otherwise nothing is read. A short way for
-    /// messages of small fields in the order of their numbers, for which the general one takes several times as long.
+    /// The content of the next field if that is `number`, below 16, with a length below 128;
+    /// otherwise nothing is read. A short way for messages of small fields in the order of their
+    /// numbers, for which the general one takes several times as long.
     #[inline]
     pub(crate) fn take_short(&mut self, number: u8) -> Option<&'a [u8]> {
         let [tag, length @ ..0x80, rest @ ..] = self.rest else { return None };
@@ -116,7 +117,7 @@ impl<'a> WireReader<'a> {
     }
 
     /// The number and the wire type of the next field.
-    #[inline]
+    #[inline(always)]
     fn tag(&mut self) -> Result<(u32, u8), Malformed> {
         let tag = self.dialect.tag(&mut self.rest).ok_or_else(|| self.endless_number())?;
         match tag >> 3 {
@@ -126,7 +127,7 @@ impl<'a> WireReader<'a> {
     }
 
     /// The value of a field that is no group.
-    #[inline]
+    #[inline(always)]
     fn value(&mut self, wire_type: u8) -> Result<FieldValue<'a>, Malformed> {
         match wire_type {
             0 => {
@@ -140,7 +141,7 @@ impl<'a> WireReader<'a> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn delimited(&mut self) -> Result<&'a [u8], Malformed> {
         let length = self.dialect.length(&mut self.rest).ok_or_else(|| self.endless_number())?;
         if length > self.dialect.longest_field() {
@@ -152,7 +153,7 @@ impl<'a> WireReader<'a> {
         Ok(bytes)
     }
 
-    #[inline]
+    #[inline(always)]
     fn take<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
         let (bytes, rest) = self.rest.split_first_chunk().ok_or_else(|| self.overlong_field())?;
         self.rest = rest;
@@ -169,7 +170,8 @@ impl<'a> WireReader<'a> {
         self.malformed("a field that is longer than the message")
     }
 
-    /// Steps over the fields of the group `number`, whose first mark was read, and over its last mark.
+    /// Steps over the fields of the group `number`, whose first mark was read, and over its last
+    /// mark.
     #[cold]
     fn skip_group(&mut self, number: u32) -> Result<FieldValue<'a>, Malformed> {
         let mut open = vec![number];
@@ -196,8 +198,8 @@ impl<'a> WireReader<'a> {
 }
 
 impl FieldValue<'_> {
-    /// Gives each number of a repeated varint field, packed or not, to `each`. A value of another wire type is an unknown field, and
-    /// gives none.
+    /// Gives each number of a repeated varint field, packed or not, to `each`. A value of another
+    /// wire type is an unknown field, and gives none.
     ///
     /// # Errors
     /// [`Malformed`] if a packed list ends inside of a number.

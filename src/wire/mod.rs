@@ -1,8 +1,11 @@
-//! Protobuf bytes without generated messages: for what these are too slow for, would lose, or cannot hold in memory.
+//! Protobuf bytes without generated messages: for what these are too slow for, would lose, or
+//! cannot hold in memory.
 //!
-//! - `fields`: one cursor over the fields of a message in memory; `dialect` says what each parser takes.
+//! - `fields`: one cursor over the fields of a message in memory; `dialect` says what each parser
+//!   takes.
 //! - `backward`: the writer.
-//! - `scan`: the same over messages that do not fit into memory, with a table of what their fields are.
+//! - `scan`: the same over messages that do not fit into memory, with a table of what their fields
+//!   are.
 //! - `packed`: lists of numbers, many at a time; `varint`: one number.
 //!
 //! Knows numbers, fields and bytes. It must never know what a message means, a version or a device.

@@ -1,8 +1,9 @@
 //! Packed repeated numbers: the part of a message that grows with the number of devices.
 //!
-//! Two implementations do the same, and are tested against each other: a scalar one in safe code, and one with the vector
-//! instructions of AVX2, chosen at run time where the processor has them. What is accepted is what prost accepts: varints of up to
-//! 10 bytes, of which a 32-bit number takes the low bits.
+//! Two implementations do the same, and are tested against each other: a scalar one in safe code,
+//! and one with the vector instructions of AVX2, chosen at run time where the processor has them.
+//! What is accepted is what prost accepts: varints of up to 10 bytes, of which a 32-bit number
+//! takes the low bits.
 //!
 //! The room knows numbers and bytes. It must never know a message or a version.
 
@@ -44,8 +45,8 @@ impl Implementation {
         }
     }
 
-    /// Makes this one the one in use for the whole process, for measurements. What the processor cannot run is replaced by the scalar
-    /// one. Returns the one in use.
+    /// Makes this one the one in use for the whole process, for measurements. What the processor
+    /// cannot run is replaced by the scalar one. Returns the one in use.
     pub(crate) fn choose(self) -> Self {
         let chosen = if self == Self::Scalar { self } else { Self::fastest() };
         let number = if chosen == Self::Avx2 { 2 } else { 1 };
@@ -98,7 +99,8 @@ impl PackedNumber for i32 {
     }
 
     fn packed_len(values: &[Self]) -> usize {
-        // Comparisons in place of a bit count, so that the compiler can use vector instructions. A block keeps the sum in 32 bits.
+        // Comparisons in place of a bit count, so that the compiler can use vector instructions. A
+        // block keeps the sum in 32 bits.
         let length = |value: &Self| {
             let bits = value.cast_unsigned();
             1 + u32::from(bits >= 1 << 7)
@@ -189,7 +191,8 @@ pub(crate) fn decode_scalar<T: PackedNumber>(
     Ok(())
 }
 
-/// Writes `values` as a packed list to the front of `out`, and returns its bytes, which are [`PackedNumber::packed_len`].
+/// Writes `values` as a packed list to the front of `out`, and returns its bytes, which are
+/// [`PackedNumber::packed_len`].
 ///
 /// `None` if there is no room.
 pub(crate) fn encode<T: PackedNumber>(values: &[T], out: &mut [u8]) -> Option<usize> {
@@ -276,7 +279,8 @@ mod avx2 {
                 append_bytes(block, values);
                 rest = rest.get(BLOCK..).unwrap_or_default();
             } else if continued == 0x5555_5555 {
-                // 16 numbers of two bytes each: the low byte gives 7 bits, the high byte the next 7.
+                // 16 numbers of two bytes each: the low byte gives 7 bits, the high byte the next
+                // 7.
                 let low = _mm256_and_si256(loaded, _mm256_set1_epi16(0x007f));
                 let high = _mm256_and_si256(loaded, _mm256_set1_epi16(0x7f00));
                 append_words(_mm256_or_si256(low, _mm256_srli_epi16::<1>(high)), values);
@@ -313,14 +317,16 @@ mod avx2 {
             // SAFETY: `eight` is 16 bytes long, and the load may be unaligned.
             let few = unsafe { _mm_loadu_si128(eight.as_ptr().cast::<__m128i>()) };
             let wide = if T::WIDE { _mm256_cvtepu8_epi64(few) } else { _mm256_cvtepu8_epi32(few) };
-            // SAFETY: 32 numbers of spare capacity were reserved; the loop stores `step` of them, each time 32 bytes (4 of 8 bytes, or 8
-            // of 4: `WIDE` says which `T` is), and runs 32 / `step` times.
+            // SAFETY: 32 numbers of spare capacity were reserved; the loop stores `step` of them,
+            // each time 32 bytes (4 of 8 bytes, or 8 of 4: `WIDE` says which `T` is), and runs 32 /
+            // `step` times.
             unsafe {
                 _mm256_storeu_si256(out.cast::<__m256i>(), wide);
                 out = out.add(step);
             }
         }
-        // SAFETY: the loop stored 32 numbers behind the `length` that were there, within the capacity; i32 and i64 may hold any bits.
+        // SAFETY: the loop stored 32 numbers behind the `length` that were there, within the
+        // capacity; i32 and i64 may hold any bits.
         unsafe { values.set_len(length + BLOCK) };
     }
 
@@ -347,16 +353,19 @@ mod avx2 {
             for (index, quarter) in quarters.iter().enumerate() {
                 // SAFETY: `quarter` is 16 bytes long, and the load may be unaligned.
                 let four = unsafe { _mm_loadu_si128(quarter.as_ptr().cast::<__m128i>()) };
-                // SAFETY: 16 numbers of 8 bytes of spare capacity were reserved, that is 4 stores of 32 bytes.
+                // SAFETY: 16 numbers of 8 bytes of spare capacity were reserved, that is 4 stores
+                // of 32 bytes.
                 unsafe { _mm256_storeu_si256(out.add(index), _mm256_cvtepu16_epi64(four)) };
             }
         } else {
             for (index, half) in halves.into_iter().enumerate() {
-                // SAFETY: 16 numbers of 4 bytes of spare capacity were reserved, that is 2 stores of 32 bytes.
+                // SAFETY: 16 numbers of 4 bytes of spare capacity were reserved, that is 2 stores
+                // of 32 bytes.
                 unsafe { _mm256_storeu_si256(out.add(index), _mm256_cvtepu16_epi32(half)) };
             }
         }
-        // SAFETY: the stores filled 16 numbers behind the `length` that were there, within the capacity; i32 and i64 may hold any bits.
+        // SAFETY: the stores filled 16 numbers behind the `length` that were there, within the
+        // capacity; i32 and i64 may hold any bits.
         unsafe { values.set_len(length + WORDS) };
     }
 
@@ -373,7 +382,8 @@ mod avx2 {
         let mut length = 0;
         let mut blocks = values.chunks_exact(LANES);
         for block in &mut blocks {
-            // SAFETY: `chunks_exact` gives 8 numbers, of 4 bytes each since `T` is not wide, and the load may be unaligned.
+            // SAFETY: `chunks_exact` gives 8 numbers, of 4 bytes each since `T` is not wide, and
+            // the load may be unaligned.
             let loaded = unsafe { _mm256_loadu_si256(block.as_ptr().cast::<__m256i>()) };
             let low = _mm256_castsi256_si128(loaded);
             let high = _mm256_extracti128_si256::<1>(loaded);

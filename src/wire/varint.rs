@@ -1,7 +1,8 @@
-//! Variable-length integers: seven bits a byte, the lowest first; the high bit of a byte says that another follows.
+//! Variable-length integers: seven bits a byte, the lowest first; the high bit of a byte says that
+//! another follows.
 //!
-//! Readers differ in what they do with bits that the number has no room for: prost refuses them ([`checked`]); TensorFlow's parser
-//! and LevelDB drop them ([`wrapping`]).
+//! Readers differ in what they do with bits that the number has no room for: prost refuses them
+//! ([`checked`]); TensorFlow's parser and LevelDB drop them ([`wrapping`]).
 //!
 //! Knows numbers and bytes. It must never know a field or a table.
 
@@ -12,7 +13,8 @@ pub(crate) const LONGEST: usize = 10;
 #[cfg(feature = "artifact")]
 pub(crate) const LONGEST_32: usize = 5;
 
-/// Takes a number off the front; `None`, and nothing taken, if it does not end in time or has more than 64 bits.
+/// Takes a number off the front; `None`, and nothing taken, if it does not end in time or has more
+/// than 64 bits.
 #[inline(always)]
 pub(crate) fn checked(bytes: &mut &[u8]) -> Option<u64> {
     match **bytes {
@@ -40,8 +42,8 @@ fn checked_long(bytes: &mut &[u8]) -> Option<u64> {
     Some(value)
 }
 
-/// Takes a number of at most `longest` bytes off the front, and drops what does not fit 64 bits; `None`, and nothing taken, if it does
-/// not end in time.
+/// Takes a number of at most `longest` bytes off the front, and drops what does not fit 64 bits;
+/// `None`, and nothing taken, if it does not end in time.
 #[inline(always)]
 #[cfg(feature = "artifact")]
 pub(crate) fn wrapping(bytes: &mut &[u8], longest: usize) -> Option<u64> {

@@ -9,6 +9,8 @@
 //! A struct is defined once, by a macro that makes the type, the asserts that its offsets are the published ones (they run when
 //! this crate is compiled), and its description as data ([`StructLayout`]). [`LAYOUTS`] lists the descriptions by name.
 //!
+//! [`StatusCode`] is the one list of canonical status codes, which the C API, gRPC and TensorFlow's files share.
+//!
 //! This crate must never know who calls whom: it has no host, no plug-in and no allocation in it, depends on nothing, and works
 //! without the standard library; the feature `diff`, which reads layouts from files and compares them, adds both. Offsets are those of LP64 targets (x86-64 and aarch64 Linux, where they were measured).
 
@@ -37,7 +39,7 @@ pub use layout::{
     TENSORFLOW_2_8, TENSORFLOW_2_14, Zero, layout_named,
 };
 pub use released::*;
-pub use status::{StatusFunctions, TF_Code, TF_Status};
+pub use status::{StatusCode, StatusFunctions, TF_Code, TF_Status};
 
 /// The MAJOR number that every published header defines.
 pub const SE_MAJOR: i32 = 0;

@@ -1,4 +1,4 @@
-//! `TF_Status`: its codes, and the functions that act on one.
+//! The canonical status codes, and `TF_Status`: its code in C, and the functions that act on one.
 
 use core::{
     ffi::{c_char, c_int},
@@ -12,74 +12,31 @@ pub struct TF_Status {
     _opaque: [u8; 0],
 }
 
-/// A status code, a C `int`. Open: numbers without a name survive.
+/// A status code as it crosses the C API, a C `int`. Open: numbers without a name survive.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TF_Code(pub c_int);
 
 impl TF_Code {
-    /// Not an error.
-    pub const OK: Self = Self(0);
-    /// The operation was cancelled.
-    pub const CANCELLED: Self = Self(1);
-    /// An error of no known kind.
-    pub const UNKNOWN: Self = Self(2);
-    /// The caller gave an argument that is never valid.
-    pub const INVALID_ARGUMENT: Self = Self(3);
-    /// The time was up.
-    pub const DEADLINE_EXCEEDED: Self = Self(4);
-    /// Something asked for is not there.
-    pub const NOT_FOUND: Self = Self(5);
-    /// Something to be made is there already.
-    pub const ALREADY_EXISTS: Self = Self(6);
-    /// The caller may not do this.
-    pub const PERMISSION_DENIED: Self = Self(7);
-    /// Memory or another resource is used up.
-    pub const RESOURCE_EXHAUSTED: Self = Self(8);
-    /// The system is not in the state that the operation needs.
-    pub const FAILED_PRECONDITION: Self = Self(9);
-    /// The operation was given up.
-    pub const ABORTED: Self = Self(10);
-    /// Beyond the valid range.
-    pub const OUT_OF_RANGE: Self = Self(11);
-    /// Not implemented, or not supported here.
-    pub const UNIMPLEMENTED: Self = Self(12);
-    /// An invariant of the other side is broken.
-    pub const INTERNAL: Self = Self(13);
-    /// Not available now; may work later.
-    pub const UNAVAILABLE: Self = Self(14);
-    /// Data is lost or corrupt beyond repair.
-    pub const DATA_LOSS: Self = Self(15);
-    /// The caller did not say who it is.
-    pub const UNAUTHENTICATED: Self = Self(16);
+    /// The canonical code of this number, if it is one.
+    #[must_use]
+    pub const fn canonical(self) -> Option<StatusCode> {
+        StatusCode::from_number(self.0)
+    }
 
     /// The code's name in the C API without its prefix, if it has one.
     #[must_use]
     pub const fn name(self) -> Option<&'static str> {
-        const NAMES: [&str; 17] = [
-            "OK",
-            "CANCELLED",
-            "UNKNOWN",
-            "INVALID_ARGUMENT",
-            "DEADLINE_EXCEEDED",
-            "NOT_FOUND",
-            "ALREADY_EXISTS",
-            "PERMISSION_DENIED",
-            "RESOURCE_EXHAUSTED",
-            "FAILED_PRECONDITION",
-            "ABORTED",
-            "OUT_OF_RANGE",
-            "UNIMPLEMENTED",
-            "INTERNAL",
-            "UNAVAILABLE",
-            "DATA_LOSS",
-            "UNAUTHENTICATED",
-        ];
-        if self.0 >= 0 && (self.0 as usize) < NAMES.len() {
-            Some(NAMES[self.0 as usize])
-        } else {
-            None
+        match self.canonical() {
+            Some(code) => Some(code.name()),
+            None => None,
         }
+    }
+}
+
+impl From<StatusCode> for TF_Code {
+    fn from(code: StatusCode) -> Self {
+        Self(code.number())
     }
 }
 
@@ -92,10 +49,106 @@ impl fmt::Display for TF_Code {
     }
 }
 
+/// Makes [`StatusCode`] and the constants of [`TF_Code`] of one list.
+macro_rules! codes {
+    ($($(#[$doc:meta])* $variant:ident, $name:ident = $number:literal;)*) => {
+        /// The canonical status codes, with the names and numbers that Abseil, gRPC and TensorFlow
+        /// share.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u8)]
+        pub enum StatusCode {
+            $($(#[$doc])* $variant = $number,)*
+        }
+
+        impl StatusCode {
+            /// All codes, in the order of their numbers.
+            pub const ALL: [Self; 17] = [$(Self::$variant),*];
+
+            /// The name in capitals, as in `INVALID_ARGUMENT`.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => stringify!($name),)*
+                }
+            }
+        }
+
+        impl TF_Code {
+            $($(#[$doc])* pub const $name: Self = Self($number);)*
+        }
+    };
+}
+
+codes! {
+    /// No error.
+    Ok, OK = 0;
+    /// The caller gave up.
+    Cancelled, CANCELLED = 1;
+    /// An error that no other code describes.
+    Unknown, UNKNOWN = 2;
+    /// The argument is wrong, whatever the state of the system.
+    InvalidArgument, INVALID_ARGUMENT = 3;
+    /// The time ran out.
+    DeadlineExceeded, DEADLINE_EXCEEDED = 4;
+    /// What was asked for is not there.
+    NotFound, NOT_FOUND = 5;
+    /// What was to be made is there already.
+    AlreadyExists, ALREADY_EXISTS = 6;
+    /// The caller may not do this.
+    PermissionDenied, PERMISSION_DENIED = 7;
+    /// A quota, a limit or the memory is used up.
+    ResourceExhausted, RESOURCE_EXHAUSTED = 8;
+    /// The system is not in the state that the operation needs.
+    FailedPrecondition, FAILED_PRECONDITION = 9;
+    /// The operation was given up, for example in a conflict with another.
+    Aborted, ABORTED = 10;
+    /// Past the end of a valid range.
+    OutOfRange, OUT_OF_RANGE = 11;
+    /// Nobody implements this, or not here.
+    Unimplemented, UNIMPLEMENTED = 12;
+    /// An invariant of the system is broken.
+    Internal, INTERNAL = 13;
+    /// Not reachable now; may be tried again.
+    Unavailable, UNAVAILABLE = 14;
+    /// Data is lost or damaged beyond repair.
+    DataLoss, DATA_LOSS = 15;
+    /// The caller did not say who it is.
+    Unauthenticated, UNAUTHENTICATED = 16;
+}
+
+impl StatusCode {
+    /// The number, 0 to 16.
+    #[must_use]
+    pub const fn number(self) -> i32 {
+        self as i32
+    }
+
+    /// The code with this number; `None` for a number that is not canonical.
+    #[must_use]
+    pub const fn from_number(number: i32) -> Option<Self> {
+        if number < 0 || number as usize >= Self::ALL.len() {
+            return None;
+        }
+        Some(Self::ALL[number as usize])
+    }
+
+    /// The code with this name, in capitals; `None` for a text that is no name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|code| code.name() == name)
+    }
+}
+
+impl fmt::Display for StatusCode {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
 /// The five status functions that a plug-in calls.
 ///
-/// A shared library finds them by name when it is loaded. A plug-in that is linked into its host gets this table instead, so that
-/// nobody has to export symbols for it.
+/// A shared library finds them by name when it is loaded. A plug-in that is linked into its host
+/// gets this table instead, so that nobody has to export symbols for it.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct StatusFunctions {
@@ -109,4 +162,33 @@ pub struct StatusFunctions {
     pub get_code: unsafe extern "C" fn(*const TF_Status) -> TF_Code,
     /// `TF_Message`: NUL-terminated, valid until the status is set again or deleted.
     pub message: unsafe extern "C" fn(*const TF_Status) -> *const c_char,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_have_the_canonical_numbers_and_names() {
+        assert_eq!(StatusCode::InvalidArgument.number(), 3);
+        assert_eq!(StatusCode::NotFound.number(), 5);
+        assert_eq!(StatusCode::FailedPrecondition.number(), 9);
+        assert_eq!(StatusCode::Unimplemented.number(), 12);
+        assert_eq!(StatusCode::Internal.number(), 13);
+        assert_eq!(StatusCode::DataLoss.number(), 15);
+        assert_eq!(StatusCode::Unauthenticated.number(), 16);
+        for (number, code) in StatusCode::ALL.into_iter().enumerate() {
+            assert_eq!(code.number(), number as i32);
+            assert_eq!(StatusCode::from_number(code.number()), Some(code));
+            assert_eq!(StatusCode::from_name(code.name()), Some(code));
+            assert_eq!(TF_Code::from(code).canonical(), Some(code));
+            assert_eq!(TF_Code::from(code).name(), Some(code.name()));
+        }
+        for number in [17, -1, i32::MIN, i32::MAX] {
+            assert_eq!(StatusCode::from_number(number), None);
+            assert_eq!(TF_Code(number).canonical(), None);
+        }
+        assert_eq!(StatusCode::from_name("invalid_argument"), None);
+        assert_eq!(TF_Code::DATA_LOSS, StatusCode::DataLoss.into());
+    }
 }

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::artifact::slice::{SliceError, TensorSlice};
-use crate::artifact::status::StatusCode;
+use crate::artifact::status::{StatusCode, of_io};
 use crate::artifact::table::{TableDefect, TableError};
 use crate::artifact::tensor_bundle::ShapeError;
 use crate::version::Rejection;
@@ -188,7 +188,7 @@ impl CheckpointV1Error {
             Self::Slice { source, .. } => source.status(),
             Self::Unsupported { .. } => StatusCode::Unimplemented,
             Self::TableDefect { .. } | Self::NoVersions { .. } => StatusCode::DataLoss,
-            Self::Io { source, .. } => StatusCode::of_io(source),
+            Self::Io { source, .. } => of_io(source),
         }
     }
 }

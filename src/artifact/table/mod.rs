@@ -26,7 +26,7 @@ pub use format::{BlockHandle, MAGIC};
 pub use reader::{Cursor, Table, TableDefect};
 pub use writer::{TableOptions, TableWriter};
 
-use super::status::StatusCode;
+use super::status::{StatusCode, of_io};
 
 /// Why a table, or a block of it, cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -164,7 +164,7 @@ impl TableError {
             | Self::BlockContents { .. } => StatusCode::DataLoss,
             Self::OutOfRange { .. } => StatusCode::OutOfRange,
             Self::Overlapping { .. } => StatusCode::ResourceExhausted,
-            Self::Io(error) => StatusCode::of_io(error),
+            Self::Io(error) => of_io(error),
             Self::KeyOrder { .. } | Self::EntryTooLarge { .. } => StatusCode::InvalidArgument,
         }
     }

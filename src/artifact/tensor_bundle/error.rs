@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::messages::ShapeError;
 use crate::artifact::slice::{SliceError, TensorSlice};
-use crate::artifact::status::StatusCode;
+use crate::artifact::status::{StatusCode, of_io};
 use crate::artifact::table::{TableDefect, TableError};
 use crate::version::Rejection;
 use crate::wire::Malformed;
@@ -370,7 +370,7 @@ impl BundleError {
             Self::ShardShort { .. } | Self::StringLength { .. } => StatusCode::OutOfRange,
             Self::Slice { source, .. } => source.status(),
             Self::Overlapping { .. } | Self::TooManyNames { .. } => StatusCode::ResourceExhausted,
-            Self::Io { source, .. } => StatusCode::of_io(source),
+            Self::Io { source, .. } => of_io(source),
         }
     }
 }

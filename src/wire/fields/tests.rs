@@ -164,6 +164,49 @@ fn repeated_numbers_are_read_packed_or_not() {
     assert_eq!(read(FieldValue::Bytes(&[1, 0x96])).unwrap_err().at, 1);
 }
 
+/// Whether a GraphDef of these bytes is taken, with the `min_consumer` of its versions.
+#[cfg(feature = "artifact")]
+fn minimum_consumer(bytes: &[u8]) -> Result<i32, Malformed> {
+    let mut minimum = 0;
+    let mut graph = WireReader::new(Dialect::Tensorflow, bytes);
+    while let Some(field) = graph.next_field()? {
+        let (4, FieldValue::Bytes(versions)) = (field.number, field.value) else { continue };
+        let mut versions = graph.nested(versions)?;
+        while let Some(field) = versions.next_field()? {
+            if let (2, FieldValue::Varint(value)) = (field.number, field.value) {
+                minimum = value as i32;
+            }
+        }
+    }
+    Ok(minimum)
+}
+
+#[test]
+#[cfg(feature = "artifact")]
+fn the_dialect_of_tensorflow_takes_what_its_parser_takes() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/wire/dialects.txt");
+    let text = std::fs::read_to_string(path).unwrap();
+    let (mut taken, mut refused, mut other) = (0, 0, 0);
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let [hexadecimal, cpp, upb] =
+            line.split(' ').collect::<Vec<_>>().try_into().unwrap_or_else(|_| panic!("{line}"));
+        let bytes: Vec<u8> = (0..hexadecimal.len() / 2)
+            .map(|at| u8::from_str_radix(&hexadecimal[2 * at..][..2], 16).unwrap())
+            .collect();
+        // What the import of a graph says for a number above its own.
+        let ours = match minimum_consumer(&bytes) {
+            Ok(minimum) if minimum > 2474 => format!("taken:{minimum}"),
+            Ok(_) => "taken".to_owned(),
+            Err(_) => "refused".to_owned(),
+        };
+        assert_eq!(ours, cpp, "{line}");
+        assert_eq!(check_fields(&bytes).is_ok(), Nothing::decode(&bytes[..]).is_ok(), "{line}");
+        *if cpp == "refused" { &mut refused } else { &mut taken } += 1;
+        other += usize::from(cpp != upb);
+    }
+    assert_eq!((taken, refused, other), (149, 1647, 23));
+}
+
 /// Bytes that are often fields.
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
     let mark = prop::sample::select(vec![

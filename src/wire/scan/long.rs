@@ -1,8 +1,8 @@
 //! Strings and packed varints that are longer than a window, read in pieces.
 
 use super::{
-    Field, Kind, MessageId, Progress, Scanner, Visitor, WHOLE_STRING, WireError, WireFault,
-    visitor::Piece, window::Window,
+    Field, Kind, MessageId, Piece, Progress, Scanner, Visitor, WHOLE_STRING, WireError, WireFault,
+    window::Window,
 };
 use crate::wire::{Dialect, varint};
 
@@ -55,7 +55,8 @@ impl Scanner {
     }
 }
 
-/// The characters of which all bytes are here: one that the window cuts is read again with the next, unless this is the last.
+/// The characters of which all bytes are here: one that the window cuts is read again with the
+/// next, unless this is the last.
 fn whole_characters(bytes: &[u8], last: bool) -> Option<&[u8]> {
     match std::str::from_utf8(bytes) {
         Ok(_) => Some(bytes),

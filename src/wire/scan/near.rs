@@ -1,85 +1,89 @@
-//! The short way for most fields: a tag and a length of one byte each, and a string or message that is all here.
+//! The short way for most fields: a tag of one byte, and a number of one byte or a length of one byte
+//! and a value that is all here.
 
-use super::{Field, Kind, Visitor, WireError, WireFault, scanner::Walk};
-use crate::wire::scan::{MessageId, visitor::Piece};
-
-/// A field that is all here, and short.
-struct NearMessage<'w> {
-    message: MessageId,
-    field: &'static Field,
-    nested: MessageId,
-    tag: u8,
-    bytes: &'w [u8],
-    end: u64,
-}
+use super::{
+    Encoding, Kind, Piece, Visitor, WireError, WireFault,
+    scanner::{Delimited, Walk, is_text},
+};
 
 impl<V: Visitor> Walk<'_, '_, V> {
-    /// Reads the next field if it is near, and says whether it was.
+    /// Reads fields and ends messages as long as the fields are near.
+    ///
+    /// The position stays out of `self` meanwhile, so that the loops have it in registers.
     #[inline(always)]
-    pub(super) fn near(&mut self) -> Result<bool, WireError> {
-        let [tag @ 0x0a..=0x7f, length @ 0..=0x7f, rest @ ..] = self.window.from(self.at) else {
-            return Ok(false);
-        };
-        if *tag & 7 != 2 {
-            return Ok(false);
-        }
-        let Some(bytes) = rest.get(..usize::from(*length)) else { return Ok(false) };
-        let Some((message, field)) = self.known(u32::from(*tag >> 3)) else { return Ok(false) };
-        let end = self.at + 2 + u64::from(*length);
-        if end > self.frame.end {
-            return Ok(false);
-        }
-        match field.kind {
-            Kind::String => {
-                if !super::scanner::is_text(bytes) {
-                    return Err(self.fault(WireFault::Utf8));
+    pub(super) fn near(&mut self) -> Result<(), WireError> {
+        let mut at = self.at;
+        'frames: while let Some((message, description)) = self.frame.message {
+            let frame_end = self.frame.end;
+            let all = self.window.part(at, frame_end.min(self.window.end()));
+            let position = |rest: &[u8]| at + (all.len() - rest.len()) as u64;
+            let mut rest = all;
+            while let [tag @ 0x08..=0x7f, low @ 0..=0x7f, after @ ..] = rest
+                && let Some(field) = description.field(u32::from(*tag >> 3))
+            {
+                if *tag & 7 == 0 && field.kind.encoding() == Encoding::Varint {
+                    self.visitor.integer(message, field, u64::from(*low));
+                    rest = after;
+                    continue;
                 }
-                self.visitor.string(message, field, bytes, Piece::WHOLE);
-                self.at = end;
-                Ok(true)
+                if *tag & 7 != 2 {
+                    break;
+                }
+                let Some((bytes, after)) = after.split_at_checked(usize::from(*low)) else { break };
+                let here = position(rest);
+                let found = Delimited { message, field, payload: here + 2, end: position(after) };
+                match field.kind {
+                    Kind::String if !is_text(bytes) => {
+                        return Err(WireError { at: here, fault: WireFault::Utf8 });
+                    }
+                    Kind::Message(_)
+                        if self.declined != here && self.has_room() && self.take(found, bytes) =>
+                    {
+                        rest = self.take_alike(found, *tag, after);
+                        continue;
+                    }
+                    Kind::Message(nested) if self.has_room() => {
+                        if let Some(entered) = self.enter(found, nested) {
+                            (self.frame, at) = (entered, found.payload);
+                            continue 'frames;
+                        }
+                    }
+                    Kind::String => self.visitor.string(message, field, bytes, Piece::WHOLE),
+                    Kind::Bytes if self.visitor.wants_bytes(message, field) => {
+                        self.visitor.string(message, field, bytes, Piece::WHOLE);
+                    }
+                    Kind::Bytes | Kind::UncheckedString => {}
+                    _ => break,
+                }
+                rest = after;
             }
-            Kind::Message(nested) if self.has_room() => {
-                self.near_message(NearMessage { message, field, nested, tag: *tag, bytes, end });
-                Ok(true)
+            at = position(rest);
+            if at < frame_end || self.depth() == 1 {
+                break;
             }
-            _ => Ok(false),
+            let Some(outer) = self.leave(self.frame, at) else { break };
+            self.frame = outer;
         }
+        self.at = at;
+        Ok(())
     }
 
-    /// Offers a message to the visitor, and with it those like it that follow; enters it if the visitor does not take it.
+    /// Offers the fields with the same tag that follow a message which was taken, as long as they
+    /// are near and taken as well; gives what is left.
     #[inline(always)]
-    fn near_message(&mut self, near: NearMessage<'_>) {
-        let NearMessage { message, field, nested, tag, bytes, end } = near;
-        let depth = self.depth();
-        if self.declined == self.at || !self.visitor.take(message, field, bytes, end, depth) {
-            return self.enter(message, field, nested, self.at + 2, end);
+    fn take_alike<'w>(&mut self, first: Delimited, tag: u8, following: &'w [u8]) -> &'w [u8] {
+        let mut rest = following;
+        while let [next, length @ 0..=0x7f, after @ ..] = rest
+            && *next == tag
+            && let Some((bytes, after)) = after.split_at_checked(usize::from(*length))
+        {
+            let end = first.end + (following.len() - after.len()) as u64;
+            if !self.take(Delimited { end, ..first }, bytes) {
+                self.declined = first.end + (following.len() - rest.len()) as u64;
+                break;
+            }
+            rest = after;
         }
-        let following = self.window.part(end, self.frame.end.min(self.window.end()));
-        let (more, all) = take_alike(following, tag, |bytes, taken| {
-            self.visitor.take(message, field, bytes, end + taken, depth)
-        });
-        self.at = end + more;
-        if !all {
-            self.declined = self.at;
-        }
+        rest
     }
-}
-
-/// Takes the fields that follow one another with the same tag, a short length and all their bytes, as long as `take` takes them: it is
-/// told where each ends. The bytes that were taken, and whether it took all that it was offered.
-#[inline]
-fn take_alike(bytes: &[u8], tag: u8, mut take: impl FnMut(&[u8], u64) -> bool) -> (u64, bool) {
-    let mut taken = 0;
-    let mut rest = bytes;
-    while let [next, length @ 0..=0x7f, after @ ..] = rest
-        && *next == tag
-        && let Some((payload, after)) = after.split_at_checked(usize::from(*length))
-    {
-        let end = taken + 2 + u64::from(*length);
-        if !take(payload, end) {
-            return (taken, false);
-        }
-        (taken, rest) = (end, after);
-    }
-    (taken, true)
 }

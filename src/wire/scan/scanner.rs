@@ -1,10 +1,9 @@
 //! The walk itself: one field a step.
 
 use super::{
-    Encoding, Field, Kind, Label, MessageId, MessageType, Schema, Step, Visitor, WireError,
+    Encoding, Field, Kind, Label, MessageId, MessageType, Piece, Schema, Step, Visitor, WireError,
     WireFault,
     long::{Long, packed_varints},
-    visitor::Piece,
     window::Window,
 };
 use crate::wire::{Dialect, MAXIMUM_DEPTH, varint};
@@ -12,7 +11,8 @@ use crate::wire::{Dialect, MAXIMUM_DEPTH, varint};
 /// Whose parser the scanner takes the place of.
 const DIALECT: Dialect = Dialect::Tensorflow;
 
-/// The longest string that a visitor gets in one piece. A window must hold at least this much and a field header.
+/// The longest string that a visitor gets in one piece. A window must hold at least this much and a
+/// field header.
 pub(crate) const WHOLE_STRING: usize = 64 * 1024;
 
 /// The bytes that the header of a field needs at most: a tag of 5 bytes and a value of 10.
@@ -31,7 +31,7 @@ pub(crate) enum Progress {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame {
     /// The message; `None` inside a group, whose fields count for nothing.
-    message: Option<(MessageId, &'static MessageType)>,
+    pub(super) message: Option<(MessageId, &'static MessageType)>,
     /// The field that the message is the value of; `None` for the outermost message and for groups.
     field: Option<&'static Field>,
     /// Where it ends; for a group, where the message around it ends.
@@ -116,24 +116,30 @@ pub(super) struct Walk<'s, 'w, V> {
 
 /// A field with a length: whose it is, and where its value lies.
 #[derive(Clone, Copy)]
-struct Delimited {
-    message: MessageId,
-    field: &'static Field,
-    payload: u64,
-    end: u64,
+pub(super) struct Delimited {
+    pub(super) message: MessageId,
+    pub(super) field: &'static Field,
+    pub(super) payload: u64,
+    pub(super) end: u64,
 }
 
 impl<V: Visitor> Walk<'_, '_, V> {
     /// Reads a field, or ends a message; says what is needed where it cannot.
     #[inline(always)]
     fn step(&mut self) -> Result<Option<Progress>, WireError> {
-        if self.at >= self.frame.end {
-            return self.leave();
+        self.near()?;
+        if self.at < self.frame.end {
+            return self.field();
         }
-        if self.near()? {
-            return Ok(None);
+        if self.frame.group != 0 {
+            return Err(self.fault(WireFault::GroupOpen(self.frame.group)));
         }
-        self.field()
+        let Some(outer) = self.leave(self.frame, self.at) else {
+            self.scanner.at = self.at;
+            return Ok(Some(Progress::Done));
+        };
+        self.frame = outer;
+        Ok(None)
     }
 
     pub(super) const fn fault(&self, fault: WireFault) -> WireError {
@@ -165,42 +171,35 @@ impl<V: Visitor> Walk<'_, '_, V> {
         Some(Progress::Need { at: self.at, bytes })
     }
 
-    /// Ends the innermost message, whose fields were all read.
-    #[inline]
-    fn leave(&mut self) -> Result<Option<Progress>, WireError> {
-        if self.frame.group != 0 {
-            return Err(self.fault(WireFault::GroupOpen(self.frame.group)));
-        }
+    /// Ends the innermost message, `frame`, at byte `at`; gives the frame around it, if there is one.
+    #[inline(always)]
+    pub(super) fn leave(&mut self, frame: Frame, at: u64) -> Option<Frame> {
         self.scanner.stack.pop();
-        let Some(outer) = self.scanner.stack.last() else {
-            self.scanner.at = self.at;
-            return Ok(Some(Progress::Done));
-        };
-        if let (Some((message, _)), Some(field)) = (outer.message, self.frame.field) {
-            self.visitor.leave(message, field, self.at);
+        let outer = *self.scanner.stack.last()?;
+        if let (Some((message, _)), Some(field)) = (outer.message, frame.field) {
+            self.visitor.leave(message, field, at);
         }
-        self.frame = *outer;
-        Ok(None)
+        Some(outer)
     }
 
-    /// Enters a message, or steps over it.
-    #[inline]
-    pub(super) fn enter(
-        &mut self,
-        message: MessageId,
-        field: &'static Field,
-        nested: MessageId,
-        payload: u64,
-        end: u64,
-    ) {
-        self.visitor.begins(payload);
-        match self.visitor.enter(message, field) {
-            Step::Over => self.at = end,
+    /// Offers a message whose bytes are all here; says whether the visitor took it.
+    #[inline(always)]
+    pub(super) fn take(&mut self, found: Delimited, bytes: &[u8]) -> bool {
+        self.visitor.take(found.message, found.field, bytes, found.end, self.depth())
+    }
+
+    /// Enters the message `nested`; gives its frame, or none if the visitor steps over it.
+    #[inline(always)]
+    pub(super) fn enter(&mut self, found: Delimited, nested: MessageId) -> Option<Frame> {
+        self.visitor.begins(found.payload);
+        match self.visitor.enter(found.message, found.field) {
+            Step::Over => None,
             Step::Into => {
-                let nested = Some((nested, self.scanner.schema.message(nested)));
-                self.frame = Frame { message: nested, field: Some(field), end, group: 0 };
-                self.scanner.stack.push(self.frame);
-                self.at = payload;
+                let message = Some((nested, self.scanner.schema.message(nested)));
+                let field = Some(found.field);
+                let frame = Frame { message, field, end: found.end, group: 0 };
+                self.scanner.stack.push(frame);
+                Some(frame)
             }
         }
     }
@@ -320,14 +319,13 @@ impl<V: Visitor> Walk<'_, '_, V> {
         if !self.has_room() {
             return Err(self.fault(WireFault::Depth));
         }
-        let Delimited { message, field, payload, end } = found;
-        let depth = self.depth();
-        if end <= self.window.end()
-            && self.visitor.take(message, field, self.window.part(payload, end), end, depth)
+        let Delimited { payload, end, .. } = found;
+        let is_here = end <= self.window.end();
+        self.at = end;
+        if (!is_here || !self.take(found, self.window.part(payload, end)))
+            && let Some(entered) = self.enter(found, nested)
         {
-            self.at = end;
-        } else {
-            self.enter(message, field, nested, payload, end);
+            (self.frame, self.at) = (entered, payload);
         }
         Ok(())
     }
@@ -406,7 +404,8 @@ pub(super) fn is_text(bytes: &[u8]) -> bool {
     is_ascii(bytes) || std::str::from_utf8(bytes).is_ok()
 }
 
-/// Whether short bytes are ASCII, eight at a time: names mostly are, and the general check costs more than they are long.
+/// Whether short bytes are ASCII, eight at a time: names mostly are, and the general check costs
+/// more than they are long.
 #[inline]
 pub(crate) fn is_ascii(bytes: &[u8]) -> bool {
     let (words, rest) = bytes.as_chunks::<8>();

@@ -106,7 +106,8 @@ impl MessageType {
         let mut index = [0; NUMBERS];
         let mut position = 0;
         while position < fields.len() {
-            // A number beyond the table or more than 255 fields would fail here, while the table is compiled.
+            // A number beyond the table or more than 255 fields would fail here, while the table is
+            // compiled.
             assert!(position < 255);
             index[fields[position].number as usize] = position as u8 + 1;
             position += 1;

@@ -23,7 +23,8 @@ impl Piece {
     pub(super) const WHOLE: Self = Self { first: true, last: true };
 }
 
-/// Is told of the known fields of a message, in the order of the bytes. What it leaves out is checked and told to nobody.
+/// Is told of the known fields of a message, in the order of the bytes. What it leaves out is
+/// checked and told to nobody.
 pub(crate) trait Visitor {
     /// The content of the message that [`enter`](Self::enter) is told of next begins at byte `at`.
     #[inline]
@@ -39,7 +40,8 @@ pub(crate) trait Visitor {
     /// A varint or an element of packed varints.
     #[inline]
     fn integer(&mut self, _message: MessageId, _field: &'static Field, _value: u64) {}
-    /// A piece of a string, the whole of it unless it is longer than [`WHOLE_STRING`](super::WHOLE_STRING).
+    /// A piece of a string, the whole of it unless it is longer than
+    /// [`WHOLE_STRING`](super::WHOLE_STRING).
     #[inline]
     fn string(&mut self, _message: MessageId, _field: &'static Field, _piece: &[u8], _is: Piece) {}
     /// Whether the elements of packed varints are wanted.
@@ -47,19 +49,20 @@ pub(crate) trait Visitor {
     fn wants_packed(&self, _message: MessageId) -> bool {
         false
     }
-    /// Whether a field of bytes is wanted, in one piece like a short string; one that is longer than a window never is.
+    /// Whether a field of bytes is wanted, in one piece like a short string; one that is longer
+    /// than a window never is.
     #[inline]
     fn wants_bytes(&self, _message: MessageId, _field: &'static Field) -> bool {
         false
     }
-    /// The GraphDef version of the release that is to read the message: the text form is refused where it says what that one does
-    /// not know.
+    /// The GraphDef version of the release that is to read the message: the text form is refused
+    /// where it says what that one does not know.
     fn release(&self) -> i32 {
         i32::MAX
     }
-    /// A nested message whose bytes are all there, the value of `field` of `message`, before it is entered; `depth` messages are around
-    /// it. Returns true if the visitor has checked it and taken what it wants, as if it had been told of all of it. Must do nothing
-    /// otherwise.
+    /// A nested message whose bytes are all there, the value of `field` of `message`, before it is
+    /// entered; `depth` messages are around it. Returns true if the visitor has checked it and
+    /// taken what it wants, as if it had been told of all of it. Must do nothing otherwise.
     #[inline]
     fn take(
         &mut self,

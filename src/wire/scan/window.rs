@@ -1,8 +1,9 @@
 //! Carries the bytes of a message to a [`Scanner`], a window at a time.
 //!
-//! Reads with positioned reads into one bounded buffer instead of mapping the file: pages of a map count as resident memory of the
-//! process, and copying a window that stays in the cache costs less than the faults of a map. After a jump over a payload the window
-//! is small and grows while the reading is sequential, so that a graph of few large nodes costs a few small reads.
+//! Reads with positioned reads into one bounded buffer instead of mapping the file: pages of a map
+//! count as resident memory of the process, and copying a window that stays in the cache costs less
+//! than the faults of a map. After a jump over a payload the window is small and grows while the
+//! reading is sequential, so that a graph of few large nodes costs a few small reads.
 
 use std::io;
 
@@ -48,12 +49,6 @@ impl<'w> Window<'w> {
     #[inline]
     pub(super) fn part(self, from: u64, to: u64) -> &'w [u8] {
         self.bytes.get(self.offset(from)..self.offset(to)).unwrap_or_default()
-    }
-
-    /// The bytes from position `from` on.
-    #[inline]
-    pub(super) fn from(self, from: u64) -> &'w [u8] {
-        self.bytes.get(self.offset(from)..).unwrap_or_default()
     }
 }
 
