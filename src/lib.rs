@@ -95,14 +95,15 @@ pub mod ifrt;
 pub mod proto;
 #[cfg(feature = "proxy")]
 pub mod proxy;
-#[cfg(any(feature = "artifact", feature = "device"))]
-pub mod read_at;
 #[cfg(feature = "device")]
 pub mod stream_executor;
 #[cfg(feature = "device")]
 pub mod tensor_io;
 pub mod version;
 mod wire;
+
+#[cfg(any(feature = "artifact", feature = "device"))]
+pub use files::read_at;
 
 /// Declares the lines of the crate's own `versions.toml`: a type a line, which is a
 /// [`Line`](version::Line), and `REGISTRY` with everything that the file says.

@@ -1,3 +1,5 @@
+//! Why a state could not be written, read or moved.
+
 use std::{
     io,
     path::{Path, PathBuf},
@@ -5,6 +7,7 @@ use std::{
 
 use crate::{
     codec::{DecodeError, EncodeError},
+    files::{self, Cancelled},
     stream_executor,
 };
 
@@ -296,5 +299,18 @@ impl Error {
 
     pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
         Self::Io { action, path: path.to_path_buf(), source }
+    }
+}
+
+impl From<files::Error> for Error {
+    fn from(error: files::Error) -> Self {
+        let files::Error { action, path, source } = error;
+        Self::Io { action, path, source }
+    }
+}
+
+impl From<Cancelled> for Error {
+    fn from(_: Cancelled) -> Self {
+        Self::Cancelled
     }
 }

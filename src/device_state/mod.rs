@@ -5,64 +5,41 @@
 //! checksum, and an index at the end lets a reader open it without reading the data. The bytes are
 //! specified in `docs/format.md`.
 //!
+//! `save` and `load` are the two ways, `pump` moves the bytes of both, `store` is where states lie,
+//! `format` is what they look like, `shards` how arrays are cut.
+//!
 //! This room must never know what kinds of files tensors come from, nor judge an artifact; it
 //! moves bytes between devices and containers.
 
-mod ahead;
-mod buffer;
-mod chunks;
-mod data;
-mod direct;
 mod error;
 mod format;
-mod lane;
-#[cfg(feature = "mmap")]
-mod mapped;
-mod new_file;
-#[cfg(feature = "object_store")]
-mod object;
+mod load;
 mod options;
-mod output;
-mod parts;
-mod progress;
-mod reader;
-mod restore;
-mod salvage;
-mod select;
+mod pump;
+mod save;
 mod shards;
-mod sink;
-mod staging;
-mod tensor;
-mod verify;
-mod versions;
-mod writer;
-
+mod store;
 #[cfg(test)]
 mod tests;
+mod versions;
 
-pub(crate) use crate::files::Replacement;
-pub use crate::files::Sync;
-pub(crate) use data::PieceSums;
+pub use crate::files::{Phase, Progress, Sync, Watch};
 pub use error::Error;
 #[cfg(feature = "artifact")]
 pub(crate) use format::END_MAGIC;
 pub(crate) use format::MAGIC;
-pub(crate) use lane::{Download, Upload};
 #[cfg(feature = "mmap")]
-pub use mapped::MappedState;
-#[cfg(feature = "object_store")]
-pub use object::ObjectParts;
+pub use load::MappedState;
+pub(crate) use load::PieceSums;
+pub use load::{
+    Damage, Reader, Restored, RestoredShards, Salvaged, ShardTarget, Tensor, matches_any,
+};
 pub use options::WriteOptions;
-pub use parts::{
+pub(crate) use pump::{Downloads, Uploads};
+pub use save::{Shard, Writer, Written};
+#[cfg(feature = "object_store")]
+pub use store::ObjectParts;
+pub use store::{
     Commit, LocalParts, Merged, Part, PartStore, PendingPart, SaveId, merge, merge_in,
 };
-pub use progress::{Phase, Progress, Watch};
-pub use reader::Reader;
-pub use restore::Restored;
-pub use salvage::Salvaged;
-pub use select::matches_any;
-pub use shards::{RestoredShards, Shard, ShardTarget};
-pub use tensor::Tensor;
-pub use verify::Damage;
 pub use versions::Versions;
-pub use writer::{Writer, Written};

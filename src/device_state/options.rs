@@ -1,3 +1,5 @@
+//! How a state is written, and where to.
+
 use std::{
     io::Write,
     num::NonZero,
@@ -7,8 +9,7 @@ use std::{
 
 use super::{
     Error, LocalParts, Part, PartStore, Sync, Versions, Watch, Writer,
-    new_file::NewFile,
-    parts::{self, WholeFile},
+    store::{NewFile, WholeFile, clean_before},
 };
 
 /// Bytes under one checksum.
@@ -147,7 +148,7 @@ impl WriteOptions {
     /// # Errors
     /// If the store cannot take it.
     pub fn create_part_in(mut self, store: &dyn PartStore, part: Part) -> Result<Writer, Error> {
-        parts::clean_before(store, part.save());
+        clean_before(store, part.save());
         let pending = store.put_part(part)?;
         self.part = Some(part);
         let path = store.place().with_file_name(store.directory()).join(part.name());

@@ -2,6 +2,7 @@ use std::{fs, io::Write, sync::Arc, sync::Mutex};
 
 use super::*;
 use crate::{
+    files::tests::noise,
     ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding},
     stream_executor::{Device, Plugin},
 };
@@ -12,16 +13,6 @@ fn device() -> Device {
 
 fn spec(dtype: DType, dims: &[i64]) -> ArraySpec {
     ArraySpec::new(dtype, Shape::new(dims).unwrap(), SingleDeviceSharding::new(DeviceId(0)))
-}
-
-/// Bytes without a pattern that a swap could hide in.
-pub(super) fn noise(bytes: usize, seed: u64) -> Vec<u8> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let step = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        (state >> 33) as u8
-    };
-    std::iter::repeat_with(step).take(bytes).collect()
 }
 
 #[derive(Clone, Default)]

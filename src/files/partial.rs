@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Error, place::Place};
+use super::{Error, place::TargetPlace};
 
 const SUFFIX: &str = ".partial";
 /// Somebody would have to guess 64 random bits so often, or to take every file for a leftover.
@@ -23,7 +23,7 @@ pub(super) struct Partial {
 
 impl Partial {
     /// Makes one for a target, readable by nobody else; `target` is for messages.
-    pub(super) fn create(place: &Place, target: &Path) -> Result<Self, Error> {
+    pub(super) fn create(place: &TargetPlace, target: &Path) -> Result<Self, Error> {
         for _ in 0..MOST_ATTEMPTS {
             let path = new_path(place);
             let file = match create_new(&path, 0o600) {
@@ -48,7 +48,7 @@ impl Partial {
     /// The mode that a new file of this name gets, by the umask and by what the directory says: that of one which is made, looked at
     /// and removed, since the umask of a process cannot be read without changing it.
     #[cfg(unix)]
-    pub(super) fn default_mode(place: &Place, target: &Path) -> Result<u32, Error> {
+    pub(super) fn default_mode(place: &TargetPlace, target: &Path) -> Result<u32, Error> {
         use std::os::unix::fs::PermissionsExt;
 
         let failed = |error| Error::new("create", target, error);
@@ -66,7 +66,7 @@ impl Partial {
 }
 
 /// A name that no partial file of the target has yet.
-pub(super) fn new_path(place: &Place) -> PathBuf {
+pub(super) fn new_path(place: &TargetPlace) -> PathBuf {
     let random = RandomState::new().hash_one(std::process::id());
     let mut path = PathBuf::new();
     // The name of the target may be as long as names are at all.
@@ -103,7 +103,7 @@ fn create_new(path: &Path, mode: u32) -> io::Result<File> {
 }
 
 /// Removes partial files of a target whose owner is dead. Failures are no concern of the save.
-pub(super) fn remove_leftovers(place: &Place) {
+pub(super) fn remove_leftovers(place: &TargetPlace) {
     let Ok(entries) = fs::read_dir(&place.directory) else { return };
     let names = names_in_partials(&place.name);
     for entry in entries.flatten() {

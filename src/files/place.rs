@@ -14,14 +14,14 @@ const MOST_LINKS: usize = 40;
 
 /// A name in a directory that is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct TargetPlace {
     /// The directory: absolute, without links.
     pub(super) directory: PathBuf,
     /// The name in it.
     pub(super) name: OsString,
 }
 
-impl Place {
+impl TargetPlace {
     /// The place that `target` means. A link is replaced where it points, not where it stands, also
     /// if nothing is there yet.
     #[cfg(feature = "device")]
@@ -83,6 +83,16 @@ impl Place {
 /// place as any other.
 fn is_no_place(directory: &Path) -> bool {
     cfg!(unix) && (directory == Path::new("/dev") || directory.starts_with("/proc"))
+}
+
+/// Where the file at `path` lies, as [`Replacement::create`](super::Replacement::create) finds it, or
+/// its absolute path if it could not lie there.
+#[cfg(feature = "device")]
+pub(crate) fn resolve(path: &Path) -> PathBuf {
+    match TargetPlace::of(path) {
+        Ok(place) => place.path(),
+        Err(_) => std::path::absolute(path).unwrap_or_else(|_| path.to_owned()),
+    }
 }
 
 fn ends_in_separator(path: &Path) -> bool {

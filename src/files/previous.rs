@@ -11,14 +11,14 @@ use std::{
 use super::{
     Error, Replacement, Sync,
     partial::{new_path, remove_leftovers},
-    place::Place,
+    place::TargetPlace,
 };
 
 /// Gives the file at `place`, which is about to be replaced, the name `PATH.1` besides its own; what had that name is `PATH.2` from now
 /// on, and so on up to `files`.
 ///
 /// A saver that ends between this and the replacement has not kept a file twice: the next one finds that the newest is kept already.
-pub(super) fn keep(place: &Place, files: u32, sync: Sync) -> Result<(), Error> {
+pub(super) fn keep(place: &TargetPlace, files: u32, sync: Sync) -> Result<(), Error> {
     let target = place.path();
     if files == 0 || !target.try_exists().map_err(|error| Error::new("look at", &target, error))? {
         return Ok(());
@@ -60,7 +60,7 @@ fn copy(from: &Path, to: &Path, sync: Sync) -> Result<(), Error> {
     copy.finish(sync).map(drop)
 }
 
-fn numbered(place: &Place, number: u32) -> Place {
+fn numbered(place: &TargetPlace, number: u32) -> TargetPlace {
     let mut numbered = place.clone();
     numbered.name.push(format!(".{number}"));
     numbered
@@ -131,7 +131,7 @@ mod tests {
         replace(&target, "1", 2);
         replace(&target, "2", 2);
         // Killed before the rename of the third, and while a link was made.
-        keep(&Place::of(&target).unwrap(), 2, Sync::None).unwrap();
+        keep(&TargetPlace::of(&target).unwrap(), 2, Sync::None).unwrap();
         fs::hard_link(&target, directory.path().join(".a.1.0123456789abcdef.partial")).unwrap();
         assert_eq!(fs::read_to_string(&target).unwrap(), "2");
         replace(&target, "4", 2);

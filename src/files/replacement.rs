@@ -10,7 +10,7 @@ use super::{
     Error, Sync,
     attributes::Attributes,
     partial::{self, Partial},
-    place::Place,
+    place::TargetPlace,
 };
 #[cfg(feature = "device")]
 use super::{previous, sync_directory};
@@ -19,7 +19,7 @@ use super::{previous, sync_directory};
 #[derive(Debug)]
 pub(crate) struct Replacement {
     partial: Partial,
-    place: Place,
+    place: TargetPlace,
     /// The target as the caller called it, for messages.
     target: PathBuf,
     /// Whether a link that stands where the target is to appear is replaced itself.
@@ -60,17 +60,17 @@ impl Replacement {
     /// A link is replaced where it points. The working directory may change afterwards.
     #[cfg(feature = "device")]
     pub(crate) fn create(target: &Path) -> Result<Self, Error> {
-        Self::begin(target, Place::of(target)?, Links::Followed)
+        Self::begin(target, TargetPlace::of(target)?, Links::Followed)
     }
 
     /// The same for one of several files that belong together by their names: a link is replaced
     /// where it stands.
     #[cfg(feature = "artifact")]
     pub(crate) fn create_beside(target: &Path) -> Result<Self, Error> {
-        Self::begin(target, Place::beside(target)?, Links::Replaced)
+        Self::begin(target, TargetPlace::beside(target)?, Links::Replaced)
     }
 
-    fn begin(target: &Path, place: Place, links: Links) -> Result<Self, Error> {
+    fn begin(target: &Path, place: TargetPlace, links: Links) -> Result<Self, Error> {
         check_kind(&place, target, links)?;
         partial::remove_leftovers(&place);
         let if_new = attributes_if_new(&place, target)?;
@@ -191,7 +191,7 @@ impl Drop for Replacement {
 
 /// A rename over a directory would fail only after all the work; one over a device or a pipe would
 /// take it away from all who use it.
-fn check_kind(place: &Place, target: &Path, links: Links) -> Result<(), Error> {
+fn check_kind(place: &TargetPlace, target: &Path, links: Links) -> Result<(), Error> {
     match fs::symlink_metadata(place.path()) {
         Ok(found) if found.is_file() || (found.is_symlink() && links.are_replaced()) => Ok(()),
         Ok(found) if found.is_dir() => {
@@ -209,7 +209,7 @@ fn check_kind(place: &Place, target: &Path, links: Links) -> Result<(), Error> {
 
 /// What a file gets if no old one is there: what the umask and the directory say.
 #[cfg(unix)]
-fn attributes_if_new(place: &Place, target: &Path) -> Result<Option<Attributes>, Error> {
+fn attributes_if_new(place: &TargetPlace, target: &Path) -> Result<Option<Attributes>, Error> {
     let old =
         Attributes::of(&place.path()).map_err(|error| Error::new("replace", target, error))?;
     match old {
@@ -219,6 +219,6 @@ fn attributes_if_new(place: &Place, target: &Path) -> Result<Option<Attributes>,
 }
 
 #[cfg(not(unix))]
-fn attributes_if_new(_: &Place, _: &Path) -> Result<Option<Attributes>, Error> {
+fn attributes_if_new(_: &TargetPlace, _: &Path) -> Result<Option<Attributes>, Error> {
     Ok(None)
 }

@@ -1,6 +1,20 @@
-use std::{fs, io::Write};
+use std::{
+    fs,
+    io::Write,
+    path::{Path, PathBuf},
+};
 
 use super::*;
+
+/// Bytes without a pattern that a swap could hide in.
+pub(crate) fn noise(bytes: usize, seed: u64) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let step = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 33) as u8
+    };
+    std::iter::repeat_with(step).take(bytes).collect()
+}
 
 fn names(directory: &Path) -> Vec<String> {
     let mut names: Vec<_> = fs::read_dir(directory)

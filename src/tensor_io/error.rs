@@ -137,6 +137,12 @@ impl From<files::Error> for Error {
     }
 }
 
+impl From<files::Cancelled> for Error {
+    fn from(cancelled: files::Cancelled) -> Self {
+        device_state::Error::from(cancelled).into()
+    }
+}
+
 impl From<device_state::Error> for Error {
     fn from(error: device_state::Error) -> Self {
         Self::DeviceState(Box::new(error))

@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::Error;
-use crate::device_state::{Replacement, Sync};
+use crate::files::{Replacement, Sync};
 
 /// What a stream is called in messages.
 pub(super) const STREAM: &str = "the output stream";

@@ -10,7 +10,7 @@ use std::{
 use super::{Error, Metadata, Refused, Source, Target, TensorInfo};
 use crate::{
     device_state::{
-        self, Download, Phase, PieceSums, Reader, Tensor, Upload, Watch, WriteOptions, Writer,
+        self, Downloads, Phase, PieceSums, Reader, Tensor, Uploads, Watch, WriteOptions, Writer,
     },
     ifrt::{ArraySpec, DType, DeviceId, SingleDeviceSharding},
     stream_executor::{Device, DeviceMemory},
@@ -136,7 +136,7 @@ fn save_into(
     let infos = || sources.iter().flat_map(|source| source.tensors());
     let total = infos().map(|info| info.bytes).sum();
     watch.begin(Phase::Upload, total);
-    let mut upload = Upload::new(device, watch);
+    let mut upload = Uploads::<DeviceMemory>::new(device, watch);
     let mut loaded = Vec::new();
     for source in sources {
         for (position, info) in source.tensors().iter().enumerate() {
@@ -236,6 +236,7 @@ pub fn restore(
             (kind, *count - 1)
         })
         .collect();
+    let mut downloads = Downloads::new();
     for position in order {
         match places.get(position) {
             Some((true, place)) => {
@@ -247,7 +248,7 @@ pub fn restore(
                     continue;
                 };
                 let mut back = ReadBack {
-                    data: Download::new(tensor.name(), memory),
+                    data: downloads.reader(tensor.name(), memory),
                     sums: tensor.sums(),
                     watch,
                 };
@@ -265,13 +266,13 @@ pub fn restore(
 }
 
 /// The bytes that come back from the device, summed as they pass.
-struct ReadBack<'a> {
-    data: Download<'a>,
+struct ReadBack<'a, R> {
+    data: R,
     sums: PieceSums,
     watch: &'a Watch,
 }
 
-impl Read for ReadBack<'_> {
+impl<R: Read> Read for ReadBack<'_, R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let count = self.data.read(out)?;
         self.sums.update(out.get(..count).unwrap_or_default());

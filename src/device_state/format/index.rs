@@ -137,11 +137,6 @@ impl IndexBuilder {
         self.checksums.extend(checksums);
     }
 
-    /// Number of pieces so far.
-    pub(crate) fn pieces_len(&self) -> usize {
-        self.pieces.len()
-    }
-
     /// Number of arrays so far.
     pub(crate) fn arrays_len(&self) -> usize {
         self.arrays.len()

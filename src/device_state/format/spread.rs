@@ -11,7 +11,7 @@ use super::{
 
 /// Where a piece lies in its part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct PiecePlace {
     /// Position of the part.
     pub(crate) part: u32,
     /// Where the part begins, if all lie one behind the other.
@@ -28,14 +28,14 @@ pub(crate) fn places(
     index: &Index,
     merged: &MergedRole,
     chunk_bytes: u32,
-) -> Result<Vec<Place>, Error> {
+) -> Result<Vec<PiecePlace>, Error> {
     const WHAT: &str = "index: pieces";
     let wrong = |found: String, expected: String| Error::corrupt(WHAT, found, expected);
     let entries = (0..index.pieces_len() as u32).filter_map(|row| Some((row, index.piece(row)?)));
     let mut order: Vec<_> = entries.collect();
     order.sort_by_key(|(_, piece)| piece.data_offset);
     let mut order = order.into_iter().peekable();
-    let none = Place { part: 0, base: 0, number: 0, header: 0 };
+    let none = PiecePlace { part: 0, base: 0, number: 0, header: 0 };
     let mut places = vec![none; index.pieces_len()];
     for ((part, record), base) in merged.parts.iter().enumerate().zip(merged.bases()) {
         let end = record.trailer.index_offset;
@@ -58,7 +58,7 @@ pub(crate) fn places(
                     )
                 })?;
             if let Some(place) = places.get_mut(row as usize) {
-                *place = Place { part: part as u32, base, number, header: position };
+                *place = PiecePlace { part: part as u32, base, number, header: position };
             }
             position = layout.end;
             number += 1;

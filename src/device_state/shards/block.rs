@@ -7,19 +7,19 @@ use crate::ifrt::{
 
 /// A box inside an array, in elements.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(in super::super) struct Block {
+pub(in crate::device_state) struct Block {
     /// First index and extent of each dimension.
-    pub(in super::super) dims: SmallVec<[(u64, u64); 4]>,
+    pub(in crate::device_state) dims: SmallVec<[(u64, u64); 4]>,
 }
 
 impl Block {
     /// The whole array.
-    pub(in super::super) fn whole(shape: &Shape) -> Self {
+    pub(in crate::device_state) fn whole(shape: &Shape) -> Self {
         Self { dims: shape.dims().iter().map(|dim| (0, dim.unsigned_abs())).collect() }
     }
 
     /// The part of an array of `shape` that a stored domain says; `None` if it has another rank.
-    pub(in super::super) fn of(domain: &Domain, shape: &Shape) -> Option<Self> {
+    pub(in crate::device_state) fn of(domain: &Domain, shape: &Shape) -> Option<Self> {
         match domain {
             None => Some(Self::whole(shape)),
             Some(dims) if dims.len() == shape.rank() => {
@@ -30,7 +30,10 @@ impl Block {
     }
 
     /// The part that an index domain says; a message if it is none of an array of `shape`.
-    pub(in super::super) fn of_domain(domain: &IndexDomain, shape: &Shape) -> Result<Self, String> {
+    pub(in crate::device_state) fn of_domain(
+        domain: &IndexDomain,
+        shape: &Shape,
+    ) -> Result<Self, String> {
         let outside = || format!("the part {domain} does not lie in an array of {shape}");
         if domain.shape().rank() != shape.rank() {
             return Err(outside());
@@ -44,12 +47,12 @@ impl Block {
     }
 
     /// As it is stored: a block that is the whole array needs no domain.
-    pub(in super::super) fn to_domain(&self, shape: &Shape) -> Domain {
+    pub(in crate::device_state) fn to_domain(&self, shape: &Shape) -> Domain {
         (*self != Self::whole(shape)).then(|| self.dims.to_vec())
     }
 
     /// The number of elements; `None` past 2^64.
-    pub(in super::super) fn elements(&self) -> Option<u64> {
+    pub(in crate::device_state) fn elements(&self) -> Option<u64> {
         if self.is_empty() {
             return Some(0);
         }
@@ -57,13 +60,13 @@ impl Block {
     }
 
     /// Whether it has no elements.
-    pub(in super::super) fn is_empty(&self) -> bool {
+    pub(in crate::device_state) fn is_empty(&self) -> bool {
         self.dims.iter().any(|(_, extent)| *extent == 0)
     }
 }
 
 /// Which part of an array each device of its sharding holds.
-pub(super) fn blocks_of(
+pub(in crate::device_state) fn blocks_of(
     sharding: &Sharding,
     shape: &Shape,
 ) -> Result<Vec<(DeviceId, Block)>, String> {
@@ -114,7 +117,7 @@ pub(super) fn blocks_of(
 
 /// Bytes of an element; a message for arrays that have no elements of one size, or do not lie row
 /// by row.
-pub(super) fn element_bytes(spec: &ArraySpec) -> Result<u64, String> {
+pub(in crate::device_state) fn element_bytes(spec: &ArraySpec) -> Result<u64, String> {
     if let Some(layout) = spec.layout()
         && !is_row_major(layout, spec.shape().rank())
     {

@@ -11,13 +11,13 @@ const MOST_CELLS: usize = 1 << 22;
 /// A stretch of elements that lie one behind the other in the array, in its source, and in each of
 /// its targets.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in super::super) struct Run<'a> {
+pub(in crate::device_state) struct Run<'a> {
     /// Position of the block that it comes out of; `None` if it is in none.
-    pub(in super::super) source: Option<u32>,
+    pub(in crate::device_state) source: Option<u32>,
     /// Positions of the blocks that want it.
-    pub(in super::super) targets: &'a [u32],
+    pub(in crate::device_state) targets: &'a [u32],
     /// Its length.
-    pub(in super::super) elements: u64,
+    pub(in crate::device_state) elements: u64,
 }
 
 /// A walk through an array that says of each stretch in which of `sources` and of `targets` it
@@ -26,7 +26,7 @@ pub(in super::super) struct Run<'a> {
 /// Every block is passed in its own row-major order, so that it can be read or written front to
 /// back.
 #[derive(Debug)]
-pub(in super::super) struct Sweep {
+pub(in crate::device_state) struct Sweep {
     /// Beginnings of the intervals of each dimension that is walked, and its end.
     cuts: Vec<Vec<u64>>,
     /// Source and targets of each cell, row-major over the intervals.
@@ -44,7 +44,7 @@ impl Sweep {
     /// The walk through `whole`; a message if the blocks cut it too often.
     ///
     /// Sources are taken as they are: the first one that has a cell is its source.
-    pub(in super::super) fn new(
+    pub(in crate::device_state) fn new(
         whole: &Block,
         sources: &[Block],
         targets: &[Block],
@@ -147,7 +147,7 @@ impl Sweep {
     }
 
     /// The next stretch; `None` at the end of the array.
-    pub(in super::super) fn next(&mut self) -> Option<Run<'_>> {
+    pub(in crate::device_state) fn next(&mut self) -> Option<Run<'_>> {
         if self.done {
             return None;
         }

@@ -1,11 +1,9 @@
-use super::{
-    super::{
-        Error, Reader, Sync, Versions, Watch, WriteOptions,
-        tests::{Pipe, noise},
-    },
-    *,
-};
+use super::*;
 use crate::{
+    device_state::{
+        Error, Reader, Shard, ShardTarget, Versions, WriteOptions, Writer, tests::Pipe,
+    },
+    files::{Sync, Watch, tests::noise},
     ifrt::{
         ArraySpec, ConcreteEvenSharding, ConcreteSharding, DType, DeviceId, DeviceList,
         HloSharding, Index, IndexDomain, MemoryKind, Shape, Sharding, ShardingParamSharding,
@@ -399,7 +397,7 @@ fn all_devices_are_saved_at_the_same_time_and_into_the_same_bytes() {
     let dims = [3 * 700, 1 << 11];
     let array = Array::new(DType::U16, &dims, hlo(3, &[3, 1]), &all, 4);
     let small = Array::new(DType::U8, &[9], hlo(3, &[3]), &all, 5);
-    let write = |mut writer: super::super::Writer| {
+    let write = |mut writer: Writer| {
         writer.add_sharded("a", &small.spec, &small.shards()).unwrap();
         writer.add_sharded("w", &array.spec, &array.shards()).unwrap();
         writer.add_sharded("z", &small.spec, &small.shards()).unwrap();

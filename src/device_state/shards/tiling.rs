@@ -11,7 +11,10 @@ use crate::ifrt::ArraySpec;
 const MOST_CORNERS: usize = 1 << 24;
 
 /// Whether the stored domains of an array make up all of it; a message if they do not.
-pub(in super::super) fn check_tiling(spec: &ArraySpec, domains: &[Domain]) -> Result<(), String> {
+pub(in crate::device_state) fn check_tiling(
+    spec: &ArraySpec,
+    domains: &[Domain],
+) -> Result<(), String> {
     let shape = spec.shape();
     if let [None] = domains {
         return Ok(());

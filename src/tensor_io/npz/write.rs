@@ -15,7 +15,7 @@ use super::{
     super::{Error, Metadata, Target, TensorInfo, npy::encode_header, pass_on},
     KIND,
 };
-use crate::device_state::{Replacement, Sync};
+use crate::files::{Replacement, Sync};
 
 /// Bytes that the name of an entry may have.
 const LONGEST_NAME: usize = u16::MAX as usize;

@@ -1,0 +1,290 @@
+//! Reading ahead from sources that answer late, such as object storage.
+//!
+//! The caller says once which stretches it will read, in their order; they are asked for in large
+//! pieces, several at a time, and nothing else is. Sources that answer at once are read when their
+//! bytes are needed, as without this.
+
+use std::{
+    collections::VecDeque,
+    io,
+    iter::{Fuse, Peekable},
+    ops::Range,
+    sync::mpsc::Receiver,
+};
+
+use bytes::Bytes;
+
+use crate::files::ReadAt;
+
+/// Bytes that are asked for at a time, at most.
+const BLOCK_BYTES: u64 = 8 << 20;
+/// Bytes that are here or on their way, unless a reader is one of several.
+const AHEAD_BYTES: u64 = 3 * BLOCK_BYTES;
+/// Bytes that are asked for at a time even if there are very many readers: about a chunk.
+const LEAST_BYTES: u64 = 1 << 20;
+/// Requests that are under way at a time, however small.
+const MOST_BLOCKS: usize = 16;
+/// Bytes between two stretches that are read along: a request of its own costs more.
+const GAP_BYTES: u64 = 4 << 10;
+
+type Stretches<'a> = Peekable<Fuse<Box<dyn Iterator<Item = Range<u64>> + Send + 'a>>>;
+
+/// Stretches of a source that will be read in their order.
+pub(super) struct Ahead<'a> {
+    stretches: Stretches<'a>,
+    /// What is left of a stretch that is longer than a block.
+    rest: Option<Range<u64>>,
+    blocks: VecDeque<Block>,
+    most_bytes: u64,
+}
+
+struct Block {
+    range: Range<u64>,
+    state: State,
+}
+
+enum State {
+    Coming(Receiver<io::Result<Bytes>>),
+    Here(Bytes),
+}
+
+impl<'a> Ahead<'a> {
+    /// The only reader of the source.
+    pub(super) fn new(stretches: impl Iterator<Item = Range<u64>> + Send + 'a) -> Self {
+        Self::one_of(1, stretches)
+    }
+
+    /// One of `count` readers that share the memory.
+    pub(super) fn one_of(
+        count: usize,
+        stretches: impl Iterator<Item = Range<u64>> + Send + 'a,
+    ) -> Self {
+        let stretches: Box<dyn Iterator<Item = Range<u64>> + Send + 'a> = Box::new(stretches);
+        Self {
+            stretches: stretches.fuse().peekable(),
+            rest: None,
+            blocks: VecDeque::new(),
+            most_bytes: (AHEAD_BYTES / count.max(1) as u64).max(LEAST_BYTES),
+        }
+    }
+
+    /// Fills `buffer` from `offset` of the source. What is in no stretch is read by itself.
+    pub(super) fn read(
+        &mut self,
+        source: &dyn ReadAt,
+        mut buffer: &mut [u8],
+        mut offset: u64,
+    ) -> io::Result<()> {
+        if !source.answers_late() {
+            return source.read_exact_at(buffer, offset);
+        }
+        while !buffer.is_empty() {
+            self.fill(source);
+            let Some(at) = self.blocks.iter().position(|block| block.range.contains(&offset))
+            else {
+                return source.read_exact_at(buffer, offset);
+            };
+            // The order says that nobody comes back to those before.
+            self.blocks.drain(..at);
+            let Some(block) = self.blocks.front_mut() else { continue };
+            let bytes = match &mut block.state {
+                State::Here(bytes) => bytes,
+                State::Coming(answer) => {
+                    let bytes = answer.recv().unwrap_or_else(|_| {
+                        Err(io::Error::other("a read that was begun ended without an answer"))
+                    })?;
+                    let end = block.range.start.saturating_add(bytes.len() as u64);
+                    block.state = State::Here(bytes);
+                    // A source of several files gives what lies in one.
+                    let rest = end..block.range.end;
+                    if !rest.is_empty() && end > block.range.start {
+                        block.range.end = end;
+                        if let Some(answer) = source.begin_read(rest.clone()) {
+                            let state = State::Coming(answer);
+                            self.blocks.insert(1, Block { range: rest, state });
+                        }
+                    }
+                    continue;
+                }
+            };
+            let from = usize::try_from(offset - block.range.start).unwrap_or(usize::MAX);
+            let here = bytes.get(from..).unwrap_or_default();
+            let count = here.len().min(buffer.len());
+            if count == 0 {
+                // Shorter than it was asked for.
+                return source.read_exact_at(buffer, offset);
+            }
+            let (now, later) = buffer.split_at_mut(count);
+            now.copy_from_slice(here.get(..count).unwrap_or_default());
+            buffer = later;
+            offset += count as u64;
+            if offset == block.range.end {
+                self.blocks.pop_front();
+            }
+        }
+        self.fill(source);
+        Ok(())
+    }
+
+    /// Begins reads as long as there is room for them.
+    fn fill(&mut self, source: &dyn ReadAt) {
+        let mut bytes: u64 =
+            self.blocks.iter().map(|block| block.range.end - block.range.start).sum();
+        while self.blocks.len() < MOST_BLOCKS && (bytes < self.most_bytes || self.blocks.is_empty())
+        {
+            let room = (self.most_bytes - bytes.min(self.most_bytes)).max(1);
+            let Some(range) = self.next_block(room) else { return };
+            bytes += range.end - range.start;
+            // Otherwise it is read when it is needed.
+            if let Some(answer) = source.begin_read(range.clone()) {
+                self.blocks.push_back(Block { range, state: State::Coming(answer) });
+            }
+        }
+    }
+
+    /// The next stretches, as far as they lie close together and one block holds them.
+    fn next_block(&mut self, room: u64) -> Option<Range<u64>> {
+        // Blocks of one size: a little room is no reason for a little block.
+        let longest = (self.most_bytes / 3).clamp(LEAST_BYTES, BLOCK_BYTES);
+        if room < longest && !self.blocks.is_empty() {
+            return None;
+        }
+        let mut block = match self.rest.take() {
+            Some(rest) => rest,
+            None => self.stretches.find(|stretch| !stretch.is_empty())?,
+        };
+        let limit = block.start.saturating_add(longest);
+        while block.end < limit {
+            let fits = |next: &Range<u64>| {
+                next.is_empty()
+                    || (next.start >= block.end
+                        && next.start - block.end <= GAP_BYTES
+                        && next.end <= limit)
+            };
+            match self.stretches.next_if(fits) {
+                Some(next) => block.end = block.end.max(next.end),
+                None => break,
+            }
+        }
+        if block.end > limit {
+            self.rest = Some(limit..block.end);
+            block.end = limit;
+        }
+        Some(block)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Mutex, mpsc::sync_channel};
+
+    use super::*;
+
+    /// Notes what is asked for.
+    struct Late(Vec<u8>, Mutex<Vec<Range<u64>>>);
+
+    impl Late {
+        fn new(bytes: usize) -> Self {
+            Self((0..bytes).map(|n| ((n * 31) >> 3) as u8).collect(), Mutex::default())
+        }
+
+        fn asked(self) -> Vec<Range<u64>> {
+            self.1.into_inner().unwrap()
+        }
+    }
+
+    impl ReadAt for Late {
+        fn size(&self) -> io::Result<u64> {
+            self.0.size()
+        }
+
+        fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+            self.1.lock().unwrap().push(offset..offset + buffer.len() as u64);
+            self.0.read_at(buffer, offset)
+        }
+
+        fn begin_read(&self, range: Range<u64>) -> Option<Receiver<io::Result<Bytes>>> {
+            self.1.lock().unwrap().push(range.clone());
+            let (send, answer) = sync_channel(1);
+            let bytes = &self.0[range.start as usize..range.end as usize];
+            send.send(Ok(Bytes::copy_from_slice(bytes))).unwrap();
+            Some(answer)
+        }
+
+        fn answers_late(&self) -> bool {
+            true
+        }
+    }
+
+    fn expect(ahead: &mut Ahead<'_>, source: &Late, range: Range<u64>) {
+        let mut buffer = vec![0; (range.end - range.start) as usize];
+        ahead.read(source, &mut buffer, range.start).unwrap();
+        assert!(buffer == source.0[range.start as usize..range.end as usize], "{range:?}");
+    }
+
+    #[test]
+    fn a_long_stretch_comes_in_blocks_and_no_byte_comes_twice() {
+        let bytes = 3 * BLOCK_BYTES + 500;
+        let source = Late::new(bytes as usize + 1000);
+        let mut ahead = Ahead::new(std::iter::once(10..bytes));
+        let mut offset = 10;
+        while offset < bytes {
+            let end = (offset + 700_001).min(bytes);
+            expect(&mut ahead, &source, offset..end);
+            let under_way: u64 = ahead.blocks.iter().map(|b| b.range.end - b.range.start).sum();
+            assert!(under_way <= AHEAD_BYTES);
+            offset = end;
+        }
+        let asked = source.asked();
+        assert_eq!(asked.len(), 4);
+        assert_eq!(asked[0], 10..10 + BLOCK_BYTES);
+        assert_eq!(asked[3].end, bytes);
+        assert!(asked.windows(2).all(|pair| pair[0].end == pair[1].start));
+    }
+
+    #[test]
+    fn neighbours_come_together_and_what_is_far_between_them_does_not_come() {
+        let source = Late::new(200_000);
+        let stretches = [0..100, 100..100, 164..300, 50_000..60_000, 59_000..61_000, 70..80];
+        let mut ahead = Ahead::new(stretches.clone().into_iter());
+        for stretch in stretches {
+            expect(&mut ahead, &source, stretch);
+        }
+        assert_eq!(source.asked(), [0..300, 50_000..60_000, 59_000..61_000, 70..80]);
+    }
+
+    #[test]
+    fn what_nobody_announced_is_read_by_itself() {
+        let source = Late::new(1000);
+        let mut ahead = Ahead::new([100..200, 300..400].into_iter());
+        expect(&mut ahead, &source, 100..150);
+        expect(&mut ahead, &source, 700..800);
+        expect(&mut ahead, &source, 150..200);
+        expect(&mut ahead, &source, 350..450);
+        assert_eq!(source.asked(), [100..400, 700..800, 400..450]);
+    }
+
+    #[test]
+    fn an_error_is_that_of_the_read_that_needs_the_bytes() {
+        struct Broken;
+        impl ReadAt for Broken {
+            fn size(&self) -> io::Result<u64> {
+                Ok(100)
+            }
+            fn read_at(&self, _: &mut [u8], _: u64) -> io::Result<usize> {
+                Err(io::ErrorKind::TimedOut.into())
+            }
+            fn begin_read(&self, _: Range<u64>) -> Option<Receiver<io::Result<Bytes>>> {
+                let (send, answer) = sync_channel(1);
+                send.send(Err(io::ErrorKind::ConnectionReset.into())).unwrap();
+                Some(answer)
+            }
+            fn answers_late(&self) -> bool {
+                true
+            }
+        }
+        let mut ahead = Ahead::new(std::iter::once(0..50));
+        let error = ahead.read(&Broken, &mut [0; 10], 0).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
+    }
+}

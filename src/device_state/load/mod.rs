@@ -1,0 +1,34 @@
+//! Out of a state: what it says of itself, and its bytes, onto devices or into readers, compared
+//! with their checksums.
+//!
+//! [`Reader`] and [`Tensor`] are what a state is; a `Plan` says what is read in which order and which
+//! memory gets it, for whole arrays as for shards, and a `Load` carries it out. This part must never
+//! know in what kind of store the bytes lie.
+
+mod ahead;
+mod assemble;
+mod feed;
+mod load;
+#[cfg(feature = "mmap")]
+mod mapped;
+mod pieces;
+mod plan;
+mod reader;
+mod restore;
+mod salvage;
+mod select;
+mod shards;
+mod tensor;
+mod verify;
+
+#[cfg(feature = "mmap")]
+pub use mapped::MappedState;
+pub(crate) use pieces::PieceSums;
+pub use reader::Reader;
+pub(super) use reader::read_header;
+pub use restore::Restored;
+pub use salvage::Salvaged;
+pub use select::matches_any;
+pub use shards::{RestoredShards, ShardTarget};
+pub use tensor::Tensor;
+pub use verify::Damage;

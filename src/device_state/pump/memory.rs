@@ -1,0 +1,158 @@
+//! What the pump needs of a device, and what StreamExecutor's devices give.
+
+use super::Buffer;
+use crate::{
+    device_state::Error,
+    stream_executor::{self, Device, DeviceMemory, HostMemory, Stream, Transfer},
+};
+
+/// Memory of a device that can be copied in pieces, asynchronously.
+///
+/// The bytes are those of the array, dense, row-major, little endian. A device that keeps them in
+/// another order or packs narrow elements hands them over in this one, and where it can do that for
+/// whole arrays only, says so by [`is_read_whole`](Self::is_read_whole).
+///
+/// A copy takes a [`HostBuffer`](Self::HostBuffer) and has it alone until [`wait`](Self::wait) gives
+/// it back: nobody can read a buffer that is being filled, nor reuse one that is being read. A
+/// transfer that is dropped instead must not leave the device copying into memory that is gone.
+/// Copies of one stream are done in the order in which they were begun; those of several may be
+/// under way at a time.
+///
+/// Reads may come in any order. Writes come front to back and end with the last byte of the memory,
+/// so that a device that wants to know the last piece can tell it by offset and length. A plug-in
+/// that takes whole arrays only gathers the pieces itself and hands them over with the last one.
+pub(crate) trait Memory: Sized {
+    /// Where the memory lies.
+    type Device: Clone + Send + Sync + 'static;
+    /// What orders copies.
+    type Stream;
+    /// Host memory that asynchronous copies can use. A buffer of another kind, which the other half
+    /// of a trip may have left, is filled and read by calls that wait.
+    type HostBuffer: Into<Buffer> + TryFrom<Buffer, Error = Buffer>;
+    /// A copy under way, which keeps its host buffer.
+    type Transfer;
+    /// What the device reports.
+    type Error;
+
+    /// Allocates memory of so many bytes.
+    fn allocate(device: &Self::Device, bytes: u64) -> Result<Self, Self::Error>;
+
+    /// Allocates host memory for its copies.
+    fn allocate_host(device: &Self::Device, bytes: usize) -> Result<Self::HostBuffer, Self::Error>;
+
+    /// Makes a stream.
+    fn create_stream(device: &Self::Device) -> Result<Self::Stream, Self::Error>;
+
+    /// Whether a stream is one of this device.
+    fn is_on(stream: &Self::Stream, device: &Self::Device) -> bool;
+
+    /// Where it lies.
+    fn device(&self) -> &Self::Device;
+
+    /// Its length.
+    fn bytes(&self) -> u64;
+
+    /// Whether it is read as a whole or not at all, so that one host buffer must take all of it; by
+    /// default any stretch of it can be copied by itself.
+    fn is_read_whole(&self) -> bool {
+        false
+    }
+
+    /// Begins to copy `bytes` bytes from `offset` on to the beginning of `target`.
+    fn begin_read(
+        &self,
+        stream: &Self::Stream,
+        offset: u64,
+        bytes: usize,
+        target: Self::HostBuffer,
+    ) -> Result<Self::Transfer, Self::Error>;
+
+    /// Begins to copy the first `bytes` bytes of `source` to `offset`.
+    fn begin_write(
+        &mut self,
+        stream: &Self::Stream,
+        offset: u64,
+        bytes: usize,
+        source: Self::HostBuffer,
+    ) -> Result<Self::Transfer, Self::Error>;
+
+    /// Waits until a copy is done, and gives its host buffer back.
+    fn wait(transfer: Self::Transfer) -> Result<Self::HostBuffer, Self::Error>;
+
+    /// Fills `target` from `offset` on, and waits for it.
+    fn read(&self, offset: u64, target: &mut [u8]) -> Result<(), Self::Error>;
+
+    /// Copies `source` to `offset`, and waits for it.
+    fn write(&mut self, offset: u64, source: &[u8]) -> Result<(), Self::Error>;
+
+    /// An error of the device as one of a state: what was being done, with the bytes of which tensor.
+    fn failed(action: &'static str, name: &str, error: Self::Error) -> Error;
+}
+
+impl Memory for DeviceMemory {
+    type Device = Device;
+    type Stream = Stream;
+    type HostBuffer = HostMemory;
+    type Transfer = Transfer;
+    type Error = stream_executor::Error;
+
+    fn allocate(device: &Device, bytes: u64) -> Result<Self, Self::Error> {
+        device.allocate(bytes)
+    }
+
+    fn allocate_host(device: &Device, bytes: usize) -> Result<HostMemory, Self::Error> {
+        device.allocate_host(bytes)
+    }
+
+    fn create_stream(device: &Device) -> Result<Stream, Self::Error> {
+        device.create_stream()
+    }
+
+    fn is_on(stream: &Stream, device: &Device) -> bool {
+        stream.device().is(device)
+    }
+
+    fn device(&self) -> &Device {
+        Self::device(self)
+    }
+
+    fn bytes(&self) -> u64 {
+        self.size()
+    }
+
+    fn begin_read(
+        &self,
+        stream: &Stream,
+        offset: u64,
+        bytes: usize,
+        target: HostMemory,
+    ) -> Result<Transfer, Self::Error> {
+        stream.copy_to_host(self, offset, bytes, target)
+    }
+
+    fn begin_write(
+        &mut self,
+        stream: &Stream,
+        offset: u64,
+        bytes: usize,
+        source: HostMemory,
+    ) -> Result<Transfer, Self::Error> {
+        stream.copy_to_device(source, bytes, self, offset)
+    }
+
+    fn wait(transfer: Transfer) -> Result<HostMemory, Self::Error> {
+        transfer.wait()
+    }
+
+    fn read(&self, offset: u64, target: &mut [u8]) -> Result<(), Self::Error> {
+        Self::device(self).copy_to_host(self, offset, target)
+    }
+
+    fn write(&mut self, offset: u64, source: &[u8]) -> Result<(), Self::Error> {
+        Self::device(self).copy_to_device(source, self, offset)
+    }
+
+    fn failed(action: &'static str, name: &str, error: Self::Error) -> Error {
+        Error::device(action, name, error)
+    }
+}

@@ -1,0 +1,26 @@
+//! The streams of whoever copies: one a device, made when its first large copy comes.
+
+use super::Memory;
+
+/// A stream for each device that was copied from or to.
+#[derive(Debug)]
+pub(crate) struct Streams<M: Memory>(Vec<M::Stream>);
+
+impl<M: Memory> Streams<M> {
+    /// None yet.
+    pub(crate) const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// The stream of a device.
+    pub(super) fn of(&mut self, device: &M::Device) -> Result<&M::Stream, M::Error> {
+        let at = match self.0.iter().position(|stream| M::is_on(stream, device)) {
+            Some(at) => at,
+            None => {
+                self.0.push(M::create_stream(device)?);
+                self.0.len() - 1
+            }
+        };
+        Ok(&self.0[at])
+    }
+}

@@ -1,0 +1,127 @@
+//! Whole tensors between a device and a stream of bytes: what uploading a source and reading back
+//! into a file need.
+
+use std::io::{self, Read};
+
+use super::{BUFFER_BYTES, Filled, FromDevice, Memory, Pool, Returns, Streams, ToDevice};
+use crate::{device_state::Error, files::Watch, stream_executor::DeviceMemory};
+
+/// Puts tensors onto a device as their bytes come out of readers.
+pub(crate) struct Uploads<'a, M: Memory = DeviceMemory> {
+    device: &'a M::Device,
+    watch: &'a Watch,
+    pool: Pool,
+    returns: Returns,
+    to: ToDevice<M>,
+}
+
+impl<'a, M: Memory> Uploads<'a, M> {
+    /// Onto `device`.
+    pub(crate) fn new(device: &'a M::Device, watch: &'a Watch) -> Self {
+        let (pool, returns) = Pool::new(BUFFER_BYTES);
+        Self { device, watch, pool, returns: returns.clone(), to: ToDevice::new(returns) }
+    }
+
+    /// Puts the next `bytes` bytes of `data` onto the device; an error of `data` is the inner one.
+    pub(crate) fn put(
+        &mut self,
+        name: &str,
+        data: &mut dyn Read,
+        bytes: u64,
+    ) -> Result<Result<M, io::Error>, Error> {
+        let failed = |error| M::failed("writing", name, error);
+        let mut memory = M::allocate(self.device, bytes).map_err(failed)?;
+        let mut offset = 0;
+        while offset < bytes {
+            let now = (bytes - offset).min(BUFFER_BYTES as u64) as usize;
+            let buffer = self.pool.take(now, |bytes| {
+                M::allocate_host(self.device, bytes).map(Into::into).map_err(failed)
+            })?;
+            let mut filled = Filled::new(buffer, now)?;
+            if let Err(error) = data.read_exact(&mut filled) {
+                self.returns.give(filled.into_buffer());
+                return Ok(Err(error));
+            }
+            self.to.push(name, &mut memory, offset, filled)?;
+            offset += now as u64;
+            self.watch.advance(now as u64)?;
+        }
+        self.to.finish()?;
+        Ok(Ok(memory))
+    }
+}
+
+/// Gives the bytes of tensors on a device, one after the other.
+pub(crate) struct Downloads<M: Memory = DeviceMemory> {
+    streams: Streams<M>,
+    pool: Pool,
+    returns: Returns,
+}
+
+impl<M: Memory> Downloads<M> {
+    /// Of any devices.
+    pub(crate) fn new() -> Self {
+        let (pool, returns) = Pool::new(BUFFER_BYTES);
+        Self { streams: Streams::new(), pool, returns }
+    }
+
+    /// The bytes of `memory`, in order, copied ahead of the reader. Errors of the device come as
+    /// [`io::Error`]s with the [`Error`] inside.
+    pub(crate) fn reader<'a>(&'a mut self, name: &'a str, memory: &'a M) -> Download<'a, M> {
+        let Self { streams, pool, returns } = self;
+        Download {
+            from: FromDevice::new(name, memory, streams, pool),
+            returns,
+            current: None,
+            position: 0,
+        }
+    }
+}
+
+/// The bytes of device memory as a reader.
+pub(crate) struct Download<'a, M: Memory> {
+    from: FromDevice<'a, M>,
+    returns: &'a Returns,
+    current: Option<Filled>,
+    position: usize,
+}
+
+impl<M: Memory> Read for Download<'_, M> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if out.is_empty() {
+            return Ok(0);
+        }
+        loop {
+            if let Some(filled) = &self.current
+                && let Some(mut rest) = filled.get(self.position..)
+                && !rest.is_empty()
+            {
+                let count = rest.read(out)?;
+                self.position += count;
+                return Ok(count);
+            }
+            self.give_back();
+            match self.from.next() {
+                None => return Ok(0),
+                Some(next) => {
+                    self.current = Some(next.map_err(|e| io::Error::other(Error::from(e)))?)
+                }
+            }
+        }
+    }
+}
+
+impl<M: Memory> Download<'_, M> {
+    fn give_back(&mut self) {
+        self.position = 0;
+        if let Some(filled) = self.current.take() {
+            self.returns.give(filled.into_buffer());
+        }
+    }
+}
+
+impl<M: Memory> Drop for Download<'_, M> {
+    fn drop(&mut self) {
+        self.give_back();
+    }
+}

@@ -1,0 +1,255 @@
+//! Arrays that lie on several devices: which shard of each part is written, and where it goes.
+
+use std::collections::{HashMap, HashSet};
+
+use super::Writer;
+use crate::{
+    codec::ToProto,
+    device_state::{
+        Error,
+        format::index::Placement,
+        shards::{Block, blocks_of, check_tiling, element_bytes},
+    },
+    ifrt::{ArraySpec, DeviceId, IndexDomain, Sharding},
+    stream_executor::DeviceMemory,
+};
+
+/// The part of an array that one device holds.
+#[derive(Clone, Debug)]
+pub struct Shard<'a> {
+    device: DeviceId,
+    memory: &'a DeviceMemory,
+    domain: Option<IndexDomain>,
+}
+
+impl<'a> Shard<'a> {
+    /// What the device `device` of the sharding holds: the elements of its part, row by row.
+    pub const fn new(device: DeviceId, memory: &'a DeviceMemory) -> Self {
+        Self { device, memory, domain: None }
+    }
+
+    /// The same, for shardings that do not say which device holds which part.
+    #[must_use]
+    pub fn at(mut self, domain: IndexDomain) -> Self {
+        self.domain = Some(domain);
+        self
+    }
+}
+
+/// What is to be written of one array: a part of it, and the shard that has it.
+type Chosen<'a, 'b> = Vec<(Block, &'b Shard<'a>)>;
+
+impl Writer {
+    /// Adds an array that is spread over several devices, by the sharding of its spec.
+    ///
+    /// A part that several devices hold is written once. Into a file, all devices are saved from at
+    /// the same time; into a stream, one after the other. Which devices are whose is up to the
+    /// caller: ids are those of the sharding, memory may be on any device of any plug-in. A writer
+    /// of a whole state needs at least one shard of every part. A writer of a
+    /// [part](crate::device_state::Part) takes the shards of its own process and writes those that
+    /// fall to it, so that every process may pass all that it has.
+    ///
+    /// Shardings that do not say which device holds which part (a `ConcreteSharding`, a
+    /// `ConcreteEvenSharding`) need the [domain](Shard::at) of every shard. Index domains that a
+    /// `ConcreteSharding` carries are used, and kept with the shards: specs cannot carry them.
+    ///
+    /// ```
+    /// use serdes::device_state::{Reader, Shard, ShardTarget, Versions, Watch, Writer};
+    /// use serdes::ifrt::{ArraySpec, DType, DeviceId, DeviceList, HloSharding, MemoryKind, Shape};
+    /// use serdes::ifrt::xla::{OpSharding, TileAssignment};
+    /// use serdes::stream_executor::{LayoutChoice, Plugin};
+    ///
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("step-1000.sds");
+    /// let plugin = Plugin::open("host:devices=2", LayoutChoice::default())?;
+    /// let devices = [plugin.device(0)?, plugin.device(1)?];
+    /// // A matrix of 4 rows and 2 columns, two rows a device.
+    /// let rows = OpSharding::tiled(TileAssignment::iota([2, 1], [2], [0])?);
+    /// let sharding = HloSharding::new(DeviceList::from([0, 1]), MemoryKind::unset(), rows)?;
+    /// let spec = ArraySpec::new(DType::U8, Shape::new([4, 2])?, sharding);
+    /// let top = devices[0].upload(&[1, 2, 3, 4])?;
+    /// let bottom = devices[1].upload(&[5, 6, 7, 8])?;
+    ///
+    /// let mut state = Writer::create(&path, Versions::week_4_old())?;
+    /// let shards = [Shard::new(DeviceId(0), &top), Shard::new(DeviceId(1), &bottom)];
+    /// state.add_sharded("dense/kernel", &spec, &shards)?;
+    /// state.finish()?;
+    ///
+    /// // Back onto one device, or onto any other sharding: here one column a device.
+    /// let tensor = Reader::open(&path)?.tensor("dense/kernel")?;
+    /// let whole = tensor.restore(&devices[0])?;
+    /// assert_eq!(devices[0].download(&whole)?, [1, 2, 3, 4, 5, 6, 7, 8]);
+    ///
+    /// let columns = OpSharding::tiled(TileAssignment::iota([1, 2], [2], [0])?);
+    /// let sharding = HloSharding::new(DeviceList::from([0, 1]), MemoryKind::unset(), columns)?;
+    /// let targets =
+    ///     [ShardTarget::new(DeviceId(0), &devices[0]), ShardTarget::new(DeviceId(1), &devices[1])];
+    /// let restored = tensor.restore_sharded(&sharding.into(), &targets, &Watch::new())?;
+    /// assert_eq!(devices[1].download(&restored.memories[1])?, [2, 4, 6, 8]);
+    /// assert_eq!(restored.bytes_read, 8); // each byte of the file once
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Encode`] if the spec cannot be written at the requested version;
+    /// [`Error::Unsupported`] if the sharding does not say which device holds what, has unreduced
+    /// axes, or the elements have no place on a device; [`Error::Shards`] if parts are missing,
+    /// overlap or are not as long as they must be; or if a device or the file fails.
+    pub fn add_sharded(
+        &mut self,
+        name: &str,
+        spec: &ArraySpec,
+        shards: &[Shard<'_>],
+    ) -> Result<(), Error> {
+        let spec = &without_index_domains(spec);
+        spec.stored
+            .can_serialize_at(self.options().versions.specs())
+            .map_err(|source| Error::Encode { name: name.to_owned(), source: Box::new(source) })?;
+        let chosen = self.choose(name, spec.given, shards)?;
+        if chosen.is_empty() {
+            return Ok(());
+        }
+        if let Some((_, first)) = chosen.first() {
+            self.use_memory_of(first.memory);
+        }
+        let array = self.begin_array(name, &spec.stored)?;
+        let pieces: Vec<(Placement, &DeviceMemory)> = chosen
+            .into_iter()
+            .map(|(block, shard)| {
+                let domain = block.to_domain(spec.given.shape());
+                (Placement { device: shard.device.0, domain }, shard.memory)
+            })
+            .collect();
+        if self.put_parallel(&array, &pieces)? {
+            return Ok(());
+        }
+        for (placement, memory) in pieces {
+            let mut piece = self.begin_piece(&array, placement, memory.size())?;
+            self.put_memory(&array, &mut piece, memory)?;
+            self.end_piece(piece)?;
+        }
+        Ok(())
+    }
+
+    /// The parts that this writer writes, in the order in which the sharding has them.
+    fn choose<'a, 'b>(
+        &self,
+        name: &str,
+        spec: &ArraySpec,
+        shards: &'b [Shard<'a>],
+    ) -> Result<Chosen<'a, 'b>, Error> {
+        let unsupported = |reason| Error::Unsupported { name: name.to_owned(), reason };
+        let wrong = |reason| Error::shards(name, reason);
+        let element = element_bytes(spec).map_err(unsupported)?;
+        let mut by_device: HashMap<DeviceId, &Shard<'_>> = HashMap::new();
+        for shard in shards {
+            if by_device.insert(shard.device, shard).is_some() {
+                return Err(wrong(format!("the device {} has two of them", shard.device)));
+            }
+        }
+        let (holders, idle) = holders(spec, shards).map_err(unsupported)?;
+        let known: HashSet<DeviceId> =
+            holders.iter().flat_map(|(_, devices)| devices).chain(&idle).copied().collect();
+        if let Some(other) = shards.iter().find(|shard| !known.contains(&shard.device)) {
+            return Err(wrong(format!("the device {} is not one of its sharding", other.device)));
+        }
+        let mut chosen = Vec::with_capacity(holders.len());
+        for (number, (block, devices)) in holders.into_iter().enumerate() {
+            let expected = block.elements().and_then(|elements| elements.checked_mul(element));
+            for shard in devices.iter().filter_map(|device| by_device.get(device)) {
+                if Some(shard.memory.size()) != expected {
+                    return Err(wrong(format!(
+                        "that of the device {} has {} bytes, its part {:?} needs {}",
+                        shard.device,
+                        shard.memory.size(),
+                        block.dims.to_vec(),
+                        expected.unwrap_or(u64::MAX),
+                    )));
+                }
+            }
+            // Replicas take turns, so that the work is shared among devices and processes.
+            let turn = number % devices.len().max(1);
+            if self.options().part.is_some() {
+                let ours = devices.get(turn).and_then(|device| by_device.get(device));
+                chosen.extend(ours.map(|shard| (block, *shard)));
+                continue;
+            }
+            let mut ours = devices.iter().cycle().skip(turn).take(devices.len());
+            let shard = ours.find_map(|device| by_device.get(device)).ok_or_else(|| {
+                wrong(format!("there is none for the part {:?}", block.dims.to_vec()))
+            })?;
+            chosen.push((block, *shard));
+        }
+        if self.options().part.is_none() {
+            let domains: Vec<_> =
+                chosen.iter().map(|(block, _)| block.to_domain(spec.shape())).collect();
+            check_tiling(spec, &domains).map_err(wrong)?;
+        }
+        Ok(chosen)
+    }
+}
+
+/// Parts of an array, each with the devices that hold it, and devices that hold nothing.
+type Holders = (Vec<(Block, Vec<DeviceId>)>, Vec<DeviceId>);
+
+/// Every part of an array once, and who holds it.
+fn holders(spec: &ArraySpec, shards: &[Shard<'_>]) -> Result<Holders, String> {
+    let shape = spec.shape();
+    let blocks = match shards.iter().filter(|shard| shard.domain.is_some()).count() {
+        0 => blocks_of(spec.sharding(), shape)?,
+        count if count == shards.len() => shards
+            .iter()
+            .filter_map(|shard| Some((shard.device, shard.domain.as_ref()?)))
+            .map(|(device, domain)| Ok((device, Block::of_domain(domain, shape)?)))
+            .collect::<Result<_, String>>()?,
+        count => {
+            return Err(format!(
+                "{count} of {} shards have a domain; give all or none",
+                shards.len()
+            ));
+        }
+    };
+    let whole = Block::whole(shape);
+    if whole.is_empty() {
+        let devices = blocks.into_iter().map(|(device, _)| device).collect();
+        return Ok((vec![(whole, devices)], Vec::new()));
+    }
+    let mut order: Vec<(Block, Vec<DeviceId>)> = Vec::new();
+    let mut numbers: HashMap<Block, usize> = HashMap::new();
+    // Devices beyond the edge of the array.
+    let mut idle = Vec::new();
+    for (device, block) in blocks {
+        if block.is_empty() {
+            idle.push(device);
+            continue;
+        }
+        let number = *numbers.entry(block.clone()).or_insert(order.len());
+        match order.get_mut(number) {
+            Some((_, devices)) => devices.push(device),
+            None => order.push((block, vec![device])),
+        }
+    }
+    Ok((order, idle))
+}
+
+/// A spec as it is given and as it is stored.
+struct Specs<'a> {
+    given: &'a ArraySpec,
+    stored: ArraySpec,
+}
+
+/// No version of a spec carries index domains; the placements of the shards do.
+fn without_index_domains(spec: &ArraySpec) -> Specs<'_> {
+    let stored = match spec.sharding() {
+        Sharding::Concrete(concrete) => {
+            let sharding = concrete.clone().without_index_domains();
+            let stored = ArraySpec::new(spec.dtype(), spec.shape().clone(), sharding);
+            match spec.layout() {
+                Some(layout) => stored.with_layout(layout.clone()),
+                None => stored,
+            }
+        }
+        _ => spec.clone(),
+    };
+    Specs { given: spec, stored }
+}

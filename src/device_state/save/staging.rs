@@ -1,0 +1,201 @@
+//! The bytes of a state on their way into its output: words and small data share buffers, large
+//! data has its own.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use super::output::{Output, Sink};
+use crate::{
+    device_state::{
+        Error,
+        pump::{
+            BUFFER_BYTES, Buffer, ChunkSums, Filling, FromDevice, Memory, PoolError, STREAMED_FROM,
+            Streams, capacity_at,
+        },
+    },
+    files::Watch,
+};
+
+/// Makes buffers of a device's memory.
+type MakeBuffer = Box<dyn Fn() -> Result<Buffer, Error> + Send>;
+
+/// The output of a save, and where in it the next byte goes.
+pub(super) struct Staging {
+    output: Output,
+    /// What it is called in messages.
+    path: PathBuf,
+    /// Hears of the data.
+    watch: Watch,
+    /// Bytes of the file so far.
+    position: u64,
+    /// The buffer that is being filled.
+    current: Option<Filling>,
+    /// The first device makes the buffers; before there is one, they are of this process.
+    make: Option<MakeBuffer>,
+}
+
+impl Staging {
+    /// Into `sink`, from its first byte on.
+    pub(super) fn new(sink: Sink, threaded: bool, path: PathBuf, watch: Watch) -> Self {
+        let output = Output::new(sink, threaded);
+        Self { output, path, watch, position: 0, current: None, make: None }
+    }
+
+    /// Where in the file the next byte goes.
+    pub(super) const fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// What the output is called in messages.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Makes buffers of the device's memory from here on, unless another device's are.
+    pub(super) fn use_memory_of<M: Memory + 'static>(&mut self, memory: &M) {
+        if self.make.is_none() {
+            let device = memory.device().clone();
+            self.make = Some(Box::new(move || {
+                let buffer = M::allocate_host(&device, BUFFER_BYTES);
+                let failed = |error| M::failed("allocating host memory for", "", error);
+                buffer.map(Into::into).map_err(failed)
+            }));
+        }
+    }
+
+    /// The next bytes of the file.
+    pub(super) fn put(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let count = self.fill(rest.len() as u64, |part| {
+                let (now, later) = rest.split_at(part.len());
+                part.copy_from_slice(now);
+                rest = later;
+                Ok(())
+            })?;
+            debug_assert!(count > 0);
+        }
+        Ok(())
+    }
+
+    /// As many zeros.
+    pub(super) fn put_zeros(&mut self, mut count: u64) -> Result<(), Error> {
+        while count > 0 {
+            let filled = self.fill(count, |part| {
+                part.fill(0);
+                Ok(())
+            })?;
+            count -= filled as u64;
+        }
+        Ok(())
+    }
+
+    /// The next `count` bytes of data, written by `fill` where they go, some at a time.
+    pub(super) fn put_data(
+        &mut self,
+        mut count: u64,
+        mut fill: impl FnMut(&mut [u8]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        while count > 0 {
+            let now = self.fill(count, &mut fill)? as u64;
+            count -= now;
+            self.watch.advance(now)?;
+        }
+        Ok(())
+    }
+
+    /// All bytes of `memory`, summed in `sums`.
+    pub(super) fn put_memory<M: Memory + 'static>(
+        &mut self,
+        name: &str,
+        memory: &M,
+        streams: &mut Streams<M>,
+        sums: &mut ChunkSums,
+    ) -> Result<(), Error> {
+        if memory.bytes() < STREAMED_FROM {
+            let mut offset = 0;
+            return self.put_data(memory.bytes(), |part| {
+                memory.read(offset, part).map_err(|error| M::failed("reading", name, error))?;
+                sums.update(part);
+                offset += part.len() as u64;
+                Ok(())
+            });
+        }
+        self.write_current()?;
+        let failed = |error| Error::io("write", &self.path, error);
+        let (pool, drain) = self.output.ends();
+        for filled in FromDevice::new(name, memory, streams, pool).at(self.position) {
+            let filled = match filled {
+                Ok(filled) => filled,
+                Err(PoolError::Closed) => return Err(failed(drain.failure())),
+                Err(PoolError::Failed(error)) => return Err(error),
+            };
+            sums.update(&filled);
+            let bytes = filled.len() as u64;
+            self.position += bytes;
+            drain.give(filled).map_err(failed)?;
+            self.watch.advance(bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Goes on at `position`, which others wrote up to; `seek` moves the file there, when all that
+    /// was put is in it.
+    pub(super) fn skip_to(
+        &mut self,
+        position: u64,
+        seek: impl FnOnce() -> io::Result<()>,
+    ) -> Result<(), Error> {
+        self.write_current()?;
+        let flushed = self.output.ends().1.flush();
+        flushed.and_then(|()| seek()).map_err(|error| Error::io("write", &self.path, error))?;
+        self.position = position;
+        Ok(())
+    }
+
+    /// Hands the buffer that is being filled to the output.
+    pub(super) fn write_current(&mut self) -> Result<(), Error> {
+        let Some(filling) = self.current.take() else { return Ok(()) };
+        let given = self.output.ends().1.give(filling.finish());
+        given.map_err(|error| Error::io("write", &self.path, error))
+    }
+
+    /// Waits until everything was handed to the system, and closes the output.
+    pub(super) fn finish(mut self) -> Result<(), Error> {
+        self.write_current()?;
+        let Self { output, path, .. } = self;
+        output.finish().map_err(|error| Error::io("write", &path, error))
+    }
+
+    /// Lets `fill` write the next bytes of the file, at most `most`; answers how many.
+    fn fill(
+        &mut self,
+        most: u64,
+        fill: impl FnOnce(&mut [u8]) -> Result<(), Error>,
+    ) -> Result<usize, Error> {
+        if self.current.as_ref().is_some_and(Filling::is_full) {
+            self.write_current()?;
+        }
+        let filling = match &mut self.current {
+            Some(filling) => filling,
+            none => {
+                let make = self.make.as_ref();
+                let (pool, drain) = self.output.ends();
+                let buffer = pool.take(BUFFER_BYTES, |_| match make {
+                    Some(make) => make(),
+                    None => Ok(Buffer::pageable()),
+                });
+                let buffer = buffer.map_err(|error| match error {
+                    PoolError::Closed => Error::io("write", &self.path, drain.failure()),
+                    PoolError::Failed(error) => error,
+                })?;
+                none.insert(Filling::new(buffer, capacity_at(self.position)))
+            }
+        };
+        let filled = filling.fill(most, fill)?;
+        self.position += filled as u64;
+        Ok(filled)
+    }
+}

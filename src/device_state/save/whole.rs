@@ -1,0 +1,118 @@
+//! Arrays of one piece: out of device memory, out of a reader, or of strings.
+
+use std::io::Read;
+
+use super::Writer;
+use crate::{
+    device_state::{Error, format::index::Placement},
+    ifrt::{ArraySpec, DType},
+    stream_executor::DeviceMemory,
+};
+
+impl Writer {
+    /// Adds a tensor that lies in device memory, all of it.
+    ///
+    /// The copies are done when this returns; the bytes may still be on their way to the file.
+    ///
+    /// # Errors
+    /// If the name is taken, the spec cannot be written at the requested version, the memory is
+    /// not as long as the spec needs, or the device or the file fails.
+    pub fn add(
+        &mut self,
+        name: &str,
+        spec: &ArraySpec,
+        memory: &DeviceMemory,
+    ) -> Result<(), Error> {
+        check_size(name, spec, memory.size())?;
+        self.use_memory_of(memory);
+        let array = self.begin_array(name, spec)?;
+        let mut piece = self.begin_piece(&array, whole(spec), memory.size())?;
+        self.put_memory(&array, &mut piece, memory)?;
+        self.end_piece(piece)
+    }
+
+    /// Adds a tensor whose bytes lie in memory of this process.
+    ///
+    /// # Errors
+    /// If the name is taken, the spec cannot be written at the requested version, the length is
+    /// not what the spec needs, or the file cannot be written.
+    pub fn add_bytes(&mut self, name: &str, spec: &ArraySpec, bytes: &[u8]) -> Result<(), Error> {
+        self.add_reader(name, spec, &mut &*bytes, bytes.len() as u64)
+    }
+
+    /// Adds a tensor of `bytes` bytes that are read as they are written.
+    ///
+    /// # Errors
+    /// As [`add_bytes`](Self::add_bytes); or if the reader fails or ends early.
+    pub fn add_reader(
+        &mut self,
+        name: &str,
+        spec: &ArraySpec,
+        reader: &mut dyn Read,
+        bytes: u64,
+    ) -> Result<(), Error> {
+        check_size(name, spec, bytes)?;
+        let array = self.begin_array(name, spec)?;
+        let mut piece = self.begin_piece(&array, whole(spec), bytes)?;
+        self.put_reader(&mut piece, reader, bytes)?;
+        self.end_piece(piece)
+    }
+
+    /// Adds a tensor of byte strings, in row-major order; the spec's type is
+    /// [`DType::String`].
+    ///
+    /// # Errors
+    /// As [`add_bytes`](Self::add_bytes).
+    pub fn add_strings(
+        &mut self,
+        name: &str,
+        spec: &ArraySpec,
+        strings: &[impl AsRef<[u8]>],
+    ) -> Result<(), Error> {
+        let elements = spec.shape().element_count().ok().and_then(|count| count.try_into().ok());
+        if spec.dtype() != DType::String || elements != Some(strings.len()) {
+            return Err(Error::Unsupported {
+                name: name.to_owned(),
+                reason: format!(
+                    "{} strings do not make {}{}",
+                    strings.len(),
+                    spec.dtype(),
+                    spec.shape()
+                ),
+            });
+        }
+        // End of each string in the text, then the text.
+        let mut ends = Vec::with_capacity(8 * strings.len());
+        let mut end = 0_u64;
+        for string in strings {
+            end += string.as_ref().len() as u64;
+            ends.extend(end.to_le_bytes());
+        }
+        let array = self.begin_array(name, spec)?;
+        let mut piece = self.begin_piece(&array, whole(spec), ends.len() as u64 + end)?;
+        for bytes in std::iter::once(&ends[..]).chain(strings.iter().map(AsRef::as_ref)) {
+            self.put_reader(&mut piece, &mut &*bytes, bytes.len() as u64)?;
+        }
+        self.end_piece(piece)
+    }
+}
+
+/// All of an array, on the first device of its sharding.
+fn whole(spec: &ArraySpec) -> Placement {
+    let device = spec.sharding().devices().ids().first().map_or(0, |id| id.0);
+    Placement { device, domain: None }
+}
+
+fn check_size(name: &str, spec: &ArraySpec, bytes: u64) -> Result<(), Error> {
+    let expected = spec.byte_size().ok().flatten().and_then(|size| u64::try_from(size).ok());
+    match expected {
+        Some(expected) if expected == bytes => Ok(()),
+        Some(expected) => {
+            Err(Error::SizeMismatch { name: name.to_owned(), found: bytes, expected })
+        }
+        None => Err(Error::Unsupported {
+            name: name.to_owned(),
+            reason: format!("{}{} has no size in bytes", spec.dtype(), spec.shape()),
+        }),
+    }
+}

@@ -1,0 +1,27 @@
+//! Where states lie: a file, several files that processes save together, objects of a store.
+//!
+//! What several processes save, each writes a part of its own, and a merge of the indexes makes a
+//! state of them. Parts are known only through [`PartStore`]; this part must never talk to other
+//! processes, nor know a device.
+
+mod local;
+mod merge;
+mod new_file;
+#[cfg(feature = "object_store")]
+mod object;
+mod part;
+mod part_store;
+mod parts;
+#[cfg(test)]
+mod tests;
+
+pub use local::LocalParts;
+pub(super) use local::WholeFile;
+pub(super) use merge::clean_before;
+pub use merge::{Merged, merge, merge_in};
+pub(super) use new_file::NewFile;
+#[cfg(feature = "object_store")]
+pub use object::ObjectParts;
+pub use part::{Part, SaveId};
+pub use part_store::{Commit, PartStore, PendingPart};
+pub(super) use parts::{Lost, Parts, Spread};

@@ -1,0 +1,94 @@
+//! What a place must offer in which several processes save a state.
+
+use std::{fmt, fs::File, io::Write, path::PathBuf, time::Duration};
+
+use super::{Part, SaveId};
+use crate::{
+    device_state::Error,
+    files::{ReadAt, Sync},
+};
+
+/// Makes what was written appear, whole; dropped without that, nothing of it stays.
+pub trait Commit: Send {
+    /// Takes the bytes to the disk as `sync` says and gives them their name; answers how long that
+    /// took. The sink has been flushed and dropped before.
+    ///
+    /// # Errors
+    /// If the store fails; nothing appears then.
+    fn commit(self: Box<Self>, sync: Sync) -> Result<Duration, Error>;
+
+    /// The file behind the sink, if the sink writes at its cursor: then bytes are also written at
+    /// other places of it, behind those that the sink got, and the cursor is moved behind them.
+    /// `None` by default.
+    fn file(&self) -> Option<&File> {
+        None
+    }
+
+    /// Whether the bytes of the sink went to the disk past the system's cache, up to here. `false` by
+    /// default.
+    fn is_direct(&self) -> bool {
+        false
+    }
+}
+
+/// A part that is being written.
+pub struct PendingPart {
+    /// Where its bytes go, front to back.
+    pub sink: Box<dyn Write + Send>,
+    /// What makes it appear.
+    pub commit: Box<dyn Commit>,
+}
+
+impl fmt::Debug for PendingPart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PendingPart").finish_non_exhaustive()
+    }
+}
+
+/// Where one state lies that several processes save: its index, and the parts in a directory
+/// beside it.
+///
+/// The index and each part appear whole or not at all. Whoever opens the state reads the index
+/// first, and only the parts that it names.
+pub trait PartStore: fmt::Debug + Send + std::marker::Sync {
+    /// What the place is called in messages.
+    fn place(&self) -> PathBuf;
+
+    /// The name of the directory in which new parts are kept, without what leads to it.
+    fn directory(&self) -> String;
+
+    /// Begins a part; it replaces one of the same name when it is committed.
+    ///
+    /// # Errors
+    /// If the store cannot take it.
+    fn put_part(&self, part: Part) -> Result<PendingPart, Error>;
+
+    /// The parts that are there, of all saves.
+    ///
+    /// # Errors
+    /// If the store cannot tell.
+    fn list_parts(&self) -> Result<Vec<Part>, Error>;
+
+    /// Opens a part in `directory`, which is a plain name.
+    ///
+    /// # Errors
+    /// [`Error::Io`] of kind [`NotFound`](std::io::ErrorKind::NotFound) if it is not there, or what
+    /// the store reports.
+    fn open_part(&self, directory: &str, part: Part) -> Result<Box<dyn ReadAt>, Error>;
+
+    /// Opens the index, which may also be a state of one file.
+    ///
+    /// # Errors
+    /// As [`open_part`](Self::open_part).
+    fn open_index(&self) -> Result<Box<dyn ReadAt>, Error>;
+
+    /// Replaces the index by `bytes`, in one step; answers how long syncing took.
+    ///
+    /// # Errors
+    /// If the store fails; the old index stays then.
+    fn commit_index(&self, bytes: &[u8], sync: Sync) -> Result<Duration, Error>;
+
+    /// Removes what is left of saves that are not in `keep` and whose savers are dead, as far as the
+    /// store can tell. Failures are no concern of the caller.
+    fn clean(&self, keep: &[SaveId]);
+}

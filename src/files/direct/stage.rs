@@ -1,0 +1,53 @@
+//! Memory that direct I/O takes, for bytes that lie badly.
+
+/// Bytes of a stage: what is gathered where memory cannot be written or read into as it lies.
+pub(super) const STAGE_BYTES: usize = 1 << 20;
+
+/// Memory of which whole blocks are aligned.
+#[derive(Default)]
+pub(super) struct Stage {
+    pub(super) memory: Vec<u8>,
+    /// Where the first block begins.
+    begin: usize,
+    pub(super) filled: usize,
+}
+
+impl Stage {
+    pub(super) fn new(block: usize) -> Self {
+        let memory = vec![0_u8; STAGE_BYTES + block];
+        let address = memory.as_ptr().addr();
+        Self { begin: address.next_multiple_of(block) - address, memory, filled: 0 }
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        self.memory.get(self.begin..self.begin + self.filled).unwrap_or_default()
+    }
+
+    /// All of it, to be filled from elsewhere.
+    pub(super) fn room(&mut self) -> &mut [u8] {
+        self.memory.get_mut(self.begin..self.begin + STAGE_BYTES).unwrap_or_default()
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.filled == STAGE_BYTES
+    }
+
+    /// Takes as many bytes as there is room for.
+    pub(super) fn fill(&mut self, bytes: &[u8]) -> usize {
+        let count = bytes.len().min(STAGE_BYTES - self.filled);
+        let begin = self.begin + self.filled;
+        if let (Some(to), Some(from)) =
+            (self.memory.get_mut(begin..begin + count), bytes.get(..count))
+        {
+            to.copy_from_slice(from);
+        }
+        self.filled += count;
+        count
+    }
+
+    pub(super) fn drop_first(&mut self, count: usize) {
+        let end = self.begin + self.filled;
+        self.memory.copy_within(self.begin + count..end, self.begin);
+        self.filled -= count;
+    }
+}

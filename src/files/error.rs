@@ -1,0 +1,28 @@
+//! What the system could not do; the rooms above make their own errors of it.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+/// The system could not do something with a file.
+#[derive(Debug)]
+pub(crate) struct Error {
+    /// What was being done: "create".
+    pub(crate) action: &'static str,
+    /// The file.
+    pub(crate) path: PathBuf,
+    /// What the system reported.
+    pub(crate) source: io::Error,
+}
+
+impl Error {
+    pub(super) fn new(action: &'static str, path: &Path, source: io::Error) -> Self {
+        Self { action, path: path.to_path_buf(), source }
+    }
+
+    /// A target that is none, with what is expected instead.
+    pub(super) fn refused(action: &'static str, path: &Path, reason: &str) -> Self {
+        Self::new(action, path, io::Error::new(io::ErrorKind::InvalidInput, reason.to_owned()))
+    }
+}
