@@ -62,15 +62,15 @@
 //!
 //! # Rooms
 //!
-//! A room uses only those above it, and none points back: [`version`], [`read_at`], [`files`] and `wire`; [`proto`] and [`codec`]; [`ifrt`];
-//! [`stream_executor`]; [`device_state`]; [`artifact`]; [`tensor_io`]; [`check`]; and the proxy.
+//! A room uses only those above it, and none points back: [`version`], [`files`] and `wire`; [`proto`] and [`codec`]; [`ifrt`];
+//! [`stream_executor`]; [`device_state`]; [`artifact`]; [`tensor_io`]; [`trips`]; [`check`]; and the proxy.
 //!
 //! # Features
 //!
 //! | feature | what comes with it |
 //! |---|---|
 //! | none | [`version`], [`codec`] and [`ifrt`]: what a program needs that only speaks with another |
-//! | `device` (default) | [`stream_executor`], [`device_state`] and [`tensor_io`] |
+//! | `device` (default) | [`stream_executor`], [`device_state`], [`tensor_io`] and [`trips`] |
 //! | `artifact` (default) | [`artifact`]; with `device` also [`check`], and checkpoints in [`tensor_io`] |
 //! | `serde` | `Serialize` and `Deserialize` for the types of [`ifrt`] and for versions |
 //! | `mmap` | views of a state's tensors where they lie in the file |
@@ -99,6 +99,8 @@ pub mod proxy;
 pub mod stream_executor;
 #[cfg(feature = "device")]
 pub mod tensor_io;
+#[cfg(feature = "device")]
+pub mod trips;
 pub mod version;
 mod wire;
 

@@ -4,6 +4,10 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 
 use serde_json::Value;
 use serdes::artifact::checkpoint_v1::{CheckpointV1, CheckpointV1Error};
@@ -12,6 +16,7 @@ use serdes::artifact::slice::TensorSlice;
 use serdes::artifact::status::StatusCode;
 use serdes::artifact::table::TableError;
 use serdes::artifact::tensor_bundle::{Bundle, BundleError, MemoryFiles, VerifyOptions};
+use serdes::files::{Phase, Progress, Watch};
 use serdes::version::VersionRule;
 
 fn data() -> PathBuf {
@@ -295,6 +300,20 @@ fn what_tensorflow_is_lax_about_is_a_warning() {
     assert_eq!(warned("slice_hole", "ckpt"), ["SlicesMissing"]);
 }
 
+/// Counts the bytes that it hears of.
+#[derive(Default)]
+struct Told {
+    bytes: AtomicU64,
+}
+
+impl Progress for Told {
+    fn begin(&self, _: Phase, _: u64) {}
+
+    fn advance(&self, bytes: u64) {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
+
 #[test]
 fn verified_bytes_are_those_of_the_data_files() {
     for name in ["base", "dtypes", "many", "shards3", "saver_v2"] {
@@ -306,14 +325,12 @@ fn verified_bytes_are_those_of_the_data_files() {
             .filter(|file| file.file_name().to_string_lossy().contains(".data-"))
             .map(|file| file.metadata().unwrap().len())
             .sum();
-        let told = std::sync::atomic::AtomicU64::new(0);
-        let tell = |bytes| {
-            told.fetch_add(bytes, std::sync::atomic::Ordering::Relaxed);
-        };
-        let report = bundle.verify(&VerifyOptions::default().with_data(true).with_progress(&tell));
+        let told = Arc::new(Told::default());
+        let watch = Watch::new().with_progress(told.clone());
+        let report = bundle.verify(&VerifyOptions::default().with_data(true).with_watch(&watch));
         assert!(report.errors.is_empty() && report.warnings.is_empty(), "{name}: {report:?}");
         assert_eq!(report.verified_bytes, stored, "{name}");
-        assert_eq!(told.into_inner(), stored, "{name}");
+        assert_eq!(told.bytes.load(Ordering::Relaxed), stored, "{name}");
     }
 }
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::Consumer;
 use crate::{
     artifact::{graph::DeprecatedOperations, tensor_bundle::VerifyOptions},
-    device_state::{Phase, Watch},
+    files::Watch,
 };
 
 /// How artifacts are checked.
@@ -116,14 +116,9 @@ impl Options {
 
     /// Verifies a checkpoint as these options say, and lets the watch hear of it.
     pub(super) fn verify<T>(&self, run: impl FnOnce(&VerifyOptions<'_>) -> T) -> T {
-        let begin = |bytes| self.watch.begin(Phase::Verify, bytes);
-        // Whether to stop is asked through the flag.
-        let advance = |bytes| self.watch.advance(bytes).unwrap_or_default();
         run(&VerifyOptions::default()
             .with_data(self.verify_data)
             .with_threads(self.threads)
-            .with_total(&begin)
-            .with_progress(&advance)
-            .with_cancellation(self.watch.flag()))
+            .with_watch(&self.watch))
     }
 }

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     artifact::graph::Message,
     device_state,
-    read_at::{IN_MEMORY, LONGEST_STREAM, ReadAt, spill},
+    files::read_at::{IN_MEMORY, LONGEST_STREAM, ReadAt, spill},
 };
 
 /// Bytes by which most streams are known.

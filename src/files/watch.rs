@@ -72,12 +72,6 @@ impl Watch {
         self.cancelled.load(Ordering::Relaxed)
     }
 
-    /// What is true once the work was stopped.
-    #[cfg(feature = "artifact")]
-    pub(crate) fn flag(&self) -> &AtomicBool {
-        &self.cancelled
-    }
-
     pub(crate) fn check(&self) -> Result<(), Cancelled> {
         if self.is_cancelled() { Err(Cancelled) } else { Ok(()) }
     }

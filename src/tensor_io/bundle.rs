@@ -6,13 +6,13 @@ use std::{
     time::Duration,
 };
 
-use super::{Error, Metadata, Refused, Source, Target, TensorInfo, pass_on};
+use super::{Announced, Error, Metadata, Refused, Source, Target, TensorInfo, TensorSink, pass_on};
 use crate::{
     artifact::{
         data_type::DataType,
         tensor_bundle::{Bundle, BundleOptions, BundleWriter, TensorEntry},
     },
-    device_state::Sync,
+    files::Sync,
     ifrt::{DType, Shape},
 };
 
@@ -102,61 +102,61 @@ impl Source for BundleSource {
 pub(super) struct BundleTarget {
     prefix: PathBuf,
     sync: Sync,
-    writer: Option<BundleWriter>,
-    tensors: Vec<(TensorInfo, DataType)>,
 }
 
 impl BundleTarget {
     pub(super) fn create(prefix: &Path, sync: Sync) -> Self {
-        Self { prefix: prefix.to_path_buf(), sync, writer: None, tensors: Vec::new() }
-    }
-
-    fn current(
-        &mut self,
-        position: usize,
-    ) -> Result<(&mut BundleWriter, &TensorInfo, DataType), Error> {
-        let none = || Error::io("write", &self.prefix, io::ErrorKind::InvalidInput.into());
-        let (info, data_type) = self.tensors.get(position).ok_or_else(none)?;
-        Ok((self.writer.as_mut().ok_or_else(none)?, info, *data_type))
+        Self { prefix: prefix.to_path_buf(), sync }
     }
 }
 
+/// TensorFlow's type of a tensor's elements.
+fn data_type(info: &TensorInfo) -> Result<DataType, Error> {
+    DataType::from_ifrt(info.dtype).ok_or_else(|| {
+        Error::refused(&info.name, format!("TensorFlow has no element type {}", info.dtype))
+    })
+}
+
 impl Target for BundleTarget {
-    fn begin(&mut self, tensors: &[TensorInfo], _: &Metadata) -> Result<Vec<usize>, Error> {
-        for info in tensors {
-            let Some(data_type) = DataType::from_ifrt(info.dtype) else {
-                let reason = format!("TensorFlow has no element type {}", info.dtype);
-                return Err(Error::refused(&info.name, reason));
-            };
-            self.tensors.push((info.clone(), data_type));
-        }
+    fn begin(
+        self: Box<Self>,
+        tensors: Vec<TensorInfo>,
+        _: &Metadata,
+    ) -> Result<Box<dyn TensorSink>, Error> {
+        tensors.iter().try_for_each(|info| data_type(info).map(drop))?;
         let options = BundleOptions::default().with_sync(self.sync == Sync::Data);
-        self.writer = Some(BundleWriter::create(&self.prefix, options)?);
-        Ok((0..tensors.len()).collect())
+        let writer = BundleWriter::create(&self.prefix, options)?;
+        Ok(Box::new(BundleSink { writer, tensors: Announced::in_order(tensors) }))
+    }
+}
+
+struct BundleSink {
+    writer: BundleWriter,
+    tensors: Announced,
+}
+
+impl TensorSink for BundleSink {
+    fn order(&self) -> &[usize] {
+        self.tensors.order()
     }
 
     fn write(&mut self, position: usize, data: &mut dyn Read) -> Result<(), Error> {
-        let (writer, info, data_type) = self.current(position)?;
-        let mut tensor = writer.add(&info.name, data_type, info.shape.dims())?;
+        let info = self.tensors.get(position)?;
+        let mut tensor = self.writer.add(&info.name, data_type(info)?, info.shape.dims())?;
         pass_on(&info.name, data, info.bytes, |bytes| Ok(tensor.write_chunk(bytes)?))?;
         Ok(tensor.finish()?)
     }
 
     fn write_strings(&mut self, position: usize, strings: &[Vec<u8>]) -> Result<(), Error> {
-        let (writer, info, _) = self.current(position)?;
+        let info = self.tensors.get(position)?;
         if info.dtype != DType::String {
-            return Err(Error::refused(
-                &info.name,
-                format!("it holds {}, not strings", info.dtype),
-            ));
+            let reason = format!("it holds {}, not strings", info.dtype);
+            return Err(Error::refused(&info.name, reason));
         }
-        Ok(writer.add_strings(&info.name, info.shape.dims(), strings)?)
+        Ok(self.writer.add_strings(&info.name, info.shape.dims(), strings)?)
     }
 
-    fn finish(mut self: Box<Self>) -> Result<Duration, Error> {
-        match self.writer.take() {
-            Some(writer) => Ok(writer.finish()?.sync_time),
-            None => Err(Error::io("write", &self.prefix, io::ErrorKind::InvalidInput.into())),
-        }
+    fn finish(self: Box<Self>) -> Result<Duration, Error> {
+        Ok(self.writer.finish()?.sync_time)
     }
 }

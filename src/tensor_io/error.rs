@@ -1,3 +1,5 @@
+//! Why tensors could not be read or written.
+
 use std::{
     fmt, io,
     path::{Path, PathBuf},
@@ -47,6 +49,15 @@ pub enum Error {
     #[error("{}: {reason}", quoted(name))]
     #[non_exhaustive]
     Refused {
+        /// The tensor.
+        name: String,
+        /// Why.
+        reason: String,
+    },
+    /// A source has a tensor that no state can hold.
+    #[error("{}: {reason}; leave such tensors out", quoted(name))]
+    #[non_exhaustive]
+    CannotSave {
         /// The tensor.
         name: String,
         /// Why.

@@ -10,7 +10,7 @@ use super::Error;
 use crate::files::{Replacement, Sync};
 
 /// What a stream is called in messages.
-pub(super) const STREAM: &str = "the output stream";
+const STREAM: &str = "the output stream";
 
 /// The bytes of a target, front to back.
 pub(super) struct Output {

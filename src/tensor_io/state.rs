@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use super::{Error, Metadata, Source, Target, TensorInfo, output::STREAM};
+use super::{Announced, Error, Metadata, Source, Target, TensorInfo, TensorSink};
 use crate::{
     device_state::{Reader, Tensor, WriteOptions, Writer},
     ifrt::{ArraySpec, DeviceId, SingleDeviceSharding},
@@ -63,50 +63,47 @@ impl Source for StateSource {
     }
 }
 
-/// A device state as a target: its tensors say that they come from device 0.
+/// A device state as a target: its tensors say that they come from device 0. The metadata, which
+/// stands in the header, is known when it is begun.
 pub(super) struct StateTarget {
-    place: Place,
+    output: StateOutput,
     options: WriteOptions,
-    writer: Option<Writer>,
-    tensors: Vec<TensorInfo>,
 }
 
 /// Where the state goes.
-enum Place {
+enum StateOutput {
     File(PathBuf),
-    /// `None` once the writer has it.
-    Stream(Option<Box<dyn Write + Send>>),
-}
-
-impl Place {
-    /// What a caller did who wrote before it began, or began a stream twice.
-    fn misused(&self) -> Error {
-        let path = match self {
-            Self::File(path) => path,
-            Self::Stream(_) => Path::new(STREAM),
-        };
-        Error::io("write", path, io::ErrorKind::InvalidInput.into())
-    }
+    Stream(Box<dyn Write + Send>),
 }
 
 impl StateTarget {
     pub(super) fn create(path: &Path, options: &WriteOptions) -> Self {
-        Self::new(Place::File(path.to_path_buf()), options)
+        Self { output: StateOutput::File(path.to_path_buf()), options: options.clone() }
     }
 
     pub(super) fn stream(sink: Box<dyn Write + Send>, options: &WriteOptions) -> Self {
-        Self::new(Place::Stream(Some(sink)), options)
+        Self { output: StateOutput::Stream(sink), options: options.clone() }
     }
+}
 
-    fn new(place: Place, options: &WriteOptions) -> Self {
-        // The metadata, which stands in the header, is known when the target begins.
-        Self { place, options: options.clone(), writer: None, tensors: Vec::new() }
+impl Target for StateTarget {
+    fn begin(
+        self: Box<Self>,
+        tensors: Vec<TensorInfo>,
+        metadata: &Metadata,
+    ) -> Result<Box<dyn TensorSink>, Error> {
+        let options = self.options.with_metadata(metadata.clone());
+        let writer = match self.output {
+            StateOutput::File(path) => options.create(path)?,
+            StateOutput::Stream(sink) => options.stream(sink)?,
+        };
+        Ok(Box::new(StateSink { writer, tensors: Announced::in_order(tensors) }))
     }
+}
 
-    fn writer(&mut self) -> Result<&mut Writer, Error> {
-        let Self { place, writer, .. } = self;
-        writer.as_mut().ok_or_else(|| place.misused())
-    }
+struct StateSink {
+    writer: Writer,
+    tensors: Announced,
 }
 
 fn spec(info: &TensorInfo) -> ArraySpec {
@@ -114,35 +111,22 @@ fn spec(info: &TensorInfo) -> ArraySpec {
     ArraySpec::new(info.dtype, info.shape.clone(), sharding)
 }
 
-impl Target for StateTarget {
-    fn begin(&mut self, tensors: &[TensorInfo], metadata: &Metadata) -> Result<Vec<usize>, Error> {
-        let options = self.options.clone().with_metadata(metadata.clone());
-        self.writer = Some(match &mut self.place {
-            Place::File(path) => options.create(path)?,
-            Place::Stream(sink) => match sink.take() {
-                Some(sink) => options.stream(sink)?,
-                None => return Err(self.place.misused()),
-            },
-        });
-        self.tensors = tensors.to_vec();
-        Ok((0..tensors.len()).collect())
+impl TensorSink for StateSink {
+    fn order(&self) -> &[usize] {
+        self.tensors.order()
     }
 
     fn write(&mut self, position: usize, data: &mut dyn Read) -> Result<(), Error> {
-        let Some(info) = self.tensors.get(position).cloned() else { return Ok(()) };
-        self.writer()?.add_reader(&info.name, &spec(&info), data, info.bytes)?;
-        Ok(())
+        let info = self.tensors.get(position)?;
+        Ok(self.writer.add_reader(&info.name, &spec(info), data, info.bytes)?)
     }
 
     fn write_strings(&mut self, position: usize, strings: &[Vec<u8>]) -> Result<(), Error> {
-        let Some(info) = self.tensors.get(position).cloned() else { return Ok(()) };
-        Ok(self.writer()?.add_strings(&info.name, &spec(&info), strings)?)
+        let info = self.tensors.get(position)?;
+        Ok(self.writer.add_strings(&info.name, &spec(info), strings)?)
     }
 
-    fn finish(mut self: Box<Self>) -> Result<Duration, Error> {
-        match self.writer.take() {
-            Some(writer) => Ok(writer.finish()?.sync_time),
-            None => Err(self.place.misused()),
-        }
+    fn finish(self: Box<Self>) -> Result<Duration, Error> {
+        Ok(self.writer.finish()?.sync_time)
     }
 }

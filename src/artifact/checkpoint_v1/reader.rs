@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use super::error::CheckpointV1Error;
 use super::messages::RawMeta;
@@ -433,7 +432,7 @@ impl CheckpointV1 {
             self.shards.iter().fold(0u64, |sum, shard| sum.saturating_add(shard.table.file_len()));
         budget = budget.saturating_mul(64).saturating_add(64 << 20);
         for tensor in &self.tensors {
-            if options.cancelled.is_some_and(|cancelled| cancelled.load(Ordering::Relaxed)) {
+            if options.is_cancelled() {
                 break;
             }
             let found = supported(tensor).and_then(|data_type| {
@@ -456,9 +455,7 @@ impl CheckpointV1 {
                     DataType::String => self.strings(tensor).map(drop)?,
                     _ => self.read(tensor).map(drop)?,
                 }
-                if let Some(progress) = options.progress {
-                    progress(bytes);
-                }
+                options.advance(bytes);
                 Ok(())
             });
             errors.extend(found.err());

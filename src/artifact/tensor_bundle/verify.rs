@@ -1,6 +1,6 @@
 //! Checking a whole bundle: what can be said of its tensors without their data, and with it.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::Bundle;
@@ -10,6 +10,7 @@ use super::error::BundleError;
 use super::reader::Listing;
 use crate::artifact::checksum::{Crc32c, combine};
 use crate::artifact::data_type::{DataType, describe};
+use crate::files::{Phase, Watch};
 
 /// Large tensors are shared between threads in parts of this size, in bytes.
 const SEGMENT: u64 = 8 << 20;
@@ -47,12 +48,7 @@ pub struct VerifyOptions<'a> {
     pub verify_data: bool,
     /// Threads that read data; 0 for as many as the machine has.
     pub threads: usize,
-    /// Is told how many bytes of data are going to be read, before the first are.
-    pub total: Option<&'a (dyn Fn(u64) + Sync)>,
-    /// Is told the number of bytes after each part of the data that was read.
-    pub progress: Option<&'a (dyn Fn(u64) + Sync)>,
-    /// Once true, reading stops and the answer is incomplete.
-    pub cancelled: Option<&'a AtomicBool>,
+    watch: Option<&'a Watch>,
 }
 
 impl std::fmt::Debug for VerifyOptions<'_> {
@@ -78,26 +74,30 @@ impl<'a> VerifyOptions<'a> {
         Self { threads, ..self }
     }
 
-    /// The same with something that is told how many bytes are going to be read.
+    /// The same with a watch, which hears of the bytes of data that are read and may stop reading:
+    /// the answer is incomplete then.
     #[must_use]
-    pub fn with_total(self, total: &'a (dyn Fn(u64) + Sync)) -> Self {
-        Self { total: Some(total), ..self }
+    pub fn with_watch(self, watch: &'a Watch) -> Self {
+        Self { watch: Some(watch), ..self }
     }
 
-    /// The same with something that is told of bytes read.
-    #[must_use]
-    pub fn with_progress(self, progress: &'a (dyn Fn(u64) + Sync)) -> Self {
-        Self { progress: Some(progress), ..self }
+    /// Whether reading was stopped.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.watch.is_some_and(Watch::is_cancelled)
     }
 
-    /// The same with a flag that stops it.
-    #[must_use]
-    pub fn with_cancellation(self, cancelled: &'a AtomicBool) -> Self {
-        Self { cancelled: Some(cancelled), ..self }
+    /// Says how many bytes are going to be read, before the first are.
+    fn begin(&self, bytes: u64) {
+        if let Some(watch) = self.watch {
+            watch.begin(Phase::Verify, bytes);
+        }
     }
 
-    fn is_cancelled(&self) -> bool {
-        self.cancelled.is_some_and(|cancelled| cancelled.load(Ordering::Relaxed))
+    /// Says how many bytes were read; whether to go on is asked by [`is_cancelled`](Self::is_cancelled).
+    pub(crate) fn advance(&self, bytes: u64) {
+        if let Some(watch) = self.watch {
+            watch.advance(bytes).unwrap_or_default();
+        }
     }
 }
 
@@ -219,9 +219,7 @@ impl Bundle {
             errors.push(BundleError::Overlapping { bytes, len });
             stored.truncate(reached);
         }
-        if let Some(total) = options.total {
-            total(stored.iter().map(|part| part.place.size.min(part.place.shard.len)).sum());
-        }
+        options.begin(stored.iter().map(|part| part.place.size.min(part.place.shard.len)).sum());
         // In the order of the files, so that the disk reads forward.
         stored.sort_by_key(|part| (part.entry.raw.shard, part.place.offset));
 
@@ -251,9 +249,7 @@ impl Bundle {
                 let mut bytes = 0;
                 let tell = |bytes| {
                     read.fetch_add(bytes, Ordering::Relaxed);
-                    if let Some(progress) = options.progress {
-                        progress(bytes);
-                    }
+                    options.advance(bytes);
                 };
                 for (part, segment) in mine {
                     if options.is_cancelled() {

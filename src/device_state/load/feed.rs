@@ -86,8 +86,7 @@ pub(super) fn with_feed<T>(
         false => Vec::new(),
     };
     let bytes = plan.longest_stretch();
-    // One or two are here as soon as a thread is.
-    let threaded = has_second_core() && plan.stretches()?.nth(2).is_some();
+    let threaded = has_second_core() && plan.is_long();
     let (pool, returns) = match threaded {
         true => Pool::bounded(2 * IN_FLIGHT + plan.most_held(), bytes),
         false => Pool::new(bytes),

@@ -143,6 +143,12 @@ impl<'a> Plan<'a> {
         }
     }
 
+    /// Whether there is so much to read that a thread beside it is worth its start.
+    pub(super) fn is_long(&self) -> bool {
+        let bytes = self.sources.iter().map(|source| source.piece.data_bytes);
+        bytes.fold(0, u64::saturating_add) > 2 * self.window
+    }
+
     const fn joins(&self) -> bool {
         matches!(self.walk, Walk::Each { neighbours: true })
     }

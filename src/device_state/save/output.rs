@@ -85,7 +85,10 @@ impl Drain {
         match self {
             Self::Thread { .. } => self.order(Order::Write(filled)),
             Self::Inline { sink, returns } => {
-                sink.as_mut().ok_or_else(closed)?.write_all(&filled)?;
+                // After a failure there is none: what is written next would be in the wrong place.
+                let mut open = sink.take().ok_or_else(closed)?;
+                open.write_all(&filled)?;
+                *sink = Some(open);
                 returns.give(filled.into_buffer());
                 Ok(())
             }

@@ -1,21 +1,26 @@
+//! Writing arrays as NumPy does.
+
 use std::{io::Read, time::Duration};
 
 use super::{
-    super::{Error, Metadata, Output, Target, TensorInfo, pass_on},
+    super::{Announced, Error, Metadata, Output, Target, TensorInfo, TensorSink, pass_on},
     KIND,
 };
 use crate::ifrt::DType;
 
-/// An npy file in the making; it takes one tensor.
-pub(in super::super) struct NpyTarget {
-    out: Output,
-    info: Option<TensorInfo>,
-}
+/// A place for an npy file.
+pub(in super::super) struct NpyTarget(Output);
 
 impl NpyTarget {
-    pub(in super::super) fn new(out: Output) -> Self {
-        Self { out, info: None }
+    pub(in super::super) const fn new(out: Output) -> Self {
+        Self(out)
     }
+}
+
+/// An npy file in the making; it takes one tensor.
+struct NpySink {
+    out: Output,
+    tensors: Announced,
 }
 
 /// The head of an npy file, byte for byte as NumPy writes it.
@@ -67,26 +72,34 @@ pub(in super::super) fn encode_header(info: &TensorInfo) -> Result<Vec<u8>, Erro
 }
 
 impl Target for NpyTarget {
-    fn begin(&mut self, tensors: &[TensorInfo], _: &Metadata) -> Result<Vec<usize>, Error> {
-        let [info] = tensors else {
+    fn begin(
+        self: Box<Self>,
+        tensors: Vec<TensorInfo>,
+        _: &Metadata,
+    ) -> Result<Box<dyn TensorSink>, Error> {
+        let Self(mut out) = *self;
+        let [info] = &tensors[..] else {
             let reason = format!("an npy file holds one tensor, not {}; use .npz", tensors.len());
-            return Err(Error::UnknownForm { path: self.out.path().to_owned(), reason });
+            return Err(Error::UnknownForm { path: out.path().to_owned(), reason });
         };
-        let header = encode_header(info)?;
-        self.info = Some(info.clone());
-        self.out.put(&header)?;
-        Ok(vec![0])
+        out.put(&encode_header(info)?)?;
+        Ok(Box::new(NpySink { out, tensors: Announced::in_order(tensors) }))
+    }
+}
+
+impl TensorSink for NpySink {
+    fn order(&self) -> &[usize] {
+        self.tensors.order()
     }
 
-    fn write(&mut self, _: usize, data: &mut dyn Read) -> Result<(), Error> {
-        let Self { info, out } = self;
-        let Some(info) = info else { return Ok(()) };
+    fn write(&mut self, position: usize, data: &mut dyn Read) -> Result<(), Error> {
+        let Self { tensors, out } = self;
+        let info = tensors.get(position)?;
         pass_on(&info.name, data, info.bytes, |bytes| out.put(bytes))
     }
 
-    fn write_strings(&mut self, _: usize, _: &[Vec<u8>]) -> Result<(), Error> {
-        let name = self.info.as_ref().map_or("", |info| &info.name);
-        Err(Error::refused(name, format!("{KIND} files hold no strings")))
+    fn write_strings(&mut self, position: usize, _: &[Vec<u8>]) -> Result<(), Error> {
+        Err(self.tensors.refuse_strings(position, format!("{KIND} files hold no strings")))
     }
 
     fn finish(self: Box<Self>) -> Result<Duration, Error> {

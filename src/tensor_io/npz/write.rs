@@ -1,3 +1,5 @@
+//! Writing archives of arrays.
+
 use std::{
     fs::File,
     io::{self, BufWriter, Read, Seek, SeekFrom, Write},
@@ -12,7 +14,9 @@ use std::{
 use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
 
 use super::{
-    super::{Error, Metadata, Target, TensorInfo, npy::encode_header, pass_on},
+    super::{
+        Announced, Error, Metadata, Target, TensorInfo, TensorSink, npy::encode_header, pass_on,
+    },
     KIND,
 };
 use crate::files::{Replacement, Sync};
@@ -20,35 +24,56 @@ use crate::files::{Replacement, Sync};
 /// Bytes that the name of an entry may have.
 const LONGEST_NAME: usize = u16::MAX as usize;
 
-/// An npz file in the making; its arrays are stored without compression, as `numpy.savez` does.
+/// A place for an npz file.
 pub(in super::super) struct NpzTarget {
     path: PathBuf,
-    replacement: Option<Replacement>,
+    replacement: Replacement,
     sync: Sync,
-    archive: Option<ZipWriter<Quiet<BufWriter<File>>>>,
-    given_up: Arc<AtomicBool>,
-    tensors: Vec<TensorInfo>,
 }
 
 impl NpzTarget {
     pub(in super::super) fn create(path: &Path, sync: Sync) -> Result<Self, Error> {
-        let replacement = Replacement::create(path)?;
-        let file =
-            replacement.file().try_clone().map_err(|error| Error::io("create", path, error))?;
-        let given_up = Arc::new(AtomicBool::new(false));
-        let out = Quiet::new(BufWriter::with_capacity(1 << 20, file), &given_up);
-        Ok(Self {
-            path: path.to_path_buf(),
-            replacement: Some(replacement),
-            sync,
-            archive: Some(ZipWriter::new(out)),
-            given_up,
-            tensors: Vec::new(),
-        })
+        Ok(Self { path: path.to_path_buf(), replacement: Replacement::create(path)?, sync })
     }
 }
 
-impl Drop for NpzTarget {
+/// An npz file in the making; its arrays are stored without compression, as `numpy.savez` does.
+struct NpzSink {
+    path: PathBuf,
+    replacement: Replacement,
+    sync: Sync,
+    archive: Archive,
+    tensors: Announced,
+}
+
+/// What writes the entries. Dropped before its end, it is given up.
+struct Archive {
+    writer: Option<ZipWriter<Quiet<BufWriter<File>>>>,
+    given_up: Arc<AtomicBool>,
+}
+
+impl Archive {
+    fn new(file: File) -> Self {
+        let given_up = Arc::new(AtomicBool::new(false));
+        let out = Quiet::new(BufWriter::with_capacity(1 << 20, file), &given_up);
+        Self { writer: Some(ZipWriter::new(out)), given_up }
+    }
+
+    /// What writes, until the end.
+    fn writer(&mut self) -> io::Result<&mut ZipWriter<Quiet<BufWriter<File>>>> {
+        self.writer.as_mut().ok_or_else(|| io::ErrorKind::InvalidInput.into())
+    }
+
+    /// Writes the end.
+    fn finish(mut self) -> io::Result<()> {
+        match self.writer.take() {
+            Some(writer) => writer.finish()?.flush(),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Archive {
     fn drop(&mut self) {
         self.given_up.store(true, Ordering::Relaxed);
     }
@@ -142,8 +167,12 @@ fn fault(name: &str) -> Option<&'static str> {
 }
 
 impl Target for NpzTarget {
-    fn begin(&mut self, tensors: &[TensorInfo], _: &Metadata) -> Result<Vec<usize>, Error> {
-        for info in tensors {
+    fn begin(
+        self: Box<Self>,
+        tensors: Vec<TensorInfo>,
+        _: &Metadata,
+    ) -> Result<Box<dyn TensorSink>, Error> {
+        for info in &tensors {
             encode_header(info)?;
             if let Some(fault) = fault(&info.name) {
                 let reason = format!(
@@ -152,45 +181,43 @@ impl Target for NpzTarget {
                 return Err(Error::refused(&info.name, reason));
             }
         }
-        self.tensors = tensors.to_vec();
-        Ok((0..tensors.len()).collect())
+        let Self { path, replacement, sync } = *self;
+        let file = replacement.file().try_clone();
+        let file = file.map_err(|error| Error::io("create", &path, error))?;
+        let (archive, tensors) = (Archive::new(file), Announced::in_order(tensors));
+        Ok(Box::new(NpzSink { path, replacement, sync, archive, tensors }))
+    }
+}
+
+impl TensorSink for NpzSink {
+    fn order(&self) -> &[usize] {
+        self.tensors.order()
     }
 
     fn write(&mut self, position: usize, data: &mut dyn Read) -> Result<(), Error> {
-        let Self { tensors, archive, path, .. } = self;
-        let Some((info, archive)) = tensors.get(position).zip(archive.as_mut()) else {
-            return Ok(());
-        };
+        let info = self.tensors.get(position)?;
+        let failed = |error| Error::io("write", &self.path, error);
+        let archive = self.archive.writer().map_err(failed)?;
         let header = encode_header(info)?;
         let bytes = header.len() as u64 + info.bytes;
         let options = SimpleFileOptions::default()
             .compression_method(CompressionMethod::Stored)
             .large_file(bytes >= u64::from(u32::MAX));
-        archive
-            .start_file(format!("{}.npy", info.name), options)
-            .map_err(|error| Error::io("write", path, error.into()))?;
-        let mut put = |bytes: &[u8]| {
-            archive.write_all(bytes).map_err(|error| Error::io("write", path, error))
-        };
+        let name = format!("{}.npy", info.name);
+        archive.start_file(name, options).map_err(|error| failed(error.into()))?;
+        let mut put = |bytes: &[u8]| archive.write_all(bytes).map_err(failed);
         put(&header)?;
         pass_on(&info.name, data, info.bytes, put)
     }
 
     fn write_strings(&mut self, position: usize, _: &[Vec<u8>]) -> Result<(), Error> {
-        let name = self.tensors.get(position).map_or("", |info| &info.name);
-        Err(Error::refused(name, format!("{KIND} files hold no strings")))
+        Err(self.tensors.refuse_strings(position, format!("{KIND} files hold no strings")))
     }
 
-    fn finish(mut self: Box<Self>) -> Result<Duration, Error> {
-        let io = |error| Error::io("write", &self.path, error);
-        let (Some(archive), Some(replacement)) = (self.archive.take(), self.replacement.take())
-        else {
-            return Err(io(io::ErrorKind::InvalidInput.into()));
-        };
-        let mut out = archive.finish().map_err(|error| io(error.into()))?;
-        out.flush().map_err(io)?;
-        drop(out);
-        Ok(replacement.finish(self.sync)?)
+    fn finish(self: Box<Self>) -> Result<Duration, Error> {
+        let Self { path, replacement, sync, archive, .. } = *self;
+        archive.finish().map_err(|error| Error::io("write", &path, error))?;
+        Ok(replacement.finish(sync)?)
     }
 }
 

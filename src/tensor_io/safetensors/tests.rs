@@ -26,8 +26,9 @@ fn copy(bytes: Vec<u8>) -> Vec<u8> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("copy.safetensors");
     let source = open(bytes).unwrap();
-    let mut target = Box::new(SafetensorsTarget::new(Output::create(&path, Sync::None).unwrap()));
-    for position in target.begin(source.tensors(), source.metadata()).unwrap() {
+    let target = Box::new(SafetensorsTarget::new(Output::create(&path, Sync::None).unwrap()));
+    let mut target = target.begin(source.tensors().to_vec(), source.metadata()).unwrap();
+    for position in target.order().to_vec() {
         target.write(position, &mut source.read(position).unwrap()).unwrap();
     }
     target.finish().unwrap();
@@ -144,8 +145,8 @@ fn a_target_wants_all_bytes() {
     let path = directory.path().join("a.safetensors");
     let source =
         open(file(r#"{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}"#, b"xy")).unwrap();
-    let mut target = Box::new(SafetensorsTarget::new(Output::create(&path, Sync::None).unwrap()));
-    target.begin(source.tensors(), &None).unwrap();
+    let target = Box::new(SafetensorsTarget::new(Output::create(&path, Sync::None).unwrap()));
+    let mut target = target.begin(source.tensors().to_vec(), &None).unwrap();
     assert!(matches!(target.write(0, &mut &b"x"[..]), Err(Error::Data { .. })));
     drop(target);
     assert!(!path.exists());

@@ -1,22 +1,30 @@
+//! Writing safetensors files.
+
 use std::{io::Read, time::Duration};
 
 use super::{
-    super::{Error, Metadata, Output, Target, TensorInfo, element_bytes, elements::Pack, pass_on},
+    super::{
+        Announced, Error, Metadata, Output, Target, TensorInfo, TensorSink, element_bytes,
+        elements::Pack, pass_on,
+    },
     KIND, MAXIMUM_HEADER_BYTES,
     header::{Description, encode},
     to_name,
 };
 
-/// A safetensors file in the making.
-pub(in super::super) struct SafetensorsTarget {
-    out: Output,
-    tensors: Vec<TensorInfo>,
-}
+/// A place for a safetensors file.
+pub(in super::super) struct SafetensorsTarget(Output);
 
 impl SafetensorsTarget {
-    pub(in super::super) fn new(out: Output) -> Self {
-        Self { out, tensors: Vec::new() }
+    pub(in super::super) const fn new(out: Output) -> Self {
+        Self(out)
     }
+}
+
+/// A safetensors file in the making.
+struct SafetensorsSink {
+    out: Output,
+    tensors: Announced,
 }
 
 /// Keeps the given order if it leaves every tensor aligned to its elements; else takes the one in
@@ -48,10 +56,14 @@ fn file_bytes(info: &TensorInfo) -> u64 {
 }
 
 impl Target for SafetensorsTarget {
-    fn begin(&mut self, tensors: &[TensorInfo], metadata: &Metadata) -> Result<Vec<usize>, Error> {
+    fn begin(
+        self: Box<Self>,
+        tensors: Vec<TensorInfo>,
+        metadata: &Metadata,
+    ) -> Result<Box<dyn TensorSink>, Error> {
         let mut names = Vec::with_capacity(tensors.len());
         let mut places = Vec::with_capacity(tensors.len());
-        for info in tensors {
+        for info in &tensors {
             let Some((name, place)) = to_name(info.dtype) else {
                 let reason = format!("{KIND} has no element type {}", info.dtype);
                 return Err(Error::refused(&info.name, reason));
@@ -70,7 +82,7 @@ impl Target for SafetensorsTarget {
             names.push(name);
             places.push(place);
         }
-        let order = order(tensors, &places);
+        let order = order(&tensors, &places);
         let described: Vec<_> = order
             .iter()
             .map(|&position| {
@@ -87,16 +99,22 @@ impl Target for SafetensorsTarget {
             .filter(|header| header.len() as u64 <= MAXIMUM_HEADER_BYTES + 8);
         let Some(header) = header else {
             let reason = format!("the header would be longer than {MAXIMUM_HEADER_BYTES} bytes");
-            return Err(Error::UnknownForm { path: self.out.path().to_owned(), reason });
+            return Err(Error::UnknownForm { path: self.0.path().to_owned(), reason });
         };
-        self.tensors = tensors.to_vec();
-        self.out.put(&header)?;
-        Ok(order)
+        let Self(mut out) = *self;
+        out.put(&header)?;
+        Ok(Box::new(SafetensorsSink { out, tensors: Announced::ordered(tensors, order) }))
+    }
+}
+
+impl TensorSink for SafetensorsSink {
+    fn order(&self) -> &[usize] {
+        self.tensors.order()
     }
 
     fn write(&mut self, position: usize, data: &mut dyn Read) -> Result<(), Error> {
         let Self { tensors, out } = self;
-        let Some(info) = tensors.get(position) else { return Ok(()) };
+        let info = tensors.get(position)?;
         let Some(bits @ 1..8) = info.dtype.bits() else {
             return pass_on(&info.name, data, info.bytes, |bytes| out.put(bytes));
         };
@@ -109,8 +127,7 @@ impl Target for SafetensorsTarget {
     }
 
     fn write_strings(&mut self, position: usize, _: &[Vec<u8>]) -> Result<(), Error> {
-        let name = self.tensors.get(position).map_or("", |info| &info.name);
-        Err(Error::refused(name, "safetensors hold no strings"))
+        Err(self.tensors.refuse_strings(position, "safetensors hold no strings".to_owned()))
     }
 
     fn finish(self: Box<Self>) -> Result<Duration, Error> {

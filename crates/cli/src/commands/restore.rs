@@ -6,6 +6,7 @@ use serde_json::json;
 use serdes::{
     device_state::{LocalParts, Reader, Versions, WriteOptions, matches_any},
     tensor_io::{self, Form},
+    trips,
 };
 
 use crate::{
@@ -96,7 +97,7 @@ pub(crate) fn run(
     }
     .transpose()
     .map_err(failures::tensor_io)?;
-    let report = tensor_io::restore(&state, &tensors, &device, target, &watch)
+    let report = trips::restore(&state, &tensors, &device, target, &watch)
         .map_err(failures::tensor_io)?;
 
     let direct = files.reads_direct();

@@ -11,6 +11,7 @@ use serdes::{
     device_state::{Sync, Versions, WriteOptions},
     stream_executor::{Device, Plugin},
     tensor_io::{self, Form},
+    trips,
     version::{SerDesAnyVersionAccessor, SerDesVersion},
 };
 
@@ -47,8 +48,8 @@ pub(crate) fn run(arguments: &SaveArguments, terminal: &mut Terminal) -> Result<
     let watch = watch::watch(terminal)?;
     let skip = arguments.skip_unsupported;
     let report = match stream {
-        Some(stream) => tensor_io::save_stream(&sources, stream, &device, &options, skip, &watch),
-        None => tensor_io::save(&sources, &output, &device, &options, skip, &watch),
+        Some(stream) => trips::save_stream(&sources, stream, &device, &options, skip, &watch),
+        None => trips::save(&sources, &output, &device, &options, skip, &watch),
     }
     .map_err(failures::tensor_io)?;
 

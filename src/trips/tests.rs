@@ -2,8 +2,11 @@ use std::{fs, path::Path};
 
 use super::*;
 use crate::{
-    device_state::{self, Reader, Sync, Versions, Watch, WriteOptions},
+    device_state::{self, Reader, Versions, WriteOptions},
+    files::{Sync, Watch},
+    ifrt::{DType, Shape},
     stream_executor::{Device, Plugin},
+    tensor_io::*,
 };
 
 fn device() -> Device {
@@ -80,8 +83,9 @@ fn tensors_go_from_form_to_form() {
     for pair in forms.windows(2) {
         let (from, to) = (path(pair[0]), path(pair[1]));
         let source = open(&from).unwrap();
-        let mut target = create(&to, &options()).unwrap();
-        for position in target.begin(source.tensors(), source.metadata()).unwrap() {
+        let target = create(&to, &options()).unwrap();
+        let mut target = target.begin(source.tensors().to_vec(), source.metadata()).unwrap();
+        for position in target.order().to_vec() {
             target.write(position, &mut *source.read(position).unwrap()).unwrap();
         }
         target.finish().unwrap();
@@ -176,8 +180,8 @@ fn a_device_of_the_system_is_no_prefix_of_a_checkpoint() {
 fn npy(path: &Path, values: &[f32]) {
     let shape = Shape::new([values.len() as i64]).unwrap();
     let info = TensorInfo::new("", DType::F32, shape).unwrap();
-    let mut target = create(path, &options()).unwrap();
-    target.begin(&[info], &None).unwrap();
+    let target = create(path, &options()).unwrap();
+    let mut target = target.begin(vec![info], &None).unwrap();
     let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
     target.write(0, &mut &bytes[..]).unwrap();
     target.finish().unwrap();

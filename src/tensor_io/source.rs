@@ -1,0 +1,64 @@
+//! Files that tensors are read from.
+
+use std::io::Read;
+
+use super::{Error, Metadata, TensorInfo};
+
+/// A tensor of a source that no device state can hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Refused {
+    /// Its name.
+    pub name: String,
+    /// Why, with the type as the file calls it.
+    pub reason: String,
+}
+
+/// A file that tensors are read from.
+pub trait Source: Send {
+    /// What kind of file it is, in the words of the command.
+    fn kind(&self) -> &'static str;
+
+    /// The tensors, in the order in which the file holds their data.
+    fn tensors(&self) -> &[TensorInfo];
+
+    /// Tensors that are in the file and cannot be read from it: none, unless the kind of file says otherwise.
+    fn refused(&self) -> &[Refused] {
+        &[]
+    }
+
+    /// Words of the file about itself: none, unless the kind of file has room for them.
+    fn metadata(&self) -> &Metadata {
+        &None
+    }
+
+    /// The bytes of the tensor at a position in [`tensors`](Self::tensors), not for strings.
+    ///
+    /// # Errors
+    /// If the file cannot be read. The reader answers errors of kind
+    /// [`InvalidData`](std::io::ErrorKind::InvalidData) for damaged bytes.
+    fn read(&self, position: usize) -> Result<Box<dyn Read + Send + '_>, Error>;
+
+    /// The elements of the string tensor at a position, in row-major order. Unless the kind of file says otherwise, it holds none.
+    ///
+    /// # Errors
+    /// If the tensor does not hold strings, or cannot be read.
+    fn strings(&self, position: usize) -> Result<Vec<Vec<u8>>, Error> {
+        let name = self.tensors().get(position).map_or("", |info| &info.name);
+        Err(Error::refused(name, format!("a file of the kind {} holds no strings", self.kind())))
+    }
+
+    /// Compares the length of the file with what tensors take that cannot be read from it, where the file tells that.
+    ///
+    /// # Errors
+    /// If the file is shorter or longer.
+    fn compare_size(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Reads whatever the file has checksums for, whether its elements can be moved or not, and answers what differs; `go_on` hears of
+    /// bytes that were read, and may end the work. Nothing, unless the kind of file has checksums.
+    fn compare_checksums(&self, _go_on: &mut dyn FnMut(u64) -> bool) -> Vec<Error> {
+        Vec::new()
+    }
+}

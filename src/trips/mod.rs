@@ -1,0 +1,12 @@
+//! Whole trips: files of tensors onto a device and into a state, and back.
+//!
+//! This room is where files of tensors and devices meet. It must never know what kinds of files
+//! there are, nor how a state is laid out, nor the command that asks for a trip.
+
+mod restore;
+mod save;
+#[cfg(test)]
+mod tests;
+
+pub use restore::{RestoreReport, restore};
+pub use save::{SaveReport, save, save_stream};

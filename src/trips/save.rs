@@ -1,0 +1,162 @@
+//! Tensors of files onto a device, and its buffers into a state.
+
+use std::{
+    collections::HashSet,
+    io::Write,
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use crate::{
+    device_state::{self, Uploads, WriteOptions, Writer},
+    files::{Phase, Watch},
+    ifrt::{ArraySpec, DType, DeviceId, SingleDeviceSharding},
+    stream_executor::{Device, DeviceMemory},
+    tensor_io::{Error, Metadata, Refused, Source},
+};
+
+/// What a save did.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct SaveReport {
+    /// Number of tensors saved.
+    pub tensors: u64,
+    /// Their payload in bytes.
+    pub bytes: u64,
+    /// Length of the state in bytes.
+    pub file_bytes: u64,
+    /// Putting the tensors of the sources onto the device.
+    pub upload_time: Duration,
+    /// From the first copy from the device until the last byte was handed to the system.
+    pub time: Duration,
+    /// Syncing and renaming.
+    pub sync_time: Duration,
+    /// Whether the data went to the disk past the system's page cache; see
+    /// [`WriteOptions::with_direct`].
+    pub direct: bool,
+    /// Tensors that were left out.
+    pub skipped: Vec<Refused>,
+}
+
+/// A tensor between its source and its state.
+enum Loaded {
+    OnDevice(DeviceMemory),
+    Strings(Vec<Vec<u8>>),
+}
+
+/// Puts the tensors of `sources` onto `device`, then streams the device's buffers into a state at
+/// `output`.
+///
+/// The state says that its arrays are on the device's ordinal. The metadata is that of the first
+/// source that has some.
+///
+/// # Errors
+/// [`Error::CannotSave`] for the first tensor that no state can hold, unless `skip_unsupported`; two
+/// tensors of one name; or whatever the sources, the device or the file report. No file is left
+/// behind then, and an old one stays.
+pub fn save(
+    sources: &[Box<dyn Source>],
+    output: &Path,
+    device: &Device,
+    options: &WriteOptions,
+    skip_unsupported: bool,
+    watch: &Watch,
+) -> Result<SaveReport, Error> {
+    let begin = |options: WriteOptions| options.create(output);
+    save_into(begin, sources, device, options, skip_unsupported, watch)
+}
+
+/// As [`save`], into a stream, such as standard output. A stream is not taken back: where the work fails, it ends early, and no reader takes
+/// what is in it for a state.
+///
+/// # Errors
+/// As [`save`].
+pub fn save_stream(
+    sources: &[Box<dyn Source>],
+    output: impl Write + Send + 'static,
+    device: &Device,
+    options: &WriteOptions,
+    skip_unsupported: bool,
+    watch: &Watch,
+) -> Result<SaveReport, Error> {
+    let begin = |options: WriteOptions| options.stream(output);
+    save_into(begin, sources, device, options, skip_unsupported, watch)
+}
+
+fn save_into(
+    begin_state: impl FnOnce(WriteOptions) -> Result<Writer, device_state::Error>,
+    sources: &[Box<dyn Source>],
+    device: &Device,
+    options: &WriteOptions,
+    skip_unsupported: bool,
+    watch: &Watch,
+) -> Result<SaveReport, Error> {
+    let mut report =
+        SaveReport { skipped: check(sources, skip_unsupported)?, ..SaveReport::default() };
+    // The output is begun before the work, so that a place where no file can be made is found out
+    // at once.
+    let metadata: Metadata = sources.iter().find_map(|source| source.metadata().clone());
+    let options = options.clone().with_metadata(metadata).with_watch(watch.clone());
+    let mut writer = begin_state(options)?;
+
+    let begin = Instant::now();
+    let infos = || sources.iter().flat_map(|source| source.tensors());
+    let total = infos().map(|info| info.bytes).sum();
+    watch.begin(Phase::Upload, total);
+    let loaded = load(sources, device, watch)?;
+    report.upload_time = begin.elapsed();
+
+    watch.begin(Phase::Save, total);
+    for (info, loaded) in infos().zip(loaded) {
+        let sharding = SingleDeviceSharding::new(DeviceId(device.ordinal()));
+        let spec = ArraySpec::new(info.dtype, info.shape.clone(), sharding);
+        match loaded {
+            Loaded::OnDevice(memory) => writer.add(&info.name, &spec, &memory)?,
+            Loaded::Strings(strings) => writer.add_strings(&info.name, &spec, &strings)?,
+        }
+    }
+    let written = writer.finish()?;
+    report.tensors = written.tensors;
+    report.bytes = written.bytes;
+    report.file_bytes = written.file_bytes;
+    report.time = written.time;
+    report.sync_time = written.sync_time;
+    report.direct = written.direct;
+    Ok(report)
+}
+
+/// What the sources have that no state can hold, if that may be left out.
+fn check(sources: &[Box<dyn Source>], skip_unsupported: bool) -> Result<Vec<Refused>, Error> {
+    let mut names = HashSet::new();
+    let mut twice = sources.iter().flat_map(|source| source.tensors());
+    if let Some(info) = twice.find(|info| !names.insert(info.name.as_str())) {
+        return Err(device_state::Error::DuplicateName { name: info.name.clone() }.into());
+    }
+    let skipped: Vec<_> = sources.iter().flat_map(|source| source.refused()).cloned().collect();
+    match skipped.first() {
+        Some(Refused { name, reason }) if !skip_unsupported => {
+            Err(Error::CannotSave { name: name.clone(), reason: reason.clone() })
+        }
+        _ => Ok(skipped),
+    }
+}
+
+/// Puts the tensors of the sources onto the device, in their order.
+fn load(sources: &[Box<dyn Source>], device: &Device, watch: &Watch) -> Result<Vec<Loaded>, Error> {
+    let mut uploads = Uploads::<DeviceMemory>::new(device, watch);
+    let mut loaded = Vec::new();
+    for source in sources {
+        for (position, info) in source.tensors().iter().enumerate() {
+            if info.dtype == DType::String {
+                loaded.push(Loaded::Strings(source.strings(position)?));
+                continue;
+            }
+            let mut data = source.read(position)?;
+            let memory = uploads
+                .put(&info.name, &mut *data, info.bytes)?
+                .map_err(|source| Error::Data { name: info.name.clone(), source })?;
+            loaded.push(Loaded::OnDevice(memory));
+        }
+    }
+    Ok(loaded)
+}
