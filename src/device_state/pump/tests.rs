@@ -270,7 +270,8 @@ fn a_buffer_of_another_kind_keeps_its_place_in_the_order() {
     let from = FromDevice::new("w", &memory, &mut streams, &mut pool);
     let all: Vec<u8> = from.flat_map(|filled| filled.unwrap().to_vec()).collect();
     assert!(all == bytes);
-    assert_eq!((toy.notes().waited, toy.notes().copies.len()), (1, 3));
+    let notes = toy.notes();
+    assert_eq!((notes.waited, notes.copies.len()), (1, 3));
 }
 
 #[test]
@@ -337,7 +338,8 @@ fn a_tensor_goes_up_and_comes_back_as_it_was() {
         let short = uploads.put("w", &mut &[0; 5][..], 6).unwrap();
         assert_eq!(short.err().map(|error| error.kind()), Some(io::ErrorKind::UnexpectedEof));
     }
-    assert!(toy.notes().buffers.len() <= 2 * IN_FLIGHT + 1, "{:?}", toy.notes().buffers);
+    let made = toy.notes().buffers.len();
+    assert!(made <= 2 * IN_FLIGHT + 1, "{made}");
     watch.cancel();
     let error = uploads.put("w", &mut io::repeat(0), 1).err().unwrap();
     assert!(matches!(error, Error::Cancelled));
