@@ -16,7 +16,7 @@ pub mod tensor_bundle;
 mod text;
 
 pub use crate::{
-    read_at::ReadAt,
+    files::ReadAt,
     wire::{
         Malformed,
         scan::{WireError, WireFault},

@@ -14,8 +14,11 @@ use super::bundle;
 use super::npz;
 use super::{Error, Output, Source, Target, npy, safetensors, state};
 use crate::{
-    device_state::{MAGIC, Reader, Sync, WriteOptions},
-    read_at::{self, LONGEST_STREAM, ReadAt, spool},
+    device_state::{MAGIC, Reader, WriteOptions},
+    files::{
+        ReadAt, Sync,
+        read_at::{self, LONGEST_STREAM, spool},
+    },
 };
 
 /// A kind of file that holds tensors.

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use crate::read_at::ReadAt;
+use crate::files::ReadAt;
 
 /// Reads from `position` to `end` of a source that others read at the same time.
 pub(super) struct Section<S> {

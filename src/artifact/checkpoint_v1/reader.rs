@@ -11,7 +11,7 @@ use crate::artifact::data_type::{DataType, describe};
 use crate::artifact::slice::{Runs, TensorSlice, are_apart, elements_in};
 use crate::artifact::table::{Table, TableDefect};
 use crate::artifact::tensor_bundle::{FileSystem, Files, VerifyOptions, element_count};
-use crate::read_at::ReadAt;
+use crate::files::ReadAt;
 use crate::version::{Consumer, VersionDef};
 
 /// Up to so many slices of a tensor are compared pair by pair when they are opened; more of them

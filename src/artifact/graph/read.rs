@@ -11,7 +11,7 @@ use super::{
     name_of,
     source::Source,
 };
-use crate::read_at::ReadAt;
+use crate::files::ReadAt;
 
 /// Reads the versions of every graph in `source`, and what tells the meta graphs of a SavedModel
 /// apart, stepping over everything else.

@@ -10,7 +10,7 @@ use crate::{
         schema::{GRAPH_DEF, META_GRAPH_DEF, MessageId, SAVED_MODEL, TENSORFLOW},
         text::{self, TextError},
     },
-    read_at::ReadAt,
+    files::ReadAt,
     wire::scan::{self, ScanError, Visitor, WireError},
 };
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::TableError;
 use super::format::{BlockHandle, TRAILER_LEN, TYPE_RAW, TYPE_SNAPPY};
 use crate::artifact::checksum;
-use crate::read_at::ReadAt;
+use crate::files::ReadAt;
 use crate::wire::varint;
 
 /// Snappy's densest element makes 64 bytes out of 3; what claims to grow more than this does not

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::TableError;
 use super::block::{Block, BlockCursor, read_raw};
 use super::format::{BlockHandle, FOOTER_LEN, Footer, TRAILER_LEN, TYPE_RAW, TYPE_SNAPPY};
-use crate::read_at::ReadAt;
+use crate::files::ReadAt;
 
 /// A table that is open for reading. It can be shared between threads; each walks it with a
 /// [`Cursor`] of its own.

@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::read_at::{self, ReadAt};
+use crate::files::{ReadAt, read_at};
 
 /// Something that files can be opened from by their path.
 pub trait Files: Send + Sync + fmt::Debug {

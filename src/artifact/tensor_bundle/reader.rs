@@ -11,7 +11,7 @@ use super::files::{FileSystem, Files, data_path, index_path};
 use super::messages::Header;
 use crate::artifact::slice::is_slice_key;
 use crate::artifact::table::{Cursor, Table, TableDefect};
-use crate::read_at::ReadAt;
+use crate::files::ReadAt;
 use crate::version::{Consumer, VersionDef};
 
 /// Open data files that are kept at hand.

@@ -15,7 +15,7 @@ mod strings;
 use std::io;
 
 use super::schema::MessageId;
-use crate::read_at::ReadAt;
+use crate::files::ReadAt;
 use crate::wire::scan::Visitor;
 
 /// What is wrong with a text, and where.

@@ -2,7 +2,7 @@
 //! make.
 
 use super::{ScanError, TextError, TextFault};
-use crate::read_at::ReadAt;
+use crate::files::ReadAt;
 
 /// Bytes that are read at once.
 const WINDOW: usize = 64 * 1024;

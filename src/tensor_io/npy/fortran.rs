@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use crate::read_at::ReadAt;
+use crate::files::ReadAt;
 
 /// Bytes of rows that are gathered at a time.
 const BAND_BYTES: u64 = 16 << 20;

@@ -2,8 +2,8 @@ use std::path::Path;
 
 use super::{super::Error, KIND};
 use crate::{
+    files::ReadAt,
     ifrt::{DType, Shape},
-    read_at::ReadAt,
 };
 
 const MAGIC: [u8; 6] = *b"\x93NUMPY";

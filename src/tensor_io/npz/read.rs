@@ -15,7 +15,7 @@ use super::{
     },
     KIND,
 };
-use crate::read_at::ReadAt;
+use crate::files::ReadAt;
 
 /// Bytes of an entry in which its npy header must end if the entry is compressed.
 const HEAD_BYTES: u64 = 64 << 10;

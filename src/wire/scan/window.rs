@@ -11,7 +11,7 @@ use super::{
     MessageId, Progress, Scanner, Schema, Visitor, WireError,
     scanner::{FIELD_HEADER, WHOLE_STRING},
 };
-use crate::read_at::ReadAt;
+use crate::files::ReadAt;
 
 /// The first read, and the first after a jump, in bytes.
 const SMALLEST: usize = 512;
