@@ -1,3 +1,5 @@
+//! The versions at which a state is written: two lines that move together.
+
 use std::fmt;
 
 use crate::version::{

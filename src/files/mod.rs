@@ -8,10 +8,6 @@
 //! This room must never know what the bytes mean, nor follow what it did not make: links, pipes and files of others that have
 //! a partial file's name stay as they are.
 
-#[cfg(unix)]
-mod attributes;
-#[cfg(not(unix))]
-#[path = "attributes_elsewhere.rs"]
 mod attributes;
 #[cfg(feature = "device")]
 mod direct;

@@ -1,3 +1,5 @@
+//! A file that is written beside its target and takes its name at the end.
+
 #[cfg(feature = "device")]
 use std::time::{Duration, Instant};
 use std::{

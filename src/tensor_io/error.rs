@@ -55,7 +55,7 @@ pub enum Error {
         reason: String,
     },
     /// A source has a tensor that no state can hold.
-    #[error("{}: {reason}; leave such tensors out", quoted(name))]
+    #[error("{}: {reason}", quoted(name))]
     #[non_exhaustive]
     CannotSave {
         /// The tensor.

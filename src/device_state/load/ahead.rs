@@ -115,7 +115,7 @@ impl<'a> Ahead<'a> {
                 return source.read_exact_at(buffer, offset);
             }
             let (now, later) = buffer.split_at_mut(count);
-            now.copy_from_slice(here.get(..count).unwrap_or_default());
+            now.copy_from_slice(&here[..count]);
             buffer = later;
             offset += count as u64;
             if offset == block.range.end {

@@ -96,7 +96,7 @@ impl Read for Assembler {
         let reader = source.reader.get_or_insert_with(|| {
             PieceReader::new(source.tensor.reader.clone(), source.number, source.piece, count)
         });
-        let count = reader.read(out.get_mut(..length).unwrap_or_default())?;
+        let count = reader.read(&mut out[..length])?;
         if count == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }

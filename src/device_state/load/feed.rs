@@ -147,7 +147,7 @@ impl Reading<'_> {
     /// Compares the chunks of a stretch with their checksums, and what stands between the data of
     /// several pieces word by word.
     fn check(&self, stretch: &Stretch, bytes: &[u8]) -> Result<(), Error> {
-        let sources = self.plan.sources.get(stretch.sources.clone()).unwrap_or_default();
+        let sources = &self.plan.sources[stretch.sources.clone()];
         let (mut end, mut words) = (0, Vec::new());
         for (position, source) in sources.iter().enumerate() {
             let offset = source.piece.data_offset;

@@ -168,7 +168,7 @@ impl<'a, M: Memory> Load<'a, M> {
             self.read(arrived.stretch.bytes as u64)?;
             return Ok(New::Alone(arrived));
         }
-        let pieces = self.plan.sources.get(pieces).unwrap_or_default();
+        let pieces = &self.plan.sources[pieces];
         self.read(pieces.iter().map(|source| source.piece.data_bytes).sum())?;
         let held = Rc::new(arrived);
         self.shared = Some(Rc::clone(&held));

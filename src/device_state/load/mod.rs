@@ -19,6 +19,8 @@ mod salvage;
 mod select;
 mod shards;
 mod tensor;
+#[cfg(test)]
+mod tests;
 mod verify;
 
 #[cfg(feature = "mmap")]

@@ -211,7 +211,7 @@ impl Read for PieceReader {
         if self.position == self.chunk.len() && !self.fill()? {
             return Ok(0);
         }
-        let count = (self.chunk.get(self.position..).unwrap_or_default()).read(out)?;
+        let count = (&self.chunk[self.position..]).read(out)?;
         self.position += count;
         Ok(count)
     }

@@ -75,7 +75,7 @@ impl Reader {
     }
 
     /// Puts tensors of one piece each into memory of `device`.
-    fn load_whole<M: Memory>(
+    pub(super) fn load_whole<M: Memory>(
         &self,
         tensors: &[&Tensor],
         device: &M::Device,

@@ -390,7 +390,7 @@ impl Search<'_> {
         let mut sums = ChunkSums::new(self.header.chunk_bytes);
         let mut buffer = vec![0; bytes.min(STEP_BYTES as u64) as usize];
         while bytes > 0 {
-            let part = buffer.get_mut(..bytes.min(STEP_BYTES as u64) as usize).unwrap_or_default();
+            let part = &mut buffer[..bytes.min(STEP_BYTES as u64) as usize];
             self.read(part, offset)?;
             sums.update(part);
             offset += part.len() as u64;

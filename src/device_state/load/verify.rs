@@ -159,7 +159,7 @@ impl Reader {
         let mut done = 0;
         while done < data_bytes {
             let now = (data_bytes - done).min(BUFFER_BYTES as u64) as usize;
-            let part = buffer.get_mut(..now).unwrap_or_default();
+            let part = &mut buffer[..now];
             ahead.read(&*shared.source, part, data_offset + done).map_err(io)?;
             sums.update(part);
             done += now as u64;

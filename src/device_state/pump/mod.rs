@@ -17,7 +17,7 @@ mod streams;
 mod sums;
 mod tensors;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 mod to_device;
 
 pub(super) use buffer::{BUFFER_BYTES, Buffer, Filled, Filling, capacity_at};

@@ -14,26 +14,26 @@ use crate::{
 
 /// A device that notes what is asked of it. It copies as late as it may: when it is waited for.
 #[derive(Clone, Default)]
-struct Toy(Arc<Mutex<Notes>>);
+pub(crate) struct Toy(Arc<Mutex<Notes>>);
 
 #[derive(Default)]
-struct Notes {
+pub(crate) struct Notes {
     /// Copies take whole memories only.
-    whole: bool,
+    pub(crate) whole: bool,
     /// Operations after which every other fails.
-    left: Option<usize>,
-    under_way: usize,
-    most_under_way: usize,
-    streams: usize,
+    pub(crate) left: Option<usize>,
+    pub(crate) under_way: usize,
+    pub(crate) most_under_way: usize,
+    pub(crate) streams: usize,
     /// Host buffers that were made, by their lengths.
     buffers: Vec<usize>,
     /// Calls that waited.
-    waited: usize,
+    pub(crate) waited: usize,
     copies: Vec<(u64, usize)>,
 }
 
 impl Toy {
-    fn notes(&self) -> MutexGuard<'_, Notes> {
+    pub(crate) fn notes(&self) -> MutexGuard<'_, Notes> {
         self.0.lock().unwrap()
     }
 
@@ -61,12 +61,12 @@ impl TryFrom<Buffer> for Vec<u8> {
     }
 }
 
-struct ToyMemory {
+pub(crate) struct ToyMemory {
     toy: Toy,
-    bytes: Arc<Mutex<Vec<u8>>>,
+    pub(crate) bytes: Arc<Mutex<Vec<u8>>>,
 }
 
-struct ToyTransfer {
+pub(crate) struct ToyTransfer {
     toy: Toy,
     run: RefCell<Option<Box<dyn FnOnce(&mut Vec<u8>)>>>,
     host: Vec<u8>,

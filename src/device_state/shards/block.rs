@@ -1,3 +1,5 @@
+//! Parts of an array, and which device holds which.
+
 use smallvec::SmallVec;
 
 use super::super::format::piece::Domain;

@@ -224,7 +224,7 @@ impl ReadAt for Parts {
         let Some((span, offset)) = self.span_at(offset) else { return Ok(0) };
         let left = span.record.trailer.file_bytes.saturating_sub(offset);
         let length = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
-        let buffer = buffer.get_mut(..length).unwrap_or_default();
+        let buffer = &mut buffer[..length];
         match &span.open {
             Some(source) => source.read_at(buffer, offset),
             None => self

@@ -88,7 +88,7 @@ impl DirectSink {
     fn put_stage(&mut self) -> io::Result<()> {
         let mut stage = std::mem::take(&mut self.stage);
         let whole = stage.filled - stage.filled % self.block;
-        let result = self.put_blocks(stage.bytes().get(..whole).unwrap_or_default());
+        let result = self.put_blocks(&stage.bytes()[..whole]);
         stage.drop_first(whole);
         self.stage = stage;
         result
@@ -104,7 +104,7 @@ impl Write for DirectSink {
         if missing == 0 && bytes.len() >= self.block && is_aligned(bytes, self.block) {
             self.put_stage()?;
             let whole = bytes.len() - bytes.len() % self.block;
-            self.put_blocks(bytes.get(..whole).unwrap_or_default())?;
+            self.put_blocks(&bytes[..whole])?;
             return Ok(whole);
         }
         // Behind the bytes that complete a block the rest may lie well.

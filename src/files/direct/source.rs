@@ -47,12 +47,12 @@ impl DirectSource {
         let begin = offset - within as u64;
         if within == 0 && buffer.len() >= block && is_aligned(buffer, block) {
             let whole = buffer.len() - buffer.len() % block;
-            return taken(direct.read_at(buffer.get_mut(..whole).unwrap_or_default(), begin));
+            return taken(direct.read_at(&mut buffer[..whole], begin));
         }
         let stage = self.stages.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut stage = stage.unwrap_or_else(|| Stage::new(block));
         let length = (within + buffer.len()).next_multiple_of(block).min(STAGE_BYTES);
-        let read = taken(direct.read_at(stage.room().get_mut(..length).unwrap_or_default(), begin));
+        let read = taken(direct.read_at(&mut stage.room()[..length], begin));
         let read = read.map(|read| {
             let found = stage.room().get(within..read?).unwrap_or_default();
             let count = found.len().min(buffer.len());

@@ -20,12 +20,12 @@ impl Stage {
     }
 
     pub(super) fn bytes(&self) -> &[u8] {
-        self.memory.get(self.begin..self.begin + self.filled).unwrap_or_default()
+        &self.memory[self.begin..self.begin + self.filled]
     }
 
     /// All of it, to be filled from elsewhere.
     pub(super) fn room(&mut self) -> &mut [u8] {
-        self.memory.get_mut(self.begin..self.begin + STAGE_BYTES).unwrap_or_default()
+        &mut self.memory[self.begin..self.begin + STAGE_BYTES]
     }
 
     pub(super) fn is_full(&self) -> bool {
@@ -36,11 +36,7 @@ impl Stage {
     pub(super) fn fill(&mut self, bytes: &[u8]) -> usize {
         let count = bytes.len().min(STAGE_BYTES - self.filled);
         let begin = self.begin + self.filled;
-        if let (Some(to), Some(from)) =
-            (self.memory.get_mut(begin..begin + count), bytes.get(..count))
-        {
-            to.copy_from_slice(from);
-        }
+        self.memory[begin..begin + count].copy_from_slice(&bytes[..count]);
         self.filled += count;
         count
     }

@@ -1,3 +1,5 @@
+//! The header of an npy file: a literal of Python's.
+
 use std::path::Path;
 
 use super::{super::Error, KIND};

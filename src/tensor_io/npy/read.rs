@@ -1,3 +1,5 @@
+//! Reading arrays of NumPy.
+
 use std::{
     io::Read,
     path::{Path, PathBuf},

@@ -1,3 +1,5 @@
+//! Reading archives of arrays.
+
 use std::{
     collections::HashSet,
     io::{self, Read, Seek, SeekFrom},

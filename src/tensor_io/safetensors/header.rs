@@ -1,3 +1,5 @@
+//! The header of a safetensors file: JSON that lists its tensors.
+
 use std::{collections::HashSet, fmt};
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};

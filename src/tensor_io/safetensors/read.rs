@@ -1,3 +1,5 @@
+//! Reading safetensors files.
+
 use std::{
     io::Read,
     path::{Path, PathBuf},

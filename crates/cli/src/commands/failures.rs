@@ -21,6 +21,9 @@ pub(crate) fn device_state(error: device_state::Error) -> Failure {
 pub(crate) fn tensor_io(error: tensor_io::Error) -> Failure {
     match error {
         tensor_io::Error::DeviceState(error) => device_state(*error),
+        error @ tensor_io::Error::CannotSave { .. } => {
+            Failure::of(error).with_hint("leave such tensors out with --skip-unsupported")
+        }
         error => Failure::of(error),
     }
 }

@@ -8,11 +8,11 @@ use std::{
 
 /// Whether the file may be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Attributes(Permissions);
+pub(in crate::files) struct Attributes(Permissions);
 
 impl Attributes {
     /// Those of the file at `path`; `None` if there is none.
-    pub(super) fn of(path: &Path) -> io::Result<Option<Self>> {
+    pub(in crate::files) fn of(path: &Path) -> io::Result<Option<Self>> {
         match fs::symlink_metadata(path) {
             Ok(metadata) => Ok(metadata.is_file().then(|| Self(metadata.permissions()))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -21,7 +21,7 @@ impl Attributes {
     }
 
     /// Gives them to a file.
-    pub(super) fn give_to(&self, file: &File) -> io::Result<()> {
+    pub(in crate::files) fn give_to(&self, file: &File) -> io::Result<()> {
         file.set_permissions(self.0.clone())
     }
 }

@@ -9,7 +9,7 @@ use std::{
 
 /// Mode, owner, group and extended attributes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Attributes {
+pub(in crate::files) struct Attributes {
     mode: u32,
     /// User and group; `None` where the file stays its maker's.
     owner: Option<(u32, u32)>,
@@ -18,12 +18,12 @@ pub(super) struct Attributes {
 
 impl Attributes {
     /// Those of a new file with this mode.
-    pub(super) fn new(mode: u32) -> Self {
+    pub(in crate::files) fn new(mode: u32) -> Self {
         Self { mode, owner: None, extended: extended::Attributes::default() }
     }
 
     /// Those of the file at `path`; `None` if there is none.
-    pub(super) fn of(path: &Path) -> io::Result<Option<Self>> {
+    pub(in crate::files) fn of(path: &Path) -> io::Result<Option<Self>> {
         let metadata = match fs::symlink_metadata(path) {
             Ok(metadata) if metadata.is_file() => metadata,
             Ok(_) => return Ok(None),
@@ -40,7 +40,7 @@ impl Attributes {
 
     /// Gives them to a file that only its owner can read: as many as the system allows this process to
     /// give, and never more rights to anybody than the old file gave.
-    pub(super) fn give_to(&self, file: &File) -> io::Result<()> {
+    pub(in crate::files) fn give_to(&self, file: &File) -> io::Result<()> {
         let mut mode = self.mode;
         let is_of_group = self.owner.is_none_or(|(user, group)| give_away(file, user, group));
         // Bits for the group mean the upper bound of the access list where there is one.
@@ -83,10 +83,10 @@ mod extended {
     /// The access list, and what users noted. What the system keeps for itself (labels, capabilities)
     /// it gives by its own rules.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
-    pub(super) struct Attributes(Vec<(CString, Vec<u8>)>);
+    pub(in crate::files) struct Attributes(Vec<(CString, Vec<u8>)>);
 
     impl Attributes {
-        pub(super) fn of(path: &Path) -> Self {
+        pub(in crate::files) fn of(path: &Path) -> Self {
             let names = list(path).unwrap_or_default();
             let kept = names.split(|byte| *byte == 0).filter(|name| is_kept(name));
             let attributes = kept.filter_map(|name| {
@@ -100,7 +100,7 @@ mod extended {
         }
 
         /// Whether the file gives nobody more than the old one did.
-        pub(super) fn give_to(&self, file: &File) -> bool {
+        pub(in crate::files) fn give_to(&self, file: &File) -> bool {
             let mut is_listed = true;
             if !self.0.iter().any(|(name, _)| name.as_bytes() == ACCESS_LIST) {
                 // What the directory gives to new files the old one did not have. Mostly there is none.
@@ -132,14 +132,14 @@ mod extended {
 
     /// None: only Linux's are kept.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
-    pub(super) struct Attributes;
+    pub(in crate::files) struct Attributes;
 
     impl Attributes {
-        pub(super) fn of(_: &Path) -> Self {
+        pub(in crate::files) fn of(_: &Path) -> Self {
             Self
         }
 
-        pub(super) fn give_to(&self, _: &File) -> bool {
+        pub(in crate::files) fn give_to(&self, _: &File) -> bool {
             true
         }
     }

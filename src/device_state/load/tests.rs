@@ -1,0 +1,88 @@
+//! Loads onto a device of our own, which may fail at any time.
+
+use super::*;
+use crate::{
+    device_state::{
+        Error, Versions, WriteOptions,
+        pump::tests::{Toy, ToyMemory},
+        tests::Pipe,
+    },
+    files::{Watch, tests::noise},
+    ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding},
+};
+
+/// Lengths of tensors that are read alone, together, and not at all.
+const LENGTHS: [usize; 7] = [3 << 20, 70_000, 0, 200_000, (4 << 20) + 1, 1 << 20, 9];
+
+/// A state of such tensors, in chunks of so many bytes.
+fn state(chunk_bytes: u32) -> Vec<u8> {
+    let pipe = Pipe::default();
+    let options = WriteOptions::new(Versions::current()).with_chunk_bytes(chunk_bytes);
+    let mut writer = options.stream(pipe.clone()).unwrap();
+    for (seed, bytes) in (0..).zip(LENGTHS) {
+        let shape = Shape::new([bytes as i64]).unwrap();
+        let spec = ArraySpec::new(DType::U8, shape, SingleDeviceSharding::new(DeviceId(0)));
+        writer.add_bytes(&format!("t{seed}"), &spec, &noise(bytes, seed)).unwrap();
+    }
+    writer.finish().unwrap();
+    pipe.bytes()
+}
+
+fn load(state: &[u8], toy: &Toy) -> Result<Vec<ToyMemory>, Error> {
+    let reader = Reader::from_source(state.to_vec(), "a state").unwrap();
+    let tensors = reader.tensors_in_file_order().unwrap();
+    reader.load_whole(&tensors.iter().collect::<Vec<_>>(), toy, &Watch::new())
+}
+
+#[test]
+fn every_memory_gets_its_bytes_whatever_the_chunks_are() {
+    for chunk_bytes in [1 << 14, 1 << 20, 1 << 22] {
+        let toy = Toy::default();
+        let memories = load(&state(chunk_bytes), &toy).unwrap();
+        assert_eq!(memories.len(), LENGTHS.len());
+        for ((memory, bytes), seed) in memories.iter().zip(LENGTHS).zip(0..) {
+            assert!(*memory.bytes.lock().unwrap() == noise(bytes, seed), "{chunk_bytes} {seed}");
+        }
+        let notes = toy.notes();
+        assert_eq!((notes.streams, notes.under_way), (1, 0));
+        // Those that share a buffer, and no more, are copied by calls that wait.
+        assert_eq!(notes.waited, 3);
+    }
+}
+
+#[test]
+fn a_device_that_fails_at_any_time_ends_a_load_with_its_error() {
+    let state = state(1 << 20);
+    let operations = {
+        let toy = Toy::default();
+        toy.notes().left = Some(usize::MAX);
+        load(&state, &toy).unwrap();
+        usize::MAX - toy.notes().left.unwrap()
+    };
+    for left in 0..operations {
+        let toy = Toy::default();
+        toy.notes().left = Some(left);
+        let error = load(&state, &toy).err().unwrap().to_string();
+        assert!(error.starts_with("broken while"), "{left}: {error}");
+        assert_eq!(toy.notes().under_way, 0, "{left}");
+    }
+}
+
+#[test]
+fn damage_at_any_place_ends_a_load_and_none_is_taken_for_a_failure_of_the_device() {
+    let whole = state(1 << 20);
+    let find = |seed: u64| {
+        let data = noise(64, seed);
+        whole.windows(64).position(|part| part == data).unwrap()
+    };
+    let (large, small) = (find(4), find(1));
+    // In a small tensor, in the words behind it, in the first, a middle and the last chunk of a large one.
+    for at in [small + 5, small + 70_003, large, large + (2 << 20), large + (4 << 20)] {
+        let mut state = whole.clone();
+        state[at] ^= 1;
+        let toy = Toy::default();
+        let error = load(&state, &toy).err().unwrap();
+        assert!(matches!(error, Error::Corrupt { .. }), "{at}: {error}");
+        assert_eq!(toy.notes().under_way, 0);
+    }
+}
