@@ -10,7 +10,7 @@ use serde_json::json;
 use serdes::{
     device_state::{Sync, Versions, WriteOptions},
     stream_executor::{Device, Plugin},
-    tensor_io::{self, Form},
+    tensor_io::Form,
     trips,
     version::{SerDesAnyVersionAccessor, SerDesVersion},
 };
