@@ -97,8 +97,8 @@ pub(crate) fn run(
     }
     .transpose()
     .map_err(failures::tensor_io)?;
-    let report = trips::restore(&state, &tensors, &device, target, &watch)
-        .map_err(failures::tensor_io)?;
+    let report =
+        trips::restore(&state, &tensors, &device, target, &watch).map_err(failures::tensor_io)?;
 
     let direct = files.reads_direct();
     if arguments.direct && !direct {
