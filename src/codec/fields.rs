@@ -7,7 +7,7 @@ use std::{borrow::Cow, fmt};
 
 use super::DecodeError;
 use crate::wire::{
-    Dialect, FieldValue, WireReader,
+    Dialect, FieldValue, Malformed, WireReader,
     packed::{self, PackedNumber},
     varint,
 };
@@ -32,10 +32,15 @@ impl<'a> Fields<'a> {
         let field = match self.reader.next_field() {
             Ok(Some(field)) => field,
             Ok(None) => return Ok(None),
-            Err(error) => return Err(DecodeError::malformed(self.type_name, error.to_string())),
+            Err(error) => return Err(self.malformed(error)),
         };
         let value = Value { type_name: self.type_name, number: field.number, value: field.value };
         Ok(Some((field.number, value)))
+    }
+
+    #[cold]
+    fn malformed(&self, error: Malformed) -> DecodeError {
+        DecodeError::malformed(self.type_name, error.to_string())
     }
 
     /// The content of the next field if that is `number` and short; see [`WireReader::take_short`].
@@ -177,6 +182,15 @@ impl<'a> Value<'a> {
         }
         list.extend(numbers.iter().map(|number| i64::from_le_bytes(*number)));
         Ok(())
+    }
+
+    /// A packed list, as its bytes; `None` for a single number of one.
+    #[inline]
+    pub(crate) const fn packed(self) -> Option<&'a [u8]> {
+        match self.value {
+            FieldValue::Bytes(packed) => Some(packed),
+            _ => None,
+        }
     }
 
     /// One more number of a list, or a packed piece of it, without looking at the numbers.

@@ -1,3 +1,5 @@
+//! What an array is, without the devices that it will be on.
+
 use std::fmt;
 
 use super::{

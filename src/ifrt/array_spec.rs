@@ -1,3 +1,5 @@
+//! What an array is, apart from its data.
+
 use std::fmt;
 
 use super::{DType, IfrtError, PjRtLayout, Shape, Sharding};

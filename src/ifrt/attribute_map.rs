@@ -1,3 +1,5 @@
+//! Attributes by name. Must never know what an attribute means.
+
 use std::fmt;
 
 use bytes::Bytes;

@@ -1,10 +1,10 @@
+//! Devices by their ids, lists of them, and where readers look them up. Must never know what a device can do.
+
 use std::{
     fmt,
     hash::{Hash, Hasher},
     sync::{Arc, OnceLock},
 };
-
-use smallvec::SmallVec;
 
 use super::{
     IfrtError,
@@ -369,8 +369,16 @@ impl WireFormat for DeviceList {
 
     fn write(&self, version: SerDesVersion, out: &mut BackwardWriter) -> Result<(), EncodeError> {
         out.number(2, FORMATS.for_request(version)?);
-        let numbers = self.ids().iter().map(|id| id.0);
-        out.packed(1, &numbers.collect::<SmallVec<[i32; FEW_DEVICES]>>());
+        let mut few = [0; FEW_DEVICES];
+        match few.get_mut(..self.len()) {
+            Some(few) => {
+                for (place, id) in few.iter_mut().zip(self.ids()) {
+                    *place = id.0;
+                }
+                out.packed(1, few);
+            }
+            None => out.packed(1, &self.ids().iter().map(|id| id.0).collect::<Vec<_>>()),
+        }
         Ok(())
     }
 

@@ -1,3 +1,5 @@
+//! The types of elements: their numbers, names and sizes.
+
 use std::{fmt, str::FromStr};
 
 use super::IfrtError;

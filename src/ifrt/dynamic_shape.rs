@@ -1,3 +1,5 @@
+//! Shapes of which some dimensions vary up to a bound.
+
 use std::{fmt, str::FromStr};
 
 use super::{

@@ -1,3 +1,5 @@
+//! Why a value cannot be made, asked or parsed.
+
 use crate::codec::{DecodeError, Status, StatusCode};
 
 /// Why a value of an IFRT type cannot be made, asked or parsed. The caller is to blame.

@@ -1,3 +1,5 @@
+//! How a program is to be run.
+
 use std::collections::BTreeSet;
 
 use super::{AttributeMap, nested};

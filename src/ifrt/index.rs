@@ -1,3 +1,5 @@
+//! Positions and boxes in an array.
+
 use std::{fmt, str::FromStr};
 
 use smallvec::SmallVec;

@@ -1,3 +1,5 @@
+//! The kinds of memory that arrays live in, by their names.
+
 use std::{
     cmp::Ordering,
     fmt,

@@ -1,3 +1,5 @@
+//! Shapes: the sizes of the dimensions of an array.
+
 use std::{fmt, str::FromStr};
 
 use smallvec::SmallVec;

@@ -77,7 +77,7 @@ impl Descriptors {
 }
 
 /// The message behind a registered name; the messages of specs are ours.
-fn message_of(type_name: &str) -> String {
+pub(crate) fn message_of(type_name: &str) -> String {
     let name = type_name.strip_prefix("xla::ifrt::").unwrap();
     let ours = name.ends_with("ShardingSpec") && name != "HloShardingSpec";
     format!("{}.ifrt.{name}Proto", if ours { "serdes" } else { "xla" })

@@ -3,9 +3,10 @@
 mod futures;
 mod programs;
 mod samples;
+mod text;
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fmt::Write as _,
     fs,
     path::{Path, PathBuf},
@@ -100,6 +101,58 @@ fn every_type_is_written_as_ever_at_every_version() {
         }
     }
     assert_eq!(fs::read_to_string(directory().join("MANIFEST.md")).unwrap(), manifest());
+}
+
+/// By type, the golden bytes as text; bytes that are the same at several versions once.
+fn texts() -> BTreeMap<&'static str, String> {
+    let bytes = include_bytes!("../../proto/descriptors.binpb");
+    let set = FileDescriptorSet::decode(&bytes[..]).unwrap();
+    let printer = text::Printer(&set);
+    let mut texts = BTreeMap::new();
+    for sample in samples() {
+        let mut files: Vec<(bytes::Bytes, Vec<String>)> = Vec::new();
+        for version in versions() {
+            let Ok(bytes) = (sample.write)(version) else { continue };
+            let path = path(&sample, version);
+            let file = path.file_name().unwrap().to_str().unwrap().to_owned();
+            match files.last_mut() {
+                Some((last, files)) if *last == bytes => files.push(file),
+                _ => files.push((bytes, vec![file])),
+            }
+        }
+        let text = texts.entry(sample.type_name).or_insert_with(|| {
+            format!(
+                "# {}\n\nThe golden bytes as text. Written by `cargo xtask golden`; not to be edited.\n",
+                sample.type_name
+            )
+        });
+        for (bytes, files) in files {
+            let fields = printer.print(&sample.message, &bytes);
+            let (files, length) = (files.join(" "), bytes.len());
+            writeln!(text, "\n    {files} ({length} bytes)\n\n```text\n{fields}```").unwrap();
+        }
+    }
+    texts
+}
+
+#[test]
+fn the_golden_bytes_have_a_text_beside_them_that_says_what_they_are() {
+    let texts = texts();
+    for (type_name, text) in &texts {
+        let path = directory().join(format!("{type_name}.md"));
+        if std::env::var_os(REGENERATE).is_some() {
+            fs::create_dir_all(directory()).unwrap();
+            fs::write(&path, text).unwrap();
+        }
+        let found = fs::read_to_string(&path).unwrap_or_default();
+        assert_eq!(&found, text, "{}: write it with {REGENERATE}=1", path.display());
+    }
+    for file in fs::read_dir(directory()).unwrap() {
+        let path = file.unwrap().path();
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        let known = texts.contains_key(name) || name == "MANIFEST";
+        assert!(known, "{}: no sample is of this type", path.display());
+    }
 }
 
 #[test]

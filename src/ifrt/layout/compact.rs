@@ -1,3 +1,5 @@
+//! Dense layouts: the order of the dimensions alone.
+
 use std::fmt;
 
 use super::check_permutation;

@@ -1,3 +1,5 @@
+//! Layouts in the form of XLA.
+
 use std::{fmt, str::FromStr};
 
 use prost::Message as _;

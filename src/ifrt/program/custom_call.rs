@@ -1,3 +1,5 @@
+//! Programs that a runtime knows by a name, and their options.
+
 use std::fmt;
 
 use bytes::Bytes;

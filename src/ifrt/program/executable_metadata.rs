@@ -1,3 +1,5 @@
+//! What an executable of XLA says of its inputs and outputs, and the executable with it.
+
 use std::fmt;
 
 use bytes::{BufMut, Bytes, BytesMut};

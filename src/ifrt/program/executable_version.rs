@@ -1,3 +1,5 @@
+//! Which runtimes can load an executable of XLA.
+
 use std::{fmt, sync::Arc};
 
 use bytes::Bytes;

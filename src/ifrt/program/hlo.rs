@@ -1,3 +1,5 @@
+//! Programs in StableHLO. Must never look into one beyond its version.
+
 use std::{fmt, str::FromStr};
 
 use bytes::Bytes;

@@ -1,3 +1,5 @@
+//! Functions of the host that a program calls.
+
 use std::fmt;
 
 use prost_types::Any;

@@ -1,3 +1,5 @@
+//! Programs in IFRT IR, their options and the versions of what they are compiled to.
+
 use std::{collections::BTreeMap, fmt};
 
 use bytes::Bytes;

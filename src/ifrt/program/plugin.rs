@@ -1,3 +1,5 @@
+//! Programs and options that only a plug-in understands.
+
 use std::fmt;
 
 use bytes::Bytes;

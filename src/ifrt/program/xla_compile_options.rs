@@ -1,3 +1,5 @@
+//! How XLA is to compile a program. Must never know the options of the compiler, which are kept as they are.
+
 use std::fmt;
 
 use bytes::{BufMut, Bytes, BytesMut};

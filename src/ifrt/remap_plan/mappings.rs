@@ -1,3 +1,5 @@
+//! Mappings between intervals of shards, many of them in a few lists.
+
 use std::{fmt, str::FromStr};
 
 use crate::ifrt::{IfrtError, list_notation::not_in_notation};

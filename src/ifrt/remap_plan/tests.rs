@@ -613,6 +613,24 @@ fn dealt(plan: &RemapPlan) -> Vec<(i32, i64, i32, i64)> {
     dealt
 }
 
+#[test]
+fn lists_of_a_mapping_in_pieces_or_not_packed_are_read_as_prost_reads_them() {
+    // The list of field 3 is a packed piece and a number alone; the others are as writers write them.
+    let mapping: &[u8] = &[
+        0x08, 1, 0x1a, 1, 0, 0x18, 2, 0x22, 2, 1, 3, 0x2a, 2, 1, 1, 0x32, 2, 0, 1, 0x3a, 2, 1, 2,
+        0x42, 2, 1, 1,
+    ];
+    let bytes = [&[0x1a, mapping.len() as u8][..], mapping].concat();
+    let message = <RemapPlan as FromProto>::Proto::decode(&bytes[..]).unwrap();
+    let options = with_devices(AnyDevice);
+    let plan = RemapPlan::from_bytes(bytes.into(), &options).unwrap();
+    assert_eq!(RemapPlan::from_proto(&message, &options), Ok(plan.clone()));
+    assert_eq!(
+        plan.to_string(),
+        "RemapPlan(0 inputs, 0 outputs, Mapping(in_array=1,out_array=0,from=[[0:1:1],[2:3:1]],to=[[0:1:1],[1:2:1]]))"
+    );
+}
+
 proptest! {
     #[test]
     fn a_valid_plan_in_any_form_is_written_and_valid_for_its_reader(plan in valid_plans()) {

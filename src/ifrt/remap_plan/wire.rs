@@ -254,27 +254,32 @@ impl Unequal {
 /// Reads a mapping into `mappings`, unless its lists have not the same length.
 fn read_mapping(message: &[u8], mappings: &mut Mappings) -> Result<Option<Unequal>, DecodeError> {
     let (mut in_array, mut out_array) = (0, 0);
-    let mut lists: [Joined<'_>; 6] = Default::default();
+    let (mut lists, mut in_pieces) = ([&[][..]; 6], false);
     let mut fields = Fields::new(RemapPlan::NAME, message);
     while let Some((number, value)) = fields.next()? {
         match number {
             1 => in_array = value.number()?,
             2 => out_array = value.number()?,
             _ => {
-                let list = (number as usize).checked_sub(3).and_then(|at| lists.get_mut(at));
-                if let Some(list) = list {
-                    value.piece_of(list)?;
+                let Some(list) = list_of(number, &mut lists) else { continue };
+                match value.packed() {
+                    Some(packed) if list.is_empty() => *list = packed,
+                    _ => in_pieces = true,
                 }
             }
         }
     }
-    let whole = lists.each_ref().map(Joined::bytes);
-    let count = packed::count(whole[0]);
-    if whole.iter().any(|list| list.len() < count) {
-        return unequal(whole);
+    let joined;
+    if in_pieces {
+        joined = join_lists(message)?;
+        lists = joined.each_ref().map(Joined::bytes);
+    }
+    let count = packed::count(lists[0]);
+    if lists.iter().any(|list| list.len() < count) {
+        return unequal(lists);
     }
     let (from, to) = mappings.start_mapping(count);
-    let mut rest = whole;
+    let mut rest = lists;
     let [from_start, from_end, from_step, to_start, to_end, to_step] = &mut rest;
     for (intervals, [start, end, step]) in
         [(from, [from_start, from_end, from_step]), (to, [to_start, to_end, to_step])]
@@ -282,16 +287,34 @@ fn read_mapping(message: &[u8], mappings: &mut Mappings) -> Result<Option<Unequa
         for interval in intervals {
             let next = |list| varint::checked(list).map(i64::from_bits);
             let (Some(start), Some(end), Some(step)) = (next(start), next(end), next(step)) else {
-                return unequal(whole);
+                return unequal(lists);
             };
             *interval = Interval::new(start, end, step);
         }
     }
     if rest.iter().any(|list| !list.is_empty()) {
-        return unequal(whole);
+        return unequal(lists);
     }
     mappings.end_mapping(in_array, out_array);
     Ok(None)
+}
+
+/// The list that is the field of this number.
+fn list_of<T>(number: u32, lists: &mut [T; 6]) -> Option<&mut T> {
+    (number as usize).checked_sub(3).and_then(|at| lists.get_mut(at))
+}
+
+/// The lists of a mapping that gives some of them in pieces, or not packed: no writer does.
+#[cold]
+fn join_lists(message: &[u8]) -> Result<[Joined<'_>; 6], DecodeError> {
+    let mut lists: [Joined<'_>; 6] = Default::default();
+    let mut fields = Fields::new(RemapPlan::NAME, message);
+    while let Some((number, value)) = fields.next()? {
+        if let Some(list) = list_of(number, &mut lists) {
+            value.piece_of(list)?;
+        }
+    }
+    Ok(lists)
 }
 
 /// What is wrong with the lists of a mapping: one is no list, or they have not the same length.

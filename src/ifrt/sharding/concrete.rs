@@ -1,7 +1,10 @@
+//! Shardings that list the shape of every shard.
+
 use std::fmt;
 
 use prost::Message;
 
+use super::on_devices;
 use crate::{
     codec::{
         DecodeError, DeserializeOptions, EncodeError, Formats, Registered,
@@ -206,16 +209,6 @@ impl ConcreteSharding {
         self
     }
 
-    /// The devices.
-    pub const fn devices(&self) -> &DeviceList {
-        &self.devices
-    }
-
-    /// The kind of memory.
-    pub const fn memory_kind(&self) -> &MemoryKind {
-        &self.memory_kind
-    }
-
     /// The shapes of the array and of the shards.
     pub const fn shapes(&self) -> &ShardShapes {
         &self.shapes
@@ -273,13 +266,7 @@ impl ConcreteSharding {
         Ok(shapes.to_vec())
     }
 
-    pub(super) fn replace_devices(&mut self, devices: DeviceList) -> Result<(), IfrtError> {
-        super::replace_devices(&mut self.devices, devices)
-    }
-
-    pub(super) fn set_memory_kind(&mut self, memory_kind: MemoryKind) {
-        self.memory_kind = memory_kind;
-    }
+    on_devices!();
 }
 
 impl fmt::Display for ConcreteSharding {

@@ -1,5 +1,8 @@
+//! Shardings into equal shards, known for one shape of the array.
+
 use std::fmt;
 
+use super::on_devices;
 use crate::{
     codec::{
         DecodeError, DeserializeOptions, EncodeError, Formats, Registered,
@@ -54,16 +57,6 @@ impl ConcreteEvenSharding {
         Self { devices, memory_kind, shape, shard_shape, is_fully_replicated }
     }
 
-    /// The devices.
-    pub const fn devices(&self) -> &DeviceList {
-        &self.devices
-    }
-
-    /// The kind of memory.
-    pub const fn memory_kind(&self) -> &MemoryKind {
-        &self.memory_kind
-    }
-
     /// The one shape of the array for which the shards are known.
     pub const fn shape(&self) -> &Shape {
         &self.shape
@@ -109,13 +102,7 @@ impl ConcreteEvenSharding {
         Ok(vec![self.shard_shape(shape)?; self.devices.len()])
     }
 
-    pub(super) fn replace_devices(&mut self, devices: DeviceList) -> Result<(), IfrtError> {
-        super::replace_devices(&mut self.devices, devices)
-    }
-
-    pub(super) fn set_memory_kind(&mut self, memory_kind: MemoryKind) {
-        self.memory_kind = memory_kind;
-    }
+    on_devices!();
 }
 
 /// The rules of equal shards; upstream has none.

@@ -1,8 +1,10 @@
+//! Shardings in the form of XLA over a list of devices.
+
 use std::fmt;
 
 use smallvec::SmallVec;
 
-use super::DEFAULT_ANSWER_BYTES;
+use super::{DEFAULT_ANSWER_BYTES, on_devices};
 use crate::{
     codec::{
         DecodeError, DeserializeOptions, EncodeError, Formats, Registered,
@@ -94,16 +96,6 @@ impl HloSharding {
     /// [`IfrtError::Invalid`] if there is no device.
     pub fn replicated(devices: DeviceList, memory_kind: MemoryKind) -> Result<Self, IfrtError> {
         Self::new(devices, memory_kind, OpSharding::replicated())
-    }
-
-    /// The devices; numbers in the sharding are positions in this list.
-    pub const fn devices(&self) -> &DeviceList {
-        &self.devices
-    }
-
-    /// The kind of memory.
-    pub const fn memory_kind(&self) -> &MemoryKind {
-        &self.memory_kind
     }
 
     /// The sharding of XLA.
@@ -241,13 +233,7 @@ impl HloSharding {
         Ok(domains.into_iter().map(IndexDomain::into_shape).collect())
     }
 
-    pub(super) fn replace_devices(&mut self, devices: DeviceList) -> Result<(), IfrtError> {
-        super::replace_devices(&mut self.devices, devices)
-    }
-
-    pub(super) fn set_memory_kind(&mut self, memory_kind: MemoryKind) {
-        self.memory_kind = memory_kind;
-    }
+    on_devices!();
 }
 
 /// The part of an array of `shape` that is the tile of this number among `dimensions`, of which the leading ones cut the array.
@@ -381,5 +367,4 @@ impl HloSharding {
 }
 
 #[cfg(test)]
-#[path = "hlo_tests.rs"]
 mod tests;

@@ -1,5 +1,8 @@
+//! Shardings of which only the devices are known.
+
 use std::fmt;
 
+use super::on_devices;
 use crate::{
     codec::{
         DecodeError, DeserializeOptions, EncodeError, Formats, Registered,
@@ -27,16 +30,6 @@ impl OpaqueSharding {
     /// Shards on these devices.
     pub const fn new(devices: DeviceList, memory_kind: MemoryKind) -> Self {
         Self { devices, memory_kind }
-    }
-
-    /// The devices.
-    pub const fn devices(&self) -> &DeviceList {
-        &self.devices
-    }
-
-    /// The kind of memory.
-    pub const fn memory_kind(&self) -> &MemoryKind {
-        &self.memory_kind
     }
 
     /// False: it is not known.
@@ -74,13 +67,7 @@ impl OpaqueSharding {
         self.shard_shape(shape).map(|shape| vec![shape])
     }
 
-    pub(super) fn replace_devices(&mut self, devices: DeviceList) -> Result<(), IfrtError> {
-        super::replace_devices(&mut self.devices, devices)
-    }
-
-    pub(super) fn set_memory_kind(&mut self, memory_kind: MemoryKind) {
-        self.memory_kind = memory_kind;
-    }
+    on_devices!();
 }
 
 impl fmt::Display for OpaqueSharding {

@@ -1,5 +1,8 @@
+//! Dimensions on the axes of a mesh, over a list of devices.
+
 use std::fmt;
 
+use super::on_devices;
 use crate::{
     codec::{
         DecodeError, DeserializeOptions, EncodeError, Formats, Registered, Validation,
@@ -66,16 +69,6 @@ impl ShardingParamSharding {
         &self.param
     }
 
-    /// The devices, by their logical numbers.
-    pub const fn devices(&self) -> &DeviceList {
-        &self.devices
-    }
-
-    /// The kind of memory.
-    pub const fn memory_kind(&self) -> &MemoryKind {
-        &self.memory_kind
-    }
-
     /// Whether every device holds the whole array.
     pub fn is_fully_replicated(&self) -> bool {
         self.param.is_fully_replicated()
@@ -109,13 +102,7 @@ impl ShardingParamSharding {
         Ok(vec![self.shard_shape(shape)?; self.devices.len()])
     }
 
-    pub(super) fn replace_devices(&mut self, devices: DeviceList) -> Result<(), IfrtError> {
-        super::replace_devices(&mut self.devices, devices)
-    }
-
-    pub(super) fn set_memory_kind(&mut self, memory_kind: MemoryKind) {
-        self.memory_kind = memory_kind;
-    }
+    on_devices!();
 }
 
 impl fmt::Display for ShardingParamSharding {

@@ -1,5 +1,8 @@
+//! The whole array on one device.
+
 use std::fmt;
 
+use super::on_devices;
 use crate::{
     codec::{
         DecodeError, DeserializeOptions, EncodeError, Formats, Registered,
@@ -43,16 +46,6 @@ impl SingleDeviceSharding {
         self.devices.ids().first().copied().unwrap_or_default()
     }
 
-    /// The device, as a list of one.
-    pub const fn devices(&self) -> &DeviceList {
-        &self.devices
-    }
-
-    /// The kind of memory.
-    pub const fn memory_kind(&self) -> &MemoryKind {
-        &self.memory_kind
-    }
-
     /// True: the only device holds the whole array.
     pub const fn is_fully_replicated(&self) -> bool {
         true
@@ -86,13 +79,7 @@ impl SingleDeviceSharding {
         Ok(vec![shape.clone()])
     }
 
-    pub(super) fn replace_devices(&mut self, devices: DeviceList) -> Result<(), IfrtError> {
-        super::replace_devices(&mut self.devices, devices)
-    }
-
-    pub(super) fn set_memory_kind(&mut self, memory_kind: MemoryKind) {
-        self.memory_kind = memory_kind;
-    }
+    on_devices!();
 }
 
 impl fmt::Display for SingleDeviceSharding {

@@ -1,6 +1,7 @@
 use super::*;
 use crate::{
     codec::{DecodeErrorKind, FromProto as _, StatusCode, ToProto as _},
+    ifrt::IndexDomain,
     version::{Ifrt, SerDesAnyVersionAccessor, VersionRange},
 };
 

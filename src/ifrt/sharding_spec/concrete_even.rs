@@ -46,7 +46,7 @@ impl ConcreteEvenShardingSpec {
         Ok(Self { shards, shape, shard_shape, is_fully_replicated })
     }
 
-    pub(super) const fn new_lenient(
+    pub(in crate::ifrt) const fn new_lenient(
         shards: i32,
         shape: Shape,
         shard_shape: Shape,

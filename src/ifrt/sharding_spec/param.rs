@@ -35,7 +35,7 @@ impl ShardingParamShardingSpec {
         Ok(Self { param })
     }
 
-    pub(super) const fn new_lenient(param: ShardingParam) -> Self {
+    pub(in crate::ifrt) const fn new_lenient(param: ShardingParam) -> Self {
         Self { param }
     }
 

@@ -1,3 +1,5 @@
+//! Layouts of XLA: order, tiles, and how elements are kept.
+
 use std::fmt;
 
 use super::{PrimitiveType, Shape};

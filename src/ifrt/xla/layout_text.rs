@@ -369,5 +369,4 @@ impl<'a> Parser<'a> {
 }
 
 #[cfg(test)]
-#[path = "layout_text_tests.rs"]
 mod tests;

@@ -1,3 +1,5 @@
+//! The types of elements of XLA.
+
 use std::{fmt, str::FromStr};
 
 use crate::ifrt::IfrtError;

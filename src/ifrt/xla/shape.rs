@@ -1,3 +1,5 @@
+//! Shapes of XLA: arrays, tuples, and what is neither.
+
 use super::{Layout, PrimitiveType};
 use crate::{
     codec::{DecodeError, DeserializeOptions, hexadecimal::serde_as_message},

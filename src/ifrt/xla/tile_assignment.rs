@@ -1,3 +1,5 @@
+//! Which device holds which tile.
+
 use std::fmt;
 
 use smallvec::SmallVec;

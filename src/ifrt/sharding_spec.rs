@@ -120,6 +120,17 @@ impl TryFrom<&Sharding> for ShardingSpec {
             Sharding::Hlo(sharding) => {
                 HloShardingSpec::new(shards, sharding.op_sharding().clone())?.into()
             }
+            #[allow(
+                unreachable_patterns,
+                reason = "kinds to come have no spec until one is written"
+            )]
+            other => {
+                return Err(IfrtError::NotKnown {
+                    sharding: other.type_name(),
+                    what: "spec",
+                    remedy: "use a kind of sharding that has one, such as an HloSharding",
+                });
+            }
         })
     }
 }

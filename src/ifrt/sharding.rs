@@ -162,6 +162,31 @@ impl Sharding {
     }
 }
 
+/// The methods that all kinds have, which have `devices` and a `memory_kind`.
+macro_rules! on_devices {
+    () => {
+        /// The devices, in the order of the shards.
+        pub const fn devices(&self) -> &DeviceList {
+            &self.devices
+        }
+
+        /// The kind of memory.
+        pub const fn memory_kind(&self) -> &MemoryKind {
+            &self.memory_kind
+        }
+
+        /// Puts the shards on other devices, as many.
+        pub(super) fn replace_devices(&mut self, devices: DeviceList) -> Result<(), IfrtError> {
+            super::replace_devices(&mut self.devices, devices)
+        }
+
+        pub(super) fn set_memory_kind(&mut self, memory_kind: MemoryKind) {
+            self.memory_kind = memory_kind;
+        }
+    };
+}
+use on_devices;
+
 /// Replaces `devices` by a list of the same length.
 fn replace_devices(devices: &mut DeviceList, new: DeviceList) -> Result<(), IfrtError> {
     if devices.len() != new.len() {
