@@ -48,6 +48,21 @@ fn show(inspection: &Inspection, terminal: &mut Terminal) -> Result<(), Failure>
         terminal
             .fact("versions", format_args!("producer {producer}, min_consumer {oldest}{bad}"))?;
     }
+    facts(inspection, terminal)?;
+    nested(inspection, terminal)?;
+    operations(inspection, terminal)?;
+    let holds_tensors = matches!(inspection.kind, Kind::DeviceState | Kind::TensorBundle);
+    if holds_tensors || !inspection.tensors.is_empty() {
+        let total = inspection.tensors.iter().filter_map(|tensor| tensor.bytes).sum();
+        let number = inspection.tensors.len();
+        terminal.fact("tensors", format_args!("{number} ({})", bytes(total)))?;
+        tree(&inspection.tensors, terminal)?;
+    }
+    Ok(())
+}
+
+/// Prints what is told in one line each.
+fn facts(inspection: &Inspection, terminal: &mut Terminal) -> Result<(), Failure> {
     let facts = [("date", &inspection.date), ("release", &inspection.release)];
     for (label, value) in facts {
         if let Some(value) = value {
@@ -73,33 +88,37 @@ fn show(inspection: &Inspection, terminal: &mut Terminal) -> Result<(), Failure>
     if let Some(functions) = inspection.functions {
         terminal.fact("functions", functions)?;
     }
-    if !inspection.nested.is_empty() {
-        terminal.line("  nested versions")?;
-        for nested in &inspection.nested {
-            let recorded =
-                nested.recorded.map_or_else(|| "-".to_owned(), |number| number.to_string());
-            terminal.line(format_args!(
-                "    {recorded} {} {FAINT}{}{FAINT:#}",
-                shown(&nested.type_name),
-                shown(&nested.place)
-            ))?;
-        }
+    Ok(())
+}
+
+/// Prints the versions that are recorded inside, if there are any.
+fn nested(inspection: &Inspection, terminal: &mut Terminal) -> Result<(), Failure> {
+    if inspection.nested.is_empty() {
+        return Ok(());
     }
-    if !inspection.operations.is_empty() {
-        let total: u64 = inspection.operations.values().sum();
-        terminal.fact("operations", total)?;
-        let mut operations: Vec<_> = inspection.operations.iter().collect();
-        operations.sort_by(|a, b| b.1.cmp(a.1).then(a.0.cmp(b.0)));
-        for (name, count) in operations {
-            terminal.line(format_args!("    {count:>8} {}", shown(name)))?;
-        }
+    terminal.line("  nested versions")?;
+    for nested in &inspection.nested {
+        let recorded = nested.recorded.map_or_else(|| "-".to_owned(), |number| number.to_string());
+        terminal.line(format_args!(
+            "    {recorded} {} {FAINT}{}{FAINT:#}",
+            shown(&nested.type_name),
+            shown(&nested.place)
+        ))?;
     }
-    let holds_tensors = matches!(inspection.kind, Kind::DeviceState | Kind::TensorBundle);
-    if holds_tensors || !inspection.tensors.is_empty() {
-        let total = inspection.tensors.iter().filter_map(|tensor| tensor.bytes).sum();
-        let number = inspection.tensors.len();
-        terminal.fact("tensors", format_args!("{number} ({})", bytes(total)))?;
-        tree(&inspection.tensors, terminal)?;
+    Ok(())
+}
+
+/// Prints how often each operation is there, if there are any.
+fn operations(inspection: &Inspection, terminal: &mut Terminal) -> Result<(), Failure> {
+    if inspection.operations.is_empty() {
+        return Ok(());
+    }
+    let total: u64 = inspection.operations.values().sum();
+    terminal.fact("operations", total)?;
+    let mut operations: Vec<_> = inspection.operations.iter().collect();
+    operations.sort_by(|a, b| b.1.cmp(a.1).then(a.0.cmp(b.0)));
+    for (name, count) in operations {
+        terminal.line(format_args!("    {count:>8} {}", shown(name)))?;
     }
     Ok(())
 }

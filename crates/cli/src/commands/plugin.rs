@@ -222,6 +222,27 @@ fn close(plugin: Plugin, limit: Duration) -> Result<(), Error> {
     with_time_limit(limit, move || drop(plugin))
 }
 
+/// A report as an object.
+fn report_object(plugin: &str, report: &Report, accepted: bool, reasons: &[String]) -> Value {
+    let sizes = report.struct_sizes.iter();
+    let sizes: Map<String, Value> =
+        sizes.map(|(name, size)| ((*name).to_owned(), json!(size))).collect();
+    json!({
+        "path": plugin,
+        "accepted": accepted,
+        "layout": report.layout,
+        "version": report.version,
+        "platform": report.platform,
+        "type": report.device_type,
+        "devices": report.devices,
+        "struct_sizes": sizes,
+        "missing_required": report.missing_required,
+        "missing_optional": report.missing_optional,
+        "reasons": reasons,
+        "warnings": report.warnings,
+    })
+}
+
 /// Prints a report; `refusals` are reasons that came before any registration.
 fn report(
     plugin: &str,
@@ -233,25 +254,7 @@ fn report(
     let reasons: Vec<String> =
         refusals.iter().cloned().chain(report.reasons.iter().map(ToString::to_string)).collect();
     if terminal.json() {
-        let sizes: Map<String, Value> = report
-            .struct_sizes
-            .iter()
-            .map(|(name, size)| ((*name).to_owned(), json!(size)))
-            .collect();
-        terminal.object(&json!({
-            "path": plugin,
-            "accepted": accepted,
-            "layout": report.layout,
-            "version": report.version,
-            "platform": report.platform,
-            "type": report.device_type,
-            "devices": report.devices,
-            "struct_sizes": sizes,
-            "missing_required": report.missing_required,
-            "missing_optional": report.missing_optional,
-            "reasons": reasons,
-            "warnings": report.warnings,
-        }))?;
+        terminal.object(&report_object(plugin, report, accepted, &reasons))?;
     }
     let verdict =
         if accepted { format!("{GOOD}accepted{GOOD:#}") } else { format!("{BAD}refused{BAD:#}") };

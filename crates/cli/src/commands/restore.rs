@@ -1,11 +1,14 @@
 //! `serdes restore`: a state's buffers onto a device, and back into a file.
 
-use std::{io::Write, sync::Arc, time::Instant};
+use std::{borrow::Cow, io::Write, path::Path, sync::Arc, time::Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use serdes::{
-    device_state::{LocalParts, Reader, Versions, WriteOptions, matches_any},
-    tensor_io::{self, Form},
+    device_state::{
+        Damage, LocalParts, Reader, Tensor, Versions, Watch, WriteOptions, matches_any,
+    },
+    read_at::ReadAt,
+    tensor_io::{self, Form, Target},
     trips,
 };
 
@@ -16,13 +19,35 @@ use crate::{
     terminal::{BAD, GOOD, NAME, Status, Terminal, WARN, bytes, count, rate},
 };
 
+/// What is there to restore.
+struct Found {
+    state: Reader,
+    tensors: Vec<Tensor>,
+    lost: Vec<Damage>,
+    lost_parts: Vec<Damage>,
+    /// Whether something that was asked for is lost, or may be.
+    incomplete: bool,
+}
+
+impl Found {
+    /// Adds what was there to the object of the result.
+    fn describe(&self, object: &mut Value) {
+        let names = |lost: &[Damage]| -> Value {
+            lost.iter().map(|damage| damage.tensor.as_str()).collect()
+        };
+        object["serdes_version"] = self.state.ifrt_version().into();
+        object["verified"] = (!self.incomplete).into();
+        object["lost"] = names(&self.lost);
+        object["lost_parts"] = names(&self.lost_parts);
+    }
+}
+
 /// Restores.
 pub(crate) fn run(
     arguments: &RestoreArguments,
     terminal: &mut Terminal,
 ) -> Result<Status, Failure> {
     let begin = Instant::now();
-    let failure = failures::device_state;
     let from_stream = streams::is_input(&arguments.file);
     if from_stream && arguments.direct {
         return Err(Failure::new("--direct: standard input is no file"));
@@ -33,73 +58,132 @@ pub(crate) fn run(
     let watch = watch::watch(terminal)?;
     let file = save::lasting(&arguments.file, &arguments.device.plugin)?;
     let files = Arc::new(LocalParts::new(&*file).with_direct(arguments.direct));
-    let mut incomplete = false;
-    let (state, tensors, lost, lost_parts) = if arguments.salvage {
-        let salvaged = match input {
-            Some(input) => Reader::salvage_source(input, streams::INPUT, &watch),
-            None => Reader::salvage(&file, &watch),
-        }
-        .map_err(failure)?;
-        if !salvaged.complete_list {
-            terminal.warning(
-                "the index is gone: tensors of which nothing was found are in neither list",
-            );
-        }
-        let named = !arguments.only.is_empty() && arguments.only.iter().all(|name| is_name(name));
-        // What was asked for by name is there or it is not, whatever else is.
-        incomplete = !salvaged.complete_list && !named;
-        let (mut whole, mut lost) = (salvaged.whole, salvaged.lost);
-        for pattern in &arguments.only {
-            let found = |name: &str| matches_any(&[pattern], name);
-            let any = whole.iter().any(|tensor| found(tensor.name()))
-                || lost.iter().any(|damage| found(&damage.tensor));
-            if !any {
-                return Err(Failure::new(format_args!(
-                    "no tensor that was found is called {pattern:?}; leave --only out to see all"
-                )));
-            }
-        }
-        let chosen = |name: &str| arguments.only.is_empty() || matches_any(&arguments.only, name);
-        whole.retain(|tensor| chosen(tensor.name()));
-        lost.retain(|damage| chosen(&damage.tensor));
-        (salvaged.reader, whole, lost, salvaged.lost_parts)
+    let found = if arguments.salvage {
+        salvage(arguments, input, &file, &watch, terminal)?
     } else {
-        let state = match input {
-            Some(input) => Reader::from_source(input, streams::INPUT),
-            None if arguments.direct => Reader::open_in(files.clone()),
-            None => Reader::open(&file),
-        }
-        .map_err(failure)?;
-        let tensors = state.select(&arguments.only).map_err(failure)?;
-        (state, tensors, Vec::new(), Vec::new())
+        open(arguments, input, &file, &files)?
     };
+    // Before any code of the plug-in runs.
+    let to = arguments.to.as_deref();
+    let to = to.map(|path| save::lasting(path, &arguments.device.plugin)).transpose()?;
+    let (plugin, device) = save::device(&arguments.device)?;
+    let target = target(arguments, stream, to, &watch)?;
+    let report = trips::restore(&found.state, &found.tensors, &device, target, &watch)
+        .map_err(failures::tensor_io)?;
+
+    let direct = reads_direct(arguments, &files, terminal);
+    if terminal.json() {
+        let mut object = json!({
+            "tensors": report.tensors,
+            "bytes": report.bytes,
+            "seconds": report.time.as_secs_f64(),
+            "sync_seconds": report.sync_time.as_secs_f64(),
+            "total_seconds": begin.elapsed().as_secs_f64(),
+            "bytes_per_second": rate(report.bytes, report.time),
+            "plugin": plugin.platform().name(),
+            "direct": direct,
+            "read_back_seconds": report.read_back_time.as_secs_f64(),
+            "read_back_verified": report.read_back_verified,
+        });
+        found.describe(&mut object);
+        terminal.object(&object)?;
+    }
+    terminal.line(format_args!(
+        "{GOOD}restored{GOOD:#} {}, {} in {:.2} s ({}/s), verified{}",
+        count(report.tensors, "tensor"),
+        bytes(report.bytes),
+        report.time.as_secs_f64(),
+        bytes(rate(report.bytes, report.time)),
+        ending(arguments, &found),
+    ))?;
+    let status = if found.incomplete { Status::No } else { Status::Yes };
+    save::done(status);
+    Ok(status)
+}
+
+/// Opens a state that is whole.
+fn open(
+    arguments: &RestoreArguments,
+    input: Option<Arc<dyn ReadAt>>,
+    file: &Path,
+    files: &Arc<LocalParts>,
+) -> Result<Found, Failure> {
+    let state = match input {
+        Some(input) => Reader::from_source(input, streams::INPUT),
+        None if arguments.direct => Reader::open_in(files.clone()),
+        None => Reader::open(file),
+    }
+    .map_err(failures::device_state)?;
+    let tensors = state.select(&arguments.only).map_err(failures::device_state)?;
+    Ok(Found { state, tensors, lost: Vec::new(), lost_parts: Vec::new(), incomplete: false })
+}
+
+/// Takes what is left of a state that is damaged, and says what is not.
+fn salvage(
+    arguments: &RestoreArguments,
+    input: Option<Arc<dyn ReadAt>>,
+    file: &Path,
+    watch: &Watch,
+    terminal: &mut Terminal,
+) -> Result<Found, Failure> {
+    let salvaged = match input {
+        Some(input) => Reader::salvage_source(input, streams::INPUT, watch),
+        None => Reader::salvage(file, watch),
+    }
+    .map_err(failures::device_state)?;
+    if !salvaged.complete_list {
+        terminal
+            .warning("the index is gone: tensors of which nothing was found are in neither list");
+    }
+    let (mut whole, mut lost) = (salvaged.whole, salvaged.lost);
+    for pattern in &arguments.only {
+        let found = |name: &str| matches_any(&[pattern], name);
+        let any = whole.iter().any(|tensor| found(tensor.name()))
+            || lost.iter().any(|damage| found(&damage.tensor));
+        if !any {
+            let failure = format_args!("no tensor that was found is called {pattern:?}");
+            return Err(Failure::new(failure).with_hint("leave --only out to see all"));
+        }
+    }
+    let chosen = |name: &str| arguments.only.is_empty() || matches_any(&arguments.only, name);
+    whole.retain(|tensor| chosen(tensor.name()));
+    lost.retain(|damage| chosen(&damage.tensor));
+    let lost_parts = salvaged.lost_parts;
     for damage in &lost_parts {
         terminal.warning(format_args!("{} cannot be relied on: {}", damage.tensor, damage.error));
     }
     for damage in &lost {
         terminal.warning(format_args!("{:?} is lost: {}", damage.tensor, damage.error));
     }
+    // What was asked for by name is there or it is not, whatever else is.
+    let named = !arguments.only.is_empty() && arguments.only.iter().all(|name| is_name(name));
     // Parts that cannot be relied on matter only where nobody said what is wanted of the rest.
-    incomplete |= !lost.is_empty() || (arguments.only.is_empty() && !lost_parts.is_empty());
-    let target_path = arguments
-        .to
-        .as_ref()
-        .map(|path| save::lasting(path, &arguments.device.plugin))
-        .transpose()?;
-    let (plugin, device) = save::device(&arguments.device)?;
+    let incomplete = (!salvaged.complete_list && !named)
+        || !lost.is_empty()
+        || (arguments.only.is_empty() && !lost_parts.is_empty());
+    Ok(Found { state: salvaged.reader, tensors: whole, lost, lost_parts, incomplete })
+}
+
+/// Where the tensors go behind the device, if they do.
+fn target(
+    arguments: &RestoreArguments,
+    stream: Option<(impl Write + Send + 'static, Form)>,
+    to: Option<Cow<'_, Path>>,
+    watch: &Watch,
+) -> Result<Option<Box<dyn Target>>, Failure> {
     let options = WriteOptions::new(Versions::current())
         .with_sync(save::sync(arguments.sync))
         .with_watch(watch.clone());
-    let target = match (stream, target_path) {
-        (Some((stream, form)), _) => Some(tensor_io::create_stream(stream, form, &options)),
-        (None, Some(path)) => Some(tensor_io::create(path, &options)),
-        (None, None) => None,
-    }
-    .transpose()
-    .map_err(failures::tensor_io)?;
-    let report =
-        trips::restore(&state, &tensors, &device, target, &watch).map_err(failures::tensor_io)?;
+    let target = match (stream, to) {
+        (Some((stream, form)), _) => tensor_io::create_stream(stream, form, &options),
+        (None, Some(path)) => tensor_io::create(path, &options),
+        (None, None) => return Ok(None),
+    };
+    target.map(Some).map_err(failures::tensor_io)
+}
 
+/// Whether the state was read past the page cache; a warning if it was to be and was not.
+fn reads_direct(arguments: &RestoreArguments, files: &LocalParts, terminal: &mut Terminal) -> bool {
     let direct = files.reads_direct();
     if arguments.direct && !direct {
         terminal.warning(format_args!(
@@ -107,44 +191,21 @@ pub(crate) fn run(
             arguments.file.display()
         ));
     }
-    if terminal.json() {
-        terminal.object(&json!({
-            "tensors": report.tensors,
-            "bytes": report.bytes,
-            "seconds": report.time.as_secs_f64(),
-            "sync_seconds": report.sync_time.as_secs_f64(),
-            "total_seconds": begin.elapsed().as_secs_f64(),
-            "bytes_per_second": rate(report.bytes, report.time),
-            "serdes_version": state.ifrt_version(),
-            "plugin": plugin.platform().name(),
-            "verified": !incomplete,
-            "direct": direct,
-            "read_back_seconds": report.read_back_time.as_secs_f64(),
-            "read_back_verified": report.read_back_verified,
-            "lost": lost.iter().map(|damage| &damage.tensor).collect::<Vec<_>>(),
-            "lost_parts": lost_parts.iter().map(|damage| &damage.tensor).collect::<Vec<_>>(),
-        }))?;
-    }
+    direct
+}
+
+/// The end of the line for people: where the tensors went, and what did not.
+fn ending(arguments: &RestoreArguments, found: &Found) -> String {
     let to = arguments
         .to
         .as_ref()
         .map(|path| format!(" and read back into {NAME}{}{NAME:#}", path.display()))
         .unwrap_or_default();
-    let missing = match lost.len() as u64 {
-        0 if incomplete => format!(", {WARN}perhaps not all{WARN:#}"),
-        0 => String::new(),
-        lost => format!(", {BAD}{} lost{BAD:#}", count(lost, "tensor")),
-    };
-    terminal.line(format_args!(
-        "{GOOD}restored{GOOD:#} {}, {} in {:.2} s ({}/s), verified{to}{missing}",
-        count(report.tensors, "tensor"),
-        bytes(report.bytes),
-        report.time.as_secs_f64(),
-        bytes(rate(report.bytes, report.time)),
-    ))?;
-    let status = if incomplete { Status::No } else { Status::Yes };
-    save::done(status);
-    Ok(status)
+    match found.lost.len() as u64 {
+        0 if found.incomplete => format!("{to}, {WARN}perhaps not all{WARN:#}"),
+        0 => to,
+        lost => format!("{to}, {BAD}{} lost{BAD:#}", count(lost, "tensor")),
+    }
 }
 
 /// Whether a pattern is the name of one tensor.
