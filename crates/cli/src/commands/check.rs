@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, fs, io, path::Path};
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use serde_json::Value;
 use serdes::{
     artifact::graph::DeprecatedOperations,
     check::{self, Consumer, Kind, Options, Outcome, Verdict, Walk},
@@ -231,11 +232,13 @@ impl Summary {
 }
 
 /// A verdict as an object, with remedies in the words of this command.
-fn object(verdict: &Verdict) -> Result<serde_json::Value, Failure> {
+fn object(verdict: &Verdict) -> Result<Value, Failure> {
     let mut object = json_of(verdict)?;
-    if let Some(reasons) = object["reasons"].as_array_mut() {
+    if let Some(reasons) = object.get_mut("reasons").and_then(Value::as_array_mut) {
         for (reason, shown) in verdict.reasons().iter().zip(reasons) {
-            shown["remedy"] = remedies::words(&reason.remedy).into();
+            if let Some(remedy) = shown.get_mut("remedy") {
+                *remedy = remedies::words(&reason.remedy).into();
+            }
         }
     }
     Ok(object)

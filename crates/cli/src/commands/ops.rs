@@ -45,8 +45,10 @@ fn show(registry: &Registry, name: &str, terminal: &mut Terminal) -> Result<Stat
     let definition = operation.to_definition();
     if terminal.json() {
         let mut object = definition.to_json();
-        object["first_release"] = json!(operation.first_release());
-        object["last_release"] = json!(operation.last_release());
+        if let Some(fields) = object.as_object_mut() {
+            fields.insert("first_release".to_owned(), json!(operation.first_release()));
+            fields.insert("last_release".to_owned(), json!(operation.last_release()));
+        }
         terminal.object(&object)?;
         return Ok(Status::Yes);
     }

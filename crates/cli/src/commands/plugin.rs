@@ -141,7 +141,7 @@ impl Tally {
     /// Takes a line that a process printed: an outcome, or, in front of its end, why there is none.
     fn add(&mut self, line: &[u8], terminal: &mut Terminal) -> Result<(), Failure> {
         let value: Value = serde_json::from_slice(line).map_err(Failure::of)?;
-        let text = |key: &str| value[key].as_str().unwrap_or_default();
+        let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
         let result = [Conformance::Pass, Conformance::Fail, Conformance::Unsupported]
             .into_iter()
             .find(|result| result.as_str() == text("result"));

@@ -35,10 +35,11 @@ impl Found {
         let names = |lost: &[Damage]| -> Value {
             lost.iter().map(|damage| damage.tensor.as_str()).collect()
         };
-        object["serdes_version"] = self.state.ifrt_version().into();
-        object["verified"] = (!self.incomplete).into();
-        object["lost"] = names(&self.lost);
-        object["lost_parts"] = names(&self.lost_parts);
+        let Some(object) = object.as_object_mut() else { return };
+        object.insert("serdes_version".to_owned(), self.state.ifrt_version().into());
+        object.insert("verified".to_owned(), (!self.incomplete).into());
+        object.insert("lost".to_owned(), names(&self.lost));
+        object.insert("lost_parts".to_owned(), names(&self.lost_parts));
     }
 }
 
