@@ -1,6 +1,6 @@
 //! Which nodes a node has to be beside: the attribute `_class`.
 
-use super::names::NodeNames;
+use super::names::{Name, NameHasher};
 use crate::{
     artifact::schema::{
         ATTR_VALUE, ATTR_VALUE_LIST_VALUE, Field, MessageId, NODE_DEF, NODE_DEF_ATTR_ENTRY,
@@ -19,10 +19,10 @@ const PREFIX: &[u8] = b"loc:@";
 pub(super) struct ColocationReader {
     /// Whether the attribute that is being read is the one.
     is_class: bool,
-    /// The numbers of the names in the attribute that is being read.
-    attribute: Vec<u32>,
+    /// The names in the attribute that is being read.
+    attribute: Vec<Name>,
     /// Those of the node.
-    node: Vec<u32>,
+    node: Vec<Name>,
 }
 
 impl ColocationReader {
@@ -30,8 +30,8 @@ impl ColocationReader {
         self.node.clear();
     }
 
-    /// The numbers of the names of the nodes that the node has to be beside.
-    pub(super) fn names(&self) -> &[u32] {
+    /// The names of the nodes that the node has to be beside.
+    pub(super) fn names(&self) -> &[Name] {
         &self.node
     }
 
@@ -68,13 +68,13 @@ impl ColocationReader {
         message: MessageId,
         field: &'static Field,
         piece: &[u8],
-        names: &mut NodeNames,
+        hasher: &NameHasher,
     ) {
         match (message, field.number) {
             (NODE_DEF_ATTR_ENTRY, node_def_attr_entry::KEY) => self.is_class = piece == KEY,
             (ATTR_VALUE_LIST_VALUE, attr_value_list_value::S) => {
                 if let Some(name) = piece.strip_prefix(PREFIX) {
-                    self.attribute.push(names.number(name));
+                    self.attribute.push(hasher.hash(name));
                 }
             }
             _ => self.other_value(message),

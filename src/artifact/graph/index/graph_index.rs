@@ -99,7 +99,7 @@ pub(in super::super) struct CallingNode {
 /// A function of the library.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct LibraryFunction {
-    /// The how many-th of the library it is.
+    /// Its position in the library.
     pub(in super::super) number: u32,
     /// Where its FunctionDef is.
     pub(in super::super) place: Extent,

@@ -33,10 +33,15 @@ pub(super) struct NodeNames {
 const NOBODY: u32 = u32::MAX;
 
 impl NodeNames {
+    /// What hashes names so that [`number`](Self::number) takes them.
+    pub(super) fn hasher(&self) -> &NameHasher {
+        &self.hasher
+    }
+
     /// The number of a name.
-    pub(super) fn number(&mut self, name: &[u8]) -> u32 {
+    pub(super) fn number(&mut self, name: Name) -> u32 {
         let next = u32::try_from(self.nodes.len()).unwrap_or(u32::MAX);
-        let number = *self.numbers.entry(self.hasher.hash(name)).or_insert(next);
+        let number = *self.numbers.entry(name).or_insert(next);
         if number == next {
             self.nodes.push(NOBODY);
         }
@@ -45,7 +50,7 @@ impl NodeNames {
 
     /// Gives a name to a node; false if another node has it.
     pub(super) fn give(&mut self, name: &[u8], node: u32) -> bool {
-        let number = self.number(name);
+        let number = self.number(self.hasher.hash(name));
         match self.nodes.get_mut(number as usize) {
             Some(owner) if *owner == NOBODY => {
                 *owner = node;

@@ -111,7 +111,7 @@ impl NodeReader {
         let (names, functions) = lists;
         if message != NODE_DEF {
             if parts.edges {
-                self.colocation.string(message, field, piece, names);
+                self.colocation.string(message, field, piece, names.hasher());
             }
             if parts.call {
                 self.call.string(message, field, piece, is, functions);
@@ -131,7 +131,8 @@ impl NodeReader {
                 self.data_after_control |= self.has_control_input && !is_control;
                 self.data_inputs = self.data_inputs.saturating_add(u32::from(!is_control));
                 if parts.edges {
-                    self.inputs.push(Input::new(names.number(input_node(text)), is_control));
+                    let name = names.hasher().hash(input_node(text));
+                    self.inputs.push(Input::new(names.number(name), is_control));
                 }
                 return;
             }

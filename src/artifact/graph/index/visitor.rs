@@ -167,9 +167,10 @@ impl<'a> IndexVisitor<'a> {
             let free = self.names.give(&self.node.name, number);
             self.index.misfit = self.node.misfit(!free);
             self.index.add(place, LoopRole::of(&self.node.operation), &self.node.inputs);
-            let beside = self.node.colocation.names().iter();
-            let beside = beside.map(|name| Colocation { node: number, name: *name });
-            self.index.colocations.extend(beside);
+            for beside in self.node.colocation.names() {
+                let name = self.names.number(*beside);
+                self.index.colocations.push(Colocation { node: number, name });
+            }
         }
     }
 
