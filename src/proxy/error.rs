@@ -32,7 +32,8 @@ pub enum ProxyError {
         /// What was offered to it.
         offered: Ranges,
     },
-    /// The peer's fault: it answered with something that was not offered or that does not fit the request.
+    /// The peer's fault: it answered with something that was not offered or that does not fit the
+    /// request.
     #[error("the server broke the protocol: {0}")]
     Protocol(String),
     /// The peer answered a request with an error.

@@ -64,10 +64,12 @@ impl Ranges {
         Ok(self)
     }
 
-    /// The answer of a server with these ranges to a client with those: the highest version of each line that lies in both.
+    /// The answer of a server with these ranges to a client with those: the highest version of each
+    /// line that lies in both.
     ///
     /// # Errors
-    /// INVALID_ARGUMENT with both ranges and the side to upgrade; the protocol is looked at first. The client shows the text to its user.
+    /// INVALID_ARGUMENT with both ranges and the side to upgrade; the protocol is looked at first.
+    /// The client shows the text to its user.
     pub fn answer(self, client: Self) -> Result<Agreement, Status> {
         Ok(Agreement {
             protocol: choose(self.protocol, client.protocol)?,

@@ -1,7 +1,9 @@
-//! The IFRT proxy: a server of arrays on the devices of a plug-in, and a client, over gRPC (feature `proxy`).
+//! The IFRT proxy: a server of arrays on the devices of a plug-in, and a client, over gRPC (feature
+//! `proxy`).
 //!
-//! A JAX program of any release of the last year connects to a [`Server`]; both agree on the highest version of the protocol and of
-//! the IFRT values that both speak, each for itself; then arrays go to the plug-in's devices and come back.
+//! A JAX program of any release of the last year connects to a [`Server`]; both agree on the
+//! highest version of the protocol and of the IFRT values that both speak, each for itself; then
+//! arrays go to the plug-in's devices and come back.
 //!
 //! ```
 //! use serdes::{ifrt::{DType, DeviceId, Shape}, proxy::{Client, Server}, stream_executor::Plugin};
@@ -28,15 +30,18 @@
 //!
 //! # What a peer may expect
 //!
-//! * Both lines are negotiated by `GetVersion`. Where ranges do not overlap the answer is an error that names both and says who must be
-//!   upgraded; the client's user reads it. The server never answers outside of the client's range.
-//! * The version that a session was opened with is the one that everything in the session is written with.
-//! * Requests take effect in the order in which they came. One that has to wait, for the data of an array or for the device, waits
-//!   beside the others, and its answer comes when it is done.
-//! * Handles are chosen by the client. A failed request leaves its error under the handles that it should have made: whatever uses them
-//!   gets it, and they can be destructed.
+//! * Both lines are negotiated by `GetVersion`. Where ranges do not overlap the answer is an error
+//!   that names both and says who must be upgraded; the client's user reads it. The server never
+//!   answers outside of the client's range.
+//! * The version that a session was opened with is the one that everything in the session is
+//!   written with.
+//! * Requests take effect in the order in which they came. One that has to wait, for the data of an
+//!   array or for the device, waits beside the others, and its answer comes when it is done.
+//! * Handles are chosen by the client. A failed request leaves its error under the handles that it
+//!   should have made: whatever uses them gets it, and they can be destructed.
 //!
-//! The room knows the messages of the proxy, values of IFRT and devices. It must never know a command line.
+//! The room knows the messages of the proxy, values of IFRT and devices. It must never know a
+//! command line.
 
 mod client;
 mod error;

@@ -83,7 +83,8 @@ pub(super) fn destruct(array_handles: Vec<u64>) -> DestructArrayRequest {
     DestructArrayRequest { array_handle: array_handles }
 }
 
-/// A request with its number. Requests that threads of the user's program make carry a number of the client, others do not.
+/// A request with its number. Requests that threads of the user's program make carry a number of
+/// the client, others do not.
 pub(super) fn numbered(op_id: u64, user_context_id: u64, request: Request) -> IfrtRequest {
     let internal = matches!(
         request,
@@ -100,7 +101,8 @@ pub(super) fn numbered(op_id: u64, user_context_id: u64, request: Request) -> If
     }
 }
 
-/// The byte strides of row-major elements: 0 for each dimension of an empty array, as the real clients say it. Strings have none.
+/// The byte strides of row-major elements: 0 for each dimension of an empty array, as the real
+/// clients say it. Strings have none.
 pub(super) fn row_major_strides(dtype: DType, shape: &Shape) -> Option<ByteStrides> {
     let item = i64::from(dtype.unpacked_byte_size()?);
     let mut strides = vec![0; shape.rank()];

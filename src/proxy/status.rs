@@ -39,7 +39,8 @@ pub(super) fn to_grpc(status: &Status) -> tonic::Status {
     tonic::Status::new(tonic::Code::from_i32(status.code().number()), status.message())
 }
 
-/// The status of a call. One that the transport made, because no answer came, is UNAVAILABLE and says what happened.
+/// The status of a call. One that the transport made, because no answer came, is UNAVAILABLE and
+/// says what happened.
 pub(super) fn from_grpc(status: &tonic::Status) -> Status {
     if let Some(cause) = std::error::Error::source(status) {
         return status!(Unavailable, "{}: {}", status.message(), super::error::with_causes(cause));

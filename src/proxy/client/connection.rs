@@ -60,7 +60,8 @@ impl Transport {
 /// Connects. Nothing is asked of the server yet.
 ///
 /// # Errors
-/// [`ProxyError::Configuration`] for the address, a certificate or a token; [`ProxyError::Connection`] if nobody answers in time.
+/// [`ProxyError::Configuration`] for the address, a certificate or a token;
+/// [`ProxyError::Connection`] if nobody answers in time.
 pub(super) async fn open(address: &str, options: &ClientOptions) -> Result<Transport, ProxyError> {
     let invalid = |reason: String| ProxyError::configuration("the address", address, reason);
     let rest = address.strip_prefix("grpc://").or_else(|| address.strip_prefix("http://"));
@@ -202,7 +203,8 @@ struct Waiting {
     over: Option<Status>,
 }
 
-/// The stream of a session, and the connection that it shares with the transfers of host buffers. The session ends when this is dropped.
+/// The stream of a session, and the connection that it shares with the transfers of host buffers.
+/// The session ends when this is dropped.
 pub(super) struct Connection {
     pub(super) transport: Transport,
     address: String,
@@ -292,7 +294,8 @@ impl Connection {
         receiver
     }
 
-    /// The answer to a request. The request is sent at once, in the order of the calls, before the first `await`.
+    /// The answer to a request. The request is sent at once, in the order of the calls, before the
+    /// first `await`.
     ///
     /// # Errors
     /// [`ProxyError::Status`] as the server says; [`ProxyError::Connection`] if it is gone.

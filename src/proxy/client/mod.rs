@@ -35,7 +35,8 @@ pub struct ClientOptions {
     pub initialization_data: AttributeMap,
     /// How long connecting, the handshake and the first answer may take, each.
     pub timeout: Duration,
-    /// The certificates to trust, in PEM. Needed for `https://` addresses: none is trusted by itself.
+    /// The certificates to trust, in PEM. Needed for `https://` addresses: none is trusted by
+    /// itself.
     pub certificate_authority: Option<Vec<u8>>,
     /// The name in the server's certificate, if it is not that of the address.
     pub server_name: Option<String>,
@@ -43,14 +44,16 @@ pub struct ClientOptions {
 }
 
 impl ClientOptions {
-    /// Says with every call who the client is: `authorization: Bearer TOKEN`. On a plain connection everybody on the way can read it.
+    /// Says with every call who the client is: `authorization: Bearer TOKEN`. On a plain connection
+    /// everybody on the way can read it.
     #[must_use]
     pub fn with_token(mut self, token: impl Into<String>) -> Self {
         self.credentials.token = Some(token.into());
         self
     }
 
-    /// Shows this certificate and proves that it has its key (both in PEM) on encrypted connections.
+    /// Shows this certificate and proves that it has its key (both in PEM) on encrypted
+    /// connections.
     #[must_use]
     pub fn with_certificate(
         mut self,
@@ -78,9 +81,10 @@ impl Default for ClientOptions {
 /// Asks the server at `address` which versions both would speak. Nothing else happens there.
 ///
 /// # Errors
-/// [`ProxyError::Refused`] if they have none in common; [`ProxyError::Status`] if the server does not let the client in, or has no room for
-/// it (UNAUTHENTICATED, PERMISSION_DENIED, RESOURCE_EXHAUSTED); [`ProxyError::Connection`] if nobody is there;
-/// [`ProxyError::Protocol`] if the server answers with what was not offered; [`ProxyError::Configuration`] for the address.
+/// [`ProxyError::Refused`] if they have none in common; [`ProxyError::Status`] if the server does
+/// not let the client in, or has no room for it (UNAUTHENTICATED, PERMISSION_DENIED,
+/// RESOURCE_EXHAUSTED); [`ProxyError::Connection`] if nobody is there; [`ProxyError::Protocol`] if
+/// the server answers with what was not offered; [`ProxyError::Configuration`] for the address.
 pub async fn negotiate(address: &str, ranges: Ranges) -> Result<Agreement, ProxyError> {
     negotiate_with(address, &ClientOptions { ranges, ..ClientOptions::default() }).await
 }
@@ -97,11 +101,13 @@ pub async fn negotiate_with(
     connection::handshake(&channel, address, options).await
 }
 
-/// A session with a proxy server. It ends when the client and all its arrays are dropped. Clones are the same session.
+/// A session with a proxy server. It ends when the client and all its arrays are dropped. Clones
+/// are the same session.
 ///
-/// All requests of a session go over one connection in the order in which their futures are first polled. The futures may be dropped at any
-/// time: the request may then have been carried out or not, and what it made is freed. None has a time limit of its own: a server that is
-/// gone fails them, one that is slow does not; `tokio::time::timeout` sets one.
+/// All requests of a session go over one connection in the order in which their futures are first
+/// polled. The futures may be dropped at any time: the request may then have been carried out or
+/// not, and what it made is freed. None has a time limit of its own: a server that is gone fails
+/// them, one that is slow does not; `tokio::time::timeout` sets one.
 ///
 /// ```no_run
 /// use serdes::{ifrt::{ArraySpec, DType, DeviceId, MemoryKind, Shape}, proxy::{Client, ProxyError}};
@@ -139,7 +145,8 @@ impl fmt::Debug for Client {
 }
 
 impl Client {
-    /// Connects to the server at `address`: `HOST:PORT`, with `grpc://`, `http://` or, encrypted, `https://` before it or nothing.
+    /// Connects to the server at `address`: `HOST:PORT`, with `grpc://`, `http://` or, encrypted,
+    /// `https://` before it or nothing.
     ///
     /// # Errors
     /// As [`connect_with`](Self::connect_with).
@@ -212,12 +219,12 @@ impl Client {
         &self.attributes
     }
 
-    /// Puts an array, given as row-major elements, into the default memory of a device. Elements smaller than a byte take one each;
-    /// strings are a `StringArrayContents` message.
+    /// Puts an array, given as row-major elements, into the default memory of a device. Elements
+    /// smaller than a byte take one each; strings are a `StringArrayContents` message.
     ///
     /// # Errors
-    /// [`ProxyError::Configuration`] for bytes that are not as many as the elements; [`ProxyError::Status`] as the server says;
-    /// [`ProxyError::Connection`] if it is gone.
+    /// [`ProxyError::Configuration`] for bytes that are not as many as the elements;
+    /// [`ProxyError::Status`] as the server says; [`ProxyError::Connection`] if it is gone.
     pub async fn put(
         &self,
         dtype: DType,
@@ -237,7 +244,8 @@ impl Client {
         memory.map_or_else(MemoryKind::unset, |memory| memory.kind.clone())
     }
 
-    /// Puts an array, given as row-major elements, on the devices of a sharding; the server cuts it.
+    /// Puts an array, given as row-major elements, on the devices of a sharding; the server cuts
+    /// it.
     ///
     /// # Errors
     /// As [`put`](Self::put).
@@ -267,11 +275,12 @@ impl Client {
         Ok(array)
     }
 
-    /// Puts an array that is cut already: the row-major elements of each shard, in the order of the devices.
+    /// Puts an array that is cut already: the row-major elements of each shard, in the order of the
+    /// devices.
     ///
     /// # Errors
-    /// As [`put`](Self::put); [`ProxyError::Value`] if the sharding does not say what its shards are;
-    /// [`ProxyError::Configuration`] for another number of shards or of bytes in one.
+    /// As [`put`](Self::put); [`ProxyError::Value`] if the sharding does not say what its shards
+    /// are; [`ProxyError::Configuration`] for another number of shards or of bytes in one.
     pub async fn put_shards(
         &self,
         spec: &ArraySpec,
@@ -307,12 +316,14 @@ impl Client {
         Ok(array)
     }
 
-    /// The elements of an array, row-major. Elements smaller than a byte take one each; strings are a `StringArrayContents` message.
+    /// The elements of an array, row-major. Elements smaller than a byte take one each; strings are
+    /// a `StringArrayContents` message.
     ///
     /// # Errors
     /// As [`put`](Self::put); [`ProxyError::Protocol`] if the server sends another number of bytes.
     pub async fn get(&self, array: &RemoteArray) -> Result<Bytes, ProxyError> {
-        // A shard for all, where every device has the whole array: the real servers copy from no more than one.
+        // A shard for all, where every device has the whole array: the real servers copy from no
+        // more than one.
         let shard =
             if array.sharding().devices().len() > 1 && array.sharding().is_fully_replicated() {
                 Some(self.replicated_shard(array).await?)
@@ -369,7 +380,8 @@ impl Client {
     /// The shards of an array, as arrays on one device each.
     ///
     /// # Errors
-    /// As [`put`](Self::put); [`ProxyError::Value`] if the sharding does not say what its shards are.
+    /// As [`put`](Self::put); [`ProxyError::Value`] if the sharding does not say what its shards
+    /// are.
     pub async fn disassemble(&self, array: &RemoteArray) -> Result<Vec<RemoteArray>, ProxyError> {
         let parts = array.sharding().disassemble(array.shape())?;
         let results: Vec<RemoteArray> = parts
@@ -466,7 +478,8 @@ impl Client {
     }
 }
 
-/// The bytes of an array on the host; `None` where the type does not say it, or they are beyond 64 bits.
+/// The bytes of an array on the host; `None` where the type does not say it, or they are beyond 64
+/// bits.
 fn byte_size(dtype: DType, shape: &Shape) -> Option<u64> {
     let item = u64::from(dtype.unpacked_byte_size()?);
     let elements = u64::try_from(shape.element_count().ok()?).ok()?;

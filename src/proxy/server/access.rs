@@ -27,7 +27,8 @@ use crate::{
     proxy::{ProxyError, error::with_causes, status::status},
 };
 
-/// The key of the initialization data under which a client that cannot send metadata gives its token.
+/// The key of the initialization data under which a client that cannot send metadata gives its
+/// token.
 pub(crate) const SESSION_TOKEN: &str = "serdes.token";
 
 /// Bearer tokens that clients may give. Their text is not kept.
@@ -45,10 +46,12 @@ impl fmt::Debug for Tokens {
 }
 
 impl Tokens {
-    /// The tokens of a text: one a line, of letters, digits and `-._~+/=`. Empty lines and what follows a `#` do not count.
+    /// The tokens of a text: one a line, of letters, digits and `-._~+/=`. Empty lines and what
+    /// follows a `#` do not count.
     ///
     /// # Errors
-    /// [`ProxyError::Configuration`] if a line is no token, with its number and not its text; if there is none.
+    /// [`ProxyError::Configuration`] if a line is no token, with its number and not its text; if
+    /// there is none.
     pub fn parse(text: &str) -> Result<Self, ProxyError> {
         let wrong = |found: String, reason: &str| {
             ProxyError::configuration("the list of tokens", found, reason)
@@ -86,8 +89,8 @@ impl Tokens {
         self.tags.is_empty()
     }
 
-    /// The hash of a token that is one of these. How long that takes says nothing of them but their number: tags of a secret key are
-    /// compared, each to its end.
+    /// The hash of a token that is one of these. How long that takes says nothing of them but their
+    /// number: tags of a secret key are compared, each to its end.
     fn find(&self, token: &[u8]) -> Option<Digest> {
         let given = hmac::sign(&self.key, token);
         let mut found = None;
@@ -199,7 +202,8 @@ fn bearer(value: &[u8]) -> Option<&[u8]> {
     Some(token.trim_ascii())
 }
 
-/// Encryption: the server's certificate, and that of authorities whose certificates clients must have.
+/// Encryption: the server's certificate, and that of authorities whose certificates clients must
+/// have.
 #[derive(Clone, Default)]
 pub(crate) struct Encryption {
     pub(crate) identity: Option<(Vec<u8>, Vec<u8>)>,
@@ -210,7 +214,8 @@ impl Encryption {
     /// Who makes connections encrypted; `None` for plain ones.
     ///
     /// # Errors
-    /// [`ProxyError::Configuration`] for what is no certificate, no key or not its key, and client certificates without encryption.
+    /// [`ProxyError::Configuration`] for what is no certificate, no key or not its key, and client
+    /// certificates without encryption.
     pub(crate) fn acceptor(&self) -> Result<Option<TlsAcceptor>, ProxyError> {
         let wrong = |what, reason: String| ProxyError::configuration(what, "given", reason);
         let Some((chain, key)) = &self.identity else {

@@ -1,4 +1,5 @@
-//! Amounts that may be in use at a time: of a session, of a peer, of all. What is taken is given back on drop.
+//! Amounts that may be in use at a time: of a session, of a peer, of all. What is taken is given
+//! back on drop.
 
 use std::{sync::Arc, time::Duration};
 
@@ -143,7 +144,8 @@ pub(crate) struct Peer {
     pub(crate) budgets: Budgets,
 }
 
-/// Amounts of several owners, the smallest first, each of which what is taken counts for. Clones are the same amounts.
+/// Amounts of several owners, the smallest first, each of which what is taken counts for. Clones
+/// are the same amounts.
 #[derive(Clone, Debug)]
 pub(crate) struct Account {
     levels: Vec<Budget>,

@@ -86,59 +86,65 @@ impl ServerBuilder {
         self
     }
 
-    /// Takes connections only from clients with a certificate that one of these authorities (PEM) has signed. Needs [`tls`](Self::tls).
+    /// Takes connections only from clients with a certificate that one of these authorities (PEM)
+    /// has signed. Needs [`tls`](Self::tls).
     #[must_use]
     pub fn client_authorities(mut self, authorities: impl AsRef<[u8]>) -> Self {
         self.encryption.client_authorities = Some(authorities.as_ref().to_vec());
         self
     }
 
-    /// Answers only calls with one of these tokens in their metadata: `authorization: Bearer TOKEN`.
+    /// Answers only calls with one of these tokens in their metadata: `authorization: Bearer
+    /// TOKEN`.
     #[must_use]
     pub fn tokens(mut self, tokens: Tokens) -> Self {
         self.tokens = Some(tokens);
         self
     }
 
-    /// Where tokens are wanted, also takes sessions that give theirs in the initialization data, under `serdes.token`: the clients of jaxlib
-    /// cannot send metadata. The server then tells anyone its versions, and the host buffers of such a session are for whoever knows its
-    /// id, which cannot be guessed, and comes from the same address.
+    /// Where tokens are wanted, also takes sessions that give theirs in the initialization data,
+    /// under `serdes.token`: the clients of jaxlib cannot send metadata. The server then tells
+    /// anyone its versions, and the host buffers of such a session are for whoever knows its id,
+    /// which cannot be guessed, and comes from the same address.
     #[must_use]
     pub fn session_tokens(mut self) -> Self {
         self.session_tokens = true;
         self
     }
 
-    /// Reads large host buffers from this directory, where clients that see it may leave them. Without it they come over the network.
+    /// Reads large host buffers from this directory, where clients that see it may leave them.
+    /// Without it they come over the network.
     #[must_use]
     pub fn transfer_directory(mut self, directory: impl Into<PathBuf>) -> Self {
         self.transfer_directory = Some(directory.into());
         self
     }
 
-    /// Restores the arrays of the device state at `path` when the server is built, if there is one, and saves arrays into it on
-    /// [`Server::save`] and when the server stops.
+    /// Restores the arrays of the device state at `path` when the server is built, if there is one,
+    /// and saves arrays into it on [`Server::save`] and when the server stops.
     ///
-    /// A client that sends `serdes.state.name` in its initialization data has its arrays saved as `<name>/<handle>`, and leaves them to the
-    /// server when it goes; with `serdes.state.name.<handle>` it names one array. Arrays of other clients are saved as
-    /// `session-<number>/<handle>` if their session is open at that moment. What was saved once stays in the state until a client deletes
-    /// it, or the client to whom its name belongs saves another array under it. Clients find what was restored in the attributes of the
-    /// server.
+    /// A client that sends `serdes.state.name` in its initialization data has its arrays saved as
+    /// `<name>/<handle>`, and leaves them to the server when it goes; with
+    /// `serdes.state.name.<handle>` it names one array. Arrays of other clients are saved as
+    /// `session-<number>/<handle>` if their session is open at that moment. What was saved once
+    /// stays in the state until a client deletes it, or the client to whom its name belongs saves
+    /// another array under it. Clients find what was restored in the attributes of the server.
     #[must_use]
     pub fn state(mut self, path: impl Into<PathBuf>) -> Self {
         self.state = Some(path.into());
         self
     }
 
-    /// Keeps this many states before the last one, as `PATH.1` (the newest), `PATH.2` and so on; 1 by default.
+    /// Keeps this many states before the last one, as `PATH.1` (the newest), `PATH.2` and so on; 1
+    /// by default.
     #[must_use]
     pub fn previous_states(mut self, states: u32) -> Self {
         self.previous_states = states;
         self
     }
 
-    /// Writes states that builds of these versions read; those of now by default. An array that cannot be described at such a version is
-    /// left out, and saving ends with its error.
+    /// Writes states that builds of these versions read; those of now by default. An array that
+    /// cannot be described at such a version is left out, and saving ends with its error.
     #[must_use]
     pub fn state_versions(mut self, versions: Versions) -> Self {
         self.state_versions = versions;
@@ -148,9 +154,10 @@ impl ServerBuilder {
     /// The server; it does nothing yet.
     ///
     /// # Errors
-    /// [`ProxyError::Configuration`] for ranges that this build does not speak, a certificate or a key that cannot be used, a place where
-    /// no state can be written or another server has its state, and a plug-in without devices; [`ProxyError::State`] for a state that cannot be restored;
-    /// [`ProxyError::Device`] if a device cannot be used.
+    /// [`ProxyError::Configuration`] for ranges that this build does not speak, a certificate or a
+    /// key that cannot be used, a place where no state can be written or another server has its
+    /// state, and a plug-in without devices; [`ProxyError::State`] for a state that cannot be
+    /// restored; [`ProxyError::Device`] if a device cannot be used.
     pub fn build(self) -> Result<Server, ProxyError> {
         let ranges = self.ranges.check_supported()?;
         let devices = Devices::of(&self.plugin)?;

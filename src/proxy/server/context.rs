@@ -1,4 +1,5 @@
-//! What all sessions work with: the devices, the limits, what is counted, and the lanes to the plug-in.
+//! What all sessions work with: the devices, the limits, what is counted, and the lanes to the
+//! plug-in.
 //!
 //! This part must never know a session, a request, a connection or the state.
 
@@ -47,7 +48,8 @@ impl Context {
         })
     }
 
-    /// Runs something that waits for a device, beside the tasks that wait for peers, when it is its turn.
+    /// Runs something that waits for a device, beside the tasks that wait for peers, when it is its
+    /// turn.
     ///
     /// # Errors
     /// Those of `work`; INTERNAL if it panics.
@@ -65,8 +67,8 @@ impl Context {
         spawn_blocking(work).await.unwrap_or_else(|error| Err(panicked(&error)))
     }
 
-    /// As [`blocking`](Self::blocking), of work that may take long: `step` does a piece of it, and gives the result with the last one.
-    /// Between two pieces others have their turns, if any wait.
+    /// As [`blocking`](Self::blocking), of work that may take long: `step` does a piece of it, and
+    /// gives the result with the last one. Between two pieces others have their turns, if any wait.
     ///
     /// # Errors
     /// Those of `step`; INTERNAL if it panics.
@@ -75,7 +77,8 @@ impl Context {
         turn: Turn,
         mut step: impl FnMut() -> Result<Option<T>, Status> + Send + 'static,
     ) -> Result<T, Status> {
-        // Goes with this future: where nobody waits for the result any more, no further piece is done.
+        // Goes with this future: where nobody waits for the result any more, no further piece is
+        // done.
         let awaited = Arc::new(());
         loop {
             let lane = self.turns.take(turn).await;

@@ -1,4 +1,5 @@
-//! Numbers that stand for things of a session, and that nobody can guess where the server makes them.
+//! Numbers that stand for things of a session, and that nobody can guess where the server makes
+//! them.
 
 use ring::rand::{SecureRandom as _, SystemRandom};
 

@@ -8,9 +8,10 @@ use crate::proxy::ProxyError;
 
 /// What clients may make a server hold, and for how long.
 ///
-/// Most things have a limit for a session, for a peer (a client certificate, a token, or else an address, with all its sessions and
-/// connections) and for all. What is larger than one of them allows at all is refused; host buffers and requests that do not fit now wait.
-/// Errors name the limit as [`set`](Self::set) does.
+/// Most things have a limit for a session, for a peer (a client certificate, a token, or else an
+/// address, with all its sessions and connections) and for all. What is larger than one of them
+/// allows at all is refused; host buffers and requests that do not fit now wait. Errors name the
+/// limit as [`set`](Self::set) does.
 ///
 /// Stores and results are counted apart: a result never waits for a store, nor the other way round.
 #[derive(Clone, Debug)]
@@ -46,26 +47,29 @@ pub struct Limits {
     pub request_bytes: u64,
     /// Bytes of a request that holds a program.
     pub program_bytes: u64,
-    /// Bytes of host buffers and large requests of all sessions, in each direction. By default an eighth of the memory that the machine has
-    /// left.
+    /// Bytes of host buffers and large requests of all sessions, in each direction. By default an
+    /// eighth of the memory that the machine has left.
     pub total_host_bytes: u64,
     /// The same of a peer. By default half of that.
     pub peer_host_bytes: u64,
     /// The same of a session.
     pub session_host_bytes: u64,
-    /// Bytes of the arrays of all sessions on devices and in pinned memory. By default what the devices have, and no more than half of the
-    /// memory that the machine has left where that is theirs.
+    /// Bytes of the arrays of all sessions on devices and in pinned memory. By default what the
+    /// devices have, and no more than half of the memory that the machine has left where that is
+    /// theirs.
     pub total_array_bytes: u64,
-    /// The same of a peer. By default all but a sixteenth where they are a GiB or more, and all where they are less.
+    /// The same of a peer. By default all but a sixteenth where they are a GiB or more, and all
+    /// where they are less.
     pub peer_array_bytes: u64,
     /// Bytes of a session's arrays on devices and in pinned memory.
     pub session_array_bytes: u64,
-    /// Bytes of all arrays in pinned memory, which is the host's. By default an eighth of the memory that the machine has left.
+    /// Bytes of all arrays in pinned memory, which is the host's. By default an eighth of the
+    /// memory that the machine has left.
     pub total_pinned_bytes: u64,
     /// The same of a peer. By default half of that.
     pub peer_pinned_bytes: u64,
-    /// How long a client may take to say who it is: the handshakes of TLS and HTTP/2, the first call of a connection, and the first request
-    /// of a session.
+    /// How long a client may take to say who it is: the handshakes of TLS and HTTP/2, the first
+    /// call of a connection, and the first request of a session.
     pub handshake_timeout: Duration,
     /// How long a connection without a call stays; its client connects anew when it has one.
     pub connection_idle_timeout: Duration,
@@ -75,10 +79,11 @@ pub struct Limits {
     pub host_buffer_timeout: Duration,
     /// How long a transfer or a message may stand still.
     pub idle_timeout: Duration,
-    /// How often a silent connection is asked whether its client is still there, and how long the answer may take.
+    /// How often a silent connection is asked whether its client is still there, and how long the
+    /// answer may take.
     pub keepalive: Duration,
-    /// How long saving the state may take when the server stops, all tries together. With `stop_timeout` it should be less than what a
-    /// service manager waits before it kills.
+    /// How long saving the state may take when the server stops, all tries together. With
+    /// `stop_timeout` it should be less than what a service manager waits before it kills.
     pub save_timeout: Duration,
     /// How long requests in progress may take when the server stops.
     pub stop_timeout: Duration,
@@ -201,9 +206,10 @@ const ENTRIES: &[Entry] = &[
 ];
 
 impl Limits {
-    /// Sets the limit of that name: a number; bytes also with K, M, G or T (powers of 1024) behind it; seconds also with a fraction; or
-    /// `unlimited`. A peer's share of host buffers or pinned memory is at most half of the whole that is set; one that is set afterwards is
-    /// what it is set to.
+    /// Sets the limit of that name: a number; bytes also with K, M, G or T (powers of 1024) behind
+    /// it; seconds also with a fraction; or `unlimited`. A peer's share of host buffers or pinned
+    /// memory is at most half of the whole that is set; one that is set afterwards is what it is
+    /// set to.
     ///
     /// # Errors
     /// [`ProxyError::Configuration`] for an unknown name, or a value that is none.
@@ -275,7 +281,8 @@ impl Limits {
         entries.collect()
     }
 
-    /// With what devices of `device_bytes` bytes together leave open, and no share larger than the whole.
+    /// With what devices of `device_bytes` bytes together leave open, and no share larger than the
+    /// whole.
     pub(crate) fn resolved(mut self, device_bytes: Option<u64>) -> Self {
         const LARGE: u64 = 1 << 30;
         if self.total_array_bytes == u64::MAX {

@@ -16,7 +16,8 @@ use crate::{
     proxy::{Agreement, status::status},
 };
 
-/// A session in this process: what a server does for one client, request by request. The session ends when this is dropped.
+/// A session in this process: what a server does for one client, request by request. The session
+/// ends when this is dropped.
 pub struct LocalSession {
     registry: Arc<Registry>,
     session: Arc<Session>,

@@ -33,7 +33,8 @@ pub struct Metrics {
     pub connections: u64,
     /// Connections that were accepted since the start.
     pub connections_accepted: u64,
-    /// Of these, those that ended before their clients had shown who they are, or for which there was no room.
+    /// Of these, those that ended before their clients had shown who they are, or for which there
+    /// was no room.
     pub connections_refused: u64,
     /// Calls without the right token since the start.
     pub unauthenticated: u64,

@@ -52,7 +52,8 @@ impl Identity {
         }
     }
 
-    /// What a state says whose an array is, of a client that has proved something: a hash of it, the same on every server.
+    /// What a state says whose an array is, of a client that has proved something: a hash of it,
+    /// the same on every server.
     pub(crate) fn owner(&self) -> Option<String> {
         let proofs = [self.certificate, self.token];
         proofs.iter().any(Option::is_some).then(|| {
@@ -87,7 +88,8 @@ impl fmt::Debug for Identity {
     }
 }
 
-/// One address for all that a single machine can choose between: both loopbacks, both forms of IPv4, and the addresses of an IPv6 network.
+/// One address for all that a single machine can choose between: both loopbacks, both forms of
+/// IPv4, and the addresses of an IPv6 network.
 fn canonical(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(Ipv6Addr::LOCALHOST) => IpAddr::V4(Ipv4Addr::LOCALHOST),
@@ -130,7 +132,8 @@ impl Peers {
         if let Some(peer) = known.get(&identity.key()).and_then(Weak::upgrade) {
             return peer;
         }
-        // Those that are gone go from the map when there is no room for another one: each is looked at once in a while.
+        // Those that are gone go from the map when there is no room for another one: each is looked
+        // at once in a while.
         if known.len() == known.capacity() {
             known.retain(|_, peer| peer.strong_count() > 0);
         }

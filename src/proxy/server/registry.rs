@@ -105,7 +105,8 @@ impl Registry {
     pub(crate) fn end(&self, session: &Session) {
         let mut sessions = self.sessions();
         if sessions.contains_key(&session.id) {
-            // The state has its arrays before it is gone: a save that runs meanwhile finds them in one place or the other.
+            // The state has its arrays before it is gone: a save that runs meanwhile finds them in
+            // one place or the other.
             self.state.keep(&session.names, session.table().live());
             sessions.remove(&session.id);
         }

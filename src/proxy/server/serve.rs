@@ -52,12 +52,14 @@ impl Server {
         self.registry.ranges
     }
 
-    /// Saves the arrays that it holds into its state, those that the state has already included; the number of arrays. Arrays whose data
-    /// have not arrived are left out, which the log and the [`Metrics`] say.
+    /// Saves the arrays that it holds into its state, those that the state has already included;
+    /// the number of arrays. Arrays whose data have not arrived are left out, which the log and the
+    /// [`Metrics`] say.
     ///
     /// # Errors
-    /// [`ProxyError::Configuration`] if it has no state; [`ProxyError::State`] if the file cannot be written: the old one stays. If an
-    /// array cannot be read, all others are saved, and its error is the result.
+    /// [`ProxyError::Configuration`] if it has no state; [`ProxyError::State`] if the file cannot
+    /// be written: the old one stays. If an array cannot be read, all others are saved, and its
+    /// error is the result.
     pub async fn save(&self) -> Result<usize, ProxyError> {
         let saved = self.registry.state.save(&self.live(), Occasion::Request).await;
         match &saved {
@@ -73,14 +75,16 @@ impl Server {
         &self.registry.context.limits
     }
 
-    /// Takes other tokens from now on. Sessions that were opened with one that is not among them end.
+    /// Takes other tokens from now on. Sessions that were opened with one that is not among them
+    /// end.
     pub fn replace_tokens(&self, tokens: Tokens) {
         tracing::info!(?tokens, "other tokens");
         self.registry.access.replace(tokens);
         self.registry.revoke();
     }
 
-    /// Gives up the save that is under way, and the one at the stop: for those who are in a hurry. The state before stays.
+    /// Gives up the save that is under way, and the one at the stop: for those who are in a hurry.
+    /// The state before stays.
     pub fn abandon_save(&self) {
         self.registry.state.abandon();
     }
@@ -97,7 +101,8 @@ impl Server {
     /// Opens a session in this process, without a network between.
     ///
     /// # Errors
-    /// [`ProxyError::Status`]: INVALID_ARGUMENT if the ranges have nothing in common, RESOURCE_EXHAUSTED if there are too many sessions.
+    /// [`ProxyError::Status`]: INVALID_ARGUMENT if the ranges have nothing in common,
+    /// RESOURCE_EXHAUSTED if there are too many sessions.
     pub fn local_session(&self, client: Ranges) -> Result<LocalSession, ProxyError> {
         let agreement = self.registry.ranges.answer(client)?;
         let caller = self.registry.own_caller();
@@ -109,14 +114,16 @@ impl Server {
         Arc::clone(&self.registry) as Arc<dyn LiveArrays>
     }
 
-    /// Serves the clients that connect to `listener`, until `shutdown` is done; then saves the state, if it has one, and lets requests in
-    /// progress finish, for the time that the limits say. A save that fails is tried again a few times, and clients are served meanwhile.
+    /// Serves the clients that connect to `listener`, until `shutdown` is done; then saves the
+    /// state, if it has one, and lets requests in progress finish, for the time that the limits
+    /// say. A save that fails is tried again a few times, and clients are served meanwhile.
     ///
-    /// What hangs in a call into the plug-in, or in one of the system, is left behind on a thread of the runtime: shut that down with a
-    /// timeout.
+    /// What hangs in a call into the plug-in, or in one of the system, is left behind on a thread
+    /// of the runtime: shut that down with a timeout.
     ///
     /// # Errors
-    /// [`ProxyError::System`] if the listener fails or saving took too long; those of [`save`](Self::save).
+    /// [`ProxyError::System`] if the listener fails or saving took too long; those of
+    /// [`save`](Self::save).
     pub async fn serve(
         &self,
         listener: TcpListener,

@@ -15,8 +15,8 @@ pub(crate) struct Turn {
     pub(crate) session: u64,
 }
 
-/// Calls into a plug-in at a time. Peers get them in turn, and the sessions of a peer in turn; the last one that is free goes to a session
-/// that has none.
+/// Calls into a plug-in at a time. Peers get them in turn, and the sessions of a peer in turn; the
+/// last one that is free goes to a session that has none.
 #[derive(Debug)]
 pub(crate) struct Turns {
     state: Mutex<State>,
@@ -58,7 +58,8 @@ impl<K: Copy + Eq + Hash, Q: Default> Ring<K, Q> {
         })
     }
 
-    /// Takes of the first queue that `may` be served, which becomes the last one, or goes if `take` says that it is empty now.
+    /// Takes of the first queue that `may` be served, which becomes the last one, or goes if `take`
+    /// says that it is empty now.
     fn next<T>(
         &mut self,
         may: impl Fn(K, &Q) -> bool,
@@ -176,7 +177,8 @@ mod tests {
         }
     }
 
-    /// Asks for a lane for each of these in turn, then gives one lane after the other back; the order in which they got one.
+    /// Asks for a lane for each of these in turn, then gives one lane after the other back; the
+    /// order in which they got one.
     async fn order(turns: &Arc<Turns>, held: Vec<Lane>, asking: &[Turn]) -> Vec<Turn> {
         let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
         for turn in asking {

@@ -1,4 +1,5 @@
-//! The devices of the plug-in as a client sees them: their ids, their memories, what is said of them.
+//! The devices of the plug-in as a client sees them: their ids, their memories, what is said of
+//! them.
 
 use serdes_host_memory::available_memory;
 
@@ -17,14 +18,16 @@ use crate::{
 pub(crate) struct Devices {
     devices: Vec<Device>,
     platform: String,
-    /// What kind of hardware each device is: what it says itself, or the type of the platform's devices.
+    /// What kind of hardware each device is: what it says itself, or the type of the platform's
+    /// devices.
     kinds: Vec<String>,
     version: String,
 }
 
 impl Devices {
     /// # Errors
-    /// [`ProxyError::Configuration`] if there is no device; [`ProxyError::Device`] if one cannot be used.
+    /// [`ProxyError::Configuration`] if there is no device; [`ProxyError::Device`] if one cannot be
+    /// used.
     pub(crate) fn of(plugin: &Plugin) -> Result<Self, ProxyError> {
         let devices = (0..plugin.device_count()).map(|ordinal| plugin.device(ordinal));
         let devices = devices.collect::<Result<Vec<_>, _>>()?;
@@ -56,8 +59,8 @@ impl Devices {
         self.devices.len()
     }
 
-    /// Bytes of memory that all devices have together; `None` if one does not say it. Devices whose memory is the host's have no more than
-    /// half of what the host has left.
+    /// Bytes of memory that all devices have together; `None` if one does not say it. Devices whose
+    /// memory is the host's have no more than half of what the host has left.
     pub(crate) fn memory(&self) -> Option<u64> {
         let mut all = 0_u64;
         for device in &self.devices {
@@ -123,7 +126,8 @@ impl Devices {
         Ok(spaces)
     }
 
-    /// Whether arrays of strings can be made: for devices whose memory a host's strings may live in.
+    /// Whether arrays of strings can be made: for devices whose memory a host's strings may live
+    /// in.
     pub(crate) fn take_strings(&self) -> bool {
         self.kinds.iter().all(|kind| kind == "cpu")
     }

@@ -1,4 +1,5 @@
-//! Where the bytes of shards are: on a device or in its pinned host memory; and shards whose bytes are still on their way.
+//! Where the bytes of shards are: on a device or in its pinned host memory; and shards whose bytes
+//! are still on their way.
 
 use std::sync::Arc;
 
@@ -115,7 +116,8 @@ impl MemoryWriter {
         Ok(())
     }
 
-    /// Writes the next bytes, at most `most`, of a memory of the same size; whether that were the last ones. Waits for the device.
+    /// Writes the next bytes, at most `most`, of a memory of the same size; whether that were the
+    /// last ones. Waits for the device.
     ///
     /// # Errors
     /// As [`push`](Self::push).

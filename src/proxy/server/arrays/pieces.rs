@@ -7,7 +7,8 @@ use bytes::{Bytes, BytesMut};
 use super::{Memory, Region, zeroed};
 use crate::{codec::Status, ifrt::IndexDomain, proxy::status::status};
 
-/// Bytes that are read, copied or written at a time: much for a call into the plug-in, little for the caches of a processor.
+/// Bytes that are read, copied or written at a time: much for a call into the plug-in, little for
+/// the caches of a processor.
 pub(crate) const STEP: usize = 4 << 20;
 
 /// What comes next of bytes that are on their way.
@@ -283,7 +284,8 @@ impl Open {
             if size.is_ok_and(|part| part.bytes() <= STEP as u64) {
                 return Some(part);
             }
-            // Along the first dimension that has something to cut: what is copied stays in long runs.
+            // Along the first dimension that has something to cut: what is copied stays in long
+            // runs.
             let longer = part.shape.iter_mut().enumerate().find(|(_, length)| **length > 1);
             let Some((along, length)) = longer else { return Some(part) };
             let (first, second) = (*length / 2, *length - *length / 2);

@@ -1,8 +1,10 @@
-//! Elements of an array in the memory of the host: where each one is, and copies between such layouts.
+//! Elements of an array in the memory of the host: where each one is, and copies between such
+//! layouts.
 
 use crate::{codec::Status, proxy::status::status};
 
-/// An array's elements in memory: from the first byte of element 0 to the last byte of the last element, gaps included.
+/// An array's elements in memory: from the first byte of element 0 to the last byte of the last
+/// element, gaps included.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Region {
     shape: Vec<i64>,
@@ -37,10 +39,12 @@ impl Region {
         Ok(Self { shape: shape.to_vec(), strides, item, bytes: bytes.unsigned_abs() })
     }
 
-    /// Elements with strides in bytes. The stride of a dimension of at most one element says nothing.
+    /// Elements with strides in bytes. The stride of a dimension of at most one element says
+    /// nothing.
     ///
     /// # Errors
-    /// INVALID_ARGUMENT for a wrong number of strides and sizes beyond 63 bits; UNIMPLEMENTED for strides that are not positive.
+    /// INVALID_ARGUMENT for a wrong number of strides and sizes beyond 63 bits; UNIMPLEMENTED for
+    /// strides that are not positive.
     pub(crate) fn strided(shape: &[i64], item: usize, strides: &[i64]) -> Result<Self, Status> {
         if strides.len() != shape.len() {
             return Err(status!(
@@ -103,7 +107,8 @@ impl Region {
             })
     }
 
-    /// Whether a block lies inside of this region of such elements, and the region inside of so many bytes.
+    /// Whether a block lies inside of this region of such elements, and the region inside of so
+    /// many bytes.
     fn has(&self, origin: &[i64], shape: &[i64], item: usize, memory: usize) -> bool {
         origin.len() == shape.len()
             && self.shape.len() == shape.len()
@@ -114,10 +119,11 @@ impl Region {
             })
     }
 
-    /// How a block of both regions is copied: the bytes of a run, and the dimensions that count runs, as their lengths and their steps in
-    /// each of the regions.
+    /// How a block of both regions is copied: the bytes of a run, and the dimensions that count
+    /// runs, as their lengths and their steps in each of the regions.
     fn runs(&self, target: &Self, shape: &[i64]) -> (usize, Vec<(usize, usize, usize)>) {
-        // Dimensions of one element do not move; those at the end that lie close in both are one run.
+        // Dimensions of one element do not move; those at the end that lie close in both are one
+        // run.
         let mut dimensions: Vec<(usize, usize, usize)> = (0..shape.len())
             .filter_map(|at| {
                 let count = usize::try_from(*shape.get(at)?).ok()?;
@@ -137,10 +143,12 @@ impl Region {
         (run, dimensions)
     }
 
-    /// Copies the block of `shape` elements at `from_origin` of this region to `to_origin` of another one.
+    /// Copies the block of `shape` elements at `from_origin` of this region to `to_origin` of
+    /// another one.
     ///
     /// # Errors
-    /// INTERNAL if one of the memories is smaller than its region, or the block is not inside of both.
+    /// INTERNAL if one of the memories is smaller than its region, or the block is not inside of
+    /// both.
     pub(crate) fn copy_block(
         &self,
         from: &[u8],
@@ -203,7 +211,8 @@ impl Region {
     }
 }
 
-/// Copies `count` runs of `run` bytes, `from_step` and `to_step` bytes apart; `None` if one is outside.
+/// Copies `count` runs of `run` bytes, `from_step` and `to_step` bytes apart; `None` if one is
+/// outside.
 fn copy_row(
     from: &[u8],
     source: usize,

@@ -22,7 +22,8 @@ pub(crate) fn read_strings(payload: Bytes, shape: &Shape) -> Result<Vec<Bytes>, 
         status!(InvalidArgument, "the data of a string array is no StringArrayContents: {error}")
     };
     let expected = shape.element_count().map_err(|error| error.to_status())?;
-    // Counted before there is memory for them: a string of no bytes has two in the payload, and many more when it is read.
+    // Counted before there is memory for them: a string of no bytes has two in the payload, and
+    // many more when it is read.
     let found = count_fields(&payload).map_err(damaged)?;
     if found != expected.unsigned_abs() {
         return Err(status!(

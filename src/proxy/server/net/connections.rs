@@ -40,10 +40,11 @@ use crate::proxy::{
 const STREAM_WINDOW: u32 = 512 << 10;
 /// Calls at a time on a connection. Those of a client wait there for their turn beyond that.
 const STREAMS: u32 = 128;
-/// Bytes of a connection that may be on the way unread: a store that nobody reads yet fills its stream's window, and must leave room for
-/// the others.
+/// Bytes of a connection that may be on the way unread: a store that nobody reads yet fills its
+/// stream's window, and must leave room for the others.
 const CONNECTION_WINDOW: u32 = STREAM_WINDOW * STREAMS;
-/// Initialisation data comes in the headers of the session: the usual 16 KiB refuse what real clients may send.
+/// Initialisation data comes in the headers of the session: the usual 16 KiB refuse what real
+/// clients may send.
 const HEADER_LIST_BYTES: u32 = 256 << 10;
 /// Connections whose clients have not said yet that they speak HTTP/2.
 const MOST_PENDING: usize = 256;
@@ -107,7 +108,8 @@ impl Connections {
                 Err(error) if is_final(&error) => {
                     return Err(ProxyError::System { doing: "waiting for connections", error });
                 }
-                // There are no descriptors, or no memory for one: one who has said nothing goes, and the others are waited for.
+                // There are no descriptors, or no memory for one: one who has said nothing goes,
+                // and the others are waited for.
                 Err(error) => {
                     tracing::warn!(%error, "no connection can be taken now");
                     self.pending().evict();
@@ -196,7 +198,8 @@ impl Connections {
         Some((Greeted { preface: PREFACE, transport }, connection, held))
     }
 
-    /// Room for one more connection of a peer. Where there is none, one of its own that does nothing goes.
+    /// Room for one more connection of a peer. Where there is none, one of its own that does
+    /// nothing goes.
     async fn room(&self, peer: &Arc<Peer>) -> Option<Holding> {
         /// How often somebody is asked to go for one that comes.
         const TRIES: usize = 20;
@@ -220,7 +223,8 @@ impl Connections {
         None
     }
 
-    /// Ends the connection of a peer that has been idle for longest; false if all have something to do.
+    /// Ends the connection of a peer that has been idle for longest; false if all have something to
+    /// do.
     fn end_idle(&self, peer: &Peer) -> bool {
         let open = self.open();
         let own = open.get(&peer.number).into_iter().flatten().filter_map(Weak::upgrade);
@@ -264,7 +268,8 @@ impl Connections {
             }
             () = end.as_mut() => serving.as_mut().graceful_shutdown(),
         }
-        // What is in progress goes on; a client that does not answer that it has understood is not waited for.
+        // What is in progress goes on; a client that does not answer that it has understood is not
+        // waited for.
         loop {
             let wait = tokio::time::sleep(limits.handshake_timeout);
             tokio::select! {
@@ -339,7 +344,8 @@ struct Pending {
 }
 
 impl Pending {
-    /// One more; where there are too many, the oldest of the address with the most of them goes. Its receiver is done then.
+    /// One more; where there are too many, the oldest of the address with the most of them goes.
+    /// Its receiver is done then.
     fn add(&mut self, address: IpAddr) -> (u64, oneshot::Receiver<Infallible>) {
         let number = self.next;
         self.next += 1;

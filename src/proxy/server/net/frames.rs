@@ -1,4 +1,5 @@
-//! The messages of a call's body. Memory is taken as they arrive: the length before a message is only what its sender says.
+//! The messages of a call's body. Memory is taken as they arrive: the length before a message is
+//! only what its sender says.
 
 use std::{future::poll_fn, marker::PhantomData, pin::Pin, time::Duration};
 
@@ -40,8 +41,8 @@ pub(crate) struct Terms {
 impl Terms {
     /// Those of messages that count for `account`.
     pub(crate) fn of(account: &Account, limits: &Limits) -> Self {
-        /// Bytes that a message may have without room for it: there would be a deadlock if a small request had to wait for the room
-        /// that it gives back.
+        /// Bytes that a message may have without room for it: there would be a deadlock if a small
+        /// request had to wait for the room that it gives back.
         const FREE: usize = 64 << 10;
         Self {
             account: Some(account.clone()),
@@ -81,12 +82,13 @@ impl<M: Message + Default> Messages<M> {
         Ok(!self.rest.is_empty() || self.more().await?)
     }
 
-    /// The next message, of at most as many bytes as `most` says when it has seen those that are there; `None` at the end. There is no time
-    /// limit until it [begins](Self::begin).
+    /// The next message, of at most as many bytes as `most` says when it has seen those that are
+    /// there; `None` at the end. There is no time limit until it [begins](Self::begin).
     ///
     /// # Errors
-    /// RESOURCE_EXHAUSTED for a message that is too long, or for which there is no room; DEADLINE_EXCEEDED for one that stands still;
-    /// INVALID_ARGUMENT for bytes that are no message; UNIMPLEMENTED for a compressed one; what the transport says.
+    /// RESOURCE_EXHAUSTED for a message that is too long, or for which there is no room;
+    /// DEADLINE_EXCEEDED for one that stands still; INVALID_ARGUMENT for bytes that are no message;
+    /// UNIMPLEMENTED for a compressed one; what the transport says.
     pub(crate) async fn next(
         &mut self,
         most: impl Fn(&[u8]) -> (&'static str, u64),
@@ -204,7 +206,8 @@ impl Assembling {
         Ok(())
     }
 
-    /// Adds bytes. The room for them grows fourfold at a time, however long the message is to become.
+    /// Adds bytes. The room for them grows fourfold at a time, however long the message is to
+    /// become.
     async fn push(
         &mut self,
         piece: &[u8],

@@ -71,7 +71,8 @@ fn metadata_of(headers: &HeaderMap) -> Result<GrpcIfrtSessionMetadata, Status> {
 /// Opens a session for whoever may have one.
 ///
 /// # Errors
-/// UNAUTHENTICATED without a token where one is needed; FAILED_PRECONDITION for versions that were not agreed upon; RESOURCE_EXHAUSTED.
+/// UNAUTHENTICATED without a token where one is needed; FAILED_PRECONDITION for versions that were
+/// not agreed upon; RESOURCE_EXHAUSTED.
 fn open(
     registry: &Registry,
     mut caller: Caller,
@@ -139,7 +140,8 @@ async fn run(
         let (request, permit) = match request {
             Ok(Some(request)) => request,
             Ok(None) => {
-                // The client has said all that it wanted to; what still comes of it is sent, but no more data will.
+                // The client has said all that it wanted to; what still comes of it is sent, but no
+                // more data will.
                 session.host_buffers.close();
                 break Some(Status::new(StatusCode::Ok, ""));
             }
@@ -174,7 +176,8 @@ async fn run(
 /// The next request, and room for it among those in progress.
 ///
 /// # Errors
-/// DEADLINE_EXCEEDED if none comes, from a client that has not asked for anything or holds nothing; those of [`Messages::next`].
+/// DEADLINE_EXCEEDED if none comes, from a client that has not asked for anything or holds nothing;
+/// those of [`Messages::next`].
 async fn next(
     session: &Session,
     requests: &mut Messages<IfrtRequest>,
@@ -202,8 +205,8 @@ async fn next(
     Ok(received?.map(|received| (received, permit)))
 }
 
-/// The most bytes of a request of which these are the first, and the limit's name. Only programs may be large: what is read of others takes
-/// many times the memory of its bytes.
+/// The most bytes of a request of which these are the first, and the limit's name. Only programs
+/// may be large: what is read of others takes many times the memory of its bytes.
 fn most_bytes(limits: &Limits, bytes: &[u8], begun: bool) -> (&'static str, u64) {
     /// Who has not begun has nothing to say that is long.
     const FIRST: u64 = 64 << 10;
@@ -220,7 +223,8 @@ fn most_bytes(limits: &Limits, bytes: &[u8], begun: bool) -> (&'static str, u64)
 /// The number of the field that holds a program to compile.
 const COMPILE_REQUEST: u32 = 13;
 
-/// The number of the field that says what a request is, in its first bytes: the first one that is not the metadata.
+/// The number of the field that says what a request is, in its first bytes: the first one that is
+/// not the metadata.
 fn kind_of(mut bytes: &[u8]) -> Option<u32> {
     /// The number of the field with the metadata.
     const METADATA: u32 = 1;
@@ -244,7 +248,8 @@ struct Answering {
 }
 
 impl Answering {
-    /// Lets what is in progress end, if the client is there to hear of it, and says why nothing more comes.
+    /// Lets what is in progress end, if the client is there to hear of it, and says why nothing
+    /// more comes.
     async fn end(&self, last: Status, tasks: &mut JoinSet<()>, limit: Duration) {
         let rest = async { while tasks.join_next().await.is_some() {} };
         tokio::select! {

@@ -166,8 +166,8 @@ async fn receive(
 
 type Pieces = mpsc::Sender<Result<Piece, Status>>;
 
-/// Where the bytes of a store go, and the room that they have: an array that takes them as they come needs none for all of them, so that it
-/// may be larger than what a session may store.
+/// Where the bytes of a store go, and the room that they have: an array that takes them as they
+/// come needs none for all of them, so that it may be larger than what a session may store.
 ///
 /// # Errors
 /// RESOURCE_EXHAUSTED.

@@ -89,7 +89,8 @@ impl Request for MakeArraysFromHostBufferShardsRequest {
     }
 }
 
-/// Adds the host buffers of an array to the sources; which of them each shard is, in the order of the shards.
+/// Adds the host buffers of an array to the sources; which of them each shard is, in the order of
+/// the shards.
 ///
 /// # Errors
 /// INVALID_ARGUMENT if they are not just the array's shards.
@@ -175,7 +176,8 @@ impl Request for MakeErrorArraysRequest {
         let mut arrays = Vec::with_capacity(self.array_specs.len());
         for spec in &self.array_specs {
             let spec: ArraySpec = session.decode(Some(spec))?;
-            // A sharding over more devices than there are is refused before it is asked for as many shapes.
+            // A sharding over more devices than there are is refused before it is asked for as many
+            // shapes.
             let spaces = context.devices.spaces(spec.sharding())?;
             let shapes = shard_shapes(&spec);
             let buffer = Buffer::known(Err(error.clone()));

@@ -1,13 +1,10 @@
 //! Arrays out of whole shards of arrays: taken apart, put together, copied, seen as another type.
 
-use std::sync::Arc;
-
-use super::rearrangement::{Rearrange, Rearrangement, handles, specs};
+use super::rearrangement::{Inputs, Rearrange, Rearrangement, handles, specs};
 use crate::{
     codec::Status,
     ifrt::{
-        ArrayCopySemantics as Semantics, ArraySpec, DType, DeviceId, DeviceList, MemoryKind, Shape,
-        Sharding, SingleDeviceSharding,
+        ArraySpec, DType, DeviceId, DeviceList, MemoryKind, Shape, Sharding, SingleDeviceSharding,
     },
     proto::xla::ifrt::proxy::{
         AssembleArrayFromSingleDeviceArraysRequest, AssembleArrayFromSingleDeviceArraysResponse,
@@ -16,11 +13,7 @@ use crate::{
         FullyReplicatedShardRequest, FullyReplicatedShardResponse, ifrt_response::Response,
     },
     proxy::{
-        server::{
-            arrays::{Array, Item, MemorySpace, Region, Shard, item_size},
-            context::Context,
-            sessions::Session,
-        },
+        server::arrays::{Array, Item, MemorySpace, Region, Shard, item_size},
         status::status,
     },
 };
@@ -29,15 +22,9 @@ use crate::{
 impl Rearrange for FullyReplicatedShardRequest {
     handles!(array_handle, result_handle => FullyReplicatedShardResponse);
 
-    fn rearrange(
-        &self,
-        _: &Context,
-        _: &Session,
-        inputs: &[Arc<Array>],
-        semantics: Semantics,
-    ) -> Result<Rearrangement, Status> {
+    fn rearrange(&self, inputs: &Inputs<'_>) -> Result<Rearrangement, Status> {
         let mut result = Rearrangement::default();
-        for array in inputs {
+        for array in inputs.arrays {
             let shard = array.shards.first().filter(|shard| {
                 array.sharding().is_fully_replicated()
                     || (array.shards.len() == 1 && shard.shape == *array.shape())
@@ -50,7 +37,7 @@ impl Rearrange for FullyReplicatedShardRequest {
                     array.spec
                 )
             })?;
-            let made = result.shard(shard, shard.space, shard.shape.clone(), semantics);
+            let made = result.shard(shard, shard.space, shard.shape.clone(), inputs.semantics);
             result.arrays.push(single(array, made));
         }
         Ok(result)
@@ -61,17 +48,11 @@ impl Rearrange for FullyReplicatedShardRequest {
 impl Rearrange for DisassembleIntoSingleDeviceArraysRequest {
     handles!(array_handle, result_handles[] => DisassembleIntoSingleDeviceArraysResponse);
 
-    fn rearrange(
-        &self,
-        _: &Context,
-        _: &Session,
-        inputs: &[Arc<Array>],
-        semantics: Semantics,
-    ) -> Result<Rearrangement, Status> {
+    fn rearrange(&self, inputs: &Inputs<'_>) -> Result<Rearrangement, Status> {
         let mut result = Rearrangement::default();
-        for array in inputs {
+        for array in inputs.arrays {
             for shard in &array.shards {
-                let made = result.shard(shard, shard.space, shard.shape.clone(), semantics);
+                let made = result.shard(shard, shard.space, shard.shape.clone(), inputs.semantics);
                 result.arrays.push(single(array, made));
             }
         }
@@ -86,37 +67,31 @@ impl Rearrange for AssembleArrayFromSingleDeviceArraysRequest {
         result_handle => AssembleArrayFromSingleDeviceArraysResponse
     );
 
-    fn rearrange(
-        &self,
-        context: &Context,
-        session: &Session,
-        inputs: &[Arc<Array>],
-        semantics: Semantics,
-    ) -> Result<Rearrangement, Status> {
-        let shape: Shape = session.decode(self.shape.as_ref())?;
-        let sharding: Sharding = session.decode(self.sharding.as_ref())?;
+    fn rearrange(&self, inputs: &Inputs<'_>) -> Result<Rearrangement, Status> {
+        let shape: Shape = inputs.session.decode(self.shape.as_ref())?;
+        let sharding: Sharding = inputs.session.decode(self.sharding.as_ref())?;
         let dtype = match &self.dtype {
-            Some(dtype) => session.decode::<DType>(Some(dtype))?,
-            None => inputs.first().map(|array| array.dtype()).ok_or_else(|| {
+            Some(dtype) => inputs.session.decode::<DType>(Some(dtype))?,
+            None => inputs.arrays.first().map(|array| array.dtype()).ok_or_else(|| {
                 status!(InvalidArgument, "neither an element type nor an array is given")
             })?,
         };
-        let spaces = context.devices.spaces(&sharding)?;
-        if spaces.len() != inputs.len() {
+        let spaces = inputs.context.devices.spaces(&sharding)?;
+        if spaces.len() != inputs.arrays.len() {
             return Err(status!(
                 InvalidArgument,
                 "found {} arrays; expected {}, one for each device of the sharding",
-                inputs.len(),
+                inputs.arrays.len(),
                 spaces.len(),
             ));
         }
         let shapes = sharding.disassemble(&shape).ok();
         let mut result = Rearrangement::default();
         let mut shards = Vec::with_capacity(spaces.len());
-        for (index, (array, space)) in inputs.iter().zip(spaces).enumerate() {
+        for (index, (array, space)) in inputs.arrays.iter().zip(spaces).enumerate() {
             let expected = shapes.as_ref().and_then(|shapes| shapes.get(index));
             let shard = only_shard(index, array, dtype, space, expected.map(|(shape, _)| shape))?;
-            shards.push(result.shard(shard, space, shard.shape.clone(), semantics));
+            shards.push(result.shard(shard, space, shard.shape.clone(), inputs.semantics));
         }
         result.arrays.push(Array { spec: ArraySpec::new(dtype, shape, sharding), shards });
         Ok(result)
@@ -169,27 +144,20 @@ fn only_shard<'a>(
 impl Rearrange for CopyArraysRequest {
     handles!(array_handles[], result_handles[] => CopyArraysResponse);
 
-    fn rearrange(
-        &self,
-        context: &Context,
-        _: &Session,
-        inputs: &[Arc<Array>],
-        semantics: Semantics,
-    ) -> Result<Rearrangement, Status> {
+    fn rearrange(&self, inputs: &Inputs<'_>) -> Result<Rearrangement, Status> {
         let devices = (!self.device_ids.is_empty())
             .then(|| DeviceList::new(self.device_ids.iter().copied().map(DeviceId)));
         let kind = self.memory_kind.as_ref().map(MemoryKind::new);
         let mut result = Rearrangement::default();
-        for array in inputs {
+        for array in inputs.arrays {
             let sharding = array
                 .sharding()
                 .with_device_assignment(devices.clone(), kind.clone())
                 .map_err(|error| error.to_status())?;
-            let spaces = context.devices.spaces(&sharding)?;
-            let shards =
-                array.shards.iter().zip(spaces).map(|(shard, space)| {
-                    result.shard(shard, space, shard.shape.clone(), semantics)
-                });
+            let spaces = inputs.context.devices.spaces(&sharding)?;
+            let shards = array.shards.iter().zip(spaces).map(|(shard, space)| {
+                result.shard(shard, space, shard.shape.clone(), inputs.semantics)
+            });
             let shards = shards.collect();
             result.arrays.push(Array { spec: respec(&array.spec, sharding), shards });
         }
@@ -201,17 +169,11 @@ impl Rearrange for CopyArraysRequest {
 impl Rearrange for BitcastArraysRequest {
     handles!(array_handles[], result_handles[] => BitcastArraysResponse);
 
-    fn rearrange(
-        &self,
-        context: &Context,
-        session: &Session,
-        inputs: &[Arc<Array>],
-        semantics: Semantics,
-    ) -> Result<Rearrangement, Status> {
-        let specs = specs(session, &self.array_specs, inputs.len())?;
+    fn rearrange(&self, inputs: &Inputs<'_>) -> Result<Rearrangement, Status> {
+        let specs = specs(inputs.session, &self.array_specs, inputs.arrays.len())?;
         let mut result = Rearrangement::default();
-        for (array, spec) in inputs.iter().zip(specs) {
-            let spaces = context.devices.spaces(spec.sharding())?;
+        for (array, spec) in inputs.arrays.iter().zip(specs) {
+            let spaces = inputs.context.devices.spaces(spec.sharding())?;
             let parts = spec.sharding().disassemble(spec.shape());
             let parts = parts.map_err(|error| error.to_status())?;
             if spaces.len() != array.shards.len() {
@@ -234,7 +196,7 @@ impl Rearrange for BitcastArraysRequest {
                         shard.space.device,
                     ));
                 }
-                shards.push(result.shard(shard, space, shape, semantics));
+                shards.push(result.shard(shard, space, shape, inputs.semantics));
             }
             result.arrays.push(Array { spec, shards });
         }

@@ -184,7 +184,8 @@ impl Work for Makings {
         });
         let mut outcome = Ok(());
         if supplies.len() > 1 {
-            // At the same time: a client may send any of the buffers first, and wait for its answer before it sends the next.
+            // At the same time: a client may send any of the buffers first, and wait for its answer
+            // before it sends the next.
             let mut tasks: JoinSet<_> = supplies.collect();
             while let Some(supplied) = tasks.join_next().await {
                 outcome = outcome.and(supplied.unwrap_or_else(|error| {
@@ -268,7 +269,8 @@ async fn write(
     buffer: Arc<HostBuffer>,
     makings: Vec<Making>,
 ) -> Result<(), Status> {
-    // What is cut out of the buffer lies beside it until it is on its device, one shard after the other.
+    // What is cut out of the buffer lies beside it until it is on its device, one shard after the
+    // other.
     let beside = makings.iter().map(|making| source.beside(making)).max().unwrap_or_default();
     let beside = match beside {
         0 => None,

@@ -1,8 +1,9 @@
 //! What each request does: a type for each, which plans and runs.
 //!
-//! [`begin`] takes requests up in the order in which they came. Planning does all that a request does to handles; what is left, since it
-//! waits for bytes, a device or another request, runs beside the requests that follow. This part must never know how requests come here,
-//! nor where answers go.
+//! [`begin`] takes requests up in the order in which they came. Planning does all that a request
+//! does to handles; what is left, since it waits for bytes, a device or another request, runs
+//! beside the requests that follow. This part must never know how requests come here, nor where
+//! answers go.
 
 mod answer;
 mod arrays;

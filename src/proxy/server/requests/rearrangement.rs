@@ -42,13 +42,15 @@ pub(super) trait Rearrange {
     ///
     /// # Errors
     /// If they cannot be made of these.
-    fn rearrange(
-        &self,
-        context: &Context,
-        session: &Session,
-        inputs: &[Arc<Array>],
-        semantics: Semantics,
-    ) -> Result<Rearrangement, Status>;
+    fn rearrange(&self, inputs: &Inputs<'_>) -> Result<Rearrangement, Status>;
+}
+
+/// What arrays are made of, and where.
+pub(super) struct Inputs<'a> {
+    pub(super) context: &'a Context,
+    pub(super) session: &'a Session,
+    pub(super) arrays: &'a [Arc<Array>],
+    pub(super) semantics: Semantics,
 }
 
 /// What a request of this kind calls its handles, and its answer.
@@ -108,8 +110,8 @@ impl<R: Rearrange> Request for R {
                 "copy semantics {number}; expected 1 (always copy), 2 (reuse input) or 3 (donate input)"
             )
         })?;
-        let inputs = session.table().arrays(self.inputs())?;
-        let made = self.rearrange(context, session, &inputs, semantics)?;
+        let arrays = session.table().arrays(self.inputs())?;
+        let made = self.rearrange(&Inputs { context, session, arrays: &arrays, semantics })?;
         let handles = session.register(self.outputs(), made.arrays)?;
         if semantics == Semantics::DonateInput {
             let mut table = session.table();
@@ -118,7 +120,7 @@ impl<R: Rearrange> Request for R {
             }
         }
         let response = Self::response;
-        Ok(Job::Work(Rearranging { inputs, copies: made.copies, handles, response }))
+        Ok(Job::Work(Rearranging { inputs: arrays, copies: made.copies, handles, response }))
     }
 
     fn results(&self) -> &[u64] {

@@ -1,4 +1,5 @@
-//! Requests of programs, which this server does not run: an answer that says so, and handles that say it again.
+//! Requests of programs, which this server does not run: an answer that says so, and handles that
+//! say it again.
 
 use super::request::{Job, Nothing, Request};
 use crate::{

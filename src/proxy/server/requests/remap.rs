@@ -2,38 +2,29 @@
 
 use std::sync::Arc;
 
-use super::rearrangement::{Rearrange, Rearrangement, handles};
+use super::rearrangement::{Inputs, Rearrange, Rearrangement, handles};
 use crate::{
     codec::Status,
     ifrt::{ArrayCopySemantics, RemapPlan},
     proto::xla::ifrt::proxy::{RemapArraysRequest, RemapArraysResponse, ifrt_response::Response},
-    proxy::{
-        server::{arrays::Array, context::Context, sessions::Session},
-        status::status,
-    },
+    proxy::{server::arrays::Array, status::status},
 };
 
 impl Rearrange for RemapArraysRequest {
     handles!(array_handles[], result_handles[] => RemapArraysResponse);
 
-    fn rearrange(
-        &self,
-        context: &Context,
-        session: &Session,
-        inputs: &[Arc<Array>],
-        semantics: ArrayCopySemantics,
-    ) -> Result<Rearrangement, Status> {
-        let plan: RemapPlan = session.decode(self.plan.as_ref())?;
-        let sources = sources(&plan, inputs, semantics)?;
+    fn rearrange(&self, inputs: &Inputs<'_>) -> Result<Rearrangement, Status> {
+        let plan: RemapPlan = inputs.session.decode(self.plan.as_ref())?;
+        let sources = sources(&plan, inputs.arrays, inputs.semantics)?;
         let mut result = Rearrangement::default();
         for (spec, sources) in plan.output_specs().iter().cloned().zip(sources) {
-            let spaces = context.devices.spaces(spec.sharding())?;
+            let spaces = inputs.context.devices.spaces(spec.sharding())?;
             let mut shards = Vec::with_capacity(spaces.len());
             for (space, (input, index)) in spaces.into_iter().zip(sources) {
-                let shard = inputs.get(input).and_then(|array| array.shards.get(index));
+                let shard = inputs.arrays.get(input).and_then(|array| array.shards.get(index));
                 let shard =
                     shard.ok_or_else(|| status!(Internal, "input {input} has no shard {index}"))?;
-                shards.push(result.shard(shard, space, shard.shape.clone(), semantics));
+                shards.push(result.shard(shard, space, shard.shape.clone(), inputs.semantics));
             }
             result.arrays.push(Array { spec, shards });
         }
@@ -41,7 +32,8 @@ impl Rearrange for RemapArraysRequest {
     }
 }
 
-/// The sources of each output's shards, in the order of its devices: the place of an input and of a shard in it.
+/// The sources of each output's shards, in the order of its devices: the place of an input and of a
+/// shard in it.
 ///
 /// # Errors
 /// INVALID_ARGUMENT if the plan cannot be carried out, or not with these arrays.

@@ -23,13 +23,15 @@ pub(super) trait Request {
     /// What is left to do when it is planned; [`Nothing`] for what is done then.
     type Work: Work;
 
-    /// Does what the request does to handles: those that it makes can be used by the next request, with promises behind them.
+    /// Does what the request does to handles: those that it makes can be used by the next request,
+    /// with promises behind them.
     ///
     /// # Errors
     /// What the client did wrong, or may not. Nothing has changed then.
     fn plan(&self, context: &Context, session: &Session) -> Result<Job<Self::Work>, Status>;
 
-    /// The handles that the client has chosen for arrays which the request makes. If it cannot be planned, they say why.
+    /// The handles that the client has chosen for arrays which the request makes. If it cannot be
+    /// planned, they say why.
     fn results(&self) -> &[u64] {
         &[]
     }
@@ -39,13 +41,14 @@ pub(super) trait Request {
 }
 
 /// What is left of a request that is planned.
+#[expect(clippy::large_enum_variant, reason = "one lives at a time, while its request is answered")]
 pub(super) enum Job<W> {
     Done(Response),
     Work(W),
 }
 
-/// What waits: for bytes, for a device, for another request. It keeps its promises, whatever happens; an error that is found here is in
-/// the answer, and in what was promised.
+/// What waits: for bytes, for a device, for another request. It keeps its promises, whatever
+/// happens; an error that is found here is in the answer, and in what was promised.
 pub(super) trait Work: Send + 'static {
     fn run(self, session: Arc<Session>) -> impl Future<Output = Reply> + Send;
 }

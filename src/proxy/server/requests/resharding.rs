@@ -1,8 +1,6 @@
 //! Arrays cut in another way.
 
-use std::sync::Arc;
-
-use super::rearrangement::{Rearrange, Rearrangement, ShardSource, handles, specs};
+use super::rearrangement::{Inputs, Rearrange, Rearrangement, ShardSource, handles, specs};
 use crate::{
     codec::Status,
     ifrt::{ArrayCopySemantics as Semantics, ArraySpec, IndexDomain},
@@ -10,11 +8,7 @@ use crate::{
         ReshardArraysRequest, ReshardArraysResponse, ifrt_response::Response,
     },
     proxy::{
-        server::{
-            arrays::{Array, Buffer, Item, MemorySpace, Shard, item_size, overlap},
-            context::Context,
-            sessions::Session,
-        },
+        server::arrays::{Array, Buffer, Item, MemorySpace, Shard, item_size, overlap},
         status::status,
     },
 };
@@ -23,16 +17,10 @@ use crate::{
 impl Rearrange for ReshardArraysRequest {
     handles!(array_handles[], result_handles[] => ReshardArraysResponse);
 
-    fn rearrange(
-        &self,
-        context: &Context,
-        session: &Session,
-        inputs: &[Arc<Array>],
-        semantics: Semantics,
-    ) -> Result<Rearrangement, Status> {
-        let specs = specs(session, &self.array_specs, inputs.len())?;
+    fn rearrange(&self, inputs: &Inputs<'_>) -> Result<Rearrangement, Status> {
+        let specs = specs(inputs.session, &self.array_specs, inputs.arrays.len())?;
         let mut result = Rearrangement::default();
-        for (array, spec) in inputs.iter().zip(specs) {
+        for (array, spec) in inputs.arrays.iter().zip(specs) {
             if spec.dtype() != array.dtype() || spec.shape() != array.shape() {
                 return Err(status!(
                     InvalidArgument,
@@ -43,9 +31,9 @@ impl Rearrange for ReshardArraysRequest {
                     spec.shape(),
                 ));
             }
-            let spaces = context.devices.spaces(spec.sharding())?;
+            let spaces = inputs.context.devices.spaces(spec.sharding())?;
             let domains = domains_of(&spec, spaces.len())?;
-            let resharding = Resharding::new(array, semantics)?;
+            let resharding = Resharding::new(array, inputs.semantics)?;
             let shards = spaces.into_iter().zip(domains);
             let shards = shards.map(|(space, wanted)| resharding.shard(&mut result, space, wanted));
             let shards = shards.collect();

@@ -10,7 +10,8 @@ use crate::{
 
 macro_rules! requests {
     ($($body:ident,)*) => {
-        /// Takes up a request: its effects on handles are there when this returns. One without a body is of a newer build.
+        /// Takes up a request: its effects on handles are there when this returns. One without a
+        /// body is of a newer build.
         pub(crate) fn begin(session: &Arc<Session>, body: Option<&Body>) -> Answer {
             match body {
                 $(Some(Body::$body(request)) => take_up(request, session),)*

@@ -164,7 +164,8 @@ async fn a_computation_that_is_dropped_leaves_nobody_waiting() {
     assert_eq!(code(reply(ready).await), Err(StatusCode::Cancelled));
 }
 
-/// What the file of the messages says: the numbers of requests by their names, and the fields of each by their names.
+/// What the file of the messages says: the numbers of requests by their names, and the fields of
+/// each by their names.
 struct Messages {
     requests: BTreeMap<String, u32>,
     fields: BTreeMap<String, BTreeMap<String, u32>>,

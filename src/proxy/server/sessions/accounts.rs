@@ -15,7 +15,8 @@ use crate::{
 /// Where what a session holds is counted.
 #[derive(Debug)]
 pub(crate) struct Accounts {
-    /// Stores that have been announced: of the session alone, so that it can finish all that it has begun.
+    /// Stores that have been announced: of the session alone, so that it can finish all that it has
+    /// begun.
     pub(crate) announced: Account,
     /// What has arrived of them: of its peer, and of all.
     pub(crate) arrived: Account,
@@ -54,7 +55,8 @@ impl Accounts {
     /// Takes room for a shard's bytes.
     ///
     /// # Errors
-    /// RESOURCE_EXHAUSTED if there is none: arrays are freed by the client, which would not know that it is waited for.
+    /// RESOURCE_EXHAUSTED if there is none: arrays are freed by the client, which would not know
+    /// that it is waited for.
     pub(crate) fn shard(&self, kind: Kind, bytes: u64) -> Result<Share, Status> {
         let pinned = match kind {
             Kind::PinnedHost => Some(self.pinned.take_now(bytes)?),

@@ -1,4 +1,5 @@
-//! The bytes of one host buffer: on their way from the client to an array, or from an array to the client.
+//! The bytes of one host buffer: on their way from the client to an array, or from an array to the
+//! client.
 
 use std::sync::Arc;
 
@@ -152,8 +153,8 @@ impl HostBufferBuilder {
         Self { pieces, tail, size: 0, covered: 0, announced, held }
     }
 
-    /// How much room a piece of that many bytes needs more. It is taken for more than a small piece at a time, and never for more than
-    /// what was announced.
+    /// How much room a piece of that many bytes needs more. It is taken for more than a small piece
+    /// at a time, and never for more than what was announced.
     pub(crate) fn needs(&self, piece: usize) -> u64 {
         let needed = self.size.saturating_add(piece as u64);
         if needed <= self.covered {

@@ -26,7 +26,8 @@ pub(crate) enum Arrival {
     Stream(Incoming),
 }
 
-/// A host buffer on its way into an array. Its bytes are in no store: the transfer goes on as fast as they are taken.
+/// A host buffer on its way into an array. Its bytes are in no store: the transfer goes on as fast
+/// as they are taken.
 #[derive(Debug)]
 pub(crate) struct Incoming {
     pub(crate) size: u64,
@@ -94,7 +95,8 @@ pub(crate) struct HostBuffers {
     limit: usize,
 }
 
-/// The right to fill in a handle. Dropping it without a buffer makes everybody who waits for it fail.
+/// The right to fill in a handle. Dropping it without a buffer makes everybody who waits for it
+/// fail.
 #[derive(Debug)]
 pub(crate) struct Filling {
     buffers: Arc<HostBuffers>,
@@ -123,7 +125,8 @@ impl HostBuffers {
     /// Announces a buffer for `handle`.
     ///
     /// # Errors
-    /// ALREADY_EXISTS if there is one or another one is on its way; RESOURCE_EXHAUSTED if there are too many; CANCELLED after the end.
+    /// ALREADY_EXISTS if there is one or another one is on its way; RESOURCE_EXHAUSTED if there are
+    /// too many; CANCELLED after the end.
     pub(crate) fn fill(self: &Arc<Self>, handle: u64) -> Result<Filling, Status> {
         let mut slots = self.lock();
         let slot = slots.slot(handle, self.limit)?;
@@ -142,7 +145,8 @@ impl HostBuffers {
         })
     }
 
-    /// Takes the buffer of `handle` out of the store; the result comes when it has arrived, or, for one that `streams`, when it begins to.
+    /// Takes the buffer of `handle` out of the store; the result comes when it has arrived, or, for
+    /// one that `streams`, when it begins to.
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED if there are too many; CANCELLED after the end.
@@ -286,7 +290,8 @@ impl Filling {
         Some(sender)
     }
 
-    /// As [`stream`](Self::stream), when an array waits for the bytes; `None` if the one that does takes only all of them at once.
+    /// As [`stream`](Self::stream), when an array waits for the bytes; `None` if the one that does
+    /// takes only all of them at once.
     pub(crate) async fn streams_to(
         &self,
         size: u64,

@@ -149,8 +149,9 @@ impl Session {
         Ok(handles)
     }
 
-    /// Takes room for a host buffer, and waits until there is some. One that is to be stored counts for its session as soon as it is
-    /// announced, and for others as its bytes arrive ([`arriving`](Self::arriving)).
+    /// Takes room for a host buffer, and waits until there is some. One that is to be stored counts
+    /// for its session as soon as it is announced, and for others as its bytes arrive
+    /// ([`arriving`](Self::arriving)).
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED if there will never be enough, or it took too long.
@@ -231,8 +232,8 @@ impl Session {
         writer.finish()
     }
 
-    /// Writes `size` bytes into memory of a device as they come, and lets others have their turns. `beside` is what they take on the host
-    /// until then.
+    /// Writes `size` bytes into memory of a device as they come, and lets others have their turns.
+    /// `beside` is what they take on the host until then.
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED; what the plug-in reports; those of the bytes.
@@ -287,7 +288,8 @@ impl Session {
         self.context.in_pieces(self.turn, copy).await
     }
 
-    /// Puts bytes together on the host, in the room that is `held` for them, and lets others have their turns.
+    /// Puts bytes together on the host, in the room that is `held` for them, and lets others have
+    /// their turns.
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED; what the plug-in reports.

@@ -63,11 +63,12 @@ impl Table {
         }
     }
 
-    /// The handles for `count` new arrays: those that the client chose, or the server's where it chose none.
+    /// The handles for `count` new arrays: those that the client chose, or the server's where it
+    /// chose none.
     ///
     /// # Errors
-    /// INVALID_ARGUMENT for another number of handles, one of the server's, or one twice; ALREADY_EXISTS for one in use;
-    /// RESOURCE_EXHAUSTED if there are too many.
+    /// INVALID_ARGUMENT for another number of handles, one of the server's, or one twice;
+    /// ALREADY_EXISTS for one in use; RESOURCE_EXHAUSTED if there are too many.
     pub(crate) fn claim(&mut self, wanted: &[u64], count: usize) -> Result<Vec<u64>, Status> {
         if !wanted.is_empty() && wanted.len() != count {
             return Err(status!(
@@ -156,7 +157,8 @@ impl Table {
     /// The array of a handle.
     ///
     /// # Errors
-    /// NOT_FOUND for an unknown one, INVALID_ARGUMENT for a deleted one, the error of one that could not be made.
+    /// NOT_FOUND for an unknown one, INVALID_ARGUMENT for a deleted one, the error of one that
+    /// could not be made.
     pub(crate) fn array(&self, handle: u64) -> Result<Arc<Array>, Status> {
         match self.entry(handle)? {
             Entry::Live(array) => Ok(Arc::clone(array)),

@@ -1,7 +1,8 @@
 //! One server for one state: a lock on a file beside it, `.NAME.lock`.
 //!
-//! The state itself is replaced by another file at every save, so that a lock on it would be lost. The lock file goes when the server
-//! stops. One that a killed server left behind locks nobody out: the lock is the system's, and ended with the process.
+//! The state itself is replaced by another file at every save, so that a lock on it would be lost.
+//! The lock file goes when the server stops. One that a killed server left behind locks nobody out:
+//! the lock is the system's, and ended with the process.
 
 use std::{
     ffi::OsString,

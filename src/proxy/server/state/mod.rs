@@ -1,17 +1,22 @@
-//! Arrays that outlive their sessions: restored from a device state at start, saved into it on request and at stop.
+//! Arrays that outlive their sessions: restored from a device state at start, saved into it on
+//! request and at stop.
 //!
-//! What is in the state stays in it. A save writes what is alive and all that the state had before; an array leaves it when a client
-//! deletes it (`DeleteArray`, not the end of a handle), or when whoever its name belongs to saves another one under it. Arrays that are
-//! there neither on a device nor in open sessions are carried over from the file before, a piece at a time.
+//! What is in the state stays in it. A save writes what is alive and all that the state had before;
+//! an array leaves it when a client deletes it (`DeleteArray`, not the end of a handle), or when
+//! whoever its name belongs to saves another one under it. Arrays that are there neither on a
+//! device nor in open sessions are carried over from the file before, a piece at a time.
 //!
-//! A session's array is saved as `<name>/<handle>`, where the name is what the client's initialization data says under
-//! `serdes.state.name`, or `session-<number>`, a number that no other session has here; or under the name that the data says for its handle
-//! (`serdes.state.name.<handle>`). Sessions leave arrays behind that have such a name when they end; others they take with them, except
-//! for what was saved. Names belong to who made them: to the client, on a server that knows who its clients are; else to whoever gives a
-//! session the same name again, once no open session has it. Who that is, the metadata of the state say.
+//! A session's array is saved as `<name>/<handle>`, where the name is what the client's
+//! initialization data says under `serdes.state.name`, or `session-<number>`, a number that no
+//! other session has here; or under the name that the data says for its handle
+//! (`serdes.state.name.<handle>`). Sessions leave arrays behind that have such a name when they
+//! end; others they take with them, except for what was saved. Names belong to who made them: to
+//! the client, on a server that knows who its clients are; else to whoever gives a session the same
+//! name again, once no open session has it. Who that is, the metadata of the state say.
 //!
-//! A client that opens a session finds what is there in the attributes of the server: `serdes.state.handle.<array>` is the handle of an
-//! array (its 64 bits as a signed number), `serdes.state.spec.<array>` its `ArraySpecProto`. It finds what belongs to a client that the
+//! A client that opens a session finds what is there in the attributes of the server:
+//! `serdes.state.handle.<array>` is the handle of an array (its 64 bits as a signed number),
+//! `serdes.state.spec.<array>` its `ArraySpecProto`. It finds what belongs to a client that the
 //! server knows only if it is that client.
 //!
 //! This part takes and gives arrays by their names. It must never know a session.
@@ -65,8 +70,8 @@ use crate::{
 /// With what the metadata of a state name whose an array is; the array's name follows.
 const OWNER: &str = "serdes.state.owner/";
 
-/// How long a session waits for a name that another has. One that a client opens again comes faster than the news that it has left the
-/// one before.
+/// How long a session waits for a name that another has. One that a client opens again comes faster
+/// than the news that it has left the one before.
 const NAME_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Who has arrays that the state has not: they are asked each time it is saved.
@@ -145,8 +150,8 @@ impl State {
     /// The state in the file that `options` name, if there is one already; none without.
     ///
     /// # Errors
-    /// [`ProxyError::Configuration`] if no state can be written there, or another server does; [`ProxyError::State`] if the file cannot be
-    /// read, or its arrays do not fit on the devices.
+    /// [`ProxyError::Configuration`] if no state can be written there, or another server does;
+    /// [`ProxyError::State`] if the file cannot be read, or its arrays do not fit on the devices.
     pub(crate) fn open(
         options: Option<StateOptions>,
         devices: &Devices,
@@ -206,7 +211,8 @@ impl State {
         self.options.is_some()
     }
 
-    /// The names of a new session. It has those of a client that wishes none until [`grant`](Self::grant) has given it others.
+    /// The names of a new session. It has those of a client that wishes none until
+    /// [`grant`](Self::grant) has given it others.
     pub(crate) fn names(&self, initialization: &AttributeMap, identity: Option<String>) -> Names {
         let contents = self.contents();
         let is_taken = |prefix: &str| {
@@ -265,7 +271,8 @@ impl State {
         self.contents().arrays.iter().filter_map(there).collect()
     }
 
-    /// Takes an array that a client deletes out of the state, if it has it under a name that the client knows.
+    /// Takes an array that a client deletes out of the state, if it has it under a name that the
+    /// client knows.
     ///
     /// # Errors
     /// PERMISSION_DENIED if it belongs to another client.
@@ -281,7 +288,8 @@ impl State {
         };
         let Some(name) = name.filter(|_| self.is_kept()) else { return Ok(()) };
         let mut contents = self.contents();
-        // What is under this name may be another array: one of before that this one has not replaced.
+        // What is under this name may be another array: one of before that this one has not
+        // replaced.
         if let Some(kept) = contents.arrays.get(&name).filter(|kept| kept.is(array)) {
             if !names.owner.may_delete(&kept.owner) {
                 return Err(status!(
@@ -298,8 +306,8 @@ impl State {
         Ok(())
     }
 
-    /// Keeps the arrays of a session to which its client has given names, when it ends, and gives its names back. `live` are those that it
-    /// has, by their handles.
+    /// Keeps the arrays of a session to which its client has given names, when it ends, and gives
+    /// its names back. `live` are those that it has, by their handles.
     pub(crate) fn keep(&self, names: &Names, live: Vec<(u64, Arc<Array>)>) {
         if self.is_kept() && names.is_granted() {
             let NamedArrays { owner, arrays, .. } = names.named(live);
@@ -320,8 +328,8 @@ impl State {
     /// Saves all arrays: those that are `live`, and those that no session has. Gives their number.
     ///
     /// # Errors
-    /// [`ProxyError::State`] if the file cannot be written, or, when all others are, an array cannot be read;
-    /// [`ProxyError::Configuration`] without a path.
+    /// [`ProxyError::State`] if the file cannot be written, or, when all others are, an array
+    /// cannot be read; [`ProxyError::Configuration`] without a path.
     pub(crate) async fn save(
         self: &Arc<Self>,
         live: &Arc<dyn LiveArrays>,

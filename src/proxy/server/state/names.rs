@@ -19,7 +19,8 @@ use crate::{
     },
 };
 
-/// The key of the initialization data under which a client names its session; followed by a point and a handle, an array.
+/// The key of the initialization data under which a client names its session; followed by a point
+/// and a handle, an array.
 const NAME: &str = "serdes.state.name";
 
 /// With what the names of a session begin whose client gives none.
@@ -47,7 +48,8 @@ impl Owner {
         }
     }
 
-    /// What [`to_text`](Self::to_text) wrote. What a newer build wrote belongs to somebody, though nobody here knows to whom.
+    /// What [`to_text`](Self::to_text) wrote. What a newer build wrote belongs to somebody, though
+    /// nobody here knows to whom.
     pub(crate) fn from_text(text: &str) -> Self {
         match text.split_once(':') {
             Some(("session", name)) => Self::Named(name.to_owned()),
@@ -70,8 +72,9 @@ impl Owner {
         self == other || (*other == Self::Nobody && !self.is_known())
     }
 
-    /// Whether a session of this owner may take out of the state what belongs to `other`. Clients that the server does not ask who they
-    /// are cannot be told apart; they may take out what one of them made.
+    /// Whether a session of this owner may take out of the state what belongs to `other`. Clients
+    /// that the server does not ask who they are cannot be told apart; they may take out what one
+    /// of them made.
     pub(crate) fn may_delete(&self, other: &Self) -> bool {
         self == other || !(self.is_known() || other.is_known())
     }
@@ -86,7 +89,8 @@ pub(crate) struct Names {
     /// The name of the session, and those of arrays by their handles, as the client wishes.
     prefix: Option<String>,
     given: BTreeMap<u64, String>,
-    /// Whether it may have them. Until then, and where it may not, its arrays are called as those of a client that wishes nothing.
+    /// Whether it may have them. Until then, and where it may not, its arrays are called as those
+    /// of a client that wishes nothing.
     granted: AtomicBool,
     /// The arrays of the state that the client was shown.
     shown: Mutex<HashMap<u64, String>>,
@@ -324,8 +328,8 @@ impl Claims {
     }
 }
 
-/// The first name that a session wishes and that belongs to somebody else in the state, whose names and owners `arrays` gives from a
-/// name on.
+/// The first name that a session wishes and that belongs to somebody else in the state, whose names
+/// and owners `arrays` gives from a name on.
 pub(crate) fn foreign<'a, I>(names: &Names, arrays: impl Fn(&str) -> I) -> Option<String>
 where
     I: Iterator<Item = (&'a str, &'a Owner)>,

@@ -38,7 +38,8 @@ pub(crate) enum Source {
 pub(crate) struct Planned {
     owner: Owner,
     pub(crate) source: Source,
-    /// Whether the state had an array of this name when the plan was made, and if it was in memory, which one.
+    /// Whether the state had an array of this name when the plan was made, and if it was in memory,
+    /// which one.
     known: bool,
     before: Option<Arc<Array>>,
 }
@@ -74,7 +75,8 @@ impl Plan {
         live: &dyn LiveArrays,
         options: &StateOptions,
     ) -> Result<Self, ProxyError> {
-        // Before what the state has: a session that ends meanwhile leaves its arrays to the state before it loses them.
+        // Before what the state has: a session that ends meanwhile leaves its arrays to the state
+        // before it loses them.
         let mut live = live.live();
         // The younger one's arrays are the newer ones.
         live.sort_unstable_by_key(|session| session.number);
@@ -190,7 +192,8 @@ impl Plan {
             })
     }
 
-    /// Does without what cannot be read: takes the array of the state before, if there is one of the same name, or none.
+    /// Does without what cannot be read: takes the array of the state before, if there is one of
+    /// the same name, or none.
     pub(crate) fn replace_unreadable(&mut self, name: &str) {
         let Some(planned) = self.arrays.remove(name) else { return };
         match (&planned.source, self.in_file_before(name)) {

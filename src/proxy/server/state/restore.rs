@@ -31,7 +31,8 @@ use crate::{
 
 /// Where restored arrays are counted.
 ///
-/// They are there before any client, and nothing of them is left out: those that are more than a limit allows take all that it has.
+/// They are there before any client, and nothing of them is left out: those that are more than a
+/// limit allows take all that it has.
 #[derive(Debug)]
 pub(crate) struct Room {
     arrays: Budget,
@@ -70,7 +71,8 @@ impl Room {
     }
 }
 
-/// Puts an array of a file where its sharding says; where these devices are not there, on the first one.
+/// Puts an array of a file where its sharding says; where these devices are not there, on the first
+/// one.
 pub(crate) fn restore(
     tensor: &Tensor,
     devices: &Devices,

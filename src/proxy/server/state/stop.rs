@@ -15,10 +15,12 @@ const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const STANDSTILL: Duration = Duration::from_secs(15);
 
 impl State {
-    /// Saves, and tries again where that fails, for no longer than `limit`. Others are served meanwhile, and may make room on the disk.
+    /// Saves, and tries again where that fails, for no longer than `limit`. Others are served
+    /// meanwhile, and may make room on the disk.
     ///
     /// # Errors
-    /// As [`save`](Self::save); [`ProxyError::System`] if there is no more time, or the save was given up.
+    /// As [`save`](Self::save); [`ProxyError::System`] if there is no more time, or the save was
+    /// given up.
     pub(crate) async fn save_at_stop(
         self: &Arc<Self>,
         live: &Arc<dyn LiveArrays>,
@@ -37,7 +39,8 @@ impl State {
                     Err(error) => error,
                 },
                 why = self.no_more_time(deadline) => {
-                    // What does not look at it hangs, and holds nothing that the end of the process would not free.
+                    // What does not look at it hangs, and holds nothing that the end of the process
+                    // would not free.
                     self.watch().cancel();
                     return Err(gave_up(why));
                 }

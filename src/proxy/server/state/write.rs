@@ -27,7 +27,8 @@ use crate::{
     },
 };
 
-/// Arrays that may turn out to be unreadable, one after the other, before a save is given up: each costs another file.
+/// Arrays that may turn out to be unreadable, one after the other, before a save is given up: each
+/// costs another file.
 const UNREADABLE: usize = 8;
 
 /// Whether a state can be written where `options` say: tries it, without leaving anything.
@@ -115,7 +116,8 @@ impl FileIdentity {
         None
     }
 
-    /// Whether `path` names the file of this metadata; what the system does not tell is taken for yes.
+    /// Whether `path` names the file of this metadata; what the system does not tell is taken for
+    /// yes.
     #[cfg(unix)]
     pub(crate) fn names(own: &Metadata, path: &Path) -> bool {
         use std::os::unix::fs::MetadataExt as _;
@@ -165,8 +167,8 @@ impl Progress for Pulse {
     }
 }
 
-/// Writes the file. Waits for devices and the disk. Arrays that cannot be read are left out of the plan; the first such error is the
-/// result, if there is one.
+/// Writes the file. Waits for devices and the disk. Arrays that cannot be read are left out of the
+/// plan; the first such error is the result, if there is one.
 ///
 /// # Errors
 /// If the file cannot be written; the one before is still there.

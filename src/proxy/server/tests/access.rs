@@ -107,7 +107,8 @@ impl Caller<'_> {
         Ok(bytes)
     }
 
-    /// Opens a session with this initialization data, and asks for `requests`; the first answer, and the stream.
+    /// Opens a session with this initialization data, and asks for `requests`; the first answer,
+    /// and the stream.
     pub(crate) async fn session(
         &self,
         data: AttributeMap,
@@ -198,7 +199,8 @@ fn ids_of_sessions_and_handles_of_the_server_cannot_be_guessed() {
         numbers.sort_unstable();
         numbers.dedup();
         assert_eq!(numbers.len(), count);
-        // Among as many random numbers, no two are as near to each other as numbers in a row: the odds are one in 10^14.
+        // Among as many random numbers, no two are as near to each other as numbers in a row: the
+        // odds are one in 10^14.
         assert!(numbers.windows(2).all(|pair| pair[1] - pair[0] > 1 << 8), "{numbers:?}");
     });
 }

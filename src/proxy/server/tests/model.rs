@@ -1,5 +1,6 @@
-//! Random sequences of requests against a model of a session: arrays of two dimensions, cut by rows or columns or held whole, that are
-//! made, copied, taken apart, put together, cut anew, seen as another shape, deleted and forgotten, at every negotiated version.
+//! Random sequences of requests against a model of a session: arrays of two dimensions, cut by rows
+//! or columns or held whole, that are made, copied, taken apart, put together, cut anew, seen as
+//! another shape, deleted and forgotten, at every negotiated version.
 
 use std::collections::HashMap;
 
@@ -151,7 +152,8 @@ impl Value {
             if let Some(index) = same_device.or_else(|| same().next()) {
                 return self.shards[index].clone();
             }
-            // A half of the other kind needs both halves, and a half of a whole array the first copy.
+            // A half of the other kind needs both halves, and a half of a whole array the first
+            // copy.
             let needed = if self.cut.by == By::Whole { 1 } else { self.shards.len() };
             for shard in &self.shards[..needed] {
                 shard.clone()?;
@@ -230,7 +232,8 @@ impl Model {
         picks.map(|pick| pick.among(free.next()))
     }
 
-    /// New arrays under their handles; where that fails, the handles that stand for nothing say why.
+    /// New arrays under their handles; where that fails, the handles that stand for nothing say
+    /// why.
     fn create(
         &mut self,
         wanted: &[u64],
@@ -258,7 +261,8 @@ impl Model {
         }
     }
 
-    /// Arrays out of arrays: what failed in them is the answer, and lives on in what is made of them.
+    /// Arrays out of arrays: what failed in them is the answer, and lives on in what is made of
+    /// them.
     fn rearrange(
         &mut self,
         inputs: &[u64],
@@ -419,7 +423,8 @@ impl Checked {
         }
     }
 
-    /// The request of a step that makes arrays or waits for them; `None` if the step says nothing at this point.
+    /// The request of a step that makes arrays or waits for them; `None` if the step says nothing
+    /// at this point.
     async fn request(&mut self, step: Step) -> Option<(Request, Result<(), StatusCode>)> {
         let (model, version) = (&mut self.model, self.version);
         let written = |dims, cut: &Cut| spec(dims, cut).to_proto(version).unwrap();
@@ -532,7 +537,8 @@ impl Checked {
             }
             Step::Remap { from, to, semantics } => {
                 let (from, [to]) = (model.pick_pair(from), model.pick_free([to]));
-                // The rows of two arrays on two devices become an array: as mappings or as devices, by the version.
+                // The rows of two arrays on two devices become an array: as mappings or as devices,
+                // by the version.
                 let (Ok(upper), Ok(lower)) = (model.array(from[0]), model.array(from[1])) else {
                     return None;
                 };

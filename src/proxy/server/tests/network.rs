@@ -442,7 +442,8 @@ fn many_sessions_leave_nothing() {
     });
 }
 
-/// A client in a thread of its own, whose sockets are closed in the middle of what it does, as the system does it for a process that is killed.
+/// A client in a thread of its own, whose sockets are closed in the middle of what it does, as the
+/// system does it for a process that is killed.
 fn killed_client(address: &str, number: u64) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
