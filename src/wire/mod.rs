@@ -3,9 +3,9 @@
 //!
 //! - `fields`: one cursor over the fields of a message in memory; `dialect` says what each parser
 //!   takes.
-//! - `backward`: the writer.
-//! - `scan`: the same over messages that do not fit into memory, with a table of what their fields
+//! - `scan`: the same for messages that do not fit into memory, with a table of what their fields
 //!   are.
+//! - `backward`: the writer.
 //! - `packed`: lists of numbers, many at a time; `varint`: one number.
 //!
 //! Knows numbers, fields and bytes. It must never know what a message means, a version or a device.
@@ -22,7 +22,9 @@ pub(crate) mod varint;
 pub(crate) use backward::BackwardWriter;
 pub(crate) use dialect::{Dialect, MAXIMUM_DEPTH};
 #[cfg(feature = "artifact")]
+pub(crate) use fields::Field;
+#[cfg(feature = "artifact")]
 pub use fields::Malformed;
 #[cfg(not(feature = "artifact"))]
 pub(crate) use fields::Malformed;
-pub(crate) use fields::{Field, FieldValue, WireReader, check_fields};
+pub(crate) use fields::{FieldValue, WireReader, check_fields};

@@ -110,7 +110,6 @@ pub(crate) fn put(out: &mut [u8], mut bits: u64) -> Option<usize> {
 
 /// Appends a number.
 #[inline]
-#[cfg(feature = "artifact")]
 pub(crate) fn push(out: &mut Vec<u8>, mut bits: u64) {
     while bits >= 0x80 {
         out.push(bits as u8 | 0x80);
