@@ -16,7 +16,7 @@ pub(crate) fn copy_directory(from: &Path, to: &Path) {
     for entry in fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
         let target = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_file() {
+        if entry.path().is_file() {
             fs::copy(entry.path(), target).unwrap();
         } else if entry.file_name() != "target" {
             copy_directory(&entry.path(), &target);
