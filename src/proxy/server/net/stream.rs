@@ -125,8 +125,7 @@ async fn run(
         sender: answers,
         answered: Arc::default(),
     };
-    let mut tasks = JoinSet::new();
-    let mut begun = false;
+    let (mut tasks, mut begun) = (JoinSet::new(), false);
     let last = loop {
         let request = tokio::select! {
             biased;
