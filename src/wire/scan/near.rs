@@ -1,10 +1,21 @@
-//! The short way for most fields: a tag of one byte, and a number of one byte or a length of one byte
-//! and a value that is all here.
+//! The short way for most fields: a tag of one byte, and a number of one byte, or a length of at
+//! most two and a value that is all here.
 
 use super::{
     Encoding, Kind, Piece, Visitor, WireError, WireFault,
     scanner::{Delimited, Walk, is_text},
 };
+
+/// The content of a field whose length begins with `low` and has at most two bytes, and what comes
+/// after it; `None` if not all of it is here.
+#[inline(always)]
+fn content(low: u8, after: &[u8]) -> Option<(&[u8], &[u8])> {
+    if low < 0x80 {
+        return after.split_at_checked(usize::from(low));
+    }
+    let (high, after) = after.split_first().filter(|(high, _)| **high < 0x80)?;
+    after.split_at_checked(usize::from(low & 0x7f) | usize::from(*high) << 7)
+}
 
 impl<V: Visitor> Walk<'_, '_, V> {
     /// Reads fields and ends messages as long as the fields are near.
@@ -18,10 +29,10 @@ impl<V: Visitor> Walk<'_, '_, V> {
             let all = self.window.part(at, frame_end.min(self.window.end()));
             let position = |rest: &[u8]| at + (all.len() - rest.len()) as u64;
             let mut rest = all;
-            while let [tag @ 0x08..=0x7f, low @ 0..=0x7f, after @ ..] = rest
+            while let [tag @ 0x08..=0x7f, low, after @ ..] = rest
                 && let Some(field) = description.field(u32::from(*tag >> 3))
             {
-                if *tag & 7 == 0 && field.kind.encoding() == Encoding::Varint {
+                if *tag & 7 == 0 && *low < 0x80 && field.kind.encoding() == Encoding::Varint {
                     self.visitor.integer(message, field, u64::from(*low));
                     rest = after;
                     continue;
@@ -29,9 +40,9 @@ impl<V: Visitor> Walk<'_, '_, V> {
                 if *tag & 7 != 2 {
                     break;
                 }
-                let Some((bytes, after)) = after.split_at_checked(usize::from(*low)) else { break };
-                let here = position(rest);
-                let found = Delimited { message, field, payload: here + 2, end: position(after) };
+                let Some((bytes, after)) = content(*low, after) else { break };
+                let (here, end) = (position(rest), position(after));
+                let found = Delimited { message, field, payload: end - bytes.len() as u64, end };
                 match field.kind {
                     Kind::String if !is_text(bytes) => {
                         return Err(WireError { at: here, fault: WireFault::Utf8 });
