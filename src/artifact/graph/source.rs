@@ -11,7 +11,7 @@ use crate::{
         text::{self, TextError},
     },
     files::ReadAt,
-    wire::scan::{self, ScanError, Visitor, WireError},
+    wire::scan::{self, ScanError, Scanner, Visitor, WireError},
 };
 
 /// Which message a file holds.
@@ -132,7 +132,12 @@ impl<'s> Source<'s> {
         }
         let mut bytes = vec![0; usize::try_from(length).unwrap_or_default()];
         section.read_exact_at(&mut bytes, 0)?;
-        self.walk_over(&bytes, message, visitor)
+        if self.form == Form::Text {
+            return self.walk_over(&bytes, message, visitor);
+        }
+        // All bytes are there, so that one run comes to the end.
+        Scanner::new(TENSORFLOW, message, length).run(&bytes, 0, visitor)?;
+        Ok(())
     }
 
     fn walk_over(
