@@ -2,9 +2,11 @@
 //!
 //! Prints the ratios that matter: how much faster the scan is than the decode, and what part of the decode's time the check takes.
 
-use std::hint::black_box;
-use std::io::Write;
-use std::time::{Duration, Instant};
+use std::{
+    hint::black_box,
+    io::Write,
+    time::{Duration, Instant},
+};
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use prost::Message as _;

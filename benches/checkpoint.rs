@@ -3,16 +3,18 @@
 //!
 //! TensorFlow beside us: `tests/interop/tensorflow_checkpoints.py --time`.
 
-use std::fs::File;
-use std::hint::black_box;
-use std::io::{Read, Write};
-use std::path::Path;
-use std::time::{Duration, Instant};
+use std::{
+    fs::File,
+    hint::black_box,
+    io::{Read, Write},
+    path::Path,
+    time::{Duration, Instant},
+};
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use serdes::artifact::data_type::DataType;
-use serdes::artifact::tensor_bundle::{
-    Bundle, BundleOptions, BundleWriter, VerifyOptions, data_path,
+use serdes::artifact::{
+    data_type::DataType,
+    tensor_bundle::{Bundle, BundleOptions, BundleWriter, VerifyOptions, data_path},
 };
 
 const LARGE: usize = 64;

@@ -1,7 +1,9 @@
 //! The reference plug-in, through its table of C functions, beside what the machine can do: memcpy, and malloc with fresh pages.
 
-use std::hint::black_box;
-use std::time::{Duration, Instant};
+use std::{
+    hint::black_box,
+    time::{Duration, Instant},
+};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use serdes::stream_executor::Plugin;

@@ -3,8 +3,10 @@
 //!
 //! Targets: at most 5 ns a call; copies at 0.99 of a plain copy from 64 KiB up; 150 ns for an allocation and its end at 10,000 live blocks.
 
-use std::hint::black_box;
-use std::time::{Duration, Instant};
+use std::{
+    hint::black_box,
+    time::{Duration, Instant},
+};
 
 use criterion::{Criterion, Throughput};
 use serdes::stream_executor::{BfcAllocator, BfcOptions, Plugin, unguarded};

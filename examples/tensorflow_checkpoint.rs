@@ -8,18 +8,20 @@
 //! tensorflow_checkpoint time list|read|write PREFIX  seconds, best of three
 //! ```
 
-use std::error::Error;
-use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::{
+    error::Error,
+    fs,
+    io::{BufRead, BufReader, Read, Write},
+    path::{Path, PathBuf},
+    time::Instant,
+};
 
 use serde_json::{Value, json};
-use serdes::artifact::checkpoint_v1::CheckpointV1;
-use serdes::artifact::data_type::DataType;
-use serdes::artifact::slice::TensorSlice;
-use serdes::artifact::tensor_bundle::{
-    Bundle, BundleOptions, BundleWriter, VerifyOptions, index_path,
+use serdes::artifact::{
+    checkpoint_v1::CheckpointV1,
+    data_type::DataType,
+    slice::TensorSlice,
+    tensor_bundle::{Bundle, BundleOptions, BundleWriter, VerifyOptions, index_path},
 };
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;

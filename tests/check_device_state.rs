@@ -2,11 +2,13 @@
 
 use std::path::Path;
 
-use serdes::check::{self, Consumer, Kind, Options, Outcome, Verdict};
-use serdes::device_state::{Versions, WriteOptions};
-use serdes::ifrt::{
-    ArraySpec, DType, DeviceId, MemoryKind, Shape, Sharding, ShardingParamSharding,
-    SingleDeviceSharding,
+use serdes::{
+    check::{self, Consumer, Kind, Options, Outcome, Verdict},
+    device_state::{Versions, WriteOptions},
+    ifrt::{
+        ArraySpec, DType, DeviceId, MemoryKind, Shape, Sharding, ShardingParamSharding,
+        SingleDeviceSharding,
+    },
 };
 
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/device_state");

@@ -1,7 +1,9 @@
 //! Files of the kinds that users keep models in: which are judged, and what is said of the others.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use serdes::check::{self, ArtifactLine, Consumer, Kind, Options, Outcome, Rule, Verdict};
 

@@ -2,22 +2,28 @@
 //!
 //! `ckpt_verdicts.jsonl` holds one line an operation on a checkpoint in `ckpt/`.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use serde_json::Value;
-use serdes::artifact::checkpoint_v1::{CheckpointV1, CheckpointV1Error};
-use serdes::artifact::data_type::DataType;
-use serdes::artifact::slice::TensorSlice;
-use serdes::artifact::status::StatusCode;
-use serdes::artifact::table::TableError;
-use serdes::artifact::tensor_bundle::{Bundle, BundleError, MemoryFiles, VerifyOptions};
-use serdes::files::{Phase, Progress, Watch};
-use serdes::version::VersionRule;
+use serdes::{
+    artifact::{
+        checkpoint_v1::{CheckpointV1, CheckpointV1Error},
+        data_type::DataType,
+        slice::TensorSlice,
+        status::StatusCode,
+        table::TableError,
+        tensor_bundle::{Bundle, BundleError, MemoryFiles, VerifyOptions},
+    },
+    files::{Phase, Progress, Watch},
+    version::VersionRule,
+};
 
 fn data() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/tensorflow")

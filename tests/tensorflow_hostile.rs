@@ -3,8 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
-use serdes::artifact::graph::{self, Form, Message, ReadOptions};
-use serdes::check::{self, Kind, Options, Outcome};
+use serdes::{
+    artifact::graph::{self, Form, Message, ReadOptions},
+    check::{self, Kind, Options, Outcome},
+};
 
 const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/tensorflow");
 

@@ -1,7 +1,6 @@
 //! Every artifact of the corpus gets the verdict that TensorFlow 2.21 gave, wherever the reason is ours to judge.
 
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
 use serde_json::Value;
 use serdes::check::{self, Consumer, Options, Outcome, Verdict};

@@ -5,11 +5,13 @@
 
 use std::path::PathBuf;
 
-use serdes::artifact::checkpoint_v1::CheckpointV1;
-use serdes::artifact::checksum::{crc32c, mask};
-use serdes::artifact::data_type::DataType;
-use serdes::artifact::table::{MAGIC, Table, TableOptions, TableWriter};
-use serdes::artifact::tensor_bundle::{Bundle, MemoryFiles, VerifyOptions};
+use serdes::artifact::{
+    checkpoint_v1::CheckpointV1,
+    checksum::{crc32c, mask},
+    data_type::DataType,
+    table::{MAGIC, Table, TableOptions, TableWriter},
+    tensor_bundle::{Bundle, MemoryFiles, VerifyOptions},
+};
 
 fn varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {

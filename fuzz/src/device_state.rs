@@ -1,15 +1,18 @@
 //! Device states: opening, verifying and reading whatever the bytes are.
 
-use std::io::Read;
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::{
+    io::Read,
+    path::PathBuf,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
-use serdes::artifact::ReadAt;
-use serdes::artifact::checksum::crc32c;
-use serdes::device_state::{
-    Error, Part, PartStore, PendingPart, Reader, SaveId, Sync, Versions, Watch, WriteOptions,
-    merge_in,
+use serdes::{
+    artifact::{ReadAt, checksum::crc32c},
+    device_state::{
+        Error, Part, PartStore, PendingPart, Reader, SaveId, Sync, Versions, Watch, WriteOptions,
+        merge_in,
+    },
 };
 
 /// The first byte says whether the checksums are mended, so that what lies behind them is reached; the rest is the file.

@@ -1,7 +1,9 @@
 //! Graphs in both forms, and artifacts of every kind through the one door.
 
-use serdes::artifact::graph::{self, Form, Message, ReadOptions};
-use serdes::check::{self, Kind, Options};
+use serdes::{
+    artifact::graph::{self, Form, Message, ReadOptions},
+    check::{self, Kind, Options},
+};
 
 /// The first byte chooses message and form, the rest is the file. What the whole check takes, the scan takes, with the same versions.
 pub fn graphs(data: &[u8]) {

@@ -1,4 +1,8 @@
-use std::{fs, io::Write, sync::Arc, sync::Mutex};
+use std::{
+    fs,
+    io::Write,
+    sync::{Arc, Mutex},
+};
 
 use super::*;
 use crate::{

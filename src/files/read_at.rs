@@ -6,12 +6,13 @@
 #[cfg(feature = "device")]
 mod spool;
 
-use std::fs::File;
-use std::io;
-use std::ops::Range;
-use std::path::Path;
-use std::sync::Arc;
-use std::sync::mpsc::Receiver;
+use std::{
+    fs::File,
+    io,
+    ops::Range,
+    path::Path,
+    sync::{Arc, mpsc::Receiver},
+};
 
 use bytes::Bytes;
 

@@ -1,8 +1,6 @@
 //! Our C header against our Rust types: the system's C compiler says where every field of every layout is.
 
-use std::fmt::Write as _;
-use std::path::Path;
-use std::process::Command;
+use std::{fmt::Write as _, path::Path, process::Command};
 
 use serdes_abi::{LAYOUTS, Layout};
 

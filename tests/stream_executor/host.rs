@@ -1,7 +1,9 @@
 //! The safe types over the embedded plug-in.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering},
+};
 
 use serdes::stream_executor::{Error, EventStatus, LayoutChoice, Plugin};
 

@@ -1,8 +1,12 @@
 //! Many threads that share a plug-in, its streams and its events: order holds, bytes are whole, nothing is freed too early.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread,
+};
 
 use serdes::stream_executor::{BfcAllocator, BfcOptions, LayoutChoice, Plugin};
 

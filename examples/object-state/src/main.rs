@@ -25,7 +25,9 @@ use std::{
 
 use object_store::{ObjectStore, RetryConfig, aws::AmazonS3Builder, path::Path};
 use serdes::{
-    device_state::{ObjectParts, Part, Reader, SaveId, Versions, Watch, WriteOptions, Writer, merge_in},
+    device_state::{
+        ObjectParts, Part, Reader, SaveId, Versions, Watch, WriteOptions, Writer, merge_in,
+    },
     ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding},
 };
 

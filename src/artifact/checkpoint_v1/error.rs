@@ -1,14 +1,17 @@
 //! What can be wrong with a V1 checkpoint, with the status that TensorFlow gives for it.
 
-use std::io;
-use std::path::PathBuf;
+use std::{io, path::PathBuf};
 
-use crate::artifact::slice::{SliceError, TensorSlice};
-use crate::artifact::status::{StatusCode, of_io};
-use crate::artifact::table::{TableDefect, TableError};
-use crate::artifact::tensor_bundle::ShapeError;
-use crate::version::Rejection;
-use crate::wire::Malformed;
+use crate::{
+    artifact::{
+        slice::{SliceError, TensorSlice},
+        status::{StatusCode, of_io},
+        table::{TableDefect, TableError},
+        tensor_bundle::ShapeError,
+    },
+    version::Rejection,
+    wire::Malformed,
+};
 
 /// Why a V1 checkpoint cannot be opened, or a tensor of it not be read.
 #[derive(Debug, thiserror::Error)]

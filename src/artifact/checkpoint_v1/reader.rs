@@ -1,18 +1,22 @@
 //! Opening the files of a V1 checkpoint, and reading tensors.
 
-use std::collections::HashMap;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
-use super::error::CheckpointV1Error;
-use super::messages::RawMeta;
-use super::values;
-use crate::artifact::data_type::{DataType, describe};
-use crate::artifact::slice::{Runs, TensorSlice, are_apart, elements_in};
-use crate::artifact::table::{Table, TableDefect};
-use crate::artifact::tensor_bundle::{FileSystem, Files, VerifyOptions, element_count};
-use crate::files::ReadAt;
-use crate::version::{Consumer, VersionDef};
+use super::{error::CheckpointV1Error, messages::RawMeta, values};
+use crate::{
+    artifact::{
+        data_type::{DataType, describe},
+        slice::{Runs, TensorSlice, are_apart, elements_in},
+        table::{Table, TableDefect},
+        tensor_bundle::{FileSystem, Files, VerifyOptions, element_count},
+    },
+    files::ReadAt,
+    version::{Consumer, VersionDef},
+};
 
 /// Up to so many slices of a tensor are compared pair by pair when they are opened; more of them
 /// when they are read, all at once.

@@ -1,11 +1,13 @@
 use std::path::{Path, PathBuf};
 
 use super::*;
-use crate::artifact::data_type::DataType;
-use crate::artifact::slice::TensorSlice;
-use crate::artifact::status::StatusCode;
-use crate::artifact::table::{TableOptions, TableWriter};
-use crate::artifact::tensor_bundle::{MemoryFiles, VerifyOptions};
+use crate::artifact::{
+    data_type::DataType,
+    slice::TensorSlice,
+    status::StatusCode,
+    table::{TableOptions, TableWriter},
+    tensor_bundle::{MemoryFiles, VerifyOptions},
+};
 
 fn corpus(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -4,8 +4,7 @@
 //! Knows the list and the rule of one operation. Which nodes are looked at, and in which order, is
 //! the business of the graph reader.
 
-use std::collections::HashMap;
-use std::sync::LazyLock;
+use std::{collections::HashMap, sync::LazyLock};
 
 use crate::version::evolution::OperationBan;
 

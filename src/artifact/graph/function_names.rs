@@ -3,8 +3,10 @@
 //! Knows which functions are there, and whether a name may have come twice; nothing of what they
 //! do.
 
-use std::collections::HashSet;
-use std::hash::{BuildHasher, Hasher};
+use std::{
+    collections::HashSet,
+    hash::{BuildHasher, Hasher},
+};
 
 /// Bytes of a function's name that tell it from others.
 pub(super) const LONGEST_NAME: usize = 1 << 16;

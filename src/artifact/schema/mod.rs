@@ -6,18 +6,20 @@
 
 mod generated;
 
-pub(crate) use self::generated::fields;
-use self::generated::tables;
-pub(crate) use self::generated::tables::{
-    ATTR_VALUE, ATTR_VALUE_LIST_VALUE, FUNCTION_DEF, FUNCTION_DEF_LIBRARY, FUNCTION_DEF_RET_ENTRY,
-    GRADIENT_DEF, GRAPH_DEF, META_GRAPH_DEF, META_GRAPH_DEF_META_INFO_DEF, NAME_ATTR_LIST,
-    NODE_DEF, NODE_DEF_ATTR_ENTRY, OP_DEF, OP_DEF_ARG_DEF, OP_DEPRECATION, OP_LIST, SAVED_MODEL,
-    VERSION_DEF,
+pub(crate) use self::generated::{
+    fields,
+    tables::{
+        ATTR_VALUE, ATTR_VALUE_LIST_VALUE, FUNCTION_DEF, FUNCTION_DEF_LIBRARY,
+        FUNCTION_DEF_RET_ENTRY, GRADIENT_DEF, GRAPH_DEF, META_GRAPH_DEF,
+        META_GRAPH_DEF_META_INFO_DEF, NAME_ATTR_LIST, NODE_DEF, NODE_DEF_ATTR_ENTRY, OP_DEF,
+        OP_DEF_ARG_DEF, OP_DEPRECATION, OP_LIST, SAVED_MODEL, VERSION_DEF,
+    },
 };
 use self::{
     fields::{
         graph_debug_info, graph_debug_info_stack_trace, graph_def, signature_def, structured_value,
     },
+    generated::tables,
     tables::{GRAPH_DEBUG_INFO, GRAPH_DEBUG_INFO_STACK_TRACE, SIGNATURE_DEF, STRUCTURED_VALUE},
 };
 

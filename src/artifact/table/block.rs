@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use super::TableError;
-use super::format::{BlockHandle, TRAILER_LEN, TYPE_RAW, TYPE_SNAPPY};
-use crate::artifact::checksum;
-use crate::files::ReadAt;
-use crate::wire::varint;
+use super::{
+    TableError,
+    format::{BlockHandle, TRAILER_LEN, TYPE_RAW, TYPE_SNAPPY},
+};
+use crate::{artifact::checksum, files::ReadAt, wire::varint};
 
 /// Snappy's densest element makes 64 bytes out of 3; what claims to grow more than this does not
 /// decompress.

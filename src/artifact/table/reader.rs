@@ -1,11 +1,15 @@
 //! Reading a table: opening, seeking, walking, and what can be said about it beyond that.
 
-use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+};
 
-use super::TableError;
-use super::block::{Block, BlockCursor, read_raw};
-use super::format::{BlockHandle, FOOTER_LEN, Footer, TRAILER_LEN, TYPE_RAW, TYPE_SNAPPY};
+use super::{
+    TableError,
+    block::{Block, BlockCursor, read_raw},
+    format::{BlockHandle, FOOTER_LEN, Footer, TRAILER_LEN, TYPE_RAW, TYPE_SNAPPY},
+};
 use crate::files::ReadAt;
 
 /// A table that is open for reading. It can be shared between threads; each walks it with a

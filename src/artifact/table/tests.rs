@@ -2,9 +2,11 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 
-use super::block::{Block, BlockCursor};
-use super::format::Footer;
-use super::*;
+use super::{
+    block::{Block, BlockCursor},
+    format::Footer,
+    *,
+};
 
 fn corpus(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/tensorflow/ckpt").join(name)

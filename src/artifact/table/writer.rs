@@ -3,10 +3,11 @@
 
 use std::io::Write;
 
-use super::TableError;
-use super::format::{BlockHandle, Footer, TYPE_RAW, TYPE_SNAPPY};
-use crate::artifact::checksum;
-use crate::wire::varint;
+use super::{
+    TableError,
+    format::{BlockHandle, Footer, TYPE_RAW, TYPE_SNAPPY},
+};
+use crate::{artifact::checksum, wire::varint};
 
 /// How a table is written. The default is what TensorFlow does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,15 +1,12 @@
 //! The bytes of a tensor that is stored in one place: read in order, checked on the way.
 
-use std::io;
-use std::sync::Arc;
+use std::{io, sync::Arc};
 
-use super::Bundle;
-use super::entry::TensorEntry;
-use super::error::BundleError;
-use super::messages::Endianness;
-use super::reader::Shard;
-use crate::artifact::checksum::{Crc32c, unmask};
-use crate::artifact::data_type::{DataType, describe};
+use super::{Bundle, entry::TensorEntry, error::BundleError, messages::Endianness, reader::Shard};
+use crate::artifact::{
+    checksum::{Crc32c, unmask},
+    data_type::{DataType, describe},
+};
 
 /// Small reads are served from a buffer of this size, in bytes; a multiple of every element size.
 const BUFFER: usize = 64 * 1024;

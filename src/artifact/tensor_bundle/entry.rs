@@ -2,10 +2,14 @@
 
 use std::borrow::Cow;
 
-use super::error::BundleError;
-use super::messages::{RawEntry, ShapeError, element_count};
-use crate::artifact::data_type::{DataType, describe};
-use crate::artifact::slice::TensorSlice;
+use super::{
+    error::BundleError,
+    messages::{RawEntry, ShapeError, element_count},
+};
+use crate::artifact::{
+    data_type::{DataType, describe},
+    slice::TensorSlice,
+};
 
 /// The entry of a tensor. Its values are those of the index; whether they can be true is found when
 /// the tensor is read.

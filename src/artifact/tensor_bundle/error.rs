@@ -1,14 +1,17 @@
 //! What can be wrong with a bundle, with the status that TensorFlow gives for it.
 
-use std::io;
-use std::path::PathBuf;
+use std::{io, path::PathBuf};
 
 use super::messages::ShapeError;
-use crate::artifact::slice::{SliceError, TensorSlice};
-use crate::artifact::status::{StatusCode, of_io};
-use crate::artifact::table::{TableDefect, TableError};
-use crate::version::Rejection;
-use crate::wire::Malformed;
+use crate::{
+    artifact::{
+        slice::{SliceError, TensorSlice},
+        status::{StatusCode, of_io},
+        table::{TableDefect, TableError},
+    },
+    version::Rejection,
+    wire::Malformed,
+};
 
 /// Why a bundle cannot be opened, a tensor of it not be read, or a bundle not be written.
 #[derive(Debug, thiserror::Error)]

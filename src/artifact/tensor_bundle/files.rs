@@ -1,11 +1,12 @@
 //! Where the files of a bundle come from: a file system, or memory.
 
-use std::collections::HashMap;
-use std::ffi::OsString;
-use std::fmt;
-use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::{
+    collections::HashMap,
+    ffi::OsString,
+    fmt, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use crate::files::{ReadAt, read_at};
 

@@ -5,16 +5,15 @@
 //! read once, from its start to its end, while the whole is given out in order; the memory is a
 //! small buffer a piece.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::{cmp::Reverse, collections::BinaryHeap};
 
-use super::Bundle;
-use super::data::PlainStream;
-use super::entry::TensorEntry;
-use super::error::BundleError;
-use super::messages::element_count;
-use crate::artifact::data_type::describe;
-use crate::artifact::slice::{Bounds, Runs, TensorSlice, are_apart, elements_in};
+use super::{
+    Bundle, data::PlainStream, entry::TensorEntry, error::BundleError, messages::element_count,
+};
+use crate::artifact::{
+    data_type::describe,
+    slice::{Bounds, Runs, TensorSlice, are_apart, elements_in},
+};
 
 /// Memory for the buffers of all pieces together, in bytes.
 const BUFFERS: usize = 4 << 20;

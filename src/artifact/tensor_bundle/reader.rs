@@ -1,18 +1,26 @@
 //! Opening a bundle, listing its tensors, finding one.
 
-use std::collections::HashSet;
-use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    collections::HashSet,
+    io,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
 
-use super::entry::{TensorEntry, display};
-use super::error::BundleError;
-use super::files::{FileSystem, Files, data_path, index_path};
-use super::messages::Header;
-use crate::artifact::slice::is_slice_key;
-use crate::artifact::table::{Cursor, Table, TableDefect};
-use crate::files::ReadAt;
-use crate::version::{Consumer, VersionDef};
+use super::{
+    entry::{TensorEntry, display},
+    error::BundleError,
+    files::{FileSystem, Files, data_path, index_path},
+    messages::Header,
+};
+use crate::{
+    artifact::{
+        slice::is_slice_key,
+        table::{Cursor, Table, TableDefect},
+    },
+    files::ReadAt,
+    version::{Consumer, VersionDef},
+};
 
 /// Open data files that are kept at hand.
 const OPEN_SHARDS: usize = 32;

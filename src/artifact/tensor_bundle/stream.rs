@@ -2,11 +2,7 @@
 
 use std::io::{self, Read};
 
-use super::Bundle;
-use super::data::PlainStream;
-use super::entry::TensorEntry;
-use super::error::BundleError;
-use super::pieces::Joined;
+use super::{Bundle, data::PlainStream, entry::TensorEntry, error::BundleError, pieces::Joined};
 
 /// Gives the bytes of a tensor of fixed element size, in order, as little-endian elements in
 /// row-major order.

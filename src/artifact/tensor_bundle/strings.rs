@@ -1,12 +1,18 @@
 //! String and variant tensors: elements of any length, with checksums among the bytes.
 
-use super::Bundle;
-use super::data::{Place, check_crc, read_failed};
-use super::entry::TensorEntry;
-use super::error::BundleError;
-use crate::artifact::checksum::{Crc32c, unmask};
-use crate::artifact::data_type::{DataType, describe};
-use crate::wire::varint;
+use super::{
+    Bundle,
+    data::{Place, check_crc, read_failed},
+    entry::TensorEntry,
+    error::BundleError,
+};
+use crate::{
+    artifact::{
+        checksum::{Crc32c, unmask},
+        data_type::{DataType, describe},
+    },
+    wire::varint,
+};
 
 /// Bytes that are read from a data file at a time.
 const BUFFER: usize = 64 * 1024;

@@ -8,17 +8,21 @@
 //!
 //! This part must never know what is in the data files.
 
-use std::collections::BTreeSet;
-use std::ffi::{OsStr, OsString};
-use std::fs::{self, File, TryLockError};
-use std::io;
-use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::{
+    collections::BTreeSet,
+    ffi::{OsStr, OsString},
+    fs::{self, File, TryLockError},
+    io,
+    path::{Path, PathBuf},
+    thread,
+    time::{Duration, Instant},
+};
 
-use super::error::BundleError;
-use super::files::{FileSystem, data_path};
-use super::reader::Bundle;
+use super::{
+    error::BundleError,
+    files::{FileSystem, data_path},
+    reader::Bundle,
+};
 use crate::files::{self, Replacement, Sync};
 
 /// Nobody who switches bundles takes so long.
@@ -198,8 +202,10 @@ fn count_in(end: &[u8]) -> Option<i32> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{BundleOptions, BundleWriter};
-    use super::*;
+    use super::{
+        super::{BundleOptions, BundleWriter},
+        *,
+    };
     use crate::artifact::data_type::DataType;
 
     fn names(directory: &Path) -> Vec<String> {

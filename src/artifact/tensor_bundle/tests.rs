@@ -1,15 +1,19 @@
-use std::collections::BTreeMap;
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    io::Write as _,
+    path::{Path, PathBuf},
+};
 
 use proptest::prelude::*;
 
 use super::*;
-use crate::artifact::checksum::{crc32c, mask};
-use crate::artifact::data_type::DataType;
-use crate::artifact::slice::{Extent, TensorSlice};
-use crate::artifact::status::StatusCode;
-use crate::artifact::table::{TableOptions, TableWriter};
+use crate::artifact::{
+    checksum::{crc32c, mask},
+    data_type::DataType,
+    slice::{Extent, TensorSlice},
+    status::StatusCode,
+    table::{TableOptions, TableWriter},
+};
 
 fn corpus(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/tensorflow/ckpt").join(name).join("ckpt")

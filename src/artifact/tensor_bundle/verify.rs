@@ -1,16 +1,24 @@
 //! Checking a whole bundle: what can be said of its tensors without their data, and with it.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{
+    Mutex, PoisonError,
+    atomic::{AtomicU64, AtomicUsize, Ordering},
+};
 
-use super::Bundle;
-use super::data::{Place, check_crc, read_failed};
-use super::entry::TensorEntry;
-use super::error::BundleError;
-use super::reader::Listing;
-use crate::artifact::checksum::{Crc32c, combine};
-use crate::artifact::data_type::{DataType, describe};
-use crate::files::{Phase, Watch};
+use super::{
+    Bundle,
+    data::{Place, check_crc, read_failed},
+    entry::TensorEntry,
+    error::BundleError,
+    reader::Listing,
+};
+use crate::{
+    artifact::{
+        checksum::{Crc32c, combine},
+        data_type::{DataType, describe},
+    },
+    files::{Phase, Watch},
+};
 
 /// Large tensors are shared between threads in parts of this size, in bytes.
 const SEGMENT: u64 = 8 << 20;

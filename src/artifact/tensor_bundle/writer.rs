@@ -3,23 +3,31 @@
 //!
 //! A bundle appears with its index; how it takes the place of another is in `supersede`.
 
-use std::collections::BTreeMap;
-use std::fs;
-use std::io::{self, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::{self, Seek, SeekFrom, Write},
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
 
-use super::error::BundleError;
-use super::files::{data_path, index_path};
-use super::messages::{Endianness, Header, RawEntry, element_count};
-use super::supersede::Switch;
-use crate::artifact::checksum::{Crc32c, mask};
-use crate::artifact::data_type::DataType;
-use crate::artifact::slice::{Extent, TensorSlice};
-use crate::artifact::table::{TableError, TableOptions, TableWriter};
-use crate::files::{self, Replacement, Sync};
-use crate::version::VersionDef;
-use crate::wire::varint;
+use super::{
+    error::BundleError,
+    files::{data_path, index_path},
+    messages::{Endianness, Header, RawEntry, element_count},
+    supersede::Switch,
+};
+use crate::{
+    artifact::{
+        checksum::{Crc32c, mask},
+        data_type::DataType,
+        slice::{Extent, TensorSlice},
+        table::{TableError, TableOptions, TableWriter},
+    },
+    files::{self, Replacement, Sync},
+    version::VersionDef,
+    wire::varint,
+};
 
 /// Small writes are gathered into buffers of this size, in bytes.
 const BUFFER: usize = 1 << 20;

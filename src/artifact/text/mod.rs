@@ -15,8 +15,7 @@ mod strings;
 use std::io;
 
 use super::schema::MessageId;
-use crate::files::ReadAt;
-use crate::wire::scan::Visitor;
+use crate::{files::ReadAt, wire::scan::Visitor};
 
 /// What is wrong with a text, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -2,8 +2,7 @@
 
 use std::io;
 
-use super::super::Kind;
-use super::File;
+use super::{super::Kind, File};
 
 /// Bytes of the end of an archive in which its end record stands: the record and the longest
 /// comment.

@@ -3,8 +3,7 @@
 
 use std::io;
 
-use super::super::Kind;
-use super::File;
+use super::{super::Kind, File};
 use crate::wire::varint;
 
 /// Fields of a message that are looked at.

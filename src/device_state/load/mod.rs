@@ -7,8 +7,8 @@
 
 mod ahead;
 mod assemble;
+mod execute;
 mod feed;
-mod load;
 #[cfg(feature = "mmap")]
 mod mapped;
 mod pieces;

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use super::{
     Reader, Tensor,
+    execute::{Load, Target},
     feed::with_feed,
-    load::{Load, Target},
     plan::{Plan, Source},
 };
 use crate::{

@@ -11,8 +11,8 @@ use std::{
 use super::{
     Tensor,
     assemble::{element_bytes, pieces_of},
+    execute::{Load, Target},
     feed::with_feed,
-    load::{Load, Target},
     plan::{Plan, Source, WINDOW_BYTES},
 };
 use crate::{

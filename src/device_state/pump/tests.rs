@@ -66,9 +66,11 @@ pub(crate) struct ToyMemory {
     pub(crate) bytes: Arc<Mutex<Vec<u8>>>,
 }
 
+type ToyCopy = Box<dyn FnOnce(&mut Vec<u8>)>;
+
 pub(crate) struct ToyTransfer {
     toy: Toy,
-    run: RefCell<Option<Box<dyn FnOnce(&mut Vec<u8>)>>>,
+    run: RefCell<Option<ToyCopy>>,
     host: Vec<u8>,
 }
 

@@ -1,8 +1,10 @@
 use std::{fs, sync::Arc};
 
 use super::*;
-use crate::device_state::Sync;
-use crate::tensor_io::{Error, Output, Source, Target};
+use crate::{
+    device_state::Sync,
+    tensor_io::{Error, Output, Source, Target},
+};
 
 fn file(header: &str, data: &[u8]) -> Vec<u8> {
     let mut bytes = (header.len() as u64).to_le_bytes().to_vec();

@@ -1,8 +1,12 @@
 //! Plug-ins that register well and behave badly: what the host makes of each habit.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::{Duration, Instant},
+};
 
 use serdes::stream_executor::{Device, Error, EventStatus, Plugin, PluginOptions, with_time_limit};
 

@@ -2,8 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use serdes::stream_executor::conformance::{self, Conformance, ConformanceOptions, Outcome};
-use serdes::stream_executor::{LayoutChoice, Plugin};
+use serdes::stream_executor::{
+    LayoutChoice, Plugin,
+    conformance::{self, Conformance, ConformanceOptions, Outcome},
+};
 
 use super::plugins::{LAYOUTS, NEWEST, Stub, compile, unused_name};
 

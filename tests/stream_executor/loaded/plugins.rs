@@ -1,12 +1,16 @@
 //! Plug-ins in C for tests of the host: compiled once by the system's compiler, and copied for each test, so that each has a library,
 //! a name and counts of its own.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::{
+    hash::{DefaultHasher, Hash, Hasher},
+    path::{Path, PathBuf},
+    process::Command,
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
 
 use serdes::stream_executor::{Error, LayoutChoice, Plugin, PluginOptions, Report};
 

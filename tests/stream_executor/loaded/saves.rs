@@ -2,10 +2,14 @@
 
 use std::fs;
 
-use serdes::device_state::{Error, Part, SaveId, Shard, Sync, Versions, WriteOptions};
-use serdes::ifrt::xla::{OpSharding, TileAssignment};
-use serdes::ifrt::{ArraySpec, DType, DeviceId, DeviceList, HloSharding, MemoryKind, Shape};
-use serdes::stream_executor::Plugin;
+use serdes::{
+    device_state::{Error, Part, SaveId, Shard, Sync, Versions, WriteOptions},
+    ifrt::{
+        ArraySpec, DType, DeviceId, DeviceList, HloSharding, MemoryKind, Shape,
+        xla::{OpSharding, TileAssignment},
+    },
+    stream_executor::Plugin,
+};
 
 use super::plugins::Stub;
 

@@ -5,8 +5,10 @@
 //! buckets, which the processor does side by side, and then works. In a large graph another thread
 //! does that while the bytes are read on.
 
-use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
-use std::thread::{self, JoinHandle};
+use std::{
+    sync::mpsc::{Receiver, SyncSender, channel, sync_channel},
+    thread::{self, JoinHandle},
+};
 
 /// Hashes that lie in one line of the processor's cache, those in use first; a low half of zero
 /// marks a free place.

@@ -1,7 +1,9 @@
 //! The names of nodes, as hashes that no file can foresee.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasher, Hasher};
+use std::{
+    collections::HashMap,
+    hash::{BuildHasher, Hasher},
+};
 
 /// A name that is not kept: so long a hash that no two names of one graph have the same.
 pub(in super::super) type Name = [u64; 2];

@@ -11,10 +11,12 @@ use crate::{
     codec::{DeserializeOptions, FromProto as _, StatusCode, ToProto as _},
     device_state::{Reader, Versions, WriteOptions},
     ifrt::{ArraySpec, AttributeMap, DType, Shape},
-    proto::tensorflow::StatusProto,
-    proto::xla::ifrt::proxy::{
-        CheckFutureRequest, DeleteArrayRequest, InitRequest, InitResponse, MakeErrorArraysRequest,
-        ifrt_request::Request, ifrt_response::Response,
+    proto::{
+        tensorflow::StatusProto,
+        xla::ifrt::proxy::{
+            CheckFutureRequest, DeleteArrayRequest, InitRequest, InitResponse,
+            MakeErrorArraysRequest, ifrt_request::Request, ifrt_response::Response,
+        },
     },
     proxy::{
         ProxyError, Ranges,

@@ -15,8 +15,10 @@ use tonic_prost::ProstCodec;
 
 use crate::{
     codec::StatusCode,
-    ifrt::xla::{OpSharding, TileAssignment},
-    ifrt::{ArraySpec, AttributeMap, DType, DeviceId, DeviceList, HloSharding, MemoryKind, Shape},
+    ifrt::{
+        ArraySpec, AttributeMap, DType, DeviceId, DeviceList, HloSharding, MemoryKind, Shape,
+        xla::{OpSharding, TileAssignment},
+    },
     proto::xla::ifrt::proxy::{
         GrpcGetVersionRequest, GrpcGetVersionResponse, GrpcHostBufferStoreMetadata,
         GrpcHostBufferStoreRequest, GrpcHostBufferStoreResponse, GrpcIfrtSessionMetadata,

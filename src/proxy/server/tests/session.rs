@@ -6,24 +6,25 @@ use bytes::Bytes;
 use prost::Message as _;
 
 use crate::{
-    codec::StatusCode,
-    codec::{DeserializeOptions, FromProto as _, ToProto as _},
-    ifrt::ArraySpec,
-    ifrt::xla::{OpSharding, TileAssignment},
+    codec::{DeserializeOptions, FromProto as _, StatusCode, ToProto as _},
     ifrt::{
-        ArrayCopySemantics, AttributeMap, DType, DeviceId, DeviceList, HloSharding, MemoryKind,
-        Shape, Sharding,
+        ArrayCopySemantics, ArraySpec, AttributeMap, DType, DeviceId, DeviceList, HloSharding,
+        MemoryKind, Shape, Sharding,
+        xla::{OpSharding, TileAssignment},
     },
     proto::{
         tensorflow::StatusProto,
-        xla::ifrt::proxy::{
-            BitcastArraysRequest, CheckFutureRequest, CheckValueReadyRequest, CompileRequest,
-            CopyToHostBufferRequest, DeleteArrayRequest, DestructArrayRequest, IfrtRequest,
-            InitRequest, IsArrayDeletedRequest, LoadedExecutableExecuteRequest,
-            MakeErrorArraysRequest, ReshardArraysRequest, ifrt_request::Request,
-            ifrt_response::Response,
+        xla::ifrt::{
+            AttributeMapProto,
+            attribute_map_proto::value::Value,
+            proxy::{
+                BitcastArraysRequest, CheckFutureRequest, CheckValueReadyRequest, CompileRequest,
+                CopyToHostBufferRequest, DeleteArrayRequest, DestructArrayRequest, IfrtRequest,
+                InitRequest, IsArrayDeletedRequest, LoadedExecutableExecuteRequest,
+                MakeErrorArraysRequest, ReshardArraysRequest, ifrt_request::Request,
+                ifrt_response::Response,
+            },
         },
-        xla::ifrt::{AttributeMapProto, attribute_map_proto::value::Value},
     },
     proxy::{
         Ranges, requests,
