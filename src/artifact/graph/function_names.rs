@@ -1,21 +1,34 @@
 //! The names of the functions of a graph's library, as hashes.
 //!
-//! Knows which functions are there, and whether a name may have come twice; nothing of what they
-//! do.
+//! Knows which functions are there and where, and whether a name may have come twice; nothing of
+//! what they do.
 
 use std::{
-    collections::HashSet,
+    collections::{HashMap, HashSet, hash_map::Entry},
     hash::{BuildHasher, Hasher},
 };
 
+use super::source::Extent;
+
 /// Bytes of a function's name that tell it from others.
 pub(super) const LONGEST_NAME: usize = 1 << 16;
+
+/// A function of the library.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LibraryFunction {
+    /// Its position in the library.
+    pub(super) number: u32,
+    /// Where its FunctionDef is.
+    pub(super) place: Extent,
+}
 
 /// The names of the functions so far, and those that have a gradient.
 #[derive(Clone, Default)]
 pub(super) struct FunctionNames {
     hasher: foldhash::quality::RandomState,
-    functions: HashSet<u64>,
+    /// Of one name the first; of a name that is too long to be told from others nothing more.
+    functions: HashMap<u64, Option<LibraryFunction>>,
+    count: u32,
     gradients: HashSet<u64>,
     /// The function that the gradient which is being read is of.
     gradient_of: u64,
@@ -33,9 +46,25 @@ impl std::fmt::Debug for FunctionNames {
 }
 
 impl FunctionNames {
-    pub(super) fn function(&mut self, name: &[u8]) {
-        let hash = self.hash(name);
-        self.repeated |= !self.functions.insert(hash);
+    /// The next function of the library. Of a longer name, more than [`LONGEST_NAME`] bytes have to
+    /// be given.
+    pub(super) fn function(&mut self, name: &[u8], place: Extent) {
+        let (name, is_whole) = match name.get(..LONGEST_NAME) {
+            Some(beginning) => (beginning, name.len() == LONGEST_NAME),
+            None => (name, true),
+        };
+        let function = is_whole.then_some(LibraryFunction { number: self.count, place });
+        self.count = self.count.saturating_add(1);
+        match self.functions.entry(self.hash(name)) {
+            Entry::Vacant(entry) => {
+                entry.insert(function);
+            }
+            Entry::Occupied(mut entry) => {
+                self.repeated = true;
+                let known = entry.get_mut();
+                *known = known.or(function);
+            }
+        }
     }
 
     /// A gradient begins, of the function without a name until it says of which.
@@ -58,7 +87,12 @@ impl FunctionNames {
 
     /// The hash that stands for the function of this name, if there is one.
     pub(super) fn find(&self, name: &[u8]) -> Option<u64> {
-        Some(self.hash(name)).filter(|hash| self.functions.contains(hash))
+        Some(self.hash(name)).filter(|hash| self.functions.contains_key(hash))
+    }
+
+    /// The function that a hash stands for.
+    pub(super) fn get(&self, hash: u64) -> Option<LibraryFunction> {
+        self.functions.get(&hash).copied().flatten()
     }
 
     /// Whether a name may have come twice, of a function or of one that has a gradient.

@@ -15,8 +15,9 @@ use crate::{
             DeprecatedOperation, DeprecatedOperations, Graph, MetaGraph, StructureFault,
             StructureFaultKind,
             deprecated_uses::DeprecatedUses,
-            function_names::{self, FunctionNames},
+            function_names::{FunctionNames, LONGEST_NAME},
             rules::{LoopRole, SHOWN_NAME, is_node_name, shown},
+            source::Extent,
         },
         schema::{
             ATTR_VALUE_LIST_VALUE, FUNCTION_DEF, FUNCTION_DEF_LIBRARY, Field, GRADIENT_DEF,
@@ -111,6 +112,10 @@ pub(in super::super) struct GraphVisitor<'a> {
     in_signature: bool,
     functions: FunctionNames,
     function: Vec<u8>,
+    /// Where the message begins that is entered next.
+    begins: u64,
+    /// Where the function begins that is being read.
+    function_begins: u64,
     /// From which version on the function that is being read calls itself deprecated.
     function_deprecated: Option<i32>,
     uses: DeprecatedUses,
@@ -144,6 +149,8 @@ impl<'a> GraphVisitor<'a> {
             in_signature: false,
             functions: FunctionNames::default(),
             function: Vec::new(),
+            begins: 0,
+            function_begins: 0,
             function_deprecated: None,
             uses: DeprecatedUses::default(),
             text: Vec::new(),
@@ -273,8 +280,8 @@ impl<'a> GraphVisitor<'a> {
         }
     }
 
-    fn end_of_function(&mut self) {
-        self.functions.function(&self.function);
+    fn end_of_function(&mut self, end: u64) {
+        self.functions.function(&self.function, Extent { start: self.function_begins, end });
         self.uses.end_function(&self.function);
         let name = &self.function;
         let deprecated = self.function_deprecated.map(|version| DeprecatedOperation {
@@ -295,6 +302,7 @@ impl<'a> GraphVisitor<'a> {
         match (message, field.number) {
             (FUNCTION_DEF_LIBRARY, function_def_library::FUNCTION) => {
                 self.function.clear();
+                self.function_begins = self.begins;
                 self.function_deprecated = None;
                 self.uses.begin_function();
             }
@@ -363,6 +371,10 @@ fn collect(text: &mut Vec<u8>, piece: &[u8], is: Piece, bound: usize) {
 }
 
 impl Visitor for GraphVisitor<'_> {
+    fn begins(&mut self, at: u64) {
+        self.begins = at;
+    }
+
     fn enter(&mut self, message: MessageId, field: &'static Field) -> Step {
         if !knows_field(self.release, message, field.number) {
             return Step::Over;
@@ -423,7 +435,7 @@ impl Visitor for GraphVisitor<'_> {
             }
             (GRAPH_DEF, graph_def::VERSIONS) => self.in_versions = false,
             (FUNCTION_DEF, function_def::SIGNATURE) => self.in_signature = false,
-            (FUNCTION_DEF_LIBRARY, function_def_library::FUNCTION) => self.end_of_function(),
+            (FUNCTION_DEF_LIBRARY, function_def_library::FUNCTION) => self.end_of_function(at),
             (FUNCTION_DEF_LIBRARY, function_def_library::GRADIENT) => self.functions.end_gradient(),
             (SAVED_MODEL, saved_model::META_GRAPHS) => self.end_of_graph(),
             _ => {}
@@ -486,7 +498,7 @@ impl Visitor for GraphVisitor<'_> {
                 }
             }
             OP_DEF if self.in_signature && field.number == op_def::NAME => {
-                collect(&mut self.function, piece, is, function_names::LONGEST_NAME);
+                collect(&mut self.function, piece, is, LONGEST_NAME + 1);
             }
             GRADIENT_DEF if field.number == gradient_def::FUNCTION_NAME => {
                 self.functions.gradient_of(piece)

@@ -109,7 +109,7 @@ impl CalledFunctions {
         let mut found = BTreeMap::new();
         let mut waiting: Vec<u64> = index.calls().iter().map(|node| node.call.function).collect();
         while let Some(name) = waiting.pop() {
-            let Some(function) = index.function(name) else { continue };
+            let Some(function) = names.get(name) else { continue };
             if found.contains_key(&function.number) {
                 continue;
             }

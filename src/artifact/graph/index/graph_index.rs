@@ -1,7 +1,5 @@
 //! The index of one graph.
 
-use std::collections::HashMap;
-
 use super::{calls::Call, names::NodeNames};
 use crate::artifact::graph::{rules::LoopRole, source::Extent};
 
@@ -26,8 +24,6 @@ pub(in super::super) struct GraphIndex {
     pub(super) deprecated: Vec<DeprecatedNode>,
     /// Nodes that call functions, ascending.
     pub(super) calls: Vec<CallingNode>,
-    /// Functions of the library by the hashes of their names; of one name the first.
-    pub(super) functions: HashMap<u64, LibraryFunction>,
     /// A function that comes again and is another one.
     pub(super) duplicate_function: Option<String>,
     /// A function that has two gradients.
@@ -96,15 +92,6 @@ pub(in super::super) struct CallingNode {
     pub(in super::super) inputs: u32,
 }
 
-/// A function of the library.
-#[derive(Clone, Copy, Debug)]
-pub(in super::super) struct LibraryFunction {
-    /// Its position in the library.
-    pub(in super::super) number: u32,
-    /// Where its FunctionDef is.
-    pub(in super::super) place: Extent,
-}
-
 impl GraphIndex {
     /// Adds a node with its inputs.
     pub(super) fn add(&mut self, place: Extent, loop_role: LoopRole, inputs: &[Input]) {
@@ -151,11 +138,6 @@ impl GraphIndex {
 
     pub(in super::super) fn calls(&self) -> &[CallingNode] {
         &self.calls
-    }
-
-    /// The function of the library whose name has this hash.
-    pub(in super::super) fn function(&self, name: u64) -> Option<LibraryFunction> {
-        self.functions.get(&name).copied()
     }
 
     /// A function that comes again and is another one.

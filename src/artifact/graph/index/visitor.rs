@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::{
     calls::Operation,
-    graph_index::{CallingNode, Colocation, DeprecatedNode, GraphIndex, LibraryFunction},
+    graph_index::{CallingNode, Colocation, DeprecatedNode, GraphIndex},
     names::NodeNames,
     node::{NodeParts, NodeReader},
     sameness::SamenessReader,
@@ -79,8 +79,6 @@ pub(in super::super) struct IndexVisitor<'a> {
     node: NodeReader,
     /// Where the node begins that is being read.
     node_begins: u64,
-    functions: u32,
-    function_begins: u64,
     function: Vec<u8>,
     sameness: Option<SamenessReader>,
     uses: Option<DeprecatedUses>,
@@ -101,8 +99,6 @@ impl<'a> IndexVisitor<'a> {
             nodes: 0,
             node: NodeReader::default(),
             node_begins: 0,
-            functions: 0,
-            function_begins: 0,
             function: Vec::new(),
             sameness: wanted.duplicate_functions.then(SamenessReader::default),
             uses: wanted.uses.then(DeprecatedUses::default),
@@ -129,7 +125,7 @@ impl<'a> IndexVisitor<'a> {
     }
 
     fn is_library_wanted(&self) -> bool {
-        self.wanted.calls || self.sameness.is_some() || self.uses.is_some()
+        self.sameness.is_some() || self.uses.is_some()
     }
 
     /// What compares functions, where the walk is in the library.
@@ -199,21 +195,12 @@ impl<'a> IndexVisitor<'a> {
     fn begin_function(&mut self) {
         self.position = Position::Library;
         self.function.clear();
-        self.function_begins = self.begins;
         if let Some(uses) = &mut self.uses {
             uses.begin_function();
         }
     }
 
-    fn end_of_function(&mut self, end: u64) {
-        let number = self.functions;
-        self.functions = self.functions.saturating_add(1);
-        let is_whole = self.function.len() <= LONGEST_NAME;
-        if is_whole && let Some(name) = self.wanted.functions.find(&self.function) {
-            let place = Extent { start: self.function_begins, end };
-            // The same function may be there again.
-            self.index.functions.entry(name).or_insert(LibraryFunction { number, place });
-        }
+    fn end_of_function(&mut self) {
         if let Some(uses) = &mut self.uses {
             uses.end_function(&self.function);
         }
@@ -295,7 +282,7 @@ impl Visitor for IndexVisitor<'_> {
         match (message, field.number) {
             (GRAPH_DEF, graph_def::NODE) => self.end_of_node(at),
             (GRAPH_DEF, graph_def::LIBRARY) => self.position = Position::Elsewhere,
-            (FUNCTION_DEF_LIBRARY, function_def_library::FUNCTION) => self.end_of_function(at),
+            (FUNCTION_DEF_LIBRARY, function_def_library::FUNCTION) => self.end_of_function(),
             (FUNCTION_DEF, function_def::SIGNATURE) => self.position = Position::Library,
             (FUNCTION_DEF, function_def::NODE_DEF) if self.uses.is_some() => {
                 self.end_of_body_node();
