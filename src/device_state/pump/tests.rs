@@ -22,6 +22,8 @@ pub(crate) struct Notes {
     pub(crate) whole: bool,
     /// Operations after which every other fails.
     pub(crate) left: Option<usize>,
+    /// Whether one has failed.
+    pub(crate) refused: bool,
     pub(crate) under_way: usize,
     pub(crate) most_under_way: usize,
     pub(crate) streams: usize,
@@ -40,7 +42,10 @@ impl Toy {
     fn operate(&self) -> Result<(), &'static str> {
         let mut notes = self.notes();
         match &mut notes.left {
-            Some(0) => Err("broken"),
+            Some(0) => {
+                notes.refused = true;
+                Err("broken")
+            }
             Some(left) => {
                 *left -= 1;
                 Ok(())
