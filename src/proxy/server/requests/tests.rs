@@ -19,7 +19,7 @@ use crate::{
             arrays::{Array, Buffer, Memory, Shard},
             context::Context,
             promise::{Promise, Promised},
-            sessions::Session,
+            sessions::{Entry, Session},
             tests::session::{Client, on, server},
         },
         status::status,
@@ -246,6 +246,9 @@ async fn every_request_that_fails_leaves_its_error_under_the_handles_of_its_resu
             let session = client.session.session();
             let failed =
                 reply(begin(session, Some(&messages.request(name, Some((*number, 7)))))).await;
+            // A handle that nobody has put anything under is NOT_FOUND as well.
+            let left = matches!(session.table().entry(7), Ok(Entry::Failed(_)));
+            assert!(left, "{name}.{field}");
             let found = session.table().array(7).map(drop);
             assert_eq!(found.unwrap_err().code(), failed.unwrap_err().code(), "{name}.{field}");
             tried += 1;
