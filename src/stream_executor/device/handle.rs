@@ -197,7 +197,7 @@ impl Device {
 
     /// Allocates device memory of `bytes` bytes; its contents are whatever was there.
     ///
-    /// Where the platform asks for the host's best-fit allocator ([`Platform::uses_bfc_allocator`](super::Platform::uses_bfc_allocator)) it
+    /// Where the platform asks for the host's best-fit allocator ([`Platform::uses_bfc_allocator`](crate::stream_executor::Platform::uses_bfc_allocator)) it
     /// comes from that ([`Self::allocator`]), else from the plug-in itself.
     ///
     /// # Errors
@@ -214,7 +214,7 @@ impl Device {
     ///
     /// Its regions go back to the plug-in when neither a handle of the device nor memory of it is left, or by
     /// [`BfcAllocator::release_unused`]. It grows region by region, whatever
-    /// [`Platform::forces_memory_growth`](super::Platform::forces_memory_growth) says.
+    /// [`Platform::forces_memory_growth`](crate::stream_executor::Platform::forces_memory_growth) says.
     #[must_use]
     pub fn allocator(&self) -> Option<BfcAllocator> {
         match &self.strategy {
