@@ -1,6 +1,8 @@
-//! Graphs: the scan for versions and the whole check, beside a full decode by prost in the same run.
+//! Graphs: the scan for versions and the whole check, beside a full decode by prost in the same
+//! run.
 //!
-//! Prints the ratios that matter: how much faster the scan is than the decode, and what part of the decode's time the check takes.
+//! Prints the ratios that matter: how much faster the scan is than the decode, and what part of the
+//! decode's time the check takes.
 
 use std::{
     hint::black_box,
@@ -12,7 +14,8 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use prost::Message as _;
 use serdes::artifact::graph::{self, Form, Message, ReadOptions};
 
-/// The messages of a graph as far as these graphs use them; a full schema would only make the decode slower.
+/// The messages of a graph as far as these graphs use them; a full schema would only make the
+/// decode slower.
 mod peer {
     #[derive(Clone, PartialEq, prost::Message)]
     pub(crate) struct GraphDef {

@@ -1,5 +1,5 @@
-//! Checkpoints: opening and listing an index of 100,000 tensors, verifying a data file against reading it, writing one against a
-//! plain write of the same bytes.
+//! Checkpoints: opening and listing an index of 100,000 tensors, verifying a data file against
+//! reading it, writing one against a plain write of the same bytes.
 //!
 //! TensorFlow beside us: `tests/interop/tensorflow_checkpoints.py --time`.
 

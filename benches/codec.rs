@@ -1,5 +1,6 @@
-//! Value to bytes to value, beside the peers in the same run: raw prost messages of the same schema (without the checks that make a
-//! value of ours), quick-protobuf and buffa. Prints our time divided by theirs after each case.
+//! Value to bytes to value, beside the peers in the same run: raw prost messages of the same schema
+//! (without the checks that make a value of ours), quick-protobuf and buffa. Prints our time
+//! divided by theirs after each case.
 //!
 //! `cargo bench --features unstable-bench --bench codec`
 
@@ -87,7 +88,8 @@ fn spec_over(devices: i32) -> ArraySpec {
     ArraySpec::new(DType::F32, Shape::new([count, 128]).unwrap(), sharding)
 }
 
-/// Puts the data of a sharding into an array spec, as a user of raw messages must, and takes it out again.
+/// Puts the data of a sharding into an array spec, as a user of raw messages must, and takes it out
+/// again.
 fn array_specs(criterion: &mut Criterion) {
     let options = with_devices(AnyDevice);
     for devices in [8, 256, 4096] {

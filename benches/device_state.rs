@@ -1,7 +1,8 @@
 //! Save and restore beside a plain write and read of the same bytes and beside the safetensors
-//! crate, without and with syncing, and past the page cache; and opening a state of 100,000 tensors. All sides take turns
-//! within a round, so that what else the machine does hits them alike; the ratios of medians are
-//! printed at the end, of wall time and of CPU time: above 1 is faster than the peer.
+//! crate, without and with syncing, and past the page cache; and opening a state of 100,000
+//! tensors. All sides take turns within a round, so that what else the machine does hits them
+//! alike; the ratios of medians are printed at the end, of wall time and of CPU time: above 1 is
+//! faster than the peer.
 //!
 //! The pipeline has three threads that wait for each other, so on cores that others use it loses
 //! what a plain write, which never waits, does not: run it by `chrt -f 10` where the machine is not
@@ -149,8 +150,9 @@ fn least(times: &[Duration]) -> Duration {
     times.iter().min().copied().unwrap_or_default()
 }
 
-/// Runs the sides in turn, another one first in each round and every second round backwards, so that
-/// no side always finds the memory that the same other one left; the time of the benchmark is ours.
+/// Runs the sides in turn, another one first in each round and every second round backwards, so
+/// that no side always finds the memory that the same other one left; the time of the benchmark is
+/// ours.
 fn compare(
     criterion: &mut Criterion,
     ratios: &mut Vec<String>,

@@ -1,4 +1,5 @@
-//! The reference plug-in, through its table of C functions, beside what the machine can do: memcpy, and malloc with fresh pages.
+//! The reference plug-in, through its table of C functions, beside what the machine can do: memcpy,
+//! and malloc with fresh pages.
 
 use std::{
     hint::black_box,
@@ -8,7 +9,8 @@ use std::{
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use serdes::stream_executor::Plugin;
 
-/// The best of many runs of each side, turn by turn, in nanoseconds a call: what disturbs one disturbs the other.
+/// The best of many runs of each side, turn by turn, in nanoseconds a call: what disturbs one
+/// disturbs the other.
 fn best_of(
     rounds: usize,
     calls: usize,

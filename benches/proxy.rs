@@ -1,6 +1,8 @@
-//! The proxy over the loopback: the handshake, and bulk transfers in turns with the same bytes over a plain TCP connection.
+//! The proxy over the loopback: the handshake, and bulk transfers in turns with the same bytes over
+//! a plain TCP connection.
 //!
-//! `SERDES_BENCH_MIB` is the size of an array in MiB (64 by default), `SERDES_BENCH_TURNS` the number of turns (11).
+//! `SERDES_BENCH_MIB` is the size of an array in MiB (64 by default), `SERDES_BENCH_TURNS` the
+//! number of turns (11).
 
 use std::{
     env,
@@ -50,7 +52,8 @@ fn median(mut times: Vec<Duration>) -> f64 {
     times.get(times.len() / 2).map_or(f64::NAN, Duration::as_secs_f64)
 }
 
-/// Each kind of transfer in turn, so that what else the machine does disturbs all alike; prints the ratios of the medians.
+/// Each kind of transfer in turn, so that what else the machine does disturbs all alike; prints the
+/// ratios of the medians.
 async fn in_turns(client: &Client, shape: &Shape, bytes: &Bytes, turns: usize) {
     let mut times = [const { Vec::new() }; 3];
     for _ in 0..turns {

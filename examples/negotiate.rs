@@ -22,7 +22,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let bytes = spec.to_bytes(version)?;
     println!("{spec} takes {} bytes", bytes.len());
 
-    // The reader needs no version: each message records its own. It needs the devices, which only it knows.
+    // The reader needs no version: each message records its own. It needs the devices, which only
+    // it knows.
     let same = ArraySpec::from_bytes(bytes, &with_devices(DeviceList::from([0])))?;
     assert_eq!(same, spec);
 

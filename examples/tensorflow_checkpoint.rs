@@ -205,7 +205,8 @@ fn time(what: &str, prefix: &Path) -> Result<f64> {
                 ));
             }
             let copy = PathBuf::from(format!("{}-copy", prefix.display()));
-            // A prefix of its own, as TensorFlow has it here too: over an old checkpoint, the file system's work on that would count.
+            // A prefix of its own, as TensorFlow has it here too: over an old checkpoint, the file
+            // system's work on that would count.
             let fresh = || remove(&copy);
             best(fresh, || {
                 let mut writer = BundleWriter::create(&copy, BundleOptions::default())?;

@@ -1,7 +1,8 @@
-//! Messages that the clients of five releases of jaxlib sent: each is read, and written again to the same bytes at every version at
-//! which it was sent.
+//! Messages that the clients of five releases of jaxlib sent: each is read, and written again to
+//! the same bytes at every version at which it was sent.
 //!
-//! See `tests/data/ifrt/README.md`. Values are looked at in `ifrt_vectors.rs`; here it is the number of messages that counts.
+//! See `tests/data/ifrt/README.md`. Values are looked at in `ifrt_vectors.rs`; here it is the
+//! number of messages that counts.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -132,12 +133,13 @@ fn what_the_clients_of_five_releases_sent_is_written_again_byte_for_byte() {
                 match again(message, &bytes, version) {
                     Ok(None) => {}
                     Ok(Some(written)) if written == bytes => {}
-                    // Real clients send them at any version, and readers that are older take them for invalid in silence: ours are
-                    // refused where such a reader may be.
+                    // Real clients send them at any version, and readers that are older take them
+                    // for invalid in silence: ours are refused where such a reader may be.
                     Err(error) if number < 4 && error.contains("the element type F6") => {
                         assert!(error.contains("version 4 is the first that can"), "{error}");
                     }
-                    // Programs have a floor that does not move with the calendar, and older clients send them below it.
+                    // Programs have a floor that does not move with the calendar, and older clients
+                    // send them below it.
                     Err(error) if number < 3 && error.contains("a program of StableHLO") => {
                         assert!(error.contains("version 3 is the first that can"), "{error}");
                     }
@@ -159,7 +161,8 @@ fn what_the_clients_of_five_releases_sent_is_written_again_byte_for_byte() {
     assert!(releases.len() == 5 && releases.values().all(|tried| *tried >= 150), "{releases:?}");
 }
 
-/// The number and the slice sizes of compile options exist from version 4 on: that is where real clients begin to record it.
+/// The number and the slice sizes of compile options exist from version 4 on: that is where real
+/// clients begin to record it.
 #[test]
 fn compile_options_record_4_from_version_4_on() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/ifrt/captured");

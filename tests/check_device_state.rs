@@ -38,7 +38,8 @@ fn a_state_of_a_later_format_is_too_new_and_never_corrupt() {
     assert_eq!(verdict.reasons()[0].rule.id(), "too_new");
 }
 
-/// A state that was requested at the IFRT number 6, with `plain` tensors that anybody reads, and one whose sharding needs number 1.
+/// A state that was requested at the IFRT number 6, with `plain` tensors that anybody reads, and
+/// one whose sharding needs number 1.
 fn state(path: &Path, plain: usize, sharded: bool) {
     let spec = |sharding: Sharding| ArraySpec::new(DType::F32, Shape::new([6]).unwrap(), sharding);
     let options = WriteOptions::new(Versions::from_numbers(0, 6).unwrap());

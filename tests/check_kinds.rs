@@ -425,7 +425,8 @@ fn a_producer_is_ahead_of_the_window_from_the_twenty_second_day_on() {
     }
 }
 
-/// A SavedModel of one meta graph: the release that wrote it, whether default attributes were stripped, its producer.
+/// A SavedModel of one meta graph: the release that wrote it, whether default attributes were
+/// stripped, its producer.
 fn saved_model(release: &str, stripped: bool, producer: i32) -> Vec<u8> {
     let field =
         |number: u8, content: &[u8]| [&[number << 3 | 2, content.len() as u8], content].concat();

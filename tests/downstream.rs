@@ -1,5 +1,6 @@
-//! Crates that depend on serdes have lines of versions, formats and a lock of their own: the example
-//! crate outside of the workspace builds and passes its tests, and a broken rule fails a build.
+//! Crates that depend on serdes have lines of versions, formats and a lock of their own: the
+//! example crate outside of the workspace builds and passes its tests, and a broken rule fails a
+//! build.
 
 mod copies;
 

@@ -1,5 +1,6 @@
-//! What `docs/evolving.md` says of a new kind of sharding is what there is to do: the edits of the page, made in a copy of the sources,
-//! give a library in which the program of the page does what the page says.
+//! What `docs/evolving.md` says of a new kind of sharding is what there is to do: the edits of the
+//! page, made in a copy of the sources, give a library in which the program of the page does what
+//! the page says.
 
 mod copies;
 mod protos;

@@ -1,6 +1,8 @@
-//! Messages that real IFRT builds wrote, read as the right values and written again to the same bytes.
+//! Messages that real IFRT builds wrote, read as the right values and written again to the same
+//! bytes.
 //!
-//! See `tests/data/ifrt/README.md`. Programs, compile options, remap plans and proxy messages have tests of their own.
+//! See `tests/data/ifrt/README.md`. Programs, compile options, remap plans and proxy messages have
+//! tests of their own.
 
 use std::{fmt::Display, fs, path::Path};
 

@@ -1,8 +1,8 @@
-//! Compares `proto/` with the descriptors inside real builds: numbers, names, types, labels, oneofs, presence, packing, reserved
-//! numbers, enum values and services.
+//! Compares `proto/` with the descriptors inside real builds: numbers, names, types, labels,
+//! oneofs, presence, packing, reserved numbers, enum values and services.
 //!
-//! `tests/data/ifrt/jaxlib-0.10.2.fds.binpb` holds the descriptors of jaxlib 0.10.2. What jaxlib 0.12.0.1 has in addition
-//! is the table [`SINCE_0_10_2`]; what it lacks is [`GONE_IN_0_12`].
+//! `tests/data/ifrt/jaxlib-0.10.2.fds.binpb` holds the descriptors of jaxlib 0.10.2. What jaxlib
+//! 0.12.0.1 has in addition is the table [`SINCE_0_10_2`]; what it lacks is [`GONE_IN_0_12`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -49,7 +49,8 @@ const SINCE_0_10_2: [(&str, &str); 22] = [
 const GONE_IN_0_12: [&str; 2] =
     ["xla.ifrt.ShardingParamProto", "xla.ifrt.ShardingParamShardingProto"];
 
-/// Everything that decides about bytes, by element: "message#number", "message.Enum", "service/method".
+/// Everything that decides about bytes, by element: "message#number", "message.Enum",
+/// "service/method".
 #[derive(Default)]
 struct Elements {
     messages: BTreeSet<String>,

@@ -1,4 +1,5 @@
-//! Checkpoints that TensorFlow 2.21 judged, good, odd and broken: every recorded verdict, status and reason is ours as well.
+//! Checkpoints that TensorFlow 2.21 judged, good, odd and broken: every recorded verdict, status
+//! and reason is ours as well.
 //!
 //! `ckpt_verdicts.jsonl` holds one line an operation on a checkpoint in `ckpt/`.
 
@@ -29,7 +30,8 @@ fn data() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/tensorflow")
 }
 
-/// What an operation came to: for a refusal the status, the class of the reason, and the two checksums if it is about some.
+/// What an operation came to: for a refusal the status, the class of the reason, and the two
+/// checksums if it is about some.
 #[derive(Debug)]
 struct Refusal {
     status: StatusCode,
@@ -215,7 +217,8 @@ fn run_v1(path: &PathBuf, op: &str) -> Result<Option<Tensors>, Refusal> {
 fn is_left_out(line: &Value) -> bool {
     let (op, code, verdict) =
         (line["op"].as_str(), line["code"].as_str(), line["verdict"].as_str());
-    // TensorFlow's Python reader does not do slices and some types of V1; the restore operations do.
+    // TensorFlow's Python reader does not do slices and some types of V1; the restore operations
+    // do.
     let python_reader = op == Some("read_all") && code == Some("UNIMPLEMENTED");
     // Where the real reader aborts the process on one bad entry, we open, list and report it.
     let aborts = verdict == Some("crash") && matches!(op, Some("open" | "keys"));
@@ -346,7 +349,8 @@ fn bytes_of(hex: &Value) -> Vec<u8> {
     digits.chunks(2).map(byte).collect()
 }
 
-/// Where our code differs from TensorFlow's although both refuse, or where its reader does what ours does not want to.
+/// Where our code differs from TensorFlow's although both refuse, or where its reader does what
+/// ours does not want to.
 const DIFFERS: &[&str] = &[
     // Sizes that it tries to allocate, and offsets that it hands to the system.
     "ent_size_int64max a",
@@ -354,7 +358,8 @@ const DIFFERS: &[&str] = &[
     "ent_off_max a",
     // It knows no size of handles; we know that there is no value.
     "ent_resource a",
-    // Pieces of types that it does not join and we do, which verification warns of; pieces of strings neither of us joins.
+    // Pieces of types that it does not join and we do, which verification warns of; pieces of
+    // strings neither of us joins.
     "slice_half a",
     "slice_uint16 a",
     "slice_uint32 a",

@@ -33,7 +33,8 @@ fn every_damage_to_a_graph_has_a_verdict_and_the_versions_are_never_guessed() {
             let whole = graph::read(&damaged, Message::GraphDef, form, &ReadOptions::default());
             let scanned = graph::versions(&damaged, Message::GraphDef, form);
             if let Ok(whole) = whole {
-                // What the whole check takes, the scan takes as well, and both see the same versions.
+                // What the whole check takes, the scan takes as well, and both see the same
+                // versions.
                 let scanned = scanned.unwrap();
                 let versions =
                     |graphs: &graph::Graphs| graphs.meta_graphs[0].graph.versions.clone();

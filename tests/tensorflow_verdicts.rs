@@ -1,4 +1,5 @@
-//! Every artifact of the corpus gets the verdict that TensorFlow 2.21 gave, wherever the reason is ours to judge.
+//! Every artifact of the corpus gets the verdict that TensorFlow 2.21 gave, wherever the reason is
+//! ours to judge.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -61,7 +62,8 @@ fn every_graph_of_the_corpus_gets_tensorflows_verdict() {
             (_, "tags") => (Outcome::Unreadable, Some("not_found")),
             // The C++ loader takes a SavedModel without variables.
             (_, "missing_file") => (Outcome::Acceptable, None),
-            // Whether an operation exists, and which attributes it has, is known to TensorFlow's registry alone.
+            // Whether an operation exists, and which attributes it has, is known to TensorFlow's
+            // registry alone.
             (_, "op_unknown" | "node_attr") => continue,
             other => panic!("no expectation for {other:?}"),
         };
@@ -100,13 +102,15 @@ fn every_checkpoint_of_the_corpus_gets_tensorflows_verdict() {
         let verdict = check::all(path, &options).next().unwrap().unwrap();
         let expected = match (text(&record, "verdict"), text(&record, "reason")) {
             ("accept", _) => (Outcome::Acceptable, None),
-            // Where the real reader aborts the process, opening works here, and the tensor is refused.
+            // Where the real reader aborts the process, opening works here, and the tensor is
+            // refused.
             ("crash", _) if !verify_data => (Outcome::Acceptable, None),
             (_, "version_producer_too_old") => (Outcome::Unacceptable, Some("producer_too_old")),
             (_, "version_min_consumer") => (Outcome::Unacceptable, Some("min_consumer")),
             (_, "version_bad_consumer") => (Outcome::Unacceptable, Some("bad_consumer")),
             (_, "missing_file") => (Outcome::Unreadable, Some("not_found")),
-            // The recorded operation restores tensors by their expected names and types; the checkpoint itself has every one it lists.
+            // The recorded operation restores tensors by their expected names and types; the
+            // checkpoint itself has every one it lists.
             (_, "missing_tensor") => continue,
             (_, "entry_dtype") => continue,
             _ => (Outcome::Unreadable, Some("corrupt")),

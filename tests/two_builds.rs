@@ -1,5 +1,5 @@
-//! States between two builds of this library: one whose registry has a younger container format, and
-//! one that does not know it.
+//! States between two builds of this library: one whose registry has a younger container format,
+//! and one that does not know it.
 //!
 //! A small crate outside of the workspace depends on both and runs the cross.
 

@@ -1,5 +1,5 @@
-//! Messages that the real client of jaxlib 0.10.2 sent: every one is read and written again to the same bytes, and plans, programs and
-//! compile options have the values that were sent.
+//! Messages that the real client of jaxlib 0.10.2 sent: every one is read and written again to the
+//! same bytes, and plans, programs and compile options have the values that were sent.
 //!
 //! See `tests/data/ifrt/README.md`. Values of the core types are looked at in `ifrt_vectors.rs`.
 

@@ -1,5 +1,5 @@
-//! Foreign code in the process, a plug-in, may change the working directory at any time. What was begun under a relative path ends where it
-//! was begun.
+//! Foreign code in the process, a plug-in, may change the working directory at any time. What was
+//! begun under a relative path ends where it was begun.
 //!
 //! Alone in its process: the working directory belongs to all threads.
 

@@ -1,7 +1,7 @@
 //! The targets over tables and checkpoints.
 //!
-//! The first byte of an input says how the rest becomes files: as they are, or as contents around which the checksums are made right,
-//! so that the fuzzer gets past them.
+//! The first byte of an input says how the rest becomes files: as they are, or as contents around
+//! which the checksums are made right, so that the fuzzer gets past them.
 
 use std::path::PathBuf;
 
@@ -53,8 +53,8 @@ fn around_a_block(contents: &[u8], kind: u8, index: bool) -> Vec<u8> {
     file
 }
 
-/// A table of the entries that `input` spells: length and bytes of a key, length and bytes of a value, as long as they ascend; and
-/// what is left.
+/// A table of the entries that `input` spells: length and bytes of a key, length and bytes of a
+/// value, as long as they ascend; and what is left.
 fn around_entries(mut input: &[u8]) -> (Vec<u8>, &[u8]) {
     fn take<'a>(input: &mut &'a [u8]) -> Option<&'a [u8]> {
         let (len, rest) = input.split_first()?;
@@ -116,7 +116,8 @@ pub fn table(input: &[u8]) {
     assert!(input.first() != Some(&1) || defects.is_empty(), "{defects:?}");
 }
 
-/// Opens, lists, verifies and reads a bundle: what is verified is read, and read alike in every way.
+/// Opens, lists, verifies and reads a bundle: what is verified is read, and read alike in every
+/// way.
 pub fn tensor_bundle(input: &[u8]) {
     let (index, data) = table_file(input);
     let mut files = MemoryFiles::new();

@@ -15,7 +15,8 @@ use serdes::{
     },
 };
 
-/// The first byte says whether the checksums are mended, so that what lies behind them is reached; the rest is the file.
+/// The first byte says whether the checksums are mended, so that what lies behind them is reached;
+/// the rest is the file.
 pub fn device_state(data: &[u8]) {
     let Some((choice, file)) = data.split_first() else { return };
     let mut file = file.to_vec();
@@ -42,7 +43,8 @@ fn examine(state: &Reader) {
     let _ = state.tensors_in_file_order();
 }
 
-/// Sets the checksums of first bytes, header, index and trailer to what they should be, where the file is long enough.
+/// Sets the checksums of first bytes, header, index and trailer to what they should be, where the
+/// file is long enough.
 fn mend(file: &mut [u8]) {
     let Some(trailer) = file.len().checked_sub(64) else { return };
     let u64_at = |file: &[u8], at: usize| {
@@ -118,10 +120,11 @@ impl PartStore for Memory {
 
 const SAVE: SaveId = SaveId::new([1; 16]);
 
-/// An index and the parts that it names, opened; then the parts merged, and what comes of it opened.
+/// An index and the parts that it names, opened; then the parts merged, and what comes of it
+/// opened.
 ///
-/// The first byte says which checksums are mended; the second one how many parts there are, up to 3; then the length of each part as
-/// u16, little endian; the parts; the rest is the index.
+/// The first byte says which checksums are mended; the second one how many parts there are, up to
+/// 3; then the length of each part as u16, little endian; the parts; the rest is the index.
 pub fn merged_state(data: &[u8]) {
     let Some(([choice, count], mut rest)) = data.split_first_chunk::<2>().map(|(a, b)| (*a, b))
     else {

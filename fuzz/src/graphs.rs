@@ -5,7 +5,8 @@ use serdes::{
     check::{self, Kind, Options},
 };
 
-/// The first byte chooses message and form, the rest is the file. What the whole check takes, the scan takes, with the same versions.
+/// The first byte chooses message and form, the rest is the file. What the whole check takes, the
+/// scan takes, with the same versions.
 pub fn graphs(data: &[u8]) {
     let Some((choice, file)) = data.split_first() else { return };
     let message = match choice % 3 {

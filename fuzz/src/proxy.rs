@@ -22,8 +22,8 @@ thread_local! {
     });
 }
 
-/// Requests, each behind its length in two bytes (little endian); all host buffers up to 8 are there. Every request is answered, and nothing
-/// is left when the session is over.
+/// Requests, each behind its length in two bytes (little endian); all host buffers up to 8 are
+/// there. Every request is answered, and nothing is left when the session is over.
 pub fn proxy_requests(data: &[u8]) {
     RUNTIME.with_borrow(|(runtime, server)| {
         runtime.block_on(async {

@@ -12,7 +12,8 @@ thread_local! {
     static REQUESTED: Cell<Option<i32>> = const { Cell::new(None) };
 }
 
-/// The version at which types are written that are kept as messages: the one around them, else the default.
+/// The version at which types are written that are kept as messages: the one around them, else the
+/// default.
 #[track_caller]
 pub(crate) fn requested() -> SerDesVersion {
     let number = REQUESTED.get().and_then(|number| AnyVersionAccessor::<Ifrt>::get(number).ok());
@@ -24,9 +25,9 @@ pub(crate) fn requested() -> SerDesVersion {
 
 /// A value whose `serde` form builds of a version read.
 ///
-/// By itself the `serde` form of a value is the one of the default version: what is only kept as a message (options, versions and
-/// metadata of programs) is written at the current version, and a feature that came later is no error. What a build of another day is to
-/// read goes through this.
+/// By itself the `serde` form of a value is the one of the default version: what is only kept as a
+/// message (options, versions and metadata of programs) is written at the current version, and a
+/// feature that came later is no error. What a build of another day is to read goes through this.
 ///
 /// ```
 /// use serdes::codec::At;

@@ -2,7 +2,8 @@ use super::{Status, StatusCode};
 
 /// Why a value could not be serialized.
 ///
-/// Variants are split by who is to blame; [`code`](Self::code) gives the status that upstream answers in the same case.
+/// Variants are split by who is to blame; [`code`](Self::code) gives the status that upstream
+/// answers in the same case.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EncodeError {
@@ -67,7 +68,8 @@ pub enum EncodeError {
 }
 
 impl EncodeError {
-    /// The error that `feature` of `type_name` needs version `first` of the line `L`, but `requested` was asked for.
+    /// The error that `feature` of `type_name` needs version `first` of the line `L`, but
+    /// `requested` was asked for.
     pub fn unsupported_at_version<L: crate::version::Line>(
         type_name: &'static str,
         feature: impl Into<String>,
@@ -176,7 +178,8 @@ pub enum DecodeError {
         /// The newest number that this build reads.
         newest: i32,
     },
-    /// The recorded version was removed from this build, or no request from the line's minimum on records it.
+    /// The recorded version was removed from this build, or no request from the line's minimum on
+    /// records it.
     #[error(
         "deserialization of {type_name}: the data records {line} version {found}, this build reads from {minimum} on; read it with an older build and write it again"
     )]
@@ -344,7 +347,8 @@ impl DecodeError {
         Self::WrongType { expected: expected.into(), found: found.into() }
     }
 
-    /// The error that no device has this id; `code` is INVALID_ARGUMENT of a client that owns devices, NOT_FOUND of a proxy's.
+    /// The error that no device has this id; `code` is INVALID_ARGUMENT of a client that owns
+    /// devices, NOT_FOUND of a proxy's.
     pub const fn unknown_device(id: i32, code: StatusCode) -> Self {
         Self::UnknownDevice { id, code }
     }

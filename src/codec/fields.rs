@@ -1,7 +1,8 @@
 //! The fields of a message as their types: numbers, text, lists, and what is nested.
 //!
-//! Everything that protobuf allows for a field is read: lists packed or not and in several pieces, messages in several pieces, which
-//! are merged, and of other values the last one. Unknown fields are skipped. Must never know what a message means.
+//! Everything that protobuf allows for a field is read: lists packed or not and in several pieces,
+//! messages in several pieces, which are merged, and of other values the last one. Unknown fields
+//! are skipped. Must never know what a message means.
 
 use std::{borrow::Cow, fmt};
 
@@ -206,7 +207,8 @@ impl<'a> Value<'a> {
 
 /// The content of a nested message, or a packed list, that may be given in several pieces.
 ///
-/// Protobuf merges messages and continues lists, both of which are what their bytes are one after the other.
+/// Protobuf merges messages and continues lists, both of which are what their bytes are one after
+/// the other.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Joined<'a>(Option<Cow<'a, [u8]>>);
 

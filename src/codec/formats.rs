@@ -3,11 +3,12 @@ use std::{fmt, marker::PhantomData};
 use super::{DecodeError, EncodeError};
 use crate::version::{Ifrt, Line, SerDesVersion, VersionRange, is_same};
 
-/// The formats of one type on the line `L`: which number data records at which request, and which numbers are read.
+/// The formats of one type on the line `L`: which number data records at which request, and which
+/// numbers are read.
 ///
-/// One global number is shared by all types; each type has its own, smaller set of formats. What a writer records is the
-/// format's own number, never the requested one (seed 001, "Adding a New Format"). They are what versions.toml says: see
-/// [`of`](Self::of).
+/// One global number is shared by all types; each type has its own, smaller set of formats. What a
+/// writer records is the format's own number, never the requested one (seed 001, "Adding a New
+/// Format"). They are what versions.toml says: see [`of`](Self::of).
 ///
 /// ```
 /// use serdes::codec::Formats;
@@ -34,7 +35,8 @@ pub struct Formats<L: Line = Ifrt> {
 }
 
 impl<L: Line> Formats<L> {
-    /// The formats of the type of this name, by the entries of the line's versions.toml that name it.
+    /// The formats of the type of this name, by the entries of the line's versions.toml that name
+    /// it.
     ///
     /// In a constant, a type that no entry names does not compile:
     ///
@@ -66,8 +68,8 @@ impl<L: Line> Formats<L> {
         panic!("no entry of the line's versions.toml names this type under `formats`")
     }
 
-    /// The formats `numbers` (ascending) of `type_name`, each granted from its own number on: for lines that are not generated from a
-    /// versions.toml.
+    /// The formats `numbers` (ascending) of `type_name`, each granted from its own number on: for
+    /// lines that are not generated from a versions.toml.
     pub const fn new(type_name: &'static str, numbers: &'static [i32]) -> Self {
         Self {
             type_name,
@@ -81,15 +83,15 @@ impl<L: Line> Formats<L> {
         }
     }
 
-    /// The same formats for a type whose upstream reader only checks an upper bound, so that a negative number is read as the
-    /// oldest format.
+    /// The same formats for a type whose upstream reader only checks an upper bound, so that a
+    /// negative number is read as the oldest format.
     pub const fn negative_passes(mut self) -> Self {
         self.negative_passes = true;
         self
     }
 
-    /// The same formats for a type that is written in an older format at every version where that can say all, so that no minimum makes
-    /// the older one too old.
+    /// The same formats for a type that is written in an older format at every version where that
+    /// can say all, so that no minimum makes the older one too old.
     pub const fn older_where_it_will_do(mut self) -> Self {
         self.older_where_it_will_do = true;
         self
@@ -105,8 +107,8 @@ impl<L: Line> Formats<L> {
         self.read
     }
 
-    /// `number`, if the type has a format of it: what code that writes the format calls it by. In a constant, a number that versions.toml
-    /// does not list does not compile.
+    /// `number`, if the type has a format of it: what code that writes the format calls it by. In a
+    /// constant, a number that versions.toml does not list does not compile.
     ///
     /// # Panics
     ///
@@ -122,8 +124,8 @@ impl<L: Line> Formats<L> {
         panic!("no entry of the line's versions.toml gives the type a format of this number")
     }
 
-    /// The first request that is granted the feature of this name, which came without a format of its own. In a constant, a feature that
-    /// versions.toml does not list does not compile.
+    /// The first request that is granted the feature of this name, which came without a format of
+    /// its own. In a constant, a feature that versions.toml does not list does not compile.
     ///
     /// # Panics
     ///
@@ -142,7 +144,8 @@ impl<L: Line> Formats<L> {
     /// The number to record at the requested version: that of the newest format that it is granted.
     ///
     /// # Errors
-    /// [`EncodeError::UnsupportedAtVersion`] if the type's first format is granted to newer requests only.
+    /// [`EncodeError::UnsupportedAtVersion`] if the type's first format is granted to newer
+    /// requests only.
     pub fn for_request(self, requested: SerDesVersion<L>) -> Result<i32, EncodeError> {
         self.for_request_of("this type", requested)
     }
@@ -175,7 +178,8 @@ impl<L: Line> Formats<L> {
         newest.next().map(|(_, recorded)| *recorded)
     }
 
-    /// The oldest number that is read: that which a request for the line's minimum records. `None` for a type without formats.
+    /// The oldest number that is read: that which a request for the line's minimum records. `None`
+    /// for a type without formats.
     pub fn oldest(self) -> Option<i32> {
         if self.older_where_it_will_do {
             return self.read.first().copied();
@@ -187,8 +191,9 @@ impl<L: Line> Formats<L> {
     /// The format to read data with that records `found`.
     ///
     /// # Errors
-    /// Too new if `found` is above the newest version of this build; too old if it was removed, or if no request from the line's minimum on
-    /// records it; unknown if it is a version for which this type has no format.
+    /// Too new if `found` is above the newest version of this build; too old if it was removed, or
+    /// if no request from the line's minimum on records it; unknown if it is a version for which
+    /// this type has no format.
     pub fn check_recorded(self, found: i32) -> Result<i32, DecodeError> {
         let oldest = self.oldest();
         let format = match self.read.first() {

@@ -17,8 +17,9 @@ pub(crate) fn from_text(text: &str) -> Option<Vec<u8>> {
     pairs.collect()
 }
 
-/// `Serialize` and `Deserialize` for a type that is kept as a message: `$to` gives its bytes, `$from` reads them with all checks. What has
-/// versions is written at [`requested`](super::requested).
+/// `Serialize` and `Deserialize` for a type that is kept as a message: `$to` gives its bytes,
+/// `$from` reads them with all checks. What has versions is written at
+/// [`requested`](super::requested).
 macro_rules! serde_as_message {
     ($type:ty, $to:expr, $from:expr) => {
         /// The bytes of the message, in hexadecimal digits.

@@ -1,20 +1,25 @@
-//! Versioned conversion between values and messages: [`ToProto`], [`FromProto`], [`Serialized`], the [`SerDesRegistry`].
+//! Versioned conversion between values and messages: [`ToProto`], [`FromProto`], [`Serialized`],
+//! the [`SerDesRegistry`].
 //!
 //! Rules of the house, which all types follow (seed 001):
 //!
-//! - The version to write is an argument of every call, without a default, and is handed on **unchanged** to nested
-//!   calls. What a message records is the number of its own format: the newest that is not newer than the request.
+//! - The version to write is an argument of every call, without a default, and is handed on
+//!   **unchanged** to nested calls. What a message records is the number of its own format: the
+//!   newest that is not newer than the request.
 //! - A reader takes the version from each message, for each nested message anew.
-//! - A feature that the requested version cannot express is an error that names the feature and the first version that
-//!   has it. Nothing is dropped in silence.
-//! - A recorded number above the newest is *too new*; one that no request from the line's minimum on records is *too old*; one in the
-//!   supported range without a format is *corrupt*.
-//! - Which formats a type has, and from which request on, stands in versions.toml alone: [`Formats::of`].
-//! - What serializes without being told a version (`serde`) takes it from the [default accessor](crate::version::DefaultVersionAccessor),
-//!   so that the testing switch finds it. `codec::At` gives the `serde` form for builds of another day; `codec::testing` (feature
+//! - A feature that the requested version cannot express is an error that names the feature and the
+//!   first version that has it. Nothing is dropped in silence.
+//! - A recorded number above the newest is *too new*; one that no request from the line's minimum
+//!   on records is *too old*; one in the supported range without a format is *corrupt*.
+//! - Which formats a type has, and from which request on, stands in versions.toml alone:
+//!   [`Formats::of`].
+//! - What serializes without being told a version (`serde`) takes it from the [default
+//!   accessor](crate::version::DefaultVersionAccessor), so that the testing switch finds it.
+//!   `codec::At` gives the `serde` form for builds of another day; `codec::testing` (feature
 //!   `testing`) proves that a version reaches everything inside of a value.
 //!
-//! The room knows versions, messages and bytes. It must never know a data type of IFRT, a device or a file.
+//! The room knows versions, messages and bytes. It must never know a data type of IFRT, a device or
+//! a file.
 
 #[cfg(feature = "serde")]
 mod at;
@@ -50,7 +55,8 @@ pub use status::{Status, StatusCode};
 
 /// A value that can be written as a message at a version of the line `L`.
 ///
-/// There is no default for the version: whoever writes a nested value hands on the version that was asked of it.
+/// There is no default for the version: whoever writes a nested value hands on the version that was
+/// asked of it.
 ///
 /// ```
 /// use serdes::codec::{EncodeError, Formats, ToProto};
@@ -88,10 +94,12 @@ pub trait ToProto<L: Line = Ifrt> {
     /// The value as a message that a reader of `version` understands.
     ///
     /// # Errors
-    /// [`EncodeError::UnsupportedAtVersion`] if the value has a feature that came later; further ones by type.
+    /// [`EncodeError::UnsupportedAtVersion`] if the value has a feature that came later; further
+    /// ones by type.
     fn to_proto(&self, version: SerDesVersion<L>) -> Result<Self::Proto, EncodeError>;
 
-    /// Whether [`to_proto`](Self::to_proto) succeeds at `version`. Types of this crate answer without serializing.
+    /// Whether [`to_proto`](Self::to_proto) succeeds at `version`. Types of this crate answer
+    /// without serializing.
     ///
     /// # Errors
     /// The error that `to_proto` would return: it names the feature that blocks.
@@ -166,7 +174,8 @@ pub trait FromProto: Sized {
     /// The value of the bytes of a message. Fields of `bytes` type share the memory of `bytes`.
     ///
     /// # Errors
-    /// As [`from_proto`](Self::from_proto), and [`DecodeError::Malformed`] if the bytes do not parse.
+    /// As [`from_proto`](Self::from_proto), and [`DecodeError::Malformed`] if the bytes do not
+    /// parse.
     fn from_bytes(bytes: Bytes, options: &DeserializeOptions) -> Result<Self, DecodeError>
     where
         Self::Proto: Message + Default,
@@ -180,7 +189,8 @@ pub trait FromProto: Sized {
 /// Parses `bytes` as a message of the type that messages call `type_name`.
 ///
 /// # Errors
-/// [`DecodeError::LimitExceeded`] if there are more bytes than `options` allows, [`DecodeError::Malformed`] if they do not parse.
+/// [`DecodeError::LimitExceeded`] if there are more bytes than `options` allows,
+/// [`DecodeError::Malformed`] if they do not parse.
 pub fn decode_message<M: Message + Default>(
     type_name: &'static str,
     bytes: Bytes,

@@ -9,14 +9,15 @@ use crate::version::{Ifrt, Line, SerDesVersion};
 
 /// How much of a value's meaning is checked when it is read.
 ///
-/// Upstream reads shardings without checking that they make sense, and finds out when it uses them. Both modes return errors
-/// where upstream would end the process.
+/// Upstream reads shardings without checking that they make sense, and finds out when it uses them.
+/// Both modes return errors where upstream would end the process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Validation {
     /// As lenient as upstream: what upstream reads is read.
     #[default]
     Parity,
-    /// Everything that can be checked is checked: nothing is dropped in silence, and values obey the rules of their constructors.
+    /// Everything that can be checked is checked: nothing is dropped in silence, and values obey
+    /// the rules of their constructors.
     Strict,
 }
 
@@ -62,7 +63,8 @@ impl<L: Line> SerializeOptions<L> {
         self.version
     }
 
-    /// The same options with a value for those SerDes that look for one of this type, such as the version of another line.
+    /// The same options with a value for those SerDes that look for one of this type, such as the
+    /// version of another line.
     #[must_use]
     pub fn with<T: Any + Send + Sync>(mut self, option: T) -> Self {
         self.extensions.insert(option);
@@ -75,7 +77,8 @@ impl<L: Line> SerializeOptions<L> {
     }
 }
 
-/// What a reader is given besides the bytes: how strict to be, and the options that some types need.
+/// What a reader is given besides the bytes: how strict to be, and the options that some types
+/// need.
 ///
 /// Each nested value says its own version, so that there is none here.
 #[derive(Clone, Debug)]
@@ -105,14 +108,16 @@ impl DeserializeOptions {
         self
     }
 
-    /// The same options with another limit for the size of a message, in bytes. Protobuf's own limit stays.
+    /// The same options with another limit for the size of a message, in bytes. Protobuf's own
+    /// limit stays.
     #[must_use]
     pub fn with_maximum_bytes(mut self, maximum_bytes: u64) -> Self {
         self.maximum_bytes = maximum_bytes.min(Self::MAXIMUM_MESSAGE_BYTES);
         self
     }
 
-    /// The same options with a value for the types that need one of this type, such as a device look-up.
+    /// The same options with a value for the types that need one of this type, such as a device
+    /// look-up.
     #[must_use]
     pub fn with<T: Any + Send + Sync>(mut self, option: T) -> Self {
         self.extensions.insert(option);

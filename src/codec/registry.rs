@@ -142,8 +142,8 @@ struct Tables<L: Line> {
 
 /// Finds the SerDes of a value by its Rust type, and the SerDes of data by its type name.
 ///
-/// Entries live as long as the registry; the look-up is by the exact type. The lock is held for look-up and insertion
-/// only, so that a SerDes may use the registry it is in.
+/// Entries live as long as the registry; the look-up is by the exact type. The lock is held for
+/// look-up and insertion only, so that a SerDes may use the registry it is in.
 ///
 /// ```
 /// use bytes::Bytes;
@@ -186,7 +186,8 @@ impl<L: Line> SerDesRegistry<L> {
         Self { tables: RwLock::new(Tables { by_type: HashMap::new(), by_name: HashMap::new() }) }
     }
 
-    // No code runs under the lock that could leave the tables half changed, so that a poisoned lock is as good as any.
+    // No code runs under the lock that could leave the tables half changed, so that a poisoned lock
+    // is as good as any.
     fn read(&self) -> RwLockReadGuard<'_, Tables<L>> {
         self.tables.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -198,7 +199,8 @@ impl<L: Line> SerDesRegistry<L> {
     /// Adds a SerDes under its type and its type name.
     ///
     /// # Errors
-    /// [`RegistryError`] if the type or the name is registered already; the registry is then as before.
+    /// [`RegistryError`] if the type or the name is registered already; the registry is then as
+    /// before.
     pub fn register<S: SerDes<L>>(&self, serdes: S) -> Result<(), RegistryError> {
         let serdes: Arc<dyn Erased<L>> = Arc::new(serdes);
         let name = serdes.type_name().to_owned();
@@ -270,8 +272,8 @@ impl<L: Line> SerDesRegistry<L> {
     /// Deserializes data as a `T`.
     ///
     /// # Errors
-    /// [`DecodeError::UnknownTypeName`] if the name is not registered, [`DecodeError::WrongType`] if it is the name of
-    /// another type; else what the SerDes answers.
+    /// [`DecodeError::UnknownTypeName`] if the name is not registered, [`DecodeError::WrongType`]
+    /// if it is the name of another type; else what the SerDes answers.
     pub fn deserialize<T: Any>(
         &self,
         serialized: &Serialized,

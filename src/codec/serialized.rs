@@ -7,7 +7,8 @@ use crate::{
     version::{Line, SerDesVersion},
 };
 
-/// A type that is written under a name of its own, so that a reader finds out from the data what it holds.
+/// A type that is written under a name of its own, so that a reader finds out from the data what it
+/// holds.
 pub trait Registered {
     /// The name in the data, such as `xla::ifrt::SingleDeviceSharding`.
     const TYPE_NAME: &'static str;
@@ -42,7 +43,8 @@ impl Serialized {
     /// Reads the data as a `T`.
     ///
     /// # Errors
-    /// [`DecodeError::WrongType`] if the data is of another type; else as [`FromProto::from_bytes`].
+    /// [`DecodeError::WrongType`] if the data is of another type; else as
+    /// [`FromProto::from_bytes`].
     pub fn read<T>(&self, options: &DeserializeOptions) -> Result<T, DecodeError>
     where
         T: Registered + FromProto,

@@ -1,8 +1,10 @@
-//! Proofs about formats for the tests of whoever has types with formats: that the requested version reaches everything inside of a
-//! value, and that no format of the registry is left unwritten. With the feature `testing`, which belongs under `[dev-dependencies]`.
+//! Proofs about formats for the tests of whoever has types with formats: that the requested version
+//! reaches everything inside of a value, and that no format of the registry is left unwritten. With
+//! the feature `testing`, which belongs under `[dev-dependencies]`.
 //!
-//! A version that is lost on the way is easily overlooked (seed 001): the value is written, and only an older reader finds out. Here each
-//! type that is [asked for its format](super::Formats::for_request) says so.
+//! A version that is lost on the way is easily overlooked (seed 001): the value is written, and
+//! only an older reader finds out. Here each type that is [asked for its
+//! format](super::Formats::for_request) says so.
 //!
 //! ```
 //! use serdes::codec::{EncodeError, Formats, ToProto, testing};
@@ -57,7 +59,8 @@ pub(super) fn add<L: Line>(type_name: &'static str, requested: i32, recorded: Op
     });
 }
 
-/// Runs `write` and gives its result with the requests that were made meanwhile on this thread, in their order.
+/// Runs `write` and gives its result with the requests that were made meanwhile on this thread, in
+/// their order.
 ///
 /// ```
 /// use serdes::codec::{ToProto, testing};
@@ -99,14 +102,16 @@ pub struct LostVersion {
     pub line: &'static str,
     /// The version that was asked of the value.
     pub at: i32,
-    /// The version that the type should have been asked for: the same, or for a type of another line the one that versions.toml embeds.
+    /// The version that the type should have been asked for: the same, or for a type of another
+    /// line the one that versions.toml embeds.
     pub expected: i32,
     /// The version that it was asked for.
     pub requested: i32,
 }
 
-/// Writes `value` at every version of the line and fails unless each type inside of it is asked for the same version, types of another
-/// line for the version that the line's versions.toml says under `embeds`. Gives all requests.
+/// Writes `value` at every version of the line and fails unless each type inside of it is asked for
+/// the same version, types of another line for the version that the line's versions.toml says under
+/// `embeds`. Gives all requests.
 ///
 /// # Errors
 /// The first version that was lost.
@@ -132,7 +137,8 @@ pub fn check_propagation<L: Line, T: ToProto<L>>(value: &T) -> Result<Vec<Reques
     Ok(all)
 }
 
-/// The formats of the line's versions.toml that none of `requests` recorded, as type and number: what no code writes, or no sample shows.
+/// The formats of the line's versions.toml that none of `requests` recorded, as type and number:
+/// what no code writes, or no sample shows.
 ///
 /// ```
 /// use serdes::codec::{ToProto, testing};

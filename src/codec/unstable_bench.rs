@@ -4,8 +4,9 @@
 
 use crate::wire::packed::Implementation;
 
-/// Has packed lists read and written with vector instructions, or one number at a time, in the whole process. Answers whether it is with vector
-/// instructions now: a processor without them stays with one at a time.
+/// Has packed lists read and written with vector instructions, or one number at a time, in the
+/// whole process. Answers whether it is with vector instructions now: a processor without them
+/// stays with one at a time.
 pub fn use_vector_instructions(vector: bool) -> bool {
     let wanted = if vector { Implementation::fastest() } else { Implementation::Scalar };
     wanted.choose() != Implementation::Scalar

@@ -1,5 +1,5 @@
-//! Types that are described by their bytes: how they are written and read stands once, in the file of the type, and their message is
-//! made from the bytes. So the two cannot differ.
+//! Types that are described by their bytes: how they are written and read stands once, in the file
+//! of the type, and their message is made from the bytes. So the two cannot differ.
 //!
 //! Must never know a type.
 
@@ -9,7 +9,8 @@ use prost::Message;
 use super::{DecodeError, DeserializeOptions, EncodeError};
 use crate::{version::SerDesVersion, wire::BackwardWriter};
 
-/// How a type is written and read. [`described_by_bytes`] makes [`ToProto`](super::ToProto) and [`FromProto`](super::FromProto) of it.
+/// How a type is written and read. [`described_by_bytes`] makes [`ToProto`](super::ToProto) and
+/// [`FromProto`](super::FromProto) of it.
 pub(crate) trait WireFormat: Sized {
     /// The name of the type in messages, without a path.
     const NAME: &'static str;
@@ -22,8 +23,8 @@ pub(crate) trait WireFormat: Sized {
     /// Fails if [`write`](Self::write) does, with the first reason in the order of the fields.
     fn can_write(&self, version: SerDesVersion) -> Result<(), EncodeError>;
 
-    /// Writes the fields as a reader of `version` understands them, which is handed on to what is nested. Field by field from the
-    /// highest number to the lowest.
+    /// Writes the fields as a reader of `version` understands them, which is handed on to what is
+    /// nested. Field by field from the highest number to the lowest.
     fn write(&self, version: SerDesVersion, out: &mut BackwardWriter) -> Result<(), EncodeError>;
 
     /// Fails if `options` lacks what the type needs; asked before the bytes are looked at.

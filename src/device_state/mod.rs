@@ -1,9 +1,9 @@
 //! Device state: the container that carries a device's buffers from one build to another.
 //!
-//! A state is one file, or one index over the parts that several processes saved. Its header says which builds read it, each buffer lies in it with the
-//! [`ArraySpec`](crate::ifrt::ArraySpec) that describes it, every chunk of every buffer has a
-//! checksum, and an index at the end lets a reader open it without reading the data. The bytes are
-//! specified in `docs/format.md`.
+//! A state is one file, or one index over the parts that several processes saved. Its header says
+//! which builds read it, each buffer lies in it with the [`ArraySpec`](crate::ifrt::ArraySpec) that
+//! describes it, every chunk of every buffer has a checksum, and an index at the end lets a reader
+//! open it without reading the data. The bytes are specified in `docs/format.md`.
 //!
 //! `save` and `load` are the two ways, `pump` moves the bytes of both, `store` is where states lie,
 //! `format` is what they look like, `shards` how arrays are cut.

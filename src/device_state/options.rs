@@ -108,10 +108,12 @@ impl WriteOptions {
         self
     }
 
-    /// How many states that were at the path before are kept, as `PATH.1` (the newest), `PATH.2` and so on; none by default.
+    /// How many states that were at the path before are kept, as `PATH.1` (the newest), `PATH.2`
+    /// and so on; none by default.
     ///
-    /// At every moment there is a whole state at the path itself, once there was one. Where the path is a link, they are beside the file
-    /// that it points to. States in other stores than files replace what was there.
+    /// At every moment there is a whole state at the path itself, once there was one. Where the
+    /// path is a link, they are beside the file that it points to. States in other stores than
+    /// files replace what was there.
     #[must_use]
     pub fn with_previous(mut self, states: u32) -> Self {
         self.previous = states;

@@ -60,7 +60,8 @@ impl Versions {
         Self::new(AnyVersionAccessor::minimum(), AnyVersionAccessor::minimum())
     }
 
-    /// Array specs at `specs`; nothing is said about the container, so it is written at its default.
+    /// Array specs at `specs`; nothing is said about the container, so it is written at its
+    /// default.
     ///
     /// For a reader that is known by its IFRT SerDes number alone, as one that was asked in a
     /// handshake of that line. A reader that is older than the container's current version needs

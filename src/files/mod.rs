@@ -1,12 +1,14 @@
-//! Files: read from any place, written past the system's cache or through it, and appearing whole or not at all.
+//! Files: read from any place, written past the system's cache or through it, and appearing whole
+//! or not at all.
 //!
-//! Bytes go into a partial file beside the target, which only its owner can read; at the end it gets what the target had
-//! (mode, owner, group, extended attributes) and then the target's name. The owner of a partial file holds a lock on it for as
-//! long as it lives, so that the next save can tell those of dead owners from those of live ones. What takes long says how
-//! far it has come, and may be stopped, by a [`Watch`].
+//! Bytes go into a partial file beside the target, which only its owner can read; at the end it
+//! gets what the target had (mode, owner, group, extended attributes) and then the target's name.
+//! The owner of a partial file holds a lock on it for as long as it lives, so that the next save
+//! can tell those of dead owners from those of live ones. What takes long says how far it has come,
+//! and may be stopped, by a [`Watch`].
 //!
-//! This room must never know what the bytes mean, nor follow what it did not make: links, pipes and files of others that have
-//! a partial file's name stay as they are.
+//! This room must never know what the bytes mean, nor follow what it did not make: links, pipes and
+//! files of others that have a partial file's name stay as they are.
 
 mod attributes;
 #[cfg(feature = "device")]

@@ -45,8 +45,9 @@ impl Partial {
         Err(Error::new("create", target, io::Error::other(reason)))
     }
 
-    /// The mode that a new file of this name gets, by the umask and by what the directory says: that of one which is made, looked at
-    /// and removed, since the umask of a process cannot be read without changing it.
+    /// The mode that a new file of this name gets, by the umask and by what the directory says:
+    /// that of one which is made, looked at and removed, since the umask of a process cannot be
+    /// read without changing it.
     #[cfg(unix)]
     pub(super) fn default_mode(place: &TargetPlace, target: &Path) -> Result<u32, Error> {
         use std::os::unix::fs::PermissionsExt;
@@ -85,7 +86,8 @@ pub(super) fn new_path(place: &TargetPlace) -> PathBuf {
     path
 }
 
-/// What a target is called in the names of its partial files: as it is called, or by the checksum of that name where that would be too long.
+/// What a target is called in the names of its partial files: as it is called, or by the checksum
+/// of that name where that would be too long.
 fn names_in_partials(name: &OsStr) -> [OsString; 2] {
     let sum = crc_fast::crc32_iscsi(name.as_encoded_bytes());
     [name.to_owned(), format!("long-{sum:08x}").into()]

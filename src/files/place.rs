@@ -1,4 +1,5 @@
-//! Where a target lies, whatever becomes of the working directory and however many links lead to it.
+//! Where a target lies, whatever becomes of the working directory and however many links lead to
+//! it.
 
 use std::{
     ffi::OsString,
@@ -85,8 +86,8 @@ fn is_no_place(directory: &Path) -> bool {
     cfg!(unix) && (directory == Path::new("/dev") || directory.starts_with("/proc"))
 }
 
-/// Where the file at `path` lies, as [`Replacement::create`](super::Replacement::create) finds it, or
-/// its absolute path if it could not lie there.
+/// Where the file at `path` lies, as [`Replacement::create`](super::Replacement::create) finds it,
+/// or its absolute path if it could not lie there.
 #[cfg(feature = "device")]
 pub(crate) fn resolve(path: &Path) -> PathBuf {
     match TargetPlace::of(path) {

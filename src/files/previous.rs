@@ -1,6 +1,7 @@
 //! The files that had a name before: `PATH.1` is the last one, `PATH.2` the one before that.
 //!
-//! A file keeps its name until its successor takes it, so that at any moment the name stands for a whole file.
+//! A file keeps its name until its successor takes it, so that at any moment the name stands for a
+//! whole file.
 
 use std::{
     fs::{self, File},
@@ -14,10 +15,11 @@ use super::{
     place::TargetPlace,
 };
 
-/// Gives the file at `place`, which is about to be replaced, the name `PATH.1` besides its own; what had that name is `PATH.2` from now
-/// on, and so on up to `files`.
+/// Gives the file at `place`, which is about to be replaced, the name `PATH.1` besides its own;
+/// what had that name is `PATH.2` from now on, and so on up to `files`.
 ///
-/// A saver that ends between this and the replacement has not kept a file twice: the next one finds that the newest is kept already.
+/// A saver that ends between this and the replacement has not kept a file twice: the next one finds
+/// that the newest is kept already.
 pub(super) fn keep(place: &TargetPlace, files: u32, sync: Sync) -> Result<(), Error> {
     let target = place.path();
     if files == 0 || !target.try_exists().map_err(|error| Error::new("look at", &target, error))? {

@@ -1,7 +1,7 @@
 //! Positioned reading: what the readers of states, tables and bundles need of a file, and no more.
 //!
-//! It must never know a format. A source is shared between threads and has no position of its own, so that verification can read in
-//! parallel; bytes in memory are a source as well as a file is.
+//! It must never know a format. A source is shared between threads and has no position of its own,
+//! so that verification can read in parallel; bytes in memory are a source as well as a file is.
 
 #[cfg(feature = "device")]
 mod spool;
@@ -29,7 +29,8 @@ pub trait ReadAt: Send + Sync {
     /// If the system does not tell it.
     fn size(&self) -> io::Result<u64>;
 
-    /// Reads up to `buffer.len()` bytes from `offset` (bytes from the start) and says how many were read; 0 at the end.
+    /// Reads up to `buffer.len()` bytes from `offset` (bytes from the start) and says how many were
+    /// read; 0 at the end.
     ///
     /// # Errors
     /// If the system cannot read.
@@ -54,13 +55,15 @@ pub trait ReadAt: Send + Sync {
         Ok(())
     }
 
-    /// Begins to read the bytes of `range`, for sources that answer late and can answer several reads at a time; the answer, which may
-    /// have fewer bytes, comes out of the channel. `None` if the caller may as well read when it needs the bytes, as by default.
+    /// Begins to read the bytes of `range`, for sources that answer late and can answer several
+    /// reads at a time; the answer, which may have fewer bytes, comes out of the channel. `None` if
+    /// the caller may as well read when it needs the bytes, as by default.
     fn begin_read(&self, _range: Range<u64>) -> Option<Receiver<io::Result<Bytes>>> {
         None
     }
 
-    /// Whether [`begin_read`](Self::begin_read) begins reads, so that it is worth while to know early what will be read.
+    /// Whether [`begin_read`](Self::begin_read) begins reads, so that it is worth while to know
+    /// early what will be read.
     fn answers_late(&self) -> bool {
         false
     }
@@ -69,7 +72,8 @@ pub trait ReadAt: Send + Sync {
 /// Opens a file to be read from any place.
 ///
 /// # Errors
-/// What the system says, and for a pipe or a device: it has no places, and opening a pipe waits for whoever writes into it.
+/// What the system says, and for a pipe or a device: it has no places, and opening a pipe waits for
+/// whoever writes into it.
 #[cfg(any(feature = "device", feature = "artifact"))]
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     let check = |metadata: std::fs::Metadata| {
@@ -80,7 +84,8 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
         let reason = "it is a pipe or a device; expected a file, which can be read from any place";
         Err(io::Error::new(io::ErrorKind::InvalidInput, reason))
     };
-    // Opening a device may do something, so it is looked at before; and after, since it may have been swapped.
+    // Opening a device may do something, so it is looked at before; and after, since it may have
+    // been swapped.
     check(std::fs::metadata(path)?)?;
     let mut options = std::fs::OpenOptions::new();
     options.read(true);

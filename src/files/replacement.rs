@@ -104,7 +104,8 @@ impl Replacement {
         })
     }
 
-    /// If the target is new, the file gets at the end what the file at `model` has, if there is one.
+    /// If the target is new, the file gets at the end what the file at `model` has, if there is
+    /// one.
     pub(crate) fn modelled_on(mut self, model: &Path) -> Result<Self, Error> {
         let attributes =
             Attributes::of(model).map_err(|error| Error::new("look at", model, error))?;
@@ -112,7 +113,8 @@ impl Replacement {
         Ok(self)
     }
 
-    /// Keeps the file that is replaced as `TARGET.1`, the one before as `TARGET.2`, up to `files` of them.
+    /// Keeps the file that is replaced as `TARGET.1`, the one before as `TARGET.2`, up to `files`
+    /// of them.
     #[cfg(feature = "device")]
     pub(crate) fn keeping(mut self, files: u32) -> Self {
         self.previous = files;
@@ -136,7 +138,8 @@ impl Replacement {
         &self.place.directory
     }
 
-    /// Gives the file what it is to have besides its bytes, and takes it to the disk as `sync` says; its name is left to do.
+    /// Gives the file what it is to have besides its bytes, and takes it to the disk as `sync`
+    /// says; its name is left to do.
     pub(crate) fn settle(&self, sync: Sync) -> Result<(), Error> {
         let failed = |action| move |error| Error::new(action, &self.target, error);
         let old = Attributes::of(&self.place.path()).map_err(failed("replace"))?;

@@ -15,8 +15,8 @@ const FORMATS: Formats = Formats::of("AbstractArraySpec");
 
 /// What an array is before its devices are chosen.
 ///
-/// Known to builds from version 5 on. Its message has no place to tell an unset memory kind from an empty name: both are the
-/// default kind here.
+/// Known to builds from version 5 on. Its message has no place to tell an unset memory kind from an
+/// empty name: both are the default kind here.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct AbstractArraySpec {
@@ -59,7 +59,8 @@ impl AbstractArraySpec {
         self
     }
 
-    /// The same array in this layout. Its memory space becomes the default one: a spec does not carry it.
+    /// The same array in this layout. Its memory space becomes the default one: a spec does not
+    /// carry it.
     #[must_use]
     pub fn with_layout(mut self, layout: impl Into<PjRtLayout>) -> Self {
         self.layout = Some(super::array_spec::in_default_space(layout.into()));

@@ -16,7 +16,8 @@ use crate::{
 
 const FORMATS: Formats = Formats::of("ArraySpec");
 
-/// What an array is, apart from its data: element type, shape, sharding, and a layout if it is not the default.
+/// What an array is, apart from its data: element type, shape, sharding, and a layout if it is not
+/// the default.
 ///
 /// ```
 /// use serdes::codec::{FromProto, ToProto};
@@ -60,7 +61,8 @@ impl ArraySpec {
         Self { dtype, shape, sharding: sharding.into(), layout: None }
     }
 
-    /// The same array in this layout. Its memory space becomes the default one: an array spec does not carry it.
+    /// The same array in this layout. Its memory space becomes the default one: an array spec does
+    /// not carry it.
     #[must_use]
     pub fn with_layout(mut self, layout: impl Into<PjRtLayout>) -> Self {
         self.layout = Some(in_default_space(layout.into()));
@@ -87,8 +89,8 @@ impl ArraySpec {
         self.layout.as_ref()
     }
 
-    /// The size of the whole array in bytes, each element in whole bytes as on the wire; `None` for element types
-    /// without a fixed size.
+    /// The size of the whole array in bytes, each element in whole bytes as on the wire; `None` for
+    /// element types without a fixed size.
     ///
     /// # Errors
     /// [`IfrtError::Overflow`] if it does not fit 63 bits.

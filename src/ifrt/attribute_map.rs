@@ -111,7 +111,8 @@ from_rust! {
 /// ```
 #[derive(Clone, Default, PartialEq)]
 pub struct AttributeMap {
-    /// In the order of their names, each once. Maps are small and mostly read and written as a whole, which a list does faster than a tree.
+    /// In the order of their names, each once. Maps are small and mostly read and written as a
+    /// whole, which a list does faster than a tree.
     attributes: Vec<(String, AttributeValue)>,
 }
 
@@ -121,7 +122,8 @@ macro_rules! getter {
         $(#[$doc])*
         ///
         /// # Errors
-        /// [`IfrtError::MissingAttribute`] or [`IfrtError::AttributeType`], which name the attribute.
+        /// [`IfrtError::MissingAttribute`] or [`IfrtError::AttributeType`], which name the
+        /// attribute.
         pub fn $name(&self, key: &str) -> Result<$rust, IfrtError> {
             match self.get(key)? {
                 AttributeValue::$variant($value) => Ok($result),
@@ -190,7 +192,8 @@ impl AttributeMap {
         Self { attributes }
     }
 
-    /// Sets an attribute; gives the value that it had. A map of many attributes is made faster from an iterator.
+    /// Sets an attribute; gives the value that it had. A map of many attributes is made faster from
+    /// an iterator.
     pub fn set(
         &mut self,
         key: impl Into<String>,
@@ -310,7 +313,8 @@ impl WireFormat for AttributeMap {
     }
 
     fn read(message: Encoded<'_>, _: &DeserializeOptions) -> Result<Self, DecodeError> {
-        // As many as there are if each takes 32 bytes, so that short maps are not moved as they grow.
+        // As many as there are if each takes 32 bytes, so that short maps are not moved as they
+        // grow.
         let mut attributes = Vec::with_capacity(message.bytes().len() / 32 + 1);
         let (mut recorded, mut without_value) = (0, None);
         let mut fields = Fields::new(Self::NAME, message.bytes());
@@ -358,7 +362,8 @@ impl AttributeValue {
         }
     }
 
-    /// The last value of the message, if it has one of a known case. A list that is given again is continued.
+    /// The last value of the message, if it has one of a known case. A list that is given again is
+    /// continued.
     fn read(message: Encoded<'_>) -> Result<Option<Self>, DecodeError> {
         let mut found = None;
         let mut fields = Fields::new(AttributeMap::NAME, message.bytes());
@@ -490,7 +495,8 @@ mod tests {
     #[test]
     fn a_map_of_the_wrong_wire_type_is_refused_at_every_nesting() {
         let empty_entry = "\u{a}\u{2}\u{a}\u{0}";
-        // The field of the map as a varint, whose value a careless reader takes for the length of an entry.
+        // The field of the map as a varint, whose value a careless reader takes for the length of
+        // an entry.
         let wrong = "\u{8}\u{2}\u{a}\u{0}";
         for (bytes, field) in [(empty_entry, "value case 0"), (wrong, "wire type")] {
             let error = AttributeMap::from_bytes(bytes.into(), &DeserializeOptions::new());

@@ -1,4 +1,5 @@
-//! Devices by their ids, lists of them, and where readers look them up. Must never know what a device can do.
+//! Devices by their ids, lists of them, and where readers look them up. Must never know what a
+//! device can do.
 
 use std::{
     fmt,
@@ -89,7 +90,8 @@ impl<T: DeviceLookup + ?Sized> DeviceLookup for Arc<T> {
     }
 }
 
-/// Takes every id for an addressable device: for tools that look at data without having its devices.
+/// Takes every id for an addressable device: for tools that look at data without having its
+/// devices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct AnyDevice;
 
@@ -231,7 +233,8 @@ impl DeviceList {
         self.0.addressable.is_none()
     }
 
-    /// Those that this process can use, in the same order. Made once; cheap from then on, from any thread.
+    /// Those that this process can use, in the same order. Made once; cheap from then on, from any
+    /// thread.
     pub fn addressable(&self) -> &Self {
         let Some(flags) = &self.0.addressable else { return self };
         self.0.addressable_list.get_or_init(|| {
@@ -348,7 +351,8 @@ impl<'de> serde::Deserialize<'de> for DeviceList {
 described_by_bytes! {
     /// Writes format 0 at every version.
     ToProto,
-    /// Accepts format 0. Needs [`DeserializeShardingOptions`]; an error of the look-up is passed on.
+    /// Accepts format 0. Needs [`DeserializeShardingOptions`]; an error of the look-up is passed
+    /// on.
     FromProto for DeviceList as DeviceListProto
 }
 

@@ -16,15 +16,17 @@ use crate::{
 
 const FORMATS: Formats = Formats::of("DType").negative_passes();
 
-/// The first version whose builds know the 6-bit floats. Older ones read them as invalid, without an error.
+/// The first version whose builds know the 6-bit floats. Older ones read them as invalid, without
+/// an error.
 const SIX_BIT_FLOATS_SINCE: i32 = FORMATS.feature("6-bit floats");
 
 macro_rules! dtypes {
     ($($(#[$doc:meta])* $variant:ident $name:literal $wire:literal $in_memory:literal $bits:expr;)*) => {
         /// The type of the elements of an array.
         ///
-        /// Upstream numbers them twice: on the wire and, differently for four of them, in memory. See
-        /// [`to_wire`](Self::to_wire) and [`in_memory_number`](Self::in_memory_number); never store one as the other.
+        /// Upstream numbers them twice: on the wire and, differently for four of them, in memory.
+        /// See [`to_wire`](Self::to_wire) and [`in_memory_number`](Self::in_memory_number); never
+        /// store one as the other.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
         pub enum DType {
@@ -45,7 +47,8 @@ macro_rules! dtypes {
                 match self { $(Self::$variant => $wire,)* }
             }
 
-            /// The type with this number on the wire; [`DType::Invalid`] for an unknown number, as upstream reads it.
+            /// The type with this number on the wire; [`DType::Invalid`] for an unknown number, as
+            /// upstream reads it.
             pub const fn from_wire(number: i32) -> Self {
                 match number { $($wire => Self::$variant,)* _ => Self::Invalid }
             }
@@ -145,7 +148,8 @@ dtypes! {
 }
 
 impl DType {
-    /// The size of an element in bytes; `None` for those without a fixed size and for those smaller than a byte.
+    /// The size of an element in bytes; `None` for those without a fixed size and for those smaller
+    /// than a byte.
     pub const fn byte_size(self) -> Option<usize> {
         match self.bits() {
             Some(bits) if bits % 8 == 0 => Some((bits / 8) as usize),
@@ -153,8 +157,8 @@ impl DType {
         }
     }
 
-    /// The bytes of an element that has whole bytes to itself, as elements on the wire and in a device state have; `None` for those
-    /// without a fixed size.
+    /// The bytes of an element that has whole bytes to itself, as elements on the wire and in a
+    /// device state have; `None` for those without a fixed size.
     pub const fn unpacked_byte_size(self) -> Option<u32> {
         match self.bits() {
             Some(bits) => Some(bits.div_ceil(8)),
@@ -205,9 +209,11 @@ impl<'de> serde::Deserialize<'de> for DType {
 }
 
 described_by_bytes! {
-    /// Writes format 0 at every version; the 6-bit floats are refused for readers that would take them for invalid.
+    /// Writes format 0 at every version; the 6-bit floats are refused for readers that would take
+    /// them for invalid.
     ToProto,
-    /// Accepts format 0 and negative numbers. An unknown kind is read as [`DType::Invalid`], in strict mode refused as too new.
+    /// Accepts format 0 and negative numbers. An unknown kind is read as [`DType::Invalid`], in
+    /// strict mode refused as too new.
     FromProto for DType as DTypeProto
 }
 

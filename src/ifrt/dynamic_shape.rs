@@ -72,7 +72,8 @@ impl From<BoundedDynamicShapeTag> for Vec<bool> {
 described_by_bytes! {
     /// Writes format 0 at every version.
     ToProto,
-    /// Accepts format 0. A tag without a dynamic dimension is read, and refused in strict mode only.
+    /// Accepts format 0. A tag without a dynamic dimension is read, and refused in strict mode
+    /// only.
     FromProto for BoundedDynamicShapeTag as BoundedDynamicShapeTagProto
 }
 

@@ -17,7 +17,8 @@ use crate::{
 const INDEX_FORMATS: Formats = Formats::of("Index");
 const DOMAIN_FORMATS: Formats = Formats::of("IndexDomain");
 
-/// A position in an array: one number a dimension, the outermost first. Known to builds from version 4 on.
+/// A position in an array: one number a dimension, the outermost first. Known to builds from
+/// version 4 on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(from = "Vec<i64>", into = "Vec<i64>"))]

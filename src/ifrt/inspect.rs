@@ -1,7 +1,7 @@
 //! Which versions are recorded in a serialized value, without reading the value.
 //!
-//! Data of newer builds is looked at as well: what it records is listed, too new or not. Bytes are only split into fields;
-//! nothing is allocated for what a length announces.
+//! Data of newer builds is looked at as well: what it records is listed, too new or not. Bytes are
+//! only split into fields; nothing is allocated for what a length announces.
 
 mod schema;
 
@@ -31,7 +31,8 @@ const NAME: &str = "Serialized";
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct NestedVersion {
-    /// Where it is: field names with dots between them, as in `sharding.serialized_sharding.devices`; empty for the outermost.
+    /// Where it is: field names with dots between them, as in
+    /// `sharding.serialized_sharding.devices`; empty for the outermost.
     pub location: String,
     /// The registered type name, or the full name of the message.
     pub type_name: String,
@@ -75,8 +76,8 @@ impl Inspection {
     /// ```
     ///
     /// # Errors
-    /// [`DecodeError::Malformed`] if the bytes are not made of fields, [`DecodeError::LimitExceeded`] if values nest too
-    /// deep or are too many.
+    /// [`DecodeError::Malformed`] if the bytes are not made of fields,
+    /// [`DecodeError::LimitExceeded`] if values nest too deep or are too many.
     pub fn of_serialized(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut inspection = Self { values: Vec::new() };
         inspection.add_serialized(bytes, &mut Location::default())?;
@@ -104,8 +105,8 @@ impl Inspection {
         &self.values
     }
 
-    /// The lowest version that a reader must know: the highest that is recorded, or with which one of the types appeared. Negative numbers
-    /// count as 0.
+    /// The lowest version that a reader must know: the highest that is recorded, or with which one
+    /// of the types appeared. Negative numbers count as 0.
     ///
     /// ```
     /// use serdes::codec::{Serialized, ToProto};
@@ -252,8 +253,8 @@ fn malformed(error: Malformed) -> DecodeError {
     DecodeError::malformed(NAME, error.to_string())
 }
 
-/// The first version that has the type of this name, which is a registered one or that of a message; 0 for one that versions.toml does not
-/// list.
+/// The first version that has the type of this name, which is a registered one or that of a
+/// message; 0 for one that versions.toml does not list.
 fn first_version(type_name: &str) -> i32 {
     let last = type_name.rsplit(['.', ':']).next().unwrap_or(type_name);
     let name = match last.strip_suffix("Proto").unwrap_or(last) {
@@ -275,7 +276,8 @@ struct Location {
 }
 
 impl Location {
-    /// Goes into the field `name`, for the `count + 1`th time; gives what [`leave`](Self::leave) needs.
+    /// Goes into the field `name`, for the `count + 1`th time; gives what [`leave`](Self::leave)
+    /// needs.
     fn enter(&mut self, name: &str, count: usize) -> usize {
         let outer = self.text.len();
         if outer > 0 {

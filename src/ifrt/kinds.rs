@@ -1,7 +1,9 @@
-//! Types of several kinds, such as a sharding: each kind is written under a name of its own, in an envelope that has no version.
+//! Types of several kinds, such as a sharding: each kind is written under a name of its own, in an
+//! envelope that has no version.
 //!
-//! A list of the kinds makes all that depends on which there are: the enum, its dispatch and conversions, reading by name, and the entries
-//! of the registry, which inspection goes by. Must never know a kind.
+//! A list of the kinds makes all that depends on which there are: the enum, its dispatch and
+//! conversions, reading by name, and the entries of the registry, which inspection goes by. Must
+//! never know a kind.
 
 use prost::{Message, Name};
 
@@ -36,8 +38,9 @@ impl BuiltIn {
     }
 }
 
-/// Makes the type `$name` of these kinds and, for the methods that it has besides, the macro `$each`, which runs the same for each kind.
-/// The first argument is a dollar sign, for the inner macro.
+/// Makes the type `$name` of these kinds and, for the methods that it has besides, the macro
+/// `$each`, which runs the same for each kind. The first argument is a dollar sign, for the inner
+/// macro.
 macro_rules! kinds {
     (
         ($dollar:tt) by $each:ident

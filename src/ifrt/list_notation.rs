@@ -21,7 +21,8 @@ pub(super) fn write_list<T: fmt::Display>(
     f.write_char(']')
 }
 
-/// Reads `[a,b]`, with blanks around the elements allowed. Otherwise the error is the rest of the text, from where it is something else.
+/// Reads `[a,b]`, with blanks around the elements allowed. Otherwise the error is the rest of the
+/// text, from where it is something else.
 pub(super) fn parse_list<T: FromStr>(text: &str) -> Result<Vec<T>, &str> {
     let text = text.trim();
     let inner = text.strip_prefix('[').ok_or(text)?;
@@ -33,7 +34,8 @@ pub(super) fn parse_list<T: FromStr>(text: &str) -> Result<Vec<T>, &str> {
     elements.map(|element| element.parse().map_err(|_| element)).collect()
 }
 
-/// The error of a text that is no longer in the notation of `type_name` from `rest` on, which is a part of it.
+/// The error of a text that is no longer in the notation of `type_name` from `rest` on, which is a
+/// part of it.
 #[cold]
 pub(super) fn not_in_notation(
     type_name: &'static str,

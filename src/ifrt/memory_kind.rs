@@ -9,7 +9,8 @@ use std::{
 
 use crate::wire::BackwardWriter;
 
-/// The kind of memory that an array lives in, such as `device` or `pinned_host`; unset for the default of the devices.
+/// The kind of memory that an array lives in, such as `device` or `pinned_host`; unset for the
+/// default of the devices.
 ///
 /// A kind that is set but empty is another value than an unset one, also on the wire.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

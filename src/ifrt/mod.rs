@@ -1,11 +1,13 @@
-//! The data types of IFRT: element types, shapes, devices, shardings, layouts, array specs, programs and
-//! plans.
+//! The data types of IFRT: element types, shapes, devices, shardings, layouts, array specs,
+//! programs and plans.
 //!
-//! A type a file. Each has its invariants, its text form, and its conversion to and from the messages of the wire at every
-//! version (`ToProto`, `FromProto`); with the feature `serde` also `Serialize` and `Deserialize`.
+//! A type a file. Each has its invariants, its text form, and its conversion to and from the
+//! messages of the wire at every version (`ToProto`, `FromProto`); with the feature `serde` also
+//! `Serialize` and `Deserialize`.
 //!
 //! What upstream reads without looking at its meaning is read here too, unless the reader asks for
-//! [`Validation::Strict`](crate::codec::Validation::Strict). Such a value answers later questions with an error.
+//! [`Validation::Strict`](crate::codec::Validation::Strict). Such a value answers later questions
+//! with an error.
 //!
 //! The room knows the codec. It must never know a file format, a plug-in or a connection.
 
@@ -78,7 +80,8 @@ where
     }
 }
 
-/// The error that data under the name `found` is not a `expected`: of another type, or of none that is known.
+/// The error that data under the name `found` is not a `expected`: of another type, or of none that
+/// is known.
 fn not_a(expected: &'static str, found: String) -> DecodeError {
     if registry::BUILT_IN_NAMES.contains(&found.as_str()) {
         DecodeError::wrong_type(expected, found)

@@ -1,4 +1,5 @@
-//! The requested version reaches every nested value: each type's table of formats records who asked it for which number.
+//! The requested version reaches every nested value: each type's table of formats records who asked
+//! it for which number.
 
 use std::collections::BTreeSet;
 
@@ -30,7 +31,8 @@ fn versions() -> impl Iterator<Item = SerDesVersion> {
         .filter_map(|number| SerDesAnyVersionAccessor::get(number).ok())
 }
 
-/// Writes `value` at every version that has it, as a message and as bytes; `expected` are the types at every nesting.
+/// Writes `value` at every version that has it, as a message and as bytes; `expected` are the types
+/// at every nesting.
 fn reaches<T>(value: &T, expected: &[&str])
 where
     T: ToProto<Proto: Message>,
@@ -46,7 +48,8 @@ where
         }
         let Ok(message) = message else { continue };
         assert_eq!(message.encode_to_vec(), bytes.unwrap());
-        // Straight to bytes, types whose only format is 0 need not ask; the bytes are those of the message.
+        // Straight to bytes, types whose only format is 0 need not ask; the bytes are those of the
+        // message.
         let reached: BTreeSet<&str> = requests.iter().map(|request| request.type_name).collect();
         assert_eq!(reached, expected, "{version}");
         written += 1;

@@ -67,7 +67,8 @@ pub fn register_built_in_types(registry: &SerDesRegistry) -> Result<(), Registry
     built_in().try_for_each(|built_in| (built_in.register)(registry))
 }
 
-/// The registry of the process. It knows the built-in types from the start; other crates add theirs.
+/// The registry of the process. It knows the built-in types from the start; other crates add
+/// theirs.
 pub fn global_registry() -> &'static SerDesRegistry {
     static REGISTRY: LazyLock<SerDesRegistry> = LazyLock::new(|| {
         let registry = SerDesRegistry::new();

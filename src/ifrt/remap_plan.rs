@@ -28,9 +28,9 @@ type DevicesByOutput = BTreeMap<i32, Vec<InputDevices>>;
 
 /// Which shards of which inputs become which outputs (`xla::ifrt::RemapPlan`).
 ///
-/// A plan says it in one of two forms, or in both: as mappings between intervals of shards, which is what messages below version 6
-/// carry, or as the devices whose shards each output takes, which is what they carry from version 6 on. Each form is made from the other
-/// where it is needed.
+/// A plan says it in one of two forms, or in both: as mappings between intervals of shards, which
+/// is what messages below version 6 carry, or as the devices whose shards each output takes, which
+/// is what they carry from version 6 on. Each form is made from the other where it is needed.
 ///
 /// ```
 /// use serdes::ifrt::{ArraySpec, DType, DeviceId, DeviceList, HloSharding, Interval, MemoryKind, RemapPlan, Shape};
@@ -120,7 +120,8 @@ impl RemapPlan {
         self.mappings.iter()
     }
 
-    /// The input devices that the plan was made with, by output; see [`input_devices`](Self::input_devices).
+    /// The input devices that the plan was made with, by output; see
+    /// [`input_devices`](Self::input_devices).
     pub const fn explicit_input_devices(&self) -> &BTreeMap<i32, Vec<InputDevices>> {
         &self.input_devices
     }

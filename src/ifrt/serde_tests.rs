@@ -1,4 +1,5 @@
-//! `Serialize` and `Deserialize`: values come back, and values that break the rules of their types do not.
+//! `Serialize` and `Deserialize`: values come back, and values that break the rules of their types
+//! do not.
 
 use std::fmt::Debug;
 
@@ -141,13 +142,15 @@ fn json_is_written_for_the_build_that_is_to_read_it() {
         serde_json::to_string(&At::new(version, &options)).unwrap()
     };
     assert_eq!((at(3).as_str(), at(4).as_str()), ("\"0a021001\"", "\"0a0210011804\""));
-    // A feature that the version does not have is an error, also of what has a form of its own in JSON.
+    // A feature that the version does not have is an error, also of what has a form of its own in
+    // JSON.
     let three = SerDesAnyVersionAccessor::get(3).unwrap();
     let six_bits =
         ArraySpec::new(DType::F6E2M3FN, Shape::scalar(), SingleDeviceSharding::new(DeviceId(0)));
     let error = serde_json::to_string(&At::new(three, &six_bits)).unwrap_err().to_string();
     assert!(error.contains("F6E2M3FN") && error.contains("version 4 is the first"), "{error}");
-    // Without a version it is the default one, which the testing switch finds; the one before is forgotten.
+    // Without a version it is the default one, which the testing switch finds; the one before is
+    // forgotten.
     let written = std::panic::catch_unwind(|| serde_json::to_string(&options).unwrap());
     let is_caught = cfg!(ifrt_testing_bad_default_serdes_version);
     assert_eq!(written.ok(), (!is_caught).then(|| at(6)));

@@ -75,8 +75,8 @@ impl Sharding {
     /// Which part of an array of `shape` each device holds, in the order of the devices.
     ///
     /// # Errors
-    /// [`IfrtError`] if the kind of sharding does not know it, or not for this shape; [`IfrtError::LimitExceeded`] if the answer would
-    /// take more than [`DEFAULT_ANSWER_BYTES`].
+    /// [`IfrtError`] if the kind of sharding does not know it, or not for this shape;
+    /// [`IfrtError::LimitExceeded`] if the answer would take more than [`DEFAULT_ANSWER_BYTES`].
     pub fn index_domains(&self, shape: &Shape) -> Result<Vec<IndexDomain>, IfrtError> {
         self.index_domains_within(shape, DEFAULT_ANSWER_BYTES)
     }
@@ -106,11 +106,12 @@ impl Sharding {
         for_each_kind!(self, sharding => sharding.index_domains_within(shape, limit))
     }
 
-    /// The shape of the shard on each device, with a sharding for that device alone, in the order of the devices.
+    /// The shape of the shard on each device, with a sharding for that device alone, in the order
+    /// of the devices.
     ///
     /// # Errors
-    /// [`IfrtError`] if the kind of sharding does not know the shapes, or not for this shape; [`IfrtError::LimitExceeded`] if the answer
-    /// would take more than [`DEFAULT_ANSWER_BYTES`].
+    /// [`IfrtError`] if the kind of sharding does not know the shapes, or not for this shape;
+    /// [`IfrtError::LimitExceeded`] if the answer would take more than [`DEFAULT_ANSWER_BYTES`].
     pub fn disassemble(
         &self,
         shape: &Shape,

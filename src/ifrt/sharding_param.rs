@@ -18,16 +18,18 @@ use crate::{
     wire::BackwardWriter,
 };
 
-/// A value without unreduced axes is written in format 0 at every version. Number 2, which is only read, is the format of number 1.
+/// A value without unreduced axes is written in format 0 at every version. Number 2, which is only
+/// read, is the format of number 1.
 const FORMATS: Formats = Formats::of("ShardingParam").negative_passes().older_where_it_will_do();
 
 /// The format that has unreduced axes.
 const WITH_UNREDUCED_AXES: i32 = FORMATS.number(1);
 
-/// How many shards each dimension of an array has, and how these lie on the axes of a mesh of devices.
+/// How many shards each dimension of an array has, and how these lie on the axes of a mesh of
+/// devices.
 ///
-/// Upstream does not verify one when it reads it, so that it may hold anything: [`verify`](Self::verify) says. All
-/// questions are answered with an error then.
+/// Upstream does not verify one when it reads it, so that it may hold anything:
+/// [`verify`](Self::verify) says. All questions are answered with an error then.
 ///
 /// ```
 /// use serdes::ifrt::{ShardingParam, Shape};
@@ -47,8 +49,8 @@ pub struct ShardingParam {
 }
 
 impl ShardingParam {
-    /// `dim_shards` shards a dimension, over a mesh with axes of `axis_sizes` devices that are taken in the order of
-    /// `permutation`.
+    /// `dim_shards` shards a dimension, over a mesh with axes of `axis_sizes` devices that are
+    /// taken in the order of `permutation`.
     ///
     /// # Errors
     /// [`IfrtError`] that names what [`verify`](Self::verify) does not accept.
@@ -72,7 +74,8 @@ impl ShardingParam {
         Ok(self)
     }
 
-    /// As [`new`](Self::new) and [`with_unreduced_axes`](Self::with_unreduced_axes) without a check: what upstream reads.
+    /// As [`new`](Self::new) and [`with_unreduced_axes`](Self::with_unreduced_axes) without a
+    /// check: what upstream reads.
     pub fn new_lenient(
         dim_shards: impl Into<Vec<i64>>,
         permutation: impl Into<Vec<i32>>,
@@ -177,9 +180,11 @@ impl std::str::FromStr for ShardingParam {
 }
 
 described_by_bytes! {
-    /// Records format 1 if there are unreduced axes, else 0: a value without them has the same bytes at every version.
+    /// Records format 1 if there are unreduced axes, else 0: a value without them has the same
+    /// bytes at every version.
     ToProto,
-    /// Accepts 0, 1, 2 (read as 1) and negative numbers. What it says is verified in strict mode only.
+    /// Accepts 0, 1, 2 (read as 1) and negative numbers. What it says is verified in strict mode
+    /// only.
     ///
     /// At format 0 unreduced axes are ignored, as upstream does; strict mode refuses them.
     FromProto for ShardingParam as ShardingParamProto

@@ -1,7 +1,8 @@
 //! Shardings without devices: how an array is to be cut, and into how many shards.
 //!
-//! Builds know them from version 5 on, and below that they are refused. Of the six kinds real builds write `HloShardingSpec` alone (jaxlib
-//! 0.12.0.1 registers no name of the others); the messages of the others are of our own package, after upstream's newest sources.
+//! Builds know them from version 5 on, and below that they are refused. Of the six kinds real
+//! builds write `HloShardingSpec` alone (jaxlib 0.12.0.1 registers no name of the others); the
+//! messages of the others are of our own package, after upstream's newest sources.
 
 mod concrete;
 mod concrete_even;

@@ -9,8 +9,9 @@ const DEEPEST_GROUP: usize = 64;
 
 /// A message whose fields are kept as bytes and not looked at.
 ///
-/// It stands for `xla.CompileOptionsProto` and `xla.OpMetadata`: what a newer compiler adds passes through unchanged. Fields keep their
-/// order; a varint that was not written in its shortest form is written in it.
+/// It stands for `xla.CompileOptionsProto` and `xla.OpMetadata`: what a newer compiler adds passes
+/// through unchanged. Fields keep their order; a varint that was not written in its shortest form
+/// is written in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct OpaqueMessage {
     fields: BytesMut,
@@ -49,7 +50,8 @@ impl prost::Message for OpaqueMessage {
         ctx: DecodeContext,
     ) -> Result<(), DecodeError> {
         if wire_type == WireType::EndGroup {
-            // The decoder of the enclosing message never hands an end over that it did not open: always an error.
+            // The decoder of the enclosing message never hands an end over that it did not open:
+            // always an error.
             return encoding::skip_field(wire_type, tag, buf, ctx);
         }
         let (mut tag, mut wire_type) = (tag, wire_type);

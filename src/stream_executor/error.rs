@@ -13,7 +13,8 @@ pub struct StatusError {
     pub call: &'static str,
     /// The code that it set.
     pub code: TF_Code,
-    /// The message that it set: its first 16 KiB, with control characters other than tabs and ends of lines escaped.
+    /// The message that it set: its first 16 KiB, with control characters other than tabs and ends
+    /// of lines escaped.
     pub message: String,
 }
 
@@ -126,7 +127,8 @@ pub enum Error {
         /// How much was asked for, in bytes.
         bytes: u64,
     },
-    /// Plug-in: host memory that it gave is in use already, by what it gave before. It is neither used nor given back.
+    /// Plug-in: host memory that it gave is in use already, by what it gave before. It is neither
+    /// used nor given back.
     #[error(
         "{call} gave {bytes} bytes of host memory of which some are in use already; report this to the plug-in's author"
     )]

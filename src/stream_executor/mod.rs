@@ -1,4 +1,5 @@
-//! Hosting StreamExecutor plug-ins: loading one or using the embedded one, and its devices, memory, streams, events and timers.
+//! Hosting StreamExecutor plug-ins: loading one or using the embedded one, and its devices, memory,
+//! streams, events and timers.
 //!
 //! ```
 //! use serdes::stream_executor::Plugin;
@@ -17,26 +18,31 @@
 //! # Layers
 //!
 //! * `serdes-abi` says where every field of every published layout is.
-//! * `border` is where the C API is spoken: the structs that a plug-in fills in, in memory that the host owns; its functions, those of any
-//!   layout in the places of the newest one; its calls on a device, each with a status.
-//! * `load` opens a library and has the plug-in in it register: what it filled in is checked as TensorFlow does, and its layout told.
-//! * `device` owns what is made: [`Device`], [`Stream`], [`Event`], [`Timer`], [`DeviceMemory`] and [`HostMemory`] hold what they are made of,
-//!   so that nothing can be used after it was destroyed, or destroyed while a device is using it.
+//! * `border` is where the C API is spoken: the structs that a plug-in fills in, in memory that the
+//!   host owns; its functions, those of any layout in the places of the newest one; its calls on a
+//!   device, each with a status.
+//! * `load` opens a library and has the plug-in in it register: what it filled in is checked as
+//!   TensorFlow does, and its layout told.
+//! * `device` owns what is made: [`Device`], [`Stream`], [`Event`], [`Timer`], [`DeviceMemory`] and
+//!   [`HostMemory`] hold what they are made of, so that nothing can be used after it was destroyed,
+//!   or destroyed while a device is using it.
 //! * `best_fit` is an allocator over a device, for platforms that ask for one.
-//! * With the feature `conformance`, a suite that tries what the C API demands; with `abi-diff`, what a change of a layout demands of its
-//!   version.
+//! * With the feature `conformance`, a suite that tries what the C API demands; with `abi-diff`,
+//!   what a change of a layout demands of its version.
 //!
 //! The embedded plug-in goes through the same tables as a library: there is one path.
 //!
 //! # What is trusted
 //!
-//! A plug-in is native code in this process. What it says is checked, and what it leaves out is an error instead of a crash; but no check can
-//! hold back code that writes where it should not. Open only plug-ins that you would run. [`elf::inspect`] looks at one without running it.
+//! A plug-in is native code in this process. What it says is checked, and what it leaves out is an
+//! error instead of a crash; but no check can hold back code that writes where it should not. Open
+//! only plug-ins that you would run. [`elf::inspect`] looks at one without running it.
 //!
-//! What a plug-in gets is good for the length of the call, the status included: one that keeps the pointer and writes through it later writes
-//! into memory that is something else by then.
+//! What a plug-in gets is good for the length of the call, the status included: one that keeps the
+//! pointer and writes through it later writes into memory that is something else by then.
 //!
-//! A plug-in that does not return is waited for; [`with_time_limit`] stops waiting and says which call it was.
+//! A plug-in that does not return is waited for; [`with_time_limit`] stops waiting and says which
+//! call it was.
 //!
 //! This room must never know of serialization.
 

@@ -18,13 +18,15 @@ use super::{
     report::Report,
 };
 
-/// A registered plug-in. Clones are the same plug-in; it is unloaded when the last of them, and of everything made through it, is gone.
+/// A registered plug-in. Clones are the same plug-in; it is unloaded when the last of them, and of
+/// everything made through it, is gone.
 #[derive(Clone, Debug)]
 pub struct Plugin {
     inner: Arc<PluginInner>,
 }
 
-/// What keeps a plug-in in memory. The fields are dropped in this order: what the plug-in made, its code, its claims.
+/// What keeps a plug-in in memory. The fields are dropped in this order: what the plug-in made, its
+/// code, its claims.
 #[derive(Debug)]
 pub(crate) struct PluginInner {
     /// The devices that were made; they live as long as the plug-in, as in TensorFlow.
@@ -72,7 +74,8 @@ impl PluginOptions {
         self
     }
 
-    /// Opens `plugin`: the path of a shared library, or `host` with options, as in [`Plugin::open`].
+    /// Opens `plugin`: the path of a shared library, or `host` with options, as in
+    /// [`Plugin::open`].
     ///
     /// # Errors
     /// As [`Plugin::open`]; [`Error::TimedOut`] if it takes longer than the limit.
@@ -94,7 +97,8 @@ impl PluginOptions {
 }
 
 impl Plugin {
-    /// The reference plug-in over host memory, which is part of this library: one device, no limit on its memory but the machine's.
+    /// The reference plug-in over host memory, which is part of this library: one device, no limit
+    /// on its memory but the machine's.
     ///
     /// Each call makes a plug-in of its own.
     #[must_use]
@@ -106,14 +110,16 @@ impl Plugin {
     /// Loads the plug-in in the shared library at `path`.
     ///
     /// # Errors
-    /// [`Error::NotLoadable`] and [`Error::NotAPlugin`] by what the file is; [`Error::Refused`] with a report by what it registers;
-    /// [`Error::AlreadyRegistered`] if the library or its platform's name is open in this process; [`Error::ForeignStatusFunctions`];
+    /// [`Error::NotLoadable`] and [`Error::NotAPlugin`] by what the file is; [`Error::Refused`]
+    /// with a report by what it registers; [`Error::AlreadyRegistered`] if the library or its
+    /// platform's name is open in this process; [`Error::ForeignStatusFunctions`];
     /// [`Error::UnsupportedTarget`].
     pub fn load(path: impl AsRef<Path>) -> Result<Self, Error> {
         Self::load_as(path.as_ref(), LayoutChoice::Detect)
     }
 
-    /// Opens a plug-in by its description: `host`, `host:devices=2,memory=1048576` (bytes a device), or the path of a shared library.
+    /// Opens a plug-in by its description: `host`, `host:devices=2,memory=1048576` (bytes a
+    /// device), or the path of a shared library.
     ///
     /// # Errors
     /// As [`Self::load`]; [`Error::InvalidArgument`] for options of `host` that there are not.
@@ -130,7 +136,8 @@ impl Plugin {
         let library = Library::open(path)?;
         let entry = library.entry(path)?;
         let call = move |parameters, status| {
-            // SAFETY: the C API's own call: parameters and status are ours and live through it; the library is open.
+            // SAFETY: the C API's own call: parameters and status are ours and live through it; the
+            // library is open.
             unsafe { entry(parameters, status) }
         };
         let (registration, report) = register(&call, layout)?;
@@ -147,7 +154,8 @@ impl Plugin {
             }
         })?;
         let call = move |parameters, status| {
-            // SAFETY: the C API's own call: parameters and status are ours and live through it; the functions are those of our statuses.
+            // SAFETY: the C API's own call: parameters and status are ours and live through it; the
+            // functions are those of our statuses.
             unsafe {
                 serdes_host_memory::init_plugin(
                     parameters,
@@ -205,7 +213,8 @@ impl Plugin {
     /// The device of that ordinal. The same ordinal gives the same device.
     ///
     /// # Errors
-    /// [`Error::NoSuchDevice`]; what the plug-in reports; [`Error::BadStruct`] if it fills in no device.
+    /// [`Error::NoSuchDevice`]; what the plug-in reports; [`Error::BadStruct`] if it fills in no
+    /// device.
     pub fn device(&self, ordinal: usize) -> Result<Device, Error> {
         let count = self.device_count();
         let missing = || Error::NoSuchDevice { ordinal, count };
@@ -251,7 +260,8 @@ impl Platform {
         self.plugin.inner.registration.facts.supports_unified_memory
     }
 
-    /// Whether it asks the host to put its best-fit allocator over the devices' memory, as [`Device::allocate`] then does.
+    /// Whether it asks the host to put its best-fit allocator over the devices' memory, as
+    /// [`Device::allocate`] then does.
     #[must_use]
     pub fn uses_bfc_allocator(&self) -> bool {
         self.plugin.inner.registration.facts.use_bfc_allocator
@@ -288,7 +298,8 @@ fn count_devices(registration: &Registration, report: &mut Report) -> usize {
             let mut status = Status::new();
             {
                 let _call = enter(&"get_device_count");
-                // SAFETY: the platform is the plug-in's own; count and status live through the call.
+                // SAFETY: the platform is the plug-in's own; count and status live through the
+                // call.
                 unsafe {
                     get_device_count(registration.platform(), &raw mut count, status.as_mut_ptr());
                 }

@@ -1,5 +1,6 @@
-//! The plug-ins of a process, looked up by the names of their platforms and the types of their devices (RFC #257, "Registration":
-//! platforms and device factories are registered under their names).
+//! The plug-ins of a process, looked up by the names of their platforms and the types of their
+//! devices (RFC #257, "Registration": platforms and device factories are registered under their
+//! names).
 
 use std::path::{Path, PathBuf};
 
@@ -11,8 +12,8 @@ use super::{
 
 /// Plug-ins that are open, in the order in which they were added.
 ///
-/// A device is named by its type and a number: `GPU:1`. Where several plug-ins have devices of one type, the numbers go on from one plug-in
-/// to the next.
+/// A device is named by its type and a number: `GPU:1`. Where several plug-ins have devices of one
+/// type, the numbers go on from one plug-in to the next.
 ///
 /// ```
 /// use serdes::stream_executor::{Plugin, PluginRegistry};
@@ -58,8 +59,9 @@ impl PluginRegistry {
         Ok(())
     }
 
-    /// Opens every library in `directory` whose name ends in `.so`, by name, and adds those that are plug-ins. Answers which were passed
-    /// over, and why: one bad library does not keep the others out, as in TensorFlow. Directories below are not looked into.
+    /// Opens every library in `directory` whose name ends in `.so`, by name, and adds those that
+    /// are plug-ins. Answers which were passed over, and why: one bad library does not keep the
+    /// others out, as in TensorFlow. Directories below are not looked into.
     ///
     /// # Errors
     /// [`Error::System`] if the directory cannot be read.
@@ -121,10 +123,12 @@ impl PluginRegistry {
             .sum()
     }
 
-    /// The device of that name: `GPU:1`, or `/device:GPU:1`; without a number the first of its type.
+    /// The device of that name: `GPU:1`, or `/device:GPU:1`; without a number the first of its
+    /// type.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] if there is none, with the names that there are; what making the device reports.
+    /// [`Error::InvalidArgument`] if there is none, with the names that there are; what making the
+    /// device reports.
     pub fn device(&self, name: &str) -> Result<Device, Error> {
         let missing = || {
             let names = self.device_names();

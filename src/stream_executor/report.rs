@@ -43,7 +43,8 @@ pub struct Report {
     pub device_type: Option<String>,
     /// How many devices there are.
     pub devices: Option<usize>,
-    /// What each struct says that its size is, in bytes, in the order in which the plug-in filled them.
+    /// What each struct says that its size is, in bytes, in the order in which the plug-in filled
+    /// them.
     pub struct_sizes: Vec<(&'static str, usize)>,
     /// Functions that are missing and without which no plug-in is accepted.
     pub missing_required: Vec<&'static str>,
@@ -51,7 +52,8 @@ pub struct Report {
     pub missing_optional: Vec<&'static str>,
     /// Why the plug-in is refused; empty if it is accepted.
     pub reasons: Vec<Reason>,
-    /// Whether it is refused because its layout cannot be told, so that it may be accepted under one that is named.
+    /// Whether it is refused because its layout cannot be told, so that it may be accepted under
+    /// one that is named.
     pub layout_may_be_named: bool,
     /// What is odd, but accepted.
     pub warnings: Vec<String>,

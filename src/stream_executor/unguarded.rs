@@ -1,4 +1,5 @@
-//! Calls of a plug-in's functions with nothing between, for the benchmark that measures what the safe types cost.
+//! Calls of a plug-in's functions with nothing between, for the benchmark that measures what the
+//! safe types cost.
 //!
 //! Changes without notice: the feature `unstable-bench` is for the benchmarks of this crate alone.
 
@@ -36,7 +37,8 @@ pub fn stream_status(stream: &Stream) -> impl FnMut() -> bool + '_ {
     let function = function.unwrap_or(none);
     let mut status = Status::new();
     move || {
-        // SAFETY: the stream and its device live as long as the borrow in the closure's type; the status is the closure's.
+        // SAFETY: the stream and its device live as long as the borrow in the closure's type; the
+        // status is the closure's.
         unsafe { function(device, handle, ptr::from_mut(&mut status).cast()) };
         status.is_ok()
     }

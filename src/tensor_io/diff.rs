@@ -21,7 +21,8 @@ const BLOCK_BYTES: usize = 1 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Comparison {
-    /// Type, shape and every byte are the same; or every element is close enough, where there is a tolerance.
+    /// Type, shape and every byte are the same; or every element is close enough, where there is a
+    /// tolerance.
     Equal,
     /// Type, shape or an element differs.
     Differs,
@@ -51,8 +52,9 @@ pub struct Difference {
     pub name: String,
     /// What became of it.
     pub comparison: Comparison,
-    /// The largest absolute difference of two elements, of those that count as equal too, 0 if every byte is the same; NaN if one is no
-    /// number and the other is; `None` where there is nothing to subtract: other types or shapes, strings, one file.
+    /// The largest absolute difference of two elements, of those that count as equal too, 0 if
+    /// every byte is the same; NaN if one is no number and the other is; `None` where there is
+    /// nothing to subtract: other types or shapes, strings, one file.
     pub max_abs: Option<f64>,
     /// Number of elements; of the tensor in the first file, if it is there.
     pub elements: u64,
@@ -64,9 +66,9 @@ pub struct Difference {
 
 /// Compares the tensors of `a` and `b`, by name, in the order of `a`, then those that only `b` has.
 ///
-/// An npy file has no name for its tensor: if one of the two is one and both have one tensor, these are compared, whatever they are
-/// called. Elements differ where a byte does; with a `tolerance`, where they are farther apart than that. Strings differ where a byte
-/// does.
+/// An npy file has no name for its tensor: if one of the two is one and both have one tensor, these
+/// are compared, whatever they are called. Elements differ where a byte does; with a `tolerance`,
+/// where they are farther apart than that. Strings differ where a byte does.
 ///
 /// Reads both block by block; `report` gets each tensor as soon as it is compared.
 ///
@@ -170,7 +172,8 @@ fn numbers(
     let data = |source| Error::Data { name: info.name.clone(), source };
     let (mut a, mut b) = (a.0.read(a.1)?, b.0.read(b.1)?);
     let size = element_bytes(info.dtype).and_then(|size| usize::try_from(size).ok()).unwrap_or(1);
-    // No larger than the tensor: most of a million small ones would be time spent on clearing blocks.
+    // No larger than the tensor: most of a million small ones would be time spent on clearing
+    // blocks.
     let block = usize::try_from(info.bytes).map_or(BLOCK_BYTES, |bytes| bytes.min(BLOCK_BYTES));
     let (mut block_a, mut block_b) = (vec![0; block], vec![0; block]);
     let (mut count, mut max_abs) = (0, None);

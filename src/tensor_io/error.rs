@@ -9,7 +9,8 @@ use std::{
 use crate::artifact::tensor_bundle::BundleError;
 use crate::{device_state, files};
 
-/// Letters of a file's words that a message repeats: what a hostile file says of itself may be megabytes long.
+/// Letters of a file's words that a message repeats: what a hostile file says of itself may be
+/// megabytes long.
 const SHOWN: usize = 256;
 
 /// Words of a file, cut to what a message can bear.

@@ -52,7 +52,8 @@ impl Form {
         }
     }
 
-    /// What a path is by its name; what says nothing else is the prefix of a checkpoint, which names no file.
+    /// What a path is by its name; what says nothing else is the prefix of a checkpoint, which
+    /// names no file.
     fn of_name(path: &Path) -> Self {
         let extension =
             path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
@@ -135,8 +136,8 @@ pub fn open(path: impl AsRef<Path>) -> Result<Box<dyn Source>, Error> {
     open_form(Arc::new(file), path, form)
 }
 
-/// Opens tensors in any source of bytes; `path` is for messages, and gives the tensor of an npy file its name. They are of this `form`, or
-/// of the one that their first bytes say.
+/// Opens tensors in any source of bytes; `path` is for messages, and gives the tensor of an npy
+/// file its name. They are of this `form`, or of the one that their first bytes say.
 ///
 /// # Errors
 /// As [`open`]; and for a checkpoint, which is several files.
@@ -153,11 +154,12 @@ pub fn open_at(
     open_form(source, path, form)
 }
 
-/// Opens the tensors that come out of a stream, such as standard input, under the name `path`. What is read is kept: in memory up to 64
-/// MiB, in a temporary file without a name beyond.
+/// Opens the tensors that come out of a stream, such as standard input, under the name `path`. What
+/// is read is kept: in memory up to 64 MiB, in a temporary file without a name beyond.
 ///
 /// # Errors
-/// As [`open_at`]; [`Error::TooLong`] beyond 64 GiB; and if the stream cannot be read or the temporary file not be written.
+/// As [`open_at`]; [`Error::TooLong`] beyond 64 GiB; and if the stream cannot be read or the
+/// temporary file not be written.
 pub fn open_stream(
     stream: impl Read,
     path: impl AsRef<Path>,
@@ -214,8 +216,8 @@ fn unknown(path: &Path, reason: &str) -> Error {
 }
 
 /// Begins a file of tensors at `path`, of the kind that its name says: `.safetensors`, `.npy`,
-/// `.npz`, `.sds`, anything else the prefix of a TensorFlow V2 checkpoint, unless its ending is that of a kind that is not written.
-/// `options` say how a device state is written.
+/// `.npz`, `.sds`, anything else the prefix of a TensorFlow V2 checkpoint, unless its ending is
+/// that of a kind that is not written. `options` say how a device state is written.
 ///
 /// # Errors
 /// If no file can be made there.
@@ -232,11 +234,12 @@ pub fn create(path: impl AsRef<Path>, options: &WriteOptions) -> Result<Box<dyn 
     })
 }
 
-/// Begins tensors of this kind that go into a stream, such as standard output, front to back. A stream is not taken back: where the work
-/// fails, it ends early.
+/// Begins tensors of this kind that go into a stream, such as standard output, front to back. A
+/// stream is not taken back: where the work fails, it ends early.
 ///
 /// # Errors
-/// [`Error::UnknownForm`] for kinds that are several files or are not written front to back: checkpoints and npz.
+/// [`Error::UnknownForm`] for kinds that are several files or are not written front to back:
+/// checkpoints and npz.
 pub fn create_stream(
     stream: impl Write + Send + 'static,
     form: Form,
@@ -254,7 +257,8 @@ pub fn create_stream(
     })
 }
 
-/// Endings of files that people keep tensors in and that are not written. A checkpoint of such a name is hardly ever meant.
+/// Endings of files that people keep tensors in and that are not written. A checkpoint of such a
+/// name is hardly ever meant.
 const NOT_WRITTEN: [&str; 13] = [
     ".pt", ".pth", ".bin", ".h5", ".hdf5", ".keras", ".onnx", ".pb", ".tflite", ".gguf",
     ".msgpack", ".zip", ".json",

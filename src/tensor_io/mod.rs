@@ -1,8 +1,9 @@
 //! Files of tensors as streams: safetensors, npy and npz, TensorFlow V2 checkpoints, device states.
 //!
 //! A [`Source`] lists its tensors and gives the bytes of one at a time; a [`Target`] is told of all
-//! and becomes the [`TensorSink`] that takes them the same way. Neither ever holds a whole tensor. The bytes between the two are always those of a
-//! device state: dense, row-major, little endian, elements narrower than a byte in a byte each.
+//! and becomes the [`TensorSink`] that takes them the same way. Neither ever holds a whole tensor.
+//! The bytes between the two are always those of a device state: dense, row-major, little endian,
+//! elements narrower than a byte in a byte each.
 //!
 //! This room must never know a device or judge an artifact.
 

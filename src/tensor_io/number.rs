@@ -1,11 +1,14 @@
-//! Elements as numbers, to say how far two of them are apart and whether that is close. Knows the encodings; nothing else.
+//! Elements as numbers, to say how far two of them are apart and whether that is close. Knows the
+//! encodings; nothing else.
 
 use crate::ifrt::DType;
 
-/// How far apart two numbers may be and still count as equal: A and B where |A - B| <= absolute + relative * |B|.
+/// How far apart two numbers may be and still count as equal: A and B where |A - B| <= absolute +
+/// relative * |B|.
 ///
-/// The right side, and the left one unless both are integers, are computed in double precision. No-numbers equal each other and nothing
-/// else, an infinity only itself. Complex numbers are as far apart, and as large, as in the plane; truth values are 0 and 1.
+/// The right side, and the left one unless both are integers, are computed in double precision.
+/// No-numbers equal each other and nothing else, an infinity only itself. Complex numbers are as
+/// far apart, and as large, as in the plane; truth values are 0 and 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tolerance {
     relative: f64,
@@ -35,7 +38,8 @@ enum Number {
 }
 
 impl Number {
-    /// The value of one element, little endian, one byte for types narrower than a byte; `None` for types without numbers.
+    /// The value of one element, little endian, one byte for types narrower than a byte; `None` for
+    /// types without numbers.
     fn of(dtype: DType, bytes: &[u8]) -> Option<Self> {
         Some(match dtype {
             DType::C64 => {
@@ -98,13 +102,15 @@ fn apart(a: (f64, f64), b: (f64, f64)) -> f64 {
     along(a.0, b.0).hypot(along(a.1, b.1))
 }
 
-/// Whether two elements of one type are as close as the tolerance wants; `false` for types without numbers.
+/// Whether two elements of one type are as close as the tolerance wants; `false` for types without
+/// numbers.
 pub(super) fn is_close(dtype: DType, a: &[u8], b: &[u8], tolerance: Tolerance) -> bool {
     let Some((a, b)) = Number::of(dtype, a).zip(Number::of(dtype, b)) else { return false };
     let size = b.parts().0.hypot(b.parts().1);
     match (a, b) {
         (Number::Integer(a), Number::Integer(b)) => {
-            // What a bound has behind its point cannot decide between integers; the conversion takes the nearest one that fits.
+            // What a bound has behind its point cannot decide between integers; the conversion
+            // takes the nearest one that fits.
             a.abs_diff(b) <= tolerance.bound(size) as u128
         }
         _ if a.is_nan() || b.is_nan() => a.is_nan() && b.is_nan(),

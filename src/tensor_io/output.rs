@@ -49,7 +49,8 @@ impl Output {
         self.out.write_all(bytes).map_err(|error| Error::io("write", &self.path, error))
     }
 
-    /// Hands the rest to the system and gives a file its name; answers how long syncing and renaming took: no time, for a stream.
+    /// Hands the rest to the system and gives a file its name; answers how long syncing and
+    /// renaming took: no time, for a stream.
     pub(super) fn finish(mut self) -> Result<Duration, Error> {
         self.out.flush().map_err(|error| Error::io("write", &self.path, error))?;
         match self.replacement.take() {

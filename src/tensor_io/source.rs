@@ -22,7 +22,8 @@ pub trait Source: Send {
     /// The tensors, in the order in which the file holds their data.
     fn tensors(&self) -> &[TensorInfo];
 
-    /// Tensors that are in the file and cannot be read from it: none, unless the kind of file says otherwise.
+    /// Tensors that are in the file and cannot be read from it: none, unless the kind of file says
+    /// otherwise.
     fn refused(&self) -> &[Refused] {
         &[]
     }
@@ -39,7 +40,8 @@ pub trait Source: Send {
     /// [`InvalidData`](std::io::ErrorKind::InvalidData) for damaged bytes.
     fn read(&self, position: usize) -> Result<Box<dyn Read + Send + '_>, Error>;
 
-    /// The elements of the string tensor at a position, in row-major order. Unless the kind of file says otherwise, it holds none.
+    /// The elements of the string tensor at a position, in row-major order. Unless the kind of file
+    /// says otherwise, it holds none.
     ///
     /// # Errors
     /// If the tensor does not hold strings, or cannot be read.
@@ -48,7 +50,8 @@ pub trait Source: Send {
         Err(Error::refused(name, format!("a file of the kind {} holds no strings", self.kind())))
     }
 
-    /// Compares the length of the file with what tensors take that cannot be read from it, where the file tells that.
+    /// Compares the length of the file with what tensors take that cannot be read from it, where
+    /// the file tells that.
     ///
     /// # Errors
     /// If the file is shorter or longer.
@@ -56,8 +59,9 @@ pub trait Source: Send {
         Ok(())
     }
 
-    /// Reads whatever the file has checksums for, whether its elements can be moved or not, and answers what differs; `go_on` hears of
-    /// bytes that were read, and may end the work. Nothing, unless the kind of file has checksums.
+    /// Reads whatever the file has checksums for, whether its elements can be moved or not, and
+    /// answers what differs; `go_on` hears of bytes that were read, and may end the work. Nothing,
+    /// unless the kind of file has checksums.
     fn compare_checksums(&self, _go_on: &mut dyn FnMut(u64) -> bool) -> Vec<Error> {
         Vec::new()
     }

@@ -47,8 +47,8 @@ pub trait TensorSink: Send {
     /// Writes the tensor at a position in that list, reading as many bytes of `data` as it has.
     ///
     /// # Errors
-    /// [`Error::Refused`] if there is no tensor at `position`; if `data` fails or ends early, or the
-    /// file cannot be written.
+    /// [`Error::Refused`] if there is no tensor at `position`; if `data` fails or ends early, or
+    /// the file cannot be written.
     fn write(&mut self, position: usize, data: &mut dyn Read) -> Result<(), Error>;
 
     /// Writes the string tensor at `position`: all its elements, in row-major order.

@@ -51,8 +51,8 @@ enum Loaded {
 /// source that has some.
 ///
 /// # Errors
-/// [`Error::CannotSave`] for the first tensor that no state can hold, unless `skip_unsupported`; two
-/// tensors of one name; or whatever the sources, the device or the file report. No file is left
+/// [`Error::CannotSave`] for the first tensor that no state can hold, unless `skip_unsupported`;
+/// two tensors of one name; or whatever the sources, the device or the file report. No file is left
 /// behind then, and an old one stays.
 pub fn save(
     sources: &[Box<dyn Source>],
@@ -66,8 +66,8 @@ pub fn save(
     save_into(begin, sources, device, options, skip_unsupported, watch)
 }
 
-/// As [`save`], into a stream, such as standard output. A stream is not taken back: where the work fails, it ends early, and no reader takes
-/// what is in it for a state.
+/// As [`save`], into a stream, such as standard output. A stream is not taken back: where the work
+/// fails, it ends early, and no reader takes what is in it for a state.
 ///
 /// # Errors
 /// As [`save`].

@@ -66,8 +66,9 @@ impl<L: Line> DefaultVersionAccessor<L> {
 pub struct Week4OldVersionAccessor<L: Line>(PhantomData<L>);
 
 impl<L: Line> Week4OldVersionAccessor<L> {
-    /// The newest version introduced at least [`Line::WINDOW_DAYS`] (28) days before the line's day,
-    /// never below the minimum; the oldest one that is written where there is none of that age.
+    /// The newest version introduced at least [`Line::WINDOW_DAYS`] (28) days before the line's
+    /// day, never below the minimum; the oldest one that is written where there is none of that
+    /// age.
     pub fn get() -> SerDesVersion<L> {
         SerDesVersion::of_age(L::WINDOW_DAYS)
     }
@@ -109,8 +110,8 @@ pub struct WeeksOldVersionAccessor<L: Line>(PhantomData<L>);
 
 impl<L: Line> WeeksOldVersionAccessor<L> {
     /// The newest version introduced at least `weeks` weeks before the line's day, never below the
-    /// minimum; the oldest one that is written where there is none of that age. The line's window does
-    /// not count here.
+    /// minimum; the oldest one that is written where there is none of that age. The line's window
+    /// does not count here.
     pub fn get(weeks: u32) -> SerDesVersion<L> {
         SerDesVersion::of_age(i64::from(weeks) * 7)
     }

@@ -22,12 +22,14 @@ pub struct NotEmbedded {
 }
 
 impl<L: Line> SerDesVersion<L> {
-    /// The version for values of the line `Inner` inside of data of this version: what versions.toml says under `embeds`, in this entry or
-    /// in the newest one before it that says it.
+    /// The version for values of the line `Inner` inside of data of this version: what
+    /// versions.toml says under `embeds`, in this entry or in the newest one before it that says
+    /// it.
     ///
-    /// Peers that agree on a version of the line around have thereby agreed on the one inside, and a file for builds of four weeks ago
-    /// holds values for builds of four weeks ago. A line that embeds no values of `Inner`, or embeds a version of it that this build no
-    /// longer writes, does not compile.
+    /// Peers that agree on a version of the line around have thereby agreed on the one inside, and
+    /// a file for builds of four weeks ago holds values for builds of four weeks ago. A line that
+    /// embeds no values of `Inner`, or embeds a version of it that this build no longer writes,
+    /// does not compile.
     ///
     /// ```
     /// use serdes::codec::{EncodeError, ToProto};
@@ -93,7 +95,8 @@ pub(crate) fn embedded_number<L: Line>(inner: &str, number: i32) -> Option<i32> 
     embedded.next().map(|(_, embedded)| *embedded)
 }
 
-/// The first number of `L` that embeds values of `Inner`; evaluated by the compiler, which refuses what cannot be.
+/// The first number of `L` that embeds values of `Inner`; evaluated by the compiler, which refuses
+/// what cannot be.
 const fn first_that_embeds<L: Line, Inner: Line>() -> i32 {
     let mut first = None;
     let mut at = 0;
@@ -126,7 +129,8 @@ const fn of_entry(entry: &Entry, inner: &str) -> Option<i32> {
     None
 }
 
-/// Whether this build writes the number: it is an entry from the minimum on that was not taken back.
+/// Whether this build writes the number: it is an entry from the minimum on that was not taken
+/// back.
 const fn is_written<L: Line>(number: i32) -> bool {
     let mut at = 0;
     while at < L::ENTRIES.len() {
@@ -139,7 +143,8 @@ const fn is_written<L: Line>(number: i32) -> bool {
     false
 }
 
-/// Whether no version that is written takes what the entry at `at` embeds: a later one says something else from the minimum on.
+/// Whether no version that is written takes what the entry at `at` embeds: a later one says
+/// something else from the minimum on.
 const fn is_history<L: Line>(at: usize, inner: &str) -> bool {
     let mut at = at + 1;
     while at < L::ENTRIES.len() {

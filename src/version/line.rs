@@ -11,7 +11,8 @@ use super::{Date, Entry, Ifrt, TypeFormats};
 
 /// A sequence of dated versions with a minimum; the line is part of the type of its versions.
 ///
-/// Lines are generated from a versions.toml by [`lines!`](crate::lines), after its rules are checked.
+/// Lines are generated from a versions.toml by [`lines!`](crate::lines), after its rules are
+/// checked.
 pub trait Line: Copy + fmt::Debug + Eq + Hash + Send + Sync + 'static {
     /// The name in versions.toml.
     const NAME: &'static str;
@@ -41,8 +42,8 @@ pub trait Line: Copy + fmt::Debug + Eq + Hash + Send + Sync + 'static {
 
 /// A version of the line `L`, for which this build has a format.
 ///
-/// Numbers are reached through [`number`](Self::number); versions of one line are ordered as they are.
-/// Apart from [`current`](Self::current) a version comes from an accessor of this module.
+/// Numbers are reached through [`number`](Self::number); versions of one line are ordered as they
+/// are. Apart from [`current`](Self::current) a version comes from an accessor of this module.
 ///
 /// A version of one line is no version of another:
 ///

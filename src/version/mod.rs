@@ -12,9 +12,9 @@
 //! | [`WeeksOldVersionAccessor`] | the same for any number of weeks | the same, where four weeks are not enough |
 //! | [`AnyVersionAccessor`] | a number, the minimum, or what two peers have in common | layers that own the choice |
 //!
-//! Ages count to the line's own day, `as_of` of its versions.toml. A line may have another window than
-//! four weeks ([`Line::WINDOW_DAYS`]), which is then what [`Week4OldVersionAccessor`] gives. A line that
-//! is younger than that has nothing older than its first version: [`Selection`] tells.
+//! Ages count to the line's own day, `as_of` of its versions.toml. A line may have another window
+//! than four weeks ([`Line::WINDOW_DAYS`]), which is then what [`Week4OldVersionAccessor`] gives. A
+//! line that is younger than that has nothing older than its first version: [`Selection`] tells.
 //!
 //! ```
 //! use serdes::version::{SerDesAnyVersionAccessor, SerDesVersion, SerDesWeek4OldVersionAccessor, VersionRange};

@@ -6,8 +6,9 @@ use super::{Date, Ifrt, Line, SerDesVersion};
 
 /// What an accessor selects for older builds, and how old that is.
 ///
-/// A line whose first entry is younger than what was asked for has nothing older: its oldest version
-/// is taken, so that it can be written at all. Whoever writes for older builds should say so.
+/// A line whose first entry is younger than what was asked for has nothing older: its oldest
+/// version is taken, so that it can be written at all. Whoever writes for older builds should say
+/// so.
 ///
 /// ```
 /// use serdes::version::{Date, DeviceState, SerDesWeek4OldVersionAccessor, Week4OldVersionAccessor};

@@ -122,8 +122,8 @@ pub fn graph_def(number: i32) -> GraphDefNumber {
     }
 }
 
-/// An operation that consumers have from a GraphDef number on: may producers emit it already? `None`
-/// for a number that stands for no day.
+/// An operation that consumers have from a GraphDef number on: may producers emit it already?
+/// `None` for a number that stands for no day.
 ///
 /// ```
 /// use serdes::version::tensorflow;

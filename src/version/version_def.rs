@@ -143,7 +143,8 @@ impl Producer {
         self.stamped(|_| true)
     }
 
-    /// What new data inherits that contains `contents` (for a graph, its operations) and nothing else.
+    /// What new data inherits that contains `contents` (for a graph, its operations) and nothing
+    /// else.
     ///
     /// ```
     /// use serdes::version::Producer;

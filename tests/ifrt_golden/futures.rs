@@ -1,4 +1,5 @@
-//! Values in which one message, anywhere inside of them, says that it is of a version that this build does not know.
+//! Values in which one message, anywhere inside of them, says that it is of a version that this
+//! build does not know.
 
 use std::ops::Range;
 
@@ -17,7 +18,8 @@ impl Descriptors {
         Self(FileDescriptorSet::decode(&bytes[..]).unwrap())
     }
 
-    /// The message of this name in a package of IFRT, nested ones too; other packages record no versions.
+    /// The message of this name in a package of IFRT, nested ones too; other packages record no
+    /// versions.
     fn find(&self, name: &str) -> Option<&DescriptorProto> {
         let name = name.trim_start_matches('.');
         let of_ifrt = |package: &str| ["xla.ifrt", "serdes.ifrt"].contains(&package);
@@ -31,7 +33,8 @@ impl Descriptors {
         })
     }
 
-    /// The bytes of `message` with the version `future` in one place after the other; the places, as field names with dots.
+    /// The bytes of `message` with the version `future` in one place after the other; the places,
+    /// as field names with dots.
     pub(crate) fn futures(
         &self,
         message: &str,

@@ -1,4 +1,5 @@
-//! Golden bytes of the IFRT types: every type at every version, both ways. See `tests/golden/README.md`.
+//! Golden bytes of the IFRT types: every type at every version, both ways. See
+//! `tests/golden/README.md`.
 
 mod futures;
 mod programs;
@@ -267,7 +268,8 @@ fn every_format_of_the_registry_is_written_and_every_type_is_in_the_registry() {
     assert_eq!(written, listed);
 }
 
-/// What is recorded is a format of the type, and nothing below the first request that is granted it is written.
+/// What is recorded is a format of the type, and nothing below the first request that is granted it
+/// is written.
 #[test]
 fn types_are_written_from_the_number_on_with_which_they_appear() {
     for sample in samples() {
@@ -328,8 +330,8 @@ fn a_future_version_of_every_type_is_too_new_and_never_corrupt() {
     }
 }
 
-/// Types in which nothing records a version of IFRT: portable artifacts and the bytes of plug-ins have versions of their own, and a host
-/// callback has none.
+/// Types in which nothing records a version of IFRT: portable artifacts and the bytes of plug-ins
+/// have versions of their own, and a host callback has none.
 const WITHOUT_VERSION: [&str; 4] =
     ["HloProgram", "PluginCompileOptions", "PluginProgram", "XlaHostCallback"];
 

@@ -12,7 +12,8 @@ use serdes::{
 
 use super::samples::{Sample, options, sample};
 
-/// Types whose recorded number upstream does not look at; only strict readers refuse a newer one, as their unit tests show.
+/// Types whose recorded number upstream does not look at; only strict readers refuse a newer one,
+/// as their unit tests show.
 pub(crate) const NUMBER_NOT_CHECKED: [&str; 2] = ["IfrtIRProgram", "XlaExecutableMetadata"];
 
 fn shape(dims: impl AsRef<[i64]>) -> Shape {

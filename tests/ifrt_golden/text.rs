@@ -1,4 +1,5 @@
-//! Golden bytes as text that a person reads in a difference: the fields by number and name, their bytes beside them.
+//! Golden bytes as text that a person reads in a difference: the fields by number and name, their
+//! bytes beside them.
 
 use std::fmt::Write as _;
 

@@ -39,8 +39,8 @@ fn options(validation: Validation) -> DeserializeOptions {
 
 /// At every version: the same value again for every reader, or an error that names the version.
 ///
-/// Readers differ in what they validate, and in the newest version that they know: one that knows the version of the writer knows all
-/// that is recorded.
+/// Readers differ in what they validate, and in the newest version that they know: one that knows
+/// the version of the writer knows all that is recorded.
 fn trips_as_bytes<T, P>(value: &T) -> Result<Vec<(SerDesVersion, bytes::Bytes)>, TestCaseError>
 where
     P: Message + Default,

@@ -290,7 +290,8 @@ proptest! {
     #[test]
     fn host_callbacks_make_the_round_trip(callback in host_callbacks(), unknown in fields()) {
         trips(&callback)?;
-        // Compile options do not carry them: no version can say such a value, and the error names the field.
+        // Compile options do not carry them: no version can say such a value, and the error names
+        // the field.
         let options = XlaCompileOptions::new(unknown).unwrap().with_loaded_host_callbacks([callback]);
         for version in versions() {
             let error = options.to_bytes(version).unwrap_err();

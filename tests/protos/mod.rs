@@ -1,4 +1,5 @@
-//! What is generated from `proto/`: the code of the messages, their descriptors, and the table of where they record versions.
+//! What is generated from `proto/`: the code of the messages, their descriptors, and the table of
+//! where they record versions.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -56,7 +57,8 @@ fn generator(out: &Path) -> prost_build::Config {
 
 /// Turns a oneof whose members have numbers on both sides of another field's into optional fields.
 ///
-/// prost writes a oneof at the place of its lowest number; the C++ writer goes by the number of the member.
+/// prost writes a oneof at the place of its lowest number; the C++ writer goes by the number of the
+/// member.
 fn separate_interleaved_oneofs(message: &mut DescriptorProto) {
     message.nested_type.iter_mut().for_each(separate_interleaved_oneofs);
     for index in (0..message.oneof_decl.len()).rev() {
@@ -81,9 +83,11 @@ fn separate_interleaved_oneofs(message: &mut DescriptorProto) {
     }
 }
 
-/// Turns maps into lists of their entries, which are the same bytes. Gives the paths of the entries and of their fields in the file.
+/// Turns maps into lists of their entries, which are the same bytes. Gives the paths of the entries
+/// and of their fields in the file.
 ///
-/// prost does not look at the wire type of a map field: a varint in its place is taken for the length of an entry. Of a list it does.
+/// prost does not look at the wire type of a map field: a varint in its place is taken for the
+/// length of an entry. Of a list it does.
 fn list_map_entries(message: &mut DescriptorProto, path: &[i32]) -> Vec<Vec<i32>> {
     let mut found = Vec::new();
     for (index, nested) in (0..).zip(&mut message.nested_type) {
@@ -99,7 +103,8 @@ fn list_map_entries(message: &mut DescriptorProto, path: &[i32]) -> Vec<Vec<i32>
     found
 }
 
-/// The same for a file. The generator looks the comments of each message up, which the entries of a map do not have.
+/// The same for a file. The generator looks the comments of each message up, which the entries of a
+/// map do not have.
 fn list_maps(file: &mut FileDescriptorProto) {
     let messages = (0..).zip(&mut file.message_type);
     let paths = messages.flat_map(|(index, message)| list_map_entries(message, &[4, index]));
@@ -186,7 +191,8 @@ fn version_field(message: &DescriptorProto) -> Option<i32> {
     field.map(|field| field.number())
 }
 
-/// The table of the messages of IFRT that record a version or hold such: what the inspection of values goes by.
+/// The table of the messages of IFRT that record a version or hold such: what the inspection of
+/// values goes by.
 fn versions(set: &FileDescriptorSet) -> String {
     let mut all = Vec::new();
     let of_ifrt =

@@ -1,5 +1,6 @@
-//! Whether the stage can tell a race from what is none: with the argument `race` two threads write to one number without a lock; without
-//! it they go through every way on which a thread waits for another.
+//! Whether the stage can tell a race from what is none: with the argument `race` two threads write
+//! to one number without a lock; without it they go through every way on which a thread waits for
+//! another.
 
 use std::{
     cell::UnsafeCell,
@@ -11,7 +12,8 @@ use std::{
 
 struct Number(UnsafeCell<u64>);
 
-// SAFETY: for the threads below, which lock before they write; the one that does not is what this program is for.
+// SAFETY: for the threads below, which lock before they write; the one that does not is what this
+// program is for.
 unsafe impl Sync for Number {}
 
 impl Number {

@@ -1,4 +1,5 @@
-//! Our C header against our Rust types: the system's C compiler says where every field of every layout is.
+//! Our C header against our Rust types: the system's C compiler says where every field of every
+//! layout is.
 
 use std::{fmt::Write as _, path::Path, process::Command};
 
@@ -81,7 +82,8 @@ fn the_c_header_has_the_layouts_of_the_rust_types() {
     }
 }
 
-/// The marks of a layout: what the header says of zero in each field, from its text without what other layouts have.
+/// The marks of a layout: what the header says of zero in each field, from its text without what
+/// other layouts have.
 fn marks(text: &str) -> Vec<(String, String, String)> {
     let mut marks = Vec::new();
     let mut structure = String::new();

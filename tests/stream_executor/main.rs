@@ -1,4 +1,5 @@
-//! The host of plug-ins: over the embedded plug-in, and over plug-ins in C of every layout and with every bad habit (`tests/plugins`).
+//! The host of plug-ins: over the embedded plug-in, and over plug-ins in C of every layout and with
+//! every bad habit (`tests/plugins`).
 
 mod header;
 mod host;

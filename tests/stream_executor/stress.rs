@@ -1,4 +1,5 @@
-//! Many threads that share a plug-in, its streams and its events: order holds, bytes are whole, nothing is freed too early.
+//! Many threads that share a plug-in, its streams and its events: order holds, bytes are whole,
+//! nothing is freed too early.
 
 use std::{
     sync::{
@@ -16,7 +17,8 @@ fn next(state: &mut u64) -> u64 {
     *state >> 33
 }
 
-/// Every round writes its number through one stream and reads it through another, tied by an event or a dependency.
+/// Every round writes its number through one stream and reads it through another, tied by an event
+/// or a dependency.
 #[test]
 fn streams_tied_by_events_and_dependencies_see_what_was_written_before() {
     let plugin = Plugin::host();

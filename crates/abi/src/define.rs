@@ -1,9 +1,10 @@
-//! The macro that defines a struct of the C API once: type, compile-time asserts, and description as data.
+//! The macro that defines a struct of the C API once: type, compile-time asserts, and description
+//! as data.
 
 /// Defines a `repr(C)` struct with its published offsets.
 ///
-/// `NAME, sizeof N, STRUCT_SIZE macro "M" = N ending at FIELD;` and then a line a field: offset, name, type, kind in C, and what zero means in
-/// it ([`Zero`](crate::Zero)).
+/// `NAME, sizeof N, STRUCT_SIZE macro "M" = N ending at FIELD;` and then a line a field: offset,
+/// name, type, kind in C, and what zero means in it ([`Zero`](crate::Zero)).
 macro_rules! c_struct {
     (
         $(#[$attribute:meta])*
@@ -18,7 +19,8 @@ macro_rules! c_struct {
         }
 
         impl $name {
-            /// The number that this struct's STRUCT_SIZE macro gives, in bytes: the end of its last announced field, unpadded.
+            /// The number that this struct's STRUCT_SIZE macro gives, in bytes: the end of its last
+            /// announced field, unpadded.
             pub const STRUCT_SIZE: usize = $struct_size;
 
             /// This struct as data.

@@ -53,7 +53,8 @@ impl SE_EventStatus {
     pub const COMPLETE: Self = Self(3);
 }
 
-/// A function that a stream runs on the host: the argument that came with it, and a status that it may set.
+/// A function that a stream runs on the host: the argument that came with it, and a status that it
+/// may set.
 pub type SE_StatusCallbackFn = unsafe extern "C" fn(*mut c_void, *mut TF_Status);
 
 /// The function `SE_InitPlugin` that a plug-in exports.

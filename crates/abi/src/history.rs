@@ -66,13 +66,15 @@ pub mod tensorflow_2_5 {
     };
 
     c_struct! {
-        /// Functions on memory, streams, events and timers: without `mem_zero`, `memset` and `memset32`, which later headers put before `host_callback`.
+        /// Functions on memory, streams, events and timers: without `mem_zero`, `memset` and
+        /// `memset32`, which later headers put before `host_callback`.
         SP_StreamExecutor, sizeof 264, "SP_STREAMEXECUTOR_STRUCT_SIZE" = 264 ending at host_callback;
         /// Bytes of this struct that its writer knows.
         0 struct_size: usize, "size_t", Required;
         /// Reserved, or for the plug-in's own use.
         8 ext: *mut c_void, "void*", NoOp;
-        /// Allocates `size` bytes of device memory in memory space 0 and describes it in the last argument; a NULL `opaque` there is failure.
+        /// Allocates `size` bytes of device memory in memory space 0 and describes it in the last
+        /// argument; a NULL `opaque` there is failure.
         16 allocate: Option<unsafe extern "C" fn(*const SP_Device, u64, i64, *mut SP_DeviceMemoryBase)>, "fn", Required;
         /// Frees device memory; memory with a NULL `opaque` is allowed.
         24 deallocate: Option<unsafe extern "C" fn(*const SP_Device, *mut SP_DeviceMemoryBase)>, "fn", Required;

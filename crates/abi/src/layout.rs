@@ -22,10 +22,11 @@ impl Family {
     }
 }
 
-/// What 0 or NULL means in a field, by which it is decided what a host may do with it and how it can be deprecated (seed 000, "By Value
-/// Inspection").
+/// What 0 or NULL means in a field, by which it is decided what a host may do with it and how it
+/// can be deprecated (seed 000, "By Value Inspection").
 ///
-/// No published header marks a field "0 is no-op" or "NULL is no-op"; what is required is what TensorFlow refuses a plug-in for.
+/// No published header marks a field "0 is no-op" or "NULL is no-op"; what is required is what
+/// TensorFlow refuses a plug-in for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Zero {
     /// The field must be set: without it the struct, or the plug-in, is refused.
@@ -64,13 +65,14 @@ pub struct FieldLayout {
     pub size: usize,
     /// What 0 or NULL means in it.
     pub zero: Zero,
-    /// Whether it is deprecated: who fills the struct leaves it zero, and hosts warn of one that does not. No published layout has such a
-    /// field.
+    /// Whether it is deprecated: who fills the struct leaves it zero, and hosts warn of one that
+    /// does not. No published layout has such a field.
     pub deprecated: bool,
 }
 
 impl FieldLayout {
-    /// Where the field ends, in bytes from the struct's start. A struct has the field if its `struct_size` is at least this.
+    /// Where the field ends, in bytes from the struct's start. A struct has the field if its
+    /// `struct_size` is at least this.
     #[must_use]
     pub const fn end(&self) -> usize {
         self.offset + self.size
@@ -200,7 +202,8 @@ pub const TENSORFLOW_2_8: Layout = Layout {
     ],
 };
 
-/// The layout of TensorFlow 2.5 and 2.6: the executor ends with `host_callback` where later ones have `mem_zero`.
+/// The layout of TensorFlow 2.5 and 2.6: the executor ends with `host_callback` where later ones
+/// have `mem_zero`.
 pub const TENSORFLOW_2_5: Layout = Layout {
     name: "tensorflow-2.5",
     family: Family::Released,
@@ -291,7 +294,8 @@ pub(crate) const fn c_name(identifier: &'static str) -> &'static str {
     }
 }
 
-/// The size of a C type on LP64, in bytes. Everything that is not a narrow scalar is eight bytes wide in this API.
+/// The size of a C type on LP64, in bytes. Everything that is not a narrow scalar is eight bytes
+/// wide in this API.
 pub(crate) const fn size_of_kind(kind: &str) -> usize {
     if same(kind, "TF_Bool") || same(kind, "int8_t") {
         1

@@ -1,18 +1,23 @@
-//! The StreamExecutor C API as it lies in memory: every layout that was ever published, as data and as `repr(C)` types.
+//! The StreamExecutor C API as it lies in memory: every layout that was ever published, as data and
+//! as `repr(C)` types.
 //!
 //! Two families exist, and all of their headers call themselves version 0.0.1:
 //!
-//! * the layouts that TensorFlow shipped (2.4, 2.5 to 2.6, 2.8, and 2.14 to 2.21), in [`released`], [`tensorflow_2_8`],
-//!   [`tensorflow_2_5`] and [`tensorflow_2_4`];
+//! * the layouts that TensorFlow shipped (2.4, 2.5 to 2.6, 2.8, and 2.14 to 2.21), in [`released`],
+//!   [`tensorflow_2_8`], [`tensorflow_2_5`] and [`tensorflow_2_4`];
 //! * the layout of RFC #257 as it was printed, in [`rfc`].
 //!
-//! A struct is defined once, by a macro that makes the type, the asserts that its offsets are the published ones (they run when
-//! this crate is compiled), and its description as data ([`StructLayout`]). [`LAYOUTS`] lists the descriptions by name.
+//! A struct is defined once, by a macro that makes the type, the asserts that its offsets are the
+//! published ones (they run when this crate is compiled), and its description as data
+//! ([`StructLayout`]). [`LAYOUTS`] lists the descriptions by name.
 //!
-//! [`StatusCode`] is the one list of canonical status codes, which the C API, gRPC and TensorFlow's files share.
+//! [`StatusCode`] is the one list of canonical status codes, which the C API, gRPC and TensorFlow's
+//! files share.
 //!
-//! This crate must never know who calls whom: it has no host, no plug-in and no allocation in it, depends on nothing, and works
-//! without the standard library; the feature `diff`, which reads layouts from files and compares them, adds both. Offsets are those of LP64 targets (x86-64 and aarch64 Linux, where they were measured).
+//! This crate must never know who calls whom: it has no host, no plug-in and no allocation in it,
+//! depends on nothing, and works without the standard library; the feature `diff`, which reads
+//! layouts from files and compares them, adds both. Offsets are those of LP64 targets (x86-64 and
+//! aarch64 Linux, where they were measured).
 
 #![cfg_attr(not(feature = "diff"), no_std)]
 #![allow(unsafe_code, reason = "function pointer types of a C API are unsafe by nature")]

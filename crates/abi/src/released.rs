@@ -1,6 +1,7 @@
 //! The structs of the released layout, as TensorFlow 2.14 to 2.21 have it.
 //!
-//! Functions are `Option`s: NULL means that the plug-in does not have one. Signatures follow RFC #257 and the released headers.
+//! Functions are `Option`s: NULL means that the plug-in does not have one. Signatures follow RFC
+//! #257 and the released headers.
 
 use core::ffi::{c_char, c_int, c_void};
 
@@ -128,7 +129,8 @@ c_struct! {
     0 struct_size: usize, "size_t", Required;
     /// Reserved, or for the plug-in's own use.
     8 ext: *mut c_void, "void*", NoOp;
-    /// Allocates `size` bytes of device memory in memory space 0 and describes it in the last argument; a NULL `opaque` there is failure.
+    /// Allocates `size` bytes of device memory in memory space 0 and describes it in the last
+    /// argument; a NULL `opaque` there is failure.
     16 allocate: Option<unsafe extern "C" fn(*const SP_Device, u64, i64, *mut SP_DeviceMemoryBase)>, "fn", Required;
     /// Frees device memory; memory with a NULL `opaque` is allowed.
     24 deallocate: Option<unsafe extern "C" fn(*const SP_Device, *mut SP_DeviceMemoryBase)>, "fn", Required;

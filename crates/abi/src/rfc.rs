@@ -1,10 +1,12 @@
 //! The structs of RFC #257 where they differ from the released ones.
 //!
-//! Functions take the host's blocks by pointer, and a pointer says nothing of the layout behind it; so that one function type serves
-//! all layouts, callbacks here name the released `SP_Device`, `SP_Platform`, `SP_PlatformFns` and `SP_StreamExecutor` where the RFC's own
-//! struct of that name is behind the pointer.
+//! Functions take the host's blocks by pointer, and a pointer says nothing of the layout behind it;
+//! so that one function type serves all layouts, callbacks here name the released `SP_Device`,
+//! `SP_Platform`, `SP_PlatformFns` and `SP_StreamExecutor` where the RFC's own struct of that name
+//! is behind the pointer.
 //!
-//! The RFC's macro for `SP_PlatformFns` stops at `destroy_timer_fns`: the allocator callbacks lie beyond the size that it announces.
+//! The RFC's macro for `SP_PlatformFns` stops at `destroy_timer_fns`: the allocator callbacks lie
+//! beyond the size that it announces.
 
 use core::ffi::{c_char, c_void};
 
@@ -37,7 +39,8 @@ c_struct! {
     0 struct_size: usize, "size_t", Required;
     /// Reserved, or for the plug-in's own use.
     8 ext: *mut c_void, "void*", NoOp;
-    /// Allocates `size` bytes of device memory in memory space 0 and describes it in the last argument; a NULL `opaque` there is failure.
+    /// Allocates `size` bytes of device memory in memory space 0 and describes it in the last
+    /// argument; a NULL `opaque` there is failure.
     16 allocate: Option<unsafe extern "C" fn(*const released::SP_Device, u64, i64, *mut SP_DeviceMemoryBase)>, "fn", Required;
     /// Frees device memory; memory with a NULL `opaque` is allowed.
     24 deallocate: Option<unsafe extern "C" fn(*const released::SP_Device, *mut SP_DeviceMemoryBase)>, "fn", Required;
@@ -119,7 +122,8 @@ c_struct! {
     0 struct_size: usize, "size_t", Required;
     /// Reserved, or for the plug-in's own use.
     8 ext: *mut c_void, "void*", NoOp;
-    /// Allocates `size` bytes of device memory in memory space 0 and describes it in the last argument; a NULL `opaque` there is failure.
+    /// Allocates `size` bytes of device memory in memory space 0 and describes it in the last
+    /// argument; a NULL `opaque` there is failure.
     16 allocate: Option<unsafe extern "C" fn(*const released::SP_Device, *const SP_Allocator, u64, i64, *mut SP_DeviceMemoryBase)>, "fn", Required;
     /// Frees device memory; memory with a NULL `opaque` is allowed.
     24 deallocate: Option<unsafe extern "C" fn(*const released::SP_Device, *const SP_Allocator, *mut SP_DeviceMemoryBase)>, "fn", Required;
@@ -227,7 +231,8 @@ c_struct! {
     48 create_timer_fns: Option<unsafe extern "C" fn(*const released::SP_Platform, *mut SP_TimerFns, *mut TF_Status)>, "fn", Optional;
     /// Frees what the plug-in put into the timer functions.
     56 destroy_timer_fns: Option<unsafe extern "C" fn(*const released::SP_Platform, *mut SP_TimerFns)>, "fn", Optional;
-    /// Fills the allocator for the default strategy (best fit with coalescing). Only one of this and `create_custom_allocator` may be set.
+    /// Fills the allocator for the default strategy (best fit with coalescing). Only one of this
+    /// and `create_custom_allocator` may be set.
     64 create_allocator: Option<unsafe extern "C" fn(*const released::SP_Platform, *mut SE_CreateAllocatorParams, *mut TF_Status)>, "fn", Optional;
     /// Frees what the plug-in put into the allocator and its functions.
     72 destroy_allocator: Option<unsafe extern "C" fn(*const released::SP_Platform, *mut SP_Allocator, *mut SP_AllocatorFns)>, "fn", Optional;
@@ -238,7 +243,8 @@ c_struct! {
 }
 
 c_struct! {
-    /// What `SE_InitPlugin` gets. The RFC's own example of that function sets neither destroy function, so that here they are optional.
+    /// What `SE_InitPlugin` gets. The RFC's own example of that function sets neither destroy
+    /// function, so that here they are optional.
     SE_PlatformRegistrationParams, sizeof 64, "SE_PLATFORM_REGISTRATION_PARAMS_STRUCT_SIZE" = 64 ending at destroy_platform_fns;
     /// Bytes of this struct that its writer knows.
     0 struct_size: usize, "size_t", Required;

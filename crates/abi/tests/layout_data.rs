@@ -1,4 +1,5 @@
-//! The descriptions in this crate against the layouts measured from the published headers (layouts.json).
+//! The descriptions in this crate against the layouts measured from the published headers
+//! (layouts.json).
 
 use serde_json::{Value, json};
 use serdes_abi::{
@@ -32,7 +33,8 @@ fn described(layout: &Layout) -> Value {
                     let mut described = json!({"name": field.name, "kind": field.kind, "offset": field.offset, "size": field.size});
                     match field.zero {
                         Zero::Required => described["required"] = true.into(),
-                        // Not provided is a value, too: such a field cannot be deprecated by leaving it zero.
+                        // Not provided is a value, too: such a field cannot be deprecated by
+                        // leaving it zero.
                         Zero::Optional | Zero::Value => described["zero"] = "meaningful".into(),
                         Zero::NoOp => described["zero"] = "no-op".into(),
                     }

@@ -23,7 +23,8 @@ serdes restore state.sds --to out.safetensors"
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: Global,
-    /// Set by the command for the process that works with a plug-in: where it says its status, and where its orders come from.
+    /// Set by the command for the process that works with a plug-in: where it says its status, and
+    /// where its orders come from.
     #[arg(long, hide = true, value_name = "PIPES")]
     pub(crate) worker: Option<String>,
     #[command(subcommand)]
@@ -84,7 +85,8 @@ serdes check graph.pb --consumer graph_def=1395:21\n  serdes check models --excl
         after_help = "Examples:\n  serdes inspect state.sds\n  serdes inspect exported/model --json"
     )]
     Inspect(InspectArguments),
-    /// The operations that a release of TensorFlow has, one of them, or what differs between two releases.
+    /// The operations that a release of TensorFlow has, one of them, or what differs between two
+    /// releases.
     #[command(
         after_help = "Examples:\n  serdes ops 2.16\n  serdes ops 2.16 MatMul\n  serdes ops 2.12 2.21 --json\n\n\
 With --json an object an operation, names of fields as in OpDef; for two releases an object a difference."
@@ -161,7 +163,8 @@ pub(crate) struct OpsArguments {
 pub(crate) struct VersionsArguments {
     #[command(subcommand)]
     pub(crate) command: Option<VersionsCommand>,
-    /// The day for which the selectors are computed (YYYY-MM-DD); the registry's own day by default.
+    /// The day for which the selectors are computed (YYYY-MM-DD); the registry's own day by
+    /// default.
     #[arg(long, value_name = "DATE")]
     pub(crate) as_of: Option<String>,
     /// The folder with the versions.toml to list, instead of this build's own lines.
@@ -183,9 +186,9 @@ pub(crate) enum VersionsCommand {
     },
     /// Add an entry to a line of versions.toml: the first step of a new format.
     ///
-    /// The entry goes to the end of its line, with the next number (the day's, in a line that counts
-    /// days); everything else in the file stays as it is, but as_of, which moves forward to the
-    /// entry's day. What breaks a rule of the file is refused, and nothing is written.
+    /// The entry goes to the end of its line, with the next number (the day's, in a line that
+    /// counts days); everything else in the file stays as it is, but as_of, which moves forward to
+    /// the entry's day. What breaks a rule of the file is refused, and nothing is written.
     #[command(
         after_help = "Examples:\n  serdes versions add snapshots --formats Snapshot --summary 'seeds of the shards'\n  \
 serdes versions add snapshots --formats Snapshot,Shard --introduced 2026-12-01 --directory my-crate --dry-run"
@@ -327,10 +330,12 @@ pub(crate) enum SyncMode {
 /// Arguments of `save`.
 #[derive(Debug, Args)]
 pub(crate) struct SaveArguments {
-    /// Tensors: .safetensors, a TensorFlow V2 checkpoint prefix, .npy, .npz, a state file, or `-` for standard input.
+    /// Tensors: .safetensors, a TensorFlow V2 checkpoint prefix, .npy, .npz, a state file, or `-`
+    /// for standard input.
     #[arg(long, required = true, value_name = "SOURCE")]
     pub(crate) from: Vec<PathBuf>,
-    /// What standard input is, where its first bytes do not say: safetensors, npy, npz or device_state.
+    /// What standard input is, where its first bytes do not say: safetensors, npy, npz or
+    /// device_state.
     #[arg(long, value_name = "KIND")]
     pub(crate) kind: Option<String>,
     /// The state file; replaced as a whole or not at all. Or `-` for standard output.
@@ -344,7 +349,8 @@ pub(crate) struct SaveArguments {
     /// When the command counts the file as written.
     #[arg(long, value_enum, default_value_t = SyncMode::Data)]
     pub(crate) sync: SyncMode,
-    /// Write past the system's page cache; through it, with a warning, where the file system refuses.
+    /// Write past the system's page cache; through it, with a warning, where the file system
+    /// refuses.
     #[arg(long)]
     pub(crate) direct: bool,
     /// Leave out tensors whose type has no IFRT name instead of refusing.
@@ -359,8 +365,8 @@ pub(crate) struct RestoreArguments {
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) device: DeviceArguments,
-    /// Read the device back into this file: .safetensors, .npy, .npz, .sds, any other name the prefix of a V2 checkpoint. Or `-` for
-    /// standard output.
+    /// Read the device back into this file: .safetensors, .npy, .npz, .sds, any other name the
+    /// prefix of a V2 checkpoint. Or `-` for standard output.
     #[arg(long, value_name = "FILE2")]
     pub(crate) to: Option<PathBuf>,
     /// What to write to standard output: safetensors (the default), npy or device_state.
@@ -372,7 +378,8 @@ pub(crate) struct RestoreArguments {
     /// Take what is whole from a truncated or damaged state, and say what is not.
     #[arg(long)]
     pub(crate) salvage: bool,
-    /// Read FILE past the system's page cache, which spares the cache and is slower; through it, with a warning, where the file system refuses.
+    /// Read FILE past the system's page cache, which spares the cache and is slower; through it,
+    /// with a warning, where the file system refuses.
     #[arg(long, conflicts_with = "salvage")]
     pub(crate) direct: bool,
     /// When the command counts FILE2 as written.
@@ -393,7 +400,8 @@ pub(crate) struct DiffArguments {
     /// How far apart numbers may be, besides; 0 unless it is given.
     #[arg(long, value_name = "Y", allow_hyphen_values = true)]
     pub(crate) atol: Option<f64>,
-    /// What standard input is, where its first bytes do not say: safetensors, npy, npz or device_state.
+    /// What standard input is, where its first bytes do not say: safetensors, npy, npz or
+    /// device_state.
     #[arg(long, value_name = "KIND")]
     pub(crate) kind: Option<String>,
 }
@@ -448,17 +456,20 @@ pub(crate) struct PluginArguments {
 /// Commands under `abi`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum AbiCommand {
-    /// Which of MAJOR, MINOR, PATCH must move from OLD to NEW, by the StreamExecutor versioning strategy.
+    /// Which of MAJOR, MINOR, PATCH must move from OLD to NEW, by the StreamExecutor versioning
+    /// strategy.
     #[command(after_help = ABI_DIFF_HELP)]
     Diff {
-        /// A layout: one that is built in (tensorflow-2.14, rfc-257), a C header (FILE.h), or JSON (FILE or FILE#SECTION).
+        /// A layout: one that is built in (tensorflow-2.14, rfc-257), a C header (FILE.h), or JSON
+        /// (FILE or FILE#SECTION).
         old: String,
         /// A layout, as OLD.
         new: String,
         /// The largest bump that is fine; above it the status is 1.
         #[arg(long, value_enum, value_name = "BUMP")]
         allow: Option<AllowedBump>,
-        /// Status 1 unless the version moved as it must: far enough, not back, with the lower numbers at 0.
+        /// Status 1 unless the version moved as it must: far enough, not back, with the lower
+        /// numbers at 0.
         #[arg(long)]
         require_moved: bool,
     },
@@ -553,21 +564,24 @@ pub(crate) struct AccessArguments {
     /// Take only clients with a certificate that one of these authorities (PEM) has signed.
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub(crate) tls_client_ca: Option<PathBuf>,
-    /// Take only clients with one of the tokens in FILE, a line each, `#` before comments; they send `authorization: Bearer TOKEN`.
-    /// FILE is read again on SIGHUP.
+    /// Take only clients with one of the tokens in FILE, a line each, `#` before comments; they
+    /// send `authorization: Bearer TOKEN`. FILE is read again on SIGHUP.
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
-    /// Also take the token from a session's initialization data (`serdes.token`), for clients of jaxlib, which cannot send metadata.
+    /// Also take the token from a session's initialization data (`serdes.token`), for clients of
+    /// jaxlib, which cannot send metadata.
     #[arg(long, requires = "token_file")]
     pub(crate) allow_session_token: bool,
-    /// Listen beyond this machine for anyone who can reach it: without client certificates or tokens, encrypted or not.
+    /// Listen beyond this machine for anyone who can reach it: without client certificates or
+    /// tokens, encrypted or not.
     #[arg(long)]
     pub(crate) allow_anyone: bool,
-    /// Listen beyond this machine without encryption: everyone on the way can read and change what goes over the network, tokens too.
-    /// Without tokens it is for anyone.
+    /// Listen beyond this machine without encryption: everyone on the way can read and change what
+    /// goes over the network, tokens too. Without tokens it is for anyone.
     #[arg(long)]
     pub(crate) allow_plain: bool,
-    /// A limit on what clients may hold: KEY=VALUE, may be given for several; `--limit help` lists them with their values.
+    /// A limit on what clients may hold: KEY=VALUE, may be given for several; `--limit help` lists
+    /// them with their values.
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) limit: Vec<String>,
 }
@@ -586,14 +600,16 @@ pub(crate) struct ServeArguments {
     pub(crate) layout: Option<String>,
     #[command(flatten)]
     pub(crate) ranges: RangeArguments,
-    /// A device state: its arrays are restored at start; arrays of clients are saved into it on SIGHUP and at stop, and what is in it stays
-    /// until a client deletes it or saves another array under its name.
+    /// A device state: its arrays are restored at start; arrays of clients are saved into it on
+    /// SIGHUP and at stop, and what is in it stays until a client deletes it or saves another array
+    /// under its name.
     #[arg(long, value_name = "FILE")]
     pub(crate) state: Option<PathBuf>,
     /// How many states before the last one are kept, as FILE.1 (the newest), FILE.2 and so on.
     #[arg(long, value_name = "N", default_value_t = 1, requires = "state")]
     pub(crate) keep: u32,
-    /// The version that the readers of the state understand: current, week-4-old, minimum, or a number.
+    /// The version that the readers of the state understand: current, week-4-old, minimum, or a
+    /// number.
     #[arg(
         long,
         value_name = "VERSION",

@@ -66,8 +66,8 @@ fn give_up(message: &str) -> ExitCode {
     ExitCode::from(2)
 }
 
-/// Prints what the parser says: a mistake, the help, the version. A program that asked for JSON gets
-/// a mistake as an object too.
+/// Prints what the parser says: a mistake, the help, the version. A program that asked for JSON
+/// gets a mistake as an object too.
 fn refuse(error: &clap::Error) -> ExitCode {
     let json =
         std::env::args_os().skip(1).take_while(|word| word != "--").any(|word| word == "--json");

@@ -1,7 +1,8 @@
 //! What people ask of the process by signals: to stop, to stop at once, to save.
 //!
-//! The first request to stop lets the work take back what it has begun; the second ends the process at once, as the signal would have
-//! without anybody listening. Signals that were ignored when the process began stay ignored: `nohup` and `trap ''` mean it.
+//! The first request to stop lets the work take back what it has begun; the second ends the process
+//! at once, as the signal would have without anybody listening. Signals that were ignored when the
+//! process began stay ignored: `nohup` and `trap ''` mean it.
 
 use std::io;
 #[cfg(unix)]
@@ -27,7 +28,8 @@ pub(crate) enum Hangup {
     Asks,
 }
 
-/// Requests to stop that come closer together are one: some programs that stop others signal the process and then its group.
+/// Requests to stop that come closer together are one: some programs that stop others signal the
+/// process and then its group.
 #[cfg(unix)]
 const ONE_REQUEST: Duration = Duration::from_millis(50);
 
@@ -76,7 +78,8 @@ pub(crate) fn listen(_: Hangup, mut each: impl FnMut(Request) + Send + 'static) 
     ctrlc::set_handler(move || each(Request::Stop(0))).map_err(io::Error::other)
 }
 
-/// Ends the process as the signal does where nobody listens, so that whoever waits for it learns why.
+/// Ends the process as the signal does where nobody listens, so that whoever waits for it learns
+/// why.
 pub(crate) fn end_by(signal: i32) -> ! {
     #[cfg(unix)]
     {
@@ -86,7 +89,8 @@ pub(crate) fn end_by(signal: i32) -> ! {
     std::process::exit(128 + signal)
 }
 
-/// Has writes beyond the limit of a file's size fail, as on a full disk, instead of ending the process.
+/// Has writes beyond the limit of a file's size fail, as on a full disk, instead of ending the
+/// process.
 #[cfg(unix)]
 pub(crate) fn outlive_limits() {
     hear_and_forget(&[signal_hook::consts::signal::SIGXFSZ]);
@@ -101,7 +105,8 @@ pub(crate) fn hear_and_forget(signals: &[i32]) {
     }
 }
 
-/// Those of the signals that were not ignored when the process began; all, where the system does not tell.
+/// Those of the signals that were not ignored when the process began; all, where the system does
+/// not tell.
 #[cfg(unix)]
 fn not_ignored(signals: &[i32]) -> Vec<i32> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -1,7 +1,8 @@
 //! What the process was given, before Rust's runtime mended it.
 //!
-//! The runtime opens `/dev/null` where one of the standard streams is closed. Results would be lost there without a word, and nothing
-//! tells that `/dev/null` from one that the caller chose; so this looks before the runtime begins.
+//! The runtime opens `/dev/null` where one of the standard streams is closed. Results would be lost
+//! there without a word, and nothing tells that `/dev/null` from one that the caller chose; so this
+//! looks before the runtime begins.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -9,7 +10,8 @@ static STANDARD_OUTPUT_WAS_CLOSED: AtomicBool = AtomicBool::new(false);
 
 #[cfg(unix)]
 ctor::declarative::ctor! {
-    // Sound before `main`: one system call and one store, which need nothing that the runtime prepares.
+    // Sound before `main`: one system call and one store, which need nothing that the runtime
+    // prepares.
     #[ctor(unsafe)]
     fn look() {
         let is_closed = rustix::io::fcntl_getfd(rustix::stdio::stdout()).is_err();

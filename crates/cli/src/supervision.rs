@@ -1,12 +1,14 @@
 //! Work with a plug-in in a process of its own, watched by this one.
 //!
-//! A plug-in is foreign code: it may call `exit(0)`, abort, or raise a signal in the middle of the work, and whoever reads the exit status
-//! would take that for an answer. So the work is done by a second process, the worker, which writes the files and prints the results itself
-//! and says its status down a pipe at the end. This process loads nothing, waits, passes on what people ask by signals, and makes an error
-//! of an end without a status. No byte of any file passes through it.
+//! A plug-in is foreign code: it may call `exit(0)`, abort, or raise a signal in the middle of the
+//! work, and whoever reads the exit status would take that for an answer. So the work is done by a
+//! second process, the worker, which writes the files and prints the results itself and says its
+//! status down a pipe at the end. This process loads nothing, waits, passes on what people ask by
+//! signals, and makes an error of an end without a status. No byte of any file passes through it.
 //!
-//! The worker is in the same process group, so that stopping and continuing work as always; the signals that ask to stop do nothing to it
-//! where they come to it directly, as from a terminal, since this process hears them too and passes each on once.
+//! The worker is in the same process group, so that stopping and continuing work as always; the
+//! signals that ask to stop do nothing to it where they come to it directly, as from a terminal,
+//! since this process hears them too and passes each on once.
 
 use std::{
     fs::File,
@@ -37,9 +39,11 @@ use crate::{
     terminal::Status,
 };
 
-/// How long the worker may take to end after it said its status: what a plug-in does at the end of a process may hang.
+/// How long the worker may take to end after it said its status: what a plug-in does at the end of
+/// a process may hang.
 const ENDING_LIMIT: Duration = Duration::from_secs(5);
-/// How often it is looked whether the worker is there, where its pipe does not tell because somebody else holds it.
+/// How often it is looked whether the worker is there, where its pipe does not tell because
+/// somebody else holds it.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// What stands for requests in the pipe of orders.
@@ -97,7 +101,8 @@ pub(crate) fn is_worker() -> bool {
     STATUS.get().is_some()
 }
 
-/// Says the status of the work to the process that watches this one, if one does; the first time counts.
+/// Says the status of the work to the process that watches this one, if one does; the first time
+/// counts.
 pub(crate) fn say(status: Status) {
     if let Some(mut pipe) = STATUS.get() {
         // Where it fails, nobody is left to be told.
@@ -152,7 +157,8 @@ fn locked(worker: &Mutex<Child>) -> std::sync::MutexGuard<'_, Child> {
     worker.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Passes on what people ask; answers where the number of the signal by which they ask to stop will be.
+/// Passes on what people ask; answers where the number of the signal by which they ask to stop will
+/// be.
 fn pass_on(
     hangup: Hangup,
     order: OwnedFd,

@@ -31,10 +31,12 @@ pub(crate) enum Status {
     Failed = 2,
 }
 
-/// With what the lines begin that end the results of a supervised process; a line for people or programs never begins so.
+/// With what the lines begin that end the results of a supervised process; a line for people or
+/// programs never begins so.
 pub(crate) const END_OF_RESULTS: u8 = 4;
 
-/// What such a line says where all results are there, and the plug-in is still to be unloaded; otherwise it is the exit status.
+/// What such a line says where all results are there, and the plug-in is still to be unloaded;
+/// otherwise it is the exit status.
 pub(crate) const UNLOADING: u8 = b'u';
 
 impl Status {
@@ -55,8 +57,9 @@ type Results = std::fs::File;
 #[cfg(not(unix))]
 type Results = io::Stdout;
 
-/// Standard output for results alone: a plug-in, or a library of its, that writes to standard output writes to standard error from now
-/// on, so that nothing stands between the objects that a program reads.
+/// Standard output for results alone: a plug-in, or a library of its, that writes to standard
+/// output writes to standard error from now on, so that nothing stands between the objects that a
+/// program reads.
 #[cfg(unix)]
 fn results() -> io::Result<Results> {
     use std::{fs::File, os::fd::AsFd};
@@ -135,7 +138,8 @@ impl Terminal {
         })
     }
 
-    /// Gives standard output away, for bytes that are no results; results go to standard error from now on.
+    /// Gives standard output away, for bytes that are no results; results go to standard error from
+    /// now on.
     ///
     /// # Errors
     /// If standard output is a terminal, which such bytes would do something to.
@@ -170,12 +174,14 @@ impl Terminal {
         self.supervised = true;
     }
 
-    /// Tells the process that reads the results, if one does, that only the plug-in's unloading is left.
+    /// Tells the process that reads the results, if one does, that only the plug-in's unloading is
+    /// left.
     pub(crate) fn unloading(&self) {
         self.mark(UNLOADING);
     }
 
-    /// Tells the process that reads the results, if one does, that these were all, and the exit status.
+    /// Tells the process that reads the results, if one does, that these were all, and the exit
+    /// status.
     pub(crate) fn end(&self, status: Status) {
         self.bars.clear();
         self.mark(b'0' + status as u8);
@@ -190,7 +196,8 @@ impl Terminal {
         }
     }
 
-    /// The options by which another process of this command speaks to this one's output as this one would.
+    /// The options by which another process of this command speaks to this one's output as this one
+    /// would.
     pub(crate) fn options(&self) -> Vec<&'static str> {
         let mut options = vec![match self.stdout.current_choice() {
             anstream::ColorChoice::Never => "--color=never",
@@ -242,7 +249,8 @@ impl Terminal {
         Ok(())
     }
 
-    /// Prints a fact in a list of them: its label, then its value in a column, or behind a label that is longer.
+    /// Prints a fact in a list of them: its label, then its value in a column, or behind a label
+    /// that is longer.
     pub(crate) fn fact(&mut self, label: &str, value: impl fmt::Display) -> Result<(), Failure> {
         self.line(fact(label, value))
     }
@@ -280,7 +288,8 @@ impl Terminal {
     }
 }
 
-/// The bar of the phase that the work is in, over a number of bytes, on standard error; hidden where nobody watches.
+/// The bar of the phase that the work is in, over a number of bytes, on standard error; hidden
+/// where nobody watches.
 #[derive(Debug)]
 pub(crate) struct Bars {
     are_shown: bool,
@@ -351,7 +360,8 @@ pub(crate) fn rate(bytes: u64, time: Duration) -> u64 {
     if seconds > 0.0 { (bytes as f64 / seconds) as u64 } else { 0 }
 }
 
-/// Words out of a file for people: quoted and escaped where they would do something to a terminal, or be mistaken for nothing.
+/// Words out of a file for people: quoted and escaped where they would do something to a terminal,
+/// or be mistaken for nothing.
 pub(crate) fn shown(text: &str) -> impl fmt::Display {
     // Marks that turn the direction of text are no control characters.
     let turns = |c: char| matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');

@@ -223,7 +223,8 @@ fn a_server_without_descriptors_waits_for_some_and_serves_again() {
         std::thread::sleep(Duration::from_millis(5));
     }
     std::thread::sleep(Duration::from_secs(2));
-    // It waits from 5 to 500 ms: some ten times, where one that does not wait tries a hundred thousand times.
+    // It waits from 5 to 500 ms: some ten times, where one that does not wait tries a hundred
+    // thousand times.
     let tries = warnings.load(Ordering::Relaxed);
     assert!(tries < 100, "{tries}");
     drop(open);

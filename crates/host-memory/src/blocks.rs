@@ -1,8 +1,9 @@
 //! Blocks of memory from the system, kept for reuse.
 //!
-//! The first touch of a fresh page costs far more than the copy into it: the system has to find and clear it. So large blocks ask for
-//! huge pages, and a large block that was freed waits for the next request of its size class. What waits never makes the process hold
-//! more than it once had in use, and never more than a limit.
+//! The first touch of a fresh page costs far more than the copy into it: the system has to find and
+//! clear it. So large blocks ask for huge pages, and a large block that was freed waits for the
+//! next request of its size class. What waits never makes the process hold more than it once had in
+//! use, and never more than a limit.
 
 use std::{
     alloc::{Layout, alloc, dealloc},
@@ -10,9 +11,11 @@ use std::{
     ptr::NonNull,
 };
 
-/// Alignment of every block, in bytes: that of the widest vector types, and of what TensorFlow's kernels assume, with room to spare.
+/// Alignment of every block, in bytes: that of the widest vector types, and of what TensorFlow's
+/// kernels assume, with room to spare.
 const ALIGNMENT: usize = 256;
-/// Blocks from this size on are whole pages and wait for reuse; below it, the system's allocator reuses memory well by itself.
+/// Blocks from this size on are whole pages and wait for reuse; below it, the system's allocator
+/// reuses memory well by itself.
 const LARGE: usize = 128 << 10;
 /// A page.
 const PAGE: usize = 4 << 10;
@@ -68,8 +71,8 @@ impl Blocks {
         self.free.last_key_value().map_or(0, |(size, _)| *size)
     }
 
-    /// A block of at least `size` bytes, aligned to `alignment` (a power of two). `None` if the system has none. Its bytes are whatever they
-    /// were before.
+    /// A block of at least `size` bytes, aligned to `alignment` (a power of two). `None` if the
+    /// system has none. Its bytes are whatever they were before.
     pub(crate) fn take(&mut self, size: usize, alignment: usize) -> Option<Block> {
         let layout = class(size, alignment)?;
         let waiting = self.free.get_mut(&layout.size()).and_then(|blocks| {
@@ -83,7 +86,8 @@ impl Blocks {
             self.free_bytes -= layout.size();
             block
         } else {
-            // Fresh memory must not come on top of what waits if both together are more than there ever was.
+            // Fresh memory must not come on top of what waits if both together are more than there
+            // ever was.
             while self.free_bytes > 0 && self.held_bytes() + layout.size() > self.peak_bytes {
                 self.release_one();
             }
@@ -97,7 +101,8 @@ impl Blocks {
     /// Takes a block back.
     ///
     /// # Safety
-    /// It comes from [`Blocks::take`] of this store, was not put back before, and nobody uses its memory any more.
+    /// It comes from [`Blocks::take`] of this store, was not put back before, and nobody uses its
+    /// memory any more.
     pub(crate) unsafe fn put(&mut self, block: Block) {
         self.used_bytes -= block.size();
         if block.size() < LARGE || block.size() > self.most_free_bytes {
@@ -134,8 +139,9 @@ impl Drop for Blocks {
     }
 }
 
-/// Size and alignment of the block for a request. Sizes of large blocks have four bits of precision, so that blocks of about one size
-/// stand in for each other; the surplus is never touched, and so costs addresses only.
+/// Size and alignment of the block for a request. Sizes of large blocks have four bits of
+/// precision, so that blocks of about one size stand in for each other; the surplus is never
+/// touched, and so costs addresses only.
 fn class(size: usize, alignment: usize) -> Option<Layout> {
     let size = size.max(1);
     if size < LARGE {
@@ -170,8 +176,9 @@ unsafe fn release(block: Block) {
 fn advise_huge_pages(start: NonNull<u8>, size: usize) {
     let whole = size / HUGE_PAGE * HUGE_PAGE;
     if whole > 0 && start.addr().get().is_multiple_of(HUGE_PAGE) {
-        // SAFETY: the range lies in a block that was just allocated, begins at a page, and the advice does not change its contents. If the
-        // system does not take the advice, pages are small: nothing to report.
+        // SAFETY: the range lies in a block that was just allocated, begins at a page, and the
+        // advice does not change its contents. If the system does not take the advice, pages are
+        // small: nothing to report.
         unsafe { libc::madvise(start.as_ptr().cast(), whole, libc::MADV_HUGEPAGE) };
     }
 }

@@ -63,8 +63,9 @@ impl MemoryDevice for HostDevice {
 
     fn read(&self, source: &DeviceMemory, target: &mut HostTarget) -> Result<()> {
         let length = same(target.len(), length(source)?)?;
-        // SAFETY: by the promise of `DeviceMemory`, `length` bytes from `opaque` are allocated memory of this platform, which is memory of
-        // the process; by that of `HostTarget`, as many can be written at the target. They may overlap: `copy` allows that.
+        // SAFETY: by the promise of `DeviceMemory`, `length` bytes from `opaque` are allocated
+        // memory of this platform, which is memory of the process; by that of `HostTarget`, as many
+        // can be written at the target. They may overlap: `copy` allows that.
         unsafe { ptr::copy(source.opaque().cast::<u8>(), target.as_mut_ptr(), length) };
         Ok(())
     }
@@ -78,8 +79,8 @@ impl MemoryDevice for HostDevice {
 
     fn copy(&self, target: &DeviceMemory, source: &DeviceMemory) -> Result<()> {
         let length = same(length(target)?, length(source)?)?;
-        // SAFETY: by the promise of `DeviceMemory`, both are allocated memory of this platform, of whichever device, with at least `length`
-        // bytes. They may overlap: `copy` allows that.
+        // SAFETY: by the promise of `DeviceMemory`, both are allocated memory of this platform, of
+        // whichever device, with at least `length` bytes. They may overlap: `copy` allows that.
         unsafe { ptr::copy(source.opaque().cast::<u8>(), target.opaque().cast::<u8>(), length) };
         Ok(())
     }
@@ -88,7 +89,8 @@ impl MemoryDevice for HostDevice {
         let length = length(target)?;
         let start = target.opaque().cast::<u8>();
         if pattern == [pattern[0]; 4] {
-            // SAFETY: by the promise of `DeviceMemory`, `length` bytes from there are allocated memory of this platform.
+            // SAFETY: by the promise of `DeviceMemory`, `length` bytes from there are allocated
+            // memory of this platform.
             unsafe { ptr::write_bytes(start, pattern[0], length) };
             return Ok(());
         }
@@ -99,7 +101,8 @@ impl MemoryDevice for HostDevice {
         let mut offset = 0;
         while offset < length {
             let size = (length - offset).min(PATTERN_BYTES);
-            // SAFETY: as above: the range ends within `length`. `piece` is on the stack, so they do not overlap.
+            // SAFETY: as above: the range ends within `length`. `piece` is on the stack, so they do
+            // not overlap.
             unsafe { ptr::copy_nonoverlapping(piece.as_ptr(), start.add(offset), size) };
             offset += size;
         }

@@ -1,10 +1,12 @@
 //! The reference StreamExecutor plug-in: devices whose memory is host memory.
 //!
-//! It exists so that everything that works on devices runs everywhere, and so that a host of the C API has one plug-in whose every
-//! function is there and right. Its streams run on threads of their own, so what is asynchronous on hardware is asynchronous here.
+//! It exists so that everything that works on devices runs everywhere, and so that a host of the C
+//! API has one plug-in whose every function is there and right. Its streams run on threads of their
+//! own, so what is asynchronous on hardware is asynchronous here.
 //!
-//! The crate exports no symbol. A shared library makes a plug-in of it with `serdes_plugin::export!`; a program that embeds it calls
-//! [`init_plugin`] with its own status functions, and goes through the same table of C functions.
+//! The crate exports no symbol. A shared library makes a plug-in of it with
+//! `serdes_plugin::export!`; a program that embeds it calls [`init_plugin`] with its own status
+//! functions, and goes through the same table of C functions.
 //!
 //! This crate must never know who its host is.
 
@@ -48,7 +50,8 @@ impl HostMemory {
     /// A platform of that name (see [`NAME`]).
     #[must_use]
     pub fn new(name: &'static str, options: Options) -> Self {
-        // Devices that were not told how much memory they have, and the pinned memory of all, share what the machine has left.
+        // Devices that were not told how much memory they have, and the pinned memory of all, share
+        // what the machine has left.
         let machine = Arc::new(Ledger::of_machine());
         let pools = (0..options.devices)
             .map(|_| Arc::new(Pool::new(options.memory, Arc::clone(&machine))))
@@ -56,7 +59,8 @@ impl HostMemory {
         Self { name, options, counters: Arc::default(), pools }
     }
 
-    /// A platform with the options of the environment variable `SERDES_HOST_PLUGIN`, for a shared library.
+    /// A platform with the options of the environment variable `SERDES_HOST_PLUGIN`, for a shared
+    /// library.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` if they are not understood.
@@ -105,12 +109,13 @@ impl Platform for HostMemory {
     }
 }
 
-/// Registers the plug-in with a host that embeds it: `SE_InitPlugin` with the host's status functions, the options, and a place for the
-/// counters if the host wants to see them.
+/// Registers the plug-in with a host that embeds it: `SE_InitPlugin` with the host's status
+/// functions, the options, and a place for the counters if the host wants to see them.
 ///
 /// # Safety
-/// As for `serdes_plugin::register`: `params` is NULL or valid parameters of the C API, `status` is NULL or a live status on which
-/// `functions` act, and the host calls what it gets as the C API says.
+/// As for `serdes_plugin::register`: `params` is NULL or valid parameters of the C API, `status` is
+/// NULL or a live status on which `functions` act, and the host calls what it gets as the C API
+/// says.
 pub unsafe fn init_plugin(
     params: *mut SE_PlatformRegistrationParams,
     status: *mut TF_Status,

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 /// What is assumed of a machine that does not say how much memory it has.
 const UNKNOWN: u64 = 8 << 30;
 
-/// Bytes that the process can still take without being refused or ended for it: what the machine has available, and no more than what
-/// is left of the limits of the process's control groups (both versions) and of its address space.
+/// Bytes that the process can still take without being refused or ended for it: what the machine
+/// has available, and no more than what is left of the limits of the process's control groups (both
+/// versions) and of its address space.
 ///
 /// It is a moment's number, of `/proc` and `/sys`; where they say nothing, it is 8 GiB.
 #[must_use]
@@ -46,7 +47,8 @@ fn control_groups() -> Option<u64> {
 /// The names of the files with a group's limit and use.
 type Names = [&'static str; 2];
 
-/// A line of `/proc/self/cgroup`: the folder of all groups, the group's path there, and the names of its files.
+/// A line of `/proc/self/cgroup`: the folder of all groups, the group's path there, and the names
+/// of its files.
 fn group(line: &str) -> Option<(&'static Path, &Path, Names)> {
     let mut parts = line.splitn(3, ':').skip(1);
     let (controllers, path) = (parts.next()?, Path::new(parts.next()?));
@@ -62,7 +64,8 @@ fn left_of_group(folder: &Path, [limit, used]: Names) -> Option<u64> {
     let number = |name| read(folder.join(name))?.trim().parse::<u64>().ok();
     // `max` is no number, and no limit.
     let limit: u64 = number(limit)?;
-    // Files that the system has read can go from memory again; how many is not said here, so they count as used.
+    // Files that the system has read can go from memory again; how many is not said here, so they
+    // count as used.
     Some(limit.saturating_sub(number(used)?))
 }
 

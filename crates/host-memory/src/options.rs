@@ -16,15 +16,18 @@ const MOST_DEVICES: u32 = 1024;
 /// What can be chosen.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// `devices=N`: the number of devices; 0 is allowed, as on a machine without the hardware. 1 by default.
+    /// `devices=N`: the number of devices; 0 is allowed, as on a machine without the hardware. 1 by
+    /// default.
     pub devices: u32,
-    /// `memory=BYTES`: the memory of each device, in bytes. By default all devices share 7/8 of what the machine has left at the start.
+    /// `memory=BYTES`: the memory of each device, in bytes. By default all devices share 7/8 of
+    /// what the machine has left at the start.
     pub memory: Option<u64>,
-    /// `allocator=custom`: the host hands each allocation on to the plug-in, the default. `allocator=bfc`: the host puts its best-fit
-    /// allocator over it, which grows by and by.
+    /// `allocator=custom`: the host hands each allocation on to the plug-in, the default.
+    /// `allocator=bfc`: the host puts its best-fit allocator over it, which grows by and by.
     pub allocator: Allocator,
-    /// `layout=NAME`: writes the C structs in this layout whatever the host's sizes say, to test hosts of plug-ins of another age. Only
-    /// for hosts whose structs have room for it. By default the layout that the host's sizes point to.
+    /// `layout=NAME`: writes the C structs in this layout whatever the host's sizes say, to test
+    /// hosts of plug-ins of another age. Only for hosts whose structs have room for it. By default
+    /// the layout that the host's sizes point to.
     pub layout: Option<&'static Layout>,
 }
 
@@ -57,7 +60,8 @@ impl Options {
     /// Reads options of the form `NAME=VALUE,NAME=VALUE`; the empty text has none.
     ///
     /// # Errors
-    /// [`OptionError`] if an option is not known, is given twice, or has a value that it cannot have.
+    /// [`OptionError`] if an option is not known, is given twice, or has a value that it cannot
+    /// have.
     pub fn parse(text: &str) -> Result<Self, OptionError> {
         let mut options = Self::default();
         let mut seen = Vec::new();

@@ -115,7 +115,8 @@ impl Arena {
         if let Some((block, size)) = self.live.remove(&address) {
             self.stats.bytes_in_use -= size;
             self.ledger.give_back(size);
-            // SAFETY: the block was in `live`, so it is from `blocks` and not put back; the rest is the caller's promise.
+            // SAFETY: the block was in `live`, so it is from `blocks` and not put back; the rest is
+            // the caller's promise.
             unsafe { self.blocks.put(block) };
         }
     }
@@ -125,8 +126,9 @@ impl Drop for Arena {
     fn drop(&mut self) {
         for (_, (block, size)) in self.live.drain() {
             self.ledger.give_back(size);
-            // SAFETY: the block was in `live`, so it is from `blocks` and not put back. The pool goes with the last handle of its device and
-            // platform, after which a host uses none of its memory.
+            // SAFETY: the block was in `live`, so it is from `blocks` and not put back. The pool
+            // goes with the last handle of its device and platform, after which a host uses none of
+            // its memory.
             unsafe { self.blocks.put(block) };
         }
     }
@@ -137,7 +139,8 @@ fn lock(arena: &Mutex<Arena>) -> MutexGuard<'_, Arena> {
 }
 
 impl Pool {
-    /// A device with that much memory, in bytes, or as much as the machine has left. Its host memory is always the machine's.
+    /// A device with that much memory, in bytes, or as much as the machine has left. Its host
+    /// memory is always the machine's.
     pub(crate) fn new(limit: Option<u64>, machine: Arc<Ledger>) -> Self {
         let own = limit.map_or_else(|| Arc::clone(&machine), |limit| Arc::new(Ledger::new(limit)));
         Self {
@@ -161,7 +164,8 @@ impl Pool {
         unsafe { lock(&self.device).deallocate(address) };
     }
 
-    /// Host memory. It is not the device's, so the device's limit does not count; what the machine has left does.
+    /// Host memory. It is not the device's, so the device's limit does not count; what the machine
+    /// has left does.
     pub(crate) fn allocate_host(&self, size: u64) -> Option<NonNull<c_void>> {
         lock(&self.host).allocate(size, 1)
     }

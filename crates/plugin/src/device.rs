@@ -1,7 +1,8 @@
 //! What an author implements.
 //!
-//! A device that only holds memory implements [`MemoryDevice`](crate::MemoryDevice), which is safe, and lets [`Queued`](crate::Queued)
-//! do the rest. A device with streams of its own implements [`Device`].
+//! A device that only holds memory implements [`MemoryDevice`](crate::MemoryDevice), which is safe,
+//! and lets [`Queued`](crate::Queued) do the rest. A device with streams of its own implements
+//! [`Device`].
 
 use std::{ffi::c_void, ptr::NonNull, sync::Arc};
 
@@ -22,10 +23,12 @@ pub trait Platform: Send + Sync + Sized + 'static {
     /// Its devices.
     type Device: Device;
 
-    /// The platform's name: capital letters and underscores, beginning with a letter. No two plug-ins of a process share one.
+    /// The platform's name: capital letters and underscores, beginning with a letter. No two
+    /// plug-ins of a process share one.
     fn name(&self) -> &str;
 
-    /// The type of the devices, by the same rule: what users write in `/device:TYPE:0`. TensorFlow never shows devices of type `CPU`.
+    /// The type of the devices, by the same rule: what users write in `/device:TYPE:0`. TensorFlow
+    /// never shows devices of type `CPU`.
     fn device_type(&self) -> &str {
         self.name()
     }
@@ -57,7 +60,8 @@ pub struct Settings {
     pub unified_memory: bool,
     /// Who manages device memory.
     pub allocator: Allocator,
-    /// Which layout the C structs have. `None`: the one that the host's sizes point to, and the newest if they point to none.
+    /// Which layout the C structs have. `None`: the one that the host's sizes point to, and the
+    /// newest if they point to none.
     pub layout: Option<&'static serdes_abi::Layout>,
     /// Counts what the host creates and destroys, for whoever keeps the other end.
     pub counters: Arc<Counters>,
@@ -66,12 +70,14 @@ pub struct Settings {
 /// Who manages device memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Allocator {
-    /// The plug-in: each allocation of the host reaches [`Device::allocate`]. RFC #257 calls this a custom allocator.
+    /// The plug-in: each allocation of the host reaches [`Device::allocate`]. RFC #257 calls this a
+    /// custom allocator.
     #[default]
     Custom,
     /// The host, by best fit with coalescing over a few large allocations.
     BestFit {
-        /// Whether the host should take memory by and by instead of nearly all of it at the first use.
+        /// Whether the host should take memory by and by instead of nearly all of it at the first
+        /// use.
         growth: bool,
     },
 }
@@ -116,13 +122,14 @@ impl From<EventState> for SE_EventStatus {
 
 /// A device with streams of its own: every function of the C API, in Rust's terms.
 ///
-/// Hosts call all of it from any thread at any time. Destroying a stream, an event or a timer drops it; a stream finishes its work
-/// first. A panic in any of this becomes a status of the call.
+/// Hosts call all of it from any thread at any time. Destroying a stream, an event or a timer drops
+/// it; a stream finishes its work first. A panic in any of this becomes a status of the call.
 ///
 /// # Safety
-/// The implementation touches the memory behind [`DeviceMemory`], [`HostSource`] and [`HostTarget`] no longer than the operation that
-/// got them lasts: until a synchronous call returns, and for an asynchronous one until the stream reports it done (to a wait for the
-/// stream or the device, to an event, or to a stream that depends on it).
+/// The implementation touches the memory behind [`DeviceMemory`], [`HostSource`] and [`HostTarget`]
+/// no longer than the operation that got them lasts: until a synchronous call returns, and for an
+/// asynchronous one until the stream reports it done (to a wait for the stream or the device, to an
+/// event, or to a stream that depends on it).
 pub unsafe trait Device: Send + Sync + Sized + 'static {
     /// Work in order.
     type Stream: Send + Sync + 'static;
@@ -140,14 +147,17 @@ pub unsafe trait Device: Send + Sync + Sized + 'static {
     fn allocate(&self, request: AllocationRequest) -> Option<Allocation>;
     /// Frees device memory.
     fn deallocate(&self, memory: DeviceMemory);
-    /// Allocates host memory from which and to which the device copies at full speed. `None` means that there is none left.
+    /// Allocates host memory from which and to which the device copies at full speed. `None` means
+    /// that there is none left.
     fn allocate_host(&self, size: u64) -> Option<NonNull<c_void>>;
     /// Frees host memory.
     ///
     /// # Safety
-    /// The address comes from [`Device::allocate_host`] of this device, and nothing uses the memory any more.
+    /// The address comes from [`Device::allocate_host`] of this device, and nothing uses the memory
+    /// any more.
     unsafe fn deallocate_host(&self, start: NonNull<c_void>);
-    /// Allocates memory that host and device address alike. `None` means that there is none, or none left.
+    /// Allocates memory that host and device address alike. `None` means that there is none, or
+    /// none left.
     fn allocate_unified(&self, size: u64) -> Option<NonNull<c_void>> {
         let _ = size;
         None
@@ -155,7 +165,8 @@ pub unsafe trait Device: Send + Sync + Sized + 'static {
     /// Frees unified memory.
     ///
     /// # Safety
-    /// The address comes from [`Device::allocate_unified`] of this device, and nothing uses the memory any more.
+    /// The address comes from [`Device::allocate_unified`] of this device, and nothing uses the
+    /// memory any more.
     unsafe fn deallocate_unified(&self, start: NonNull<c_void>) {
         let _ = start;
     }
@@ -171,7 +182,8 @@ pub unsafe trait Device: Send + Sync + Sized + 'static {
     /// # Errors
     /// Whatever kept the device from it.
     fn create_stream(&self) -> Result<Self::Stream>;
-    /// Lets nothing that is put into `dependent` from now on begin before what `other` has now is done.
+    /// Lets nothing that is put into `dependent` from now on begin before what `other` has now is
+    /// done.
     ///
     /// # Errors
     /// Whatever kept the device from it.
@@ -193,7 +205,8 @@ pub unsafe trait Device: Send + Sync + Sized + 'static {
     fn create_event(&self) -> Result<Self::Event>;
     /// How far the event has come.
     fn event_state(&self, event: &Self::Event) -> EventState;
-    /// Puts the event behind what the stream has now. An event that was recorded before forgets that.
+    /// Puts the event behind what the stream has now. An event that was recorded before forgets
+    /// that.
     ///
     /// # Errors
     /// Whatever kept the device from it.
@@ -224,7 +237,8 @@ pub unsafe trait Device: Send + Sync + Sized + 'static {
     /// # Errors
     /// Whatever kept the device from it.
     fn stop_timer(&self, stream: &Self::Stream, timer: &Self::Timer) -> Result<()>;
-    /// Nanoseconds between start and stop; waits for the stop if it is on its way, and is 0 if the timer never ran.
+    /// Nanoseconds between start and stop; waits for the stop if it is on its way, and is 0 if the
+    /// timer never ran.
     fn nanoseconds(timer: &Self::Timer) -> u64;
 
     /// Enqueues a copy from device to host. Both sides have the same size.
@@ -247,7 +261,8 @@ pub unsafe trait Device: Send + Sync + Sized + 'static {
         target: DeviceMemory,
         source: HostSource,
     ) -> Result<()>;
-    /// Enqueues a copy between device memories, which may belong to two devices of the platform. Both sides have the same size.
+    /// Enqueues a copy between device memories, which may belong to two devices of the platform.
+    /// Both sides have the same size.
     ///
     /// # Errors
     /// Whatever kept the device from enqueuing it.
@@ -272,8 +287,8 @@ pub unsafe trait Device: Send + Sync + Sized + 'static {
     /// # Errors
     /// Whatever kept the device from it.
     fn sync_memcpy_dtod(&self, target: DeviceMemory, source: DeviceMemory) -> Result<()>;
-    /// Enqueues filling memory with the pattern, again and again; a pattern that does not fit at the end is cut off there. Also does
-    /// what the C API calls `mem_zero` and `memset`.
+    /// Enqueues filling memory with the pattern, again and again; a pattern that does not fit at
+    /// the end is cut off there. Also does what the C API calls `mem_zero` and `memset`.
     ///
     /// # Errors
     /// Whatever kept the device from enqueuing it.

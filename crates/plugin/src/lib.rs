@@ -1,8 +1,11 @@
-//! Write a StreamExecutor plug-in in Rust, and load it in TensorFlow or in any other host of that C API.
+//! Write a StreamExecutor plug-in in Rust, and load it in TensorFlow or in any other host of that C
+//! API.
 //!
-//! A device that only holds memory implements [`MemoryDevice`], which is safe, and gets streams, events and timers from [`Queued`];
-//! [`SingleDevice`] makes a platform of one. Several devices, or devices that come and go, implement [`Platform`]. Hardware with streams
-//! of its own implements [`Device`], which is the whole C API in Rust's terms. [`export!`] makes the `SE_InitPlugin` of a cdylib.
+//! A device that only holds memory implements [`MemoryDevice`], which is safe, and gets streams,
+//! events and timers from [`Queued`]; [`SingleDevice`] makes a platform of one. Several devices, or
+//! devices that come and go, implement [`Platform`]. Hardware with streams of its own implements
+//! [`Device`], which is the whole C API in Rust's terms. [`export!`] makes the `SE_InitPlugin` of a
+//! cdylib.
 //!
 //! ```
 //! use serdes_plugin::{
@@ -42,13 +45,13 @@
 //!
 //! # What the SDK does for an author
 //!
-//! * A panic becomes a status of the call, or of the stream that ran the code; none crosses into the host. (With `panic = "abort"` there
-//!   is nothing to catch.)
+//! * A panic becomes a status of the call, or of the stream that ran the code; none crosses into
+//!   the host. (With `panic = "abort"` there is nothing to catch.)
 //! * A host whose MAJOR number differs is refused at registration, with a status that says so.
-//! * Structs are filled as the host's `struct_size` allows, in the layout that its sizes point to: hosts from TensorFlow 2.4 on, and those
-//!   of RFC #257. See [`Settings::layout`].
-//! * The status functions of the host come in a table at registration. This crate neither defines nor imports a `TF_*` symbol; only
-//!   [`export!`] does, in the cdylib that uses it.
+//! * Structs are filled as the host's `struct_size` allows, in the layout that its sizes point to:
+//!   hosts from TensorFlow 2.4 on, and those of RFC #257. See [`Settings::layout`].
+//! * The status functions of the host come in a table at registration. This crate neither defines
+//!   nor imports a `TF_*` symbol; only [`export!`] does, in the cdylib that uses it.
 //!
 //! This crate must never know how a host works inside, nor anything of serialization.
 
@@ -85,12 +88,14 @@ pub use memory_device::MemoryDevice;
 pub use queued::{Queued, QueuedEvent, QueuedStream, QueuedTimer, SingleDevice};
 pub use status::{Result, Status};
 
-/// Makes the current crate, a cdylib, a plug-in: defines `SE_InitPlugin` and imports the status functions of the host.
+/// Makes the current crate, a cdylib, a plug-in: defines `SE_InitPlugin` and imports the status
+/// functions of the host.
 ///
-/// The argument makes the platform: a closure or function without arguments that returns a [`Result`] of a [`Platform`]. It is called
-/// once, when a host registers the plug-in.
+/// The argument makes the platform: a closure or function without arguments that returns a
+/// [`Result`] of a [`Platform`]. It is called once, when a host registers the plug-in.
 ///
-/// Nothing is exported or imported when the crate is built for its own unit tests, where no host is there to link with.
+/// Nothing is exported or imported when the crate is built for its own unit tests, where no host is
+/// there to link with.
 #[macro_export]
 macro_rules! export {
     ($make:expr $(,)?) => {
@@ -125,7 +130,8 @@ macro_rules! export {
                     get_code: TF_GetCode,
                     message: TF_Message,
                 };
-                // SAFETY: the host keeps to the C API, and its functions are those that this library was linked with.
+                // SAFETY: the host keeps to the C API, and its functions are those that this
+                // library was linked with.
                 unsafe { $crate::register(params, status, functions, $make) }
             }
         };

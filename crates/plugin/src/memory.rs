@@ -1,8 +1,9 @@
 //! Memory as a plug-in meets it: what it hands out, and what it is asked to copy.
 //!
-//! Whoever allocates writes an [`Allocation`], which is only numbers. What comes back through the C API for a copy is a
-//! [`DeviceMemory`], a [`HostSource`] or a [`HostTarget`]: values that safe code cannot make, because each is the host's promise that
-//! the bytes are there until the operation is done.
+//! Whoever allocates writes an [`Allocation`], which is only numbers. What comes back through the C
+//! API for a copy is a [`DeviceMemory`], a [`HostSource`] or a [`HostTarget`]: values that safe
+//! code cannot make, because each is the host's promise that the bytes are there until the
+//! operation is done.
 
 use std::{ffi::c_void, ptr};
 
@@ -24,7 +25,8 @@ pub struct AllocationRequest {
 /// Device memory that was just allocated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allocation {
-    /// The address, or whatever stands for it. Hosts add offsets to it and never follow it. Must not be NULL.
+    /// The address, or whatever stands for it. Hosts add offsets to it and never follow it. Must
+    /// not be NULL.
     pub opaque: *mut c_void,
     /// Its size in bytes, at least what was asked for.
     pub size: u64,
@@ -36,7 +38,8 @@ impl Allocation {
     /// Memory at that address, for plug-ins that number their memory themselves.
     #[must_use]
     pub fn at(address: u64, size: u64) -> Self {
-        // An address on the device is a number to the host; where the number is wider than a pointer, it cannot be named at all.
+        // An address on the device is a number to the host; where the number is wider than a
+        // pointer, it cannot be named at all.
         let opaque = usize::try_from(address).map_or(ptr::null_mut(), ptr::without_provenance_mut);
         Self { opaque, size, payload: 0 }
     }
@@ -44,8 +47,8 @@ impl Allocation {
 
 /// Device memory of this plug-in, or a part of it, for the length of one operation.
 ///
-/// Only hosts make these; the host answers for it that the memory was allocated by this plug-in and is not freed before the operation
-/// is done.
+/// Only hosts make these; the host answers for it that the memory was allocated by this plug-in and
+/// is not freed before the operation is done.
 #[derive(Debug)]
 pub struct DeviceMemory {
     opaque: *mut c_void,
@@ -53,8 +56,9 @@ pub struct DeviceMemory {
     payload: u64,
 }
 
-// SAFETY: the pointer is an address of device memory. Reading or writing through it is up to the plug-in, which the host calls from
-// any thread: the promise behind the value (see `from_raw`) is not bound to one.
+// SAFETY: the pointer is an address of device memory. Reading or writing through it is up to the
+// plug-in, which the host calls from any thread: the promise behind the value (see `from_raw`) is
+// not bound to one.
 unsafe impl Send for DeviceMemory {}
 // SAFETY: as above; the value itself is never changed through a shared reference.
 unsafe impl Sync for DeviceMemory {}
@@ -63,9 +67,10 @@ impl DeviceMemory {
     /// Names memory of this plug-in.
     ///
     /// # Safety
-    /// `opaque` is where an allocation of the plug-in that will see the value begins, or lies inside one; `size` bytes from there
-    /// belong to it; and it is not freed before the operation that gets the value is done. `size` may be 0 (with any `opaque`)
-    /// for an operation that frees.
+    /// `opaque` is where an allocation of the plug-in that will see the value begins, or lies
+    /// inside one; `size` bytes from there belong to it; and it is not freed before the operation
+    /// that gets the value is done. `size` may be 0 (with any `opaque`) for an operation that
+    /// frees.
     #[must_use]
     pub unsafe fn from_raw(opaque: *mut c_void, size: u64, payload: u64) -> Self {
         Self { opaque, size, payload }
@@ -77,7 +82,8 @@ impl DeviceMemory {
     /// `INVALID_ARGUMENT` if there is no description, no memory, or less of it than `size`.
     ///
     /// # Safety
-    /// `memory` is NULL or points to a description for whose memory the promise of [`DeviceMemory::from_raw`] holds.
+    /// `memory` is NULL or points to a description for whose memory the promise of
+    /// [`DeviceMemory::from_raw`] holds.
     pub(crate) unsafe fn from_c(
         memory: *const SP_DeviceMemoryBase,
         size: u64,
@@ -116,7 +122,8 @@ impl DeviceMemory {
         self.opaque.addr() as u64
     }
 
-    /// Bytes that the operation is about. For an operation that frees, this may be 0: RFC #257's custom allocators do not say.
+    /// Bytes that the operation is about. For an operation that frees, this may be 0: RFC #257's
+    /// custom allocators do not say.
     #[must_use]
     pub fn size(&self) -> u64 {
         self.size
@@ -147,7 +154,8 @@ pub struct HostSource {
     size: usize,
 }
 
-// SAFETY: the host promises that the bytes can be read until the operation is done, from whichever thread does it (see `from_raw`).
+// SAFETY: the host promises that the bytes can be read until the operation is done, from whichever
+// thread does it (see `from_raw`).
 unsafe impl Send for HostSource {}
 // SAFETY: shared references only read.
 unsafe impl Sync for HostSource {}
@@ -156,8 +164,8 @@ impl HostSource {
     /// Names host memory to read.
     ///
     /// # Safety
-    /// `size` bytes from `start` can be read, and nobody writes them, until the operation that gets the value is done, on any thread.
-    /// `start` may be anything if `size` is 0.
+    /// `size` bytes from `start` can be read, and nobody writes them, until the operation that gets
+    /// the value is done, on any thread. `start` may be anything if `size` is 0.
     #[must_use]
     pub unsafe fn from_raw(start: *const c_void, size: usize) -> Self {
         Self { start: start.cast(), size }
@@ -200,8 +208,8 @@ impl HostSource {
     /// `OUT_OF_RANGE` if they do not all lie inside.
     pub fn read_at(&self, offset: usize, bytes: &mut [u8]) -> Result<()> {
         check_range(self.size, offset, bytes.len())?;
-        // SAFETY: the range lies in what `from_raw` promises to be readable; `bytes` is ours alone, so it cannot overlap what the
-        // host promises that nobody writes.
+        // SAFETY: the range lies in what `from_raw` promises to be readable; `bytes` is ours alone,
+        // so it cannot overlap what the host promises that nobody writes.
         unsafe {
             ptr::copy_nonoverlapping(self.start.add(offset), bytes.as_mut_ptr(), bytes.len())
         };
@@ -225,7 +233,8 @@ pub struct HostTarget {
     size: usize,
 }
 
-// SAFETY: the host promises that the bytes can be written until the operation is done, from whichever thread does it (see `from_raw`).
+// SAFETY: the host promises that the bytes can be written until the operation is done, from
+// whichever thread does it (see `from_raw`).
 unsafe impl Send for HostTarget {}
 // SAFETY: nothing is written through a shared reference.
 unsafe impl Sync for HostTarget {}
@@ -234,8 +243,9 @@ impl HostTarget {
     /// Names host memory to write.
     ///
     /// # Safety
-    /// `size` bytes from `start` can be written, and nobody else reads or writes them, until the operation that gets the value is done,
-    /// on any thread. `start` may be anything if `size` is 0.
+    /// `size` bytes from `start` can be written, and nobody else reads or writes them, until the
+    /// operation that gets the value is done, on any thread. `start` may be anything if `size` is
+    /// 0.
     #[must_use]
     pub unsafe fn from_raw(start: *mut c_void, size: usize) -> Self {
         Self { start: start.cast(), size }
@@ -278,7 +288,8 @@ impl HostTarget {
     /// `OUT_OF_RANGE` if they do not all fit.
     pub fn write_at(&mut self, offset: usize, bytes: &[u8]) -> Result<()> {
         check_range(self.size, offset, bytes.len())?;
-        // SAFETY: the range lies in what `from_raw` promises to be writable and nobody else's, so it does not overlap `bytes`.
+        // SAFETY: the range lies in what `from_raw` promises to be writable and nobody else's, so
+        // it does not overlap `bytes`.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), self.start.add(offset), bytes.len()) };
         Ok(())
     }

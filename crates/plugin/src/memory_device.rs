@@ -18,9 +18,11 @@ use crate::{
 /// Bytes that the default methods move at a time; fewer under Miri, which takes its time.
 const STAGING_BYTES: usize = if cfg!(miri) { 1 << 9 } else { 64 << 10 };
 
-/// A device that holds memory and has no streams of its own; [`Queued`](crate::Queued) gives it streams, events and timers.
+/// A device that holds memory and has no streams of its own; [`Queued`](crate::Queued) gives it
+/// streams, events and timers.
 ///
-/// Hosts call all of it from any thread at any time. A panic becomes a status of the call or of the stream.
+/// Hosts call all of it from any thread at any time. A panic becomes a status of the call or of the
+/// stream.
 pub trait MemoryDevice: Send + Sync + 'static {
     /// What the device says of itself. Asked once, when the device is opened.
     fn description(&self) -> Description {
@@ -45,11 +47,12 @@ pub trait MemoryDevice: Send + Sync + 'static {
     /// Whatever kept the device from it.
     fn write(&self, target: &DeviceMemory, source: &HostSource) -> Result<()>;
 
-    /// Copies between device memories of the same size, which is not 0; they may overlap. By default through host memory, piece by
-    /// piece.
+    /// Copies between device memories of the same size, which is not 0; they may overlap. By
+    /// default through host memory, piece by piece.
     ///
-    /// On a platform of several devices one side may belong to another device than this: nothing but its address says so, which is why
-    /// no two devices of a platform may give out the same addresses.
+    /// On a platform of several devices one side may belong to another device than this: nothing
+    /// but its address says so, which is why no two devices of a platform may give out the same
+    /// addresses.
     ///
     /// # Errors
     /// Whatever kept the device from it.
@@ -70,7 +73,8 @@ pub trait MemoryDevice: Send + Sync + 'static {
                 ));
             };
             let bytes = &mut staging[..size as usize];
-            // SAFETY: `bytes` outlives the value, which is used before anything else touches the vector.
+            // SAFETY: `bytes` outlives the value, which is used before anything else touches the
+            // vector.
             self.read(&from, &mut unsafe {
                 HostTarget::from_raw(bytes.as_mut_ptr().cast(), bytes.len())
             })?;
@@ -80,8 +84,8 @@ pub trait MemoryDevice: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Fills device memory (of a size that is not 0) with the pattern, again and again, cut off at the end. By default by copies from
-    /// host memory.
+    /// Fills device memory (of a size that is not 0) with the pattern, again and again, cut off at
+    /// the end. By default by copies from host memory.
     ///
     /// # Errors
     /// Whatever kept the device from it.
@@ -109,8 +113,8 @@ pub trait MemoryDevice: Send + Sync + 'static {
         None
     }
 
-    /// Allocates host memory from which and to which the device copies at full speed. By default plain memory. `None` means that
-    /// there is none left.
+    /// Allocates host memory from which and to which the device copies at full speed. By default
+    /// plain memory. `None` means that there is none left.
     fn allocate_host(&self, size: u64) -> Option<NonNull<c_void>> {
         allocate_plain(size)
     }
@@ -118,13 +122,15 @@ pub trait MemoryDevice: Send + Sync + 'static {
     /// Frees host memory.
     ///
     /// # Safety
-    /// The address comes from [`MemoryDevice::allocate_host`] of this device, and nothing uses the memory any more.
+    /// The address comes from [`MemoryDevice::allocate_host`] of this device, and nothing uses the
+    /// memory any more.
     unsafe fn deallocate_host(&self, start: NonNull<c_void>) {
         // SAFETY: the caller's promise, for the default `allocate_host`.
         unsafe { deallocate_plain(start) };
     }
 
-    /// Allocates memory that host and device address alike. `None` means that there is none, or none left.
+    /// Allocates memory that host and device address alike. `None` means that there is none, or
+    /// none left.
     fn allocate_unified(&self, size: u64) -> Option<NonNull<c_void>> {
         let _ = size;
         None
@@ -133,7 +139,8 @@ pub trait MemoryDevice: Send + Sync + 'static {
     /// Frees unified memory.
     ///
     /// # Safety
-    /// The address comes from [`MemoryDevice::allocate_unified`] of this device, and nothing uses the memory any more.
+    /// The address comes from [`MemoryDevice::allocate_unified`] of this device, and nothing uses
+    /// the memory any more.
     unsafe fn deallocate_unified(&self, start: NonNull<c_void>) {
         let _ = start;
     }
@@ -146,7 +153,8 @@ fn plain_layout(size: usize) -> Option<Layout> {
     Layout::from_size_align(size.checked_add(PLAIN_ALIGNMENT)?, PLAIN_ALIGNMENT).ok()
 }
 
-/// Host memory from Rust's allocator, with its size in front, because the C API does not give it back.
+/// Host memory from Rust's allocator, with its size in front, because the C API does not give it
+/// back.
 fn allocate_plain(size: u64) -> Option<NonNull<c_void>> {
     let size = usize::try_from(size).ok()?;
     let layout = plain_layout(size)?;
@@ -154,7 +162,8 @@ fn allocate_plain(size: u64) -> Option<NonNull<c_void>> {
     let block = NonNull::new(unsafe { alloc(layout) })?;
     // SAFETY: the block begins with `PLAIN_ALIGNMENT` bytes, aligned for a `usize`, and ours alone.
     unsafe { block.cast::<usize>().write(size) };
-    // SAFETY: the block has `PLAIN_ALIGNMENT` bytes before the caller's part, which begins inside or one behind its end.
+    // SAFETY: the block has `PLAIN_ALIGNMENT` bytes before the caller's part, which begins inside
+    // or one behind its end.
     Some(unsafe { block.byte_add(PLAIN_ALIGNMENT) }.cast())
 }
 

@@ -1,12 +1,14 @@
 //! A stream in software: work that runs in order on a thread of its own, while the caller goes on.
 //!
-//! This file knows nothing of devices, memory or the C API. It guarantees: tasks of one queue run one after another, in the order of
-//! their submission; a task's effects are visible to whoever waited for it; after a failure, work is skipped and the failure stays;
-//! dropping a queue runs what was submitted first.
+//! This file knows nothing of devices, memory or the C API. It guarantees: tasks of one queue run
+//! one after another, in the order of their submission; a task's effects are visible to whoever
+//! waited for it; after a failure, work is skipped and the failure stays; dropping a queue runs
+//! what was submitted first.
 //!
-//! The thread starts with the first task that needs it and sleeps while there is nothing to do, so that an idle queue costs no time.
-//! A short task on an idle queue runs on the caller's thread: waking another thread takes longer than copying a few kilobytes, and
-//! nobody can tell the difference.
+//! The thread starts with the first task that needs it and sleeps while there is nothing to do, so
+//! that an idle queue costs no time. A short task on an idle queue runs on the caller's thread:
+//! waking another thread takes longer than copying a few kilobytes, and nobody can tell the
+//! difference.
 
 use std::collections::VecDeque;
 
@@ -16,7 +18,8 @@ use crate::{
     sync::{Arc, Condvar, Mutex, lock, thread, wait},
 };
 
-/// Stack of a queue's thread, in bytes. Host callbacks run there, so it is no smaller than what programs expect of a small thread.
+/// Stack of a queue's thread, in bytes. Host callbacks run there, so it is no smaller than what
+/// programs expect of a small thread.
 const STACK_BYTES: usize = 1 << 20;
 
 /// A task: is told how the queue's earlier work came out, and answers for itself.
@@ -116,10 +119,12 @@ impl QueueInner {
         }
     }
 
-    /// Waits until everything that was submitted before the call is done, and says how the queue stands then.
+    /// Waits until everything that was submitted before the call is done, and says how the queue
+    /// stands then.
     ///
     /// # Errors
-    /// The queue's failure; `FAILED_PRECONDITION` on the queue's own thread, which would wait for itself.
+    /// The queue's failure; `FAILED_PRECONDITION` on the queue's own thread, which would wait for
+    /// itself.
     fn wait(&self) -> Result<()> {
         let mut state = lock(&self.state);
         let last = state.submitted;
@@ -215,8 +220,8 @@ impl Queue {
         Ok(fence)
     }
 
-    /// Lets nothing that is submitted later begin before the fence is passed. A failure behind the fence becomes this queue's, because
-    /// the work that follows would read what was never written.
+    /// Lets nothing that is submitted later begin before the fence is passed. A failure behind the
+    /// fence becomes this queue's, because the work that follows would read what was never written.
     ///
     /// # Errors
     /// As [`Queue::submit_always`].
@@ -236,7 +241,8 @@ impl Queue {
     /// Waits until everything submitted so far is done.
     ///
     /// # Errors
-    /// The queue's failure; `FAILED_PRECONDITION` on the queue's own thread, which would wait for itself.
+    /// The queue's failure; `FAILED_PRECONDITION` on the queue's own thread, which would wait for
+    /// itself.
     pub(crate) fn wait(&self) -> Result<()> {
         self.inner.wait()
     }

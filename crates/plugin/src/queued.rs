@@ -19,12 +19,12 @@ use crate::{
     queue::{Fence, Queue, QueueWatch, RunsOn},
 };
 
-/// Copies and fills up to this many bytes run on the caller's thread if the stream is idle: it takes longer to wake another. Fewer
-/// under Miri, which takes its time.
+/// Copies and fills up to this many bytes run on the caller's thread if the stream is idle: it
+/// takes longer to wake another. Fewer under Miri, which takes its time.
 const INLINE_BYTES: u64 = if cfg!(miri) { 1 << 9 } else { 32 << 10 };
 
-/// A [`MemoryDevice`] with streams: each has a thread of its own while it has work, so that an asynchronous call returns before the
-/// work is done.
+/// A [`MemoryDevice`] with streams: each has a thread of its own while it has work, so that an
+/// asynchronous call returns before the work is done.
 pub struct Queued<M> {
     memory: Arc<M>,
     streams: Mutex<Vec<QueueWatch>>,
@@ -37,8 +37,8 @@ pub struct SingleDevice<M> {
 }
 
 impl<M: MemoryDevice> SingleDevice<M> {
-    /// A platform of that name, which is also the type of its device (see [`Platform::name`]). `make` opens the device, as often as a host
-    /// asks for it.
+    /// A platform of that name, which is also the type of its device (see [`Platform::name`]).
+    /// `make` opens the device, as often as a host asks for it.
     #[must_use]
     pub fn new(name: &'static str, make: fn() -> M) -> Self {
         Self { name, make }
@@ -113,9 +113,10 @@ impl<M: MemoryDevice> Queued<M> {
     }
 }
 
-// SAFETY: an asynchronous operation owns its `DeviceMemory`, `HostSource` and `HostTarget` inside the task, and lends them to the
-// memory device by reference for the call: they are dropped when the task is done, before the queue reports it so. A synchronous
-// one lends them for its own length. The lent values cannot be copied, so the memory device cannot keep them.
+// SAFETY: an asynchronous operation owns its `DeviceMemory`, `HostSource` and `HostTarget` inside
+// the task, and lends them to the memory device by reference for the call: they are dropped when
+// the task is done, before the queue reports it so. A synchronous one lends them for its own
+// length. The lent values cannot be copied, so the memory device cannot keep them.
 unsafe impl<M: MemoryDevice> Device for Queued<M> {
     type Stream = QueuedStream;
     type Event = QueuedEvent;
@@ -196,7 +197,8 @@ unsafe impl<M: MemoryDevice> Device for Queued<M> {
     }
 
     fn record_event(&self, stream: &QueuedStream, event: &QueuedEvent) -> Result<()> {
-        // Held while the fence is made, so that of two threads that record at once the later one wins in both places.
+        // Held while the fence is made, so that of two threads that record at once the later one
+        // wins in both places.
         let mut fence = lock(&event.fence);
         *fence = Some(stream.queue.fence()?);
         Ok(())
@@ -243,7 +245,8 @@ unsafe impl<M: MemoryDevice> Device for Queued<M> {
     fn nanoseconds(timer: &QueuedTimer) -> u64 {
         let stop = lock(&timer.stop).clone();
         if let Some(stop) = stop {
-            // A failure before the stop is the stream's to report; the timer then has no stop, and 0 says so.
+            // A failure before the stop is the stream's to report; the timer then has no stop, and
+            // 0 says so.
             let _ = stop.wait();
         }
         let times = *lock(&timer.times);

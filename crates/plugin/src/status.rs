@@ -76,7 +76,8 @@ impl Status {
         Self { code: self.code, message: format!("{context}: {}", self.message) }
     }
 
-    /// The message as C takes it: NUL bytes inside, which would cut it short, become the replacement character.
+    /// The message as C takes it: NUL bytes inside, which would cut it short, become the
+    /// replacement character.
     pub(crate) fn c_message(&self) -> CString {
         CString::new(self.message.as_str()).unwrap_or_else(|_| {
             CString::new(self.message.replace('\0', "\u{fffd}")).unwrap_or_default()

@@ -1,4 +1,5 @@
-//! The threads and locks that streams are made of: the standard library's, or loom's when a model is checked.
+//! The threads and locks that streams are made of: the standard library's, or loom's when a model
+//! is checked.
 
 #[cfg(not(all(loom, test)))]
 pub(crate) use std::{
@@ -14,8 +15,8 @@ pub(crate) use loom::{
 #[cfg(all(loom, test))]
 pub(crate) use std::sync::PoisonError;
 
-/// Locks, and takes no notice of a panic under the lock: panics are caught where they happen, and every critical section here
-/// leaves the data whole.
+/// Locks, and takes no notice of a panic under the lock: panics are caught where they happen, and
+/// every critical section here leaves the data whole.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -54,17 +54,17 @@
 //!
 //! - keys, types and names as above; names of lines, types, products and layouts are unique;
 //! - numbers rise, days never go back, no day is after `as_of`;
-//! - the minimum is an entry, is not withdrawn, and is at least `window_days` old on `as_of` unless it
-//!   is the first entry;
-//! - a format is `removed` only when the version of `window_days` ago and the minimum are both newer
-//!   than the last number that uses it; and it is `removed` when the minimum is, unless its entry is
-//!   withdrawn;
-//! - what `recorded_as`, `also_read` and `features` say is about types that have a format by then, and a
-//!   recorded number is that of an earlier entry; an embedded version is of another line, never goes back,
-//!   and is an entry where the line is in the same file;
-//! - banned consumers and the numbers of releases are entries; releases rise; a banned consumer is not
-//!   the current number; `min_producer` is not above the current number, and `min_consumer` not above
-//!   the entry's own.
+//! - the minimum is an entry, is not withdrawn, and is at least `window_days` old on `as_of` unless
+//!   it is the first entry;
+//! - a format is `removed` only when the version of `window_days` ago and the minimum are both
+//!   newer than the last number that uses it; and it is `removed` when the minimum is, unless its
+//!   entry is withdrawn;
+//! - what `recorded_as`, `also_read` and `features` say is about types that have a format by then,
+//!   and a recorded number is that of an earlier entry; an embedded version is of another line,
+//!   never goes back, and is an entry where the line is in the same file;
+//! - banned consumers and the numbers of releases are entries; releases rise; a banned consumer is
+//!   not the current number; `min_producer` is not above the current number, and `min_consumer` not
+//!   above the entry's own.
 //!
 //! `window_days` is the promise of a line: a build of that age still reads what is written for it
 //! (the selection that is called `week_4_old` after its default), and what it writes is still read
@@ -75,8 +75,8 @@
 //!
 //! A day is not a rule: the same source builds the same on every day. But the selections only get
 //! older with `as_of`, so the build warns ([`StaleRegistry`]) where it is more than 28 days behind
-//! today, or behind `SOURCE_DATE_EPOCH` where that is set. A warning never fails a build and changes
-//! nothing that is generated.
+//! today, or behind `SOURCE_DATE_EPOCH` where that is set. A warning never fails a build and
+//! changes nothing that is generated.
 //!
 //! # In a crate with lines of its own
 //!
@@ -102,10 +102,10 @@
 //!
 //! # Features
 //!
-//! `parse` (default): reading and generating. `lock`: the module `lock`, fingerprints of wire formats.
-//! `edit`: the module `edit`, the steps that change a versions.toml. Without any there are only the
-//! records and the selection. `serde`: `Serialize` and `Deserialize` for [`Date`], `Serialize` for the
-//! records.
+//! `parse` (default): reading and generating. `lock`: the module `lock`, fingerprints of wire
+//! formats. `edit`: the module `edit`, the steps that change a versions.toml. Without any there are
+//! only the records and the selection. `serde`: `Serialize` and `Deserialize` for [`Date`],
+//! `Serialize` for the records.
 
 mod date;
 #[cfg(feature = "edit")]

@@ -149,7 +149,8 @@ pub struct LineRecord {
     pub min_producer: i32,
     /// The consumers that must not read data of this line.
     pub bad_consumers: &'static [i32],
-    /// The consumers that must not read data of this line with a certain content: content, consumers.
+    /// The consumers that must not read data of this line with a certain content: content,
+    /// consumers.
     pub bad_consumers_with: &'static [(&'static str, &'static [i32])],
     /// Days after which a version counts as old enough for the builds still in the field.
     pub window_days: i64,
@@ -287,8 +288,8 @@ pub struct EntryStatus {
     pub age_days: i64,
     /// Whether it is the newest version on that day.
     pub current: bool,
-    /// Whether it is what is selected for builds as old as the line's window: four weeks, unless the
-    /// line says otherwise.
+    /// Whether it is what is selected for builds as old as the line's window: four weeks, unless
+    /// the line says otherwise.
     pub week_4_old: bool,
     /// Whether it is selected so although it is younger than that window.
     pub younger_than_window: bool,

@@ -109,8 +109,8 @@ pub struct Standing {
     pub age_days: i64,
     /// Whether it is the newest version on that day.
     pub current: bool,
-    /// Whether it is what is selected for builds as old as the line's window: four weeks, unless the
-    /// line says otherwise.
+    /// Whether it is what is selected for builds as old as the line's window: four weeks, unless
+    /// the line says otherwise.
     pub week_4_old: bool,
     /// Whether it is selected so although it is younger than that window.
     pub younger_than_window: bool,
@@ -118,7 +118,8 @@ pub struct Standing {
     pub minimum: bool,
 }
 
-/// How each entry stands on `day`, in the order of the entries; those introduced later carry no flag.
+/// How each entry stands on `day`, in the order of the entries; those introduced later carry no
+/// flag.
 pub(crate) fn standings(
     entries: impl Iterator<Item = Dated> + Clone,
     minimum: i32,

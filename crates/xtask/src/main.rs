@@ -1,6 +1,7 @@
 //! The tasks of whoever works on serdes, by name: `cargo xtask`.
 //!
-//! A task runs what a page of the documentation would otherwise have to spell out. It must never do what `.ci/run` does not check.
+//! A task runs what a page of the documentation would otherwise have to spell out. It must never do
+//! what `.ci/run` does not check.
 
 use std::{
     env,
@@ -8,7 +9,8 @@ use std::{
     process::{Command, ExitCode},
 };
 
-/// A task: its name, what it does, and the command that does it (arguments of the caller are added).
+/// A task: its name, what it does, and the command that does it (arguments of the caller are
+/// added).
 struct Task {
     name: &'static str,
     does: &'static str,

@@ -1,6 +1,8 @@
-//! Opens the plug-in that is named (`host` if none is), copies bytes to its first device and back, and says what it was.
+//! Opens the plug-in that is named (`host` if none is), copies bytes to its first device and back,
+//! and says what it was.
 //!
-//! No linker flags and no build script: the status functions that plug-ins need are served by the library.
+//! No linker flags and no build script: the status functions that plug-ins need are served by the
+//! library.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,5 @@
-//! A device with 64 MiB of memory. `cargo build --release` makes `libtemplate_plugin.so`, which TensorFlow and `serdes` load.
+//! A device with 64 MiB of memory. `cargo build --release` makes `libtemplate_plugin.so`, which
+//! TensorFlow and `serdes` load.
 
 use std::{collections::BTreeMap, sync::Mutex};
 

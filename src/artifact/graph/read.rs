@@ -77,10 +77,10 @@ impl<'a> ReadOptions<'a> {
         Self { count_operations, ..self }
     }
 
-    /// The same as the release with this GraphDef version reads: older ones do not know every field,
-    /// which a parser of the binary form steps over and one of the text form refuses; theirs also
-    /// takes some numbers and escapes otherwise. The default knows everything that TensorFlow 2.21
-    /// does.
+    /// The same as the release with this GraphDef version reads: older ones do not know every
+    /// field, which a parser of the binary form steps over and one of the text form refuses; theirs
+    /// also takes some numbers and escapes otherwise. The default knows everything that TensorFlow
+    /// 2.21 does.
     #[must_use]
     pub fn with_release(self, release: i32) -> Self {
         Self { release, ..self }

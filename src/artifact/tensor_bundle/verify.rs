@@ -101,7 +101,8 @@ impl<'a> VerifyOptions<'a> {
         }
     }
 
-    /// Says how many bytes were read; whether to go on is asked by [`is_cancelled`](Self::is_cancelled).
+    /// Says how many bytes were read; whether to go on is asked by
+    /// [`is_cancelled`](Self::is_cancelled).
     pub(crate) fn advance(&self, bytes: u64) {
         if let Some(watch) = self.watch {
             watch.advance(bytes).unwrap_or_default();

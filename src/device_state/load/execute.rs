@@ -68,8 +68,8 @@ impl<'a, M: Memory> Load<'a, M> {
         Self { plan, targets, memories, to, watch, stage_bytes, shared, bytes_read }
     }
 
-    /// Walks through the plan and brings every run to its targets; answers the memories and how many
-    /// bytes of data were read.
+    /// Walks through the plan and brings every run to its targets; answers the memories and how
+    /// many bytes of data were read.
     pub(super) fn run(mut self, feed: &mut Feed<'_>) -> Result<(Vec<M>, u64), Error> {
         let mut progress: Vec<Progress> = Vec::new();
         progress.resize_with(self.plan.sources.len(), Progress::default);
@@ -152,8 +152,8 @@ impl<'a, M: Memory> Load<'a, M> {
         Ok(())
     }
 
-    /// The stretch in which a byte of a piece lies: the one with several pieces that is here, or the
-    /// next.
+    /// The stretch in which a byte of a piece lies: the one with several pieces that is here, or
+    /// the next.
     fn stretch(&mut self, source: usize, feed: &mut Feed<'_>) -> Result<New, Error> {
         if let Some(shared) = &self.shared
             && shared.stretch.sources.contains(&source)

@@ -1,9 +1,9 @@
 //! Out of a state: what it says of itself, and its bytes, onto devices or into readers, compared
 //! with their checksums.
 //!
-//! [`Reader`] and [`Tensor`] are what a state is; a `Plan` says what is read in which order and which
-//! memory gets it, for whole arrays as for shards, and a `Load` carries it out. This part must never
-//! know in what kind of store the bytes lie.
+//! [`Reader`] and [`Tensor`] are what a state is; a `Plan` says what is read in which order and
+//! which memory gets it, for whole arrays as for shards, and a `Load` carries it out. This part
+//! must never know in what kind of store the bytes lie.
 
 mod ahead;
 mod assemble;

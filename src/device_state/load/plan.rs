@@ -1,8 +1,8 @@
 //! What is read of a state, in which order, and which memory gets it.
 //!
 //! A plan is a walk of runs: so many bytes of one piece go to these targets. Whole arrays are the
-//! trivial walk, one run a piece. The stretches that are read follow from the runs: windows of whole
-//! chunks, each named once, small neighbours together with what stands between them.
+//! trivial walk, one run a piece. The stretches that are read follow from the runs: windows of
+//! whole chunks, each named once, small neighbours together with what stands between them.
 
 use std::ops::Range;
 
@@ -83,7 +83,8 @@ impl<'a> Plan<'a> {
         Self { sources, window, walk: Walk::Each { neighbours } }
     }
 
-    /// The array `name` of `whole` extent, whose pieces are the blocks `pieces`, cut into `targets`.
+    /// The array `name` of `whole` extent, whose pieces are the blocks `pieces`, cut into
+    /// `targets`.
     pub(super) fn cut(
         shared: &Shared,
         name: &'a str,

@@ -83,10 +83,10 @@ impl Reader {
     /// Finds out what is whole in the state at `path`, by reading all of it.
     ///
     /// # Errors
-    /// [`Error::Unreadable`] if the system cannot read a place that is there: that is no damage, and
-    /// what lies there may be whole. As [`open`](Self::open) where no part of the state can be used:
-    /// if it is something else, its header is damaged, or it needs a newer build; or if it is the
-    /// index over [parts](crate::device_state::Part) and is damaged itself: each part can be
+    /// [`Error::Unreadable`] if the system cannot read a place that is there: that is no damage,
+    /// and what lies there may be whole. As [`open`](Self::open) where no part of the state can be
+    /// used: if it is something else, its header is damaged, or it needs a newer build; or if it is
+    /// the index over [parts](crate::device_state::Part) and is damaged itself: each part can be
     /// salvaged by itself.
     pub fn salvage(path: impl AsRef<Path>, watch: &Watch) -> Result<Salvaged, Error> {
         let path = path.as_ref();
@@ -97,8 +97,8 @@ impl Reader {
         Self::salvage_opened(&open, path, watch).map_err(unread)
     }
 
-    /// As [`salvage`](Self::salvage), of a state in any source of bytes; `path` is for messages, and where the parts are that belong to
-    /// it, if several processes saved it.
+    /// As [`salvage`](Self::salvage), of a state in any source of bytes; `path` is for messages,
+    /// and where the parts are that belong to it, if several processes saved it.
     ///
     /// # Errors
     /// As [`salvage`](Self::salvage).

@@ -83,7 +83,8 @@ fn damage_at_any_place_ends_a_load_and_none_is_taken_for_a_failure_of_the_device
         whole.windows(64).position(|part| part == data).unwrap()
     };
     let (large, small) = (find(4), find(1));
-    // In a small tensor, in the words behind it, in the first, a middle and the last chunk of a large one.
+    // In a small tensor, in the words behind it, in the first, a middle and the last chunk of a
+    // large one.
     for at in [small + 5, small + 70_003, large, large + (2 << 20), large + (4 << 20)] {
         let mut state = whole.clone();
         state[at] ^= 1;

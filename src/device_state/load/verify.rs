@@ -47,8 +47,8 @@ impl Reader {
         Ok(damaged)
     }
 
-    /// Verifies the pieces that `chosen` names by their numbers; an error that is `damage` costs one
-    /// tensor, any other ends the work.
+    /// Verifies the pieces that `chosen` names by their numbers; an error that is `damage` costs
+    /// one tensor, any other ends the work.
     pub(super) fn verify_pieces(
         &self,
         watch: &Watch,

@@ -8,8 +8,8 @@ use crate::device_state::Error;
 /// The bytes of device memory, front to back, in buffers that are filled ahead of whoever takes
 /// them. Ends after the first error.
 ///
-/// A buffer that was taken is to be given back to the pool. A [bounded](Pool::bounded) pool has more
-/// than [`IN_FLIGHT`], or the next buffer never comes.
+/// A buffer that was taken is to be given back to the pool. A [bounded](Pool::bounded) pool has
+/// more than [`IN_FLIGHT`], or the next buffer never comes.
 pub(crate) struct FromDevice<'a, M: Memory> {
     name: &'a str,
     memory: &'a M,

@@ -12,9 +12,9 @@ use crate::{
 /// another order or packs narrow elements hands them over in this one, and where it can do that for
 /// whole arrays only, says so by [`is_read_whole`](Self::is_read_whole).
 ///
-/// A copy takes a [`HostBuffer`](Self::HostBuffer) and has it alone until [`wait`](Self::wait) gives
-/// it back: nobody can read a buffer that is being filled, nor reuse one that is being read. A
-/// transfer that is dropped instead must not leave the device copying into memory that is gone.
+/// A copy takes a [`HostBuffer`](Self::HostBuffer) and has it alone until [`wait`](Self::wait)
+/// gives it back: nobody can read a buffer that is being filled, nor reuse one that is being read.
+/// A transfer that is dropped instead must not leave the device copying into memory that is gone.
 /// Copies of one stream are done in the order in which they were begun; those of several may be
 /// under way at a time.
 ///
@@ -85,7 +85,8 @@ pub(crate) trait Memory: Sized {
     /// Copies `source` to `offset`, and waits for it.
     fn write(&mut self, offset: u64, source: &[u8]) -> Result<(), Self::Error>;
 
-    /// An error of the device as one of a state: what was being done, with the bytes of which tensor.
+    /// An error of the device as one of a state: what was being done, with the bytes of which
+    /// tensor.
     fn failed(action: &'static str, name: &str, error: Self::Error) -> Error;
 }
 

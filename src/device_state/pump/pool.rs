@@ -59,9 +59,9 @@ impl Pool {
         (Self { left: Some(most), ..pool }, returns)
     }
 
-    /// A buffer of `least` bytes or more: a free one, a new one of `make`, which is told its length,
-    /// or, when there are as many as there may be, the next that comes back. One that is longer
-    /// than those of the pool is made for this time only.
+    /// A buffer of `least` bytes or more: a free one, a new one of `make`, which is told its
+    /// length, or, when there are as many as there may be, the next that comes back. One that is
+    /// longer than those of the pool is made for this time only.
     pub(crate) fn take(
         &mut self,
         least: usize,

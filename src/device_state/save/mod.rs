@@ -1,9 +1,9 @@
 //! Into a state: arrays as they are added, their bytes through the pump into a file, a part or a
 //! stream.
 //!
-//! [`Writer`] keeps the order of things: an array is begun, each piece of it is begun, gets its data
-//! and is ended. Whole arrays and shards are two users of these steps. This part must never know
-//! what kind of store the bytes go to.
+//! [`Writer`] keeps the order of things: an array is begun, each piece of it is begun, gets its
+//! data and is ended. Whole arrays and shards are two users of these steps. This part must never
+//! know what kind of store the bytes go to.
 
 mod output;
 mod parallel;

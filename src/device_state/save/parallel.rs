@@ -31,8 +31,8 @@ const MOST_THREADS: usize = 12;
 const WORTH_IT: u64 = 8 << 20;
 
 impl Writer {
-    /// Writes the pieces of an array that was begun from all devices at the same time; false if that
-    /// is not worth it, or the state does not go into a file.
+    /// Writes the pieces of an array that was begun from all devices at the same time; false if
+    /// that is not worth it, or the state does not go into a file.
     pub(super) fn put_parallel(
         &mut self,
         array: &OpenArray<'_>,

@@ -320,8 +320,8 @@ impl Writer {
         pieces.map(place).collect()
     }
 
-    /// Goes on behind the pieces that others wrote, whose checksums these are; `seek` moves the file
-    /// to a position.
+    /// Goes on behind the pieces that others wrote, whose checksums these are; `seek` moves the
+    /// file to a position.
     pub(super) fn end_pieces(
         &mut self,
         end: u64,

@@ -42,8 +42,8 @@ impl LocalParts {
 
     /// Whether new parts are written, and states and their parts read, past the system's page cache
     /// where the file system can; see
-    /// [`WriteOptions::with_direct`](crate::device_state::WriteOptions::with_direct). Reading so spares what
-    /// others have in the cache, and is slower: the system reads nothing ahead.
+    /// [`WriteOptions::with_direct`](crate::device_state::WriteOptions::with_direct). Reading so
+    /// spares what others have in the cache, and is slower: the system reads nothing ahead.
     ///
     /// ```
     /// use std::sync::Arc;

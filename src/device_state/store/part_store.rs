@@ -24,8 +24,8 @@ pub trait Commit: Send {
         None
     }
 
-    /// Whether the bytes of the sink went to the disk past the system's cache, up to here. `false` by
-    /// default.
+    /// Whether the bytes of the sink went to the disk past the system's cache, up to here. `false`
+    /// by default.
     fn is_direct(&self) -> bool {
         false
     }
@@ -88,7 +88,7 @@ pub trait PartStore: fmt::Debug + Send + std::marker::Sync {
     /// If the store fails; the old index stays then.
     fn commit_index(&self, bytes: &[u8], sync: Sync) -> Result<Duration, Error>;
 
-    /// Removes what is left of saves that are not in `keep` and whose savers are dead, as far as the
-    /// store can tell. Failures are no concern of the caller.
+    /// Removes what is left of saves that are not in `keep` and whose savers are dead, as far as
+    /// the store can tell. Failures are no concern of the caller.
     fn clean(&self, keep: &[SaveId]);
 }

@@ -38,8 +38,8 @@ impl Attributes {
         }))
     }
 
-    /// Gives them to a file that only its owner can read: as many as the system allows this process to
-    /// give, and never more rights to anybody than the old file gave.
+    /// Gives them to a file that only its owner can read: as many as the system allows this process
+    /// to give, and never more rights to anybody than the old file gave.
     pub(in crate::files) fn give_to(&self, file: &File) -> io::Result<()> {
         let mut mode = self.mode;
         let is_of_group = self.owner.is_none_or(|(user, group)| give_away(file, user, group));
@@ -80,8 +80,8 @@ mod extended {
 
     const ACCESS_LIST: &[u8] = b"system.posix_acl_access";
 
-    /// The access list, and what users noted. What the system keeps for itself (labels, capabilities)
-    /// it gives by its own rules.
+    /// The access list, and what users noted. What the system keeps for itself (labels,
+    /// capabilities) it gives by its own rules.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     pub(in crate::files) struct Attributes(Vec<(CString, Vec<u8>)>);
 
@@ -103,7 +103,8 @@ mod extended {
         pub(in crate::files) fn give_to(&self, file: &File) -> bool {
             let mut is_listed = true;
             if !self.0.iter().any(|(name, _)| name.as_bytes() == ACCESS_LIST) {
-                // What the directory gives to new files the old one did not have. Mostly there is none.
+                // What the directory gives to new files the old one did not have. Mostly there is
+                // none.
                 let _ = fremovexattr(file, ACCESS_LIST);
             }
             for (name, value) in &self.0 {

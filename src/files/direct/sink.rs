@@ -14,7 +14,8 @@ use super::{
     super::file_sink::FileSink, Stage, StillDirect, Way, is_aligned, open_direct, refuses,
 };
 
-/// A file that is written from its beginning to its end, past the cache as long as that is possible.
+/// A file that is written from its beginning to its end, past the cache as long as that is
+/// possible.
 pub(crate) struct DirectSink {
     /// The way past the cache.
     direct: Box<dyn Write + Send>,
@@ -168,8 +169,8 @@ mod tests {
         }
     }
 
-    /// Writes `bytes` in parts of the lengths in turn, the file system refusing after so many writes and taking
-    /// so many bytes at a time; answers the file and whether it never refused.
+    /// Writes `bytes` in parts of the lengths in turn, the file system refusing after so many
+    /// writes and taking so many bytes at a time; answers the file and whether it never refused.
     fn written(
         bytes: &[u8],
         lengths: &[usize],

@@ -13,8 +13,8 @@ pub(crate) const IN_MEMORY: u64 = 64 << 20;
 /// The most bytes of a stream that the functions of this library keep: 64 GiB.
 pub const LONGEST_STREAM: u64 = 64 << 30;
 
-/// Reads a stream to its end: into memory up to 64 MiB, beyond that into a temporary file without a name, which goes with the last reader.
-/// `None` if there are more bytes than `limit`.
+/// Reads a stream to its end: into memory up to 64 MiB, beyond that into a temporary file without a
+/// name, which goes with the last reader. `None` if there are more bytes than `limit`.
 ///
 /// # Errors
 /// If the stream cannot be read or the temporary file not be written.
@@ -31,8 +31,8 @@ pub fn spool(mut input: impl Read, limit: u64) -> io::Result<Option<Arc<dyn Read
     spill(start, input, limit)
 }
 
-/// Reads a stream to its end, of which `start` was read already, into a temporary file without a name. `None` if there are more bytes than
-/// `limit`, the start included.
+/// Reads a stream to its end, of which `start` was read already, into a temporary file without a
+/// name. `None` if there are more bytes than `limit`, the start included.
 ///
 /// # Errors
 /// As [`spool`].

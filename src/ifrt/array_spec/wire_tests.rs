@@ -131,8 +131,8 @@ fn fields(message: &[u8]) -> Vec<(u32, FieldValue<'_>, &[u8])> {
     fields
 }
 
-/// The fields of the message in another order, nested messages in pieces, a field of nobody between them: what protobuf allows and no
-/// writer does.
+/// The fields of the message in another order, nested messages in pieces, a field of nobody between
+/// them: what protobuf allows and no writer does.
 fn scattered(message: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     for (number, value, raw) in fields(message).into_iter().rev() {

@@ -1,4 +1,5 @@
-//! Where the messages of IFRT keep their versions, and which of their fields hold messages with versions.
+//! Where the messages of IFRT keep their versions, and which of their fields hold messages with
+//! versions.
 //!
 //! The table is made from the descriptors of `proto/`, and a test compares the two.
 

@@ -15,7 +15,8 @@ use crate::{
     wire::BackwardWriter,
 };
 
-/// A dense layout without padding: the dimensions from the slowest to the fastest (`xla::ifrt::CompactLayout`).
+/// A dense layout without padding: the dimensions from the slowest to the fastest
+/// (`xla::ifrt::CompactLayout`).
 ///
 /// Invariant: a permutation of 0 to n - 1.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -31,7 +32,8 @@ impl CompactLayout {
     /// The layout with these dimensions, from the slowest to the fastest.
     ///
     /// # Errors
-    /// [`IfrtError::Invalid`], naming the list and its length, if they are no permutation of 0 to n - 1.
+    /// [`IfrtError::Invalid`], naming the list and its length, if they are no permutation of 0 to n
+    /// - 1.
     pub fn new(major_to_minor: impl Into<Vec<i32>>) -> Result<Self, IfrtError> {
         let major_to_minor = major_to_minor.into();
         check_permutation("major_to_minor", &major_to_minor)?;
@@ -48,11 +50,12 @@ impl CompactLayout {
         &self.major_to_minor
     }
 
-    /// The bytes of an array of `shape` in this layout, its elements packed bit by bit; `None` for element types without a fixed
-    /// size.
+    /// The bytes of an array of `shape` in this layout, its elements packed bit by bit; `None` for
+    /// element types without a fixed size.
     ///
     /// # Errors
-    /// [`IfrtError::RankMismatch`] if the array has another rank than the layout, [`IfrtError::Overflow`].
+    /// [`IfrtError::RankMismatch`] if the array has another rank than the layout,
+    /// [`IfrtError::Overflow`].
     pub fn byte_size(&self, dtype: DType, shape: &Shape) -> Result<Option<i64>, IfrtError> {
         if shape.rank() != self.major_to_minor.len() {
             return Err(IfrtError::RankMismatch {

@@ -1,4 +1,5 @@
-//! Layouts: the order of array dimensions in memory, and the envelope that holds any registered layout.
+//! Layouts: the order of array dimensions in memory, and the envelope that holds any registered
+//! layout.
 
 mod compact;
 mod pjrt;

@@ -44,7 +44,8 @@ impl PjRtLayout {
         self.xla_layout.to_string()
     }
 
-    /// The layout of a text in the notation of HLO. As upstream, the memory space becomes the default one.
+    /// The layout of a text in the notation of HLO. As upstream, the memory space becomes the
+    /// default one.
     ///
     /// # Errors
     /// [`DecodeError::InvalidValue`] that says where the text stops being a layout.

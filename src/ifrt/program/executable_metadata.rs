@@ -59,8 +59,8 @@ pub struct ParameterSpec {
 
 /// What stands in front of a serialized executable of XLA (`SerializedXlaExecutableMetadata`).
 ///
-/// The requested version is recorded, and reaches everything inside. (Upstream always writes its four-weeks-old version; a caller who
-/// wants that requests it.)
+/// The requested version is recorded, and reaches everything inside. (Upstream always writes its
+/// four-weeks-old version; a caller who wants that requests it.)
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct XlaExecutableMetadata {
     runtime_name: String,
@@ -261,8 +261,8 @@ impl ToProto for XlaExecutableMetadata {
     }
 }
 
-/// As upstream, the recorded number is not looked at; in strict mode a newer one than this build knows is an error. Every nested
-/// message says its own.
+/// As upstream, the recorded number is not looked at; in strict mode a newer one than this build
+/// knows is an error. Every nested message says its own.
 impl FromProto for XlaExecutableMetadata {
     type Proto = SerializedXlaExecutableMetadata;
     const NAME: &'static str = "XlaExecutableMetadata";
@@ -308,7 +308,8 @@ impl FromProto for XlaExecutableMetadata {
     }
 }
 
-/// A serialized executable: the length of the metadata as a varint, the metadata, and the bytes of the backend.
+/// A serialized executable: the length of the metadata as a varint, the metadata, and the bytes of
+/// the backend.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SerializedXlaExecutable {

@@ -42,11 +42,11 @@ impl RuntimeAbiVersion for Serialized {
     }
 }
 
-/// The platform that an executable was compiled for, and the version of the runtime interface that it needs
-/// (`xla::ifrt::XlaExecutableVersion`).
+/// The platform that an executable was compiled for, and the version of the runtime interface that
+/// it needs (`xla::ifrt::XlaExecutableVersion`).
 ///
-/// The nested version is written at the requested version. (Upstream always writes it at its four-weeks-old one, whatever was
-/// requested; a caller who wants that requests it.)
+/// The nested version is written at the requested version. (Upstream always writes it at its
+/// four-weeks-old one, whatever was requested; a caller who wants that requests it.)
 #[derive(Clone, Debug, Default)]
 pub struct XlaExecutableVersion {
     platform_id: u64,
@@ -76,7 +76,8 @@ impl XlaExecutableVersion {
         self.runtime_abi_version.as_deref()
     }
 
-    /// Fails unless an executable of this version runs where one of `other` does, as far as the platform tells.
+    /// Fails unless an executable of this version runs where one of `other` does, as far as the
+    /// platform tells.
     ///
     /// # Errors
     /// FAILED_PRECONDITION that names both platforms.

@@ -12,7 +12,8 @@ use crate::{
     version::SerDesVersion,
 };
 
-/// The first version is that at which the portable artifact may mix dialects, as current writers do. The artifact records none.
+/// The first version is that at which the portable artifact may mix dialects, as current writers
+/// do. The artifact records none.
 const FORMATS: Formats = Formats::of("HloProgram");
 
 /// What MLIR bytecode begins with.
@@ -56,12 +57,14 @@ impl FromStr for StableHloVersion {
     }
 }
 
-/// A StableHLO program as a portable artifact (`xla::ifrt::HloProgram`, registered under its old name `XlaProgram`).
+/// A StableHLO program as a portable artifact (`xla::ifrt::HloProgram`, registered under its old
+/// name `XlaProgram`).
 ///
-/// The artifact is kept as bytes: MLIR bytecode that begins with its format and its producer. It has no number of IFRT; requests
-/// below version 3 are refused, because readers of those days do not know artifacts of mixed dialects. (Upstream refuses what is
-/// below its four-weeks-old version, which moves with the calendar; ours is a constant, so that the same request always gives
-/// the same answer.)
+/// The artifact is kept as bytes: MLIR bytecode that begins with its format and its producer. It
+/// has no number of IFRT; requests below version 3 are refused, because readers of those days do
+/// not know artifacts of mixed dialects. (Upstream refuses what is below its four-weeks-old
+/// version, which moves with the calendar; ours is a constant, so that the same request always
+/// gives the same answer.)
 ///
 /// ```
 /// use serdes::ifrt::HloProgram;

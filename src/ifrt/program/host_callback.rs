@@ -27,10 +27,11 @@ pub struct HostCallbackArgument {
     pub shape: Shape,
 }
 
-/// A function of the host that a program of XLA calls (`xla::ifrt::PjRtHostSendAndRecvLoadedHostCallback`, message
-/// `XlaHostCallbackProto`).
+/// A function of the host that a program of XLA calls
+/// (`xla::ifrt::PjRtHostSendAndRecvLoadedHostCallback`, message `XlaHostCallbackProto`).
 ///
-/// The message has no version, and the function itself is kept as it is. Compile requests of the proxy carry the bytes.
+/// The message has no version, and the function itself is kept as it is. Compile requests of the
+/// proxy carry the bytes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct XlaHostCallback {
     operands: Vec<HostCallbackArgument>,

@@ -33,10 +33,12 @@ pub struct IfrtIrAtomProgram {
     pub program: Bytes,
 }
 
-/// A program of IFRT IR, which says what runs on which devices (`xla::ifrt::IfrtIRProgram`). The IR is kept as bytes.
+/// A program of IFRT IR, which says what runs on which devices (`xla::ifrt::IfrtIRProgram`). The IR
+/// is kept as bytes.
 ///
-/// Requests below version 3 are refused, for the same reason as those for the programs of StableHLO that it holds. (Upstream refuses what is below its four-weeks-old version, which moves with the calendar;
-/// ours is a constant.)
+/// Requests below version 3 are refused, for the same reason as those for the programs of StableHLO
+/// that it holds. (Upstream refuses what is below its four-weeks-old version, which moves with the
+/// calendar; ours is a constant.)
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct IfrtIrProgram {
@@ -118,7 +120,8 @@ impl ToProto for IfrtIrProgram {
     }
 }
 
-/// As upstream, the recorded number is not looked at: the IR says its own version. In strict mode only format 0 is accepted.
+/// As upstream, the recorded number is not looked at: the IR says its own version. In strict mode
+/// only format 0 is accepted.
 impl FromProto for IfrtIrProgram {
     type Proto = wire::IfrtIrProgramProto;
     const NAME: &'static str = "IfrtIRProgram";
@@ -142,7 +145,8 @@ impl FromProto for IfrtIrProgram {
 
 /// How a program of IFRT IR is compiled (`xla::ifrt::IfrtIRCompileOptions`).
 ///
-/// The options of its parts belong to the compiler: they are kept as the bytes of an `xla.CompileOptionsProto` each.
+/// The options of its parts belong to the compiler: they are kept as the bytes of an
+/// `xla.CompileOptionsProto` each.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct IfrtIrCompileOptions {
     overrides: BTreeMap<String, OpaqueMessage>,
@@ -255,7 +259,8 @@ impl Registered for IfrtIrCompileOptions {
     const TYPE_NAME: &'static str = "xla::ifrt::IfrtIRCompileOptions";
 }
 
-/// Writes format 0 below version 4, format 4 from there on, which alone has slice sizes: real readers look for them in no other.
+/// Writes format 0 below version 4, format 4 from there on, which alone has slice sizes: real
+/// readers look for them in no other.
 impl ToProto for IfrtIrCompileOptions {
     type Proto = wire::IfrtIrCompileOptionsProto;
 
@@ -284,8 +289,8 @@ impl ToProto for IfrtIrCompileOptions {
     }
 }
 
-/// Accepts formats 0 and 4. The deprecated `propagate_shardings` must not be set. At format 0 slice sizes are ignored, as upstream does;
-/// strict mode refuses them.
+/// Accepts formats 0 and 4. The deprecated `propagate_shardings` must not be set. At format 0 slice
+/// sizes are ignored, as upstream does; strict mode refuses them.
 impl FromProto for IfrtIrCompileOptions {
     type Proto = wire::IfrtIrCompileOptionsProto;
     const NAME: &'static str = "IfrtIRCompileOptions";
@@ -335,7 +340,8 @@ pub struct AtomExecutableVersion {
     pub logical_device_indexes: Vec<i32>,
 }
 
-/// The option without which no [`IfrtIrExecutableVersion`] is read: how many devices the program has.
+/// The option without which no [`IfrtIrExecutableVersion`] is read: how many devices the program
+/// has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct IfrtIrExecutableVersionDeserializeOptions {
     device_count: usize,
@@ -348,7 +354,8 @@ impl IfrtIrExecutableVersionDeserializeOptions {
     }
 }
 
-/// What a compiled program of IFRT IR needs of the runtime that loads it (`xla::ifrt::IfrtIrExecutableVersion`).
+/// What a compiled program of IFRT IR needs of the runtime that loads it
+/// (`xla::ifrt::IfrtIrExecutableVersion`).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct IfrtIrExecutableVersion {
@@ -412,8 +419,8 @@ impl ToProto for IfrtIrExecutableVersion {
     }
 }
 
-/// Accepts format 0. Needs [`IfrtIrExecutableVersionDeserializeOptions`]; devices must lie in the program, and the nested versions must
-/// parse.
+/// Accepts format 0. Needs [`IfrtIrExecutableVersionDeserializeOptions`]; devices must lie in the
+/// program, and the nested versions must parse.
 impl FromProto for IfrtIrExecutableVersion {
     type Proto = wire::IfrtIrExecutableVersionProto;
     const NAME: &'static str = "IfrtIrExecutableVersion";

@@ -87,7 +87,8 @@ impl FromProto for PluginProgram {
 
 /// The options of a plug-in program, of which there are none (`xla::ifrt::PluginCompileOptions`).
 ///
-/// Written as empty bytes; whatever is read is ignored, as upstream does. In strict mode content is an error.
+/// Written as empty bytes; whatever is read is ignored, as upstream does. In strict mode content is
+/// an error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct PluginCompileOptions {}

@@ -1,4 +1,5 @@
-//! How XLA is to compile a program. Must never know the options of the compiler, which are kept as they are.
+//! How XLA is to compile a program. Must never know the options of the compiler, which are kept as
+//! they are.
 
 use std::fmt;
 
@@ -23,8 +24,9 @@ const WITH_SLICE_SIZES: i32 = FORMATS.number(4);
 
 /// How a program of XLA is compiled (`xla::ifrt::XlaCompileOptions`).
 ///
-/// The options themselves belong to the compiler: they are kept as the bytes of an `xla.CompileOptionsProto`, as are fields of
-/// the message around them that this build does not know. The number and the slice sizes exist from version 4 on.
+/// The options themselves belong to the compiler: they are kept as the bytes of an
+/// `xla.CompileOptionsProto`, as are fields of the message around them that this build does not
+/// know. The number and the slice sizes exist from version 4 on.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct XlaCompileOptions {
     compile_options: Bytes,
@@ -51,7 +53,8 @@ impl XlaCompileOptions {
         self
     }
 
-    /// The same options with callbacks that are loaded in this process. Such options cannot be serialized.
+    /// The same options with callbacks that are loaded in this process. Such options cannot be
+    /// serialized.
     #[must_use]
     pub fn with_loaded_host_callbacks(
         mut self,
@@ -110,8 +113,8 @@ impl Registered for XlaCompileOptions {
     const TYPE_NAME: &'static str = "xla::ifrt::XlaCompileOptions";
 }
 
-/// Writes no number below version 4, format 4 from there on. Fields that this build does not know are written by `to_bytes`; `to_proto`
-/// refuses them, because the message has no place for them.
+/// Writes no number below version 4, format 4 from there on. Fields that this build does not know
+/// are written by `to_bytes`; `to_proto` refuses them, because the message has no place for them.
 impl ToProto for XlaCompileOptions {
     type Proto = wire::XlaCompileOptionsProto;
 

@@ -21,16 +21,18 @@ struct Pair {
 type Taken = BTreeMap<i32, Vec<(i32, Vec<i64>)>>;
 
 impl RemapPlan {
-    /// The devices whose shards each output takes, by output: those that the plan was made with, or those that its mappings give. This
-    /// is what a message says from version 6 on.
+    /// The devices whose shards each output takes, by output: those that the plan was made with, or
+    /// those that its mappings give. This is what a message says from version 6 on.
     ///
-    /// Devices that mappings give come in the order of the intervals; where all shards of the input are taken, or all of the output are
-    /// filled by it, the list is that of the array, as upstream has it. Intervals count all shards of an array, addressable or not.
+    /// Devices that mappings give come in the order of the intervals; where all shards of the input
+    /// are taken, or all of the output are filled by it, the list is that of the array, as upstream
+    /// has it. Intervals count all shards of an array, addressable or not.
     ///
     /// # Errors
-    /// [`IfrtError`] if a mapping names an array or a shard that is not there, takes or fills a shard twice, or maps shards in a way that
-    /// device lists cannot say: to another device, or in another order among the shards of one device. If the plan was made with
-    /// mappings and devices that contradict each other, or devices for an output that no mapping fills.
+    /// [`IfrtError`] if a mapping names an array or a shard that is not there, takes or fills a
+    /// shard twice, or maps shards in a way that device lists cannot say: to another device, or in
+    /// another order among the shards of one device. If the plan was made with mappings and devices
+    /// that contradict each other, or devices for an output that no mapping fills.
     pub fn input_devices(&self) -> Result<Cow<'_, BTreeMap<i32, Vec<InputDevices>>>, IfrtError> {
         if self.mappings.len() == 0 {
             return Ok(Cow::Borrowed(&self.input_devices));
@@ -43,14 +45,16 @@ impl RemapPlan {
         } else {
             Cow::Owned(self.devices_of(&mapped)?)
         };
-        // Device lists say no more than this about a shard: one among several on its device cannot be named.
+        // Device lists say no more than this about a shard: one among several on its device cannot
+        // be named.
         if !self.input_devices.is_empty() || self.has_several_shards_on_a_device() {
             self.check_devices_say(&devices, mapped)?;
         }
         Ok(devices)
     }
 
-    /// The devices that the plan was made with, and for the outputs without such, those of the pairs.
+    /// The devices that the plan was made with, and for the outputs without such, those of the
+    /// pairs.
     fn devices_of(&self, pairs: &[Pair]) -> Result<DevicesByOutput, IfrtError> {
         let mut taken = Taken::new();
         let mut places: HashMap<(i32, i32), usize> = HashMap::new();
@@ -123,7 +127,8 @@ impl RemapPlan {
         )))
     }
 
-    /// The pairs of shards that the mappings stand for, in their order. Every shard exists, stays on its device, and is in one pair.
+    /// The pairs of shards that the mappings stand for, in their order. Every shard exists, stays
+    /// on its device, and is in one pair.
     fn pairs(&self) -> Result<Vec<Pair>, IfrtError> {
         let free = |specs: &[ArraySpec]| -> Vec<Vec<bool>> {
             specs.iter().map(|spec| vec![true; spec.sharding().devices().len()]).collect()
@@ -197,11 +202,12 @@ impl RemapPlan {
         Ok(())
     }
 
-    /// The same plan as mappings alone: those it was made with, or those that its input devices give, in the order of the input's shards and
-    /// as few as possible with steps of 1.
+    /// The same plan as mappings alone: those it was made with, or those that its input devices
+    /// give, in the order of the input's shards and as few as possible with steps of 1.
     ///
     /// # Errors
-    /// [`IfrtError`] if an array is not there, or a device has no shard in the input or in the output.
+    /// [`IfrtError`] if an array is not there, or a device has no shard in the input or in the
+    /// output.
     pub fn in_mapping_form(&self) -> Result<Self, IfrtError> {
         let mappings = self.mappings_or_converted()?.into_owned();
         Ok(Self { mappings, input_devices: BTreeMap::new(), ..self.clone() })

@@ -4,7 +4,8 @@ use std::{fmt, str::FromStr};
 
 use crate::ifrt::{IfrtError, list_notation::not_in_notation};
 
-/// Shards of an array: from `start` up to, but without, `end`, every `step`-th one. Printed `[start:end:step]`.
+/// Shards of an array: from `start` up to, but without, `end`, every `step`-th one. Printed
+/// `[start:end:step]`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Interval {
@@ -74,7 +75,8 @@ impl FromStr for Interval {
     }
 }
 
-/// Shards of an input and the shards of an output that they become: the n-th interval of `from` becomes the n-th of `to`.
+/// Shards of an input and the shards of an output that they become: the n-th interval of `from`
+/// becomes the n-th of `to`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Mapping<'a> {
     /// The position of the input.

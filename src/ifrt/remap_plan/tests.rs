@@ -545,7 +545,8 @@ enum Form {
     BothForOne,
 }
 
-/// Plans that can be carried out: the shards of the inputs, which lie on devices of their own, are dealt to outputs.
+/// Plans that can be carried out: the shards of the inputs, which lie on devices of their own, are
+/// dealt to outputs.
 fn valid_plans() -> impl Strategy<Value = RemapPlan> {
     let form = prop::sample::select(&[Form::Mappings, Form::Devices, Form::Both, Form::BothForOne]);
     let counts = prop::collection::vec(1_usize..5, 1..4);
@@ -615,7 +616,8 @@ fn dealt(plan: &RemapPlan) -> Vec<(i32, i64, i32, i64)> {
 
 #[test]
 fn lists_of_a_mapping_in_pieces_or_not_packed_are_read_as_prost_reads_them() {
-    // The list of field 3 is a packed piece and a number alone; the others are as writers write them.
+    // The list of field 3 is a packed piece and a number alone; the others are as writers write
+    // them.
     let mapping: &[u8] = &[
         0x08, 1, 0x1a, 1, 0, 0x18, 2, 0x22, 2, 1, 3, 0x2a, 2, 1, 1, 0x32, 2, 0, 1, 0x3a, 2, 1, 2,
         0x42, 2, 1, 1,

@@ -1,4 +1,5 @@
-//! Whether a plan can be carried out. Upstream checks it when the plan is used, not when it is read.
+//! Whether a plan can be carried out. Upstream checks it when the plan is used, not when it is
+//! read.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -28,7 +29,8 @@ impl ArrayCopySemantics {
         }
     }
 
-    /// The semantics with this number of the wire; `None` for 0, which stands for nothing, and for unknown ones.
+    /// The semantics with this number of the wire; `None` for 0, which stands for nothing, and for
+    /// unknown ones.
     pub const fn from_number(number: i32) -> Option<Self> {
         match number {
             1 => Some(Self::AlwaysCopy),
@@ -100,10 +102,12 @@ impl RemapPlan {
     /// Fails unless the plan can be carried out.
     ///
     /// # Errors
-    /// [`IfrtError`], which is INVALID_ARGUMENT, that names the array, the shard or the mapping: no inputs or outputs; neither mappings nor
-    /// input devices; an array that is not there; arrays of different element type, memory kind, layout or shard shape; an interval outside of the
-    /// array; a shard that is taken or filled twice, or not filled; a shard that would change its device; mappings and input devices that
-    /// contradict each other; input devices without an entry for an output.
+    /// [`IfrtError`], which is INVALID_ARGUMENT, that names the array, the shard or the mapping: no
+    /// inputs or outputs; neither mappings nor input devices; an array that is not there; arrays of
+    /// different element type, memory kind, layout or shard shape; an interval outside of the
+    /// array; a shard that is taken or filled twice, or not filled; a shard that would change its
+    /// device; mappings and input devices that contradict each other; input devices without an
+    /// entry for an output.
     pub fn validate(&self) -> Result<(), IfrtError> {
         for (specs, what) in [(&self.input_specs, "input"), (&self.output_specs, "output")] {
             if specs.is_empty() {
@@ -141,7 +145,8 @@ impl RemapPlan {
         self.validate_both_forms()
     }
 
-    /// Fails if messages from version 6 on would say something else than those below, or not say it for an output.
+    /// Fails if messages from version 6 on would say something else than those below, or not say it
+    /// for an output.
     fn validate_both_forms(&self) -> Result<(), IfrtError> {
         if self.input_devices.is_empty() {
             return Ok(());
@@ -269,7 +274,8 @@ impl RemapPlan {
         Ok(())
     }
 
-    /// Fails if the semantics do not allow the plan: where several inputs become one output, the inputs must be given up.
+    /// Fails if the semantics do not allow the plan: where several inputs become one output, the
+    /// inputs must be given up.
     ///
     /// # Errors
     /// [`IfrtError::Invalid`] that names the output.

@@ -28,13 +28,16 @@ const BY_DEVICES: i32 = FORMATS.number(6);
 const MAPPING_BYTES: usize = 32;
 
 described_by_bytes! {
-    /// Below version 6, writes format 0 with mappings, which are made from the input devices if there are none; the input devices that
-    /// the plan was made with are written beside them, as real builds do. From version 6 on, writes format 6 with input devices only:
-    /// those that the plan was made with, and for the outputs without such, those that its mappings give. A plan whose mappings and
-    /// devices contradict each other is refused at every version, because old readers follow the ones and new readers the others.
+    /// Below version 6, writes format 0 with mappings, which are made from the input devices if
+    /// there are none; the input devices that the plan was made with are written beside them, as
+    /// real builds do. From version 6 on, writes format 6 with input devices only: those that the
+    /// plan was made with, and for the outputs without such, those that its mappings give. A plan
+    /// whose mappings and devices contradict each other is refused at every version, because old
+    /// readers follow the ones and new readers the others.
     ToProto,
-    /// Accepts 0 to 6, as upstream; in strict mode only the formats 0 and 6, and only plans that are [valid](RemapPlan::validate). Lists
-    /// of a mapping that have not the same length are INTERNAL. Needs [`DeserializeShardingOptions`].
+    /// Accepts 0 to 6, as upstream; in strict mode only the formats 0 and 6, and only plans that
+    /// are [valid](RemapPlan::validate). Lists of a mapping that have not the same length are
+    /// INTERNAL. Needs [`DeserializeShardingOptions`].
     FromProto for RemapPlan as RemapPlanProto
 }
 
@@ -127,7 +130,8 @@ impl RemapPlan {
     /// The mappings that a message of the format `number` carries.
     ///
     /// # Errors
-    /// If the devices cannot be said as mappings, or there is no shard to say it of: readers take a plan without mappings for unfinished.
+    /// If the devices cannot be said as mappings, or there is no shard to say it of: readers take a
+    /// plan without mappings for unfinished.
     fn mappings_to_write(
         &self,
         number: i32,

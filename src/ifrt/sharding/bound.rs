@@ -1,10 +1,11 @@
-//! How much memory an answer about every device may take. A few bytes can announce a mesh of any size, and a list of devices multiplies
-//! whatever is said of each of them.
+//! How much memory an answer about every device may take. A few bytes can announce a mesh of any
+//! size, and a list of devices multiplies whatever is said of each of them.
 
 use super::SingleDeviceSharding;
 use crate::ifrt::{IfrtError, IndexDomain, Shape};
 
-/// The most bytes that an answer about every device takes unless the caller allows another number: enough for 600,000 devices.
+/// The most bytes that an answer about every device takes unless the caller allows another number:
+/// enough for 600,000 devices.
 pub const DEFAULT_ANSWER_BYTES: u64 = 64 << 20;
 
 /// The list of one device, and what its reference count takes.
@@ -35,7 +36,8 @@ pub(in crate::ifrt) fn require_domains(
     require("the size in bytes of all index domains", count, each, limit)
 }
 
-/// Fails unless the parts of an array of `rank` dimensions on `count` devices take at most `limit` bytes.
+/// Fails unless the parts of an array of `rank` dimensions on `count` devices take at most `limit`
+/// bytes.
 pub(super) fn require_parts(count: u64, rank: usize, limit: u64) -> Result<(), IfrtError> {
     let each = size_of::<(Shape, SingleDeviceSharding)>() as u64
         + size_of::<IndexDomain>() as u64

@@ -60,8 +60,8 @@ impl ShardShapes {
         }
     }
 
-    /// The shapes of a message of the type `name`, which gives the shape of the array and those of the shards, both static or both dynamic.
-    /// What is static counts.
+    /// The shapes of a message of the type `name`, which gives the shape of the array and those of
+    /// the shards, both static or both dynamic. What is static counts.
     pub(in crate::ifrt) fn read(
         name: &'static str,
         message: Encoded<'_>,
@@ -146,7 +146,8 @@ impl ConcreteSharding {
     /// Shards of these shapes, one an addressable device.
     ///
     /// # Errors
-    /// [`IfrtError::CountMismatch`] if there are not as many shards as devices, nor as addressable devices.
+    /// [`IfrtError::CountMismatch`] if there are not as many shards as devices, nor as addressable
+    /// devices.
     pub fn new(
         devices: DeviceList,
         memory_kind: MemoryKind,
@@ -234,8 +235,9 @@ impl ConcreteSharding {
     /// The part of the array that each shard is.
     ///
     /// # Errors
-    /// [`IfrtError::NotKnown`] if they were not given; [`IfrtError::ShapeMismatch`] if `shape` is not the one for which
-    /// the shards are known; [`IfrtError::CountMismatch`] if there is not one for each addressable device.
+    /// [`IfrtError::NotKnown`] if they were not given; [`IfrtError::ShapeMismatch`] if `shape` is
+    /// not the one for which the shards are known; [`IfrtError::CountMismatch`] if there is not one
+    /// for each addressable device.
     pub fn index_domains(&self, shape: &Shape) -> Result<Vec<IndexDomain>, IfrtError> {
         let Some(domains) = &self.index_domains else {
             return Err(IfrtError::NotKnown {
@@ -288,7 +290,8 @@ impl Registered for ConcreteSharding {
 described_by_bytes! {
     /// Writes format 0 at every version. Index domains are refused: no version carries them.
     ToProto,
-    /// Accepts format 0. Whether there are as many shards as devices is checked in strict mode only.
+    /// Accepts format 0. Whether there are as many shards as devices is checked in strict mode
+    /// only.
     FromProto for ConcreteSharding as ConcreteShardingProto
 }
 

@@ -32,8 +32,8 @@ impl ConcreteEvenSharding {
     /// An array of `shape` in shards of `shard_shape`.
     ///
     /// # Errors
-    /// [`IfrtError`] if the shapes have not the same rank, or if every device holds the whole array and `shard_shape`
-    /// is another than `shape`.
+    /// [`IfrtError`] if the shapes have not the same rank, or if every device holds the whole array
+    /// and `shard_shape` is another than `shape`.
     pub fn new(
         devices: DeviceList,
         memory_kind: MemoryKind,

@@ -25,8 +25,8 @@ const FORMATS: Formats = Formats::of("HloSharding");
 
 /// A sharding in the form of XLA over a list of devices (`xla::ifrt::HloSharding`).
 ///
-/// Real clients use it nearly everywhere, also for a single device. Invariant: if the sharding speaks of a number of devices,
-/// the list is as long, and it is never empty.
+/// Real clients use it nearly everywhere, also for a single device. Invariant: if the sharding
+/// speaks of a number of devices, the list is as long, and it is never empty.
 ///
 /// ```
 /// use serdes::ifrt::{DeviceList, HloSharding, MemoryKind, Shape, xla::{OpSharding, TileAssignment}};
@@ -67,8 +67,8 @@ impl HloSharding {
     /// `op_sharding` over `devices`.
     ///
     /// # Errors
-    /// [`IfrtError::Invalid`] that names both counts and the sharding, if there is no device or if there are not as many as the
-    /// sharding has tiles. (Upstream ends the process.)
+    /// [`IfrtError::Invalid`] that names both counts and the sharding, if there is no device or if
+    /// there are not as many as the sharding has tiles. (Upstream ends the process.)
     pub fn new(
         devices: DeviceList,
         memory_kind: MemoryKind,
@@ -151,13 +151,14 @@ impl HloSharding {
         }
     }
 
-    /// Which part of the array each device holds. Parts at the far edges are smaller where tiles do not divide a dimension, down
-    /// to nothing.
+    /// Which part of the array each device holds. Parts at the far edges are smaller where tiles do
+    /// not divide a dimension, down to nothing.
     ///
     /// # Errors
-    /// [`IfrtError`] if the array has another rank than the sharding, or if the sharding does not say it: a manual or
-    /// unreduced one, one of a tuple, one with other subgroups than replicated ones, one over a named mesh.
-    /// [`IfrtError::LimitExceeded`] if the answer would take more than [`DEFAULT_ANSWER_BYTES`].
+    /// [`IfrtError`] if the array has another rank than the sharding, or if the sharding does not
+    /// say it: a manual or unreduced one, one of a tuple, one with other subgroups than replicated
+    /// ones, one over a named mesh. [`IfrtError::LimitExceeded`] if the answer would take more than
+    /// [`DEFAULT_ANSWER_BYTES`].
     pub fn index_domains(&self, shape: &Shape) -> Result<Vec<IndexDomain>, IfrtError> {
         self.index_domains_within(shape, DEFAULT_ANSWER_BYTES)
     }
@@ -190,7 +191,8 @@ impl HloSharding {
             return Err(unknown("only replicated subgroups have some"));
         }
         let shards = sharding.shards(shape.rank())?.unwrap_or_default();
-        // Each domain costs a step for each tile dimension, of which there may be more than the array has.
+        // Each domain costs a step for each tile dimension, of which there may be more than the
+        // array has.
         let rank = tiles.dimensions().len().max(shape.rank());
         super::require_domains(devices as u64, rank, limit)?;
         let tile = tile_shape(shape, &shards);
@@ -236,7 +238,8 @@ impl HloSharding {
     on_devices!();
 }
 
-/// The part of an array of `shape` that is the tile of this number among `dimensions`, of which the leading ones cut the array.
+/// The part of an array of `shape` that is the tile of this number among `dimensions`, of which the
+/// leading ones cut the array.
 fn part_of(
     shape: &Shape,
     tile: &[i64],
@@ -287,8 +290,8 @@ impl Registered for HloSharding {
 described_by_bytes! {
     /// Writes format 0 at every version.
     ToProto,
-    /// Accepts format 0. Where upstream ends the process, this is an error; in strict mode a tile assignment must also name every
-    /// device once.
+    /// Accepts format 0. Where upstream ends the process, this is an error; in strict mode a tile
+    /// assignment must also name every device once.
     FromProto for HloSharding as HloShardingProto
 }
 

@@ -22,7 +22,8 @@ const FORMATS: Formats = Formats::of("ShardingParamSharding");
 
 /// A [`ShardingParam`] on devices.
 ///
-/// Builds from 0.12 on have dropped it: they refuse its type name. Here it is read and written at every version.
+/// Builds from 0.12 on have dropped it: they refuse its type name. Here it is read and written at
+/// every version.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ShardingParamSharding {
@@ -35,7 +36,8 @@ impl ShardingParamSharding {
     /// `param` on `devices`.
     ///
     /// # Errors
-    /// [`IfrtError`] if `param` does not [verify](ShardingParam::verify), or is for another number of devices.
+    /// [`IfrtError`] if `param` does not [verify](ShardingParam::verify), or is for another number
+    /// of devices.
     pub fn new(
         param: ShardingParam,
         devices: DeviceList,
@@ -119,7 +121,8 @@ impl Registered for ShardingParamSharding {
 described_by_bytes! {
     /// Writes format 0 at every version; the param inside has formats of its own.
     ToProto,
-    /// Accepts format 0. The param must be for as many devices as there are; it is verified in strict mode only.
+    /// Accepts format 0. The param must be for as many devices as there are; it is verified in
+    /// strict mode only.
     FromProto for ShardingParamSharding as ShardingParamShardingProto
 }
 

@@ -49,7 +49,8 @@ impl ShardingParam {
         }))
     }
 
-    /// The axes of a verified mesh that have several devices, the fastest first, and the number of all devices.
+    /// The axes of a verified mesh that have several devices, the fastest first, and the number of
+    /// all devices.
     fn axes(&self) -> (SmallVec<[Axis; 4]>, i32) {
         let mut devices = 1_i32;
         let mut strides = Vec::with_capacity(self.axis_sizes.len());
@@ -69,14 +70,14 @@ impl ShardingParam {
     /// Which part of an array of `shape` each device holds, by its logical number.
     ///
     /// # Errors
-    /// As [`verify`](Self::verify) in strict mode and [`shard_shape`](Self::shard_shape); [`IfrtError::LimitExceeded`] if the answer
-    /// would take more than [`DEFAULT_ANSWER_BYTES`].
+    /// As [`verify`](Self::verify) in strict mode and [`shard_shape`](Self::shard_shape);
+    /// [`IfrtError::LimitExceeded`] if the answer would take more than [`DEFAULT_ANSWER_BYTES`].
     pub fn index_domains(&self, shape: &Shape) -> Result<Vec<IndexDomain>, IfrtError> {
         self.index_domains_within(shape, DEFAULT_ANSWER_BYTES)
     }
 
-    /// The same, in at most `limit` bytes of memory. A mesh of any size can be asked about single devices:
-    /// [`index_domain_of`](Self::index_domain_of).
+    /// The same, in at most `limit` bytes of memory. A mesh of any size can be asked about single
+    /// devices: [`index_domain_of`](Self::index_domain_of).
     ///
     /// # Errors
     /// As [`index_domains`](Self::index_domains).
@@ -102,8 +103,8 @@ impl ShardingParam {
     /// ```
     ///
     /// # Errors
-    /// As [`verify`](Self::verify) in strict mode and [`shard_shape`](Self::shard_shape); [`IfrtError::Invalid`] if there is no such
-    /// device.
+    /// As [`verify`](Self::verify) in strict mode and [`shard_shape`](Self::shard_shape);
+    /// [`IfrtError::Invalid`] if there is no such device.
     pub fn index_domain_of(&self, device: i32, shape: &Shape) -> Result<IndexDomain, IfrtError> {
         let tiles = self.tiles(shape)?;
         if !(0..tiles.devices).contains(&device) {
@@ -125,7 +126,8 @@ impl ShardingParam {
     }
 
     fn domain_of(&self, tiles: &Tiles, device: i32) -> Result<IndexDomain, IfrtError> {
-        // The place of the device in the order: its index along each axis, the first of which varies fastest.
+        // The place of the device in the order: its index along each axis, the first of which
+        // varies fastest.
         let (mut position, mut product) = (0, 1_i32);
         for Axis { size, stride } in &tiles.axes {
             position += device / stride % size * product;

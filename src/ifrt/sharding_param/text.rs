@@ -34,7 +34,8 @@ pub(super) fn write(param: &ShardingParam, f: &mut fmt::Formatter<'_>) -> fmt::R
     Ok(())
 }
 
-/// Numbers with an `x` between them; the error is the rest of the text, from where it is something else.
+/// Numbers with an `x` between them; the error is the rest of the text, from where it is something
+/// else.
 fn parse_crossed<T: FromStr>(text: &str) -> Result<Vec<T>, &str> {
     let text = text.trim();
     if text.is_empty() {

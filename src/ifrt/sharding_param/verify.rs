@@ -8,7 +8,8 @@ use crate::{codec::Validation, ifrt::IfrtError};
 impl ShardingParam {
     /// Checks that the parts make sense together, in the order of upstream.
     ///
-    /// In strict mode also that all sizes are positive and that their products fit 32 bits, as newer builds do.
+    /// In strict mode also that all sizes are positive and that their products fit 32 bits, as
+    /// newer builds do.
     ///
     /// # Errors
     /// [`IfrtError::Invalid`], which names the values found.
@@ -73,7 +74,8 @@ impl ShardingParam {
         Ok(())
     }
 
-    /// Lays the dimensions on the axes: each takes as many whole axes, or parts of one, as it has shards.
+    /// Lays the dimensions on the axes: each takes as many whole axes, or parts of one, as it has
+    /// shards.
     fn verify_assignment(&self) -> Result<(), IfrtError> {
         let shards = |dimension: usize| self.dim_shards.get(dimension).copied();
         let failure = || {

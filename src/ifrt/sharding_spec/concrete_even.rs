@@ -33,8 +33,8 @@ impl ConcreteEvenShardingSpec {
     /// An array of `shape` in `shards` shards of `shard_shape`.
     ///
     /// # Errors
-    /// [`IfrtError`] if the number is negative, if the shapes have not the same rank, or if every shard is the whole array
-    /// and `shard_shape` is another than `shape`.
+    /// [`IfrtError`] if the number is negative, if the shapes have not the same rank, or if every
+    /// shard is the whole array and `shard_shape` is another than `shape`.
     pub fn new(
         shards: i32,
         shape: Shape,

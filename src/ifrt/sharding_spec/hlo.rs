@@ -46,7 +46,8 @@ impl HloShardingSpec {
     /// `op_sharding` over `shards` shards.
     ///
     /// # Errors
-    /// [`IfrtError::Invalid`] if the number is negative, or if the sharding has another number of tiles.
+    /// [`IfrtError::Invalid`] if the number is negative, or if the sharding has another number of
+    /// tiles.
     pub fn new(shards: i32, op_sharding: OpSharding) -> Result<Self, IfrtError> {
         require_count(shards)?;
         match op_sharding.device_count() {

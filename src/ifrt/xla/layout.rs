@@ -57,7 +57,8 @@ impl DimLevelType {
     }
 }
 
-/// A tile of a layout (`xla.TileProto`), its sizes from the slowest to the fastest dimension, in elements.
+/// A tile of a layout (`xla.TileProto`), its sizes from the slowest to the fastest dimension, in
+/// elements.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Tile(Vec<i64>);
@@ -102,9 +103,11 @@ impl SplitConfig {
     }
 }
 
-/// A layout of XLA (`xla.LayoutProto`): the order of the dimensions in memory with tiles, padding, element size and memory space.
+/// A layout of XLA (`xla.LayoutProto`): the order of the dimensions in memory with tiles, padding,
+/// element size and memory space.
 ///
-/// Printed and parsed in the notation of HLO (`xla/layout.cc`, the layout rule of the HLO parser): `{1,0:T(8,128)(2,1)E(4)S(5)}`.
+/// Printed and parsed in the notation of HLO (`xla/layout.cc`, the layout rule of the HLO parser):
+/// `{1,0:T(8,128)(2,1)E(4)S(5)}`.
 ///
 /// ```
 /// use serdes::ifrt::xla::Layout;
@@ -288,8 +291,8 @@ impl Layout {
     /// The layout of a message. A tail padding of 0, which old writers left out, means 1.
     ///
     /// # Errors
-    /// [`DecodeError::InvalidValue`] for an unknown dimension level type; in strict mode also if `minor_to_major` is no
-    /// permutation, or if the tail padding or the element size is negative.
+    /// [`DecodeError::InvalidValue`] for an unknown dimension level type; in strict mode also if
+    /// `minor_to_major` is no permutation, or if the tail padding or the element size is negative.
     pub fn from_proto(
         proto: &xla::LayoutProto,
         options: &DeserializeOptions,

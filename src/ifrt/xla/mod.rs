@@ -1,7 +1,7 @@
 //! Shapes, layouts and shardings of XLA, which IFRT messages nest.
 //!
-//! They have no version of their own: XLA only ever adds fields. What a message of XLA means is checked no further than
-//! IFRT needs it.
+//! They have no version of their own: XLA only ever adds fields. What a message of XLA means is
+//! checked no further than IFRT needs it.
 
 mod layout;
 mod layout_text;

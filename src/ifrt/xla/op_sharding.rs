@@ -1,4 +1,5 @@
-//! The sharding of a value over numbered devices, as XLA has it: the message and what is known of it.
+//! The sharding of a value over numbered devices, as XLA has it: the message and what is known of
+//! it.
 
 mod extent;
 mod kind;
@@ -22,10 +23,12 @@ use crate::{
     proto::xla,
 };
 
-/// A sharding of XLA without devices of its own (`xla.OpSharding`): numbers in it are positions in a device list.
+/// A sharding of XLA without devices of its own (`xla.OpSharding`): numbers in it are positions in
+/// a device list.
 ///
-/// The message is kept as it was read, so that it is written as it was read; what it means was checked. Printed in the
-/// notation of HLO: `{devices=[2,1]<=[2]}`, `{replicated}`, `{devices=[2,1,2]<=[4] last_tile_dim_replicate}`.
+/// The message is kept as it was read, so that it is written as it was read; what it means was
+/// checked. Printed in the notation of HLO: `{devices=[2,1]<=[2]}`, `{replicated}`,
+/// `{devices=[2,1,2]<=[4] last_tile_dim_replicate}`.
 ///
 /// Cheap to clone.
 #[derive(Clone)]
@@ -129,7 +132,8 @@ impl OpSharding {
         Self::of_parts(Parts { kind, tiles: Some(tiles), ..Parts::default() })
     }
 
-    /// The value is cut into tiles, each of which several devices hold: those along the last tile dimension.
+    /// The value is cut into tiles, each of which several devices hold: those along the last tile
+    /// dimension.
     pub fn partially_replicated(tiles: TileAssignment) -> Self {
         let kind = OpShardingType::Tiled;
         let tiles = Some(tiles);
@@ -167,7 +171,8 @@ impl OpSharding {
     /// The sharding of a message, which is kept.
     ///
     /// # Errors
-    /// What XLA refuses too: an unknown type, a tile assignment that contradicts itself, a tuple inside of a tuple.
+    /// What XLA refuses too: an unknown type, a tile assignment that contradicts itself, a tuple
+    /// inside of a tuple.
     pub fn new(proto: xla::OpSharding) -> Result<Self, IfrtError> {
         Self::checked(proto, true)
     }

@@ -6,8 +6,8 @@ use crate::ifrt::IfrtError;
 
 /// An element type of XLA (`xla.PrimitiveType`).
 ///
-/// The numbers are not those of [`DType`](crate::ifrt::DType): U1, F4E2M1FN and others differ. A number that this build does
-/// not know is kept.
+/// The numbers are not those of [`DType`](crate::ifrt::DType): U1, F4E2M1FN and others differ. A
+/// number that this build does not know is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct PrimitiveType(i32);
@@ -20,7 +20,8 @@ macro_rules! primitive_types {
             /// The types that this build knows.
             pub const ALL: &'static [Self] = &[$(Self::$name),*];
 
-            /// The name in the notation of HLO, such as `f32`; `None` for a number that this build does not know.
+            /// The name in the notation of HLO, such as `f32`; `None` for a number that this build
+            /// does not know.
             pub const fn name(self) -> Option<&'static str> {
                 match self.0 {
                     $($number => Some($text),)*
@@ -134,7 +135,8 @@ impl fmt::Display for PrimitiveType {
     }
 }
 
-/// Reads the name in the notation of HLO, such as `f32`. A number that has no name here is printed, but not read.
+/// Reads the name in the notation of HLO, such as `f32`. A number that has no name here is printed,
+/// but not read.
 impl FromStr for PrimitiveType {
     type Err = IfrtError;
 

@@ -55,7 +55,8 @@ impl Shape {
         self
     }
 
-    /// The same shape with other dynamic dimensions: the sizes are then bounds. Missing flags mean static.
+    /// The same shape with other dynamic dimensions: the sizes are then bounds. Missing flags mean
+    /// static.
     #[must_use]
     pub fn with_dynamic_dimensions(mut self, is_dynamic: impl Into<Vec<bool>>) -> Self {
         self.is_dynamic_dimension = is_dynamic.into();
@@ -101,7 +102,8 @@ impl Shape {
     /// The shape of a message.
     ///
     /// # Errors
-    /// As [`Layout::from_proto`]; in strict mode also for negative dimensions and for as many flags as there are not dimensions.
+    /// As [`Layout::from_proto`]; in strict mode also for negative dimensions and for as many flags
+    /// as there are not dimensions.
     pub fn from_proto(
         proto: &xla::ShapeProto,
         options: &DeserializeOptions,

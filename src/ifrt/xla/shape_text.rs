@@ -7,10 +7,12 @@ use super::{
     layout_text::{DEEPEST_PHYSICAL_SHAPE, Parser, TextError},
 };
 
-/// Tuples of large programs have some thousand elements; this bounds what a hostile text makes us hold.
+/// Tuples of large programs have some thousand elements; this bounds what a hostile text makes us
+/// hold.
 const LONGEST_TEXT: usize = 256 * 1024;
 
-/// How deep tuples and buffers nest at most, which bounds the recursion: real ones nest a few times.
+/// How deep tuples and buffers nest at most, which bounds the recursion: real ones nest a few
+/// times.
 const DEEPEST_TUPLE: u32 = 64;
 
 /// Printers of HLO number every fifth element of a tuple, in a comment.

@@ -8,8 +8,9 @@ use crate::ifrt::IfrtError;
 
 /// Which device holds which tile: an array of positions in a device list.
 ///
-/// It is either listed, or an iota: the positions in order, reshaped and transposed. An iota is never written out longer
-/// than it was given, so that a few bytes cannot announce a list of any length.
+/// It is either listed, or an iota: the positions in order, reshaped and transposed. An iota is
+/// never written out longer than it was given, so that a few bytes cannot announce a list of any
+/// length.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(try_from = "Unchecked", into = "Unchecked"))]
@@ -103,10 +104,12 @@ impl TileAssignment {
         Ok(Self { dimensions, order: Order::Listed(devices) })
     }
 
-    /// The positions 0 to n - 1, reshaped to `reshape`, transposed by `transpose` and laid over `dimensions`.
+    /// The positions 0 to n - 1, reshaped to `reshape`, transposed by `transpose` and laid over
+    /// `dimensions`.
     ///
     /// # Errors
-    /// If a size is below 1, the products differ, or `transpose` is no permutation of the dimensions of `reshape`.
+    /// If a size is below 1, the products differ, or `transpose` is no permutation of the
+    /// dimensions of `reshape`.
     pub fn iota(
         dimensions: impl AsRef<[i64]>,
         reshape: impl AsRef<[i64]>,
@@ -158,7 +161,8 @@ impl TileAssignment {
         }
     }
 
-    /// The position of each tile's device, tiles in row-major order; at most `limit` are written out.
+    /// The position of each tile's device, tiles in row-major order; at most `limit` are written
+    /// out.
     ///
     /// # Errors
     /// If there are more than `limit` tiles.

@@ -29,15 +29,16 @@ impl BfcOptions {
         Self::default()
     }
 
-    /// With at most that many bytes asked of the device; without a limit, as many as the device has.
+    /// With at most that many bytes asked of the device; without a limit, as many as the device
+    /// has.
     #[must_use]
     pub fn with_limit(mut self, bytes: u64) -> Self {
         self.limit = Some(bytes);
         self
     }
 
-    /// Whether it grows region by region, each twice as large as the one before. Otherwise the first allocation reserves the limit at once
-    /// (without a limit: what the device says is free).
+    /// Whether it grows region by region, each twice as large as the one before. Otherwise the
+    /// first allocation reserves the limit at once (without a limit: what the device says is free).
     #[must_use]
     pub fn with_growth(mut self, growth: bool) -> Self {
         self.growth = growth;
@@ -143,7 +144,8 @@ impl BfcAllocator {
         WeakBfcAllocator { inner: Arc::downgrade(&self.inner) }
     }
 
-    /// An allocator of its own as TensorFlow would make one for the device's platform: growing if it forces growth or the device cannot tell how much is free.
+    /// An allocator of its own as TensorFlow would make one for the device's platform: growing if
+    /// it forces growth or the device cannot tell how much is free.
     ///
     /// # Errors
     /// What the plug-in reports.
@@ -164,7 +166,8 @@ impl BfcAllocator {
         &self.inner.device
     }
 
-    /// Allocates `bytes` bytes, aligned to 256 bytes within a region. The memory goes back to the allocator when it is dropped.
+    /// Allocates `bytes` bytes, aligned to 256 bytes within a region. The memory goes back to the
+    /// allocator when it is dropped.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`] if the limit or the device allows no more.
@@ -196,7 +199,8 @@ impl BfcAllocator {
         Ok(DeviceMemory::of_chunk(base.ok_or_else(full)?, taken))
     }
 
-    /// Gives regions of which nothing is in use back to the device. Answers how many bytes that were.
+    /// Gives regions of which nothing is in use back to the device. Answers how many bytes that
+    /// were.
     pub fn release_unused(&self) -> u64 {
         let mut regions = self.inner.regions();
         let before = regions.stats.reserved;
@@ -240,7 +244,8 @@ impl Regions {
     fn extend(&mut self, device: &Device, options: &BfcOptions, size: u64) -> Result<(), Error> {
         match self.try_extend(device, options, size) {
             Err(Error::OutOfMemory { .. }) if self.stats.reserved > 0 => {
-                // Regions that nobody uses may be too short for this request, and the reason why there is no room for a longer one.
+                // Regions that nobody uses may be too short for this request, and the reason why
+                // there is no room for a longer one.
                 drop(self.release_unused());
                 self.try_extend(device, options, size)
             }

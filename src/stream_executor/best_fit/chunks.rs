@@ -1,7 +1,9 @@
-//! Best fit with coalescing over regions of addresses. Knows nothing of what the addresses stand for.
+//! Best fit with coalescing over regions of addresses. Knows nothing of what the addresses stand
+//! for.
 //!
-//! Free chunks of up to 256 KiB are kept in one list for each size, with a bit for each list, so that the smallest that fits is found without
-//! a search; larger ones are kept sorted by size and place. Chunks know their neighbours, so that freeing joins them at once.
+//! Free chunks of up to 256 KiB are kept in one list for each size, with a bit for each list, so
+//! that the smallest that fits is found without a search; larger ones are kept sorted by size and
+//! place. Chunks know their neighbours, so that freeing joins them at once.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +12,8 @@ pub(super) const GRANULE: u64 = 256;
 /// Sizes of this many granules and more are kept sorted instead of in lists.
 const LISTS: usize = 1025;
 const WORDS: usize = LISTS.div_ceil(64);
-/// What is left over of a chunk is given away with it unless it is as long as the request, or this long, in bytes.
+/// What is left over of a chunk is given away with it unless it is as long as the request, or this
+/// long, in bytes.
 const LONGEST_WASTE: u64 = 128 << 20;
 
 /// No chunk.
@@ -83,7 +86,8 @@ impl BestFit {
         }
     }
 
-    /// Takes the smallest free chunk that holds `size` bytes, a multiple of the granule, and splits off what is too much of it.
+    /// Takes the smallest free chunk that holds `size` bytes, a multiple of the granule, and splits
+    /// off what is too much of it.
     pub(super) fn take(&mut self, size: u64) -> Option<Given> {
         let found = self.smallest(size)?;
         self.unlink(found);

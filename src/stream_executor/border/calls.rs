@@ -1,6 +1,7 @@
 //! The calls of a plug-in on one device, one function a callback.
 //!
-//! Each looks whether the plug-in has the callback, says that the call is in progress, hands a status in, and turns it into a result.
+//! Each looks whether the plug-in has the callback, says that the call is in progress, hands a
+//! status in, and turns it into a result.
 
 use std::ffi::c_void;
 
@@ -32,8 +33,9 @@ macro_rules! status_calls {
             $(#[$attribute])*
             ///
             /// # Safety
-            /// The device is alive; handles are living ones of this device; pointers to device memory describe memory of it that is
-            /// long enough; host pointers are valid for the size until the plug-in is done with them.
+            /// The device is alive; handles are living ones of this device; pointers to device
+            /// memory describe memory of it that is long enough; host pointers are valid for the
+            /// size until the plug-in is done with them.
             #[inline]
             pub(crate) unsafe fn $name(&self, $($argument: $type),*) -> Result<(), Error> {
                 let Some(function) = self.functions.executor.$name else {
@@ -42,8 +44,9 @@ macro_rules! status_calls {
                 let mut status = Status::new();
                 {
                     let _call = enter(&stringify!($name));
-                    // SAFETY: the function has this signature by its field's type; device, handles and pointers are what it asks for by the
-                    // conditions above; the status lives through the call.
+                    // SAFETY: the function has this signature by its field's type; device, handles
+                    // and pointers are what it asks for by the conditions above; the status lives
+                    // through the call.
                     unsafe { function(self.device, $($argument,)* status.as_mut_ptr()) };
                 }
                 status.into_result(stringify!($name))
@@ -59,14 +62,17 @@ macro_rules! destroy_calls {
             $(#[$attribute])*
             ///
             /// # Safety
-            /// The device is alive; the handle is a living one of this device, in use by nobody, and not used afterwards.
+            /// The device is alive; the handle is a living one of this device, in use by nobody,
+            /// and not used afterwards.
             pub(crate) unsafe fn $name(&self, handle: $type) {
-                // NULL is a handle that plug-ins may give, and for which there is nothing to destroy (004:779).
+                // NULL is a handle that plug-ins may give, and for which there is nothing to
+                // destroy (004:779).
                 if let Some(function) = self.functions.executor.$name
                     && !handle.is_null()
                 {
                     let _call = enter(&stringify!($name));
-                    // SAFETY: device and handle are alive, and the handle is nobody's after this, by the conditions above.
+                    // SAFETY: device and handle are alive, and the handle is nobody's after this,
+                    // by the conditions above.
                     unsafe { function(self.device, handle) };
                 }
             }
@@ -146,7 +152,8 @@ impl Calls<'_> {
     /// Enqueues a host function; true: accepted.
     ///
     /// # Safety
-    /// The device is alive, the stream a living one of it, and `callback` can be called with `argument` from any thread at any time.
+    /// The device is alive, the stream a living one of it, and `callback` can be called with
+    /// `argument` from any thread at any time.
     pub(crate) unsafe fn host_callback(
         &self,
         stream: SP_Stream,
@@ -157,7 +164,8 @@ impl Calls<'_> {
             return unsupported("host_callback");
         };
         let _call = enter(&"host_callback");
-        // SAFETY: device and stream are alive, and the callback takes the argument at any time, by the conditions above.
+        // SAFETY: device and stream are alive, and the callback takes the argument at any time, by
+        // the conditions above.
         Ok(unsafe { function(self.device, stream, Some(callback), argument) } != 0)
     }
 
@@ -180,7 +188,8 @@ impl Calls<'_> {
     /// Allocates `bytes` bytes of device memory into `memory`; a NULL `opaque` there is failure.
     ///
     /// # Safety
-    /// The device is alive; `memory` is a whole struct, zeroed, its size preset, that nobody else uses.
+    /// The device is alive; `memory` is a whole struct, zeroed, its size preset, that nobody else
+    /// uses.
     pub(crate) unsafe fn allocate(
         &self,
         bytes: u64,
@@ -195,10 +204,12 @@ impl Calls<'_> {
     /// Frees device memory.
     ///
     /// # Safety
-    /// The device is alive; `memory` describes memory of [`Self::allocate`] of this device that nobody uses any more, or no memory (NULL).
+    /// The device is alive; `memory` describes memory of [`Self::allocate`] of this device that
+    /// nobody uses any more, or no memory (NULL).
     pub(crate) unsafe fn deallocate(&self, memory: *mut SP_DeviceMemoryBase) {
         if let Some(pair) = &self.functions.memory.device {
-            // SAFETY: the memory came from this function's counterpart and is nobody's, by the conditions above.
+            // SAFETY: the memory came from this function's counterpart and is nobody's, by the
+            // conditions above.
             unsafe { pair.free.get()(self.device, memory) };
         }
     }
@@ -218,10 +229,12 @@ impl Calls<'_> {
     /// Frees host memory.
     ///
     /// # Safety
-    /// The device is alive; `memory` came from [`Self::allocate_host`] of it, and nobody uses it any more.
+    /// The device is alive; `memory` came from [`Self::allocate_host`] of it, and nobody uses it
+    /// any more.
     pub(crate) unsafe fn deallocate_host(&self, memory: *mut c_void) {
         if let Some(pair) = &self.functions.memory.host {
-            // SAFETY: the memory came from this function's counterpart and is nobody's, by the conditions above.
+            // SAFETY: the memory came from this function's counterpart and is nobody's, by the
+            // conditions above.
             unsafe { pair.free.get()(self.device, memory) };
         }
     }
@@ -241,10 +254,12 @@ impl Calls<'_> {
     /// Frees unified memory.
     ///
     /// # Safety
-    /// The device is alive; `memory` came from [`Self::allocate_unified`] of it, and nobody uses it any more.
+    /// The device is alive; `memory` came from [`Self::allocate_unified`] of it, and nobody uses it
+    /// any more.
     pub(crate) unsafe fn deallocate_unified(&self, memory: *mut c_void) {
         if let Some(pair) = &self.functions.memory.unified {
-            // SAFETY: the memory came from this function's counterpart and is nobody's, by the conditions above.
+            // SAFETY: the memory came from this function's counterpart and is nobody's, by the
+            // conditions above.
             unsafe { pair.free.get()(self.device, memory) };
         }
     }
@@ -252,7 +267,8 @@ impl Calls<'_> {
     /// Fills in statistics of the device's allocator; false: not available.
     ///
     /// # Safety
-    /// The device is alive; `stats` is a whole struct, zeroed, its size preset, that nobody else uses.
+    /// The device is alive; `stats` is a whole struct, zeroed, its size preset, that nobody else
+    /// uses.
     pub(crate) unsafe fn statistics(&self, stats: *mut SP_AllocatorStats) -> Result<bool, Error> {
         let Some(function) = &self.functions.memory.statistics else {
             return unsupported("get_allocator_stats");

@@ -1,7 +1,8 @@
 //! The functions of a plug-in of any layout, in the places where the newest layout has them.
 //!
-//! A function is taken over only if the plug-in's layout has it, the struct is long enough for it, and it is not NULL. All later code looks
-//! at these tables alone, so that no call can go through a slot that means something else in an older header.
+//! A function is taken over only if the plug-in's layout has it, the struct is long enough for it,
+//! and it is not NULL. All later code looks at these tables alone, so that no call can go through a
+//! slot that means something else in an older header.
 
 use serdes_abi::{
     Family, Layout, SP_DeviceFns, SP_PlatformFns, SP_StreamExecutor, SP_TimerFns,
@@ -22,15 +23,17 @@ macro_rules! functions {
             struct_size: $table::STRUCT_SIZE,
             ext: std::ptr::null_mut(),
             $(
-                // SAFETY: the field's own type says which function pointer belongs to its name, in every layout that has the name
-                // (callbacks that take the host's structs by pointer name the released struct for all layouts).
+                // SAFETY: the field's own type says which function pointer belongs to its name, in
+                // every layout that has the name (callbacks that take the host's structs by pointer
+                // name the released struct for all layouts).
                 $field: unsafe { view.function(stringify!($field)) },
             )*
         }
     }};
 }
 
-/// The view of a struct of a layout in a block; an empty one if the layout does not have the struct.
+/// The view of a struct of a layout in a block; an empty one if the layout does not have the
+/// struct.
 pub(crate) fn view<'a>(
     block: &'a StructMemory,
     layout: &'static Layout,
@@ -38,7 +41,8 @@ pub(crate) fn view<'a>(
 ) -> Option<StructView<'a>> {
     let structure = layout.structure(structure)?;
     let mut size = block.struct_size();
-    // The RFC's macro stops before its last four callbacks. The block is ours, zeroed and long enough, so they can be looked at.
+    // The RFC's macro stops before its last four callbacks. The block is ours, zeroed and long
+    // enough, so they can be looked at.
     if layout.family == Family::Rfc
         && structure.name == "SP_PlatformFns"
         && size == structure.struct_size

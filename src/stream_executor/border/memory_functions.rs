@@ -1,13 +1,15 @@
 //! The functions by which a device's memory comes and goes, in one form for every plug-in.
 //!
-//! Behind it are functions of the executor, or of an allocator of RFC #257, which takes one argument more, or those of the RFC's other kind
-//! of allocator, which gives addresses instead of structs. Only the registration knows which, and binds them. This file must never know.
+//! Behind it are functions of the executor, or of an allocator of RFC #257, which takes one
+//! argument more, or those of the RFC's other kind of allocator, which gives addresses instead of
+//! structs. Only the registration knows which, and binds them. This file must never know.
 
 use std::{ffi::c_void, fmt};
 
 use serdes_abi::{SP_AllocatorStats, SP_Device, SP_DeviceMemoryBase};
 
-/// Allocates that many bytes of device memory and describes it in the struct; a NULL `opaque` there is failure.
+/// Allocates that many bytes of device memory and describes it in the struct; a NULL `opaque` there
+/// is failure.
 pub(crate) type DeviceAllocate = dyn Fn(*const SP_Device, u64, *mut SP_DeviceMemoryBase);
 /// Frees device memory.
 pub(crate) type DeviceFree = dyn Fn(*const SP_Device, *mut SP_DeviceMemoryBase);
@@ -32,9 +34,10 @@ impl<F: ?Sized> Bound<F> {
     /// The function.
     ///
     /// # Safety
-    /// Its arguments are what the C API asks for: the device (or platform) is a living one of the plug-in that the function belongs to; a
-    /// struct is whole, and in use by nobody else; memory to be freed came from the function's counterpart, is in use by nobody, and is
-    /// freed once (or there is none: NULL). The plug-in is registered as long as the function is used.
+    /// Its arguments are what the C API asks for: the device (or platform) is a living one of the
+    /// plug-in that the function belongs to; a struct is whole, and in use by nobody else; memory
+    /// to be freed came from the function's counterpart, is in use by nobody, and is freed once (or
+    /// there is none: NULL). The plug-in is registered as long as the function is used.
     pub(crate) unsafe fn get(&self) -> &F {
         &self.0
     }
@@ -46,7 +49,8 @@ impl<F: ?Sized> fmt::Debug for Bound<F> {
     }
 }
 
-/// A function that gives memory, and the one that takes it back. Memory that could never be given back is not asked for.
+/// A function that gives memory, and the one that takes it back. Memory that could never be given
+/// back is not asked for.
 pub(crate) struct Pair<A: ?Sized, F: ?Sized> {
     pub(super) allocate: Bound<A>,
     pub(super) free: Bound<F>,
@@ -65,14 +69,16 @@ impl<A: ?Sized, F: ?Sized> fmt::Debug for Pair<A, F> {
     }
 }
 
-/// The functions by which the memory of a plug-in's devices comes and goes. Those that it does not have are `None`.
+/// The functions by which the memory of a plug-in's devices comes and goes. Those that it does not
+/// have are `None`.
 #[derive(Debug, Default)]
 pub(crate) struct MemoryFunctions {
     /// Memory of the device.
     pub(crate) device: Option<Pair<DeviceAllocate, DeviceFree>>,
     /// Memory of the host that asynchronous copies can use.
     pub(crate) host: Option<Pair<HostAllocate, HostFree>>,
-    /// Memory that host and device address alike; none either where the plug-in has the functions and says that they are worth nothing.
+    /// Memory that host and device address alike; none either where the plug-in has the functions
+    /// and says that they are worth nothing.
     pub(crate) unified: Option<Pair<HostAllocate, HostFree>>,
     pub(crate) statistics: Option<Bound<Statistics>>,
     pub(crate) usage: Option<Bound<Usage>>,

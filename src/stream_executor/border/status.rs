@@ -1,7 +1,8 @@
 //! Our `TF_Status`, and the sixteen functions by which plug-ins reach it.
 //!
-//! A status lives on the host's stack for the length of one call; only the five lines of a plug-in that report an error make it
-//! allocate. All functions accept NULL and do nothing with it, because plug-ins pass it.
+//! A status lives on the host's stack for the length of one call; only the five lines of a plug-in
+//! that report an error make it allocate. All functions accept NULL and do nothing with it, because
+//! plug-ins pass it.
 
 use std::{
     ffi::{CStr, CString, c_char, c_int, c_void},
@@ -14,7 +15,8 @@ use crate::stream_executor::error::{Error, StatusError};
 
 /// What a `*mut TF_Status` of ours points to.
 ///
-/// What only errors and payloads need is apart, so that the status of a call that goes well costs two stores and two comparisons.
+/// What only errors and payloads need is apart, so that the status of a call that goes well costs
+/// two stores and two comparisons.
 #[derive(Debug)]
 pub(crate) struct Status {
     code: TF_Code,
@@ -68,7 +70,8 @@ impl Status {
 /// Most bytes of a plug-in's message that are kept: what is longer is no message for people.
 const LONGEST_MESSAGE: usize = 16 << 10;
 
-/// A message as it can be shown: of bounded length, and without characters that would steer a terminal.
+/// A message as it can be shown: of bounded length, and without characters that would steer a
+/// terminal.
 fn printable(message: &[u8]) -> String {
     let kept = &message[..message.len().min(LONGEST_MESSAGE)];
     let mut text = String::with_capacity(kept.len());
@@ -106,8 +109,8 @@ pub(crate) const SERVED: [&str; 8] = [
     "Message",
 ];
 
-/// The prefixes under which each of [`SERVED`] is served. TensorFlow's `TF_` functions jump to its `TSL_` functions, so that serving
-/// only the former would leave the latter to TensorFlow.
+/// The prefixes under which each of [`SERVED`] is served. TensorFlow's `TF_` functions jump to its
+/// `TSL_` functions, so that serving only the former would leave the latter to TensorFlow.
 pub(crate) const PREFIXES: [&str; 2] = ["TF_", "TSL_"];
 
 /// Whether a symbol of that name is one that we serve to plug-ins.
@@ -134,10 +137,11 @@ pub(crate) fn served_addresses() -> [usize; 8] {
 }
 
 /// # Safety
-/// `status` is NULL or came from [`Status::as_mut_ptr`] or [`tf_new_status`], is alive, and is used by this thread alone.
+/// `status` is NULL or came from [`Status::as_mut_ptr`] or [`tf_new_status`], is alive, and is used
+/// by this thread alone.
 unsafe fn borrow<'a>(status: *mut TF_Status) -> Option<&'a mut Status> {
-    // SAFETY: every status in the process is a `Status` (the shim is checked to win over other definers of the functions), and the
-    // caller vouches for its life and its use.
+    // SAFETY: every status in the process is a `Status` (the shim is checked to win over other
+    // definers of the functions), and the caller vouches for its life and its use.
     unsafe { status.cast::<Status>().as_mut() }
 }
 
@@ -157,7 +161,8 @@ unsafe extern "C" fn tf_new_status() -> *mut TF_Status {
 
 unsafe extern "C" fn tf_delete_status(status: *mut TF_Status) {
     if !status.is_null() {
-        // SAFETY: by the contract of the C API the pointer came from `tf_new_status` and is deleted once.
+        // SAFETY: by the contract of the C API the pointer came from `tf_new_status` and is deleted
+        // once.
         drop(unsafe { Box::from_raw(status.cast::<Status>()) });
     }
 }

@@ -1,9 +1,10 @@
 //! Serving our status functions to libraries that are loaded, whatever binary we are in.
 //!
-//! A plug-in leaves `TF_SetStatus` and its kind undefined; the dynamic loader looks for them in the global scope. Functions of a Rust
-//! library are not there, and no flag that a library can set for the binaries of its users puts them there. So a shared object is made
-//! in memory that has nothing but a symbol table, whose absolute symbols are the addresses of our functions, and is opened with
-//! RTLD_GLOBAL before the first plug-in. Absolute symbols need glibc 2.28.
+//! A plug-in leaves `TF_SetStatus` and its kind undefined; the dynamic loader looks for them in the
+//! global scope. Functions of a Rust library are not there, and no flag that a library can set for
+//! the binaries of its users puts them there. So a shared object is made in memory that has nothing
+//! but a symbol table, whose absolute symbols are the addresses of our functions, and is opened
+//! with RTLD_GLOBAL before the first plug-in. Absolute symbols need glibc 2.28.
 
 use std::{
     ffi::CString,
@@ -30,7 +31,8 @@ const NAME: &str = "libserdes_status.so";
 /// Makes sure that plug-ins that are opened from now on find our status functions, and no others.
 ///
 /// # Errors
-/// [`Error::ForeignStatusFunctions`] if another library's functions come first; [`Error::System`] if the object cannot be made.
+/// [`Error::ForeignStatusFunctions`] if another library's functions come first; [`Error::System`]
+/// if the object cannot be made.
 pub(crate) fn install() -> Result<(), Error> {
     static SHIM: OnceLock<Result<Library, io::ErrorKind>> = OnceLock::new();
     let symbols = symbols();
@@ -139,7 +141,8 @@ fn image(symbols: &[(String, usize)]) -> Vec<u8> {
 struct Image(Vec<u8>);
 
 impl Image {
-    /// The header of the file and its program headers: one segment of `size` bytes, and the dynamic section in it.
+    /// The header of the file and its program headers: one segment of `size` bytes, and the dynamic
+    /// section in it.
     fn headers(&mut self, size: usize, dynamic_at: usize, dynamic_size: usize) {
         const MACHINE: u16 = if cfg!(target_arch = "aarch64") { 183 } else { 62 };
         const PT_LOAD: u32 = 1;
@@ -148,7 +151,8 @@ impl Image {
         const READ_WRITE: u32 = 6;
         const SEGMENT_ALIGNMENT: u64 = 0x10000;
 
-        // e_ident: magic, 64 bits, this machine's byte order (both architectures are little-endian here), version 1.
+        // e_ident: magic, 64 bits, this machine's byte order (both architectures are little-endian
+        // here), version 1.
         self.bytes(&[0x7f, b'E', b'L', b'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
         self.u16(3); // e_type: shared object
         self.u16(MACHINE);

@@ -1,7 +1,8 @@
 //! The memory of a struct that a plug-in fills.
 //!
-//! The host owns it, as the C API wants it, and it is longer than any struct that the host knows: a plug-in that was built against a newer
-//! header fills in more than the host knows of, and must not write into memory that is somebody else's.
+//! The host owns it, as the C API wants it, and it is longer than any struct that the host knows: a
+//! plug-in that was built against a newer header fills in more than the host knows of, and must not
+//! write into memory that is somebody else's.
 
 use std::{
     alloc::{Layout as AllocationLayout, alloc_zeroed, dealloc, handle_alloc_error},
@@ -21,8 +22,8 @@ pub(crate) struct StructMemory {
     start: NonNull<u8>,
 }
 
-// SAFETY: a block is memory that its owner alone frees; reads and writes go through raw pointers and are ordered by the calls of the
-// plug-in that they surround.
+// SAFETY: a block is memory that its owner alone frees; reads and writes go through raw pointers
+// and are ordered by the calls of the plug-in that they surround.
 unsafe impl Send for StructMemory {}
 // SAFETY: see above; shared access reads only what the plug-in wrote before it returned.
 unsafe impl Sync for StructMemory {}
@@ -52,15 +53,16 @@ impl StructMemory {
     /// The value at `offset` bytes.
     pub(crate) fn read<T: Scalar>(&self, offset: usize) -> T {
         assert!(offset + size_of::<T>() <= BLOCK_BYTES, "the host reads inside its own block");
-        // SAFETY: inside the block by the assert; the block is initialised (zeroed) memory; `Scalar` types hold any bytes; unaligned
-        // reads need no alignment.
+        // SAFETY: inside the block by the assert; the block is initialised (zeroed) memory;
+        // `Scalar` types hold any bytes; unaligned reads need no alignment.
         unsafe { self.start.as_ptr().add(offset).cast::<T>().read_unaligned() }
     }
 
     /// Writes the value at `offset` bytes.
     pub(crate) fn write<T: Scalar>(&self, offset: usize, value: T) {
         assert!(offset + size_of::<T>() <= BLOCK_BYTES, "the host writes inside its own block");
-        // SAFETY: inside the block by the assert; unaligned writes need no alignment; nobody else touches the block outside of calls.
+        // SAFETY: inside the block by the assert; unaligned writes need no alignment; nobody else
+        // touches the block outside of calls.
         unsafe { self.start.as_ptr().add(offset).cast::<T>().write_unaligned(value) }
     }
 
@@ -111,7 +113,8 @@ pub(crate) struct StructView<'a> {
 }
 
 impl<'a> StructView<'a> {
-    /// The struct in `block` as `layout` describes it, `size` bytes of it. Sizes beyond the layout are cut to it.
+    /// The struct in `block` as `layout` describes it, `size` bytes of it. Sizes beyond the layout
+    /// are cut to it.
     pub(crate) fn new(block: &'a StructMemory, layout: &'static StructLayout, size: usize) -> Self {
         Self { block, layout, size: size.min(layout.size_of) }
     }
@@ -130,13 +133,14 @@ impl<'a> StructView<'a> {
     /// The function in a field, if the struct has it and it is not NULL.
     ///
     /// # Safety
-    /// `F` is the function pointer type that the C API gives the field, or one of the same shape, in which pointers to the host's structs
-    /// point to other types.
+    /// `F` is the function pointer type that the C API gives the field, or one of the same shape,
+    /// in which pointers to the host's structs point to other types.
     pub(crate) unsafe fn function<F: Copy>(&self, field: &str) -> Option<F> {
         const { assert!(size_of::<F>() == size_of::<usize>()) };
         // Read as a pointer, so that it keeps what the plug-in's own pointer may reach.
         let address: *const () = self.scalar(field)?;
-        // SAFETY: same size (asserted), not NULL, and the caller vouches for the type; the plug-in vouches for the address.
+        // SAFETY: same size (asserted), not NULL, and the caller vouches for the type; the plug-in
+        // vouches for the address.
         (!address.is_null()).then(|| unsafe { std::mem::transmute_copy(&address) })
     }
 }

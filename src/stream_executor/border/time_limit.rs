@@ -1,7 +1,7 @@
 //! Which call into a plug-in is in progress, and a limit on how long one may take.
 //!
-//! A function of a plug-in that does not return cannot be stopped. What can be done is to make the calls on a thread of their own, to
-//! stop waiting for that thread, and to say which call it is in.
+//! A function of a plug-in that does not return cannot be stopped. What can be done is to make the
+//! calls on a thread of their own, to stop waiting for that thread, and to say which call it is in.
 
 use std::{
     cell::Cell,
@@ -36,7 +36,8 @@ pub(crate) fn enter(name: &'static &'static str) -> CallGuard {
     if watch.is_null() {
         return CallGuard { watch, before: ptr::null_mut() };
     }
-    // SAFETY: `with_time_limit` sets the pointer to a watch that its thread holds until it has set it back.
+    // SAFETY: `with_time_limit` sets the pointer to a watch that its thread holds until it has set
+    // it back.
     let before = unsafe { &*watch }.name.swap(ptr::from_ref(name).cast_mut(), Ordering::Relaxed);
     CallGuard { watch, before }
 }
@@ -52,13 +53,15 @@ impl Drop for CallGuard {
     #[inline]
     fn drop(&mut self) {
         if !self.watch.is_null() {
-            // SAFETY: as in `enter`; the guard does not leave its thread (it holds a raw pointer), nor the work that is watched.
+            // SAFETY: as in `enter`; the guard does not leave its thread (it holds a raw pointer),
+            // nor the work that is watched.
             unsafe { &*self.watch }.name.store(self.before, Ordering::Relaxed);
         }
     }
 }
 
-/// Ends the watch of this thread, also when the work panics; borrows the watch, so that it ends before it.
+/// Ends the watch of this thread, also when the work panics; borrows the watch, so that it ends
+/// before it.
 struct Unwatch<'a>(#[expect(dead_code, reason = "held for its lifetime")] &'a CallInProgress);
 
 impl Drop for Unwatch<'_> {
@@ -77,8 +80,9 @@ enum Progress<T> {
 
 /// Where one thread leaves the value of its work for another that waits for it.
 ///
-/// A channel would do, but for this: the first wait on one registers a destructor of a thread-local variable, for which the dynamic loader's
-/// lock is needed; and a library whose initialiser hangs holds that lock, so that the wait would never begin.
+/// A channel would do, but for this: the first wait on one registers a destructor of a thread-local
+/// variable, for which the dynamic loader's lock is needed; and a library whose initialiser hangs
+/// holds that lock, so that the wait would never begin.
 struct Handover<T> {
     progress: Mutex<Progress<T>>,
     changed: Condvar,
@@ -114,11 +118,13 @@ impl<T> Drop for Lost<'_, T> {
 
 /// Does `work` on a thread of its own, and waits for it no longer than `limit`.
 ///
-/// Use it around calls into a plug-in that is not trusted to return. When the time is up the thread is left to itself, with everything
-/// that `work` owns: nothing that the plug-in may still be using is freed.
+/// Use it around calls into a plug-in that is not trusted to return. When the time is up the thread
+/// is left to itself, with everything that `work` owns: nothing that the plug-in may still be using
+/// is freed.
 ///
 /// # Errors
-/// [`Error::TimedOut`], which names the call that was in progress. [`Error::System`] if no thread can be made.
+/// [`Error::TimedOut`], which names the call that was in progress. [`Error::System`] if no thread
+/// can be made.
 pub fn with_time_limit<T: Send + 'static>(
     limit: Duration,
     work: impl FnOnce() -> T + Send + 'static,
@@ -133,7 +139,8 @@ pub fn with_time_limit<T: Send + 'static>(
             let _unwatch = Unwatch(watched.as_ref());
             IN_PROGRESS.set(Arc::as_ptr(&watched));
             let _lost = Lost(&theirs);
-            // Should nobody wait for it any more, the value is dropped with `theirs`, when this thread ends.
+            // Should nobody wait for it any more, the value is dropped with `theirs`, when this
+            // thread ends.
             theirs.set(Progress::Done(work()));
         })
         .map_err(|error| Error::System { doing: "start a thread", error })?;

@@ -79,7 +79,8 @@ pub(super) fn pattern(bytes: usize, seed: u8) -> Vec<u8> {
     pattern
 }
 
-/// The first device, whose allocations are calls of the plug-in, also where the host's allocator would stand between the two.
+/// The first device, whose allocations are calls of the plug-in, also where the host's allocator
+/// would stand between the two.
 pub(super) fn first_device(plugin: &Plugin) -> Result<Device, Failure> {
     Ok(plugin.device(0)?.directly())
 }

@@ -67,7 +67,8 @@ fn host_callback_order(plugin: &Plugin) -> Verdict {
     Ok("32 callbacks ran in order, and the copy behind them after them".to_owned())
 }
 
-/// An error of a callback must show: the plug-in answers false, or the stream is in error afterwards.
+/// An error of a callback must show: the plug-in answers false, or the stream is in error
+/// afterwards.
 fn host_callback_error(plugin: &Plugin) -> Verdict {
     let stream = first_device(plugin)?.create_stream()?;
     match stream.host_callback(|| Err("an error on purpose".to_owned())) {

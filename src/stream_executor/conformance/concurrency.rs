@@ -1,4 +1,5 @@
-//! Many threads, many streams, much work: order where the C API promises it, whole bytes everywhere.
+//! Many threads, many streams, much work: order where the C API promises it, whole bytes
+//! everywhere.
 
 use std::thread;
 

@@ -83,7 +83,8 @@ fn raw_deallocate(device: &Device, base: SP_DeviceMemoryBase) -> SP_DeviceMemory
     let filled = StructMemory::new(SP_DeviceMemoryBase::STRUCT_SIZE);
     let memory = filled.as_ptr::<SP_DeviceMemoryBase>();
     let calls = device.calls();
-    // SAFETY: it holds the struct; the memory came from `raw_allocate` or is NULL, and is used by nobody.
+    // SAFETY: it holds the struct; the memory came from `raw_allocate` or is NULL, and is used by
+    // nobody.
     unsafe {
         memory.write(base);
         calls.deallocate(memory);

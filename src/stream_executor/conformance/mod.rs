@@ -1,7 +1,8 @@
 //! The conformance suite: does a plug-in do what the C API says?
 //!
-//! Each behaviour is tried on its own, on a thread of its own, with a time limit. A behaviour is `unsupported` only if the plug-in leaves the
-//! function out (and may), or answers "not available" where the C API has that answer; everything else that is not right is a failure.
+//! Each behaviour is tried on its own, on a thread of its own, with a time limit. A behaviour is
+//! `unsupported` only if the plug-in leaves the function out (and may), or answers "not available"
+//! where the C API has that answer; everything else that is not right is a failure.
 //!
 //! This folder must never know what is done with a plug-in besides.
 

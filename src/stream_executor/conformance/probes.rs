@@ -1,4 +1,5 @@
-//! Calls that only this suite makes: past what the safe types put between a program and a plug-in, or with arguments that they keep from it.
+//! Calls that only this suite makes: past what the safe types put between a program and a plug-in,
+//! or with arguments that they keep from it.
 
 use std::ffi::c_void;
 

@@ -56,15 +56,17 @@ impl ConformanceOptions {
         Self::default()
     }
 
-    /// How long one behaviour may take. A plug-in that has not come back once gets a tenth of it from then on, so that one call that
-    /// hangs does not cost this time in every behaviour that needs it.
+    /// How long one behaviour may take. A plug-in that has not come back once gets a tenth of it
+    /// from then on, so that one call that hangs does not cost this time in every behaviour that
+    /// needs it.
     #[must_use]
     pub fn with_time_limit(mut self, limit: Duration) -> Self {
         self.time_limit = limit;
         self
     }
 
-    /// How many of [`behaviours`] to leave out: those that were tried before, where one of them ended its process.
+    /// How many of [`behaviours`] to leave out: those that were tried before, where one of them
+    /// ended its process.
     #[must_use]
     pub fn with_skip(mut self, behaviours: usize) -> Self {
         self.skip = behaviours;

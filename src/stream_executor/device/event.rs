@@ -20,7 +20,8 @@ pub(crate) struct EventInner {
     handle: SP_Event,
 }
 
-// SAFETY: the handle means something to the plug-in alone, whose event functions the C API lets any thread call.
+// SAFETY: the handle means something to the plug-in alone, whose event functions the C API lets any
+// thread call.
 unsafe impl Send for EventInner {}
 // SAFETY: see above.
 unsafe impl Sync for EventInner {}
@@ -100,7 +101,8 @@ impl EventInner {
 
 impl Drop for EventInner {
     fn drop(&mut self) {
-        // SAFETY: the device is alive; no stream has the event in its work any more, as streams keep events.
+        // SAFETY: the device is alive; no stream has the event in its work any more, as streams
+        // keep events.
         unsafe { self.device.calls().destroy_event(self.handle) };
     }
 }

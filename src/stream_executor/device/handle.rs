@@ -55,7 +55,8 @@ impl DeviceInner {
         let mut status = Status::new();
         {
             let _call = enter(&"create_device");
-            // SAFETY: the platform is the plug-in's own; parameters, struct and status live through the call.
+            // SAFETY: the platform is the plug-in's own; parameters, struct and status live through
+            // the call.
             unsafe { create(registration.platform(), &raw mut parameters, status.as_mut_ptr()) };
         }
         status.into_result("create_device")?;
@@ -75,8 +76,8 @@ impl DeviceInner {
 
     /// The device's best-fit allocator: the one that is there, or a new one over `inside`.
     ///
-    /// It grows, also where the platform would let it reserve all memory at once: a library that moves state shares the device with those
-    /// who compute on it.
+    /// It grows, also where the platform would let it reserve all memory at once: a library that
+    /// moves state shares the device with those who compute on it.
     fn allocator(&self, inside: &Device) -> BfcAllocator {
         let mut known = self.allocator.lock().unwrap_or_else(PoisonError::into_inner);
         known.upgrade().unwrap_or_else(|| {
@@ -90,8 +91,9 @@ impl DeviceInner {
     pub(crate) fn destroy(&self, registration: &Registration) {
         if let Some(destroy) = registration.functions.platform.destroy_device {
             let _call = enter(&"destroy_device");
-            // SAFETY: filled in by create_device of this platform and destroyed once: the plug-in's own drop does it, when no object of
-            // the device is left, or `create` does, when there never was one.
+            // SAFETY: filled in by create_device of this platform and destroyed once: the plug-in's
+            // own drop does it, when no object of the device is left, or `create` does, when there
+            // never was one.
             unsafe { destroy(registration.platform(), self.filled.as_ptr()) };
         }
     }
@@ -112,7 +114,8 @@ pub(crate) enum Strategy {
     Plugin,
     /// The host's best-fit allocator, because the platform asks for it.
     BestFit(BfcAllocator),
-    /// The same, looked up: the allocator and its memory reach their device by this, and would keep themselves alive by a handle.
+    /// The same, looked up: the allocator and its memory reach their device by this, and would keep
+    /// themselves alive by a handle.
     InsideBestFit,
 }
 
@@ -197,7 +200,8 @@ impl Device {
 
     /// Allocates device memory of `bytes` bytes; its contents are whatever was there.
     ///
-    /// Where the platform asks for the host's best-fit allocator ([`Platform::uses_bfc_allocator`](crate::stream_executor::Platform::uses_bfc_allocator)) it
+    /// Where the platform asks for the host's best-fit allocator
+    /// ([`Platform::uses_bfc_allocator`](crate::stream_executor::Platform::uses_bfc_allocator)) it
     /// comes from that ([`Self::allocator`]), else from the plug-in itself.
     ///
     /// # Errors
@@ -210,11 +214,13 @@ impl Device {
         }
     }
 
-    /// The allocator through which [`Self::allocate`] goes, if the platform asks for one; the same for every handle of the device.
+    /// The allocator through which [`Self::allocate`] goes, if the platform asks for one; the same
+    /// for every handle of the device.
     ///
-    /// Its regions go back to the plug-in when neither a handle of the device nor memory of it is left, or by
-    /// [`BfcAllocator::release_unused`]. It grows region by region, whatever
-    /// [`Platform::forces_memory_growth`](crate::stream_executor::Platform::forces_memory_growth) says.
+    /// Its regions go back to the plug-in when neither a handle of the device nor memory of it is
+    /// left, or by [`BfcAllocator::release_unused`]. It grows region by region, whatever
+    /// [`Platform::forces_memory_growth`](crate::stream_executor::Platform::forces_memory_growth)
+    /// says.
     #[must_use]
     pub fn allocator(&self) -> Option<BfcAllocator> {
         match &self.strategy {
@@ -263,7 +269,8 @@ impl Device {
         if source.is_empty() {
             return Ok(());
         }
-        // SAFETY: the device is alive; the part lies in its memory; the source is valid until the call returns.
+        // SAFETY: the device is alive; the part lies in its memory; the source is valid until the
+        // call returns.
         unsafe {
             self.calls().sync_memcpy_htod(
                 part.as_mut_ptr(),
@@ -287,7 +294,8 @@ impl Device {
         if target.is_empty() {
             return Ok(());
         }
-        // SAFETY: the device is alive; the part lies in its memory; the target is ours alone until the call returns.
+        // SAFETY: the device is alive; the part lies in its memory; the target is ours alone until
+        // the call returns.
         unsafe {
             self.calls().sync_memcpy_dtoh(
                 target.as_mut_ptr().cast(),
@@ -297,11 +305,12 @@ impl Device {
         }
     }
 
-    /// Copies `bytes` bytes of device memory to device memory, and waits until it is done. The source may be on another device of the
-    /// same plug-in.
+    /// Copies `bytes` bytes of device memory to device memory, and waits until it is done. The
+    /// source may be on another device of the same plug-in.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`]; [`Error::OtherDevice`]; [`Error::Unsupported`]; what the plug-in reports.
+    /// [`Error::OutOfRange`]; [`Error::OtherDevice`]; [`Error::Unsupported`]; what the plug-in
+    /// reports.
     pub fn copy_on_device(
         &self,
         source: &DeviceMemory,
@@ -319,7 +328,8 @@ impl Device {
         unsafe { self.calls().sync_memcpy_dtod(to.as_mut_ptr(), from.as_ptr(), bytes) }
     }
 
-    /// Allocates host memory that asynchronous copies can use: the plug-in's (pinned), or the host's own where the plug-in has none.
+    /// Allocates host memory that asynchronous copies can use: the plug-in's (pinned), or the
+    /// host's own where the plug-in has none.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`]; [`Error::MemoryInUse`].
@@ -330,8 +340,8 @@ impl Device {
     /// Allocates memory that host and device address alike.
     ///
     /// # Errors
-    /// [`Error::Unsupported`], also where the functions are there and the platform says that they do not work; [`Error::OutOfMemory`];
-    /// [`Error::MemoryInUse`].
+    /// [`Error::Unsupported`], also where the functions are there and the platform says that they
+    /// do not work; [`Error::OutOfMemory`]; [`Error::MemoryInUse`].
     pub fn allocate_unified(&self, bytes: usize) -> Result<UnifiedMemory, Error> {
         UnifiedMemory::allocate(self, bytes)
     }

@@ -1,7 +1,8 @@
 //! Functions that a stream runs on the host.
 //!
-//! A plug-in promises to run an accepted function exactly once. Some drop it, some run it twice, and one could run it long after; so what it
-//! is given is not a pointer but a number, under which the function is found as long as it is waited for.
+//! A plug-in promises to run an accepted function exactly once. Some drop it, some run it twice,
+//! and one could run it long after; so what it is given is not a pointer but a number, under which
+//! the function is found as long as it is waited for.
 
 use std::{
     any::Any,
@@ -72,7 +73,8 @@ pub struct HostCallback {
     listed: Arc<Listed>,
 }
 
-/// Has the number in the list until nobody waits for the callback any more: neither its stream nor whoever asks for its outcome.
+/// Has the number in the list until nobody waits for the callback any more: neither its stream nor
+/// whoever asks for its outcome.
 #[derive(Debug)]
 struct Listed {
     number: usize,
@@ -133,8 +135,9 @@ impl HostCallback {
     /// Waits until the stream is past it, and says how it went.
     ///
     /// # Errors
-    /// [`Error::CallbackDropped`] if the stream is done and never ran it; [`Error::CallbackRepeated`] if it was run more than once;
-    /// [`Error::CallbackFailed`] with the function's own error; what the plug-in reports of the stream.
+    /// [`Error::CallbackDropped`] if the stream is done and never ran it;
+    /// [`Error::CallbackRepeated`] if it was run more than once; [`Error::CallbackFailed`] with the
+    /// function's own error; what the plug-in reports of the stream.
     pub fn outcome(&self) -> Result<(), Error> {
         let waited = self.stream.synchronize();
         let state = self.record.run();
@@ -181,11 +184,13 @@ pub(crate) unsafe extern "C" fn run(argument: *mut c_void, status: *mut TF_Statu
         state.function.take()
     };
     let Some(function) = function else { return };
-    // A panic must not cross into the plug-in. The function is gone afterwards, so nobody sees what it left half done but its owner.
+    // A panic must not cross into the plug-in. The function is gone afterwards, so nobody sees what
+    // it left half done but its owner.
     let result = catch_unwind(AssertUnwindSafe(function))
         .unwrap_or_else(|panic| Err(format!("it panicked: {}", panic_message(panic.as_ref()))));
     if let Err(message) = &result {
-        // SAFETY: NULL, or a status that the plug-in made with our functions and hands to this call.
+        // SAFETY: NULL, or a status that the plug-in made with our functions and hands to this
+        // call.
         unsafe { report_to_plugin(status, TF_Code::INTERNAL, message) };
     }
     record.run().result = Some(result);

@@ -45,13 +45,15 @@ enum HostMemorySource {
     Unified(Device, LiveRange),
 }
 
-// SAFETY: it is memory that this value alone frees; whoever may read or write it is decided by `HostMemory` and the streams.
+// SAFETY: it is memory that this value alone frees; whoever may read or write it is decided by
+// `HostMemory` and the streams.
 unsafe impl Send for HostAllocation {}
 // SAFETY: see above; nothing is reached through a shared reference to this struct itself.
 unsafe impl Sync for HostAllocation {}
 
 impl HostAllocation {
-    /// The alignment of memory from the host's own allocator, in bytes: a page, which devices and the system's direct I/O like best.
+    /// The alignment of memory from the host's own allocator, in bytes: a page, which devices and
+    /// the system's direct I/O like best.
     const ALIGNMENT: usize = 4096;
 }
 
@@ -71,12 +73,14 @@ impl Drop for HostAllocation {
             HostMemorySource::Pinned(device, range) => {
                 // Once it has gone back, another thread may get it.
                 drop(range);
-                // SAFETY: the device is alive; the memory came from its plug-in; the last user is this drop.
+                // SAFETY: the device is alive; the memory came from its plug-in; the last user is
+                // this drop.
                 unsafe { device.calls().deallocate_host(start.cast()) };
             }
             HostMemorySource::Unified(device, range) => {
                 drop(range);
-                // SAFETY: the device is alive; the memory came from its plug-in; the last user is this drop.
+                // SAFETY: the device is alive; the memory came from its plug-in; the last user is
+                // this drop.
                 unsafe { device.calls().deallocate_unified(start.cast()) };
             }
         }
@@ -137,7 +141,8 @@ impl HostMemory {
 /// The longest slice that there can be, in bytes: offsets into it are signed.
 const LONGEST_SLICE: usize = isize::MAX as usize;
 
-/// Takes `bytes` bytes, no more than [`LONGEST_SLICE`], that a plug-in gave: nobody else has them, and they are zero.
+/// Takes `bytes` bytes, no more than [`LONGEST_SLICE`], that a plug-in gave: nobody else has them,
+/// and they are zero.
 fn claim(
     call: &'static str,
     memory: *mut c_void,
@@ -147,7 +152,8 @@ fn claim(
         .ok_or(Error::OutOfMemory { call, bytes: bytes as u64 })?;
     // What somebody else has is not given back either: that would free it under its owner.
     let range = LiveRange::claim(call, start, bytes)?;
-    // SAFETY: the plug-in gave `bytes` bytes, and no other value has any of them. Zeroed, because plug-ins need not initialise them.
+    // SAFETY: the plug-in gave `bytes` bytes, and no other value has any of them. Zeroed, because
+    // plug-ins need not initialise them.
     unsafe { start.as_ptr().write_bytes(0, bytes) };
     Ok((start, range))
 }
@@ -156,23 +162,24 @@ impl Deref for HostMemory {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: `bytes` initialised bytes; copies that write to them hold the `HostMemory` itself until they are done, so that while
-        // this reference exists nobody writes.
+        // SAFETY: `bytes` initialised bytes; copies that write to them hold the `HostMemory` itself
+        // until they are done, so that while this reference exists nobody writes.
         unsafe { std::slice::from_raw_parts(self.inner.start.as_ptr(), self.inner.bytes) }
     }
 }
 
 impl DerefMut for HostMemory {
     fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as in `deref`; copies that read hold the `HostMemory`, too, so that this reference is the only one.
+        // SAFETY: as in `deref`; copies that read hold the `HostMemory`, too, so that this
+        // reference is the only one.
         unsafe { std::slice::from_raw_parts_mut(self.inner.start.as_ptr(), self.inner.bytes) }
     }
 }
 
 /// Memory that the host and all devices of a platform address alike. Its bytes are zero at first.
 ///
-/// Computations of a device use it where it lies; to copy it to or from other memory of a device by a stream, make it host memory
-/// ([`Self::into_host_memory`]).
+/// Computations of a device use it where it lies; to copy it to or from other memory of a device by
+/// a stream, make it host memory ([`Self::into_host_memory`]).
 #[derive(Debug)]
 pub struct UnifiedMemory {
     memory: HostMemory,
@@ -182,7 +189,8 @@ impl UnifiedMemory {
     pub(crate) fn allocate(device: &Device, bytes: usize) -> Result<Self, Error> {
         const CALL: &str = "unified_memory_allocate";
         if !device.registration().facts.supports_unified_memory {
-            // Functions that are set all the same are not called: the platform has said what they are worth (004:254).
+            // Functions that are set all the same are not called: the platform has said what they
+            // are worth (004:254).
             return Err(Error::Unsupported { function: CALL });
         }
         if bytes == 0 {
@@ -199,7 +207,8 @@ impl UnifiedMemory {
         Ok(Self { memory })
     }
 
-    /// The same memory as host memory, which copies of streams take and give back. It goes back to the plug-in as what it was.
+    /// The same memory as host memory, which copies of streams take and give back. It goes back to
+    /// the plug-in as what it was.
     #[must_use]
     pub fn into_host_memory(self) -> HostMemory {
         self.memory

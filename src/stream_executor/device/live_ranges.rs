@@ -1,7 +1,8 @@
 //! The host memory that plug-ins have handed out and not got back.
 //!
-//! A slice of it is made from the plug-in's word alone, and two slices of one memory must never be there at once. So each range is held
-//! here while it is in use, and what overlaps one that is held is refused.
+//! A slice of it is made from the plug-in's word alone, and two slices of one memory must never be
+//! there at once. So each range is held here while it is in use, and what overlaps one that is held
+//! is refused.
 
 use std::{
     collections::BTreeMap,
@@ -11,11 +12,12 @@ use std::{
 
 use crate::stream_executor::error::Error;
 
-/// First address and end of each range, of all plug-ins of the process: they share its addresses. No two overlap.
+/// First address and end of each range, of all plug-ins of the process: they share its addresses.
+/// No two overlap.
 static LIVE: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
 
-/// A range of addresses that nobody else has. Let go of when it is dropped, which must be before the plug-in gets the memory back: from then
-/// on it may hand it out again.
+/// A range of addresses that nobody else has. Let go of when it is dropped, which must be before
+/// the plug-in gets the memory back: from then on it may hand it out again.
 #[derive(Debug)]
 pub(super) struct LiveRange {
     start: usize,

@@ -1,7 +1,8 @@
 //! Memory of a device.
 //!
-//! It is only ever reached through copies. Types say that it is alive; they do not order accesses to it: two streams that write to the same
-//! bytes at once leave whatever they leave there, as on every device.
+//! It is only ever reached through copies. Types say that it is alive; they do not order accesses
+//! to it: two streams that write to the same bytes at once leave whatever they leave there, as on
+//! every device.
 
 use std::{mem::MaybeUninit, ptr, sync::Arc};
 
@@ -23,7 +24,8 @@ pub(crate) struct DeviceAllocation {
     source: DeviceMemorySource,
 }
 
-/// Where device memory comes from and goes back to. Its device is reached through it, so that a part of a region counts one reference and not three.
+/// Where device memory comes from and goes back to. Its device is reached through it, so that a
+/// part of a region counts one reference and not three.
 #[derive(Debug)]
 enum DeviceMemorySource {
     /// The plug-in.
@@ -42,8 +44,8 @@ impl DeviceAllocation {
     }
 }
 
-// SAFETY: the struct is plain data that is only read; its pointers mean something to the plug-in alone, whose allocation and copy
-// functions the C API lets any thread call.
+// SAFETY: the struct is plain data that is only read; its pointers mean something to the plug-in
+// alone, whose allocation and copy functions the C API lets any thread call.
 unsafe impl Send for DeviceAllocation {}
 // SAFETY: see above.
 unsafe impl Sync for DeviceAllocation {}
@@ -55,7 +57,8 @@ impl Drop for DeviceAllocation {
             && !self.base.opaque.is_null()
         {
             let mut part = MemoryRange::new(self.base);
-            // SAFETY: the device is alive; the memory came from its allocator; the last user is this drop.
+            // SAFETY: the device is alive; the memory came from its allocator; the last user is
+            // this drop.
             unsafe { device.calls().deallocate(part.as_mut_ptr()) };
         }
     }
@@ -104,7 +107,8 @@ impl DeviceMemory {
         self.inner.device()
     }
 
-    /// The number that stands for its first byte on the device; it may not be an address of this process.
+    /// The number that stands for its first byte on the device; it may not be an address of this
+    /// process.
     #[must_use]
     pub fn address(&self) -> u64 {
         self.inner.base.opaque as u64

@@ -1,7 +1,9 @@
-//! A device and what is made on it: memory, streams, events, timers, transfers, functions on the host.
+//! A device and what is made on it: memory, streams, events, timers, transfers, functions on the
+//! host.
 //!
-//! Handles own what they are made of, so that nothing can be used after it was destroyed, or destroyed while a device is using it; that is
-//! why they know each other. This folder must never know a layout of the C API: it calls functions in the place of the newest one.
+//! Handles own what they are made of, so that nothing can be used after it was destroyed, or
+//! destroyed while a device is using it; that is why they know each other. This folder must never
+//! know a layout of the C API: it calls functions in the place of the newest one.
 
 mod description;
 mod event;

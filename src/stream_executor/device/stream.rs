@@ -1,8 +1,9 @@
 //! Streams: work that a device does in order, while the host goes on.
 //!
-//! Whatever a stream's work uses (device memory, host memory, events, timers) is kept alive by the stream until the work is known to be
-//! done: when an event behind it has come, when the stream was waited for, or when it is dropped. A stream whose end cannot be found out
-//! keeps its things for ever: memory is lost rather than freed under a device that may be writing to it.
+//! Whatever a stream's work uses (device memory, host memory, events, timers) is kept alive by the
+//! stream until the work is known to be done: when an event behind it has come, when the stream was
+//! waited for, or when it is dropped. A stream whose end cannot be found out keeps its things for
+//! ever: memory is lost rather than freed under a device that may be writing to it.
 
 use std::{ptr, sync::Arc};
 
@@ -18,7 +19,8 @@ use super::{
 };
 use crate::stream_executor::error::Error;
 
-/// A stream of a device. Its calls can be made from several threads; they take effect in the order in which they return.
+/// A stream of a device. Its calls can be made from several threads; they take effect in the order
+/// in which they return.
 #[derive(Debug)]
 pub struct Stream {
     pub(crate) inner: Arc<StreamInner>,
@@ -57,11 +59,12 @@ impl Stream {
         Ok(Transfer::new(Arc::clone(inner), event, number, host))
     }
 
-    /// Enqueues a copy of `bytes` bytes of `source`, from byte `offset` on, to the beginning of `target`, which comes back from
-    /// [`Transfer::wait`].
+    /// Enqueues a copy of `bytes` bytes of `source`, from byte `offset` on, to the beginning of
+    /// `target`, which comes back from [`Transfer::wait`].
     ///
     /// # Errors
-    /// [`Error::OutOfRange`]; [`Error::OtherDevice`]; what the plug-in reports. `target` is dropped then.
+    /// [`Error::OutOfRange`]; [`Error::OtherDevice`]; what the plug-in reports. `target` is dropped
+    /// then.
     pub fn copy_to_host(
         &self,
         source: &DeviceMemory,
@@ -77,17 +80,19 @@ impl Stream {
                 return Ok(());
             }
             let calls = self.inner.device.calls();
-            // SAFETY: device and stream are alive; the part lies in memory that the stream keeps; the target is long enough, kept by the
-            // stream, and out of everybody's reach until the transfer is done.
+            // SAFETY: device and stream are alive; the part lies in memory that the stream keeps;
+            // the target is long enough, kept by the stream, and out of everybody's reach until the
+            // transfer is done.
             unsafe { calls.memcpy_dtoh(self.inner.handle, start, part.as_ptr(), bytes as u64) }
         })
     }
 
-    /// Enqueues a copy of the first `bytes` bytes of `source` into `target`, from byte `offset` on. `source` comes back from
-    /// [`Transfer::wait`].
+    /// Enqueues a copy of the first `bytes` bytes of `source` into `target`, from byte `offset` on.
+    /// `source` comes back from [`Transfer::wait`].
     ///
     /// # Errors
-    /// [`Error::OutOfRange`]; [`Error::OtherDevice`]; what the plug-in reports. `source` is dropped then.
+    /// [`Error::OutOfRange`]; [`Error::OtherDevice`]; what the plug-in reports. `source` is dropped
+    /// then.
     pub fn copy_to_device(
         &self,
         source: HostMemory,
@@ -115,11 +120,12 @@ impl Stream {
         })
     }
 
-    /// Enqueues a copy of `bytes` bytes of device memory to device memory of this stream's device. The source may be on another device of
-    /// the same plug-in.
+    /// Enqueues a copy of `bytes` bytes of device memory to device memory of this stream's device.
+    /// The source may be on another device of the same plug-in.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`]; [`Error::OtherDevice`]; [`Error::Unsupported`]; what the plug-in reports.
+    /// [`Error::OutOfRange`]; [`Error::OtherDevice`]; [`Error::Unsupported`]; what the plug-in
+    /// reports.
     pub fn copy_on_device(
         &self,
         source: &DeviceMemory,
@@ -136,7 +142,8 @@ impl Stream {
         self.inner
             .enqueue([Kept::Device(source.keep()), Kept::Device(target.keep())], || {
                 let calls = self.inner.device.calls();
-                // SAFETY: device and stream are alive; both parts lie in memory that the stream keeps.
+                // SAFETY: device and stream are alive; both parts lie in memory that the stream
+                // keeps.
                 unsafe {
                     calls.memcpy_dtod(self.inner.handle, to.as_mut_ptr(), from.as_ptr(), bytes)
                 }
@@ -147,7 +154,8 @@ impl Stream {
     /// Enqueues filling `bytes` bytes of `target`, from byte `offset` on, with zeros.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`]; [`Error::OtherDevice`]; [`Error::Unsupported`]; what the plug-in reports.
+    /// [`Error::OutOfRange`]; [`Error::OtherDevice`]; [`Error::Unsupported`]; what the plug-in
+    /// reports.
     pub fn mem_zero(&self, target: &DeviceMemory, offset: u64, bytes: u64) -> Result<(), Error> {
         let mut part = target.part(&self.inner.device, offset, bytes)?;
         if bytes == 0 {
@@ -155,7 +163,8 @@ impl Stream {
         }
         self.inner
             .enqueue([Kept::Device(target.keep())], || {
-                // SAFETY: device and stream are alive; the part lies in memory that the stream keeps.
+                // SAFETY: device and stream are alive; the part lies in memory that the stream
+                // keeps.
                 unsafe {
                     self.inner.device.calls().mem_zero(self.inner.handle, part.as_mut_ptr(), bytes)
                 }
@@ -181,13 +190,15 @@ impl Stream {
         self.inner
             .enqueue([Kept::Device(target.keep())], || {
                 let calls = self.inner.device.calls();
-                // SAFETY: device and stream are alive; the part lies in memory that the stream keeps.
+                // SAFETY: device and stream are alive; the part lies in memory that the stream
+                // keeps.
                 unsafe { calls.memset(self.inner.handle, part.as_mut_ptr(), pattern, bytes) }
             })
             .map(drop)
     }
 
-    /// Enqueues filling `bytes` bytes of `target`, a multiple of 4, from byte `offset` on, with a pattern of four bytes.
+    /// Enqueues filling `bytes` bytes of `target`, a multiple of 4, from byte `offset` on, with a
+    /// pattern of four bytes.
     ///
     /// # Errors
     /// As [`Self::mem_zero`]; [`Error::InvalidArgument`] if `bytes` is no multiple of 4.
@@ -212,7 +223,8 @@ impl Stream {
         self.inner
             .enqueue([Kept::Device(target.keep())], || {
                 let calls = self.inner.device.calls();
-                // SAFETY: device and stream are alive; the part lies in memory that the stream keeps.
+                // SAFETY: device and stream are alive; the part lies in memory that the stream
+                // keeps.
                 unsafe { calls.memset32(self.inner.handle, part.as_mut_ptr(), pattern, bytes) }
             })
             .map(drop)
@@ -268,7 +280,8 @@ impl Stream {
         self.inner
             .enqueue([], || {
                 let calls = self.inner.device.calls();
-                // SAFETY: device and both streams are alive; a stream that is dropped is waited for first, so that nothing of it is left.
+                // SAFETY: device and both streams are alive; a stream that is dropped is waited for
+                // first, so that nothing of it is left.
                 unsafe { calls.create_stream_dependency(self.inner.handle, other.inner.handle) }
             })
             .map(drop)
@@ -311,9 +324,11 @@ impl Stream {
         }
     }
 
-    /// Enqueues a function that runs on the host, on a thread of the plug-in, when the stream comes to it.
+    /// Enqueues a function that runs on the host, on a thread of the plug-in, when the stream comes
+    /// to it.
     ///
-    /// The function is run at most once. An error (or a panic) of it is reported to the plug-in and by [`HostCallback::outcome`].
+    /// The function is run at most once. An error (or a panic) of it is reported to the plug-in and
+    /// by [`HostCallback::outcome`].
     ///
     /// # Errors
     /// [`Error::CallbackRefused`]; [`Error::Unsupported`].
@@ -325,7 +340,8 @@ impl Stream {
         let argument = callback.argument();
         let number = self.inner.enqueue([Kept::Callback(pending)], || {
             let calls = self.inner.device.calls();
-            // SAFETY: device and stream are alive; the callback takes any argument at any time, as it looks the argument up.
+            // SAFETY: device and stream are alive; the callback takes any argument at any time, as
+            // it looks the argument up.
             let accepted =
                 unsafe { calls.host_callback(self.inner.handle, host_callback::run, argument) }?;
             if accepted { Ok(()) } else { Err(Error::CallbackRefused) }
@@ -355,7 +371,8 @@ impl Stream {
         self.inner.status()
     }
 
-    /// Whether nothing has gone wrong with the stream yet: no call on it failed, no callback was refused, and the plug-in reports no error.
+    /// Whether nothing has gone wrong with the stream yet: no call on it failed, no callback was
+    /// refused, and the plug-in reports no error.
     #[must_use]
     pub fn is_ok(&self) -> bool {
         self.inner.status().is_ok() && !self.inner.has_failed()

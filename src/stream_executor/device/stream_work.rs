@@ -26,7 +26,8 @@ pub(crate) struct StreamInner {
     failed: AtomicBool,
 }
 
-// SAFETY: the handle means something to the plug-in alone; calls that put work into the stream are made under the lock.
+// SAFETY: the handle means something to the plug-in alone; calls that put work into the stream are
+// made under the lock.
 unsafe impl Send for StreamInner {}
 // SAFETY: see above.
 unsafe impl Sync for StreamInner {}
@@ -71,7 +72,8 @@ impl StreamInner {
         self.failed.load(Ordering::Relaxed)
     }
 
-    /// Puts one piece of work into the stream: what it uses is kept first, so that the plug-in never holds what nobody keeps.
+    /// Puts one piece of work into the stream: what it uses is kept first, so that the plug-in
+    /// never holds what nobody keeps.
     pub(crate) fn enqueue(
         &self,
         kept: impl IntoIterator<Item = Kept>,
@@ -177,7 +179,8 @@ impl StreamInner {
         self.noted(unsafe { self.device.calls().get_stream_status(self.handle) })
     }
 
-    /// Waits until no work of the stream can be under way any more. False if that cannot be found out.
+    /// Waits until no work of the stream can be under way any more. False if that cannot be found
+    /// out.
     fn is_over(&self) -> bool {
         // A stream that failed may refuse to be waited for; the device as a whole may not.
         // SAFETY: the device is alive.
@@ -186,7 +189,8 @@ impl StreamInner {
             || self.has_failed_to_the_end()
     }
 
-    /// Whether an event behind the work comes, if only to say that the work failed: then it is over, too.
+    /// Whether an event behind the work comes, if only to say that the work failed: then it is
+    /// over, too.
     fn has_failed_to_the_end(&self) -> bool {
         let Ok(event) = EventInner::create(&self.device) else { return false };
         // SAFETY: device, stream and event are alive; the event is dropped only when it has come.

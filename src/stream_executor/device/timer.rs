@@ -21,7 +21,8 @@ pub(crate) struct TimerInner {
     handle: SP_Timer,
 }
 
-// SAFETY: the handle means something to the plug-in alone, whose timer functions the C API lets any thread call.
+// SAFETY: the handle means something to the plug-in alone, whose timer functions the C API lets any
+// thread call.
 unsafe impl Send for TimerInner {}
 // SAFETY: see above.
 unsafe impl Sync for TimerInner {}
@@ -38,7 +39,8 @@ impl TimerInner {
 
 impl Drop for TimerInner {
     fn drop(&mut self) {
-        // SAFETY: the device is alive; no stream has the timer in its work any more, as streams keep timers.
+        // SAFETY: the device is alive; no stream has the timer in its work any more, as streams
+        // keep timers.
         unsafe { self.device.calls().destroy_timer(self.handle) };
     }
 }
@@ -59,7 +61,8 @@ impl Timer {
         Arc::clone(&self.inner)
     }
 
-    /// The time between its start and its stop, in nanoseconds; meaningful once the stream has done both.
+    /// The time between its start and its stop, in nanoseconds; meaningful once the stream has done
+    /// both.
     ///
     /// # Errors
     /// [`Error::Unsupported`].

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::{event::EventInner, host_memory::HostMemory, stream_work::StreamInner};
 use crate::stream_executor::error::Error;
 
-/// A copy that was enqueued. It holds the host memory that the copy uses, and gives it back when it is done.
+/// A copy that was enqueued. It holds the host memory that the copy uses, and gives it back when it
+/// is done.
 ///
 /// Dropping it does not stop the copy: the stream keeps the memory until the copy is done.
 #[derive(Debug)]
@@ -38,8 +39,8 @@ impl Transfer {
     /// Waits until it is done, and gives the host memory back.
     ///
     /// # Errors
-    /// What the plug-in reports of the event or the stream; [`Error::EventFailed`]. The host memory stays with the stream then, because the
-    /// copy may not be over.
+    /// What the plug-in reports of the event or the stream; [`Error::EventFailed`]. The host memory
+    /// stays with the stream then, because the copy may not be over.
     pub fn wait(self) -> Result<HostMemory, Error> {
         let Self { stream, event, number, host } = self;
         event.wait()?;

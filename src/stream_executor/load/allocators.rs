@@ -1,5 +1,5 @@
-//! Which functions give memory: the executor's, or those of one of the two kinds of allocators that RFC #257 has. They are bound here, so
-//! that nobody after the registration knows which they are.
+//! Which functions give memory: the executor's, or those of one of the two kinds of allocators that
+//! RFC #257 has. They are bound here, so that nobody after the registration knows which they are.
 
 use std::{ffi::c_void, ptr};
 
@@ -24,21 +24,23 @@ use crate::stream_executor::{
     report::Report,
 };
 
-/// The alignment that custom allocators are asked for, in bytes: what TensorFlow asks of its own allocators.
+/// The alignment that custom allocators are asked for, in bytes: what TensorFlow asks of its own
+/// allocators.
 const ALIGNMENT: usize = 64;
 
 /// Frees what the plug-in put into an allocator and its functions.
 type Destroy = dyn Fn(*const SP_Platform);
 
-/// Binds a function of a table, if it is there: the form that all plug-ins share, and between bars and behind them what becomes of its
-/// arguments.
+/// Binds a function of a table, if it is there: the form that all plug-ins share, and between bars
+/// and behind them what becomes of its arguments.
 macro_rules! bind {
     ($form:ty, $table:ident.$field:ident, |$($argument:ident),*| ($($given:expr),*)) => {
         $table.$field.map(|function| {
             let bound: Box<$form> = Box::new(move |$($argument),*| {
                 let _call = enter(&stringify!($field));
-                // SAFETY: `Bound::get` has its caller vouch for the arguments of the form, which are the function's but for constants and
-                // the allocator. That one is a struct that the plug-in filled in for this function, and which `RfcAllocator` keeps as long
+                // SAFETY: `Bound::get` has its caller vouch for the arguments of the form, which
+                // are the function's but for constants and the allocator. That one is a struct that
+                // the plug-in filled in for this function, and which `RfcAllocator` keeps as long
                 // as the plug-in is registered.
                 unsafe { function($($given),*) }
             });
@@ -47,7 +49,8 @@ macro_rules! bind {
     };
 }
 
-/// The executor's functions; those for unified memory only where the platform says that they are worth something.
+/// The executor's functions; those for unified memory only where the platform says that they are
+/// worth something.
 pub(super) fn executor_memory(executor: &SP_StreamExecutor, unified: bool) -> MemoryFunctions {
     let unified = unified.then(|| {
         Pair::new(
@@ -90,7 +93,8 @@ impl RfcAllocator {
     /// Has the plug-in free what it put into the allocator.
     ///
     /// # Safety
-    /// `platform` is the living platform that made the allocator; neither this nor a function of the allocator is called afterwards.
+    /// `platform` is the living platform that made the allocator; neither this nor a function of
+    /// the allocator is called afterwards.
     pub(super) unsafe fn destroy(&self, platform: *const SP_Platform) {
         if let Some(destroy) = &self.destroy {
             // SAFETY: the platform is alive, and this is the only call, by the conditions above.
@@ -117,7 +121,8 @@ fn view<'a>(memory: &'a StructMemory, layout: &'static StructLayout) -> StructVi
     StructView::new(memory, layout, memory.struct_size())
 }
 
-/// `create_allocator`: the functions are the executor's, each with the allocator as second argument.
+/// `create_allocator`: the functions are the executor's, each with the allocator as second
+/// argument.
 fn default_strategy(
     platform: *const SP_Platform,
     table: &SP_PlatformFns,
@@ -137,7 +142,8 @@ fn default_strategy(
     let mut status = Status::new();
     {
         let _call = enter(&"create_allocator");
-        // SAFETY: the platform is the one that the plug-in filled in; parameters, structs and status live through the call.
+        // SAFETY: the platform is the one that the plug-in filled in; parameters, structs and
+        // status live through the call.
         unsafe { create(platform, &raw mut parameters, status.as_mut_ptr()) };
     }
     if !succeeded(status, "create_allocator", report) {
@@ -195,7 +201,8 @@ fn default_strategy_memory(
     }
 }
 
-/// `create_custom_allocator`: device memory comes and goes by its address; there is no unified memory.
+/// `create_custom_allocator`: device memory comes and goes by its address; there is no unified
+/// memory.
 fn own_strategy(
     platform: *const SP_Platform,
     table: &SP_PlatformFns,
@@ -215,7 +222,8 @@ fn own_strategy(
     let mut status = Status::new();
     {
         let _call = enter(&"create_custom_allocator");
-        // SAFETY: the platform is the one that the plug-in filled in; parameters, structs and status live through the call.
+        // SAFETY: the platform is the one that the plug-in filled in; parameters, structs and
+        // status live through the call.
         unsafe { create(platform, &raw mut parameters, status.as_mut_ptr()) };
     }
     if !succeeded(status, "create_custom_allocator", report) {
@@ -237,10 +245,12 @@ fn own_strategy_memory(
 ) -> MemoryFunctions {
     let allocate = given.allocate_raw.map(|function| {
         let bound: Box<DeviceAllocate> = Box::new(move |device, bytes, memory| {
-            // More than there are addresses: NULL stays where it is, and says that there is no memory.
+            // More than there are addresses: NULL stays where it is, and says that there is no
+            // memory.
             let Ok(size) = usize::try_from(bytes) else { return };
             let _call = enter(&"allocate_raw");
-            // SAFETY: as in `bind!`; the struct is whole and nobody else's, by the conditions of `Bound::get`.
+            // SAFETY: as in `bind!`; the struct is whole and nobody else's, by the conditions of
+            // `Bound::get`.
             unsafe {
                 let opaque: *mut c_void = function(device, allocator, size, ALIGNMENT);
                 (*memory).opaque = opaque;

@@ -1,8 +1,8 @@
 //! Which layout a plug-in was built against.
 //!
-//! All headers call themselves 0.0.1, so the layout is told from the sizes that the plug-in wrote, and where it wrote none, from which
-//! slots it set. Where the two contradict each other nothing is called: the slots of one layout hold functions with other arguments in
-//! another.
+//! All headers call themselves 0.0.1, so the layout is told from the sizes that the plug-in wrote,
+//! and where it wrote none, from which slots it set. Where the two contradict each other nothing is
+//! called: the slots of one layout hold functions with other arguments in another.
 
 use serdes_abi::{
     Layout, RFC_257, SP_PlatformFns, SP_StreamExecutor, TENSORFLOW_2_4, TENSORFLOW_2_5,
@@ -49,8 +49,8 @@ const LOWEST_ADDRESS: usize = 4096;
 pub(crate) enum Detected {
     /// This layout, or for the released ones a family that the executor will narrow down.
     Layout(&'static Layout),
-    /// The sizes are those that the host preset, and the slots could be those of an older layout; asking the plug-in again with other
-    /// presets tells whether it writes sizes.
+    /// The sizes are those that the host preset, and the slots could be those of an older layout;
+    /// asking the plug-in again with other presets tells whether it writes sizes.
     Ambiguous,
     /// No known layout.
     Unknown {
@@ -61,7 +61,8 @@ pub(crate) enum Detected {
 
 /// The layout by SP_Platform and SP_PlatformFns as `SE_InitPlugin` left them.
 ///
-/// `preset` says whether the sizes can be those that the host put there itself (35 and 88); where they cannot, both were written.
+/// `preset` says whether the sizes can be those that the host put there itself (35 and 88); where
+/// they cannot, both were written.
 pub(crate) fn platform(
     platform: &StructMemory,
     functions: &StructMemory,
@@ -69,7 +70,8 @@ pub(crate) fn platform(
 ) -> Detected {
     let sizes = (platform.struct_size(), functions.struct_size());
     let is_set = |offset: usize| functions.read::<usize>(offset) != 0;
-    // In the layouts of RFC #257 and TensorFlow 2.4 these slots hold other functions, and the last one is NULL.
+    // In the layouts of RFC #257 and TensorFlow 2.4 these slots hold other functions, and the last
+    // one is NULL.
     let older = (16..=72).step_by(8).all(is_set) && !is_set(80);
     match sizes {
         (41, 80) => Detected::Layout(&TENSORFLOW_2_4),
@@ -77,7 +79,8 @@ pub(crate) fn platform(
         (_, size) if size > RELEASED_END && !(size == RFC_257_END && older) => {
             Detected::Layout(&TENSORFLOW_2_14)
         }
-        // What writes beyond the longest older layout is a newer header, whose plug-in left the sizes as they were.
+        // What writes beyond the longest older layout is a newer header, whose plug-in left the
+        // sizes as they were.
         (_, RELEASED_END)
             if (16..=80).step_by(8).all(is_set)
                 && functions.first_set_from(RFC_257_END).is_some() =>
@@ -92,12 +95,13 @@ pub(crate) fn platform(
                 ),
             }
         }
-        // The slots of a released plug-in that can make timer functions and not destroy them, or of an older layout whose plug-in left
-        // one size or both as the host preset them.
+        // The slots of a released plug-in that can make timer functions and not destroy them, or of
+        // an older layout whose plug-in left one size or both as the host preset them.
         (written, RELEASED_END | RFC_257_END) if older && preset && written != 34 => {
             Detected::Ambiguous
         }
-        // Where RFC #257 counts devices, and a released header has a flag: with those slots and that size, no flag.
+        // Where RFC #257 counts devices, and a released header has a flag: with those slots and
+        // that size, no flag.
         (40, RELEASED_END) if older && platform.read::<u8>(32) != 0 => Detected::Unknown {
             found: format!(
                 "size {RELEASED_END} of SP_PlatformFns, and size, contents and functions of RFC #257"
@@ -110,7 +114,8 @@ pub(crate) fn platform(
     }
 }
 
-/// The released layout by the size of SP_StreamExecutor, given that of SP_Platform; `None` if no known header has that size.
+/// The released layout by the size of SP_StreamExecutor, given that of SP_Platform; `None` if no
+/// known header has that size.
 pub(crate) fn executor(platform_size: usize, executor_size: usize) -> Option<&'static Layout> {
     let before_mem_zero = 256;
     match executor_size {
@@ -122,13 +127,15 @@ pub(crate) fn executor(platform_size: usize, executor_size: usize) -> Option<&'s
     }
 }
 
-/// Whether an executor of 264 bytes has functions beyond them: then its functions are those of a newer header, whatever its size says, and
-/// what lies where 264-byte headers have host_callback is mem_zero.
+/// Whether an executor of 264 bytes has functions beyond them: then its functions are those of a
+/// newer header, whatever its size says, and what lies where 264-byte headers have host_callback is
+/// mem_zero.
 pub(crate) fn is_longer_than_264_bytes(executor: &StructMemory) -> bool {
     (264..=280).step_by(8).any(|offset| executor.read::<usize>(offset) >= LOWEST_ADDRESS)
 }
 
-/// Whether an executor whose size was left at 288 holds a function where 264-byte headers have host_callback, and nothing behind it.
+/// Whether an executor whose size was left at 288 holds a function where 264-byte headers have
+/// host_callback, and nothing behind it.
 pub(crate) fn looks_like_264_bytes(executor: &StructMemory) -> bool {
     executor.read::<usize>(256) != 0
         && (264..=280).step_by(8).all(|offset| executor.read::<usize>(offset) == 0)

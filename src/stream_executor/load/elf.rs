@@ -1,4 +1,5 @@
-//! What a shared library says of itself, read as an ELF file: nothing is loaded and nothing of it is run.
+//! What a shared library says of itself, read as an ELF file: nothing is loaded and nothing of it
+//! is run.
 
 use std::{collections::BTreeSet, fs::File, path::Path};
 
@@ -170,16 +171,19 @@ const OTHER_ENTRIES: [&str; 6] = [
     PJRT_ENTRY,
 ];
 
-/// Most bytes that are read of one table. The largest that were seen, in libraries of 600 MB, have a tenth of it.
+/// Most bytes that are read of one table. The largest that were seen, in libraries of 600 MB, have
+/// a tenth of it.
 const LARGEST_TABLE: u64 = 256 << 20;
 
-/// How many times the bytes of its string table the names of a library may have together. Names share their ends, which makes the sum a
-/// little larger than the table; where every symbol names nearly the whole of it, the sum has no bound worth the name.
+/// How many times the bytes of its string table the names of a library may have together. Names
+/// share their ends, which makes the sum a little larger than the table; where every symbol names
+/// nearly the whole of it, the sum has no bound worth the name.
 const SHARED_NAMES: u64 = 8;
 
 type ElfResult<T> = Result<T, String>;
 
-/// What the dynamic loader would map, which is what counts: it never looks at sections, and a library may have none.
+/// What the dynamic loader would map, which is what counts: it never looks at sections, and a
+/// library may have none.
 struct Image<'data, Elf: FileHeader<Endian = Endianness>> {
     endian: Endianness,
     file: &'data ReadCache<File>,
@@ -254,7 +258,8 @@ impl<'data, Elf: FileHeader<Endian = Endianness>> Image<'data, Elf> {
         self.read(offset, size, what)
     }
 
-    /// From an address to the next table, or to the end of the segment: where a table without a length ends at the latest.
+    /// From an address to the next table, or to the end of the segment: where a table without a
+    /// length ends at the latest.
     fn room(&self, address: u64) -> u64 {
         const TABLES: [DynamicTag; 9] = [
             DT_HASH,
@@ -313,8 +318,8 @@ impl<'data, Elf: FileHeader<Endian = Endianness>> Image<'data, Elf> {
         self.table(address, size, "the string table")
     }
 
-    /// The names of the symbol versions that a library defines, such as `GLIBC_2.17`. The symbol table has an absolute symbol for each,
-    /// which is nothing that anybody can call.
+    /// The names of the symbol versions that a library defines, such as `GLIBC_2.17`. The symbol
+    /// table has an absolute symbol for each, which is nothing that anybody can call.
     fn defined_versions(&self, names: &mut Names<'data>) -> ElfResult<BTreeSet<&'data [u8]>> {
         let mut found = BTreeSet::new();
         let (Some(address), Some(count)) = (self.value(DT_VERDEF), self.value(DT_VERDEFNUM)) else {
@@ -328,7 +333,8 @@ impl<'data, Elf: FileHeader<Endian = Endianness>> Image<'data, Elf> {
         };
         for _ in 0..count {
             let (definition, _) = from_bytes::<Verdef<Endianness>>(rest).map_err(|()| cut_off())?;
-            // The first record has the name; those behind it name the versions that this one follows.
+            // The first record has the name; those behind it name the versions that this one
+            // follows.
             let (record, _) = from_bytes::<Verdaux<Endianness>>(behind(rest, definition.vd_aux)?)
                 .map_err(|()| cut_off())?;
             found.insert(names.at(record.vda_name.get(self.endian).into())?);

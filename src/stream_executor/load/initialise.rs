@@ -68,7 +68,8 @@ impl Initialised {
             unsafe { parameters.function("destroy_platform") };
         if let Some(destroy) = destroy {
             let _call = enter(&"destroy_platform");
-            // SAFETY: the platform was filled in by this plug-in's SE_InitPlugin and is destroyed once.
+            // SAFETY: the platform was filled in by this plug-in's SE_InitPlugin and is destroyed
+            // once.
             unsafe { destroy(self.platform.as_ptr()) };
         }
         // SAFETY: the type is that of the field.
@@ -76,13 +77,15 @@ impl Initialised {
             unsafe { parameters.function("destroy_platform_fns") };
         if let Some(destroy) = destroy {
             let _call = enter(&"destroy_platform_fns");
-            // SAFETY: the functions were filled in by this plug-in's SE_InitPlugin and are destroyed once.
+            // SAFETY: the functions were filled in by this plug-in's SE_InitPlugin and are
+            // destroyed once.
             unsafe { destroy(self.functions.as_ptr()) };
         }
     }
 }
 
-/// Calls `SE_InitPlugin` and tells the layout. On refusal everything is destroyed, and the report says why.
+/// Calls `SE_InitPlugin` and tells the layout. On refusal everything is destroyed, and the report
+/// says why.
 pub(super) fn initialise(
     entry: InitPlugin<'_>,
     choice: LayoutChoice,
@@ -124,7 +127,8 @@ pub(super) fn initialise(
     Some((initialised, layout))
 }
 
-/// The layout by what `SE_InitPlugin` left; where that is not enough, by what it leaves when it is asked again.
+/// The layout by what `SE_InitPlugin` left; where that is not enough, by what it leaves when it is
+/// asked again.
 fn detect_layout(
     entry: InitPlugin<'_>,
     mut initialised: Initialised,
@@ -132,7 +136,8 @@ fn detect_layout(
 ) -> Option<(Initialised, &'static Layout)> {
     let mut detected = detect::platform(&initialised.platform, &initialised.functions, true);
     if detected == Detected::Ambiguous {
-        // A plug-in that writes its sizes writes them over any preset: ask again as a newer host would.
+        // A plug-in that writes its sizes writes them over any preset: ask again as a newer host
+        // would.
         initialised.destroy();
         let newer = 64;
         let (platform, functions) =
@@ -145,8 +150,8 @@ fn detect_layout(
             }
         };
         let left = (initialised.platform.struct_size(), initialised.functions.struct_size());
-        // The size of SP_PlatformFns decides, so it must be the plug-in's own word; and 96 is RFC #257's as much as a newer header's,
-        // so that the other size must be, too.
+        // The size of SP_PlatformFns decides, so it must be the plug-in's own word; and 96 is RFC
+        // #257's as much as a newer header's, so that the other size must be, too.
         let unwritten =
             left.1 == functions || (left.0 == platform && left.1 != SP_PlatformFns::STRUCT_SIZE);
         detected = if unwritten {

@@ -8,7 +8,8 @@ use std::{
 
 use crate::stream_executor::error::Error;
 
-/// What identifies a library file: device and inode, so that links and other spellings of a path are the same file.
+/// What identifies a library file: device and inode, so that links and other spellings of a path
+/// are the same file.
 type FileId = (u64, u64);
 
 /// The libraries and platforms of this process.
@@ -116,7 +117,8 @@ mod system {
     }
 
     impl Library {
-        /// Opens the library, after looking into it: nothing of a file that cannot be a plug-in is run.
+        /// Opens the library, after looking into it: nothing of a file that cannot be a plug-in is
+        /// run.
         pub(crate) fn open(path: &Path) -> Result<Self, Error> {
             elf::check_is_plugin(path)?;
             serve_status_functions()?;
@@ -126,7 +128,8 @@ mod system {
             // Local, so that two plug-ins that export the same names do not bind to each other.
             let handle = {
                 let _call = enter(&"dlopen");
-                // SAFETY: this runs the library's initialisers, which is what loading a plug-in means; the caller asked for it.
+                // SAFETY: this runs the library's initialisers, which is what loading a plug-in
+                // means; the caller asked for it.
                 unsafe { Handle::open(Some(&absolute), RTLD_NOW | RTLD_LOCAL) }
             };
             let handle = handle.map_err(|error| {

@@ -1,8 +1,8 @@
-//! From the path of a library to a plug-in that is registered: what the file is, who has it open, which layout it was built against, what it
-//! filled in and whether that is in order.
+//! From the path of a library to a plug-in that is registered: what the file is, who has it open,
+//! which layout it was built against, what it filled in and whether that is in order.
 //!
-//! After it nobody asks for a layout: every function lies in the place of the newest one. This folder must never know of devices, nor of
-//! what is done with a plug-in.
+//! After it nobody asks for a layout: every function lies in the place of the newest one. This
+//! folder must never know of devices, nor of what is done with a plug-in.
 
 mod allocators;
 mod detect;

@@ -62,8 +62,9 @@ const RELEASED_NAMES: Names = Names {
     is_valid: |character, at| character.is_ascii_uppercase() || (at > 0 && character == '_'),
 };
 
-/// RFC #257 has no rule for a platform's name, and calls the one of its example `MyDevice` (004:743). It has to be a word, because a colon
-/// or a slash would part it where devices are named.
+/// RFC #257 has no rule for a platform's name, and calls the one of its example `MyDevice`
+/// (004:743). It has to be a word, because a colon or a slash would part it where devices are
+/// named.
 const RFC_NAMES: Names = Names {
     expected: "a name that matches [A-Za-z][A-Za-z0-9_]*",
     remedy: "use letters, digits and underscores only",

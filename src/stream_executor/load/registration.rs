@@ -1,7 +1,8 @@
 //! Registering a plug-in: `SE_InitPlugin`, and the checks of what it filled in.
 //!
-//! The order is TensorFlow's: the parameters, the platform, its functions, the device functions, the executor. Everything that is wrong
-//! in one step is reported together; the next step is only taken if nothing was. What the plug-in made until then is destroyed again.
+//! The order is TensorFlow's: the parameters, the platform, its functions, the device functions,
+//! the executor. Everything that is wrong in one step is reported together; the next step is only
+//! taken if nothing was. What the plug-in made until then is destroyed again.
 
 use std::ptr;
 
@@ -27,10 +28,12 @@ use crate::stream_executor::{
     report::Report,
 };
 
-/// The size of SP_StreamExecutor in TensorFlow 2.5 and 2.6, the only one of which a function means something else in a later header.
+/// The size of SP_StreamExecutor in TensorFlow 2.5 and 2.6, the only one of which a function means
+/// something else in a later header.
 const TENSORFLOW_2_5_EXECUTOR: usize = 264;
 
-/// Everything that a registered plug-in filled in. Destroyed in the order in which TensorFlow would.
+/// Everything that a registered plug-in filled in. Destroyed in the order in which TensorFlow
+/// would.
 #[derive(Debug)]
 pub(crate) struct Registration {
     pub(crate) layout: &'static Layout,
@@ -47,8 +50,9 @@ pub(crate) struct Registration {
     allocator: Option<RfcAllocator>,
 }
 
-// SAFETY: after registration the structs and tables are only read; the plug-in's functions may be called by any thread, as the C API is
-// used by hosts with many threads; what a bound function holds besides is the address of a struct that is only handed to the plug-in.
+// SAFETY: after registration the structs and tables are only read; the plug-in's functions may be
+// called by any thread, as the C API is used by hosts with many threads; what a bound function
+// holds besides is the address of a struct that is only handed to the plug-in.
 unsafe impl Send for Registration {}
 // SAFETY: see above.
 unsafe impl Sync for Registration {}
@@ -109,7 +113,8 @@ impl Registration {
         self.platform.as_ptr::<SP_Platform>().cast_const()
     }
 
-    /// The functions by which memory comes and goes: those of an allocator of RFC #257, or the executor's.
+    /// The functions by which memory comes and goes: those of an allocator of RFC #257, or the
+    /// executor's.
     fn bind_memory(&mut self, allocators: &rfc::SP_PlatformFns, report: &mut Report) {
         match rfc_allocator(self.platform(), allocators, report) {
             Some((memory, allocator)) => {
@@ -140,7 +145,8 @@ impl Registration {
         let mut status = Status::new();
         {
             let _call = enter(&"create_device_fns");
-            // SAFETY: the platform is the one that the plug-in filled in; parameters, memory and status live through the call.
+            // SAFETY: the platform is the one that the plug-in filled in; parameters, memory and
+            // status live through the call.
             unsafe { create(self.platform.as_ptr(), &raw mut parameters, status.as_mut_ptr()) };
         }
         if !succeeded(status, "create_device_fns", report) {
@@ -168,7 +174,8 @@ impl Registration {
         let mut status = Status::new();
         {
             let _call = enter(&"create_stream_executor");
-            // SAFETY: the platform is the one that the plug-in filled in; parameters, memory and status live through the call.
+            // SAFETY: the platform is the one that the plug-in filled in; parameters, memory and
+            // status live through the call.
             unsafe { create(self.platform.as_ptr(), &raw mut parameters, status.as_mut_ptr()) };
         }
         if !succeeded(status, "create_stream_executor", report) {
@@ -241,7 +248,8 @@ impl Registration {
         let mut status = Status::new();
         {
             let _call = enter(&"create_timer_fns");
-            // SAFETY: the platform is the one that the plug-in filled in; memory and status live through the call.
+            // SAFETY: the platform is the one that the plug-in filled in; memory and status live
+            // through the call.
             unsafe { create(self.platform.as_ptr(), memory.as_ptr(), status.as_mut_ptr()) };
         }
         if let Err(error) = status.into_result("create_timer_fns") {
@@ -269,30 +277,35 @@ impl Drop for Registration {
         let functions = &self.functions.platform;
         let platform = self.platform();
         if let Some(allocator) = self.allocator.take() {
-            // SAFETY: the platform is destroyed below; nobody has the registration any more, and so nobody its functions.
+            // SAFETY: the platform is destroyed below; nobody has the registration any more, and so
+            // nobody its functions.
             unsafe { allocator.destroy(platform) };
         }
         if let (Some(memory), Some(destroy)) =
             (&self.device_functions, functions.destroy_device_fns)
         {
             let _call = enter(&"destroy_device_fns");
-            // SAFETY: filled in by the plug-in's create_device_fns, and destroyed once, before its platform.
+            // SAFETY: filled in by the plug-in's create_device_fns, and destroyed once, before its
+            // platform.
             unsafe { destroy(platform, memory.as_ptr()) };
         }
         if let (Some(memory), Some(destroy)) = (&self.executor, functions.destroy_stream_executor) {
             let _call = enter(&"destroy_stream_executor");
-            // SAFETY: filled in by the plug-in's create_stream_executor, and destroyed once, before its platform.
+            // SAFETY: filled in by the plug-in's create_stream_executor, and destroyed once, before
+            // its platform.
             unsafe { destroy(platform, memory.as_ptr()) };
         }
         if let (Some(memory), Some(destroy)) = (&self.timer_functions, functions.destroy_timer_fns)
         {
             let _call = enter(&"destroy_timer_fns");
-            // SAFETY: filled in by the plug-in's create_timer_fns, and destroyed once, before its platform.
+            // SAFETY: filled in by the plug-in's create_timer_fns, and destroyed once, before its
+            // platform.
             unsafe { destroy(platform, memory.as_ptr()) };
         }
         if let Some(destroy) = self.destroy_platform {
             let _call = enter(&"destroy_platform");
-            // SAFETY: filled in by SE_InitPlugin, and destroyed once, after everything that was made through it.
+            // SAFETY: filled in by SE_InitPlugin, and destroyed once, after everything that was
+            // made through it.
             unsafe { destroy(self.platform.as_ptr()) };
         }
         if let Some(destroy) = self.destroy_platform_fns {

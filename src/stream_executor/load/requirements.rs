@@ -1,5 +1,6 @@
-//! Which functions a plug-in must have: those that its layout marks as required ([`serdes_abi::Zero`]), which are those that TensorFlow asks
-//! for, plus `get_device_count`, which it calls without asking. Here is what that depends on besides.
+//! Which functions a plug-in must have: those that its layout marks as required
+//! ([`serdes_abi::Zero`]), which are those that TensorFlow asks for, plus `get_device_count`, which
+//! it calls without asking. Here is what that depends on besides.
 
 use serdes_abi::{
     FieldLayout, Layout, RFC_257, SP_PlatformFns,
@@ -11,7 +12,8 @@ use crate::stream_executor::{
     report::Report,
 };
 
-/// Records the functions of a struct that are missing and that the layout has; the function says of which a plug-in cannot do without.
+/// Records the functions of a struct that are missing and that the layout has; the function says of
+/// which a plug-in cannot do without.
 macro_rules! look {
     ($report:expr, $layout:expr, $structure:literal, $table:expr, $required:expr, [$($field:ident),* $(,)?]) => {
         $(
@@ -106,8 +108,8 @@ fn check_allocators(table: &rfc::SP_PlatformFns, report: &mut Report) {
     }
 }
 
-/// Checks the functions of an allocator of RFC #257 for the default strategy, which needs those for unified memory if it says that it has
-/// some.
+/// Checks the functions of an allocator of RFC #257 for the default strategy, which needs those for
+/// unified memory if it says that it has some.
 pub(super) fn default_strategy(functions: &SP_AllocatorFns, unified: bool, report: &mut Report) {
     let layout = const { &RFC_257 };
     look!(
@@ -136,7 +138,8 @@ pub(super) fn default_strategy(functions: &SP_AllocatorFns, unified: bool, repor
     );
 }
 
-/// Checks the functions of an allocator of RFC #257 with a strategy of its own, which must free what host memory it gives.
+/// Checks the functions of an allocator of RFC #257 with a strategy of its own, which must free
+/// what host memory it gives.
 pub(super) fn own_strategy(functions: &SP_CustomAllocatorFns, report: &mut Report) {
     let layout = const { &RFC_257 };
     let gives_host_memory = functions.host_allocate_raw.is_some();
@@ -177,7 +180,8 @@ pub(super) struct ExecutorUse {
     pub(super) size: usize,
 }
 
-/// Checks the functions of SP_StreamExecutor and SP_DeviceFns, and lists the optional ones that are missing.
+/// Checks the functions of SP_StreamExecutor and SP_DeviceFns, and lists the optional ones that are
+/// missing.
 pub(super) fn executor(
     functions: &FunctionTable,
     layout: &'static Layout,
@@ -267,7 +271,8 @@ fn check_work(
             block_host_until_done,
         ]
     );
-    // A plug-in of the 256 bytes before mem_zero has none of these; in older layouts mem_zero and its kind do not exist.
+    // A plug-in of the 256 bytes before mem_zero has none of these; in older layouts mem_zero and
+    // its kind do not exist.
     let goes_on = size != 256;
     look!(
         report,

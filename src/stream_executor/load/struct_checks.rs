@@ -31,7 +31,8 @@ pub(super) fn warn_of_oddities(
     warn_of_deprecated_fields(memory, structure, report);
 }
 
-/// Warns of bytes that are set beyond what the layout knows: fields that were dropped, or that are newer. They are not looked at.
+/// Warns of bytes that are set beyond what the layout knows: fields that were dropped, or that are
+/// newer. They are not looked at.
 fn warn_of_unknown_bytes(memory: &StructMemory, structure: &StructLayout, report: &mut Report) {
     if let Some(at) = memory.first_set_from(structure.size_of) {
         report.warnings.push(format!(
@@ -41,7 +42,8 @@ fn warn_of_unknown_bytes(memory: &StructMemory, structure: &StructLayout, report
     }
 }
 
-/// Warns of deprecated fields that the plug-in has set all the same (seed 000, "Conventions"). They are not used.
+/// Warns of deprecated fields that the plug-in has set all the same (seed 000, "Conventions"). They
+/// are not used.
 fn warn_of_deprecated_fields(memory: &StructMemory, structure: &StructLayout, report: &mut Report) {
     let size = memory.struct_size();
     let deprecated = structure.fields.iter().filter(|field| field.deprecated);

@@ -20,7 +20,8 @@ pub(in super::super) struct NpyHeader {
     /// The type, or why its elements cannot be moved.
     pub(in super::super) dtype: Result<DType, String>,
     pub(in super::super) shape: Shape,
-    /// Bytes of an element; `None` where the file does not say, as for Python objects and structured elements.
+    /// Bytes of an element; `None` where the file does not say, as for Python objects and
+    /// structured elements.
     pub(in super::super) item_bytes: Option<u64>,
     /// Whether each number lies most significant byte first.
     pub(in super::super) big_endian: bool,
@@ -124,7 +125,8 @@ fn parse(text: &[u8], data_offset: u64) -> Option<NpyHeader> {
     })
 }
 
-/// Bytes of an element, from the type as NumPy writes it: a letter and a number of bytes, or of characters of four bytes.
+/// Bytes of an element, from the type as NumPy writes it: a letter and a number of bytes, or of
+/// characters of four bytes.
 fn item_bytes(descr: &[u8]) -> Option<u64> {
     let code = match descr {
         [b'<' | b'>' | b'|' | b'=', code @ ..] => code,

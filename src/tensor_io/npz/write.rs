@@ -79,12 +79,14 @@ impl Drop for Archive {
     }
 }
 
-/// What is written to the archive, for as long as it can be. The archive's own end tries to complete it, and where that fails, as on a
-/// full disk, says so on standard error, where it is not asked for; so bytes that nobody will read are taken and dropped.
+/// What is written to the archive, for as long as it can be. The archive's own end tries to
+/// complete it, and where that fails, as on a full disk, says so on standard error, where it is not
+/// asked for; so bytes that nobody will read are taken and dropped.
 struct Quiet<W> {
     inner: W,
     given_up: Arc<AtomicBool>,
-    /// Where the next byte goes, and where the last one ends; kept up when there is no file to ask any more.
+    /// Where the next byte goes, and where the last one ends; kept up when there is no file to ask
+    /// any more.
     position: u64,
     end: u64,
 }
@@ -133,7 +135,8 @@ impl<W: Seek> Seek for Quiet<W> {
         };
         let place = place.ok_or(io::ErrorKind::InvalidInput)?;
         if self.given_up.load(Ordering::Relaxed) {
-            // Wherever it was when it failed, the archive takes its last entry to end behind where it began.
+            // Wherever it was when it failed, the archive takes its last entry to end behind where
+            // it began.
             self.position = self.end;
             return Ok(place.max(self.end));
         }
@@ -142,7 +145,8 @@ impl<W: Seek> Seek for Quiet<W> {
     }
 }
 
-/// Why no entry of an archive may have this name: unpacked by whoever trusts names, it would be written outside of their folder.
+/// Why no entry of an archive may have this name: unpacked by whoever trusts names, it would be
+/// written outside of their folder.
 fn fault(name: &str) -> Option<&'static str> {
     // `C:x` is a file on a drive; `w:0` is what TensorFlow calls the first output of `w`.
     let has_drive = name.split_once(':').is_some_and(|(drive, rest)| {

@@ -6,8 +6,8 @@
 //!
 //! A build has one version, which is its producer version when it writes and its consumer version
 //! when it reads, and two bounds. Steps start from a line ([`BuildVersions::of`]) or from numbers
-//! ([`BuildVersions::new`]). Adding an operation, and switching to it once no consumer is left behind
-//! that was promised new data for three weeks:
+//! ([`BuildVersions::new`]). Adding an operation, and switching to it once no consumer is left
+//! behind that was promised new data for three weeks:
 //!
 //! ```
 //! use serdes::version::{Date, DeviceState, evolution::{BuildVersions, OperationAddition}};
@@ -49,8 +49,8 @@
 //! ```
 //!
 //! Changing what an operation does: a similar one (`SomethingV2`) is added and switched to, the old
-//! one is removed as above, and then consumers that only have the old one are ruled out, so that its
-//! name can come back with the new meaning:
+//! one is removed as above, and then consumers that only have the old one are ruled out, so that
+//! its name can come back with the new meaning:
 //!
 //! ```
 //! use serdes::version::{evolution::{BuildVersions, ReleaseKind}, VersionRule};
@@ -86,7 +86,8 @@
 //! # Ok::<(), serdes::version::evolution::EvolutionError>(())
 //! ```
 //!
-//! In a patch release nothing of that is done: the patches of a minor release read each other's data.
+//! In a patch release nothing of that is done: the patches of a minor release read each other's
+//! data.
 //!
 //! ```
 //! use serdes::version::evolution::{BuildVersions, ReleaseKind};
@@ -157,12 +158,12 @@ impl BuildVersions {
         )
     }
 
-    /// The build of the line `L` on `day`, the day of the first step: its current number there, what
-    /// the entry of that number and the line say.
+    /// The build of the line `L` on `day`, the day of the first step: its current number there,
+    /// what the entry of that number and the line say.
     ///
     /// # Errors
-    /// [`EvolutionError::NoVersionYet`], or [`EvolutionError::DayGoesBack`] if the line has an entry
-    /// of a later day.
+    /// [`EvolutionError::NoVersionYet`], or [`EvolutionError::DayGoesBack`] if the line has an
+    /// entry of a later day.
     pub fn of<L: Line>(day: Date) -> Result<Self, EvolutionError> {
         let record = LineRecord::new(L::NAME, L::TITLE, L::ENTRIES)
             .bounded(L::MINIMUM, L::MIN_PRODUCER, L::BAD_CONSUMERS)
@@ -170,7 +171,8 @@ impl BuildVersions {
         Self::of_record(&record, day)
     }
 
-    /// The same for a line of a registry, such as TensorFlow's `graph_def`, whose numbers count days.
+    /// The same for a line of a registry, such as TensorFlow's `graph_def`, whose numbers count
+    /// days.
     ///
     /// ```
     /// use serdes::version::{evolution::BuildVersions, registry};
@@ -344,12 +346,12 @@ impl BuildVersions {
         self
     }
 
-    /// Existing scripts begin to use an operation on `day`: the version moves. min_consumer does not,
-    /// since data without the operation should not break.
+    /// Existing scripts begin to use an operation on `day`: the version moves. min_consumer does
+    /// not, since data without the operation should not break.
     ///
     /// # Errors
-    /// [`EvolutionError::TooEarlyToEmit`] while consumers are promised the data that do not have it;
-    /// [`EvolutionError::NotInAPatchRelease`]; a day or a number that goes back or is taken.
+    /// [`EvolutionError::TooEarlyToEmit`] while consumers are promised the data that do not have
+    /// it; [`EvolutionError::NotInAPatchRelease`]; a day or a number that goes back or is taken.
     pub fn switch_to(
         self,
         addition: &OperationAddition,
@@ -373,8 +375,8 @@ impl BuildVersions {
     /// An operation, or a use of it, is refused in data of the new version and above.
     ///
     /// # Errors
-    /// [`EvolutionError::NotInAPatchRelease`], since what the patch before takes must be taken, or a
-    /// number that is taken.
+    /// [`EvolutionError::NotInAPatchRelease`], since what the patch before takes must be taken, or
+    /// a number that is taken.
     pub fn ban_operation(
         self,
         operation: impl Into<String>,
@@ -426,8 +428,9 @@ impl BuildVersions {
     /// New data is not for one faulty consumer: the version moves and the consumer is listed.
     ///
     /// # Errors
-    /// [`EvolutionError::ConsumerNotOut`]; in a patch release [`EvolutionError::NotInAPatchRelease`] if
-    /// the consumer is of the same minor release; a number that is taken.
+    /// [`EvolutionError::ConsumerNotOut`]; in a patch release
+    /// [`EvolutionError::NotInAPatchRelease`] if the consumer is of the same minor release; a
+    /// number that is taken.
     pub fn ban_consumer(self, consumer: i32) -> Result<Self, EvolutionError> {
         self.may_ban(consumer)?;
         let mut build = self.next(format!("consumer {consumer} is banned"))?;

@@ -2,8 +2,8 @@ use super::{Date, EvolutionError};
 
 /// Days for which a consumer is promised to load the data of newer producers: three weeks.
 ///
-/// TensorFlow's window for forward compatibility; in its GraphDef numbers, which count days, also the
-/// distance from which a consumer doubts a producer.
+/// TensorFlow's window for forward compatibility; in its GraphDef numbers, which count days, also
+/// the distance from which a consumer doubts a producer.
 pub const FORWARD_COMPATIBILITY_DAYS: i64 = 21;
 
 /// An operation that consumers have got, and producers do not emit yet.
@@ -35,7 +35,8 @@ impl OperationAddition {
         Self { operation: operation.into(), added, window_days: FORWARD_COMPATIBILITY_DAYS }
     }
 
-    /// The same under another promise than three weeks; 0 where forward compatibility is not desired.
+    /// The same under another promise than three weeks; 0 where forward compatibility is not
+    /// desired.
     #[must_use]
     pub fn with_window(mut self, days: u32) -> Self {
         self.window_days = days.into();

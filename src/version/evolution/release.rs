@@ -5,7 +5,8 @@ use super::EvolutionError;
 /// What kind of release a step is for.
 ///
 /// Within a MAJOR everything that was written stays readable, and within a MAJOR.MINOR the patches
-/// read each other's data in both directions (seed 002, "Backward and partial forward compatibility").
+/// read each other's data in both directions (seed 002, "Backward and partial forward
+/// compatibility").
 ///
 /// ```
 /// use serdes::version::evolution::ReleaseKind;
@@ -21,7 +22,8 @@ pub enum ReleaseKind {
     Major,
     /// MINOR moves: producers may write what is new; nothing that worked may go.
     Minor,
-    /// PATCH moves: what the patch before reads is all that may be written, and what it took is taken.
+    /// PATCH moves: what the patch before reads is all that may be written, and what it took is
+    /// taken.
     Patch,
 }
 
@@ -29,8 +31,8 @@ impl ReleaseKind {
     /// The kind of the release `later` after `earlier`, both `MAJOR.MINOR.PATCH`.
     ///
     /// # Errors
-    /// [`EvolutionError::NotARelease`], and [`EvolutionError::ReleaseGoesBack`] where `later` is not
-    /// the later one.
+    /// [`EvolutionError::NotARelease`], and [`EvolutionError::ReleaseGoesBack`] where `later` is
+    /// not the later one.
     pub fn between(earlier: &str, later: &str) -> Result<Self, EvolutionError> {
         let (old, new) = (parse(earlier)?, parse(later)?);
         if new <= old {

@@ -171,7 +171,8 @@ impl<V: Visitor> Walk<'_, '_, V> {
         Some(Progress::Need { at: self.at, bytes })
     }
 
-    /// Ends the innermost message, `frame`, at byte `at`; gives the frame around it, if there is one.
+    /// Ends the innermost message, `frame`, at byte `at`; gives the frame around it, if there is
+    /// one.
     #[inline(always)]
     pub(super) fn leave(&mut self, frame: Frame, at: u64) -> Option<Frame> {
         self.scanner.stack.pop();

@@ -86,7 +86,8 @@ fn what_a_plugin_does_not_have_is_unsupported_and_no_failure() {
     }
 }
 
-/// Streams that are threads, and copies of a few microseconds: without help the other stream is late enough to read what is right.
+/// Streams that are threads, and copies of a few microseconds: without help the other stream is
+/// late enough to read what is right.
 #[test]
 fn streams_that_wait_for_nothing_are_found_out() {
     for (flag, broken) in [

@@ -1,4 +1,5 @@
-//! Plug-ins of every layout, compiled by the system's C compiler: which one the host finds, and that it works with what it finds.
+//! Plug-ins of every layout, compiled by the system's C compiler: which one the host finds, and
+//! that it works with what it finds.
 
 use serdes::stream_executor::{Error, LayoutChoice, Plugin};
 
@@ -105,7 +106,8 @@ fn a_newer_header_that_writes_beyond_what_is_known_stays_a_released_one() {
         drop(plugin);
         stub.assert_balanced();
     }
-    // Longer structs of an older header are those of no header that there is; whoever names it vouches for it.
+    // Longer structs of an older header are those of no header that there is; whoever names it
+    // vouches for it.
     for (layout, _) in &LAYOUTS[1..] {
         let stub = Stub::new(layout, "extra=64");
         if let Ok(plugin) = stub.open_named(layout) {
@@ -172,8 +174,9 @@ fn sizes_that_were_never_written_are_taken_for_the_newest() {
     }
 }
 
-/// A size of 40 is that of RFC #257, and what `sizeof` gives in a released header; functions up to slot 72 are those of RFC #257, and
-/// those of a released plug-in that does not destroy its timer functions.
+/// A size of 40 is that of RFC #257, and what `sizeof` gives in a released header; functions up to
+/// slot 72 are those of RFC #257, and those of a released plug-in that does not destroy its timer
+/// functions.
 #[test]
 fn an_ambiguous_platform_is_what_its_plugin_wrote() {
     let released = Stub::newest("size.SP_Platform=40\nnull=destroy_timer_fns");
@@ -219,7 +222,8 @@ fn sizes_that_lie_never_make_the_host_read_beyond_its_own_memory() {
     }
 }
 
-/// Structs without which a plug-in still works may be short, or, as far as TensorFlow minds, of no size.
+/// Structs without which a plug-in still works may be short, or, as far as TensorFlow minds, of no
+/// size.
 #[test]
 fn short_sizes_cost_only_what_lies_beyond_them() {
     for habit in [

@@ -1,4 +1,5 @@
-//! Memory that plug-ins give: through the host's allocator where they ask for it, and never the same twice.
+//! Memory that plug-ins give: through the host's allocator where they ask for it, and never the
+//! same twice.
 
 use serdes::stream_executor::{BfcAllocator, BfcOptions, Error, LayoutChoice, PluginOptions};
 
@@ -107,7 +108,8 @@ fn the_rfcs_allocator_for_best_fit_is_asked_for_few_large_regions() {
     stub.assert_balanced();
 }
 
-/// Its `SE_InitPlugin` clears the parameters, writes no sizes, and sets neither function that destroys the platform.
+/// Its `SE_InitPlugin` clears the parameters, writes no sizes, and sets neither function that
+/// destroys the platform.
 #[test]
 fn a_plugin_written_as_the_rfc_shows_it_is_accepted_under_its_layout() {
     let library = compile("rfc_plugin.c", "rfc-257", &[]);
@@ -132,7 +134,8 @@ fn a_plugin_written_as_the_rfc_shows_it_is_accepted_under_its_layout() {
     assert!(report.reasons[0].remedy.contains("layout"), "{report:?}");
 }
 
-/// The rule of released headers stands: their hosts ask for both functions and for a name in capitals.
+/// The rule of released headers stands: their hosts ask for both functions and for a name in
+/// capitals.
 #[test]
 fn what_the_rfc_leaves_out_is_required_of_released_layouts() {
     let stub = Stub::newest("null=destroy_platform\nname=MyDevice");

@@ -1,5 +1,5 @@
-//! Plug-ins in C for tests of the host: compiled once by the system's compiler, and copied for each test, so that each has a library,
-//! a name and counts of its own.
+//! Plug-ins in C for tests of the host: compiled once by the system's compiler, and copied for each
+//! test, so that each has a library, a name and counts of its own.
 
 use std::{
     hash::{DefaultHasher, Hash, Hasher},
@@ -82,8 +82,8 @@ fn compile_file(source: &Path, layout: &str, flags: &[&str]) -> PathBuf {
     library
 }
 
-/// The correct plug-in of a layout. Its libraries have one name for their platforms, so that there is one at a time:
-/// the guard comes first, so that the plug-in is dropped before it.
+/// The correct plug-in of a layout. Its libraries have one name for their platforms, so that there
+/// is one at a time: the guard comes first, so that the plug-in is dropped before it.
 pub(super) fn correct(layout: &str) -> (MutexGuard<'static, ()>, Plugin) {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);

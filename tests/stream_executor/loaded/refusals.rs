@@ -4,7 +4,8 @@ use serdes::stream_executor::Error;
 
 use super::plugins::{LAYOUTS, NEWEST, Stub, assert_moves_bytes};
 
-/// Functions without which TensorFlow refuses a plug-in, and get_device_count, which it calls without asking.
+/// Functions without which TensorFlow refuses a plug-in, and get_device_count, which it calls
+/// without asking.
 const REQUIRED: [(&str, &[&str]); 3] = [
     ("SE_PlatformRegistrationParams", &["destroy_platform", "destroy_platform_fns"]),
     (

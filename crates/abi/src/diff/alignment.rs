@@ -59,12 +59,14 @@ impl<'a> Alignments<'a> {
         if let Some(&alignment) = self.structs.get(kind.strip_prefix("struct ").unwrap_or(kind)) {
             return (alignment > 0).then_some(alignment);
         }
-        // Whatever else is as long as a register is aligned to its length: numbers, pointers, functions, enumerations.
+        // Whatever else is as long as a register is aligned to its length: numbers, pointers,
+        // functions, enumerations.
         matches!(size, 1 | 2 | 4 | 8).then_some(size)
     }
 }
 
-/// How many elements the rest of an array's type, `2][3]`, stands for; `None` if it is not written in numbers or is 0.
+/// How many elements the rest of an array's type, `2][3]`, stands for; `None` if it is not written
+/// in numbers or is 0.
 fn elements(counts: &str) -> Option<u64> {
     let counts = counts.strip_suffix(']')?.split("][");
     let product = counts.map(|count| count.trim().parse::<u64>().ok());

@@ -129,8 +129,9 @@ impl Field {
 const LONGEST_CHAIN: usize = 8;
 
 impl LayoutDocument {
-    /// The layout of that name that is built in (`tensorflow-2.14`, `rfc-257`), what `FILE` or `FILE#SECTION` holds, or what the
-    /// C header `FILE.h` declares (with macros set before it: `FILE.h#NAME=NUMBER`). A file of such a name is `./tensorflow-2.14`.
+    /// The layout of that name that is built in (`tensorflow-2.14`, `rfc-257`), what `FILE` or
+    /// `FILE#SECTION` holds, or what the C header `FILE.h` declares (with macros set before it:
+    /// `FILE.h#NAME=NUMBER`). A file of such a name is `./tensorflow-2.14`.
     ///
     /// # Errors
     /// [`LayoutFileError`], by what is wrong.
@@ -151,7 +152,8 @@ impl LayoutDocument {
         Self::parse(&text, section, &path)
     }
 
-    /// Reads the layout `section` of `text`; the empty section is the whole. `path` is named in errors.
+    /// Reads the layout `section` of `text`; the empty section is the whole. `path` is named in
+    /// errors.
     ///
     /// # Errors
     /// [`LayoutFileError`], by what is wrong.
@@ -378,7 +380,8 @@ fn section_with<'a>(root: &'a Value, same_as: &'a str, name: &str) -> Option<(&'
     sections.into_iter().find_map(|section| Some((section, find(root, section)?.get(name)?)))
 }
 
-/// C text with the blanks that it needs, between words, and no others: `const void *` and `const void*` are the same.
+/// C text with the blanks that it needs, between words, and no others: `const void *` and
+/// `const void*` are the same.
 pub(super) fn without_blanks(text: &str) -> String {
     let is_word = |character: char| character.is_alphanumeric() || character == '_';
     let mut tight = String::with_capacity(text.len());

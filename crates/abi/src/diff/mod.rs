@@ -1,7 +1,9 @@
-//! What a change of layout demands of the version, by the StreamExecutor versioning strategy (seed 000).
+//! What a change of layout demands of the version, by the StreamExecutor versioning strategy (seed
+//! 000).
 //!
-//! A layout is one of those that are built in (`tensorflow-2.14`, `rfc-257`), or is read from a C header, or from a JSON file, because an
-//! API under work is not in this crate. The form of the latter, of which `crates/abi/layouts.json` is an example:
+//! A layout is one of those that are built in (`tensorflow-2.14`, `rfc-257`), or is read from a C
+//! header, or from a JSON file, because an API under work is not in this crate. The form of the
+//! latter, of which `crates/abi/layouts.json` is an example:
 //!
 //! ```json
 //! {
@@ -19,24 +21,32 @@
 //! }
 //! ```
 //!
-//! * A layout is an object of structs. A file is one layout, or holds several, nested as deep as one likes: `FILE#released`,
-//!   `FILE#history/2.6.5`.
-//! * A struct may be `{"same_as": "SECTION"}`: as in that section of the file. It may have `struct_size` and `alignof` in bytes,
-//!   `"deprecated": true` and `"replaced_by": "STRUCT"`. A struct with `values` (names and numbers) instead of fields is an enumeration.
-//! * A field has `name`, `kind` (its type in C, `fn` for a function pointer), `offset` and `size` in bytes. It may have
+//! * A layout is an object of structs. A file is one layout, or holds several, nested as deep as
+//!   one likes: `FILE#released`, `FILE#history/2.6.5`.
+//! * A struct may be `{"same_as": "SECTION"}`: as in that section of the file. It may have
+//!   `struct_size` and `alignof` in bytes, `"deprecated": true` and `"replaced_by": "STRUCT"`. A
+//!   struct with `values` (names and numbers) instead of fields is an enumeration.
+//! * A field has `name`, `kind` (its type in C, `fn` for a function pointer), `offset` and `size`
+//!   in bytes. It may have
 //!   * `signature`: text that is compared (blanks do not count, nor do they in `kind`);
-//!   * `"zero": "no-op"`, where the header says that 0 or NULL is a no-op: such a field can be deprecated by leaving it zero. `"meaningful"`
+//!   * `"zero": "no-op"`, where the header says that 0 or NULL is a no-op: such a field can be
+//!     deprecated by leaving it zero. `"meaningful"`
 //!     is a field whose zero is a value, or says that something optional is not provided. What is not marked counts as meaningful, because
 //!     nobody was told otherwise (seed 000, "Conventions": such fields must be marked explicitly). The mark counts that the old layout has;
-//!   * `"required": true`: one side cannot do without the field, so that adding it breaks builds that do not know it;
-//!   * `"deprecated": true`, and with it `"replaced_by"`: the member of the same struct, or `STRUCT.MEMBER`, that takes its place.
-//! * The version of a section is its own `version`, or `SECTION_version` beside it, or `released_version` of the file, with the numbers
-//!   `SE_MAJOR`, `SE_MINOR` and `SE_PATCH` (or without `SE_`).
+//!   * `"required": true`: one side cannot do without the field, so that adding it breaks builds
+//!     that do not know it;
+//!   * `"deprecated": true`, and with it `"replaced_by"`: the member of the same struct, or
+//!     `STRUCT.MEMBER`, that takes its place.
+//! * The version of a section is its own `version`, or `SECTION_version` beside it, or
+//!   `released_version` of the file, with the numbers `SE_MAJOR`, `SE_MINOR` and `SE_PATCH` (or
+//!   without `SE_`).
 //!
-//! A header, a file whose name ends in `.h`, is laid out as compilers for LP64 do it; `FILE.h#NAME=NUMBER` sets a macro before it is read.
-//! What zero means in a member is read from its comment: `NULL is no-op`, `0 is no-op`, or `[no-op]`, `[optional]`, `[value]`, `[required]`.
-//! A comment that begins with "Deprecat" deprecates, and ``Use `name` `` in it names the successor. `..._SIZE` macros that name a struct and
-//! its last member give struct_size, `SE_MAJOR`, `SE_MINOR` and `SE_PATCH` (or other names that end so) the version.
+//! A header, a file whose name ends in `.h`, is laid out as compilers for LP64 do it;
+//! `FILE.h#NAME=NUMBER` sets a macro before it is read. What zero means in a member is read from
+//! its comment: `NULL is no-op`, `0 is no-op`, or `[no-op]`, `[optional]`, `[value]`, `[required]`.
+//! A comment that begins with "Deprecat" deprecates, and ``Use `name` `` in it names the successor.
+//! `..._SIZE` macros that name a struct and its last member give struct_size, `SE_MAJOR`,
+//! `SE_MINOR` and `SE_PATCH` (or other names that end so) the version.
 //!
 //! This folder must never know of a plug-in that runs: it compares descriptions.
 

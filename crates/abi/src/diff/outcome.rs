@@ -1,4 +1,5 @@
-//! What a comparison answers: the changes, what they demand of the version, and whether the version moved so.
+//! What a comparison answers: the changes, what they demand of the version, and whether the version
+//! moved so.
 
 use std::fmt;
 
@@ -41,8 +42,8 @@ pub struct Change {
     pub structure: String,
     /// The field; empty where the change is of the whole struct.
     pub field: String,
-    /// What happened: `removed`, `added`, `appended`, `inserted`, `reordered`, `renamed`, `repurposed`, `retyped`, `deprecated`,
-    /// `struct_size`, `alignment`.
+    /// What happened: `removed`, `added`, `appended`, `inserted`, `reordered`, `renamed`,
+    /// `repurposed`, `retyped`, `deprecated`, `struct_size`, `alignment`.
     pub change: &'static str,
     /// What it demands.
     pub requires: Bump,
@@ -63,7 +64,8 @@ pub enum VersionStep {
     TooSmall,
     /// The new version is below the old one.
     Backwards,
-    /// The right number moved, and one below it did not go back to 0 (Semantic Versioning 2.0.0, items 7 and 8).
+    /// The right number moved, and one below it did not go back to 0 (Semantic Versioning 2.0.0,
+    /// items 7 and 8).
     LowerNumbersKept,
 }
 
@@ -133,7 +135,8 @@ impl Diff {
         }
     }
 
-    /// What a person should know besides: that the number did not move as it must, and that MAJOR 0 promises nothing.
+    /// What a person should know besides: that the number did not move as it must, and that MAJOR 0
+    /// promises nothing.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();

@@ -22,8 +22,8 @@ pub(crate) fn run(arguments: &CheckArguments, terminal: &mut Terminal) -> Result
     let kind = kind(arguments.kind.as_deref())?;
     let excluded = excluded(&arguments.exclude)?;
     let mut summary = Summary::default();
-    // Standard input is read before anybody listens for Ctrl-C: a process that waits for its input is
-    // ended by it.
+    // Standard input is read before anybody listens for Ctrl-C: a process that waits for its input
+    // is ended by it.
     let mut artifacts = Vec::new();
     for path in &arguments.paths {
         artifacts.push(if path == Path::new("-") {

@@ -123,7 +123,8 @@ fn operations(inspection: &Inspection, terminal: &mut Terminal) -> Result<(), Fa
     Ok(())
 }
 
-/// Prints tensors as a tree by the parts of their names, each folder with the size of what is in it.
+/// Prints tensors as a tree by the parts of their names, each folder with the size of what is in
+/// it.
 fn tree(tensors: &[TensorSummary], terminal: &mut Terminal) -> Result<(), Failure> {
     let mut sorted: Vec<&TensorSummary> = tensors.iter().collect();
     sorted.sort_by(|a, b| a.name.cmp(&b.name));

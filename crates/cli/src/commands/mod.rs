@@ -1,4 +1,5 @@
-//! One file a command; each turns its arguments into calls of the library and prints what comes back.
+//! One file a command; each turns its arguments into calls of the library and prints what comes
+//! back.
 
 mod abi;
 mod check;
@@ -37,7 +38,8 @@ use crate::{
     supervision::{self, Ended},
 };
 
-/// Has a command that works with a foreign plug-in done by a worker, and answers its exit status; `None` where this process is to do it.
+/// Has a command that works with a foreign plug-in done by a worker, and answers its exit status;
+/// `None` where this process is to do it.
 ///
 /// # Errors
 /// What the system says if there can be no worker.

@@ -16,7 +16,8 @@ use crate::{
     terminal::{BAD, FAINT, GOOD, NAME, Status, Terminal, WARN},
 };
 
-/// How long a plug-in may take to open where it is only a means, far beyond what a real device needs to initialise.
+/// How long a plug-in may take to open where it is only a means, far beyond what a real device
+/// needs to initialise.
 const OPENING_LIMIT: Duration = Duration::from_secs(120);
 
 /// Inspects, checks or verifies.
@@ -44,7 +45,8 @@ pub(crate) fn run(command: &PluginCommand, terminal: &mut Terminal) -> Result<St
     }
 }
 
-/// Whether this process loads the plug-in: because it is the one made for that, because it was asked to, or because nothing is loaded.
+/// Whether this process loads the plug-in: because it is the one made for that, because it was
+/// asked to, or because nothing is loaded.
 fn is_in_this_process(arguments: &PluginArguments, terminal: &mut Terminal) -> bool {
     if arguments.supervised.is_some() {
         terminal.be_supervised();
@@ -178,7 +180,8 @@ impl Tally {
     }
 }
 
-/// Opens a plug-in by its description; a refused one is an answer, one that cannot be loaded a failure.
+/// Opens a plug-in by its description; a refused one is an answer, one that cannot be loaded a
+/// failure.
 pub(crate) fn open(plugin: &str, layout: Option<&str>) -> Result<Plugin, Failure> {
     try_open(plugin, layout, OPENING_LIMIT).map_err(failure)
 }

@@ -1,8 +1,9 @@
 //! A plug-in in a process of its own, so that what ends that process is an answer too.
 //!
-//! A plug-in that is looked at for the first time may crash, throw through the C interface or call `exit(0)`, which a program that reads
-//! exit statuses would take for "accepted". The process runs this same command, which marks the end of its results; without the mark,
-//! whatever its exit status was, it did not come to its end.
+//! A plug-in that is looked at for the first time may crash, throw through the C interface or call
+//! `exit(0)`, which a program that reads exit statuses would take for "accepted". The process runs
+//! this same command, which marks the end of its results; without the mark, whatever its exit
+//! status was, it did not come to its end.
 
 use std::{
     io::{BufRead, BufReader},
@@ -28,8 +29,8 @@ pub(crate) struct Ended {
     pub(crate) end: Result<Status, String>,
 }
 
-/// Runs `serdes plugin KIND` on the plug-in in a process of its own; `skip` behaviours were tried before. `line` gets each line that it
-/// prints.
+/// Runs `serdes plugin KIND` on the plug-in in a process of its own; `skip` behaviours were tried
+/// before. `line` gets each line that it prints.
 pub(crate) fn run(
     kind: &str,
     arguments: &PluginArguments,
@@ -73,7 +74,8 @@ enum Heard {
     Stuck,
 }
 
-/// Reads what the process prints until the end of its results, or until it has said nothing for so long that it never will.
+/// Reads what the process prints until the end of its results, or until it has said nothing for so
+/// long that it never will.
 fn read(
     child: &mut Child,
     silence: Duration,

@@ -1,4 +1,5 @@
-//! The remedies of verdicts in the words of this command: the library's, with the options that do it.
+//! The remedies of verdicts in the words of this command: the library's, with the options that do
+//! it.
 
 use std::borrow::Cow;
 

@@ -95,8 +95,8 @@ fn end_within(limit: Duration) {
     });
 }
 
-/// What people ask by signals: to stop, which is done once it is asked, and to save, as often as it is. Asked to stop twice, the process
-/// ends at once.
+/// What people ask by signals: to stop, which is done once it is asked, and to save, as often as it
+/// is. Asked to stop twice, the process ends at once.
 fn requests() -> Result<(impl Future<Output = ()> + Send, UnboundedReceiver<()>), Failure> {
     let (stop, mut stops) = mpsc::unbounded_channel();
     let (hangup, hangups) = mpsc::unbounded_channel();

@@ -1,6 +1,7 @@
 //! Standard input and standard output where a file is expected.
 //!
-//! `-` and the names that the system has for the two are the streams, never files; a file called `-` is `./-`.
+//! `-` and the names that the system has for the two are the streams, never files; a file called
+//! `-` is `./-`.
 
 use std::{
     fs::File,
@@ -47,7 +48,8 @@ pub(crate) fn form(option: &str, name: Option<&str>) -> Result<Option<Form>, Fai
     .transpose()
 }
 
-/// Opens tensors at a path, or out of standard input, which is of this form, or of the one that its first bytes say.
+/// Opens tensors at a path, or out of standard input, which is of this form, or of the one that its
+/// first bytes say.
 pub(crate) fn open(path: &Path, form: Option<Form>) -> Result<Box<dyn Source>, Failure> {
     let opened = if is_input(path) {
         tensor_io::open_at(input()?, INPUT, form)
@@ -57,7 +59,8 @@ pub(crate) fn open(path: &Path, form: Option<Form>) -> Result<Box<dyn Source>, F
     opened.map_err(failures::tensor_io)
 }
 
-/// All of standard input, to be read from any place: the file itself where it is one, else what was kept of the stream.
+/// All of standard input, to be read from any place: the file itself where it is one, else what was
+/// kept of the stream.
 pub(crate) fn input() -> Result<Arc<dyn ReadAt>, Failure> {
     if io::stdin().is_terminal() {
         return Err(Failure::new(

@@ -45,7 +45,8 @@ fn put_settings_back() {
 
 /// A watch with progress bars, which Ctrl-C and a request to terminate stop.
 ///
-/// The library then takes back what it has begun and fails; the process is not killed in its middle, unless it is asked twice.
+/// The library then takes back what it has begun and fails; the process is not killed in its
+/// middle, unless it is asked twice.
 pub(crate) fn watch(terminal: &Terminal) -> Result<Watch, Failure> {
     let watch = Watch::new().with_progress(Arc::new(Phases { bars: terminal.bars() }));
     let stop = watch.clone();

@@ -1,4 +1,5 @@
-//! The allocators of RFC #257: tables of their own, whose functions take the allocator as a second argument.
+//! The allocators of RFC #257: tables of their own, whose functions take the allocator as a second
+//! argument.
 
 use std::{ffi::c_void, ptr};
 
@@ -255,7 +256,8 @@ unsafe extern "C" fn deallocate_raw<P: Platform>(
     _allocator: *const SP_CustomAllocator,
     start: *mut c_void,
 ) {
-    // SAFETY: the host gives a device of this platform, and memory of that device which it uses no more.
+    // SAFETY: the host gives a device of this platform, and memory of that device which it uses no
+    // more.
     unsafe { memory::deallocate_device::<P>(device, start, 0, 0) };
 }
 

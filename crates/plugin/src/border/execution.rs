@@ -28,7 +28,8 @@ type TimerOf<P> = <<P as Platform>::Device as Device>::Timer;
 /// The stream behind a handle.
 ///
 /// # Safety
-/// The handle is NULL, or `create_stream::<P>` made it and it is not destroyed while the reference is used.
+/// The handle is NULL, or `create_stream::<P>` made it and it is not destroyed while the reference
+/// is used.
 pub(super) unsafe fn stream<'a, P: Platform>(handle: SP_Stream) -> Result<&'a StreamOf<P>> {
     // SAFETY: the caller's promise.
     unsafe { handle.cast::<StreamOf<P>>().as_ref() }.ok_or_else(|| {
@@ -39,7 +40,8 @@ pub(super) unsafe fn stream<'a, P: Platform>(handle: SP_Stream) -> Result<&'a St
 /// The event behind a handle.
 ///
 /// # Safety
-/// The handle is NULL, or `create_event::<P>` made it and it is not destroyed while the reference is used.
+/// The handle is NULL, or `create_event::<P>` made it and it is not destroyed while the reference
+/// is used.
 unsafe fn event<'a, P: Platform>(handle: SP_Event) -> Result<&'a EventOf<P>> {
     // SAFETY: the caller's promise.
     unsafe { handle.cast::<EventOf<P>>().as_ref() }.ok_or_else(|| {
@@ -50,7 +52,8 @@ unsafe fn event<'a, P: Platform>(handle: SP_Event) -> Result<&'a EventOf<P>> {
 /// The timer behind a handle.
 ///
 /// # Safety
-/// The handle is NULL, or `create_timer::<P>` made it and it is not destroyed while the reference is used.
+/// The handle is NULL, or `create_timer::<P>` made it and it is not destroyed while the reference
+/// is used.
 unsafe fn timer<'a, P: Platform>(handle: SP_Timer) -> Result<&'a TimerOf<P>> {
     // SAFETY: the caller's promise.
     unsafe { handle.cast::<TimerOf<P>>().as_ref() }.ok_or_else(|| {
@@ -77,8 +80,8 @@ unsafe fn give<T, H>(target: *mut *mut H, value: T, name: &str, counter: &Counte
 /// Destroys what [`give`] gave.
 ///
 /// # Safety
-/// `device` is NULL or a live device of this platform. The handle is NULL, or `give` made it from a `T`, it was not taken before, and
-/// nobody uses it any more.
+/// `device` is NULL or a live device of this platform. The handle is NULL, or `give` made it from a
+/// `T`, it was not taken before, and nobody uses it any more.
 unsafe fn take<P: Platform, T>(
     device: *const SP_Device,
     handle: *mut T,
@@ -192,7 +195,8 @@ pub(super) unsafe extern "C" fn record_event<P: Platform>(
     handle: SP_Event,
     status: *mut TF_Status,
 ) {
-    // SAFETY: the host gives a device, a live stream and a live event of this platform, and a status.
+    // SAFETY: the host gives a device, a live stream and a live event of this platform, and a
+    // status.
     unsafe {
         with_device::<P>(device, status, |state| {
             state.device.record_event(stream::<P>(stream_handle)?, event::<P>(handle)?)
@@ -206,7 +210,8 @@ pub(super) unsafe extern "C" fn wait_for_event<P: Platform>(
     handle: SP_Event,
     status: *mut TF_Status,
 ) {
-    // SAFETY: the host gives a device, a live stream and a live event of this platform, and a status.
+    // SAFETY: the host gives a device, a live stream and a live event of this platform, and a
+    // status.
     unsafe {
         with_device::<P>(device, status, |state| {
             state.device.wait_for_event(stream::<P>(stream_handle)?, event::<P>(handle)?)
@@ -259,7 +264,8 @@ pub(super) unsafe extern "C" fn start_timer<P: Platform>(
     handle: SP_Timer,
     status: *mut TF_Status,
 ) {
-    // SAFETY: the host gives a device, a live stream and a live timer of this platform, and a status.
+    // SAFETY: the host gives a device, a live stream and a live timer of this platform, and a
+    // status.
     unsafe {
         with_device::<P>(device, status, |state| {
             state.device.start_timer(stream::<P>(stream_handle)?, timer::<P>(handle)?)
@@ -273,7 +279,8 @@ pub(super) unsafe extern "C" fn stop_timer<P: Platform>(
     handle: SP_Timer,
     status: *mut TF_Status,
 ) {
-    // SAFETY: the host gives a device, a live stream and a live timer of this platform, and a status.
+    // SAFETY: the host gives a device, a live stream and a live timer of this platform, and a
+    // status.
     unsafe {
         with_device::<P>(device, status, |state| {
             state.device.stop_timer(stream::<P>(stream_handle)?, timer::<P>(handle)?)
@@ -311,7 +318,8 @@ pub(super) unsafe extern "C" fn host_callback<P: Platform>(
     let enqueue = |state: &OpenDevice<P>| {
         let function = function?;
         let counters = &state.platform.settings.counters;
-        // SAFETY: the host gives a live stream of this platform, and a function that may be called once with its argument, on any thread.
+        // SAFETY: the host gives a live stream of this platform, and a function that may be called
+        // once with its argument, on any thread.
         let (stream, callback) = unsafe {
             let stream = stream::<P>(handle).ok()?;
             (

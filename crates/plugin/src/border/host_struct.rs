@@ -1,6 +1,7 @@
 //! Which layout a host has, and writing our structs into its.
 //!
-//! We fill the newest structs, which have types; what a host gets is what its layout and ours share, field by field, by name.
+//! We fill the newest structs, which have types; what a host gets is what its layout and ours
+//! share, field by field, by name.
 
 use serdes_abi::{
     Layout, RFC_257, SP_StreamExecutor, StructLayout, TENSORFLOW_2_4, TENSORFLOW_2_5,
@@ -21,13 +22,14 @@ pub(crate) struct HostStruct {
 impl HostStruct {
     /// A struct of that layout at `start`.
     ///
-    /// The host says in `struct_size` how much of it there is. Three numbers need thought: the layout's own STRUCT_SIZE stands for the
-    /// whole struct (RFC #257 announces 64 bytes of an SP_PlatformFns of 96); 0 says nothing, and the layout decides, as it does for any
-    /// plug-in in C; and under a layout that was `forced`, the layout decides as well.
+    /// The host says in `struct_size` how much of it there is. Three numbers need thought: the
+    /// layout's own STRUCT_SIZE stands for the whole struct (RFC #257 announces 64 bytes of an
+    /// SP_PlatformFns of 96); 0 says nothing, and the layout decides, as it does for any plug-in in
+    /// C; and under a layout that was `forced`, the layout decides as well.
     ///
     /// # Safety
-    /// `start` points to a struct that begins with its `struct_size` and has as many bytes as that says: all of `layout` where it is the
-    /// layout's STRUCT_SIZE, or 0, or `forced`.
+    /// `start` points to a struct that begins with its `struct_size` and has as many bytes as that
+    /// says: all of `layout` where it is the layout's STRUCT_SIZE, or 0, or `forced`.
     pub(crate) unsafe fn new(start: *mut u8, layout: &'static StructLayout, forced: bool) -> Self {
         // SAFETY: every struct begins with its size.
         let announced = unsafe { start.cast::<usize>().read() };
@@ -57,16 +59,17 @@ impl HostStruct {
     /// Writes the fields that `source` and this struct share, and the size of what is written.
     ///
     /// # Safety
-    /// `source` points to a struct that `source_layout` describes, all fields initialised; fields of one name have one type in both. The
-    /// struct is still the host's struct, and nobody else touches it.
+    /// `source` points to a struct that `source_layout` describes, all fields initialised; fields
+    /// of one name have one type in both. The struct is still the host's struct, and nobody else
+    /// touches it.
     pub(crate) unsafe fn fill(&self, source: *const u8, source_layout: &StructLayout) {
         for field in source_layout.fields.iter().filter(|field| field.name != "struct_size") {
             let Some(target) = self.layout.field(field.name) else { continue };
             if target.end() > self.room || target.size != field.size {
                 continue;
             }
-            // SAFETY: both fields lie inside their structs (`source` by its layout, the target by the room checked above), have this
-            // size, and belong to two different structs.
+            // SAFETY: both fields lie inside their structs (`source` by its layout, the target by
+            // the room checked above), have this size, and belong to two different structs.
             unsafe {
                 std::ptr::copy_nonoverlapping(
                     source.add(field.offset),
@@ -83,19 +86,22 @@ impl HostStruct {
     /// Writes one field that the newest layout does not have, if this one has it.
     ///
     /// # Safety
-    /// The field has type `T` in every layout that has it. The struct is still the host's struct, and nobody else touches it.
+    /// The field has type `T` in every layout that has it. The struct is still the host's struct,
+    /// and nobody else touches it.
     pub(crate) unsafe fn set<T>(&self, field: &str, value: T) {
         if let Some(target) = self.layout.field(field)
             && target.end() <= self.room
             && target.size == size_of::<T>()
         {
-            // SAFETY: the field lies inside the room, has the size of `T`, and by the caller its type.
+            // SAFETY: the field lies inside the room, has the size of `T`, and by the caller its
+            // type.
             unsafe { self.start.add(target.offset).cast::<T>().write_unaligned(value) };
         }
     }
 }
 
-/// Fills a table of functions that has one form in all layouts; under a layout that was `forced`, that one says how much room there is.
+/// Fills a table of functions that has one form in all layouts; under a layout that was `forced`,
+/// that one says how much room there is.
 ///
 /// # Safety
 /// `target` is NULL or the host's struct of that name; `source` is what `layout` describes.
@@ -111,7 +117,8 @@ pub(super) unsafe fn fill_table(
             "there is no {name} to fill: its pointer is NULL"
         )));
     }
-    // SAFETY: not NULL, so the host's struct, which says its size; `source` is what `layout` describes, by the condition above.
+    // SAFETY: not NULL, so the host's struct, which says its size; `source` is what `layout`
+    // describes, by the condition above.
     unsafe { HostStruct::new(target, layout, forced).fill(source, layout) };
     Ok(())
 }
@@ -131,8 +138,8 @@ pub(super) unsafe fn write_out<T>(target: *mut T, value: T, name: &str) -> Resul
     Ok(())
 }
 
-/// The layout of a host that presets these sizes for SP_Platform and SP_PlatformFns. Sizes that no old layout has mean the newest one:
-/// newer hosts have longer structs with ours in front.
+/// The layout of a host that presets these sizes for SP_Platform and SP_PlatformFns. Sizes that no
+/// old layout has mean the newest one: newer hosts have longer structs with ours in front.
 pub(crate) fn layout_of_host(platform: usize, platform_functions: usize) -> &'static Layout {
     match (platform, platform_functions) {
         (_, 64) | (40, 96) => &RFC_257,
@@ -149,7 +156,8 @@ pub(crate) fn executor_layout(
     announced: usize,
     forced: bool,
 ) -> &'static StructLayout {
-    // Byte 256 is `host_callback` in a struct of 264 bytes and `mem_zero` in a longer one, so this size is a layout of its own.
+    // Byte 256 is `host_callback` in a struct of 264 bytes and `mem_zero` in a longer one, so this
+    // size is a layout of its own.
     let layout = if announced == 264 && !forced { &TENSORFLOW_2_5 } else { layout };
     struct_layout(layout, "SP_StreamExecutor", &SP_StreamExecutor::LAYOUT)
 }
@@ -185,7 +193,8 @@ mod tests {
         let mut block = [u64::from_ne_bytes([0xEE; 8]); 8];
         block[0] = announced as u64;
         let source = platform();
-        // SAFETY: the block is larger than any layout of the struct, and the source is a whole SP_Platform.
+        // SAFETY: the block is larger than any layout of the struct, and the source is a whole
+        // SP_Platform.
         unsafe {
             let target = HostStruct::new(block.as_mut_ptr().cast(), layout, false);
             target.set("visible_device_count", 7_usize);

@@ -36,13 +36,15 @@ pub(super) unsafe extern "C" fn allocate<P: Platform>(
         .map_or((ptr::null_mut(), 0, 0), |found| (found.opaque, found.size, found.payload));
     let filled = SP_DeviceMemoryBase {
         struct_size: 0,
-        // SAFETY: not NULL, and the struct has one form in all layouts; the field may hold a value of the host's.
+        // SAFETY: not NULL, and the struct has one form in all layouts; the field may hold a value
+        // of the host's.
         ext: unsafe { (*target).ext },
         opaque,
         size,
         payload,
     };
-    // SAFETY: not NULL, so the host's struct, which says its size; `filled` is what its layout says.
+    // SAFETY: not NULL, so the host's struct, which says its size; `filled` is what its layout
+    // says.
     unsafe {
         HostStruct::new(target.cast(), &SP_DeviceMemoryBase::LAYOUT, false)
             .fill((&raw const filled).cast(), &SP_DeviceMemoryBase::LAYOUT);
@@ -67,12 +69,14 @@ pub(super) unsafe extern "C" fn deallocate<P: Platform>(
     }
     // SAFETY: not NULL, and the struct has one form in all layouts.
     let (opaque, size, payload) = unsafe { ((*memory).opaque, (*memory).size, (*memory).payload) };
-    // SAFETY: the host gives a device of this platform, and memory of that device which it uses no more.
+    // SAFETY: the host gives a device of this platform, and memory of that device which it uses no
+    // more.
     unsafe { deallocate_device::<P>(device, opaque, size, payload) };
 }
 
 /// # Safety
-/// `device` is NULL or a live device of this platform; `opaque` is NULL or what it allocated, not freed before, and not used any more.
+/// `device` is NULL or a live device of this platform; `opaque` is NULL or what it allocated, not
+/// freed before, and not used any more.
 pub(super) unsafe fn deallocate_device<P: Platform>(
     device: *const SP_Device,
     opaque: *mut c_void,
@@ -112,7 +116,8 @@ pub(super) unsafe extern "C" fn host_memory_deallocate<P: Platform>(
     start: *mut c_void,
 ) {
     let Some(start) = NonNull::new(start) else { return };
-    // SAFETY: the host gives a device of this platform, and host memory of that device which it uses no more.
+    // SAFETY: the host gives a device of this platform, and host memory of that device which it
+    // uses no more.
     unsafe {
         try_device::<P, _>(device, |state| {
             state.platform.settings.counters.host_memory.destroyed_one();
@@ -142,7 +147,8 @@ pub(super) unsafe extern "C" fn unified_memory_deallocate<P: Platform>(
     start: *mut c_void,
 ) {
     let Some(start) = NonNull::new(start) else { return };
-    // SAFETY: the host gives a device of this platform, and unified memory of that device which it uses no more.
+    // SAFETY: the host gives a device of this platform, and unified memory of that device which it
+    // uses no more.
     unsafe {
         try_device::<P, _>(device, |state| {
             state.platform.settings.counters.unified_memory.destroyed_one();
@@ -166,7 +172,8 @@ pub(super) unsafe extern "C" fn get_allocator_stats<P: Platform>(
         return 0;
     };
     let filled = c_stats(&stats);
-    // SAFETY: not NULL, so the host's struct, which says its size; `filled` is what its layout says.
+    // SAFETY: not NULL, so the host's struct, which says its size; `filled` is what its layout
+    // says.
     unsafe {
         HostStruct::new(target.cast(), &SP_AllocatorStats::LAYOUT, false)
             .fill((&raw const filled).cast(), &SP_AllocatorStats::LAYOUT);
@@ -221,8 +228,8 @@ pub(super) unsafe extern "C" fn memcpy_dtoh<P: Platform>(
     size: u64,
     status: *mut TF_Status,
 ) {
-    // SAFETY: the host gives a device, a stream and memory of this platform, host memory of that size, all live until the copy is done,
-    // and a status.
+    // SAFETY: the host gives a device, a stream and memory of this platform, host memory of that
+    // size, all live until the copy is done, and a status.
     unsafe {
         with_device::<P>(device, status, |state| {
             let stream = execution::stream::<P>(stream)?;
@@ -240,8 +247,8 @@ pub(super) unsafe extern "C" fn memcpy_htod<P: Platform>(
     size: u64,
     status: *mut TF_Status,
 ) {
-    // SAFETY: the host gives a device, a stream and memory of this platform, host memory of that size, all live until the copy is done,
-    // and a status.
+    // SAFETY: the host gives a device, a stream and memory of this platform, host memory of that
+    // size, all live until the copy is done, and a status.
     unsafe {
         with_device::<P>(device, status, |state| {
             let stream = execution::stream::<P>(stream)?;
@@ -259,7 +266,8 @@ pub(super) unsafe extern "C" fn memcpy_dtod<P: Platform>(
     size: u64,
     status: *mut TF_Status,
 ) {
-    // SAFETY: the host gives a device, a stream and memories of this platform, all live until the copy is done, and a status.
+    // SAFETY: the host gives a device, a stream and memories of this platform, all live until the
+    // copy is done, and a status.
     unsafe {
         with_device::<P>(device, status, |state| {
             let stream = execution::stream::<P>(stream)?;
@@ -276,7 +284,8 @@ pub(super) unsafe extern "C" fn sync_memcpy_dtoh<P: Platform>(
     size: u64,
     status: *mut TF_Status,
 ) {
-    // SAFETY: the host gives a device and memory of this platform, host memory of that size, and a status.
+    // SAFETY: the host gives a device and memory of this platform, host memory of that size, and a
+    // status.
     unsafe {
         with_device::<P>(device, status, |state| {
             let source = DeviceMemory::from_c(source, size, "source")?;
@@ -292,7 +301,8 @@ pub(super) unsafe extern "C" fn sync_memcpy_htod<P: Platform>(
     size: u64,
     status: *mut TF_Status,
 ) {
-    // SAFETY: the host gives a device and memory of this platform, host memory of that size, and a status.
+    // SAFETY: the host gives a device and memory of this platform, host memory of that size, and a
+    // status.
     unsafe {
         with_device::<P>(device, status, |state| {
             let target = DeviceMemory::from_c(target, size, "target")?;
@@ -364,7 +374,8 @@ pub(super) unsafe extern "C" fn memset32<P: Platform>(
 }
 
 /// # Safety
-/// `stream` is NULL or a live stream, and `target` is NULL or describes memory, of this platform, until the fill is done.
+/// `stream` is NULL or a live stream, and `target` is NULL or describes memory, of this platform,
+/// until the fill is done.
 unsafe fn fill<P: Platform>(
     state: &OpenDevice<P>,
     stream: SP_Stream,

@@ -31,7 +31,8 @@ pub(super) unsafe extern "C" fn destroy_platform<P: Platform>(platform: *mut SP_
 /// Takes back what `register` put into the platform.
 ///
 /// # Safety
-/// `platform` is NULL or the host's struct that `register::<P>` filled; no device of the platform is created from now on.
+/// `platform` is NULL or the host's struct that `register::<P>` filled; no device of the platform
+/// is created from now on.
 unsafe fn release<P: Platform>(platform: *mut SP_Platform) {
     if platform.is_null() {
         return;
@@ -41,7 +42,8 @@ unsafe fn release<P: Platform>(platform: *mut SP_Platform) {
     if state.is_null() {
         return;
     }
-    // SAFETY: `register::<P>` put it there with `Arc::into_raw`, and it was not NULL, so this is the first time that it is taken back.
+    // SAFETY: `register::<P>` put it there with `Arc::into_raw`, and it was not NULL, so this is
+    // the first time that it is taken back.
     let state = unsafe { Arc::from_raw(state.cast::<RegisteredPlatform<P>>()) };
     state.settings.counters.platforms.destroyed_one();
     contain_drop(state);
@@ -76,7 +78,8 @@ pub(super) unsafe extern "C" fn create_device<P: Platform>(
 }
 
 /// # Safety
-/// `platform` is the one whose `state` this is, registered and not destroyed; `params` is NULL or the host's.
+/// `platform` is the one whose `state` this is, registered and not destroyed; `params` is NULL or
+/// the host's.
 unsafe fn fill_device<P: Platform>(
     platform: *const SP_Platform,
     state: &RegisteredPlatform<P>,
@@ -97,7 +100,8 @@ unsafe fn fill_device<P: Platform>(
                 "SE_CreateDeviceParams.ordinal is {ordinal}; this platform has {devices} devices"
             ))
         })?;
-    // SAFETY: `ext` holds one count of this `Arc` until the platform is destroyed, which is not during this call.
+    // SAFETY: `ext` holds one count of this `Arc` until the platform is destroyed, which is not
+    // during this call.
     let shared = unsafe {
         let shared = (*platform).ext.cast_const().cast::<RegisteredPlatform<P>>();
         Arc::increment_strong_count(shared);
@@ -169,8 +173,8 @@ pub(super) unsafe extern "C" fn destroy_device<P: Platform>(
     if state.is_null() {
         return;
     }
-    // SAFETY: `create_device::<P>` put it there with `Box::into_raw`, and it was not NULL, so this is the first time that it is taken
-    // back. The host uses the device no more.
+    // SAFETY: `create_device::<P>` put it there with `Box::into_raw`, and it was not NULL, so this
+    // is the first time that it is taken back. The host uses the device no more.
     let state = unsafe { Box::from_raw(state.cast::<OpenDevice<P>>()) };
     state.platform.settings.counters.devices.destroyed_one();
     contain_drop(state);

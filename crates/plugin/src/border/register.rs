@@ -21,18 +21,21 @@ use crate::{
 
 /// Registers a platform with a host: the body of `SE_InitPlugin`.
 ///
-/// A shared library calls this through [`export!`](crate::export). A plug-in that is linked into its host calls it from a function of
-/// `SE_InitPlugin`'s signature and hands in the host's status functions, so that no symbol is needed.
+/// A shared library calls this through [`export!`](crate::export). A plug-in that is linked into
+/// its host calls it from a function of `SE_InitPlugin`'s signature and hands in the host's status
+/// functions, so that no symbol is needed.
 ///
-/// The platform is made by `make` only when the host's parameters are in order and its MAJOR number is ours. On any failure the status
-/// says why, and nothing is written into the host's structs.
+/// The platform is made by `make` only when the host's parameters are in order and its MAJOR number
+/// is ours. On any failure the status says why, and nothing is written into the host's structs.
 ///
 /// # Safety
-/// * `params` is NULL or points to parameters as the C API describes them: with its own size, and with platform and functions that have
-///   theirs, writable, and not touched by others during the call.
-/// * `status` is NULL or a live status of the host, on which `functions` act; these are callable from any thread until the plug-in's last
-///   function has returned.
-/// * The host calls what it is given here as the C API describes it, and no handle after it destroyed it.
+/// * `params` is NULL or points to parameters as the C API describes them: with its own size, and
+///   with platform and functions that have theirs, writable, and not touched by others during the
+///   call.
+/// * `status` is NULL or a live status of the host, on which `functions` act; these are callable
+///   from any thread until the plug-in's last function has returned.
+/// * The host calls what it is given here as the C API describes it, and no handle after it
+///   destroyed it.
 pub unsafe fn register<P: Platform>(
     params: *mut SE_PlatformRegistrationParams,
     status: *mut TF_Status,
@@ -106,7 +109,8 @@ impl HostStructs {
         let layout = settings.layout.unwrap_or_else(|| layout_of_host(sizes.0, sizes.1));
         let platform_layout = struct_layout(layout, "SP_Platform", &SP_Platform::LAYOUT);
         let functions_layout = struct_layout(layout, "SP_PlatformFns", &SP_PlatformFns::LAYOUT);
-        // SAFETY: the structs belong to the host and say their sizes; under a forced layout the one who forces it answers for them.
+        // SAFETY: the structs belong to the host and say their sizes; under a forced layout the one
+        // who forces it answers for them.
         let (platform, functions) = unsafe {
             (
                 HostStruct::new(platform.cast(), platform_layout, forced),
@@ -161,8 +165,9 @@ unsafe fn fill_params<P: Platform>(
         use_bfc_allocator: u8::from(best_fit),
         force_memory_growth: u8::from(growth),
     };
-    // SAFETY: `filled` is what its layout says; names have one type in all layouts (the layouts' own asserts); the count is a size_t
-    // where it exists. The structs are the host's, untouched by others.
+    // SAFETY: `filled` is what its layout says; names have one type in all layouts (the layouts'
+    // own asserts); the count is a size_t where it exists. The structs are the host's, untouched by
+    // others.
     unsafe {
         host.platform.set("visible_device_count", devices as usize);
         host.platform.fill((&raw const filled).cast(), &SP_Platform::LAYOUT);
@@ -208,7 +213,8 @@ unsafe fn fill_functions<P: Platform>(target: HostStruct, layout: &Layout, alloc
                 Some(allocators::destroy_custom_allocator::<P>)
             },
         };
-        // SAFETY: `filled` is what its layout says, and the struct is the host's, by the condition above.
+        // SAFETY: `filled` is what its layout says, and the struct is the host's, by the condition
+        // above.
         unsafe { target.fill((&raw const filled).cast(), &rfc::SP_PlatformFns::LAYOUT) };
     } else {
         let filled = SP_PlatformFns {
@@ -224,7 +230,8 @@ unsafe fn fill_functions<P: Platform>(target: HostStruct, layout: &Layout, alloc
             create_timer_fns: Some(platform::create_timer_fns::<P>),
             destroy_timer_fns: Some(platform::destroy_timer_fns::<P>),
         };
-        // SAFETY: `filled` is what its layout says, and the struct is the host's, by the condition above.
+        // SAFETY: `filled` is what its layout says, and the struct is the host's, by the condition
+        // above.
         unsafe { target.fill((&raw const filled).cast(), &SP_PlatformFns::LAYOUT) };
     }
 }

@@ -1,4 +1,5 @@
-//! The state behind the handles of a host: finding it, and running an author's code so that a status or nothing comes out.
+//! The state behind the handles of a host: finding it, and running an author's code so that a
+//! status or nothing comes out.
 
 use std::{
     ffi::CString,
@@ -40,8 +41,8 @@ pub(super) struct OpenDevice<P: Platform> {
     pub(super) gflops: f64,
 }
 
-/// The first table that was handed in. A shared library has only one host, so for it this is the table; it serves calls whose handle
-/// leads nowhere and that could not be answered otherwise.
+/// The first table that was handed in. A shared library has only one host, so for it this is the
+/// table; it serves calls whose handle leads nowhere and that could not be answered otherwise.
 pub(super) static ANY_FUNCTIONS: OnceLock<StatusFunctions> = OnceLock::new();
 
 /// Sets the host's status.
@@ -57,8 +58,9 @@ pub(super) unsafe fn answer(
         return;
     }
     match result {
-        // Hosts reuse statuses, so that success is said, too, where an older failure stands; looking is cheaper than setting.
-        // SAFETY: the caller's promise; the text is a constant with a NUL.
+        // Hosts reuse statuses, so that success is said, too, where an older failure stands;
+        // looking is cheaper than setting. SAFETY: the caller's promise; the text is a constant
+        // with a NUL.
         Ok(()) => unsafe {
             if (functions.get_code)(status) != TF_Code::OK {
                 (functions.set_status)(status, TF_Code::OK, c"".as_ptr());
@@ -86,8 +88,8 @@ unsafe fn answer_without_state(status: *mut TF_Status, failure: Status) {
 /// The state behind a platform.
 ///
 /// # Safety
-/// `platform` is NULL, or a platform that `register::<P>` filled and `destroy_platform::<P>` has not yet had; the state is not used
-/// after that.
+/// `platform` is NULL, or a platform that `register::<P>` filled and `destroy_platform::<P>` has
+/// not yet had; the state is not used after that.
 pub(super) unsafe fn platform_state<'a, P: Platform>(
     platform: *const SP_Platform,
 ) -> Result<&'a RegisteredPlatform<P>> {
@@ -96,7 +98,8 @@ pub(super) unsafe fn platform_state<'a, P: Platform>(
     }
     // SAFETY: not NULL, so the caller says that it is a platform; every layout has `ext` there.
     let state = unsafe { (*platform).ext }.cast::<RegisteredPlatform<P>>();
-    // SAFETY: `register::<P>` put a `RegisteredPlatform<P>` there, which lives until `destroy_platform::<P>` makes `ext` NULL.
+    // SAFETY: `register::<P>` put a `RegisteredPlatform<P>` there, which lives until
+    // `destroy_platform::<P>` makes `ext` NULL.
     unsafe { state.as_ref() }.ok_or_else(|| {
         Status::invalid_argument("SP_Platform.ext is NULL: the platform was destroyed, or the host does not keep what the plug-in put there")
     })
@@ -105,17 +108,19 @@ pub(super) unsafe fn platform_state<'a, P: Platform>(
 /// The state behind a device.
 ///
 /// # Safety
-/// `device` is NULL, or a device that `create_device::<P>` filled and `destroy_device::<P>` has not yet had; the state is not used
-/// after that.
+/// `device` is NULL, or a device that `create_device::<P>` filled and `destroy_device::<P>` has not
+/// yet had; the state is not used after that.
 pub(super) unsafe fn device_state<'a, P: Platform>(
     device: *const SP_Device,
 ) -> Result<&'a OpenDevice<P>> {
     if device.is_null() {
         return Err(Status::invalid_argument("the SP_Device is NULL"));
     }
-    // SAFETY: not NULL, so the caller says that it is a device; every layout has `device_handle` there.
+    // SAFETY: not NULL, so the caller says that it is a device; every layout has `device_handle`
+    // there.
     let state = unsafe { (*device).device_handle }.cast::<OpenDevice<P>>();
-    // SAFETY: `create_device::<P>` put a `OpenDevice<P>` there, which lives until `destroy_device::<P>` makes the handle NULL.
+    // SAFETY: `create_device::<P>` put a `OpenDevice<P>` there, which lives until
+    // `destroy_device::<P>` makes the handle NULL.
     unsafe { state.as_ref() }.ok_or_else(|| {
         Status::invalid_argument(
             "SP_Device.device_handle is NULL: the device was never created, or is destroyed",
@@ -126,7 +131,8 @@ pub(super) unsafe fn device_state<'a, P: Platform>(
 /// Runs an operation on a platform and answers the host.
 ///
 /// # Safety
-/// As for [`platform_state`]; `status` is NULL or a live status of the host that registered the platform.
+/// As for [`platform_state`]; `status` is NULL or a live status of the host that registered the
+/// platform.
 pub(super) unsafe fn with_platform<P: Platform>(
     platform: *const SP_Platform,
     status: *mut TF_Status,
@@ -161,7 +167,8 @@ pub(super) unsafe fn with_device<P: Platform>(
     }
 }
 
-/// Runs an operation on a device for a function of the C API that has no status; `None` if it cannot be done.
+/// Runs an operation on a device for a function of the C API that has no status; `None` if it
+/// cannot be done.
 ///
 /// # Safety
 /// As for [`device_state`].

@@ -269,7 +269,8 @@ fn bytes_make_the_trip_through_every_copy() {
         let mut second = bench.allocate(size as u64);
         let device = bench.device.get();
         let length = size as u64;
-        // SAFETY: live handles, memory of that size on both sides, waited for before it is used again.
+        // SAFETY: live handles, memory of that size on both sides, waited for before it is used
+        // again.
         unsafe {
             let (htod, dtod) = (executor.memcpy_htod.unwrap(), executor.memcpy_dtod.unwrap());
             call(|status| {

@@ -1,8 +1,9 @@
-//! The steps that change a versions.toml: adding an entry to a line, and moving `as_of` with a release.
+//! The steps that change a versions.toml: adding an entry to a line, and moving `as_of` with a
+//! release.
 //!
-//! A step takes the text of the file and gives the text to write, or says which rule the result would
-//! break. Nothing but what the step changes is touched: comments, order and spaces stay. It must never
-//! decide what a good number or format is: that is what the rules of the file are for.
+//! A step takes the text of the file and gives the text to write, or says which rule the result
+//! would break. Nothing but what the step changes is touched: comments, order and spaces stay. It
+//! must never decide what a good number or format is: that is what the rules of the file are for.
 //!
 //! ```
 //! use serdes_version_registry::edit::{NewEntry, add_entry};
@@ -194,13 +195,13 @@ pub fn read_text(path: &Path) -> Result<String, EditError> {
         .map_err(|source| EditError::Read { file: path.display().to_string(), source })
 }
 
-/// Adds an entry at the end of its line. The number is the entry's own, or the one after the newest,
-/// or in a line that counts days the one that stands for the day. `as_of` moves forward to the entry's
-/// day if that is later.
+/// Adds an entry at the end of its line. The number is the entry's own, or the one after the
+/// newest, or in a line that counts days the one that stands for the day. `as_of` moves forward to
+/// the entry's day if that is later.
 ///
 /// # Errors
-/// [`EditError::Invalid`] if `text` breaks a rule as it is, [`EditError::Refused`] if the result would,
-/// and what else stands in the way.
+/// [`EditError::Invalid`] if `text` breaks a rule as it is, [`EditError::Refused`] if the result
+/// would, and what else stands in the way.
 pub fn add_entry(file: &str, text: &str, entry: &NewEntry) -> Result<Edited, EditError> {
     let before = parse(file, text).map_err(EditError::Invalid)?;
     let Some(at) = before.lines.iter().position(|line| line.name == entry.line) else {
@@ -221,8 +222,8 @@ pub fn add_entry(file: &str, text: &str, entry: &NewEntry) -> Result<Edited, Edi
 /// Moves `as_of` to `day`, as a release does: it decides what is selected for older builds.
 ///
 /// # Errors
-/// [`EditError::Invalid`] if `text` breaks a rule as it is, [`EditError::AsOfGoesBack`] if the day is
-/// before the registry's.
+/// [`EditError::Invalid`] if `text` breaks a rule as it is, [`EditError::AsOfGoesBack`] if the day
+/// is before the registry's.
 pub fn move_as_of(file: &str, text: &str, day: Date) -> Result<Edited, EditError> {
     let before = parse(file, text).map_err(EditError::Invalid)?;
     if day < before.as_of {

@@ -134,7 +134,8 @@ fn words_are_quoted_and_long_lists_broken() {
 
 #[test]
 fn the_form_of_the_file_is_kept() {
-    // A remark at the end of the last row, no newline there, rows ended as on Windows, spaces before.
+    // A remark at the end of the last row, no newline there, rows ended as on Windows, spaces
+    // before.
     let remark = TRAINER.trim_end().to_owned() + " # the last one";
     let edited = add_entry("v", &remark, &entry("snapshots", "2026-11-20")).unwrap();
     assert!(

@@ -6,9 +6,9 @@
 //!
 //! # What is frozen
 //!
-//! - **Golden bytes**: every file below `tests/golden/` but `.md` pages, by its path, which says what it shows:
-//!   `tests/golden/LINE/FORMAT/v2.bin` (also `v2/case.bin`, `v2-case.bin`). Golden bytes are kept for
-//!   ever: one that is gone or differs is an error.
+//! - **Golden bytes**: every file below `tests/golden/` but `.md` pages, by its path, which says
+//!   what it shows: `tests/golden/LINE/FORMAT/v2.bin` (also `v2/case.bin`, `v2-case.bin`). Golden
+//!   bytes are kept for ever: one that is gone or differs is an error.
 //! - **Descriptors**: every message and enum in `proto/descriptors.binpb` (a FileDescriptorSet)
 //!   whose package one of the lines names under `packages`. It is frozen at the line's current
 //!   number: it may only change together with a new entry, and that entry names it among its

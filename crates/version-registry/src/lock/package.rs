@@ -179,7 +179,8 @@ impl Package {
     }
 
     /// Writes the lock anew and returns how the package differed from the old one. What cannot be
-    /// frozen ([`Difference::NotNamed`], [`Difference::NoGolden`]) is an error, and nothing is written.
+    /// frozen ([`Difference::NotNamed`], [`Difference::NoGolden`]) is an error, and nothing is
+    /// written.
     pub fn rewrite(&self) -> Result<Vec<Difference>, LockError> {
         let (frozen, found) = (self.frozen()?, self.found()?);
         let differences = frozen.compare(&found, &self.lines);

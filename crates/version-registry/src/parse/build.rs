@@ -54,7 +54,8 @@ impl Build {
         code
     }
 
-    /// Generates into a directory; what to tell cargo, of a build that goes on or of one that fails.
+    /// Generates into a directory; what to tell cargo, of a build that goes on or of one that
+    /// fails.
     fn outcome(&self, directory: Option<PathBuf>, today: Date) -> Result<Vec<String>, Vec<String>> {
         match self.generate(directory) {
             Ok(declarations) => {

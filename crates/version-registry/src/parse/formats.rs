@@ -12,7 +12,8 @@ use super::{
 pub struct TypeDeclaration {
     /// The name in `formats`.
     pub name: String,
-    /// Requests that are granted another format than those before them, ascending, each with the number that data records.
+    /// Requests that are granted another format than those before them, ascending, each with the
+    /// number that data records.
     pub granted: Vec<(i32, i32)>,
     /// The recorded numbers that are read, ascending.
     pub read: Vec<i32>,
@@ -95,7 +96,8 @@ pub(super) fn check(walk: &mut Walk<'_>, line: &LineDeclaration, places: &[usize
     walk.enter_entry(None);
 }
 
-/// Reports embedded versions that cannot be: of a line of the file that has no such entry, of the line itself, going back.
+/// Reports embedded versions that cannot be: of a line of the file that has no such entry, of the
+/// line itself, going back.
 pub(super) fn check_embedded(
     walk: &mut Walk<'_>,
     line: &LineDeclaration,

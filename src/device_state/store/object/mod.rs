@@ -44,10 +44,11 @@ impl WriteOptions {
 }
 
 impl Reader {
-    /// Opens the state that is the object at `location` of `store`, also one that several
-    /// processes saved with [`ObjectParts`]: reads its header and its end. What is asked of it later is read by ranges, and nothing else is; what
-    /// lies together comes in ranges of up to 8 MiB, three at a time. An object that is replaced
-    /// meanwhile is an error, not a mixture, where the store has entity tags.
+    /// Opens the state that is the object at `location` of `store`, also one that several processes
+    /// saved with [`ObjectParts`]: reads its header and its end. What is asked of it later is read
+    /// by ranges, and nothing else is; what lies together comes in ranges of up to 8 MiB, three at
+    /// a time. An object that is replaced meanwhile is an error, not a mixture, where the store has
+    /// entity tags.
     ///
     /// # Errors
     /// As [`open`](Self::open).

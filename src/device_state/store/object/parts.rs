@@ -293,7 +293,8 @@ impl PartStore for ObjectParts {
         match outcome {
             Ok(_) => Ok(begin.elapsed()),
             Err(StoreError::Precondition { .. } | StoreError::AlreadyExists { .. }) => {
-                // Another process that merges the same save, or our own request that was sent again.
+                // Another process that merges the same save, or our own request that was sent
+                // again.
                 let ours = self.open_object(self.location.clone()).ok().and_then(|object| {
                     let mut there = vec![0; expected.len()];
                     let same_size = object.size().ok()? == expected.len() as u64;

@@ -19,7 +19,8 @@ impl OpSharding {
         }
     }
 
-    /// The number of devices that the sharding itself speaks of: tiles, or devices of the mesh; `None` if it fits any number.
+    /// The number of devices that the sharding itself speaks of: tiles, or devices of the mesh;
+    /// `None` if it fits any number.
     pub fn device_count(&self) -> Option<i64> {
         match self.named_sharding() {
             Some(named) => {
@@ -39,7 +40,8 @@ impl OpSharding {
         tiles.dimensions().len().checked_sub(subgroups)
     }
 
-    /// The number of tiles along each dimension of a value of `rank` dimensions; `None` if the value is not cut.
+    /// The number of tiles along each dimension of a value of `rank` dimensions; `None` if the
+    /// value is not cut.
     ///
     /// # Errors
     /// If the value has another rank, or the sharding is one of a tuple.

@@ -1,6 +1,7 @@
 //! The kinds of shardings of XLA.
 
-/// The kind of an [`OpSharding`](super::OpSharding) or of one of its subgroups (`xla.OpSharding.Type`).
+/// The kind of an [`OpSharding`](super::OpSharding) or of one of its subgroups
+/// (`xla.OpSharding.Type`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]

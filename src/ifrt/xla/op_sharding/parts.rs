@@ -10,7 +10,8 @@ use crate::{
     wire::BackwardWriter,
 };
 
-/// What nearly every sharding consists of. Messages are large: reading and writing without one is what makes a sharding cheap.
+/// What nearly every sharding consists of. Messages are large: reading and writing without one is
+/// what makes a sharding cheap.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Parts {
     pub(super) kind: OpShardingType,

@@ -63,7 +63,8 @@ impl fmt::Display for OpSharding {
 /// Longer names of axes are cut where they are repeated.
 const LONGEST_AXIS_NAME: usize = 64;
 
-/// The mesh with its axes, then the axes that split each dimension: `{mesh['x'=2,'y'=4], [{'x'}, {?}]}`.
+/// The mesh with its axes, then the axes that split each dimension:
+/// `{mesh['x'=2,'y'=4], [{'x'}, {?}]}`.
 fn write_named(named: &xla::NamedShardingProto, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let axes = named.mesh.as_ref().map_or(&[][..], |mesh| &mesh.axes);
     let write_axes = |f: &mut fmt::Formatter<'_>, list: &[xla::AxisRefProto]| -> fmt::Result {
@@ -291,7 +292,8 @@ impl<'a> Notation<'a> {
     }
 }
 
-/// Reads what [`Display`](fmt::Display) writes, except for shardings over a named mesh, of which the text leaves too much out.
+/// Reads what [`Display`](fmt::Display) writes, except for shardings over a named mesh, of which
+/// the text leaves too much out.
 impl FromStr for OpSharding {
     type Err = IfrtError;
 

@@ -1,4 +1,5 @@
-//! Shardings as bytes: what nearly every one consists of goes without a message, of the others the message is kept.
+//! Shardings as bytes: what nearly every one consists of goes without a message, of the others the
+//! message is kept.
 
 use prost::Message as _;
 use smallvec::SmallVec;

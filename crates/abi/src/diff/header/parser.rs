@@ -21,7 +21,8 @@ const POINTER: Type = Type { size: 8, alignment: 8 };
 /// Sizes from here on are no sizes of structs.
 const TOO_LARGE: u64 = 1 << 32;
 
-/// Reads the layout that `text` declares. `definitions` are macros that are set before it, `NAME=NUMBER` with commas between.
+/// Reads the layout that `text` declares. `definitions` are macros that are set before it,
+/// `NAME=NUMBER` with commas between.
 pub(in crate::diff) fn parse(
     text: &str,
     definitions: &str,

@@ -50,7 +50,8 @@ pub(super) fn announce_sizes(
     }
 }
 
-/// The version that a header defines: `SE_MAJOR`, or another `..._MAJOR`, with its MINOR and, if there is one, PATCH.
+/// The version that a header defines: `SE_MAJOR`, or another `..._MAJOR`, with its MINOR and, if
+/// there is one, PATCH.
 pub(super) fn version(macros: &Macros) -> Option<[i64; 3]> {
     let mut prefixes: Vec<&str> =
         macros.keys().filter_map(|name| name.strip_suffix("MAJOR")).collect();

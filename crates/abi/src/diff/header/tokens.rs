@@ -1,7 +1,9 @@
-//! The words of a C header: what is left of it after its conditions, and the numbers that it defines.
+//! The words of a C header: what is left of it after its conditions, and the numbers that it
+//! defines.
 //!
-//! Of the preprocessor there is what headers of a C API use: `#define` of numbers and names, and conditions over them. `#include` is passed
-//! over, so that what other headers define is not known here.
+//! Of the preprocessor there is what headers of a C API use: `#define` of numbers and names, and
+//! conditions over them. `#include` is passed over, so that what other headers define is not known
+//! here.
 
 use std::collections::HashMap;
 
@@ -42,7 +44,8 @@ impl Word {
     }
 }
 
-/// The macros that a header defines, by name: the words that they stand for. Those with arguments stand for nothing here.
+/// The macros that a header defines, by name: the words that they stand for. Those with arguments
+/// stand for nothing here.
 pub(super) type Macros = HashMap<String, Vec<Word>>;
 
 /// How many conditions may be open at a time.
@@ -51,8 +54,8 @@ const MOST_CONDITIONS: usize = 256;
 /// How deep macros may stand for macros.
 const DEEPEST: usize = 16;
 
-/// The words of `text` that are not conditioned away, given macros that are defined before; the rest of the macros is added to these. Fails
-/// with the line and what is wrong there.
+/// The words of `text` that are not conditioned away, given macros that are defined before; the
+/// rest of the macros is added to these. Fails with the line and what is wrong there.
 pub(super) fn tokens(text: &str, macros: &mut Macros) -> Result<Vec<Token>, (usize, String)> {
     let mut found = Vec::new();
     // For each open condition: whether its lines count, and whether one branch of it did.
@@ -133,7 +136,8 @@ fn name_or_number(text: &str) -> Word {
     }
 }
 
-/// A directive with the lines that it goes on over joined, how many line ends it has, and what comes behind it.
+/// A directive with the lines that it goes on over joined, how many line ends it has, and what
+/// comes behind it.
 fn logical_line(text: &str) -> (String, usize, &str) {
     let (mut line, mut ends, mut rest) = (String::new(), 0, text);
     while !rest.is_empty() {

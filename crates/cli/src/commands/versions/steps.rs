@@ -186,7 +186,8 @@ fn young(declarations: &Declarations) -> Vec<String> {
         .collect()
 }
 
-/// What is not frozen yet in a crate; everything else that differs from its lock is an answer of no.
+/// What is not frozen yet in a crate; everything else that differs from its lock is an answer of
+/// no.
 fn freezable(directory: &Path) -> Result<Vec<Difference>, Failure> {
     let differences = package(directory)?.differences().map_err(Failure::of)?;
     let (additions, others): (Vec<_>, Vec<_>) =

@@ -128,7 +128,8 @@ impl Platform for Slabs {
     }
 }
 
-/// Oversized, zeroed room for a struct, aligned for all of them; reached by one pointer, which stays good while the plug-in keeps it.
+/// Oversized, zeroed room for a struct, aligned for all of them; reached by one pointer, which
+/// stays good while the plug-in keeps it.
 pub(crate) struct Room<T>(*mut [u64; 512], std::marker::PhantomData<T>);
 
 impl<T> Room<T> {
