@@ -172,10 +172,17 @@ impl<L: Line> Formats<L> {
         })
     }
 
+    /// Asked for every message, so that it is a loop and not a chain of iterators, which are calls.
+    #[inline]
     fn recorded_at(self, request: i32) -> Option<i32> {
-        let granted = self.granted.iter().zip(self.recorded).rev();
-        let mut newest = granted.skip_while(|(granted, _)| **granted > request);
-        newest.next().map(|(_, recorded)| *recorded)
+        let mut formats = self.granted.len();
+        while let Some(last) = formats.checked_sub(1) {
+            if *self.granted.get(last)? <= request {
+                return self.recorded.get(last).copied();
+            }
+            formats = last;
+        }
+        None
     }
 
     /// The oldest number that is read: that which a request for the line's minimum records. `None`
@@ -194,7 +201,18 @@ impl<L: Line> Formats<L> {
     /// Too new if `found` is above the newest version of this build; too old if it was removed, or
     /// if no request from the line's minimum on records it; unknown if it is a version for which
     /// this type has no format.
+    #[inline]
     pub fn check_recorded(self, found: i32) -> Result<i32, DecodeError> {
+        // The only format of a type is never too old.
+        if let ([recorded], [read]) = (self.recorded, self.read)
+            && (*recorded, *read) == (found, found)
+        {
+            return Ok(found);
+        }
+        self.check_recorded_among(found)
+    }
+
+    fn check_recorded_among(self, found: i32) -> Result<i32, DecodeError> {
         let oldest = self.oldest();
         let format = match self.read.first() {
             Some(first) if self.negative_passes && found < 0 => *first,

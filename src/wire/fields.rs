@@ -80,7 +80,7 @@ impl<'a> WireReader<'a> {
     ///
     /// # Errors
     /// [`Malformed`] if the dialect's parser does not take the bytes.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next_field(&mut self) -> Result<Option<Field<'a>>, Malformed> {
         if self.rest.is_empty() {
             return Ok(None);
