@@ -11,11 +11,14 @@
 //! # let folder = tempfile::tempdir()?;
 //! # let path = folder.path().join("step-1000.sds");
 //! # let bytes = vec![0; 512 * 512 * 4];
-//! let plugin = Plugin::host(); // or Plugin::load("libmy_device.so")? let device =
-//! plugin.device(0)?; let kernel = device.upload(&bytes)?; // freed on drop let spec =
-//! ArraySpec::new(DType::F32, Shape::new([512, 512])?, SingleDeviceSharding::new(DeviceId(0))); let
-//! mut state = Writer::create(&path, Versions::week_4_old())?; state.add("dense/kernel", &spec,
-//! &kernel)?; // streams out in chunks, checksummed state.finish()?; // the whole file or none
+//! let plugin = Plugin::host(); // or Plugin::load("libmy_device.so")?
+//! let device = plugin.device(0)?;
+//! let kernel = device.upload(&bytes)?; // freed on drop
+//! let shape = Shape::new([512, 512])?;
+//! let spec = ArraySpec::new(DType::F32, shape, SingleDeviceSharding::new(DeviceId(0)));
+//! let mut state = Writer::create(&path, Versions::week_4_old())?;
+//! state.add("dense/kernel", &spec, &kernel)?; // streams out in chunks, checksummed
+//! state.finish()?; // the whole file or none
 //!
 //! let state = Reader::open(&path)?; // reads the ends, not the data
 //! let restored = state.tensor("dense/kernel")?.restore(&device)?;
