@@ -162,10 +162,9 @@ impl BackwardWriter {
         if values.is_empty() {
             return;
         }
-        let length = T::packed_len(values);
-        packed::encode(values, self.space(length));
-        self.varint(length as u64);
-        self.key(field, 2);
+        let before = self.len();
+        packed::encode(values, self.space(T::packed_len(values)));
+        self.delimit(field, before);
     }
 
     /// A packed list of a few numbers, the last one first.
@@ -175,10 +174,8 @@ impl BackwardWriter {
         for value in values {
             self.varint(value.to_bits());
         }
-        let length = self.len() - before;
-        if length != 0 {
-            self.varint(length as u64);
-            self.key(field, 2);
+        if self.len() != before {
+            self.delimit(field, before);
         }
     }
 
@@ -187,12 +184,12 @@ impl BackwardWriter {
         if values.is_empty() {
             return;
         }
+        let before = self.len();
         let (places, _) = self.space(8 * values.len()).as_chunks_mut::<8>();
         for (place, value) in places.iter_mut().zip(values) {
             *place = value.to_le_bytes();
         }
-        self.varint(8 * values.len() as u64);
-        self.key(field, 2);
+        self.delimit(field, before);
     }
 
     /// A nested message that cannot fail, also if it is empty.
@@ -200,8 +197,7 @@ impl BackwardWriter {
     pub(crate) fn nested(&mut self, field: u32, write: impl FnOnce(&mut Self)) {
         let before = self.len();
         write(self);
-        self.varint((self.len() - before) as u64);
-        self.key(field, 2);
+        self.delimit(field, before);
     }
 
     /// A message that is kept as bytes, which are left out if it is empty.
@@ -213,10 +209,8 @@ impl BackwardWriter {
     ) -> Result<(), E> {
         let before = self.len();
         write(self)?;
-        let length = self.len() - before;
-        if length != 0 {
-            self.varint(length as u64);
-            self.key(field, 2);
+        if self.len() != before {
+            self.delimit(field, before);
         }
         Ok(())
     }
@@ -230,10 +224,16 @@ impl BackwardWriter {
     ) -> Result<(), E> {
         let before = self.len();
         write(self)?;
-        let length = self.len() - before;
-        self.varint(length as u64);
-        self.key(field, 2);
+        self.delimit(field, before);
         Ok(())
+    }
+
+    /// Puts the length and the key of a field in front of its content: what was written since
+    /// `before`.
+    #[inline(always)]
+    fn delimit(&mut self, field: u32, before: usize) {
+        self.varint((self.len() - before) as u64);
+        self.key(field, 2);
     }
 }
 
