@@ -179,8 +179,9 @@ impl ToProto for HloProgram {
     }
 
     fn can_serialize_at(&self, version: SerDesVersion) -> Result<(), EncodeError> {
-        let program = format_args!("a program of {}", self.producer.escape_debug());
-        FORMATS.for_request_of(program, version).map(drop)
+        FORMATS
+            .for_request_of(format_args!("a program of {}", self.producer.escape_debug()), version)
+            .map(drop)
     }
 
     fn to_bytes(&self, version: SerDesVersion) -> Result<Bytes, EncodeError> {
