@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{DeprecatedOperation, StructureFault, StructureFaultKind};
+use super::{DeprecatedOperation, Judgement, StructureFault, StructureFaultKind};
 use crate::version::VersionDef;
 
 /// What a file holds: one meta graph for a GraphDef or MetaGraphDef, any number for a SavedModel.
@@ -64,6 +64,10 @@ pub struct Graph {
     pub deprecated_in_functions: Vec<DeprecatedUse>,
     /// Why the nodes or functions do not fit together, if they do not.
     pub structure: Option<StructureFault>,
+    /// What each registry that was given makes of it
+    /// ([`ReadOptions::with_registries`](super::ReadOptions::with_registries)), in their order;
+    /// empty without any.
+    pub judgements: Vec<Judgement>,
     /// How many of `deprecated_nodes` the importer visits before it comes to a fault that it finds
     /// on the way.
     pub(super) visited_before_fault: usize,

@@ -24,6 +24,7 @@ mod function_names;
 mod graphs;
 mod importer;
 mod index;
+mod judgement;
 mod name_of;
 mod read;
 mod rules;
@@ -33,6 +34,7 @@ pub use self::{
     deprecation::{DeprecatedOperation, DeprecatedOperations, DeprecationListError},
     fault::{BodyFault, BodyFaultKind, StructureFault, StructureFaultKind},
     graphs::{DeprecatedUse, Graph, Graphs, MetaGraph},
+    judgement::{DroppedAttribute, ImportFault, ImportFaultKind, Judgement, Loader},
     read::{ReadOptions, read, versions},
     source::{Form, GraphError, Message},
 };

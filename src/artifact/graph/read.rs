@@ -11,7 +11,7 @@ use super::{
     name_of,
     source::Source,
 };
-use crate::files::ReadAt;
+use crate::{artifact::ops::Registry, files::ReadAt};
 
 /// Reads the versions of every graph in `source`, and what tells the meta graphs of a SavedModel
 /// apart, stepping over everything else.
@@ -52,6 +52,7 @@ pub struct ReadOptions<'a> {
     deprecated: &'a DeprecatedOperations,
     count_operations: bool,
     release: i32,
+    registries: &'a [Registry],
 }
 
 impl Default for ReadOptions<'_> {
@@ -60,6 +61,7 @@ impl Default for ReadOptions<'_> {
             deprecated: DeprecatedOperations::tensorflow(),
             count_operations: false,
             release: i32::MAX,
+            registries: &[],
         }
     }
 }
@@ -75,6 +77,13 @@ impl<'a> ReadOptions<'a> {
     #[must_use]
     pub fn with_operations_counted(self, count_operations: bool) -> Self {
         Self { count_operations, ..self }
+    }
+
+    /// The same, judging the graph for each of these registries of operations as well
+    /// ([`Graph::judgements`]). The file is walked over as often as without them.
+    #[must_use]
+    pub fn with_registries(self, registries: &'a [Registry]) -> Self {
+        Self { registries, ..self }
     }
 
     /// The same as the release with this GraphDef version reads: older ones do not know every

@@ -1,0 +1,167 @@
+//! What the loaders of one release say of a graph, its operations included.
+//!
+//! Knows the answers. It must never know how they were found.
+
+use super::{DeprecatedOperation, StructureFault};
+
+/// A way in which TensorFlow takes in a graph. Each looks at other things.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Loader {
+    /// `TF_GraphImportGraphDef`, the C import of a GraphDef.
+    Import,
+    /// `tf.compat.v1.saved_model.load`.
+    LoadV1,
+    /// `tf.saved_model.load`.
+    Load,
+    /// `TF_LoadSessionFromSavedModel`, the C++ loader.
+    Cpp,
+}
+
+impl Loader {
+    /// Every loader.
+    pub const ALL: [Self; 4] = [Self::Import, Self::LoadV1, Self::Load, Self::Cpp];
+
+    /// Its name, as in the contract of the command: `import`, `load_v1`, `load`, `cpp`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Import => "import",
+            Self::LoadV1 => "load_v1",
+            Self::Load => "load",
+            Self::Cpp => "cpp",
+        }
+    }
+}
+
+/// What one registry of operations makes of one graph.
+///
+/// The version rule is not in here: it is asked before, but by [`Loader::Cpp`], which looks for
+/// unknown operations first ([`ImportFaultKind::UnknownOperation`]), and by [`Loader::Load`], which
+/// does not ask it of models with an object graph.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Judgement {
+    pub(super) faults: [Option<ImportFault>; 4],
+    /// Attributes that the release does not know and whose value is not the default of the release
+    /// that does: the graph loads and computes something else. The first of each operation and
+    /// attribute, in the order of the file, at most 1024.
+    pub dropped: Vec<DroppedAttribute>,
+}
+
+impl Judgement {
+    /// What this loader finds first; `None` if it takes the graph.
+    #[must_use]
+    pub fn fault(&self, loader: Loader) -> Option<&ImportFault> {
+        self.faults.get(loader as usize)?.as_ref()
+    }
+}
+
+/// The first thing that a loader finds wrong with a graph.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ImportFault {
+    /// What is wrong.
+    pub kind: ImportFaultKind,
+    /// The node that has the fault, cut to 256 bytes; empty where it is none of a node.
+    pub node: String,
+    /// The function that the node is in, cut to 256 bytes.
+    pub function: Option<String>,
+    /// The operation of the node, cut to 256 bytes.
+    pub operation: String,
+    /// What the graph has there: the attribute with its value, the type of the input, the number of
+    /// inputs.
+    pub found: String,
+    /// What the release has there; empty if nothing is.
+    pub expected: String,
+}
+
+/// What can be wrong with a graph, for a release whose operations are known; classes of
+/// TensorFlow's own answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ImportFaultKind {
+    /// The nodes or functions do not fit together, whatever their operations are.
+    Structure(StructureFault),
+    /// The release has no such operation, and the library no such function.
+    UnknownOperation,
+    /// The operation is deprecated at the graph's producer.
+    Deprecated(DeprecatedOperation),
+    /// The value is of another kind than the attribute (a scalar for a list, an int for a type).
+    AttributeKind {
+        /// The attribute.
+        attribute: String,
+    },
+    /// The release has no such type, or it is no type of an element.
+    AttributeType {
+        /// The attribute.
+        attribute: String,
+    },
+    /// The value is not among those that are allowed.
+    AttributeNotAllowed {
+        /// The attribute.
+        attribute: String,
+    },
+    /// The number is too small, or the list too short.
+    AttributeMinimum {
+        /// The attribute.
+        attribute: String,
+    },
+    /// Attributes without a default are not there.
+    AttributesMissing {
+        /// The attributes, in the order of the operation.
+        attributes: Vec<String>,
+    },
+    /// An attribute says a number of inputs or outputs that cannot be.
+    AttributeNumber {
+        /// The attribute.
+        attribute: String,
+    },
+    /// There are more or fewer inputs of data than the operation has.
+    InputCount,
+    /// An input is of another type than the operation takes there.
+    InputType {
+        /// Which input, from 0 on.
+        input: u32,
+    },
+    /// An input names an output that its node does not have.
+    OutputIndex {
+        /// Which input, from 0 on.
+        input: u32,
+    },
+    /// A function has the name of an operation of the release.
+    FunctionName,
+    /// A body of a function cannot be built: a part of it names what is not there, returns another
+    /// type than its signature says, or takes an attribute that the call does not give.
+    FunctionBody,
+    /// The release has no shape function for the operation, so that the import refuses it.
+    NoShapeFunction,
+    /// The shapes do not fit, as far as they are looked at.
+    Shape,
+    /// The release has no kernel for the operation on a CPU, and the loader wants one.
+    NoKernel,
+    /// A device that cannot be, or is not there.
+    Device,
+    /// The loader refuses it in Python, for a reason of its own.
+    Python,
+}
+
+/// An attribute that a release does not know and forgets, although its value matters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DroppedAttribute {
+    /// The first node that has it, cut to 256 bytes.
+    pub node: String,
+    /// The function that the node is in.
+    pub function: Option<String>,
+    /// The operation.
+    pub operation: String,
+    /// The attribute.
+    pub attribute: String,
+    /// Its value, as it is shown, cut to 256 bytes.
+    pub value: String,
+    /// The first release that knows it, `MAJOR.MINOR`.
+    pub since: Option<&'static str>,
+    /// How many nodes have it so.
+    pub nodes: u64,
+}
