@@ -73,7 +73,7 @@ impl EncodeError {
     pub fn unsupported_at_version<L: crate::version::Line>(
         type_name: &'static str,
         feature: impl Into<String>,
-        requested: crate::version::SerDesVersion<L>,
+        requested: crate::version::Version<L>,
         first: i32,
     ) -> Self {
         Self::UnsupportedAtVersion {

@@ -1,7 +1,7 @@
 use std::{fmt, marker::PhantomData};
 
 use super::{DecodeError, EncodeError};
-use crate::version::{Ifrt, Line, SerDesVersion, VersionRange, is_same};
+use crate::version::{Ifrt, Line, Version, VersionRange, is_same};
 
 /// The formats of one type on the line `L`: which number data records at which request, and which
 /// numbers are read.
@@ -146,7 +146,7 @@ impl<L: Line> Formats<L> {
     /// # Errors
     /// [`EncodeError::UnsupportedAtVersion`] if the type's first format is granted to newer
     /// requests only.
-    pub fn for_request(self, requested: SerDesVersion<L>) -> Result<i32, EncodeError> {
+    pub fn for_request(self, requested: Version<L>) -> Result<i32, EncodeError> {
         self.for_request_of("this type", requested)
     }
 
@@ -157,7 +157,7 @@ impl<L: Line> Formats<L> {
     pub fn for_request_of(
         self,
         value: impl fmt::Display,
-        requested: SerDesVersion<L>,
+        requested: Version<L>,
     ) -> Result<i32, EncodeError> {
         let recorded = self.recorded_at(requested.number());
         #[cfg(any(test, feature = "testing"))]

@@ -41,7 +41,7 @@ pub(crate) mod wire_format;
 use bytes::Bytes;
 use prost::Message;
 
-use crate::version::{AnyVersionAccessor, Ifrt, Line, SerDesVersion};
+use crate::version::{AnyVersionAccessor, Ifrt, Line, Version};
 #[cfg(feature = "serde")]
 pub use at::At;
 #[cfg(feature = "serde")]
@@ -96,14 +96,14 @@ pub trait ToProto<L: Line = Ifrt> {
     /// # Errors
     /// [`EncodeError::UnsupportedAtVersion`] if the value has a feature that came later; further
     /// ones by type.
-    fn to_proto(&self, version: SerDesVersion<L>) -> Result<Self::Proto, EncodeError>;
+    fn to_proto(&self, version: Version<L>) -> Result<Self::Proto, EncodeError>;
 
     /// Whether [`to_proto`](Self::to_proto) succeeds at `version`. Types of this crate answer
     /// without serializing.
     ///
     /// # Errors
     /// The error that `to_proto` would return: it names the feature that blocks.
-    fn can_serialize_at(&self, version: SerDesVersion<L>) -> Result<(), EncodeError> {
+    fn can_serialize_at(&self, version: Version<L>) -> Result<(), EncodeError> {
         self.to_proto(version).map(drop)
     }
 
@@ -111,7 +111,7 @@ pub trait ToProto<L: Line = Ifrt> {
     ///
     /// # Errors
     /// The error at the newest version, if the value cannot be written at any.
-    fn minimum_version(&self) -> Result<SerDesVersion<L>, EncodeError> {
+    fn minimum_version(&self) -> Result<Version<L>, EncodeError> {
         let mut newest_error = None;
         for entry in L::ENTRIES {
             if let Ok(version) = AnyVersionAccessor::<L>::get(entry.number) {
@@ -129,7 +129,7 @@ pub trait ToProto<L: Line = Ifrt> {
     ///
     /// # Errors
     /// As [`to_proto`](Self::to_proto).
-    fn to_bytes(&self, version: SerDesVersion<L>) -> Result<Bytes, EncodeError>
+    fn to_bytes(&self, version: Version<L>) -> Result<Bytes, EncodeError>
     where
         Self::Proto: Message,
     {

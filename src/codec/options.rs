@@ -5,7 +5,7 @@ use std::{
 };
 
 use super::DecodeError;
-use crate::version::{Ifrt, Line, SerDesVersion};
+use crate::version::{Ifrt, Line, Version};
 
 /// How much of a value's meaning is checked when it is read.
 ///
@@ -48,18 +48,18 @@ impl fmt::Debug for Extensions {
 /// What a writer is given besides the value. There is no default: the version is always said.
 #[derive(Clone, Debug)]
 pub struct SerializeOptions<L: Line = Ifrt> {
-    version: SerDesVersion<L>,
+    version: Version<L>,
     extensions: Extensions,
 }
 
 impl<L: Line> SerializeOptions<L> {
     /// Options that request this version, for the value and for everything nested in it.
-    pub fn new(version: SerDesVersion<L>) -> Self {
+    pub fn new(version: Version<L>) -> Self {
         Self { version, extensions: Extensions::default() }
     }
 
     /// The requested version.
-    pub const fn version(&self) -> SerDesVersion<L> {
+    pub const fn version(&self) -> Version<L> {
         self.version
     }
 

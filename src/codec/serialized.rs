@@ -4,7 +4,7 @@ use prost::Message;
 use super::{DecodeError, DeserializeOptions, EncodeError, FromProto, ToProto, decode_message};
 use crate::{
     proto::xla::ifrt as wire,
-    version::{Line, SerDesVersion},
+    version::{Line, Version},
 };
 
 /// A type that is written under a name of its own, so that a reader finds out from the data what it
@@ -31,7 +31,7 @@ impl Serialized {
     ///
     /// # Errors
     /// As [`ToProto::to_proto`].
-    pub fn of<T, L>(value: &T, version: SerDesVersion<L>) -> Result<Self, EncodeError>
+    pub fn of<T, L>(value: &T, version: Version<L>) -> Result<Self, EncodeError>
     where
         L: Line,
         T: Registered + ToProto<L>,

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::version::{
     AnyVersionAccessor, DefaultVersionAccessor, DeviceState, Ifrt, Line, NegotiationError,
-    SerDesVersion, UnknownVersion, VersionRange, Week4OldVersionAccessor, WeeksOldVersionAccessor,
+    UnknownVersion, Version, VersionRange, Week4OldVersionAccessor, WeeksOldVersionAccessor,
 };
 
 /// The versions at which a state is written: that of the container, and that of the array specs
@@ -29,20 +29,20 @@ use crate::version::{
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Versions {
-    container: SerDesVersion<DeviceState>,
-    specs: SerDesVersion<Ifrt>,
+    container: Version<DeviceState>,
+    specs: Version<Ifrt>,
 }
 
 impl Versions {
     /// Exactly these, for who owns the choice of both.
-    pub const fn new(container: SerDesVersion<DeviceState>, specs: SerDesVersion<Ifrt>) -> Self {
+    pub const fn new(container: Version<DeviceState>, specs: Version<Ifrt>) -> Self {
         Self { container, specs }
     }
 
     /// The newest of both lines, for builds as new as this one.
     #[expect(clippy::disallowed_methods, reason = "the caller says that it wants the newest")]
     pub fn current() -> Self {
-        Self::new(SerDesVersion::current(), SerDesVersion::current())
+        Self::new(Version::current(), Version::current())
     }
 
     /// The newest of each line that is at least four weeks old, for the builds of four weeks ago.
@@ -71,7 +71,7 @@ impl Versions {
     /// As [`DefaultVersionAccessor::get`]: only where the testing switch for forgotten versions is
     /// on.
     #[track_caller]
-    pub fn for_specs(specs: SerDesVersion<Ifrt>) -> Self {
+    pub fn for_specs(specs: Version<Ifrt>) -> Self {
         Self::new(DefaultVersionAccessor::get(), specs)
     }
 
@@ -95,12 +95,12 @@ impl Versions {
     }
 
     /// The version of the container: its header, index and trailer.
-    pub const fn container(self) -> SerDesVersion<DeviceState> {
+    pub const fn container(self) -> Version<DeviceState> {
         self.container
     }
 
     /// The version of the array specs.
-    pub const fn specs(self) -> SerDesVersion<Ifrt> {
+    pub const fn specs(self) -> Version<Ifrt> {
         self.specs
     }
 }
@@ -111,7 +111,7 @@ impl fmt::Display for Versions {
     }
 }
 
-fn common<L: Line>(theirs: VersionRange<L>) -> Result<SerDesVersion<L>, NegotiationError> {
+fn common<L: Line>(theirs: VersionRange<L>) -> Result<Version<L>, NegotiationError> {
     AnyVersionAccessor::negotiate(VersionRange::supported(), theirs)
 }
 

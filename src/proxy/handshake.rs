@@ -6,7 +6,7 @@ use super::{ProxyError, status::status};
 use crate::{
     codec::Status,
     proto::xla::ifrt::proxy::{GrpcGetVersionRequest, IfrtProxyVersion},
-    version::{AnyVersionAccessor, Ifrt, Line, ProxyProtocol, SerDesVersion, Side, VersionRange},
+    version::{AnyVersionAccessor, Ifrt, Line, ProxyProtocol, Side, Version, VersionRange},
 };
 
 /// What a side of the proxy speaks: an inclusive range of each of the two lines.
@@ -19,8 +19,8 @@ pub struct Ranges {
 /// What both sides of a session speak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Agreement {
-    protocol: SerDesVersion<ProxyProtocol>,
-    serdes: SerDesVersion<Ifrt>,
+    protocol: Version<ProxyProtocol>,
+    serdes: Version<Ifrt>,
 }
 
 impl Ranges {
@@ -128,13 +128,13 @@ impl fmt::Display for Ranges {
 impl Agreement {
     /// The version of the protocol.
     #[must_use]
-    pub const fn protocol(self) -> SerDesVersion<ProxyProtocol> {
+    pub const fn protocol(self) -> Version<ProxyProtocol> {
         self.protocol
     }
 
     /// The version that IFRT values are written with.
     #[must_use]
-    pub const fn serdes(self) -> SerDesVersion<Ifrt> {
+    pub const fn serdes(self) -> Version<Ifrt> {
         self.serdes
     }
 
@@ -175,10 +175,7 @@ fn range<L: Line>(minimum: i32, maximum: i32) -> Result<VersionRange<L>, Status>
     })
 }
 
-fn choose<L: Line>(
-    server: VersionRange<L>,
-    client: VersionRange<L>,
-) -> Result<SerDesVersion<L>, Status> {
+fn choose<L: Line>(server: VersionRange<L>, client: VersionRange<L>) -> Result<Version<L>, Status> {
     AnyVersionAccessor::negotiate(server, client).map_err(|error| {
         let side = match error.upgrade {
             Side::Ours => "server",
@@ -192,7 +189,7 @@ fn choose<L: Line>(
     })
 }
 
-fn confirm<L: Line>(range: VersionRange<L>, number: i32) -> Result<SerDesVersion<L>, Status> {
+fn confirm<L: Line>(range: VersionRange<L>, number: i32) -> Result<Version<L>, Status> {
     let version = AnyVersionAccessor::get(number).ok().filter(|_| range.contains(number));
     version.ok_or_else(|| {
         status!(

@@ -1,8 +1,6 @@
 use std::marker::PhantomData;
 
-use super::{
-    Date, Line, NegotiationError, Selection, SerDesVersion, Side, UnknownVersion, VersionRange,
-};
+use super::{Date, Line, NegotiationError, Selection, Side, UnknownVersion, Version, VersionRange};
 
 /// A line has no version yet on the day asked for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -17,12 +15,12 @@ pub struct NoVersionYet {
     pub first: Date,
 }
 
-fn on<L: Line>(day: Date, days: i64) -> Result<SerDesVersion<L>, NoVersionYet> {
+fn on<L: Line>(day: Date, days: i64) -> Result<Version<L>, NoVersionYet> {
     selection_on(day, days).map(|selection| selection.version())
 }
 
 fn selection_on<L: Line>(day: Date, days: i64) -> Result<Selection<L>, NoVersionYet> {
-    let selected = SerDesVersion::<L>::selected(day, days);
+    let selected = Version::<L>::selected(day, days);
     selected.map(|selected| Selection::new(day, selected)).ok_or_else(|| NoVersionYet {
         line: L::NAME,
         day,
@@ -45,15 +43,15 @@ impl<L: Line> DefaultVersionAccessor<L> {
     /// Always, if compiled with `--cfg ifrt_testing_bad_default_serdes_version`: the switch that
     /// finds code which lost the version it was asked for. Otherwise never.
     #[track_caller]
-    pub fn get() -> SerDesVersion<L> {
+    pub fn get() -> Version<L> {
         if cfg!(ifrt_testing_bad_default_serdes_version) {
             panic!("the default {} version was taken where one was asked for", L::TITLE);
         }
-        SerDesVersion::of_age(0)
+        Version::of_age(0)
     }
 
     /// The version that was current on `day`.
-    pub fn get_on(day: Date) -> Result<SerDesVersion<L>, NoVersionYet> {
+    pub fn get_on(day: Date) -> Result<Version<L>, NoVersionYet> {
         on(day, 0)
     }
 }
@@ -69,15 +67,15 @@ impl<L: Line> Week4OldVersionAccessor<L> {
     /// The newest version introduced at least [`Line::WINDOW_DAYS`] (28) days before the line's
     /// day, never below the minimum; the oldest one that is written where there is none of that
     /// age.
-    pub fn get() -> SerDesVersion<L> {
-        SerDesVersion::of_age(L::WINDOW_DAYS)
+    pub fn get() -> Version<L> {
+        Version::of_age(L::WINDOW_DAYS)
     }
 
     /// The same for another day.
     ///
     /// # Errors
     /// [`NoVersionYet`] if the line has no version on that day.
-    pub fn get_on(day: Date) -> Result<SerDesVersion<L>, NoVersionYet> {
+    pub fn get_on(day: Date) -> Result<Version<L>, NoVersionYet> {
         on(day, L::WINDOW_DAYS)
     }
 
@@ -112,15 +110,15 @@ impl<L: Line> WeeksOldVersionAccessor<L> {
     /// The newest version introduced at least `weeks` weeks before the line's day, never below the
     /// minimum; the oldest one that is written where there is none of that age. The line's window
     /// does not count here.
-    pub fn get(weeks: u32) -> SerDesVersion<L> {
-        SerDesVersion::of_age(i64::from(weeks) * 7)
+    pub fn get(weeks: u32) -> Version<L> {
+        Version::of_age(i64::from(weeks) * 7)
     }
 
     /// The same for another day.
     ///
     /// # Errors
     /// [`NoVersionYet`] if the line has no version on that day.
-    pub fn get_on(weeks: u32, day: Date) -> Result<SerDesVersion<L>, NoVersionYet> {
+    pub fn get_on(weeks: u32, day: Date) -> Result<Version<L>, NoVersionYet> {
         on(day, i64::from(weeks) * 7)
     }
 
@@ -140,9 +138,9 @@ pub struct AnyVersionAccessor<L: Line>(PhantomData<L>);
 impl<L: Line> AnyVersionAccessor<L> {
     /// The version `number`, if this build reads and writes it: neither outside the supported range
     /// nor withdrawn nor a hole in the line.
-    pub fn get(number: i32) -> Result<SerDesVersion<L>, UnknownVersion> {
+    pub fn get(number: i32) -> Result<Version<L>, UnknownVersion> {
         if usable::<L>(number) {
-            return Ok(SerDesVersion::from_number(number));
+            return Ok(Version::from_number(number));
         }
         let withdrawn = L::ENTRIES.iter().any(|entry| entry.number == number && entry.withdrawn);
         let supported = VersionRange::<L>::supported().to_string();
@@ -150,19 +148,19 @@ impl<L: Line> AnyVersionAccessor<L> {
     }
 
     /// The oldest version that this build reads and writes.
-    pub fn minimum() -> SerDesVersion<L> {
-        SerDesVersion::from_number(L::MINIMUM)
+    pub fn minimum() -> Version<L> {
+        Version::from_number(L::MINIMUM)
     }
 
     /// The highest version that lies in both ranges; withdrawn numbers and holes are stepped over.
     pub fn negotiate(
         ours: VersionRange<L>,
         theirs: VersionRange<L>,
-    ) -> Result<SerDesVersion<L>, NegotiationError> {
+    ) -> Result<Version<L>, NegotiationError> {
         let common = L::ENTRIES.iter().rev().map(|entry| entry.number).find(|number| {
             usable::<L>(*number) && ours.contains(*number) && theirs.contains(*number)
         });
-        common.map(SerDesVersion::from_number).ok_or_else(|| NegotiationError {
+        common.map(Version::from_number).ok_or_else(|| NegotiationError {
             line: L::NAME,
             ours: ours.to_string(),
             theirs: theirs.to_string(),

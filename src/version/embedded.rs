@@ -1,6 +1,6 @@
 //! Versions of one line that pass on a version for another, whose values they hold.
 
-use super::{Entry, Line, SerDesVersion};
+use super::{Entry, Line, Version};
 
 /// A version of a line holds no values of another one yet.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -21,7 +21,7 @@ pub struct NotEmbedded {
     pub first: i32,
 }
 
-impl<L: Line> SerDesVersion<L> {
+impl<L: Line> Version<L> {
     /// The version for values of the line `Inner` inside of data of this version: what
     /// versions.toml says under `embeds`, in this entry or in the newest one before it that says
     /// it.
@@ -34,7 +34,7 @@ impl<L: Line> SerDesVersion<L> {
     /// ```
     /// use serdes::codec::{EncodeError, ToProto};
     /// use serdes::ifrt::Shape;
-    /// # use serdes::version::{AnyVersionAccessor, Date, Entry, Ifrt, Line, SerDesVersion};
+    /// # use serdes::version::{AnyVersionAccessor, Date, Entry, Ifrt, Line, Version};
     /// # #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     /// # struct Snapshots;
     /// # impl Line for Snapshots {
@@ -55,7 +55,7 @@ impl<L: Line> SerDesVersion<L> {
     ///
     /// impl ToProto<Snapshots> for Snapshot {
     ///     type Proto = <Shape as ToProto>::Proto;
-    ///     fn to_proto(&self, version: SerDesVersion<Snapshots>) -> Result<Self::Proto, EncodeError> {
+    ///     fn to_proto(&self, version: Version<Snapshots>) -> Result<Self::Proto, EncodeError> {
     ///         self.shape.to_proto(version.embedded::<Ifrt>()?)
     ///     }
     /// }
@@ -68,16 +68,16 @@ impl<L: Line> SerDesVersion<L> {
     /// # Ok::<(), serdes::version::NotEmbedded>(())
     /// ```
     /// ```compile_fail,E0080
-    /// use serdes::version::{DeviceState, Ifrt, SerDesVersion};
-    /// let _ = SerDesVersion::<DeviceState>::current().embedded::<Ifrt>();
+    /// use serdes::version::{DeviceState, Ifrt, Version};
+    /// let _ = Version::<DeviceState>::current().embedded::<Ifrt>();
     /// ```
     ///
     /// # Errors
     /// [`NotEmbedded`] if only newer versions hold such values.
-    pub fn embedded<Inner: Line>(self) -> Result<SerDesVersion<Inner>, NotEmbedded> {
+    pub fn embedded<Inner: Line>(self) -> Result<Version<Inner>, NotEmbedded> {
         let first = const { first_that_embeds::<L, Inner>() };
         let number = embedded_number::<L>(Inner::NAME, self.number());
-        number.map(SerDesVersion::from_number).ok_or(NotEmbedded {
+        number.map(Version::from_number).ok_or(NotEmbedded {
             title: L::TITLE,
             data: L::DATA,
             requested: self.number(),

@@ -7,7 +7,7 @@ use std::{
 
 use serdes_version_registry::{FOUR_WEEKS, Selected, select};
 
-use super::{Date, Entry, Ifrt, TypeFormats};
+use super::{Date, Entry, TypeFormats};
 
 /// A sequence of dated versions with a minimum; the line is part of the type of its versions.
 ///
@@ -48,13 +48,13 @@ pub trait Line: Copy + fmt::Debug + Eq + Hash + Send + Sync + 'static {
 /// A version of one line is no version of another:
 ///
 /// ```
-/// use serdes::version::{Ifrt, SerDesVersion};
-/// let version: SerDesVersion<Ifrt> = SerDesVersion::current();
+/// use serdes::version::{Ifrt, Version};
+/// let version: Version<Ifrt> = Version::current();
 /// # let _ = version;
 /// ```
 /// ```compile_fail,E0308
-/// use serdes::version::{DeviceState, Ifrt, SerDesVersion};
-/// let version: SerDesVersion<Ifrt> = SerDesVersion::<DeviceState>::current();
+/// use serdes::version::{DeviceState, Ifrt, Version};
+/// let version: Version<Ifrt> = Version::<DeviceState>::current();
 /// ```
 /// ```compile_fail,E0308
 /// use serdes::version::{DeviceState, SerDesAnyVersionAccessor, VersionRange};
@@ -62,39 +62,39 @@ pub trait Line: Copy + fmt::Debug + Eq + Hash + Send + Sync + 'static {
 /// let _ = SerDesAnyVersionAccessor::negotiate(VersionRange::supported(), theirs);
 /// ```
 /// ```compile_fail,E0308
-/// use serdes::version::{DeviceState, Ifrt, SerDesVersion};
-/// let _ = SerDesVersion::<Ifrt>::current() == SerDesVersion::<DeviceState>::current();
+/// use serdes::version::{DeviceState, Ifrt, Version};
+/// let _ = Version::<Ifrt>::current() == Version::<DeviceState>::current();
 /// ```
 ///
 /// A number is no version, and the constructors are out of reach:
 ///
 /// ```compile_fail,E0423
-/// use serdes::version::{Ifrt, SerDesVersion};
-/// let _: SerDesVersion<Ifrt> = SerDesVersion(3, std::marker::PhantomData);
+/// use serdes::version::{Ifrt, Version};
+/// let _: Version<Ifrt> = Version(3, std::marker::PhantomData);
 /// ```
 /// ```compile_fail,E0624
-/// use serdes::version::{Ifrt, SerDesVersion};
-/// let _ = SerDesVersion::<Ifrt>::from_number(3);
+/// use serdes::version::{Ifrt, Version};
+/// let _ = Version::<Ifrt>::from_number(3);
 /// ```
 /// ```compile_fail,E0277
-/// use serdes::version::{Ifrt, SerDesVersion};
-/// let _: SerDesVersion<Ifrt> = 3.into();
+/// use serdes::version::{Ifrt, Version};
+/// let _: Version<Ifrt> = 3.into();
 /// ```
 /// ```compile_fail,E0599
-/// let _ = serdes::version::SerDesVersion::<serdes::version::Ifrt>::default();
+/// let _ = serdes::version::Version::<serdes::version::Ifrt>::default();
 /// ```
 ///
 /// Neither are the selections, other than through an accessor:
 ///
 /// ```compile_fail,E0599
-/// let _ = serdes::version::SerDesVersion::<serdes::version::Ifrt>::week_4_old();
+/// let _ = serdes::version::Version::<serdes::version::Ifrt>::week_4_old();
 /// ```
 /// ```compile_fail,E0599
-/// let _ = serdes::version::SerDesVersion::<serdes::version::Ifrt>::minimum();
+/// let _ = serdes::version::Version::<serdes::version::Ifrt>::minimum();
 /// ```
-pub struct SerDesVersion<L: Line = Ifrt>(i32, PhantomData<L>);
+pub struct Version<L: Line>(i32, PhantomData<L>);
 
-impl<L: Line> SerDesVersion<L> {
+impl<L: Line> Version<L> {
     pub(super) const fn from_number(number: i32) -> Self {
         Self(number, PhantomData)
     }
@@ -148,40 +148,40 @@ impl<L: Line> SerDesVersion<L> {
     }
 }
 
-impl<L: Line> Clone for SerDesVersion<L> {
+impl<L: Line> Clone for Version<L> {
     fn clone(&self) -> Self {
         *self
     }
 }
-impl<L: Line> Copy for SerDesVersion<L> {}
-impl<L: Line> PartialEq for SerDesVersion<L> {
+impl<L: Line> Copy for Version<L> {}
+impl<L: Line> PartialEq for Version<L> {
     fn eq(&self, other: &Self) -> bool {
         self.0 == other.0
     }
 }
-impl<L: Line> Eq for SerDesVersion<L> {}
+impl<L: Line> Eq for Version<L> {}
 /// The newer version is the greater one.
-impl<L: Line> Ord for SerDesVersion<L> {
+impl<L: Line> Ord for Version<L> {
     fn cmp(&self, other: &Self) -> Ordering {
         self.0.cmp(&other.0)
     }
 }
-impl<L: Line> PartialOrd for SerDesVersion<L> {
+impl<L: Line> PartialOrd for Version<L> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
-impl<L: Line> Hash for SerDesVersion<L> {
+impl<L: Line> Hash for Version<L> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.0.hash(state);
     }
 }
-impl<L: Line> fmt::Debug for SerDesVersion<L> {
+impl<L: Line> fmt::Debug for Version<L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SerDesVersion<{}>({})", L::NAME, self.0)
+        write!(f, "Version<{}>({})", L::NAME, self.0)
     }
 }
-impl<L: Line> fmt::Display for SerDesVersion<L> {
+impl<L: Line> fmt::Display for Version<L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} version {}", L::TITLE, self.0)
     }

@@ -50,7 +50,7 @@ pub use embedded::NotEmbedded;
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use embedded::embedded_number;
 pub(crate) use embedded::is_same;
-pub use line::{Line, SerDesVersion};
+pub use line::{Line, Version};
 pub use range::{EmptyRange, NegotiationError, Side, UnknownVersion, VersionRange};
 pub use selection::Selection;
 pub use serdes_version_registry::{
@@ -74,6 +74,8 @@ pub fn registry() -> &'static Registry {
     &REGISTRY
 }
 
+/// A version of the IFRT line.
+pub type SerDesVersion = Version<Ifrt>;
 /// The accessor of the IFRT line for default arguments.
 pub type SerDesDefaultVersionAccessor = DefaultVersionAccessor<Ifrt>;
 /// The accessor of the IFRT line for artifacts that a build of four weeks ago reads.

@@ -1,6 +1,6 @@
 use std::{fmt, marker::PhantomData};
 
-use super::{Ifrt, Line, SerDesVersion};
+use super::{Ifrt, Line, Version};
 
 /// An inclusive range of numbers of the line `L`; a peer's may lie outside what this build knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -13,7 +13,7 @@ pub struct VersionRange<L: Line = Ifrt> {
 impl<L: Line> VersionRange<L> {
     /// What this build reads and writes: minimum to current.
     pub fn supported() -> Self {
-        let maximum = SerDesVersion::<L>::of_age(0).number();
+        let maximum = Version::<L>::of_age(0).number();
         Self { minimum: L::MINIMUM, maximum, line: PhantomData }
     }
 

@@ -2,7 +2,7 @@ use std::fmt;
 
 use serdes_version_registry::Selected;
 
-use super::{Date, Ifrt, Line, SerDesVersion};
+use super::{Date, Ifrt, Line, Version};
 
 /// What an accessor selects for older builds, and how old that is.
 ///
@@ -27,7 +27,7 @@ use super::{Date, Ifrt, Line, SerDesVersion};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Selection<L: Line = Ifrt> {
-    version: SerDesVersion<L>,
+    version: Version<L>,
     day: Date,
     introduced: Date,
     asked_days: i64,
@@ -36,7 +36,7 @@ pub struct Selection<L: Line = Ifrt> {
 impl<L: Line> Selection<L> {
     pub(super) fn new(day: Date, selected: Selected) -> Self {
         Self {
-            version: SerDesVersion::from_number(selected.number),
+            version: Version::from_number(selected.number),
             day,
             introduced: selected.introduced,
             asked_days: selected.asked_days,
@@ -44,7 +44,7 @@ impl<L: Line> Selection<L> {
     }
 
     /// The version.
-    pub const fn version(&self) -> SerDesVersion<L> {
+    pub const fn version(&self) -> Version<L> {
         self.version
     }
 

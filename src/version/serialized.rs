@@ -5,15 +5,15 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
-use super::{AnyVersionAccessor, Line, SerDesVersion, VersionRange};
+use super::{AnyVersionAccessor, Line, Version, VersionRange};
 
-impl<L: Line> Serialize for SerDesVersion<L> {
+impl<L: Line> Serialize for Version<L> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.number().serialize(serializer)
     }
 }
 
-impl<'de, L: Line> Deserialize<'de> for SerDesVersion<L> {
+impl<'de, L: Line> Deserialize<'de> for Version<L> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let number = i32::deserialize(deserializer)?;
         AnyVersionAccessor::get(number).map_err(D::Error::custom)
@@ -52,10 +52,10 @@ mod tests {
     fn versions_and_ranges_come_back_or_say_what_this_build_has() {
         let version = SerDesAnyVersionAccessor::get(4).unwrap();
         assert_eq!(to_value(version).unwrap(), json!(4));
-        assert_eq!(from_value::<SerDesVersion>(json!(4)).unwrap(), version);
-        let error = from_value::<SerDesVersion>(json!(99)).unwrap_err().to_string();
+        assert_eq!(from_value::<Version<Ifrt>>(json!(4)).unwrap(), version);
+        let error = from_value::<Version<Ifrt>>(json!(99)).unwrap_err().to_string();
         assert!(error.contains("ifrt_serdes version 99") && error.contains("0..6"), "{error}");
-        assert!(from_value::<SerDesVersion<DeviceState>>(json!(4)).is_err());
+        assert!(from_value::<Version<DeviceState>>(json!(4)).is_err());
 
         let range = VersionRange::<Ifrt>::new(2, 40).unwrap();
         assert_eq!(to_value(range).unwrap(), json!({ "minimum": 2, "maximum": 40 }));

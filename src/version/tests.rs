@@ -234,7 +234,7 @@ impl Line for Holed {
 
 #[test]
 fn withdrawn_numbers_and_holes_are_never_selected() {
-    assert_eq!(SerDesVersion::<Holed>::current().number(), 3);
+    assert_eq!(Version::<Holed>::current().number(), 3);
     assert_eq!(VersionRange::<Holed>::supported().maximum(), 3);
     assert_eq!(Week4OldVersionAccessor::<Holed>::get().number(), 3);
     let on = |day| Week4OldVersionAccessor::<Holed>::get_on(day).unwrap().number();
@@ -245,7 +245,7 @@ fn withdrawn_numbers_and_holes_are_never_selected() {
     let negotiate = |minimum, maximum| {
         let theirs = VersionRange::new(minimum, maximum).unwrap();
         let ours = VersionRange::new(0, 4).unwrap();
-        AnyVersionAccessor::<Holed>::negotiate(ours, theirs).map(SerDesVersion::number)
+        AnyVersionAccessor::<Holed>::negotiate(ours, theirs).map(Version::number)
     };
     assert_eq!(negotiate(0, 9), Ok(3));
     assert_eq!(negotiate(0, 2), Ok(0));
@@ -268,7 +268,7 @@ fn the_default_fails_under_the_testing_switch() {
 
 #[test]
 fn versions_name_their_line() {
-    assert_eq!(SerDesVersion::<Ifrt>::current().to_string(), "IFRT SerDes version 6");
+    assert_eq!(Version::<Ifrt>::current().to_string(), "IFRT SerDes version 6");
 }
 
 #[test]
@@ -462,7 +462,7 @@ mod version_rule {
     #[test]
     fn data_of_a_line_is_stamped_with_the_build_and_read_by_it() {
         let stamped = VersionDef::stamped(AnyVersionAccessor::<DeviceState>::minimum());
-        assert_eq!(stamped.producer, SerDesVersion::<DeviceState>::current().number());
+        assert_eq!(stamped.producer, Version::<DeviceState>::current().number());
         assert!(Consumer::this_build::<DeviceState>().check(&stamped).is_ok());
     }
 }

@@ -7,7 +7,7 @@
 
 use std::{borrow::Cow, collections::HashSet, fmt};
 
-use super::{Line, SerDesVersion, registry};
+use super::{Line, Version, registry};
 
 /// The versions that a piece of data carries.
 ///
@@ -35,14 +35,14 @@ impl VersionDef {
     /// the producer, the oldest consumer that the version's entry names, the line's bad consumers.
     /// Consumers that are bad with a certain content only are among them: what the data contains is
     /// not known here. [`stamped_with`](Self::stamped_with) looks.
-    pub fn stamped<L: Line>(version: SerDesVersion<L>) -> Self {
+    pub fn stamped<L: Line>(version: Version<L>) -> Self {
         Producer::of_line(version).stamp()
     }
 
     /// The same for data that contains `contents` (for a graph, its operations) and nothing else:
     /// consumers that are bad with other contents are left alone.
     pub fn stamped_with<'c, L: Line>(
-        version: SerDesVersion<L>,
+        version: Version<L>,
         contents: impl IntoIterator<Item = &'c str>,
     ) -> Self {
         Producer::of_line(version).stamp_with(contents)
@@ -100,11 +100,11 @@ impl Producer {
     }
 
     /// This build as a producer of data of the line `L`, written at `version`.
-    pub fn of_line<L: Line>(version: SerDesVersion<L>) -> Self {
+    pub fn of_line<L: Line>(version: Version<L>) -> Self {
         let entry = L::ENTRIES.iter().find(|entry| entry.number == version.number());
         let with = L::BAD_CONSUMERS_WITH.iter();
         Self {
-            version: SerDesVersion::<L>::of_age(0).number(),
+            version: Version::<L>::of_age(0).number(),
             min_consumer: entry.map_or(0, |entry| entry.min_consumer),
             bad_consumers: L::BAD_CONSUMERS.to_vec(),
             bad_consumers_with: with
@@ -203,7 +203,7 @@ impl Consumer {
         Self {
             line: L::NAME.into(),
             data: L::DATA.into(),
-            version: SerDesVersion::<L>::of_age(0).number(),
+            version: Version::<L>::of_age(0).number(),
             min_producer: L::MIN_PRODUCER,
             release: None,
         }

@@ -17,7 +17,7 @@ use prost::Message as _;
 use prost_types::FileDescriptorSet;
 use serdes::{
     codec::{DecodeErrorKind, StatusCode},
-    version::{Ifrt, Line as _, SerDesAnyVersionAccessor, SerDesVersion, VersionRange},
+    version::{Ifrt, Line as _, SerDesAnyVersionAccessor, SerDesVersion, Version, VersionRange},
 };
 
 use samples::{Sample, samples};
@@ -212,7 +212,7 @@ fn no_registered_type_and_no_message_with_a_version_is_without_golden_bytes() {
     for type_name in wanted {
         let newest = directory()
             .join(type_name)
-            .join(format!("v{}.bin", SerDesVersion::<Ifrt>::current().number()));
+            .join(format!("v{}.bin", Version::<Ifrt>::current().number()));
         assert!(newest.exists(), "{} is missing", newest.display());
     }
 

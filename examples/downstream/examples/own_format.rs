@@ -6,7 +6,7 @@
 
 use serdes::{
     codec::{DeserializeOptions, FromProto, ToProto},
-    version::{AnyVersionAccessor, SerDesVersion, VersionRange, Week4OldVersionAccessor},
+    version::{AnyVersionAccessor, Version, VersionRange, Week4OldVersionAccessor},
 };
 use trainer_snapshots::{Snapshot, Snapshots};
 
@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // What a reader may be is said on every write: here one whose build is up to four weeks old.
     let week_4_old = Week4OldVersionAccessor::<Snapshots>::get();
     println!("this build writes {}, one that is four weeks old reads {week_4_old}", {
-        SerDesVersion::<Snapshots>::current()
+        Version::<Snapshots>::current()
     });
 
     // What that version cannot say is an error that names it, and nothing is dropped in silence.

@@ -4,7 +4,7 @@ use serdes::{
     },
     ifrt::ArraySpec,
     proto::xla::ifrt::ArraySpecProto,
-    version::{Ifrt, SerDesVersion},
+    version::{Ifrt, Version},
 };
 
 use crate::{Runs, Snapshot, SnapshotProto, Snapshots};
@@ -46,7 +46,7 @@ impl ToProto<Runs> for Run {
 
     /// Values of other lines take the versions that `embeds` of versions.toml says for the
     /// requested version of ours.
-    fn to_proto(&self, version: SerDesVersion<Runs>) -> Result<RunProto, EncodeError> {
+    fn to_proto(&self, version: Version<Runs>) -> Result<RunProto, EncodeError> {
         let version_number = FORMATS.for_request(version)?;
         if version_number < WITH_SPECS && !self.specs.is_empty() {
             let feature = "the specs of the weights";

@@ -2,7 +2,7 @@ use serdes::{
     codec::{
         DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, Registered, ToProto,
     },
-    version::SerDesVersion,
+    version::Version,
 };
 
 use crate::Snapshots;
@@ -48,7 +48,7 @@ const WITH_SEEDS: i32 = FORMATS.number(3);
 impl ToProto<Snapshots> for Snapshot {
     type Proto = SnapshotProto;
 
-    fn to_proto(&self, version: SerDesVersion<Snapshots>) -> Result<SnapshotProto, EncodeError> {
+    fn to_proto(&self, version: Version<Snapshots>) -> Result<SnapshotProto, EncodeError> {
         let too_old = |feature, first| {
             EncodeError::unsupported_at_version(Self::NAME, feature, version, first)
         };

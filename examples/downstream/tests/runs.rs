@@ -5,11 +5,11 @@ use std::{collections::BTreeSet, path::Path};
 use serdes::{
     codec::{EncodeError, FromProto, ToProto, testing},
     ifrt::{AnyDevice, ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding, with_devices},
-    version::{AnyVersionAccessor, Ifrt, SerDesVersion, VersionRange},
+    version::{AnyVersionAccessor, Ifrt, SerDesVersion, Version, VersionRange},
 };
 use trainer_snapshots::{Run, RunProto, Runs, Snapshot, Snapshots};
 
-fn version(number: i32) -> SerDesVersion<Runs> {
+fn version(number: i32) -> Version<Runs> {
     AnyVersionAccessor::get(number).unwrap()
 }
 
@@ -83,7 +83,7 @@ struct Forgetful(Run);
 impl ToProto<Runs> for Forgetful {
     type Proto = RunProto;
 
-    fn to_proto(&self, version: SerDesVersion<Runs>) -> Result<RunProto, EncodeError> {
+    fn to_proto(&self, version: Version<Runs>) -> Result<RunProto, EncodeError> {
         let newest = SerDesVersion::current();
         let specs = self.0.specs.iter().map(|spec| spec.to_proto(newest));
         Ok(RunProto { specs: specs.collect::<Result<_, _>>()?, ..self.0.to_proto(version)? })

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serdes::{
     codec::{DeserializeOptions, FromProto, SerDesRegistry, SerializeOptions, ToProto},
     version::{
-        AnyVersionAccessor, Consumer, SerDesVersion, VersionDef, VersionRange,
+        AnyVersionAccessor, Consumer, SerDesVersion, Version, VersionDef, VersionRange,
         Week4OldVersionAccessor, WeeksOldVersionAccessor, evolution::BuildVersions,
     },
 };
@@ -27,13 +27,13 @@ fn snapshot(number: i32) -> Snapshot {
     }
 }
 
-fn version(number: i32) -> SerDesVersion<Snapshots> {
+fn version(number: i32) -> Version<Snapshots> {
     AnyVersionAccessor::get(number).unwrap()
 }
 
 #[test]
 fn the_versions_are_those_of_our_own_registry() {
-    assert_eq!(SerDesVersion::<Snapshots>::current().number(), 3);
+    assert_eq!(Version::<Snapshots>::current().number(), 3);
     // Number 3 is ten days old, and number 1 was withdrawn.
     assert_eq!(Week4OldVersionAccessor::<Snapshots>::get().number(), 2);
     assert_eq!(WeeksOldVersionAccessor::<Snapshots>::get(20).number(), 0);
