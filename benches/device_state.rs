@@ -26,7 +26,7 @@ use criterion::{BenchmarkId, Criterion, SamplingMode, Throughput};
 use rustix::time::{ClockId, clock_gettime};
 use safetensors::tensor::{Dtype, TensorView, serialize_to_file};
 use serdes::{
-    device_state::{Reader, Sync, Versions, Watch, WriteOptions},
+    device_state::{Durability, Reader, Versions, Watch, WriteOptions},
     ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding},
     stream_executor::{Device, DeviceMemory, Plugin},
 };
@@ -59,8 +59,9 @@ impl Case {
         }
     }
 
-    fn save(&self, path: &Path, sync: Sync, direct: bool) {
-        let options = WriteOptions::new(Versions::current()).with_sync(sync).with_direct(direct);
+    fn save(&self, path: &Path, durability: Durability, direct: bool) {
+        let options =
+            WriteOptions::new(Versions::current()).with_durability(durability).with_direct(direct);
         let mut writer = options.create(path).expect("a file");
         for (name, memory) in self.names.iter().zip(&self.memories) {
             writer.add(name, &self.spec, memory).expect("a tensor");
@@ -68,22 +69,22 @@ impl Case {
         writer.finish().expect("a state");
     }
 
-    fn write(&self, path: &Path, sync: Sync) {
+    fn write(&self, path: &Path, durability: Durability) {
         let mut file = File::create(path).expect("a file");
         for data in &self.host {
             file.write_all(data).expect("a write");
         }
-        if sync == Sync::Data {
+        if durability == Durability::Data {
             file.sync_data().expect("a sync");
         }
     }
 
-    fn safetensors(&self, path: &Path, sync: Sync) {
+    fn safetensors(&self, path: &Path, durability: Durability) {
         let views = self.names.iter().zip(&self.host).map(|(name, data)| {
             (name, TensorView::new(Dtype::U8, vec![data.len()], data).expect("a view"))
         });
         serialize_to_file(views, None, path).expect("a file");
-        if sync == Sync::Data {
+        if durability == Durability::Data {
             File::open(path).and_then(|file| file.sync_data()).expect("a sync");
         }
     }
@@ -224,27 +225,27 @@ fn main() {
     };
     for count in [64, 10_000] {
         let case = Case::new(mebibytes, count);
-        for (sync, [ours, write, other]) in [
-            (Sync::None, ["save", "plain write", "safetensors"]),
-            (Sync::Data, ["synced save", "synced plain write", "synced safetensors"]),
+        for (durability, [ours, write, other]) in [
+            (Durability::None, ["save", "plain write", "safetensors"]),
+            (Durability::Data, ["synced save", "synced plain write", "synced safetensors"]),
         ] {
             let sides = vec![
-                Side::new(ours, flushed, || case.save(&state, sync, false)),
-                Side::new(write, flushed, || case.write(&plain, sync)),
-                Side::new(other, flushed, || case.safetensors(&peer, sync)),
+                Side::new(ours, flushed, || case.save(&state, durability, false)),
+                Side::new(write, flushed, || case.write(&plain, durability)),
+                Side::new(other, flushed, || case.safetensors(&peer, durability)),
             ];
             compare(&mut criterion, &mut ratios, &case.label, case.bytes, sides);
         }
-        let sync = Sync::Data;
+        let durability = Durability::Data;
         let sides = vec![
-            Side::new("direct save", flushed, || case.save(&state, sync, true)),
-            Side::new("cached save", flushed, || case.save(&plain, sync, false)),
-            Side::new("cached plain write", flushed, || case.write(&peer, sync)),
+            Side::new("direct save", flushed, || case.save(&state, durability, true)),
+            Side::new("cached save", flushed, || case.save(&plain, durability, false)),
+            Side::new("cached plain write", flushed, || case.write(&peer, durability)),
         ];
         compare(&mut criterion, &mut ratios, &case.label, case.bytes, sides);
         // A filter may have kept the files from being written.
-        case.save(&state, Sync::None, false);
-        case.write(&plain, Sync::None);
+        case.save(&state, Durability::None, false);
+        case.write(&plain, Durability::None);
         let sides = vec![
             Side::new("restore", || (), || case.restore(&state)),
             Side::new("plain read", || (), || case.read(&plain)),
@@ -255,7 +256,7 @@ fn main() {
         }
     }
     let case = Case::new(10, 100_000);
-    case.save(&state, Sync::None, false);
+    case.save(&state, Durability::None, false);
     let bytes = fs::metadata(&state).map_or(0, |metadata| metadata.len());
     let list = || {
         let state = Reader::open(&state).expect("a state");

@@ -9,7 +9,7 @@
 use std::{error::Error, path::Path, time::Instant};
 
 use serdes::{
-    device_state::{Part, Reader, SaveId, Shard, Sync, Versions, Watch, WriteOptions, merge},
+    device_state::{Durability, Part, Reader, SaveId, Shard, Versions, Watch, WriteOptions, merge},
     ifrt::{
         ArraySpec, DType, DeviceId, DeviceList, HloSharding, MemoryKind, Shape,
         xla::{OpSharding, TileAssignment},
@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let sharding = HloSharding::new(devices, MemoryKind::unset(), tiles)?;
     let shape = Shape::new([rows, i64::try_from(bytes)?])?;
     let spec = ArraySpec::new(DType::U8, shape, sharding);
-    let options = WriteOptions::new(Versions::current()).with_sync(Sync::None);
+    let options = WriteOptions::new(Versions::current()).with_durability(Durability::None);
     let save = SaveId::random();
 
     let mut part_seconds = Vec::new();

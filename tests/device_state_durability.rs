@@ -9,7 +9,7 @@ use std::{
 };
 
 use serdes::{
-    device_state::{Error, Part, Reader, SaveId, Sync, Versions, Watch, WriteOptions, merge},
+    device_state::{Durability, Error, Part, Reader, SaveId, Versions, Watch, WriteOptions, merge},
     ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding},
 };
 
@@ -25,7 +25,7 @@ const PART: &str = "SERDES_TEST_PART";
 const PARTS: u32 = 4;
 
 fn options() -> WriteOptions {
-    WriteOptions::new(Versions::current()).with_sync(Sync::None)
+    WriteOptions::new(Versions::current()).with_durability(Durability::None)
 }
 
 fn bytes() -> usize {

@@ -10,7 +10,7 @@ use serdes::{
         data_type::DataType,
         tensor_bundle::{Bundle, BundleOptions, BundleWriter},
     },
-    device_state::{Part, Reader, SaveId, Sync, Versions, WriteOptions, merge},
+    device_state::{Durability, Part, Reader, SaveId, Versions, WriteOptions, merge},
     ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding},
 };
 
@@ -26,7 +26,7 @@ fn names(directory: &Path) -> Vec<String> {
 fn a_save_ends_where_it_was_begun() {
     let (here, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     env::set_current_dir(here.path()).unwrap();
-    let options = || WriteOptions::new(Versions::current()).with_sync(Sync::Data);
+    let options = || WriteOptions::new(Versions::current()).with_durability(Durability::Data);
     let mut whole = options().with_direct(true).create("whole.sds").unwrap();
     let save = SaveId::random();
     let mut part = options().create_part("merged.sds", Part::new(save, 0, 1).unwrap()).unwrap();

@@ -10,8 +10,8 @@ use std::{
 use serdes::{
     artifact::{ReadAt, checksum::crc32c},
     device_state::{
-        Error, Part, PartStore, PendingPart, Reader, SaveId, Sync, Versions, Watch, WriteOptions,
-        merge_in,
+        Durability, Error, Part, PartStore, PendingPart, Reader, SaveId, Versions, Watch,
+        WriteOptions, merge_in,
     },
 };
 
@@ -110,7 +110,7 @@ impl PartStore for Memory {
         Ok(Box::new(self.index.lock().map_err(|_| missing())?.clone()))
     }
 
-    fn commit_index(&self, bytes: &[u8], _: Sync) -> Result<Duration, Error> {
+    fn commit_index(&self, bytes: &[u8], _: Durability) -> Result<Duration, Error> {
         *self.index.lock().map_err(|_| missing())? = bytes.to_vec();
         Ok(Duration::ZERO)
     }

@@ -23,7 +23,7 @@ mod store;
 mod tests;
 mod versions;
 
-pub use crate::files::{Phase, Progress, Sync, Watch};
+pub use crate::files::{Durability, Phase, Progress, Watch};
 pub use error::Error;
 #[cfg(feature = "artifact")]
 pub(crate) use format::END_MAGIC;

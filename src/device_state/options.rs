@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::{
-    Error, LocalParts, Part, PartStore, Sync, Versions, Watch, Writer,
+    Durability, Error, LocalParts, Part, PartStore, Versions, Watch, Writer,
     store::{NewFile, WholeFile, clean_before},
 };
 
@@ -19,7 +19,7 @@ const CHUNK_BYTES: u32 = 1 << 20;
 #[derive(Clone, Debug)]
 pub struct WriteOptions {
     pub(super) versions: Versions,
-    pub(super) sync: Sync,
+    pub(super) durability: Durability,
     pub(super) metadata: Option<Vec<(String, String)>>,
     pub(super) watch: Watch,
     pub(super) chunk_bytes: u32,
@@ -36,7 +36,7 @@ impl WriteOptions {
     pub fn new(versions: Versions) -> Self {
         Self {
             versions,
-            sync: Sync::Data,
+            durability: Durability::Data,
             metadata: None,
             watch: Watch::new(),
             chunk_bytes: CHUNK_BYTES,
@@ -55,14 +55,14 @@ impl WriteOptions {
 
     /// How far the file is taken to the disk before it gets its name.
     #[must_use]
-    pub fn with_sync(mut self, sync: Sync) -> Self {
-        self.sync = sync;
+    pub fn with_durability(mut self, durability: Durability) -> Self {
+        self.durability = durability;
         self
     }
 
     /// How far files are taken to the disk.
-    pub const fn sync(&self) -> Sync {
-        self.sync
+    pub const fn durability(&self) -> Durability {
+        self.durability
     }
 
     /// Words about the state, kept in this order.
@@ -127,7 +127,7 @@ impl WriteOptions {
     pub fn create(self, path: impl AsRef<Path>) -> Result<Writer, Error> {
         let path = path.as_ref();
         let mut file = NewFile::create(path)?.keeping(self.previous);
-        let sink = file.sink(self.sync, self.direct)?;
+        let sink = file.sink(self.durability, self.direct)?;
         let commit = WholeFile { file, parts: LocalParts::new(path) };
         Writer::new(self, sink, path.to_path_buf(), Some(Box::new(commit)))
     }

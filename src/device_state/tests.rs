@@ -121,7 +121,7 @@ fn ten_thousand_small_tensors_make_the_trip() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("many.sds");
     let device = device();
-    let mut writer = options().with_sync(Sync::None).create(&path).unwrap();
+    let mut writer = options().with_durability(Durability::None).create(&path).unwrap();
     for number in 0..10_000_i32 {
         let memory = device.upload(&number.to_le_bytes()).unwrap();
         writer.add(&format!("t{number}"), &spec(DType::S32, &[1]), &memory).unwrap();

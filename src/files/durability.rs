@@ -7,7 +7,7 @@ use super::Error;
 /// How far a file is taken to the disk before it gets its name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Sync {
+pub enum Durability {
     /// The data, the file's length and its new name are on the disk before the save is done.
     #[default]
     Data,

@@ -8,7 +8,7 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-use super::Sync;
+use super::Durability;
 
 /// Bytes between two syncs. Each commits the file system's journal, so they must not be many.
 const SYNC_EVERY: u64 = 64 << 20;
@@ -16,7 +16,7 @@ const SYNC_EVERY: u64 = 64 << 20;
 /// A file that is written from its beginning to its end.
 pub(crate) struct FileSink {
     file: File,
-    sync: Sync,
+    durability: Durability,
     /// Bytes since a sync was last asked for.
     waiting: u64,
     syncing: Option<Syncing>,
@@ -29,9 +29,9 @@ struct Syncing {
 }
 
 impl FileSink {
-    /// A new file, to be synced at the end as `sync` says.
-    pub(crate) fn new(file: File, sync: Sync) -> Self {
-        Self { file, sync, waiting: 0, syncing: None }
+    /// A new file, to be synced at the end as `durability` says.
+    pub(crate) fn new(file: File, durability: Durability) -> Self {
+        Self { file, durability, waiting: 0, syncing: None }
     }
 
     /// Asks for a sync; one that has not begun yet is enough.
@@ -65,7 +65,7 @@ impl Write for FileSink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let count = self.file.write(bytes)?;
         self.waiting += count as u64;
-        if self.sync == Sync::Data && self.waiting >= SYNC_EVERY {
+        if self.durability == Durability::Data && self.waiting >= SYNC_EVERY {
             self.waiting = 0;
             self.ask()?;
         }
@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn bytes_that_were_synced_on_the_way_are_all_there() {
         let mut file = tempfile::tempfile().unwrap();
-        let mut sink = FileSink::new(file.try_clone().unwrap(), Sync::Data);
+        let mut sink = FileSink::new(file.try_clone().unwrap(), Durability::Data);
         for byte in 0..3 {
             sink.waiting = SYNC_EVERY;
             sink.write_all(&[byte; 1000]).unwrap();
@@ -119,7 +119,7 @@ mod tests {
         // A pipe can be written, and not be synced.
         let (_reader, writer) = io::pipe().unwrap();
         let file = File::from(std::os::fd::OwnedFd::from(writer));
-        let mut sink = FileSink::new(file, Sync::Data);
+        let mut sink = FileSink::new(file, Durability::Data);
         sink.waiting = SYNC_EVERY;
         sink.write_all(b"a").unwrap();
         assert!(sink.flush().is_err());

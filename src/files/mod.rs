@@ -29,7 +29,7 @@ mod watch;
 
 #[cfg(feature = "device")]
 pub(crate) use direct::{DirectSink, DirectSource, StillDirect};
-pub use durability::Sync;
+pub use durability::Durability;
 pub(crate) use durability::sync_directory;
 pub(crate) use error::Error;
 #[cfg(feature = "device")]

@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::{
-    Error, Replacement, Sync,
+    Durability, Error, Replacement,
     partial::{new_path, remove_leftovers},
     place::TargetPlace,
 };
@@ -20,7 +20,7 @@ use super::{
 ///
 /// A saver that ends between this and the replacement has not kept a file twice: the next one finds
 /// that the newest is kept already.
-pub(super) fn keep(place: &TargetPlace, files: u32, sync: Sync) -> Result<(), Error> {
+pub(super) fn keep(place: &TargetPlace, files: u32, durability: Durability) -> Result<(), Error> {
     let target = place.path();
     if files == 0 || !target.try_exists().map_err(|error| Error::new("look at", &target, error))? {
         return Ok(());
@@ -50,16 +50,16 @@ pub(super) fn keep(place: &TargetPlace, files: u32, sync: Sync) -> Result<(), Er
             Err(Error::new("link", &target, error))
         }
         // A file system without links of this kind, or one that does not want more of them.
-        Err(_) => copy(&target, &newest, sync),
+        Err(_) => copy(&target, &newest, durability),
     }
 }
 
-fn copy(from: &Path, to: &Path, sync: Sync) -> Result<(), Error> {
+fn copy(from: &Path, to: &Path, durability: Durability) -> Result<(), Error> {
     let failed = |action| move |error| Error::new(action, from, error);
     let mut source = File::open(from).map_err(failed("open"))?;
     let copy = Replacement::create(to)?.modelled_on(from)?;
     io::copy(&mut source, &mut copy.file()).map_err(failed("copy"))?;
-    copy.finish(sync).map(drop)
+    copy.finish(durability).map(drop)
 }
 
 fn numbered(place: &TargetPlace, number: u32) -> TargetPlace {
@@ -90,7 +90,7 @@ mod tests {
     fn replace(target: &Path, text: &str, keep: u32) {
         let replacement = Replacement::create(target).unwrap().keeping(keep);
         replacement.file().write_all(text.as_bytes()).unwrap();
-        replacement.finish(Sync::None).unwrap();
+        replacement.finish(Durability::None).unwrap();
     }
 
     fn states(directory: &Path) -> Vec<(String, String)> {
@@ -133,7 +133,7 @@ mod tests {
         replace(&target, "1", 2);
         replace(&target, "2", 2);
         // Killed before the rename of the third, and while a link was made.
-        keep(&TargetPlace::of(&target).unwrap(), 2, Sync::None).unwrap();
+        keep(&TargetPlace::of(&target).unwrap(), 2, Durability::None).unwrap();
         fs::hard_link(&target, directory.path().join(".a.1.0123456789abcdef.partial")).unwrap();
         assert_eq!(fs::read_to_string(&target).unwrap(), "2");
         replace(&target, "4", 2);
@@ -148,7 +148,7 @@ mod tests {
         replace(&target, "1", 1);
         fs::create_dir(directory.path().join("a.1")).unwrap();
         let replacement = Replacement::create(&target).unwrap().keeping(1);
-        assert!(replacement.finish(Sync::None).is_err());
+        assert!(replacement.finish(Durability::None).is_err());
         assert_eq!(fs::read_to_string(&target).unwrap(), "1");
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2);
     }
@@ -158,7 +158,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let (from, to) = (directory.path().join("a"), directory.path().join("a.1"));
         fs::write(&from, "1").unwrap();
-        copy(&from, &to, Sync::None).unwrap();
+        copy(&from, &to, Durability::None).unwrap();
         assert_eq!(states(directory.path()), pairs(&[("a", "1"), ("a.1", "1")]));
     }
 }

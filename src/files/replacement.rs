@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{
-    Error, Sync,
+    Durability, Error,
     attributes::Attributes,
     partial::{self, Partial},
     place::TargetPlace,
@@ -138,15 +138,15 @@ impl Replacement {
         &self.place.directory
     }
 
-    /// Gives the file what it is to have besides its bytes, and takes it to the disk as `sync`
+    /// Gives the file what it is to have besides its bytes, and takes it to the disk as `durability`
     /// says; its name is left to do.
-    pub(crate) fn settle(&self, sync: Sync) -> Result<(), Error> {
+    pub(crate) fn settle(&self, durability: Durability) -> Result<(), Error> {
         let failed = |action| move |error| Error::new(action, &self.target, error);
         let old = Attributes::of(&self.place.path()).map_err(failed("replace"))?;
         if let Some(attributes) = old.as_ref().or(self.if_new.as_ref()) {
             attributes.give_to(self.file()).map_err(failed("give the old mode to"))?;
         }
-        if sync == Sync::Data {
+        if durability == Durability::Data {
             self.file().sync_all().map_err(failed("sync"))?;
         }
         Ok(())
@@ -170,15 +170,15 @@ impl Replacement {
         Ok(())
     }
 
-    /// Takes the bytes to the disk as `sync` says and gives them the target's name; answers how
+    /// Takes the bytes to the disk as `durability` says and gives them the target's name; answers how
     /// long that took.
     #[cfg(feature = "device")]
-    pub(crate) fn finish(mut self, sync: Sync) -> Result<Duration, Error> {
+    pub(crate) fn finish(mut self, durability: Durability) -> Result<Duration, Error> {
         let begin = Instant::now();
-        self.settle(sync)?;
-        previous::keep(&self.place, self.previous, sync)?;
+        self.settle(durability)?;
+        previous::keep(&self.place, self.previous, durability)?;
         self.appear()?;
-        if sync == Sync::Data {
+        if durability == Durability::Data {
             sync_directory(&self.place.directory)?;
         }
         Ok(begin.elapsed())

@@ -34,7 +34,7 @@ fn partial_of(directory: &Path) -> PathBuf {
 fn replace(target: &Path) -> Result<(), Error> {
     let replacement = Replacement::create(target)?;
     replacement.file().write_all(b"new").unwrap();
-    replacement.finish(Sync::None).map(drop)
+    replacement.finish(Durability::None).map(drop)
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn the_target_appears_at_the_end_only() {
     let replacement = Replacement::create(&target).unwrap();
     replacement.file().write_all(b"new").unwrap();
     assert_eq!(fs::read(&target).unwrap(), b"old");
-    replacement.finish(Sync::Data).unwrap();
+    replacement.finish(Durability::Data).unwrap();
     assert_eq!(fs::read(&target).unwrap(), b"new");
     assert_eq!(names(directory.path()), ["a.sds"]);
 }
@@ -71,8 +71,8 @@ fn leftovers_of_the_dead_go_and_those_of_the_living_stay() {
     assert!(!dead.exists());
     assert!(foreign.exists());
     assert!(first.partial().exists());
-    second.finish(Sync::None).unwrap();
-    first.finish(Sync::None).unwrap();
+    second.finish(Durability::None).unwrap();
+    first.finish(Durability::None).unwrap();
     assert_eq!(names(directory.path()), [".a.sds.mine.partial", "a.sds"]);
 }
 
@@ -132,7 +132,7 @@ mod unix {
         let target = directory.path().join("a.sds");
         let replacement = Replacement::create(&target).unwrap();
         pipe(&target);
-        assert!(replacement.finish(Sync::None).is_err());
+        assert!(replacement.finish(Durability::None).is_err());
         assert!(fs::metadata(&target).unwrap().file_type().is_fifo());
         assert_eq!(names(directory.path()), ["a.sds"]);
     }
@@ -194,7 +194,7 @@ mod unix {
             set_mode(&target, old);
             let replacement = Replacement::create(&target).unwrap();
             assert_eq!(mode(&partial_of(directory.path())), 0o600);
-            replacement.finish(Sync::None).unwrap();
+            replacement.finish(Durability::None).unwrap();
             assert_eq!(mode(&target), old);
             fs::remove_file(&target).unwrap();
         }
@@ -203,7 +203,7 @@ mod unix {
         fs::write(&plain, "").unwrap();
         let replacement = Replacement::create(&target).unwrap();
         assert_eq!(mode(&partial_of(directory.path())), 0o600);
-        replacement.finish(Sync::None).unwrap();
+        replacement.finish(Durability::None).unwrap();
         assert_eq!(mode(&target), mode(&plain));
         assert_eq!(names(directory.path()), ["plain", "secret.sds"]);
     }
@@ -216,12 +216,12 @@ mod unix {
         set_mode(&model, 0o600);
         let target = directory.path().join("a");
         let replacement = Replacement::create(&target).unwrap().modelled_on(&model).unwrap();
-        replacement.finish(Sync::None).unwrap();
+        replacement.finish(Durability::None).unwrap();
         assert_eq!(mode(&target), 0o600);
         // An old file of the same name knows better.
         set_mode(&target, 0o640);
         let replacement = Replacement::create(&target).unwrap().modelled_on(&model).unwrap();
-        replacement.finish(Sync::None).unwrap();
+        replacement.finish(Durability::None).unwrap();
         assert_eq!(mode(&target), 0o640);
     }
 

@@ -12,7 +12,7 @@ use crate::{
         data_type::DataType,
         tensor_bundle::{Bundle, BundleOptions, BundleWriter, TensorEntry},
     },
-    files::Sync,
+    files::Durability,
     ifrt::{DType, Shape},
 };
 
@@ -101,12 +101,12 @@ impl Source for BundleSource {
 /// A checkpoint as a target.
 pub(super) struct BundleTarget {
     prefix: PathBuf,
-    sync: Sync,
+    durability: Durability,
 }
 
 impl BundleTarget {
-    pub(super) fn create(prefix: &Path, sync: Sync) -> Self {
-        Self { prefix: prefix.to_path_buf(), sync }
+    pub(super) fn create(prefix: &Path, durability: Durability) -> Self {
+        Self { prefix: prefix.to_path_buf(), durability }
     }
 }
 
@@ -124,7 +124,7 @@ impl Target for BundleTarget {
         _: &Metadata,
     ) -> Result<Box<dyn TensorSink>, Error> {
         tensors.iter().try_for_each(|info| data_type(info).map(drop))?;
-        let options = BundleOptions::default().with_sync(self.sync == Sync::Data);
+        let options = BundleOptions::default().with_durability(self.durability);
         let writer = BundleWriter::create(&self.prefix, options)?;
         Ok(Box::new(BundleSink { writer, tensors: Announced::in_order(tensors) }))
     }

@@ -16,7 +16,7 @@ use super::{Error, Output, Source, Target, npy, safetensors, state};
 use crate::{
     device_state::{MAGIC, Reader, WriteOptions},
     files::{
-        ReadAt, Sync,
+        Durability, ReadAt,
         read_at::{self, LONGEST_STREAM, spool},
     },
 };
@@ -224,13 +224,14 @@ fn unknown(path: &Path, reason: &str) -> Error {
 pub fn create(path: impl AsRef<Path>, options: &WriteOptions) -> Result<Box<dyn Target>, Error> {
     let path = path.as_ref();
     Ok(match Form::of_name(path) {
-        Form::Safetensors => {
-            Box::new(safetensors::SafetensorsTarget::new(Output::create(path, options.sync())?))
-        }
-        Form::Npy => Box::new(npy::NpyTarget::new(Output::create(path, options.sync())?)),
-        Form::Npz => create_npz(path, options.sync())?,
+        Form::Safetensors => Box::new(safetensors::SafetensorsTarget::new(Output::create(
+            path,
+            options.durability(),
+        )?)),
+        Form::Npy => Box::new(npy::NpyTarget::new(Output::create(path, options.durability())?)),
+        Form::Npz => create_npz(path, options.durability())?,
         Form::DeviceState => Box::new(state::StateTarget::create(path, options)),
-        Form::TensorBundle => create_checkpoint(path, options.sync())?,
+        Form::TensorBundle => create_checkpoint(path, options.durability())?,
     })
 }
 
@@ -293,13 +294,13 @@ fn check_prefix(prefix: &Path) -> Result<(), Error> {
 }
 
 #[cfg(feature = "artifact")]
-fn create_checkpoint(prefix: &Path, sync: Sync) -> Result<Box<dyn Target>, Error> {
+fn create_checkpoint(prefix: &Path, durability: Durability) -> Result<Box<dyn Target>, Error> {
     check_prefix(prefix)?;
-    Ok(Box::new(bundle::BundleTarget::create(prefix, sync)))
+    Ok(Box::new(bundle::BundleTarget::create(prefix, durability)))
 }
 
 #[cfg(not(feature = "artifact"))]
-fn create_checkpoint(prefix: &Path, _: Sync) -> Result<Box<dyn Target>, Error> {
+fn create_checkpoint(prefix: &Path, _: Durability) -> Result<Box<dyn Target>, Error> {
     check_prefix(prefix)?;
     Err(unknown(
         prefix,
@@ -308,11 +309,11 @@ fn create_checkpoint(prefix: &Path, _: Sync) -> Result<Box<dyn Target>, Error> {
 }
 
 #[cfg(feature = "npz")]
-fn create_npz(path: &Path, sync: Sync) -> Result<Box<dyn Target>, Error> {
-    Ok(Box::new(npz::NpzTarget::create(path, sync)?))
+fn create_npz(path: &Path, durability: Durability) -> Result<Box<dyn Target>, Error> {
+    Ok(Box::new(npz::NpzTarget::create(path, durability)?))
 }
 
 #[cfg(not(feature = "npz"))]
-fn create_npz(path: &Path, _: Sync) -> Result<Box<dyn Target>, Error> {
+fn create_npz(path: &Path, _: Durability) -> Result<Box<dyn Target>, Error> {
     Err(unknown(path, "this build writes no npz; enable the feature `npz`"))
 }

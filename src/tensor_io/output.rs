@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::Error;
-use crate::files::{Replacement, Sync};
+use crate::files::{Durability, Replacement};
 
 /// What a stream is called in messages.
 const STREAM: &str = "the output stream";
@@ -17,19 +17,19 @@ pub(super) struct Output {
     path: PathBuf,
     out: BufWriter<Box<dyn Write + Send>>,
     /// What gives the file its name; a stream has none.
-    replacement: Option<(Replacement, Sync)>,
+    replacement: Option<(Replacement, Durability)>,
 }
 
 impl Output {
     /// A file that appears when it is finished.
-    pub(super) fn create(path: &Path, sync: Sync) -> Result<Self, Error> {
+    pub(super) fn create(path: &Path, durability: Durability) -> Result<Self, Error> {
         let replacement = Replacement::create(path)?;
         let file =
             replacement.file().try_clone().map_err(|error| Error::io("create", path, error))?;
         Ok(Self {
             path: path.to_path_buf(),
             out: BufWriter::with_capacity(1 << 20, Box::new(file)),
-            replacement: Some((replacement, sync)),
+            replacement: Some((replacement, durability)),
         })
     }
 
@@ -54,7 +54,7 @@ impl Output {
     pub(super) fn finish(mut self) -> Result<Duration, Error> {
         self.out.flush().map_err(|error| Error::io("write", &self.path, error))?;
         match self.replacement.take() {
-            Some((replacement, sync)) => Ok(replacement.finish(sync)?),
+            Some((replacement, durability)) => Ok(replacement.finish(durability)?),
             None => Ok(Duration::ZERO),
         }
     }

@@ -3,7 +3,7 @@ use std::{fs, path::Path};
 use super::*;
 use crate::{
     device_state::{self, Reader, Versions, WriteOptions},
-    files::{Sync, Watch},
+    files::{Durability, Watch},
     ifrt::{DType, Shape},
     stream_executor::{Device, Plugin},
     tensor_io::*,
@@ -14,7 +14,7 @@ fn device() -> Device {
 }
 
 fn options() -> WriteOptions {
-    WriteOptions::new(Versions::current()).with_sync(Sync::None)
+    WriteOptions::new(Versions::current()).with_durability(Durability::None)
 }
 
 /// A canonical safetensors file with tensors of many kinds.

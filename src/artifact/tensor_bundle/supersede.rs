@@ -23,7 +23,7 @@ use super::{
     files::{FileSystem, data_path},
     reader::Bundle,
 };
-use crate::files::{self, Replacement, Sync};
+use crate::files::{self, Durability, Replacement};
 
 /// Nobody who switches bundles takes so long.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
@@ -89,7 +89,11 @@ impl Switch {
     }
 
     /// Gives the next data file its name.
-    pub(super) fn put(&mut self, file: Replacement, sync: Sync) -> Result<(), BundleError> {
+    pub(super) fn put(
+        &mut self,
+        file: Replacement,
+        durability: Durability,
+    ) -> Result<(), BundleError> {
         let number = i32::try_from(self.appeared.len()).unwrap_or(i32::MAX);
         let name = data_path(Path::new(&self.name), number, self.count);
         let mut file = file.named(name.as_os_str());
@@ -98,23 +102,27 @@ impl Switch {
             let model = if number < old { number } else { 0 };
             file = file.modelled_on(&data_path(&self.prefix, model, old))?;
         }
-        file.settle(sync)?;
+        file.settle(durability)?;
         file.appear()?;
         self.appeared.push(data_path(&self.prefix, number, self.count));
         Ok(())
     }
 
     /// Switches to the new bundle: the index gets its name.
-    pub(super) fn finish(mut self, mut index: Replacement, sync: Sync) -> Result<(), BundleError> {
+    pub(super) fn finish(
+        mut self,
+        mut index: Replacement,
+        durability: Durability,
+    ) -> Result<(), BundleError> {
         let directory = index.directory().to_owned();
-        index.settle(sync)?;
-        if sync == Sync::Data {
+        index.settle(durability)?;
+        if durability == Durability::Data {
             // The data files have their names on the disk before the index has.
             files::sync_directory(&directory)?;
         }
         index.appear()?;
         self.switched = true;
-        if sync == Sync::Data {
+        if durability == Durability::Data {
             files::sync_directory(&directory)?;
         }
         self.remove_superseded();
@@ -259,7 +267,7 @@ mod tests {
         let mut switch = Switch::begin(directory.path(), OsStr::new("ckpt"), 1).unwrap();
         assert_eq!(switch.count(), 2);
         for _ in 0..2 {
-            switch.put(index.another().unwrap(), Sync::None).unwrap();
+            switch.put(index.another().unwrap(), Durability::None).unwrap();
             assert_eq!(read(&prefix), 1);
         }
         drop((switch, index));

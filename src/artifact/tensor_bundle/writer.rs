@@ -24,7 +24,7 @@ use crate::{
         slice::{Extent, TensorSlice},
         table::{TableError, TableOptions, TableWriter},
     },
-    files::{self, Replacement, Sync},
+    files::{self, Durability, Replacement},
     version::VersionDef,
     wire::varint,
 };
@@ -44,20 +44,20 @@ const LARGE_CHUNK: usize = 4 << 20;
 pub struct BundleOptions {
     /// How many data files the tensors are spread over (at least 1). The bundle gets an empty one
     /// more if it replaces one of as many.
-    pub shards: u16,
+    shards: u16,
     /// Every tensor starts at a multiple of so many bytes (at least 1).
-    pub alignment: u32,
-    /// Whether files and directory are synced to the disk before [`BundleWriter::finish`] returns.
-    pub sync: bool,
+    alignment: u32,
+    /// How far files and directory are on the disk before [`BundleWriter::finish`] returns.
+    durability: Durability,
     /// The versions that the header says.
-    pub versions: VersionDef,
+    versions: VersionDef,
 }
 
 impl Default for BundleOptions {
     fn default() -> Self {
         let versions =
             VersionDef { producer: super::default_consumer().version, ..VersionDef::default() };
-        Self { shards: 1, alignment: 1, sync: false, versions }
+        Self { shards: 1, alignment: 1, durability: Durability::None, versions }
     }
 }
 
@@ -74,10 +74,10 @@ impl BundleOptions {
         Self { alignment: alignment.max(1), ..self }
     }
 
-    /// The same with or without syncing.
+    /// The same, taken to the disk as `durability` says.
     #[must_use]
-    pub fn with_sync(self, sync: bool) -> Self {
-        Self { sync, ..self }
+    pub fn with_durability(self, durability: Durability) -> Self {
+        Self { durability, ..self }
     }
 
     /// The same with other versions in the header.
@@ -415,8 +415,8 @@ impl BundleWriter {
             shard.flush().map_err(|source| shard.failed(source))?;
         }
         let started = Instant::now();
-        let sync = if self.options.sync { Sync::Data } else { Sync::None };
-        if sync == Sync::Data {
+        let durability = self.options.durability;
+        if durability == Durability::Data {
             for shard in &self.shards {
                 // The bulk of the work, before others have to wait.
                 let synced = shard.file.file().sync_data();
@@ -433,11 +433,11 @@ impl BundleWriter {
         let empty = empty.collect::<Result<Vec<_>, _>>()?;
         let shards = std::mem::take(&mut self.shards).into_iter().map(|shard| shard.file);
         for file in shards.chain(empty) {
-            switch.put(file, sync)?;
+            switch.put(file, durability)?;
         }
-        switch.finish(index, sync)?;
+        switch.finish(index, durability)?;
         if let Some(made) = self.made.take()
-            && sync == Sync::Data
+            && durability == Durability::Data
         {
             // The name of a directory is as safe as that of a file only once the one above it is on
             // the disk.

@@ -9,7 +9,7 @@ use std::{
 use super::*;
 use crate::{
     device_state::{Part, Reader, SaveId, Versions, WriteOptions},
-    files::{DirectSink, FileSink, Sync, Watch, tests::noise},
+    files::{DirectSink, Durability, FileSink, Watch, tests::noise},
     ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding},
     stream_executor::Plugin,
 };
@@ -25,7 +25,7 @@ fn places() -> Vec<tempfile::TempDir> {
 fn takes_direct(directory: &Path) -> bool {
     let path = directory.join("probe");
     let file = File::create(&path).unwrap();
-    let cached = FileSink::new(file.try_clone().unwrap(), Sync::None);
+    let cached = FileSink::new(file.try_clone().unwrap(), Durability::None);
     let takes = DirectSink::open(&file, &path, cached).is_ok();
     fs::remove_file(path).unwrap();
     takes
@@ -51,9 +51,10 @@ fn a_state_has_the_same_bytes_past_the_cache() {
         let path = place.path().join("a.sds");
         let mut states = Vec::new();
         for (direct, threaded) in [(false, true), (true, true), (true, false)] {
-            for sync in [Sync::Data, Sync::None] {
-                let mut options =
-                    WriteOptions::new(Versions::current()).with_direct(direct).with_sync(sync);
+            for durability in [Durability::Data, Durability::None] {
+                let mut options = WriteOptions::new(Versions::current())
+                    .with_direct(direct)
+                    .with_durability(durability);
                 options.threaded = threaded;
                 let mut writer = options.create(&path).unwrap();
                 fill(&mut writer);

@@ -171,7 +171,7 @@ impl Writer {
         let sync_time = match self.commit {
             Some(commit) => {
                 self.options.watch.check()?;
-                commit.commit(self.options.sync)?
+                commit.commit(self.options.durability)?
             }
             // A stream has all its bytes, an object is there: too late to stop.
             None => Duration::ZERO,

@@ -3,7 +3,7 @@ use crate::{
     device_state::{
         Error, Reader, Shard, ShardTarget, Versions, WriteOptions, Writer, tests::Pipe,
     },
-    files::{Sync, Watch, tests::noise},
+    files::{Durability, Watch, tests::noise},
     ifrt::{
         ArraySpec, ConcreteEvenSharding, ConcreteSharding, DType, DeviceId, DeviceList,
         HloSharding, Index, IndexDomain, MemoryKind, Shape, Sharding, ShardingParamSharding,
@@ -176,7 +176,7 @@ fn large_arrays_go_through_the_reading_thread_and_short_runs_are_collected() {
     let path = directory.path().join("a.sds");
     let mut writer = WriteOptions::new(Versions::current())
         .with_chunk_bytes(1 << 17)
-        .with_sync(Sync::None)
+        .with_durability(Durability::None)
         .create(&path)
         .unwrap();
     writer.add_sharded("rows", &rows.spec, &rows.shards()).unwrap();
@@ -403,7 +403,7 @@ fn all_devices_are_saved_at_the_same_time_and_into_the_same_bytes() {
         writer.add_sharded("z", &small.spec, &small.shards()).unwrap();
         writer.finish().unwrap();
     };
-    let mut options = WriteOptions::new(Versions::current()).with_sync(Sync::None);
+    let mut options = WriteOptions::new(Versions::current()).with_durability(Durability::None);
     options.threaded = true;
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.sds");

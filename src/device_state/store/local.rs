@@ -19,7 +19,7 @@ use crate::{
         load::read_header,
     },
     files::{
-        self, DirectSource, Replacement, StillDirect, Sync,
+        self, DirectSource, Durability, Replacement, StillDirect,
         read_at::{self, ReadAt},
     },
 };
@@ -148,8 +148,8 @@ pub(in crate::device_state) struct WholeFile {
 }
 
 impl Commit for WholeFile {
-    fn commit(self: Box<Self>, sync: Sync) -> Result<Duration, Error> {
-        let time = Box::new(self.file).commit(sync)?;
+    fn commit(self: Box<Self>, durability: Durability) -> Result<Duration, Error> {
+        let time = Box::new(self.file).commit(durability)?;
         self.parts.clean(&[]);
         Ok(time)
     }
@@ -188,7 +188,7 @@ impl PartStore for LocalParts {
             // Who may not read the state may not read its parts.
             let mut file = NewFile::from(replacement.modelled_on(&self.path)?);
             // A part is synced when it is committed, not on the way.
-            let sink = file.sink(Sync::None, self.direct.is_some())?;
+            let sink = file.sink(Durability::None, self.direct.is_some())?;
             return Ok(PendingPart { sink, commit: Box::new(file) });
         }
     }
@@ -217,11 +217,11 @@ impl PartStore for LocalParts {
         self.open(&self.path)
     }
 
-    fn commit_index(&self, bytes: &[u8], sync: Sync) -> Result<Duration, Error> {
+    fn commit_index(&self, bytes: &[u8], durability: Durability) -> Result<Duration, Error> {
         let replacement = Replacement::create(&self.path)?;
         let written = replacement.file().write_all(bytes);
         written.map_err(|error| Error::io("write", &self.path, error))?;
-        Ok(replacement.finish(sync)?)
+        Ok(replacement.finish(durability)?)
     }
 
     fn clean(&self, keep: &[SaveId]) {

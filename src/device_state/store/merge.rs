@@ -52,12 +52,12 @@ pub struct Merged {
 /// Any of the processes may do it; several at a time do no harm.
 ///
 /// ```
-/// use serdes::device_state::{Part, Reader, SaveId, Sync, Versions, WriteOptions, merge};
+/// use serdes::device_state::{Part, Reader, SaveId, Durability, Versions, WriteOptions, merge};
 /// use serdes::ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding};
 ///
 /// let directory = tempfile::tempdir()?;
 /// let path = directory.path().join("step-1000.sds");
-/// let options = WriteOptions::new(Versions::week_4_old()).with_sync(Sync::None);
+/// let options = WriteOptions::new(Versions::week_4_old()).with_durability(Durability::None);
 /// let spec = ArraySpec::new(DType::F32, Shape::new([2])?, SingleDeviceSharding::new(DeviceId(0)));
 ///
 /// let save = SaveId::random(); // known to all processes
@@ -132,7 +132,7 @@ pub fn merge_in(
     bytes.extend(index);
     bytes.extend(trailer.encode());
     options.watch.check()?;
-    let sync_time = store.commit_index(&bytes, options.sync())?;
+    let sync_time = store.commit_index(&bytes, options.durability())?;
     store.clean(&[save]);
     Ok(Merged {
         parts: readers.len() as u32,

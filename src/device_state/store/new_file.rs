@@ -5,7 +5,7 @@ use std::{fs::File, path::Path, sync::atomic::Ordering, time::Duration};
 use super::Commit;
 use crate::{
     device_state::{Error, save::Sink},
-    files::{DirectSink, FileSink, Replacement, StillDirect, Sync},
+    files::{DirectSink, Durability, FileSink, Replacement, StillDirect},
 };
 
 /// A file of a state in the making, and the one way of bytes into it.
@@ -31,13 +31,13 @@ impl NewFile {
     /// so and the file system can.
     pub(in crate::device_state) fn sink(
         &mut self,
-        sync: Sync,
+        durability: Durability,
         direct: bool,
     ) -> Result<Sink, Error> {
         let partial = self.replacement.partial();
         let file = self.replacement.file().try_clone();
         let file = file.map_err(|error| Error::io("create", partial, error))?;
-        let cached = FileSink::new(file, sync);
+        let cached = FileSink::new(file, durability);
         if !direct {
             return Ok(Box::new(cached));
         }
@@ -58,8 +58,8 @@ impl From<Replacement> for NewFile {
 }
 
 impl Commit for NewFile {
-    fn commit(self: Box<Self>, sync: Sync) -> Result<Duration, Error> {
-        Ok(self.replacement.finish(sync)?)
+    fn commit(self: Box<Self>, durability: Durability) -> Result<Duration, Error> {
+        Ok(self.replacement.finish(durability)?)
     }
 
     fn file(&self) -> Option<&File> {

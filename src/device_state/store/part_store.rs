@@ -5,17 +5,17 @@ use std::{fmt, fs::File, io::Write, path::PathBuf, time::Duration};
 use super::{Part, SaveId};
 use crate::{
     device_state::Error,
-    files::{ReadAt, Sync},
+    files::{Durability, ReadAt},
 };
 
 /// Makes what was written appear, whole; dropped without that, nothing of it stays.
 pub trait Commit: Send {
-    /// Takes the bytes to the disk as `sync` says and gives them their name; answers how long that
-    /// took. The sink has been flushed and dropped before.
+    /// Takes the bytes to the disk as `durability` says and gives them their name; answers how long
+    /// that took. The sink has been flushed and dropped before.
     ///
     /// # Errors
     /// If the store fails; nothing appears then.
-    fn commit(self: Box<Self>, sync: Sync) -> Result<Duration, Error>;
+    fn commit(self: Box<Self>, durability: Durability) -> Result<Duration, Error>;
 
     /// The file behind the sink, if the sink writes at its cursor: then bytes are also written at
     /// other places of it, behind those that the sink got, and the cursor is moved behind them.
@@ -50,7 +50,7 @@ impl fmt::Debug for PendingPart {
 ///
 /// The index and each part appear whole or not at all. Whoever opens the state reads the index
 /// first, and only the parts that it names.
-pub trait PartStore: fmt::Debug + Send + std::marker::Sync {
+pub trait PartStore: fmt::Debug + Send + Sync {
     /// What the place is called in messages.
     fn place(&self) -> PathBuf;
 
@@ -86,7 +86,7 @@ pub trait PartStore: fmt::Debug + Send + std::marker::Sync {
     ///
     /// # Errors
     /// If the store fails; the old index stays then.
-    fn commit_index(&self, bytes: &[u8], sync: Sync) -> Result<Duration, Error>;
+    fn commit_index(&self, bytes: &[u8], durability: Durability) -> Result<Duration, Error>;
 
     /// Removes what is left of saves that are not in `keep` and whose savers are dead, as far as
     /// the store can tell. Failures are no concern of the caller.

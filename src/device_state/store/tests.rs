@@ -12,7 +12,7 @@ use std::{
 use super::*;
 use crate::{
     device_state::{Error, Reader, Shard, Versions, WriteOptions, Writer},
-    files::{ReadAt, Sync, Watch, tests::noise},
+    files::{Durability, ReadAt, Watch, tests::noise},
     ifrt::{
         ArraySpec, DType, DeviceId, DeviceList, HloSharding, IndexDomain, MemoryKind, Shape,
         SingleDeviceSharding,
@@ -24,7 +24,7 @@ use crate::{
 fn options() -> WriteOptions {
     WriteOptions::new(Versions::current())
         .with_chunk_bytes(64)
-        .with_sync(Sync::None)
+        .with_durability(Durability::None)
         .with_producer_release("test 1.0")
 }
 
@@ -530,8 +530,8 @@ impl PartStore for Counting {
         self.parts.open_index()
     }
 
-    fn commit_index(&self, bytes: &[u8], sync: Sync) -> Result<Duration, Error> {
-        self.parts.commit_index(bytes, sync)
+    fn commit_index(&self, bytes: &[u8], durability: Durability) -> Result<Duration, Error> {
+        self.parts.commit_index(bytes, durability)
     }
 
     fn clean(&self, keep: &[SaveId]) {

@@ -140,7 +140,7 @@ mod tests {
         super::{LEAST_BLOCK, STAGE_BYTES},
         *,
     };
-    use crate::files::{Sync, tests::noise};
+    use crate::files::{Durability, tests::noise};
 
     const BLOCK: usize = LEAST_BLOCK as usize;
 
@@ -179,7 +179,7 @@ mod tests {
     ) -> (Vec<u8>, bool) {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a");
-        let cached = FileSink::new(File::create(&path).unwrap(), Sync::None);
+        let cached = FileSink::new(File::create(&path).unwrap(), Durability::None);
         let file = File::options().write(true).open(&path).unwrap();
         let direct = Particular { file, writes, most_bytes };
         let mut sink = DirectSink::new(Box::new(direct), cached, BLOCK);
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn aligned_memory_is_not_copied() {
-        let cached = FileSink::new(tempfile::tempfile().unwrap(), Sync::None);
+        let cached = FileSink::new(tempfile::tempfile().unwrap(), Durability::None);
         let mut sink = DirectSink::new(Box::new(io::sink()), cached, BLOCK);
         let memory = Stage::new(BLOCK).memory;
         let begin = memory.as_ptr().addr().next_multiple_of(BLOCK) - memory.as_ptr().addr();
@@ -260,7 +260,7 @@ mod tests {
                 Ok(())
             }
         }
-        let cached = FileSink::new(tempfile::tempfile().unwrap(), Sync::None);
+        let cached = FileSink::new(tempfile::tempfile().unwrap(), Durability::None);
         let mut sink = DirectSink::new(Box::new(Full), cached, BLOCK);
         let error = sink.write_all(&[0; 2 * STAGE_BYTES]).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);

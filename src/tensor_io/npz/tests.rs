@@ -4,7 +4,7 @@ use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
 
 use super::*;
 use crate::{
-    device_state::Sync,
+    device_state::Durability,
     ifrt::{DType, Shape},
     tensor_io::{Error, Source, Target, TensorInfo},
 };
@@ -59,7 +59,7 @@ fn a_target_writes_what_a_source_reads() {
         TensorInfo::new("w", DType::BF16, Shape::new([2, 2]).unwrap()).unwrap(),
         TensorInfo::new("e", DType::F32, Shape::new([0]).unwrap()).unwrap(),
     ];
-    let target = Box::new(NpzTarget::create(&path, Sync::None).unwrap());
+    let target = Box::new(NpzTarget::create(&path, Durability::None).unwrap());
     let mut target = target.begin(infos.to_vec(), &None).unwrap();
     for position in target.order().to_vec() {
         let data = vec![position as u8 + 1; infos[position].bytes as usize];
@@ -121,7 +121,7 @@ fn names_that_climb_out_are_read_as_names_and_not_written() {
     assert_eq!(source.tensors()[0].name, "../../x");
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.npz");
-    let target = Box::new(NpzTarget::create(&path, Sync::None).unwrap());
+    let target = Box::new(NpzTarget::create(&path, Durability::None).unwrap());
     let refused = target.begin(source.tensors().to_vec(), &None).map(drop);
     assert!(matches!(refused, Err(Error::Refused { .. })));
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);

@@ -19,7 +19,7 @@ use super::{
     },
     KIND,
 };
-use crate::files::{Replacement, Sync};
+use crate::files::{Durability, Replacement};
 
 /// Bytes that the name of an entry may have.
 const LONGEST_NAME: usize = u16::MAX as usize;
@@ -28,12 +28,12 @@ const LONGEST_NAME: usize = u16::MAX as usize;
 pub(in super::super) struct NpzTarget {
     path: PathBuf,
     replacement: Replacement,
-    sync: Sync,
+    durability: Durability,
 }
 
 impl NpzTarget {
-    pub(in super::super) fn create(path: &Path, sync: Sync) -> Result<Self, Error> {
-        Ok(Self { path: path.to_path_buf(), replacement: Replacement::create(path)?, sync })
+    pub(in super::super) fn create(path: &Path, durability: Durability) -> Result<Self, Error> {
+        Ok(Self { path: path.to_path_buf(), replacement: Replacement::create(path)?, durability })
     }
 }
 
@@ -41,7 +41,7 @@ impl NpzTarget {
 struct NpzSink {
     path: PathBuf,
     replacement: Replacement,
-    sync: Sync,
+    durability: Durability,
     archive: Archive,
     tensors: Announced,
 }
@@ -185,11 +185,11 @@ impl Target for NpzTarget {
                 return Err(Error::refused(&info.name, reason));
             }
         }
-        let Self { path, replacement, sync } = *self;
+        let Self { path, replacement, durability } = *self;
         let file = replacement.file().try_clone();
         let file = file.map_err(|error| Error::io("create", &path, error))?;
         let (archive, tensors) = (Archive::new(file), Announced::in_order(tensors));
-        Ok(Box::new(NpzSink { path, replacement, sync, archive, tensors }))
+        Ok(Box::new(NpzSink { path, replacement, durability, archive, tensors }))
     }
 }
 
@@ -219,9 +219,9 @@ impl TensorSink for NpzSink {
     }
 
     fn finish(self: Box<Self>) -> Result<Duration, Error> {
-        let Self { path, replacement, sync, archive, .. } = *self;
+        let Self { path, replacement, durability, archive, .. } = *self;
         archive.finish().map_err(|error| Error::io("write", &path, error))?;
-        Ok(replacement.finish(sync)?)
+        Ok(replacement.finish(durability)?)
     }
 }
 

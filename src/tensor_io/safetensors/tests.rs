@@ -2,7 +2,7 @@ use std::{fs, sync::Arc};
 
 use super::*;
 use crate::{
-    device_state::Sync,
+    device_state::Durability,
     tensor_io::{Error, Output, Source, Target},
 };
 
@@ -28,7 +28,7 @@ fn copy(bytes: Vec<u8>) -> Vec<u8> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("copy.safetensors");
     let source = open(bytes).unwrap();
-    let target = Box::new(SafetensorsTarget::new(Output::create(&path, Sync::None).unwrap()));
+    let target = Box::new(SafetensorsTarget::new(Output::create(&path, Durability::None).unwrap()));
     let mut target = target.begin(source.tensors().to_vec(), source.metadata()).unwrap();
     for position in target.order().to_vec() {
         target.write(position, &mut source.read(position).unwrap()).unwrap();
@@ -147,7 +147,7 @@ fn a_target_wants_all_bytes() {
     let path = directory.path().join("a.safetensors");
     let source =
         open(file(r#"{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}"#, b"xy")).unwrap();
-    let target = Box::new(SafetensorsTarget::new(Output::create(&path, Sync::None).unwrap()));
+    let target = Box::new(SafetensorsTarget::new(Output::create(&path, Durability::None).unwrap()));
     let mut target = target.begin(source.tensors().to_vec(), &None).unwrap();
     assert!(matches!(target.write(0, &mut &b"x"[..]), Err(Error::Data { .. })));
     drop(target);

@@ -3,7 +3,7 @@
 use std::fs;
 
 use serdes::{
-    device_state::{Error, Part, SaveId, Shard, Sync, Versions, WriteOptions},
+    device_state::{Durability, Error, Part, SaveId, Shard, Versions, WriteOptions},
     ifrt::{
         ArraySpec, DType, DeviceId, DeviceList, HloSharding, MemoryKind, Shape,
         xla::{OpSharding, TileAssignment},
@@ -23,7 +23,7 @@ fn halves(bytes: i64) -> ArraySpec {
 #[test]
 fn a_device_that_fails_on_the_way_leaves_the_old_state_and_nothing_else() {
     let good = Plugin::host().device(0).unwrap();
-    let options = WriteOptions::new(Versions::current()).with_sync(Sync::None);
+    let options = WriteOptions::new(Versions::current()).with_durability(Durability::None);
     // Small shards are copied by calls that wait, large ones by streams and from all devices at the
     // same time.
     for (call, bytes) in [

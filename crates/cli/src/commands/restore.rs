@@ -173,7 +173,7 @@ fn target(
     watch: &Watch,
 ) -> Result<Option<Box<dyn Target>>, Failure> {
     let options = WriteOptions::new(Versions::current())
-        .with_sync(save::sync(arguments.sync))
+        .with_durability(save::durability(arguments.sync))
         .with_watch(watch.clone());
     let target = match (stream, to) {
         (Some((stream, form)), _) => tensor_io::create_stream(stream, form, &options),

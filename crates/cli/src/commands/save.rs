@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::json;
 use serdes::{
-    device_state::{Sync, Versions, WriteOptions},
+    device_state::{Durability, Versions, WriteOptions},
     stream_executor::{Device, Plugin},
     tensor_io::Form,
     trips,
@@ -34,8 +34,9 @@ pub(crate) fn run(arguments: &SaveArguments, terminal: &mut Terminal) -> Result<
         None
     };
     let versions = versions(&arguments.serdes_version, terminal)?;
-    let options =
-        WriteOptions::new(versions).with_sync(sync(arguments.sync)).with_direct(arguments.direct);
+    let options = WriteOptions::new(versions)
+        .with_durability(durability(arguments.sync))
+        .with_direct(arguments.direct);
     streams::once(arguments.from.iter().map(PathBuf::as_path))?;
     let form = input_form(arguments.kind.as_deref(), &arguments.from)?;
     let sources = arguments
@@ -121,10 +122,10 @@ pub(crate) fn input_form(kind: Option<&str>, paths: &[PathBuf]) -> Result<Option
 }
 
 /// How a file is taken to the disk.
-pub(crate) fn sync(mode: SyncMode) -> Sync {
+pub(crate) fn durability(mode: SyncMode) -> Durability {
     match mode {
-        SyncMode::Data => Sync::Data,
-        SyncMode::None => Sync::None,
+        SyncMode::Data => Durability::Data,
+        SyncMode::None => Durability::None,
     }
 }
 

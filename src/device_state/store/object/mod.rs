@@ -28,7 +28,7 @@ impl WriteOptions {
     /// At most three parts of 12 MiB are held in memory. A process that is killed may leave an
     /// upload that was never completed; it is no object, and a rule of the store's life cycle
     /// should remove such uploads. How durable the object is, is the store's affair:
-    /// [`with_sync`](Self::with_sync) changes nothing.
+    /// [`with_durability`](Self::with_durability) changes nothing.
     ///
     /// # Errors
     /// If the store does not take an upload.

@@ -23,7 +23,7 @@ use crate::{
     device_state::{
         Commit, Error, Part, PartStore, PendingPart, SaveId, format::role::Role, load::read_header,
     },
-    files::{ReadAt, Sync},
+    files::{Durability, ReadAt},
 };
 
 /// Age from which on parts of other saves count as left by dead savers.
@@ -217,10 +217,10 @@ struct WholeObject {
 }
 
 impl Commit for WholeObject {
-    fn commit(self: Box<Self>, sync: Sync) -> Result<Duration, Error> {
+    fn commit(self: Box<Self>, durability: Durability) -> Result<Duration, Error> {
         // Its parts become superfluous; that they cannot be found is no concern of the save.
         let _ = self.parts.look();
-        let time = Box::new(self.commit).commit(sync)?;
+        let time = Box::new(self.commit).commit(durability)?;
         self.parts.clean(&[]);
         Ok(time)
     }
@@ -266,7 +266,7 @@ impl PartStore for ObjectParts {
         Ok(Box::new(object))
     }
 
-    fn commit_index(&self, bytes: &[u8], _: Sync) -> Result<Duration, Error> {
+    fn commit_index(&self, bytes: &[u8], _: Durability) -> Result<Duration, Error> {
         let begin = Instant::now();
         let mode = match self.seen() {
             Some(Seen { version: None, .. }) => PutMode::Create,

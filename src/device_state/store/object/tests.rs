@@ -15,7 +15,7 @@ use crate::{
     device_state::{
         Merged, Part, PendingPart, SaveId, Shard, ShardTarget, Versions, merge, merge_in,
     },
-    files::{ReadAt, Sync, Watch, tests::noise},
+    files::{Durability, ReadAt, Watch, tests::noise},
     ifrt::{
         ArraySpec, DType, DeviceId, DeviceList, HloSharding, MemoryKind, Shape, Sharding,
         SingleDeviceSharding,
@@ -293,7 +293,7 @@ fn of_two_merges_at_a_time_one_is_refused_where_the_store_has_conditions() {
         let slow = parts(&store);
         slow.list_parts().unwrap();
         save(&store, SECOND).unwrap();
-        let error = slow.commit_index(b"an index", Sync::None).unwrap_err().to_string();
+        let error = slow.commit_index(b"an index", Durability::None).unwrap_err().to_string();
         assert!(error.contains("another save replaced the state"), "{error}");
         assert_eq!(whole(&store), Some(2));
     }
@@ -373,8 +373,8 @@ impl PartStore for Counting {
         Ok(Box::new(Counted(source, Arc::clone(&self.1))))
     }
 
-    fn commit_index(&self, bytes: &[u8], sync: Sync) -> Result<Duration, Error> {
-        self.0.commit_index(bytes, sync)
+    fn commit_index(&self, bytes: &[u8], durability: Durability) -> Result<Duration, Error> {
+        self.0.commit_index(bytes, durability)
     }
 
     fn clean(&self, keep: &[SaveId]) {

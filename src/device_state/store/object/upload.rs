@@ -15,7 +15,7 @@ use object_store::{
 use super::driver::{Driver, system_error, wait};
 use crate::{
     device_state::{Commit, Error},
-    files::Sync,
+    files::Durability,
 };
 
 /// Bytes of one part of an upload; S3 takes at least 5 MiB.
@@ -143,7 +143,7 @@ impl Write for UploadSink {
 }
 
 impl Commit for UploadCommit {
-    fn commit(self: Box<Self>, _: Sync) -> Result<Duration, Error> {
+    fn commit(self: Box<Self>, _: Durability) -> Result<Duration, Error> {
         let begin = Instant::now();
         let complete = lock(&self.upload).complete();
         complete.map_err(|error| Error::io("finish", &self.place, error))?;
