@@ -112,6 +112,12 @@ pub enum ImportFaultKind {
         /// The attributes, in the order of the operation.
         attributes: Vec<String>,
     },
+    /// The release does not know the attribute, and the loader takes no such value of it: Python
+    /// refuses a placeholder there.
+    AttributeUnknown {
+        /// The attribute.
+        attribute: String,
+    },
     /// An attribute says a number of inputs or outputs that cannot be.
     AttributeNumber {
         /// The attribute.

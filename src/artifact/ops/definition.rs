@@ -33,6 +33,8 @@ pub struct OperationDefinition {
     pub allows_uninitialized_input: bool,
     /// Graphs of this GraphDef version and newer may not use it.
     pub deprecated_since: Option<i32>,
+    /// Nothing but the name is known: any inputs, outputs and attributes are its own.
+    pub is_name_alone: bool,
 }
 
 /// An input or output of an operation.
@@ -290,11 +292,22 @@ impl OperationDefinition {
         Self { name: name.into(), ..Self::default() }
     }
 
-    /// Reads the JSON object of an operation, whose name is `name` if the object has none.
+    /// An operation of which nothing but the name is known: it takes any inputs and attributes, and
+    /// its outputs are of any type.
+    #[must_use]
+    pub fn of_name(name: impl Into<String>) -> Self {
+        Self { is_name_alone: true, ..Self::new(name) }
+    }
+
+    /// Reads the JSON object of an operation, whose name is `name` if the object has none. A text in
+    /// place of the object is a name, of which nothing else is known.
     ///
     /// # Errors
     /// [`DefinitionError`] with what was found and expected.
     pub fn from_json(name: Option<&str>, json: &Json) -> Result<Self, DefinitionError> {
+        if let Some(name) = json.as_str().filter(|name| !name.is_empty()) {
+            return Ok(Self::of_name(name));
+        }
         let empty = Map::new();
         let object = json.as_object();
         let fields = Fields {
@@ -305,7 +318,7 @@ impl OperationDefinition {
             of: String::new(),
         };
         if object.is_none() {
-            return Err(fields.wrong("the entry", Some(json), "an object"));
+            return Err(fields.wrong("the entry", Some(json), "an object or a name"));
         }
         if fields.operation.is_empty() {
             return Err(fields.wrong("name", fields.object.get("name"), "the operation's name"));
@@ -318,6 +331,7 @@ impl OperationDefinition {
             outputs: arguments("outputs")?,
             attributes: fields.objects("attrs")?.iter().map(attribute).collect::<Result<_, _>>()?,
             is_stateful: fields.flag("is_stateful")?,
+            is_name_alone: fields.flag("is_name_alone")?,
             is_commutative: fields.flag("is_commutative")?,
             is_aggregate: fields.flag("is_aggregate")?,
             allows_uninitialized_input: fields.flag("allows_uninitialized_input")?,
@@ -353,6 +367,7 @@ impl OperationDefinition {
             ("is_commutative", self.is_commutative),
             ("is_aggregate", self.is_aggregate),
             ("allows_uninitialized_input", self.allows_uninitialized_input),
+            ("is_name_alone", self.is_name_alone),
         ] {
             if flag {
                 object.insert(key.into(), json!(true));

@@ -68,11 +68,12 @@ impl Difference {
 
 type Flag = (&'static str, fn(&OperationDefinition) -> bool);
 
-const FLAGS: [Flag; 4] = [
+const FLAGS: [Flag; 5] = [
     ("stateful", |definition| definition.is_stateful),
     ("commutative", |definition| definition.is_commutative),
     ("aggregate", |definition| definition.is_aggregate),
     ("allows uninitialized input", |definition| definition.allows_uninitialized_input),
+    ("known by its name alone", |definition| definition.is_name_alone),
 ];
 
 /// `attribute grad_a: added, bool = false`
@@ -141,6 +142,9 @@ impl fmt::Display for AttributeDefinition {
 /// `MatMul(a: T, b: T) -> (product: T)`
 impl fmt::Display for OperationDefinition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_name_alone {
+            return f.write_str(&self.name);
+        }
         write!(f, "{}{} -> {}", self.name, listed(&self.inputs), listed(&self.outputs))
     }
 }

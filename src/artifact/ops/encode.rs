@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{
     ArgumentDefinition, ArgumentType, AttributeDefinition, OperationDefinition, ValueDefinition,
-    table::{AGGREGATE, COMMUTATIVE, DEPRECATED, MAGIC, STATEFUL, UNINITIALIZED},
+    table::{AGGREGATE, COMMUTATIVE, DEPRECATED, MAGIC, NAME_ALONE, STATEFUL, UNINITIALIZED},
 };
 use crate::wire::varint;
 
@@ -152,6 +152,7 @@ impl Encoder {
                 | flag(definition.is_commutative, COMMUTATIVE)
                 | flag(definition.is_aggregate, AGGREGATE)
                 | flag(definition.allows_uninitialized_input, UNINITIALIZED)
+                | flag(definition.is_name_alone, NAME_ALONE)
                 | flag(definition.deprecated_since.is_some(), DEPRECATED),
         );
         if let Some(version) = definition.deprecated_since {

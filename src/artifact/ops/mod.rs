@@ -28,6 +28,7 @@
 mod definition;
 mod display;
 mod encode;
+mod list;
 mod operation;
 mod registry;
 mod table;
@@ -38,5 +39,6 @@ pub use definition::{
 };
 pub use display::Difference;
 pub use encode::{History, ReleaseRecord};
+pub use list::{ListError, read_list};
 pub use operation::{Argument, ArgumentSource, Attribute, Operation, Shape, Value, Values};
 pub use registry::{Registry, UnknownRelease};

@@ -5,7 +5,9 @@ use super::{
     ArgumentDefinition, ArgumentType, AttributeDefinition, AttributeKind, OperationDefinition,
     ValueDefinition,
     definition::Element,
-    table::{AGGREGATE, COMMUTATIVE, Cursor, DEPRECATED, STATEFUL, Table, UNINITIALIZED},
+    table::{
+        AGGREGATE, COMMUTATIVE, Cursor, DEPRECATED, NAME_ALONE, STATEFUL, Table, UNINITIALIZED,
+    },
 };
 
 /// An operation as one release defines it.
@@ -114,6 +116,13 @@ impl<'r> Operation<'r> {
         self.flags & UNINITIALIZED != 0
     }
 
+    /// Whether nothing but the name is known: any inputs and attributes are its own, and its outputs
+    /// are of any number and type.
+    #[must_use]
+    pub const fn is_name_alone(&self) -> bool {
+        self.flags & NAME_ALONE != 0
+    }
+
     /// Graphs of this GraphDef version and newer may not use it.
     #[must_use]
     pub const fn deprecated_since(&self) -> Option<i32> {
@@ -167,6 +176,7 @@ impl<'r> Operation<'r> {
         definition.is_aggregate = self.is_aggregate();
         definition.allows_uninitialized_input = self.allows_uninitialized_input();
         definition.deprecated_since = self.deprecated_since;
+        definition.is_name_alone = self.is_name_alone();
         definition
     }
 }

@@ -9,7 +9,7 @@ use super::{
 };
 
 /// The operations that a consumer has.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Registry {
     release: usize,
     /// Lists of one's own, the last one first asked.
@@ -111,6 +111,26 @@ impl Registry {
     pub fn operation(&self, name: &str) -> Option<Operation<'_>> {
         let own = self.lists.iter().find_map(|list| Operation::read(list, list.find(name)?, 0));
         own.or_else(|| Operation::read(&TENSORFLOW, TENSORFLOW.find(name)?, self.release))
+    }
+
+    /// The operation that this one is a later version of, by TensorFlow's way of naming them: `TopK`
+    /// of `TopKV2`, `DebugIdentityV2` of `DebugIdentityV3`; the latest of those that are there.
+    ///
+    /// ```
+    /// use serdes::artifact::ops::Registry;
+    ///
+    /// let older = Registry::tensorflow("2.12")?;
+    /// assert!(older.operation("SegmentMaxV2").is_none());
+    /// assert_eq!(older.version_before("SegmentMaxV2").unwrap().name(), "SegmentMax");
+    /// assert!(older.version_before("SegmentMax").is_none());
+    /// # Ok::<(), serdes::artifact::ops::UnknownRelease>(())
+    /// ```
+    #[must_use]
+    pub fn version_before(&self, name: &str) -> Option<Operation<'_>> {
+        let (stem, version) = name.rsplit_once('V')?;
+        let version: u8 = version.parse().ok().filter(|version| (2..=9).contains(version))?;
+        let earlier = (2..version).rev().map(|version| format!("{stem}V{version}"));
+        earlier.chain([stem.to_owned()]).find_map(|name| self.operation(&name))
     }
 
     /// The operation of this name in the newest release that has it, whatever release this registry

@@ -33,13 +33,14 @@ pub(super) const COMMUTATIVE: u64 = 2;
 pub(super) const AGGREGATE: u64 = 4;
 pub(super) const UNINITIALIZED: u64 = 8;
 pub(super) const DEPRECATED: u64 = 16;
+pub(super) const NAME_ALONE: u64 = 32;
 
 /// The registries of TensorFlow 2.12 to 2.21.
 pub(super) static TENSORFLOW: LazyLock<Table> =
     LazyLock::new(|| Table::new(Cow::Borrowed(include_bytes!("tensorflow.ops"))));
 
 /// A history of operations in its compact form.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct Table {
     bytes: Cow<'static, [u8]>,
     releases: usize,
