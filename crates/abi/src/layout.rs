@@ -306,7 +306,7 @@ pub(crate) const fn size_of_kind(kind: &str) -> usize {
     }
 }
 
-const fn same(left: &str, right: &str) -> bool {
+pub(crate) const fn same(left: &str, right: &str) -> bool {
     let (left, right) = (left.as_bytes(), right.as_bytes());
     if left.len() != right.len() {
         return false;

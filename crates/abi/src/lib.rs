@@ -1,5 +1,5 @@
-//! The StreamExecutor C API as it lies in memory: every layout that was ever published, as data and
-//! as `repr(C)` types.
+//! The C APIs of device plug-ins as they lie in memory: every layout that was ever published, as
+//! data and as `repr(C)` types. StreamExecutor's is here; [`pjrt`] has the history of PJRT's.
 //!
 //! Two families exist, and all of their headers call themselves version 0.0.1:
 //!
@@ -30,6 +30,7 @@ pub mod diff;
 mod handles;
 mod history;
 mod layout;
+pub mod pjrt;
 pub mod released;
 pub mod rfc;
 mod status;

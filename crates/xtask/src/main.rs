@@ -19,7 +19,7 @@ struct Task {
     switch: Option<&'static str>,
 }
 
-const TASKS: [Task; 8] = [
+const TASKS: [Task; 9] = [
     Task {
         name: "golden",
         does: "write the golden bytes that are missing (none is ever overwritten)",
@@ -49,6 +49,12 @@ const TASKS: [Task; 8] = [
         does: "generate the tables of TensorFlow's messages (with a Python that has TensorFlow: PYTHON=...)",
         command: &["PYTHON", "tests/interop/tensorflow_schema.py", "--write"],
         switch: None,
+    },
+    Task {
+        name: "pjrt",
+        does: "make the tables of the PJRT C API from crates/abi/pjrt.json",
+        command: &["cargo", "test", "--quiet", "-p", "serdes-abi", "--test", "pjrt_tables"],
+        switch: Some("SERDES_REGENERATE_PJRT"),
     },
     Task {
         name: "rules",

@@ -129,15 +129,18 @@ impl Field {
 const LONGEST_CHAIN: usize = 8;
 
 impl LayoutDocument {
-    /// The layout of that name that is built in (`tensorflow-2.14`, `rfc-257`), what `FILE` or
-    /// `FILE#SECTION` holds, or what the C header `FILE.h` declares (with macros set before it:
-    /// `FILE.h#NAME=NUMBER`). A file of such a name is `./tensorflow-2.14`.
+    /// The layout of that name that is built in (`tensorflow-2.14`, `rfc-257`, `pjrt-0.54`), what
+    /// `FILE` or `FILE#SECTION` holds, or what the C header `FILE.h` declares (with macros set
+    /// before it: `FILE.h#NAME=NUMBER`). A file of such a name is `./tensorflow-2.14`.
     ///
     /// # Errors
     /// [`LayoutFileError`], by what is wrong.
     pub fn read(argument: &str) -> Result<Self, LayoutFileError> {
         if let Some(layout) = crate::layout_named(argument) {
             return Ok(Self::of(layout));
+        }
+        if let Some(minor) = super::pjrt::minor_of(argument) {
+            return Ok(Self::of_pjrt(minor));
         }
         let (file, section) = match argument.rsplit_once('#') {
             Some((file, section)) => (file, section),
@@ -256,7 +259,7 @@ impl LayoutDocument {
 /// The names of the layouts that need no file, for people.
 fn built_in() -> String {
     let names: Vec<&str> = crate::LAYOUTS.iter().map(|layout| layout.name).collect();
-    names.join(", ")
+    format!("{}, {}", names.join(", "), super::pjrt::names())
 }
 
 /// The value at a path of names with slashes between them.

@@ -1,8 +1,8 @@
 //! What a change of layout demands of the version, by the StreamExecutor versioning strategy (seed
 //! 000).
 //!
-//! A layout is one of those that are built in (`tensorflow-2.14`, `rfc-257`), or is read from a C
-//! header, or from a JSON file, because an API under work is not in this crate. The form of the
+//! A layout is one of those that are built in (`tensorflow-2.14`, `rfc-257`, `pjrt-0.54`), or is
+//! read from a C header, or from a JSON file, because an API under work is not in this crate. The form of the
 //! latter, of which `crates/abi/layouts.json` is an example:
 //!
 //! ```json
@@ -55,6 +55,7 @@ mod compare;
 mod document;
 mod header;
 mod outcome;
+mod pjrt;
 #[cfg(test)]
 mod tests;
 

@@ -1,0 +1,102 @@
+//! What is asked of the history: things by their names, without allocation.
+
+use super::{
+    layout::{Enumeration, Function, Struct, StructSize, same},
+    minor::Minor,
+    tables::{ENUMERATIONS, FUNCTIONS, MINORS, STRUCTS},
+};
+
+/// A minor and the table that it had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MinorRecord {
+    /// Its number.
+    pub minor: u16,
+    /// The day on which it was first seen, as YYYY-MM-DD.
+    pub first_seen: &'static str,
+    /// How long its table is, in bytes.
+    pub size_of: u16,
+    /// What a plug-in of it says that its table is long, in bytes.
+    pub declared: u16,
+}
+
+/// The history of every minor, oldest first.
+#[must_use]
+pub const fn minors() -> &'static [MinorRecord] {
+    MINORS
+}
+
+/// Every function that a table ever had, by name.
+#[must_use]
+pub const fn functions() -> &'static [Function] {
+    FUNCTIONS
+}
+
+/// Every struct that there ever was, by name; the table itself is [`functions`].
+#[must_use]
+pub const fn structures() -> &'static [Struct] {
+    STRUCTS
+}
+
+/// Every enumeration.
+#[must_use]
+pub const fn enumerations() -> &'static [Enumeration] {
+    ENUMERATIONS
+}
+
+/// The function of that name in C.
+#[must_use]
+pub const fn function(name: &str) -> Option<&'static Function> {
+    let mut index = 0;
+    while index < FUNCTIONS.len() {
+        if same(FUNCTIONS[index].name, name) {
+            return Some(&FUNCTIONS[index]);
+        }
+        index += 1;
+    }
+    None
+}
+
+/// The struct of that name in C.
+#[must_use]
+pub const fn structure(name: &str) -> Option<&'static Struct> {
+    let mut index = 0;
+    while index < STRUCTS.len() {
+        if same(STRUCTS[index].name, name) {
+            return Some(&STRUCTS[index]);
+        }
+        index += 1;
+    }
+    None
+}
+
+/// The enumeration of that name in C.
+#[must_use]
+pub const fn enumeration(name: &str) -> Option<&'static Enumeration> {
+    let mut index = 0;
+    while index < ENUMERATIONS.len() {
+        if same(ENUMERATIONS[index].name, name) {
+            return Some(&ENUMERATIONS[index]);
+        }
+        index += 1;
+    }
+    None
+}
+
+/// How long the table of functions is in that minor; for a newer one than is known, how long it is
+/// in the newest.
+#[must_use]
+pub const fn table_size(minor: Minor) -> Option<StructSize> {
+    let number = minor.or_newest().number();
+    let mut index = 0;
+    while index < MINORS.len() {
+        let record = &MINORS[index];
+        if record.minor as u32 == number {
+            return Some(StructSize {
+                size_of: record.size_of as usize,
+                declared: record.declared as usize,
+            });
+        }
+        index += 1;
+    }
+    None
+}

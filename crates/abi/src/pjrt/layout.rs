@@ -1,0 +1,304 @@
+//! The forms in which the history is kept: each entry says from which minor to which it holds.
+
+use super::minor::Minor;
+
+/// Zero bytes behind a struct that is handed to a plug-in newer than the table: room for the fields
+/// that it may have got since.
+pub const PADDING: usize = 64;
+
+/// A function of the table, and where its pointer lay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Function {
+    /// Its name in C.
+    pub name: &'static str,
+    /// Its places, oldest first.
+    pub spans: &'static [SlotSpan],
+}
+
+/// Where a function's pointer lay in some minors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlotSpan {
+    /// The first minor.
+    pub first: u16,
+    /// The last one.
+    pub last: u16,
+    /// Bytes from the table's start.
+    pub offset: u16,
+}
+
+/// Where the first function's pointer lies in the table, in bytes.
+const FIRST_SLOT: usize = 40;
+const SLOT: usize = 8;
+
+impl Function {
+    /// Where its pointer lies in the table of that minor, in bytes from the table's start; for a
+    /// newer one than is known, where it lies in the newest.
+    #[must_use]
+    pub const fn offset(&self, minor: Minor) -> Option<usize> {
+        let mut index = 0;
+        while index < self.spans.len() {
+            let span = &self.spans[index];
+            if holds(span.first, span.last, minor) {
+                return Some(span.offset as usize);
+            }
+            index += 1;
+        }
+        None
+    }
+
+    /// The number of its slot, from 0 on.
+    #[must_use]
+    pub const fn slot(&self, minor: Minor) -> Option<usize> {
+        match self.offset(minor) {
+            Some(offset) => Some((offset - FIRST_SLOT) / SLOT),
+            None => None,
+        }
+    }
+
+    /// The minor that brought it.
+    #[must_use]
+    pub const fn since(&self) -> Minor {
+        Minor::new(self.spans[0].first as u32)
+    }
+}
+
+/// How long a struct is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StructSize {
+    /// `sizeof`, in bytes, padding at the end included.
+    pub size_of: usize,
+    /// What a build of that minor writes into `struct_size`: where its macro says that the last
+    /// field ends, in bytes. At times less than where it does.
+    pub declared: usize,
+}
+
+/// How long a struct was in some minors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StructSpan {
+    /// The first minor.
+    pub first: u16,
+    /// The last one.
+    pub last: u16,
+    /// `sizeof`, in bytes.
+    pub size_of: u16,
+    /// What its macro gives, in bytes.
+    pub declared: u16,
+}
+
+/// A field of a struct, where it lay in some minors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// Its name in C; `value` for a union without one.
+    pub name: &'static str,
+    /// Its type in C; `fn` for a function pointer, `union` for a union without a name.
+    pub kind: &'static str,
+    /// Bytes from the struct's start.
+    pub offset: u16,
+    /// Its length in bytes.
+    pub size: u16,
+    /// The first minor.
+    pub first: u16,
+    /// The last one.
+    pub last: u16,
+}
+
+impl Field {
+    /// Where it ends, in bytes from the struct's start.
+    #[must_use]
+    pub const fn end(&self) -> usize {
+        self.offset as usize + self.size as usize
+    }
+
+    /// Whether structs of that minor have it here.
+    #[must_use]
+    pub const fn is_in(&self, minor: Minor) -> bool {
+        holds(self.first, self.last, minor)
+    }
+}
+
+/// A struct through its history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Struct {
+    /// Its name in C.
+    pub name: &'static str,
+    /// Its lengths, oldest first.
+    pub spans: &'static [StructSpan],
+    /// Every field that it ever had, in the order of the minors that brought them.
+    pub fields: &'static [Field],
+}
+
+/// What a host gives a plug-in of a certain minor as a struct.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Handover {
+    /// What `struct_size` says, in bytes.
+    pub struct_size: usize,
+    /// How much memory lies behind the pointer, in bytes: at least `struct_size`, and all that a
+    /// plug-in of that minor may read or write. What nobody set is zero.
+    pub memory: usize,
+}
+
+impl Struct {
+    /// How long it is in that minor, or `None` if that has no such struct; for a newer one than is
+    /// known, how long it is in the newest.
+    #[must_use]
+    pub const fn size(&self, minor: Minor) -> Option<StructSize> {
+        let mut index = 0;
+        while index < self.spans.len() {
+            let span = &self.spans[index];
+            if holds(span.first, span.last, minor) {
+                return Some(StructSize {
+                    size_of: span.size_of as usize,
+                    declared: span.declared as usize,
+                });
+            }
+            index += 1;
+        }
+        None
+    }
+
+    /// The field of that name where it lies in that minor; for a newer one than is known, where it
+    /// lies in the newest.
+    #[must_use]
+    pub const fn field(&self, name: &str, minor: Minor) -> Option<&'static Field> {
+        let fields = self.fields;
+        let mut index = 0;
+        while index < fields.len() {
+            if fields[index].is_in(minor) && same(fields[index].name, name) {
+                return Some(&fields[index]);
+            }
+            index += 1;
+        }
+        None
+    }
+
+    /// The fields in that minor, in no order.
+    pub fn fields(&self, minor: Minor) -> impl Iterator<Item = &'static Field> {
+        self.fields.iter().filter(move |field| field.is_in(minor))
+    }
+
+    /// Where the last field ends in that minor, in bytes: what the macro should give.
+    #[must_use]
+    pub fn end(&self, minor: Minor) -> usize {
+        self.fields(minor).map(Field::end).max().unwrap_or(0)
+    }
+
+    /// Whether builds of that minor declare less than the struct is long, by a mistake in its
+    /// macro.
+    #[must_use]
+    pub fn is_stale(&self, minor: Minor) -> bool {
+        self.size(minor).is_some_and(|size| size.declared < self.end(minor))
+    }
+
+    /// How a host hands it to a plug-in of that minor: exactly as one of the same day would; with
+    /// [`PADDING`] where the minor is newer than the table. A struct that stands in arrays is never
+    /// padded, because plug-ins step through them by the length that they were compiled with.
+    #[must_use]
+    pub const fn handover(&self, minor: Minor) -> Option<Handover> {
+        let Some(StructSize { size_of, declared }) = self.size(minor) else { return None };
+        Some(if minor.number() > Minor::NEWEST.number() && self.is_alone() {
+            Handover { struct_size: size_of + PADDING, memory: size_of + PADDING }
+        } else {
+            Handover { struct_size: declared, memory: size_of }
+        })
+    }
+
+    /// Whether it is handed over by itself, and never as an element of an array.
+    const fn is_alone(&self) -> bool {
+        let (name, end) = (self.name.as_bytes(), b"_Args");
+        if same(self.name, "PJRT_ExecuteOptions") {
+            return true;
+        }
+        let mut index = 0;
+        while index < end.len() {
+            if name.len() < end.len() || name[name.len() - end.len() + index] != end[index] {
+                return false;
+            }
+            index += 1;
+        }
+        true
+    }
+}
+
+/// A number of an enumeration, and in which minors its name stood for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EnumerationValue {
+    /// Its name in C.
+    pub name: &'static str,
+    /// The number.
+    pub value: i32,
+    /// The first minor.
+    pub first: u16,
+    /// The last one.
+    pub last: u16,
+}
+
+/// An enumeration through its history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Enumeration {
+    /// Its name in C.
+    pub name: &'static str,
+    /// Its values.
+    pub values: &'static [EnumerationValue],
+}
+
+impl Enumeration {
+    /// What a build of that minor calls the number, or `None` if it does not know it; of a newer
+    /// one than is known, what the newest calls it.
+    #[must_use]
+    pub fn name_of(&self, value: i32, minor: Minor) -> Option<&'static str> {
+        let mut known = self.values(minor);
+        known.find(|known| known.value == value).map(|known| known.name)
+    }
+
+    /// The number of that name in that minor.
+    #[must_use]
+    pub fn value(&self, name: &str, minor: Minor) -> Option<i32> {
+        self.values(minor).find(|known| known.name == name).map(|known| known.value)
+    }
+
+    /// The values in that minor.
+    pub fn values(&self, minor: Minor) -> impl Iterator<Item = &'static EnumerationValue> {
+        self.values.iter().filter(move |value| holds(value.first, value.last, minor))
+    }
+}
+
+/// Whether what holds from one minor to another holds in that one, or in the newest if that one is
+/// newer.
+const fn holds(first: u16, last: u16, minor: Minor) -> bool {
+    let number = minor.or_newest().number();
+    first as u32 <= number && number <= last as u32
+}
+
+/// Whether two texts are the same, as a function that constants can call.
+pub(super) const fn same(left: &str, right: &str) -> bool {
+    crate::layout::same(left, right)
+}
+
+/// An entry of the generated tables.
+pub(super) const fn at(offset: u16, first: u16, last: u16) -> SlotSpan {
+    SlotSpan { first, last, offset }
+}
+
+/// An entry of the generated tables.
+pub(super) const fn long(size_of: u16, declared: u16, first: u16, last: u16) -> StructSpan {
+    StructSpan { first, last, size_of, declared }
+}
+
+/// An entry of the generated tables: a name and a type, then offset, size, first and last minor.
+pub(super) const fn field(
+    name: &'static str,
+    kind: &'static str,
+    [offset, size, first, last]: [u16; 4],
+) -> Field {
+    Field { name, kind, offset, size, first, last }
+}
+
+/// An entry of the generated tables.
+pub(super) const fn value(
+    name: &'static str,
+    value: i32,
+    first: u16,
+    last: u16,
+) -> EnumerationValue {
+    EnumerationValue { name, value, first, last }
+}

@@ -1,0 +1,45 @@
+//! The PJRT C API as it lies in memory, minor by minor.
+//!
+//! The interface has one symbol, `GetPjrtApi`, which hands out a table of functions. Its major
+//! number is 0 in every revision; a minor is one more function, field, value of an enumeration or
+//! extension. Each call takes one struct that says its own size, and a plug-in refuses a struct
+//! shorter than the one it was built with. So whoever calls a plug-in of another day must know how
+//! long every struct was on that day, and which slots its table had: that is what is here.
+//!
+//! ```
+//! use serdes_abi::pjrt::{Minor, function, structure};
+//!
+//! // What a plug-in of 0.54 takes where one of 0.114 takes 144 bytes.
+//! let options = structure("PJRT_ExecuteOptions").expect("it is in the table");
+//! assert_eq!(options.size(Minor::new(54)).map(|size| size.declared), Some(72));
+//! let raw = function("PJRT_Buffer_CopyRawToHost").expect("it is in the table");
+//! assert_eq!((raw.offset(Minor::new(54)), raw.slot(Minor::new(57))), (None, Some(100)));
+//! ```
+//!
+//! The history was measured from every revision of the C header (`pjrt.json` beside this crate);
+//! `cargo xtask pjrt` makes `tables.rs` of it. Rules that follow from it:
+//!
+//! * Below [`Minor::OLDEST_SUPPORTED`] slots moved: no table can be read by its minor alone.
+//! * From [`Minor::APPEND_ONLY`] on, no slot and no field has moved.
+//! * The macros that give a struct's size named its last field by hand, and were wrong at times:
+//!   what a build declares ([`StructSize::declared`]) is not always how long the struct is. A host
+//!   declares what a plug-in of that minor was built with, and hands over all of the memory.
+//! * Nothing is known of minors after [`Minor::NEWEST`]; so far a new field that is zero has meant
+//!   "as before". A struct handed to such a plug-in is followed by [`PADDING`] zero bytes.
+//!
+//! This folder must never know of a plug-in that runs: it has numbers and names.
+
+mod history;
+mod layout;
+mod minor;
+mod tables;
+
+pub use history::{
+    MinorRecord, enumeration, enumerations, function, functions, minors, structure, structures,
+    table_size,
+};
+pub use layout::{
+    Enumeration, EnumerationValue, Field, Function, Handover, PADDING, SlotSpan, Struct,
+    StructSize, StructSpan,
+};
+pub use minor::Minor;
