@@ -15,10 +15,10 @@ use std::{
 use serde_json::Value;
 use serdes::{
     artifact::{
+        StatusCode,
         checkpoint_v1::{CheckpointV1, CheckpointV1Error},
         data_type::DataType,
         slice::TensorSlice,
-        status::StatusCode,
         table::TableError,
         tensor_bundle::{Bundle, BundleError, MemoryFiles, VerifyOptions},
     },

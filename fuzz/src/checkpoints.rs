@@ -7,7 +7,6 @@ use std::path::PathBuf;
 
 use serdes::artifact::{
     checkpoint_v1::CheckpointV1,
-    checksum::{crc32c, mask},
     data_type::DataType,
     table::{MAGIC, Table, TableOptions, TableWriter},
     tensor_bundle::{Bundle, MemoryFiles, VerifyOptions},
@@ -29,7 +28,8 @@ fn block(file: &mut Vec<u8>, contents: &[u8], kind: u8) -> Vec<u8> {
     let start = file.len();
     file.extend_from_slice(contents);
     file.push(kind);
-    let crc = mask(crc32c(&file[start..]));
+    // Stored masked: turned right by 15 bits, and a constant added.
+    let crc = crc_fast::crc32_iscsi(&file[start..]).rotate_right(15).wrapping_add(0xa282_ead8);
     file.extend_from_slice(&crc.to_le_bytes());
     handle
 }

@@ -7,12 +7,13 @@ use std::{
     time::Duration,
 };
 
+use crc_fast::crc32_iscsi as crc32c;
 use serdes::{
-    artifact::{ReadAt, checksum::crc32c},
     device_state::{
         Durability, Error, Part, PartStore, PendingPart, Reader, SaveId, Versions, Watch,
         WriteOptions, merge_in,
     },
+    files::ReadAt,
 };
 
 /// The first byte says whether the checksums are mended, so that what lies behind them is reached;

@@ -4,13 +4,12 @@
 //! it must never know.
 
 pub mod checkpoint_v1;
-pub mod checksum;
+mod checksum;
 pub mod data_type;
 pub mod graph;
 pub mod ops;
 mod schema;
 pub mod slice;
-pub mod status;
 pub mod table;
 pub mod tensor_bundle;
 mod text;
@@ -22,4 +21,5 @@ pub use crate::{
         scan::{WireError, WireFault},
     },
 };
+pub use serdes_abi::StatusCode;
 pub use text::{TextError, TextFault};

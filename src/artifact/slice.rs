@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use super::status::StatusCode;
+use super::StatusCode;
 
 /// The most dimensions that a TensorFlow shape can have.
 pub const MAX_RANK: usize = 254;

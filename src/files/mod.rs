@@ -11,6 +11,7 @@
 //! files of others that have a partial file's name stay as they are.
 
 mod attributes;
+mod crc32c;
 #[cfg(feature = "device")]
 mod direct;
 mod durability;
@@ -23,10 +24,14 @@ mod place;
 mod previous;
 pub mod read_at;
 mod replacement;
+mod system_status;
 #[cfg(test)]
 pub(crate) mod tests;
 mod watch;
 
+#[cfg(feature = "artifact")]
+pub(crate) use crc32c::combine;
+pub(crate) use crc32c::{Crc32c, crc32c};
 #[cfg(feature = "device")]
 pub(crate) use direct::{DirectSink, DirectSource, StillDirect};
 pub use durability::Durability;
@@ -40,4 +45,5 @@ pub(crate) use partial::{remove_if_dead, target_of};
 pub(crate) use place::resolve;
 pub use read_at::ReadAt;
 pub(crate) use replacement::Replacement;
+pub(crate) use system_status::status_of;
 pub use watch::{Cancelled, Phase, Progress, Watch};

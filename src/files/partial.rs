@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Error, place::TargetPlace};
+use super::{Error, crc32c, place::TargetPlace};
 
 const SUFFIX: &str = ".partial";
 /// Somebody would have to guess 64 random bits so often, or to take every file for a leftover.
@@ -89,7 +89,7 @@ pub(super) fn new_path(place: &TargetPlace) -> PathBuf {
 /// What a target is called in the names of its partial files: as it is called, or by the checksum
 /// of that name where that would be too long.
 fn names_in_partials(name: &OsStr) -> [OsString; 2] {
-    let sum = crc_fast::crc32_iscsi(name.as_encoded_bytes());
+    let sum = crc32c(name.as_encoded_bytes());
     [name.to_owned(), format!("long-{sum:08x}").into()]
 }
 

@@ -122,11 +122,11 @@ fn lonely(info: &TensorInfo, comparison: Comparison) -> Difference {
 }
 
 /// A tensor: its file and its position there.
-type Place<'s> = (&'s dyn Source, usize);
+type TensorOf<'s> = (&'s dyn Source, usize);
 
 fn compare(
-    a: Place<'_>,
-    b: Place<'_>,
+    a: TensorOf<'_>,
+    b: TensorOf<'_>,
     info: &TensorInfo,
     tolerance: Option<Tolerance>,
     watch: &Watch,
@@ -163,8 +163,8 @@ fn compare(
 
 /// How many elements differ, and the largest distance of two; `None` if all bytes are the same.
 fn numbers(
-    a: Place<'_>,
-    b: Place<'_>,
+    a: TensorOf<'_>,
+    b: TensorOf<'_>,
     info: &TensorInfo,
     tolerance: Option<Tolerance>,
     watch: &Watch,

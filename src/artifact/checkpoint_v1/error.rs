@@ -4,11 +4,12 @@ use std::{io, path::PathBuf};
 
 use crate::{
     artifact::{
+        StatusCode,
         slice::{SliceError, TensorSlice},
-        status::{StatusCode, of_io},
         table::{TableDefect, TableError},
         tensor_bundle::ShapeError,
     },
+    files::status_of,
     version::Rejection,
     wire::Malformed,
 };
@@ -191,7 +192,7 @@ impl CheckpointV1Error {
             Self::Slice { source, .. } => source.status(),
             Self::Unsupported { .. } => StatusCode::Unimplemented,
             Self::TableDefect { .. } | Self::NoVersions { .. } => StatusCode::DataLoss,
-            Self::Io { source, .. } => of_io(source),
+            Self::Io { source, .. } => status_of(source),
         }
     }
 }

@@ -2,9 +2,9 @@ use std::path::{Path, PathBuf};
 
 use super::*;
 use crate::artifact::{
+    StatusCode,
     data_type::DataType,
     slice::TensorSlice,
-    status::StatusCode,
     table::{TableOptions, TableWriter},
     tensor_bundle::{MemoryFiles, VerifyOptions},
 };

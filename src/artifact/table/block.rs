@@ -6,7 +6,11 @@ use super::{
     TableError,
     format::{BlockHandle, TRAILER_LEN, TYPE_RAW, TYPE_SNAPPY},
 };
-use crate::{artifact::checksum, files::ReadAt, wire::varint};
+use crate::{
+    artifact::checksum::unmask,
+    files::{ReadAt, crc32c},
+    wire::varint,
+};
 
 /// Snappy's densest element makes 64 bytes out of 3; what claims to grow more than this does not
 /// decompress.
@@ -36,8 +40,8 @@ pub(super) fn read_raw<S: ReadAt + ?Sized>(
     let (summed, masked) =
         buffer.split_last_chunk::<4>().map(|(a, b)| (a, *b)).ok_or(malformed("no trailer"))?;
     let kind = *summed.last().ok_or(malformed("no trailer"))?;
-    let stored = checksum::unmask(u32::from_le_bytes(masked));
-    let computed = checksum::crc32c(summed);
+    let stored = unmask(u32::from_le_bytes(masked));
+    let computed = crc32c(summed);
     if stored != computed {
         return Err(TableError::BlockChecksum { offset, stored, computed });
     }

@@ -11,6 +11,9 @@
 //! A reader holds the index block and one data block at a time. What TensorFlow does not look at
 //! (the metaindex block, padding, order of the keys, bytes between the blocks) does not fail an
 //! open here either; [`Table::verify_blocks`] reports it.
+//!
+//! Public for tools that look into the index of a checkpoint, or mend it: a bundle gives tensors
+//! alone, and keys that it does not understand are to be seen here only.
 
 mod block;
 mod format;
@@ -26,7 +29,7 @@ pub use format::{BlockHandle, MAGIC};
 pub use reader::{Cursor, Table, TableDefect};
 pub use writer::{TableOptions, TableWriter};
 
-use super::status::{StatusCode, of_io};
+use crate::{artifact::StatusCode, files::status_of};
 
 /// Why a table, or a block of it, cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -164,7 +167,7 @@ impl TableError {
             | Self::BlockContents { .. } => StatusCode::DataLoss,
             Self::OutOfRange { .. } => StatusCode::OutOfRange,
             Self::Overlapping { .. } => StatusCode::ResourceExhausted,
-            Self::Io(error) => of_io(error),
+            Self::Io(error) => status_of(error),
             Self::KeyOrder { .. } | Self::EntryTooLarge { .. } => StatusCode::InvalidArgument,
         }
     }

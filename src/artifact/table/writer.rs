@@ -7,7 +7,7 @@ use super::{
     TableError,
     format::{BlockHandle, Footer, TYPE_RAW, TYPE_SNAPPY},
 };
-use crate::{artifact::checksum, wire::varint};
+use crate::{artifact::checksum::mask, files::crc32c, wire::varint};
 
 /// How a table is written. The default is what TensorFlow does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,7 +145,7 @@ impl<W: Write> TableWriter<W> {
         }
         let handle = BlockHandle { offset: self.offset, size: bytes.len() as u64 };
         bytes.push(kind);
-        let crc = checksum::mask(checksum::crc32c(&bytes));
+        let crc = mask(crc32c(&bytes));
         bytes.extend_from_slice(&crc.to_le_bytes());
         self.sink.write_all(&bytes)?;
         self.offset += bytes.len() as u64;

@@ -3,9 +3,12 @@
 use std::{io, sync::Arc};
 
 use super::{Bundle, entry::TensorEntry, error::BundleError, messages::Endianness, reader::Shard};
-use crate::artifact::{
-    checksum::{Crc32c, unmask},
-    data_type::{DataType, describe},
+use crate::{
+    artifact::{
+        checksum::unmask,
+        data_type::{DataType, describe},
+    },
+    files::Crc32c,
 };
 
 /// Small reads are served from a buffer of this size, in bytes; a multiple of every element size.
@@ -17,7 +20,7 @@ const STEP: usize = 128 * 1024;
 
 /// Where the bytes of an entry lie, after everything that can be checked without reading them.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct StoredBytes {
     pub(super) shard: Arc<Shard>,
     pub(super) data_type: DataType,
     pub(super) count: u64,
@@ -29,7 +32,7 @@ pub(super) struct Place {
 impl Bundle {
     /// Checks an entry that is stored in one place, in the order in which TensorFlow does: shape,
     /// type, size, file, offset, length.
-    pub(super) fn place(&self, entry: &TensorEntry) -> Result<Place, BundleError> {
+    pub(super) fn place(&self, entry: &TensorEntry) -> Result<StoredBytes, BundleError> {
         let count = entry.checked_count()?;
         let data_type = entry.checked_type()?;
         let stored = entry.raw.size;
@@ -68,7 +71,7 @@ impl Bundle {
                 len: shard.len,
             });
         }
-        Ok(Place { shard, data_type, count, offset, size })
+        Ok(StoredBytes { shard, data_type, count, offset, size })
     }
 
     /// Whether the data files are in the other byte order than we give out.

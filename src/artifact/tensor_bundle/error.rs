@@ -5,10 +5,11 @@ use std::{io, path::PathBuf};
 use super::messages::ShapeError;
 use crate::{
     artifact::{
+        StatusCode,
         slice::{SliceError, TensorSlice},
-        status::{StatusCode, of_io},
         table::{TableDefect, TableError},
     },
+    files::status_of,
     version::Rejection,
     wire::Malformed,
 };
@@ -373,7 +374,7 @@ impl BundleError {
             Self::ShardShort { .. } | Self::StringLength { .. } => StatusCode::OutOfRange,
             Self::Slice { source, .. } => source.status(),
             Self::Overlapping { .. } | Self::TooManyNames { .. } => StatusCode::ResourceExhausted,
-            Self::Io { source, .. } => of_io(source),
+            Self::Io { source, .. } => status_of(source),
         }
     }
 }

@@ -2,15 +2,16 @@
 
 use super::{
     Bundle,
-    data::{Place, check_crc, read_failed},
+    data::{StoredBytes, check_crc, read_failed},
     entry::TensorEntry,
     error::BundleError,
 };
 use crate::{
     artifact::{
-        checksum::{Crc32c, unmask},
+        checksum::unmask,
         data_type::{DataType, describe},
     },
+    files::Crc32c,
     wire::varint,
 };
 
@@ -20,7 +21,7 @@ const BUFFER: usize = 64 * 1024;
 /// Walks over the bytes of an entry from its start; it may pass the entry's end, as TensorFlow's
 /// reader may.
 struct Walk<'a> {
-    place: &'a Place,
+    place: &'a StoredBytes,
     entry: &'a TensorEntry,
     buffer: Vec<u8>,
     used: usize,
@@ -29,7 +30,7 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn new(place: &'a Place, entry: &'a TensorEntry) -> Self {
+    fn new(place: &'a StoredBytes, entry: &'a TensorEntry) -> Self {
         Self { place, entry, buffer: Vec::new(), used: 0, next: place.offset }
     }
 
@@ -173,7 +174,7 @@ impl Bundle {
 
     fn walk_strings(
         &self,
-        place: &Place,
+        place: &StoredBytes,
         entry: &TensorEntry,
         each: &mut dyn FnMut(&[u8]),
     ) -> Result<(), BundleError> {
@@ -223,7 +224,7 @@ impl Bundle {
 
     fn walk_variants(
         &self,
-        place: &Place,
+        place: &StoredBytes,
         entry: &TensorEntry,
         each: &mut dyn FnMut(&[u8]),
     ) -> Result<(), BundleError> {

@@ -7,12 +7,15 @@ use std::{
 use proptest::prelude::*;
 
 use super::*;
-use crate::artifact::{
-    checksum::{crc32c, mask},
-    data_type::DataType,
-    slice::{Extent, TensorSlice},
-    status::StatusCode,
-    table::{TableOptions, TableWriter},
+use crate::{
+    artifact::{
+        StatusCode,
+        checksum::mask,
+        data_type::DataType,
+        slice::{Extent, TensorSlice},
+        table::{TableOptions, TableWriter},
+    },
+    files::crc32c,
 };
 
 fn corpus(name: &str) -> PathBuf {
@@ -328,7 +331,7 @@ fn entries_that_overlap_are_not_read_for_ever() {
         dtype: 4,
         shape: vec![4 << 20],
         size: 4 << 20,
-        crc: crate::artifact::checksum::mask(crate::artifact::checksum::crc32c(&data)),
+        crc: mask(crc32c(&data)),
         ..Default::default()
     };
     for i in 0..10_000u32 {

@@ -7,17 +7,14 @@ use std::sync::{
 
 use super::{
     Bundle,
-    data::{Place, check_crc, read_failed},
+    data::{StoredBytes, check_crc, read_failed},
     entry::TensorEntry,
     error::BundleError,
     reader::Listing,
 };
 use crate::{
-    artifact::{
-        checksum::{Crc32c, combine},
-        data_type::{DataType, describe},
-    },
-    files::{Phase, Watch},
+    artifact::data_type::{DataType, describe},
+    files::{Crc32c, Phase, Watch, combine},
 };
 
 /// Large tensors are shared between threads in parts of this size, in bytes.
@@ -128,7 +125,7 @@ pub struct BundleReport {
 /// Something whose checksum is to be compared: a tensor or a piece of one.
 struct Stored {
     entry: TensorEntry,
-    place: Place,
+    place: StoredBytes,
     /// Checksums of the segments, as they come in.
     segments: Vec<AtomicU64>,
 }

@@ -19,12 +19,12 @@ use super::{
 };
 use crate::{
     artifact::{
-        checksum::{Crc32c, mask},
+        checksum::mask,
         data_type::DataType,
         slice::{Extent, TensorSlice},
         table::{TableError, TableOptions, TableWriter},
     },
-    files::{self, Durability, Replacement},
+    files::{self, Crc32c, Durability, Replacement},
     version::VersionDef,
     wire::varint,
 };

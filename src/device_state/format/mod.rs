@@ -14,6 +14,7 @@ pub(super) mod trailer;
 mod tests;
 
 use super::Error;
+pub(super) use crate::files::crc32c as checksum;
 
 /// The first eight bytes. The first of them cannot open a protobuf message (wire type 7), is not
 /// ASCII, and the line endings show a transfer in text mode.
@@ -30,11 +31,6 @@ pub(super) const PAGE_ALIGNED_FROM: u64 = 1 << 20;
 
 /// Bit of a tag whose content a reader must understand.
 pub(super) const CRITICAL: u32 = 1 << 31;
-
-/// CRC-32C (Castagnoli) of `bytes`.
-pub(super) fn checksum(bytes: &[u8]) -> u32 {
-    crc_fast::crc32_iscsi(bytes)
-}
 
 /// `offset` rounded up to a multiple of `alignment`, a power of two; `None` past 2^64.
 pub(super) fn align(offset: u64, alignment: u64) -> Option<u64> {

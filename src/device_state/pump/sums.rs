@@ -1,12 +1,12 @@
 //! Checksums of the chunks of a piece, while its bytes go by.
 
-use crc_fast::{CrcAlgorithm, Digest};
+use crate::files::Crc32c;
 
 /// Collects one CRC-32C a chunk, whatever the sizes in which the bytes come.
 #[derive(Debug)]
 pub(crate) struct ChunkSums {
     chunk_bytes: usize,
-    digest: Digest,
+    digest: Crc32c,
     filled: usize,
     sums: Vec<u32>,
 }
@@ -15,7 +15,7 @@ impl ChunkSums {
     pub(crate) fn new(chunk_bytes: u32) -> Self {
         Self {
             chunk_bytes: chunk_bytes.max(1) as usize,
-            digest: Digest::new(CrcAlgorithm::Crc32Iscsi),
+            digest: Crc32c::new(),
             filled: 0,
             sums: Vec::new(),
         }
@@ -35,7 +35,7 @@ impl ChunkSums {
     }
 
     fn close(&mut self) {
-        self.sums.push(self.digest.finalize_reset() as u32);
+        self.sums.push(self.digest.take());
         self.filled = 0;
     }
 

@@ -11,7 +11,10 @@ use std::{
 
 use serdes_abi::{StatusFunctions, TF_Code, TF_Status};
 
-use crate::stream_executor::error::{Error, StatusError};
+use crate::{
+    files::status_of,
+    stream_executor::error::{Error, StatusError},
+};
 
 /// What a `*mut TF_Status` of ours points to.
 ///
@@ -222,45 +225,11 @@ unsafe extern "C" fn tf_set_status_from_io_error(
     let Some(status) = (unsafe { borrow(status) }) else { return };
     // SAFETY: the C API hands in NULL or texts that end in NUL and stay during the call.
     let context = unsafe { owned(context) };
-    let error = io::Error::from_raw_os_error(error);
+    let code = error;
+    let error = io::Error::from_raw_os_error(code);
     let text = format!("{}: {error}", context.to_string_lossy());
-    status.set(code_of(&error), CString::new(text).unwrap_or_default());
-}
-
-/// The status code for an error of the system.
-fn code_of(error: &io::Error) -> TF_Code {
-    use io::ErrorKind as Kind;
-    match error.kind() {
-        _ if error.raw_os_error() == Some(0) => TF_Code::OK,
-        Kind::NotFound => TF_Code::NOT_FOUND,
-        Kind::PermissionDenied | Kind::ReadOnlyFilesystem => TF_Code::PERMISSION_DENIED,
-        Kind::AlreadyExists => TF_Code::ALREADY_EXISTS,
-        Kind::InvalidInput | Kind::InvalidFilename | Kind::ArgumentListTooLong => {
-            TF_Code::INVALID_ARGUMENT
-        }
-        Kind::TimedOut => TF_Code::DEADLINE_EXCEEDED,
-        Kind::OutOfMemory | Kind::StorageFull | Kind::QuotaExceeded => TF_Code::RESOURCE_EXHAUSTED,
-        Kind::Unsupported => TF_Code::UNIMPLEMENTED,
-        Kind::DirectoryNotEmpty
-        | Kind::IsADirectory
-        | Kind::NotADirectory
-        | Kind::BrokenPipe
-        | Kind::ResourceBusy
-        | Kind::ExecutableFileBusy
-        | Kind::NotConnected => TF_Code::FAILED_PRECONDITION,
-        Kind::ConnectionRefused
-        | Kind::ConnectionReset
-        | Kind::ConnectionAborted
-        | Kind::HostUnreachable
-        | Kind::NetworkUnreachable
-        | Kind::NetworkDown
-        | Kind::Interrupted
-        | Kind::WouldBlock
-        | Kind::StaleNetworkFileHandle => TF_Code::UNAVAILABLE,
-        Kind::FileTooLarge => TF_Code::OUT_OF_RANGE,
-        Kind::Deadlock => TF_Code::ABORTED,
-        _ => TF_Code::UNKNOWN,
-    }
+    let code = if code == 0 { TF_Code::OK } else { status_of(&error).into() };
+    status.set(code, CString::new(text).unwrap_or_default());
 }
 
 unsafe extern "C" fn tf_get_code(status: *const TF_Status) -> TF_Code {
