@@ -12,7 +12,7 @@ use serdes::{
     stream_executor::{Device, Plugin},
     tensor_io::Form,
     trips,
-    version::{SerDesAnyVersionAccessor, SerDesVersion},
+    version::{SerDesAnyVersionAccessor, Version},
 };
 
 use crate::{
@@ -159,7 +159,7 @@ pub(super) fn versions(name: &str, terminal: &mut Terminal) -> Result<Versions, 
             })?;
             let version = SerDesAnyVersionAccessor::get(number)
                 .map_err(|error| Failure::new(format_args!("--serdes-version: {error}")))?;
-            Versions::new(SerDesVersion::current(), version)
+            Versions::new(Version::current(), version)
         }
     })
 }
