@@ -3,12 +3,15 @@
 //!
 //! `tests/data/tensorflow/op_corpus.zip` holds the artifacts and `verdicts.jsonl`: a line an
 //! artifact and way of loading, with the answers of the releases.
-//! `SERDES_DIFFERENCES=TEXT cargo test --test tensorflow_operations` prints the differences whose
-//! line has the text (all for an empty one).
+//! `SERDES_DIFFERENCES=TEXT cargo test --test tensorflow_operations -- --nocapture` prints the
+//! differences whose line has the text (all for an empty one); `SERDES_CORPUS=DIRECTORY` compares a
+//! corpus that `tests/interop/tensorflow_operations.py --keep DIRECTORY` has made, of one release.
 
 use std::{
     collections::BTreeMap,
+    fs,
     io::{Cursor, Read},
+    path::Path,
     sync::Mutex,
 };
 
@@ -55,8 +58,11 @@ struct Artifact {
     id: String,
     path: String,
     tags: Vec<String>,
-    answers: BTreeMap<String, Vec<Answer>>,
+    answers: BTreeMap<String, Answers>,
 }
+
+/// By release; `None` where it was not asked.
+type Answers = Vec<Option<Answer>>;
 
 impl Artifact {
     fn is_text(&self) -> bool {
@@ -89,19 +95,19 @@ fn files() -> BTreeMap<String, Vec<u8>> {
     files
 }
 
-/// One answer a release.
-fn answers(runs: &Value) -> Vec<Answer> {
+/// One answer a release, from runs of releases with the same one.
+fn answers(runs: &Value) -> Answers {
     let text = |run: &Value, key: &str| run[key].as_str().unwrap_or_default().to_owned();
     let position = |run: &Value, key: &str| {
         RELEASES.iter().position(|release| *release == text(run, key)).unwrap()
     };
-    let mut answers = Vec::new();
+    let mut answers = vec![None; RELEASES.len()];
     for run in runs.as_array().unwrap() {
-        assert_eq!(answers.len(), position(run, "from"), "the runs follow each other");
-        let answer = Answer { verdict: text(run, "verdict"), reason: text(run, "reason") };
-        answers.resize(position(run, "to") + 1, answer);
+        for answer in &mut answers[position(run, "from")..=position(run, "to")] {
+            assert!(answer.is_none(), "one answer a release: {runs}");
+            *answer = Some(Answer { verdict: text(run, "verdict"), reason: text(run, "reason") });
+        }
     }
-    assert_eq!(answers.len(), RELEASES.len());
     answers
 }
 
@@ -270,7 +276,7 @@ fn compare_artifact(artifact: &Artifact, file: &[u8]) -> Vec<(String, usize, Out
         });
         let graphs = of_release.as_ref().unwrap_or(&whole);
         for (operation, answers) in &artifact.answers {
-            let answer = &answers[release];
+            let Some(answer) = &answers[release] else { continue };
             let ours = ours(graphs, artifact, release, loader(operation));
             let outcome = compare(&artifact.id, answer, ours.as_ref());
             let ours = ours.map_or("accept".to_owned(), |(classes, text)| {
@@ -286,17 +292,17 @@ fn compare_artifact(artifact: &Artifact, file: &[u8]) -> Vec<(String, usize, Out
     lines
 }
 
-#[test]
-fn every_artifact_gets_the_verdict_of_every_release_in_every_way_of_loading_it() {
-    let files = files();
-    let artifacts = artifacts(&files["verdicts.jsonl"]);
+/// Compares a corpus whose files `file` finds; prints how often they agree, and the differences
+/// that are asked for. Returns how many lines there were, and the differences.
+fn compare_corpus(verdicts: &[u8], file: impl Fn(&str) -> Vec<u8> + Sync) -> (usize, Vec<String>) {
+    let artifacts = artifacts(verdicts);
     let results = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for worker in 0..2 {
-            let (artifacts, files, results) = (&artifacts, &files, &results);
+            let (artifacts, file, results) = (&artifacts, &file, &results);
             scope.spawn(move || {
                 for artifact in artifacts.iter().skip(worker).step_by(2) {
-                    let found = compare_artifact(artifact, &files[&artifact.file()]);
+                    let found = compare_artifact(artifact, &file(&artifact.file()));
                     results.lock().unwrap().extend(found);
                 }
             });
@@ -311,10 +317,11 @@ fn every_artifact_gets_the_verdict_of_every_release_in_every_way_of_loading_it()
     for ((operation, outcome), count) in &counts {
         println!("{operation:12} {outcome:?}: {count}");
     }
-    let differences: Vec<&str> = results
-        .iter()
+    let all = results.len();
+    let differences: Vec<String> = results
+        .into_iter()
         .filter(|(_, _, outcome, _)| *outcome > Outcome::Outside)
-        .map(|(_, _, _, line)| line.as_str())
+        .map(|(_, _, _, line)| line)
         .collect();
     if let Some(wanted) = std::env::var_os("SERDES_DIFFERENCES") {
         let wanted = wanted.to_string_lossy();
@@ -322,13 +329,25 @@ fn every_artifact_gets_the_verdict_of_every_release_in_every_way_of_loading_it()
             println!("{line}");
         }
     }
-    println!("{} differ", differences.len());
-    assert_eq!(results.len(), 35_950, "every line of the corpus and every release");
-    let first: Vec<&str> = differences.iter().take(40).copied().collect();
+    println!("{} of {all} differ", differences.len());
+    (all, differences)
+}
+
+#[test]
+fn every_artifact_gets_the_verdict_of_every_release_in_every_way_of_loading_it() {
+    if let Some(directory) = std::env::var_os("SERDES_CORPUS") {
+        let directory = Path::new(&directory);
+        let read = |name: &str| fs::read(directory.join(name)).unwrap();
+        compare_corpus(&read("verdicts.jsonl"), read);
+        return;
+    }
+    let files = files();
+    let (all, differences) = compare_corpus(&files["verdicts.jsonl"], |name| files[name].clone());
+    assert_eq!(all, 35_950, "every line of the corpus and every release");
+    let first = differences.iter().take(40).map(String::as_str).collect::<Vec<_>>().join("\n");
     assert!(
         differences.len() <= MOST_DIFFERENCES,
-        "{} differ, the first are\n{}",
-        differences.len(),
-        first.join("\n")
+        "{} differ, the first are\n{first}",
+        differences.len()
     );
 }

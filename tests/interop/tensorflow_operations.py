@@ -1,0 +1,175 @@
+"""Random graphs over the operations of a release, whole and spoilt, judged by `serdes check` and by the installed TensorFlow.
+
+The release is that of the interpreter that runs this (2.12, 2.16 or 2.21). Every graph goes through TensorFlow's C import, a part of them as
+SavedModels through its three loaders. What only a shape function refuses is counted and left out, and so is what ends the process.
+
+    PYTHON tests/interop/tensorflow_operations.py --serdes PATH [--count N] [--seed N] [--keep DIRECTORY]
+
+With SERDES_FULL=1 it makes 5,000 graphs, without 600. `--keep` leaves the graphs in a directory, with `verdicts.jsonl` beside them in the
+form of tests/data/tensorflow/op_corpus.zip, which `SERDES_CORPUS=DIRECTORY cargo test --test tensorflow_operations` compares in detail.
+"""
+
+import argparse
+import collections
+import json
+import os
+import pathlib
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import operation_faults
+import operation_graphs
+
+LOADERS = pathlib.Path(__file__).resolve().with_name("tensorflow_loaders.py")
+
+# The class of TensorFlow's reason, by what its message says; the first that fits.
+CLASSES = [
+    ("parse", r"^Invalid GraphDef$|Error parsing message|as binary proto"),
+    ("version", r"below min producer|min consumer version|disallows consumer"),
+    ("op_deprecated", r"is not available in GraphDef version"),
+    ("no_shape_function", r"No shape inference function exists"),
+    ("kernel", r"No OpKernel|Multiple OpKernel registrations|could not be found in the registered kernels"),
+    ("function_name", r"because an op with the same name|function with the same name already exists|already registered as an op"),
+    ("graph_structure", r"Unknown input node|nodes in a cycle|does not specify an operation|Node name contains invalid|Control dependencies must come|"
+                        r"is not unique|expects to be colocated with unknown"),
+    ("function_body", r"In function output|included invalid (in|out)put index|Failed to bind all placeholders|Duplicated (ret|arg) name|"
+                      r"already has gradient function|Failed to find function|is self recursive|input \S* is not found|FunctionDefLibrary missing"),
+    ("attr_minimum", r"must be at least minimum|less than minimum"),
+    ("attr_allowed", r"is not in the list of allowed values"),
+    ("shape_function", r"for '\{\{node|with input shapes|_output_shapes attribute"),
+    ("op_unknown", r"Op type not registered"),
+    ("attr_kind", r"AttrValue had value with|AttrValue missing value"),
+    ("attr_dtype", r"invalid DataType|must not have reference type|reference to a reference type|to a TensorFlow DType"),
+    ("attr_missing", r"NodeDef missing attr|attr not found|No attr named|is not found from"),
+    ("input_count", r"inputs specified|to be a control input|does not exist. Node only has|Expected input\[|beyond input size"),
+    ("edge_dtype", r"incompatible with expected|expected type"),
+    ("output_index", r"Connecting to invalid output"),
+    ("device", r"device spec"),
+]
+# The rule of the command for each class.
+RULES = {
+    "version": {"producer_too_old", "min_consumer", "bad_consumer"}, "op_deprecated": {"deprecated_op"}, "op_unknown": {"unknown_op"},
+    "attr_kind": {"attribute_value"}, "attr_dtype": {"attribute_value"}, "attr_allowed": {"attribute_value"}, "attr_minimum": {"attribute_value"},
+    "attr_number": {"attribute_value"}, "attr_missing": {"missing_attribute"}, "input_count": {"input_count"}, "edge_dtype": {"input_type"},
+}
+
+
+def classify(answer):
+    if answer == "crash":
+        return "crash"
+    message = answer[1]
+    return next((name for name, pattern in CLASSES if re.search(pattern, message)), "other")
+
+
+def environment():
+    return dict(os.environ, TF_CPP_MIN_LOG_LEVEL="3", CUDA_VISIBLE_DEVICES="", TF_ENABLE_ONEDNN_OPTS="0")
+
+
+def real(cases, directory):
+    """What TensorFlow says of every case, by way of loading: null, [code, message], or "crash"."""
+    list_file, found = directory / "cases.jsonl", []
+    list_file.write_text("".join(json.dumps(case) + "\n" for case in cases))
+    while len(found) < len(cases):
+        command = [sys.executable, str(LOADERS), str(list_file), str(len(found))]
+        before = len(found)
+        with subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as run:
+            for line in run.stdout:
+                if line.startswith("["):
+                    number, answers = json.loads(line)
+                    assert number == len(found)
+                    found.append(answers)
+        if len(found) < len(cases):
+            # Which of the ways it was is found by going one at a time.
+            case = cases[len(found)]
+            if len(case["ways"]) > 1:
+                answers = {}
+                for way in case["ways"]:
+                    answers |= real([dict(case, ways=[way])], pathlib.Path(tempfile.mkdtemp(dir=directory)))[0]
+                found.append(answers)
+            else:
+                found.append({case["ways"][0]: "crash"})
+        assert len(found) > before
+    return found
+
+
+def calm_operations(registry, rng, directory):
+    """The operations whose shape function takes what is made of them, for graphs that are meant to be whole."""
+    cases = []
+    for number, name in enumerate(registry.names):
+        for draw in range(2):
+            path = directory / f"single-{number}-{draw}.pb"
+            path.write_bytes(operation_graphs.single(registry, rng, name).bytes())
+            cases.append({"name": name, "path": str(path), "ways": ["capi_import"]})
+    refused = {case["name"] for case, answers in zip(cases, real(cases, directory)) if answers["capi_import"]}
+    return [name for name in registry.names if name not in refused]
+
+
+def make(registry, rng, operations, count, empty, directory):
+    cases, object_graph = [], (empty / "object_graph").read_bytes()
+    with_kernels = [name for name in operations if name not in registry.no_cpu_kernel]
+    for number in range(count):
+        # Without kernels, the C++ loader has nothing else to say.
+        graph = operation_graphs.valid_graph(registry, rng, with_kernels if number % 8 == 0 else operations)
+        operation_faults.spoil(graph, rng, registry, rng.choice([0, 0, 1, 1, 1, 1, 2, 2, 2, 3]))
+        data, name = graph.bytes(), f"{number:05}"
+        path = directory / "graphs" / f"{name}.pb"
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(data)
+        cases.append({"id": f"g{name}", "path": str(path), "ways": ["capi_import", *(["import"] if number % 5 == 0 else [])], "faults": graph.faults})
+        forms = (["tf1"] if number % 4 == 0 else []) + (["tf2"] if number % 6 == 0 and graph.functions else [])
+        for form in forms:
+            path = directory / "models" / f"{name}-{form}"
+            path.mkdir(parents=True)
+            (path / "saved_model.pb").write_bytes(operation_graphs.saved_model(data, object_graph if form == "tf2" else b""))
+            if form == "tf2":
+                shutil.copytree(empty / "variables", path / "variables")
+            cases.append({"id": f"m{path.name}", "path": str(path), "ways": ["load_v1", "load_v2", "capi_load"], "faults": graph.faults})
+    return cases
+
+
+def record(cases, results, release, directory):
+    """The verdicts in the form of the corpus."""
+    with (directory / "verdicts.jsonl").open("w") as out:
+        for case, answers in zip(cases, results):
+            for way, answer in answers.items():
+                verdict = {"from": release, "to": release, "verdict": "accept" if answer is None else "crash" if answer == "crash" else "reject"}
+                if verdict["verdict"] == "reject":
+                    verdict |= {"reason": classify(answer), "code": answer[0], "message": answer[1]}
+                path = str(pathlib.Path(case["path"]).relative_to(directory))
+                line = {"id": case["id"], "path": path, "op": way, "verdicts": [verdict], "props": {"faults": case["faults"]}}
+                out.write(json.dumps(line) + "\n")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--serdes")
+    parser.add_argument("--host-plugin")
+    parser.add_argument("--count", type=int, default=5000 if os.environ.get("SERDES_FULL") else 600)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--keep", type=pathlib.Path)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        directory = options.keep or pathlib.Path(scratch)
+        directory.mkdir(parents=True, exist_ok=True)
+        command = [sys.executable, str(LOADERS), "--empty-model", str(directory / "empty")]
+        done = subprocess.run(command, capture_output=True, text=True, env=environment(), check=True)
+        release = json.loads(done.stdout.splitlines()[-1])["release"]
+        registry, rng = operation_graphs.Registry(".".join(release.split(".")[:2])), random.Random(options.seed)
+        singles = directory / "singles"
+        singles.mkdir()
+        operations = calm_operations(registry, rng, singles)
+        cases = make(registry, rng, operations, options.count, directory / "empty", directory)
+        results = real(cases, directory)
+        record(cases, results, release, directory)
+        counts = collections.Counter(
+            (way, "accept" if answer is None else classify(answer)) for answers in results for way, answer in answers.items())
+        for (way, name), count in sorted(counts.items()):
+            print(f"{way} {name}: {count}")
+
+
+if __name__ == "__main__":
+    main()
