@@ -146,6 +146,9 @@ pub enum ImportFaultKind {
     Shape,
     /// The release has no kernel for the operation on a CPU, and the loader wants one.
     NoKernel,
+    /// The node has more attributes than are looked at (over 8 MiB of names and texts), so that
+    /// nobody can say whether the release takes it.
+    Oversized,
     /// A device that cannot be, or is not there.
     Device,
     /// The loader refuses it in Python, for a reason of its own.

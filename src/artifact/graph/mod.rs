@@ -15,6 +15,7 @@
 //! Knows the messages and what their importer does with them. It must never know who asks: whether
 //! a consumer may take a graph is decided in [`check`](crate::check).
 
+mod attributes;
 mod characters;
 mod deprecated_uses;
 mod deprecation;
@@ -26,9 +27,11 @@ mod importer;
 mod index;
 mod judgement;
 mod name_of;
+mod node_rules;
 mod read;
 mod rules;
 mod source;
+mod whole_text;
 
 pub use self::{
     deprecation::{DeprecatedOperation, DeprecatedOperations, DeprecationListError},

@@ -203,7 +203,7 @@ impl std::fmt::Display for AttributeKind {
 
 /// The name of an element type in TensorFlow's enumeration: `DT_FLOAT`. Numbers without one are
 /// `DT_` and the number.
-pub(super) fn type_name(number: i32) -> Cow<'static, str> {
+pub(crate) fn type_name(number: i32) -> Cow<'static, str> {
     let known = EnumType::data_types().and_then(|types| types.name(number));
     known.map_or_else(|| format!("DT_{number}").into(), Cow::Borrowed)
 }

@@ -33,6 +33,7 @@ mod operation;
 mod registry;
 mod table;
 
+pub(crate) use definition::type_name;
 pub use definition::{
     ArgumentDefinition, ArgumentType, AttributeDefinition, AttributeKind, DefinitionError, Element,
     OperationDefinition, ValueDefinition,
@@ -40,5 +41,7 @@ pub use definition::{
 pub use display::Difference;
 pub use encode::{History, ReleaseRecord};
 pub use list::{ListError, read_list};
-pub use operation::{Argument, ArgumentSource, Attribute, Operation, Shape, Value, Values};
-pub use registry::{Registry, UnknownRelease};
+pub use operation::{
+    Argument, ArgumentSource, Attribute, DefinitionId, Operation, Shape, Value, Values,
+};
+pub use registry::{OperationList, Registry, UnknownRelease};

@@ -14,6 +14,9 @@ use super::{
 #[derive(Clone, Copy, Debug)]
 pub struct Operation<'r> {
     table: &'r Table,
+    /// Which operation of the table it is, and where this definition of it lies.
+    position: usize,
+    definition_at: u64,
     name: &'r str,
     /// Releases that have it in any form, lack its shape function, lack a kernel, have it by Python
     /// alone.
@@ -35,21 +38,23 @@ impl<'r> Operation<'r> {
     pub(super) fn read(table: &'r Table, position: usize, release: usize) -> Option<Self> {
         let (name, at) = table.operation(position);
         let mut entry = table.data(at.into());
-        let [without_shape_function, without_cpu_kernel, python_only] =
+        let [without_shape_function, without_cpu_kernel, python_only]: [u64; MASKS] =
             std::array::from_fn(|_| entry.number());
-        let (mut releases, mut definition) = (0, None);
-        for _ in 0..entry.number() {
-            let (mask, at) = (entry.number(), entry.number());
+        let (mut releases, mut definition_at) = (0, None);
+        for Definition { mask, at } in definitions(entry) {
             releases |= mask;
             if mask >> release & 1 == 1 {
-                definition = Some(table.data(at));
+                definition_at = Some(at);
             }
         }
-        let mut definition = definition?;
+        let definition_at = definition_at?;
+        let mut definition = table.data(definition_at);
         let flags = definition.number();
         let deprecated_since = (flags & DEPRECATED != 0).then(|| definition.signed() as i32);
         Some(Self {
             table,
+            position,
+            definition_at,
             name,
             releases,
             without_shape_function,
@@ -82,8 +87,7 @@ impl<'r> Operation<'r> {
 
     /// The attributes, in TensorFlow's order.
     pub fn attributes(&self) -> impl Iterator<Item = Attribute<'r>> + use<'r> {
-        let (table, mut rest) = (self.table, self.attributes);
-        std::iter::from_fn(move || (!rest.is_empty()).then(|| Attribute::read(table, &mut rest)))
+        attributes(self.table, self.attributes)
     }
 
     /// The attribute of this name.
@@ -148,6 +152,83 @@ impl<'r> Operation<'r> {
         self.python_only >> self.release & 1 == 1
     }
 
+    /// What tells this definition from others: operations for which it is the same have the same
+    /// arguments, attributes and deprecation. Whether a release has a shape function or a kernel is
+    /// not part of it.
+    ///
+    /// ```
+    /// use serdes::artifact::ops::Registry;
+    ///
+    /// let releases = ["2.15", "2.16", "2.21"];
+    /// let registries = releases.map(|release| Registry::tensorflow(release).unwrap());
+    /// let [old, new, newer] =
+    ///     [0, 1, 2].map(|index: usize| registries[index].operation("MatMul").unwrap());
+    /// assert_ne!(old.definition_id(), new.definition_id());
+    /// assert_eq!(new.definition_id(), newer.definition_id());
+    /// ```
+    #[must_use]
+    pub fn definition_id(&self) -> DefinitionId {
+        DefinitionId { table: std::ptr::from_ref(self.table).addr(), at: self.definition_at }
+    }
+
+    /// The oldest and the newest release of the table that have an attribute of this name,
+    /// `MAJOR.MINOR`, whatever release this operation is of; `None` if none has, or in a list of
+    /// one's own.
+    ///
+    /// ```
+    /// use serdes::artifact::ops::Registry;
+    ///
+    /// let mat_mul = Registry::operation_of_any_release("MatMul").unwrap();
+    /// assert_eq!(mat_mul.attribute_releases("grad_a"), Some(("2.16", "2.21")));
+    /// assert_eq!(mat_mul.attribute_releases("grad_c"), None);
+    /// ```
+    #[must_use]
+    pub fn attribute_releases(&self, name: &str) -> Option<(&'r str, &'r str)> {
+        let releases = self
+            .definitions()
+            .filter(|definition| definition.attribute(name).is_some())
+            .fold(0, |releases, definition| releases | definition.releases);
+        let name = |index| self.release_name(index);
+        let last = 63_usize.checked_sub(releases.leading_zeros() as usize)?;
+        Some((name(releases.trailing_zeros() as usize)?, name(last)?))
+    }
+
+    /// The attributes that this definition or one of another release has, each as the newest
+    /// release has it that does.
+    ///
+    /// ```
+    /// use serdes::artifact::ops::Registry;
+    ///
+    /// let registry = Registry::tensorflow("2.15")?;
+    /// let all = registry.operation("MatMul").unwrap().attributes_of_any_release();
+    /// let names: Vec<&str> = all.iter().map(|attribute| attribute.name()).collect();
+    /// assert_eq!(names, ["transpose_a", "transpose_b", "T", "grad_a", "grad_b"]);
+    /// # Ok::<(), serdes::artifact::ops::UnknownRelease>(())
+    /// ```
+    #[must_use]
+    pub fn attributes_of_any_release(&self) -> Vec<Attribute<'r>> {
+        let mut definitions: Vec<OtherDefinition<'r>> = self.definitions().collect();
+        definitions.sort_by_key(|definition| definition.releases.leading_zeros());
+        let mut found: Vec<Attribute<'r>> = Vec::new();
+        for attribute in definitions.iter().flat_map(OtherDefinition::attributes) {
+            if !found.iter().any(|known| known.name == attribute.name) {
+                found.push(attribute);
+            }
+        }
+        found
+    }
+
+    /// Every definition that the table has of the operation.
+    fn definitions(&self) -> impl Iterator<Item = OtherDefinition<'r>> + use<'r> {
+        let table = self.table;
+        let (_, at) = table.operation(self.position);
+        let mut entry = table.data(at.into());
+        for _ in 0..MASKS {
+            entry.number();
+        }
+        definitions(entry).map(move |definition| OtherDefinition::read(table, definition))
+    }
+
     /// The oldest release of the table that has it, `MAJOR.MINOR`; `None` in a list of one's own.
     #[must_use]
     pub fn first_release(&self) -> Option<&'r str> {
@@ -179,6 +260,63 @@ impl<'r> Operation<'r> {
         definition.is_name_alone = self.is_name_alone();
         definition
     }
+}
+
+/// The masks of releases in front of the definitions of an operation.
+const MASKS: usize = 3;
+
+/// Tells the definitions of operations apart:
+/// [`Operation::definition_id`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct DefinitionId {
+    table: usize,
+    at: u64,
+}
+
+/// A definition of an operation: which releases have it, and where it lies.
+struct Definition {
+    mask: u64,
+    at: u64,
+}
+
+/// The definitions of an operation, whose entry is read up to them.
+fn definitions(entry: Cursor<'_>) -> impl Iterator<Item = Definition> + use<'_> {
+    let mut entry = entry;
+    (0..entry.number()).map(move |_| Definition { mask: entry.number(), at: entry.number() })
+}
+
+/// What is looked at in a definition of another release.
+struct OtherDefinition<'r> {
+    table: &'r Table,
+    releases: u64,
+    attributes: Cursor<'r>,
+}
+
+impl<'r> OtherDefinition<'r> {
+    fn read(table: &'r Table, definition: Definition) -> Self {
+        let mut data = table.data(definition.at);
+        if data.number() & DEPRECATED != 0 {
+            data.signed();
+        }
+        let [_inputs, _outputs, attributes] = std::array::from_fn(|_| data.list());
+        Self { table, releases: definition.mask, attributes }
+    }
+
+    fn attributes(&self) -> impl Iterator<Item = Attribute<'r>> + use<'r> {
+        attributes(self.table, self.attributes)
+    }
+
+    fn attribute(&self, name: &str) -> Option<Attribute<'r>> {
+        self.attributes().find(|attribute| attribute.name == name)
+    }
+}
+
+fn attributes<'r>(
+    table: &'r Table,
+    list: Cursor<'r>,
+) -> impl Iterator<Item = Attribute<'r>> + use<'r> {
+    let mut rest = list;
+    std::iter::from_fn(move || (!rest.is_empty()).then(|| Attribute::read(table, &mut rest)))
 }
 
 fn arguments<'r>(
@@ -309,6 +447,12 @@ impl<'r> Attribute<'r> {
         self.default_at.map(|at| Value::read(self.table, &mut self.table.data(at)))
     }
 
+    /// Whether there is a value that stands for one that is left out.
+    #[must_use]
+    pub const fn has_default(&self) -> bool {
+        self.default_at.is_some()
+    }
+
     /// The values that are allowed (of lists, for each element); `None` if all are.
     #[must_use]
     pub fn allowed(&self) -> Option<Values<'r>> {
@@ -374,7 +518,9 @@ impl<'r> Value<'r> {
         }
     }
 
-    fn to_definition(self) -> ValueDefinition {
+    /// The same, owned.
+    #[must_use]
+    pub fn to_definition(self) -> ValueDefinition {
         match self {
             Self::String(bytes) => ValueDefinition::String(bytes.to_vec()),
             Self::Int(number) => ValueDefinition::Int(number),

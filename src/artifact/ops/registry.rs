@@ -8,12 +8,42 @@ use super::{
     table::{TENSORFLOW, Table},
 };
 
+/// Operations of one's own: those of a custom library, or the signatures of functions.
+///
+/// ```
+/// use serdes::artifact::ops::{OperationDefinition, OperationList};
+///
+/// let list = OperationList::new([OperationDefinition::new("OurFusedOp")]);
+/// assert!(list.operation("OurFusedOp").is_some());
+/// assert!(list.operation("MatMul").is_none());
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OperationList(Arc<Table>);
+
+impl OperationList {
+    /// A list of these. Of several with one name the last one counts.
+    #[must_use]
+    pub fn new(operations: impl IntoIterator<Item = OperationDefinition>) -> Self {
+        let operations = operations.into_iter().map(|one| (one.name.clone(), one)).collect();
+        let record = ReleaseRecord { operations, ..ReleaseRecord::default() };
+        // A release without a name: what a list of one's own came with is nobody's.
+        let bytes = History { releases: vec![record] }.to_bytes();
+        Self(Arc::new(Table::new(Cow::Owned(bytes))))
+    }
+
+    /// The operation of this name. Allocates nothing.
+    #[must_use]
+    pub fn operation(&self, name: &str) -> Option<Operation<'_>> {
+        Operation::read(&self.0, self.0.find(name)?, 0)
+    }
+}
+
 /// The operations that a consumer has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Registry {
     release: usize,
     /// Lists of one's own, the last one first asked.
-    lists: Vec<Arc<Table>>,
+    lists: Vec<OperationList>,
 }
 
 /// A release whose operations are not known.
@@ -63,11 +93,7 @@ impl Registry {
     /// ```
     #[must_use]
     pub fn with(mut self, operations: impl IntoIterator<Item = OperationDefinition>) -> Self {
-        let operations = operations.into_iter().map(|one| (one.name.clone(), one)).collect();
-        let record = ReleaseRecord { operations, ..ReleaseRecord::default() };
-        // A release without a name: what a list of one's own came with is nobody's.
-        let bytes = History { releases: vec![record] }.to_bytes();
-        self.lists.insert(0, Arc::new(Table::new(Cow::Owned(bytes))));
+        self.lists.insert(0, OperationList::new(operations));
         self
     }
 
@@ -109,7 +135,7 @@ impl Registry {
     /// The operation of this name. Names are compared exactly. Allocates nothing.
     #[must_use]
     pub fn operation(&self, name: &str) -> Option<Operation<'_>> {
-        let own = self.lists.iter().find_map(|list| Operation::read(list, list.find(name)?, 0));
+        let own = self.lists.iter().find_map(|list| list.operation(name));
         own.or_else(|| Operation::read(&TENSORFLOW, TENSORFLOW.find(name)?, self.release))
     }
 
@@ -144,9 +170,12 @@ impl Registry {
 
     /// Every operation, by name; those of lists of one's own stand first.
     pub fn operations(&self) -> impl Iterator<Item = Operation<'_>> {
-        let own = self.lists.iter().enumerate().flat_map(move |(index, list)| {
+        let own = self.lists.iter().enumerate().flat_map(move |(index, OperationList(list))| {
             let is_new = move |operation: &Operation<'_>| {
-                self.lists.iter().take(index).all(|list| list.find(operation.name()).is_none())
+                self.lists
+                    .iter()
+                    .take(index)
+                    .all(|OperationList(list)| list.find(operation.name()).is_none())
             };
             let all =
                 (0..list.operations()).filter_map(|position| Operation::read(list, position, 0));
@@ -156,7 +185,7 @@ impl Registry {
         let built_in = (0..TENSORFLOW.operations())
             .filter_map(move |position| Operation::read(&TENSORFLOW, position, release));
         let is_own = |operation: &Operation<'_>| {
-            self.lists.iter().any(|list| list.find(operation.name()).is_some())
+            self.lists.iter().any(|OperationList(list)| list.find(operation.name()).is_some())
         };
         own.chain(built_in.filter(move |operation| !is_own(operation)))
     }

@@ -308,9 +308,20 @@ impl<'a, 'v, V: Visitor> Parser<'a, 'v, V> {
             self.mark(field)?;
         }
         if self.frame.told {
-            self.visitor.integer(self.frame.message, field, value);
+            self.tell(field, value);
         }
         self.next()
+    }
+
+    /// Tells the visitor of a number: a whole one, or the bits of a float of 64 bits.
+    fn tell(&mut self, field: &'static Field, value: u64) {
+        let message = self.frame.message;
+        if field.kind == Kind::Float {
+            let float = f64::from_bits(value) as f32;
+            self.visitor.floats(message, field, 1, &float.to_le_bytes());
+        } else {
+            self.visitor.integer(message, field, value);
+        }
     }
 
     /// Whether a singular field has a value already. Asked before the new value is looked at, told

@@ -10,6 +10,8 @@ use crate::{
 struct StringValue {
     field: &'static Field,
     bytes: Vec<u8>,
+    /// The bytes that were handed over, or left out because the field is a long one of bytes.
+    flushed: u64,
     first: bool,
     empty: bool,
 }
@@ -17,7 +19,8 @@ struct StringValue {
 impl<V: Visitor> Parser<'_, '_, V> {
     /// Reads one or more quoted strings that make one value.
     pub(super) fn string(&mut self, field: &'static Field) -> Result<(), ScanError> {
-        let mut value = StringValue { field, bytes: Vec::new(), first: true, empty: true };
+        let mut value =
+            StringValue { field, bytes: Vec::new(), flushed: 0, first: true, empty: true };
         let Token::Quote(_) = self.token else { return Err(self.expected("a string")) };
         while let Token::Quote(quote) = self.token {
             self.quoted(quote, &mut value)?;
@@ -143,19 +146,30 @@ impl<V: Visitor> Parser<'_, '_, V> {
         Ok(code)
     }
 
+    /// Hands over a field of bytes at its end: its bytes, or where they are many, their number.
+    fn flush_bytes(&mut self, value: &mut StringValue, last: bool) {
+        let StringValue { field, ref bytes, .. } = *value;
+        let length = value.flushed.saturating_add(bytes.len() as u64);
+        let message = self.frame.message;
+        if last && self.frame.told && self.visitor.wants_bytes(message, field) {
+            if length > WHOLE_STRING as u64 {
+                self.visitor.long_bytes(message, field, length);
+            } else {
+                let whole = Piece { first: true, last: true };
+                self.visitor.string(message, field, bytes, whole);
+            }
+        }
+        value.flushed = length;
+        value.first = false;
+        value.bytes.clear();
+    }
+
     /// Hands over what was read of a string, as far as it is whole characters.
     fn flush(&mut self, value: &mut StringValue, last: bool) -> Result<(), ScanError> {
         value.empty &= value.bytes.is_empty();
         // Here, unlike in the binary form, a string of a proto2 file must be UTF-8 as well.
         if value.field.kind == Kind::Bytes {
-            let wanted =
-                value.first && last && self.visitor.wants_bytes(self.frame.message, value.field);
-            if wanted && self.frame.told {
-                let whole = Piece { first: true, last: true };
-                self.visitor.string(self.frame.message, value.field, &value.bytes, whole);
-            }
-            value.first = false;
-            value.bytes.clear();
+            self.flush_bytes(value, last);
             return Ok(());
         }
         let whole = match std::str::from_utf8(&value.bytes) {

@@ -220,11 +220,11 @@ impl<V: Visitor> Walk<'_, '_, V> {
         match (tag >> 3, tag & 7) {
             (0, _) => return Err(self.fault(WireFault::Tag)),
             (number, 0) => self.integer(number, rest, after_tag)?,
-            (_, 1) => self.fixed(8, after_tag)?,
+            (number, 1) => self.fixed(number, rest, 8, after_tag)?,
             (number, 2) => return self.delimited(number, rest, after_tag),
             (number, 3) => self.open_group(number, after_tag)?,
             (number, 4) => self.close_group(number, after_tag)?,
-            (_, 5) => self.fixed(4, after_tag)?,
+            (number, 5) => self.fixed(number, rest, 4, after_tag)?,
             (_, wire_type) => return Err(self.fault(WireFault::WireType(wire_type as u8))),
         }
         Ok(None)
@@ -243,10 +243,22 @@ impl<V: Visitor> Walk<'_, '_, V> {
         Ok(())
     }
 
-    fn fixed(&mut self, needed: u64, after_tag: u64) -> Result<(), WireError> {
+    fn fixed(
+        &mut self,
+        number: u32,
+        bytes: &[u8],
+        needed: u64,
+        after_tag: u64,
+    ) -> Result<(), WireError> {
         let left = self.frame.end - after_tag;
         if left < needed {
             return Err(self.fault(WireFault::Overrun { needed, left }));
+        }
+        if needed == 4
+            && let Some((message, field)) = self.known(number)
+            && field.kind.encoding() == Encoding::Fixed32
+        {
+            self.visitor.floats(message, field, 1, bytes.get(..4).unwrap_or_default());
         }
         self.at = after_tag + needed;
         Ok(())
@@ -297,11 +309,7 @@ impl<V: Visitor> Walk<'_, '_, V> {
         match field.kind {
             Kind::Message(nested) => self.message(found, nested).map(|()| None),
             Kind::String => self.string(found),
-            Kind::Bytes
-                if needed <= WHOLE_STRING as u64 && self.visitor.wants_bytes(message, field) =>
-            {
-                Ok(self.bytes(found))
-            }
+            Kind::Bytes if self.visitor.wants_bytes(message, field) => Ok(self.bytes(found)),
             Kind::Bytes | Kind::UncheckedString => {
                 self.at = end;
                 Ok(None)
@@ -351,10 +359,14 @@ impl<V: Visitor> Walk<'_, '_, V> {
 
     fn bytes(&mut self, found: Delimited) -> Option<Progress> {
         let Delimited { message, field, payload, end } = found;
-        if end > self.window.end() {
+        let length = end - payload;
+        if length > WHOLE_STRING as u64 {
+            self.visitor.long_bytes(message, field, length);
+        } else if end > self.window.end() {
             return self.need(WHOLE_STRING + FIELD_HEADER);
+        } else {
+            self.visitor.string(message, field, self.window.part(payload, end), Piece::WHOLE);
         }
-        self.visitor.string(message, field, self.window.part(payload, end), Piece::WHOLE);
         self.at = end;
         None
     }
@@ -367,7 +379,17 @@ impl<V: Visitor> Walk<'_, '_, V> {
         let Delimited { message, field, payload, end } = found;
         let needed = end - payload;
         let is_whole = match encoding {
-            Encoding::Fixed32 => needed.is_multiple_of(4),
+            Encoding::Fixed32 if !needed.is_multiple_of(4) => false,
+            Encoding::Fixed32 if self.visitor.wants_packed(message) => {
+                let is_short = needed <= WHOLE_STRING as u64;
+                if is_short && end > self.window.end() {
+                    return Ok(self.need(WHOLE_STRING + FIELD_HEADER));
+                }
+                let all = if is_short { self.window.part(payload, end) } else { &[] };
+                self.visitor.floats(message, field, needed / 4, all);
+                true
+            }
+            Encoding::Fixed32 => true,
             Encoding::Fixed64 => needed.is_multiple_of(8),
             Encoding::Delimited => true,
             Encoding::Varint if end > self.window.end() => {

@@ -40,21 +40,28 @@ pub(crate) trait Visitor {
     /// A varint or an element of packed varints.
     #[inline]
     fn integer(&mut self, _message: MessageId, _field: &'static Field, _value: u64) {}
+    /// Elements of 32-bit floats, `count` of them, alone or packed. `bytes` are theirs, little endian,
+    /// or nothing where packed ones are longer than [`WHOLE_STRING`](super::WHOLE_STRING).
+    #[inline]
+    fn floats(&mut self, _message: MessageId, _field: &'static Field, _count: u64, _bytes: &[u8]) {}
     /// A piece of a string, the whole of it unless it is longer than
     /// [`WHOLE_STRING`](super::WHOLE_STRING).
     #[inline]
     fn string(&mut self, _message: MessageId, _field: &'static Field, _piece: &[u8], _is: Piece) {}
-    /// Whether the elements of packed varints are wanted.
+    /// Whether the elements of packed varints and floats are wanted.
     #[inline]
     fn wants_packed(&self, _message: MessageId) -> bool {
         false
     }
-    /// Whether a field of bytes is wanted, in one piece like a short string; one that is longer
-    /// than a window never is.
+    /// Whether a field of bytes is wanted, in one piece like a short string; of one that is longer
+    /// than [`WHOLE_STRING`](super::WHOLE_STRING) only the length is told.
     #[inline]
     fn wants_bytes(&self, _message: MessageId, _field: &'static Field) -> bool {
         false
     }
+    /// A field of bytes that is wanted, and too long to be told in one piece: `length` bytes.
+    #[inline]
+    fn long_bytes(&mut self, _message: MessageId, _field: &'static Field, _length: u64) {}
     /// The GraphDef version of the release that is to read the message: the text form is refused
     /// where it says what that one does not know.
     fn release(&self) -> i32 {

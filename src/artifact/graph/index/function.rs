@@ -9,7 +9,6 @@ use std::collections::HashMap;
 use super::{
     calls::{Call, CallReader, Operation},
     names::{Name, NameHasher},
-    whole_text::WholeText,
 };
 use crate::{
     artifact::{
@@ -18,6 +17,7 @@ use crate::{
             function_names::FunctionNames,
             rules::{LoopRole, is_body_name, is_control_input},
             source::{Extent, Source},
+            whole_text::WholeText,
         },
         schema::{
             ATTR_VALUE, ATTR_VALUE_LIST_VALUE, FUNCTION_DEF, FUNCTION_DEF_RET_ENTRY, Field,

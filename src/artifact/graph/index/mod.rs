@@ -16,7 +16,6 @@ mod names;
 mod node;
 mod sameness;
 mod visitor;
-mod whole_text;
 
 pub(super) use self::{
     calls::Call,

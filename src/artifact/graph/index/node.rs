@@ -5,13 +5,13 @@ use super::{
     colocation::ColocationReader,
     graph_index::{Input, Misfit},
     names::NodeNames,
-    whole_text::WholeText,
 };
 use crate::{
     artifact::{
         graph::{
             function_names::FunctionNames,
             rules::{input_node, is_control_input, is_node_name},
+            whole_text::WholeText,
         },
         schema::{Field, MessageId, NODE_DEF, fields::node_def},
     },

@@ -4,9 +4,9 @@
 //! attributes and nodes are written, and refuses a different one of the same name. Only where a
 //! name may have come twice, the functions are read whole, and what each is made of is summed up.
 //!
-//! Knows the parts of a function that the importer compares. The contents of tensors and
-//! floating-point attributes are not looked at: functions that differ in nothing else count as the
-//! same.
+//! Knows the parts of a function that the importer compares. The contents of tensors and of packed
+//! floats longer than a window are not looked at: functions that differ in nothing else count as
+//! the same.
 
 use std::{
     collections::{HashMap, hash_map::Entry},

@@ -300,6 +300,12 @@ impl Visitor for IndexVisitor<'_> {
         }
     }
 
+    fn floats(&mut self, message: MessageId, field: &'static Field, _count: u64, bytes: &[u8]) {
+        for four in bytes.as_chunks::<4>().0 {
+            self.integer(message, field, u32::from_le_bytes(*four).into());
+        }
+    }
+
     fn string(&mut self, message: MessageId, field: &'static Field, piece: &[u8], is: Piece) {
         if let Some(sameness) = self.sameness() {
             sameness.string(message, field, piece, is);

@@ -6,7 +6,7 @@ use crate::wire::scan::Piece;
 const LONGEST: usize = 1 << 20;
 
 /// The string that is being read.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct WholeText {
     bytes: Vec<u8>,
     /// Whether one was too long since this was last set to false.

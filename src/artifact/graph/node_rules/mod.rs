@@ -1,0 +1,26 @@
+//! What one node may be, by the definition of its operation alone.
+//!
+//! [`NodeRules::node_type`] does the steps of the importer between the look-up of the operation and
+//! the look at its inputs: defaults, kinds of values, minima, allowed values, missing attributes,
+//! and the types of inputs and outputs that come of them ([`NodeType`]). The signature of a function
+//! of the library is a definition like any other: read it into an
+//! [`OperationDefinition`](crate::artifact::ops::OperationDefinition) and ask an
+//! [`OperationList`](crate::artifact::ops::OperationList) for it. [`lost_attributes`] says what a
+//! release does not know and forgets.
+//!
+//! Pure functions of a definition and of attributes. Must never know a graph, nor read a file.
+
+mod fault;
+mod lost;
+mod node_type;
+mod value_rules;
+
+pub(super) use self::{
+    fault::NodeFault,
+    lost::{LostAttribute, lost_attributes},
+    node_type::{ElementType, NodeType, TypeList, TypeRun},
+    value_rules::{Binding, NodeRules, Strictness},
+};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,100 @@
+//! The types of the inputs and outputs of a node.
+
+/// What a tensor on an edge is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(in super::super) struct ElementType {
+    /// The number of the element type; 0, invalid, where nothing says it.
+    pub(in super::super) data_type: i32,
+    /// Whether it is a reference to a variable's memory.
+    pub(in super::super) is_reference: bool,
+    /// Whether nothing is known of it: of an operation that is known by its name alone.
+    pub(in super::super) is_any: bool,
+}
+
+impl ElementType {
+    /// An edge of which nothing is known.
+    pub(in super::super) const ANY: Self = Self { data_type: 0, is_reference: false, is_any: true };
+
+    /// An edge of this type.
+    pub(super) const fn new(data_type: i32, is_reference: bool) -> Self {
+        Self { data_type, is_reference, is_any: false }
+    }
+
+    /// Whether an input of this type takes an output of type `output`: the same, or a reference for
+    /// an input that is none. What nothing is known of goes with everything.
+    pub(in super::super) fn takes(self, output: Self) -> bool {
+        let is_same =
+            self.data_type == output.data_type && (output.is_reference || !self.is_reference);
+        is_same || self.is_any || output.is_any
+    }
+}
+
+/// So many inputs or outputs of one type in a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(in super::super) struct TypeRun {
+    /// What they are.
+    pub(in super::super) element: ElementType,
+    /// The position of the first one behind them.
+    pub(in super::super) end: u64,
+}
+
+/// The types of all inputs, or of all outputs, of a node. Its size does not depend on how many
+/// there are of one type.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(in super::super) struct TypeList {
+    runs: Vec<TypeRun>,
+    /// Whether there may be any number of any type.
+    is_open: bool,
+}
+
+impl TypeList {
+    /// Any number of any type.
+    pub(super) const fn open() -> Self {
+        Self { runs: Vec::new(), is_open: true }
+    }
+
+    /// Puts so many of a type at the end.
+    pub(super) fn push(&mut self, element: ElementType, count: u64) {
+        let end = self.len().saturating_add(count);
+        match self.runs.last_mut() {
+            _ if count == 0 => {}
+            Some(last) if last.element == element => last.end = end,
+            _ => self.runs.push(TypeRun { element, end }),
+        }
+    }
+
+    /// How many there are; the most there can be if it may be any number.
+    pub(in super::super) fn len(&self) -> u64 {
+        let any = if self.is_open { u64::MAX } else { 0 };
+        self.runs.last().map_or(any, |last| last.end)
+    }
+
+    /// Whether a node may have so many.
+    pub(in super::super) fn may_be(&self, count: u64) -> bool {
+        self.is_open || self.len() == count
+    }
+
+    /// The type at `position`, from 0 on.
+    pub(in super::super) fn get(&self, position: u64) -> Option<ElementType> {
+        if self.is_open {
+            return Some(ElementType::ANY);
+        }
+        let run = self.runs.partition_point(|run| run.end <= position);
+        self.runs.get(run).map(|run| run.element)
+    }
+
+    /// The runs of equal types, in order; two in a row are of different types. None if there may be
+    /// any number of any type.
+    pub(in super::super) fn runs(&self) -> &[TypeRun] {
+        &self.runs
+    }
+}
+
+/// What a node takes and gives.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(in super::super) struct NodeType {
+    /// Its inputs of data.
+    pub(in super::super) inputs: TypeList,
+    /// Its outputs.
+    pub(in super::super) outputs: TypeList,
+}

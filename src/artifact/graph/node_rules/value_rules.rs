@@ -1,0 +1,313 @@
+//! The rules for the values of attributes, and the types that come of them.
+//!
+//! Measured on TensorFlow 2.12 to 2.21; the order of the checks is the importer's. Which of several
+//! wrong attributes is reported first is not fixed there; here it is the first one of the
+//! definition.
+
+use super::{
+    ElementType, NodeFault, NodeType, TypeList,
+    fault::{at_least, element_type, kind, minimum, not_allowed, number, one_of},
+};
+use crate::artifact::{
+    graph::attributes::{AttributeValue, Attributes},
+    ops::{
+        Argument, ArgumentSource, Attribute, AttributeKind, Element, Operation, Registry, Value,
+        Values, type_name,
+    },
+};
+
+/// How much of a node is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(in super::super) enum Strictness {
+    /// All of it: the C import.
+    Import,
+    /// All of it, but a value that is none stands for the default, if there is one: Python's
+    /// imports.
+    PythonImport,
+    /// What the types of inputs and outputs are made of: nodes in the body of a function that is
+    /// called. A value of the wrong kind makes an invalid type or the number 0.
+    Body,
+}
+
+/// What the placeholders in a body stand for: the attributes of the node that calls the function,
+/// and the defaults of its signature.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct Binding<'a> {
+    /// The attributes of the call.
+    pub(in super::super) attributes: &'a Attributes,
+    /// The signature of the function.
+    pub(in super::super) signature: Operation<'a>,
+}
+
+/// The rules of one release.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct NodeRules<'a> {
+    /// The release, which says what types there are.
+    pub(in super::super) registry: &'a Registry,
+    /// How much is looked at.
+    pub(in super::super) strictness: Strictness,
+    /// What placeholders stand for; without one they stay what they are.
+    pub(in super::super) binding: Option<Binding<'a>>,
+}
+
+/// The value that an attribute has, its own or the default.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Resolved<'a> {
+    Own(AttributeValue<'a>),
+    Default(Value<'a>),
+}
+
+impl<'a> Binding<'a> {
+    /// What a placeholder of this name stands for.
+    pub(super) fn resolve(&self, name: &[u8]) -> Option<Resolved<'a>> {
+        let own = self.attributes.get_bytes(name).map(Resolved::Own);
+        own.or_else(|| {
+            let name = std::str::from_utf8(name).ok()?;
+            self.signature.attribute(name)?.default().map(Resolved::Default)
+        })
+    }
+
+    /// Whether a placeholder of this name stands for anything.
+    pub(in super::super) fn has(&self, name: &[u8]) -> bool {
+        self.resolve(name).is_some()
+    }
+}
+
+impl Resolved<'_> {
+    /// The type; 0 if it is none.
+    fn data_type(self) -> i32 {
+        match self {
+            Self::Own(AttributeValue::Type(number)) | Self::Default(Value::Type(number)) => number,
+            _ => 0,
+        }
+    }
+
+    /// The number; 0 if it is none.
+    fn number(self) -> i64 {
+        match self {
+            Self::Own(AttributeValue::Int(number)) | Self::Default(Value::Int(number)) => number,
+            _ => 0,
+        }
+    }
+
+    /// Puts its types at the end of a list; none if it is no list of types.
+    fn push_types(self, is_reference: bool, list: &mut TypeList) {
+        let mut push =
+            |data_type, count| list.push(ElementType::new(data_type, is_reference), count);
+        match self {
+            Self::Own(AttributeValue::List(own)) => {
+                own.types().iter().for_each(|run| push(run.data_type, run.count));
+            }
+            Self::Default(Value::List(values)) => {
+                values.for_each(|value| push(Resolved::Default(value).data_type(), 1));
+            }
+            _ => {}
+        }
+    }
+}
+
+impl<'a> NodeRules<'a> {
+    /// The rules of the C import of a release.
+    pub(in super::super) fn import(registry: &'a Registry) -> Self {
+        Self { registry, strictness: Strictness::Import, binding: None }
+    }
+
+    /// What a node of this operation with these attributes takes and gives.
+    ///
+    /// # Errors
+    /// [`NodeFault`]: the first thing that keeps it from being a node of this operation. Attributes
+    /// that are too many to be looked at are one as well.
+    pub(in super::super) fn node_type(
+        &self,
+        operation: Operation<'_>,
+        attributes: &Attributes,
+    ) -> Result<NodeType, NodeFault> {
+        if attributes.is_oversized() {
+            return Err(NodeFault::oversized());
+        }
+        if operation.is_name_alone() {
+            return Ok(NodeType { inputs: TypeList::open(), outputs: TypeList::open() });
+        }
+        if self.strictness != Strictness::Body {
+            self.check(operation, attributes)?;
+        }
+        let node = Node { rules: *self, operation, attributes };
+        // In a body the outputs of all nodes are looked at before any input.
+        if self.strictness == Strictness::Body {
+            let outputs = node.types(operation.outputs())?;
+            return Ok(NodeType { inputs: node.types(operation.inputs())?, outputs });
+        }
+        let inputs = node.types(operation.inputs())?;
+        Ok(NodeType { inputs, outputs: node.types(operation.outputs())? })
+    }
+
+    /// Checks the values of all attributes that the operation defines, then whether any is missing.
+    fn check(&self, operation: Operation<'_>, attributes: &Attributes) -> Result<(), NodeFault> {
+        let mut missing = Vec::new();
+        for attribute in operation.attributes() {
+            let has_default = attribute.has_default();
+            let value = match attributes.get(attribute.name()) {
+                Some(AttributeValue::None)
+                    if self.strictness == Strictness::PythonImport && has_default =>
+                {
+                    None
+                }
+                found => found,
+            };
+            match value {
+                Some(value) => self.check_value(&attribute, value)?,
+                None if has_default => {}
+                None => missing.push(attribute.name().to_owned()),
+            }
+        }
+        if missing.is_empty() { Ok(()) } else { Err(NodeFault::missing(missing)) }
+    }
+
+    fn check_value(
+        &self,
+        attribute: &Attribute<'_>,
+        value: AttributeValue<'_>,
+    ) -> Result<(), NodeFault> {
+        if let AttributeValue::Placeholder(name) = value
+            && name.length > 0
+        {
+            return Ok(());
+        }
+        let name = attribute.name();
+        if !fits(attribute.kind(), value) {
+            let expected = attribute.kind().to_string();
+            return Err(NodeFault::of_value(kind, name, value, expected));
+        }
+        if let Some(unknown) = self.unknown_type(value) {
+            let found = match value {
+                AttributeValue::List(_) => format!("[…, {}, …]", type_name(unknown)),
+                _ => type_name(unknown).into_owned(),
+            };
+            let expected = format!("an element type of TensorFlow {}", self.registry.release());
+            return Err(NodeFault::of_value(element_type, name, found, expected));
+        }
+        if let Some(least) = attribute.minimum()
+            && measure(value).is_some_and(|measured| measured < i128::from(least))
+        {
+            let expected = at_least(attribute, least);
+            return Err(NodeFault::of_value(minimum, name, value, expected));
+        }
+        match attribute.allowed() {
+            Some(allowed) if !is_allowed(value, allowed) => {
+                Err(NodeFault::of_value(not_allowed, name, value, one_of(allowed)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The first type of the value that is no element type of the release.
+    fn unknown_type(&self, value: AttributeValue<'_>) -> Option<i32> {
+        let is_unknown = |number: i32| number == 0 || !self.registry.has_type(number);
+        match value {
+            AttributeValue::Type(number) => Some(number).filter(|number| is_unknown(*number)),
+            AttributeValue::List(list) => {
+                list.types().iter().map(|run| run.data_type).find(|number| is_unknown(*number))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Whether a value is of the kind of its attribute. An empty list is of every kind of list.
+fn fits(kind: AttributeKind, value: AttributeValue<'_>) -> bool {
+    match value {
+        AttributeValue::List(list) if list.len() == 0 => kind.is_list,
+        _ => value.kind() == Some(kind),
+    }
+}
+
+/// What a minimum is compared with: an integer, or the length of a list.
+fn measure(value: AttributeValue<'_>) -> Option<i128> {
+    match value {
+        AttributeValue::Int(number) => Some(number.into()),
+        AttributeValue::List(list) => Some(list.len().into()),
+        _ => None,
+    }
+}
+
+/// Whether a type or text, or each of a list, is one of these.
+fn is_allowed(value: AttributeValue<'_>, allowed: Values<'_>) -> bool {
+    let is_one_of = |value: AttributeValue<'_>| {
+        let mut allowed = allowed;
+        allowed.any(|other| value.equals(other))
+    };
+    match value {
+        AttributeValue::List(list) if list.element() == Some(Element::Type) => {
+            list.types().iter().all(|run| is_one_of(AttributeValue::Type(run.data_type)))
+        }
+        AttributeValue::List(list) => list.values().all(is_one_of),
+        one => is_one_of(one),
+    }
+}
+
+/// A node whose types are being found.
+struct Node<'a> {
+    rules: NodeRules<'a>,
+    operation: Operation<'a>,
+    attributes: &'a Attributes,
+}
+
+impl<'a> Node<'a> {
+    /// The value of an attribute that an argument needs.
+    fn resolve(&self, name: &str) -> Result<Resolved<'a>, NodeFault> {
+        let own = self.attributes.get(name).filter(|value| {
+            self.rules.strictness != Strictness::PythonImport
+                || !matches!(value, AttributeValue::None)
+        });
+        if let Some(AttributeValue::Placeholder(placeholder)) = own
+            && let Some(binding) = &self.rules.binding
+            && let Some(bound) = binding.resolve(placeholder.bytes.unwrap_or_default())
+        {
+            return Ok(bound);
+        }
+        let default = || {
+            let attribute = self.operation.attribute(name)?;
+            attribute.default().map(Resolved::Default)
+        };
+        let found = own.map(Resolved::Own).or_else(default);
+        found.ok_or_else(|| NodeFault::missing(vec![name.to_owned()]))
+    }
+
+    /// The types of inputs or outputs.
+    fn types(&self, arguments: impl Iterator<Item = Argument<'a>>) -> Result<TypeList, NodeFault> {
+        let mut list = TypeList::default();
+        for argument in arguments {
+            let is_reference = argument.is_reference();
+            if let ArgumentSource::List(name) = argument.source() {
+                self.resolve(name)?.push_types(is_reference, &mut list);
+                continue;
+            }
+            let count = match argument.number_attribute() {
+                None => 1,
+                Some(name) => self.count(name)?,
+            };
+            let data_type = match argument.source() {
+                ArgumentSource::Attribute(name) => self.resolve(name)?.data_type(),
+                ArgumentSource::Fixed(number) => number,
+                ArgumentSource::List(_) => 0,
+            };
+            list.push(ElementType::new(data_type, is_reference), count.into());
+        }
+        Ok(list)
+    }
+
+    /// How many tensors an argument is.
+    fn count(&self, name: &str) -> Result<u32, NodeFault> {
+        let found = self.resolve(name)?.number();
+        // A body cuts the number to 32 bits, and a negative one ends the process.
+        let number_of = match self.rules.strictness {
+            Strictness::Body => i64::from(found as i32),
+            Strictness::Import | Strictness::PythonImport => found,
+        };
+        let count = i32::try_from(number_of).ok().and_then(|count| u32::try_from(count).ok());
+        count.ok_or_else(|| {
+            let expected = format!("a number from 0 to {}", i32::MAX);
+            NodeFault::of_value(number, name, found, expected)
+        })
+    }
+}
