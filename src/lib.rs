@@ -64,14 +64,14 @@
 //! # Rooms
 //!
 //! A room uses only those above it, and none points back: [`version`], [`files`] and `wire`; [`proto`] and [`codec`]; [`ifrt`];
-//! [`stream_executor`]; [`device_state`]; [`artifact`]; [`tensor_io`]; [`trips`]; [`check`]; and the proxy.
+//! [`stream_executor`]; [`pjrt`]; [`device_state`]; [`artifact`]; [`tensor_io`]; [`trips`]; [`check`]; and the proxy.
 //!
 //! # Features
 //!
 //! | feature | what comes with it |
 //! |---|---|
 //! | none | [`version`], [`codec`] and [`ifrt`]: what a program needs that only speaks with another |
-//! | `device` (default) | [`stream_executor`], [`device_state`], [`tensor_io`] and [`trips`] |
+//! | `device` (default) | [`stream_executor`], [`pjrt`], [`device_state`], [`tensor_io`] and [`trips`] |
 //! | `artifact` (default) | [`artifact`]; with `device` also [`check`], and checkpoints in [`tensor_io`] |
 //! | `serde` | `Serialize` and `Deserialize` for the types of [`ifrt`] and for versions |
 //! | `mmap` | views of a state's tensors where they lie in the file |
@@ -93,6 +93,8 @@ pub mod device_state;
 #[cfg(any(feature = "artifact", feature = "device"))]
 pub mod files;
 pub mod ifrt;
+#[cfg(feature = "device")]
+pub mod pjrt;
 pub mod proto;
 #[cfg(feature = "proxy")]
 pub mod proxy;

@@ -1,0 +1,35 @@
+//! PJRT plug-ins: whether one fits a framework, said before it is loaded.
+//!
+//! ```
+//! use serdes::pjrt::{Framework, PluginVersion, Minor};
+//!
+//! let framework = Framework::named("jaxlib-0.6.2").expect("it is in the table");
+//! let plugin = PluginVersion::new(Minor::new(81));
+//! let fit = framework.fit(&plugin);
+//! assert!(!fit.fits());
+//! // "… PJRT_Plugin_Attributes_Args … 24 bytes … 32 …"
+//! println!("{}", fit.reasons()[0].message());
+//! ```
+//!
+//! # Why they do not fit
+//!
+//! A framework and a plug-in are built on different days, and each has its own idea of how long the
+//! structs are that they hand to each other. Three rules decide:
+//!
+//! * the framework's gate: some releases demand the very same minor, later ones a minimum;
+//! * the plug-in's check: it refuses a struct that is shorter than the one it was built with;
+//! * what the framework cannot do without, and the plug-in does not have.
+//!
+//! [`inspect`] reads the version of a plug-in out of its file; nothing of it is run. The layouts by
+//! which all this is decided are in `serdes-abi`.
+//!
+//! This room must never know of serialization, nor of the kind of plug-in that StreamExecutor has.
+
+mod error;
+mod inspect;
+mod skew;
+
+pub use error::PjrtError;
+pub use inspect::{Inspection, VersionInCode, inspect};
+pub use serdes_abi::pjrt::Minor;
+pub use skew::{Fit, Framework, Gate, Mismatch, PluginVersion, SizeRule, SkewRule, Step};

@@ -1,0 +1,253 @@
+//! The verdict on a framework and a plug-in.
+
+use std::fmt;
+
+use serdes_abi::pjrt::{self, Minor, Struct};
+
+use super::{
+    framework::{Framework, Gate},
+    plugin_version::{PluginVersion, SizeRule},
+    steps::{NEEDS, STRUCTS, Step, TOLERATED},
+};
+
+/// Why a framework and a plug-in do not fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SkewRule {
+    /// The framework demands the very minor that it was built with.
+    MinorsDiffer,
+    /// The plug-in is older than the framework's minimum.
+    PluginTooOld,
+    /// The plug-in is of a time in which functions moved to other slots.
+    SlotsMoved,
+    /// The framework declares a struct shorter than the plug-in demands.
+    StructTooShort,
+    /// The plug-in demands exactly its own size, and the framework declares another.
+    StructSizeDiffers,
+    /// The framework needs a function that the plug-in does not have.
+    FunctionMissing,
+    /// There is no version of StableHLO that the framework writes and the plug-in reads.
+    StableHlo,
+    /// A version is newer than the table of layouts, so that it was taken for the newest of it.
+    BeyondTheTable,
+}
+
+impl SkewRule {
+    /// Its name for programs: `minors_differ`, `struct_too_short` and so on.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::MinorsDiffer => "minors_differ",
+            Self::PluginTooOld => "plugin_too_old",
+            Self::SlotsMoved => "slots_moved",
+            Self::StructTooShort => "struct_too_short",
+            Self::StructSizeDiffers => "struct_size_differs",
+            Self::FunctionMissing => "function_missing",
+            Self::StableHlo => "stablehlo",
+            Self::BeyondTheTable => "beyond_the_table",
+        }
+    }
+}
+
+/// One thing in which they do not fit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mismatch {
+    rule: SkewRule,
+    step: Step,
+    message: String,
+}
+
+impl Mismatch {
+    /// By which rule.
+    #[must_use]
+    pub fn rule(&self) -> SkewRule {
+        self.rule
+    }
+
+    /// Where the framework meets it.
+    #[must_use]
+    pub fn step(&self) -> Step {
+        self.step
+    }
+
+    /// What was found, what was expected, and what to do.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.message)
+    }
+}
+
+/// Whether a framework can use a plug-in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Fit {
+    reasons: Vec<Mismatch>,
+    warnings: Vec<Mismatch>,
+}
+
+impl Fit {
+    /// Whether nothing stands against it.
+    #[must_use]
+    pub fn fits(&self) -> bool {
+        self.reasons.is_empty()
+    }
+
+    /// Why it does not, in the order in which the framework meets it: the first is what a user
+    /// sees.
+    #[must_use]
+    pub fn reasons(&self) -> &[Mismatch] {
+        &self.reasons
+    }
+
+    /// What fails although the two fit, and what is not known.
+    #[must_use]
+    pub fn warnings(&self) -> &[Mismatch] {
+        &self.warnings
+    }
+
+    fn refuse(&mut self, rule: SkewRule, step: Step, message: String) {
+        self.reasons.push(Mismatch { rule, step, message });
+    }
+
+    fn warn(&mut self, rule: SkewRule, step: Step, message: String) {
+        self.warnings.push(Mismatch { rule, step, message });
+    }
+}
+
+/// The verdict.
+pub(super) fn of(framework: &Framework, plugin: &PluginVersion) -> Fit {
+    let mut fit = Fit::default();
+    gate(framework, plugin, &mut fit);
+    if !plugin.minor().is_supported() {
+        // No function can be found in such a table, let alone called.
+        return fit;
+    }
+    for &(step, structs) in STRUCTS {
+        for found in structs.iter().filter_map(|name| pjrt::structure(name)) {
+            size(framework, plugin, step, found, &mut fit);
+        }
+        needs(framework, plugin, step, &mut fit);
+        if step == Step::Compile {
+            stablehlo(framework, plugin, &mut fit);
+        }
+    }
+    beyond_the_table(framework, plugin, &mut fit);
+    fit
+}
+
+/// What the framework asks of the plug-in's number before it calls anything.
+fn gate(framework: &Framework, plugin: &PluginVersion, fit: &mut Fit) {
+    let (name, minor, own) = (framework.name(), plugin.minor(), framework.minor());
+    match framework.gate() {
+        Gate::Equal if minor != own => {
+            let message = format!(
+                "the plug-in is of PJRT {minor}, and {name} takes only its own, {own}; use a plug-in of {own}, or a release of the framework that takes others (jaxlib 0.4.33 and later)"
+            );
+            fit.refuse(SkewRule::MinorsDiffer, Step::Load, message);
+        }
+        Gate::AtLeast(minimum) if minor < minimum => {
+            let message = format!(
+                "the plug-in is of PJRT {minor}, and {name} takes {minimum} and later; use a newer plug-in"
+            );
+            fit.refuse(SkewRule::PluginTooOld, Step::Load, message);
+        }
+        Gate::Equal | Gate::AtLeast(_) => {}
+    }
+    if !minor.is_supported() {
+        let oldest = Minor::OLDEST_SUPPORTED;
+        let message = format!(
+            "the plug-in is of PJRT {minor}, and before {oldest} functions moved to other slots with each version: whoever calls by its own table calls something else; use a plug-in of {oldest} or later"
+        );
+        fit.refuse(SkewRule::SlotsMoved, Step::Load, message);
+    }
+}
+
+/// What the plug-in says of a struct that the framework hands over.
+fn size(framework: &Framework, plugin: &PluginVersion, step: Step, found: &Struct, fit: &mut Fit) {
+    let declared_at = |minor: Minor| found.size(minor).map(|size| size.declared);
+    // What one of the two does not know is not handed over.
+    let (Some(given), Some(own)) = (declared_at(framework.minor()), declared_at(plugin.minor()))
+    else {
+        return;
+    };
+    let least = TOLERATED
+        .iter()
+        .find(|entry| entry.structure == found.name && plugin.minor() >= entry.since)
+        .map_or(own, |entry| entry.least.min(own));
+    let (rule, expected) = match plugin.size_rule() {
+        SizeRule::AtLeast if given < least => (SkewRule::StructTooShort, least),
+        SizeRule::Equal if given != own => (SkewRule::StructSizeDiffers, own),
+        SizeRule::AtLeast | SizeRule::Equal => return,
+    };
+    let demands = if rule == SkewRule::StructTooShort { "at least" } else { "exactly" };
+    let remedy = if given < own {
+        "use a plug-in that is not newer than the framework, or a newer framework"
+    } else {
+        "use a framework as old as the plug-in, or a newer plug-in"
+    };
+    let message = format!(
+        "{} (PJRT {}) declares {given} bytes for {}, and the plug-in of PJRT {} demands {demands} {expected}: the framework cannot {}; {remedy}",
+        framework.name(),
+        framework.minor(),
+        found.name,
+        plugin.minor(),
+        step.as_str()
+    );
+    if step == Step::Extras {
+        fit.warn(rule, step, message);
+    } else {
+        fit.refuse(rule, step, message);
+    }
+}
+
+/// What the framework cannot do without.
+fn needs(framework: &Framework, plugin: &PluginVersion, step: Step, fit: &mut Fit) {
+    let due = NEEDS.iter().filter(|need| need.step == step && framework.minor() >= need.since);
+    for need in due.filter(|need| plugin.lacks(need.function)) {
+        let message = format!(
+            "the plug-in does not have {}, without which {} cannot {}; use a newer plug-in, or an older framework",
+            need.function,
+            framework.name(),
+            step.as_str()
+        );
+        fit.refuse(SkewRule::FunctionMissing, step, message);
+    }
+}
+
+/// Whether programs of the framework can be read by the plug-in.
+fn stablehlo(framework: &Framework, plugin: &PluginVersion, fit: &mut Fit) {
+    let (Some([oldest, newest]), Some([minimum, current])) =
+        (framework.stablehlo(), plugin.stablehlo())
+    else {
+        return;
+    };
+    let text = |version: [u32; 3]| version.map(|number| number.to_string()).join(".");
+    if current < oldest || newest < minimum {
+        let message = format!(
+            "{} writes StableHLO {} to {}, and the plug-in reads {} to {}; use builds that are closer to each other",
+            framework.name(),
+            text(oldest),
+            text(newest),
+            text(minimum),
+            text(current)
+        );
+        fit.refuse(SkewRule::StableHlo, Step::Compile, message);
+    }
+}
+
+/// Layouts that are not known yet have been taken for the newest that are.
+fn beyond_the_table(framework: &Framework, plugin: &PluginVersion, fit: &mut Fit) {
+    for (who, minor) in [(framework.name(), framework.minor()), ("the plug-in", plugin.minor())] {
+        if minor > Minor::NEWEST {
+            let message = format!(
+                "{who} is of PJRT {minor}, and the newest layouts that are known are of {}: what has grown since is not seen",
+                Minor::NEWEST
+            );
+            fit.warn(SkewRule::BeyondTheTable, Step::Load, message);
+        }
+    }
+}

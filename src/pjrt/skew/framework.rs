@@ -1,0 +1,94 @@
+//! A framework: what it was built with, and what it demands of a plug-in before it calls it.
+
+use serdes_abi::pjrt::Minor;
+
+use super::{
+    fit::{self, Fit},
+    plugin_version::PluginVersion,
+    releases::RELEASES,
+};
+
+/// What a framework demands of a plug-in's version before it calls anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Gate {
+    /// The very minor that the framework was built with.
+    Equal,
+    /// That minor or a later one.
+    AtLeast(Minor),
+}
+
+/// A framework that loads PJRT plug-ins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Framework {
+    name: String,
+    minor: Minor,
+    gate: Gate,
+    stablehlo: Option<[StableHlo; 2]>,
+}
+
+/// A version of StableHLO: major, minor and patch number.
+pub(super) type StableHlo = [u32; 3];
+
+impl Framework {
+    /// A framework of that name, built with that minor of the interface, that takes every plug-in
+    /// from [`Minor::OLDEST_SUPPORTED`] on.
+    #[must_use]
+    pub fn new(name: impl Into<String>, minor: Minor) -> Self {
+        let gate = Gate::AtLeast(Minor::OLDEST_SUPPORTED);
+        Self { name: name.into(), minor, gate, stablehlo: None }
+    }
+
+    /// The same framework with another gate.
+    #[must_use]
+    pub fn with_gate(mut self, gate: Gate) -> Self {
+        self.gate = gate;
+        self
+    }
+
+    /// The release of that name: `jaxlib-0.9.1`. What it was built with was measured, by having it
+    /// load a plug-in that says a version of which the release complains.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        let number = name.strip_prefix("jaxlib-")?;
+        RELEASES.iter().find(|release| release.number == number).map(|release| Self {
+            name: name.to_owned(),
+            minor: Minor::new(release.minor),
+            gate: release.gate,
+            stablehlo: Some(release.stablehlo),
+        })
+    }
+
+    /// The names of all releases that are known, oldest first.
+    pub fn names() -> impl Iterator<Item = String> {
+        RELEASES.iter().map(|release| format!("jaxlib-{}", release.number))
+    }
+
+    /// What it is called.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The minor that it was built with.
+    #[must_use]
+    pub fn minor(&self) -> Minor {
+        self.minor
+    }
+
+    /// What it demands of a plug-in's version.
+    #[must_use]
+    pub fn gate(&self) -> Gate {
+        self.gate
+    }
+
+    /// The oldest StableHLO that it can write, and its own; `None` if that is not known.
+    pub(super) fn stablehlo(&self) -> Option<[StableHlo; 2]> {
+        self.stablehlo
+    }
+
+    /// Whether it can use a plug-in, as far as the versions of both say.
+    #[must_use]
+    pub fn fit(&self, plugin: &PluginVersion) -> Fit {
+        fit::of(self, plugin)
+    }
+}

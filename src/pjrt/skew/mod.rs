@@ -1,0 +1,17 @@
+//! Whether a framework and a plug-in of different days fit each other, by what is known of both
+//! before anything is loaded.
+//!
+//! This folder must never know of a plug-in that runs: it compares versions.
+
+mod fit;
+mod framework;
+mod plugin_version;
+mod releases;
+mod steps;
+#[cfg(test)]
+mod tests;
+
+pub use fit::{Fit, Mismatch, SkewRule};
+pub use framework::{Framework, Gate};
+pub use plugin_version::{PluginVersion, SizeRule};
+pub use steps::Step;

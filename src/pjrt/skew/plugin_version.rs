@@ -1,0 +1,76 @@
+//! What is known of a plug-in that a framework is to load.
+
+use serdes_abi::pjrt::Minor;
+
+/// How a plug-in judges the size that a caller declares for a struct.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum SizeRule {
+    /// Its own size or more, as upstream's plug-ins do.
+    #[default]
+    AtLeast,
+    /// Exactly its own size.
+    Equal,
+}
+
+/// A plug-in's version, and what else is known of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PluginVersion {
+    minor: Minor,
+    size_rule: SizeRule,
+    absent: Vec<String>,
+    stablehlo: Option<[[u32; 3]; 2]>,
+}
+
+impl PluginVersion {
+    /// A plug-in of that minor of the interface.
+    #[must_use]
+    pub fn new(minor: Minor) -> Self {
+        Self { minor, size_rule: SizeRule::AtLeast, absent: Vec::new(), stablehlo: None }
+    }
+
+    /// The same, with the rule by which it judges sizes.
+    #[must_use]
+    pub fn with_size_rule(mut self, rule: SizeRule) -> Self {
+        self.size_rule = rule;
+        self
+    }
+
+    /// The same, without some functions (`PJRT_Plugin_Attributes`) that its minor should have: they
+    /// are NULL, or answer that they are not implemented.
+    #[must_use]
+    pub fn without(mut self, functions: impl IntoIterator<Item: Into<String>>) -> Self {
+        self.absent.extend(functions.into_iter().map(Into::into));
+        self
+    }
+
+    /// The same, with the oldest version of StableHLO that it reads and the newest one, as its
+    /// attributes `stablehlo_minimum_version` and `stablehlo_current_version` say: major, minor,
+    /// patch.
+    #[must_use]
+    pub fn with_stablehlo(mut self, minimum: [u32; 3], current: [u32; 3]) -> Self {
+        self.stablehlo = Some([minimum, current]);
+        self
+    }
+
+    /// Its minor.
+    #[must_use]
+    pub fn minor(&self) -> Minor {
+        self.minor
+    }
+
+    /// How it judges sizes.
+    #[must_use]
+    pub fn size_rule(&self) -> SizeRule {
+        self.size_rule
+    }
+
+    /// Whether it is known not to have that function.
+    pub(super) fn lacks(&self, function: &str) -> bool {
+        self.absent.iter().any(|absent| absent == function)
+    }
+
+    /// The oldest StableHLO that it reads, and the newest.
+    pub(super) fn stablehlo(&self) -> Option<[[u32; 3]; 2]> {
+        self.stablehlo
+    }
+}
