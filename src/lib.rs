@@ -82,6 +82,19 @@
 //! | `abi-diff` | [`stream_executor`]'s comparison of layouts of the C API |
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+// No bytes, no peer and no plug-in makes the library panic: what could is an exception with its reason.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::expect_used,
+        clippy::get_unwrap,
+        clippy::indexing_slicing,
+        clippy::panic,
+        clippy::string_slice,
+        clippy::unreachable,
+        clippy::unwrap_used
+    )
+)]
 
 #[cfg(feature = "artifact")]
 pub mod artifact;

@@ -167,3 +167,20 @@ fn what_the_reader_of_code_makes_of_it() {
     );
     assert_eq!(named_modules(&code), ["a", "b", "e"].map(str::to_owned).into());
 }
+
+/// The lints that the root of a crate denies.
+fn denied(root_file: &str) -> BTreeSet<String> {
+    let text = fs::read_to_string(root().join(root_file)).unwrap();
+    let denials = text.split("deny(").skip(1).filter_map(|rest| rest.split(')').next());
+    let lints = denials.flat_map(|list| list.split(',')).map(|lint| lint.trim().to_owned());
+    lints.filter(|lint| !lint.is_empty() && !lint.ends_with("disallowed_methods")).collect()
+}
+
+#[test]
+fn the_library_and_the_command_deny_the_same_panics() {
+    let library = denied("src/lib.rs");
+    for lint in ["expect_used", "indexing_slicing", "panic", "string_slice", "unwrap_used"] {
+        assert!(library.contains(&format!("clippy::{lint}")), "{lint}");
+    }
+    assert_eq!(denied("crates/cli/src/main.rs"), library);
+}

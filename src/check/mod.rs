@@ -28,16 +28,6 @@
 //! code, nor read what a reader can step over unless it is asked to verify data. The readers must
 //! never know of it.
 
-#![deny(
-    clippy::expect_used,
-    clippy::get_unwrap,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::string_slice,
-    clippy::unreachable,
-    clippy::unwrap_used
-)]
-
 mod artifact;
 mod checkpoint_v1;
 mod consumer;

@@ -1,3 +1,11 @@
+//! The formats of a type: which number data records at which request, and which numbers are read.
+
+#![expect(
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "constants are made here: the compiler evaluates them, and a panic is its error"
+)]
+
 use std::{fmt, marker::PhantomData};
 
 use super::{DecodeError, EncodeError};

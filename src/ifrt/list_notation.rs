@@ -26,7 +26,7 @@ pub(super) fn write_list<T: fmt::Display>(
 pub(super) fn parse_list<T: FromStr>(text: &str) -> Result<Vec<T>, &str> {
     let text = text.trim();
     let inner = text.strip_prefix('[').ok_or(text)?;
-    let inner = inner.strip_suffix(']').ok_or_else(|| &inner[inner.len()..])?;
+    let inner = inner.strip_suffix(']').ok_or(inner.split_at(inner.len()).1)?;
     if inner.trim().is_empty() {
         return Ok(Vec::new());
     }

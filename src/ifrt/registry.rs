@@ -26,6 +26,7 @@ const PROGRAMS: &[BuiltIn] = &[
 /// All registered types of this room.
 const BUILT_IN: [&[BuiltIn]; 4] = [Sharding::KINDS, ShardingSpec::KINDS, Layout::KINDS, PROGRAMS];
 
+#[expect(clippy::indexing_slicing, reason = "evaluated by the compiler")]
 const COUNT: usize = {
     let (mut count, mut list) = (0, 0);
     while list < BUILT_IN.len() {
@@ -36,6 +37,7 @@ const COUNT: usize = {
 };
 
 /// The type names that every registry of [`register_built_in_types`] knows.
+#[expect(clippy::indexing_slicing, reason = "evaluated by the compiler")]
 pub const BUILT_IN_NAMES: &[&str] = &{
     let (mut names, mut count, mut list) = ([""; COUNT], 0, 0);
     while list < BUILT_IN.len() {

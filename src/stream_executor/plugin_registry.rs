@@ -116,7 +116,7 @@ impl PluginRegistry {
 
     /// How many devices of a type the plug-ins before this one have.
     fn count_before(&self, index: usize, kind: &str) -> usize {
-        let before = self.plugins[..index].iter();
+        let before = self.plugins.iter().take(index);
         before
             .filter(|plugin| plugin.platform().device_type() == kind)
             .map(Plugin::device_count)

@@ -162,6 +162,7 @@ fn compare(
 }
 
 /// How many elements differ, and the largest distance of two; `None` if all bytes are the same.
+#[expect(clippy::indexing_slicing, reason = "`length` is at most that of a block")]
 fn numbers(
     a: TensorOf<'_>,
     b: TensorOf<'_>,

@@ -101,6 +101,10 @@ impl<R: Read> Swap<R> {
 }
 
 impl<R: Read> Read for Swap<R> {
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "a reader gives no more than it is asked for, and a word is 8 bytes long"
+    )]
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let whole = out.len() - out.len() % self.width;
         if self.left == 0 && whole > 0 {

@@ -129,6 +129,7 @@ struct ReadBack<'a, R> {
 }
 
 impl<R: Read> Read for ReadBack<'_, R> {
+    #[expect(clippy::indexing_slicing, reason = "a reader gives no more than it is asked for")]
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let count = self.data.read(out)?;
         self.sums.update(&out[..count]);

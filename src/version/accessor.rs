@@ -1,3 +1,5 @@
+//! The accessors: whoever needs a version says by them which, and by what rule.
+
 use std::marker::PhantomData;
 
 use super::{Date, Line, NegotiationError, Selection, Side, UnknownVersion, Version, VersionRange};
@@ -43,6 +45,7 @@ impl<L: Line> DefaultVersionAccessor<L> {
     /// Always, if compiled with `--cfg ifrt_testing_bad_default_serdes_version`: the switch that
     /// finds code which lost the version it was asked for. Otherwise never.
     #[track_caller]
+    #[expect(clippy::panic, reason = "the testing switch is there to panic")]
     pub fn get() -> Version<L> {
         if cfg!(ifrt_testing_bad_default_serdes_version) {
             panic!("the default {} version was taken where one was asked for", L::TITLE);

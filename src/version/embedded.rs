@@ -1,5 +1,11 @@
 //! Versions of one line that pass on a version for another, whose values they hold.
 
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "constants are made here: the compiler evaluates them, and a panic is its error"
+)]
+
 use super::{Entry, Line, Version};
 
 /// A version of a line holds no values of another one yet.

@@ -54,8 +54,8 @@ pub(crate) struct Prefix {
 impl Prefix {
     /// Reads the prefix and judges whether a build of these numbers can go on.
     pub(crate) fn decode(bytes: &[u8], ours: Supported) -> Result<Self, Error> {
-        let Some(prefix) = bytes.get(..PREFIX_BYTES) else {
-            let magic = &MAGIC[..bytes.len().min(MAGIC.len())];
+        let Some(prefix) = bytes.first_chunk::<PREFIX_BYTES>() else {
+            let magic = MAGIC.get(..bytes.len()).unwrap_or(&MAGIC);
             return Err(if bytes.is_empty() || !bytes.starts_with(magic) {
                 Error::NotDeviceState { found: describe(bytes) }
             } else {

@@ -1,7 +1,10 @@
 //! The index: every array, piece and checksum once more, in tables that are searched where they
 //! lie. It is what readers believe; the words inside the file are for files that lost it.
 
-use std::{collections::HashMap, ops::Range};
+use std::{
+    collections::{HashMap, HashSet},
+    ops::Range,
+};
 
 use super::{
     CRITICAL, Cursor, Error, checksum, length_u32,
@@ -64,25 +67,34 @@ pub(crate) struct PieceEntry {
     pub(crate) placement: u32,
 }
 
+/// An array as an [`IndexBuilder`] was told of it; the numbers are those of an [`ArrayEntry`].
+#[derive(Debug)]
+struct WrittenArray {
+    name: String,
+    spec: u32,
+    first_piece: u32,
+    piece_count: u32,
+}
+
 /// Collects what the index will say while pieces are written.
 #[derive(Debug, Default)]
 pub(crate) struct IndexBuilder {
-    /// Name, spec, first piece, number of pieces; in the order of writing.
-    arrays: Vec<(String, u32, u32, u32)>,
+    /// In the order of writing.
+    arrays: Vec<WrittenArray>,
     pieces: Vec<PieceEntry>,
     checksums: Vec<u32>,
     placements: Vec<Placement>,
     placement_numbers: HashMap<Placement, u32>,
     specs: Vec<Vec<u8>>,
     spec_numbers: HashMap<Vec<u8>, u32>,
-    names: HashMap<String, ()>,
+    names: HashSet<String>,
     names_bytes: usize,
 }
 
 impl IndexBuilder {
     /// Opens an array; the pieces that are added next are its.
     pub(crate) fn array(&mut self, name: &str, spec: &[u8]) -> Result<(), Error> {
-        if self.names.insert(name.to_owned(), ()).is_some() {
+        if !self.names.insert(name.to_owned()) {
             return Err(Error::DuplicateName { name: name.to_owned() });
         }
         self.names_bytes += name.len();
@@ -96,8 +108,9 @@ impl IndexBuilder {
                 number
             }
         };
-        let first = length_u32(self.pieces.len(), "pieces")?;
-        self.arrays.push((name.to_owned(), number, first, 0));
+        let first_piece = length_u32(self.pieces.len(), "pieces")?;
+        let name = name.to_owned();
+        self.arrays.push(WrittenArray { name, spec: number, first_piece, piece_count: 0 });
         Ok(())
     }
 
@@ -127,7 +140,7 @@ impl IndexBuilder {
         let array = (self.arrays.len().saturating_sub(1)) as u32;
         self.pieces.push(PieceEntry { data_offset, data_bytes, array, first_chunk, placement });
         if let Some(array) = self.arrays.last_mut() {
-            array.3 += 1;
+            array.piece_count += 1;
         }
         Ok(number)
     }
@@ -144,11 +157,14 @@ impl IndexBuilder {
 
     /// The bytes of the index; a multiple of 8.
     pub(crate) fn encode(mut self) -> Result<Vec<u8>, Error> {
-        let mut order: Vec<u32> = (0..length_u32(self.arrays.len(), "arrays")?).collect();
-        order.sort_by(|&a, &b| self.arrays[a as usize].0.cmp(&self.arrays[b as usize].0));
+        length_u32(self.arrays.len(), "arrays")?;
+        let mut order: Vec<(usize, &WrittenArray)> = self.arrays.iter().enumerate().collect();
+        order.sort_by(|(_, a), (_, b)| a.name.cmp(&b.name));
         let mut rank = vec![0_u32; order.len()];
-        for (sorted, &written) in order.iter().enumerate() {
-            rank[written as usize] = sorted as u32;
+        for (sorted, (written, _)) in (0..).zip(&order) {
+            if let Some(rank) = rank.get_mut(*written) {
+                *rank = sorted;
+            }
         }
         for piece in &mut self.pieces {
             piece.array = rank.get(piece.array as usize).copied().unwrap_or_default();
@@ -156,12 +172,12 @@ impl IndexBuilder {
 
         let mut arrays = Vec::with_capacity(ARRAY_BYTES * order.len());
         let mut names = Vec::with_capacity(self.names_bytes);
-        for &written in &order {
-            let (name, spec, first, count) = &self.arrays[written as usize];
-            for number in [length_u32(names.len(), "names")?, *spec, *first, *count] {
+        for (_, array) in &order {
+            let begin = length_u32(names.len(), "names")?;
+            for number in [begin, array.spec, array.first_piece, array.piece_count] {
                 arrays.extend(number.to_le_bytes());
             }
-            names.extend(name.as_bytes());
+            names.extend(array.name.as_bytes());
         }
         let mut pieces = Vec::with_capacity(PIECE_BYTES * self.pieces.len());
         for piece in &self.pieces {

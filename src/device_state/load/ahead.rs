@@ -69,6 +69,7 @@ impl<'a> Ahead<'a> {
     }
 
     /// Fills `buffer` from `offset` of the source. What is in no stretch is read by itself.
+    #[expect(clippy::indexing_slicing, reason = "`count` is the smaller of both lengths")]
     pub(super) fn read(
         &mut self,
         source: &dyn ReadAt,

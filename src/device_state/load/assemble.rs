@@ -79,6 +79,7 @@ impl Assembler {
 }
 
 impl Read for Assembler {
+    #[expect(clippy::indexing_slicing, reason = "`length` is at most that of `out`")]
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         if out.is_empty() {
             return Ok(0);

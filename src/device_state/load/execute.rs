@@ -154,6 +154,7 @@ impl<'a, M: Memory> Load<'a, M> {
 
     /// The stretch in which a byte of a piece lies: the one with several pieces that is here, or
     /// the next.
+    #[expect(clippy::indexing_slicing, reason = "a plan makes its stretches of its own sources")]
     fn stretch(&mut self, source: usize, feed: &mut Feed<'_>) -> Result<New, Error> {
         if let Some(shared) = &self.shared
             && shared.stretch.sources.contains(&source)
@@ -204,6 +205,10 @@ impl<'a, M: Memory> Load<'a, M> {
     }
 
     /// The next bytes of a target.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "a stage gives no more room than it is asked for, and counts no more"
+    )]
     fn collect(&mut self, name: &str, target: usize, mut part: &[u8]) -> Result<(), Error> {
         let Self { targets, memories, stage_bytes, .. } = self;
         let Some(target) = targets.get_mut(target) else { return Ok(()) };

@@ -207,6 +207,7 @@ impl PieceReader {
 }
 
 impl Read for PieceReader {
+    #[expect(clippy::indexing_slicing, reason = "`position` is at most the length of the chunk")]
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         if self.position == self.chunk.len() && !self.fill()? {
             return Ok(0);

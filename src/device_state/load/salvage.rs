@@ -359,7 +359,7 @@ impl Search<'_> {
             Err(error) => return step(name, Err(error), layout.end),
         };
         let computed = self.sum(layout.data, found.data_bytes)?;
-        let result = match computed.iter().zip(&sums).position(|(a, b)| a != b) {
+        let result = match computed.iter().zip(&sums).zip(0..).find(|((a, b), _)| a != b) {
             None => Ok(Found {
                 spec: found.spec.to_vec(),
                 device: found.device,
@@ -368,9 +368,9 @@ impl Search<'_> {
                 data_bytes: found.data_bytes,
                 sums,
             }),
-            Some(chunk) => {
+            Some(((computed, stored), chunk)) => {
                 let place = format!("data of {name:?}, chunk {chunk}");
-                Err(Error::checksum(&place, sums[chunk], computed[chunk]))
+                Err(Error::checksum(&place, *stored, *computed))
             }
         };
         step(name, result, layout.end)
@@ -386,6 +386,10 @@ impl Search<'_> {
         Ok(magic == INDEX_MAGIC)
     }
 
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "the buffer is as long as the first and longest part"
+    )]
     fn sum(&self, mut offset: u64, mut bytes: u64) -> Result<Vec<u32>, Error> {
         let mut sums = ChunkSums::new(self.header.chunk_bytes);
         let mut buffer = vec![0; bytes.min(STEP_BYTES as u64) as usize];

@@ -53,7 +53,9 @@ fn matches(pattern: &str, name: &str) -> bool {
                 p += 1;
                 continue;
             }
-            Some(_) => name.get(n).and_then(|found| one(&pattern[p..], *found)),
+            Some(_) => {
+                name.get(n).zip(pattern.get(p..)).and_then(|(found, rest)| one(rest, *found))
+            }
             None if n == name.len() => return true,
             None => None,
         };
@@ -80,13 +82,13 @@ fn one(pattern: &[char], found: char) -> Option<usize> {
             let set = pattern.get(1 + usize::from(negated)..end)?;
             let mut inside = false;
             let mut rest = set;
-            while let [first, ..] = rest {
+            while let [first, others @ ..] = rest {
                 if let [low, '-', high, tail @ ..] = rest {
                     inside |= (low..=high).contains(&&found);
                     rest = tail;
                 } else {
                     inside |= *first == found;
-                    rest = &rest[1..];
+                    rest = others;
                 }
             }
             (inside != negated).then_some(end + 1)

@@ -130,6 +130,10 @@ impl Reader {
         })
     }
 
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "the buffer is as long as the first and longest part"
+    )]
     fn verify_piece(
         &self,
         number: u32,

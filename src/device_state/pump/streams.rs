@@ -13,6 +13,10 @@ impl<M: Memory> Streams<M> {
     }
 
     /// The stream of a device.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "a position that was found in the list, or its last"
+    )]
     pub(super) fn of(&mut self, device: &M::Device) -> Result<&M::Stream, M::Error> {
         let at = match self.0.iter().position(|stream| M::is_on(stream, device)) {
             Some(at) => at,

@@ -220,6 +220,7 @@ impl ReadAt for Parts {
         Ok(self.bytes())
     }
 
+    #[expect(clippy::indexing_slicing, reason = "`length` is at most that of the buffer")]
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         let Some((span, offset)) = self.span_at(offset) else { return Ok(0) };
         let left = span.record.trailer.file_bytes.saturating_sub(offset);

@@ -86,6 +86,7 @@ impl DirectSink {
     }
 
     /// Writes what the stage holds of whole blocks.
+    #[expect(clippy::indexing_slicing, reason = "`whole` is at most what the stage is filled with")]
     fn put_stage(&mut self) -> io::Result<()> {
         let mut stage = std::mem::take(&mut self.stage);
         let whole = stage.filled - stage.filled % self.block;
@@ -97,6 +98,7 @@ impl DirectSink {
 }
 
 impl Write for DirectSink {
+    #[expect(clippy::indexing_slicing, reason = "`whole` is at most the length of the bytes")]
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if !self.is_direct() && self.stage.filled == 0 {
             return self.cached.write(bytes);

@@ -36,6 +36,10 @@ impl DirectSource {
     }
 
     /// Fills the beginning of `buffer` past the cache; `None` if the file system refuses.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "`whole` is at most that of the buffer, `length` that of a stage"
+    )]
     fn read_direct(
         &self,
         direct: &dyn ReadAt,

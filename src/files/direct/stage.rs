@@ -1,5 +1,10 @@
 //! Memory that direct I/O takes, for bytes that lie badly.
 
+#![expect(
+    clippy::indexing_slicing,
+    reason = "the memory is a stage and a block long, and no more than a stage is filled"
+)]
+
 /// Bytes of a stage: what is gathered where memory cannot be written or read into as it lies.
 pub(super) const STAGE_BYTES: usize = 1 << 20;
 

@@ -53,7 +53,7 @@ pub(super) fn parse(text: &str) -> Result<ShardingParam, IfrtError> {
         None => text.split_at(0),
     };
     let rest = if dim_shards.is_empty() { rest.strip_prefix("to ").unwrap_or(rest) } else { rest };
-    let end = &rest[rest.len()..];
+    let (_, end) = rest.split_at(rest.len());
     let wrong = |rest: &str| not_in_notation("ShardingParam", text, rest, NOTATION);
     let (permutation, rest) = rest.split_once(" on ").ok_or_else(|| wrong(end))?;
     let (axis_sizes, unreduced) = match rest.split_once(" unreduced ") {

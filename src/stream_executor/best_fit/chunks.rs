@@ -5,6 +5,12 @@
 //! that the smallest that fits is found without a search; larger ones are kept sorted by size and
 //! place. Chunks know their neighbours, so that freeing joins them at once.
 
+#![expect(
+    clippy::indexing_slicing,
+    reason = "numbers of chunks and lists come from this file alone, and a search for them would be \
+              most of what an allocation takes; a test compares it with a simple allocator"
+)]
+
 use std::collections::BTreeSet;
 
 /// Sizes are multiples of this, in bytes.

@@ -6,6 +6,11 @@
 //!
 //! This folder must never know what is done with a plug-in besides.
 
+#![expect(
+    clippy::indexing_slicing,
+    reason = "places in memory that the suite made itself, as long as it says"
+)]
+
 mod behaviour;
 mod callbacks;
 mod concurrency;

@@ -76,6 +76,7 @@ impl<S: ReadAt> RowMajor<S> {
 }
 
 impl<S: ReadAt> Read for RowMajor<S> {
+    #[expect(clippy::indexing_slicing, reason = "`position` is at most the length of the band")]
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         if self.position == self.band.len() {
             if self.next_row == self.rows {

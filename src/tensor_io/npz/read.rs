@@ -289,6 +289,7 @@ impl<R: Read> Checked<R> {
 }
 
 impl<R: Read> Read for Checked<R> {
+    #[expect(clippy::indexing_slicing, reason = "a reader gives no more than it is asked for")]
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let count = self.left.min(out.len() as u64) as usize;
         if count == 0 {

@@ -27,11 +27,22 @@ struct SafetensorsSink {
     tensors: Announced,
 }
 
+/// A tensor that the form can hold.
+struct Accepted<'a> {
+    /// Where it was announced.
+    position: usize,
+    info: &'a TensorInfo,
+    /// Its element type, as the form calls it.
+    dtype: &'static str,
+    /// Where the reference implementation sorts its element type.
+    rank: usize,
+}
+
 /// Keeps the given order if it leaves every tensor aligned to its elements; else takes the one in
 /// which the reference implementation writes.
-fn order(tensors: &[TensorInfo], places: &[usize]) -> Vec<usize> {
+fn order(tensors: &mut [Accepted<'_>]) {
     let mut offset = 0_u64;
-    let aligned = tensors.iter().all(|info| {
+    let aligned = tensors.iter().all(|Accepted { info, .. }| {
         let element = element_bytes(info.dtype).unwrap_or(1);
         // The parts of a complex number are what a machine loads.
         let element = if info.dtype == crate::ifrt::DType::C64 { 4 } else { element };
@@ -39,13 +50,9 @@ fn order(tensors: &[TensorInfo], places: &[usize]) -> Vec<usize> {
         offset = offset.wrapping_add(file_bytes(info));
         info.bytes == 0 || here.is_multiple_of(element)
     });
-    let mut order: Vec<usize> = (0..tensors.len()).collect();
     if !aligned {
-        order.sort_by(|&a, &b| {
-            places[b].cmp(&places[a]).then_with(|| tensors[a].name.cmp(&tensors[b].name))
-        });
+        tensors.sort_by(|a, b| b.rank.cmp(&a.rank).then_with(|| a.info.name.cmp(&b.info.name)));
     }
-    order
 }
 
 fn file_bytes(info: &TensorInfo) -> u64 {
@@ -61,10 +68,9 @@ impl Target for SafetensorsTarget {
         tensors: Vec<TensorInfo>,
         metadata: &Metadata,
     ) -> Result<Box<dyn TensorSink>, Error> {
-        let mut names = Vec::with_capacity(tensors.len());
-        let mut places = Vec::with_capacity(tensors.len());
-        for info in &tensors {
-            let Some((name, place)) = to_name(info.dtype) else {
+        let mut accepted = Vec::with_capacity(tensors.len());
+        for (position, info) in tensors.iter().enumerate() {
+            let Some((dtype, rank)) = to_name(info.dtype) else {
                 let reason = format!("{KIND} has no element type {}", info.dtype);
                 return Err(Error::refused(&info.name, reason));
             };
@@ -79,22 +85,19 @@ impl Target for SafetensorsTarget {
             if info.name == "__metadata__" {
                 return Err(Error::refused(&info.name, "safetensors keeps this name for itself"));
             }
-            names.push(name);
-            places.push(place);
+            accepted.push(Accepted { position, info, dtype, rank });
         }
-        let order = order(&tensors, &places);
-        let described: Vec<_> = order
+        order(&mut accepted);
+        let described: Vec<_> = accepted
             .iter()
-            .map(|&position| {
-                let info = &tensors[position];
-                Description {
-                    name: &info.name,
-                    dtype: names[position],
-                    shape: info.shape.dims(),
-                    bytes: file_bytes(info),
-                }
+            .map(|&Accepted { info, dtype, .. }| Description {
+                name: &info.name,
+                dtype,
+                shape: info.shape.dims(),
+                bytes: file_bytes(info),
             })
             .collect();
+        let order = accepted.iter().map(|tensor| tensor.position).collect();
         let header = encode(metadata, &described)
             .filter(|header| header.len() as u64 <= MAXIMUM_HEADER_BYTES + 8);
         let Some(header) = header else {

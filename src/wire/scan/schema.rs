@@ -102,6 +102,10 @@ pub(crate) struct MessageType {
 }
 
 impl MessageType {
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "evaluated by the compiler, which refuses what is out of range"
+    )]
     pub(crate) const fn new(name: &'static str, fields: &'static [Field]) -> Self {
         let mut index = [0; NUMBERS];
         let mut position = 0;

@@ -34,6 +34,10 @@ impl Bucket {
 
     /// Whether the hash is there, and the first free place if there is one.
     #[inline]
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "over the places of an array: a bound that the compiler drops"
+    )]
     fn look(&self, hash: u64) -> (bool, Option<usize>) {
         let (low, high) = Self::halves(hash);
         let (mut same, mut free) = (0_u32, 0_u32);

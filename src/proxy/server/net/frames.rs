@@ -89,6 +89,7 @@ impl<M: Message + Default> Messages<M> {
     /// RESOURCE_EXHAUSTED for a message that is too long, or for which there is no room;
     /// DEADLINE_EXCEEDED for one that stands still; INVALID_ARGUMENT for bytes that are no message;
     /// UNIMPLEMENTED for a compressed one; what the transport says.
+    #[expect(clippy::indexing_slicing, reason = "so much is there, the line before says")]
     pub(crate) async fn next(
         &mut self,
         most: impl Fn(&[u8]) -> (&'static str, u64),
