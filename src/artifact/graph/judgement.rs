@@ -42,7 +42,7 @@ impl Loader {
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Judgement {
-    pub(super) faults: [Option<ImportFault>; 4],
+    faults: [Option<ImportFault>; 4],
     /// Attributes that the release does not know and whose value is not the default of the release
     /// that does: the graph loads and computes something else. The first of each operation and
     /// attribute, in the order of the file, at most 1024.
@@ -54,6 +54,13 @@ impl Judgement {
     #[must_use]
     pub fn fault(&self, loader: Loader) -> Option<&ImportFault> {
         self.faults.get(loader as usize)?.as_ref()
+    }
+
+    /// Says what this loader finds first.
+    pub(super) fn set_fault(&mut self, loader: Loader, fault: Option<ImportFault>) {
+        if let Some(known) = self.faults.get_mut(loader as usize) {
+            *known = fault;
+        }
     }
 }
 

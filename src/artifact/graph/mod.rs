@@ -9,8 +9,9 @@
 //! inputs and loops), `source` (the file) and `deprecation`. `fast` walks over the file once and
 //! finds most graphs to be clean. Only for the others `index` walks over it once more and writes
 //! down what the importer looks at; `importer` judges that, in TensorFlow's order, the first fault
-//! wins; `name_of` reads the name of what has it back from the file. `read` goes through them in
-//! turn.
+//! wins; `name_of` and `node_at` read what has it back from the file. `read` goes through them in
+//! turn. Where releases are given with their operations, `kinds` says what each kind of node is in
+//! each of them, and `importer` judges the graph for all of them at once.
 //!
 //! Knows the messages and what their importer does with them. It must never know who asks: whether
 //! a consumer may take a graph is decided in [`check`](crate::check).
@@ -26,7 +27,9 @@ mod graphs;
 mod importer;
 mod index;
 mod judgement;
+mod kinds;
 mod name_of;
+mod node_at;
 mod node_rules;
 mod read;
 mod rules;

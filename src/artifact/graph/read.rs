@@ -6,8 +6,8 @@ use std::{borrow::Cow, collections::HashMap};
 use super::{
     DeprecatedOperations, DeprecatedUse, Form, Graph, GraphError, Graphs, Message,
     fast::{Depth, GraphVisitor, ScannedGraph},
-    importer::{self, Judgement},
-    index::{IndexVisitor, Wanted},
+    importer::{self, Context, Findings},
+    index::{IndexVisitor, Indexed, Wanted},
     name_of,
     source::Source,
 };
@@ -116,7 +116,7 @@ pub fn read(
     let (scanned, overflow) = visitor.finish();
     let mut meta_graphs = Vec::with_capacity(scanned.len());
     for (number, mut scanned) in scanned.into_iter().enumerate() {
-        if !scanned.is_clean() {
+        if !scanned.is_clean() || !options.registries.is_empty() {
             look_closer(source, number, &mut scanned, options)?;
         }
         meta_graphs.push(scanned.meta_graph);
@@ -139,42 +139,64 @@ fn look_closer(
         false => Cow::Borrowed(options.deprecated),
     };
     let is_judged = scanned.is_visited();
+    let kinds = is_judged && !options.registries.is_empty();
     let wanted = Wanted {
         meta_graph,
         release: options.release,
         operations: &operations,
         functions: &scanned.functions,
-        edges: scanned.needs_order,
+        edges: scanned.needs_order || kinds,
         calls: is_judged && !scanned.functions.is_empty(),
         duplicate_functions: is_judged && scanned.functions.repeated(),
         uses,
+        kinds,
+        registries: options.registries,
     };
     let mut visitor = IndexVisitor::new(source, wanted);
     source.walk(&mut visitor)?;
-    let (index, uses) = visitor.finish();
-    let graph = &mut scanned.meta_graph.graph;
+    let Indexed { index, uses, kinds } = visitor.finish()?;
+    let meta_graph = &mut scanned.meta_graph;
+    let graph = &mut meta_graph.graph;
     if let Some(uses) = uses {
         (graph.deprecated_nodes, graph.deprecated_in_functions) = uses.finish();
     }
-    if is_judged {
-        let functions = &scanned.functions;
-        let judgement = importer::judge(source, &index, functions, options.release)?;
-        apply(source, graph, judgement, &operations, wanted)?;
+    if !is_judged {
+        let fault = graph.structure.iter();
+        let judged = |fault| importer::structure_judgements(fault, options.registries.len());
+        graph.judgements = fault.flat_map(judged).collect();
+        return Ok(());
     }
-    Ok(())
+    let functions = &scanned.functions;
+    let findings = importer::judge(source, &index, functions, options.release)?;
+    if let Some(found) = &kinds {
+        let context = Context {
+            source,
+            index: &index,
+            functions,
+            kinds: &found.kinds,
+            registries: options.registries,
+            release: options.release,
+            deprecated: &operations,
+            producer: graph.versions.producer,
+            has_object_graph: meta_graph.has_object_graph,
+            has_saver: meta_graph.has_saver,
+        };
+        graph.judgements = importer::judgements(&context, found, &findings)?;
+    }
+    apply(source, graph, findings, &operations, wanted)
 }
 
 /// Corrects what the fast walk could not know.
 pub(super) fn apply(
     source: Source<'_>,
     graph: &mut Graph,
-    judgement: Judgement,
+    findings: Findings,
     operations: &DeprecatedOperations,
     wanted: Wanted<'_>,
 ) -> Result<(), GraphError> {
-    graph.structure = judgement.fault;
-    graph.visited_before_fault = judgement.visited_before_fault;
-    let Some(order) = judgement.deprecated.filter(|_| wanted.edges) else { return Ok(()) };
+    graph.structure = findings.fault;
+    graph.visited_before_fault = findings.visited_before_fault;
+    let Some(order) = findings.deprecated.filter(|_| wanted.edges) else { return Ok(()) };
     let uses = std::mem::take(&mut graph.deprecated_nodes).into_iter();
     let mut uses: HashMap<_, _> =
         uses.map(|found| (operations.position(found.operation.name.as_bytes()), found)).collect();

@@ -95,6 +95,47 @@ pub(super) fn input_node_seen(input: &[u8], seen: Seen) -> &[u8] {
     input.strip_prefix(b"^").unwrap_or(input)
 }
 
+/// Which output of its node an input names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Output(i32);
+
+impl Output {
+    /// None: the node has to come before, and gives nothing.
+    pub(super) const CONTROL: Self = Self(-1);
+    /// By number, the one that stands for a control edge: counts as an input of data, and gives
+    /// nothing.
+    const MINUS_ONE: Self = Self(-2);
+    /// A number below that: no node has such an output.
+    const NOWHERE: Self = Self(-3);
+
+    /// The output that `input` names, whose node is `name` ([`input_node`]).
+    pub(super) fn of(input: &[u8], name: &[u8]) -> Self {
+        match input.strip_prefix(name) {
+            Some([]) => Self(0),
+            Some([_colon, digits @ ..]) => {
+                let digits = std::str::from_utf8(digits).ok();
+                // The importer keeps the low 32 bits.
+                match digits.and_then(|digits| digits.parse::<u64>().ok()).unwrap_or(0) as i32 {
+                    -1 => Self::MINUS_ONE,
+                    number if number < 0 => Self::NOWHERE,
+                    number => Self(number),
+                }
+            }
+            None => Self::CONTROL,
+        }
+    }
+
+    /// Whether data comes from it.
+    pub(super) fn is_data(self) -> bool {
+        self != Self::CONTROL && self != Self::MINUS_ONE
+    }
+
+    /// Its number, if it is one of data that a node can have.
+    pub(super) fn number(self) -> Option<u32> {
+        u32::try_from(self.0).ok()
+    }
+}
+
 /// Whether an input counts as a control input: for that, the first character alone is looked at.
 #[inline]
 pub(super) fn is_control_input(input: &[u8]) -> bool {
@@ -131,5 +172,26 @@ mod tests {
         assert_eq!(node("12"), b"12");
         assert_eq!(node(""), b"");
         assert!(is_control_input(b"^a") && is_control_input(b"^a:0") && !is_control_input(b"a"));
+    }
+
+    #[test]
+    fn the_number_of_an_output_is_cut_to_32_bits() {
+        let output = |input: &[u8]| Output::of(input, input_node(input));
+        for (input, number) in [
+            ("a", 0),
+            ("a:0", 0),
+            ("a:007", 7),
+            ("^a:1", 1),
+            ("a:2147483647", i32::MAX as u32),
+            ("a:4294967296", 0),
+            ("a:4294967297", 1),
+        ] {
+            assert_eq!(output(input.as_bytes()).number(), Some(number), "{input}");
+        }
+        assert_eq!(output(b"^a"), Output::CONTROL);
+        assert_eq!(output(b"a:4294967295"), Output::MINUS_ONE);
+        assert!(!output(b"a:18446744073709551615").is_data());
+        assert!(output(b"a:2147483648").is_data());
+        assert_eq!(output(b"a:2147483648").number(), None);
     }
 }

@@ -181,12 +181,15 @@ fn in_order(bytes: &[u8], scanned: &mut ScannedGraph) {
         calls: false,
         duplicate_functions: false,
         uses: false,
+        kinds: false,
+        registries: &[],
     };
     let source = Source::new(&bytes, Message::GraphDef, Form::Binary);
     let mut visitor = IndexVisitor::new(source, wanted);
     source.walk(&mut visitor).unwrap();
-    let judgement = importer::judge(source, &visitor.finish().0, functions, release).unwrap();
-    apply(source, &mut scanned.meta_graph.graph, judgement, operations, wanted).unwrap();
+    let index = visitor.finish().unwrap().index;
+    let findings = importer::judge(source, &index, functions, release).unwrap();
+    apply(source, &mut scanned.meta_graph.graph, findings, operations, wanted).unwrap();
 }
 
 fn node() -> impl Strategy<Value = Vec<u8>> {

@@ -4,7 +4,8 @@ use crate::artifact::graph::{StructureFault, StructureFaultKind, index::GraphInd
 
 /// The first fault: functions are added before gradients.
 pub(super) fn first_fault(index: &GraphIndex) -> Option<StructureFault> {
-    let duplicate = (index.duplicate_function(), StructureFaultKind::DuplicateFunction);
+    let duplicate = index.duplicate_function().map(|function| function.name.as_str());
+    let duplicate = (duplicate, StructureFaultKind::DuplicateFunction);
     let second = (index.second_gradient(), StructureFaultKind::SecondGradient);
     let mut found = [duplicate, second].into_iter();
     found.find_map(|(name, kind)| Some(StructureFault::new(kind, name?.to_owned())))

@@ -3,7 +3,7 @@
 use super::{
     calls::{CallFault, CalledFunctions},
     functions, names,
-    order::{self, NodeFault},
+    order::{self, NodeFault, Visits},
 };
 use crate::artifact::graph::{
     BodyFault, GraphError, StructureFault, StructureFaultKind,
@@ -18,9 +18,9 @@ pub(super) fn count(length: usize) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX)
 }
 
-/// What the importer finds in a graph.
+/// What the importer finds in a graph, whatever its operations are.
 #[derive(Debug, Default)]
-pub(in super::super) struct Judgement {
+pub(in super::super) struct Findings {
     /// The first fault, if any.
     pub(in super::super) fault: Option<StructureFault>,
     /// The first node of each deprecated operation, in the order of the visits; `None` if the
@@ -28,6 +28,10 @@ pub(in super::super) struct Judgement {
     pub(in super::super) deprecated: Option<Vec<DeprecatedNode>>,
     /// How many of `deprecated` are visited before the fault.
     pub(in super::super) visited_before_fault: usize,
+    /// When each node is visited, where the importer comes as far as that.
+    pub(super) visits: Option<Visits>,
+    /// The nodes that call functions that cannot be built.
+    pub(super) calls: Vec<CallFault>,
 }
 
 /// Judges one graph; `names` are those of the functions of its library.
@@ -36,35 +40,33 @@ pub(in super::super) fn judge(
     index: &GraphIndex,
     names: &FunctionNames,
     release: i32,
-) -> Result<Judgement, GraphError> {
+) -> Result<Findings, GraphError> {
     if index.is_without_nodes() {
-        return Ok(Judgement { fault: functions::first_fault(index), ..Judgement::default() });
+        return Ok(Findings { fault: functions::first_fault(index), ..Findings::default() });
     }
     if let Some(fault) = names::first_fault(index) {
         let fault = named(source, index, fault, None, release)?;
-        return Ok(Judgement { fault: Some(fault), ..Judgement::default() });
+        return Ok(Findings { fault: Some(fault), ..Findings::default() });
     }
     let visits = order::visits(index);
     let deprecated = order::deprecated(index, &visits);
     if let Some(fault) = functions::first_fault(index) {
         let (fault, deprecated) = (Some(fault), Some(deprecated));
-        return Ok(Judgement { fault, deprecated, visited_before_fault: 0 });
+        return Ok(Findings { fault, deprecated, ..Findings::default() });
     }
     let calls = CalledFunctions::read(source, index, names, release)?.faults(index);
-    let Some(fault) = order::first_fault(index, &visits, &calls) else {
-        let visited_before_fault = deprecated.len();
-        return Ok(Judgement { fault: None, deprecated: Some(deprecated), visited_before_fault });
-    };
-    let call = calls.iter().find(|call| call.node == fault.node);
-    Ok(Judgement {
-        fault: Some(named(source, index, fault, call, release)?),
-        visited_before_fault: order::visited_before(&deprecated, &visits, fault, call),
-        deprecated: Some(deprecated),
-    })
+    let (mut fault, mut visited_before_fault) = (None, deprecated.len());
+    if let Some(found) = order::first_fault(index, &visits, &calls) {
+        let call = calls.iter().find(|call| call.node == found.node);
+        fault = Some(named(source, index, found, call, release)?);
+        visited_before_fault = order::visited_before(&deprecated, &visits, found, call);
+    }
+    let (deprecated, visits) = (Some(deprecated), Some(visits));
+    Ok(Findings { fault, deprecated, visited_before_fault, visits, calls })
 }
 
 /// A fault with the names of what has it.
-fn named(
+pub(super) fn named(
     source: Source<'_>,
     index: &GraphIndex,
     fault: NodeFault,

@@ -6,14 +6,23 @@
 //!
 //! Knows the importer. It must never know how a graph is written.
 
+mod bodies;
 mod body;
 mod calls;
+mod context;
+mod faults;
 mod functions;
 mod judge;
 mod names;
 mod order;
+mod registries;
+mod words;
 
-pub(super) use self::judge::{Judgement, judge};
+pub(super) use self::{
+    context::Context,
+    judge::{Findings, judge},
+    registries::{judgements, structure_judgements},
+};
 use self::{judge::count, order::NodeFault};
 
 #[cfg(test)]

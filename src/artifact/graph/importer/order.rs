@@ -31,8 +31,21 @@ impl Visits {
         }
     }
 
+    /// The nodes that are visited at all, in the order of the visits.
+    pub(super) fn in_order(&self) -> Vec<u32> {
+        let Self::Found(visits) = self else { return Vec::new() };
+        let visited = visits.iter().filter(|visit| **visit != NEVER).count();
+        let mut order = vec![0; visited];
+        for (node, visit) in (0_u32..).zip(visits) {
+            if let Some(place) = order.get_mut(*visit as usize) {
+                *place = node;
+            }
+        }
+        order
+    }
+
     /// The first node that is never visited.
-    fn unvisited(&self) -> Option<u32> {
+    pub(super) fn unvisited(&self) -> Option<u32> {
         match self {
             Self::AsWritten => None,
             Self::Found(visits) => visits.iter().position(|visit| *visit == NEVER).map(count),
@@ -72,10 +85,10 @@ fn pending(index: &GraphIndex, node: u32) -> u32 {
     let is_head = loop_role(index, node) == LoopRole::Merge
         && inputs
             .iter()
-            .any(|input| !input.is_control && index.source(*input).is_some_and(comes_back));
+            .any(|input| !input.is_control() && index.source(*input).is_some_and(comes_back));
     if is_head {
         // The head of a loop starts with one data input; the other one comes back from the loop.
-        return count(inputs.iter().filter(|input| input.is_control).count()).saturating_add(1);
+        return count(inputs.iter().filter(|input| input.is_control()).count()).saturating_add(1);
     }
     count(inputs.len())
 }

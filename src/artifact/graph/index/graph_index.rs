@@ -1,7 +1,11 @@
 //! The index of one graph.
 
 use super::{calls::Call, names::NodeNames};
-use crate::artifact::graph::{rules::LoopRole, source::Extent};
+use crate::artifact::graph::{
+    kinds::KindNumber,
+    rules::{LoopRole, Output},
+    source::Extent,
+};
 
 /// What the importer looks at in a graph.
 ///
@@ -25,7 +29,7 @@ pub(in super::super) struct GraphIndex {
     /// Nodes that call functions, ascending.
     pub(super) calls: Vec<CallingNode>,
     /// A function that comes again and is another one.
-    pub(super) duplicate_function: Option<String>,
+    pub(super) duplicate_function: Option<DuplicateFunction>,
     /// A function that has two gradients.
     pub(super) second_gradient: Option<String>,
     /// Whether a name was too long to be looked at, so that nothing is known of the nodes.
@@ -40,6 +44,8 @@ pub(in super::super) struct Node {
     /// Where its inputs end in the list of all.
     inputs_end: u32,
     pub(in super::super) loop_role: LoopRole,
+    /// Which of the kinds it is; 0 where kinds are not asked for.
+    pub(in super::super) kind: KindNumber,
 }
 
 /// An input of a node.
@@ -47,12 +53,17 @@ pub(in super::super) struct Node {
 pub(in super::super) struct Input {
     /// The number of the name of the node that it comes from.
     name: u32,
-    pub(in super::super) is_control: bool,
+    pub(in super::super) output: Output,
 }
 
 impl Input {
-    pub(super) fn new(name: u32, is_control: bool) -> Self {
-        Self { name, is_control }
+    pub(super) fn new(name: u32, output: Output) -> Self {
+        Self { name, output }
+    }
+
+    /// Whether it says only what comes before the node.
+    pub(in super::super) fn is_control(self) -> bool {
+        self.output == Output::CONTROL
     }
 }
 
@@ -71,6 +82,15 @@ pub(in super::super) struct Misfit {
     pub(in super::super) repeated_name: bool,
     pub(in super::super) no_operation: bool,
     pub(in super::super) input_order: bool,
+}
+
+/// A function that has the name of one before it, and is another one.
+#[derive(Clone, Debug)]
+pub(in super::super) struct DuplicateFunction {
+    /// Its position in the library.
+    pub(in super::super) number: u32,
+    /// Its name, cut for messages.
+    pub(in super::super) name: String,
 }
 
 /// A node whose operation is on the list of deprecated ones.
@@ -94,10 +114,16 @@ pub(in super::super) struct CallingNode {
 
 impl GraphIndex {
     /// Adds a node with its inputs.
-    pub(super) fn add(&mut self, place: Extent, loop_role: LoopRole, inputs: &[Input]) {
+    pub(super) fn add(
+        &mut self,
+        place: Extent,
+        loop_role: LoopRole,
+        kind: KindNumber,
+        inputs: &[Input],
+    ) {
         self.inputs.extend_from_slice(inputs);
         let inputs_end = u32::try_from(self.inputs.len()).unwrap_or(u32::MAX);
-        self.nodes.push(Node { place, inputs_end, loop_role });
+        self.nodes.push(Node { place, inputs_end, loop_role, kind });
     }
 
     /// Says which node has which name, once all are known.
@@ -128,6 +154,25 @@ impl GraphIndex {
         self.colocations.iter().filter(lost).map(|beside| beside.node)
     }
 
+    /// Whether a node has to be beside one that is not there.
+    pub(in super::super) fn is_lost(&self, node: u32) -> bool {
+        let from = self.colocations.partition_point(|beside| beside.node < node);
+        let mut own = self.colocations.iter().skip(from).take_while(|beside| beside.node == node);
+        own.any(|beside| NodeNames::node(&self.names, beside.name).is_none())
+    }
+
+    /// The function that a node calls.
+    pub(in super::super) fn call_of(&self, node: u32) -> Option<&CallingNode> {
+        let position = self.calls.binary_search_by_key(&node, |call| call.number).ok()?;
+        self.calls.get(position)
+    }
+
+    /// Where the operation of a node is in the list of deprecated ones, if it is there.
+    pub(in super::super) fn deprecated_operation_of(&self, node: u32) -> Option<u32> {
+        let position = self.deprecated.binary_search_by_key(&node, |found| found.number).ok()?;
+        Some(self.deprecated.get(position)?.position)
+    }
+
     pub(in super::super) fn misfit(&self) -> Option<Misfit> {
         self.misfit
     }
@@ -141,8 +186,8 @@ impl GraphIndex {
     }
 
     /// A function that comes again and is another one.
-    pub(in super::super) fn duplicate_function(&self) -> Option<&str> {
-        self.duplicate_function.as_deref()
+    pub(in super::super) fn duplicate_function(&self) -> Option<&DuplicateFunction> {
+        self.duplicate_function.as_ref()
     }
 
     /// A function that has two gradients.

@@ -15,12 +15,14 @@ mod graph_index;
 mod names;
 mod node;
 mod sameness;
+mod taken_names;
 mod visitor;
 
 pub(super) use self::{
     calls::Call,
     function::{Argument, BodyNode, FunctionIndex, Suffix, Target},
-    graph_index::{CallingNode, DeprecatedNode, GraphIndex},
+    graph_index::{CallingNode, DeprecatedNode, DuplicateFunction, GraphIndex, Input},
     names::Name,
-    visitor::{IndexVisitor, Wanted},
+    taken_names::TakenNames,
+    visitor::{FoundKinds, IndexVisitor, Indexed, Wanted},
 };

@@ -9,8 +9,9 @@ use super::{
 use crate::{
     artifact::{
         graph::{
+            attributes::{AttributeReader, Attributes},
             function_names::FunctionNames,
-            rules::{input_node, is_control_input, is_node_name},
+            rules::{Output, input_node, is_control_input, is_node_name},
             whole_text::WholeText,
         },
         schema::{Field, MessageId, NODE_DEF, fields::node_def},
@@ -28,6 +29,9 @@ pub(super) struct NodeReader {
     pub(super) data_inputs: u32,
     pub(super) colocation: ColocationReader,
     call: CallReader,
+    attributes: AttributeReader,
+    /// How many messages are open that only `attributes` wanted to be entered.
+    beneath: u32,
     text: WholeText,
     has_control_input: bool,
     data_after_control: bool,
@@ -40,6 +44,8 @@ pub(super) struct NodeParts {
     pub(super) edges: bool,
     /// Which function it calls.
     pub(super) call: bool,
+    /// All of its attributes.
+    pub(super) attributes: bool,
 }
 
 impl NodeReader {
@@ -50,6 +56,8 @@ impl NodeReader {
         self.data_inputs = 0;
         self.colocation.clear();
         self.call.clear();
+        self.attributes.clear();
+        self.beneath = 0;
         self.text.oversized = false;
         self.has_control_input = false;
         self.data_after_control = false;
@@ -77,26 +85,78 @@ impl NodeReader {
         (misfit != Misfit::default()).then_some(misfit)
     }
 
+    /// Its attributes, where they are asked for.
+    pub(super) fn attributes(&self) -> &Attributes {
+        self.attributes.attributes()
+    }
+
     pub(super) fn enter(
         &mut self,
         message: MessageId,
         field: &'static Field,
         parts: NodeParts,
     ) -> Step {
+        let attributes =
+            if parts.attributes { self.attributes.enter(message, field) } else { Step::Over };
+        if self.beneath > 0 {
+            self.beneath += 1;
+            return attributes;
+        }
         let colocation =
             if parts.edges { self.colocation.enter(message, field) } else { Step::Over };
         let call = if parts.call { self.call.enter(message, field) } else { Step::Over };
-        if colocation == Step::Into { colocation } else { call }
+        if colocation == Step::Into || call == Step::Into {
+            return Step::Into;
+        }
+        self.beneath += u32::from(attributes == Step::Into);
+        attributes
     }
 
-    pub(super) fn leave(&mut self, message: MessageId, field: &'static Field) {
+    pub(super) fn leave(&mut self, message: MessageId, field: &'static Field, parts: NodeParts) {
+        if parts.attributes {
+            self.attributes.leave(message, field);
+        }
+        if self.beneath > 0 {
+            self.beneath -= 1;
+            return;
+        }
         self.colocation.leave(message, field);
         self.call.leave(message, field);
     }
 
     pub(super) fn integer(&mut self, message: MessageId, field: &'static Field, value: u64) {
-        self.colocation.integer(message);
-        self.call.integer(message, field, value);
+        self.attributes.integer(message, field, value);
+        if self.beneath == 0 {
+            self.colocation.integer(message);
+            self.call.integer(message, field, value);
+        }
+    }
+
+    pub(super) fn floats(
+        &mut self,
+        message: MessageId,
+        field: &'static Field,
+        count: u64,
+        bytes: &[u8],
+    ) {
+        self.attributes.floats(message, field, count, bytes);
+        if self.beneath == 0 {
+            self.colocation.integer(message);
+            self.call.integer(message, field, 0);
+        }
+    }
+
+    /// A field of bytes that is too long to be told whole.
+    pub(super) fn long_bytes(&mut self, message: MessageId, field: &'static Field, length: u64) {
+        self.attributes.long_bytes(message, field, length);
+    }
+
+    pub(super) fn wants_packed(&self, message: MessageId) -> bool {
+        self.attributes.wants_packed(message)
+    }
+
+    pub(super) fn wants_bytes(&self, message: MessageId, field: &'static Field) -> bool {
+        self.attributes.wants_bytes(message, field)
     }
 
     pub(super) fn string(
@@ -110,10 +170,11 @@ impl NodeReader {
     ) {
         let (names, functions) = lists;
         if message != NODE_DEF {
-            if parts.edges {
+            self.attributes.string(message, field, piece, is);
+            if parts.edges && self.beneath == 0 {
                 self.colocation.string(message, field, piece, names.hasher());
             }
-            if parts.call {
+            if parts.call && self.beneath == 0 {
                 self.call.string(message, field, piece, is, functions);
             }
             return;
@@ -131,8 +192,9 @@ impl NodeReader {
                 self.data_after_control |= self.has_control_input && !is_control;
                 self.data_inputs = self.data_inputs.saturating_add(u32::from(!is_control));
                 if parts.edges {
-                    let name = names.hasher().hash(input_node(text));
-                    self.inputs.push(Input::new(names.number(name), is_control));
+                    let node = input_node(text);
+                    let name = names.hasher().hash(node);
+                    self.inputs.push(Input::new(names.number(name), Output::of(text, node)));
                 }
                 return;
             }

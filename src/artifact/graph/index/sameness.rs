@@ -13,6 +13,7 @@ use std::{
     hash::{BuildHasher, Hasher},
 };
 
+use super::graph_index::DuplicateFunction;
 use crate::{
     artifact::{
         graph::{function_names::LONGEST_NAME, rules::shown},
@@ -69,7 +70,9 @@ pub(super) struct SamenessReader {
     /// What the nodes are made of that another one of the same name came after, if there are any.
     replaced: Option<u64>,
     /// The first function that comes again and is another one.
-    pub(super) duplicate: Option<String>,
+    pub(super) duplicate: Option<DuplicateFunction>,
+    /// How many functions there were before the one that is being read.
+    number: u32,
     /// The first function that has two gradients.
     pub(super) second_gradient: Option<String>,
 }
@@ -129,8 +132,10 @@ impl SamenessReader {
             }
         };
         if !same {
-            self.duplicate.get_or_insert_with(|| shown(&self.name));
+            let (number, name) = (self.number, &self.name);
+            self.duplicate.get_or_insert_with(|| DuplicateFunction { number, name: shown(name) });
         }
+        self.number = self.number.saturating_add(1);
     }
 
     fn end_of_gradient(&mut self) {

@@ -8,17 +8,20 @@ use super::{
     names::NodeNames,
     node::{NodeParts, NodeReader},
     sameness::SamenessReader,
+    taken_names::TakenNames,
 };
 use crate::{
     artifact::{
         graph::{
-            DeprecatedOperations,
+            DeprecatedOperations, GraphError,
             deprecated_uses::DeprecatedUses,
             fast::short_field,
             function_names::{FunctionNames, LONGEST_NAME},
+            kinds::{DroppedUses, KindNumber, Kinds},
             rules::LoopRole,
             source::{Extent, Source},
         },
+        ops::{OperationDefinition, Registry},
         schema::{
             ATTR_VALUE, ATTR_VALUE_LIST_VALUE, FUNCTION_DEF, FUNCTION_DEF_LIBRARY, Field,
             GRAPH_DEF, META_GRAPH_DEF, MessageId, OP_DEF, SAVED_MODEL,
@@ -49,6 +52,9 @@ pub(in super::super) struct Wanted<'a> {
     pub(in super::super) duplicate_functions: bool,
     /// How often deprecated operations are used, inside of functions as well.
     pub(in super::super) uses: bool,
+    /// Which kind each node is, for `registries`; `edges` then as well.
+    pub(in super::super) kinds: bool,
+    pub(in super::super) registries: &'a [Registry],
 }
 
 /// Where the walk is.
@@ -62,6 +68,24 @@ enum Position {
     Signature,
     /// In a node of a function.
     BodyNode,
+}
+
+/// What a walk has found.
+#[derive(Debug)]
+pub(in super::super) struct Indexed<'a> {
+    pub(in super::super) index: GraphIndex,
+    /// The uses of deprecated operations, if they were asked for.
+    pub(in super::super) uses: Option<DeprecatedUses>,
+    /// The kinds of the nodes, if they were asked for.
+    pub(in super::super) kinds: Option<FoundKinds<'a>>,
+}
+
+/// What nodes are, and what else registries are asked about.
+#[derive(Debug)]
+pub(in super::super) struct FoundKinds<'a> {
+    pub(in super::super) kinds: Kinds<'a>,
+    pub(in super::super) dropped: DroppedUses,
+    pub(in super::super) taken: TakenNames,
 }
 
 /// A walk over one graph.
@@ -81,13 +105,23 @@ pub(in super::super) struct IndexVisitor<'a> {
     node_begins: u64,
     function: Vec<u8>,
     sameness: Option<SamenessReader>,
+    /// How many messages are open that `sameness` did not want to be entered.
+    beneath: u32,
     uses: Option<DeprecatedUses>,
     /// The deprecated operations that nodes outside of functions have so far.
     deprecated: HashSet<u32>,
+    kinds: Option<FoundKinds<'a>>,
+    /// Why the signature of a function could not be read again.
+    failure: Option<GraphError>,
 }
 
 impl<'a> IndexVisitor<'a> {
     pub(in super::super) fn new(source: Source<'_>, wanted: Wanted<'a>) -> Self {
+        let kinds = wanted.kinds.then(|| FoundKinds {
+            kinds: Kinds::new(wanted.registries),
+            dropped: DroppedUses::default(),
+            taken: TakenNames::of(wanted.registries),
+        });
         Self {
             wanted,
             root: source.message(),
@@ -101,23 +135,33 @@ impl<'a> IndexVisitor<'a> {
             node_begins: 0,
             function: Vec::new(),
             sameness: wanted.duplicate_functions.then(SamenessReader::default),
+            beneath: 0,
             uses: wanted.uses.then(DeprecatedUses::default),
             deprecated: HashSet::new(),
+            kinds,
+            failure: None,
         }
     }
 
-    /// The index, and the uses of deprecated operations if they were asked for.
-    pub(in super::super) fn finish(mut self) -> (GraphIndex, Option<DeprecatedUses>) {
+    /// What was found.
+    pub(in super::super) fn finish(mut self) -> Result<Indexed<'a>, GraphError> {
+        if let Some(failure) = self.failure {
+            return Err(failure);
+        }
         self.index.name_nodes(self.names);
         if let Some(sameness) = self.sameness {
             self.index.duplicate_function = sameness.duplicate;
             self.index.second_gradient = sameness.second_gradient;
         }
-        (self.index, self.uses)
+        Ok(Indexed { index: self.index, uses: self.uses, kinds: self.kinds })
     }
 
     fn parts(&self) -> NodeParts {
-        NodeParts { edges: self.wanted.edges, call: self.wanted.calls }
+        let attributes = self.kinds.is_some();
+        match self.position {
+            Position::BodyNode => NodeParts { edges: false, call: false, attributes },
+            _ => NodeParts { edges: self.wanted.edges, call: self.wanted.calls, attributes },
+        }
     }
 
     fn is_target(&self) -> bool {
@@ -125,14 +169,20 @@ impl<'a> IndexVisitor<'a> {
     }
 
     fn is_library_wanted(&self) -> bool {
-        self.sameness.is_some() || self.uses.is_some()
+        self.sameness.is_some() || self.are_body_nodes_wanted()
+    }
+
+    fn are_body_nodes_wanted(&self) -> bool {
+        self.uses.is_some() || self.kinds.is_some()
     }
 
     /// What compares functions, where the walk is in the library.
     fn sameness(&mut self) -> Option<&mut SamenessReader> {
         match self.position {
             Position::Elsewhere | Position::Node => None,
-            Position::Library | Position::Signature | Position::BodyNode => self.sameness.as_mut(),
+            Position::Library | Position::Signature | Position::BodyNode => {
+                self.sameness.as_mut().filter(|_| self.beneath == 0)
+            }
         }
     }
 
@@ -160,12 +210,34 @@ impl<'a> IndexVisitor<'a> {
             self.index.calls.push(CallingNode { number, place, call, inputs });
         }
         if self.wanted.edges {
+            let kind = self.kind();
             let free = self.names.give(&self.node.name, number);
             self.index.misfit = self.node.misfit(!free);
-            self.index.add(place, LoopRole::of(&self.node.operation), &self.node.inputs);
+            self.index.add(place, LoopRole::of(&self.node.operation), kind, &self.node.inputs);
             for beside in self.node.colocation.names() {
                 let name = self.names.number(*beside);
                 self.index.colocations.push(Colocation { node: number, name });
+            }
+        }
+    }
+
+    /// Which kind the node is that has ended; 0 where that is not asked for.
+    fn kind(&mut self) -> KindNumber {
+        let Some(FoundKinds { kinds, dropped, .. }) = &mut self.kinds else { return 0 };
+        let Wanted { functions, .. } = self.wanted;
+        let node = &self.node;
+        let signature = || {
+            let function = functions.find(&node.operation);
+            Ok(function.map(|_| OperationDefinition::of_name("")))
+        };
+        match kinds.of_node(&node.operation, node.attributes(), signature) {
+            Ok((kind, set)) => {
+                dropped.in_graph(kinds, set, &node.name, &node.operation, node.attributes());
+                kind
+            }
+            Err(failure) => {
+                self.failure.get_or_insert(failure);
+                0
             }
         }
     }
@@ -190,6 +262,13 @@ impl<'a> IndexVisitor<'a> {
         if let (Some((position, operation)), Some(uses)) = (found, &mut self.uses) {
             uses.in_function(position, operation, &self.node.name);
         }
+        let node = &self.node;
+        if let Some(FoundKinds { kinds, dropped, .. }) = &mut self.kinds
+            && self.wanted.functions.find(&node.operation).is_none()
+        {
+            let set = kinds.of_body_node(&node.operation, node.attributes());
+            dropped.in_function(kinds, set, &node.name, &node.operation, node.attributes());
+        }
     }
 
     fn begin_function(&mut self) {
@@ -198,11 +277,18 @@ impl<'a> IndexVisitor<'a> {
         if let Some(uses) = &mut self.uses {
             uses.begin_function();
         }
+        if let Some(found) = &mut self.kinds {
+            found.dropped.begin_function();
+        }
     }
 
     fn end_of_function(&mut self) {
         if let Some(uses) = &mut self.uses {
             uses.end_function(&self.function);
+        }
+        if let Some(found) = &mut self.kinds {
+            found.dropped.end_function(&self.function);
+            found.taken.function(&self.function, self.wanted.registries);
         }
     }
 
@@ -260,11 +346,11 @@ impl Visitor for IndexVisitor<'_> {
                 self.position = Position::Signature;
                 Step::Into
             }
-            (FUNCTION_DEF, function_def::NODE_DEF) if self.uses.is_some() => {
+            (FUNCTION_DEF, function_def::NODE_DEF) if self.are_body_nodes_wanted() => {
                 self.begin_node(Position::BodyNode);
                 Step::Into
             }
-            _ if self.position == Position::Node => {
+            _ if matches!(self.position, Position::Node | Position::BodyNode) => {
                 let parts = self.parts();
                 self.node.enter(message, field, parts)
             }
@@ -272,11 +358,17 @@ impl Visitor for IndexVisitor<'_> {
         };
         let compared =
             self.sameness().map_or(Step::Over, |sameness| sameness.enter(message, field));
-        if compared == Step::Into { compared } else { own }
+        if compared == Step::Into {
+            return compared;
+        }
+        self.beneath += u32::from(own == Step::Into && self.sameness.is_some());
+        own
     }
 
     fn leave(&mut self, message: MessageId, field: &'static Field, at: u64) {
-        if let Some(sameness) = self.sameness() {
+        if self.beneath > 0 {
+            self.beneath -= 1;
+        } else if let Some(sameness) = self.sameness() {
             sameness.leave(message, field);
         }
         match (message, field.number) {
@@ -284,25 +376,40 @@ impl Visitor for IndexVisitor<'_> {
             (GRAPH_DEF, graph_def::LIBRARY) => self.position = Position::Elsewhere,
             (FUNCTION_DEF_LIBRARY, function_def_library::FUNCTION) => self.end_of_function(),
             (FUNCTION_DEF, function_def::SIGNATURE) => self.position = Position::Library,
-            (FUNCTION_DEF, function_def::NODE_DEF) if self.uses.is_some() => {
+            (FUNCTION_DEF, function_def::NODE_DEF) if self.are_body_nodes_wanted() => {
                 self.end_of_body_node();
             }
-            _ if self.position == Position::Node => self.node.leave(message, field),
+            _ if matches!(self.position, Position::Node | Position::BodyNode) => {
+                let parts = self.parts();
+                self.node.leave(message, field, parts);
+            }
             _ => {}
         }
     }
 
     fn integer(&mut self, message: MessageId, field: &'static Field, value: u64) {
-        if self.position == Position::Node {
+        if matches!(self.position, Position::Node | Position::BodyNode) {
             self.node.integer(message, field, value);
-        } else if let Some(sameness) = self.sameness() {
+        }
+        if let Some(sameness) = self.sameness() {
             sameness.integer(message, field, value);
         }
     }
 
-    fn floats(&mut self, message: MessageId, field: &'static Field, _count: u64, bytes: &[u8]) {
-        for four in bytes.as_chunks::<4>().0 {
-            self.integer(message, field, u32::from_le_bytes(*four).into());
+    fn floats(&mut self, message: MessageId, field: &'static Field, count: u64, bytes: &[u8]) {
+        if matches!(self.position, Position::Node | Position::BodyNode) {
+            self.node.floats(message, field, count, bytes);
+        }
+        if let Some(sameness) = self.sameness() {
+            for four in bytes.as_chunks::<4>().0 {
+                sameness.integer(message, field, u32::from_le_bytes(*four).into());
+            }
+        }
+    }
+
+    fn long_bytes(&mut self, message: MessageId, field: &'static Field, length: u64) {
+        if matches!(self.position, Position::Node | Position::BodyNode) {
+            self.node.long_bytes(message, field, length);
         }
     }
 
@@ -312,10 +419,10 @@ impl Visitor for IndexVisitor<'_> {
         }
         match self.position {
             Position::Node | Position::BodyNode => {
+                let parts = self.parts();
+                let edges = parts.edges && self.index.misfit.is_none();
                 let lists = (&mut self.names, self.wanted.functions);
-                let in_graph = self.position == Position::Node;
-                let edges = self.wanted.edges && in_graph && self.index.misfit.is_none();
-                let parts = NodeParts { edges, call: self.wanted.calls && in_graph };
+                let parts = NodeParts { edges, ..parts };
                 self.node.string(message, field, piece, is, lists, parts);
             }
             Position::Signature if (message, field.number) == (OP_DEF, op_def::NAME) => {
@@ -328,12 +435,17 @@ impl Visitor for IndexVisitor<'_> {
     fn wants_packed(&self, message: MessageId) -> bool {
         match self.position {
             Position::Elsewhere => false,
-            Position::Node => message == ATTR_VALUE_LIST_VALUE,
-            Position::Library | Position::Signature | Position::BodyNode => self.sameness.is_some(),
+            Position::Node => message == ATTR_VALUE_LIST_VALUE || self.node.wants_packed(message),
+            Position::Library | Position::Signature => self.sameness.is_some(),
+            Position::BodyNode => self.sameness.is_some() || self.node.wants_packed(message),
         }
     }
 
     fn wants_bytes(&self, message: MessageId, field: &'static Field) -> bool {
+        let is_node = matches!(self.position, Position::Node | Position::BodyNode);
+        if is_node && self.node.wants_bytes(message, field) {
+            return true;
+        }
         // A string takes the place of another value.
         matches!(
             (message, field.number),

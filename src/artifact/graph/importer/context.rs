@@ -1,0 +1,27 @@
+//! What the steps of the importer look at, for every registry.
+
+use crate::artifact::{
+    graph::{
+        DeprecatedOperations, function_names::FunctionNames, index::GraphIndex, kinds::Kinds,
+        source::Source,
+    },
+    ops::Registry,
+};
+
+/// A graph that was walked over, and who asks.
+#[derive(Clone, Copy)]
+pub(in super::super) struct Context<'c> {
+    pub(in super::super) source: Source<'c>,
+    pub(in super::super) index: &'c GraphIndex,
+    /// The functions of the library.
+    pub(in super::super) functions: &'c FunctionNames,
+    pub(in super::super) kinds: &'c Kinds<'c>,
+    pub(in super::super) registries: &'c [Registry],
+    /// The GraphDef version of the release that parses the graph.
+    pub(in super::super) release: i32,
+    pub(in super::super) deprecated: &'c DeprecatedOperations,
+    /// The GraphDef version that the graph says it was written with.
+    pub(in super::super) producer: i32,
+    pub(in super::super) has_object_graph: bool,
+    pub(in super::super) has_saver: bool,
+}

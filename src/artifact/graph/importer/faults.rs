@@ -1,0 +1,303 @@
+//! What the importer finds while it visits the nodes, for several releases in one go.
+//!
+//! Nodes are visited one after the other, each looked at in TensorFlow's order, and the first fault
+//! ends it for a release. Most nodes are the same in every release, and are looked at once for all
+//! of them.
+//!
+//! Knows what hangs together. It must never know how a node comes by its types.
+
+use std::collections::HashSet;
+
+use super::{
+    bodies::Bodies,
+    context::Context,
+    order::Visits,
+    words::{self, Cause, Found},
+};
+use crate::artifact::graph::{
+    GraphError, ImportFault,
+    index::Input,
+    kinds::{Judged, Kind},
+    node_rules::NodeType,
+};
+
+/// Whose faults are asked for.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct Reader {
+    /// The number of the view in [`Kinds`](crate::artifact::graph::kinds::Kinds).
+    pub(in super::super) view: usize,
+    /// Whether each operation must have a shape function.
+    pub(in super::super) needs_shape_functions: bool,
+}
+
+/// The first fault that each reader finds, if any.
+pub(super) fn faults(
+    context: &Context<'_>,
+    visits: &Visits,
+    readers: &[Reader],
+    bodies: &mut Bodies<'_>,
+) -> Result<Vec<Option<ImportFault>>, GraphError> {
+    let open = readers.iter().map(|reader| Pending { reader: *reader, found: None }).collect();
+    let mut walk =
+        Walk { context, visits, special: special(context), readers: open, back_edges: Vec::new() };
+    for node in visits.in_order() {
+        if !walk.is_good(node) {
+            walk.look_closer(node, bodies)?;
+            if walk.is_over() {
+                break;
+            }
+        }
+    }
+    walk.finish();
+    walk.readers.into_iter().map(|reader| words::fault(context, reader)).collect()
+}
+
+/// Nodes that have to be beside others that are not there, have deprecated operations, or call
+/// functions.
+fn special(context: &Context<'_>) -> HashSet<u32> {
+    let index = context.index;
+    let deprecated = index.deprecated().iter().map(|node| node.number);
+    let calls = index.calls().iter().map(|call| call.number);
+    index.lost().chain(deprecated).chain(calls).collect()
+}
+
+/// A reader and what it has found.
+#[derive(Debug)]
+pub(super) struct Pending {
+    pub(super) reader: Reader,
+    pub(super) found: Option<Found>,
+}
+
+/// An input that closes a loop.
+#[derive(Clone, Copy, Debug)]
+struct BackEdge {
+    node: u32,
+    input: u32,
+}
+
+/// A visit of all nodes.
+struct Walk<'w> {
+    context: &'w Context<'w>,
+    visits: &'w Visits,
+    special: HashSet<u32>,
+    readers: Vec<Pending>,
+    back_edges: Vec<BackEdge>,
+}
+
+/// The inputs of a node with their positions.
+fn numbered(inputs: &[Input]) -> impl Iterator<Item = (u32, Input)> + '_ {
+    (0_u32..).zip(inputs.iter().copied())
+}
+
+impl Walk<'_> {
+    fn is_over(&self) -> bool {
+        self.readers.iter().all(|reader| reader.found.is_some())
+    }
+
+    fn kind(&self, node: u32) -> Option<&Kind> {
+        let node = self.context.index.nodes().get(node as usize)?;
+        self.context.kinds.get(node.kind)
+    }
+
+    /// The types that a node has for everybody.
+    fn common_types(&self, node: u32) -> Option<&NodeType> {
+        self.context.kinds.types(self.kind(node)?.common_types()?)
+    }
+
+    /// The types that a node has in a view, if it is good by itself.
+    fn types(&self, node: u32, view: usize) -> Option<&NodeType> {
+        let node = self.context.index.nodes().get(node as usize)?;
+        self.context.kinds.types_of(node.kind, view)
+    }
+
+    /// Whether a node is visited before another.
+    fn is_before(&self, node: u32, other: u32) -> bool {
+        self.visits.of(node) < self.visits.of(other)
+    }
+
+    /// Whether nobody finds anything wrong with a node. False says that it has to be looked at more
+    /// closely.
+    fn is_good(&self, node: u32) -> bool {
+        let is_plain = self.kind(node).is_some_and(|kind| kind.is_plain);
+        if !is_plain || self.special.contains(&node) {
+            return false;
+        }
+        let Some(types) = self.common_types(node) else { return false };
+        let mut data_inputs = 0;
+        for input in self.context.index.inputs(node) {
+            if input.is_control() {
+                continue;
+            }
+            let expected = types.inputs.get(data_inputs);
+            data_inputs += 1;
+            let (Some(expected), Some(number)) = (expected, input.output.number()) else {
+                return false;
+            };
+            let Some(from) = self.context.index.source(*input) else { return false };
+            let given = self.common_types(from).and_then(|from| from.outputs.get(number.into()));
+            if !given.is_some_and(|given| expected.takes(given)) || !self.is_before(from, node) {
+                return false;
+            }
+        }
+        types.inputs.may_be(data_inputs)
+    }
+
+    /// Looks at a node for each reader that has found nothing yet.
+    fn look_closer(&mut self, node: u32, bodies: &mut Bodies<'_>) -> Result<(), GraphError> {
+        let back = numbered(self.context.index.inputs(node)).filter(|(_, input)| {
+            let from = self.context.index.source(*input);
+            input.output.is_data() && from.is_some_and(|from| !self.is_before(from, node))
+        });
+        let back: Vec<_> = back.map(|(input, _)| BackEdge { node, input }).collect();
+        self.back_edges.extend(back);
+        for position in 0..self.readers.len() {
+            let Some(Pending { reader, found: None }) = self.readers.get(position) else {
+                continue;
+            };
+            let cause = self.fault_of(node, *reader, bodies)?;
+            if let Some(pending) = self.readers.get_mut(position) {
+                pending.found = cause.map(|cause| Found { node, cause });
+            }
+        }
+        Ok(())
+    }
+
+    /// What is wrong with a node for one reader, in the importer's order.
+    fn fault_of(
+        &self,
+        node: u32,
+        reader: Reader,
+        bodies: &mut Bodies<'_>,
+    ) -> Result<Option<Cause>, GraphError> {
+        let is_special = self.special.contains(&node);
+        if is_special && self.context.index.is_lost(node) {
+            return Ok(Some(Cause::Colocation));
+        }
+        let cause = self
+            .output_index(node, reader)
+            .or_else(|| self.by_itself(node, reader))
+            .or_else(|| self.edge_type(node, reader))
+            .or_else(|| self.shape_function(node, reader));
+        if cause.is_some() || !is_special {
+            return Ok(cause);
+        }
+        let Some(call) = self.context.index.call_of(node) else { return Ok(None) };
+        Ok(bodies.fault(call, reader.view)?.map(|fault| Cause::Call(Box::new(fault))))
+    }
+
+    /// An input that names an output which its node does not have.
+    fn output_index(&self, node: u32, reader: Reader) -> Option<Cause> {
+        let is_nowhere = |input: Input| {
+            let number = input.output.number()?;
+            let from = self.context.index.source(input)?;
+            let types = self.types(from, reader.view)?;
+            Some(self.is_before(from, node) && u64::from(number) >= types.outputs.len())
+        };
+        let mut inputs = numbered(self.context.index.inputs(node));
+        let (input, _) = inputs.find(|(_, input)| is_nowhere(*input) == Some(true))?;
+        Some(Cause::OutputIndex { input })
+    }
+
+    /// The operation, the attributes, the number of inputs, the deprecation.
+    fn by_itself(&self, node: u32, reader: Reader) -> Option<Cause> {
+        let kind = self.kind(node)?;
+        match kind.judged(reader.view) {
+            Judged::Unknown => return Some(Cause::Unknown),
+            Judged::Fault => return Some(Cause::Attributes),
+            Judged::Types(types) => {
+                let types = self.context.kinds.types(types)?;
+                let inputs = self.context.index.inputs(node).iter();
+                let found = inputs.filter(|input| !input.is_control()).count() as u64;
+                if !types.inputs.may_be(found) {
+                    return Some(Cause::InputCount { found, expected: types.inputs.len() });
+                }
+            }
+        }
+        self.deprecation(node, kind, reader)
+    }
+
+    fn deprecation(&self, node: u32, kind: &Kind, reader: Reader) -> Option<Cause> {
+        let Context { kinds, producer, .. } = *self.context;
+        let listed = self.context.index.deprecated_operation_of(node);
+        let entry = listed.and_then(|entry| self.context.deprecated.entries().get(entry as usize));
+        if let Some(entry) = entry {
+            let is_refused = producer >= entry.version;
+            return is_refused.then(|| Cause::Deprecated(entry.clone()));
+        }
+        let definition = kinds.operation(kind)?.operation(kinds.registry_of(reader.view))?;
+        let version = definition.deprecated_since().filter(|version| producer >= *version)?;
+        Some(Cause::deprecated_by_definition(definition.name(), version))
+    }
+
+    /// An input of another type than the operation takes there.
+    fn edge_type(&self, node: u32, reader: Reader) -> Option<Cause> {
+        let inputs = numbered(self.context.index.inputs(node));
+        let mut data = inputs.filter(|(_, input)| input.output.is_data());
+        data.find_map(|(position, input)| {
+            let from = self.context.index.source(input)?;
+            if !self.is_before(from, node) {
+                return None;
+            }
+            self.type_fault(node, position, input, reader)
+        })
+    }
+
+    /// What is wrong with the type of one input.
+    fn type_fault(&self, node: u32, position: u32, input: Input, reader: Reader) -> Option<Cause> {
+        let Some(number) = input.output.number() else {
+            return Some(Cause::OutputIndex { input: position });
+        };
+        let from = self.context.index.source(input)?;
+        let expected = self.types(node, reader.view)?.inputs.get(position.into())?;
+        let given = self.types(from, reader.view)?.outputs.get(number.into())?;
+        let fits = expected.takes(given);
+        (!fits).then_some(Cause::InputType { input: position, given, expected })
+    }
+
+    fn shape_function(&self, node: u32, reader: Reader) -> Option<Cause> {
+        let kinds = self.context.kinds;
+        let known = kinds.operation(self.kind(node)?)?;
+        let definition = known.operation(kinds.registry_of(reader.view))?;
+        let is_missing = reader.needs_shape_functions
+            && !known.is_function()
+            && !definition.has_shape_function();
+        is_missing.then_some(Cause::NoShapeFunction)
+    }
+
+    /// What is found once all nodes were visited: that some were not, then the edges that close
+    /// loops.
+    fn finish(&mut self) {
+        if self.is_over() {
+            return;
+        }
+        let cycle = self.visits.unvisited().map(|node| Found { node, cause: Cause::Cycle });
+        for position in 0..self.readers.len() {
+            let Some(Pending { reader, found: None }) = self.readers.get(position) else {
+                continue;
+            };
+            let found = cycle.clone().or_else(|| self.back_edge_fault(*reader));
+            if let Some(pending) = self.readers.get_mut(position) {
+                pending.found = found;
+            }
+        }
+    }
+
+    fn back_edge_fault(&self, reader: Reader) -> Option<Found> {
+        self.back_edges.iter().find_map(|BackEdge { node, input: position }| {
+            let input = *self.context.index.inputs(*node).get(*position as usize)?;
+            let from = self.context.index.source(input)?;
+            let outputs = self.types(from, reader.view).map(|types| types.outputs.len());
+            let number = input.output.number();
+            let is_nowhere = match (number, outputs) {
+                (Some(number), Some(outputs)) => u64::from(number) >= outputs,
+                _ => number.is_none(),
+            };
+            let cause = if is_nowhere {
+                Some(Cause::OutputIndex { input: *position })
+            } else {
+                self.type_fault(*node, *position, input, reader)
+            };
+            Some(Found { node: *node, cause: cause? })
+        })
+    }
+}

@@ -1,0 +1,128 @@
+//! What each registry makes of a graph.
+
+use super::{
+    bodies::Bodies,
+    context::Context,
+    faults::{Reader, faults},
+    judge::Findings,
+};
+use crate::artifact::graph::{
+    GraphError, ImportFault, ImportFaultKind, Judgement, Loader, StructureFault,
+    StructureFaultKind,
+    index::{DuplicateFunction, FoundKinds, GraphIndex, TakenNames},
+};
+
+/// The judgements of a graph in which the importer finds a fault before it asks what operations
+/// are.
+pub(in super::super) fn structure_judgements(
+    fault: &StructureFault,
+    registries: usize,
+) -> Vec<Judgement> {
+    let fault = ImportFault {
+        node: fault.node.clone(),
+        function: None,
+        operation: String::new(),
+        kind: ImportFaultKind::Structure(fault.clone()),
+        found: String::new(),
+        expected: String::new(),
+    };
+    (0..registries).map(|_| for_all_loaders(fault.clone())).collect()
+}
+
+fn for_all_loaders(fault: ImportFault) -> Judgement {
+    let mut judgement = Judgement::default();
+    for loader in Loader::ALL {
+        judgement.set_fault(loader, Some(fault.clone()));
+    }
+    judgement
+}
+
+/// The judgements of a graph, in the order of the registries.
+pub(in super::super) fn judgements(
+    context: &Context<'_>,
+    found: &FoundKinds<'_>,
+    findings: &Findings,
+) -> Result<Vec<Judgement>, GraphError> {
+    let count = context.registries.len();
+    let structure = findings.fault.as_ref().filter(|fault| !fault.kind.is_found_on_the_way());
+    let is_of_library = |kind| {
+        matches!(kind, StructureFaultKind::DuplicateFunction | StructureFaultKind::SecondGradient)
+    };
+    let mut judgements = match structure {
+        Some(fault) if !is_of_library(fault.kind) => return Ok(structure_judgements(fault, count)),
+        Some(fault) => structure_judgements(fault, count),
+        None if context.index.is_without_nodes() => {
+            return Ok((0..count).map(|_| for_all_loaders(oversized())).collect());
+        }
+        None => visited(context, findings)?,
+    };
+    for (registry, judgement) in judgements.iter_mut().enumerate() {
+        if let Some(fault) = taken_name(context.index, &found.taken, registry) {
+            *judgement = for_all_loaders(fault);
+        }
+        judgement.dropped = found.dropped.of_registry(&found.kinds, registry);
+    }
+    Ok(judgements)
+}
+
+/// The judgements of a graph whose nodes are visited.
+fn visited(context: &Context<'_>, findings: &Findings) -> Result<Vec<Judgement>, GraphError> {
+    let count = context.registries.len();
+    let Some(visits) = &findings.visits else { return Ok(vec![Judgement::default(); count]) };
+    let mut bodies = Bodies::new(context, &findings.calls);
+    let reader = |view| Reader { view, needs_shape_functions: true };
+    let readers: Vec<Reader> = (0..count).map(reader).collect();
+    let import = faults(context, visits, &readers, &mut bodies)?;
+    let needs_shape_functions = |fault: &Option<ImportFault>| {
+        fault.as_ref().is_some_and(|fault| fault.kind == ImportFaultKind::NoShapeFunction)
+    };
+    // Python asks for no shape functions, and gives an attribute without a value its default.
+    let python = if context.kinds.differs_in_python() || import.iter().any(needs_shape_functions) {
+        let view = |registry| context.kinds.python_view(registry);
+        let reader = |registry| Reader { view: view(registry), needs_shape_functions: false };
+        let readers: Vec<Reader> = (0..count).map(reader).collect();
+        faults(context, visits, &readers, &mut bodies)?
+    } else {
+        import.clone()
+    };
+    let judgement = |(import, python): (Option<ImportFault>, Option<ImportFault>)| {
+        let mut judgement = Judgement::default();
+        let load = python.clone().filter(|_| !context.has_object_graph);
+        judgement.set_fault(Loader::Cpp, import.clone());
+        judgement.set_fault(Loader::Import, import);
+        judgement.set_fault(Loader::LoadV1, python);
+        judgement.set_fault(Loader::Load, load);
+        judgement
+    };
+    Ok(import.into_iter().zip(python).map(judgement).collect())
+}
+
+/// The first function whose name is that of an operation, unless another one of the library is
+/// faulty before it.
+fn taken_name(index: &GraphIndex, taken: &TakenNames, registry: usize) -> Option<ImportFault> {
+    let taken = taken.first(registry)?;
+    let is_later = |other: &DuplicateFunction| other.number < taken.number;
+    if index.duplicate_function().is_some_and(is_later) {
+        return None;
+    }
+    Some(ImportFault {
+        kind: ImportFaultKind::FunctionName,
+        node: String::new(),
+        function: Some(taken.name.clone()),
+        operation: String::new(),
+        found: taken.name.clone(),
+        expected: "a name that no operation has".to_owned(),
+    })
+}
+
+/// A graph with a name that nobody looks at whole.
+fn oversized() -> ImportFault {
+    ImportFault {
+        kind: ImportFaultKind::Oversized,
+        node: String::new(),
+        function: None,
+        operation: String::new(),
+        found: "a name of over 1 MiB".to_owned(),
+        expected: "names that can be looked at".to_owned(),
+    }
+}

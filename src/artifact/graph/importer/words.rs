@@ -1,0 +1,151 @@
+//! Puts what was found wrong with a node into words, from the node itself.
+
+use super::{context::Context, faults::Pending};
+use crate::artifact::{
+    graph::{
+        DeprecatedOperation, GraphError, ImportFault, ImportFaultKind, StructureFault,
+        StructureFaultKind,
+        node_at::{self, NodeAt},
+        node_rules::{ElementType, NodeRules, Strictness},
+        rules::shown,
+    },
+    ops::type_name,
+};
+
+/// What is wrong with a node.
+#[derive(Clone, Debug)]
+pub(super) enum Cause {
+    Colocation,
+    Unknown,
+    /// Asked for again once it is told.
+    Attributes,
+    InputCount {
+        found: u64,
+        expected: u64,
+    },
+    Deprecated(DeprecatedOperation),
+    OutputIndex {
+        input: u32,
+    },
+    InputType {
+        input: u32,
+        given: ElementType,
+        expected: ElementType,
+    },
+    NoShapeFunction,
+    /// What it calls cannot be built.
+    Call(Box<ImportFault>),
+    Cycle,
+}
+
+impl Cause {
+    /// An operation that is deprecated by its definition alone.
+    pub(super) fn deprecated_by_definition(operation: &str, version: i32) -> Self {
+        let name = operation.to_owned();
+        Self::Deprecated(DeprecatedOperation { name, version, replacement: None })
+    }
+
+    /// The input that it is about.
+    fn input(&self) -> Option<u32> {
+        match self {
+            Self::OutputIndex { input } | Self::InputType { input, .. } => Some(*input),
+            _ => None,
+        }
+    }
+}
+
+/// A node and what is wrong with it.
+#[derive(Clone, Debug)]
+pub(super) struct Found {
+    pub(super) node: u32,
+    pub(super) cause: Cause,
+}
+
+/// The fault that a reader has found.
+pub(super) fn fault(
+    context: &Context<'_>,
+    pending: Pending,
+) -> Result<Option<ImportFault>, GraphError> {
+    let Pending { reader, found: Some(Found { node, cause }) } = pending else { return Ok(None) };
+    if let Cause::Call(fault) = cause {
+        return Ok(Some(*fault));
+    }
+    let place = context.index.nodes().get(node as usize).map(|node| node.place);
+    let place = place.unwrap_or_default();
+    let node = node_at::read(context.source, place, cause.input(), context.release)?;
+    Ok(Some(in_words(context, reader.view, &node, cause)))
+}
+
+/// `1 input`, `2 inputs`
+fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// `DT_FLOAT`, or `DT_FLOAT_REF` for a reference.
+fn element(element: ElementType) -> String {
+    let reference = if element.is_reference { "_REF" } else { "" };
+    format!("{}{reference}", type_name(element.data_type))
+}
+
+fn in_words(context: &Context<'_>, view: usize, node: &NodeAt, cause: Cause) -> ImportFault {
+    let (name, operation) = (shown(&node.name), shown(&node.operation));
+    let input = shown(&node.input);
+    let structure = |kind| ImportFaultKind::Structure(StructureFault::new(kind, name.clone()));
+    let none = String::new;
+    let (kind, found, expected) = match cause {
+        Cause::Colocation => (structure(StructureFaultKind::UnknownColocation), none(), none()),
+        Cause::Cycle => (structure(StructureFaultKind::Cycle), none(), none()),
+        Cause::Unknown => (ImportFaultKind::UnknownOperation, operation.clone(), none()),
+        Cause::NoShapeFunction => (ImportFaultKind::NoShapeFunction, operation.clone(), none()),
+        Cause::Attributes => return attributes(context, view, node, name, operation),
+        Cause::InputCount { found, expected } => {
+            let words = |count| counted(count, "input");
+            (ImportFaultKind::InputCount, words(found), words(expected))
+        }
+        Cause::Deprecated(entry) => {
+            let found = format!("producer {}", context.producer);
+            let expected = format!("a producer below {}", entry.version);
+            (ImportFaultKind::Deprecated(entry), found, expected)
+        }
+        Cause::OutputIndex { input: number } => {
+            let kind = ImportFaultKind::OutputIndex { input: number };
+            (kind, input, "an output that the node has".to_owned())
+        }
+        Cause::InputType { input: number, given, expected } => {
+            let kind = ImportFaultKind::InputType { input: number };
+            (kind, format!("{} from {input:?}", element(given)), element(expected))
+        }
+        Cause::Call(fault) => return *fault,
+    };
+    ImportFault { kind, node: name, function: None, operation, found, expected }
+}
+
+/// Asks the rules of attributes again, for their words.
+fn attributes(
+    context: &Context<'_>,
+    view: usize,
+    node: &NodeAt,
+    name: String,
+    operation: String,
+) -> ImportFault {
+    let kinds = context.kinds;
+    let strictness = match kinds.is_python(view) {
+        true => Strictness::PythonImport,
+        false => Strictness::Import,
+    };
+    let registry = kinds.registry_of(view);
+    let rules = context.registries.get(registry);
+    let fault = kinds.operation_named(&node.operation).and_then(|known| {
+        let rules = NodeRules { registry: rules?, strictness, binding: None };
+        rules.node_type(known.operation(registry)?, &node.attributes).err()
+    });
+    match fault {
+        Some(fault) => fault.into_import_fault(name, None, operation),
+        // The same question has the same answer.
+        None => {
+            let (kind, nothing) = (ImportFaultKind::UnknownOperation, String::new());
+            let (found, expected) = (nothing.clone(), nothing);
+            ImportFault { kind, node: name, function: None, operation, found, expected }
+        }
+    }
+}

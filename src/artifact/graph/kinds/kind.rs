@@ -1,0 +1,48 @@
+//! One kind of node.
+
+/// The number of a kind in [`Kinds`](super::Kinds).
+pub(in super::super) type KindNumber = u32;
+
+/// The number of a node type in [`Kinds`](super::Kinds).
+pub(in super::super) type TypeNumber = u32;
+
+/// What a registry makes of a node by itself: steps 2 to 6 of the importer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(in super::super) enum Judged {
+    /// It has no such operation.
+    Unknown,
+    /// The attributes do not fit.
+    Fault,
+    /// The node is good by itself, and has inputs and outputs of these types.
+    Types(TypeNumber),
+}
+
+/// Nodes that have the same operation and attributes that mean the same.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(in super::super) struct Kind {
+    /// The number of the operation in [`Kinds`](super::Kinds).
+    pub(super) operation: u32,
+    /// By view; one for all of them where it is the same.
+    pub(super) judged: Box<[Judged]>,
+    /// Whether nothing but types is asked of its nodes: no registry says that the operation is
+    /// deprecated, or lacks a shape function of it, and it is no function.
+    pub(in super::super) is_plain: bool,
+}
+
+impl Kind {
+    /// What a view makes of it.
+    pub(in super::super) fn judged(&self, view: usize) -> Judged {
+        match *self.judged {
+            [judged] => judged,
+            _ => self.judged.get(view).copied().unwrap_or(Judged::Unknown),
+        }
+    }
+
+    /// Its types, where every view has the same.
+    pub(in super::super) fn common_types(&self) -> Option<TypeNumber> {
+        match *self.judged {
+            [Judged::Types(types)] => Some(types),
+            _ => None,
+        }
+    }
+}

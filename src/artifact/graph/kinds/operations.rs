@@ -1,0 +1,95 @@
+//! What is known of an operation, in every registry.
+
+use std::collections::HashMap;
+
+use crate::artifact::ops::{Operation, OperationDefinition, OperationList, Registry};
+
+/// An operation that a registry has, or a function of the library.
+#[derive(Debug)]
+pub(in super::super) struct KnownOperation<'a> {
+    /// By registry; all `None` for a function.
+    by_registry: Box<[Option<Operation<'a>>]>,
+    /// Where it is a function of the library, which hides an operation of its name.
+    function: Option<OperationList>,
+    name: Box<str>,
+}
+
+impl<'a> KnownOperation<'a> {
+    /// The operation as a registry has it; the function's signature where it is a function.
+    pub(in super::super) fn operation(&self, registry: usize) -> Option<Operation<'_>> {
+        match &self.function {
+            Some(list) => list.operation(&self.name),
+            None => *self.by_registry.get(registry)?,
+        }
+    }
+
+    /// Whether it is a function of the library.
+    pub(in super::super) fn is_function(&self) -> bool {
+        self.function.is_some()
+    }
+
+    /// Whether a node of it needs nothing but its types.
+    pub(super) fn is_plain(&self) -> bool {
+        let mut definitions = self.by_registry.iter().flatten();
+        !self.is_function()
+            && definitions.all(|definition| {
+                definition.has_shape_function() && definition.deprecated_since().is_none()
+            })
+    }
+
+    /// Whether it is the same definition in two registries.
+    pub(super) fn is_same(&self, registry: usize, other: usize) -> bool {
+        let definition = |registry| Some(self.operation(registry)?.definition_id());
+        definition(registry) == definition(other)
+    }
+}
+
+/// The operations that nodes have, numbered. The number 0 is for those that nobody knows.
+#[derive(Debug)]
+pub(super) struct Operations<'a> {
+    numbers: HashMap<Box<[u8]>, u32, foldhash::quality::RandomState>,
+    known: Vec<KnownOperation<'a>>,
+}
+
+/// The number of every operation that is in no registry and no function.
+pub(super) const UNKNOWN: u32 = 0;
+
+impl<'a> Operations<'a> {
+    pub(super) fn new() -> Self {
+        let by_registry = Box::default();
+        let unknown = KnownOperation { by_registry, function: None, name: Box::default() };
+        Self { numbers: HashMap::default(), known: vec![unknown] }
+    }
+
+    /// The number of an operation that was found before.
+    pub(super) fn number(&self, name: &[u8]) -> Option<u32> {
+        self.numbers.get(name).copied()
+    }
+
+    /// Finds an operation; nothing is kept of one that nobody knows.
+    pub(super) fn add(
+        &mut self,
+        name: &[u8],
+        registries: &'a [Registry],
+        signature: Option<OperationDefinition>,
+    ) -> u32 {
+        // What is no UTF-8 is in no registry, and neither is the empty name.
+        let text = std::str::from_utf8(name).unwrap_or_default();
+        let is_function = signature.is_some();
+        let find = |registry: &'a Registry| registry.operation(text).filter(|_| !is_function);
+        let by_registry: Box<[_]> = registries.iter().map(find).collect();
+        if !is_function && by_registry.iter().all(Option::is_none) {
+            return UNKNOWN;
+        }
+        let number = u32::try_from(self.known.len()).unwrap_or(u32::MAX);
+        let named = |definition| OperationDefinition { name: text.to_owned(), ..definition };
+        let function = signature.map(|definition| OperationList::new([named(definition)]));
+        self.known.push(KnownOperation { by_registry, function, name: text.into() });
+        self.numbers.insert(name.into(), number);
+        number
+    }
+
+    pub(super) fn get(&self, number: u32) -> Option<&KnownOperation<'a>> {
+        self.known.get(number as usize)
+    }
+}
