@@ -22,8 +22,18 @@ struct Task {
 const TASKS: [Task; 9] = [
     Task {
         name: "golden",
-        does: "write the golden bytes that are missing (none is ever overwritten)",
-        command: &["cargo", "test", "--quiet", "-p", "serdes", "--test", "ifrt_golden"],
+        does: "write the golden bytes that are missing (none is ever overwritten) and the text of all",
+        command: &[
+            "cargo",
+            "test",
+            "--quiet",
+            "-p",
+            "serdes",
+            "--test",
+            "ifrt_golden",
+            "--test",
+            "device_state_golden",
+        ],
         switch: Some("SERDES_REGENERATE_GOLDEN"),
     },
     Task {
