@@ -21,11 +21,15 @@ pub(in super::super) struct LostAttribute {
 }
 
 /// What is lost of these attributes where `operation` is the definition. Attributes that no release
-/// knows are left out: nobody can say what they mean.
+/// knows are left out: nobody can say what they mean. So are all of an operation of which nothing
+/// but the name is known.
 pub(in super::super) fn lost_attributes(
     operation: Operation<'_>,
     attributes: &Attributes,
 ) -> Vec<LostAttribute> {
+    if operation.is_name_alone() {
+        return Vec::new();
+    }
     let Some(history) = Registry::operation_of_any_release(operation.name()) else {
         return Vec::new();
     };

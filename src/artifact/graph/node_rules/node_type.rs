@@ -21,10 +21,12 @@ impl ElementType {
     }
 
     /// Whether an input of this type takes an output of type `output`: the same, or a reference for
-    /// an input that is none. What nothing is known of goes with everything.
+    /// an input that is none, unless it is a reference to what is no type. What nothing is known of
+    /// goes with everything.
     pub(in super::super) fn takes(self, output: Self) -> bool {
-        let is_same =
-            self.data_type == output.data_type && (output.is_reference || !self.is_reference);
+        let is_base_of = output.is_reference && !self.is_reference && self.data_type != 0;
+        let is_same = self.data_type == output.data_type
+            && (self.is_reference == output.is_reference || is_base_of);
         is_same || self.is_any || output.is_any
     }
 }

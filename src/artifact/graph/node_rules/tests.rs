@@ -83,6 +83,9 @@ fn an_edge_has_one_type_or_leaves_a_reference() {
     let reference = ElementType { is_reference: true, ..float };
     assert!(float.takes(float) && float.takes(reference) && reference.takes(reference));
     assert!(!float.takes(int) && !reference.takes(float) && !int.takes(reference));
+    // Of a type that is none, a reference is none of it.
+    let [none, reference] = [false, true].map(|is_reference| ElementType::new(0, is_reference));
+    assert!(none.takes(none) && reference.takes(reference) && !none.takes(reference));
 }
 
 fn of_attribute(kind: fn(String) -> ImportFaultKind, name: &str) -> ImportFaultKind {
@@ -244,6 +247,12 @@ fn a_placeholder_is_no_type_until_it_is_bound() {
     let values = [("T", "placeholder: \"T\"")];
     let node = import("2.12", "Identity", &values).unwrap();
     assert_eq!(inputs(&node), [0]);
+    assert_eq!(import("2.12", "IdentityN", &values).unwrap().inputs.len(), 0);
+    // A list of equals needs to know how many they are, and of what.
+    let number = [("T", "type: DT_FLOAT"), ("N", "placeholder: \"N\"")];
+    assert_eq!(fault("2.12", "AddN", &number).0, of_attribute(KIND, "N"));
+    let of_what = [values[0], ("N", "i: 1")];
+    assert_eq!(fault("2.12", "AddN", &of_what).0, of_attribute(KIND, "T"));
 
     let mut signature = OperationDefinition::new("f");
     signature.attributes = ["T", "U"].map(type_attribute).to_vec();
@@ -311,6 +320,7 @@ fn an_operation_that_is_known_by_its_name_alone_may_be_anything() {
     let values = of_values(&[("T", "type: 777"), ("N", "")]);
     let node = NodeRules::import(&registry).node_type(ours, &values).unwrap();
     assert!(node.inputs.may_be(0) && node.inputs.may_be(7) && node.outputs.len() > 1 << 40);
+    assert_eq!(lost_attributes(ours, &values), []);
     let any = node.outputs.get(1 << 33).unwrap();
     let float = plain(DataType::Float32);
     assert!(any.takes(float) && float.takes(any));

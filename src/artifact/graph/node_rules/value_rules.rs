@@ -287,7 +287,14 @@ impl<'a> Node<'a> {
                 Some(name) => self.count(name)?,
             };
             let data_type = match argument.source() {
-                ArgumentSource::Attribute(name) => self.resolve(name)?.data_type(),
+                ArgumentSource::Attribute(name) => {
+                    let found = self.resolve(name)?;
+                    // Alone, an unbound placeholder is an invalid type.
+                    if argument.number_attribute().is_some() {
+                        self.refuse_placeholder(name, found, "type")?;
+                    }
+                    found.data_type()
+                }
                 ArgumentSource::Fixed(number) => number,
                 ArgumentSource::List(_) => 0,
             };
@@ -296,9 +303,29 @@ impl<'a> Node<'a> {
         Ok(list)
     }
 
+    /// Fails where a value that makes a list of equals is still a placeholder; in a body it counts
+    /// as nothing.
+    fn refuse_placeholder(
+        &self,
+        name: &str,
+        found: Resolved<'_>,
+        expected: &str,
+    ) -> Result<(), NodeFault> {
+        match found {
+            Resolved::Own(value @ AttributeValue::Placeholder(_))
+                if self.rules.strictness != Strictness::Body =>
+            {
+                Err(NodeFault::of_value(kind, name, value, expected.to_owned()))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// How many tensors an argument is.
     fn count(&self, name: &str) -> Result<u32, NodeFault> {
-        let found = self.resolve(name)?.number();
+        let resolved = self.resolve(name)?;
+        self.refuse_placeholder(name, resolved, "int")?;
+        let found = resolved.number();
         // A body cuts the number to 32 bits, and a negative one ends the process.
         let number_of = match self.rules.strictness {
             Strictness::Body => i64::from(found as i32),
