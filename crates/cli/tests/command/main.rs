@@ -19,6 +19,14 @@ mod restore;
 #[cfg(target_os = "linux")]
 mod results;
 mod save;
+#[cfg(unix)]
+mod serve_access;
+#[cfg(target_os = "linux")]
+mod serve_faults;
+#[cfg(target_os = "linux")]
+mod serve_state;
+#[cfg(unix)]
+mod serving;
 #[cfg(target_os = "linux")]
 mod signals;
 mod streams;

@@ -1,61 +1,15 @@
 //! Who may connect to `serdes serve`, and how much: as a user gives it.
 
-#![cfg(unix)]
+use std::{fs, path::Path, process::Output, time::Duration};
 
-use std::{
-    io::{BufRead as _, BufReader, Write as _},
-    path::Path,
-    process::{Child, Command, Output, Stdio},
-};
-
-fn serdes(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_serdes")).args(arguments).output().unwrap()
-}
+use crate::{serving::Serving, testkit::serdes};
 
 fn error_of(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// A server that ends with the test.
-struct Serving {
-    child: Child,
-    address: String,
-}
-
-impl Serving {
-    fn start(arguments: &[&str]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_serdes"))
-            .arg("serve")
-            .args(arguments)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let address = line.trim().rsplit(' ').next().unwrap_or_default().to_owned();
-        Self { child, address }
-    }
-
-    fn signal(&self, signal: &str) {
-        let pid = self.child.id().to_string();
-        assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
-    }
-
-    fn stop(mut self) -> Option<i32> {
-        self.signal("-TERM");
-        self.child.wait().unwrap().code()
-    }
-}
-
-impl Drop for Serving {
-    fn drop(&mut self) {
-        drop(self.child.kill());
-        drop(self.child.wait());
-    }
-}
-
 fn write(path: &Path, text: &str) {
-    std::fs::File::create(path).unwrap().write_all(text.as_bytes()).unwrap();
+    fs::write(path, text).unwrap();
 }
 
 #[test]
@@ -80,7 +34,7 @@ fn beyond_this_machine_somebody_has_to_be_named_or_anyone_allowed() {
     let accepted = |more: &[&str]| {
         let serving = Serving::start(&[&listen[..], more].concat());
         assert!(serving.address.starts_with("0.0.0.0:"), "{more:?}");
-        assert_eq!(serving.stop(), Some(0), "{more:?}");
+        assert_eq!(serving.stop().0, Some(0), "{more:?}");
     };
     accepted(&["--allow-anyone"]);
     accepted(&["--allow-plain"]);
@@ -109,7 +63,7 @@ fn tokens_are_wanted_on_this_machine_too_and_read_again_on_sighup() {
     serving.signal("-HUP");
     // The signal takes effect by and by.
     let renewed = (0..200).any(|_| {
-        std::thread::sleep(std::time::Duration::from_millis(20));
+        std::thread::sleep(Duration::from_millis(20));
         negotiate(&["--token-file", &new]).status.code() == Some(0)
     });
     assert!(renewed);
@@ -117,9 +71,9 @@ fn tokens_are_wanted_on_this_machine_too_and_read_again_on_sighup() {
     // What is no list of tokens changes nothing.
     write(Path::new(&tokens), "two words\n");
     serving.signal("-HUP");
-    std::thread::sleep(std::time::Duration::from_millis(200));
+    std::thread::sleep(Duration::from_millis(200));
     assert_eq!(negotiate(&["--token-file", &new]).status.code(), Some(0));
-    assert_eq!(serving.stop(), Some(0));
+    assert_eq!(serving.stop().0, Some(0));
     for text in ["", "# none\n", "two words\n"] {
         write(Path::new(&tokens), text);
         assert_eq!(serdes(&["serve", "--token-file", &tokens]).status.code(), Some(2));
@@ -146,5 +100,5 @@ fn limits_are_listed_and_set_and_a_wrong_one_is_bad_usage() {
     }
     let serving = Serving::start(&["--limit", "sessions=1", "--limit", "host-bytes=64M"]);
     assert_eq!(serdes(&["negotiate", &serving.address]).status.code(), Some(0));
-    assert_eq!(serving.stop(), Some(0));
+    assert_eq!(serving.stop().0, Some(0));
 }

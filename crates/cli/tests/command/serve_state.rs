@@ -1,48 +1,10 @@
 //! `serdes serve --state`: its place, what SIGHUP and a stop do, and how they fail.
-#![cfg(target_os = "linux")]
+use std::{fs, time::Duration};
 
-use std::{
-    fs,
-    io::{BufRead as _, BufReader, Read as _},
-    path::Path,
-    process::{Child, Command, Output, Stdio},
+use crate::{
+    serving::{Serving, serve},
+    testkit::text,
 };
-
-fn serve(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_serdes"));
-    command.arg("serve").args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
-
-/// A server that listens.
-fn started(arguments: &[&str]) -> Child {
-    let mut child = serve(arguments).spawn().unwrap();
-    let mut line = String::new();
-    // One byte at a time: what follows is read at the end.
-    let output = child.stdout.as_mut().unwrap();
-    BufReader::with_capacity(1, output).read_line(&mut line).unwrap();
-    if !line.starts_with("listening on ") {
-        let mut said = String::new();
-        child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-        panic!("{line:?} {said}");
-    }
-    child
-}
-
-fn signal(child: &Child, name: &str) {
-    let sent = Command::new("kill").args([name, &child.id().to_string()]).status().unwrap();
-    assert!(sent.success());
-}
-
-fn stopped(child: Child) -> (Option<i32>, String) {
-    signal(&child, "-TERM");
-    let Output { status, stderr, .. } = child.wait_with_output().unwrap();
-    (status.code(), String::from_utf8(stderr).unwrap())
-}
 
 #[test]
 fn a_place_where_no_state_can_be_is_found_out_at_the_start() {
@@ -71,17 +33,17 @@ fn a_stop_whose_save_fails_ends_with_2_and_leaves_the_old_state() {
     let inner = folder.path().join("inner");
     fs::create_dir(&inner).unwrap();
     let state = inner.join("x.sds");
-    let server = started(&["--state", text(&state)]);
+    let server = Serving::start(&["--state", text(&state)]);
     fs::rename(&inner, folder.path().join("away")).unwrap();
-    let (status, said) = stopped(server);
+    let (status, said) = server.stop();
     assert_eq!(status, Some(2), "{said}");
     assert!(said.contains("tries again"), "{said}");
 
     fs::rename(folder.path().join("away"), &inner).unwrap();
-    let (status, said) = stopped(started(&["--state", text(&state)]));
+    let (status, said) = Serving::start(&["--state", text(&state)]).stop();
     assert_eq!(status, Some(0), "{said}");
     let before = fs::read(&state).unwrap();
-    let (status, said) = stopped(started(&["--state", text(&state), "--keep", "3"]));
+    let (status, said) = Serving::start(&["--state", text(&state), "--keep", "3"]).stop();
     assert_eq!(status, Some(0), "{said}");
     assert_eq!(fs::read(&state).unwrap(), before);
     assert_eq!(fs::read_dir(&inner).unwrap().count(), 1);
@@ -89,10 +51,10 @@ fn a_stop_whose_save_fails_ends_with_2_and_leaves_the_old_state() {
 
 #[test]
 fn a_hangup_without_a_state_says_what_is_missing() {
-    let server = started(&[]);
-    signal(&server, "-HUP");
-    std::thread::sleep(std::time::Duration::from_millis(200));
-    let (status, said) = stopped(server);
+    let server = Serving::start(&[]);
+    server.signal("-HUP");
+    std::thread::sleep(Duration::from_millis(200));
+    let (status, said) = server.stop();
     assert_eq!(status, Some(0), "{said}");
     assert!(said.contains("start the server with --state"), "{said}");
 }
@@ -101,7 +63,8 @@ fn a_hangup_without_a_state_says_what_is_missing() {
 fn a_hangup_keeps_the_states_before_and_writes_the_version_that_is_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("x.sds");
-    let server = started(&["--state", text(&state), "--keep", "2", "--serdes-version", "minimum"]);
+    let server =
+        Serving::start(&["--state", text(&state), "--keep", "2", "--serdes-version", "minimum"]);
     let is_lock = |entry: &fs::DirEntry| entry.file_name() == ".x.sds.lock";
     let count = || {
         fs::read_dir(folder.path())
@@ -110,12 +73,12 @@ fn a_hangup_keeps_the_states_before_and_writes_the_version_that_is_asked_for() {
             .count()
     };
     for files in 1..=3 {
-        signal(&server, "-HUP");
+        server.signal("-HUP");
         while count() < files || !state.with_extension("sds").exists() {
-            std::thread::sleep(std::time::Duration::from_millis(5));
+            std::thread::sleep(Duration::from_millis(5));
         }
     }
-    let (status, said) = stopped(server);
+    let (status, said) = server.stop();
     assert_eq!(status, Some(0), "{said}");
     for name in ["x.sds", "x.sds.1", "x.sds.2"] {
         assert!(folder.path().join(name).exists(), "{name}");
