@@ -21,5 +21,6 @@ pub use crate::{
         scan::{WireError, WireFault},
     },
 };
+pub(crate) use schema::ReleaseDialect;
 pub use serdes_abi::StatusCode;
 pub use text::{TextError, TextFault};

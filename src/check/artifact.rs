@@ -12,9 +12,11 @@ use std::{
 
 use super::{
     Cancelled, CheckError, Consumer, Findings, Inspection, Kind, Options, Reason, Verdict,
-    checkpoint_v1,
+    Verdicts, checkpoint_v1,
     detect::{Detected, detect, is_table},
-    device_state, graph, ifrt,
+    device_state,
+    each::{Each, check_beside_graphs},
+    graph, ifrt,
     opened::{Bytes, CheckpointFiles, Opened, with_suffix},
     other_kind, plugin, saved_model,
     spool::spool,
@@ -184,7 +186,31 @@ impl Artifact {
     /// Whether this consumer may load it; the other options have their defaults.
     #[must_use]
     pub fn for_consumer(&self, consumer: &Consumer) -> Verdict {
-        self.judge(&Options::for_consumer(consumer.clone()))
+        self.judge(&Each::one(consumer), &Options::default()).first
+    }
+
+    /// Whether each of these consumers may load it; the other options have their defaults. A file
+    /// of graphs is read once for all of them, if all take it for whole.
+    ///
+    /// ```
+    /// use serdes::check::{self, Consumer};
+    ///
+    /// // One node "a" with op "Conv", which TensorFlow has from 2.14 on, and no attributes.
+    /// let graph = b"\x0a\x09\x0a\x01a\x12\x04Conv".to_vec();
+    /// let verdicts = check::bytes(graph).for_consumers(&Consumer::releases("all")?);
+    /// for verdict in &verdicts {
+    ///     println!("{:?}: {}", verdict.release, verdict.outcome());
+    /// }
+    /// println!("loads from {:?} to {:?}", verdicts.oldest(), verdicts.newest());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn for_consumers(&self, consumers: &[Consumer]) -> Verdicts {
+        let verdicts = match Each::of(consumers) {
+            Some(consumers) => self.judge(&consumers, &Options::default()).into_vec(),
+            None => Vec::new(),
+        };
+        Verdicts::new(self.label.clone(), verdicts)
     }
 
     /// Whether it may be loaded.
@@ -192,32 +218,69 @@ impl Artifact {
     /// # Errors
     /// [`Cancelled`], if the watch of the options stopped the work: nothing is known then.
     pub fn check(&self, options: &Options) -> Result<Verdict, Cancelled> {
-        let verdict = self.judge(options);
+        self.check_each(&Each::one(options.consumer()), options).map(|each| each.first)
+    }
+
+    /// The same for each of these consumers, whoever the consumer of the options is.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check).
+    pub fn check_for(
+        &self,
+        consumers: &[Consumer],
+        options: &Options,
+    ) -> Result<Verdicts, Cancelled> {
+        let verdicts = match Each::of(consumers) {
+            Some(consumers) => self.check_each(&consumers, options)?.into_vec(),
+            None => Vec::new(),
+        };
+        Ok(Verdicts::new(self.label.clone(), verdicts))
+    }
+
+    pub(super) fn check_each(
+        &self,
+        consumers: &Each<&Consumer>,
+        options: &Options,
+    ) -> Result<Each<Verdict>, Cancelled> {
+        let verdicts = self.judge(consumers, options);
         if options.watch().is_cancelled() {
-            return Err(Cancelled { path: verdict.path });
+            return Err(Cancelled { path: self.label.clone() });
         }
-        Ok(verdict)
+        Ok(verdicts)
     }
 
-    /// The verdict, of which a part is missing if the watch of the options stopped the work.
-    fn judge(&self, options: &Options) -> Verdict {
-        let kind = self.kind();
-        let consumer = kind.line().map(|line| (&options.consumer().line(line)).into());
-        let findings = self.findings(options);
-        Verdict::new(self.label.clone(), kind, consumer, findings, options.is_strict())
+    /// The verdicts, of which a part is missing if the watch of the options stopped the work.
+    fn judge(&self, consumers: &Each<&Consumer>, options: &Options) -> Each<Verdict> {
+        let completed = consumers.map(|consumer| options.completed(consumer));
+        let findings = self.findings(&completed.each_ref(), options);
+        let verdict = |(consumer, findings)| {
+            let path = self.label.clone();
+            Verdict::new(path, self.kind(), consumer, findings, options.is_strict())
+        };
+        completed.each_ref().zip(findings).map_into(verdict)
     }
 
-    fn findings(&self, options: &Options) -> Findings {
+    fn findings(&self, consumers: &Each<&Consumer>, options: &Options) -> Each<Findings> {
+        let beside_graphs =
+            |check: &dyn Fn(&Options) -> Findings| check_beside_graphs(consumers, options, check);
         match &self.opened {
-            Opened::Graph(file, kind) => graph::check(file, *kind, options),
-            Opened::SavedModel(model) => saved_model::check(model, options),
-            Opened::Bundle(files) => tensor_bundle::check(files, options),
-            Opened::CheckpointV1(files) => checkpoint_v1::check(files, options),
-            Opened::DeviceState(file) => device_state::check(file, options),
-            Opened::Ifrt(file) => ifrt::check(file, options),
-            Opened::Plugin(file) => plugin::check(file),
-            Opened::Tensors(file, form) => tensors::check(file, *form, options),
-            Opened::Recognised(kind, file) => other_kind::check(*kind, file.as_ref()),
+            Opened::Graph(file, kind) => graph::check(file, *kind, consumers, options),
+            Opened::SavedModel(model) => saved_model::check(model, consumers, options),
+            Opened::Bundle(files) => beside_graphs(&|options| tensor_bundle::check(files, options)),
+            Opened::CheckpointV1(files) => {
+                beside_graphs(&|options| checkpoint_v1::check(files, options))
+            }
+            Opened::DeviceState(file) => {
+                beside_graphs(&|options| device_state::check(file, options))
+            }
+            Opened::Ifrt(file) => beside_graphs(&|options| ifrt::check(file, options)),
+            Opened::Plugin(file) => beside_graphs(&|_| plugin::check(file)),
+            Opened::Tensors(file, form) => {
+                beside_graphs(&|options| tensors::check(file, *form, options))
+            }
+            Opened::Recognised(kind, file) => {
+                beside_graphs(&|_| other_kind::check(*kind, file.as_ref()))
+            }
         }
     }
 

@@ -1,9 +1,12 @@
-//! Who wants to load an artifact: a version for every line.
+//! Who wants to load an artifact: a version for every line, and the operations that it has.
 
 use std::borrow::Cow;
 
 use crate::{
-    artifact::graph::{DeprecatedOperation, DeprecatedOperations},
+    artifact::{
+        graph::{DeprecatedOperation, DeprecatedOperations},
+        ops::{OperationDefinition, Registry},
+    },
     version::{
         self, DeviceState, Ifrt, Line, LineRecord, Release,
         evolution::OperationBan,
@@ -48,6 +51,10 @@ impl ArtifactLine {
 
 /// A build that loads artifacts: TensorFlow of some release, or numbers of one's own, line by line.
 ///
+/// A release from 2.12 on knows its operations ([`Consumer::registry`]), and so does a GraphDef
+/// number that is exactly that of one. Of any other number nobody knows which operations it had:
+/// then graphs are judged by their versions and structure alone.
+///
 /// ```
 /// use serdes::check::{ArtifactLine, Consumer};
 ///
@@ -62,6 +69,9 @@ pub struct Consumer {
     release: Option<&'static Release>,
     named: Vec<version::Consumer>,
     banned: Vec<DeprecatedOperation>,
+    registry: Option<Registry>,
+    /// What it has besides the operations of a release.
+    operations: Vec<OperationDefinition>,
 }
 
 /// A consumer that cannot be.
@@ -83,6 +93,17 @@ pub enum ConsumerError {
         found: String,
         /// The lines there are.
         known: String,
+    },
+    /// There is no such release.
+    #[error(transparent)]
+    UnknownRelease(#[from] UnknownRelease),
+    /// A range of releases from a newer one to an older one.
+    #[error("no release is between {oldest} and {newest}; write the older one first")]
+    NoRelease {
+        /// The first release of the range.
+        oldest: String,
+        /// The last one.
+        newest: String,
     },
     /// The consumer would not take what it makes itself.
     #[error(
@@ -109,20 +130,135 @@ impl Consumer {
     /// # Errors
     /// [`UnknownRelease`], which lists the known ones.
     pub fn tensorflow(release: &str) -> Result<Self, UnknownRelease> {
-        Ok(Self {
-            release: Some(tensorflow::release(release)?),
-            named: Vec::new(),
-            banned: Vec::new(),
-        })
+        tensorflow::release(release).map(|release| Self::of_release(Some(release)))
     }
 
     /// The newest release of the table.
     #[must_use]
     pub fn newest() -> Self {
-        Self { release: tensorflow::newest_release(), named: Vec::new(), banned: Vec::new() }
+        Self::of_release(tensorflow::newest_release())
     }
 
-    /// The same with another number for one line, from `LINE=N` or `LINE=N:MIN_PRODUCER`.
+    fn of_release(release: Option<&'static Release>) -> Self {
+        Self {
+            release,
+            named: Vec::new(),
+            banned: Vec::new(),
+            registry: release.and_then(registry_of),
+            operations: Vec::new(),
+        }
+    }
+
+    /// TensorFlow of several releases, oldest first: `all` whose operations are known, `latest`,
+    /// the releases of a range (`2.12..2.16`, both ends in it), or one.
+    ///
+    /// ```
+    /// use serdes::check::Consumer;
+    ///
+    /// assert_eq!(Consumer::releases("2.12..2.16")?.len(), 5);
+    /// assert_eq!(Consumer::releases("all")?[0], Consumer::tensorflow("2.12")?);
+    /// assert_eq!(Consumer::releases("latest")?, [Consumer::newest()]);
+    /// assert!(Consumer::releases("2.16..2.12").is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ConsumerError`] for a release that is not known, and for a range without any.
+    pub fn releases(text: &str) -> Result<Vec<Self>, ConsumerError> {
+        if text == "latest" {
+            return Ok(vec![Self::newest()]);
+        }
+        if text == "all" {
+            let all = tensorflow::releases().iter().map(|release| Self::of_release(Some(release)));
+            return Ok(all.filter(|consumer| consumer.registry.is_some()).collect());
+        }
+        let Some((oldest, newest)) = text.split_once("..") else {
+            return Ok(vec![Self::tensorflow(text)?]);
+        };
+        let position = |name: &str| {
+            let release = tensorflow::release(name)?;
+            Ok::<_, UnknownRelease>(tensorflow::releases().iter().position(|one| one == release))
+        };
+        let (first, last) = (position(oldest)?, position(newest)?);
+        let known =
+            first.zip(last).and_then(|(first, last)| tensorflow::releases().get(first..=last));
+        let known = known.filter(|known| !known.is_empty()).ok_or_else(|| {
+            ConsumerError::NoRelease { oldest: oldest.to_owned(), newest: newest.to_owned() }
+        })?;
+        Ok(known.iter().map(|release| Self::of_release(Some(release))).collect())
+    }
+
+    /// The same with the operations of this registry, whatever its numbers are.
+    #[must_use]
+    pub fn with_registry(self, registry: Registry) -> Self {
+        let registry = Some(registry.with(self.operations.iter().cloned()));
+        Self { registry, ..self }
+    }
+
+    /// The same with these operations besides those of its release: the libraries of custom
+    /// operations that it loads.
+    ///
+    /// ```
+    /// use serdes::{artifact::ops::OperationDefinition, check::Consumer};
+    ///
+    /// let ours = OperationDefinition::of_name("OurFusedOp");
+    /// let consumer = Consumer::tensorflow("2.16")?.with_operations([ours]);
+    /// assert!(consumer.registry().unwrap().operation("OurFusedOp").is_some());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with_operations(
+        mut self,
+        operations: impl IntoIterator<Item = OperationDefinition>,
+    ) -> Self {
+        let operations: Vec<_> = operations.into_iter().collect();
+        if operations.is_empty() {
+            return self;
+        }
+        self.registry = self.registry.map(|registry| registry.with(operations.iter().cloned()));
+        self.operations.extend(operations);
+        self
+    }
+
+    /// The operations that it has; `None` where nobody knows them.
+    #[must_use]
+    pub fn registry(&self) -> Option<&Registry> {
+        self.registry.as_ref()
+    }
+
+    /// The release that it stands for in graphs, `MAJOR.MINOR`; `None` for a GraphDef number that
+    /// is no release's.
+    #[must_use]
+    pub fn release(&self) -> Option<&'static str> {
+        let version = self.release_of_graphs()?.version;
+        let minor = version.match_indices('.').nth(1).map_or(version.len(), |(end, _)| end);
+        version.get(..minor)
+    }
+
+    /// The same consumer as each release whose operations are known, oldest first, with what it has
+    /// besides.
+    pub(super) fn of_every_release(&self) -> Vec<Self> {
+        let line = ArtifactLine::GraphDef.name();
+        let at = |release| {
+            let mut consumer = Self { release: Some(release), ..self.clone() };
+            consumer.named.retain(|named| named.line != line);
+            let registry = registry_of(release)?;
+            consumer.registry = Some(registry.with(self.operations.iter().cloned()));
+            Some(consumer)
+        };
+        tensorflow::releases().iter().filter_map(at).collect()
+    }
+
+    fn release_of_graphs(&self) -> Option<&'static Release> {
+        let line = ArtifactLine::GraphDef.name();
+        match self.named.iter().find(|consumer| consumer.line == line) {
+            Some(named) => tensorflow::graph_def(named.version).release,
+            None => self.release,
+        }
+    }
+
+    /// The same with another number for one line, from `LINE=N` or `LINE=N:MIN_PRODUCER`; see
+    /// [`with_line`](Self::with_line).
     ///
     /// # Errors
     /// [`ConsumerError`], if the text is something else, the line does not exist, or the numbers
@@ -137,7 +273,8 @@ impl Consumer {
         self.with_line(line, version.parse().map_err(|_| syntax())?, min_producer)
     }
 
-    /// The same with another version and min_producer for one line.
+    /// The same with another version and min_producer for one line. With another GraphDef version
+    /// it has the operations of the release of exactly that number, or none that are known.
     ///
     /// # Errors
     /// [`ConsumerError`], if the line does not exist or the numbers contradict each other.
@@ -160,11 +297,15 @@ impl Consumer {
         }
         self.named.retain(|consumer| consumer.line != record.name);
         self.named.push(version::Consumer::new(record.name, version, min_producer));
+        if record.name == ArtifactLine::GraphDef.name() {
+            let registry = self.release_of_graphs().and_then(registry_of);
+            self.registry = registry.map(|registry| registry.with(self.operations.iter().cloned()));
+        }
         Ok(self)
     }
 
     /// The same, refusing an operation in graphs of the producers that a ban names, beside the
-    /// operations that the options of the check refuse.
+    /// operations that the options of the check refuse. The consumer has the operation otherwise.
     ///
     /// ```
     /// use serdes::check::{self, Consumer, Rule};
@@ -182,7 +323,21 @@ impl Consumer {
     #[must_use]
     pub fn with_ban(mut self, ban: &OperationBan) -> Self {
         self.banned.push(ban.into());
-        self
+        self.having([ban.operation.as_str()])
+    }
+
+    /// The same with these operations, of which nothing but the name is known where its release
+    /// does not have them: what graphs may not use from some version on, older ones use.
+    pub(super) fn having<'n>(self, names: impl IntoIterator<Item = &'n str>) -> Self {
+        let Some(registry) = &self.registry else { return self };
+        let unknown = names.into_iter().filter(|name| registry.operation(name).is_none());
+        let unknown: Vec<_> = unknown.map(OperationDefinition::of_name).collect();
+        self.with_operations(unknown)
+    }
+
+    /// The operations that it bans.
+    pub(super) fn banned(&self) -> &[DeprecatedOperation] {
+        &self.banned
     }
 
     /// A list of operations with this consumer's bans on it.
@@ -217,6 +372,11 @@ impl Consumer {
     }
 }
 
+/// The operations of a release, if they are known.
+fn registry_of(release: &Release) -> Option<Registry> {
+    Registry::tensorflow(release.version).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -229,6 +389,62 @@ mod tests {
         assert_eq!(consumer.line(ArtifactLine::DeviceState).version, 0);
         assert_eq!(Consumer::newest().line(ArtifactLine::GraphDef).version, 2474);
         assert!(Consumer::tensorflow("9.9").is_err());
+    }
+
+    #[test]
+    fn a_consumer_has_the_operations_of_the_release_whose_number_it_has() {
+        let release = |consumer: &Consumer| consumer.registry().map(Registry::release);
+        let newest = Consumer::newest();
+        assert_eq!((release(&newest), newest.release()), (Some("2.21"), Some("2.21")));
+        let by_number = |text: &str| Consumer::newest().with(text).unwrap();
+        assert_eq!(release(&by_number("graph_def=1395")), Some("2.12"));
+        assert_eq!(by_number("graph_def=1395").release(), Some("2.12"));
+        assert_eq!(release(&by_number("graph_def=1396")), None);
+        assert_eq!(by_number("graph_def=1396").release(), None);
+        assert_eq!(release(&by_number("tensor_bundle=2")), Some("2.21"));
+        let old = Consumer::tensorflow("2.8").unwrap();
+        assert_eq!((release(&old), old.release()), (None, Some("2.8")));
+        let given = by_number("graph_def=1396")
+            .with_operations([OperationDefinition::of_name("Ours")])
+            .with_registry(Registry::tensorflow("2.16").unwrap());
+        assert_eq!(release(&given), Some("2.16"));
+        assert!(given.registry().unwrap().operation("Ours").is_some());
+        // What was given stays where the number changes.
+        let moved = given.with("graph_def=1482").unwrap();
+        assert_eq!(release(&moved), Some("2.13"));
+        assert!(moved.registry().unwrap().operation("Ours").is_some());
+    }
+
+    #[test]
+    fn a_banned_operation_is_one_that_the_consumer_has() {
+        let has = |consumer: &Consumer, name: &str| {
+            consumer.registry().is_some_and(|registry| registry.operation(name).is_some())
+        };
+        let banning = Consumer::newest().with_ban(&OperationBan::new("OurFusedOp", 2475, "V2"));
+        assert!(has(&banning, "OurFusedOp"));
+        let known = Consumer::newest().with_ban(&OperationBan::new("MatMul", 2475, "V2"));
+        assert!(!known.registry().unwrap().operation("MatMul").unwrap().is_name_alone());
+    }
+
+    #[test]
+    fn releases_are_named_by_ranges_and_words() {
+        let names = |text: &str| {
+            let releases = Consumer::releases(text).unwrap();
+            releases.iter().map(|one| one.release().unwrap()).collect::<Vec<_>>()
+        };
+        let all = names("all");
+        assert_eq!(all, Registry::releases().collect::<Vec<_>>());
+        assert_eq!(names("2.12..2.14"), ["2.12", "2.13", "2.14"]);
+        assert_eq!(names("2.16.2..2.16"), ["2.16"]);
+        assert_eq!(names("2.10..2.12"), ["2.10", "2.12"]);
+        assert_eq!(names("2.13"), ["2.13"]);
+        assert_eq!(names("latest"), ["2.21"]);
+        for text in ["", "..", "2.12..", "2.12..9.9", "ALL", "2.12...2.13"] {
+            let error = Consumer::releases(text).unwrap_err().to_string();
+            assert!(error.contains("2.21.0"), "{error}");
+        }
+        let error = Consumer::releases("2.14..2.12").unwrap_err().to_string();
+        assert!(error.contains("the older one first"), "{error}");
     }
 
     #[test]

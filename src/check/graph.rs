@@ -3,16 +3,25 @@
 //! The reference is TensorFlow's graph importer: the C import of the same bytes.
 
 use super::{
-    Findings, Inspection, NestedVersion, Options, Reason, Remedy, Rule, Warning,
+    Consumer, Findings, Inspection, Loader, NestedVersion, Options, Outcome, Reason, Remedy, Rule,
+    Warning,
     consumer::ArtifactLine,
+    each::Each,
     empty,
     error::became_shorter,
     opened::{Bytes, GraphKind},
+    operations,
+    reading::{Reading, read_each},
+    releases::say_which_load,
     rule::messages,
 };
 use crate::{
-    artifact::graph::{
-        self, DeprecatedUse, Form, GraphError, Graphs, Message, MetaGraph, ReadOptions,
+    artifact::{
+        graph::{
+            self, DeprecatedUse, Form, Graph, GraphError, Graphs, ImportFault, ImportFaultKind,
+            Judgement, Message, MetaGraph, ReadOptions,
+        },
+        ops::Registry,
     },
     read_at::ReadAt,
     version::{self, evolution::FORWARD_COMPATIBILITY_DAYS as FORWARD_COMPATIBILITY, tensorflow},
@@ -57,54 +66,161 @@ pub(super) fn reason(error: &GraphError) -> Reason {
     }
 }
 
-/// Reads graphs as this consumer does, and stops where there are too many.
-pub(super) fn read_for(
-    consumer: &version::Consumer,
+/// Reads a file of one graph for each consumer.
+fn read_file(
+    file: &Bytes,
+    kind: GraphKind,
+    consumers: &Each<&Consumer>,
     options: &Options,
-    read: impl FnOnce(&ReadOptions<'_>) -> Result<Graphs, Box<Reason>>,
-) -> Result<Graphs, Box<Reason>> {
-    let banned = options.banned();
-    let read_options =
-        ReadOptions::default().with_deprecated(&banned).with_release(consumer.version);
-    let graphs = read(&read_options)?;
-    if graphs.overflow {
-        let reason = Reason::from(messages::too_many_meta_graphs());
-        return Err(reason.with_remedy(Remedy::CheckOrigin).into());
+) -> Each<Result<Reading, Box<Reason>>> {
+    let read = |message, form| {
+        read_each(consumers, options, form, |options| {
+            graph::read(&file.source, message, form, options)
+                .map_err(|error| Box::new(reason(&error)))
+        })
+    };
+    match kind {
+        GraphKind::GraphDef => read(Message::GraphDef, Form::Binary),
+        GraphKind::GraphDefText => read(Message::GraphDef, Form::Text),
+        GraphKind::MetaGraph => {
+            let binary = read(Message::MetaGraphDef, Form::Binary);
+            let is_text = |found: &Result<_, Box<Reason>>| {
+                found.as_ref().is_err_and(|reason| reason.rule == Rule::Corrupt)
+            };
+            if !binary.iter().any(is_text) {
+                return binary;
+            }
+            // TensorFlow tries a .meta file as binary first, and as text if that fails.
+            let text = read(Message::MetaGraphDef, Form::Text);
+            binary.zip(text).map_into(|(binary, text)| match is_text(&binary) {
+                true => text.or(binary),
+                false => binary,
+            })
+        }
     }
-    Ok(graphs)
 }
 
-/// The verdict on a graph in one file.
-pub(super) fn check(file: &Bytes, kind: GraphKind, options: &Options) -> Findings {
-    let consumer = options.consumer().line(ArtifactLine::GraphDef);
-    let graphs = match read_for(&consumer, options, |options| read(file, kind, options)) {
-        Ok(graphs) => graphs,
-        Err(reason) => return reason.into(),
+/// The verdict of each consumer on a graph in one file: of the C import on a binary GraphDef, of
+/// Python's on what Python has to parse.
+pub(super) fn check(
+    file: &Bytes,
+    kind: GraphKind,
+    consumers: &Each<&Consumer>,
+    options: &Options,
+) -> Each<Findings> {
+    let loader = match kind {
+        GraphKind::GraphDef => Loader::Import,
+        GraphKind::GraphDefText | GraphKind::MetaGraph => Loader::LoadV1,
     };
-    let Some(meta_graph) = graphs.meta_graphs.first() else { return Findings::default() };
-    let mut findings = Findings::of_versions(&meta_graph.graph.versions);
-    findings.add(empty::check(&*file.source, kind, &meta_graph.graph));
-    findings.add(judge(meta_graph, &consumer, None));
+    let check = |consumers: &Each<&Consumer>| {
+        let readings = read_file(file, kind, consumers, options);
+        consumers.map(|consumer| *consumer).zip(readings).map_into(|(consumer, reading)| {
+            let reading = match reading {
+                Ok(reading) => reading,
+                Err(reason) => return reason.into(),
+            };
+            let Some(meta_graph) = reading.graphs.meta_graphs.first() else {
+                return Findings::default();
+            };
+            let mut findings = Findings::of_versions(&meta_graph.graph.versions);
+            findings.add(empty::check(&*file.source, kind, &meta_graph.graph));
+            let judgement = reading.judgement(&meta_graph.graph);
+            let asked = Asked { consumer, judgement, loader, is_object_graph: false };
+            findings.add(judge(meta_graph, &asked, None));
+            findings
+        })
+    };
+    say_which_load(consumers, check(consumers), check)
+}
+
+/// Whose answer is wanted, and what is known of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asked<'a> {
+    pub(super) consumer: &'a Consumer,
+    /// What the operations of the consumer make of the graph, if they are known.
+    pub(super) judgement: Option<&'a Judgement>,
+    pub(super) loader: Loader,
+    /// Whether the loader takes the functions of the graph alone, and never asks for its versions.
+    pub(super) is_object_graph: bool,
+}
+
+/// What a loader finds, in its order: versions, structure, and on its way through the nodes what
+/// their operations are. `place` is the meta graph in a SavedModel.
+pub(super) fn judge(meta_graph: &MetaGraph, asked: &Asked<'_>, place: Option<&str>) -> Findings {
+    let graph = &meta_graph.graph;
+    let consumer = asked.consumer.line(ArtifactLine::GraphDef);
+    let mut findings = Findings::of_versions(&graph.versions);
+    let fault = asked.judgement.and_then(|judgement| judgement.fault(asked.loader));
+    // The C++ loader looks for operations before anything else.
+    let is_first = asked.loader == Loader::Cpp
+        && fault.is_some_and(|fault| {
+            fault.function.is_none() && fault.kind == ImportFaultKind::UnknownOperation
+        });
+    if !is_first
+        && !asked.is_object_graph
+        && let Err(rejection) = consumer.check(&graph.versions)
+    {
+        return findings.refused(Reason::of_rejection(&rejection).at_any(place));
+    }
+    let judged = asked.judgement.zip(asked.consumer.registry());
+    let is_refused = match judged {
+        Some((_, registry)) => match fault {
+            Some(fault) => {
+                refuse(&mut findings, graph, fault, registry);
+                true
+            }
+            None => false,
+        },
+        None => refuse_without_operations(&mut findings, graph),
+    };
+    if is_refused && findings.outcome() == Outcome::Unreadable && is_found_at_once(graph) {
+        return findings;
+    }
+    warn_of_deprecated(&mut findings, graph);
+    if let Some((judgement, registry)) = judged.filter(|_| !is_refused) {
+        for attribute in judgement.dropped.iter().take(LISTED) {
+            findings.warn(operations::dropped(attribute, registry));
+        }
+    }
+    if let Some(warning) = forward_compatibility(meta_graph, &consumer, judged.is_some()) {
+        findings.warn(warning.at_any(place));
+    }
     findings
 }
 
-/// What the importer finds, in its order: versions, structure, and on its way through the nodes
-/// deprecated operations and what only shows there. `place` is the meta graph in a SavedModel.
-pub(super) fn judge(
-    meta_graph: &MetaGraph,
-    consumer: &version::Consumer,
-    place: Option<&str>,
-) -> Findings {
-    let graph = &meta_graph.graph;
-    let mut findings = Findings::of_versions(&graph.versions);
-    if let Err(rejection) = consumer.check(&graph.versions) {
-        return findings.refused(Reason::of_rejection(&rejection).at_any(place));
-    }
+/// Whether the fault of the structure is one for which no node is visited.
+fn is_found_at_once(graph: &Graph) -> bool {
+    graph.structure.as_ref().is_some_and(|fault| !fault.kind.is_found_on_the_way())
+}
+
+/// The reason that a loader gives, and of deprecated operations all others that it would.
+fn refuse(findings: &mut Findings, graph: &Graph, fault: &ImportFault, registry: &Registry) {
+    let ImportFaultKind::Deprecated(operation) = &fault.kind else {
+        return findings.refuse(operations::reason(fault, registry));
+    };
     let producer = graph.versions.producer;
-    let (refused, allowed): (Vec<_>, Vec<_>) = graph
-        .deprecated_before_fault()
-        .iter()
-        .partition(|found| producer >= found.operation.version);
+    let uses = refused_for_deprecation(graph);
+    let (first, others): (Vec<_>, Vec<_>) =
+        uses.into_iter().partition(|found| found.operation.name == operation.name);
+    if first.is_empty() || fault.function.is_some() {
+        return findings.refuse(operations::reason(fault, registry));
+    }
+    for found in first.into_iter().chain(others).take(LISTED) {
+        findings.refuse(deprecated(found, producer));
+    }
+}
+
+/// The operations that the graph may not use any more, as far as the importer comes to them.
+fn refused_for_deprecation(graph: &Graph) -> Vec<&DeprecatedUse> {
+    let uses = graph.deprecated_before_fault().iter();
+    uses.filter(|found| graph.versions.producer >= found.operation.version).collect()
+}
+
+/// What is said of a graph where nobody knows which operations the consumer has: whether there was
+/// anything.
+fn refuse_without_operations(findings: &mut Findings, graph: &Graph) -> bool {
+    let producer = graph.versions.producer;
+    let refused = refused_for_deprecation(graph);
     for found in refused.iter().take(LISTED) {
         findings.refuse(deprecated(found, producer));
     }
@@ -113,26 +229,36 @@ pub(super) fn judge(
     {
         let reason = Reason::from(messages::nodes_do_not_fit(fault));
         findings.refuse(reason.with_remedy(Remedy::ExportAgain).at(fault.node.clone()));
-        if !fault.kind.is_found_on_the_way() {
-            return findings;
-        }
     }
-    for found in allowed.iter().take(LISTED) {
+    !findings.reasons().is_empty()
+}
+
+/// Warns of deprecated operations that are no obstacle yet.
+fn warn_of_deprecated(findings: &mut Findings, graph: &Graph) {
+    let producer = graph.versions.producer;
+    let allowed = graph.deprecated_before_fault().iter();
+    let allowed = allowed.filter(|found| producer < found.operation.version);
+    for found in allowed.take(LISTED) {
         findings.warn(still_allowed(found, producer));
     }
     for found in graph.deprecated_in_functions.iter().take(LISTED) {
         findings.warn(deprecated_in_function(found));
     }
-    if let Some(warning) = forward_compatibility(meta_graph, consumer) {
-        findings.warn(warning.at_any(place));
-    }
-    findings
 }
 
 /// Warns of a producer that is so far ahead that TensorFlow promises nothing. Patch releases of one
-/// MAJOR.MINOR are compatible with one another in both directions, whatever their numbers.
-fn forward_compatibility(meta_graph: &MetaGraph, consumer: &version::Consumer) -> Option<Warning> {
+/// MAJOR.MINOR are compatible with one another in both directions, whatever their numbers. Where the
+/// operations of the consumer are known they have decided, unless the producer is newer than every
+/// release whose operations are: nobody knows what it means then.
+fn forward_compatibility(
+    meta_graph: &MetaGraph,
+    consumer: &version::Consumer,
+    is_judged: bool,
+) -> Option<Warning> {
     let producer = meta_graph.graph.versions.producer;
+    if is_judged && producer <= newest_known_operations() {
+        return None;
+    }
     let ahead = i64::from(producer) - i64::from(consumer.version);
     if ahead <= FORWARD_COMPATIBILITY || is_of_same_minor(meta_graph, consumer) {
         return None;
@@ -150,6 +276,12 @@ fn forward_compatibility(meta_graph: &MetaGraph, consumer: &version::Consumer) -
         attributes,
     );
     Some(message.into())
+}
+
+/// The GraphDef version of the newest release whose operations are known.
+fn newest_known_operations() -> i32 {
+    let newest = Registry::releases().last().and_then(|name| Registry::tensorflow(name).ok());
+    newest.map_or(i32::MIN, |registry| registry.graph_def_version())
 }
 
 /// Whether a graph was written by a release that has the MAJOR and MINOR of the consumer's.
@@ -171,7 +303,7 @@ fn minor(release: &str) -> Option<&str> {
         .then_some(minor)
 }
 
-fn show_count(count: u64) -> String {
+pub(super) fn show_count(count: u64) -> String {
     if count == 1 { "one node".to_owned() } else { format!("{count} nodes") }
 }
 

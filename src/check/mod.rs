@@ -33,17 +33,22 @@ mod checkpoint_v1;
 mod consumer;
 mod detect;
 mod device_state;
+mod each;
 mod empty;
 mod error;
 mod graph;
 mod ifrt;
 mod inspection;
 mod kind;
+mod loaders;
 mod opened;
+mod operations;
 mod options;
 mod other_kind;
 mod plugin;
+mod reading;
 mod reason;
+mod releases;
 mod remedy;
 mod rule;
 mod saved_model;
@@ -61,10 +66,12 @@ pub use self::{
     error::CheckError,
     inspection::{Inspection, NestedVersion, TensorSummary},
     kind::{Kind, UnknownKind},
+    loaders::Loaders,
     options::Options,
     reason::{Reason, Warning},
     remedy::Remedy,
     rule::{Explanation, Rule, UnknownRule},
-    verdict::{Cancelled, ConsumerVersion, Outcome, Verdict, Versions},
+    verdict::{Cancelled, ConsumerVersion, Outcome, Verdict, Verdicts, Versions},
     walk::{Skipped, Walk, all, walk},
 };
+pub use crate::artifact::graph::Loader;

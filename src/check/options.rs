@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::Consumer;
+use super::{Consumer, Loader};
 use crate::{
     artifact::{graph::DeprecatedOperations, tensor_bundle::VerifyOptions},
     files::Watch,
@@ -22,10 +22,12 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct Options {
     consumer: Consumer,
+    loader: Loader,
     tags: Option<Vec<String>>,
     verify_data: bool,
     strict: bool,
     deprecated: DeprecatedOperations,
+    has_own_deprecated: bool,
     threads: usize,
     watch: Watch,
 }
@@ -34,10 +36,12 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             consumer: Consumer::default(),
+            loader: Loader::LoadV1,
             tags: None,
             verify_data: false,
             strict: false,
             deprecated: DeprecatedOperations::tensorflow().clone(),
+            has_own_deprecated: false,
             threads: 0,
             watch: Watch::new(),
         }
@@ -49,6 +53,27 @@ impl Options {
     #[must_use]
     pub fn for_consumer(consumer: Consumer) -> Self {
         Self { consumer, ..Self::default() }
+    }
+
+    /// The same for another consumer.
+    #[must_use]
+    pub fn with_consumer(self, consumer: Consumer) -> Self {
+        Self { consumer, ..self }
+    }
+
+    /// The same with another loader that decides about a SavedModel than
+    /// [`LoadV1`](Loader::LoadV1), which takes it into a graph. What the others say is in
+    /// [`Verdict::loaders`](super::Verdict::loaders).
+    ///
+    /// ```
+    /// use serdes::check::{Loader, Options};
+    ///
+    /// let options = Options::default().with_loader(Loader::Load);
+    /// # let _ = options;
+    /// ```
+    #[must_use]
+    pub fn with_loader(self, loader: Loader) -> Self {
+        Self { loader, ..self }
     }
 
     /// The same for the meta graph of a SavedModel with these tags, in any order; without this
@@ -73,7 +98,7 @@ impl Options {
     /// The same with another list of operations that graphs may not use than TensorFlow's.
     #[must_use]
     pub fn with_deprecated(self, deprecated: DeprecatedOperations) -> Self {
-        Self { deprecated, ..self }
+        Self { deprecated, has_own_deprecated: true, ..self }
     }
 
     /// The same with a number of threads that verify data; 0 for as many as the machine has.
@@ -93,6 +118,10 @@ impl Options {
         &self.consumer
     }
 
+    pub(super) fn loader(&self) -> Loader {
+        self.loader
+    }
+
     pub(super) fn tags(&self) -> Option<&[String]> {
         self.tags.as_deref()
     }
@@ -109,9 +138,19 @@ impl Options {
         &self.watch
     }
 
-    /// The operations that graphs may not use, those that the consumer bans among them.
-    pub(super) fn banned(&self) -> Cow<'_, DeprecatedOperations> {
-        self.consumer.bans_on(&self.deprecated)
+    /// A consumer with the operations that graphs may not use: what is refused of newer producers is
+    /// there for older ones.
+    pub(super) fn completed(&self, consumer: &Consumer) -> Consumer {
+        let consumer = consumer.clone();
+        if !self.has_own_deprecated {
+            return consumer;
+        }
+        consumer.having(self.deprecated.entries().iter().map(|entry| entry.name.as_str()))
+    }
+
+    /// The operations that graphs of this consumer may not use, those that it bans among them.
+    pub(super) fn banned(&self, consumer: &Consumer) -> Cow<'_, DeprecatedOperations> {
+        consumer.bans_on(&self.deprecated)
     }
 
     /// Verifies a checkpoint as these options say, and lets the watch hear of it.

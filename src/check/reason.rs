@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{Remedy, Rule, rule::Message};
-use crate::version::{Rejection, VersionRule};
+use crate::version::Rejection;
 
 /// Why an artifact is not acceptable.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,14 +71,7 @@ impl Reason {
     /// The answer of the VersionDef rule as a reason.
     #[must_use]
     pub fn of_rejection(rejection: &Rejection) -> Self {
-        let rule = match rejection.rule {
-            VersionRule::ProducerTooOld => Rule::ProducerTooOld,
-            VersionRule::MinConsumer => Rule::MinConsumer,
-            VersionRule::BadConsumer => Rule::BadConsumer,
-            // A consumer that contradicts itself can judge nothing.
-            VersionRule::ConsumerBelowMinProducer => Rule::Unsupported,
-        };
-        Self::new(rule, rejection.message())
+        Self::new(Rule::of_versions(rejection.rule), rejection.message())
             .with_remedy(Remedy::Versions(rejection.remedy()))
             .with_numbers(rejection.found(), rejection.expected())
     }

@@ -38,6 +38,25 @@ pub enum Remedy {
         /// What to use in its place, where there is something.
         replacement: Option<String>,
     },
+    /// The release has an older operation of the name, without the version at its end.
+    UseOlderOperation {
+        /// The older operation.
+        operation: String,
+        /// The first release that has the newer one, where one is known.
+        release: Option<String>,
+    },
+    /// No known release has the operation, so that a library of the consumer may.
+    NameOperation {
+        /// The operation.
+        operation: String,
+    },
+    /// Another release loads it.
+    UseRelease {
+        /// The release, `MAJOR.MINOR`.
+        release: String,
+        /// Whether every newer release that is known loads it as well.
+        or_newer: bool,
+    },
     /// The VersionDef rule refuses; the words say which side is to move.
     Versions(String),
     /// The state is saved at a version that the consumer reads.
@@ -95,6 +114,27 @@ impl fmt::Display for Remedy {
             }
             Self::ReplaceOperation { replacement: None } => {
                 "remove the operation, and export the graph again"
+            }
+            Self::UseOlderOperation { operation, release } => {
+                write!(f, "use {operation} instead, and export the model again")?;
+                return match release {
+                    Some(release) => write!(f, "; or load it with TensorFlow {release} or newer"),
+                    None => Ok(()),
+                };
+            }
+            Self::NameOperation { operation } => {
+                return write!(
+                    f,
+                    "if the consumer loads a library that has {operation}, name it as one of the consumer's own; else replace it, and \
+                     export the model again"
+                );
+            }
+            Self::UseRelease { release, or_newer } => {
+                let newer = if *or_newer { " or newer" } else { "" };
+                return write!(
+                    f,
+                    "load it with TensorFlow {release}{newer}, or export the model with the consumer's release"
+                );
             }
             Self::Versions(words) => words,
             Self::SaveOlder => "upgrade the consumer, or save the state at an older version",

@@ -1,7 +1,7 @@
 //! Verdicts on SavedModels.
 //!
-//! The reference is TensorFlow's graph loader (C++ and compat.v1). What other loaders would do goes
-//! into warnings.
+//! One loader decides, `tf.compat.v1.saved_model.load` unless another is asked for; what the others
+//! would do is said beside it.
 
 use std::{
     fs::{self, File},
@@ -10,20 +10,22 @@ use std::{
 };
 
 use super::{
-    CheckError, Findings, Inspection, Kind, Options, Reason, Remedy, Warning,
+    CheckError, Consumer, Findings, Inspection, Kind, Loader, Loaders, Options, Reason, Remedy,
+    Warning,
     consumer::ArtifactLine,
-    graph::{self, LISTED, name_of, show_tags},
+    each::{Each, check_beside_graphs},
+    graph::{self, Asked, LISTED, name_of, show_tags},
+    loaders::{LOADERS, differs},
     opened::{Bytes, ModelFiles, with_suffix},
-    other_kind,
+    operations, other_kind,
+    reading::{Reading, read_each},
+    releases::say_which_load,
     rule::messages,
     tensor_bundle,
 };
 use crate::{
-    artifact::graph::{
-        DeprecatedOperation, Form, Graph, GraphError, Graphs, Message, MetaGraph, ReadOptions, read,
-    },
+    artifact::graph::{Form, Graph, GraphError, Graphs, Message, MetaGraph, ReadOptions, read},
     read_at::ReadAt,
-    version,
 };
 
 const BINARY: &str = "saved_model.pb";
@@ -85,13 +87,17 @@ fn locate(model: &ModelFiles) -> Result<(Arc<dyn ReadAt>, Form), Box<Reason>> {
     .into())
 }
 
-fn read_model(model: &ModelFiles, options: &ReadOptions<'_>) -> Result<Graphs, Box<Reason>> {
-    let (source, form) = locate(model)?;
-    read(&source, Message::SavedModel, form, options).map_err(|error| {
+/// Reads the message of a model.
+fn read_message(
+    source: &Arc<dyn ReadAt>,
+    form: Form,
+    options: &ReadOptions<'_>,
+) -> Result<Graphs, Box<Reason>> {
+    read(source, Message::SavedModel, form, options).map_err(|error| {
         let instead = match &error {
             // The name of the file was not asked where the directory says what it is.
             GraphError::Malformed(_) | GraphError::Text(_) => {
-                other_kind::instead_of(Kind::SavedModel, &source)
+                other_kind::instead_of(Kind::SavedModel, source)
             }
             GraphError::Io(_) => None,
         };
@@ -99,39 +105,125 @@ fn read_model(model: &ModelFiles, options: &ReadOptions<'_>) -> Result<Graphs, B
     })
 }
 
-/// The verdict on a SavedModel.
-pub(super) fn check(model: &ModelFiles, options: &Options) -> Findings {
-    let consumer = options.consumer().line(ArtifactLine::GraphDef);
-    let graphs = graph::read_for(&consumer, options, |options| read_model(model, options));
-    let chosen = graphs.and_then(|graphs| {
-        let chosen = choose(&graphs.meta_graphs, options.tags())?;
-        Ok((graphs.meta_graphs, chosen))
-    });
-    let (meta_graphs, chosen) = match chosen {
-        Ok(found) => found,
-        Err(reason) => return reason.into(),
+/// The verdict of each consumer on a SavedModel.
+pub(super) fn check(
+    model: &ModelFiles,
+    consumers: &Each<&Consumer>,
+    options: &Options,
+) -> Each<Findings> {
+    let judged = |consumers: &Each<&Consumer>| {
+        let read = read_for(model, consumers, options);
+        consumers.map(|consumer| *consumer).zip(read).map_into(|(consumer, reading)| {
+            let judged = reading.and_then(|reading| judge(&reading, model, consumer, options));
+            judged.unwrap_or_else(Into::into)
+        })
     };
+    let findings = say_which_load(consumers, judged(consumers), judged);
+    let variables = check_beside_graphs(consumers, options, |options| variables(model, options));
+    findings.zip(variables).map_into(|(mut findings, variables)| {
+        // Without a graph nobody knows whether the variables belong to it.
+        if let Some(loaders) = &mut findings.loaders {
+            loaders.add(variables.outcome());
+            findings.add(variables);
+        }
+        findings
+    })
+}
+
+/// Reads the model for each consumer, in the form in which it is there.
+fn read_for(
+    model: &ModelFiles,
+    consumers: &Each<&Consumer>,
+    options: &Options,
+) -> Each<Result<Reading, Box<Reason>>> {
+    match locate(model) {
+        Ok((source, form)) => {
+            read_each(consumers, options, form, |options| read_message(&source, form, options))
+        }
+        Err(reason) => consumers.map(|_| Err(reason.clone())),
+    }
+}
+
+/// What one consumer makes of the graphs of a model.
+fn judge(
+    reading: &Reading,
+    model: &ModelFiles,
+    consumer: &Consumer,
+    options: &Options,
+) -> Result<Findings, Box<Reason>> {
+    let meta_graphs = &reading.graphs.meta_graphs;
+    let chosen = choose(meta_graphs, options.tags())?;
+    let numbers = consumer.line(ArtifactLine::GraphDef);
     let mut findings = Findings::default();
     for (position, meta_graph) in meta_graphs.iter().enumerate() {
         let place = name_of(meta_graph);
         if position == chosen {
+            let judged =
+                judge_chosen(meta_graph, meta_graphs.len() == 1, reading, consumer, options);
             findings.versions = Some((&meta_graph.graph.versions).into());
-            findings.add(graph::judge(meta_graph, &consumer, Some(&place)));
-            findings.add(variables(model, meta_graph, options));
-            if meta_graph.has_object_graph && meta_graphs.len() == 1 {
-                let is_refused = !findings.reasons().is_empty();
-                let other = other_loader(&meta_graph.graph, &consumer, is_refused);
-                if let Some(warning) = other {
-                    findings.warn(warning.at(place));
-                }
+            findings.loaders = judged.loaders;
+            findings.add(judged);
+            if meta_graph.has_saver && index_of_variables(model).is_some_and(|path| !path.is_file())
+            {
+                let warning = Warning::from(messages::index_of_variables_missing());
+                findings.warn(warning.at("variables/variables.index"));
             }
-        } else if let Err(rejection) = consumer.check(&meta_graph.graph.versions) {
+        } else if let Err(rejection) = numbers.check(&meta_graph.graph.versions) {
             let message = format!("{rejection}; this meta graph is not the one that is loaded");
             let rule = Reason::of_rejection(&rejection).rule;
             findings.warn(Warning::new(rule, message).at(place));
         }
     }
+    Ok(findings)
+}
+
+/// What the loaders make of the meta graph that is loaded. `tf.saved_model.load` takes the object
+/// graph of a model that has one, if its meta graph is the only one.
+fn judge_chosen(
+    meta_graph: &MetaGraph,
+    is_only: bool,
+    reading: &Reading,
+    consumer: &Consumer,
+    options: &Options,
+) -> Findings {
+    let place = name_of(meta_graph);
+    let judgement = reading.judgement(&meta_graph.graph);
+    let is_object_graph = meta_graph.has_object_graph && is_only;
+    let by = |loader| {
+        let is_object_graph = is_object_graph && loader == Loader::Load;
+        if is_object_graph && judgement.is_none() {
+            return by_functions_alone(&meta_graph.graph, consumer);
+        }
+        let asked = Asked { consumer, judgement, loader, is_object_graph };
+        graph::judge(meta_graph, &asked, Some(&place))
+    };
+    let (loaders, each) = Loaders::of(by);
+    let mut findings = by(options.loader());
+    let mut differences = Vec::new();
+    for (loader, other) in LOADERS.into_iter().zip(&each) {
+        if let Some(warning) = differs(loader, &findings, other) {
+            differences.push(warning.at(place.clone()));
+        }
+    }
+    differences.into_iter().for_each(|warning| findings.warn(warning));
+    findings.loaders = Some(loaders);
     findings
+}
+
+/// What `tf.saved_model.load` finds in a model in the TF2 format, as far as it can be told without
+/// the operations of the consumer: it never looks at the versions nor at the nodes outside of
+/// functions, and builds every function anew as if it were made by the consumer.
+fn by_functions_alone(graph: &Graph, consumer: &Consumer) -> Findings {
+    let version = consumer.line(ArtifactLine::GraphDef).version;
+    let mut uses = graph.deprecated_in_functions.iter();
+    match uses.find(|found| version >= found.operation.version) {
+        Some(found) => Findings::default().refused(operations::built_by_consumer(
+            &found.operation,
+            &found.node,
+            found.function.as_deref(),
+        )),
+        None => Findings::default(),
+    }
 }
 
 /// The prefix of the checkpoint that belongs to a SavedModel.
@@ -143,17 +235,16 @@ fn variables_prefix(model: &ModelFiles) -> Option<PathBuf> {
     Some(directory.join("variables").join("variables"))
 }
 
-/// The variables of the meta graph that is loaded.
-fn variables(model: &ModelFiles, meta_graph: &MetaGraph, options: &Options) -> Findings {
-    let mut findings = Findings::default();
-    let Some(prefix) = variables_prefix(model) else { return findings };
-    if with_suffix(&prefix, ".index").is_file() {
-        findings.add(tensor_bundle::check_variables(&prefix, options));
-    } else if meta_graph.has_saver {
-        let warning = Warning::from(messages::index_of_variables_missing());
-        findings.warn(warning.at("variables/variables.index"));
+fn index_of_variables(model: &ModelFiles) -> Option<PathBuf> {
+    variables_prefix(model).map(|prefix| with_suffix(&prefix, ".index"))
+}
+
+/// The variables of a model, where they are.
+fn variables(model: &ModelFiles, options: &Options) -> Findings {
+    match variables_prefix(model).filter(|prefix| with_suffix(prefix, ".index").is_file()) {
+        Some(prefix) => tensor_bundle::check_variables(&prefix, options),
+        None => Findings::default(),
     }
-    findings
 }
 
 /// Whether two lists have the same tags, in any order, however often.
@@ -184,34 +275,14 @@ fn choose(meta_graphs: &[MetaGraph], tags: Option<&[String]>) -> Result<usize, B
     })
 }
 
-/// What `tf.saved_model.load` does otherwise with a model in the TF2 format: it never looks at the
-/// versions nor at the nodes outside of functions, and builds every function anew as if it were
-/// made by the consumer.
-fn other_loader(graph: &Graph, consumer: &version::Consumer, is_refused: bool) -> Option<Warning> {
-    let mut in_functions: Vec<&str> = Vec::new();
-    for found in &graph.deprecated_in_functions {
-        let DeprecatedOperation { name, version, .. } = &found.operation;
-        // Several functions may use one operation.
-        if consumer.version >= *version && !in_functions.contains(&name.as_str()) {
-            in_functions.push(name);
-        }
-        if in_functions.len() == LISTED {
-            break;
-        }
-    }
-    if !in_functions.is_empty() {
-        return Some(messages::load_refuses(in_functions.join(", ")).into());
-    }
-    is_refused.then(|| messages::load_takes().into())
-}
-
 /// What is in a SavedModel.
 pub(super) fn inspect(
     model: &ModelFiles,
     mut inspection: Inspection,
 ) -> Result<Inspection, Box<Reason>> {
     let options = ReadOptions::default().with_operations_counted(true);
-    let graphs = read_model(model, &options)?;
+    let (source, form) = locate(model)?;
+    let graphs = read_message(&source, form, &options)?;
     let chosen = choose(&graphs.meta_graphs, None).ok();
     for (position, meta_graph) in graphs.meta_graphs.iter().enumerate() {
         graph::count(meta_graph, &mut inspection);

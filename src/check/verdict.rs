@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Kind, Reason, Warning};
+use super::{Kind, Loaders, Reason, Warning};
 use crate::version::{Consumer, VersionDef};
 
 /// The verdict in one word. The worst of several is the greatest.
@@ -94,6 +94,8 @@ pub(super) struct Findings {
     pub(super) versions: Option<Versions>,
     reasons: Vec<Reason>,
     warnings: Vec<Warning>,
+    /// What each loader says, of a SavedModel.
+    pub(super) loaders: Option<Loaders>,
 }
 
 impl Findings {
@@ -127,6 +129,15 @@ impl Findings {
     pub(super) fn reasons(&self) -> &[Reason] {
         &self.reasons
     }
+
+    pub(super) fn first_reason_mut(&mut self) -> Option<&mut Reason> {
+        self.reasons.first_mut()
+    }
+
+    /// The verdict in one word, if nothing else is found.
+    pub(super) fn outcome(&self) -> Outcome {
+        self.reasons.first().map_or(Outcome::Acceptable, |reason| reason.rule.outcome())
+    }
 }
 
 /// A fault that says everything there is to say of an artifact.
@@ -151,6 +162,10 @@ pub struct Verdict {
     pub versions: Option<Versions>,
     /// The consumer that was asked about.
     pub consumer: Option<ConsumerVersion>,
+    /// The release that the consumer is, `MAJOR.MINOR`, where it is one.
+    pub release: Option<String>,
+    /// What each loader says of a SavedModel; `None` of anything else.
+    pub loaders: Option<Loaders>,
     reasons: Vec<Reason>,
     warnings: Vec<Warning>,
 }
@@ -160,26 +175,43 @@ impl Verdict {
     pub(super) fn new(
         path: String,
         kind: Kind,
-        consumer: Option<ConsumerVersion>,
-        findings: Findings,
+        consumer: &super::Consumer,
+        mut findings: Findings,
         strict: bool,
     ) -> Self {
-        let Findings { versions, mut reasons, mut warnings } = findings;
         if strict {
-            reasons.extend(warnings.drain(..).map(Warning::into_reason));
+            let warnings = findings.warnings.drain(..);
+            findings.reasons.extend(warnings.map(Warning::into_reason));
         }
-        let outcome = reasons.first().map_or(Outcome::Acceptable, |reason| reason.rule.outcome());
-        Self { path, kind: Some(kind), outcome, versions, consumer, reasons, warnings }
+        let outcome = findings.outcome();
+        let Findings { versions, reasons, warnings, loaders } = findings;
+        Self {
+            path,
+            kind: Some(kind),
+            outcome,
+            versions,
+            consumer: kind.line().map(|line| (&consumer.line(line)).into()),
+            release: consumer.release().map(str::to_owned),
+            loaders,
+            reasons,
+            warnings,
+        }
     }
 
-    /// The verdict on a path at which nothing can be judged.
-    pub(super) fn without_artifact(path: String, reason: Reason) -> Self {
+    /// The verdict of a consumer on a path at which nothing can be judged.
+    pub(super) fn without_artifact(
+        path: String,
+        consumer: &super::Consumer,
+        reason: Reason,
+    ) -> Self {
         Self {
             path,
             kind: None,
             outcome: reason.rule.outcome(),
             versions: None,
             consumer: None,
+            release: consumer.release().map(str::to_owned),
+            loaders: None,
             reasons: vec![reason],
             warnings: Vec::new(),
         }
@@ -223,5 +255,62 @@ impl fmt::Display for Verdict {
             write!(f, "\n  warning: {warning}")?;
         }
         Ok(())
+    }
+}
+
+/// The verdicts of several consumers on one artifact, in their order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Verdicts {
+    /// The path as it was given; `-` for standard input.
+    pub path: String,
+    verdicts: Vec<Verdict>,
+}
+
+impl Verdicts {
+    pub(super) const fn new(path: String, verdicts: Vec<Verdict>) -> Self {
+        Self { path, verdicts }
+    }
+
+    /// The verdicts, in the order of the consumers.
+    pub fn iter(&self) -> std::slice::Iter<'_, Verdict> {
+        self.verdicts.iter()
+    }
+
+    /// The worst of them; [`Outcome::Acceptable`] if nobody was asked about.
+    #[must_use]
+    pub fn outcome(&self) -> Outcome {
+        self.iter().map(Verdict::outcome).max().unwrap_or(Outcome::Acceptable)
+    }
+
+    /// The first of the consumers that takes the artifact, by its release; of consumers in the
+    /// order of releases, the oldest.
+    #[must_use]
+    pub fn oldest(&self) -> Option<&str> {
+        self.iter().find(|verdict| verdict.is_acceptable())?.release.as_deref()
+    }
+
+    /// The last of the consumers that takes the artifact, by its release.
+    #[must_use]
+    pub fn newest(&self) -> Option<&str> {
+        self.iter().rfind(|verdict| verdict.is_acceptable())?.release.as_deref()
+    }
+}
+
+impl IntoIterator for Verdicts {
+    type Item = Verdict;
+    type IntoIter = std::vec::IntoIter<Verdict>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.verdicts.into_iter()
+    }
+}
+
+impl<'v> IntoIterator for &'v Verdicts {
+    type Item = &'v Verdict;
+    type IntoIter = std::slice::Iter<'v, Verdict>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
     }
 }

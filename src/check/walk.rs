@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::{
-    Cancelled, CheckError, Kind, Options, Reason, Remedy, Verdict,
+    Artifact, Cancelled, CheckError, Consumer, Kind, Options, Reason, Remedy, Verdict, Verdicts,
     artifact::{is_pattern, kind_of_directory, open, shard_prefix},
     detect::{self, of_judged},
     opened::with_suffix,
@@ -43,6 +43,8 @@ pub fn walk(path: impl AsRef<Path>, options: &Options) -> Walk<'_> {
         skipped: Skipped::default(),
         kind: None,
         excluded: Excluded(None),
+        consumers: Vec::new(),
+        given: Vec::new().into_iter(),
         options,
     }
 }
@@ -115,6 +117,10 @@ pub struct Walk<'o> {
     skipped: Skipped,
     kind: Option<Kind>,
     excluded: Excluded<'o>,
+    /// Who is asked about; nobody stands for the consumer of the options.
+    consumers: Vec<Consumer>,
+    /// Verdicts on the artifact that was found last, of which the iterator has given some.
+    given: std::vec::IntoIter<Verdict>,
     options: &'o Options,
 }
 
@@ -132,6 +138,32 @@ impl<'o> Walk<'o> {
     #[must_use]
     pub fn without(self, excluded: impl Fn(&Path, bool) -> bool + 'o) -> Self {
         Self { excluded: Excluded(Some(Box::new(excluded))), ..self }
+    }
+
+    /// The same for each of these consumers, whoever the consumer of the options is; each artifact
+    /// has a verdict for each. Nobody stands for the consumer of the options.
+    #[must_use]
+    pub fn for_consumers(self, consumers: impl IntoIterator<Item = Consumer>) -> Self {
+        Self { consumers: consumers.into_iter().collect(), ..self }
+    }
+
+    /// The verdicts on the next artifact, one for each consumer; [`Iterator`] gives them one by
+    /// one.
+    pub fn next_artifact(&mut self) -> Option<Result<Verdicts, Cancelled>> {
+        if self.stage == Stage::Ended {
+            return None;
+        }
+        if let Some(verdicts) = self.find() {
+            self.stage = if verdicts.is_ok() { Stage::Found } else { Stage::Ended };
+            return Some(verdicts);
+        }
+        if self.stage != Stage::Nothing {
+            return None;
+        }
+        self.stage = Stage::Ended;
+        let reason = Reason::from(messages::no_artifact_in_directory());
+        let reason = reason.with_remedy(Remedy::CheckPathOrNameFile);
+        Some(Ok(self.refused(&self.root, &reason)))
     }
 
     /// Whether a directory was walked into: the path was no artifact of its own.
@@ -152,7 +184,7 @@ impl<'o> Walk<'o> {
         self.stage == Stage::Found
     }
 
-    fn begin(&mut self) -> Option<Result<Verdict, Cancelled>> {
+    fn begin(&mut self) -> Option<Result<Verdicts, Cancelled>> {
         self.stage = Stage::Nothing;
         let root = self.root.clone();
         if let Some(matches) = self.matches(&root) {
@@ -160,17 +192,17 @@ impl<'o> Walk<'o> {
             return None;
         }
         Some(match open(&root, self.kind) {
-            Ok(artifact) => artifact.check(self.options),
+            Ok(artifact) => self.judge(&artifact),
             Err(CheckError::Directory { .. }) => match self.list(&root, 0) {
                 Ok(()) => return None,
-                Err(reason) => Ok(refused(&root, *reason)),
+                Err(reason) => Ok(self.refused(&root, &reason)),
             },
-            Err(error) => Ok(refused(&root, error.reason())),
+            Err(error) => Ok(self.refused(&root, &error.reason())),
         })
     }
 
     /// The verdict on the next artifact.
-    fn find(&mut self) -> Option<Result<Verdict, Cancelled>> {
+    fn find(&mut self) -> Option<Result<Verdicts, Cancelled>> {
         if self.stage == Stage::Begin
             && let Some(verdict) = self.begin()
         {
@@ -189,19 +221,15 @@ impl Iterator for Walk<'_> {
     type Item = Result<Verdict, Cancelled>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.stage == Stage::Ended {
-            return None;
+        loop {
+            if let Some(verdict) = self.given.next() {
+                return Some(Ok(verdict));
+            }
+            match self.next_artifact()? {
+                Ok(verdicts) => self.given = verdicts.into_iter(),
+                Err(cancelled) => return Some(Err(cancelled)),
+            }
         }
-        if let Some(verdict) = self.find() {
-            self.stage = if verdict.is_ok() { Stage::Found } else { Stage::Ended };
-            return Some(verdict);
-        }
-        if self.stage != Stage::Nothing {
-            return None;
-        }
-        self.stage = Stage::Ended;
-        let reason = Reason::from(messages::no_artifact_in_directory());
-        Some(Ok(refused(&self.root, reason.with_remedy(Remedy::CheckPathOrNameFile))))
     }
 }
 
@@ -220,12 +248,12 @@ impl Walk<'_> {
     }
 
     /// Looks at one entry of a directory; `None` if it gets no verdict.
-    fn visit(&mut self, path: &Path, depth: usize) -> Option<Result<Verdict, Cancelled>> {
+    fn visit(&mut self, path: &Path, depth: usize) -> Option<Result<Verdicts, Cancelled>> {
         let entry = match fs::symlink_metadata(path) {
             Ok(entry) => entry,
             // It was taken away since the directory was read.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
-            Err(source) => return Some(Ok(refused(path, unreadable(path, source)))),
+            Err(source) => return Some(Ok(self.refused(path, &unreadable(path, source)))),
         };
         if self.is_excluded(path, entry.is_dir()) {
             return None;
@@ -237,7 +265,7 @@ impl Walk<'_> {
         match fs::metadata(path) {
             Ok(target) if target.is_file() => self.visit_file(path),
             Err(source) if is_named_as_artifact(path) => {
-                Some(Ok(refused(path, unreadable(path, source))))
+                Some(Ok(self.refused(path, &unreadable(path, source))))
             }
             _ => {
                 self.skipped.add(path.to_owned());
@@ -246,7 +274,11 @@ impl Walk<'_> {
         }
     }
 
-    fn visit_directory(&mut self, path: &Path, depth: usize) -> Option<Result<Verdict, Cancelled>> {
+    fn visit_directory(
+        &mut self,
+        path: &Path,
+        depth: usize,
+    ) -> Option<Result<Verdicts, Cancelled>> {
         match kind_of_directory(path) {
             Some(kind) if kind.is_judged() => return Some(self.check(path, None)),
             Some(_) => {
@@ -256,10 +288,10 @@ impl Walk<'_> {
             None if is_parts_of_a_state(path) => return None,
             None => {}
         }
-        self.list(path, depth).err().map(|reason| Ok(refused(path, *reason)))
+        self.list(path, depth).err().map(|reason| Ok(self.refused(path, &reason)))
     }
 
-    fn visit_file(&mut self, path: &Path) -> Option<Result<Verdict, Cancelled>> {
+    fn visit_file(&mut self, path: &Path) -> Option<Result<Verdicts, Cancelled>> {
         if belongs_to_a_checkpoint(path) {
             return None;
         }
@@ -268,17 +300,36 @@ impl Walk<'_> {
                 self.skipped.add(path.to_owned());
                 None
             }
-            Ok(artifact) if self.kind.is_none() => Some(artifact.check(self.options)),
+            Ok(artifact) if self.kind.is_none() => Some(self.judge(&artifact)),
             Ok(_) => Some(self.check(path, self.kind)),
-            Err(error) => Some(Ok(refused(path, error.reason()))),
+            Err(error) => Some(Ok(self.refused(path, &error.reason()))),
         }
     }
 
-    fn check(&self, path: &Path, kind: Option<Kind>) -> Result<Verdict, Cancelled> {
+    fn check(&self, path: &Path, kind: Option<Kind>) -> Result<Verdicts, Cancelled> {
         match open(path, kind) {
-            Ok(artifact) => artifact.check(self.options),
-            Err(error) => Ok(refused(path, error.reason())),
+            Ok(artifact) => self.judge(&artifact),
+            Err(error) => Ok(self.refused(path, &error.reason())),
         }
+    }
+
+    fn judge(&self, artifact: &Artifact) -> Result<Verdicts, Cancelled> {
+        artifact.check_for(self.consumers(), self.options)
+    }
+
+    fn consumers(&self) -> &[Consumer] {
+        match self.consumers.as_slice() {
+            [] => std::slice::from_ref(self.options.consumer()),
+            consumers => consumers,
+        }
+    }
+
+    /// What every consumer is told of a path at which nothing can be judged.
+    fn refused(&self, path: &Path, reason: &Reason) -> Verdicts {
+        let path = path.to_string_lossy().into_owned();
+        let verdict = |consumer| Verdict::without_artifact(path.clone(), consumer, reason.clone());
+        let verdicts = self.consumers().iter().map(verdict).collect();
+        Verdicts::new(path.clone(), verdicts)
     }
 
     fn is_excluded(&self, path: &Path, is_directory: bool) -> bool {
@@ -339,8 +390,4 @@ fn is_named_as_artifact(path: &Path) -> bool {
 
 fn unreadable(path: &Path, source: io::Error) -> Reason {
     CheckError::of_system(path.to_string_lossy(), source).reason()
-}
-
-fn refused(path: &Path, reason: Reason) -> Verdict {
-    Verdict::without_artifact(path.to_string_lossy().into_owned(), reason)
 }

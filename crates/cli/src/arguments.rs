@@ -72,7 +72,8 @@ serdes versions release\n  serdes versions lock --check"
     /// May it be loaded? Graphs, saved models, checkpoints, device states, tensors, plug-ins.
     #[command(
         after_help = "Examples:\n  serdes check exported/model\n  serdes check ckpt-1000 --tensorflow 2.12.0 --verify-data\n  \
-serdes check graph.pb --consumer graph_def=1395:21\n  serdes check models --exclude 'build/' --require-known\n  cat graph.pb | serdes check - --kind graph_def --json"
+serdes check graph.pb --consumer graph_def=1395:21\n  serdes check exported/model --tensorflow 2.12..2.16 --custom-op OurFusedOp\n  \
+serdes check models --tensorflow all\n  serdes check models --exclude 'build/' --require-known\n  cat graph.pb | serdes check - --kind graph_def --json"
     )]
     Check(CheckArguments),
     /// What a rule of a verdict means, with an example and the remedy.
@@ -252,6 +253,18 @@ pub(crate) struct ReleaseVersionsArguments {
     pub(crate) dry_run: bool,
 }
 
+/// A loader of saved models.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub(crate) enum ModelLoader {
+    /// tf.compat.v1.saved_model.load.
+    LoadV1,
+    /// tf.saved_model.load.
+    Load,
+    /// TF_LoadSessionFromSavedModel, the C++ loader.
+    Cpp,
+}
+
 /// Arguments of `check`.
 #[derive(Debug, Args)]
 pub(crate) struct CheckArguments {
@@ -261,9 +274,20 @@ pub(crate) struct CheckArguments {
     /// Another consumer for a line: LINE=N[:MIN_PRODUCER]; may be given for several lines.
     #[arg(long, value_name = "LINE=N[:MIN_PRODUCER]")]
     pub(crate) consumer: Vec<String>,
-    /// A TensorFlow release as the consumer (2.21.0 by default).
+    /// A TensorFlow release as the consumer (2.21.0 by default): 2.16, latest, or several, each with
+    /// a verdict: 2.12..2.16, all (2.12 to 2.21), or the option repeated.
     #[arg(long, value_name = "RELEASE")]
-    pub(crate) tensorflow: Option<String>,
+    pub(crate) tensorflow: Vec<String>,
+    /// An operation that the consumer has besides those of its release; may be repeated.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) custom_op: Vec<String>,
+    /// A file with such operations, as `serdes ops RELEASE --json` lists them, or a name a line; may
+    /// be repeated.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ops: Vec<PathBuf>,
+    /// Which of TensorFlow's loaders decides about a saved model.
+    #[arg(long, value_enum, default_value_t = ModelLoader::LoadV1, value_name = "NAME")]
+    pub(crate) loader: ModelLoader,
     /// The tags of a saved model's meta graph, separated by commas.
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub(crate) tags: Option<Vec<String>>,

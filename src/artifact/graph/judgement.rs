@@ -50,6 +50,17 @@ pub struct Judgement {
 }
 
 impl Judgement {
+    /// What somebody else has found: one fault for some loaders, and what the release forgets.
+    #[cfg(test)]
+    pub(crate) fn of(
+        loaders: &[Loader],
+        fault: &ImportFault,
+        dropped: Vec<DroppedAttribute>,
+    ) -> Self {
+        let faults = Loader::ALL.map(|loader| loaders.contains(&loader).then(|| fault.clone()));
+        Self { faults, dropped }
+    }
+
     /// What this loader finds first; `None` if it takes the graph.
     #[must_use]
     pub fn fault(&self, loader: Loader) -> Option<&ImportFault> {

@@ -12,7 +12,7 @@ use serde_json::{Map, Value as Json, json};
 use crate::artifact::schema::EnumType;
 
 /// An operation, owned. [`Operation::to_definition`](super::Operation::to_definition) makes one.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OperationDefinition {
     /// The name, as in `NodeDef.op`.
@@ -64,7 +64,7 @@ pub enum ArgumentType {
 }
 
 /// An attribute of an operation.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AttributeDefinition {
     /// The name.
@@ -110,7 +110,7 @@ pub enum Element {
 }
 
 /// A value of an attribute, owned.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ValueDefinition {
     /// Bytes, mostly text.

@@ -93,7 +93,10 @@ impl Registry {
     /// ```
     #[must_use]
     pub fn with(mut self, operations: impl IntoIterator<Item = OperationDefinition>) -> Self {
-        self.lists.insert(0, OperationList::new(operations));
+        let mut operations = operations.into_iter().peekable();
+        if operations.peek().is_some() {
+            self.lists.insert(0, OperationList::new(operations));
+        }
         self
     }
 

@@ -87,9 +87,53 @@ const TENSORFLOW_2_19: i32 = 2129;
 const TENSORFLOW_2_20: i32 = 2288;
 const TENSORFLOW_2_21: i32 = 2474;
 
-/// The last release that asks for protobuf 4, whose text parser takes some numbers and escapes
+/// The last release that asks for protobuf 4.
+const TENSORFLOW_2_17: i32 = 1882;
+
+/// What of reading one form depends on the release: two of the same dialect read everything alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ReleaseDialect {
+    /// How many of the releases that brought something it is not older than.
+    known: usize,
+    has_old_text_parser: bool,
+}
+
+impl ReleaseDialect {
+    /// How the release with this GraphDef version reads the binary form: fields matter there.
+    pub(crate) fn binary(release: i32) -> Self {
+        let changes = [TENSORFLOW_2_13, TENSORFLOW_2_14];
+        Self { known: count_until(&changes, release), has_old_text_parser: false }
+    }
+
+    /// How it reads the text form: names of values matter as well, and so does the parser.
+    pub(crate) fn text(release: i32) -> Self {
+        let changes = [
+            TENSORFLOW_2_13,
+            TENSORFLOW_2_14,
+            TENSORFLOW_2_15,
+            TENSORFLOW_2_19,
+            TENSORFLOW_2_20,
+            TENSORFLOW_2_21,
+        ];
+        let known = count_until(&changes, release);
+        Self { known, has_old_text_parser: has_old_text_parser(release) }
+    }
+
+    /// Whether both come with the same parser: a newer one then takes what an older one does.
+    pub(crate) fn has_parser_of(self, other: Self) -> bool {
+        self.has_old_text_parser == other.has_old_text_parser
+    }
+}
+
+fn count_until(changes: &[i32], release: i32) -> usize {
+    changes.iter().filter(|first| release >= **first).count()
+}
+
+/// Whether a release comes with protobuf 4, whose text parser takes some numbers and escapes
 /// otherwise.
-pub(crate) const TENSORFLOW_2_17: i32 = 1882;
+pub(crate) const fn has_old_text_parser(release: i32) -> bool {
+    release <= TENSORFLOW_2_17
+}
 
 /// Whether a release of this GraphDef version knows a field of the table.
 #[inline]
@@ -171,6 +215,13 @@ mod tests {
             for release in releases {
                 assert_eq!(knows_field(release, message, number), release >= first, "{number}");
             }
+        }
+        // Two releases of one dialect know the same.
+        for (release, next) in releases.iter().zip(&releases[1..]) {
+            let text = ReleaseDialect::text(*release) == ReleaseDialect::text(*next);
+            let binary = ReleaseDialect::binary(*release) == ReleaseDialect::binary(*next);
+            assert_eq!(text, [1645, 1766].contains(release), "{release}");
+            assert_eq!(binary, *release >= 1575, "{release}");
         }
         for (name, first) in [
             ("DT_FLOAT", 1395),

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     artifact::schema::{
-        EnumType, Field, Kind, Label, MessageId, TENSORFLOW_2_17, knows_field, knows_value,
+        EnumType, Field, Kind, Label, MessageId, has_old_text_parser, knows_field, knows_value,
     },
     wire::{
         MAXIMUM_DEPTH,
@@ -338,6 +338,6 @@ impl<'a, 'v, V: Visitor> Parser<'a, 'v, V> {
     /// Whether the release comes with protobuf 4: numbers and escapes are read a little differently
     /// there.
     pub(super) fn has_old_parser(&self) -> bool {
-        self.visitor.release() <= TENSORFLOW_2_17
+        has_old_text_parser(self.visitor.release())
     }
 }

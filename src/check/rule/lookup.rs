@@ -3,6 +3,7 @@
 use std::{fmt, str::FromStr};
 
 use super::Rule;
+use crate::version::VersionRule;
 
 /// A rule id that does not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +26,19 @@ impl fmt::Display for UnknownRule {
 }
 
 impl std::error::Error for UnknownRule {}
+
+impl Rule {
+    /// The rule of verdicts that a condition of the VersionDef rule is.
+    pub(in crate::check) const fn of_versions(rule: VersionRule) -> Self {
+        match rule {
+            VersionRule::ProducerTooOld => Self::ProducerTooOld,
+            VersionRule::MinConsumer => Self::MinConsumer,
+            VersionRule::BadConsumer => Self::BadConsumer,
+            // A consumer that contradicts itself can judge nothing.
+            VersionRule::ConsumerBelowMinProducer => Self::Unsupported,
+        }
+    }
+}
 
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

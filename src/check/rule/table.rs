@@ -43,9 +43,112 @@ rules! {
                 "the operation {operation} is deprecated from GraphDef version {version} on, and the graph's producer is {producer} ({nodes})";
             operation_is_still_allowed(operation, version, producer, nodes):
                 "{operation} is deprecated from GraphDef version {version} on; this graph of producer {producer} may still use it ({nodes})";
+            function_is_built_with_deprecated(operation, version):
+                "the operation {operation} is deprecated from GraphDef version {version} on, and what this loader builds counts as made by the \
+                 consumer";
             function_uses_deprecated(operation, version, nodes, replacement):
                 "a function uses {operation}, which is deprecated from GraphDef version {version} on; it fails when the function runs, unless the \
                  graph's producer is older ({nodes}){replacement}";
+        }
+    }
+
+    /// A node's operation is not in the release, or lacks what the loader needs of it.
+    UnknownOp = "unknown_op", Unacceptable {
+        meaning: "The operation of a node is neither in the consumer's release nor a function of the graph. The same rule refuses what a \
+                  release has only in part: a function of the graph that has the name of an operation, an operation without a shape \
+                  function (imports in C and C++ refuse it), one without a kernel for the CPU (the C++ loader wants one).",
+        example: "A node with op `SegmentMaxV2`, which is there from 2.13 on, and TensorFlow 2.12.",
+        remedy: "Load the model with a release that has the operation, or export it with an older operation in its place. An operation of \
+                 a library that the consumer loads is to be named as such.",
+        messages {
+            operation_is_unknown(release, operation, history): "{release} has no operation {operation}{history}";
+            function_has_name_of_operation(function, release, since):
+                "the function {function} of the graph has the name of an operation of {release}{since}, which refuses such a library";
+            operation_has_no_shape_function(operation, release):
+                "{release} has no shape function for the operation {operation}, and imports in C and C++ refuse every node of it";
+            operation_has_no_kernel(operation, release):
+                "{release} has no kernel for the operation {operation} on a CPU, and the loader wants one for every node";
+        }
+    }
+
+    /// A loader minds an attribute that the release does not know.
+    UnknownAttribute = "unknown_attribute", Unacceptable {
+        meaning: "A node has an attribute that the consumer's release does not know. Loaders forget such attributes (attribute_dropped says \
+                  where it matters), but for one case: in functions, `tf.saved_model.load` refuses an unknown attribute whose value is a \
+                  placeholder.",
+        example: "A node in a function with op `MatMul`, an attribute `x` that is the placeholder `T`, and the loader `tf.saved_model.load`.",
+        remedy: "Export the model with `strip_default_attrs=True`, or load it with a release that knows the attribute.",
+        messages {
+            attribute_is_unknown(attribute, operation, release):
+                "{release} does not know the attribute {attribute} of {operation}, and this loader takes no placeholder for it";
+        }
+    }
+
+    /// An attribute without a default is not there.
+    MissingAttribute = "missing_attribute", Unacceptable {
+        meaning: "A node lacks an attribute that the consumer's release wants and has no default for.",
+        example: "A node with op `CopyToMesh` and the attribute `layout`, as 2.13 has it, and TensorFlow 2.14, which wants `mesh`.",
+        remedy: "Load the model with a release that does not want the attribute, or export it with the consumer's release.",
+        messages {
+            attributes_are_missing(attributes, operation, release):
+                "the node has no {attributes}, which {operation} of {release} wants and has no default for";
+        }
+    }
+
+    /// A value that the release does not take.
+    AttributeValue = "attribute_value", Unacceptable {
+        meaning: "The value of a node's attribute is none that the consumer's release takes: of another kind, a type that the release does \
+                  not have, not among the allowed values, below the minimum, a list that is too short, or a number of inputs that cannot be. \
+                  The same rule refuses a device that cannot be.",
+        example: "A node with op `Placeholder` and `dtype` INT4, which is there from 2.15 on, and TensorFlow 2.12.",
+        remedy: "Load the model with a release that takes the value, or export it with a value that the consumer's release takes.",
+        messages {
+            value_is_refused(release, attribute, operation, found, expected):
+                "{release} does not take {found} for the attribute {attribute} of {operation}: expected {expected}";
+            device_is_refused(found): "the loader takes no such device: {found}";
+            python_refuses(found): "the loader refuses in Python: {found}";
+        }
+    }
+
+    /// Another number of inputs than the operation has.
+    InputCount = "input_count", Unacceptable {
+        meaning: "A node has more or fewer inputs of data than its operation takes in the consumer's release, or its attributes say.",
+        example: "A node with op `AddN`, `N` = 3 and two inputs.",
+        remedy: "Export the model with the consumer's release.",
+        messages {
+            inputs_differ_in_number(operation, release, found, expected):
+                "{operation} of {release} takes {expected} inputs here, and the node has {found}";
+        }
+    }
+
+    /// An input that is not what the operation takes there.
+    InputType = "input_type", Unacceptable {
+        meaning: "What comes in by an input is not what the operation takes there, by the definitions of the consumer's release: it is of \
+                  another type, of a shape that cannot be, or an output that its node does not have. So it is in a function that is called \
+                  and cannot be built.",
+        example: "`TopKV2` with `index_type` INT64 before a node that takes int64: to TensorFlow 2.12, which does not know the attribute, the \
+                  indices are int32.",
+        remedy: "Load the model with a release of the one that wrote it, or export it with the consumer's release.",
+        messages {
+            input_is_of_another_type(input, operation, release, found, expected):
+                "input {input} of the node is {found}, and {operation} of {release} takes {expected} there";
+            output_is_not_there(input, found, release, expected):
+                "input {input} of the node is {found}, which {release} does not have there (it has {expected})";
+            function_cannot_be_built(function, release, found): "{release} cannot build the function {function}: {found}";
+            shapes_do_not_fit(operation, release, found): "the shapes do not fit {operation} of {release}: {found}";
+        }
+    }
+
+    /// The release forgets an attribute that matters. Only ever a warning.
+    AttributeDropped = "attribute_dropped", Unacceptable {
+        meaning: "A node has an attribute that the consumer's release does not know, and its value is not the default of the releases that \
+                  do. The release takes the graph, forgets the attribute, and computes something else.",
+        example: "A node with op `MatMul` and `grad_a` = true, which is there from 2.16 on, and TensorFlow 2.12.",
+        remedy: "Load the model with a release that knows the attribute, or find out whether the default does as well.",
+        messages {
+            attribute_is_forgotten(release, attribute, operation, since, value, nodes):
+                "{release} does not know the attribute {attribute} of {operation} ({since}) and forgets it; its value here is {value}, which is \
+                 not the default, so that the graph computes something else ({nodes})";
         }
     }
 
@@ -118,6 +221,7 @@ rules! {
                 "the SavedModel is split into chunks (saved_model.cpb), which this build does not read";
             too_many_meta_graphs(): "there are more meta graphs or tags than any real model has";
             cannot_read_file(error): "cannot read the file: {error}";
+            node_is_too_large(found): "a node of the graph has {found}, and so much is not looked at";
             value_is_too_long(size, most): "the value has {size} bytes, and at most {most} are read";
             library_is_no_file(): "a shared library can only be looked at in a file";
             other_architecture(found, this_machine):
@@ -161,7 +265,8 @@ rules! {
     /// a warning.
     ForwardCompatibility = "forward_compatibility", Unacceptable {
         meaning: "The graph was made by a producer more than three weeks newer than the consumer. TensorFlow promises to load graphs of \
-                  producers up to three weeks ahead; later ones may use operations and attributes that the consumer does not know.",
+                  producers up to three weeks ahead; later ones may use operations and attributes that the consumer does not know. It is said \
+                  where these are not known: of a consumer that is no release from 2.12 on, or a producer that is newer than every known one.",
         example: "A graph with `versions { producer: 2500 }` and TensorFlow 2.21, whose GraphDef version is 2474.",
         remedy: "Try it with the consumer in question, or upgrade the consumer.",
         messages {
@@ -174,16 +279,14 @@ rules! {
 
     /// Another loader of the same artifact judges otherwise. Only ever a warning.
     LoaderDiffers = "loader_differs", Unacceptable {
-        meaning: "TensorFlow has several loaders, and they do not look at the same things. The verdict is that of the graph loader (C++ \
-                  and compat.v1); another one, named in the message, judges otherwise.",
-        example: "`tf.saved_model.load` never looks at the versions of a model in the TF2 format.",
+        meaning: "TensorFlow has several loaders, and they do not look at the same things. The verdict is that of \
+                  `tf.compat.v1.saved_model.load`, unless another one is asked for; one that the message names judges otherwise.",
+        example: "`tf.saved_model.load` never looks at the versions of a model in the TF2 format, and the C++ loader wants a kernel for every \
+                  node.",
         remedy: "Find out which loader the consumer uses.",
         messages {
-            load_refuses(operations):
-                "tf.saved_model.load refuses this model, whatever its producer, because its functions use {operations}";
-            load_takes():
-                "tf.saved_model.load looks neither at the versions nor at the nodes outside of functions of a model in the TF2 \
-                 format, and would load this one";
+            loader_refuses(loader, place, reason): "{loader} refuses this model{place}: {reason}";
+            loader_takes(loader, why): "{loader} takes this model{why}";
         }
     }
 

@@ -1,27 +1,27 @@
 //! `serdes check`: verdicts on artifacts.
 
-use std::{collections::BTreeMap, fs, io, path::Path};
+use std::{collections::BTreeMap, io, path::Path};
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
-use serde_json::Value;
-use serdes::{
-    artifact::graph::DeprecatedOperations,
-    check::{self, Consumer, Kind, Options, Outcome, Verdict, Walk},
-};
+use serdes::check::{self, Kind, Outcome, Verdicts, Walk};
 
 use crate::{
     arguments::CheckArguments,
-    commands::{remedies, watch},
+    commands::{
+        consumers::{consumers, options},
+        verdicts, watch,
+    },
     failure::Failure,
-    terminal::{BAD, FAINT, GOOD, NAME, Status, Terminal, WARN, json_of, shown},
+    terminal::{FAINT, NAME, Status, Terminal, shown},
 };
 
 /// Checks every path; the worst verdict decides the status.
 pub(crate) fn run(arguments: &CheckArguments, terminal: &mut Terminal) -> Result<Status, Failure> {
+    let consumers = consumers(arguments)?;
     let mut options = options(arguments)?;
     let kind = kind(arguments.kind.as_deref())?;
     let excluded = excluded(&arguments.exclude)?;
-    let mut summary = Summary::default();
+    let mut summary = Summary::new(consumers.are_several);
     // Standard input is read before anybody listens for Ctrl-C: a process that waits for its input
     // is ended by it.
     let mut artifacts = Vec::new();
@@ -37,11 +37,11 @@ pub(crate) fn run(arguments: &CheckArguments, terminal: &mut Terminal) -> Result
     }
     for (path, artifact) in arguments.paths.iter().zip(artifacts) {
         if let Some(artifact) = artifact {
-            let verdict = artifact.check(&options).map_err(Failure::of)?;
-            show(&verdict, terminal, &mut summary)?;
+            let verdicts = artifact.check_for(&consumers.all, &options).map_err(Failure::of)?;
+            summary.show(&verdicts, terminal)?;
             continue;
         }
-        let mut walk = check::walk(path, &options);
+        let mut walk = check::walk(path, &options).for_consumers(consumers.all.iter().cloned());
         if let Some(kind) = kind {
             walk = walk.of_kind(kind);
         }
@@ -64,12 +64,12 @@ fn show_walk(
     summary: &mut Summary,
 ) -> Result<(), Failure> {
     let mut here = Counts::default();
-    while let Some(verdict) = walk.next() {
-        let verdict = verdict.map_err(Failure::of)?;
-        show(&verdict, terminal, summary)?;
+    while let Some(verdicts) = walk.next_artifact() {
+        let verdicts = verdicts.map_err(Failure::of)?;
+        summary.show(&verdicts, terminal)?;
         // That there is nothing at all is said of the directory, and not of a file in it.
         if walk.found_any() {
-            here.add(verdict.outcome());
+            here.add(verdicts.outcome());
         }
     }
     if !walk.is_of_directory() {
@@ -129,35 +129,6 @@ impl Counts {
     }
 }
 
-fn options(arguments: &CheckArguments) -> Result<Options, Failure> {
-    let mut consumer = match &arguments.tensorflow {
-        Some(release) => Consumer::tensorflow(release)
-            .map_err(|error| Failure::new(format_args!("--tensorflow: {error}")))?,
-        None => Consumer::newest(),
-    };
-    for text in &arguments.consumer {
-        consumer = consumer
-            .with(text)
-            .map_err(|error| Failure::new(format_args!("--consumer: {error}")))?;
-    }
-    let mut options = Options::for_consumer(consumer)
-        .with_verify_data(arguments.verify_data)
-        .with_strict(arguments.strict);
-    if let Some(tags) = &arguments.tags {
-        // Nothing between the commas is no tag: `--tags ""` asks for the meta graph without any.
-        options = options.with_tags(tags.iter().filter(|tag| !tag.is_empty()).cloned());
-    }
-    if let Some(path) = &arguments.deprecated {
-        let text = fs::read_to_string(path).map_err(|error| {
-            Failure::new(format_args!("cannot read {}: {error}", path.display()))
-        })?;
-        let deprecated = DeprecatedOperations::from_json(&text)
-            .map_err(|error| Failure::new(format_args!("{}: {error}", path.display())))?;
-        options = options.with_deprecated(deprecated);
-    }
-    Ok(options)
-}
-
 /// What the patterns match, as in a .gitignore at the top of the directory.
 fn excluded(patterns: &[String]) -> Result<Option<Gitignore>, Failure> {
     if patterns.is_empty() {
@@ -188,30 +159,50 @@ pub(crate) fn status(outcome: Outcome) -> Status {
     }
 }
 
+/// What became of all artifacts.
 struct Summary {
     status: Status,
-    /// How many of each kind got each verdict.
+    /// How many of each kind got each verdict; of several releases the worst.
     kinds: BTreeMap<(String, &'static str), u64>,
     counts: Counts,
-}
-
-impl Default for Summary {
-    fn default() -> Self {
-        Self { status: Status::Yes, kinds: BTreeMap::new(), counts: Counts::default() }
-    }
+    /// The artifacts with the word of each release, where several are asked about.
+    releases: Option<Vec<Verdicts>>,
 }
 
 impl Summary {
-    fn add(&mut self, verdict: &Verdict) {
-        let outcome = verdict.outcome();
-        self.status = self.status.worst(status(outcome));
-        let kind = verdict.kind.map_or_else(|| "unknown".to_owned(), |kind| kind.to_string());
-        *self.kinds.entry((kind, outcome.id())).or_default() += 1;
-        self.counts.add(outcome);
+    fn new(are_several: bool) -> Self {
+        Self {
+            status: Status::Yes,
+            kinds: BTreeMap::new(),
+            counts: Counts::default(),
+            releases: are_several.then(Vec::new),
+        }
     }
 
-    /// A table for people, where there was more than one artifact.
+    /// Shows the verdicts on an artifact, and counts them.
+    fn show(&mut self, found: &Verdicts, terminal: &mut Terminal) -> Result<(), Failure> {
+        let outcome = found.outcome();
+        self.status = self.status.worst(status(outcome));
+        let kind = found.iter().find_map(|verdict| verdict.kind);
+        let kind = kind.map_or_else(|| "unknown".to_owned(), |kind| kind.to_string());
+        *self.kinds.entry((kind, outcome.id())).or_default() += 1;
+        self.counts.add(outcome);
+        let Some(releases) = &mut self.releases else {
+            return found.iter().try_for_each(|verdict| verdicts::show(verdict, terminal));
+        };
+        verdicts::show_releases(found, terminal)?;
+        if !terminal.json() {
+            releases.push(found.clone());
+        }
+        Ok(())
+    }
+
+    /// A table for people: models by releases, or where there was more than one artifact, how many
+    /// got which verdict.
     fn print(&self, terminal: &mut Terminal) -> Result<(), Failure> {
+        if let Some(releases) = &self.releases {
+            return verdicts::table(releases, terminal);
+        }
         let total = self.counts.checked();
         if total < 2 {
             return Ok(());
@@ -229,51 +220,4 @@ impl Summary {
         let bad = total - self.counts.acceptable;
         terminal.line(format_args!("\n{bad} of {total} would not load"))
     }
-}
-
-/// A verdict as an object, with remedies in the words of this command.
-fn object(verdict: &Verdict) -> Result<Value, Failure> {
-    let mut object = json_of(verdict)?;
-    if let Some(reasons) = object.get_mut("reasons").and_then(Value::as_array_mut) {
-        for (reason, shown) in verdict.reasons().iter().zip(reasons) {
-            if let Some(remedy) = shown.get_mut("remedy") {
-                *remedy = remedies::words(&reason.remedy).into();
-            }
-        }
-    }
-    Ok(object)
-}
-
-/// Shows a verdict.
-fn show(verdict: &Verdict, terminal: &mut Terminal, summary: &mut Summary) -> Result<(), Failure> {
-    summary.add(verdict);
-    if terminal.json() {
-        return terminal.object(&object(verdict)?);
-    }
-    let style = match verdict.outcome() {
-        Outcome::Acceptable => GOOD,
-        _ => BAD,
-    };
-    let kind = verdict.kind.map(|kind| format!(" ({kind})")).unwrap_or_default();
-    terminal.line(format_args!(
-        "{NAME}{}{NAME:#}{FAINT}{kind}{FAINT:#}: {style}{}{style:#}",
-        verdict.path,
-        verdict.outcome()
-    ))?;
-    for reason in verdict.reasons() {
-        let place = reason.place.as_ref().map(|place| format!(" (at {})", shown(place)));
-        terminal.line(format_args!(
-            "  {BAD}reason{BAD:#}: {}: {}{}",
-            reason.rule,
-            reason.message,
-            place.unwrap_or_default()
-        ))?;
-        if let Some(help) = remedies::help(reason) {
-            terminal.line(format_args!("    {GOOD}help{GOOD:#}: {help}"))?;
-        }
-    }
-    for warning in verdict.warnings() {
-        terminal.line(format_args!("  {WARN}warning{WARN:#}: {warning}"))?;
-    }
-    Ok(())
 }

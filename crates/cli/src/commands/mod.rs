@@ -3,6 +3,7 @@
 
 mod abi;
 mod check;
+mod consumers;
 mod diff;
 mod explain;
 mod failures;
@@ -18,6 +19,7 @@ mod selection;
 mod serve;
 mod serve_access;
 mod streams;
+mod verdicts;
 mod versions;
 mod watch;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use serdes::artifact::ops::{Difference, Operation, Registry};
 
 use crate::{
@@ -48,13 +48,28 @@ fn show(registry: &Registry, name: &str, terminal: &mut Terminal) -> Result<Stat
         if let Some(fields) = object.as_object_mut() {
             fields.insert("first_release".to_owned(), json!(operation.first_release()));
             fields.insert("last_release".to_owned(), json!(operation.last_release()));
+            for attribute in
+                fields.get_mut("attrs").and_then(Value::as_array_mut).into_iter().flatten()
+            {
+                let name = attribute.get("name").and_then(Value::as_str);
+                let releases = name.and_then(|name| operation.attribute_releases(name));
+                if let Some(fields) = attribute.as_object_mut() {
+                    fields.insert(
+                        "first_release".to_owned(),
+                        json!(releases.map(|(first, _)| first)),
+                    );
+                    fields.insert("last_release".to_owned(), json!(releases.map(|(_, last)| last)));
+                }
+            }
         }
         terminal.object(&object)?;
         return Ok(Status::Yes);
     }
     terminal.line(format_args!("{NAME}{definition}{NAME:#}"))?;
     for attribute in &definition.attributes {
-        terminal.line(format_args!("    {attribute}"))?;
+        let releases = operation.attribute_releases(&attribute.name);
+        let range = range_within(releases, &operation);
+        terminal.line(format_args!("    {attribute}{FAINT}{range}{FAINT:#}"))?;
     }
     for (is_so, text) in [
         (operation.is_stateful(), "has a state, or an effect besides its outputs"),
@@ -73,6 +88,17 @@ fn show(registry: &Registry, name: &str, terminal: &mut Terminal) -> Result<Stat
     }
     history(&operation, terminal)?;
     Ok(Status::Yes)
+}
+
+/// In which releases an attribute is, where these are not all that have the operation.
+fn range_within(releases: Option<(&str, &str)>, operation: &Operation<'_>) -> String {
+    let Some((first, last)) = releases else { return String::new() };
+    match (operation.first_release() == Some(first), operation.last_release() == Some(last)) {
+        (true, true) => String::new(),
+        (true, false) => format!("  (until {last})"),
+        (false, true) => format!("  (since {first})"),
+        (false, false) => format!("  ({first} to {last})"),
+    }
 }
 
 /// In which releases the operation is, and what changed on the way.

@@ -11,6 +11,7 @@ use crate::{commands::check::status, failure::Failure, terminal::Status};
 pub(crate) fn words(remedy: &Remedy) -> Cow<'static, str> {
     match remedy {
         Remedy::ChooseTags => "name the tags of the meta graph to load (--tags)".into(),
+        Remedy::NameOperation { operation } => format!("{remedy} (--custom-op {operation})").into(),
         Remedy::General(rule) => general(*rule).into(),
         remedy => remedy.to_string().into(),
     }
@@ -21,6 +22,12 @@ pub(crate) fn general(rule: Rule) -> &'static str {
     match rule {
         Rule::TooNew => {
             "Upgrade the reader, or have the artifact written at an older version (`--serdes-version week-4-old`)."
+        }
+        Rule::UnknownOp => {
+            "Load the model with a release that has the operation, or export it with an older operation in its place. An operation of a library that the consumer loads is named by `--custom-op NAME`, several by `--ops FILE`."
+        }
+        Rule::LoaderDiffers => {
+            "Find out which loader the consumer uses; `--loader NAME` has another one decide."
         }
         Rule::NotFound => "Check the path and the tags; `serdes inspect` lists what is there.",
         rule => rule.explain().remedy,
@@ -68,6 +75,10 @@ mod tests {
         assert!(words(&Remedy::ChooseTags).starts_with(&Remedy::ChooseTags.to_string()));
         assert!(words(&Remedy::ChooseTags).contains("--tags"));
         assert!(general(Rule::TooNew).contains("--serdes-version"));
+        let named = Remedy::NameOperation { operation: "Ours".to_owned() };
+        assert!(words(&named).ends_with("(--custom-op Ours)"));
+        assert!(general(Rule::UnknownOp).contains("--custom-op"));
+        assert!(general(Rule::LoaderDiffers).contains("--loader"));
         assert_eq!(words(&Remedy::ExportAgain), Remedy::ExportAgain.to_string());
         assert_eq!(words(&Remedy::General(Rule::Corrupt)), Rule::Corrupt.explain().remedy);
     }

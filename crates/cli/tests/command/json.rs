@@ -89,4 +89,7 @@ fn the_page_describes_reasons_and_warnings_and_the_summary_of_a_walk() {
     assert_eq!(fields(first("reasons")), documented("reasons"));
     assert_eq!(fields(first("warnings")), documented("warnings"));
     assert_eq!(fields(found.last().unwrap()), documented("summary"));
+    let found = objects_of(&["check", text(folder.path()), "--tensorflow", "all", "--json"]);
+    let releases = found.iter().find(|object| object["releases"].is_object()).unwrap();
+    assert_eq!(fields(releases), documented("releases"));
 }

@@ -3,6 +3,8 @@
 mod abi;
 mod check;
 mod check_kinds;
+mod check_operations;
+mod check_releases;
 mod completions;
 mod diff;
 mod explain;

@@ -40,6 +40,22 @@ fn an_operation_shows_its_signature_and_what_changed() {
 }
 
 #[test]
+fn an_attribute_shows_from_which_release_on_it_is_there() {
+    let output = serdes(&["ops", "2.21", "MatMul"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("    grad_a: bool = false  (since 2.16)\n"), "{text}");
+    assert!(text.contains("    transpose_a: bool = false\n"), "{text}");
+    let object = &objects(&serdes(&["ops", "2.13", "CopyToMesh", "--json"]))[0];
+    let attribute = &object["attrs"][0];
+    assert_eq!(
+        (&attribute["name"], &attribute["last_release"]),
+        (&"layout".into(), &"2.13".into())
+    );
+    // What is printed is a list of operations, whatever more it says.
+    assert_eq!(object["first_release"], "2.12");
+}
+
+#[test]
 fn two_releases_are_compared_both_ways() {
     let changes = |old, new| {
         let objects = objects(&serdes(&["ops", old, new, "--json"]));

@@ -1,0 +1,111 @@
+//! For whom `serdes check` judges: releases, numbers of one's own, operations besides.
+
+use std::{fs, path::Path};
+
+use serdes::{
+    artifact::{
+        graph::DeprecatedOperations,
+        ops::{self, OperationDefinition},
+    },
+    check::{Consumer, Loader, Options},
+};
+
+use crate::{
+    arguments::{CheckArguments, ModelLoader},
+    failure::Failure,
+};
+
+/// Who is asked about.
+#[derive(Debug)]
+pub(crate) struct Consumers {
+    /// At least one; of several releases the oldest first.
+    pub(crate) all: Vec<Consumer>,
+    /// Whether several releases are asked about, be it that these are but one.
+    pub(crate) are_several: bool,
+}
+
+/// The consumers that the arguments name.
+pub(crate) fn consumers(arguments: &CheckArguments) -> Result<Consumers, Failure> {
+    let mut all = Vec::new();
+    for text in &arguments.tensorflow {
+        all.extend(
+            Consumer::releases(text)
+                .map_err(|error| Failure::new(format_args!("--tensorflow: {error}")))?,
+        );
+    }
+    if all.is_empty() {
+        all.push(Consumer::newest());
+    }
+    all.sort_by_key(order);
+    all.dedup_by_key(|consumer| consumer.release());
+    let is_list = |text: &String| text == "all" || text.contains("..");
+    let are_several = arguments.tensorflow.len() > 1 || arguments.tensorflow.iter().any(is_list);
+    let operations = operations(arguments)?;
+    let mut consumers = Vec::new();
+    for mut consumer in all {
+        for text in &arguments.consumer {
+            consumer = consumer
+                .with(text)
+                .map_err(|error| Failure::new(format_args!("--consumer: {error}")))?;
+        }
+        consumers.push(consumer.with_operations(operations.iter().cloned()));
+    }
+    if are_several && arguments.consumer.iter().any(|text| text.starts_with("graph_def=")) {
+        return Err(Failure::new(
+            "--consumer graph_def=N stands for one consumer, and --tensorflow names several; name one release, or none",
+        ));
+    }
+    Ok(Consumers { all: consumers, are_several })
+}
+
+/// The numbers of a release, so that 2.9 comes before 2.12.
+fn order(consumer: &Consumer) -> Vec<u32> {
+    let numbers = consumer.release().unwrap_or_default().split('.');
+    numbers.filter_map(|number| number.parse().ok()).collect()
+}
+
+/// The operations that the consumer has besides those of its release.
+fn operations(arguments: &CheckArguments) -> Result<Vec<OperationDefinition>, Failure> {
+    let mut operations = Vec::new();
+    for path in &arguments.ops {
+        let failed = |error: &dyn std::fmt::Display| {
+            Failure::new(format_args!("--ops {}: {error}", path.display()))
+        };
+        let list = fs::read(path).map_err(|error| failed(&error))?;
+        operations.extend(ops::read_list(&list).map_err(|error| failed(&error))?);
+    }
+    for name in &arguments.custom_op {
+        if name.is_empty() {
+            return Err(Failure::new("--custom-op: an operation has a name"));
+        }
+        operations.push(OperationDefinition::of_name(name));
+    }
+    Ok(operations)
+}
+
+/// How artifacts are checked, whoever the consumer is.
+pub(crate) fn options(arguments: &CheckArguments) -> Result<Options, Failure> {
+    let mut options = Options::default()
+        .with_loader(match arguments.loader {
+            ModelLoader::LoadV1 => Loader::LoadV1,
+            ModelLoader::Load => Loader::Load,
+            ModelLoader::Cpp => Loader::Cpp,
+        })
+        .with_verify_data(arguments.verify_data)
+        .with_strict(arguments.strict);
+    if let Some(tags) = &arguments.tags {
+        // Nothing between the commas is no tag: `--tags ""` asks for the meta graph without any.
+        options = options.with_tags(tags.iter().filter(|tag| !tag.is_empty()).cloned());
+    }
+    if let Some(path) = &arguments.deprecated {
+        options = options.with_deprecated(deprecated(path)?);
+    }
+    Ok(options)
+}
+
+fn deprecated(path: &Path) -> Result<DeprecatedOperations, Failure> {
+    let text = fs::read_to_string(path)
+        .map_err(|error| Failure::new(format_args!("cannot read {}: {error}", path.display())))?;
+    DeprecatedOperations::from_json(&text)
+        .map_err(|error| Failure::new(format_args!("{}: {error}", path.display())))
+}

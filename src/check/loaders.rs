@@ -1,0 +1,73 @@
+//! What each loader of a SavedModel makes of it.
+//!
+//! Knows the loaders and their names. It must never know what they look at.
+
+use super::{Findings, Loader, Outcome, Warning, rule::messages};
+
+/// The verdicts of TensorFlow's loaders on a SavedModel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Loaders {
+    /// `tf.compat.v1.saved_model.load`.
+    pub load_v1: Outcome,
+    /// `tf.saved_model.load`.
+    pub load: Outcome,
+    /// The C++ loader, `TF_LoadSessionFromSavedModel`.
+    pub cpp: Outcome,
+}
+
+/// The loaders of SavedModels.
+pub(super) const LOADERS: [Loader; 3] = [Loader::LoadV1, Loader::Load, Loader::Cpp];
+
+/// What people call a loader.
+pub(super) const fn title(loader: Loader) -> &'static str {
+    match loader {
+        Loader::Import => "the C import of its graph",
+        Loader::LoadV1 => "tf.compat.v1.saved_model.load",
+        Loader::Load => "tf.saved_model.load",
+        Loader::Cpp => "the C++ loader",
+    }
+}
+
+impl Loaders {
+    /// Of what each loader finds in the model.
+    pub(super) fn of(findings: impl Fn(Loader) -> Findings) -> (Self, [Findings; 3]) {
+        let all = LOADERS.map(findings);
+        let [load_v1, load, cpp] = all.each_ref().map(Findings::outcome);
+        (Self { load_v1, load, cpp }, all)
+    }
+
+    /// Adds what every loader finds after that.
+    pub(super) fn add(&mut self, outcome: Outcome) {
+        for loader in [&mut self.load_v1, &mut self.load, &mut self.cpp] {
+            if *loader == Outcome::Acceptable {
+                *loader = outcome;
+            }
+        }
+    }
+}
+
+/// The warning that a loader judges otherwise than the one that decides.
+pub(super) fn differs(loader: Loader, decides: &Findings, other: &Findings) -> Option<Warning> {
+    let name = title(loader);
+    match (decides.reasons().first(), other.reasons().first()) {
+        (None, Some(reason)) => {
+            let place = reason.place.as_deref().map(|place| format!(" (at {place})"));
+            let why = format!("{}: {}", reason.rule, reason.message);
+            Some(messages::loader_refuses(name, place.unwrap_or_default(), why).into())
+        }
+        (Some(_), None) => Some(messages::loader_takes(name, why_it_takes(loader)).into()),
+        _ => None,
+    }
+}
+
+/// What a loader does not look at.
+const fn why_it_takes(loader: Loader) -> &'static str {
+    match loader {
+        Loader::Load => {
+            ": it looks neither at the versions nor at the nodes outside of functions of a model in the TF2 format"
+        }
+        Loader::Import | Loader::LoadV1 | Loader::Cpp => ", because it does not look at that",
+    }
+}
