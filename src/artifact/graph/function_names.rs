@@ -95,6 +95,11 @@ impl FunctionNames {
         self.functions.get(&hash).copied().flatten()
     }
 
+    /// The functions, each name once, with the hashes that stand for them; in no order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u64, LibraryFunction)> + '_ {
+        self.functions.iter().filter_map(|(hash, function)| Some((*hash, (*function)?)))
+    }
+
     /// Whether a name may have come twice, of a function or of one that has a gradient.
     pub(super) fn repeated(&self) -> bool {
         self.repeated

@@ -4,9 +4,10 @@
 use std::{borrow::Cow, collections::HashMap};
 
 use super::{
-    DeprecatedOperations, DeprecatedUse, Form, Graph, GraphError, Graphs, Message,
+    DeprecatedOperations, DeprecatedUse, Form, Graph, GraphError, Graphs, Message, MetaGraph,
     fast::{Depth, GraphVisitor, ScannedGraph},
-    importer::{self, Context, Findings},
+    function_names::FunctionNames,
+    importer::{self, Context, Findings, Library},
     index::{IndexVisitor, Indexed, Wanted},
     name_of,
     source::Source,
@@ -164,7 +165,7 @@ fn look_closer(
         let fault = graph.structure.iter();
         let judged = |fault| importer::structure_judgements(fault, options.registries.len());
         graph.judgements = fault.flat_map(judged).collect();
-        return Ok(());
+        return load(source, meta_graph, &scanned.functions, &operations, options);
     }
     let functions = &scanned.functions;
     let findings = importer::judge(source, &index, functions, options.release)?;
@@ -179,11 +180,24 @@ fn look_closer(
             deprecated: &operations,
             producer: graph.versions.producer,
             has_object_graph: meta_graph.has_object_graph,
-            has_saver: meta_graph.has_saver,
         };
         graph.judgements = importer::judgements(&context, found, &findings)?;
     }
-    apply(source, graph, findings, &operations, wanted)
+    apply(source, graph, findings, &operations, wanted)?;
+    load(source, &mut scanned.meta_graph, &scanned.functions, &operations, options)
+}
+
+/// Judges what loaders look at besides what the importer does.
+fn load(
+    source: Source<'_>,
+    meta_graph: &mut MetaGraph,
+    functions: &FunctionNames,
+    deprecated: &DeprecatedOperations,
+    options: &ReadOptions<'_>,
+) -> Result<(), GraphError> {
+    let (registries, release) = (options.registries, options.release);
+    let library = Library { source, names: functions, registries, release };
+    importer::judge_loaders(library, deprecated, meta_graph)
 }
 
 /// Corrects what the fast walk could not know.

@@ -1,44 +1,92 @@
-//! What is wrong with the functions that nodes call, release by release.
+//! What is wrong with the functions that nodes call, release by release, in words.
 
-use super::{calls::CallFault, context::Context, judge, order::NodeFault};
+use super::{
+    called_bodies::{CalledBodies, FunctionFinding, Library},
+    context::Context,
+    faults::Reader,
+    instantiate::FindingKind,
+    order::Visits,
+    signatures::Signatures,
+};
 use crate::artifact::graph::{
-    GraphError, ImportFault, ImportFaultKind, StructureFaultKind, index::CallingNode, node_at,
-    rules::shown,
+    BodyFault, BodyFaultKind, GraphError, ImportFault, ImportFaultKind, StructureFault,
+    StructureFaultKind, fault::Part, index::CallingNode, name_of, source::Extent,
 };
 
 /// The functions that the nodes of a graph call.
 pub(super) struct Bodies<'c> {
-    context: &'c Context<'c>,
-    /// What is wrong with them whatever their operations are, by node.
-    calls: &'c [CallFault],
+    library: Library<'c>,
+    called: CalledBodies,
+    registries: usize,
 }
 
 impl<'c> Bodies<'c> {
-    pub(super) fn new(context: &'c Context<'c>, calls: &'c [CallFault]) -> Self {
-        Self { context, calls }
+    /// Reads and judges what the nodes call, each function for the node that comes to it first.
+    pub(super) fn read(context: &Context<'c>, visits: &Visits) -> Result<Self, GraphError> {
+        let library = context.library();
+        let mut calls: Vec<&CallingNode> = context.index.calls().iter().collect();
+        calls.sort_by_key(|call| visits.of(call.number));
+        let called = CalledBodies::read(library, &mut Signatures::default(), calls.into_iter())?;
+        Ok(Self { library, called, registries: context.registries.len() })
     }
 
     /// What a node finds wrong with the function that it calls.
     pub(super) fn fault(
-        &mut self,
+        &self,
         call: &CallingNode,
-        _view: usize,
+        reader: Reader,
     ) -> Result<Option<ImportFault>, GraphError> {
-        let node = call.number;
-        let Ok(position) = self.calls.binary_search_by_key(&node, |fault| fault.node) else {
-            return Ok(None);
-        };
-        let Context { source, index, release, .. } = *self.context;
-        let fault = NodeFault { node, kind: StructureFaultKind::CalledFunction };
-        let structure = judge::named(source, index, fault, self.calls.get(position), release)?;
-        let calling = node_at::read(source, call.place, None, release)?;
-        Ok(Some(ImportFault {
-            node: structure.node.clone(),
-            function: structure.body.as_ref().map(|body| body.function.clone()),
-            operation: shown(&calling.operation),
-            kind: ImportFaultKind::Structure(structure),
-            found: String::new(),
-            expected: String::new(),
-        }))
+        let release = reader.view.checked_rem(self.registries).unwrap_or_default();
+        let found = self.called.finding(call, release, reader.needs_shape_functions);
+        found.map(|found| in_words(self.library, call.place, &found)).transpose()
     }
+}
+
+/// A fault of a function, where the node at `calling` finds it.
+pub(super) fn in_words(
+    library: Library<'_>,
+    calling: Extent,
+    found: &FunctionFinding,
+) -> Result<ImportFault, GraphError> {
+    let Library { source, release, .. } = library;
+    let FunctionFinding { function, finding } = found;
+    let (function, part) = name_of::part_of_function(source, *function, finding.part, release)?;
+    let kind = match &finding.kind {
+        FindingKind::Import(kind) => kind.clone(),
+        FindingKind::Names(kind) if is_structure(*kind) => {
+            let node = name_of::node(source, calling, release)?;
+            let mut fault = StructureFault::new(StructureFaultKind::CalledFunction, node);
+            let (function, part) = (function.clone(), part.clone());
+            fault.body = Some(BodyFault { function, part, kind: *kind });
+            ImportFaultKind::Structure(fault)
+        }
+        FindingKind::Names(_) => ImportFaultKind::FunctionBody,
+    };
+    let found = match &finding.kind {
+        FindingKind::Names(kind) if finding.found.is_empty() => match finding.part {
+            Part::Function => kind.to_string(),
+            _ => format!("{part:?}: {kind}"),
+        },
+        _ => finding.found.clone(),
+    };
+    Ok(ImportFault {
+        kind,
+        node: if matches!(finding.part, Part::Node(_)) { part } else { String::new() },
+        function: Some(function),
+        operation: finding.operation.clone(),
+        found,
+        expected: finding.expected.clone(),
+    })
+}
+
+/// Whether it is one of nodes that do not fit together, as in a graph.
+fn is_structure(kind: BodyFaultKind) -> bool {
+    matches!(
+        kind,
+        BodyFaultKind::Name
+            | BodyFaultKind::Duplicate
+            | BodyFaultKind::NoOperation
+            | BodyFaultKind::InputOrder
+            | BodyFaultKind::Cycle
+    )
 }

@@ -16,12 +16,12 @@ use crate::artifact::graph::{
 
 /// What a name in a body belongs to.
 #[derive(Clone, Copy, Debug)]
-enum Owner {
+pub(super) enum Owner {
     Argument(u32),
     Node(u32),
 }
 
-type Owners = HashMap<Name, Owner>;
+pub(super) type Owners = HashMap<Name, Owner>;
 
 impl Argument {
     /// Whether it may stand for several.
@@ -76,9 +76,9 @@ pub(super) fn first_fault(function: &FunctionIndex) -> Option<PartFault> {
 }
 
 /// A function whose names are being looked at.
-struct Body<'f> {
-    function: &'f FunctionIndex,
-    owners: Owners,
+pub(super) struct Body<'f> {
+    pub(super) function: &'f FunctionIndex,
+    pub(super) owners: Owners,
 }
 
 /// Whose the names of a body are.
@@ -204,10 +204,15 @@ impl Body<'_> {
         None
     }
 
-    /// A node that is never visited.
-    fn cycle(&self) -> Option<PartFault> {
+    /// When each node is visited.
+    pub(super) fn visits(&self) -> Vec<u32> {
         let (edges, pending) = self.edges();
-        let visits = visit(edges.iter().copied(), pending, |node| self.loop_role(node));
+        visit(edges.iter().copied(), pending, |node| self.loop_role(node))
+    }
+
+    /// A node that is never visited.
+    pub(super) fn cycle(&self) -> Option<PartFault> {
+        let visits = self.visits();
         let unvisited = visits.iter().position(|visit| *visit == NEVER)?;
         Some(PartFault { part: Part::Node(count(unvisited)), kind: BodyFaultKind::Cycle })
     }

@@ -7,12 +7,12 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::{body, count};
+use super::{body, callers::Callers, count};
 use crate::artifact::graph::{
     BodyFaultKind, GraphError,
     fault::{Part, PartFault},
     function_names::FunctionNames,
-    index::{Call, CallingNode, FunctionIndex, GraphIndex},
+    index::{Call, CallingNode, FunctionDepth, FunctionIndex, GraphIndex},
     source::{Extent, Source},
 };
 
@@ -52,6 +52,7 @@ struct Function {
 impl Function {
     fn of(place: Extent, name: u64, index: FunctionIndex) -> Self {
         let mut known = HashSet::new();
+        let calls = index.calls.iter().map(|inner| inner.call);
         Self {
             place,
             name,
@@ -59,7 +60,7 @@ impl Function {
             untyped: body::untyped(&index),
             arguments: count(index.arguments.len()),
             results: count(index.results.len()),
-            calls: index.calls.into_iter().filter(|call| known.insert(*call)).collect(),
+            calls: calls.filter(|call| known.insert(*call)).collect(),
         }
     }
 
@@ -113,7 +114,8 @@ impl CalledFunctions {
             if found.contains_key(&function.number) {
                 continue;
             }
-            let body = FunctionIndex::read(source, function.place, names, release)?;
+            let body =
+                FunctionIndex::read(source, function.place, names, release, FunctionDepth::Names)?;
             let body = Function::of(function.place, name, body);
             waiting.extend(body.calls.iter().map(|call| call.function));
             found.insert(function.number, body);
@@ -146,74 +148,35 @@ impl CalledFunctions {
 
     /// What keeps each function from being built: its own fault or one of a function that it calls.
     fn fault_by_function(&self) -> Vec<Option<FunctionFault>> {
-        let mut callers = Callers::of(self);
         let own = self.functions.iter().map(|function| {
             let called = |call: &Call| self.find(call.function)?.1.call_fault(*call);
             let own = function.fault.map(|fault| function.with(fault));
             own.or_else(|| function.calls.iter().find_map(called))
         });
         let mut faults: Vec<Option<FunctionFault>> = own.collect();
-        while let Some(called) = callers.known.pop() {
-            let fault = faults.get(called).copied().flatten();
-            let edges = callers.of_function(called);
-            for caller in edges {
-                if let Some(known) = faults.get_mut(caller) {
-                    *known = known.or(fault);
-                }
-                callers.settle(caller);
+        let calls = self.functions.iter().enumerate().flat_map(|(caller, function)| {
+            let inside = function.calls.iter().filter(|call| call.inside);
+            inside.filter_map(move |call| Some((self.find(call.function)?.0, caller)))
+        });
+        let (order, circular) = Callers::of(self.functions.len(), calls.collect()).callees_first();
+        for caller in order.into_iter().chain(circular.iter().copied()) {
+            let Some(function) = self.functions.get(caller) else { continue };
+            let inside = function.calls.iter().filter(|call| call.inside);
+            let mut called = inside.filter_map(|call| Some(self.find(call.function)?.0));
+            let found = called.find_map(|called| faults.get(called).copied().flatten());
+            if let Some(known) = faults.get_mut(caller) {
+                *known = known.or(found);
             }
         }
-        // What still waits can reach itself, or a function that can.
-        let unsettled = callers.waiting.iter().zip(&self.functions).zip(&mut faults);
-        for ((_, function), fault) in unsettled.filter(|((waiting, _), _)| **waiting > 0) {
-            let (part, kind) = (Part::Function, BodyFaultKind::Recursion);
-            fault.get_or_insert(function.with(PartFault { part, kind }));
+        // What is left can reach itself, or a function that can.
+        for function in circular {
+            let recursion = PartFault { part: Part::Function, kind: BodyFaultKind::Recursion };
+            if let (Some(known), Some(function)) =
+                (faults.get_mut(function), self.functions.get(function))
+            {
+                known.get_or_insert(function.with(recursion));
+            }
         }
         faults
-    }
-}
-
-/// Which functions wait for which to be judged.
-struct Callers {
-    /// Called and caller, ascending.
-    edges: Vec<(usize, usize)>,
-    /// How many of the functions that it calls each one waits for.
-    waiting: Vec<u32>,
-    /// Functions that wait for none, the next one last.
-    known: Vec<usize>,
-}
-
-impl Callers {
-    fn of(functions: &CalledFunctions) -> Self {
-        let mut edges = Vec::new();
-        let mut waiting = Vec::new();
-        for (caller, function) in functions.functions.iter().enumerate() {
-            let inside = function.calls.iter().filter(|call| call.inside);
-            let called = inside.filter_map(|call| Some(functions.find(call.function)?.0));
-            let before = edges.len();
-            edges.extend(called.map(|called| (called, caller)));
-            waiting.push(count(edges.len() - before));
-        }
-        edges.sort_unstable();
-        let known = (0_usize..).zip(&waiting).filter(|(_, waiting)| **waiting == 0);
-        let known = known.map(|(function, _)| function).collect();
-        Self { edges, waiting, known }
-    }
-
-    /// The functions that call one, as often as they do.
-    fn of_function(&self, called: usize) -> Vec<usize> {
-        let from = self.edges.partition_point(|edge| edge.0 < called);
-        let edges = self.edges.get(from..).unwrap_or_default().iter();
-        edges.take_while(|edge| edge.0 == called).map(|edge| edge.1).collect()
-    }
-
-    /// One of the functions that `caller` waits for is judged.
-    fn settle(&mut self, caller: usize) {
-        if let Some(waiting) = self.waiting.get_mut(caller) {
-            *waiting -= 1;
-            if *waiting == 0 {
-                self.known.push(caller);
-            }
-        }
     }
 }

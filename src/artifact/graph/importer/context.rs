@@ -1,5 +1,6 @@
 //! What the steps of the importer look at, for every registry.
 
+use super::called_bodies::Library;
 use crate::artifact::{
     graph::{
         DeprecatedOperations, function_names::FunctionNames, index::GraphIndex, kinds::Kinds,
@@ -23,5 +24,12 @@ pub(in super::super) struct Context<'c> {
     /// The GraphDef version that the graph says it was written with.
     pub(in super::super) producer: i32,
     pub(in super::super) has_object_graph: bool,
-    pub(in super::super) has_saver: bool,
+}
+
+impl<'c> Context<'c> {
+    /// The functions of the graph, and who asks.
+    pub(super) fn library(&self) -> Library<'c> {
+        let Self { source, functions: names, registries, release, .. } = *self;
+        Library { source, names, registries, release }
+    }
 }

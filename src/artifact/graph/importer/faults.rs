@@ -35,7 +35,7 @@ pub(super) fn faults(
     context: &Context<'_>,
     visits: &Visits,
     readers: &[Reader],
-    bodies: &mut Bodies<'_>,
+    bodies: &Bodies<'_>,
 ) -> Result<Vec<Option<ImportFault>>, GraphError> {
     let open = readers.iter().map(|reader| Pending { reader: *reader, found: None }).collect();
     let mut walk =
@@ -143,7 +143,7 @@ impl Walk<'_> {
     }
 
     /// Looks at a node for each reader that has found nothing yet.
-    fn look_closer(&mut self, node: u32, bodies: &mut Bodies<'_>) -> Result<(), GraphError> {
+    fn look_closer(&mut self, node: u32, bodies: &Bodies<'_>) -> Result<(), GraphError> {
         let back = numbered(self.context.index.inputs(node)).filter(|(_, input)| {
             let from = self.context.index.source(*input);
             input.output.is_data() && from.is_some_and(|from| !self.is_before(from, node))
@@ -167,7 +167,7 @@ impl Walk<'_> {
         &self,
         node: u32,
         reader: Reader,
-        bodies: &mut Bodies<'_>,
+        bodies: &Bodies<'_>,
     ) -> Result<Option<Cause>, GraphError> {
         let is_special = self.special.contains(&node);
         if is_special && self.context.index.is_lost(node) {
@@ -182,7 +182,7 @@ impl Walk<'_> {
             return Ok(cause);
         }
         let Some(call) = self.context.index.call_of(node) else { return Ok(None) };
-        Ok(bodies.fault(call, reader.view)?.map(|fault| Cause::Call(Box::new(fault))))
+        Ok(bodies.fault(call, reader)?.map(|fault| Cause::Call(Box::new(fault))))
     }
 
     /// An input that names an output which its node does not have.

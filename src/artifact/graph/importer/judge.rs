@@ -30,8 +30,6 @@ pub(in super::super) struct Findings {
     pub(in super::super) visited_before_fault: usize,
     /// When each node is visited, where the importer comes as far as that.
     pub(super) visits: Option<Visits>,
-    /// The nodes that call functions that cannot be built.
-    pub(super) calls: Vec<CallFault>,
 }
 
 /// Judges one graph; `names` are those of the functions of its library.
@@ -62,7 +60,7 @@ pub(in super::super) fn judge(
         visited_before_fault = order::visited_before(&deprecated, &visits, found, call);
     }
     let (deprecated, visits) = (Some(deprecated), Some(visits));
-    Ok(Findings { fault, deprecated, visited_before_fault, visits, calls })
+    Ok(Findings { fault, deprecated, visited_before_fault, visits })
 }
 
 /// A fault with the names of what has it.

@@ -6,21 +6,31 @@
 //!
 //! Knows the importer. It must never know how a graph is written.
 
+mod binding;
 mod bodies;
 mod body;
+mod called_bodies;
+mod callers;
 mod calls;
 mod context;
 mod faults;
+mod function_graph;
 mod functions;
+mod instantiate;
 mod judge;
+mod loaded_functions;
+mod loaders;
 mod names;
 mod order;
 mod registries;
+mod signatures;
 mod words;
 
 pub(super) use self::{
+    called_bodies::Library,
     context::Context,
     judge::{Findings, judge},
+    loaders::judge_loaders,
     registries::{judgements, structure_judgements},
 };
 use self::{judge::count, order::NodeFault};

@@ -58,7 +58,10 @@ pub(in super::super) fn judgements(
     };
     for (registry, judgement) in judgements.iter_mut().enumerate() {
         if let Some(fault) = taken_name(context.index, &found.taken, registry) {
-            *judgement = for_all_loaders(fault);
+            // What loads functions under other names does not mind.
+            for loader in [Loader::Import, Loader::LoadV1, Loader::Cpp] {
+                judgement.set_fault(loader, Some(fault.clone()));
+            }
         }
         judgement.dropped = found.dropped.of_registry(&found.kinds, registry);
     }
@@ -69,10 +72,10 @@ pub(in super::super) fn judgements(
 fn visited(context: &Context<'_>, findings: &Findings) -> Result<Vec<Judgement>, GraphError> {
     let count = context.registries.len();
     let Some(visits) = &findings.visits else { return Ok(vec![Judgement::default(); count]) };
-    let mut bodies = Bodies::new(context, &findings.calls);
+    let bodies = Bodies::read(context, visits)?;
     let reader = |view| Reader { view, needs_shape_functions: true };
     let readers: Vec<Reader> = (0..count).map(reader).collect();
-    let import = faults(context, visits, &readers, &mut bodies)?;
+    let import = faults(context, visits, &readers, &bodies)?;
     let needs_shape_functions = |fault: &Option<ImportFault>| {
         fault.as_ref().is_some_and(|fault| fault.kind == ImportFaultKind::NoShapeFunction)
     };
@@ -81,7 +84,7 @@ fn visited(context: &Context<'_>, findings: &Findings) -> Result<Vec<Judgement>,
         let view = |registry| context.kinds.python_view(registry);
         let reader = |registry| Reader { view: view(registry), needs_shape_functions: false };
         let readers: Vec<Reader> = (0..count).map(reader).collect();
-        faults(context, visits, &readers, &mut bodies)?
+        faults(context, visits, &readers, &bodies)?
     } else {
         import.clone()
     };

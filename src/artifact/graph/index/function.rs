@@ -1,24 +1,28 @@
 //! The index of one function, made in one walk over its bytes.
 //!
-//! Knows what can be said of a function without a list of TensorFlow's operations: names of nodes,
-//! arguments and results, what inputs and results refer to, which functions are called. Which
-//! outputs an operation has, and what the attributes of a call make of a function, is left alone.
+//! Knows how a function is written: its signature, names of nodes, what inputs and results refer to,
+//! which functions are called, and of which kinds nodes are where somebody asks. Which outputs an
+//! operation has, and what the attributes of a call make of a function, is left alone.
 
 use std::collections::HashMap;
 
 use super::{
+    body_kinds::{BodyKind, BodyKinds},
     calls::{Call, CallReader, Operation},
     names::{Name, NameHasher},
+    signature::SignatureReader,
 };
 use crate::{
     artifact::{
         graph::{
             GraphError,
+            attributes::AttributeReader,
             function_names::FunctionNames,
-            rules::{LoopRole, is_body_name, is_control_input},
+            rules::{LoopRole, is_body_name, is_control_input, is_node_name},
             source::{Extent, Source},
             whole_text::WholeText,
         },
+        ops::OperationDefinition,
         schema::{
             ATTR_VALUE, ATTR_VALUE_LIST_VALUE, FUNCTION_DEF, FUNCTION_DEF_RET_ENTRY, Field,
             MessageId, NODE_DEF, OP_DEF, OP_DEF_ARG_DEF,
@@ -66,6 +70,56 @@ pub(in super::super) struct Target {
     pub(in super::super) name: Name,
     pub(in super::super) suffix: Suffix,
     pub(in super::super) control: bool,
+    /// The number of what stands between the first colon and the second one, as
+    /// [`OutputNames`] numbers it.
+    pub(in super::super) output: u32,
+    pub(in super::super) element: Element,
+    /// The number that stands behind the only colon, as the element of an argument is named.
+    pub(in super::super) argument_element: Option<u32>,
+}
+
+/// Which element of a list a name says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Element {
+    /// All of it: nothing stands behind the name of an argument or output.
+    All,
+    /// The one with this number.
+    Number(u32),
+    /// None that a list has.
+    Nowhere,
+}
+
+impl Element {
+    /// The element that text behind a colon says: numbers are written in one way only.
+    fn of(text: &[u8]) -> Self {
+        let number = match text {
+            b"0" => Some(0),
+            [b'1'..=b'9', ..] if text.iter().all(u8::is_ascii_digit) => {
+                std::str::from_utf8(text).ok().and_then(|text| text.parse().ok())
+            }
+            _ => None,
+        };
+        number.map_or(Self::Nowhere, Self::Number)
+    }
+}
+
+/// The names of outputs that inputs and results refer to.
+#[derive(Debug, Default)]
+pub(in super::super) struct OutputNames {
+    hasher: NameHasher,
+    numbers: HashMap<Name, u32>,
+}
+
+impl OutputNames {
+    fn number(&mut self, name: &[u8]) -> u32 {
+        let next = u32::try_from(self.numbers.len()).unwrap_or(u32::MAX);
+        *self.numbers.entry(self.hasher.hash(name)).or_insert(next)
+    }
+
+    /// The number of a name; `None` for one that nothing refers to.
+    pub(in super::super) fn find(&self, name: &str) -> Option<u32> {
+        self.numbers.get(&self.hasher.hash(name.as_bytes())).copied()
+    }
 }
 
 /// An argument or a result of a function.
@@ -75,6 +129,8 @@ pub(in super::super) struct Argument {
     /// The name of the node that returns a result.
     pub(in super::super) result: Name,
     pub(in super::super) bad_name: bool,
+    /// Whether it cannot be the name of a node in a graph, where rules are stricter.
+    pub(in super::super) bad_graph_name: bool,
     /// Its type, 0 if it has none.
     pub(in super::super) data_type: i32,
     pub(in super::super) type_attribute: bool,
@@ -87,12 +143,26 @@ pub(in super::super) struct Argument {
 pub(in super::super) struct BodyNode {
     pub(in super::super) name: Name,
     pub(in super::super) bad_name: bool,
+    /// Whether it cannot be the name of a node in a graph, where rules are stricter.
+    pub(in super::super) bad_graph_name: bool,
     pub(in super::super) no_operation: bool,
     /// Whether its operation is a function of the library, which may call its outputs anything.
     pub(in super::super) is_function: bool,
     /// Whether an input of data comes after a control input.
     pub(in super::super) input_order: bool,
     pub(in super::super) loop_role: LoopRole,
+    /// The number of its kind; 0 where kinds are not asked for.
+    pub(in super::super) kind: u32,
+}
+
+/// A node of a function that calls a function.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct BodyCall {
+    pub(in super::super) call: Call,
+    /// The number of the node.
+    pub(in super::super) node: u32,
+    /// Where the node is.
+    pub(in super::super) place: Extent,
 }
 
 /// An input of a node of a function.
@@ -113,9 +183,24 @@ pub(in super::super) struct FunctionIndex {
     /// By the name of a result, what is returned as it; `None` where nothing is named.
     pub(in super::super) returns: HashMap<Name, Option<Target>>,
     /// In the order of the nodes.
-    pub(in super::super) calls: Vec<Call>,
+    pub(in super::super) calls: Vec<BodyCall>,
     /// Whether a name was too long to be looked at, so that nothing is known of the function.
     pub(in super::super) oversized: bool,
+    /// Empty where kinds are not asked for, as the kinds.
+    pub(in super::super) signature: OperationDefinition,
+    /// The kinds of the nodes.
+    pub(in super::super) kinds: Vec<BodyKind>,
+    pub(in super::super) outputs: OutputNames,
+    hasher: NameHasher,
+}
+
+/// What of a function is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum FunctionDepth {
+    /// Names, inputs and calls.
+    Names,
+    /// The signature and the kinds of the nodes as well.
+    Kinds,
 }
 
 impl FunctionIndex {
@@ -125,23 +210,39 @@ impl FunctionIndex {
         place: Extent,
         functions: &FunctionNames,
         release: i32,
+        depth: FunctionDepth,
     ) -> Result<Self, GraphError> {
         let mut visitor = FunctionVisitor {
             functions,
             release,
+            depth,
             hasher: NameHasher::default(),
             index: Self::default(),
             position: Position::Elsewhere,
+            begins: 0,
+            start: place.start,
             node: BodyNode::default(),
+            node_begins: 0,
+            operation: Vec::new(),
             call: CallReader::default(),
+            over: 0,
+            attributes: AttributeReader::default(),
+            kinds: BodyKinds::default(),
+            signature: SignatureReader::default(),
             control_inputs: false,
             argument: Argument::default(),
             returned: Returned::default(),
             text: WholeText::default(),
         };
         source.walk_part(place, FUNCTION_DEF, &mut visitor)?;
-        let oversized = visitor.text.oversized;
-        Ok(Self { oversized, ..visitor.index })
+        let oversized = visitor.text.oversized || visitor.signature.is_oversized();
+        let (kinds, signature) = (visitor.kinds.into_kinds(), visitor.signature.finish());
+        Ok(Self { oversized, kinds, signature, hasher: visitor.hasher, ..visitor.index })
+    }
+
+    /// The hash of a name, as nodes, arguments and results have it.
+    pub(in super::super) fn hash(&self, name: &[u8]) -> Name {
+        self.hasher.hash(name)
     }
 }
 
@@ -167,11 +268,23 @@ struct FunctionVisitor<'a> {
     functions: &'a FunctionNames,
     /// The GraphDef version of the release that is to read the graph.
     release: i32,
+    depth: FunctionDepth,
     hasher: NameHasher,
     index: FunctionIndex,
     position: Position,
+    /// Where the message begins that is entered next, from the start of the function.
+    begins: u64,
+    /// Where the function is in the file.
+    start: u64,
     node: BodyNode,
+    node_begins: u64,
+    operation: Vec<u8>,
     call: CallReader,
+    /// How many messages are open that the reader of calls steps over.
+    over: u32,
+    attributes: AttributeReader,
+    kinds: BodyKinds,
+    signature: SignatureReader,
     /// Whether the node has a control input.
     control_inputs: bool,
     argument: Argument,
@@ -179,23 +292,48 @@ struct FunctionVisitor<'a> {
     text: WholeText,
 }
 
-fn target_of(hasher: &NameHasher, text: &[u8]) -> Target {
-    let (text, control) = match text.strip_prefix(b"^") {
-        Some(name) => (name, true),
-        None => (text, false),
-    };
-    let colon = text.iter().position(|byte| *byte == b':');
-    let (name, suffix) = colon.and_then(|at| text.split_at_checked(at)).unwrap_or((text, b""));
-    Target { name: hasher.hash(name), suffix: Suffix::of(suffix), control }
-}
-
 impl FunctionVisitor<'_> {
+    fn target_of(hasher: &NameHasher, outputs: &mut OutputNames, text: &[u8]) -> Target {
+        let (text, control) = match text.strip_prefix(b"^") {
+            Some(name) => (name, true),
+            None => (text, false),
+        };
+        let colon = |text: &[u8]| text.iter().position(|byte| *byte == b':');
+        let (name, suffix) =
+            colon(text).and_then(|at| text.split_at_checked(at)).unwrap_or((text, b""));
+        let behind = suffix.get(1..).unwrap_or_default();
+        let (output, element) = match colon(behind).and_then(|at| behind.split_at_checked(at)) {
+            Some((output, number)) => (output, Element::of(number.get(1..).unwrap_or_default())),
+            None => (behind, Element::All),
+        };
+        let argument_element = match (element, Element::of(behind)) {
+            (Element::All, Element::Number(number)) => Some(number),
+            _ => None,
+        };
+        Target {
+            name: hasher.hash(name),
+            suffix: Suffix::of(suffix),
+            control,
+            output: outputs.number(output),
+            element,
+            argument_element,
+        }
+    }
+
+    fn wants_kinds(&self) -> bool {
+        self.depth == FunctionDepth::Kinds
+    }
+
     fn begin_node(&mut self) {
         self.position = Position::Node;
+        self.node_begins = self.begins;
+        self.operation.clear();
+        self.attributes.clear();
         // Without a name and an operation until it says them.
         self.node = BodyNode {
             name: self.hasher.hash(b""),
             bad_name: !is_body_name(b""),
+            bad_graph_name: !is_node_name(b""),
             no_operation: self.functions.find(b"").is_none(),
             ..BodyNode::default()
         };
@@ -210,10 +348,42 @@ impl FunctionVisitor<'_> {
         self.argument.name_it(b"", position, &self.hasher);
     }
 
-    fn end_of_node(&mut self) {
+    fn end_of_node(&mut self, end: u64) {
         self.position = Position::Elsewhere;
-        self.index.calls.extend(self.call.call(true));
+        if self.wants_kinds() {
+            self.node.kind = self.kinds.number(&self.operation, self.attributes.attributes());
+        }
+        if let Some(call) = self.call.call(true) {
+            let node = u32::try_from(self.index.nodes.len()).unwrap_or(u32::MAX);
+            let in_file = |at: u64| self.start.saturating_add(at);
+            let place = Extent { start: in_file(self.node_begins), end: in_file(end) };
+            self.index.calls.push(BodyCall { call, node, place });
+        }
         self.index.nodes.push(self.node);
+    }
+
+    /// Enters a message inside of a node where one of the readers wants it.
+    fn enter_in_node(&mut self, message: MessageId, field: &'static Field) -> Step {
+        let attributes = match self.wants_kinds() {
+            true => self.attributes.enter(message, field),
+            false => Step::Over,
+        };
+        let call = if self.over > 0 { Step::Over } else { self.call.enter(message, field) };
+        if call == Step::Into || attributes == Step::Over {
+            return call;
+        }
+        self.over += 1;
+        Step::Into
+    }
+
+    fn leave_in_node(&mut self, message: MessageId, field: &'static Field) {
+        if self.wants_kinds() {
+            self.attributes.leave(message, field);
+        }
+        match self.over.checked_sub(1) {
+            Some(over) => self.over = over,
+            None => self.call.leave(message, field),
+        }
     }
 
     fn end_of_argument(&mut self) {
@@ -231,6 +401,7 @@ impl Argument {
         let result = [name, RESULT].concat();
         self.name = hasher.hash(name);
         self.result = hasher.hash(&result);
+        self.bad_graph_name = !is_node_name(name);
         self.bad_name = match position {
             Position::Result => !is_body_name(&result),
             _ => !is_body_name(name),
@@ -239,7 +410,16 @@ impl Argument {
 }
 
 impl Visitor for FunctionVisitor<'_> {
+    fn begins(&mut self, at: u64) {
+        self.begins = at;
+    }
+
     fn enter(&mut self, message: MessageId, field: &'static Field) -> Step {
+        let is_signature = !matches!(self.position, Position::Elsewhere | Position::Node);
+        let signature = match is_signature && self.wants_kinds() {
+            true => self.signature.enter(message, field),
+            false => Step::Over,
+        };
         match (message, field.number) {
             (FUNCTION_DEF, function_def::SIGNATURE) => self.position = Position::Signature,
             (OP_DEF, op_def::INPUT_ARG) => self.begin_argument(Position::Argument),
@@ -248,35 +428,74 @@ impl Visitor for FunctionVisitor<'_> {
             (FUNCTION_DEF, function_def::RET) => {
                 self.returned = Returned { result: self.hasher.hash(b""), target: None };
             }
-            _ if self.position == Position::Node => return self.call.enter(message, field),
-            _ => return Step::Over,
+            _ if self.position == Position::Node => return self.enter_in_node(message, field),
+            _ => return signature,
         }
         Step::Into
     }
 
-    fn leave(&mut self, message: MessageId, field: &'static Field, _at: u64) {
+    fn leave(&mut self, message: MessageId, field: &'static Field, at: u64) {
+        let is_signature = !matches!(self.position, Position::Elsewhere | Position::Node);
+        if is_signature && self.wants_kinds() {
+            self.signature.leave(message, field);
+        }
         match (message, field.number) {
-            (FUNCTION_DEF, function_def::NODE_DEF) => self.end_of_node(),
+            (FUNCTION_DEF, function_def::NODE_DEF) => self.end_of_node(at),
             (FUNCTION_DEF, function_def::SIGNATURE) => self.position = Position::Elsewhere,
             (OP_DEF, op_def::INPUT_ARG | op_def::OUTPUT_ARG) => self.end_of_argument(),
             (FUNCTION_DEF, function_def::RET) => {
                 self.index.returns.insert(self.returned.result, self.returned.target);
             }
-            _ if self.position == Position::Node => self.call.leave(message, field),
+            _ if self.position == Position::Node => self.leave_in_node(message, field),
             _ => {}
         }
     }
 
     fn integer(&mut self, message: MessageId, field: &'static Field, value: u64) {
-        match (message, field.number) {
-            // An enumeration is the low half of its varint.
-            (OP_DEF_ARG_DEF, op_def_arg_def::TYPE) => self.argument.data_type = value as u32 as i32,
-            _ if self.position == Position::Node => self.call.integer(message, field, value),
-            _ => {}
+        match self.position {
+            Position::Elsewhere => {}
+            Position::Node => {
+                if self.wants_kinds() {
+                    self.attributes.integer(message, field, value);
+                }
+                if self.over == 0 {
+                    self.call.integer(message, field, value);
+                }
+            }
+            Position::Signature | Position::Argument | Position::Result => {
+                // An enumeration is the low half of its varint.
+                if (message, field.number) == (OP_DEF_ARG_DEF, op_def_arg_def::TYPE) {
+                    self.argument.data_type = value as u32 as i32;
+                }
+                if self.wants_kinds() {
+                    self.signature.integer(message, field, value);
+                }
+            }
+        }
+    }
+
+    fn floats(&mut self, message: MessageId, field: &'static Field, count: u64, bytes: &[u8]) {
+        match self.position {
+            _ if !self.wants_kinds() => {}
+            Position::Elsewhere => {}
+            Position::Node => self.attributes.floats(message, field, count, bytes),
+            Position::Signature | Position::Argument | Position::Result => {
+                self.signature.floats(message, field, count, bytes);
+            }
+        }
+    }
+
+    fn long_bytes(&mut self, message: MessageId, field: &'static Field, length: u64) {
+        if self.wants_kinds() && self.position == Position::Node {
+            self.attributes.long_bytes(message, field, length);
         }
     }
 
     fn string(&mut self, message: MessageId, field: &'static Field, piece: &[u8], is: Piece) {
+        let is_signature = !matches!(self.position, Position::Elsewhere | Position::Node);
+        if is_signature && self.wants_kinds() {
+            self.signature.string(message, field, piece, is);
+        }
         match message {
             NODE_DEF => self.node_string(field, piece, is),
             OP_DEF_ARG_DEF => self.argument_string(field, piece, is),
@@ -285,23 +504,42 @@ impl Visitor for FunctionVisitor<'_> {
                 if field.number == function_def_ret_entry::KEY {
                     self.returned.result = self.hasher.hash(text);
                 } else {
-                    self.returned.target = Some(target_of(&self.hasher, text));
+                    let target = Self::target_of(&self.hasher, &mut self.index.outputs, text);
+                    self.returned.target = Some(target);
                 }
             }
             _ if self.position == Position::Node => {
-                self.call.string(message, field, piece, is, self.functions);
+                if self.wants_kinds() {
+                    self.attributes.string(message, field, piece, is);
+                }
+                if self.over == 0 {
+                    self.call.string(message, field, piece, is, self.functions);
+                }
             }
             _ => {}
         }
     }
 
     fn wants_packed(&self, message: MessageId) -> bool {
-        self.position == Position::Node && message == ATTR_VALUE_LIST_VALUE
+        match self.position {
+            Position::Elsewhere => false,
+            Position::Node => {
+                message == ATTR_VALUE_LIST_VALUE || self.attributes.wants_packed(message)
+            }
+            _ => self.signature.wants_packed(message),
+        }
     }
 
     fn wants_bytes(&self, message: MessageId, field: &'static Field) -> bool {
-        // A string takes the place of another value.
-        self.position == Position::Node && (message, field.number) == (ATTR_VALUE, attr_value::S)
+        match self.position {
+            Position::Elsewhere => false,
+            // A string takes the place of another value.
+            Position::Node => {
+                (message, field.number) == (ATTR_VALUE, attr_value::S)
+                    || self.attributes.wants_bytes(message, field)
+            }
+            _ => self.signature.wants_bytes(message, field),
+        }
     }
 
     fn release(&self) -> i32 {
@@ -311,6 +549,7 @@ impl Visitor for FunctionVisitor<'_> {
 
 impl FunctionVisitor<'_> {
     fn node_string(&mut self, field: &'static Field, piece: &[u8], is: Piece) {
+        let wants_kinds = self.wants_kinds();
         if !matches!(field.number, node_def::NAME | node_def::OP | node_def::INPUT) {
             return;
         }
@@ -319,6 +558,7 @@ impl FunctionVisitor<'_> {
             node_def::NAME => {
                 self.node.name = self.hasher.hash(text);
                 self.node.bad_name = !is_body_name(text);
+                self.node.bad_graph_name = !is_node_name(text);
             }
             node_def::OP => {
                 let operation = Operation::of(text, self.functions);
@@ -326,13 +566,17 @@ impl FunctionVisitor<'_> {
                 self.node.is_function = matches!(operation, Operation::Function(_));
                 self.node.no_operation = text.is_empty() && !self.node.is_function;
                 self.node.loop_role = LoopRole::of(text);
+                if wants_kinds {
+                    self.operation.clear();
+                    self.operation.extend_from_slice(text);
+                }
             }
             _ => {
                 let is_control = is_control_input(text);
                 self.control_inputs |= is_control;
                 self.node.input_order |= self.control_inputs && !is_control;
                 let node = u32::try_from(self.index.nodes.len()).unwrap_or(u32::MAX);
-                let target = target_of(&self.hasher, text);
+                let target = Self::target_of(&self.hasher, &mut self.index.outputs, text);
                 self.index.inputs.push(BodyInput { node, target });
             }
         }

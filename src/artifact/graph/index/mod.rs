@@ -8,6 +8,8 @@
 //!
 //! Knows how graphs are written. It must never know what the importer says of them.
 
+mod body_kinds;
+mod call_attributes;
 mod calls;
 mod colocation;
 mod function;
@@ -15,14 +17,21 @@ mod graph_index;
 mod names;
 mod node;
 mod sameness;
+mod signature;
 mod taken_names;
 mod visitor;
 
 pub(super) use self::{
+    body_kinds::BodyKind,
+    call_attributes::call_attributes,
     calls::Call,
-    function::{Argument, BodyNode, FunctionIndex, Suffix, Target},
+    function::{
+        Argument, BodyCall, BodyInput, BodyNode, Element, FunctionDepth, FunctionIndex, Suffix,
+        Target,
+    },
     graph_index::{CallingNode, DeprecatedNode, DuplicateFunction, GraphIndex, Input},
     names::Name,
+    signature::read as read_signature,
     taken_names::TakenNames,
     visitor::{FoundKinds, IndexVisitor, Indexed, Wanted},
 };

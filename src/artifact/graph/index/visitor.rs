@@ -8,6 +8,7 @@ use super::{
     names::NodeNames,
     node::{NodeParts, NodeReader},
     sameness::SamenessReader,
+    signature,
     taken_names::TakenNames,
 };
 use crate::{
@@ -16,12 +17,12 @@ use crate::{
             DeprecatedOperations, GraphError,
             deprecated_uses::DeprecatedUses,
             fast::short_field,
-            function_names::{FunctionNames, LONGEST_NAME},
+            function_names::{FunctionNames, LONGEST_NAME, LibraryFunction},
             kinds::{DroppedUses, KindNumber, Kinds},
             rules::LoopRole,
             source::{Extent, Source},
         },
-        ops::{OperationDefinition, Registry},
+        ops::Registry,
         schema::{
             ATTR_VALUE, ATTR_VALUE_LIST_VALUE, FUNCTION_DEF, FUNCTION_DEF_LIBRARY, Field,
             GRAPH_DEF, META_GRAPH_DEF, MessageId, OP_DEF, SAVED_MODEL,
@@ -91,6 +92,7 @@ pub(in super::super) struct FoundKinds<'a> {
 /// A walk over one graph.
 pub(in super::super) struct IndexVisitor<'a> {
     wanted: Wanted<'a>,
+    source: Source<'a>,
     root: MessageId,
     meta_graphs: usize,
     position: Position,
@@ -116,7 +118,7 @@ pub(in super::super) struct IndexVisitor<'a> {
 }
 
 impl<'a> IndexVisitor<'a> {
-    pub(in super::super) fn new(source: Source<'_>, wanted: Wanted<'a>) -> Self {
+    pub(in super::super) fn new(source: Source<'a>, wanted: Wanted<'a>) -> Self {
         let kinds = wanted.kinds.then(|| FoundKinds {
             kinds: Kinds::new(wanted.registries),
             dropped: DroppedUses::default(),
@@ -124,6 +126,7 @@ impl<'a> IndexVisitor<'a> {
         });
         Self {
             wanted,
+            source,
             root: source.message(),
             meta_graphs: 0,
             position: Position::Elsewhere,
@@ -227,8 +230,11 @@ impl<'a> IndexVisitor<'a> {
         let Wanted { functions, .. } = self.wanted;
         let node = &self.node;
         let signature = || {
-            let function = functions.find(&node.operation);
-            Ok(function.map(|_| OperationDefinition::of_name("")))
+            let function = functions.find(&node.operation).and_then(|hash| functions.get(hash));
+            let read = |function: LibraryFunction| {
+                signature::read(self.source, function.place, self.wanted.release)
+            };
+            function.map(read).transpose()
         };
         match kinds.of_node(&node.operation, node.attributes(), signature) {
             Ok((kind, set)) => {

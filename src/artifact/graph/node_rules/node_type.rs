@@ -16,7 +16,7 @@ impl ElementType {
     pub(in super::super) const ANY: Self = Self { data_type: 0, is_reference: false, is_any: true };
 
     /// An edge of this type.
-    pub(super) const fn new(data_type: i32, is_reference: bool) -> Self {
+    pub(in super::super) const fn new(data_type: i32, is_reference: bool) -> Self {
         Self { data_type, is_reference, is_any: false }
     }
 
@@ -56,7 +56,7 @@ impl TypeList {
     }
 
     /// Puts so many of a type at the end.
-    pub(super) fn push(&mut self, element: ElementType, count: u64) {
+    pub(in super::super) fn push(&mut self, element: ElementType, count: u64) {
         let end = self.len().saturating_add(count);
         match self.runs.last_mut() {
             _ if count == 0 => {}

@@ -1,0 +1,399 @@
+//! Whether the functions that nodes call can be built, for several releases at once.
+//!
+//! A function is built once a name, with the attributes of the call that comes first; what it calls
+//! is built with it. Each body is read once, judged for every release, and forgotten; what is kept
+//! is whom it calls and what is wrong with it.
+//!
+//! Knows which function calls which. It must never know what else is in a function.
+
+use std::{
+    collections::{HashMap, HashSet},
+    rc::Rc,
+};
+
+use super::{
+    binding::{Binding, Scope},
+    callers::Callers,
+    instantiate::{BodyFinding, Built, Definitions, Finding, instantiate},
+    signatures::Signatures,
+};
+use crate::artifact::{
+    graph::{
+        GraphError,
+        attributes::AttributeValue,
+        fault::{BodyFaultKind, Part},
+        function_names::FunctionNames,
+        index::{Call, CallingNode, FunctionDepth, FunctionIndex, call_attributes},
+        source::{Extent, Source},
+    },
+    ops::{DefinitionId, Operation, OperationList, Registry},
+};
+
+/// What is wrong with a function of the library.
+#[derive(Clone, Debug)]
+pub(in super::super) struct FunctionFinding {
+    /// Where the function is in the file.
+    pub(super) function: Extent,
+    pub(super) finding: BodyFinding,
+}
+
+type Found = Option<Rc<FunctionFinding>>;
+
+/// A call in a body.
+#[derive(Clone, Copy, Debug)]
+struct InnerCall {
+    call: Call,
+    inputs: u64,
+    outputs: u64,
+}
+
+/// A function that is called.
+struct CalledBody {
+    place: Extent,
+    /// By release.
+    built: Vec<Rc<Result<Built, Rc<FunctionFinding>>>>,
+    calls: Vec<InnerCall>,
+}
+
+/// Who calls a function first.
+struct FirstCall {
+    function: u64,
+    /// Where the calling node is.
+    place: Extent,
+    direct: bool,
+    /// The function around it, if it is in one.
+    around: Option<Rc<Around>>,
+}
+
+/// A function as it is called.
+struct Around {
+    binding: Binding,
+    signature: Rc<OperationList>,
+    name: String,
+}
+
+/// The functions that nodes of a graph call, at once or through others.
+pub(in super::super) struct CalledBodies {
+    bodies: Vec<CalledBody>,
+    /// By the hashes of their names.
+    positions: HashMap<u64, usize>,
+    /// By function and release, what keeps it from being built; first for loaders that want a shape
+    /// function of each node, then for those that do not.
+    findings: [Vec<Vec<Found>>; 2],
+}
+
+/// The file, the library and the releases.
+#[derive(Clone, Copy)]
+pub(in super::super) struct Library<'a> {
+    pub(in super::super) source: Source<'a>,
+    pub(in super::super) names: &'a FunctionNames,
+    pub(in super::super) registries: &'a [Registry],
+    /// The GraphDef version of the release that reads the text form.
+    pub(in super::super) release: i32,
+}
+
+/// The definitions of one release.
+pub(super) struct ReleaseDefinitions<'a> {
+    pub(super) names: &'a FunctionNames,
+    pub(super) signatures: &'a Signatures,
+    pub(super) registry: &'a Registry,
+}
+
+impl Definitions for ReleaseDefinitions<'_> {
+    fn find(&self, name: &str) -> Option<Operation<'_>> {
+        match self.names.find(name.as_bytes()) {
+            Some(function) => self.signatures.get(function)?.operation(name),
+            None => self.registry.operation(name),
+        }
+    }
+
+    fn registry(&self) -> &Registry {
+        self.registry
+    }
+}
+
+impl CalledBodies {
+    /// Reads and judges what `calls` call, which are in the order in which the importer visits
+    /// them.
+    pub(in super::super) fn read<'c>(
+        library: Library<'_>,
+        signatures: &mut Signatures,
+        calls: impl Iterator<Item = &'c CallingNode>,
+    ) -> Result<Self, GraphError> {
+        let mut bodies = Self {
+            bodies: Vec::new(),
+            positions: HashMap::new(),
+            findings: [Vec::new(), Vec::new()],
+        };
+        for node in calls.filter(|node| node.call.inside) {
+            let first = FirstCall {
+                function: node.call.function,
+                place: node.place,
+                direct: node.call.direct,
+                around: None,
+            };
+            let mut waiting = vec![first];
+            while let Some(call) = waiting.pop() {
+                if !bodies.positions.contains_key(&call.function) {
+                    bodies.add(library, signatures, &call, &mut waiting)?;
+                }
+            }
+        }
+        bodies.settle(library.registries.len());
+        Ok(bodies)
+    }
+
+    /// Reads one function, judges it, and says what it calls.
+    fn add(
+        &mut self,
+        library: Library<'_>,
+        signatures: &mut Signatures,
+        call: &FirstCall,
+        waiting: &mut Vec<FirstCall>,
+    ) -> Result<(), GraphError> {
+        let Some(place) = library.names.get(call.function).map(|function| function.place) else {
+            return Ok(());
+        };
+        let Library { source, names, release, .. } = library;
+        let function = FunctionIndex::read(source, place, names, release, FunctionDepth::Kinds)?;
+        let signature = signatures.read(library, call.function)?;
+        for kind in &function.kinds {
+            if let Some(called) = names.find(kind.operation.as_bytes()) {
+                signatures.read(library, called)?;
+            }
+        }
+        let name = function.signature.name.clone();
+        let binding =
+            if is_generic(&function) { call.binding(library)? } else { Binding::default() };
+        let Some(signature) = signature else { return Ok(()) };
+        let around = Rc::new(Around { binding, signature, name });
+        let built = around.judge(library, signatures, &function, place);
+        let calls = function.calls.iter().map(|inner| around.inner(&function, inner));
+        let calls: Vec<InnerCall> = calls.collect();
+        let mut known = HashSet::new();
+        // The first call has to come off the stack first.
+        let firsts = function.calls.iter().filter(|inner| {
+            inner.call.inside
+                && !self.positions.contains_key(&inner.call.function)
+                && known.insert(inner.call.function)
+        });
+        let firsts: Vec<FirstCall> = firsts
+            .map(|inner| FirstCall {
+                function: inner.call.function,
+                place: inner.place,
+                direct: inner.call.direct,
+                around: Some(Rc::clone(&around)),
+            })
+            .collect();
+        waiting.extend(firsts.into_iter().rev());
+        self.positions.insert(call.function, self.bodies.len());
+        self.bodies.push(CalledBody { place, built, calls });
+        Ok(())
+    }
+
+    /// Finds out what keeps each function from being built: its own fault, or that of one that it
+    /// calls.
+    fn settle(&mut self, releases: usize) {
+        let positions = &self.positions;
+        let edges = self.bodies.iter().enumerate().flat_map(|(caller, body)| {
+            let inside = body.calls.iter().filter(|inner| inner.call.inside);
+            inside.filter_map(move |inner| Some((*positions.get(&inner.call.function)?, caller)))
+        });
+        let edges: Vec<_> = edges.collect();
+        let (order, circular) = Callers::of(self.bodies.len(), edges).callees_first();
+        let lacks = |built: &Rc<Result<Built, _>>| {
+            built.as_ref().as_ref().is_ok_and(|built| built.no_shape_function.is_some())
+        };
+        let some_lack = self.bodies.iter().any(|body| body.built.iter().any(lacks));
+        let strict = self.findings_of(releases, &order, &circular, true);
+        let lenient = if some_lack {
+            self.findings_of(releases, &order, &circular, false)
+        } else {
+            strict.clone()
+        };
+        self.findings = [strict, lenient];
+    }
+
+    fn findings_of(
+        &self,
+        releases: usize,
+        order: &[usize],
+        circular: &[usize],
+        wants_shape_functions: bool,
+    ) -> Vec<Vec<Found>> {
+        let mut findings = vec![vec![None; releases]; self.bodies.len()];
+        for function in order.iter().chain(circular) {
+            let Some(body) = self.bodies.get(*function) else { continue };
+            let is_circular = circular.binary_search(function).is_ok();
+            for release in 0..releases {
+                let own = body.own(release, wants_shape_functions);
+                let found = own
+                    .or_else(|| {
+                        body.calls.iter().find_map(|inner| {
+                            self.call_finding(inner.call, (inner.inputs, inner.outputs), release)
+                                .or_else(|| {
+                                    let called = self.positions.get(&inner.call.function)?;
+                                    let found = findings.get(*called)?.get(release)?;
+                                    found.clone().filter(|_| inner.call.inside)
+                                })
+                        })
+                    })
+                    .or_else(|| is_circular.then(|| body.recursion()));
+                if let Some(known) =
+                    findings.get_mut(*function).and_then(|known| known.get_mut(release))
+                {
+                    *known = found;
+                }
+            }
+        }
+        findings
+    }
+
+    /// What is wrong with a call that has so many inputs and outputs, whatever is in the function.
+    fn call_finding(&self, call: Call, (inputs, outputs): (u64, u64), release: usize) -> Found {
+        if !call.inside {
+            return None;
+        }
+        let body = self.bodies.get(*self.positions.get(&call.function)?)?;
+        let built = body.built.get(release)?.as_ref().as_ref().ok()?;
+        let kind = if inputs < built.inputs {
+            BodyFaultKind::FewInputs
+        } else if outputs < built.outputs {
+            BodyFaultKind::FewOutputs
+        } else {
+            return None;
+        };
+        Some(body.with(Finding::names(Part::Function, kind)))
+    }
+
+    /// What keeps the importer of a release from building what a node of the graph calls.
+    pub(in super::super) fn finding(
+        &self,
+        node: &CallingNode,
+        release: usize,
+        wants_shape_functions: bool,
+    ) -> Found {
+        if !node.call.inside {
+            return None;
+        }
+        // Of a function that is called by its name, the inputs and outputs are those it has.
+        let given = match node.call.direct {
+            true => (u64::MAX, u64::MAX),
+            false => (node.inputs.into(), node.call.outputs.map_or(u64::MAX, u64::from)),
+        };
+        let findings = self.findings.get(usize::from(!wants_shape_functions))?;
+        let own = || {
+            let called = findings.get(*self.positions.get(&node.call.function)?)?;
+            called.get(release)?.clone()
+        };
+        own().or_else(|| self.call_finding(node.call, given, release))
+    }
+}
+
+/// Whether the function leaves something to whoever calls it.
+fn is_generic(function: &FunctionIndex) -> bool {
+    let is_placeholder = |(_, value)| matches!(value, AttributeValue::Placeholder(_));
+    !function.signature.attributes.is_empty()
+        || function.kinds.iter().any(|kind| kind.attributes.iter().any(is_placeholder))
+}
+
+impl FirstCall {
+    fn binding(&self, library: Library<'_>) -> Result<Binding, GraphError> {
+        let Library { source, release, .. } = library;
+        let attributes = call_attributes(source, self.place, self.direct, release)?;
+        Ok(match self.around.as_ref().and_then(|around| around.scope()) {
+            Some(around) => Binding::of_body(&attributes, around),
+            None => Binding::of_graph(&attributes),
+        })
+    }
+}
+
+impl Around {
+    fn scope(&self) -> Option<Scope<'_>> {
+        let signature = self.signature.operation(&self.name)?;
+        Some(Scope { binding: &self.binding, signature })
+    }
+
+    /// What each release makes of the function.
+    fn judge(
+        &self,
+        library: Library<'_>,
+        signatures: &Signatures,
+        function: &FunctionIndex,
+        place: Extent,
+    ) -> Vec<Rc<Result<Built, Rc<FunctionFinding>>>> {
+        let Some(scope) = self.scope() else {
+            let built = Rc::new(Ok(Built::default()));
+            return vec![built; library.registries.len()];
+        };
+        let is_generic = is_generic(function);
+        type Key = Vec<Option<(DefinitionId, bool)>>;
+        let mut judged: Vec<(Key, Rc<_>)> = Vec::new();
+        let judge = |registry| {
+            let names = library.names;
+            let definitions = ReleaseDefinitions { names, signatures, registry };
+            let key = function.kinds.iter().map(|kind| {
+                let definition = definitions.find(&kind.operation)?;
+                Some((definition.definition_id(), definition.has_shape_function()))
+            });
+            let key: Key = key.collect();
+            // Which types a release knows is asked only of what a call gives.
+            if !is_generic && let Some((_, known)) = judged.iter().find(|(known, _)| *known == key)
+            {
+                return Rc::clone(known);
+            }
+            let built = instantiate(function, scope, &definitions);
+            let built = Rc::new(
+                built.map_err(|finding| Rc::new(FunctionFinding { function: place, finding })),
+            );
+            judged.push((key, Rc::clone(&built)));
+            built
+        };
+        library.registries.iter().map(judge).collect()
+    }
+
+    /// How many tensors a call in the function gives and takes.
+    fn inner(
+        &self,
+        function: &FunctionIndex,
+        inner: &crate::artifact::graph::index::BodyCall,
+    ) -> InnerCall {
+        let call = inner.call;
+        let everything = InnerCall { call, inputs: u64::MAX, outputs: u64::MAX };
+        if call.direct {
+            return everything;
+        }
+        let kind = function.nodes.get(inner.node as usize);
+        let kind = kind.and_then(|node| function.kinds.get(node.kind as usize));
+        let length = |name: &str| {
+            let value = kind?.attributes.get(name)?;
+            Some(self.scope()?.bind(value)?.types().len())
+        };
+        InnerCall {
+            call,
+            inputs: length("Tin").unwrap_or(u64::MAX),
+            outputs: length("Tout").unwrap_or(u64::MAX),
+        }
+    }
+}
+
+impl CalledBody {
+    fn with(&self, finding: BodyFinding) -> Rc<FunctionFinding> {
+        Rc::new(FunctionFinding { function: self.place, finding })
+    }
+
+    /// What is wrong with the function itself.
+    fn own(&self, release: usize, wants_shape_functions: bool) -> Found {
+        match self.built.get(release)?.as_ref() {
+            Err(finding) => Some(Rc::clone(finding)),
+            Ok(built) => {
+                let lacking = built.no_shape_function.clone().filter(|_| wants_shape_functions);
+                lacking.map(|finding| self.with(finding))
+            }
+        }
+    }
+
+    fn recursion(&self) -> Rc<FunctionFinding> {
+        self.with(Finding::names(Part::Function, BodyFaultKind::Recursion))
+    }
+}

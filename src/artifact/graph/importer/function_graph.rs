@@ -1,0 +1,342 @@
+//! What `tf.saved_model.load` makes of one function: a graph of its own.
+//!
+//! Python turns the function into a graph whose arguments are placeholders, and imports that. First
+//! it looks up all operations and the names of all inputs, which must be written in full. Then the
+//! importer does with the nodes what it does with those of any graph, the producer being the
+//! release itself.
+//!
+//! Knows one function and one release. It must never know the library around it.
+
+use std::collections::HashMap;
+
+use super::{
+    body::{Body, Owner},
+    count,
+    instantiate::{BodyFinding, Definitions, Finding, numbered},
+    order::NEVER,
+};
+use crate::artifact::{
+    graph::{
+        DeprecatedOperation, DeprecatedOperations, ImportFaultKind,
+        fault::{BodyFaultKind, Part},
+        index::{BodyInput, BodyNode, Element, FunctionIndex, Name, Suffix, Target},
+        node_rules::{ElementType, NodeFault, NodeRules, NodeType, Strictness},
+    },
+    ops::{Argument, ArgumentSource, Operation, type_name},
+};
+
+/// What nodes of one kind are.
+struct KindInGraph {
+    types: Result<NodeType, NodeFault>,
+    /// By the number of its name, where an output begins among all, and how many tensors it is, as
+    /// Python counts them.
+    outputs: HashMap<u32, (u64, u64)>,
+    deprecated_since: Option<i32>,
+    is_open: bool,
+}
+
+/// A function as a graph.
+struct FunctionGraph<'a> {
+    function: &'a FunctionIndex,
+    /// By kind; `None` for an operation that is not there.
+    kinds: Vec<Option<KindInGraph>>,
+    arguments: HashMap<Name, u32>,
+    nodes: HashMap<Name, u32>,
+}
+
+/// The first fault of a function.
+pub(super) fn fault_in_graph<D: Definitions>(
+    function: &FunctionIndex,
+    definitions: &D,
+    deprecated: &DeprecatedOperations,
+) -> Option<BodyFinding> {
+    let kinds = function.kinds.iter().map(|kind| {
+        let definition = definitions.find(&kind.operation)?;
+        Some(KindInGraph::of(function, kind, definition, definitions))
+    });
+    let named = |(number, name)| (name, number);
+    let graph = FunctionGraph {
+        function,
+        kinds: kinds.collect(),
+        arguments: numbered(&function.arguments).map(|(n, a)| (n, a.name)).map(named).collect(),
+        nodes: numbered(&function.nodes).map(|(n, node)| (n, node.name)).map(named).collect(),
+    };
+    graph
+        .unknown_operation()
+        .or_else(|| graph.unknown_input())
+        .or_else(|| graph.structure())
+        .or_else(|| graph.arguments(definitions))
+        .or_else(|| graph.visit(definitions, deprecated))
+        .or_else(|| graph.results())
+}
+
+impl KindInGraph {
+    fn of<D: Definitions>(
+        function: &FunctionIndex,
+        kind: &crate::artifact::graph::index::BodyKind,
+        definition: Operation<'_>,
+        definitions: &D,
+    ) -> Self {
+        let registry = definitions.registry();
+        let rules = NodeRules { registry, strictness: Strictness::PythonImport, binding: None };
+        let types = rules.node_type(definition, &kind.attributes);
+        let (mut outputs, mut at) = (HashMap::new(), 0_u64);
+        for output in definition.outputs() {
+            let many = tensors(&output, |name| kind.attributes.get(name));
+            if let Some(name) = function.outputs.find(output.name()) {
+                outputs.insert(name, (at, many));
+            }
+            at = at.saturating_add(many);
+        }
+        let deprecated_since = definition.deprecated_since();
+        Self { types, outputs, deprecated_since, is_open: definition.is_name_alone() }
+    }
+}
+
+/// How many tensors Python takes an output for: it knows no defaults.
+fn tensors<'v>(
+    output: &Argument<'_>,
+    value: impl Fn(&str) -> Option<crate::artifact::graph::attributes::AttributeValue<'v>>,
+) -> u64 {
+    use crate::artifact::graph::attributes::AttributeValue as Value;
+    if let Some(name) = output.number_attribute() {
+        return match value(name) {
+            Some(Value::Int(number)) => u64::try_from(number).unwrap_or_default(),
+            _ => 0,
+        };
+    }
+    match output.source() {
+        ArgumentSource::List(name) => match value(name) {
+            Some(Value::List(list)) => list.types().iter().map(|run| run.count).sum(),
+            _ => 0,
+        },
+        _ => 1,
+    }
+}
+
+/// An output that an input names.
+enum Output {
+    Argument(u32),
+    /// The output of a node by its number among all of them.
+    Node {
+        node: u32,
+        output: u64,
+    },
+    /// One of a node of which nobody knows the outputs.
+    Open,
+}
+
+impl FunctionGraph<'_> {
+    fn unknown_operation(&self) -> Option<BodyFinding> {
+        let (number, _) =
+            numbered(&self.function.nodes).find(|(_, node)| self.kind(node).is_none())?;
+        Some(self.at_node(number, ImportFaultKind::UnknownOperation))
+    }
+
+    fn kind(&self, node: &BodyNode) -> Option<&KindInGraph> {
+        self.kinds.get(node.kind as usize)?.as_ref()
+    }
+
+    fn at_node(&self, number: u32, kind: ImportFaultKind) -> BodyFinding {
+        Finding::of(Part::Node(number), kind).of_operation(self.function, number)
+    }
+
+    /// Inputs that Python finds no output for.
+    fn unknown_input(&self) -> Option<BodyFinding> {
+        let input = self.function.inputs.iter().find(|input| !self.is_there(&input.target))?;
+        let inputs = self.function.inputs.iter().take_while(|other| !std::ptr::eq(*other, input));
+        let position = inputs.filter(|other| other.node == input.node).count();
+        Some(self.at_node(input.node, ImportFaultKind::Python).with(
+            format!("input {position} that names nothing in the function"),
+            "NODE:OUTPUT:NUMBER, with the output's name in the release",
+        ))
+    }
+
+    fn is_there(&self, target: &Target) -> bool {
+        if target.control {
+            return target.suffix == Suffix::None
+                && (self.arguments.contains_key(&target.name)
+                    || self.nodes.contains_key(&target.name));
+        }
+        self.output(target).is_some()
+    }
+
+    fn output(&self, target: &Target) -> Option<Output> {
+        if target.suffix == Suffix::None {
+            return self.arguments.get(&target.name).map(|number| Output::Argument(*number));
+        }
+        let node = *self.nodes.get(&target.name)?;
+        let kind = self.kind(self.function.nodes.get(node as usize)?)?;
+        if kind.is_open {
+            return Some(Output::Open);
+        }
+        let (first, many) = *kind.outputs.get(&target.output)?;
+        let Element::Number(number) = target.element else { return None };
+        let number = u64::from(number);
+        (number < many).then(|| Output::Node { node, output: first.saturating_add(number) })
+    }
+
+    /// What keeps the nodes from being those of a graph.
+    fn structure(&self) -> Option<BodyFinding> {
+        let mut names: HashMap<Name, ()> = HashMap::new();
+        for (number, argument) in numbered(&self.function.arguments) {
+            let kind = match names.insert(argument.name, ()) {
+                _ if argument.bad_graph_name => BodyFaultKind::Name,
+                Some(()) => BodyFaultKind::Duplicate,
+                None => continue,
+            };
+            return Some(Finding::names(Part::Argument(number), kind));
+        }
+        for (number, node) in numbered(&self.function.nodes) {
+            let kind = match names.insert(node.name, ()) {
+                _ if node.bad_graph_name => BodyFaultKind::Name,
+                Some(()) => BodyFaultKind::Duplicate,
+                None if node.no_operation => BodyFaultKind::NoOperation,
+                None if node.input_order => BodyFaultKind::InputOrder,
+                None => continue,
+            };
+            return Some(Finding::names(Part::Node(number), kind));
+        }
+        None
+    }
+
+    /// An argument whose type the release does not know, or that has none of its own.
+    fn arguments<D: Definitions>(&self, definitions: &D) -> Option<BodyFinding> {
+        let is_known = |data_type| definitions.registry().has_type(data_type);
+        let mut arguments = numbered(&self.function.arguments);
+        let (number, argument) = arguments.find(|(_, argument)| !is_known(argument.data_type))?;
+        let found = match argument.data_type {
+            0 => "an argument without a type of its own".to_owned(),
+            number => format!("an argument of type {}", type_name(number)),
+        };
+        let expected =
+            format!("an element type of TensorFlow {}", definitions.registry().release());
+        Some(Finding::of(Part::Argument(number), ImportFaultKind::Python).with(found, expected))
+    }
+
+    /// Visits the nodes in the importer's order.
+    fn visit<D: Definitions>(
+        &self,
+        definitions: &D,
+        deprecated: &DeprecatedOperations,
+    ) -> Option<BodyFinding> {
+        let arguments = self.arguments.iter().map(|(name, n)| (*name, Owner::Argument(*n)));
+        let nodes = self.nodes.iter().map(|(name, n)| (*name, Owner::Node(*n)));
+        let body = Body { function: self.function, owners: arguments.chain(nodes).collect() };
+        let visits = body.visits();
+        let starts = self.starts();
+        // The first fault is that of the node which is visited first.
+        let mut order: Vec<u32> = (0..count(visits.len())).collect();
+        order.sort_unstable_by_key(|node| visits.get(*node as usize).copied());
+        for number in order {
+            if visits.get(number as usize) == Some(&NEVER) {
+                return Some(Finding::names(Part::Node(number), BodyFaultKind::Cycle));
+            }
+            let from = starts.get(number as usize).copied().unwrap_or_default();
+            let end = starts.get(number as usize + 1).copied().unwrap_or_default();
+            let inputs = self.function.inputs.get(from..end).unwrap_or_default();
+            let fault = self.node_fault(number, inputs, definitions, deprecated);
+            if fault.is_some() {
+                return fault;
+            }
+        }
+        None
+    }
+
+    /// Where the inputs of each node begin among all, and where the last ones end.
+    fn starts(&self) -> Vec<usize> {
+        let mut starts = Vec::with_capacity(self.function.nodes.len() + 1);
+        let mut at = 0;
+        for number in 0..=count(self.function.nodes.len()) {
+            starts.push(at);
+            let rest = self.function.inputs.get(at..).unwrap_or_default();
+            at += rest.partition_point(|input| input.node <= number);
+        }
+        starts
+    }
+
+    /// What is wrong with one node.
+    fn node_fault<D: Definitions>(
+        &self,
+        number: u32,
+        inputs: &[BodyInput],
+        definitions: &D,
+        deprecated: &DeprecatedOperations,
+    ) -> Option<BodyFinding> {
+        let kind = self.kind(self.function.nodes.get(number as usize)?)?;
+        let types = match &kind.types {
+            Ok(types) => types,
+            Err(NodeFault { kind, found, expected }) => {
+                return Some(self.at_node(number, kind.clone()).with(found, expected));
+            }
+        };
+        let data = inputs.iter().filter(|input| !input.target.control);
+        let many = data.clone().count() as u64;
+        if !types.inputs.may_be(many) {
+            let words = |many| format!("{many} {}", if many == 1 { "input" } else { "inputs" });
+            let fault = self.at_node(number, ImportFaultKind::InputCount);
+            return Some(fault.with(words(many), words(types.inputs.len())));
+        }
+        if let Some(version) = kind.deprecated_since
+            && definitions.registry().graph_def_version() >= version
+        {
+            return Some(self.deprecated(number, version, definitions, deprecated));
+        }
+        (0_u32..).zip(data).find_map(|(position, input)| {
+            let expected = types.inputs.get(position.into())?;
+            let given = self.element(&input.target)?;
+            if expected.takes(given) {
+                return None;
+            }
+            let kind = ImportFaultKind::InputType { input: position };
+            let shown = |element: ElementType| {
+                let reference = if element.is_reference { "_REF" } else { "" };
+                format!("{}{reference}", type_name(element.data_type))
+            };
+            Some(self.at_node(number, kind).with(shown(given), shown(expected)))
+        })
+    }
+
+    /// The type of an output, where it is known.
+    fn element(&self, target: &Target) -> Option<ElementType> {
+        match self.output(target)? {
+            Output::Open => None,
+            Output::Argument(number) => {
+                let data_type = self.function.arguments.get(number as usize)?.data_type;
+                Some(ElementType::new(data_type, false))
+            }
+            Output::Node { node, output } => {
+                let kind = self.kind(self.function.nodes.get(node as usize)?)?;
+                kind.types.as_ref().ok()?.outputs.get(output)
+            }
+        }
+    }
+
+    fn deprecated<D: Definitions>(
+        &self,
+        number: u32,
+        version: i32,
+        definitions: &D,
+        deprecated: &DeprecatedOperations,
+    ) -> BodyFinding {
+        let fault = self.at_node(number, ImportFaultKind::UnknownOperation);
+        let name = fault.operation.clone();
+        let listed = deprecated.find_entry(name.as_bytes()).map(|(_, entry)| entry.clone());
+        let entry = listed.unwrap_or(DeprecatedOperation { name, version, replacement: None });
+        let found = format!("producer {}", definitions.registry().graph_def_version());
+        let expected = format!("a producer below {}", entry.version);
+        self.at_node(number, ImportFaultKind::Deprecated(entry)).with(found, expected)
+    }
+
+    /// What Python finds nothing to return for.
+    fn results(&self) -> Option<BodyFinding> {
+        let is_lost = |target: &Option<Option<Target>>| {
+            target.flatten().is_none_or(|target| self.output(&target).is_none())
+        };
+        let mut results = numbered(&self.function.results)
+            .map(|(number, result)| (number, self.function.returns.get(&result.name).copied()));
+        let (number, _) = results.find(|(_, target)| is_lost(target))?;
+        let fault = Finding::of(Part::Result(number), ImportFaultKind::Python);
+        Some(fault.with("a result that nothing in the function is", "NODE:OUTPUT:NUMBER"))
+    }
+}
