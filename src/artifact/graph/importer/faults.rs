@@ -16,7 +16,7 @@ use super::{
 };
 use crate::artifact::graph::{
     GraphError, ImportFault,
-    index::Input,
+    index::{Input, OutputShapes},
     kinds::{Judged, Kind},
     node_rules::NodeType,
 };
@@ -139,7 +139,9 @@ impl Walk<'_> {
                 return false;
             }
         }
+        let is_shaped = |said: OutputShapes| said.valid >= types.outputs.len();
         types.inputs.may_be(data_inputs)
+            && self.context.index.output_shapes_of(node).is_none_or(is_shaped)
     }
 
     /// Looks at a node for each reader that has found nothing yet.
@@ -178,11 +180,15 @@ impl Walk<'_> {
             .or_else(|| self.by_itself(node, reader))
             .or_else(|| self.edge_type(node, reader))
             .or_else(|| self.shape_function(node, reader));
-        if cause.is_some() || !is_special {
+        if cause.is_some() {
             return Ok(cause);
         }
-        let Some(call) = self.context.index.call_of(node) else { return Ok(None) };
-        Ok(bodies.fault(call, reader)?.map(|fault| Cause::Call(Box::new(fault))))
+        if let Some(call) = self.context.index.call_of(node)
+            && let Some(fault) = bodies.fault(call, reader)?
+        {
+            return Ok(Some(Cause::Call(Box::new(fault))));
+        }
+        Ok(self.output_shapes(node, reader))
     }
 
     /// An input that names an output which its node does not have.
@@ -262,6 +268,18 @@ impl Walk<'_> {
             && !known.is_function()
             && !definition.has_shape_function();
         is_missing.then_some(Cause::NoShapeFunction)
+    }
+
+    /// Shapes of outputs that a node says itself: too few, or such as no tensor has.
+    fn output_shapes(&self, node: u32, reader: Reader) -> Option<Cause> {
+        let said = self.context.index.output_shapes_of(node)?;
+        let outputs = &self.types(node, reader.view)?.outputs;
+        if said.count < outputs.len() && !outputs.may_be(said.count) {
+            let (found, expected) = (said.count, outputs.len());
+            return Some(Cause::FewShapes { found, expected });
+        }
+        let is_bad = said.valid < outputs.len().min(said.count);
+        is_bad.then_some(Cause::BadShape { output: said.valid })
     }
 
     /// What is found once all nodes were visited: that some were not, then the edges that close

@@ -129,3 +129,6 @@ fn oversized() -> ImportFault {
         expected: "names that can be looked at".to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,7 +6,7 @@ use crate::artifact::{
         DeprecatedOperation, GraphError, ImportFault, ImportFaultKind, StructureFault,
         StructureFaultKind,
         node_at::{self, NodeAt},
-        node_rules::{ElementType, NodeRules, Strictness},
+        node_rules::{ElementType, NodeRules},
         rules::shown,
     },
     ops::type_name,
@@ -33,6 +33,15 @@ pub(super) enum Cause {
         expected: ElementType,
     },
     NoShapeFunction,
+    /// It says of too few outputs which shapes they have.
+    FewShapes {
+        found: u64,
+        expected: u64,
+    },
+    /// It says that an output has a shape that no tensor has.
+    BadShape {
+        output: u64,
+    },
     /// What it calls cannot be built.
     Call(Box<ImportFault>),
     Cycle,
@@ -107,6 +116,14 @@ fn in_words(context: &Context<'_>, view: usize, node: &NodeAt, cause: Cause) -> 
             let expected = format!("a producer below {}", entry.version);
             (ImportFaultKind::Deprecated(entry), found, expected)
         }
+        Cause::FewShapes { found, expected } => {
+            let found = format!("_output_shapes of {}", counted(found, "output"));
+            (ImportFaultKind::Shape, found, counted(expected, "output"))
+        }
+        Cause::BadShape { output } => {
+            let found = format!("_output_shapes[{output}]");
+            (ImportFaultKind::Shape, found, "a shape that a tensor can have".to_owned())
+        }
         Cause::OutputIndex { input: number } => {
             let kind = ImportFaultKind::OutputIndex { input: number };
             (kind, input, "an output that the node has".to_owned())
@@ -129,10 +146,7 @@ fn attributes(
     operation: String,
 ) -> ImportFault {
     let kinds = context.kinds;
-    let strictness = match kinds.is_python(view) {
-        true => Strictness::PythonImport,
-        false => Strictness::Import,
-    };
+    let strictness = kinds.strictness(view);
     let registry = kinds.registry_of(view);
     let rules = context.registries.get(registry);
     let fault = kinds.operation_named(&node.operation).and_then(|known| {

@@ -1,6 +1,6 @@
 //! The index of one graph.
 
-use super::{calls::Call, names::NodeNames};
+use super::{calls::Call, names::NodeNames, output_shapes::OutputShapes};
 use crate::artifact::graph::{
     kinds::KindNumber,
     rules::{LoopRole, Output},
@@ -28,6 +28,8 @@ pub(in super::super) struct GraphIndex {
     pub(super) deprecated: Vec<DeprecatedNode>,
     /// Nodes that call functions, ascending.
     pub(super) calls: Vec<CallingNode>,
+    /// Of those nodes that say of which shapes their outputs are, ascending.
+    pub(super) output_shapes: Vec<OutputShapes>,
     /// A function that comes again and is another one.
     pub(super) duplicate_function: Option<DuplicateFunction>,
     /// A function that has two gradients.
@@ -165,6 +167,15 @@ impl GraphIndex {
     pub(in super::super) fn call_of(&self, node: u32) -> Option<&CallingNode> {
         let position = self.calls.binary_search_by_key(&node, |call| call.number).ok()?;
         self.calls.get(position)
+    }
+
+    /// What a node says of the shapes of its outputs.
+    pub(in super::super) fn output_shapes_of(&self, node: u32) -> Option<OutputShapes> {
+        if self.output_shapes.is_empty() {
+            return None;
+        }
+        let position = self.output_shapes.binary_search_by_key(&node, |shapes| shapes.node).ok()?;
+        self.output_shapes.get(position).copied()
     }
 
     /// Where the operation of a node is in the list of deprecated ones, if it is there.

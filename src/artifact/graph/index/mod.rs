@@ -16,6 +16,7 @@ mod function;
 mod graph_index;
 mod names;
 mod node;
+mod output_shapes;
 mod sameness;
 mod signature;
 mod taken_names;
@@ -31,6 +32,7 @@ pub(super) use self::{
     },
     graph_index::{CallingNode, DeprecatedNode, DuplicateFunction, GraphIndex, Input},
     names::Name,
+    output_shapes::OutputShapes,
     signature::read as read_signature,
     taken_names::TakenNames,
     visitor::{FoundKinds, IndexVisitor, Indexed, Wanted},

@@ -7,6 +7,7 @@ use super::{
     graph_index::{CallingNode, Colocation, DeprecatedNode, GraphIndex},
     names::NodeNames,
     node::{NodeParts, NodeReader},
+    output_shapes::OutputShapes,
     sameness::SamenessReader,
     signature,
     taken_names::TakenNames,
@@ -215,6 +216,10 @@ impl<'a> IndexVisitor<'a> {
         if self.wanted.edges {
             let kind = self.kind();
             let free = self.names.give(&self.node.name, number);
+            if self.kinds.is_some() {
+                let shapes = OutputShapes::of(number, self.node.attributes());
+                self.index.output_shapes.extend(shapes);
+            }
             self.index.misfit = self.node.misfit(!free);
             self.index.add(place, LoopRole::of(&self.node.operation), kind, &self.node.inputs);
             for beside in self.node.colocation.names() {

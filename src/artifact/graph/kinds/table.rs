@@ -30,8 +30,9 @@ type Key = [u64; 2];
 
 /// The kinds of the nodes of one graph.
 ///
-/// There are two views of each registry: that of the C import, numbered as the registries are, and
-/// behind all of these that of Python.
+/// There are three views of each registry: that of the C import, numbered as the registries are,
+/// behind all of these that of Python, and behind these that of a session, into which graphs are
+/// loaded without a look at the values of attributes.
 #[derive(Debug)]
 pub(in super::super) struct Kinds<'a> {
     registries: &'a [Registry],
@@ -82,14 +83,23 @@ impl<'a> Kinds<'a> {
         self.registries.len() + registry
     }
 
-    /// Whether a view is Python's, which gives an attribute without a value its default.
-    pub(in super::super) fn is_python(&self, view: usize) -> bool {
-        view >= self.registries.len()
+    /// The number of the view that a session of a registry has, which looks at no values.
+    pub(in super::super) fn session_view(&self, registry: usize) -> usize {
+        self.registries.len() * 2 + registry
+    }
+
+    /// How much of a node is looked at in a view.
+    pub(in super::super) fn strictness(&self, view: usize) -> Strictness {
+        match view.checked_div(self.registries.len()) {
+            None | Some(0) => Strictness::Import,
+            Some(1) => Strictness::PythonImport,
+            Some(_) => Strictness::Body,
+        }
     }
 
     /// The number of the registry of a view.
     pub(in super::super) fn registry_of(&self, view: usize) -> usize {
-        view.checked_sub(self.registries.len()).unwrap_or(view)
+        view.checked_rem(self.registries.len()).unwrap_or_default()
     }
 
     /// Whether a node is another one for whoever reads in Python.
@@ -189,7 +199,13 @@ impl<'a> Kinds<'a> {
             judged.clone()
         };
         self.differs_in_python |= judged != in_python;
+        let in_session = if judged.contains(&Judged::Fault) {
+            self.judge_as(operation, attributes, Strictness::Body)
+        } else {
+            judged.clone()
+        };
         judged.extend(in_python);
+        judged.extend(in_session);
         if judged.iter().all(|one| Some(one) == judged.first()) {
             judged.truncate(1);
         }

@@ -1,0 +1,64 @@
+//! The shapes that a node says its outputs have: the attribute `_output_shapes`.
+//!
+//! Knows when a shape is one. It must never know how many outputs the node has.
+
+use crate::artifact::{
+    graph::attributes::{AttributeValue, Attributes, ShapeValue},
+    ops::Element,
+};
+
+/// The attribute, which older exporters write onto every node.
+const KEY: &[u8] = b"_output_shapes";
+
+/// Dimensions that a shape can have.
+const HIGHEST_RANK: u64 = 254;
+
+/// What a node says of the shapes of its outputs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) struct OutputShapes {
+    pub(super) node: u32,
+    /// Of how many outputs it says them.
+    pub(in super::super) count: u64,
+    /// How many of them, from the first one on, can be shapes.
+    pub(in super::super) valid: u64,
+}
+
+impl OutputShapes {
+    /// What a node says; `None` if it says nothing, or something that is no list of shapes, which
+    /// nobody looks at.
+    pub(super) fn of(node: u32, attributes: &Attributes) -> Option<Self> {
+        let AttributeValue::List(list) = attributes.get_bytes(KEY)? else { return None };
+        if list.is_mixed() || list.element().is_some_and(|element| element != Element::Shape) {
+            return None;
+        }
+        let is_valid = |value: &AttributeValue<'_>| match value {
+            AttributeValue::Shape(shape) => is_shape(*shape),
+            _ => false,
+        };
+        let mut kept = 0;
+        let valid = list.values().inspect(|_| kept += 1).take_while(is_valid).count() as u64;
+        // What is not kept of a very long list is taken for good: no operation has so many outputs.
+        let valid = if valid == kept { list.len() } else { valid };
+        Some(Self { node, count: list.len(), valid })
+    }
+}
+
+/// Whether a shape can be one of a tensor.
+fn is_shape(shape: ShapeValue<'_>) -> bool {
+    if shape.is_unknown_rank {
+        return shape.rank == 0;
+    }
+    let mut elements = Some(1_i64);
+    for size in shape.dimensions {
+        elements = match (elements, *size) {
+            (_, ..-1) => return false,
+            // Behind a dimension that is not known, nobody counts.
+            (None, _) | (_, -1) => None,
+            (Some(elements), size) => match elements.checked_mul(size) {
+                None => return false,
+                product => product,
+            },
+        };
+    }
+    shape.rank <= HIGHEST_RANK
+}
