@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use serdes_abi::{TF_Code, pjrt::Minor};
+
 use crate::stream_executor;
 
 /// An error of the host of PJRT plug-ins.
@@ -16,7 +18,119 @@ pub enum PjrtError {
         /// Why, and what to do.
         reason: String,
     },
+    /// Plug-in: the library does not export `GetPjrtApi`.
+    #[error("{path} is no PJRT plug-in: it does not export GetPjrtApi; use a library that does")]
+    NotAPlugin {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Plug-in: its table cannot be read.
+    #[error("the plug-in's table is not one: {what} is {found}, expected {expected}")]
+    BadTable {
+        /// What of it.
+        what: &'static str,
+        /// What it is.
+        found: String,
+        /// What it could be.
+        expected: &'static str,
+    },
+    /// Plug-in: it is of another major version.
+    #[error(
+        "the plug-in is of PJRT {major}.{minor}, and this host knows major version 0; use a plug-in of it, or a newer host"
+    )]
+    OtherMajor {
+        /// Its major number.
+        major: i32,
+        /// Its minor number.
+        minor: i32,
+    },
+    /// Plug-in: its functions lie where nobody can know.
+    #[error(
+        "the plug-in is of PJRT {minor}, and before {} functions moved with each version; use a newer plug-in",
+        Minor::OLDEST_SUPPORTED
+    )]
+    TooOld {
+        /// Its version.
+        minor: Minor,
+    },
+    /// Plug-in: it does not have this function.
+    #[error(
+        "the plug-in of PJRT {minor} does not have {function}, which came with {since}; use a newer plug-in, or do without"
+    )]
+    Missing {
+        /// The function.
+        function: &'static str,
+        /// The minor that brought it.
+        since: Minor,
+        /// The plug-in's version.
+        minor: Minor,
+    },
+    /// Plug-in: a function reported an error.
+    #[error("the plug-in reports: {call}: {} ({code})", message_or_none(message))]
+    Status {
+        /// The function.
+        call: &'static str,
+        /// The code.
+        code: TF_Code,
+        /// The message: its first 16 KiB, with control characters escaped.
+        message: String,
+    },
+    /// Plug-in: what it gave cannot be.
+    #[error(
+        "{call} gave {found} as {what}, expected {expected}; report this to the plug-in's author"
+    )]
+    BadAnswer {
+        /// The function.
+        call: &'static str,
+        /// Which of its results.
+        what: &'static str,
+        /// What it is.
+        found: String,
+        /// What it could be.
+        expected: &'static str,
+    },
+    /// Caller: an argument that no plug-in could take, or that this one ends the process on.
+    #[error("{what} is {found}, expected {expected}")]
+    InvalidArgument {
+        /// What the argument is.
+        what: &'static str,
+        /// What it is.
+        found: String,
+        /// What it could be.
+        expected: String,
+    },
+    /// Caller: a range that is not inside its memory.
+    #[error(
+        "{bytes} bytes at offset {offset} are not inside the {what}, which has {size} bytes; use a range that is"
+    )]
+    OutOfRange {
+        /// Which memory.
+        what: &'static str,
+        /// Where the range begins, in bytes.
+        offset: i128,
+        /// How long it is, in bytes.
+        bytes: u128,
+        /// How long the memory is, in bytes.
+        size: u64,
+    },
+    /// Caller: objects of two clients in one operation.
+    #[error("the {what} belongs to another client; use one of the same client")]
+    OtherClient {
+        /// Which object.
+        what: &'static str,
+    },
+    /// System: plug-ins cannot be loaded on this platform.
+    #[error(
+        "loading plug-ins is not supported on this platform ({target}); it needs Linux with glibc on x86-64 or aarch64"
+    )]
+    UnsupportedTarget {
+        /// The platform.
+        target: &'static str,
+    },
 }
+
+/// The code of what a plug-in does not implement.
+const UNIMPLEMENTED: TF_Code = TF_Code(12);
 
 impl PjrtError {
     /// An error of the reader of ELF files.
@@ -27,4 +141,19 @@ impl PjrtError {
         };
         Self::NotLoadable { path: path.to_owned(), reason }
     }
+
+    /// Whether the plug-in does not have what was needed: the function is not there, or says that
+    /// it is not implemented.
+    #[must_use]
+    pub fn is_unsupported(&self) -> bool {
+        match self {
+            Self::Missing { .. } => true,
+            Self::Status { code, .. } => *code == UNIMPLEMENTED,
+            _ => false,
+        }
+    }
+}
+
+fn message_or_none(message: &str) -> &str {
+    if message.is_empty() { "(no message)" } else { message }
 }

@@ -1,4 +1,5 @@
-//! PJRT plug-ins: whether one fits a framework, said before it is loaded.
+//! PJRT plug-ins: whether one fits a framework, said before it is loaded; and a host of them, for
+//! devices, memories and arrays.
 //!
 //! ```
 //! use serdes::pjrt::{Framework, PluginVersion, Minor};
@@ -23,13 +24,39 @@
 //! [`inspect`] reads the version of a plug-in out of its file; nothing of it is run. The layouts by
 //! which all this is decided are in `serdes-abi`.
 //!
+//! # What is trusted
+//!
+//! A plug-in is native code in this process. It is called only as one of its own day would call it:
+//! with structs of the size that its version declares, functions that are there, types that it
+//! knows; what real plug-ins end the process on, or read outside of memory for, is refused before
+//! the call. What it gives is checked: counts, NULLs, numbers. No check can hold back code that
+//! writes where it should not.
+//!
 //! This room must never know of serialization, nor of the kind of plug-in that StreamExecutor has.
 
+#![allow(unsafe_code, reason = "plug-ins are C: calls, pointers and memory of theirs")]
+
+mod border;
+mod buffer;
+mod client;
+mod element_type;
 mod error;
+mod event;
+mod host_array;
 mod inspect;
+mod options;
+mod plugin;
 mod skew;
 
+pub use border::Extension;
+pub use buffer::{Buffer, HostBufferSemantics, Target};
+pub use client::{Client, Device, Memory};
+pub use element_type::ElementType;
 pub use error::PjrtError;
+pub use event::Event;
+pub use host_array::HostArray;
 pub use inspect::{Inspection, VersionInCode, inspect};
+pub use options::Value;
+pub use plugin::PjrtPlugin;
 pub use serdes_abi::pjrt::Minor;
 pub use skew::{Fit, Framework, Gate, Mismatch, PluginVersion, SizeRule, SkewRule, Step};

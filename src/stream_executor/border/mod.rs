@@ -23,9 +23,10 @@ pub(super) use memory_functions::{
     Bound, DeviceAllocate, DeviceFree, HostAllocate, HostFree, MemoryFunctions, Pair, Statistics,
     Usage,
 };
+pub(crate) use status::printable;
 pub(super) use status::{FUNCTIONS, Status, report_to_plugin, serves};
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub(super) use status_shim::install as serve_status_functions;
 pub(super) use struct_memory::{BLOCK_BYTES, StructMemory, StructView};
-pub(super) use time_limit::enter;
+pub(crate) use time_limit::enter;
 pub use time_limit::with_time_limit;

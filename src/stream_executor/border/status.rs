@@ -75,7 +75,7 @@ const LONGEST_MESSAGE: usize = 16 << 10;
 
 /// A message as it can be shown: of bounded length, and without characters that would steer a
 /// terminal.
-fn printable(message: &[u8]) -> String {
+pub(crate) fn printable(message: &[u8]) -> String {
     let kept = message.get(..LONGEST_MESSAGE).unwrap_or(message);
     let mut text = String::with_capacity(kept.len());
     for character in String::from_utf8_lossy(kept).chars() {

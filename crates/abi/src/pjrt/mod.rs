@@ -29,6 +29,7 @@
 //!
 //! This folder must never know of a plug-in that runs: it has numbers and names.
 
+pub mod args;
 mod history;
 mod layout;
 mod minor;

@@ -1,0 +1,61 @@
+//! The chain of a table's extensions.
+
+use serdes_abi::pjrt::{self, Minor};
+
+/// An extension of the interface that a plug-in has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Extension {
+    /// Its number.
+    pub number: i32,
+    /// Its name, such as `Layouts`, if the number is known.
+    pub name: Option<&'static str>,
+    /// How long it says that it is, in bytes; 0 in minors before 0.45, whose extensions do not say
+    /// it.
+    pub struct_size: usize,
+}
+
+/// Most extensions that are looked at: three times what the plug-in with the most has.
+const MOST: usize = 64;
+const PREFIX: &str = "PJRT_Extension_Type_";
+
+/// The extensions from `first` on, in their order. A chain that is longer than any, or that leads
+/// to an address that cannot be one, is cut off with a warning.
+///
+/// # Safety
+/// `first` is NULL or points to an extension as the C API of that minor has it, and so does each of
+/// them.
+pub(super) unsafe fn walk(
+    first: *const u8,
+    minor: Minor,
+    warnings: &mut Vec<String>,
+) -> Vec<Extension> {
+    let sized = minor >= Minor::SIZED_EXTENSIONS;
+    let types = pjrt::enumeration("PJRT_Extension_Type");
+    let mut found = Vec::new();
+    let mut next = first;
+    while !next.is_null() {
+        if found.len() == MOST {
+            warnings.push(format!("its chain of extensions does not end after {MOST}"));
+            break;
+        }
+        if !next.addr().is_multiple_of(align_of::<usize>()) {
+            warnings.push(format!("its chain of extensions leads to the odd address {next:?}"));
+            break;
+        }
+        let number_at = if sized { 8 } else { 0 };
+        // SAFETY: an extension begins with its size where it says one, then its number, then,
+        // aligned, the address of the next; the caller says that it is one, and it is aligned.
+        let (struct_size, number, following) = unsafe {
+            (
+                if sized { next.cast::<usize>().read() } else { 0 },
+                next.add(number_at).cast::<i32>().read(),
+                next.add(number_at + 8).cast::<*const u8>().read(),
+            )
+        };
+        let name = types.and_then(|types| types.name_of(number, minor));
+        let name = name.map(|name| name.strip_prefix(PREFIX).unwrap_or(name));
+        found.push(Extension { number, name, struct_size });
+        next = following;
+    }
+    found
+}

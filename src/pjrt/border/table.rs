@@ -1,0 +1,356 @@
+//! The table of a plug-in's functions, and calls through it.
+
+use std::{
+    ffi::c_void,
+    ops::{Deref, DerefMut},
+    ptr,
+};
+
+use serdes_abi::{
+    TF_Code,
+    pjrt::{self, Minor, PADDING, Struct, args::*},
+};
+
+use super::extensions::{self, Extension};
+use crate::{
+    pjrt::error::PjrtError,
+    stream_executor::{enter, printable},
+};
+
+/// A function of the table: it takes one struct, and answers an error or NULL.
+type RawFunction = unsafe extern "C" fn(*mut c_void) -> *mut PJRT_Error;
+
+/// Those that answer nothing.
+type RawProcedure = unsafe extern "C" fn(*mut c_void);
+
+/// Arguments of a call that this host makes.
+pub(in crate::pjrt) trait Call: Arguments {
+    /// Its place in a table's entries.
+    const INDEX: usize;
+}
+
+/// Numbers the calls, and lists them.
+macro_rules! calls {
+    ($($arguments:ident),* $(,)?) => {
+        #[allow(non_camel_case_types, reason = "the names are those of the C API")]
+        enum Index {
+            $($arguments),*
+        }
+        $(impl Call for $arguments {
+            const INDEX: usize = Index::$arguments as usize;
+        })*
+        /// Every call: the function, and its arguments.
+        const CALLS: &[(&str, &Struct)] = &[
+            $((*<$arguments as Arguments>::FUNCTION, <$arguments as Arguments>::STRUCT)),*
+        ];
+    };
+}
+
+calls!(
+    PJRT_Error_Destroy_Args,
+    PJRT_Error_Message_Args,
+    PJRT_Error_GetCode_Args,
+    PJRT_Plugin_Initialize_Args,
+    PJRT_Plugin_Attributes_Args,
+    PJRT_Event_Destroy_Args,
+    PJRT_Event_IsReady_Args,
+    PJRT_Event_Await_Args,
+    PJRT_Event_OnReady_Args,
+    PJRT_Client_Create_Args,
+    PJRT_Client_Destroy_Args,
+    PJRT_Client_PlatformName_Args,
+    PJRT_Client_PlatformVersion_Args,
+    PJRT_Client_ProcessIndex_Args,
+    PJRT_Client_Devices_Args,
+    PJRT_Client_AddressableDevices_Args,
+    PJRT_Device_GetDescription_Args,
+    PJRT_Device_IsAddressable_Args,
+    PJRT_Device_LocalHardwareId_Args,
+    PJRT_Device_AddressableMemories_Args,
+    PJRT_Device_DefaultMemory_Args,
+    PJRT_DeviceDescription_Id_Args,
+    PJRT_DeviceDescription_ProcessIndex_Args,
+    PJRT_DeviceDescription_Kind_Args,
+    PJRT_DeviceDescription_DebugString_Args,
+    PJRT_Memory_Id_Args,
+    PJRT_Memory_Kind_Args,
+    PJRT_Client_BufferFromHostBuffer_Args,
+    PJRT_Buffer_ElementType_Args,
+    PJRT_Buffer_Dimensions_Args,
+    PJRT_Buffer_OnDeviceSizeInBytes_Args,
+    PJRT_Buffer_ReadyEvent_Args,
+    PJRT_Buffer_ToHostBuffer_Args,
+    PJRT_Buffer_CopyToDevice_Args,
+    PJRT_Buffer_CopyToMemory_Args,
+    PJRT_Buffer_IsDeleted_Args,
+    PJRT_Buffer_Delete_Args,
+    PJRT_Buffer_Destroy_Args,
+    PJRT_Buffer_CopyRawToHost_Args,
+);
+
+/// Arguments as they are handed over: with room behind them for what a newer plug-in may look at.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(in crate::pjrt) struct Handed<A> {
+    arguments: A,
+    room: [u64; PADDING / size_of::<u64>()],
+}
+
+impl<A: Arguments> Handed<A> {
+    pub(in crate::pjrt) fn new() -> Self {
+        Self { arguments: A::new(), room: [0; PADDING / size_of::<u64>()] }
+    }
+}
+
+impl<A> Deref for Handed<A> {
+    type Target = A;
+
+    fn deref(&self) -> &A {
+        &self.arguments
+    }
+}
+
+impl<A> DerefMut for Handed<A> {
+    fn deref_mut(&mut self) -> &mut A {
+        &mut self.arguments
+    }
+}
+
+/// One function of a plug-in.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    /// `None` where the table ends before it, or has NULL.
+    function: Option<RawFunction>,
+    /// What is declared as the size of its arguments, in bytes.
+    struct_size: usize,
+}
+
+/// The functions of a plug-in, and how long it takes their arguments to be.
+#[derive(Debug)]
+pub(in crate::pjrt) struct Table {
+    entries: [Entry; CALLS.len()],
+    minor: Minor,
+    struct_size: usize,
+    extensions: Vec<Extension>,
+    warnings: Vec<String>,
+}
+
+/// The table's own fields, in bytes from its start.
+const EXTENSION_START: usize = 8;
+const VERSION_SIZE: usize = 16;
+const MAJOR: usize = 32;
+const MINOR: usize = 36;
+const FIRST_FUNCTION: usize = 40;
+
+impl Table {
+    /// Reads the table at `address`.
+    ///
+    /// # Errors
+    /// [`PjrtError::BadTable`], [`PjrtError::OtherMajor`] or [`PjrtError::TooOld`].
+    ///
+    /// # Safety
+    /// `address` is NULL, or what `GetPjrtApi` of a library that is never closed answered: there
+    /// are as many bytes as its first field says.
+    pub(in crate::pjrt) unsafe fn read(address: *const u8) -> Result<Self, PjrtError> {
+        let bad = |what, found: String, expected| PjrtError::BadTable { what, found, expected };
+        if address.is_null() {
+            return Err(bad("its address", "NULL".to_owned(), "a table of functions"));
+        }
+        if !address.addr().is_multiple_of(align_of::<usize>()) {
+            return Err(bad("its address", format!("{address:?}"), "a multiple of 8"));
+        }
+        // SAFETY: the caller says that there is a table; each has this field first. The address is
+        // aligned.
+        let struct_size = unsafe { address.cast::<usize>().read() };
+        if struct_size < FIRST_FUNCTION {
+            return Err(bad("its size", struct_size.to_string(), "40 bytes and more"));
+        }
+        // SAFETY: both lie in the first 40 bytes, and the table has at least those.
+        let number = |at: usize| unsafe { address.add(at).cast::<i32>().read() };
+        let (major, minor) = (number(MAJOR), number(MINOR));
+        let Some(minor) = u32::try_from(minor).ok().map(Minor::new).filter(|_| major == 0) else {
+            return Err(PjrtError::OtherMajor { major, minor });
+        };
+        if !minor.is_supported() {
+            return Err(PjrtError::TooOld { minor });
+        }
+        let mut warnings = Vec::new();
+        let readable = readable(minor, struct_size, &mut warnings);
+        let entries = std::array::from_fn(|index| {
+            let (name, arguments) = CALLS[index];
+            let offset = pjrt::function(name).and_then(|function| function.offset(minor));
+            let within = offset.filter(|offset| offset + size_of::<usize>() <= readable);
+            let function = within.and_then(|offset| {
+                // SAFETY: the pointer ends inside the table, whose slots are aligned as it is; a
+                // slot is NULL or a function of this type, and NULL is `None`.
+                unsafe { address.add(offset).cast::<Option<RawFunction>>().read() }
+            });
+            if within.is_some() && function.is_none() {
+                warnings.push(format!("{name} is NULL, although the table has its slot"));
+            }
+            let struct_size = arguments.handover(minor).map_or(0, |handover| handover.struct_size);
+            Entry { function, struct_size }
+        });
+        // SAFETY: the field lies in the first 40 bytes.
+        let version_size = unsafe { address.add(VERSION_SIZE).cast::<usize>().read() };
+        if version_size != FIRST_FUNCTION - VERSION_SIZE {
+            warnings
+                .push(format!("its version says that it has {version_size} bytes, expected 24"));
+        }
+        // SAFETY: as above; it points to the first extension, or is NULL.
+        let first = unsafe { address.add(EXTENSION_START).cast::<*const u8>().read() };
+        // SAFETY: `first` is the start of a chain as the C API has it.
+        let extensions = unsafe { extensions::walk(first, minor, &mut warnings) };
+        Ok(Self { entries, minor, struct_size, extensions, warnings })
+    }
+
+    pub(in crate::pjrt) fn minor(&self) -> Minor {
+        self.minor
+    }
+
+    pub(in crate::pjrt) fn struct_size(&self) -> usize {
+        self.struct_size
+    }
+
+    pub(in crate::pjrt) fn extensions(&self) -> &[Extension] {
+        &self.extensions
+    }
+
+    pub(in crate::pjrt) fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// The functions that this host calls and the plug-in does not have.
+    pub(in crate::pjrt) fn missing(&self) -> impl Iterator<Item = &'static str> {
+        let entries = self.entries.iter().zip(CALLS);
+        entries.filter(|(entry, _)| entry.function.is_none()).map(|(_, call)| call.0)
+    }
+
+    /// Fails unless the plug-in has the function.
+    pub(in crate::pjrt) fn require<A: Call>(&self) -> Result<(), PjrtError> {
+        self.entry::<A>().map(drop)
+    }
+
+    fn entry<A: Call>(&self) -> Result<(RawFunction, usize), PjrtError> {
+        let Entry { function, struct_size } = self.entries[A::INDEX];
+        function.map(|function| (function, struct_size)).ok_or_else(|| self.without::<A>())
+    }
+
+    #[cold]
+    fn without<A: Call>(&self) -> PjrtError {
+        let function = *A::FUNCTION;
+        let since = pjrt::function(function).map_or(Minor::NEWEST, |found| found.since());
+        PjrtError::Missing { function, since, minor: self.minor }
+    }
+
+    /// Calls the function that the arguments belong to. What it wrote into them is only to be
+    /// looked at where it succeeds.
+    ///
+    /// # Errors
+    /// [`PjrtError::Missing`] if the plug-in does not have the function, [`PjrtError::Status`] if
+    /// it reports an error.
+    ///
+    /// # Safety
+    /// The arguments are what the C API demands of this call: handles of this plug-in that are
+    /// alive, pointers to as much as their counts say.
+    pub(in crate::pjrt) unsafe fn call<A: Call>(
+        &self,
+        arguments: &mut Handed<A>,
+    ) -> Result<(), PjrtError> {
+        let (function, struct_size) = self.entry::<A>()?;
+        let address = ptr::from_mut(arguments);
+        let error = {
+            let _call = enter(A::FUNCTION);
+            // SAFETY: every struct of arguments begins with its size. The function is the
+            // plug-in's for these arguments: the slot was found by the history of its minor. It
+            // gets as many bytes as are declared, and padding behind them.
+            unsafe {
+                address.cast::<usize>().write(struct_size);
+                function(address.cast())
+            }
+        };
+        if error.is_null() { Ok(()) } else { Err(self.error(*A::FUNCTION, error)) }
+    }
+
+    /// Takes an error that a plug-in handed over, and destroys it. NULL is none.
+    pub(in crate::pjrt) fn taken(
+        &self,
+        call: &'static str,
+        error: *mut PJRT_Error,
+    ) -> Result<(), PjrtError> {
+        if error.is_null() { Ok(()) } else { Err(self.error(call, error)) }
+    }
+
+    #[cold]
+    fn error(&self, call: &'static str, error: *mut PJRT_Error) -> PjrtError {
+        let mut code = Handed::<PJRT_Error_GetCode_Args>::new();
+        code.error = error;
+        let code = match self.entry::<PJRT_Error_GetCode_Args>() {
+            Ok((function, struct_size)) => {
+                code.struct_size = struct_size;
+                // SAFETY: the error is alive, and the function the one for these arguments. It
+                // answers no error of its own that could be asked for its code.
+                let failed = unsafe { function(ptr::from_mut(&mut code).cast()) };
+                self.destroy(failed);
+                code.code
+            }
+            Err(_) => TF_Code::UNKNOWN.0,
+        };
+        let mut message = Handed::<PJRT_Error_Message_Args>::new();
+        message.error = error;
+        self.procedure(&mut message);
+        let bytes = match (message.message.is_null(), message.message_size) {
+            (true, _) | (_, 0) => &[][..],
+            // SAFETY: the plug-in says that there are so many bytes; a message belongs to its
+            // error, which is destroyed after it has been copied. No more than 16 KiB are looked at.
+            (false, size) => unsafe {
+                std::slice::from_raw_parts(message.message.cast(), size.min(LONGEST_MESSAGE))
+            },
+        };
+        let message = printable(bytes);
+        self.destroy(error);
+        PjrtError::Status { call, code: TF_Code(code), message }
+    }
+
+    fn destroy(&self, error: *mut PJRT_Error) {
+        if !error.is_null() {
+            let mut arguments = Handed::<PJRT_Error_Destroy_Args>::new();
+            arguments.error = error;
+            self.procedure(&mut arguments);
+        }
+    }
+
+    /// Calls one of the two functions that answer nothing; does nothing if it is not there.
+    fn procedure<A: Call>(&self, arguments: &mut Handed<A>) {
+        let Ok((function, struct_size)) = self.entry::<A>() else { return };
+        let address = ptr::from_mut(arguments);
+        let _call = enter(A::FUNCTION);
+        // SAFETY: as in `call`. The function is declared without a result, so that it is called
+        // as what it is; the table has one type for all.
+        unsafe {
+            let procedure = std::mem::transmute::<RawFunction, RawProcedure>(function);
+            address.cast::<usize>().write(struct_size);
+            procedure(address.cast());
+        }
+    }
+}
+
+/// No message is believed to be longer, in bytes.
+const LONGEST_MESSAGE: usize = 16 << 10;
+
+/// How much of a table of that minor may be read, in bytes: what it says, or what it has where the
+/// macro was not moved with the table.
+fn readable(minor: Minor, struct_size: usize, warnings: &mut Vec<String>) -> usize {
+    let Some(known) = pjrt::table_size(minor) else { return struct_size };
+    let is_known = minor.is_known();
+    if is_known && struct_size == known.declared {
+        return known.size_of;
+    }
+    if struct_size < known.declared || (is_known && struct_size > known.size_of) {
+        warnings.push(format!(
+            "its table has {struct_size} bytes, and tables of PJRT {minor} have {}",
+            known.size_of
+        ));
+    }
+    struct_size
+}

@@ -1,0 +1,84 @@
+//! Something that will be done.
+
+use std::{ptr::NonNull, sync::Arc};
+
+use serdes_abi::pjrt::args::{
+    PJRT_Event, PJRT_Event_Await_Args, PJRT_Event_Destroy_Args, PJRT_Event_IsReady_Args,
+};
+
+use super::{
+    border::{Handed, call_when_ready},
+    client::ClientHandle,
+    error::PjrtError,
+};
+
+/// Something that a plug-in does while the host goes on.
+#[derive(Debug)]
+pub struct Event {
+    client: Arc<ClientHandle>,
+    raw: NonNull<PJRT_Event>,
+}
+
+// SAFETY: the C API lets any thread use any object, several at once but for destroying it; that is
+// done by the owner alone.
+unsafe impl Send for Event {}
+// SAFETY: as above.
+unsafe impl Sync for Event {}
+
+impl Event {
+    /// Takes an event that a plug-in handed over; NULL is one that has happened.
+    ///
+    /// # Safety
+    /// It is NULL or alive, of a plug-in of that client, and nobody else's.
+    pub(super) unsafe fn taken(client: &Arc<ClientHandle>, raw: *mut PJRT_Event) -> Option<Self> {
+        NonNull::new(raw).map(|raw| Self { client: Arc::clone(client), raw })
+    }
+
+    /// Whether it has happened, or failed.
+    ///
+    /// # Errors
+    /// As the plug-in's.
+    pub fn is_ready(&self) -> Result<bool, PjrtError> {
+        let mut arguments = Handed::<PJRT_Event_IsReady_Args>::new();
+        arguments.event = self.raw.as_ptr();
+        // SAFETY: the event is alive until it is dropped.
+        unsafe { self.client.table().call(&mut arguments) }?;
+        Ok(arguments.is_ready != 0)
+    }
+
+    /// Waits until it has happened.
+    ///
+    /// # Errors
+    /// [`PjrtError::Status`] if what it stands for failed.
+    pub fn wait(&self) -> Result<(), PjrtError> {
+        let mut arguments = Handed::<PJRT_Event_Await_Args>::new();
+        arguments.event = self.raw.as_ptr();
+        // SAFETY: the event is alive until it is dropped.
+        unsafe { self.client.table().call(&mut arguments) }
+    }
+
+    /// Keeps something until it has happened: memory that the plug-in is using. Where the plug-in
+    /// cannot say when that is, it is kept for good.
+    pub(super) fn keep<T: Send + 'static>(&self, kept: T) {
+        let client = Arc::clone(&self.client);
+        let action = Box::new(move |error| {
+            // What failed is said by the event that somebody waits for.
+            let _ = client.table().taken("PJRT_Event_OnReady", error);
+            drop(kept);
+        });
+        // SAFETY: the event is alive until it is dropped, and its client's.
+        let result = unsafe { call_when_ready(self.client.table(), self.raw.as_ptr(), action) };
+        if let Err((_, Some(action))) = result {
+            std::mem::forget(action);
+        }
+    }
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        let mut arguments = Handed::<PJRT_Event_Destroy_Args>::new();
+        arguments.event = self.raw.as_ptr();
+        // SAFETY: it is alive, and this is its only owner's last word. An error changes nothing.
+        let _ = unsafe { self.client.table().call(&mut arguments) };
+    }
+}

@@ -1,0 +1,170 @@
+//! A plug-in that is loaded: its version, its attributes, and clients of it.
+
+use std::{
+    collections::HashMap,
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use serdes_abi::pjrt::{
+    Minor,
+    args::{PJRT_NamedValue, PJRT_Plugin_Attributes_Args, PJRT_Plugin_Initialize_Args},
+};
+
+use super::{
+    border::{self, Extension, Handed, Table, list},
+    client::Client,
+    error::PjrtError,
+    options::{self, Value},
+    skew::PluginVersion,
+};
+
+/// A PJRT plug-in. It stays loaded until the process ends.
+#[derive(Clone, Debug)]
+pub struct PjrtPlugin(Arc<Loaded>);
+
+#[derive(Debug)]
+struct Loaded {
+    table: Table,
+    attributes: Vec<(String, Value)>,
+}
+
+/// What identifies a file: device and inode, so that links are the same file.
+type FileId = (u64, u64);
+
+/// The plug-ins of this process; each is initialised once.
+static LOADED: Mutex<Option<HashMap<FileId, PjrtPlugin>>> = Mutex::new(None);
+
+impl PjrtPlugin {
+    /// Loads the library at `path` and initialises the plug-in in it. A library that is loaded
+    /// already is not loaded again.
+    ///
+    /// # Errors
+    /// [`PjrtError::NotLoadable`] and [`PjrtError::NotAPlugin`] for what the file is; nothing of it
+    /// has been run then. [`PjrtError::BadTable`], [`PjrtError::OtherMajor`],
+    /// [`PjrtError::TooOld`] for its table, [`PjrtError::Status`] if it fails to initialise.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, PjrtError> {
+        let path = path.as_ref();
+        let id = file_id(path)?;
+        let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+        let loaded = loaded.get_or_insert_default();
+        if let Some(plugin) = loaded.get(&id) {
+            return Ok(plugin.clone());
+        }
+        // SAFETY: the address is what `GetPjrtApi` answered, and `open` never closes the library.
+        let table = unsafe { Table::read(border::open(path)?) }?;
+        initialise(&table)?;
+        let attributes = attributes(&table)?;
+        let plugin = Self(Arc::new(Loaded { table, attributes }));
+        loaded.insert(id, plugin.clone());
+        Ok(plugin)
+    }
+
+    pub(super) fn table(&self) -> &Table {
+        &self.0.table
+    }
+
+    /// The version of the interface that it was built with.
+    #[must_use]
+    pub fn minor(&self) -> Minor {
+        self.0.table.minor()
+    }
+
+    /// How long it says that its table is, in bytes.
+    #[must_use]
+    pub fn struct_size(&self) -> usize {
+        self.0.table.struct_size()
+    }
+
+    /// Its extensions, in the order of its chain.
+    #[must_use]
+    pub fn extensions(&self) -> &[Extension] {
+        self.0.table.extensions()
+    }
+
+    /// What is odd in its table, for people.
+    #[must_use]
+    pub fn warnings(&self) -> &[String] {
+        self.0.table.warnings()
+    }
+
+    /// The functions that this host calls and the plug-in does not have.
+    pub fn missing_functions(&self) -> impl Iterator<Item = &'static str> {
+        self.0.table.missing()
+    }
+
+    /// What it says of itself, such as `stablehlo_current_version`; nothing, if it says nothing.
+    #[must_use]
+    pub fn attributes(&self) -> &[(String, Value)] {
+        &self.0.attributes
+    }
+
+    /// What is known of it for the question whether a framework could load it
+    /// ([`Framework::fit`](super::Framework::fit)).
+    #[must_use]
+    pub fn version(&self) -> PluginVersion {
+        let version = PluginVersion::new(self.minor()).without(self.missing_functions());
+        let number = |name: &str| {
+            let (_, value) = self.attributes().iter().find(|(found, _)| found == name)?;
+            let Value::Integers(numbers) = value else { return None };
+            let numbers = numbers.iter().map(|&number| u32::try_from(number).ok());
+            numbers.collect::<Option<Vec<_>>>()?.try_into().ok()
+        };
+        match (number("stablehlo_minimum_version"), number("stablehlo_current_version")) {
+            (Some(minimum), Some(current)) => version.with_stablehlo(minimum, current),
+            _ => version,
+        }
+    }
+
+    /// Creates a client: takes possession of devices.
+    ///
+    /// # Errors
+    /// [`PjrtError::InvalidArgument`] for an option of a type that plug-ins end the process on;
+    /// [`PjrtError::Status`] with the plug-in's words, such as that there is no device.
+    pub fn create_client(&self, options: &[(String, Value)]) -> Result<Client, PjrtError> {
+        Client::create(self, options)
+    }
+}
+
+#[cfg(unix)]
+fn file_id(path: &Path) -> Result<FileId, PjrtError> {
+    use std::os::unix::fs::MetadataExt;
+    let metadata = std::fs::metadata(path).map_err(|error| unreadable(path, &error))?;
+    Ok((metadata.dev(), metadata.ino()))
+}
+
+#[cfg(not(unix))]
+fn file_id(path: &Path) -> Result<FileId, PjrtError> {
+    std::fs::metadata(path).map_err(|error| unreadable(path, &error))?;
+    Ok((0, 0))
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> PjrtError {
+    PjrtError::NotLoadable { path: path.to_owned(), reason: format!("{error}; check the path") }
+}
+
+/// A plug-in need not have anything to initialise.
+fn initialise(table: &Table) -> Result<(), PjrtError> {
+    // SAFETY: the call takes nothing.
+    match unsafe { table.call(&mut Handed::<PJRT_Plugin_Initialize_Args>::new()) } {
+        Err(error) if !error.is_unsupported() => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// A plug-in need not say anything of itself either.
+fn attributes(table: &Table) -> Result<Vec<(String, Value)>, PjrtError> {
+    const CALL: &str = "PJRT_Plugin_Attributes";
+    let mut arguments = Handed::<PJRT_Plugin_Attributes_Args>::new();
+    // SAFETY: the call takes nothing.
+    match unsafe { table.call(&mut arguments) } {
+        Err(error) if error.is_unsupported() => return Ok(Vec::new()),
+        result => result?,
+    }
+    let (start, count) = (arguments.attributes, arguments.num_attributes);
+    // SAFETY: the plug-in says that there are so many; they belong to it, and it stays.
+    let found = unsafe { list::<PJRT_NamedValue>(CALL, "its attributes", start, count) }?;
+    // SAFETY: each of them points to what is the plug-in's as well.
+    let values = found.iter().filter_map(|value| unsafe { options::read(CALL, value) }.transpose());
+    values.collect()
+}

@@ -1,0 +1,139 @@
+//! Plug-ins in C of any minor of the interface: headers are written from the history of the
+//! layouts, and the source in `tests/plugins` compiled against them.
+
+#![allow(unsafe_code, reason = "functions of the plug-in that only the tests know")]
+
+use std::{
+    fmt::Write as _,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use serdes::pjrt::{Minor, PjrtError, PjrtPlugin};
+use serdes_abi::pjrt::{Field, Struct, functions, structures, table_size};
+
+/// A plug-in's library, which is there as long as this is.
+pub(super) struct Library {
+    folder: tempfile::TempDir,
+}
+
+impl Library {
+    /// A plug-in of that minor with these habits (`NULL_TABLE`, `TYPE_SAID=99`).
+    pub(super) fn new(minor: u32, habits: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let minor = Minor::new(minor);
+        std::fs::write(folder.path().join("pjrt_layouts.h"), layouts(minor)).unwrap();
+        std::fs::write(folder.path().join("pjrt_slots.h"), slots(minor)).unwrap();
+        let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/plugins/pjrt_plugin.c");
+        let output = Command::new(&compiler)
+            .args(["-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-pedantic"])
+            .args(["-Wno-unused-function", "-shared", "-fPIC"])
+            .args(habits.iter().map(|habit| format!("-D{habit}")))
+            .arg("-I")
+            .arg(folder.path())
+            .arg(source)
+            .arg("-o")
+            .arg(folder.path().join(NAME))
+            .output()
+            .unwrap_or_else(|error| panic!("cannot run the C compiler {compiler}: {error}"));
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        Self { folder }
+    }
+
+    pub(super) fn path(&self) -> PathBuf {
+        self.folder.path().join(NAME)
+    }
+
+    pub(super) fn load(&self) -> Result<PjrtPlugin, PjrtError> {
+        PjrtPlugin::load(self.path())
+    }
+
+    /// How many errors, events, buffers and clients of it there are.
+    pub(super) fn live_objects(&self) -> i64 {
+        self.ask::<i64>(b"live_objects\0")
+    }
+
+    /// The first byte of the memory that it was given for good.
+    pub(super) fn kept_byte(&self) -> i32 {
+        self.ask::<i32>(b"kept_byte\0")
+    }
+
+    fn ask<T>(&self, name: &[u8]) -> T {
+        // SAFETY: the library is loaded already, and this only counts.
+        let library = unsafe { libloading::Library::new(self.path()) }.unwrap();
+        // SAFETY: the source has this function with this type.
+        unsafe { library.get::<unsafe extern "C" fn() -> T>(name).unwrap()() }
+    }
+}
+
+const NAME: &str = "plugin.so";
+
+/// The structs of a minor in C, with what its macros say.
+fn layouts(minor: Minor) -> String {
+    let table = table_size(minor).unwrap();
+    let mut text = format!(
+        "#include <stddef.h>\n#include <stdint.h>\n#define PJRT_MINOR {}\n#define TABLE_SIZE {}\n#define TABLE_SIZEOF {}\n",
+        minor.number(),
+        table.declared,
+        table.size_of
+    );
+    let renamed = minor >= Minor::new(48);
+    let (kind, size) =
+        if renamed { ("kind", "kind_size") } else { ("memory_kind", "memory_kind_size") };
+    writeln!(text, "#define KIND {kind}\n#define KIND_SIZE {size}").unwrap();
+    for function in functions() {
+        if let Some(slot) = function.slot(minor) {
+            writeln!(text, "#define SLOT_{} {slot}", function.name).unwrap();
+        }
+    }
+    for found in structures() {
+        let is_used = found.name.ends_with("_Args") || found.name == "PJRT_NamedValue";
+        if let Some(size) = found.size(minor).filter(|_| is_used) {
+            structure(&mut text, found, minor);
+            let (name, size_of) = (found.name, size.size_of);
+            writeln!(text, "#define {name}_SIZE {}", size.declared).unwrap();
+            writeln!(text, "_Static_assert(sizeof({name}) == {size_of}, \"{name}\");").unwrap();
+        }
+    }
+    text
+}
+
+fn structure(text: &mut String, found: &Struct, minor: Minor) {
+    let mut fields: Vec<&Field> = found.fields(minor).collect();
+    fields.sort_by_key(|field| field.offset);
+    text.push_str("typedef struct {\n");
+    for field in fields {
+        let is_pointer = field.kind.contains('*') || field.kind.contains("Callback");
+        let kind = match (field.size, field.kind) {
+            (8, "size_t") => "size_t",
+            (8, "int64_t" | "uint64_t" | "union" | "intptr_t" | "uintptr_t") => "int64_t",
+            (8, _) if is_pointer => "void*",
+            (4, _) => "int32_t",
+            (1, _) => "_Bool",
+            (size, _) => {
+                writeln!(text, "  _Alignas(8) unsigned char {}[{size}];", field.name).unwrap();
+                continue;
+            }
+        };
+        let kind =
+            if field.kind.starts_with("const ") && is_pointer { "const void*" } else { kind };
+        writeln!(text, "  {kind} {};", field.name).unwrap();
+    }
+    writeln!(text, "}} {};", found.name).unwrap();
+}
+
+/// The assignments that fill the table.
+fn slots(minor: Minor) -> String {
+    let source = include_str!("../../plugins/pjrt_plugin.c");
+    let mut text = String::new();
+    for function in functions().iter().filter(|function| function.slot(minor).is_some()) {
+        let name = function.name;
+        let is_there = source.contains(&format!("CALL({name})"))
+            || source.contains(&format!("static void {name}("));
+        if is_there {
+            writeln!(text, "  table.functions[SLOT_{name}] = (void*){name};").unwrap();
+        }
+    }
+    text
+}

@@ -1,0 +1,11 @@
+//! The host of PJRT plug-ins, over plug-ins in C of many minors and with every bad habit
+//! (`tests/plugins/pjrt_plugin.c`).
+
+/// Loading is supported there alone.
+#[cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
+mod loaded {
+    mod arrays;
+    mod habits;
+    mod minors;
+    mod plugins;
+}
