@@ -93,6 +93,14 @@ impl<S: ReadAt> Table<S> {
         self.len.saturating_mul(4).saturating_add(1 << 20)
     }
 
+    /// Reads a block and checks its checksum and its type.
+    fn verify_block(&self, handle: BlockHandle, buffer: &mut Vec<u8>) -> Result<(), TableError> {
+        match read_raw(&self.source, self.len, handle, buffer)? {
+            TYPE_RAW | TYPE_SNAPPY => Ok(()),
+            found => Err(TableError::BlockType { offset: handle.offset, found }),
+        }
+    }
+
     /// Reads every block, the metaindex block included, and checks its checksum and its type. Reads
     /// each byte once and parses nothing but the index.
     #[must_use]
@@ -102,19 +110,8 @@ impl<S: ReadAt> Table<S> {
         if !self.footer.padding_is_zero {
             defects.push(TableDefect::FooterPadding);
         }
-        let mut check = |handle: BlockHandle, defects: &mut Vec<TableDefect>, metaindex: bool| {
-            let error = match read_raw(&self.source, self.len, handle, &mut buffer) {
-                Ok(TYPE_RAW | TYPE_SNAPPY) => return,
-                Ok(found) => TableError::BlockType { offset: handle.offset, found },
-                Err(error) => error,
-            };
-            defects.push(if metaindex {
-                TableDefect::Metaindex(error)
-            } else {
-                TableDefect::Block(error)
-            });
-        };
-        check(self.footer.metaindex, &mut defects, true);
+        let metaindex = self.verify_block(self.footer.metaindex, &mut buffer);
+        defects.extend(metaindex.err().map(TableDefect::Metaindex));
         let mut cursor = BlockCursor::default();
         let mut read = 0u64;
         let mut step = cursor.first(&self.index);
@@ -147,7 +144,8 @@ impl<S: ReadAt> Table<S> {
                         .offset
                         .checked_add(handle.size)
                         .and_then(|end| end.checked_add(TRAILER_LEN as u64));
-                    check(handle, &mut defects, false);
+                    let block = self.verify_block(handle, &mut buffer);
+                    defects.extend(block.err().map(TableDefect::Block));
                 }
                 None => defects.push(TableDefect::Block(TableError::BadIndexHandle { entry })),
             }

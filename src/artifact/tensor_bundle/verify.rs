@@ -130,6 +130,13 @@ struct Stored {
     segments: Vec<AtomicU64>,
 }
 
+impl Stored {
+    /// Bytes that are read of it.
+    fn read_bytes(&self) -> u64 {
+        self.place.size.min(self.place.shard.len)
+    }
+}
+
 impl Bundle {
     /// Looks at everything: the table, the header, the entry of every tensor and where it lies;
     /// with [`VerifyOptions::verify_data`], every byte of every tensor, in parallel. The versions
@@ -209,73 +216,14 @@ impl Bundle {
         report: &mut BundleReport,
         errors: &mut Vec<BundleError>,
     ) {
-        // Tensors that overlap could make a small file take for ever.
-        let mut shards: Vec<(i32, u64)> =
-            stored.iter().map(|part| (part.entry.raw.shard, part.place.shard.len)).collect();
-        shards.sort_unstable();
-        shards.dedup();
-        let len = shards.iter().fold(0u64, |sum, (_, len)| sum.saturating_add(*len));
-        let limit = len.saturating_mul(4).saturating_add(64 << 20);
-        let mut bytes = 0u64;
-        let reached = stored.iter().position(|part| {
-            bytes = bytes.saturating_add(part.place.size.min(part.place.shard.len));
-            bytes > limit
-        });
-        if let Some(reached) = reached {
-            errors.push(BundleError::Overlapping { bytes, len });
-            stored.truncate(reached);
-        }
-        options.begin(stored.iter().map(|part| part.place.size.min(part.place.shard.len)).sum());
+        errors.extend(cut_off_overlapping(&mut stored));
+        options.begin(stored.iter().map(Stored::read_bytes).sum());
         // In the order of the files, so that the disk reads forward.
         stored.sort_by_key(|part| (part.entry.raw.shard, part.place.offset));
 
-        let mut units = Vec::new();
-        for (part, stored) in stored.iter().enumerate() {
-            units.extend((0..stored.segments.len().max(1)).map(|segment| (part, segment)));
-        }
-        let threads = match options.threads {
-            0 => std::thread::available_parallelism().map_or(1, usize::from),
-            threads => threads,
-        };
-        let batch = (units.len() / (threads * 8).max(1)).clamp(1, BATCH);
-        let threads = threads.clamp(1, 64).min(units.len().div_ceil(batch).max(1));
-        let next = AtomicUsize::new(0);
-        let found = Mutex::new(Vec::new());
-        let read = AtomicU64::new(0);
-        let work = || {
-            let mut buffer = Vec::new();
-            loop {
-                let start = next.fetch_add(batch, Ordering::Relaxed);
-                let mine = units
-                    .get(start..units.len().min(start.saturating_add(batch)))
-                    .unwrap_or_default();
-                if mine.is_empty() || options.is_cancelled() {
-                    return;
-                }
-                let mut bytes = 0;
-                let tell = |bytes| {
-                    read.fetch_add(bytes, Ordering::Relaxed);
-                    options.advance(bytes);
-                };
-                for (part, segment) in mine {
-                    if options.is_cancelled() {
-                        return;
-                    }
-                    let Some(stored) = stored.get(*part) else { continue };
-                    match self.verify_unit(stored, *segment, &mut buffer) {
-                        Ok(count) => bytes += count,
-                        Err(error) => found
-                            .lock()
-                            .unwrap_or_else(PoisonError::into_inner)
-                            .push((*part, error)),
-                    }
-                    if bytes >= SEGMENT {
-                        tell(std::mem::take(&mut bytes));
-                    }
-                }
-                tell(bytes);
-            }
-        };
+        let verification = Verification::new(&stored, options);
+        let threads = verification.threads;
+        let work = || verification.work(self);
         std::thread::scope(|scope| {
             for _ in 1..threads {
                 // Without another thread the work is done here.
@@ -286,24 +234,8 @@ impl Bundle {
         if options.is_cancelled() {
             return;
         }
-        let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-        found.sort_by_key(|(part, _)| *part);
-        found.dedup_by_key(|(part, _)| *part);
-        let mut failed = found.iter().map(|(part, _)| *part).peekable();
-        let mut mismatches = Vec::new();
-        for (part, stored) in stored.iter().enumerate() {
-            if failed.peek() == Some(&part) {
-                failed.next();
-                continue;
-            }
-            if let Err(error) = compare(stored) {
-                mismatches.push((part, error));
-            }
-        }
-        found.extend(mismatches);
-        found.sort_by_key(|(part, _)| *part);
-        report.verified_bytes = read.into_inner();
-        errors.extend(found.into_iter().map(|(_, error)| error));
+        report.verified_bytes = verification.read.load(Ordering::Relaxed);
+        errors.extend(verification.errors());
     }
 
     /// Reads a segment of a tensor, or all of a tensor of strings, and says how many bytes that
@@ -338,7 +270,124 @@ impl Bundle {
                 return Ok(len);
             }
         }
-        Ok(place.size.min(place.shard.len))
+        Ok(stored.read_bytes())
+    }
+}
+
+/// Takes off the parts from where they are more than their files could hold without overlaps, which
+/// could make a small file take for ever; answers what is wrong then.
+fn cut_off_overlapping(stored: &mut Vec<Stored>) -> Option<BundleError> {
+    let mut shards: Vec<(i32, u64)> =
+        stored.iter().map(|part| (part.entry.raw.shard, part.place.shard.len)).collect();
+    shards.sort_unstable();
+    shards.dedup();
+    let len = shards.iter().fold(0u64, |sum, (_, len)| sum.saturating_add(*len));
+    let limit = len.saturating_mul(4).saturating_add(64 << 20);
+    let mut bytes = 0u64;
+    let reached = stored.iter().position(|part| {
+        bytes = bytes.saturating_add(part.read_bytes());
+        bytes > limit
+    })?;
+    stored.truncate(reached);
+    Some(BundleError::Overlapping { bytes, len })
+}
+
+/// What the threads share that read the data.
+struct Verification<'a> {
+    stored: &'a [Stored],
+    options: &'a VerifyOptions<'a>,
+    threads: usize,
+    /// Part and segment, in the order in which they are read.
+    units: Vec<(usize, usize)>,
+    /// How many units a thread takes at a time.
+    batch: usize,
+    /// The first unit that no thread has taken.
+    next: AtomicUsize,
+    /// What is wrong, with the part that it is wrong of.
+    found: Mutex<Vec<(usize, BundleError)>>,
+    /// Bytes that were read.
+    read: AtomicU64,
+}
+
+impl<'a> Verification<'a> {
+    fn new(stored: &'a [Stored], options: &'a VerifyOptions<'a>) -> Self {
+        let mut units = Vec::new();
+        for (part, stored) in stored.iter().enumerate() {
+            units.extend((0..stored.segments.len().max(1)).map(|segment| (part, segment)));
+        }
+        let threads = match options.threads {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            threads => threads,
+        };
+        let batch = (units.len() / (threads * 8).max(1)).clamp(1, BATCH);
+        Self {
+            stored,
+            options,
+            threads: threads.clamp(1, 64).min(units.len().div_ceil(batch).max(1)),
+            units,
+            batch,
+            next: AtomicUsize::new(0),
+            found: Mutex::default(),
+            read: AtomicU64::new(0),
+        }
+    }
+
+    /// Reads what no other thread has taken, until nothing is left.
+    fn work(&self, bundle: &Bundle) {
+        let mut buffer = Vec::new();
+        loop {
+            let start = self.next.fetch_add(self.batch, Ordering::Relaxed);
+            let end = self.units.len().min(start.saturating_add(self.batch));
+            let mine = self.units.get(start..end).unwrap_or_default();
+            if mine.is_empty() || !self.read(bundle, mine, &mut buffer) {
+                return;
+            }
+        }
+    }
+
+    /// Reads these units; whether to go on.
+    fn read(&self, bundle: &Bundle, units: &[(usize, usize)], buffer: &mut Vec<u8>) -> bool {
+        let mut bytes = 0;
+        for (part, segment) in units {
+            if self.options.is_cancelled() {
+                return false;
+            }
+            let Some(stored) = self.stored.get(*part) else { continue };
+            match bundle.verify_unit(stored, *segment, buffer) {
+                Ok(count) => bytes += count,
+                Err(error) => {
+                    self.found.lock().unwrap_or_else(PoisonError::into_inner).push((*part, error))
+                }
+            }
+            if bytes >= SEGMENT {
+                self.tell(std::mem::take(&mut bytes));
+            }
+        }
+        self.tell(bytes);
+        true
+    }
+
+    fn tell(&self, bytes: u64) {
+        self.read.fetch_add(bytes, Ordering::Relaxed);
+        self.options.advance(bytes);
+    }
+
+    /// What is wrong, one error a part, in the order of the files.
+    fn errors(self) -> impl Iterator<Item = BundleError> {
+        let mut found = self.found.into_inner().unwrap_or_else(PoisonError::into_inner);
+        found.sort_by_key(|(part, _)| *part);
+        found.dedup_by_key(|(part, _)| *part);
+        let mut failed = found.iter().map(|(part, _)| *part).peekable();
+        let mut mismatches = Vec::new();
+        for (part, stored) in self.stored.iter().enumerate() {
+            if failed.next_if_eq(&part).is_some() {
+                continue;
+            }
+            mismatches.extend(compare(stored).err().map(|error| (part, error)));
+        }
+        found.extend(mismatches);
+        found.sort_by_key(|(part, _)| *part);
+        found.into_iter().map(|(_, error)| error)
     }
 }
 

@@ -54,6 +54,13 @@ pub(crate) struct ArrayRow<'a> {
     pub(crate) piece_count: u32,
 }
 
+impl ArrayRow<'_> {
+    /// Whether the piece of this number is one of its.
+    fn has_piece(&self, number: u32) -> bool {
+        number.checked_sub(self.first_piece).is_some_and(|number| number < self.piece_count)
+    }
+}
+
 /// One line of the table of pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PieceEntry {
@@ -156,7 +163,7 @@ impl IndexBuilder {
     }
 
     /// The bytes of the index; a multiple of 8.
-    pub(crate) fn encode(mut self) -> Result<Vec<u8>, Error> {
+    pub(crate) fn encode(self) -> Result<Vec<u8>, Error> {
         length_u32(self.arrays.len(), "arrays")?;
         let mut order: Vec<(usize, &WrittenArray)> = self.arrays.iter().enumerate().collect();
         order.sort_by(|(_, a), (_, b)| a.name.cmp(&b.name));
@@ -166,10 +173,6 @@ impl IndexBuilder {
                 *rank = sorted;
             }
         }
-        for piece in &mut self.pieces {
-            piece.array = rank.get(piece.array as usize).copied().unwrap_or_default();
-        }
-
         let mut arrays = Vec::with_capacity(ARRAY_BYTES * order.len());
         let mut names = Vec::with_capacity(self.names_bytes);
         for (_, array) in &order {
@@ -183,7 +186,8 @@ impl IndexBuilder {
         for piece in &self.pieces {
             pieces.extend(piece.data_offset.to_le_bytes());
             pieces.extend(piece.data_bytes.to_le_bytes());
-            for number in [piece.array, piece.first_chunk, piece.placement, 0] {
+            let array = rank.get(piece.array as usize).copied().unwrap_or_default();
+            for number in [array, piece.first_chunk, piece.placement, 0] {
                 pieces.extend(number.to_le_bytes());
             }
         }
@@ -266,6 +270,22 @@ pub(crate) struct Surroundings {
     pub(crate) spread: bool,
 }
 
+/// Where a table lies in an index of `bytes` bytes.
+fn table_range(offset: u64, length: u64, bytes: usize) -> Result<Range<usize>, Error> {
+    usize::try_from(offset)
+        .ok()
+        .zip(usize::try_from(length).ok())
+        .and_then(|(offset, length)| Some(offset..offset.checked_add(length)?))
+        .filter(|range| range.end <= bytes)
+        .ok_or_else(|| {
+            Error::corrupt(
+                "index",
+                format!("a table of {length} bytes at {offset}"),
+                format!("inside {bytes} bytes"),
+            )
+        })
+}
+
 impl Index {
     /// Reads and checks the bytes of an index.
     pub(crate) fn decode(bytes: Vec<u8>, around: Surroundings) -> Result<Self, Error> {
@@ -295,18 +315,7 @@ impl Index {
         for _ in 0..count {
             let (tag, _, offset, length) =
                 (cursor.u32()?, cursor.u32()?, cursor.u64()?, cursor.u64()?);
-            let range = usize::try_from(offset)
-                .ok()
-                .zip(usize::try_from(length).ok())
-                .and_then(|(offset, length)| Some(offset..offset.checked_add(length)?))
-                .filter(|range| range.end <= bytes.len())
-                .ok_or_else(|| {
-                    Error::corrupt(
-                        WHAT,
-                        format!("a table of {length} bytes at {offset}"),
-                        format!("inside {} bytes", bytes.len()),
-                    )
-                })?;
+            let range = table_range(offset, length, bytes.len())?;
             match tag {
                 ARRAYS => index.arrays = range,
                 PIECES => index.pieces = range,
@@ -423,11 +432,8 @@ impl Index {
             let Some(placement) = self.placements.get(piece.placement as usize) else {
                 return wrong(format!("placement {}", piece.placement), "one in the table".into());
             };
-            let array = self.array_row(piece.array).filter(|array| {
-                number as u32 >= array.first_piece
-                    && number as u32 - array.first_piece < array.piece_count
-            });
-            let Some(array) = array else {
+            let array = self.array_row(piece.array);
+            let Some(array) = array.filter(|array| array.has_piece(number as u32)) else {
                 return wrong(format!("array {} of piece {number}", piece.array), "its own".into());
             };
             if u64::from(piece.first_chunk) != chunks || u32_at(row, 28) != 0 {

@@ -210,8 +210,9 @@ fn salvage_found(
     }
     let mut search = Search { source: &*source, path, size, header: &header, watch };
 
-    let mut order: Vec<String> = Vec::new();
-    let mut arrays: HashMap<String, Vec<Found>> = HashMap::new();
+    // In the order in which they were found.
+    let mut arrays: Vec<(String, Vec<Found>)> = Vec::new();
+    let mut numbers: HashMap<String, usize> = HashMap::new();
     let mut lost = Vec::new();
     let mut position = header_bytes;
     let mut gaps = false;
@@ -220,39 +221,18 @@ fn salvage_found(
         position = end;
         match result {
             Ok(found) => {
-                let pieces = arrays.entry(name.clone()).or_insert_with(|| {
-                    order.push(name);
-                    Vec::new()
-                });
-                pieces.push(found);
+                let number = *numbers.entry(name.clone()).or_insert(arrays.len());
+                match arrays.get_mut(number) {
+                    Some((_, pieces)) => pieces.push(found),
+                    None => arrays.push((name, vec![found])),
+                }
             }
             Err(error) => lost.push(Damage { tensor: name, error }),
         }
     }
 
     let complete_list = !gaps && search.is_index(position)?;
-
-    let mut builder = IndexBuilder::default();
-    let mut data_bytes = 0;
-    for name in order {
-        let Some(pieces) = arrays.remove(&name) else { continue };
-        if lost.iter().any(|damage| damage.tensor == name) {
-            continue;
-        }
-        if let Err(error) = check_covered(&name, &pieces) {
-            lost.push(Damage { tensor: name, error });
-            continue;
-        }
-        let Some(spec) = pieces.first().map(|piece| piece.spec.clone()) else { continue };
-        builder.array(&name, &spec)?;
-        for piece in pieces {
-            data_bytes += piece.data_bytes;
-            let placement = Placement { device: piece.device, domain: piece.domain };
-            let chunk_bytes = header.chunk_bytes;
-            builder.piece(&placement, piece.data_offset, piece.data_bytes, chunk_bytes)?;
-            builder.checksums(&piece.sums);
-        }
-    }
+    let (builder, data_bytes) = list(arrays, &mut lost, header.chunk_bytes)?;
     let bytes = builder.encode()?;
     let around = Surroundings {
         header_bytes,
@@ -269,6 +249,35 @@ fn salvage_found(
         Reader::assemble(source, path.to_owned(), header, (index, None), size, data_bytes, true);
     let whole = reader.tensors_in_file_order()?;
     Ok(Salvaged { reader, whole, lost, lost_parts: Vec::new(), complete_list })
+}
+
+/// Lists the arrays that are whole, and counts the bytes of their data; the others join what is
+/// lost.
+fn list(
+    arrays: Vec<(String, Vec<Found>)>,
+    lost: &mut Vec<Damage>,
+    chunk_bytes: u32,
+) -> Result<(IndexBuilder, u64), Error> {
+    let mut builder = IndexBuilder::default();
+    let mut data_bytes = 0;
+    for (name, pieces) in arrays {
+        if lost.iter().any(|damage| damage.tensor == name) {
+            continue;
+        }
+        if let Err(error) = check_covered(&name, &pieces) {
+            lost.push(Damage { tensor: name, error });
+            continue;
+        }
+        let Some(first) = pieces.first() else { continue };
+        builder.array(&name, &first.spec)?;
+        for piece in pieces {
+            data_bytes += piece.data_bytes;
+            let placement = Placement { device: piece.device, domain: piece.domain };
+            builder.piece(&placement, piece.data_offset, piece.data_bytes, chunk_bytes)?;
+            builder.checksums(&piece.sums);
+        }
+    }
+    Ok((builder, data_bytes))
 }
 
 /// Whether the pieces of an array make up all of it.

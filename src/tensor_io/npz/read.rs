@@ -32,12 +32,12 @@ pub(in super::super) struct NpzSource {
     entries: Vec<Entry>,
     refused: Vec<Refused>,
     /// Every file of the archive that is stored or deflated, arrays or not.
-    members: Vec<Member>,
+    members: Vec<(String, Content)>,
 }
 
 /// Where a file lies in the archive, and what its bytes must be.
-struct Member {
-    name: String,
+#[derive(Clone, Copy)]
+struct Content {
     begin: u64,
     stored_bytes: u64,
     bytes: u64,
@@ -45,13 +45,9 @@ struct Member {
     checksum: u32,
 }
 
-/// Where an array lies in the archive.
+/// An array of the archive.
 struct Entry {
-    begin: u64,
-    stored_bytes: u64,
-    bytes: u64,
-    compressed: bool,
-    checksum: u32,
+    content: Content,
     header: NpyHeader,
 }
 
@@ -82,60 +78,43 @@ impl NpzSource {
         for number in 0..archive.len() {
             let found = archive.by_index_raw(number).map_err(corrupt)?;
             let name = found.name().map_err(corrupt)?.into_owned();
-            source.members.extend(Member::of(&found, &name));
+            let content = Content::of(&found);
+            source.members.extend(content.map(|content| (name.clone(), content)));
             let Some(name) = name.strip_suffix(".npy") else {
                 let reason = "is no npy file".to_owned();
                 source.refused.push(Refused { name, reason });
                 continue;
             };
             if !seen.insert(name.to_owned()) {
-                return Err(Error::corrupt(
-                    path,
-                    KIND,
-                    format!("{name:?} twice"),
-                    "each name once",
-                ));
+                let found = format!("{name:?} twice");
+                return Err(Error::corrupt(path, KIND, found, "each name once"));
             }
-            let compressed = match found.compression() {
-                CompressionMethod::Stored => false,
-                CompressionMethod::Deflated => true,
-                other => {
-                    let reason = format!("is compressed by {other:?}; NumPy stores or deflates");
-                    source.refused.push(Refused { name: name.to_owned(), reason });
-                    continue;
-                }
+            let method = found.compression();
+            if !matches!(method, CompressionMethod::Stored | CompressionMethod::Deflated) {
+                let reason = format!("is compressed by {method:?}; NumPy stores or deflates");
+                source.refused.push(Refused { name: name.to_owned(), reason });
+                continue;
+            }
+            let is_inside = |content: &Content| {
+                let end = content.begin.checked_add(content.stored_bytes);
+                end.is_some_and(|end| end <= size) && !found.encrypted()
             };
-            let place = found.data_start().zip(found.data_start().and_then(|begin| {
-                begin.checked_add(found.compressed_size()).filter(|end| *end <= size)
-            }));
-            let Some((begin, _)) = place.filter(|_| !found.encrypted()) else {
-                return Err(Error::corrupt(
-                    path,
-                    KIND,
-                    format!("{name:?} outside the archive, or encrypted"),
-                    "an array inside it",
-                ));
+            let Some(content) = content.filter(is_inside) else {
+                let found = format!("{name:?} outside the archive, or encrypted");
+                return Err(Error::corrupt(path, KIND, found, "an array inside it"));
             };
-            let (stored_bytes, bytes) = (found.compressed_size(), found.size());
-            let checksum = found.crc32();
             drop(found);
-            source.add(name, begin, stored_bytes, bytes, compressed, checksum)?;
+            source.add(name, content)?;
         }
         Ok(source)
     }
 
-    fn add(
-        &mut self,
-        name: &str,
-        begin: u64,
-        stored_bytes: u64,
-        bytes: u64,
-        compressed: bool,
-        checksum: u32,
-    ) -> Result<(), Error> {
+    fn add(&mut self, name: &str, content: Content) -> Result<(), Error> {
         let path = self.path.clone();
+        let Content { stored_bytes, bytes, compressed, .. } = content;
         let mut head = Vec::new();
-        raw(&self.file, begin, stored_bytes, compressed)
+        content
+            .raw(&self.file)
             .take(bytes.min(HEAD_BYTES))
             .read_to_end(&mut head)
             .map_err(|error| read_error(&path, error))?;
@@ -160,20 +139,20 @@ impl NpzSource {
             ));
         }
         self.tensors.push(info);
-        self.entries.push(Entry { begin, stored_bytes, bytes, compressed, checksum, header });
+        self.entries.push(Entry { content, header });
         Ok(())
     }
 }
 
-impl Member {
-    fn of<R: Read>(found: &zip::read::ZipFile<'_, R>, name: &str) -> Option<Self> {
+impl Content {
+    /// That of an entry that is stored or deflated.
+    fn of<R: Read>(found: &zip::read::ZipFile<'_, R>) -> Option<Self> {
         let compressed = match found.compression() {
             CompressionMethod::Stored => false,
             CompressionMethod::Deflated => true,
             _ => return None,
         };
         Some(Self {
-            name: name.to_owned(),
             begin: found.data_start()?,
             stored_bytes: found.compressed_size(),
             bytes: found.size(),
@@ -182,16 +161,30 @@ impl Member {
         })
     }
 
+    /// Its bytes, not compared with anything.
+    fn raw(self, file: &dyn ReadAt) -> Box<dyn Read + Send + '_> {
+        let section = Section::new(file, self.begin, self.begin.saturating_add(self.stored_bytes));
+        if self.compressed {
+            Box::new(flate2::read::DeflateDecoder::new(section))
+        } else {
+            Box::new(section)
+        }
+    }
+
+    /// Its bytes, which end in an error if they are not those that the archive describes.
+    fn checked(self, file: &dyn ReadAt) -> Checked<Box<dyn Read + Send + '_>> {
+        Checked::new(self.raw(file), self.bytes, self.checksum)
+    }
+
     /// Reads it to its end.
-    fn compare(&self, file: &dyn ReadAt, go_on: &mut dyn FnMut(u64) -> bool) -> io::Result<()> {
-        let raw = raw(file, self.begin, self.stored_bytes, self.compressed);
+    fn compare(self, file: &dyn ReadAt, go_on: &mut dyn FnMut(u64) -> bool) -> io::Result<()> {
         if self.bytes == 0 {
             return match self.checksum {
                 0 => Ok(()),
                 _ => Err(io::Error::new(io::ErrorKind::InvalidData, "checksum mismatch")),
             };
         }
-        let mut checked = Checked::new(raw, self.bytes, self.checksum);
+        let mut checked = self.checked(file);
         let mut step = vec![0; self.bytes.min(1 << 20) as usize];
         loop {
             let count = checked.read(&mut step)?;
@@ -211,15 +204,6 @@ fn read_error(path: &Path, error: io::Error) -> Error {
     }
 }
 
-fn raw(file: &dyn ReadAt, begin: u64, bytes: u64, compressed: bool) -> Box<dyn Read + Send + '_> {
-    let section = Section::new(file, begin, begin.saturating_add(bytes));
-    if compressed {
-        Box::new(flate2::read::DeflateDecoder::new(section))
-    } else {
-        Box::new(section)
-    }
-}
-
 impl Source for NpzSource {
     fn kind(&self) -> &'static str {
         KIND
@@ -235,9 +219,9 @@ impl Source for NpzSource {
 
     fn compare_checksums(&self, go_on: &mut dyn FnMut(u64) -> bool) -> Vec<Error> {
         let mut errors = Vec::new();
-        for member in &self.members {
-            if let Err(source) = member.compare(&self.file, go_on) {
-                errors.push(Error::Data { name: member.name.clone(), source });
+        for (name, content) in &self.members {
+            if let Err(source) = content.compare(&self.file, go_on) {
+                errors.push(Error::Data { name: name.clone(), source });
             }
         }
         errors
@@ -247,8 +231,8 @@ impl Source for NpzSource {
         let Some((info, entry)) = self.tensors.get(position).zip(self.entries.get(position)) else {
             return Err(Error::io("read", &self.path, io::ErrorKind::NotFound.into()));
         };
-        let whole = raw(&self.file, entry.begin, entry.stored_bytes, entry.compressed);
-        let mut checked = Checked::new(whole, entry.bytes, entry.checksum);
+        let content = entry.content;
+        let mut checked = content.checked(&self.file);
         let io = |error| read_error(&self.path, error);
         let turned = entry.header.fortran_order && info.shape.rank() > 1;
         if !turned && !entry.header.big_endian {
@@ -256,12 +240,16 @@ impl Source for NpzSource {
                 .map_err(io)?;
             return Ok(Box::new(checked));
         }
-        if !entry.compressed {
+        if !content.compressed {
             // Read twice: once for the checksum, once in the order of the elements.
             io::copy(&mut checked, &mut io::sink()).map_err(io)?;
-            return elements(Window { file: &self.file, begin: entry.begin }, &entry.header, info);
+            return elements(
+                Window { file: &self.file, begin: content.begin },
+                &entry.header,
+                info,
+            );
         }
-        if entry.bytes > TURNED_IN_MEMORY {
+        if content.bytes > TURNED_IN_MEMORY {
             let reason = "it is compressed, not in the order of this machine, and larger than 16 \
                           MiB; save it in C order and little endian, or without compression";
             return Err(Error::refused(&info.name, reason));

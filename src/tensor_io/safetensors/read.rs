@@ -12,7 +12,7 @@ use super::{
         section::Section,
     },
     KIND, MAXIMUM_HEADER_BYTES, from_name,
-    header::Header,
+    header::{Entry, Header},
 };
 use crate::{ifrt::Shape, read_at::ReadAt};
 
@@ -30,30 +30,8 @@ pub(in super::super) struct SafetensorsSource {
 impl SafetensorsSource {
     /// Reads the header of a file; `path` is for messages.
     pub(in super::super) fn new(file: Arc<dyn ReadAt>, path: &Path) -> Result<Self, Error> {
-        let corrupt = |found: String, expected: &str| Error::corrupt(path, KIND, found, expected);
-        let io = |error| Error::io("read", path, error);
-        let size = file.size().map_err(io)?;
-        let mut length = [0; 8];
-        if size < 8 {
-            return Err(corrupt(format!("{size} bytes"), "at least 8"));
-        }
-        file.read_exact_at(&mut length, 0).map_err(io)?;
-        let length = u64::from_le_bytes(length);
-        if length > MAXIMUM_HEADER_BYTES || length > size - 8 {
-            return Err(corrupt(
-                format!("a header of {length} bytes in a file of {size}"),
-                "a header inside the file, of at most 100000000 bytes",
-            ));
-        }
-        let mut text = vec![0; length as usize];
-        file.read_exact_at(&mut text, 8).map_err(io)?;
-        if text.first() != Some(&b'{') {
-            return Err(corrupt("a header that is no object".to_owned(), "a header in JSON"));
-        }
-        let header: Header = serde_json::from_slice(&text)
-            .map_err(|error| corrupt(format!("a header with {error}"), "tensors in JSON"))?;
-        drop(text);
-
+        let size = file.size().map_err(|error| Error::io("read", path, error))?;
+        let (header, data) = read_header(&*file, path, size)?;
         let mut entries = header.tensors;
         entries.sort_by_key(|(_, entry)| entry.data_offsets);
         let mut source = Self {
@@ -64,49 +42,75 @@ impl SafetensorsSource {
             places: Vec::with_capacity(entries.len()),
             refused: Vec::new(),
         };
-        let data = 8 + length;
         let mut position = 0;
         for (name, entry) in entries {
             let (begin, end) = entry.data_offsets;
             if begin != position || end < begin {
-                return Err(corrupt(
-                    format!("{name:?} at {begin}..{end}"),
-                    &format!("tensors without holes or overlaps, the next at {position}"),
-                ));
+                let found = format!("{name:?} at {begin}..{end}");
+                let expected = format!("tensors without holes or overlaps, the next at {position}");
+                return Err(Error::corrupt(path, KIND, found, expected));
             }
             position = end;
-            let Some(dtype) = from_name(&entry.dtype) else {
-                let reason =
-                    format!("the element type {} has no counterpart in IFRT", cut(&entry.dtype));
-                source.refused.push(Refused { name, reason });
-                continue;
-            };
-            let dims: Option<Vec<i64>> =
-                entry.shape.iter().map(|extent| i64::try_from(*extent).ok()).collect();
-            let shape = dims.and_then(|dims| Shape::new(dims).ok());
-            let info = shape.and_then(|shape| TensorInfo::new(&name, dtype, shape).ok());
-            let bits = info
-                .as_ref()
-                .and_then(|info| info.elements().checked_mul(u64::from(info.dtype.bits()?)));
-            match info.filter(|_| bits == (end - begin).checked_mul(8)) {
-                Some(info) => source.tensors.push(info),
-                None => {
-                    return Err(corrupt(
-                        format!("{} bytes for {name:?}", end - begin),
-                        &format!("what {} {:?} needs", entry.dtype, entry.shape),
-                    ));
-                }
-            }
-            source.places.push((data + begin, data + end));
+            source.add(name, &entry, data)?;
         }
         if position != size - data {
-            return Err(corrupt(
-                format!("{} bytes of data", size - data),
-                &format!("{position} bytes"),
-            ));
+            let found = format!("{} bytes of data", size - data);
+            return Err(Error::corrupt(path, KIND, found, format!("{position} bytes")));
         }
         Ok(source)
     }
+
+    /// Adds a tensor, or what cannot be read of it; the data of all begins at `data`.
+    fn add(&mut self, name: String, entry: &Entry, data: u64) -> Result<(), Error> {
+        let (begin, end) = entry.data_offsets;
+        let Some(dtype) = from_name(&entry.dtype) else {
+            let reason =
+                format!("the element type {} has no counterpart in IFRT", cut(&entry.dtype));
+            self.refused.push(Refused { name, reason });
+            return Ok(());
+        };
+        let dims: Option<Vec<i64>> =
+            entry.shape.iter().map(|extent| i64::try_from(*extent).ok()).collect();
+        let shape = dims.and_then(|dims| Shape::new(dims).ok());
+        let info = shape.and_then(|shape| TensorInfo::new(&name, dtype, shape).ok());
+        let bits = info
+            .as_ref()
+            .and_then(|info| info.elements().checked_mul(u64::from(info.dtype.bits()?)));
+        let Some(info) = info.filter(|_| bits == (end - begin).checked_mul(8)) else {
+            let found = format!("{} bytes for {name:?}", end - begin);
+            let expected = format!("what {} {:?} needs", entry.dtype, entry.shape);
+            return Err(Error::corrupt(&self.path, KIND, found, expected));
+        };
+        self.tensors.push(info);
+        self.places.push((data + begin, data + end));
+        Ok(())
+    }
+}
+
+/// The header of a file of `size` bytes, and where the data behind it begins.
+fn read_header(file: &dyn ReadAt, path: &Path, size: u64) -> Result<(Header, u64), Error> {
+    let corrupt = |found: String, expected: &str| Error::corrupt(path, KIND, found, expected);
+    let io = |error| Error::io("read", path, error);
+    let mut length = [0; 8];
+    if size < 8 {
+        return Err(corrupt(format!("{size} bytes"), "at least 8"));
+    }
+    file.read_exact_at(&mut length, 0).map_err(io)?;
+    let length = u64::from_le_bytes(length);
+    if length > MAXIMUM_HEADER_BYTES || length > size - 8 {
+        return Err(corrupt(
+            format!("a header of {length} bytes in a file of {size}"),
+            "a header inside the file, of at most 100000000 bytes",
+        ));
+    }
+    let mut text = vec![0; length as usize];
+    file.read_exact_at(&mut text, 8).map_err(io)?;
+    if text.first() != Some(&b'{') {
+        return Err(corrupt("a header that is no object".to_owned(), "a header in JSON"));
+    }
+    let header = serde_json::from_slice(&text)
+        .map_err(|error| corrupt(format!("a header with {error}"), "tensors in JSON"))?;
+    Ok((header, 8 + length))
 }
 
 impl Source for SafetensorsSource {

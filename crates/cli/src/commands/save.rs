@@ -11,7 +11,7 @@ use serdes::{
     device_state::{Durability, Versions, WriteOptions},
     stream_executor::{Device, Plugin},
     tensor_io::Form,
-    trips,
+    trips::{self, SaveReport},
     version::{SerDesAnyVersionAccessor, Version},
 };
 
@@ -54,6 +54,20 @@ pub(crate) fn run(arguments: &SaveArguments, terminal: &mut Terminal) -> Result<
     }
     .map_err(failures::tensor_io)?;
 
+    say(arguments, versions, &plugin, &report, begin, terminal)?;
+    done(Status::Yes);
+    Ok(Status::Yes)
+}
+
+/// Says what was saved, and what was not as it was to be.
+fn say(
+    arguments: &SaveArguments,
+    versions: Versions,
+    plugin: &Plugin,
+    report: &SaveReport,
+    begin: Instant,
+    terminal: &mut Terminal,
+) -> Result<(), Failure> {
     if arguments.direct && !report.direct {
         terminal.warning(format_args!(
             "the file system of {} takes no direct I/O: saved through the page cache instead",
@@ -90,9 +104,7 @@ pub(crate) fn run(arguments: &SaveArguments, terminal: &mut Terminal) -> Result<
         report.time.as_secs_f64(),
         bytes(rate(report.bytes, report.time)),
         versions.specs(),
-    ))?;
-    done(Status::Yes);
-    Ok(Status::Yes)
+    ))
 }
 
 /// Says that the work is done as far as it matters: what is left is to unload the plug-in.

@@ -1,6 +1,11 @@
 //! `serdes serve`: a proxy server over all devices of a plug-in.
 
-use std::{borrow::Cow, net::ToSocketAddrs as _, path::PathBuf, time::Duration};
+use std::{
+    borrow::Cow,
+    net::{SocketAddr, ToSocketAddrs as _},
+    path::PathBuf,
+    time::Duration,
+};
 
 use serde_json::json;
 use serdes::proxy::Server;
@@ -24,17 +29,7 @@ pub(crate) fn run(arguments: &ServeArguments, terminal: &mut Terminal) -> Result
     };
     logs(terminal.verbosity());
     let ranges = negotiate::ranges(&arguments.ranges)?;
-    let address = arguments
-        .listen
-        .to_socket_addrs()
-        .ok()
-        .and_then(|mut addresses| addresses.next())
-        .ok_or_else(|| {
-            Failure::new(format_args!(
-                "--listen {}: expected HOST:PORT, such as 127.0.0.1:0",
-                arguments.listen
-            ))
-        })?;
+    let address = address(&arguments.listen)?;
     serve_access::check(&arguments.access, address)?;
     let lasting = |path: &PathBuf| save::lasting(path, &arguments.plugin).map(Cow::into_owned);
     let state = arguments.state.as_ref().map(lasting).transpose()?;
@@ -79,6 +74,13 @@ pub(crate) fn run(arguments: &ServeArguments, terminal: &mut Terminal) -> Result
     // What hangs in a call into the plug-in or the system keeps nobody waiting.
     runtime.shutdown_timeout(LEFT_BEHIND);
     served.map(|()| Status::Yes)
+}
+
+/// Where to listen.
+fn address(listen: &str) -> Result<SocketAddr, Failure> {
+    listen.to_socket_addrs().ok().and_then(|mut addresses| addresses.next()).ok_or_else(|| {
+        Failure::new(format_args!("--listen {listen}: expected HOST:PORT, such as 127.0.0.1:0"))
+    })
 }
 
 /// How long what is left behind at the end may take to end by itself.

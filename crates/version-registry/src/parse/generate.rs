@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::{
     TypeDeclaration,
-    declaration::{Declarations, EntryDeclaration, LineDeclaration},
+    declaration::{Declarations, EntryDeclaration, LineDeclaration, ProductDeclaration},
 };
 use crate::{Date, FOUR_WEEKS};
 
@@ -120,52 +120,9 @@ impl Source<'_> {
         self.row(format_args!("\n/// Everything that versions.toml declares."));
         self.row(format_args!("pub static REGISTRY: {path}::Registry = {path}::Registry::new("));
         self.row(format_args!("    {},\n    &[", self.date(declarations.as_of)));
-        for line in &declarations.lines {
-            let entries = match &line.rust_type {
-                Some(rust_type) => format!("<{rust_type} as {path}::Line>::ENTRIES"),
-                None => "&[".to_owned(),
-            };
-            self.row(format_args!(
-                "    {path}::LineRecord::new({:?}, {:?}, {entries}",
-                line.name, line.title
-            ));
-            if line.rust_type.is_none() {
-                for entry in &line.entries {
-                    self.entry(entry);
-                }
-                self.row(format_args!("    ]"));
-            }
-            let mut rest = format!(
-                ").describing({:?}, {:?}).bounded({}, {}, &{:?})",
-                line.data, line.summary, line.minimum, line.min_producer, line.bad_consumers
-            );
-            if !line.bad_consumers_with.is_empty() {
-                let _ = write!(rest, ".banning_with({})", with_consumers(line));
-            }
-            if line.window_days != FOUR_WEEKS {
-                let _ = write!(rest, ".with_window({})", line.window_days);
-            }
-            if !line.packages.is_empty() {
-                let _ = write!(rest, ".in_packages(&{:?})", line.packages);
-            }
-            if let Some((number, day)) = line.counts_days_from {
-                let _ = write!(rest, ".counting_days_from({number}, {})", self.date(day));
-            }
-            self.row(format_args!("    {rest},"));
-        }
+        declarations.lines.iter().for_each(|line| self.record(line));
         self.row(format_args!("    ],\n    &["));
-        for product in &declarations.products {
-            let (name, title) = (&product.name, &product.title);
-            self.row(format_args!("    {path}::Product::new({name:?}, {title:?}, &["));
-            for release in &product.releases {
-                let (version, numbers) = (&release.version, &release.numbers);
-                let date = self.date(release.date);
-                self.row(format_args!(
-                    "        {path}::Release::new({version:?}, {date}, &{numbers:?}),"
-                ));
-            }
-            self.row(format_args!("    ]),"));
-        }
+        declarations.products.iter().for_each(|product| self.product(product));
         self.row(format_args!("    ],\n    &["));
         for family in &declarations.layouts {
             let (name, version) = (&family.name, &family.version);
@@ -179,6 +136,55 @@ impl Source<'_> {
             self.row(format_args!("    ]),"));
         }
         self.row(format_args!("    ],\n);"));
+    }
+
+    fn record(&mut self, line: &LineDeclaration) {
+        let path = self.path;
+        let entries = match &line.rust_type {
+            Some(rust_type) => format!("<{rust_type} as {path}::Line>::ENTRIES"),
+            None => "&[".to_owned(),
+        };
+        self.row(format_args!(
+            "    {path}::LineRecord::new({:?}, {:?}, {entries}",
+            line.name, line.title
+        ));
+        if line.rust_type.is_none() {
+            for entry in &line.entries {
+                self.entry(entry);
+            }
+            self.row(format_args!("    ]"));
+        }
+        let mut rest = format!(
+            ").describing({:?}, {:?}).bounded({}, {}, &{:?})",
+            line.data, line.summary, line.minimum, line.min_producer, line.bad_consumers
+        );
+        if !line.bad_consumers_with.is_empty() {
+            let _ = write!(rest, ".banning_with({})", with_consumers(line));
+        }
+        if line.window_days != FOUR_WEEKS {
+            let _ = write!(rest, ".with_window({})", line.window_days);
+        }
+        if !line.packages.is_empty() {
+            let _ = write!(rest, ".in_packages(&{:?})", line.packages);
+        }
+        if let Some((number, day)) = line.counts_days_from {
+            let _ = write!(rest, ".counting_days_from({number}, {})", self.date(day));
+        }
+        self.row(format_args!("    {rest},"));
+    }
+
+    fn product(&mut self, product: &ProductDeclaration) {
+        let path = self.path;
+        let (name, title) = (&product.name, &product.title);
+        self.row(format_args!("    {path}::Product::new({name:?}, {title:?}, &["));
+        for release in &product.releases {
+            let (version, numbers) = (&release.version, &release.numbers);
+            let date = self.date(release.date);
+            self.row(format_args!(
+                "        {path}::Release::new({version:?}, {date}, &{numbers:?}),"
+            ));
+        }
+        self.row(format_args!("    ]),"));
     }
 
     /// A constant expression; a day that does not exist cannot be declared.

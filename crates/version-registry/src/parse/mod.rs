@@ -26,6 +26,23 @@ use table::{Table, Walk};
 
 use crate::FOUR_WEEKS;
 
+/// What a line may say.
+const LINE_KEYS: [&str; 13] = [
+    "name",
+    "title",
+    "type",
+    "data",
+    "summary",
+    "minimum",
+    "min_producer",
+    "bad_consumers",
+    "bad_consumers_with",
+    "window_days",
+    "packages",
+    "counts_days_from",
+    "entry",
+];
+
 /// Reads and validates the file at `path`.
 pub fn read(path: &Path) -> Result<Declarations, RegistryErrors> {
     let file = path.display().to_string();
@@ -112,24 +129,7 @@ impl<'t> Walk<'t> {
         self.enter_line(None);
         let name = self.text(table, "name");
         self.enter_line(name.clone().map(|name| format!("line {name}")));
-        self.allow_only(
-            table,
-            &[
-                "name",
-                "title",
-                "type",
-                "data",
-                "summary",
-                "minimum",
-                "min_producer",
-                "bad_consumers",
-                "bad_consumers_with",
-                "window_days",
-                "packages",
-                "counts_days_from",
-                "entry",
-            ],
-        );
+        self.allow_only(table, &LINE_KEYS);
         let title = self.text(table, "title");
         let rust_type = self.optional_text(table, "type");
         let data = self.optional_text(table, "data");

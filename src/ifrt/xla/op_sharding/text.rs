@@ -228,52 +228,15 @@ impl<'a> Notation<'a> {
             if !may_be_tuple {
                 return self.error("a kind of sharding: tuples are flat");
             }
-            let mut elements = Vec::new();
-            while !self.take("}") {
-                if !elements.is_empty() {
-                    self.expect(",")?;
-                }
-                elements.push(self.sharding(false)?);
-            }
-            return OpSharding::tuple(elements);
+            return self.tuple();
         }
-        let mut proto = match self.word() {
-            "replicated" => OpSharding::replicated().proto().clone(),
-            "manual" => OpSharding::manual().proto().clone(),
-            "unreduced" => OpSharding::unreduced().proto().clone(),
-            "unknown" => OpSharding::unknown().proto().clone(),
-            "maximal" => {
-                self.expect("device")?;
-                self.expect("=")?;
-                OpSharding::maximal(self.number()?).proto().clone()
-            }
-            "devices" => {
-                self.expect("=")?;
-                OpSharding::tiled(self.tiles()?).proto().clone()
-            }
-            _ => {
-                return self.error(
-                    "replicated, manual, unreduced, unknown, maximal device=, devices= or, for a tuple, a sharding",
-                );
-            }
-        };
+        let mut proto = self.kind()?.proto().clone();
         while !self.take("}") {
             match self.word() {
                 "last_tile_dim_replicate" => proto.replicate_on_last_tile_dim = true,
                 "last_tile_dims" => {
                     self.expect("=")?;
-                    self.expect("{")?;
-                    loop {
-                        let word = self.word();
-                        let Some(kind) = OpShardingType::from_name(word) else {
-                            return self.error("a kind of subgroup, such as manual");
-                        };
-                        proto.last_tile_dims.push(kind.number());
-                        if self.take("}") {
-                            break;
-                        }
-                        self.expect(",")?;
-                    }
+                    self.subgroups(&mut proto.last_tile_dims)?;
                 }
                 word @ ("shard_as" | "shard_like") => {
                     proto.is_shard_group = true;
@@ -289,6 +252,56 @@ impl<'a> Notation<'a> {
             }
         }
         OpSharding::new(proto)
+    }
+
+    /// The elements of a tuple, and its end.
+    fn tuple(&mut self) -> Result<OpSharding, IfrtError> {
+        let mut elements = Vec::new();
+        while !self.take("}") {
+            if !elements.is_empty() {
+                self.expect(",")?;
+            }
+            elements.push(self.sharding(false)?);
+        }
+        OpSharding::tuple(elements)
+    }
+
+    /// The word that a sharding begins with, and what belongs to it.
+    fn kind(&mut self) -> Result<OpSharding, IfrtError> {
+        match self.word() {
+            "replicated" => Ok(OpSharding::replicated()),
+            "manual" => Ok(OpSharding::manual()),
+            "unreduced" => Ok(OpSharding::unreduced()),
+            "unknown" => Ok(OpSharding::unknown()),
+            "maximal" => {
+                self.expect("device")?;
+                self.expect("=")?;
+                Ok(OpSharding::maximal(self.number()?))
+            }
+            "devices" => {
+                self.expect("=")?;
+                Ok(OpSharding::tiled(self.tiles()?))
+            }
+            _ => self.error(
+                "replicated, manual, unreduced, unknown, maximal device=, devices= or, for a tuple, a sharding",
+            ),
+        }
+    }
+
+    /// The kinds of subgroups in braces.
+    fn subgroups(&mut self, kinds: &mut Vec<i32>) -> Result<(), IfrtError> {
+        self.expect("{")?;
+        loop {
+            let word = self.word();
+            let Some(kind) = OpShardingType::from_name(word) else {
+                return self.error("a kind of subgroup, such as manual");
+            };
+            kinds.push(kind.number());
+            if self.take("}") {
+                return Ok(());
+            }
+            self.expect(",")?;
+        }
     }
 }
 
