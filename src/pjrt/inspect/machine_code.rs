@@ -108,16 +108,17 @@ const STORE_24: [u8; 5] = [16, 24, 0, 0, 0];
 fn scan(code: &[u8], found: &mut BTreeSet<VersionInCode>) {
     for (at, _) in code.windows(STORE_24.len()).enumerate().filter(|(_, bytes)| *bytes == STORE_24)
     {
-        let is_store = at >= 3
-            && is_wide(code[at - 3])
-            && code[at - 2] == 0xc7
-            && matches!(code[at - 1], 0x40..=0x47 if code[at - 1] != 0x44);
-        if !is_store {
+        let (before, behind) = code.split_at(at);
+        let (Some(behind), [before @ .., prefix, 0xc7, register]) =
+            (behind.strip_prefix(&STORE_24), before)
+        else {
+            continue;
+        };
+        if !is_wide(*prefix) || !matches!(register, 0x40..=0x43 | 0x45..=0x47) {
             continue;
         }
-        let (before, behind) = (&code[..at - 3], &code[at + STORE_24.len()..]);
-        let before = &before[before.len().saturating_sub(BEFORE)..];
-        let behind = &behind[..behind.len().min(BEHIND)];
+        let before = before.get(before.len().saturating_sub(BEFORE)..).unwrap_or_default();
+        let behind = behind.get(..BEHIND).unwrap_or(behind);
         if let (Some(struct_size), Some(minor)) = (last_size(before), first_version(behind)) {
             found.insert(VersionInCode { minor, struct_size });
         }
