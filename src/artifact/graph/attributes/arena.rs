@@ -155,7 +155,8 @@ impl Attributes {
     }
 
     /// Gives everything to `state` that decides what a node of one operation may be: all but the
-    /// attributes whose names begin with an underscore and the contents of tensors.
+    /// attributes whose names begin with an underscore and the contents of tensors, of which only
+    /// invalid shapes count.
     ///
     /// Nodes of one operation for which this is the same have the same [`NodeType`] or fault, and
     /// lose the same attributes, whatever the release. What they have otherwise may differ.

@@ -385,6 +385,9 @@ fn what_is_judged_is_told_apart_and_the_rest_is_not() {
     }
     let tensor = |content| judged(&of_values(&[("value", content)]));
     assert_eq!(tensor("tensor { int_val: 3 }"), tensor("tensor { int_val: 4 }"));
+    // But for shapes that are none.
+    let negative = "tensor { tensor_shape { dim { size: -3 } } }";
+    assert_ne!(tensor("tensor { tensor_shape { dim { size: 3 } } }"), tensor(negative));
 }
 
 /// Scans arbitrary bytes; what comes of them, unless they are no message.

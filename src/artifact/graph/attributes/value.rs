@@ -140,11 +140,37 @@ impl Text<'_> {
     }
 }
 
+/// The most dimensions that a shape has.
+const HIGHEST_RANK: u64 = 254;
+
 impl ShapeValue<'_> {
     /// Whether all dimensions are there.
-    pub(in super::super) fn is_whole(self) -> bool {
+    fn is_whole(self) -> bool {
         self.dimensions.len() as u64 == self.rank
     }
+
+    /// Whether TensorFlow takes it for a shape that may be known in part.
+    pub(in super::super) fn is_partial_shape(self) -> bool {
+        if self.is_unknown_rank {
+            return self.rank == 0;
+        }
+        let are_sizes = self.dimensions.iter().all(|size| *size >= -1);
+        // Behind a dimension that is not known, nothing is counted.
+        let known = self.dimensions.iter().take_while(|size| **size >= 0);
+        self.rank <= HIGHEST_RANK && are_sizes && count_of(known).is_some()
+    }
+
+    /// Whether TensorFlow takes it for the shape of a constant; one of unknown rank is taken.
+    pub(in super::super) fn is_full_shape(self) -> bool {
+        let are_sizes = self.dimensions.iter().all(|size| *size >= 0);
+        self.is_unknown_rank
+            || (self.rank <= HIGHEST_RANK && are_sizes && count_of(self.dimensions).is_some())
+    }
+}
+
+/// The number of elements, unless it comes to 2^63 on the way from the first dimension on.
+fn count_of<'d>(dimensions: impl IntoIterator<Item = &'d i64>) -> Option<i64> {
+    dimensions.into_iter().try_fold(1_i64, |count, size| count.checked_mul(*size))
 }
 
 impl<'a> AttributeValue<'a> {
@@ -190,11 +216,30 @@ impl<'a> AttributeValue<'a> {
         }
     }
 
-    /// Gives what the value is to `state`, but of a tensor no more than that it is one.
+    /// The first shape of it that is none: itself, that of its tensor, or one of its list.
+    pub(in super::super) fn invalid_shape(
+        self,
+        is_valid: fn(ShapeValue<'_>) -> bool,
+    ) -> Option<ShapeValue<'a>> {
+        let one = |value| match value {
+            Self::Shape(shape) => Some(shape),
+            Self::Tensor(tensor) => Some(tensor.shape),
+            _ => None,
+        };
+        let is_none = |shape: &ShapeValue<'_>| !is_valid(*shape);
+        match self {
+            Self::List(list) if list.is_mixed() => None,
+            Self::List(list) => list.values().filter_map(one).find(is_none),
+            value => one(value).filter(is_none),
+        }
+    }
+
+    /// Gives what the value is to `state`, but of a tensor no more than whether its shape is one.
     pub(super) fn hash_judged(self, state: &mut impl Hasher) {
         std::mem::discriminant(&self).hash(state);
         match self {
-            Self::None | Self::Tensor(_) => {}
+            Self::None => {}
+            Self::Tensor(tensor) => tensor.shape.is_full_shape().hash(state),
             Self::String(text) | Self::Function(text) | Self::Placeholder(text) => text.hash(state),
             Self::Int(number) => number.hash(state),
             Self::Float(number) => number.to_bits().hash(state),

@@ -262,12 +262,14 @@ impl Walk<'_> {
 
     fn shape_function(&self, node: u32, reader: Reader) -> Option<Cause> {
         let kinds = self.context.kinds;
-        let known = kinds.operation(self.kind(node)?)?;
+        let kind = self.kind(node)?;
+        let known = kinds.operation(kind)?;
         let definition = known.operation(kinds.registry_of(reader.view))?;
         let is_missing = reader.needs_shape_functions
             && !known.is_function()
             && !definition.has_shape_function();
-        is_missing.then_some(Cause::NoShapeFunction)
+        let shape = kind.has_shape_fault.then_some(Cause::Shape);
+        is_missing.then_some(Cause::NoShapeFunction).or(shape)
     }
 
     /// Shapes of outputs that a node says itself: too few, or such as no tensor has.

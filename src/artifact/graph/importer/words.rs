@@ -6,7 +6,7 @@ use crate::artifact::{
         DeprecatedOperation, GraphError, ImportFault, ImportFaultKind, StructureFault,
         StructureFaultKind,
         node_at::{self, NodeAt},
-        node_rules::{ElementType, NodeRules},
+        node_rules::{ElementType, NodeRules, shape_fault},
         rules::shown,
     },
     ops::type_name,
@@ -33,6 +33,8 @@ pub(super) enum Cause {
         expected: ElementType,
     },
     NoShapeFunction,
+    /// A shape in an attribute that is none; asked for again once it is told.
+    Shape,
     /// It says of too few outputs which shapes they have.
     FewShapes {
         found: u64,
@@ -106,6 +108,10 @@ fn in_words(context: &Context<'_>, view: usize, node: &NodeAt, cause: Cause) -> 
         Cause::Cycle => (structure(StructureFaultKind::Cycle), none(), none()),
         Cause::Unknown => (ImportFaultKind::UnknownOperation, operation.clone(), none()),
         Cause::NoShapeFunction => (ImportFaultKind::NoShapeFunction, operation.clone(), none()),
+        Cause::Shape => match shape_fault(&operation, &node.attributes) {
+            Some(fault) => return fault.into_import_fault(name, None, operation),
+            None => (ImportFaultKind::Shape, none(), none()),
+        },
         Cause::Attributes => return attributes(context, view, node, name, operation),
         Cause::InputCount { found, expected } => {
             let words = |count| counted(count, "input");

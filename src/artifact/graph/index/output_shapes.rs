@@ -3,15 +3,12 @@
 //! Knows when a shape is one. It must never know how many outputs the node has.
 
 use crate::artifact::{
-    graph::attributes::{AttributeValue, Attributes, ShapeValue},
+    graph::attributes::{AttributeValue, Attributes},
     ops::Element,
 };
 
 /// The attribute, which older exporters write onto every node.
 const KEY: &[u8] = b"_output_shapes";
-
-/// Dimensions that a shape can have.
-const HIGHEST_RANK: u64 = 254;
 
 /// What a node says of the shapes of its outputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +29,7 @@ impl OutputShapes {
             return None;
         }
         let is_valid = |value: &AttributeValue<'_>| match value {
-            AttributeValue::Shape(shape) => is_shape(*shape),
+            AttributeValue::Shape(shape) => shape.is_partial_shape(),
             _ => false,
         };
         let mut kept = 0;
@@ -41,24 +38,4 @@ impl OutputShapes {
         let valid = if valid == kept { list.len() } else { valid };
         Some(Self { node, count: list.len(), valid })
     }
-}
-
-/// Whether a shape can be one of a tensor.
-fn is_shape(shape: ShapeValue<'_>) -> bool {
-    if shape.is_unknown_rank {
-        return shape.rank == 0;
-    }
-    let mut elements = Some(1_i64);
-    for size in shape.dimensions {
-        elements = match (elements, *size) {
-            (_, ..-1) => return false,
-            // Behind a dimension that is not known, nobody counts.
-            (None, _) | (_, -1) => None,
-            (Some(elements), size) => match elements.checked_mul(size) {
-                None => return false,
-                product => product,
-            },
-        };
-    }
-    shape.rank <= HIGHEST_RANK
 }

@@ -25,8 +25,11 @@ pub(in super::super) struct Kind {
     /// By view; one for all of them where it is the same.
     pub(super) judged: Box<[Judged]>,
     /// Whether nothing but types is asked of its nodes: no registry says that the operation is
-    /// deprecated, or lacks a shape function of it, and it is no function.
+    /// deprecated, or lacks a shape function of it, it is no function, and no attribute has a shape
+    /// that is none.
     pub(in super::super) is_plain: bool,
+    /// Whether a shape function refuses it whatever its inputs are.
+    pub(in super::super) has_shape_fault: bool,
 }
 
 impl Kind {

@@ -23,6 +23,11 @@ impl<'a> KnownOperation<'a> {
         }
     }
 
+    /// Its name.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Whether it is a function of the library.
     pub(in super::super) fn is_function(&self) -> bool {
         self.function.is_some()

@@ -14,7 +14,7 @@ use super::{
 use crate::artifact::{
     graph::{
         attributes::{AttributeValue, Attributes},
-        node_rules::{NodeRules, NodeType, Strictness},
+        node_rules::{NodeRules, NodeType, Strictness, shape_fault},
     },
     ops::{OperationDefinition, Registry},
 };
@@ -55,7 +55,12 @@ impl<'a> Kinds<'a> {
     pub(in super::super) fn new(registries: &'a [Registry]) -> Self {
         let mut kinds = Interner::default();
         let judged = Box::new([Judged::Unknown]);
-        kinds.number(Kind { operation: operations::UNKNOWN, judged, is_plain: false });
+        kinds.number(Kind {
+            operation: operations::UNKNOWN,
+            judged,
+            is_plain: false,
+            has_shape_fault: false,
+        });
         let mut dropped = Interner::default();
         dropped.number(DroppedSet::default());
         let types = |registry: &Registry| -> Vec<bool> {
@@ -209,8 +214,11 @@ impl<'a> Kinds<'a> {
         if judged.iter().all(|one| Some(one) == judged.first()) {
             judged.truncate(1);
         }
-        let is_plain = self.operations.get(operation).is_some_and(KnownOperation::is_plain);
-        Kind { operation, judged: judged.into(), is_plain }
+        let known = self.operations.get(operation);
+        let has_shape_fault =
+            known.is_some_and(|known| shape_fault(known.name(), attributes).is_some());
+        let is_plain = !has_shape_fault && known.is_some_and(KnownOperation::is_plain);
+        Kind { operation, judged: judged.into(), is_plain, has_shape_fault }
     }
 
     /// Asks every registry, but those that have the same definition and types as the one before.

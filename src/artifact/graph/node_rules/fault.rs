@@ -81,6 +81,10 @@ pub(super) fn number(attribute: String) -> ImportFaultKind {
     ImportFaultKind::AttributeNumber { attribute }
 }
 
+pub(super) fn shape(_attribute: String) -> ImportFaultKind {
+    ImportFaultKind::Shape
+}
+
 /// `one of DT_FLOAT, DT_HALF`
 pub(super) fn one_of(allowed: Values<'_>) -> String {
     let allowed: Vec<String> = allowed.map(shown_value).collect();

@@ -6,19 +6,22 @@
 //! of the library is a definition like any other: read it into an
 //! [`OperationDefinition`](crate::artifact::ops::OperationDefinition) and ask an
 //! [`OperationList`](crate::artifact::ops::OperationList) for it. [`lost_attributes`] says what a
-//! release does not know and forgets.
+//! release does not know and forgets, [`shape_fault`] what a shape function refuses whatever the
+//! inputs are.
 //!
 //! Pure functions of a definition and of attributes. Must never know a graph, nor read a file.
 
 mod fault;
 mod lost;
 mod node_type;
+mod shape_rules;
 mod value_rules;
 
 pub(super) use self::{
     fault::NodeFault,
     lost::{LostAttribute, lost_attributes},
     node_type::{ElementType, NodeType, TypeList, TypeRun},
+    shape_rules::shape_fault,
     value_rules::{Binding, NodeRules, Strictness},
 };
 

@@ -1,10 +1,13 @@
-use super::{Binding, ElementType, NodeFault, NodeRules, NodeType, Strictness, lost_attributes};
+use super::{
+    Binding, ElementType, NodeFault, NodeRules, NodeType, Strictness, lost_attributes, shape_fault,
+    shape_rules::READERS,
+};
 use crate::artifact::{
     data_type::DataType,
     graph::{ImportFaultKind, attributes::tests::of_values},
     ops::{
-        ArgumentDefinition, ArgumentType, AttributeDefinition, AttributeKind, OperationDefinition,
-        OperationList, Registry, ValueDefinition,
+        ArgumentDefinition, ArgumentType, AttributeDefinition, AttributeKind, Element,
+        OperationDefinition, OperationList, Registry, ValueDefinition,
     },
 };
 
@@ -117,6 +120,22 @@ fn a_value_of_another_kind_is_refused() {
     // An empty list is of every kind, and then too short.
     let (found, _) = fault("2.12", "IdentityN", &[("T", "list { }")]);
     assert_eq!(found, of_attribute(MINIMUM, "T"));
+}
+
+#[test]
+fn where_a_list_has_no_value_it_is_empty() {
+    let (found, text) = fault("2.12", "IdentityN", &[("T", "")]);
+    assert_eq!((found, &*text), (of_attribute(MINIMUM, "T"), "T = no value; at least 1 value"));
+    let function = ("f", "func { name: \"f\" }");
+    let node = import("2.12", "PartitionedCall", &[("Tin", ""), ("Tout", ""), function]).unwrap();
+    assert_eq!((node.inputs.len(), node.outputs.len()), (0, 0));
+    // Allowed values forbid none of its elements.
+    let constants = [("Tconstants", "list { }"), ("Targs", ""), ("Tresults", "")];
+    let more = [("Nresources", "i: 0"), function];
+    let launch = [constants[0], constants[1], constants[2], more[0], ("function", more[1].1)];
+    import("2.12", "XlaLaunch", &launch).unwrap();
+    let (found, _) = fault("2.12", "IdentityN", &[("T", "placeholder: \"\"")]);
+    assert_eq!(found, of_attribute(KIND, "T"));
 }
 
 #[test]
@@ -399,4 +418,91 @@ fn an_attribute_that_a_release_does_not_know_is_lost_unless_it_says_the_default(
     assert_eq!(found, ["initial_num_bins = 3 since Some(\"2.15\")"]);
     assert_eq!(lost("2.14", "CopyToMesh", &gone), ["layout = \"\" since Some(\"2.12\")"]);
     assert_eq!(lost("2.13", "CopyToMesh", &[("mesh", "s: \"\"")]).len(), 1);
+}
+
+/// What a shape function says of attributes, besides what the importer does.
+fn shape(operation: &str, values: &[(&str, &str)]) -> Option<String> {
+    let fault = shape_fault(operation, &of_values(values))?;
+    assert_eq!(fault.kind, ImportFaultKind::Shape);
+    Some(fault.found)
+}
+
+/// Shapes that are none.
+fn invalid_shapes() -> [String; 5] {
+    let huge = "dim { size: 1099511627776 }".repeat(2);
+    [
+        "dim { size: -2 }".to_owned(),
+        "unknown_rank: true dim { size: 1 }".to_owned(),
+        huge.clone(),
+        format!("{huge} dim {{ }}"),
+        "dim { size: 1 }".repeat(255),
+    ]
+}
+
+/// Shapes that are, known in part or not.
+fn valid_shapes() -> [String; 6] {
+    let huge = "dim { size: 1099511627776 }".repeat(2);
+    [
+        String::new(),
+        "unknown_rank: true".to_owned(),
+        "dim { size: -1 } dim { size: 3 }".to_owned(),
+        format!("dim {{ size: -1 }} {huge}"),
+        format!("dim {{ }} {huge}"),
+        "dim { size: 1 }".repeat(254),
+    ]
+}
+
+#[test]
+fn operations_that_read_a_shape_refuse_what_is_none() {
+    let lists = |shape: &str| {
+        let one = format!("shape {{ {shape} }}");
+        let listed = format!("list {{ shape {{ }} {one} }}");
+        (one, listed)
+    };
+    for text in invalid_shapes() {
+        let (one, listed) = lists(&text);
+        for (operation, attribute, value) in [
+            ("Placeholder", "shape", &one),
+            ("TensorArrayV3", "element_shape", &one),
+            ("While", "output_shapes", &listed),
+        ] {
+            assert!(shape(operation, &[(attribute, value)]).is_some(), "{operation}: {text}");
+        }
+        // These never look, and a list of two kinds is none.
+        assert_eq!(shape("FIFOQueueV2", &[("shapes", &listed)]), None);
+        let mixed = listed.replacen('{', "{ i: 1", 1);
+        assert_eq!(shape("While", &[("output_shapes", &mixed)]), None, "{text}");
+    }
+    for text in valid_shapes() {
+        let (one, listed) = lists(&text);
+        assert_eq!(shape("Placeholder", &[("shape", &one)]), None, "{text}");
+        assert_eq!(shape("While", &[("output_shapes", &listed)]), None, "{text}");
+    }
+    let found = shape("VarHandleOp", &[("shape", "placeholder: \"s\"")]);
+    assert_eq!(found.as_deref(), Some("shape = placeholder \"s\""));
+}
+
+#[test]
+fn a_constant_has_a_shape_that_is_known() {
+    let constant = |text: &str| {
+        let value = format!("tensor {{ dtype: DT_FLOAT tensor_shape {{ {text} }} }}");
+        shape("Const", &[("value", &value)])
+    };
+    let huge = "dim { size: 1099511627776 }".repeat(2);
+    for text in ["dim { size: -1 }", "dim { size: -7 }", &huge, &"dim { size: 1 }".repeat(255)] {
+        assert!(constant(text).is_some(), "{text}");
+    }
+    for text in ["", "unknown_rank: true", "unknown_rank: true dim { size: 1 }", "dim { }"] {
+        assert_eq!(constant(text), None, "{text}");
+    }
+}
+
+#[test]
+fn the_operations_that_read_a_shape_are_found_by_name() {
+    let registry = registry("2.21");
+    assert!(READERS.is_sorted());
+    for (operation, attribute) in READERS {
+        let kind = registry.operation(operation).unwrap().attribute(attribute).unwrap().kind();
+        assert_eq!(kind.element, Element::Shape, "{operation}.{attribute}");
+    }
 }

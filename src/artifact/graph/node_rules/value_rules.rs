@@ -213,9 +213,11 @@ impl<'a> NodeRules<'a> {
     }
 }
 
-/// Whether a value is of the kind of its attribute. An empty list is of every kind of list.
+/// Whether a value is of the kind of its attribute. An empty list is of every kind of list, and a
+/// value that is none is an empty list.
 fn fits(kind: AttributeKind, value: AttributeValue<'_>) -> bool {
     match value {
+        AttributeValue::None => kind.is_list,
         AttributeValue::List(list) if list.len() == 0 => kind.is_list,
         _ => value.kind() == Some(kind),
     }
@@ -226,6 +228,7 @@ fn measure(value: AttributeValue<'_>) -> Option<i128> {
     match value {
         AttributeValue::Int(number) => Some(number.into()),
         AttributeValue::List(list) => Some(list.len().into()),
+        AttributeValue::None => Some(0),
         _ => None,
     }
 }
@@ -237,6 +240,7 @@ fn is_allowed(value: AttributeValue<'_>, allowed: Values<'_>) -> bool {
         allowed.any(|other| value.equals(other))
     };
     match value {
+        AttributeValue::None => true,
         AttributeValue::List(list) if list.element() == Some(Element::Type) => {
             list.types().iter().all(|run| is_one_of(AttributeValue::Type(run.data_type)))
         }
