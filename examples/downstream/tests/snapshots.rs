@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use serdes::{
     codec::{DeserializeOptions, FromProto, SerDesRegistry, SerializeOptions, ToProto},
     version::{
-        AnyVersionAccessor, Consumer, SerDesVersion, Version, VersionDef, VersionRange,
-        Week4OldVersionAccessor, WeeksOldVersionAccessor, evolution::BuildVersions,
+        AnyVersionAccessor, Consumer, Version, VersionDef, VersionRange, Week4OldVersionAccessor,
+        WeeksOldVersionAccessor, evolution::BuildVersions,
     },
 };
 use serdes_version_registry::lock::Package;
@@ -47,7 +47,7 @@ fn peers_of_other_builds_agree_on_a_version() {
         let peer = VersionRange::<Snapshots>::new(minimum, maximum).unwrap();
         AnyVersionAccessor::negotiate(VersionRange::supported(), peer)
     };
-    assert_eq!(negotiate(0, 9).unwrap(), SerDesVersion::current());
+    assert_eq!(negotiate(0, 9).unwrap(), Version::current());
     assert_eq!(negotiate(0, 1).unwrap().number(), 0);
     let error = negotiate(4, 6).unwrap_err().to_string();
     assert!(error.contains("0..3") && error.contains("4..6"), "{error}");
