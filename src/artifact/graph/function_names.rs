@@ -30,6 +30,10 @@ pub(super) struct FunctionNames {
     functions: HashMap<u64, Option<LibraryFunction>>,
     count: u32,
     gradients: HashSet<u64>,
+    /// The functions that are gradients of others, and those others.
+    gradient_parts: HashSet<u64>,
+    /// The gradient that is being read.
+    gradient_is: u64,
     /// The function that the gradient which is being read is of.
     gradient_of: u64,
     repeated: bool,
@@ -70,14 +74,33 @@ impl FunctionNames {
     /// A gradient begins, of the function without a name until it says of which.
     pub(super) fn begin_gradient(&mut self) {
         self.gradient_of = self.hash(b"");
+        self.gradient_is = self.gradient_of;
     }
 
     pub(super) fn gradient_of(&mut self, name: &[u8]) {
         self.gradient_of = self.hash(name);
     }
 
+    pub(super) fn gradient_is(&mut self, name: &[u8]) {
+        self.gradient_is = self.hash(name);
+    }
+
     pub(super) fn end_gradient(&mut self) {
+        self.gradient_parts.extend([self.gradient_of, self.gradient_is]);
         self.repeated |= !self.gradients.insert(self.gradient_of);
+    }
+
+    /// Whether a gradient is, or is of, a function that is not there; never in a library without
+    /// functions, at whose gradients nobody looks.
+    pub(super) fn has_lost_gradient(&self) -> bool {
+        let is_lost = |part| !self.functions.contains_key(part);
+        !self.is_empty() && self.gradient_parts.iter().any(is_lost)
+    }
+
+    /// Whether each function has a gradient, so that none can be the last one.
+    pub(super) fn has_gradients_alone(&self) -> bool {
+        let has_gradient = |function| self.gradients.contains(function);
+        !self.is_empty() && self.functions.keys().all(has_gradient)
     }
 
     /// Whether there is none.

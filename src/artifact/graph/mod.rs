@@ -20,6 +20,7 @@ mod attributes;
 mod characters;
 mod deprecated_uses;
 mod deprecation;
+mod devices;
 mod fast;
 mod fault;
 mod function_names;

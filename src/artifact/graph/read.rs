@@ -4,10 +4,10 @@
 use std::{borrow::Cow, collections::HashMap};
 
 use super::{
-    DeprecatedOperations, DeprecatedUse, Form, Graph, GraphError, Graphs, Message, MetaGraph,
+    DeprecatedOperations, DeprecatedUse, Form, Graph, GraphError, Graphs, Message,
     fast::{Depth, GraphVisitor, ScannedGraph},
     function_names::FunctionNames,
-    importer::{self, Context, Findings, Library},
+    importer::{self, Context, Findings, Library, LoadedGraph},
     index::{IndexVisitor, Indexed, Wanted},
     name_of,
     source::Source,
@@ -165,7 +165,9 @@ fn look_closer(
         let fault = graph.structure.iter();
         let judged = |fault| importer::structure_judgements(fault, options.registries.len());
         graph.judgements = fault.flat_map(judged).collect();
-        return load(source, meta_graph, &scanned.functions, &operations, options);
+        let (number, bad_device) = (wanted.meta_graph, index.bad_device());
+        let graph = LoadedGraph { meta_graph, number, bad_device };
+        return load(source, graph, &scanned.functions, &operations, options);
     }
     let functions = &scanned.functions;
     let findings = importer::judge(source, &index, functions, options.release)?;
@@ -179,25 +181,26 @@ fn look_closer(
             release: options.release,
             deprecated: &operations,
             producer: graph.versions.producer,
-            has_object_graph: meta_graph.has_object_graph,
         };
         graph.judgements = importer::judgements(&context, found, &findings)?;
     }
     apply(source, graph, findings, &operations, wanted)?;
-    load(source, &mut scanned.meta_graph, &scanned.functions, &operations, options)
+    let (meta_graph, number) = (&mut scanned.meta_graph, wanted.meta_graph);
+    let graph = LoadedGraph { meta_graph, number, bad_device: index.bad_device() };
+    load(source, graph, &scanned.functions, &operations, options)
 }
 
 /// Judges what loaders look at besides what the importer does.
 fn load(
     source: Source<'_>,
-    meta_graph: &mut MetaGraph,
+    graph: LoadedGraph<'_>,
     functions: &FunctionNames,
     deprecated: &DeprecatedOperations,
     options: &ReadOptions<'_>,
 ) -> Result<(), GraphError> {
     let (registries, release) = (options.registries, options.release);
     let library = Library { source, names: functions, registries, release };
-    importer::judge_loaders(library, deprecated, meta_graph)
+    importer::judge_loaders(library, deprecated, graph)
 }
 
 /// Corrects what the fast walk could not know.

@@ -503,6 +503,7 @@ impl Visitor for GraphVisitor<'_> {
             GRADIENT_DEF if field.number == gradient_def::FUNCTION_NAME => {
                 self.functions.gradient_of(piece)
             }
+            GRADIENT_DEF => self.functions.gradient_is(piece),
             META_GRAPH_DEF_META_INFO_DEF
                 if matches!(
                     field.number,

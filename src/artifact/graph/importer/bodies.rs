@@ -30,6 +30,17 @@ impl<'c> Bodies<'c> {
         Ok(Self { library, called, registries: context.registries.len() })
     }
 
+    /// The first node that calls a function which calls itself, at once or through others.
+    pub(super) fn recursion(
+        &self,
+        context: &Context<'_>,
+    ) -> Result<Option<ImportFault>, GraphError> {
+        let calls = context.index.calls().iter();
+        let mut found = calls.filter_map(|call| Some((call, self.called.recursion(call)?)));
+        let first = found.next();
+        first.map(|(call, found)| in_words(self.library, call.place, &found)).transpose()
+    }
+
     /// What a node finds wrong with the function that it calls.
     pub(super) fn fault(
         &self,
@@ -88,5 +99,9 @@ fn is_structure(kind: BodyFaultKind) -> bool {
             | BodyFaultKind::NoOperation
             | BodyFaultKind::InputOrder
             | BodyFaultKind::Cycle
+            | BodyFaultKind::Recursion
     )
 }
+
+#[cfg(test)]
+mod tests;

@@ -80,6 +80,8 @@ pub(in super::super) struct CalledBodies {
     /// By function and release, what keeps it from being built; first for loaders that want a shape
     /// function of each node, then for those that do not.
     findings: [Vec<Vec<Found>>; 2],
+    /// The functions that can reach themselves, or one that can; ascending.
+    circular: Vec<usize>,
 }
 
 /// The file, the library and the releases.
@@ -124,6 +126,7 @@ impl CalledBodies {
             bodies: Vec::new(),
             positions: HashMap::new(),
             findings: [Vec::new(), Vec::new()],
+            circular: Vec::new(),
         };
         for node in calls.filter(|node| node.call.inside) {
             let first = FirstCall {
@@ -212,6 +215,7 @@ impl CalledBodies {
             strict.clone()
         };
         self.findings = [strict, lenient];
+        self.circular = circular;
     }
 
     fn findings_of(
@@ -264,6 +268,13 @@ impl CalledBodies {
             return None;
         };
         Some(body.with(Finding::names(Part::Function, kind)))
+    }
+
+    /// That the function which a node of the graph calls can reach itself.
+    pub(super) fn recursion(&self, node: &CallingNode) -> Found {
+        let position = self.positions.get(&node.call.function).filter(|_| node.call.inside)?;
+        self.circular.binary_search(position).ok()?;
+        Some(self.bodies.get(*position)?.recursion())
     }
 
     /// What keeps the importer of a release from building what a node of the graph calls.

@@ -23,7 +23,6 @@ pub(in super::super) struct Context<'c> {
     pub(in super::super) deprecated: &'c DeprecatedOperations,
     /// The GraphDef version that the graph says it was written with.
     pub(in super::super) producer: i32,
-    pub(in super::super) has_object_graph: bool,
 }
 
 impl<'c> Context<'c> {

@@ -67,6 +67,7 @@ pub(super) fn fault_in_graph<D: Definitions>(
         .or_else(|| graph.structure())
         .or_else(|| graph.arguments(definitions))
         .or_else(|| graph.visit(definitions, deprecated))
+        .or_else(|| graph.device())
         .or_else(|| graph.results())
 }
 
@@ -326,6 +327,13 @@ impl FunctionGraph<'_> {
         let found = format!("producer {}", definitions.registry().graph_def_version());
         let expected = format!("a producer below {}", entry.version);
         self.at_node(number, ImportFaultKind::Deprecated(entry)).with(found, expected)
+    }
+
+    /// A device that Python cannot read.
+    fn device(&self) -> Option<BodyFinding> {
+        let (number, _) = numbered(&self.function.nodes).find(|(_, node)| node.bad_device)?;
+        let fault = self.at_node(number, ImportFaultKind::Device);
+        Some(fault.with("a device that is none", "/job:NAME/replica:0/task:0/device:CPU:0"))
     }
 
     /// What Python finds nothing to return for.

@@ -1,8 +1,11 @@
-//! What each loader of a SavedModel looks at besides what the importer does.
+//! What each loader looks at besides what the importer does.
 //!
 //! - `tf.saved_model.load` loads every function; it leaves the main graph of a model with an object
 //!   graph alone.
-//! - Python's import of a graph wants to know the type of each argument of each function.
+//! - Python's import makes a function of Python of each function in the library, and reads the
+//!   devices of all nodes.
+//! - The C++ loader looks up the operations of all nodes before anything else, and wants functions,
+//!   devices, constants and kernels at once, not when they are used.
 //!
 //! Knows the loaders. It must never know how nodes are judged.
 
@@ -15,23 +18,85 @@ use super::{
 use crate::artifact::{
     graph::{
         DeprecatedOperations, GraphError, ImportFault, ImportFaultKind, Loader, MetaGraph,
-        StructureFaultKind, fault::Part, index::read_signature, source::Extent,
+        StructureFaultKind,
+        fault::Part,
+        index::{MainNodes, NamingNode, read_signature},
+        node_at,
+        rules::shown,
+        source::Extent,
     },
     ops::{ArgumentType, OperationDefinition, Registry, type_name},
-    schema::SAVED_MODEL,
+    schema::{GRAPH_DEF, SAVED_MODEL},
 };
 
-/// Completes the judgements of a meta graph, which have what the importer finds.
+/// A graph whose judgements have what the importer finds.
+#[derive(Debug)]
+pub(in super::super) struct LoadedGraph<'g> {
+    pub(in super::super) meta_graph: &'g mut MetaGraph,
+    /// The number of the meta graph.
+    pub(in super::super) number: usize,
+    /// Where the first node is whose device is none.
+    pub(in super::super) bad_device: Option<Extent>,
+}
+
+/// Completes the judgements of a graph.
 pub(in super::super) fn judge_loaders(
     library: Library<'_>,
     deprecated: &DeprecatedOperations,
-    meta_graph: &mut MetaGraph,
+    graph: LoadedGraph<'_>,
 ) -> Result<(), GraphError> {
     if library.registries.is_empty() {
         return Ok(());
     }
-    load(library, deprecated, meta_graph)?;
-    load_v1(library, meta_graph)
+    let LoadedGraph { meta_graph, number, bad_device } = graph;
+    let device = match bad_device {
+        Some(place) => {
+            let expected = "/job:NAME/replica:0/task:0/device:CPU:0";
+            let found = "a device that is none".to_owned();
+            Some(at(library, place, ImportFaultKind::Device, found, expected)?)
+        }
+        None => None,
+    };
+    load_v1(library, meta_graph, device.as_ref())?;
+    if library.source.message() == GRAPH_DEF {
+        return Ok(());
+    }
+    let Library { source, names, release, .. } = library;
+    let main = MainNodes::read(source, number, names, release)?;
+    cpp(library, meta_graph, &main, device.as_ref())?;
+    if source.message() == SAVED_MODEL {
+        load(library, deprecated, meta_graph, &main, device)?;
+    }
+    Ok(())
+}
+
+/// A fault of a node outside of functions.
+fn at(
+    library: Library<'_>,
+    place: Extent,
+    kind: ImportFaultKind,
+    found: String,
+    expected: &str,
+) -> Result<ImportFault, GraphError> {
+    let node = node_at::read(library.source, place, None, library.release)?;
+    Ok(ImportFault {
+        kind,
+        node: shown(&node.name),
+        function: None,
+        operation: shown(&node.operation),
+        found: shown(found.as_bytes()),
+        expected: expected.to_owned(),
+    })
+}
+
+/// The fault of a node that names a function which is not there.
+fn lost(
+    library: Library<'_>,
+    node: &NamingNode,
+    kind: ImportFaultKind,
+) -> Result<ImportFault, GraphError> {
+    let found = format!("a function {:?} as an attribute", node.name);
+    at(library, node.place, kind, found, "a function of the library")
 }
 
 /// `tf.saved_model.load`.
@@ -39,19 +104,32 @@ fn load(
     library: Library<'_>,
     deprecated: &DeprecatedOperations,
     meta_graph: &mut MetaGraph,
+    main: &MainNodes,
+    device: Option<ImportFault>,
 ) -> Result<(), GraphError> {
-    if library.source.message() != SAVED_MODEL {
-        return Ok(());
-    }
     let has_object_graph = meta_graph.has_object_graph;
     let functions = match library.names.is_empty() {
         true => vec![None; library.registries.len()],
         false => loaded_functions::faults(library, deprecated)?,
     };
+    // Python gives functions their new names in the nodes before it imports these, and makes a
+    // function of the graph afterwards.
+    let before = match &main.lost_function {
+        Some(node) => Some(lost(library, node, ImportFaultKind::Python)?),
+        None => None,
+    };
+    let after = match &main.placeholder {
+        Some(node) => {
+            let found = format!("a placeholder as attribute {}", node.name);
+            Some(at(library, node.place, ImportFaultKind::Python, found, "a value")?)
+        }
+        None => None,
+    };
     for (judgement, of_functions) in meta_graph.graph.judgements.iter_mut().zip(functions) {
-        let of_graph = judgement.fault(Loader::Load).cloned();
-        let of_graph = of_graph.filter(|fault| !has_object_graph && !is_of_library(fault));
-        judgement.set_fault(Loader::Load, of_functions.or(of_graph));
+        let imported = judgement.fault(Loader::Load).filter(|fault| !is_of_library(fault));
+        let of_graph = || before.clone().or(imported.cloned()).or(device.clone()).or(after.clone());
+        let fault = of_functions.or_else(|| if has_object_graph { None } else { of_graph() });
+        judgement.set_fault(Loader::Load, fault);
     }
     Ok(())
 }
@@ -67,37 +145,62 @@ fn is_of_library(fault: &ImportFault) -> bool {
     }
 }
 
-/// `tf.compat.v1.saved_model.load` and Python's import: after the import, a function of Python is
-/// made of each in the library.
-fn load_v1(library: Library<'_>, meta_graph: &mut MetaGraph) -> Result<(), GraphError> {
-    let is_open = |judgement: &&mut _| {
-        let judgement: &crate::artifact::graph::Judgement = judgement;
-        judgement.fault(Loader::LoadV1).is_none()
-    };
-    if library.names.is_empty()
-        || !meta_graph.graph.judgements.iter_mut().any(|mut one| is_open(&&mut one))
-    {
+/// `tf.compat.v1.saved_model.load` and Python's import: after the import, devices are read, and a
+/// function of Python is made of each function of the library.
+fn load_v1(
+    library: Library<'_>,
+    meta_graph: &mut MetaGraph,
+    device: Option<&ImportFault>,
+) -> Result<(), GraphError> {
+    let judgements = &mut meta_graph.graph.judgements;
+    if judgements.iter().all(|judgement| judgement.fault(Loader::LoadV1).is_some()) {
         return Ok(());
     }
-    let mut functions: Vec<_> = library.names.iter().map(|(_, function)| function).collect();
-    functions.sort_unstable_by_key(|function| function.number);
-    let mut found = vec![None; library.registries.len()];
-    for function in functions {
-        let signature = read_signature(library.source, function.place, library.release)?;
-        for (known, registry) in found.iter_mut().zip(library.registries) {
-            if known.is_none() {
-                *known = untyped(&signature, registry)
-                    .map(|finding| FunctionFinding { function: function.place, finding });
-            }
-        }
-    }
-    for (judgement, found) in meta_graph.graph.judgements.iter_mut().zip(found) {
-        if let Some(finding) = found.filter(|_| judgement.fault(Loader::LoadV1).is_none()) {
-            let fault = in_words(library, Extent::default(), &finding)?;
-            judgement.set_fault(Loader::LoadV1, Some(fault));
+    let functions = python_functions(library)?;
+    for (judgement, of_functions) in judgements.iter_mut().zip(functions) {
+        if judgement.fault(Loader::LoadV1).is_none() {
+            judgement.set_fault(Loader::LoadV1, device.cloned().or(of_functions));
         }
     }
     Ok(())
+}
+
+/// What keeps Python from making functions of its own of those of the library, by registry.
+fn python_functions(library: Library<'_>) -> Result<Vec<Option<ImportFault>>, GraphError> {
+    let mut found = vec![None; library.registries.len()];
+    let gradients = if library.names.has_lost_gradient() {
+        Some("a gradient that names a function which is not there")
+    } else if library.names.has_gradients_alone() {
+        Some("functions that all have gradients in the library, in a circle")
+    } else {
+        None
+    };
+    if let Some(found) = gradients {
+        let nothing = String::new;
+        let fault = ImportFault {
+            kind: ImportFaultKind::FunctionBody,
+            node: nothing(),
+            function: None,
+            operation: nothing(),
+            found: found.to_owned(),
+            expected: "gradients that are functions of the library".to_owned(),
+        };
+        return Ok(vec![Some(fault); library.registries.len()]);
+    }
+    let mut functions: Vec<_> = library.names.iter().map(|(_, function)| function).collect();
+    functions.sort_unstable_by_key(|function| function.number);
+    for function in functions {
+        let signature = read_signature(library.source, function.place, library.release)?;
+        for (known, registry) in found.iter_mut().zip(library.registries) {
+            if known.is_none()
+                && let Some(finding) = untyped(&signature, registry)
+            {
+                let finding = FunctionFinding { function: function.place, finding };
+                *known = Some(in_words(library, Extent::default(), &finding)?);
+            }
+        }
+    }
+    Ok(found)
 }
 
 /// An argument whose type Python does not know.
@@ -119,3 +222,74 @@ fn untyped(signature: &OperationDefinition, registry: &Registry) -> Option<BodyF
     let finding = Finding::of(Part::Argument(position), ImportFaultKind::Python);
     Some(finding.with(found, expected))
 }
+
+/// `TF_LoadSessionFromSavedModel`.
+fn cpp(
+    library: Library<'_>,
+    meta_graph: &mut MetaGraph,
+    main: &MainNodes,
+    device: Option<&ImportFault>,
+) -> Result<(), GraphError> {
+    let call = match &main.lost_call {
+        Some(node) => Some(lost(library, node, ImportFaultKind::FunctionBody)?),
+        None => None,
+    };
+    let constant = match &main.constant {
+        Some(node) => {
+            let found = format!("a tensor of shape {}", node.name);
+            let kind = ImportFaultKind::Shape;
+            Some(at(library, node.place, kind, found, "dimensions of at least 0")?)
+        }
+        None => None,
+    };
+    let judgements = meta_graph.graph.judgements.iter_mut().zip(library.registries);
+    for (judgement, registry) in judgements {
+        let fault = match unknown_operation(library, main, registry)? {
+            Some(unknown) => Some(unknown),
+            None => {
+                let imported = judgement.fault(Loader::Cpp).cloned();
+                let known = imported.or(call.clone()).or(device.cloned()).or(constant.clone());
+                match known {
+                    Some(known) => Some(known),
+                    None => without_kernel(library, main, registry)?,
+                }
+            }
+        };
+        judgement.set_fault(Loader::Cpp, fault);
+    }
+    Ok(())
+}
+
+/// The first node of an operation that is neither in the release nor in the library.
+fn unknown_operation(
+    library: Library<'_>,
+    main: &MainNodes,
+    registry: &Registry,
+) -> Result<Option<ImportFault>, GraphError> {
+    let unknown = main.operations.iter().find(|first| {
+        let is_function = library.names.find(first.operation.as_bytes()).is_some();
+        !is_function && registry.operation(&first.operation).is_none()
+    });
+    let Some(first) = unknown else { return Ok(None) };
+    let found = first.operation.clone();
+    at(library, first.place, ImportFaultKind::UnknownOperation, found, "").map(Some)
+}
+
+/// The first node of an operation for which no CPU has a kernel.
+fn without_kernel(
+    library: Library<'_>,
+    main: &MainNodes,
+    registry: &Registry,
+) -> Result<Option<ImportFault>, GraphError> {
+    let lacking = main.operations.iter().find(|first| {
+        let is_function = library.names.find(first.operation.as_bytes()).is_some();
+        let operation = registry.operation(&first.operation).filter(|_| !is_function);
+        operation.is_some_and(|operation| !operation.has_cpu_kernel())
+    });
+    let Some(first) = lacking else { return Ok(None) };
+    let expected = "an operation with a kernel for a CPU";
+    at(library, first.place, ImportFaultKind::NoKernel, first.operation.clone(), expected).map(Some)
+}
+
+#[cfg(test)]
+mod tests;

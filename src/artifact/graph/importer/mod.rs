@@ -30,7 +30,7 @@ pub(super) use self::{
     called_bodies::Library,
     context::Context,
     judge::{Findings, judge},
-    loaders::judge_loaders,
+    loaders::{LoadedGraph, judge_loaders},
     registries::{judgements, structure_judgements},
 };
 use self::{judge::count, order::NodeFault};

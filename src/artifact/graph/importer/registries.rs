@@ -5,6 +5,7 @@ use super::{
     context::Context,
     faults::{Reader, faults},
     judge::Findings,
+    order::Visits,
 };
 use crate::artifact::graph::{
     GraphError, ImportFault, ImportFaultKind, Judgement, Loader, StructureFault,
@@ -88,16 +89,37 @@ fn visited(context: &Context<'_>, findings: &Findings) -> Result<Vec<Judgement>,
     } else {
         import.clone()
     };
-    let judgement = |(import, python): (Option<ImportFault>, Option<ImportFault>)| {
+    let session = in_session(context, visits, &bodies, &import)?;
+    let judgement = |((import, python), session)| {
         let mut judgement = Judgement::default();
-        let load = python.clone().filter(|_| !context.has_object_graph);
-        judgement.set_fault(Loader::Cpp, import.clone());
+        judgement.set_fault(Loader::Cpp, session);
         judgement.set_fault(Loader::Import, import);
-        judgement.set_fault(Loader::LoadV1, python);
-        judgement.set_fault(Loader::Load, load);
+        judgement.set_fault(Loader::LoadV1, Option::clone(&python));
+        judgement.set_fault(Loader::Load, python);
         judgement
     };
-    Ok(import.into_iter().zip(python).map(judgement).collect())
+    Ok(import.into_iter().zip(python).zip(session).map(judgement).collect())
+}
+
+/// What a session finds into which the graph is loaded: it asks first whether functions call
+/// themselves, and then looks at no values. What it does not mind itself, it has no kernel for.
+fn in_session(
+    context: &Context<'_>,
+    visits: &Visits,
+    bodies: &Bodies<'_>,
+    import: &[Option<ImportFault>],
+) -> Result<Vec<Option<ImportFault>>, GraphError> {
+    if import.iter().all(Option::is_none) {
+        return Ok(import.to_vec());
+    }
+    if let Some(recursion) = bodies.recursion(context)? {
+        return Ok(vec![Some(recursion); import.len()]);
+    }
+    let view = |registry| context.kinds.session_view(registry);
+    let reader = |registry| Reader { view: view(registry), needs_shape_functions: true };
+    let readers: Vec<Reader> = (0..import.len()).map(reader).collect();
+    let session = faults(context, visits, &readers, bodies)?;
+    Ok(session.into_iter().zip(import).map(|(own, import)| own.or(import.clone())).collect())
 }
 
 /// The first function whose name is that of an operation, unless another one of the library is

@@ -17,6 +17,7 @@ use crate::{
         graph::{
             GraphError,
             attributes::AttributeReader,
+            devices::is_device,
             function_names::FunctionNames,
             rules::{LoopRole, is_body_name, is_control_input, is_node_name},
             source::{Extent, Source},
@@ -146,6 +147,8 @@ pub(in super::super) struct BodyNode {
     /// Whether it cannot be the name of a node in a graph, where rules are stricter.
     pub(in super::super) bad_graph_name: bool,
     pub(in super::super) no_operation: bool,
+    /// Whether its device is none.
+    pub(in super::super) bad_device: bool,
     /// Whether its operation is a function of the library, which may call its outputs anything.
     pub(in super::super) is_function: bool,
     /// Whether an input of data comes after a control input.
@@ -550,6 +553,12 @@ impl Visitor for FunctionVisitor<'_> {
 impl FunctionVisitor<'_> {
     fn node_string(&mut self, field: &'static Field, piece: &[u8], is: Piece) {
         let wants_kinds = self.wants_kinds();
+        if field.number == node_def::DEVICE {
+            if let Some(device) = self.text.take(piece, is) {
+                self.node.bad_device = !is_device(device);
+            }
+            return;
+        }
         if !matches!(field.number, node_def::NAME | node_def::OP | node_def::INPUT) {
             return;
         }

@@ -34,6 +34,8 @@ pub(in super::super) struct GraphIndex {
     pub(super) duplicate_function: Option<DuplicateFunction>,
     /// A function that has two gradients.
     pub(super) second_gradient: Option<String>,
+    /// The first node with a device that is none.
+    pub(super) bad_device: Option<Extent>,
     /// Whether a name was too long to be looked at, so that nothing is known of the nodes.
     pub(super) oversized: bool,
 }
@@ -194,6 +196,11 @@ impl GraphIndex {
 
     pub(in super::super) fn calls(&self) -> &[CallingNode] {
         &self.calls
+    }
+
+    /// Where the first node is whose device is none.
+    pub(in super::super) fn bad_device(&self) -> Option<Extent> {
+        self.bad_device
     }
 
     /// A function that comes again and is another one.

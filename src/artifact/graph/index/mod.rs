@@ -14,6 +14,7 @@ mod calls;
 mod colocation;
 mod function;
 mod graph_index;
+mod main_nodes;
 mod names;
 mod node;
 mod output_shapes;
@@ -31,6 +32,7 @@ pub(super) use self::{
         Target,
     },
     graph_index::{CallingNode, DeprecatedNode, DuplicateFunction, GraphIndex, Input},
+    main_nodes::{MainNodes, NamingNode},
     names::Name,
     output_shapes::OutputShapes,
     signature::read as read_signature,

@@ -10,6 +10,7 @@ use crate::{
     artifact::{
         graph::{
             attributes::{AttributeReader, Attributes},
+            devices::is_device,
             function_names::FunctionNames,
             rules::{Output, input_node, is_control_input, is_node_name},
             whole_text::WholeText,
@@ -33,6 +34,8 @@ pub(super) struct NodeReader {
     /// How many messages are open that only `attributes` wanted to be entered.
     beneath: u32,
     text: WholeText,
+    /// Whether its device is none.
+    pub(super) bad_device: bool,
     has_control_input: bool,
     data_after_control: bool,
 }
@@ -59,6 +62,7 @@ impl NodeReader {
         self.attributes.clear();
         self.beneath = 0;
         self.text.oversized = false;
+        self.bad_device = false;
         self.has_control_input = false;
         self.data_after_control = false;
     }
@@ -176,6 +180,12 @@ impl NodeReader {
             }
             if parts.call && self.beneath == 0 {
                 self.call.string(message, field, piece, is, functions);
+            }
+            return;
+        }
+        if field.number == node_def::DEVICE {
+            if let Some(device) = self.text.take(piece, is) {
+                self.bad_device = !is_device(device);
             }
             return;
         }

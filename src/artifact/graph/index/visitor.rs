@@ -202,6 +202,9 @@ impl<'a> IndexVisitor<'a> {
         let number = self.nodes;
         self.nodes = self.nodes.saturating_add(1);
         self.index.oversized |= self.node.is_oversized();
+        if self.node.bad_device {
+            self.index.bad_device.get_or_insert(place);
+        }
         self.note_deprecated(number, place);
         // What comes behind a node that no graph can have is never come to.
         if self.index.misfit.is_some() {

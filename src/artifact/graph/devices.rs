@@ -1,0 +1,85 @@
+//! Names of devices, as Python reads them.
+//!
+//! Knows how a device is written. It must never know which devices there are.
+
+/// Kinds of devices that Python knows by their names alone.
+const KINDS: [&[u8]; 5] = [b"CPU", b"GPU", b"TPU", b"EPU", b"CUSTOM"];
+
+/// Whether Python can read the name of a device: parts such as `job:worker`, `replica:0`, `task:0`
+/// and `device:CPU:0` or `CPU:0` behind slashes, each of which may be missing.
+pub(super) fn is_device(name: &[u8]) -> bool {
+    let mut has_kind = false;
+    name.split(|byte| *byte == b'/').all(|part| {
+        let fields: Vec<&[u8]> = part.splitn(5, |byte| *byte == b':').collect();
+        match fields.as_slice() {
+            [] | [b""] => true,
+            [b"job", _] => true,
+            [b"replica" | b"task", number] => is_number(number),
+            [kind] if is_kind(kind) => !std::mem::replace(&mut has_kind, true),
+            [kind, number] if is_kind(kind) => {
+                !std::mem::replace(&mut has_kind, true) && is_number_or_any(number)
+            }
+            [b"device", _, number] => {
+                !std::mem::replace(&mut has_kind, true) && is_number_or_any(number)
+            }
+            // Python passes over parts that begin with a colon.
+            [first, ..] => first.is_empty(),
+        }
+    })
+}
+
+fn is_kind(name: &[u8]) -> bool {
+    KINDS.iter().any(|kind| kind.eq_ignore_ascii_case(name))
+}
+
+fn is_number_or_any(text: &[u8]) -> bool {
+    text == b"*" || is_number(text)
+}
+
+/// Whether Python takes a text for an integer.
+fn is_number(text: &[u8]) -> bool {
+    let digits = text.trim_ascii();
+    let digits = digits.strip_prefix(b"-").or(digits.strip_prefix(b"+")).unwrap_or(digits);
+    digits
+        .split(|byte| *byte == b'_')
+        .all(|part| !part.is_empty() && part.iter().all(u8::is_ascii_digit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_devices_are_the_ones_that_python_reads() {
+        for name in [
+            "",
+            "/",
+            "/cpu:0",
+            "/device:GPU:1",
+            "/job:worker/replica:0/task:3/device:CPU:0",
+            "/job:a",
+            "cpu",
+            "/gpu:*",
+            "/device:XLA_CPU:0",
+            "//task:0",
+            "/:x",
+            "/device:a b:*",
+        ] {
+            assert!(is_device(name.as_bytes()), "{name}");
+        }
+        for name in [
+            "not a device",
+            "/task:a",
+            "/replica:",
+            "/cpu:x",
+            "/cpu:0/gpu:0",
+            "/device:CPU",
+            "/device:CPU:0:1",
+            "/job:a:b",
+            "/cpu:0/device:GPU:0",
+            "cpu:0:1",
+        ] {
+            assert!(!is_device(name.as_bytes()), "{name}");
+        }
+    }
+}

@@ -1,0 +1,204 @@
+use crate::artifact::{
+    graph::{
+        Form, ImportFault, ImportFaultKind as Kind, Loader, Message, ReadOptions,
+        StructureFaultKind, read,
+    },
+    ops::Registry,
+};
+
+const FLOAT: &str = "attr { key: 'T' value { type: DT_FLOAT } }";
+const INPUT: &str =
+    "node { name: 'x' op: 'Placeholder' attr { key: 'dtype' value { type: DT_FLOAT } } }";
+
+/// What a loader of a release finds in a SavedModel with this graph, and with this beside it.
+fn found(release: &str, loader: Loader, graph: &str, beside: &str) -> Option<ImportFault> {
+    let registries = [Registry::tensorflow(release).unwrap()];
+    let options = ReadOptions::default().with_registries(&registries);
+    let text = format!("meta_graphs {{ graph_def {{ {graph} }} {beside} }}");
+    let graphs = read(text.as_bytes(), Message::SavedModel, Form::Text, &options).unwrap();
+    graphs.meta_graphs[0].graph.judgements[0].fault(loader).cloned()
+}
+
+fn kind(loader: Loader, graph: &str) -> Option<Kind> {
+    found("2.21", loader, graph, "").map(|fault| fault.kind)
+}
+
+fn function(name: &str, nodes: &str, returned: &str) -> String {
+    format!(
+        "library {{ function {{ signature {{ name: '{name}'
+            input_arg {{ name: 'a' type: DT_FLOAT }} output_arg {{ name: 'r' type: DT_FLOAT }} }}
+            {nodes} ret {{ key: 'r' value: '{returned}' }} }} }} "
+    )
+}
+
+/// The same functions and gradients in one library.
+fn together(libraries: &[String]) -> String {
+    let inside = |library: &String| {
+        let inside =
+            library.trim().strip_prefix("library {").and_then(|rest| rest.strip_suffix('}'));
+        inside.unwrap().to_owned()
+    };
+    format!("library {{ {} }} ", libraries.iter().map(inside).collect::<String>())
+}
+
+fn node(name: &str, operation: &str, inputs: &[&str], rest: &str) -> String {
+    let inputs: Vec<String> = inputs.iter().map(|input| format!("input: '{input}'")).collect();
+    format!("node_def {{ name: '{name}' op: '{operation}' {} {rest} }} ", inputs.join(" "))
+}
+
+#[test]
+fn every_function_is_loaded_whether_it_is_called_or_not() {
+    let load = |nodes: &str, returned: &str| kind(Loader::Load, &function("f", nodes, returned));
+    let identity = |input: &str, rest: &str| node("i", "Identity", &[input], rest);
+    assert_eq!(load(&identity("a", FLOAT), "i:output:0"), None);
+    let unknown = node("i", "NoSuchOp", &["a"], "");
+    assert_eq!(load(&unknown, "a"), Some(Kind::UnknownOperation));
+    for loader in [Loader::Import, Loader::LoadV1, Loader::Cpp] {
+        assert_eq!(kind(loader, &function("f", &unknown, "a")), None, "{loader:?}");
+    }
+    // All values are looked at, as in a graph.
+    let text = "attr { key: 'T' value { type: DT_STRING } }";
+    let allowed = load(&node("s", "Sqrt", &["a"], text), "a");
+    assert_eq!(allowed, Some(Kind::AttributeNotAllowed { attribute: "T".to_owned() }));
+    let int = "attr { key: 'T' value { type: DT_INT32 } }";
+    assert_eq!(load(&identity("a", int), "a"), Some(Kind::InputType { input: 0 }));
+    assert_eq!(
+        load(&identity("a", ""), "a").unwrap(),
+        Kind::AttributesMissing { attributes: vec!["T".to_owned()] }
+    );
+    let two = node("i", "Identity", &["a", "a"], FLOAT);
+    assert_eq!(load(&two, "a"), Some(Kind::InputCount));
+    // The producer is the release itself.
+    let old = load(&node("o", "BatchMatrixDiag", &["a"], FLOAT), "a");
+    assert!(matches!(old, Some(Kind::Deprecated(_))), "{old:?}");
+    // Python finds outputs by their full names alone.
+    for input in ["a:0", "i:output", "z", "^z"] {
+        let nodes = identity("a", FLOAT)
+            + &node("n", "NoOp", &[&format!("^{}", "i")], "")
+            + &node("k", "Identity", &[input], FLOAT);
+        assert_eq!(load(&nodes, "a"), Some(Kind::Python), "{input}");
+    }
+    assert_eq!(load("", "i:output:0"), Some(Kind::Python));
+}
+
+#[test]
+fn functions_that_need_each_other_or_what_is_not_there_are_never_loaded() {
+    let names = |attribute: &str| {
+        node("w", "NoOp", &[], &format!("attr {{ key: 'f' value {{ {attribute} }} }}"))
+    };
+    let load = |nodes: &str| kind(Loader::Load, &function("f", nodes, "a"));
+    assert_eq!(load(&names("func { name: 'g' }")), Some(Kind::Python));
+    assert_eq!(load(&names("list { func { name: '' } }")), Some(Kind::Python));
+    assert_eq!(load(&names("func { name: 'f' }")), Some(Kind::Python));
+    assert_eq!(load(&node("w", "f", &["a"], "")), Some(Kind::Python));
+    let other = function("g", "", "a");
+    let both = together(&[function("f", &names("func { name: 'g' }"), "a"), other]);
+    assert_eq!(kind(Loader::Load, &both), None);
+}
+
+#[test]
+fn the_main_graph_of_a_model_with_an_object_graph_is_left_alone() {
+    let unknown = "node { name: 'n' op: 'NoSuchOp' } node { name: 'n' op: 'NoOp' }";
+    let objects = "object_graph_def { nodes { } }";
+    for graph in ["node { name: 'n' op: 'NoSuchOp' }", unknown] {
+        assert_eq!(found("2.21", Loader::Load, graph, objects), None);
+        assert!(found("2.21", Loader::Load, graph, "").is_some());
+        assert!(found("2.21", Loader::LoadV1, graph, objects).is_some());
+    }
+    let bad = function("f", &node("n", "NoSuchOp", &[], ""), "a");
+    let found = found("2.21", Loader::Load, &bad, objects).unwrap();
+    assert_eq!((found.kind, found.function.as_deref()), (Kind::UnknownOperation, Some("f")));
+}
+
+#[test]
+fn a_taken_name_of_a_function_does_not_matter_where_functions_get_new_names() {
+    let conv = function("Conv", "", "a");
+    assert_eq!(kind(Loader::Load, &conv), None);
+    for loader in [Loader::Import, Loader::LoadV1, Loader::Cpp] {
+        assert_eq!(kind(loader, &conv), Some(Kind::FunctionName), "{loader:?}");
+        assert_eq!(found("2.13", loader, &conv, ""), None, "{loader:?}");
+    }
+}
+
+#[test]
+fn python_wants_to_know_the_type_of_each_argument() {
+    let of_type = |argument: &str| {
+        format!("library {{ function {{ signature {{ name: 'f' input_arg {{ {argument} }} }} }} }}")
+    };
+    let int4 = of_type("name: 'a' type: DT_INT4");
+    let generic = of_type("name: 'a' type_attr: 'T'");
+    for loader in [Loader::LoadV1, Loader::Load] {
+        let python =
+            |release: &str, graph: &str| found(release, loader, graph, "").map(|fault| fault.kind);
+        assert_eq!(python("2.14", &of_type("name: 'a' type: 29")), Some(Kind::Python));
+        assert_eq!(python("2.15", &int4), None);
+        assert_eq!(python("2.21", &generic), Some(Kind::Python));
+    }
+    assert_eq!(kind(Loader::Import, &generic), None);
+    assert_eq!(kind(Loader::Cpp, &generic), None);
+}
+
+#[test]
+fn gradients_are_looked_at_by_python_where_there_are_functions() {
+    let gradient = |of: &str, is: &str| {
+        format!("library {{ gradient {{ function_name: '{of}' gradient_func: '{is}' }} }}")
+    };
+    let with = |gradient: &str| {
+        kind(Loader::LoadV1, &together(&[function("f", "", "a"), gradient.to_owned()]))
+    };
+    assert_eq!(with("library {}"), None);
+    assert_eq!(with(&gradient("f", "nope")), Some(Kind::FunctionBody));
+    assert_eq!(with(&gradient("nope", "f")), Some(Kind::FunctionBody));
+    assert_eq!(with(&gradient("f", "f")), Some(Kind::FunctionBody));
+    assert_eq!(kind(Loader::LoadV1, &gradient("nope", "nope2")), None);
+    let both = [function("f", "", "a"), function("g", "", "a"), gradient("f", "g")];
+    assert_eq!(kind(Loader::LoadV1, &together(&both)), None);
+}
+
+#[test]
+fn a_device_that_is_none_is_refused_by_all_but_the_c_import() {
+    let on = |device: &str| format!("node {{ name: 'n' op: 'NoOp' device: '{device}' }}");
+    for loader in [Loader::LoadV1, Loader::Load, Loader::Cpp] {
+        assert_eq!(kind(loader, &on("not a device")), Some(Kind::Device), "{loader:?}");
+        assert_eq!(kind(loader, &on("/device:CPU:0")), None, "{loader:?}");
+    }
+    assert_eq!(kind(Loader::Import, &on("not a device")), None);
+    let inside = "node_def { name: 'n' op: 'NoOp' device: 'nowhere' }";
+    assert_eq!(kind(Loader::Load, &function("f", inside, "a")), Some(Kind::Device));
+}
+
+#[test]
+fn a_session_looks_up_all_operations_first_and_wants_kernels() {
+    let cpp = |graph: &str| found("2.21", Loader::Cpp, graph, "");
+    let behind = "node { name: 'a' op: 'Identity' input: 'x' } node { name: 'b' op: 'NoSuchOp' }";
+    let unknown = cpp(&format!("{INPUT} {behind}")).unwrap();
+    assert_eq!((unknown.kind, unknown.node.as_str()), (Kind::UnknownOperation, "b"));
+    let twice = "node { name: 'n' op: 'NoOp' } node { name: 'n' op: 'NoSuchOp' }";
+    assert_eq!(cpp(twice).unwrap().kind, Kind::UnknownOperation);
+    // The type is of the wrong kind: to a session it is another type.
+    let wrong = "node { name: 'a' op: 'Identity' input: 'x' attr { key: 'T' value { i: 1 } } }";
+    let edge = cpp(&format!("{INPUT} {wrong}")).unwrap();
+    assert_eq!(edge.kind, Kind::InputType { input: 0 });
+    let tpu =
+        "node { name: 't' op: 'TPUReplicateMetadata' attr { key: 'num_replicas' value { i: 1 } } }";
+    assert_eq!(cpp(tpu).unwrap().kind, Kind::NoKernel);
+    assert_eq!(kind(Loader::Import, tpu), None);
+    let call =
+        "node { name: 'c' op: 'PartitionedCall' attr { key: 'f' value { func { name: 'g' } } }
+        attr { key: 'Tin' value { list { } } } attr { key: 'Tout' value { list { } } } }";
+    assert_eq!(cpp(call).unwrap().kind, Kind::FunctionBody);
+    assert_eq!(kind(Loader::Import, call), None);
+    assert_eq!(kind(Loader::Load, call), Some(Kind::Python));
+    let constant = "node { name: 'k' op: 'Const' attr { key: 'dtype' value { type: DT_FLOAT } }
+        attr { key: 'value' value { tensor { dtype: DT_FLOAT tensor_shape { dim { size: -3 } } } } } }";
+    assert_eq!(cpp(constant).unwrap().kind, Kind::Shape);
+}
+
+#[test]
+fn a_session_asks_first_whether_functions_call_themselves() {
+    let body = node("c", "f", &["a"], "") + &node("n", "NoSuchOp", &[], "");
+    let graph = function("f", &body, "a") + INPUT + " node { name: 'c' op: 'f' input: 'x' }";
+    let Some(Kind::Structure(fault)) = kind(Loader::Cpp, &graph) else { panic!("no structure") };
+    assert_eq!(fault.kind, StructureFaultKind::CalledFunction);
+    assert_eq!(kind(Loader::Import, &graph), Some(Kind::UnknownOperation));
+}
