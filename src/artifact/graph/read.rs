@@ -117,7 +117,8 @@ pub fn read(
     let (scanned, overflow) = visitor.finish();
     let mut meta_graphs = Vec::with_capacity(scanned.len());
     for (number, mut scanned) in scanned.into_iter().enumerate() {
-        if !scanned.is_clean() || !options.registries.is_empty() {
+        // Of more than is kept nobody judges anything, and each graph is a walk of its own.
+        if !overflow && (!scanned.is_clean() || !options.registries.is_empty()) {
             look_closer(source, number, &mut scanned, options)?;
         }
         meta_graphs.push(scanned.meta_graph);

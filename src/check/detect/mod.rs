@@ -117,7 +117,17 @@ pub(super) fn detect(source: &dyn ReadAt, name: Option<&Path>) -> io::Result<Det
     if is_text {
         return Ok(Detected::ByContent(Kind::Text));
     }
-    Ok(names::of_other(&lower).map_or(Detected::Unmarked, Detected::ByName))
+    Ok(match names::of_other(&lower) {
+        // A graph of whatever is called so: what a fingerprint begins with is a number.
+        Some(Kind::Fingerprint) if begins_like_graph(head) => Detected::ByContent(Kind::GraphDef),
+        Some(kind) => Detected::ByName(kind),
+        None => Detected::Unmarked,
+    })
+}
+
+/// Whether a message begins with a node, a library or the versions of a graph.
+fn begins_like_graph(head: &[u8]) -> bool {
+    matches!(head.first(), Some(0x0a | 0x12 | 0x22))
 }
 
 /// What the content of a file that is named otherwise, or was to be something else, shows it to be

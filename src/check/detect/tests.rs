@@ -178,6 +178,10 @@ fn a_fingerprint_is_no_graph_and_a_graph_of_numbers_no_fingerprint() {
         std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/kinds/fingerprint.pb"))
             .unwrap();
     assert_eq!(told(&bytes, "x").kind(), Kind::Fingerprint);
+    // The graph of an operation that is called so, in a file that is.
+    let graph = [node(b"a", b"Fingerprint"), field(4, &[0x08, 0xaa, 0x13])].concat();
+    assert_eq!(told(&graph, "fingerprint.pb"), Detected::ByContent(Kind::GraphDef));
+    assert_eq!(told(&[0x18, 0x15], "fingerprint.pb"), Detected::ByName(Kind::Fingerprint));
     // An old graph has its version under 3, and nothing else.
     assert_eq!(told(&[0x18, 0x15], "x"), Detected::Unmarked);
     assert_eq!(told(&[0x08, 1, 0x10, 2, 0x18, 3], "x"), Detected::Unmarked);

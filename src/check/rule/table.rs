@@ -117,7 +117,7 @@ rules! {
         remedy: "Export the model with the consumer's release.",
         messages {
             inputs_differ_in_number(operation, release, found, expected):
-                "{operation} of {release} takes {expected} inputs here, and the node has {found}";
+                "{operation} of {release} takes {expected} of data here, and the node has {found}";
         }
     }
 
