@@ -202,12 +202,16 @@ impl<L: Line> SerDesRegistry<L> {
     /// [`RegistryError`] if the type or the name is registered already; the registry is then as
     /// before.
     pub fn register<S: SerDes<L>>(&self, serdes: S) -> Result<(), RegistryError> {
-        let serdes: Arc<dyn Erased<L>> = Arc::new(serdes);
+        self.insert(TypeId::of::<S::Value>(), Arc::new(serdes))
+    }
+
+    // Not generic, so that it is compiled once and not for every type.
+    fn insert(&self, rust_type: TypeId, serdes: Arc<dyn Erased<L>>) -> Result<(), RegistryError> {
         let name = serdes.type_name().to_owned();
         let mut tables = self.write();
-        if let Some(registered) = tables.by_type.get(&TypeId::of::<S::Value>()) {
+        if let Some(registered) = tables.by_type.get(&rust_type) {
             return Err(RegistryError::DuplicateType {
-                rust_type: type_name::<S::Value>(),
+                rust_type: serdes.rust_type(),
                 registered_name: registered.type_name().to_owned(),
             });
         }
@@ -215,7 +219,7 @@ impl<L: Line> SerDesRegistry<L> {
             let registered_type = registered.rust_type();
             return Err(RegistryError::DuplicateName { name, registered_type });
         }
-        tables.by_type.insert(TypeId::of::<S::Value>(), Arc::clone(&serdes));
+        tables.by_type.insert(rust_type, Arc::clone(&serdes));
         tables.by_name.insert(name, serdes);
         Ok(())
     }

@@ -148,6 +148,9 @@ macro_rules! described_by_bytes {
         impl $crate::codec::ToProto for $type {
             type Proto = $message;
 
+            // `inline`, here and below: what prost does for the message is compiled only where
+            // somebody asks for one. The registry of this crate goes by the bytes.
+            #[inline]
             fn to_proto(
                 &self,
                 version: $crate::version::SerDesVersion,
@@ -175,6 +178,7 @@ macro_rules! described_by_bytes {
             type Proto = $message;
             const NAME: &'static str = <Self as $crate::codec::wire_format::WireFormat>::NAME;
 
+            #[inline]
             fn from_proto(
                 proto: &Self::Proto,
                 options: &$crate::codec::DeserializeOptions,

@@ -102,10 +102,13 @@ pub(super) enum ScanError {
 }
 
 /// Walks over the message whose text `source` holds.
-pub(super) fn scan<V: Visitor>(
+///
+/// The visitor is called through a table: a text costs more to read than the calls do, and a
+/// parser for each visitor more to compile.
+pub(super) fn scan(
     source: &(impl ReadAt + ?Sized),
     message: MessageId,
-    visitor: &mut V,
+    visitor: &mut dyn Visitor,
 ) -> Result<(), ScanError> {
     parser::Parser::new(reader::Reader::new(&source)?, message, visitor)?.run()
 }

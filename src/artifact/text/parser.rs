@@ -30,20 +30,20 @@ pub(super) struct Frame {
     present: u64,
 }
 
-pub(super) struct Parser<'a, 'v, V> {
+pub(super) struct Parser<'a, 'v> {
     pub(super) reader: Reader<'a>,
     pub(super) token: Token,
     /// Every message that is open, the innermost last; never empty.
     outer: Vec<Frame>,
     pub(super) frame: Frame,
-    pub(super) visitor: &'v mut V,
+    pub(super) visitor: &'v mut dyn Visitor,
 }
 
-impl<'a, 'v, V: Visitor> Parser<'a, 'v, V> {
+impl<'a, 'v> Parser<'a, 'v> {
     pub(super) fn new(
         mut reader: Reader<'a>,
         message: MessageId,
-        visitor: &'v mut V,
+        visitor: &'v mut dyn Visitor,
     ) -> Result<Self, ScanError> {
         let token = reader.token()?;
         let frame =

@@ -3,7 +3,7 @@
 use super::{ScanError, TextFault, parser::Parser, reader::Token};
 use crate::{
     artifact::schema::{Field, Kind, Label},
-    wire::scan::{Piece, Visitor, WHOLE_STRING},
+    wire::scan::{Piece, WHOLE_STRING},
 };
 
 /// A string that is being read.
@@ -16,7 +16,7 @@ struct StringValue {
     empty: bool,
 }
 
-impl<V: Visitor> Parser<'_, '_, V> {
+impl Parser<'_, '_> {
     /// Reads one or more quoted strings that make one value.
     pub(super) fn string(&mut self, field: &'static Field) -> Result<(), ScanError> {
         let mut value =
