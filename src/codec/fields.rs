@@ -52,6 +52,13 @@ impl<'a> Fields<'a> {
         self.reader.take_short(number)
     }
 
+    /// As [`take_short`](Self::take_short), as a value.
+    #[inline]
+    pub(crate) fn take_short_value(&mut self, number: u8) -> Option<Value<'a>> {
+        let value = FieldValue::Bytes(self.take_short(number)?);
+        Some(Value { type_name: self.type_name, number: number.into(), value })
+    }
+
     /// Whether all fields were read.
     #[inline]
     pub(crate) const fn is_at_end(&self) -> bool {

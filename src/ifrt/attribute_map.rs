@@ -8,7 +8,7 @@ use super::{IfrtError, list_notation::write_list};
 use crate::{
     codec::{
         DecodeError, DeserializeOptions, EncodeError, Formats,
-        fields::{Fields, Joined},
+        fields::{Fields, Joined, Value},
         wire_format::{Encoded, WireFormat, described_by_bytes},
     },
     proto::xla::ifrt::AttributeMapProto,
@@ -362,34 +362,59 @@ impl AttributeValue {
         }
     }
 
-    /// The last value of the message, if it has one of a known case. A list that is given again is
-    /// continued.
+    /// The last value of the message, if it has one of a known case.
     fn read(message: Encoded<'_>) -> Result<Option<Self>, DecodeError> {
-        let mut found = None;
         let mut fields = Fields::new(AttributeMap::NAME, message.bytes());
+        let Some((number, value)) = fields.next()? else { return Ok(None) };
+        let found = Self::read_field(message, number, value, None)?;
+        // One value is what writers give.
+        if fields.is_at_end() { Ok(found) } else { Self::read_further(message, fields, found) }
+    }
+
+    #[cold]
+    fn read_further(
+        message: Encoded<'_>,
+        mut fields: Fields<'_>,
+        mut found: Option<Self>,
+    ) -> Result<Option<Self>, DecodeError> {
         while let Some((number, value)) = fields.next()? {
-            found = Some(match number {
-                1 => Self::String(message.share(value.bytes()?)),
-                2 => Self::Bool(value.truth()?),
-                3 => Self::Int64(value.fixed64()?.cast_signed()),
-                4 => {
-                    let mut list = match found {
-                        Some(Self::Int64List(list)) => list,
-                        _ => Vec::new(),
-                    };
-                    let mut fields = Fields::new(AttributeMap::NAME, value.bytes()?);
-                    while let Some((number, value)) = fields.next()? {
-                        if number == 1 {
-                            value.many_fixed64(&mut list)?;
-                        }
-                    }
-                    Self::Int64List(list)
-                }
-                5 => Self::Float(f32::from_bits(value.fixed32()?)),
-                _ => continue,
-            });
+            found = Self::read_field(message, number, value, found)?;
         }
         Ok(found)
+    }
+
+    /// The value of a field, where `before` came before it: a list continues one, and a field that
+    /// is not known changes nothing.
+    #[inline(always)]
+    fn read_field(
+        message: Encoded<'_>,
+        number: u32,
+        value: Value<'_>,
+        before: Option<Self>,
+    ) -> Result<Option<Self>, DecodeError> {
+        Ok(Some(match number {
+            1 => Self::String(message.share(value.bytes()?)),
+            2 => Self::Bool(value.truth()?),
+            3 => Self::Int64(value.fixed64()?.cast_signed()),
+            4 => {
+                let mut list = match before {
+                    Some(Self::Int64List(list)) => list,
+                    _ => Vec::new(),
+                };
+                let mut fields = Fields::new(AttributeMap::NAME, value.bytes()?);
+                if let Some(value) = fields.take_short_value(1) {
+                    value.many_fixed64(&mut list)?;
+                }
+                while let Some((number, value)) = fields.next()? {
+                    if number == 1 {
+                        value.many_fixed64(&mut list)?;
+                    }
+                }
+                Self::Int64List(list)
+            }
+            5 => Self::Float(f32::from_bits(value.fixed32()?)),
+            _ => return Ok(before),
+        }))
     }
 }
 

@@ -180,6 +180,7 @@ impl BackwardWriter {
     }
 
     /// A packed list of fixed numbers of 8 bytes that is left out if it is empty.
+    #[inline]
     pub(crate) fn packed_fixed64(&mut self, field: u32, values: &[i64]) {
         if values.is_empty() {
             return;

@@ -172,7 +172,11 @@ pub(crate) fn decode_scalar<T: PackedNumber>(
         match word & 0x8080_8080_8080_8080 {
             // Eight numbers of one byte each.
             0 => {
-                values.extend_from_slice(&word.to_le_bytes().map(|byte| T::from_bits(byte.into())));
+                let number = |index: u32| T::from_bits(word >> (8 * index) & 0xff);
+                let low = [number(0), number(1), number(2), number(3)];
+                let high = [number(4), number(5), number(6), number(7)];
+                values.extend_from_slice(&low);
+                values.extend_from_slice(&high);
                 bytes = rest;
             }
             // Four numbers of two bytes each: the low byte gives 7 bits, the high byte the next 7.
@@ -210,13 +214,13 @@ pub(crate) fn encode_scalar<T: PackedNumber>(values: &[T], out: &mut [u8]) -> Op
     let mut fours = values.chunks_exact(4);
     for four in &mut fours {
         let [a, b, c, d] = four else { break };
-        let bits = [a, b, c, d].map(|value| value.to_bits());
+        // Spelled out, here and below: `map` of an array is a call, several for each four numbers.
+        let bits = [a.to_bits(), b.to_bits(), c.to_bits(), d.to_bits()];
         let [a, b, c, d] = bits;
         if (a | b | c | d) < 0x80 {
             // Four numbers of one byte each.
-            out.get_mut(length..)?.first_chunk_mut::<4>().map(|place| {
-                *place = bits.map(|bits| bits as u8);
-            })?;
+            let word = (a | b << 8 | c << 16 | d << 24) as u32;
+            *out.get_mut(length..)?.first_chunk_mut()? = word.to_le_bytes();
             length += 4;
         } else if (a | b | c | d) < 0x4000 && a.min(b).min(c).min(d) >= 0x80 {
             // Four numbers of two bytes each.

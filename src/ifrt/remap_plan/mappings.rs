@@ -133,13 +133,14 @@ impl Mappings {
         Ok(())
     }
 
-    /// Makes room for a mapping of `count` intervals, which the caller fills.
-    pub(super) fn start_mapping(&mut self, count: usize) -> (&mut [Interval], &mut [Interval]) {
-        let start = self.from.len();
-        self.from.resize(start + count, Interval::default());
-        self.to.resize(start + count, Interval::default());
-        let (from, to) = (self.from.get_mut(start..), self.to.get_mut(start..));
-        (from.unwrap_or_default(), to.unwrap_or_default())
+    /// Makes room for a mapping of `count` intervals, which the caller appends to both lists.
+    pub(super) fn start_mapping(
+        &mut self,
+        count: usize,
+    ) -> (&mut Vec<Interval>, &mut Vec<Interval>) {
+        self.from.reserve(count);
+        self.to.reserve(count);
+        (&mut self.from, &mut self.to)
     }
 
     /// Ends the mapping whose intervals are the last ones.

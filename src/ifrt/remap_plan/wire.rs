@@ -270,6 +270,7 @@ fn read_mapping(message: &[u8], mappings: &mut Mappings) -> Result<Option<Unequa
                     Some(packed) if list.is_empty() => *list = packed,
                     _ => in_pieces = true,
                 }
+                in_pieces |= take_following(number, &mut fields, &mut lists);
             }
         }
     }
@@ -288,12 +289,12 @@ fn read_mapping(message: &[u8], mappings: &mut Mappings) -> Result<Option<Unequa
     for (intervals, [start, end, step]) in
         [(from, [from_start, from_end, from_step]), (to, [to_start, to_end, to_step])]
     {
-        for interval in intervals {
+        for _ in 0..count {
             let next = |list| varint::checked(list).map(i64::from_bits);
             let (Some(start), Some(end), Some(step)) = (next(start), next(end), next(step)) else {
                 return unequal(lists);
             };
-            *interval = Interval::new(start, end, step);
+            intervals.push(Interval::new(start, end, step));
         }
     }
     if rest.iter().any(|list| !list.is_empty()) {
@@ -306,6 +307,21 @@ fn read_mapping(message: &[u8], mappings: &mut Mappings) -> Result<Option<Unequa
 /// The list that is the field of this number.
 fn list_of<T>(number: u32, lists: &mut [T; 6]) -> Option<&mut T> {
     (number as usize).checked_sub(3).and_then(|at| lists.get_mut(at))
+}
+
+/// Takes the lists that follow the one of `number` in the order in which writers give them, as long
+/// as they are short; true if one of them was there before.
+#[inline]
+fn take_following<'a>(number: u32, fields: &mut Fields<'a>, lists: &mut [&'a [u8]; 6]) -> bool {
+    for next in number + 1.. {
+        let Some(list) = list_of(next, lists) else { break };
+        match fields.take_short(next as u8) {
+            Some(packed) if list.is_empty() => *list = packed,
+            Some(_) => return true,
+            None => break,
+        }
+    }
+    false
 }
 
 /// The lists of a mapping that gives some of them in pieces, or not packed: no writer does.
