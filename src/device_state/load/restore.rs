@@ -97,14 +97,14 @@ impl Reader {
             buffer.map_err(|error| M::failed("allocating host memory for", "", error))
         };
         with_feed(&self.shared, &plan, make, |feed, returns| {
-            let mut memories = Vec::with_capacity(plan.sources.len());
-            for source in &plan.sources {
+            let targets = (0..plan.sources.len()).map(Target::of_one).collect();
+            let memories = Vec::with_capacity(plan.sources.len());
+            let made = plan.sources.iter().map(|source| {
                 let memory = M::allocate(device, source.piece.data_bytes);
-                memories.push(memory.map_err(|error| M::failed("writing", source.name, error))?);
-            }
-            let targets = (0..memories.len()).map(|memory| Target::new(vec![memory])).collect();
+                memory.map_err(|error| M::failed("writing", source.name, error))
+            });
             // Nothing is collected: every memory takes all of one piece.
-            let load = Load::new(&plan, targets, memories, 0, returns, watch);
+            let load = Load::new(&plan, targets, memories, 0, returns, watch).making(made);
             Ok(load.run(feed)?.0)
         })
     }
