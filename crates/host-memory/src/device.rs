@@ -61,6 +61,7 @@ impl MemoryDevice for HostDevice {
         unsafe { self.pool.deallocate(memory.opaque().addr()) };
     }
 
+    #[inline]
     fn read(&self, source: &DeviceMemory, target: &mut HostTarget) -> Result<()> {
         let length = same(target.len(), length(source)?)?;
         // SAFETY: by the promise of `DeviceMemory`, `length` bytes from `opaque` are allocated
@@ -70,6 +71,7 @@ impl MemoryDevice for HostDevice {
         Ok(())
     }
 
+    #[inline]
     fn write(&self, target: &DeviceMemory, source: &HostSource) -> Result<()> {
         let length = same(length(target)?, source.len())?;
         // SAFETY: as in `read`, the other way round.
