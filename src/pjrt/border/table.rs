@@ -32,7 +32,11 @@ pub(in crate::pjrt) trait Call: Arguments {
 /// Numbers the calls, and lists them.
 macro_rules! calls {
     ($($arguments:ident),* $(,)?) => {
-        #[allow(non_camel_case_types, reason = "the names are those of the C API")]
+        #[allow(
+            non_camel_case_types,
+            clippy::enum_variant_names,
+            reason = "the names are those of the C API"
+        )]
         enum Index {
             $($arguments),*
         }
@@ -176,21 +180,20 @@ impl Table {
         }
         let mut warnings = Vec::new();
         let readable = readable(minor, struct_size, &mut warnings);
-        let entries = std::array::from_fn(|index| {
-            let (name, arguments) = CALLS[index];
+        let mut entries = [Entry { function: None, struct_size: 0 }; CALLS.len()];
+        for (entry, &(name, arguments)) in entries.iter_mut().zip(CALLS) {
             let offset = pjrt::function(name).and_then(|function| function.offset(minor));
             let within = offset.filter(|offset| offset + size_of::<usize>() <= readable);
-            let function = within.and_then(|offset| {
+            entry.function = within.and_then(|offset| {
                 // SAFETY: the pointer ends inside the table, whose slots are aligned as it is; a
                 // slot is NULL or a function of this type, and NULL is `None`.
                 unsafe { address.add(offset).cast::<Option<RawFunction>>().read() }
             });
-            if within.is_some() && function.is_none() {
+            if within.is_some() && entry.function.is_none() {
                 warnings.push(format!("{name} is NULL, although the table has its slot"));
             }
-            let struct_size = arguments.handover(minor).map_or(0, |handover| handover.struct_size);
-            Entry { function, struct_size }
-        });
+            entry.struct_size = arguments.handover(minor).map_or(0, |given| given.struct_size);
+        }
         // SAFETY: the field lies in the first 40 bytes.
         let version_size = unsafe { address.add(VERSION_SIZE).cast::<usize>().read() };
         if version_size != FIRST_FUNCTION - VERSION_SIZE {
@@ -232,8 +235,9 @@ impl Table {
     }
 
     fn entry<A: Call>(&self) -> Result<(RawFunction, usize), PjrtError> {
-        let Entry { function, struct_size } = self.entries[A::INDEX];
-        function.map(|function| (function, struct_size)).ok_or_else(|| self.without::<A>())
+        let entry = self.entries.get(A::INDEX);
+        let called = entry.and_then(|entry| Some((entry.function?, entry.struct_size)));
+        called.ok_or_else(|| self.without::<A>())
     }
 
     #[cold]
@@ -269,7 +273,7 @@ impl Table {
                 function(address.cast())
             }
         };
-        if error.is_null() { Ok(()) } else { Err(self.error(*A::FUNCTION, error)) }
+        if error.is_null() { Ok(()) } else { Err(self.error(A::FUNCTION, error)) }
     }
 
     /// Takes an error that a plug-in handed over, and destroys it. NULL is none.

@@ -1,0 +1,70 @@
+//! What a PJRT plug-in drives, and whether arrays of every type come back as they went.
+//!
+//! ```sh
+//! cargo run --example pjrt_devices -- xla_cpu_pjrt.so jaxlib-0.9.1
+//! ```
+
+use std::{env, error::Error};
+
+use serdes::pjrt::{self, Client, Device, ElementType, Framework, HostArray, PjrtPlugin, Target};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = env::args().skip(1);
+    let path = arguments.next().ok_or("give the path of a plug-in, and a framework")?;
+
+    // Nothing of the file is run yet.
+    let version = pjrt::inspect(&path)?.version;
+    println!("code: {:?}", version.map(|found| (found.minor.to_string(), found.struct_size)));
+
+    let plugin = PjrtPlugin::load(&path)?;
+    println!("version: {}, table of {} bytes", plugin.minor(), plugin.struct_size());
+    let extensions = plugin.extensions().iter();
+    let extensions: Vec<_> = extensions.map(|found| (found.number, found.struct_size)).collect();
+    println!("extensions: {extensions:?}");
+    println!("missing: {:?}", plugin.missing_functions().collect::<Vec<_>>());
+    println!("warnings: {:?}", plugin.warnings());
+    println!("attributes: {:?}", plugin.attributes());
+    if let Some(name) = arguments.next() {
+        let framework = Framework::named(&name).ok_or("no release of that name is known")?;
+        let fit = framework.fit(&plugin.version());
+        println!("{name}: {:?}", fit.reasons().iter().map(ToString::to_string).collect::<Vec<_>>());
+    }
+
+    let client = plugin.create_client(&[])?;
+    println!("platform: {} {}", client.platform_name(), client.platform_version());
+    for device in client.addressable_devices()? {
+        let memories = device.memories()?;
+        let kinds: Result<Vec<_>, _> = memories.iter().map(pjrt::Memory::kind).collect();
+        println!("device {}: {} {:?}", device.id()?, device.debug_string()?, kinds?);
+    }
+    let device = client.addressable_devices()?.into_iter().next().ok_or("there is no device")?;
+    println!("types: {}", round_trips(&client, &device)?);
+    Ok(())
+}
+
+/// How many types make the trip; fails for one whose bytes do not come back.
+fn round_trips(client: &Client, device: &Device) -> Result<usize, Box<dyn Error>> {
+    let mut known = 0;
+    for &element_type in ElementType::ALL {
+        if element_type.number(client.minor()).is_none() {
+            continue;
+        }
+        // Zeros and ones are values of every type.
+        let bytes = 6 * element_type.host_bytes();
+        let data: Vec<u8> = (0..bytes).map(|at| u8::from(at % 3 == 0)).collect();
+        let array = HostArray::new(element_type, &[2, 3]);
+        let buffer = client.put(&array, &data, Target::Device(device))?;
+        if buffer.read()? != data {
+            return Err(format!("{element_type} came back otherwise").into());
+        }
+        let copy = buffer.copy_to(Target::Device(device))?;
+        let mut raw = vec![0; copy.device_bytes()?];
+        copy.read_raw(0, &mut raw)?;
+        let is_packed = raw.len() < bytes;
+        if !is_packed && raw != data {
+            return Err(format!("{element_type}: its bytes on the device are others").into());
+        }
+        known += 1;
+    }
+    Ok(known)
+}
