@@ -174,6 +174,7 @@ fn classes(kind: &ImportFaultKind) -> &'static [&'static str] {
         ImportFaultKind::Shape => &["shape_function"],
         ImportFaultKind::NoKernel => &["kernel"],
         ImportFaultKind::Device => &["device"],
+        ImportFaultKind::AttributeUnknown { .. } => &["other"],
         ImportFaultKind::Python => &["other", "attr_dtype"],
         other => panic!("{other:?} has no class"),
     }

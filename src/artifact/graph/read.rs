@@ -116,20 +116,22 @@ pub fn read(
     source.walk(&mut visitor)?;
     let (scanned, overflow) = visitor.finish();
     let mut meta_graphs = Vec::with_capacity(scanned.len());
+    let is_only = scanned.len() == 1;
     for (number, mut scanned) in scanned.into_iter().enumerate() {
         // Of more than is kept nobody judges anything, and each graph is a walk of its own.
         if !overflow && (!scanned.is_clean() || !options.registries.is_empty()) {
-            look_closer(source, number, &mut scanned, options)?;
+            look_closer(source, (number, is_only), &mut scanned, options)?;
         }
         meta_graphs.push(scanned.meta_graph);
     }
     Ok(Graphs { meta_graphs, overflow })
 }
 
-/// Makes the index of a graph that may not be clean, and judges it.
+/// Makes the index of a graph that may not be clean, and judges it; `is_only` says that the file
+/// has no other.
 fn look_closer(
     source: Source<'_>,
-    meta_graph: usize,
+    (meta_graph, is_only): (usize, bool),
     scanned: &mut ScannedGraph,
     options: &ReadOptions<'_>,
 ) -> Result<(), GraphError> {
@@ -167,7 +169,7 @@ fn look_closer(
         let judged = |fault| importer::structure_judgements(fault, options.registries.len());
         graph.judgements = fault.flat_map(judged).collect();
         let (number, bad_device) = (wanted.meta_graph, index.bad_device());
-        let graph = LoadedGraph { meta_graph, number, bad_device };
+        let graph = LoadedGraph { meta_graph, number, is_only, bad_device };
         return load(source, graph, &scanned.functions, &operations, options);
     }
     let functions = &scanned.functions;
@@ -187,7 +189,7 @@ fn look_closer(
     }
     apply(source, graph, findings, &operations, wanted)?;
     let (meta_graph, number) = (&mut scanned.meta_graph, wanted.meta_graph);
-    let graph = LoadedGraph { meta_graph, number, bad_device: index.bad_device() };
+    let graph = LoadedGraph { meta_graph, number, is_only, bad_device: index.bad_device() };
     load(source, graph, &scanned.functions, &operations, options)
 }
 

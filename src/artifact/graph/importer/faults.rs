@@ -18,7 +18,7 @@ use crate::artifact::graph::{
     GraphError, ImportFault,
     index::{Input, OutputShapes},
     kinds::{Judged, Kind},
-    node_rules::NodeType,
+    node_rules::{NodeType, Strictness},
 };
 
 /// Whose faults are asked for.
@@ -175,9 +175,14 @@ impl Walk<'_> {
         if is_special && self.context.index.is_lost(node) {
             return Ok(Some(Cause::Colocation));
         }
+        // A session makes the edges before it counts them, and asks nobody what is deprecated.
+        let is_session = self.context.kinds.strictness(reader.view) == Strictness::Body;
+        let early = || if is_session { self.edge_type(node, reader) } else { None };
         let cause = self
             .output_index(node, reader)
+            .or_else(early)
             .or_else(|| self.by_itself(node, reader))
+            .filter(|cause| !(is_session && matches!(cause, Cause::Deprecated(_))))
             .or_else(|| self.edge_type(node, reader))
             .or_else(|| self.shape_function(node, reader));
         if cause.is_some() {

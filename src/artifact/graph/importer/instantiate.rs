@@ -31,6 +31,9 @@ use crate::artifact::{
 /// more arguments cannot be called, because TensorFlow counts each of them as a node.
 const LONGEST_LIST: u64 = 1 << 16;
 
+/// Numbers of types above this one are those of references.
+const REFERENCES: i32 = 100;
+
 /// Why a body cannot be built.
 #[derive(Clone, Debug)]
 pub(super) struct Finding {
@@ -157,6 +160,8 @@ enum LateFault {
     Number(String, i64),
     /// An argument of a function without a type.
     NoType(String),
+    /// A reference to what is a reference already.
+    Reference(String),
 }
 
 /// Tensors that an input or a result names.
@@ -808,6 +813,12 @@ fn late_fault(
     if argument.source() == ArgumentSource::Fixed(0) {
         return Some(LateFault::NoType(argument.name().to_owned()));
     }
+    if let ArgumentSource::Attribute(name) = argument.source()
+        && argument.is_reference()
+        && value(name)?.data_type() > REFERENCES
+    {
+        return Some(LateFault::Reference(name.to_owned()));
+    }
     let name = argument.number_attribute()?;
     match value(name)? {
         BoundValue::Int(number) if i32::try_from(number).is_ok() => None,
@@ -826,6 +837,10 @@ impl LateFault {
             Self::Number(name, number) => {
                 let kind = ImportFaultKind::AttributeNumber { attribute: name.clone() };
                 Finding::of(part, kind).with(format!("{name} = {number}"), "at most 2147483647")
+            }
+            Self::Reference(name) => {
+                let kind = ImportFaultKind::AttributeType { attribute: name.clone() };
+                Finding::of(part, kind).with(format!("{name} is a reference"), "no reference")
             }
             Self::NoType(name) => {
                 let finding = Finding::names(part, BodyFaultKind::NoType);

@@ -103,7 +103,7 @@ fn load(
     Ok(Loaded { place, findings, names, lost })
 }
 
-/// What each release makes of a function; asked once of releases that are alike.
+/// What each release makes of a function; of releases that are alike asked once if it is good.
 fn judge(
     function: &FunctionIndex,
     library: Library<'_>,
@@ -111,7 +111,7 @@ fn judge(
     deprecated: &DeprecatedOperations,
 ) -> Vec<Option<BodyFinding>> {
     type Key = (Vec<Option<DefinitionId>>, u64);
-    let mut judged: Vec<(Key, Option<BodyFinding>)> = Vec::new();
+    let mut judged: Vec<Key> = Vec::new();
     let judge = |registry: &Registry| {
         let definitions = ReleaseDefinitions { names: library.names, signatures, registry };
         let ids = function.kinds.iter().map(|kind| {
@@ -119,15 +119,18 @@ fn judge(
         });
         let types = (0..64).filter(|number| registry.has_type(*number));
         let key = (ids.collect(), types.fold(0_u64, |types, number| types | 1 << number));
-        if let Some((_, known)) = judged.iter().find(|(known, _)| *known == key) {
-            return known.clone();
+        // A fault is told in the words of its own release.
+        if judged.contains(&key) {
+            return None;
         }
         let found = if function.oversized {
             Some(Finding::oversized())
         } else {
             fault_in_graph(function, &definitions, deprecated)
         };
-        judged.push((key, found.clone()));
+        if found.is_none() {
+            judged.push(key);
+        }
         found
     };
     library.registries.iter().map(judge).collect()

@@ -35,6 +35,8 @@ pub(in super::super) struct LoadedGraph<'g> {
     pub(in super::super) meta_graph: &'g mut MetaGraph,
     /// The number of the meta graph.
     pub(in super::super) number: usize,
+    /// Whether the file has no other meta graph.
+    pub(in super::super) is_only: bool,
     /// Where the first node is whose device is none.
     pub(in super::super) bad_device: Option<Extent>,
 }
@@ -48,7 +50,7 @@ pub(in super::super) fn judge_loaders(
     if library.registries.is_empty() {
         return Ok(());
     }
-    let LoadedGraph { meta_graph, number, bad_device } = graph;
+    let LoadedGraph { meta_graph, number, is_only, bad_device } = graph;
     let device = match bad_device {
         Some(place) => {
             let expected = "/job:NAME/replica:0/task:0/device:CPU:0";
@@ -65,7 +67,10 @@ pub(in super::super) fn judge_loaders(
     let main = MainNodes::read(source, number, names, release)?;
     cpp(library, meta_graph, &main, device.as_ref())?;
     if source.message() == SAVED_MODEL {
-        load(library, deprecated, meta_graph, &main, device)?;
+        // TensorFlow looks for objects only where there is nothing to choose from.
+        let has_objects = meta_graph.has_object_graph && is_only;
+        let of_functions = functions(library, deprecated)?;
+        load(library, (meta_graph, has_objects), of_functions, &main, device)?;
     }
     Ok(())
 }
@@ -102,16 +107,11 @@ fn lost(
 /// `tf.saved_model.load`.
 fn load(
     library: Library<'_>,
-    deprecated: &DeprecatedOperations,
-    meta_graph: &mut MetaGraph,
+    (meta_graph, has_objects): (&mut MetaGraph, bool),
+    functions: Vec<Option<ImportFault>>,
     main: &MainNodes,
     device: Option<ImportFault>,
 ) -> Result<(), GraphError> {
-    let has_object_graph = meta_graph.has_object_graph;
-    let functions = match library.names.is_empty() {
-        true => vec![None; library.registries.len()],
-        false => loaded_functions::faults(library, deprecated)?,
-    };
     // Python gives functions their new names in the nodes before it imports these, and makes a
     // function of the graph afterwards.
     let before = match &main.lost_function {
@@ -121,17 +121,29 @@ fn load(
     let after = match &main.placeholder {
         Some(node) => {
             let found = format!("a placeholder as attribute {}", node.name);
-            Some(at(library, node.place, ImportFaultKind::Python, found, "a value")?)
+            let kind = ImportFaultKind::AttributeUnknown { attribute: node.name.clone() };
+            Some(at(library, node.place, kind, found, "a value")?)
         }
         None => None,
     };
     for (judgement, of_functions) in meta_graph.graph.judgements.iter_mut().zip(functions) {
         let imported = judgement.fault(Loader::Load).filter(|fault| !is_of_library(fault));
         let of_graph = || before.clone().or(imported.cloned()).or(device.clone()).or(after.clone());
-        let fault = of_functions.or_else(|| if has_object_graph { None } else { of_graph() });
+        let fault = of_functions.or_else(|| if has_objects { None } else { of_graph() });
         judgement.set_fault(Loader::Load, fault);
     }
     Ok(())
+}
+
+/// The first fault of the functions that `tf.saved_model.load` loads, by registry.
+fn functions(
+    library: Library<'_>,
+    deprecated: &DeprecatedOperations,
+) -> Result<Vec<Option<ImportFault>>, GraphError> {
+    match library.names.is_empty() {
+        true => Ok(vec![None; library.registries.len()]),
+        false => loaded_functions::faults(library, deprecated),
+    }
 }
 
 /// Whether it is one that comes of functions having the names of others, which are named anew.
