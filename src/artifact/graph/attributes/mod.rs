@@ -18,9 +18,9 @@ mod reader;
 mod value;
 
 pub(super) use self::{
-    arena::{Attributes, TypeCount},
+    arena::Attributes,
     reader::AttributeReader,
-    value::{AttributeValue, List, ShapeValue, TensorValue, Text},
+    value::{AttributeValue, List, ShapeValue},
 };
 
 #[cfg(test)]

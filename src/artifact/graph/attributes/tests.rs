@@ -1,6 +1,8 @@
 use proptest::prelude::*;
 
-use super::{AttributeReader, AttributeValue, Attributes, ShapeValue, Text, TypeCount};
+use super::{
+    AttributeReader, AttributeValue, Attributes, ShapeValue, arena::TypeCount, value::Text,
+};
 use crate::{
     artifact::{
         graph::source::GraphError,

@@ -79,7 +79,7 @@ impl KindInGraph {
         definitions: &D,
     ) -> Self {
         let registry = definitions.registry();
-        let rules = NodeRules { registry, strictness: Strictness::PythonImport, binding: None };
+        let rules = NodeRules { registry, strictness: Strictness::PythonImport };
         let types = rules.node_type(definition, &kind.attributes);
         let (mut outputs, mut at) = (HashMap::new(), 0_u64);
         for output in definition.outputs() {

@@ -156,7 +156,7 @@ fn attributes(
     let registry = kinds.registry_of(view);
     let rules = context.registries.get(registry);
     let fault = kinds.operation_named(&node.operation).and_then(|known| {
-        let rules = NodeRules { registry: rules?, strictness, binding: None };
+        let rules = NodeRules { registry: rules?, strictness };
         rules.node_type(known.operation(registry)?, &node.attributes).err()
     });
     match fault {

@@ -236,7 +236,7 @@ impl<'a> Kinds<'a> {
                 has_same_types && known.is_same(*before, number)
             });
             let same = before.and_then(|before| judged.get(before).copied());
-            let rules = NodeRules { registry, strictness, binding: None };
+            let rules = NodeRules { registry, strictness };
             judged.push(match (same, known.operation(number)) {
                 (Some(same), _) => same,
                 (None, None) => Judged::Unknown,

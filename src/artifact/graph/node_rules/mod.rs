@@ -22,7 +22,7 @@ pub(super) use self::{
     lost::{LostAttribute, lost_attributes},
     node_type::{ElementType, NodeType, TypeList, TypeRun},
     shape_rules::shape_fault,
-    value_rules::{Binding, NodeRules, Strictness},
+    value_rules::{NodeRules, Strictness},
 };
 
 #[cfg(test)]

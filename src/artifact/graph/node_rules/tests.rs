@@ -1,5 +1,5 @@
 use super::{
-    Binding, ElementType, NodeFault, NodeRules, NodeType, Strictness, lost_attributes, shape_fault,
+    ElementType, NodeFault, NodeRules, NodeType, Strictness, lost_attributes, shape_fault,
     shape_rules::READERS,
 };
 use crate::artifact::{
@@ -7,7 +7,7 @@ use crate::artifact::{
     graph::{ImportFaultKind, attributes::tests::of_values},
     ops::{
         ArgumentDefinition, ArgumentType, AttributeDefinition, AttributeKind, Element,
-        OperationDefinition, OperationList, Registry, ValueDefinition,
+        OperationDefinition, OperationList, Registry,
     },
 };
 
@@ -23,7 +23,7 @@ fn judge(
     values: &[(&str, &str)],
 ) -> Result<NodeType, NodeFault> {
     let registry = registry(release);
-    let rules = NodeRules { strictness, ..NodeRules::import(&registry) };
+    let rules = NodeRules { registry: &registry, strictness };
     rules.node_type(registry.operation(operation).unwrap(), &of_values(values))
 }
 
@@ -262,7 +262,7 @@ fn attributes_that_the_release_does_not_know_do_not_matter() {
 }
 
 #[test]
-fn a_placeholder_is_no_type_until_it_is_bound() {
+fn a_placeholder_is_no_type() {
     let values = [("T", "placeholder: \"T\"")];
     let node = import("2.12", "Identity", &values).unwrap();
     assert_eq!(inputs(&node), [0]);
@@ -272,26 +272,6 @@ fn a_placeholder_is_no_type_until_it_is_bound() {
     assert_eq!(fault("2.12", "AddN", &number).0, of_attribute(KIND, "N"));
     let of_what = [values[0], ("N", "i: 1")];
     assert_eq!(fault("2.12", "AddN", &of_what).0, of_attribute(KIND, "T"));
-
-    let mut signature = OperationDefinition::new("f");
-    signature.attributes = ["T", "U"].map(type_attribute).to_vec();
-    signature.attributes[1].default = Some(ValueDefinition::Type(9));
-    let list = OperationList::new([signature]);
-    let registry = registry("2.12");
-    let call = of_values(&[("T", "type: DT_INT8")]);
-    let binding = Binding { attributes: &call, signature: list.operation("f").unwrap() };
-    let body = NodeRules {
-        strictness: Strictness::Body,
-        binding: Some(binding),
-        ..NodeRules::import(&registry)
-    };
-    let identity = registry.operation("Identity").unwrap();
-    let bound = |name: &str| {
-        let value = format!("placeholder: {name:?}");
-        inputs(&body.node_type(identity, &of_values(&[("T", &value)])).unwrap())
-    };
-    assert_eq!((bound("T"), bound("U"), bound("V")), (vec![6], vec![9], vec![0]));
-    assert!(binding.has(b"T") && binding.has(b"U") && !binding.has(b"V"));
 }
 
 fn type_attribute(name: &str) -> AttributeDefinition {
@@ -321,7 +301,7 @@ fn a_signature_is_a_definition_like_any_other() {
     signature.attributes = vec![type_attribute("T")];
     let list = OperationList::new([signature]);
     let registry = registry("2.12");
-    let rules = NodeRules::import(&registry);
+    let rules = NodeRules { registry: &registry, strictness: Strictness::Import };
     let function = list.operation("__inference_f_7").unwrap();
     let values = [("T", "type: DT_INT8"), ("unknown", "i: 1")];
     let node = rules.node_type(function, &of_values(&values)).unwrap();
@@ -337,7 +317,9 @@ fn an_operation_that_is_known_by_its_name_alone_may_be_anything() {
     let registry = registry("2.12").with([OperationDefinition::of_name("Ours")]);
     let ours = registry.operation("Ours").unwrap();
     let values = of_values(&[("T", "type: 777"), ("N", "")]);
-    let node = NodeRules::import(&registry).node_type(ours, &values).unwrap();
+    let node = NodeRules { registry: &registry, strictness: Strictness::Import }
+        .node_type(ours, &values)
+        .unwrap();
     assert!(node.inputs.may_be(0) && node.inputs.may_be(7) && node.outputs.len() > 1 << 40);
     assert_eq!(lost_attributes(ours, &values), []);
     let any = node.outputs.get(1 << 33).unwrap();

@@ -29,16 +29,6 @@ pub(in super::super) enum Strictness {
     Body,
 }
 
-/// What the placeholders in a body stand for: the attributes of the node that calls the function,
-/// and the defaults of its signature.
-#[derive(Clone, Copy, Debug)]
-pub(in super::super) struct Binding<'a> {
-    /// The attributes of the call.
-    pub(in super::super) attributes: &'a Attributes,
-    /// The signature of the function.
-    pub(in super::super) signature: Operation<'a>,
-}
-
 /// The rules of one release.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct NodeRules<'a> {
@@ -46,8 +36,6 @@ pub(in super::super) struct NodeRules<'a> {
     pub(in super::super) registry: &'a Registry,
     /// How much is looked at.
     pub(in super::super) strictness: Strictness,
-    /// What placeholders stand for; without one they stay what they are.
-    pub(in super::super) binding: Option<Binding<'a>>,
 }
 
 /// The value that an attribute has, its own or the default.
@@ -55,22 +43,6 @@ pub(in super::super) struct NodeRules<'a> {
 pub(super) enum Resolved<'a> {
     Own(AttributeValue<'a>),
     Default(Value<'a>),
-}
-
-impl<'a> Binding<'a> {
-    /// What a placeholder of this name stands for.
-    pub(super) fn resolve(&self, name: &[u8]) -> Option<Resolved<'a>> {
-        let own = self.attributes.get_bytes(name).map(Resolved::Own);
-        own.or_else(|| {
-            let name = std::str::from_utf8(name).ok()?;
-            self.signature.attribute(name)?.default().map(Resolved::Default)
-        })
-    }
-
-    /// Whether a placeholder of this name stands for anything.
-    pub(in super::super) fn has(&self, name: &[u8]) -> bool {
-        self.resolve(name).is_some()
-    }
 }
 
 impl Resolved<'_> {
@@ -106,12 +78,7 @@ impl Resolved<'_> {
     }
 }
 
-impl<'a> NodeRules<'a> {
-    /// The rules of the C import of a release.
-    pub(in super::super) fn import(registry: &'a Registry) -> Self {
-        Self { registry, strictness: Strictness::Import, binding: None }
-    }
-
+impl NodeRules<'_> {
     /// What a node of this operation with these attributes takes and gives.
     ///
     /// # Errors
@@ -263,12 +230,6 @@ impl<'a> Node<'a> {
             self.rules.strictness != Strictness::PythonImport
                 || !matches!(value, AttributeValue::None)
         });
-        if let Some(AttributeValue::Placeholder(placeholder)) = own
-            && let Some(binding) = &self.rules.binding
-            && let Some(bound) = binding.resolve(placeholder.bytes.unwrap_or_default())
-        {
-            return Ok(bound);
-        }
         let default = || {
             let attribute = self.operation.attribute(name)?;
             attribute.default().map(Resolved::Default)
