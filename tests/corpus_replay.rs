@@ -33,6 +33,7 @@ replay!(
     device_state,
     merged_state,
     graphs,
+    operations,
     artifacts,
     ifrt_values,
     ifrt_serialized,
@@ -46,3 +47,17 @@ replay!(
 
 #[cfg(feature = "proxy")]
 replay!(proxy_requests);
+
+#[test]
+fn changed_graphs_get_the_same_judgement_alone_as_among_all_releases() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/operations");
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        let data = fs::read(&path).unwrap();
+        for seed in 0..24 {
+            let changed = targets::changed_operations(&data, seed);
+            let result = std::panic::catch_unwind(|| targets::operations(&changed));
+            assert!(result.is_ok(), "{} changed with seed {seed} is a finding", path.display());
+        }
+    }
+}

@@ -6,6 +6,8 @@ mod checkpoints;
 mod device_state;
 mod graphs;
 mod ifrt;
+mod operations;
+mod protobuf;
 #[cfg(feature = "proxy")]
 mod proxy;
 
@@ -13,5 +15,6 @@ pub use checkpoints::{checkpoint_v1, table, tensor_bundle};
 pub use device_state::{device_state, merged_state};
 pub use graphs::{artifacts, graphs};
 pub use ifrt::{ifrt_programs, ifrt_remap_plan, ifrt_serialized, ifrt_text, ifrt_values};
+pub use operations::{changed_operations, operations};
 #[cfg(feature = "proxy")]
 pub use proxy::proxy_requests;

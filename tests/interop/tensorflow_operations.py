@@ -40,22 +40,27 @@ CLASSES = [
                       r"already has gradient function|Failed to find function|is self recursive|input \S* is not found|FunctionDefLibrary missing"),
     ("attr_minimum", r"must be at least minimum|less than minimum"),
     ("attr_allowed", r"is not in the list of allowed values"),
-    ("shape_function", r"for '\{\{node|with input shapes|_output_shapes attribute"),
+    ("shape_function", r"for '\{\{node|with input shapes|_output_shapes attribute|Invalid data format string|unknown static value|^type error|'type error"),
     ("op_unknown", r"Op type not registered"),
     ("attr_kind", r"AttrValue had value with|AttrValue missing value"),
     ("attr_dtype", r"invalid DataType|must not have reference type|reference to a reference type|to a TensorFlow DType"),
+    ("attr_number", r"is too big"),
     ("attr_missing", r"NodeDef missing attr|attr not found|No attr named|is not found from"),
     ("input_count", r"inputs specified|to be a control input|does not exist. Node only has|Expected input\[|beyond input size"),
     ("edge_dtype", r"incompatible with expected|expected type"),
     ("output_index", r"Connecting to invalid output"),
     ("device", r"device spec"),
 ]
-# The rule of the command for each class.
+# The rules of the command for each class; `corrupt` where what is wrong with a graph is none of its operations.
 RULES = {
     "version": {"producer_too_old", "min_consumer", "bad_consumer"}, "op_deprecated": {"deprecated_op"}, "op_unknown": {"unknown_op"},
     "attr_kind": {"attribute_value"}, "attr_dtype": {"attribute_value"}, "attr_allowed": {"attribute_value"}, "attr_minimum": {"attribute_value"},
     "attr_number": {"attribute_value"}, "attr_missing": {"missing_attribute"}, "input_count": {"input_count"}, "edge_dtype": {"input_type"},
+    "graph_structure": {"corrupt"}, "parse": {"corrupt"},
 }
+# What TensorFlow says and its registry of operations does not.
+OUTSIDE = {"shape_function", "kernel", "crash"}
+LOADERS_OF_MODELS = {"load_v1": "load_v1", "load_v2": "load", "capi_load": "cpp"}
 
 
 def classify(answer):
@@ -131,6 +136,20 @@ def make(registry, rng, operations, count, empty, directory):
     return cases
 
 
+def judged(directory, count, seed):
+    """The cases, what TensorFlow says of each, and its release."""
+    directory.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, str(LOADERS), "--empty-model", str(directory / "empty")]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment(), check=True)
+    release = json.loads(done.stdout.splitlines()[-1])["release"]
+    registry, rng = operation_graphs.Registry(".".join(release.split(".")[:2])), random.Random(seed)
+    singles = directory / "singles"
+    singles.mkdir()
+    operations = calm_operations(registry, rng, singles)
+    cases = make(registry, rng, operations, count, directory / "empty", directory)
+    return cases, real(cases, directory), release
+
+
 def record(cases, results, release, directory):
     """The verdicts in the form of the corpus."""
     with (directory / "verdicts.jsonl").open("w") as out:
@@ -144,6 +163,50 @@ def record(cases, results, release, directory):
                 out.write(json.dumps(line) + "\n")
 
 
+def ours(binary, release, directory):
+    """The objects of `serdes check` by path, for everything in the directory, in one process."""
+    done = subprocess.run([binary, "check", "--json", "--tensorflow", release, str(directory)], capture_output=True, text=True, timeout=900)
+    objects = [json.loads(line) for line in done.stdout.splitlines()]
+    found = {one["path"]: one for one in objects if "path" in one and "verdict" in one}
+    return {str(pathlib.Path(path).parent if path.endswith("saved_model.pb") else path): one for path, one in found.items()}
+
+
+def agrees(way, answer, verdict):
+    """"same", "outside", or why not."""
+    accepted = verdict["verdict"] == "acceptable"
+    if way in LOADERS_OF_MODELS:
+        accepted = verdict["loaders"][LOADERS_OF_MODELS[way]] == "acceptable"
+    if answer is None:
+        return "same" if accepted else f"refused by {(verdict['reasons'] or [{}])[0].get('rule')}"
+    name = classify(answer)
+    if name in OUTSIDE:
+        return "outside"
+    if accepted:
+        return f"taken, although {name}"
+    rule = (verdict["reasons"] or [{}])[0].get("rule")
+    if way in ("capi_import", "load_v1") and name in RULES and rule not in RULES[name]:
+        return f"refused by {rule} instead of {' or '.join(sorted(RULES[name]))}"
+    return "same"
+
+
+def compare(cases, results, found):
+    counts, differences = collections.Counter(), 0
+    for case, answers in zip(cases, results):
+        for way, answer in answers.items():
+            # Python's import of a bare graph is not a way that the command judges.
+            if way == "import":
+                continue
+            outcome = agrees(way, answer, found[case["path"]])
+            if outcome not in ("same", "outside"):
+                differences += 1
+                print(f"FAILED {way} {case['id']} {case['faults']}: {outcome}\n    TensorFlow: {str(answer)[:300]}\n    serdes: {str(found[case['path']].get('reasons'))[:300]}")
+                outcome = "differs"
+            counts[way, outcome] += 1
+    for (way, outcome), count in sorted(counts.items()):
+        print(f"{way}: {count} {outcome}")
+    return differences
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--serdes")
@@ -154,21 +217,15 @@ def main():
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         directory = options.keep or pathlib.Path(scratch)
-        directory.mkdir(parents=True, exist_ok=True)
-        command = [sys.executable, str(LOADERS), "--empty-model", str(directory / "empty")]
-        done = subprocess.run(command, capture_output=True, text=True, env=environment(), check=True)
-        release = json.loads(done.stdout.splitlines()[-1])["release"]
-        registry, rng = operation_graphs.Registry(".".join(release.split(".")[:2])), random.Random(options.seed)
-        singles = directory / "singles"
-        singles.mkdir()
-        operations = calm_operations(registry, rng, singles)
-        cases = make(registry, rng, operations, options.count, directory / "empty", directory)
-        results = real(cases, directory)
+        cases, results, release = judged(directory, options.count, options.seed)
         record(cases, results, release, directory)
-        counts = collections.Counter(
-            (way, "accept" if answer is None else classify(answer)) for answers in results for way, answer in answers.items())
-        for (way, name), count in sorted(counts.items()):
-            print(f"{way} {name}: {count}")
+        if not options.serdes:
+            print(f"TensorFlow {release}: the verdicts are in {directory}")
+            return
+        found = ours(options.serdes, release, directory / "graphs") | ours(options.serdes, release, directory / "models")
+        differences = compare(cases, results, found)
+        print(f"TensorFlow {release}: {sum(map(len, results)) - differences} passed, {differences} failed")
+    sys.exit(1 if differences else 0)
 
 
 if __name__ == "__main__":
