@@ -287,11 +287,9 @@ impl CalledBodies {
         if !node.call.inside {
             return None;
         }
-        // Of a function that is called by its name, the inputs and outputs are those it has.
-        let given = match node.call.direct {
-            true => (u64::MAX, u64::MAX),
-            false => (node.inputs.into(), node.call.outputs.map_or(u64::MAX, u64::from)),
-        };
+        // A call by name has the inputs of the signature, but its attributes may be others than
+        // those that the body was built for.
+        let given = (node.inputs.into(), node.call.outputs.map_or(u64::MAX, u64::from));
         let findings = self.findings.get(usize::from(!wants_shape_functions))?;
         let own = || {
             let called = findings.get(*self.positions.get(&node.call.function)?)?;

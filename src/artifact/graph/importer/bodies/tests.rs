@@ -150,6 +150,15 @@ fn a_call_fills_in_what_the_body_leaves_to_it() {
         node { name: 'd' op: 'f' input: 'y' attr { key: 'U' value { type: DT_STRING } } }";
     let float = attribute("U", "type: DT_FLOAT");
     assert_eq!(kind(&format!("{generic}{}{again}", call(&["x"], &float))), None);
+    // The body was built for two tensors, and the second call has one.
+    let list = "name: 'f' input_arg { name: 'a' type: DT_FLOAT number_attr: 'N' }
+        output_arg { name: 'r' type: DT_FLOAT } attr { name: 'N' type: 'int' }";
+    let counted = |number: &str, inputs: &[&str]| call(inputs, &attribute("N", number));
+    let second = "node { name: 'd' op: 'f' input: 'x' attr { key: 'N' value { i: 1 } } }";
+    let body = function(list, "", "a:0");
+    assert_eq!(kind(&format!("{body}{}", counted("i: 2", &["x", "x"]))), None);
+    let both = kind(&format!("{body}{}{second}", counted("i: 2", &["x", "x"])));
+    assert_eq!(both, Some(Kind::FunctionBody));
     let partitioned = |given: &str| {
         kind(&format!(
             "{generic}{INPUT} node {{ name: 'c' op: 'PartitionedCall' input: 'x'
@@ -240,5 +249,5 @@ fn chains_and_trees_of_calls_are_judged_once_a_function() {
     assert_eq!(kind(&end("")), None);
     let found = fault(&end(&node("n", "NoSuchOp", &[], ""))).unwrap();
     assert_eq!(found.function.as_deref(), Some("f200"));
-    assert_eq!(kind(&end(&node("n", "f0", &[], ""))).is_some(), true);
+    assert!(kind(&end(&node("n", "f0", &[], ""))).is_some());
 }
