@@ -12,7 +12,10 @@ use std::{
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use prost::Message as _;
-use serdes::artifact::graph::{self, Form, Message, ReadOptions};
+use serdes::artifact::{
+    graph::{self, Form, Message, ReadOptions},
+    ops::Registry,
+};
 
 /// The messages of a graph as far as these graphs use them; a full schema would only make the
 /// decode slower.
@@ -61,11 +64,12 @@ mod peer {
 /// A graph of `nodes` nodes, each with a payload of `payload` bytes, as a chain.
 fn graph(nodes: usize, payload: usize) -> Vec<u8> {
     let node = |number: usize| {
+        let (op, key) = if number == 0 { ("Placeholder", "dtype") } else { ("Identity", "T") };
         let mut attr = std::collections::HashMap::new();
-        attr.insert("T".to_owned(), peer::AttrValue { s: vec![7; payload], data_type: 1 });
+        attr.insert(key.to_owned(), peer::AttrValue { s: vec![7; payload], data_type: 1 });
         peer::NodeDef {
             name: format!("n{number}"),
-            op: "Identity".to_owned(),
+            op: op.to_owned(),
             input: number.checked_sub(1).map(|before| format!("n{before}")).into_iter().collect(),
             device: String::new(),
             attr,
@@ -93,6 +97,9 @@ fn best<T>(runs: usize, mut work: impl FnMut() -> T) -> Duration {
 }
 
 fn graphs(criterion: &mut Criterion) {
+    let registries: Vec<Registry> = Registry::releases()
+        .map(|release| Registry::tensorflow(release).expect("a release that is built in"))
+        .collect();
     for (name, nodes, payload) in [("1e6 nodes", 1_000_000, 0), ("51 nodes of 4 MiB", 51, 4 << 20)]
     {
         let bytes = graph(nodes, payload);
@@ -111,10 +118,28 @@ fn graphs(criterion: &mut Criterion) {
             decoded.as_secs_f64() / scanned.as_secs_f64(),
             checked.as_secs_f64() / decoded.as_secs_f64(),
         );
+        let judge = |registries: &[Registry]| {
+            let options = ReadOptions::default().with_registries(registries);
+            graph::read(&file, Message::GraphDef, Form::Binary, &options).expect("a graph")
+        };
+        for registries in [&registries[..1], &registries] {
+            let judged = best(5, || judge(registries));
+            println!(
+                "{name}: check for the operations of {} releases {judged:?} ({:.2} times the check without)",
+                registries.len(),
+                judged.as_secs_f64() / checked.as_secs_f64(),
+            );
+        }
         let mut group = criterion.benchmark_group(format!("graph of {name}"));
         group.sample_size(10);
         group.bench_function("versions", |bencher| bencher.iter(scan));
         group.bench_function("check", |bencher| bencher.iter(check));
+        group.bench_function("check for one release", |bencher| {
+            bencher.iter(|| judge(&registries[..1]));
+        });
+        group.bench_function("check for ten releases", |bencher| {
+            bencher.iter(|| judge(&registries));
+        });
         group.bench_function("prost decode", |bencher| bencher.iter(decode));
         group.finish();
     }

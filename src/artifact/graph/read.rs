@@ -4,7 +4,7 @@
 use std::{borrow::Cow, collections::HashMap};
 
 use super::{
-    DeprecatedOperations, DeprecatedUse, Form, Graph, GraphError, Graphs, Message,
+    DeprecatedOperations, DeprecatedUse, Form, Graph, GraphError, Graphs, Judgement, Message,
     fast::{Depth, GraphVisitor, ScannedGraph},
     function_names::FunctionNames,
     importer::{self, Context, Findings, Library, LoadedGraph},
@@ -112,14 +112,19 @@ pub fn read(
     let depth = if options.count_operations { Depth::Counted } else { Depth::Whole };
     let size = source.size()?;
     let mut visitor =
-        GraphVisitor::new(source.message(), size, depth, options.deprecated, options.release);
+        GraphVisitor::new(source.message(), size, depth, options.deprecated, options.release)
+            .with_registries(options.registries);
     source.walk(&mut visitor)?;
     let (scanned, overflow) = visitor.finish();
     let mut meta_graphs = Vec::with_capacity(scanned.len());
     let is_only = scanned.len() == 1;
     for (number, mut scanned) in scanned.into_iter().enumerate() {
-        // Of more than is kept nobody judges anything, and each graph is a walk of its own.
-        if !overflow && (!scanned.is_clean() || !options.registries.is_empty()) {
+        let is_asked = !options.registries.is_empty();
+        if scanned.is_clean() && (!is_asked || scanned.is_taken) {
+            let graph = &mut scanned.meta_graph.graph;
+            graph.judgements.resize_with(options.registries.len(), Judgement::default);
+        } else if !overflow {
+            // Of more than is kept nobody judges anything, and each graph is a walk of its own.
             look_closer(source, (number, is_only), &mut scanned, options)?;
         }
         meta_graphs.push(scanned.meta_graph);

@@ -26,6 +26,11 @@ impl LoopRole {
     }
 }
 
+/// Whether it is the operation that calls the function of its attribute.
+pub(super) fn is_partitioned_call(operation: &[u8]) -> bool {
+    matches!(operation, b"PartitionedCall" | b"StatefulPartitionedCall")
+}
+
 /// Bytes of a name that are kept for messages.
 pub(super) const SHOWN_NAME: usize = 256;
 

@@ -269,9 +269,9 @@ proptest! {
 }
 
 /// A file that counts the bytes that are read of it.
-struct Counted {
-    bytes: Vec<u8>,
-    read: AtomicU64,
+pub(super) struct Counted {
+    pub(super) bytes: Vec<u8>,
+    pub(super) read: AtomicU64,
 }
 
 impl ReadAt for Counted {

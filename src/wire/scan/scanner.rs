@@ -307,7 +307,7 @@ impl<V: Visitor> Walk<'_, '_, V> {
         };
         let found = Delimited { message, field, payload, end };
         match field.kind {
-            Kind::Message(nested) => self.message(found, nested).map(|()| None),
+            Kind::Message(nested) => self.message(found, nested),
             Kind::String => self.string(found),
             Kind::Bytes if self.visitor.wants_bytes(message, field) => Ok(self.bytes(found)),
             Kind::Bytes | Kind::UncheckedString => {
@@ -324,19 +324,29 @@ impl<V: Visitor> Walk<'_, '_, V> {
     }
 
     #[inline]
-    fn message(&mut self, found: Delimited, nested: MessageId) -> Result<(), WireError> {
+    fn message(
+        &mut self,
+        found: Delimited,
+        nested: MessageId,
+    ) -> Result<Option<Progress>, WireError> {
         if !self.has_room() {
             return Err(self.fault(WireFault::Depth));
         }
-        let Delimited { payload, end, .. } = found;
+        let Delimited { message, field, payload, end } = found;
         let is_here = end <= self.window.end();
+        if !is_here
+            && end - payload <= WHOLE_STRING as u64
+            && self.visitor.wants_whole(message, field)
+        {
+            return Ok(self.need(WHOLE_STRING + FIELD_HEADER));
+        }
         self.at = end;
         if (!is_here || !self.take(found, self.window.part(payload, end)))
             && let Some(entered) = self.enter(found, nested)
         {
             (self.frame, self.at) = (entered, payload);
         }
-        Ok(())
+        Ok(None)
     }
 
     fn string(&mut self, found: Delimited) -> Result<Option<Progress>, WireError> {

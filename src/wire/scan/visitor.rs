@@ -67,6 +67,13 @@ pub(crate) trait Visitor {
     fn release(&self) -> i32 {
         i32::MAX
     }
+    /// Whether a nested message, the value of `field` of `message`, is to be offered to
+    /// [`take`](Self::take) also where the window ends in it; one that is longer than
+    /// [`WHOLE_STRING`](super::WHOLE_STRING) never is.
+    #[inline]
+    fn wants_whole(&self, _message: MessageId, _field: &'static Field) -> bool {
+        false
+    }
     /// A nested message whose bytes are all there, the value of `field` of `message`, before it is
     /// entered; `depth` messages are around it. Returns true if the visitor has checked it and
     /// taken what it wants, as if it had been told of all of it. Must do nothing otherwise.

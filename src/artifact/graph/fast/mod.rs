@@ -6,9 +6,14 @@
 //! is used before it is written, two names with one hash, a function that may be there twice) says
 //! "look closer".
 //!
+//! Where registries are given, it also knows the kinds of the nodes and of the edges between them,
+//! as long as each registry takes all of them.
+//!
 //! Speed decides here: batches of look-ups, another thread for large graphs, attributes that were
 //! checked once. It must never know what the importer says of a graph that is not clean.
 
+mod edges;
+mod kinds;
 mod names;
 mod nodes;
 mod plain;
@@ -18,3 +23,6 @@ pub(super) use self::{
     plain::short_field,
     visitor::{Depth, GraphVisitor, ScannedGraph},
 };
+
+#[cfg(test)]
+mod tests;

@@ -10,6 +10,8 @@ use std::{
     thread::{self, JoinHandle},
 };
 
+use super::edges::{EdgeKind, EdgeKinds, FastKind, KIND_BITS};
+
 /// Hashes that lie in one line of the processor's cache, those in use first; a low half of zero
 /// marks a free place.
 ///
@@ -32,22 +34,34 @@ impl Bucket {
         (hash as u32, (hash >> 32) as u32)
     }
 
-    /// Whether the hash is there, and the first free place if there is one.
+    /// Where a hash is that agrees in the bits of `mask`, and the first free place if there is
+    /// one.
     #[inline]
     #[expect(
         clippy::indexing_slicing,
         reason = "over the places of an array: a bound that the compiler drops"
     )]
-    fn look(&self, hash: u64) -> (bool, Option<usize>) {
+    fn look(&self, hash: u64, mask: u64) -> (Option<usize>, Option<usize>) {
         let (low, high) = Self::halves(hash);
+        let (low_mask, high_mask) = Self::halves(mask);
         let (mut same, mut free) = (0_u32, 0_u32);
         // A bit for each place: no branches, and over a fixed number of places, so that no loop is
         // left of it.
         for place in 0..PLACES {
-            same |= u32::from((self.low[place] ^ low) | (self.high[place] ^ high) == 0) << place;
+            let differs =
+                (self.low[place] ^ low) & low_mask | (self.high[place] ^ high) & high_mask;
+            same |= u32::from(differs == 0) << place;
             free |= u32::from(self.low[place] == 0) << place;
         }
-        (same != 0, (free != 0).then_some(free.trailing_zeros() as usize))
+        let first = |bits: u32| (bits != 0).then_some(bits.trailing_zeros() as usize);
+        (first(same), first(free))
+    }
+
+    /// The hash at a place.
+    #[inline]
+    fn at(&self, place: usize) -> u64 {
+        let half = |halves: &[u32; PLACES]| u64::from(halves.get(place).copied().unwrap_or(0));
+        half(&self.high) << 32 | half(&self.low)
     }
 
     /// Puts a hash into a free place.
@@ -64,6 +78,28 @@ impl Bucket {
             .filter(|(low, _)| *low != 0)
             .map(|(low, high)| u64::from(high) << 32 | u64::from(low))
     }
+}
+
+/// Where a hash has the number of the node's kind, if kinds are kept.
+const KIND_AT: u32 = 1;
+const KIND_MASK: u64 = ((1 << KIND_BITS) - 1) << KIND_AT;
+
+/// A hash with the number of a kind in it.
+#[inline]
+pub(super) fn with_kind(hash: u64, kind: FastKind) -> u64 {
+    hash & !KIND_MASK | u64::from(kind) << KIND_AT
+}
+
+/// The number of the kind that is in a hash.
+#[inline]
+pub(super) fn kind_of(hash: u64) -> FastKind {
+    ((hash & KIND_MASK) >> KIND_AT) as FastKind
+}
+
+/// Whether two hashes with kinds in them are of one name.
+#[inline]
+pub(super) fn is_same_name(hash: u64, other: u64) -> bool {
+    (hash ^ other) & !KIND_MASK == 0
 }
 
 const SMALLEST_TABLE: usize = 1024;
@@ -98,13 +134,27 @@ struct Table {
     size: u64,
     passed: u64,
     findings: Findings,
+    /// The bits of a hash that are not the number of a kind.
+    mask: u64,
+    edges: EdgeKinds,
+}
+
+/// What is handed to another thread at once.
+#[derive(Debug, Default)]
+struct Work {
+    /// Hashes to put in (lowest bit set) or to look up (not set), in order.
+    queue: Vec<u64>,
+    /// Where kinds are kept, of each look-up the edge that it is for.
+    edges: Vec<EdgeKind>,
+    /// Where the last node ended.
+    passed: u64,
 }
 
 /// Another thread that has the table.
 #[derive(Debug)]
 struct Worker {
-    full: SyncSender<(Vec<u64>, u64)>,
-    spent: Receiver<Vec<u64>>,
+    full: SyncSender<Work>,
+    spent: Receiver<Work>,
     thread: JoinHandle<Table>,
 }
 
@@ -120,31 +170,26 @@ enum Holder {
 #[derive(Debug)]
 pub(super) struct Names {
     table: Holder,
-    /// Hashes to put in (lowest bit set) or to look up (not set), in order.
-    queue: Vec<u64>,
-    /// Where the last node ended.
-    passed: u64,
+    work: Work,
+    keeps_kinds: bool,
     /// Whether another thread may be asked for.
     alone: bool,
 }
 
 impl Names {
-    /// Of a graph in a file of `size` bytes.
-    pub(super) fn new(size: u64) -> Self {
+    /// Of a graph in a file of `size` bytes; `keeps_kinds` if nodes come with their kinds.
+    pub(super) fn new(size: u64, keeps_kinds: bool) -> Self {
         let findings = Findings { forward_references: false, suspected_duplicates: false };
-        let table = Table { buckets: Vec::new(), used: 0, size, passed: 0, findings };
-        Self {
-            table: Holder::Here(table),
-            queue: Vec::with_capacity(BATCH),
-            passed: 0,
-            alone: false,
-        }
+        let mask = if keeps_kinds { !KIND_MASK } else { u64::MAX };
+        let table = Table { size, findings, mask, ..Table::empty() };
+        let work = Work { queue: Vec::with_capacity(BATCH), ..Work::default() };
+        Self { table: Holder::Here(table), work, keeps_kinds, alone: false }
     }
 
     /// Says where in the file the names come from.
     #[inline]
     pub(super) fn pass(&mut self, at: u64) {
-        self.passed = at;
+        self.work.passed = at;
     }
 
     /// Puts a hash in, whose lowest bit must be set.
@@ -153,41 +198,43 @@ impl Names {
         self.enqueue(hash);
     }
 
-    /// Asks whether a hash is there by now.
+    /// Asks whether a hash is there by now, for an edge from the node of that name.
     #[inline]
-    pub(super) fn look_up(&mut self, hash: u64) {
+    pub(super) fn look_up(&mut self, hash: u64, edge: EdgeKind) {
+        if self.keeps_kinds {
+            self.work.edges.push(edge);
+        }
         self.enqueue(hash & !1);
     }
 
     #[inline]
     fn enqueue(&mut self, entry: u64) {
-        self.queue.push(entry);
-        if self.queue.len() == self.queue.capacity() {
-            self.work();
+        self.work.queue.push(entry);
+        if self.work.queue.len() == self.work.queue.capacity() {
+            self.work_off();
         }
     }
 
     /// Works off what is queued, or hands it over.
     #[inline(never)]
-    fn work(&mut self) {
+    fn work_off(&mut self) {
         match &mut self.table {
             Holder::Here(table) => {
-                table.passed = self.passed;
-                table.work(&self.queue);
-                self.queue.clear();
+                table.work_off(&self.work);
+                self.work.clear();
                 if table.used >= SAMPLE && !self.alone && table.expected() >= LARGE {
                     self.hand_over();
                 }
             }
             Holder::Elsewhere(worker) => {
                 let next = worker.spent.try_recv().unwrap_or_default();
-                let full = std::mem::replace(&mut self.queue, next);
-                self.queue.reserve_exact(HANDED);
-                if worker.full.send((full, self.passed)).is_err() {
+                let full = std::mem::replace(&mut self.work, next);
+                self.work.queue.reserve_exact(HANDED);
+                if worker.full.send(full).is_err() {
                     self.table = Holder::Lost;
                 }
             }
-            Holder::Lost => self.queue.clear(),
+            Holder::Lost => self.work.clear(),
         }
     }
 
@@ -197,17 +244,16 @@ impl Names {
         if thread::available_parallelism().map_or(1, usize::from) < 2 {
             return;
         }
-        let (full, work) = sync_channel::<(Vec<u64>, u64)>(4);
+        let (full, work) = sync_channel::<Work>(4);
         let (back, spent) = channel();
         let (give, take) = channel::<Table>();
         let run = move || {
             let Ok(mut table) = take.recv() else { return Table::unknown() };
-            for (mut queue, passed) in work {
-                table.passed = passed;
-                table.work(&queue);
-                queue.clear();
+            for mut part in work {
+                table.work_off(&part);
+                part.clear();
                 // Where nobody is left to take it, it is freed.
-                let _ = back.send(queue);
+                let _ = back.send(part);
             }
             table
         };
@@ -217,13 +263,13 @@ impl Names {
         if let Holder::Here(table) = std::mem::replace(&mut self.table, Holder::Lost)
             && give.send(table).is_ok()
         {
-            self.queue = Vec::with_capacity(HANDED);
+            self.work.queue = Vec::with_capacity(HANDED);
             self.table = Holder::Elsewhere(Worker { full, spent, thread });
         }
     }
 
     fn finished(mut self) -> Table {
-        self.work();
+        self.work_off();
         match self.table {
             Holder::Here(table) => table,
             Holder::Elsewhere(Worker { full, spent: _, thread }) => {
@@ -234,9 +280,17 @@ impl Names {
         }
     }
 
-    /// What was found out, once everything was told.
-    pub(super) fn finish(self) -> Findings {
-        self.finished().findings
+    /// What was found out, once everything was told, and the kinds of edges that were looked up.
+    pub(super) fn finish(self) -> (Findings, EdgeKinds) {
+        let Table { findings, edges, .. } = self.finished();
+        (findings, edges)
+    }
+}
+
+impl Work {
+    fn clear(&mut self) {
+        self.queue.clear();
+        self.edges.clear();
     }
 }
 
@@ -244,41 +298,55 @@ impl Table {
     /// One of which nothing is known, so that the graph is looked at more closely.
     fn unknown() -> Self {
         let findings = Findings { forward_references: true, suspected_duplicates: true };
-        Self { buckets: Vec::new(), used: 0, size: 0, passed: 0, findings }
+        Self { findings, ..Self::empty() }
+    }
+
+    fn empty() -> Self {
+        Self {
+            buckets: Vec::new(),
+            used: 0,
+            size: 0,
+            passed: 0,
+            findings: Findings { forward_references: false, suspected_duplicates: false },
+            mask: u64::MAX,
+            edges: EdgeKinds::default(),
+        }
     }
 
     /// The bucket where a hash belongs.
     #[inline]
     fn home(&self, hash: u64) -> usize {
         // The high half of the product spreads the hashes evenly over any number of buckets.
-        ((u128::from(hash) * self.buckets.len() as u128) >> 64) as usize
+        ((u128::from(hash & self.mask) * self.buckets.len() as u128) >> 64) as usize
     }
 
-    /// Whether a hash is there; put in if it is not and `put` says so.
+    /// The hash that is there for a name; put in if there is none and `put` says so.
     #[inline]
-    fn find(&mut self, hash: u64, put: bool) -> bool {
+    fn find(&mut self, hash: u64, put: bool) -> Option<u64> {
         let mut position = self.home(hash);
         // Never are all buckets full; the bound is for the reader.
         for _ in 0..self.buckets.len() {
-            let Some(bucket) = self.buckets.get_mut(position) else { return false };
-            let (found, free) = bucket.look(hash);
-            if found {
-                return true;
+            let bucket = self.buckets.get_mut(position)?;
+            let (found, free) = bucket.look(hash, self.mask);
+            if let Some(place) = found {
+                return Some(bucket.at(place));
             }
             if let Some(place) = free {
                 if put {
                     bucket.put(hash, place);
                     self.used += 1;
                 }
-                return false;
+                return None;
             }
             position = if position + 1 == self.buckets.len() { 0 } else { position + 1 };
         }
-        false
+        None
     }
 
-    fn work(&mut self, queue: &[u64]) {
-        for batch in queue.chunks(BATCH) {
+    fn work_off(&mut self, work: &Work) {
+        self.passed = work.passed;
+        let mut edges = work.edges.iter();
+        for batch in work.queue.chunks(BATCH) {
             // At seven eighths, hardly a hash is further away than in the next bucket.
             while self.used + batch.len() > self.buckets.len() * 7 {
                 self.grow();
@@ -292,8 +360,11 @@ impl Table {
                 let hash = entry | 1;
                 let put = *entry == hash;
                 let found = self.find(hash, put);
-                self.findings.suspected_duplicates |= put & found;
-                self.findings.forward_references |= !put & !found;
+                self.findings.suspected_duplicates |= put & found.is_some();
+                self.findings.forward_references |= !put & found.is_none();
+                if !put && let (Some(edge), Some(found)) = (edges.next(), found) {
+                    self.edges.add(edge.out_of(kind_of(found)));
+                }
             }
         }
     }
@@ -325,15 +396,15 @@ mod tests {
 
     /// Many hashes put in, each asked for afterwards, then one thing more.
     fn findings(count: u64, then: impl FnOnce(&mut Names)) -> Findings {
-        let mut names = Names::new(1000);
+        let mut names = Names::new(1000, false);
         for number in 1..count {
             let hash = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
             names.pass(number);
             names.insert(hash);
-            names.look_up(hash);
+            names.look_up(hash, EdgeKind::CONTROL);
         }
         then(&mut names);
-        names.finish()
+        names.finish().0
     }
 
     #[test]
@@ -341,7 +412,7 @@ mod tests {
         for count in [0, 1, 100, 5000, 300_000] {
             let found = findings(count, |_| ());
             assert!(!found.suspected_duplicates && !found.forward_references, "{count}");
-            let found = findings(count, |names| names.look_up(2));
+            let found = findings(count, |names| names.look_up(2, EdgeKind::CONTROL));
             assert!(!found.suspected_duplicates && found.forward_references, "{count}");
         }
         for count in [5000, 300_000] {
@@ -353,7 +424,7 @@ mod tests {
 
     #[test]
     fn a_table_takes_little_more_than_its_hashes() {
-        let mut names = Names::new(1000);
+        let mut names = Names::new(1000, false);
         for number in 1..5000_u64 {
             names.insert(number.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
         }

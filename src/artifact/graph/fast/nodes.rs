@@ -5,12 +5,16 @@
 
 use std::hash::{BuildHasher, Hasher};
 
-use super::names::{Findings, Names};
+use super::{
+    edges::{EdgeKind, EdgeKinds, FastKind},
+    kinds::FastKinds,
+    names::{Findings, Names, is_same_name, kind_of, with_kind},
+};
 use crate::{
     artifact::graph::{
         DeprecatedOperations, StructureFaultKind,
         characters::Seen,
-        rules::{LoopRole, input_node, input_node_seen, is_control_input, is_node_name},
+        rules::{LoopRole, Output, input_node, input_node_seen, is_control_input, is_node_name},
     },
     wire::scan::Piece,
 };
@@ -25,6 +29,8 @@ pub(super) struct NodeInProgress {
     bad_name: bool,
     has_operation: bool,
     inputs: Vec<u64>,
+    /// Where kinds are kept, of each of `inputs` the output that it names.
+    outputs: Vec<Output>,
     /// The nodes that it may have to be beside.
     colocated: Vec<u64>,
     loop_role: LoopRole,
@@ -38,16 +44,25 @@ impl NodeInProgress {
     pub(super) fn clear(&mut self) {
         self.name.clear();
         self.inputs.clear();
+        self.outputs.clear();
         self.colocated.clear();
         let (name, inputs) = (std::mem::take(&mut self.name), std::mem::take(&mut self.inputs));
         let colocated = std::mem::take(&mut self.colocated);
-        *self = Self { name, inputs, colocated, ..Self::default() };
+        let outputs = std::mem::take(&mut self.outputs);
+        *self = Self { name, inputs, outputs, colocated, ..Self::default() };
     }
 
     /// Makes ready for a node that is read in one go.
     pub(super) fn begin_plain(&mut self) {
         self.colocated.clear();
+        self.inputs.clear();
+        self.outputs.clear();
         self.control_inputs = false;
+    }
+
+    /// How many inputs of data a node has that is read in one go, where kinds are kept.
+    pub(super) fn data_inputs(&self) -> u64 {
+        self.outputs.iter().filter(|output| **output != Output::CONTROL).count() as u64
     }
 
     pub(super) fn operation(&mut self, piece: &[u8], is: Piece, operations: &DeprecatedOperations) {
@@ -67,6 +82,8 @@ impl NodeInProgress {
 pub(super) struct NodeTable {
     hasher: foldhash::fast::RandomState,
     names: Names,
+    /// Whether nodes come with their kinds.
+    keeps_kinds: bool,
     /// The last names, each where its hash belongs: most inputs name a node that came shortly
     /// before.
     recent: Box<[u64]>,
@@ -82,15 +99,16 @@ const RECENT: usize = 2048;
 
 /// Where a hash belongs among the last names.
 fn recent(hash: u64) -> usize {
-    (hash >> 1) as usize % RECENT
+    (hash >> 16) as usize % RECENT
 }
 
 impl NodeTable {
-    /// A table for a graph in a file of `size` bytes.
-    pub(super) fn new(size: u64) -> Self {
+    /// A table for a graph in a file of `size` bytes; `keeps_kinds` if nodes come with their kinds.
+    pub(super) fn new(size: u64, keeps_kinds: bool) -> Self {
         Self {
             hasher: foldhash::fast::RandomState::default(),
-            names: Names::new(size),
+            names: Names::new(size, keeps_kinds),
+            keeps_kinds,
             recent: vec![0; RECENT].into(),
             next_iteration: false,
             unknown: false,
@@ -98,10 +116,11 @@ impl NodeTable {
     }
 
     /// Whether the nodes have to be looked at more closely: an input names no earlier node, or two
-    /// names may be the same.
-    pub(super) fn needs_order(self) -> bool {
-        let Findings { forward_references, suspected_duplicates } = self.names.finish();
-        self.unknown || forward_references || suspected_duplicates
+    /// names may be the same. Also the kinds of the edges that were looked up.
+    pub(super) fn needs_order(self) -> (bool, EdgeKinds) {
+        let (findings, edges) = self.names.finish();
+        let Findings { forward_references, suspected_duplicates } = findings;
+        (self.unknown || forward_references || suspected_duplicates, edges)
     }
 
     fn hash(&self, bytes: &[u8]) -> u64 {
@@ -128,7 +147,13 @@ impl NodeTable {
             return false;
         }
         let hash = self.hash(name);
-        self.look_up(hash);
+        if self.keeps_kinds {
+            // What takes it is known at the end of the node.
+            node.inputs.push(hash);
+            node.outputs.push(Output::of(input, name));
+        } else {
+            self.look_up(hash);
+        }
         true
     }
 
@@ -140,10 +165,20 @@ impl NodeTable {
         name: &[u8],
         role: LoopRole,
         at: u64,
+        kind: Option<(FastKind, &mut FastKinds<'_>)>,
     ) {
         self.names.pass(at);
         let hash = self.hash(name);
-        self.insert(hash);
+        match kind {
+            Some((kind, kinds)) => {
+                self.look_up_edges(node, kind, kinds);
+                self.insert(with_kind(hash, kind));
+            }
+            None => {
+                self.look_up_all(&node.inputs);
+                self.insert(hash);
+            }
+        }
         self.look_up_all(&node.colocated);
         self.note_loop(role);
     }
@@ -223,7 +258,28 @@ impl NodeTable {
     #[inline]
     fn look_up(&mut self, hash: u64) {
         if self.recent.get(recent(hash)) != Some(&hash) {
-            self.names.look_up(hash);
+            self.names.look_up(hash, EdgeKind::CONTROL);
+        }
+    }
+
+    /// Looks up the inputs of a node of this kind, and notes the kinds of the edges.
+    #[inline]
+    fn look_up_edges(&mut self, node: &NodeInProgress, kind: FastKind, kinds: &mut FastKinds<'_>) {
+        let mut position = 0;
+        for (hash, output) in node.inputs.iter().zip(&node.outputs) {
+            let mut edge = Some(EdgeKind::CONTROL);
+            if *output != Output::CONTROL {
+                edge =
+                    output.number().and_then(|output| EdgeKind::into_node(kind, position, output));
+                position += 1;
+            }
+            let edge = edge.unwrap_or_else(|| kinds.give_up());
+            match self.recent.get(recent(*hash)) {
+                Some(known) if is_same_name(*known, *hash) => {
+                    kinds.edge(edge.out_of(kind_of(*known)))
+                }
+                _ => self.names.look_up(*hash, edge),
+            }
         }
     }
 

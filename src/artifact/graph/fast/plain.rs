@@ -44,6 +44,7 @@ pub(super) fn read<'b>(
     mut reference: impl FnMut(Reference<'b>) -> bool,
 ) -> Option<PlainNode<'b>> {
     let (mut name, mut operation) = (None, None);
+    attributes.identity = Identity::default();
     let mut rest = bytes;
     while !rest.is_empty() {
         let (tag, content, after) = short_field(rest)?;
@@ -57,7 +58,7 @@ pub(super) fn read<'b>(
                     return None;
                 }
             }
-            0x22 if is_ascii(content) => {}
+            0x22 if is_ascii(content) => attributes.identity.note_device(content),
             0x2a if !is_colocation(content) && attributes.take(content, depth) => {}
             0x2a if is_colocation(content) && colocations(content, &mut reference).is_some() => {}
             _ => return None,
@@ -128,11 +129,55 @@ const KEPT: usize = 111;
 /// How many are kept; 16 KiB, which the innermost cache holds beside everything else.
 const SLOTS: usize = 128;
 
+/// Attributes of a node that are told apart; a node with more is not one of the common ones.
+pub(super) const IDENTIFIED: usize = 8;
+
+/// What tells the attributes of a node from those of others: a number for each, equal bytes the
+/// same.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Identity {
+    attributes: [u32; IDENTIFIED],
+    count: usize,
+    /// Whether there is one without a number, or too many.
+    is_uncommon: bool,
+    has_device: bool,
+}
+
+impl Identity {
+    /// The numbers, 0 behind the last one; `None` for a node that is not one of the common ones.
+    #[inline]
+    pub(super) fn attributes(&self) -> Option<[u32; IDENTIFIED]> {
+        (!self.is_uncommon).then_some(self.attributes)
+    }
+
+    /// Whether it says on which device the node is to be.
+    pub(super) fn has_device(&self) -> bool {
+        self.has_device
+    }
+
+    #[inline]
+    fn note_device(&mut self, device: &[u8]) {
+        self.has_device |= !device.is_empty();
+    }
+
+    /// The next attribute; 0 for one that has no number.
+    #[inline]
+    fn note(&mut self, number: u32) {
+        match self.attributes.get_mut(self.count) {
+            Some(place) if number != 0 => *place = number,
+            _ => self.is_uncommon = true,
+        }
+        self.count += 1;
+    }
+}
+
 /// The bytes of an attribute that was found right. The first and the last bytes stand for all up to
 /// 16.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     ends: (u64, u64),
+    /// What tells it from others, also from those that it took the place of.
+    number: u32,
     length: u8,
     bytes: [u8; KEPT],
 }
@@ -143,16 +188,28 @@ pub(super) struct Attributes {
     known: Box<[Known]>,
     scanner: Scanner,
     depth: usize,
+    /// The last number that was given to an attribute.
+    last: u32,
+    /// The keys of tensors, whose contents make no other kind of node.
+    tensors: Vec<(Box<[u8]>, u32)>,
+    /// Of the node that is being read.
+    pub(super) identity: Identity,
 }
+
+/// Keys of tensors that are told apart: one, in almost every graph.
+const TENSOR_KEYS: usize = 8;
 
 impl Attributes {
     pub(super) fn new() -> Self {
         // No attribute at all is right too.
-        let nothing = Known { ends: (0, 0), length: 0, bytes: [0; KEPT] };
+        let nothing = Known { ends: (0, 0), number: 0, length: 0, bytes: [0; KEPT] };
         Self {
             known: vec![nothing; SLOTS].into(),
             scanner: Scanner::new(TENSORFLOW, NODE_DEF, 0),
             depth: 0,
+            last: 0,
+            tensors: Vec::new(),
+            identity: Identity::default(),
         }
     }
 
@@ -168,6 +225,7 @@ impl Attributes {
         if known.ends == ends && usize::from(known.length) == bytes.len() {
             let same = bytes.len() <= 16 || known.bytes.get(..bytes.len()) == Some(bytes);
             if same {
+                self.identity.note(known.number);
                 return true;
             }
         }
@@ -178,13 +236,16 @@ impl Attributes {
     fn check(&mut self, bytes: &[u8], depth: usize) -> bool {
         if depth != self.depth {
             // What is right may nest too deep elsewhere.
-            *self = Self { depth, ..Self::new() };
+            let (last, identity) = (self.last, self.identity);
+            *self = Self { depth, last, identity, ..Self::new() };
         }
         // The node is one message below the one that has it, and the attribute another.
         self.scanner.restart(NODE_DEF_ATTR_ENTRY, bytes.len() as u64, depth + 1);
         let mut colocation = FindColocation(false);
         let right = matches!(self.scanner.run(bytes, 0, &mut colocation), Ok(Progress::Done))
             && !colocation.0;
+        let number = if right { self.number(bytes) } else { 0 };
+        self.identity.note(number);
         if right
             && bytes.len() <= KEPT
             && let Some(known) = self.known.get_mut(slot(ends(bytes)))
@@ -192,9 +253,39 @@ impl Attributes {
         {
             kept.copy_from_slice(bytes);
             (known.ends, known.length) = (ends(bytes), bytes.len() as u8);
+            known.number = number;
         }
         right
     }
+
+    /// A number for an attribute that is new: of its own, or that of all tensors of its key. 0 for
+    /// one that is not kept.
+    fn number(&mut self, bytes: &[u8]) -> u32 {
+        let tensor = tensor_key(bytes);
+        let known = tensor.and_then(|key| self.tensors.iter().find(|(other, _)| **other == *key));
+        if let Some((_, number)) = known {
+            return *number;
+        }
+        let is_kept = bytes.len() <= KEPT || tensor.is_some();
+        // Where numbers are used up, what is new has none.
+        let Some(next) = self.last.checked_add(1).filter(|_| is_kept) else { return 0 };
+        if let Some(key) = tensor {
+            if self.tensors.len() == TENSOR_KEYS {
+                return 0;
+            }
+            self.tensors.push((key.into(), next));
+        }
+        self.last = next;
+        next
+    }
+}
+
+/// The key of an attribute that is a tensor and nothing else.
+fn tensor_key(attribute: &[u8]) -> Option<&[u8]> {
+    let (0x0a, key, rest) = short_field(attribute)? else { return None };
+    let (0x12, value, []) = short_field(rest)? else { return None };
+    let (0x42, _, []) = short_field(value)? else { return None };
+    Some(key)
 }
 
 /// The first and the last bytes, up to eight of each: with the length, they tell up to 16 bytes

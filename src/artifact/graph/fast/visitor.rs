@@ -6,6 +6,8 @@
 use std::collections::BTreeMap;
 
 use super::{
+    edges::FastKind,
+    kinds::FastKinds,
     nodes::{NodeInProgress, NodeTable},
     plain::{self, Attributes, Reference},
 };
@@ -19,6 +21,7 @@ use crate::{
             rules::{LoopRole, SHOWN_NAME, is_node_name, shown},
             source::Extent,
         },
+        ops::Registry,
         schema::{
             ATTR_VALUE_LIST_VALUE, FUNCTION_DEF, FUNCTION_DEF_LIBRARY, Field, GRADIENT_DEF,
             GRAPH_DEF, META_GRAPH_DEF, META_GRAPH_DEF_META_INFO_DEF, MessageId, NODE_DEF, OP_DEF,
@@ -64,6 +67,8 @@ pub(in super::super) struct ScannedGraph {
     /// Whether the nodes may have to be visited in another order than the one they are written in.
     pub(in super::super) needs_order: bool,
     pub(in super::super) functions: FunctionNames,
+    /// Whether every registry that asks is known to take its nodes.
+    pub(in super::super) is_taken: bool,
     /// Functions that say of themselves that they are deprecated.
     pub(in super::super) deprecated_functions: Vec<DeprecatedOperation>,
 }
@@ -107,6 +112,8 @@ pub(in super::super) struct GraphVisitor<'a> {
     node: NodeInProgress,
     table: NodeTable,
     attributes: Attributes,
+    /// The kinds of the nodes, if registries ask, as long as all are good.
+    kinds: Option<FastKinds<'a>>,
     counts: BTreeMap<Vec<u8>, u64>,
     in_versions: bool,
     in_signature: bool,
@@ -142,8 +149,9 @@ impl<'a> GraphVisitor<'a> {
             text_kept: 0,
             owner: NodeOwner::Outside,
             node: NodeInProgress::default(),
-            table: NodeTable::new(size),
+            table: NodeTable::new(size, false),
             attributes: Attributes::new(),
+            kinds: None,
             counts: BTreeMap::new(),
             in_versions: false,
             in_signature: false,
@@ -159,6 +167,15 @@ impl<'a> GraphVisitor<'a> {
             visitor.meta_graphs.push(ScannedGraph::default());
         }
         visitor
+    }
+
+    /// The same, looking at the nodes of a bare graph for these registries as well.
+    pub(in super::super) fn with_registries(self, registries: &'a [Registry]) -> Self {
+        if self.root != GRAPH_DEF || registries.is_empty() {
+            return self;
+        }
+        let table = NodeTable::new(self.size, true);
+        Self { kinds: Some(FastKinds::new(registries)), table, ..self }
     }
 
     /// The meta graphs, complete.
@@ -192,12 +209,14 @@ impl<'a> GraphVisitor<'a> {
     /// Hands what was collected outside the record over to it.
     fn end_of_graph(&mut self) {
         let counts = std::mem::take(&mut self.counts);
-        let table = std::mem::replace(&mut self.table, NodeTable::new(self.size));
-        let needs_order = table.needs_order();
+        let table = std::mem::replace(&mut self.table, NodeTable::new(self.size, false));
+        let (needs_order, edges) = table.needs_order();
+        let is_taken = self.kinds.take().is_some_and(|kinds| kinds.are_edges_good(&edges));
         let functions = std::mem::take(&mut self.functions);
         let uses = std::mem::take(&mut self.uses);
         if let Some(scanned) = self.scanned() {
             scanned.needs_order = needs_order;
+            scanned.is_taken = is_taken;
             scanned.functions = functions;
             let graph = &mut scanned.meta_graph.graph;
             (graph.deprecated_nodes, graph.deprecated_in_functions) = uses.finish();
@@ -250,7 +269,9 @@ impl<'a> GraphVisitor<'a> {
         }
         if in_graph {
             let role = LoopRole::of(plain.operation);
-            self.table.add_plain(&self.node, plain.name, role, end);
+            let kind = self.kind(plain.operation, bytes, depth);
+            let kind = kind.zip(self.kinds.as_mut());
+            self.table.add_plain(&self.node, plain.name, role, end, kind);
         }
         if self.depth == Depth::Counted {
             self.count_operation(plain.operation);
@@ -259,6 +280,21 @@ impl<'a> GraphVisitor<'a> {
             *(if in_graph { &mut graph.nodes } else { &mut graph.function_nodes }) += 1;
         }
         true
+    }
+
+    /// The kind of a node of the common form, where that is asked for. One that is not good for
+    /// everybody ends the asking.
+    #[inline]
+    fn kind(&mut self, operation: &[u8], bytes: &[u8], depth: usize) -> Option<FastKind> {
+        let kinds = self.kinds.as_mut()?;
+        let identity = &self.attributes.identity;
+        let inputs = self.node.data_inputs();
+        let kind = kinds.kind(operation, identity, inputs, bytes, depth);
+        if kind.is_none() || identity.has_device() {
+            self.kinds = None;
+            return None;
+        }
+        kind
     }
 
     #[cold]
@@ -384,6 +420,8 @@ impl Visitor for GraphVisitor<'_> {
             (NODE_DEF, _) => whole,
             (GRAPH_DEF, graph_def::NODE) => {
                 if whole == Step::Into {
+                    // Only nodes of the common form are looked at for registries.
+                    self.kinds = None;
                     self.owner = NodeOwner::Graph;
                     self.node.clear();
                 }
@@ -527,6 +565,10 @@ impl Visitor for GraphVisitor<'_> {
     fn wants_bytes(&self, message: MessageId, field: &'static Field) -> bool {
         (message, field.number) == (ATTR_VALUE_LIST_VALUE, attr_value_list_value::S)
             && self.owner == NodeOwner::Graph
+    }
+
+    fn wants_whole(&self, message: MessageId, field: &'static Field) -> bool {
+        self.kinds.is_some() && (message, field.number) == (GRAPH_DEF, graph_def::NODE)
     }
 
     fn release(&self) -> i32 {

@@ -53,12 +53,13 @@ pub(super) fn faults(
 }
 
 /// Nodes that have to be beside others that are not there, have deprecated operations, or call
-/// functions.
+/// functions, there or not.
 fn special(context: &Context<'_>) -> HashSet<u32> {
     let index = context.index;
     let deprecated = index.deprecated().iter().map(|node| node.number);
     let calls = index.calls().iter().map(|call| call.number);
-    index.lost().chain(deprecated).chain(calls).collect()
+    let unbound = index.unbound_calls().iter().copied();
+    index.lost().chain(deprecated).chain(calls).chain(unbound).collect()
 }
 
 /// A reader and what it has found.
@@ -192,6 +193,9 @@ impl Walk<'_> {
             && let Some(fault) = bodies.fault(call, reader)?
         {
             return Ok(Some(Cause::Call(Box::new(fault))));
+        }
+        if is_special && self.context.index.unbound_calls().binary_search(&node).is_ok() {
+            return Ok(Some(Cause::UnboundCall));
         }
         Ok(self.output_shapes(node, reader))
     }

@@ -44,6 +44,8 @@ pub(super) enum Cause {
     BadShape {
         output: u64,
     },
+    /// It calls a function that only a caller could tell.
+    UnboundCall,
     /// What it calls cannot be built.
     Call(Box<ImportFault>),
     Cycle,
@@ -121,6 +123,10 @@ fn in_words(context: &Context<'_>, view: usize, node: &NodeAt, cause: Cause) -> 
             let found = format!("producer {}", context.producer);
             let expected = format!("a producer below {}", entry.version);
             (ImportFaultKind::Deprecated(entry), found, expected)
+        }
+        Cause::UnboundCall => {
+            let kind = ImportFaultKind::AttributeKind { attribute: "f".to_owned() };
+            (kind, "f = placeholder".to_owned(), "func".to_owned())
         }
         Cause::FewShapes { found, expected } => {
             let found = format!("_output_shapes of {}", counted(found, "output"));

@@ -6,7 +6,11 @@
 
 use crate::{
     artifact::{
-        graph::function_names::FunctionNames,
+        graph::{
+            attributes::{AttributeValue, Attributes},
+            function_names::FunctionNames,
+            rules::is_partitioned_call,
+        },
         schema::{
             ATTR_VALUE, ATTR_VALUE_LIST_VALUE, Field, MessageId, NAME_ATTR_LIST, NODE_DEF,
             NODE_DEF_ATTR_ENTRY,
@@ -53,11 +57,20 @@ pub(super) enum Operation {
 
 impl Operation {
     pub(super) fn of(name: &[u8], functions: &FunctionNames) -> Self {
-        if matches!(name, b"PartitionedCall" | b"StatefulPartitionedCall") {
+        if is_partitioned_call(name) {
             return Self::PartitionedCall;
         }
         functions.find(name).map_or(Self::Other, Self::Function)
     }
+}
+
+/// Whether a node outside of functions calls what only a caller could tell: nobody calls it.
+pub(super) fn is_unbound(operation: &[u8], attributes: &Attributes) -> bool {
+    let is_left_alone =
+        || matches!(attributes.get_bytes(DISABLED), Some(AttributeValue::Bool(true)));
+    is_partitioned_call(operation)
+        && matches!(attributes.get_bytes(FUNCTION), Some(AttributeValue::Placeholder(_)))
+        && !is_left_alone()
 }
 
 /// What an attribute is, of those that count.

@@ -28,6 +28,8 @@ pub(in super::super) struct GraphIndex {
     pub(super) deprecated: Vec<DeprecatedNode>,
     /// Nodes that call functions, ascending.
     pub(super) calls: Vec<CallingNode>,
+    /// Nodes that call what only a caller could tell, ascending.
+    pub(super) unbound_calls: Vec<u32>,
     /// Of those nodes that say of which shapes their outputs are, ascending.
     pub(super) output_shapes: Vec<OutputShapes>,
     /// A function that comes again and is another one.
@@ -178,6 +180,12 @@ impl GraphIndex {
         }
         let position = self.output_shapes.binary_search_by_key(&node, |shapes| shapes.node).ok()?;
         self.output_shapes.get(position).copied()
+    }
+
+    /// The nodes that call what only a caller could tell, ascending: a function is named by a
+    /// placeholder.
+    pub(in super::super) fn unbound_calls(&self) -> &[u32] {
+        &self.unbound_calls
     }
 
     /// Where the operation of a node is in the list of deprecated ones, if it is there.

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::{
-    calls::Operation,
+    calls::{Operation, is_unbound},
     graph_index::{CallingNode, Colocation, DeprecatedNode, GraphIndex},
     names::NodeNames,
     node::{NodeParts, NodeReader},
@@ -222,6 +222,9 @@ impl<'a> IndexVisitor<'a> {
             if self.kinds.is_some() {
                 let shapes = OutputShapes::of(number, self.node.attributes());
                 self.index.output_shapes.extend(shapes);
+                if is_unbound(&self.node.operation, self.node.attributes()) {
+                    self.index.unbound_calls.push(number);
+                }
             }
             self.index.misfit = self.node.misfit(!free);
             self.index.add(place, LoopRole::of(&self.node.operation), kind, &self.node.inputs);

@@ -42,6 +42,11 @@ impl<'a> KnownOperation<'a> {
             })
     }
 
+    /// Whether every registry that has it has a kernel of it for the CPU.
+    pub(in super::super) fn has_cpu_kernels(&self) -> bool {
+        self.by_registry.iter().flatten().all(|definition| definition.has_cpu_kernel())
+    }
+
     /// Whether it is the same definition in two registries.
     pub(super) fn is_same(&self, registry: usize, other: usize) -> bool {
         let definition = |registry| Some(self.operation(registry)?.definition_id());

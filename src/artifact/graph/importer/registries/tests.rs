@@ -239,6 +239,20 @@ fn shapes_that_a_node_says_itself_are_as_many_as_its_outputs() {
 }
 
 #[test]
+fn a_call_of_what_only_a_caller_could_tell_is_refused_when_it_is_come_to() {
+    let call = |rest: &str| {
+        let types = [attribute("Tin", "list {}"), attribute("Tout", "list {}")].concat();
+        let called = attribute("f", "placeholder: 'g'");
+        let text = node("c", "PartitionedCall", &[], &format!("{types}{called}{rest}"));
+        fault(&text).map(|(_, kind)| kind)
+    };
+    assert_eq!(call(""), Some(Kind::AttributeKind { attribute: "f".to_owned() }));
+    assert_eq!(call(&attribute("_disable_call_shape_inference", "b: true")), None);
+    let few = call(&attribute("Tin", "list { type: DT_FLOAT }"));
+    assert_eq!(few, Some(Kind::InputCount));
+}
+
+#[test]
 fn an_operation_that_is_known_by_its_name_alone_may_have_anything() {
     let registry = Registry::tensorflow("2.12").unwrap();
     let registry = registry.with([OperationDefinition::of_name("Ours")]);

@@ -1,0 +1,148 @@
+//! Which kinds of nodes take which outputs of which others.
+//!
+//! A graph of a million edges has a few hundred kinds of them. They are collected while the nodes
+//! pass by, and looked at once.
+
+use std::collections::HashSet;
+
+/// Bits of the number of a kind, and of the position of an input or output.
+pub(super) const KIND_BITS: u32 = 10;
+const POSITION_BITS: u32 = 16;
+
+/// Kinds of edges that are kept; more are not looked at here.
+const MAXIMUM_KINDS: usize = 1 << 16;
+
+/// Kinds of edges that are at hand: 8 KiB.
+const RECENT: usize = 1024;
+
+/// What the name of a node is stored with: the number of its kind among those of this walk.
+pub(super) type FastKind = u16;
+
+/// That a node of one kind takes an output of another as an input: 0 for an edge that carries
+/// nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct EdgeKind(u64);
+
+/// That it is one that carries data.
+const DATA: u64 = 1 << 63;
+
+impl EdgeKind {
+    /// An edge that carries nothing.
+    pub(super) const CONTROL: Self = Self(0);
+
+    /// One into a node of this kind, from a node whose kind is not known yet; `None` where a number
+    /// is larger than those of almost all graphs.
+    #[inline]
+    pub(super) fn into_node(to: FastKind, input: u64, output: u32) -> Option<Self> {
+        let is_small = input < 1 << POSITION_BITS && output < 1 << POSITION_BITS;
+        let parts =
+            u64::from(to) | input << KIND_BITS | u64::from(output) << (KIND_BITS + POSITION_BITS);
+        is_small.then_some(Self(DATA | parts))
+    }
+
+    /// The same from a node of this kind.
+    #[inline]
+    pub(super) fn out_of(self, from: FastKind) -> Self {
+        if self.0 == 0 { self } else { Self(self.0 | u64::from(from) << FROM) }
+    }
+
+    fn part(self, from: u32, bits: u32) -> u64 {
+        self.0 >> from & ((1 << bits) - 1)
+    }
+
+    /// The kind of the node that gives the output.
+    pub(super) fn from(self) -> FastKind {
+        self.part(FROM, KIND_BITS) as FastKind
+    }
+
+    /// The number of the output.
+    pub(super) fn output(self) -> u64 {
+        self.part(KIND_BITS + POSITION_BITS, POSITION_BITS)
+    }
+
+    /// The kind of the node that takes it.
+    pub(super) fn to(self) -> FastKind {
+        self.part(0, KIND_BITS) as FastKind
+    }
+
+    /// The position of the input.
+    pub(super) fn input(self) -> u64 {
+        self.part(KIND_BITS, POSITION_BITS)
+    }
+}
+
+const FROM: u32 = KIND_BITS + 2 * POSITION_BITS;
+
+/// The kinds of edges so far.
+#[derive(Debug)]
+pub(super) struct EdgeKinds {
+    recent: Box<[EdgeKind]>,
+    all: HashSet<EdgeKind, foldhash::fast::RandomState>,
+    is_full: bool,
+}
+
+impl Default for EdgeKinds {
+    fn default() -> Self {
+        let recent = vec![EdgeKind::CONTROL; RECENT].into();
+        Self { recent, all: HashSet::default(), is_full: false }
+    }
+}
+
+impl EdgeKinds {
+    #[inline]
+    pub(super) fn add(&mut self, edge: EdgeKind) {
+        let place = (edge.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54) as usize;
+        if let Some(recent) = self.recent.get_mut(place)
+            && *recent != edge
+        {
+            *recent = edge;
+            self.keep(edge);
+        }
+    }
+
+    #[cold]
+    fn keep(&mut self, edge: EdgeKind) {
+        if self.all.len() < MAXIMUM_KINDS {
+            self.all.insert(edge);
+        } else {
+            self.is_full |= !self.all.contains(&edge);
+        }
+    }
+
+    /// Every kind of edge; `None` if there were more than are kept.
+    pub(super) fn all(&self) -> Option<impl Iterator<Item = EdgeKind> + '_> {
+        let data = self.all.iter().copied().filter(|edge| *edge != EdgeKind::CONTROL);
+        (!self.is_full).then_some(data)
+    }
+}
+
+const _: () = assert!(RECENT == 1 << (64 - 54) && FROM + KIND_BITS < 63);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_of_edge_is_kept_once_with_all_of_its_parts() {
+        let mut edges = EdgeKinds::default();
+        let edge = EdgeKind::into_node(1023, 65535, 65534).unwrap().out_of(1022);
+        for _ in 0..2 {
+            edges.add(edge);
+            edges.add(EdgeKind::CONTROL.out_of(7));
+        }
+        let all: Vec<EdgeKind> = edges.all().unwrap().collect();
+        let parts = |edge: EdgeKind| (edge.from(), edge.output(), edge.to(), edge.input());
+        assert_eq!(all.into_iter().map(parts).collect::<Vec<_>>(), [(1022, 65534, 1023, 65535)]);
+        assert_eq!(EdgeKind::into_node(0, 65536, 0), None);
+        assert_eq!(EdgeKind::into_node(0, 0, 65536), None);
+    }
+
+    #[test]
+    fn more_kinds_than_are_kept_are_not_forgotten_in_silence() {
+        let mut edges = EdgeKinds::default();
+        for number in 0..=MAXIMUM_KINDS as u64 {
+            edges.add(EdgeKind::into_node(number as u16 % 1024, number / 1024, 0).unwrap());
+        }
+        assert!(edges.all().is_none());
+    }
+}
