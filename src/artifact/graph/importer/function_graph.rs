@@ -27,7 +27,7 @@ use crate::artifact::{
 
 /// What nodes of one kind are.
 struct KindInGraph {
-    types: Result<NodeType, NodeFault>,
+    types: Result<NodeType, Box<NodeFault>>,
     /// By the number of its name, where an output begins among all, and how many tensors it is, as
     /// Python counts them.
     outputs: HashMap<u32, (u64, u64)>,
@@ -267,7 +267,8 @@ impl FunctionGraph<'_> {
         let kind = self.kind(self.function.nodes.get(number as usize)?)?;
         let types = match &kind.types {
             Ok(types) => types,
-            Err(NodeFault { kind, found, expected }) => {
+            Err(fault) => {
+                let NodeFault { kind, found, expected } = &**fault;
                 return Some(self.at_node(number, kind.clone()).with(found, expected));
             }
         };

@@ -36,28 +36,28 @@ impl NodeFault {
         attribute: &str,
         value: impl Display,
         expected: String,
-    ) -> Self {
+    ) -> Box<Self> {
         let found = cut(&format!("{attribute} = {value}"));
-        Self { kind: kind(attribute.to_owned()), found, expected: cut(&expected) }
+        Box::new(Self { kind: kind(attribute.to_owned()), found, expected: cut(&expected) })
     }
 
     /// Attributes that have no default and are not there.
-    pub(super) fn missing(attributes: Vec<String>) -> Self {
+    pub(super) fn missing(attributes: Vec<String>) -> Box<Self> {
         let expected = match attributes.as_slice() {
             [one] => format!("attribute {one}"),
             several => format!("attributes {}", several.join(", ")),
         };
         let kind = ImportFaultKind::AttributesMissing { attributes };
-        Self { kind, found: String::new(), expected: cut(&expected) }
+        Box::new(Self { kind, found: String::new(), expected: cut(&expected) })
     }
 
     /// More attributes than are looked at.
-    pub(super) fn oversized() -> Self {
-        Self {
+    pub(super) fn oversized() -> Box<Self> {
+        Box::new(Self {
             kind: ImportFaultKind::Oversized,
             found: "over 8 MiB of names and texts in its attributes".to_owned(),
             expected: "a node that can be looked at".to_owned(),
-        }
+        })
     }
 }
 

@@ -67,7 +67,10 @@ const VALUE: &str = "value";
 
 /// Why the shape function of an operation refuses these attributes, if it surely does. The value of
 /// each attribute must be one that the operation takes.
-pub(in super::super) fn shape_fault(operation: &str, attributes: &Attributes) -> Option<NodeFault> {
+pub(in super::super) fn shape_fault(
+    operation: &str,
+    attributes: &Attributes,
+) -> Option<Box<NodeFault>> {
     let invalid = |name: &'static str, is_valid: fn(ShapeValue<'_>) -> bool| {
         let value = attributes.get(name)?;
         let found = value.invalid_shape(is_valid)?;

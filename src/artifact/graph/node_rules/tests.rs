@@ -21,19 +21,23 @@ fn judge(
     strictness: Strictness,
     operation: &str,
     values: &[(&str, &str)],
-) -> Result<NodeType, NodeFault> {
+) -> Result<NodeType, Box<NodeFault>> {
     let registry = registry(release);
     let rules = NodeRules { registry: &registry, strictness };
     rules.node_type(registry.operation(operation).unwrap(), &of_values(values))
 }
 
-fn import(release: &str, operation: &str, values: &[(&str, &str)]) -> Result<NodeType, NodeFault> {
+fn import(
+    release: &str,
+    operation: &str,
+    values: &[(&str, &str)],
+) -> Result<NodeType, Box<NodeFault>> {
     judge(release, Strictness::Import, operation, values)
 }
 
 /// `(kind: found; expected)` of a fault.
 fn fault(release: &str, operation: &str, values: &[(&str, &str)]) -> (ImportFaultKind, String) {
-    let NodeFault { kind, found, expected } = import(release, operation, values).unwrap_err();
+    let NodeFault { kind, found, expected } = *import(release, operation, values).unwrap_err();
     (kind, format!("{found}; {expected}"))
 }
 

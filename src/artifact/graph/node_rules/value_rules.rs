@@ -88,7 +88,7 @@ impl NodeRules<'_> {
         &self,
         operation: Operation<'_>,
         attributes: &Attributes,
-    ) -> Result<NodeType, NodeFault> {
+    ) -> Result<NodeType, Box<NodeFault>> {
         if attributes.is_oversized() {
             return Err(NodeFault::oversized());
         }
@@ -109,7 +109,11 @@ impl NodeRules<'_> {
     }
 
     /// Checks the values of all attributes that the operation defines, then whether any is missing.
-    fn check(&self, operation: Operation<'_>, attributes: &Attributes) -> Result<(), NodeFault> {
+    fn check(
+        &self,
+        operation: Operation<'_>,
+        attributes: &Attributes,
+    ) -> Result<(), Box<NodeFault>> {
         let mut missing = Vec::new();
         for attribute in operation.attributes() {
             let has_default = attribute.has_default();
@@ -134,7 +138,7 @@ impl NodeRules<'_> {
         &self,
         attribute: &Attribute<'_>,
         value: AttributeValue<'_>,
-    ) -> Result<(), NodeFault> {
+    ) -> Result<(), Box<NodeFault>> {
         if let AttributeValue::Placeholder(name) = value
             && name.length > 0
         {
@@ -225,7 +229,7 @@ struct Node<'a> {
 
 impl<'a> Node<'a> {
     /// The value of an attribute that an argument needs.
-    fn resolve(&self, name: &str) -> Result<Resolved<'a>, NodeFault> {
+    fn resolve(&self, name: &str) -> Result<Resolved<'a>, Box<NodeFault>> {
         let own = self.attributes.get(name).filter(|value| {
             self.rules.strictness != Strictness::PythonImport
                 || !matches!(value, AttributeValue::None)
@@ -239,7 +243,10 @@ impl<'a> Node<'a> {
     }
 
     /// The types of inputs or outputs.
-    fn types(&self, arguments: impl Iterator<Item = Argument<'a>>) -> Result<TypeList, NodeFault> {
+    fn types(
+        &self,
+        arguments: impl Iterator<Item = Argument<'a>>,
+    ) -> Result<TypeList, Box<NodeFault>> {
         let mut list = TypeList::default();
         for argument in arguments {
             let is_reference = argument.is_reference();
@@ -275,7 +282,7 @@ impl<'a> Node<'a> {
         name: &str,
         found: Resolved<'_>,
         expected: &str,
-    ) -> Result<(), NodeFault> {
+    ) -> Result<(), Box<NodeFault>> {
         match found {
             Resolved::Own(value @ AttributeValue::Placeholder(_))
                 if self.rules.strictness != Strictness::Body =>
@@ -287,7 +294,7 @@ impl<'a> Node<'a> {
     }
 
     /// How many tensors an argument is.
-    fn count(&self, name: &str) -> Result<u32, NodeFault> {
+    fn count(&self, name: &str) -> Result<u32, Box<NodeFault>> {
         let resolved = self.resolve(name)?;
         self.refuse_placeholder(name, resolved, "int")?;
         let found = resolved.number();
