@@ -1,7 +1,7 @@
 """What the installed TensorFlow says of graphs and SavedModels, in each way of loading them; a child process of the interop suites.
 
-    PYTHON tests/interop/tensorflow_loaders.py CASES BEGIN
-    PYTHON tests/interop/tensorflow_loaders.py --empty-model DIRECTORY      saves a model of TF2 without anything in it
+    PYTHON tests/interop/operation_loaders.py CASES BEGIN
+    PYTHON tests/interop/operation_loaders.py --empty-model DIRECTORY      saves a model of TF2 without anything in it
 
 CASES is a file of JSON lines, {"path": …, "ways": ["capi_import", …]}. Prints a line a case from the one numbered BEGIN on: its number and,
 by way, null where TensorFlow takes it, else [code or exception, message]. A crash of the process is seen by the parent.
