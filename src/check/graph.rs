@@ -413,3 +413,76 @@ pub(super) fn name_of(meta_graph: &MetaGraph) -> String {
 pub(super) fn show_tags(tags: &[String]) -> String {
     format!("[{}]", tags.join(","))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::artifact::graph::DroppedAttribute;
+
+    fn unknown() -> ImportFault {
+        ImportFault {
+            kind: ImportFaultKind::UnknownOperation,
+            node: "n".to_owned(),
+            function: None,
+            operation: "OurFusedOp".to_owned(),
+            found: String::new(),
+            expected: String::new(),
+        }
+    }
+
+    /// The rules that a loader of TensorFlow 2.12 breaks and warns of, in a graph of this
+    /// min_consumer of which these loaders refuse an operation.
+    fn rules(
+        loader: Loader,
+        is_object_graph: bool,
+        min_consumer: i32,
+        refusing: &[Loader],
+    ) -> (Vec<Rule>, Vec<Rule>) {
+        let mut meta_graph = MetaGraph::default();
+        let versions = &mut meta_graph.graph.versions;
+        (versions.producer, versions.min_consumer) = (2474, min_consumer);
+        let dropped = DroppedAttribute {
+            node: "m".to_owned(),
+            function: None,
+            operation: "MatMul".to_owned(),
+            attribute: "grad_a".to_owned(),
+            value: "true".to_owned(),
+            since: Some("2.16"),
+            nodes: 1,
+        };
+        let judgement = Judgement::of(refusing, &unknown(), vec![dropped]);
+        let consumer = Consumer::tensorflow("2.12").unwrap();
+        let asked =
+            Asked { consumer: &consumer, judgement: Some(&judgement), loader, is_object_graph };
+        let findings = judge(&meta_graph, &asked, None);
+        let reasons = findings.reasons().iter().map(|reason| reason.rule).collect();
+        (reasons, findings.warnings().iter().map(|warning| warning.rule).collect())
+    }
+
+    #[test]
+    fn versions_come_before_operations_but_for_the_cpp_loader() {
+        for (loader, rule) in [
+            (Loader::Import, Rule::MinConsumer),
+            (Loader::LoadV1, Rule::MinConsumer),
+            (Loader::Load, Rule::MinConsumer),
+            (Loader::Cpp, Rule::UnknownOp),
+        ] {
+            assert_eq!(rules(loader, false, 2000, &Loader::ALL).0, [rule]);
+            assert_eq!(rules(loader, false, 0, &Loader::ALL), (vec![Rule::UnknownOp], vec![]));
+        }
+    }
+
+    #[test]
+    fn an_object_graph_is_never_asked_for_its_versions() {
+        let taken = (vec![], vec![Rule::AttributeDropped]);
+        assert_eq!(rules(Loader::Load, true, 2000, &[Loader::LoadV1]), taken);
+        assert_eq!(rules(Loader::Load, true, 2000, &[Loader::Load]).0, [Rule::UnknownOp]);
+    }
+
+    #[test]
+    fn operations_decide_about_newer_producers_and_what_is_forgotten_is_said_of_a_taken_graph() {
+        // 2474 is far ahead of 2.12, and every operation of it is known.
+        let taken = (vec![], vec![Rule::AttributeDropped]);
+        assert_eq!(rules(Loader::Import, false, 0, &[Loader::Cpp]), taken);
+    }
+}

@@ -57,14 +57,17 @@ pub(super) fn reason(fault: &ImportFault, registry: &Registry) -> Reason {
             let message = messages::attributes_are_missing(&names, operation, &release);
             Reason::from(message).with_numbers(&names, or(expected, || "a value".to_owned()))
         }
-        ImportFaultKind::AttributeUnknown { attribute } => {
+        ImportFaultKind::AttributeUnknown { attribute }
+            if !knows(registry, operation, attribute) =>
+        {
             let message = messages::attribute_is_unknown(attribute, operation, &release);
             Reason::from(message).with_numbers(
                 or(found, || attribute.clone()),
                 or(expected, || attributes_of(registry.operation(operation))),
             )
         }
-        ImportFaultKind::AttributeKind { attribute }
+        ImportFaultKind::AttributeUnknown { attribute }
+        | ImportFaultKind::AttributeKind { attribute }
         | ImportFaultKind::AttributeType { attribute }
         | ImportFaultKind::AttributeNotAllowed { attribute }
         | ImportFaultKind::AttributeMinimum { attribute }
@@ -116,6 +119,10 @@ pub(super) fn reason(fault: &ImportFault, registry: &Registry) -> Reason {
         }
     };
     reason.at(place)
+}
+
+fn knows(registry: &Registry, operation: &str, attribute: &str) -> bool {
+    registry.operation(operation).is_some_and(|known| known.attribute(attribute).is_some())
 }
 
 /// `text`, or what stands for it where nothing is said.
@@ -262,7 +269,11 @@ mod tests {
             (ImportFaultKind::AttributeNotAllowed { attribute: attribute() }, Rule::AttributeValue),
             (ImportFaultKind::AttributeMinimum { attribute: attribute() }, Rule::AttributeValue),
             (ImportFaultKind::AttributeNumber { attribute: attribute() }, Rule::AttributeValue),
-            (ImportFaultKind::AttributeUnknown { attribute: attribute() }, Rule::UnknownAttribute),
+            (
+                ImportFaultKind::AttributeUnknown { attribute: "x".to_owned() },
+                Rule::UnknownAttribute,
+            ),
+            (ImportFaultKind::AttributeUnknown { attribute: attribute() }, Rule::AttributeValue),
             (
                 ImportFaultKind::AttributesMissing { attributes: vec![attribute()] },
                 Rule::MissingAttribute,

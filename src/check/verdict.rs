@@ -130,6 +130,11 @@ impl Findings {
         &self.reasons
     }
 
+    #[cfg(test)]
+    pub(super) fn warnings(&self) -> &[Warning] {
+        &self.warnings
+    }
+
     pub(super) fn first_reason_mut(&mut self) -> Option<&mut Reason> {
         self.reasons.first_mut()
     }

@@ -74,9 +74,10 @@ rules! {
     /// A loader minds an attribute that the release does not know.
     UnknownAttribute = "unknown_attribute", Unacceptable {
         meaning: "A node has an attribute that the consumer's release does not know. Loaders forget such attributes (attribute_dropped says \
-                  where it matters), but for one case: in functions, `tf.saved_model.load` refuses an unknown attribute whose value is a \
-                  placeholder.",
-        example: "A node in a function with op `MatMul`, an attribute `x` that is the placeholder `T`, and the loader `tf.saved_model.load`.",
+                  where it matters), but for one case: of a model without an object graph `tf.saved_model.load` makes functions, and refuses \
+                  an attribute whose value is a placeholder.",
+        example: "A node with op `NoOp` and an attribute `x` that is the placeholder `T`, in a model of `tf.compat.v1`, and the loader \
+                  `tf.saved_model.load`.",
         remedy: "Export the model with `strip_default_attrs=True`, or load it with a release that knows the attribute.",
         messages {
             attribute_is_unknown(attribute, operation, release):
