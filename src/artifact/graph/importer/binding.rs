@@ -95,10 +95,16 @@ impl BoundValue {
         if let Self::List(list) = self { list.types.clone() } else { TypeList::default() }
     }
 
+    /// Whether it names a function.
+    pub(super) fn is_function(&self) -> bool {
+        matches!(self, Self::Other(Element::Function))
+    }
+
     /// Whether it is of this kind, whatever its types are.
     pub(super) fn is_of(&self, kind: AttributeKind) -> bool {
         match self {
-            Self::Unset => false,
+            // No value at all stands for an empty list.
+            Self::Unset => kind.is_list,
             Self::Placeholder => true,
             Self::Int(_) => kind == scalar(Element::Int),
             Self::Type(_) => kind == scalar(Element::Type),

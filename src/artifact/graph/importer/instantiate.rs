@@ -676,11 +676,42 @@ impl<D: Definitions> Instantiation<'_, D> {
             }
         }
         self.arguments_by_hand()?;
+        self.called_functions()?;
         for (number, node) in numbered(&self.function.nodes) {
             if self.types_of(node).is_some_and(|types| !types.has_shape_function) {
                 let fault = self.at_node(number, ImportFaultKind::NoShapeFunction);
                 self.built.no_shape_function = Some(fault);
                 break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether each PartitionedCall that is looked into says which function it calls.
+    fn called_functions(&self) -> Result<(), BodyFinding> {
+        for (number, node) in numbered(&self.function.nodes) {
+            let Some(kind) = self.function.kinds.get(node.kind as usize) else { continue };
+            let is_call = matches!(&*kind.operation, "PartitionedCall" | "StatefulPartitionedCall");
+            let disabled = kind.attributes.get("_disable_call_shape_inference");
+            let is_looked_into = !matches!(
+                disabled,
+                Some(AttributeValue::Bool(true) | AttributeValue::Placeholder(_))
+            );
+            if !is_call || !is_looked_into {
+                continue;
+            }
+            let name = || "f".to_owned();
+            let value = kind.attributes.get("f").and_then(|value| self.scope.bind(value));
+            match value {
+                Some(value) if value.is_function() => {}
+                Some(_) => {
+                    let kind = ImportFaultKind::AttributeKind { attribute: name() };
+                    return Err(self.at_node(number, kind).with("f is no function", "func"));
+                }
+                None => {
+                    let kind = ImportFaultKind::AttributesMissing { attributes: vec![name()] };
+                    return Err(self.at_node(number, kind).with("", "attribute f"));
+                }
             }
         }
         Ok(())

@@ -181,6 +181,19 @@ fn a_call_fills_in_what_the_body_leaves_to_it() {
 }
 
 #[test]
+fn a_call_in_a_body_says_which_function_it_calls() {
+    let types = attribute("Tin", "list { }") + &attribute("Tout", "list { }");
+    let inner =
+        |rest: &str| in_body(&node("c", "PartitionedCall", &[], &(rest.to_owned() + &types)), "a");
+    assert_eq!(inner(&attribute("f", "func { name: 'nowhere' }")), None);
+    assert_eq!(inner(""), missing("f"));
+    let wrong = Some(Kind::AttributeKind { attribute: "f".to_owned() });
+    assert_eq!(inner(&attribute("f", "i: 1")), wrong);
+    let disabled = attribute("_disable_call_shape_inference", "b: true");
+    assert_eq!(inner(&disabled), None);
+}
+
+#[test]
 fn attributes_reach_functions_through_functions() {
     let inner = "function { signature { name: 'g' input_arg { name: 'a' type_attr: 'V' }
         output_arg { name: 'r' type_attr: 'V' } attr { name: 'V' type: 'type' } }
