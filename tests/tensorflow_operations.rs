@@ -38,14 +38,20 @@ const RELEASES: [&str; 10] = [
 /// all the same unless it refuses as well.
 const OUTSIDE: [&str; 2] = ["shape_function", "kernel"];
 
-/// How many verdicts may differ as yet. Of them, 68 are refusals for another reason (what a session
-/// or a body calls it), 3 the tables that `tf.saved_model.load` of 2.12 cannot make. It only ever
-/// goes down.
-const MOST_DIFFERENCES: usize = 71;
+/// Artifacts whose refusal has two names: a node with two faults, of which TensorFlow reports the one
+/// that its code comes to first in one way of loading and not in another, or a fault that its text
+/// calls otherwise than its status.
+const EITHER: [(&str, [&str; 2]); 5] = [
+    ("mutsm_attr_required_gone_body_136", ["function_body", "attr_missing"]),
+    ("mutsm_attr_required_gone_body_200", ["function_body", "attr_missing"]),
+    ("mutsm_input_added_body_301", ["attr_dtype", "input_count"]),
+    ("mutsm_input_dropped_main_295", ["graph_structure", "input_count"]),
+    ("probesm_in_n_huge", ["attr_number", "input_count"]),
+];
 
-/// Nodes with two faults in attributes, of which TensorFlow reports the one that its hash table
-/// has first.
-const EITHER: [(&str, [&str; 2]); 0] = [];
+/// Models with a table that `tf.saved_model.load` of 2.12 cannot make, for a reason of its Python
+/// code that no operation has.
+const TABLES: [&str; 3] = ["mutsm_attr_required_gone_main_6", "sm16_mod_mtable", "sm21_mod_mtable"];
 
 /// What one release said of one artifact in one way of loading it.
 #[derive(Clone, Debug)]
@@ -246,7 +252,9 @@ enum Outcome {
 }
 
 fn compare(id: &str, answer: &Answer, ours: Option<&(&[&str], String)>) -> Outcome {
-    let outside = answer.verdict == "crash" || OUTSIDE.contains(&answer.reason.as_str());
+    let outside = answer.verdict == "crash"
+        || OUTSIDE.contains(&answer.reason.as_str())
+        || answer.reason == "other" && TABLES.contains(&id);
     match (answer.verdict.as_str(), ours) {
         ("accept", None) => Outcome::Same,
         ("accept", Some(_)) => Outcome::WronglyRefused,
@@ -351,9 +359,5 @@ fn every_artifact_gets_the_verdict_of_every_release_in_every_way_of_loading_it()
     let (all, differences) = compare_corpus(&files["verdicts.jsonl"], |name| files[name].clone());
     assert_eq!(all, 35_950, "every line of the corpus and every release");
     let first = differences.iter().take(40).map(String::as_str).collect::<Vec<_>>().join("\n");
-    assert!(
-        differences.len() <= MOST_DIFFERENCES,
-        "{} differ, the first are\n{first}",
-        differences.len()
-    );
+    assert!(differences.is_empty(), "{} differ, the first are\n{first}", differences.len());
 }
