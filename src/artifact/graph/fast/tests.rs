@@ -115,7 +115,7 @@ fn tensors_of_one_key_are_of_one_kind_and_what_else_differs_is_not() {
     };
     let constants = |data_type: u8| {
         let one = move |number: u32| {
-            let length = if number % 2 == 0 { 4 } else { 400 };
+            let length = if number.is_multiple_of(2) { 4 } else { 400 };
             constant(&format!("c{number}"), data_type, &[number as u8; 400][..length])
         };
         (0..300).map(one).collect::<Vec<_>>()
