@@ -12,7 +12,7 @@ use super::{
     bodies::Bodies,
     context::Context,
     order::Visits,
-    words::{self, Cause, Found},
+    words::{Cause, Found, Words},
 };
 use crate::artifact::graph::{
     GraphError, ImportFault,
@@ -49,7 +49,8 @@ pub(super) fn faults(
         }
     }
     walk.finish();
-    walk.readers.into_iter().map(|reader| words::fault(context, reader)).collect()
+    let mut words = Words::new(context);
+    walk.readers.into_iter().map(|reader| words.fault(reader)).collect()
 }
 
 /// Nodes that have to be beside others that are not there, have deprecated operations, or call

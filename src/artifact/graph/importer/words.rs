@@ -74,19 +74,40 @@ pub(super) struct Found {
     pub(super) cause: Cause,
 }
 
-/// The fault that a reader has found.
-pub(super) fn fault(
-    context: &Context<'_>,
-    pending: Pending,
-) -> Result<Option<ImportFault>, GraphError> {
-    let Pending { reader, found: Some(Found { node, cause }) } = pending else { return Ok(None) };
-    if let Cause::Call(fault) = cause {
-        return Ok(Some(*fault));
+/// Puts into words what readers have found. They mostly find the same node, which is read once: it
+/// may be as large as the file.
+pub(super) struct Words<'c> {
+    context: &'c Context<'c>,
+    /// The last node that was read, by its number and the input that was asked for.
+    last: Option<((u32, Option<u32>), NodeAt)>,
+}
+
+impl<'c> Words<'c> {
+    pub(super) fn new(context: &'c Context<'c>) -> Self {
+        Self { context, last: None }
     }
-    let place = context.index.nodes().get(node as usize).map(|node| node.place);
-    let place = place.unwrap_or_default();
-    let node = node_at::read(context.source, place, cause.input(), context.release)?;
-    Ok(Some(in_words(context, reader.view, &node, cause)))
+
+    /// The fault that a reader has found.
+    pub(super) fn fault(&mut self, pending: Pending) -> Result<Option<ImportFault>, GraphError> {
+        let Pending { reader, found: Some(Found { node, cause }) } = pending else {
+            return Ok(None);
+        };
+        if let Cause::Call(fault) = cause {
+            return Ok(Some(*fault));
+        }
+        let context = self.context;
+        let key = (node, cause.input());
+        let node = match self.last.take() {
+            Some((last, node)) if last == key => node,
+            _ => {
+                let place = context.index.nodes().get(key.0 as usize).map(|node| node.place);
+                node_at::read(context.source, place.unwrap_or_default(), key.1, context.release)?
+            }
+        };
+        let fault = in_words(context, reader.view, &node, cause);
+        self.last = Some((key, node));
+        Ok(Some(fault))
+    }
 }
 
 /// `1 input`, `2 inputs`
