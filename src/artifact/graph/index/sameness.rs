@@ -291,16 +291,27 @@ mod tests {
         field(number, &[&field(1, key)[..], &field(2, &[0x18, value])].concat())
     }
 
+    /// What is wrong with a graph of this library, in whatever message it is.
     fn fault(library: &[&[u8]]) -> Option<StructureFaultKind> {
-        let bytes = field(2, &library.concat());
-        let graphs =
-            read(bytes.as_slice(), Message::GraphDef, Form::Binary, &ReadOptions::default());
-        let graph = graphs.unwrap().meta_graphs.remove(0).graph;
-        graph.structure.map(|fault| {
-            assert_eq!(fault.node, "f");
-            assert!(fault.to_string().starts_with("function"), "{fault}");
-            fault.kind
-        })
+        let graph = field(2, &library.concat());
+        let meta_graph = field(2, &graph);
+        let model = field(2, &meta_graph);
+        let messages = [
+            (Message::GraphDef, graph),
+            (Message::MetaGraphDef, meta_graph),
+            (Message::SavedModel, model),
+        ];
+        let [alone, faults @ ..] = messages.map(|(message, bytes)| {
+            let graphs = read(bytes.as_slice(), message, Form::Binary, &ReadOptions::default());
+            let graph = graphs.unwrap().meta_graphs.remove(0).graph;
+            graph.structure.map(|fault| {
+                assert_eq!(fault.node, "f");
+                assert!(fault.to_string().starts_with("function"), "{fault}");
+                fault.kind
+            })
+        });
+        assert_eq!(faults, [alone; 2]);
+        alone
     }
 
     #[test]

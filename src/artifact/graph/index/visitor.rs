@@ -182,11 +182,14 @@ impl<'a> IndexVisitor<'a> {
 
     /// What compares functions, where the walk is in the library.
     fn sameness(&mut self) -> Option<&mut SamenessReader> {
+        let is_compared = self.is_in_library() && self.beneath == 0;
+        self.sameness.as_mut().filter(|_| is_compared)
+    }
+
+    fn is_in_library(&self) -> bool {
         match self.position {
-            Position::Elsewhere | Position::Node => None,
-            Position::Library | Position::Signature | Position::BodyNode => {
-                self.sameness.as_mut().filter(|_| self.beneath == 0)
-            }
+            Position::Elsewhere | Position::Node => false,
+            Position::Library | Position::Signature | Position::BodyNode => true,
         }
     }
 
@@ -378,7 +381,8 @@ impl Visitor for IndexVisitor<'_> {
         if compared == Step::Into {
             return compared;
         }
-        self.beneath += u32::from(own == Step::Into && self.sameness.is_some());
+        let is_left_out = self.sameness.is_some() && self.is_in_library();
+        self.beneath += u32::from(own == Step::Into && is_left_out);
         own
     }
 
