@@ -19,7 +19,7 @@ use crate::{
     artifact::{
         graph::{
             self, DeprecatedUse, Form, Graph, GraphError, Graphs, ImportFault, ImportFaultKind,
-            Judgement, Message, MetaGraph, ReadOptions,
+            Judgement, Message, MetaGraph, ReadOptions, StructureFault,
         },
         ops::Registry,
     },
@@ -109,8 +109,8 @@ pub(super) fn check(
     options: &Options,
 ) -> Each<Findings> {
     let loader = match kind {
-        GraphKind::GraphDef => Loader::Import,
-        GraphKind::GraphDefText | GraphKind::MetaGraph => Loader::LoadV1,
+        GraphKind::GraphDef | GraphKind::GraphDefText => Loader::Import,
+        GraphKind::MetaGraph => Loader::LoadV1,
     };
     let check = |consumers: &Each<&Consumer>| {
         let readings = read_file(file, kind, consumers, options);
@@ -195,6 +195,9 @@ fn is_found_at_once(graph: &Graph) -> bool {
 
 /// The reason that a loader gives, and of deprecated operations all others that it would.
 fn refuse(findings: &mut Findings, graph: &Graph, fault: &ImportFault, registry: &Registry) {
+    if let Some(structure) = fault_of_any_release(graph, fault) {
+        return findings.refuse(operations::of_structure(structure));
+    }
     let ImportFaultKind::Deprecated(operation) = &fault.kind else {
         return findings.refuse(operations::reason(fault, registry));
     };
@@ -208,6 +211,19 @@ fn refuse(findings: &mut Findings, graph: &Graph, fault: &ImportFault, registry:
     for found in first.into_iter().chain(others).take(LISTED) {
         findings.refuse(deprecated(found, producer));
     }
+}
+
+/// The same fault of a function as one that no release could mend: its names, inputs and results do
+/// not fit together, whatever its operations are.
+fn fault_of_any_release<'g>(graph: &'g Graph, fault: &ImportFault) -> Option<&'g StructureFault> {
+    let is_of_names = match fault.kind {
+        ImportFaultKind::FunctionBody | ImportFaultKind::InputCount => true,
+        ImportFaultKind::UnknownOperation => fault.operation.is_empty(),
+        _ => false,
+    };
+    let structure = graph.structure.as_ref().filter(|_| is_of_names)?;
+    let body = structure.body.as_ref()?;
+    (fault.function.as_deref() == Some(body.function.as_str())).then_some(structure)
 }
 
 /// The operations that the graph may not use any more, as far as the importer comes to them.
@@ -227,8 +243,7 @@ fn refuse_without_operations(findings: &mut Findings, graph: &Graph) -> bool {
     if refused.is_empty()
         && let Some(fault) = &graph.structure
     {
-        let reason = Reason::from(messages::nodes_do_not_fit(fault));
-        findings.refuse(reason.with_remedy(Remedy::ExportAgain).at(fault.node.clone()));
+        findings.refuse(operations::of_structure(fault));
     }
     !findings.reasons().is_empty()
 }

@@ -5,7 +5,7 @@
 //!
 //! | fault | rule |
 //! |---|---|
-//! | the nodes or functions do not fit together, whatever the operations | `corrupt` |
+//! | the nodes or functions do not fit together, whatever the operations; so in a body | `corrupt` |
 //! | no such operation; a function has the name of one; no shape function; no kernel | `unknown_op` |
 //! | deprecated at the graph's producer | `deprecated_op` |
 //! | attribute without a default that is not there | `missing_attribute` |
@@ -13,11 +13,11 @@
 //! | value of an attribute: kind, type, minimum, list of allowed ones, number of tensors; a device | `attribute_value` |
 //! | number of inputs | `input_count` |
 //! | more attributes than are looked at | `unsupported` |
-//! | type of an input, output that its node does not have, body of a function, shapes | `input_type` |
+//! | type of an input, output that its node does not have, body that the release cannot build, shapes | `input_type` |
 
 use super::{Reason, Remedy, Rule, Warning, rule::messages};
 use crate::artifact::{
-    graph::{DeprecatedOperation, DroppedAttribute, ImportFault, ImportFaultKind},
+    graph::{DeprecatedOperation, DroppedAttribute, ImportFault, ImportFaultKind, StructureFault},
     ops::{Operation, Registry},
 };
 
@@ -35,16 +35,19 @@ pub(super) fn name_of(registry: &Registry) -> String {
     format!("TensorFlow {}", registry.release())
 }
 
+/// The reason that a fault is for every consumer.
+pub(super) fn of_structure(fault: &StructureFault) -> Reason {
+    let reason = Reason::from(messages::nodes_do_not_fit(fault));
+    reason.with_remedy(Remedy::ExportAgain).at(fault.node.clone())
+}
+
 /// The reason that a fault is, for a consumer with these operations.
 pub(super) fn reason(fault: &ImportFault, registry: &Registry) -> Reason {
     let ImportFault { kind, node, function, operation, found, expected } = fault;
     let place = place_of(node, function.as_deref());
     let release = name_of(registry);
     let reason = match kind {
-        ImportFaultKind::Structure(fault) => {
-            let reason = Reason::from(messages::nodes_do_not_fit(fault));
-            return reason.with_remedy(Remedy::ExportAgain).at(fault.node.clone());
-        }
+        ImportFaultKind::Structure(fault) => return of_structure(fault),
         ImportFaultKind::Deprecated(deprecated) => {
             return built_by_consumer(deprecated, node, function.as_deref());
         }

@@ -81,12 +81,18 @@ def graphs(binary, work, tf):
             except (ValueError, tf.errors.OpError):
                 return False
 
+    def deprecated(graph):
+        # Whole, because an attribute that is missing comes first.
+        node = graph.node.add(name="old", op="PlaceholderV2")
+        node.attr["dtype"].type = 1
+        node.attr["shape"].shape.unknown_rank = True
+
     cases = [
         ("min_consumer.pb", lambda g: setattr(g.versions, "min_consumer", current + 1), 1, "min_consumer"),
         ("bad_consumer.pb", lambda g: g.versions.bad_consumers.append(current), 1, "bad_consumer"),
         ("producer.pb", lambda g: setattr(g.versions, "producer", -1), 1, "producer_too_old"),
         ("ahead.pb", lambda g: setattr(g.versions, "producer", current + 100), 0, None),
-        ("deprecated.pb", lambda g: g.node.add(name="old", op="PlaceholderV2").attr["dtype"].__setattr__("type", 1), 1, "deprecated_op"),
+        ("deprecated.pb", deprecated, 1, "deprecated_op"),
         ("duplicate.pb", lambda g: g.node.add(name="x", op="NoOp"), 2, "corrupt"),
     ]
     for name, change, status, rule in cases:
