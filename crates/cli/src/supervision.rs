@@ -189,11 +189,13 @@ fn wait(worker: &Mutex<Child>, mut pipe: File) -> io::Result<Ended> {
     let mut said = None;
     let mut is_open = true;
     while said.is_none() {
-        if is_open {
+        let exit = if is_open {
+            // First whether it has ended, then what it has said: it says its status before it ends.
+            let exit = locked(worker).try_wait()?;
             let mut fds = [PollFd::new(&pipe, PollFlags::IN)];
-            let limit = Timespec::try_from(LOOK_EVERY).ok();
-            let found = match poll(&mut fds, limit.as_ref()) {
-                Err(rustix::io::Errno::INTR) => 0,
+            let limit = if exit.is_some() { Duration::ZERO } else { LOOK_EVERY };
+            let found = match poll(&mut fds, Timespec::try_from(limit).ok().as_ref()) {
+                Err(rustix::io::Errno::INTR) => continue,
                 found => found?,
             };
             let mut digit = [0];
@@ -204,11 +206,13 @@ fn wait(worker: &Mutex<Child>, mut pipe: File) -> io::Result<Ended> {
                 }
                 continue;
             }
+            exit
         } else {
             thread::sleep(Duration::from_millis(5));
-        }
-        if let Some(exit) = locked(worker).try_wait()? {
-            return Ok(Ended { status: None, exit: Some(exit) });
+            locked(worker).try_wait()?
+        };
+        if exit.is_some() {
+            return Ok(Ended { status: None, exit });
         }
     }
     let until = Instant::now() + ENDING_LIMIT;
