@@ -100,8 +100,8 @@ fn read_file(
     }
 }
 
-/// The verdict of each consumer on a graph in one file: of the C import on a binary GraphDef, of
-/// Python's on what Python has to parse.
+/// The verdict of each consumer on a graph in one file: of the C import on a GraphDef, in either
+/// form, and of Python's on a MetaGraphDef, which nothing else takes in.
 pub(super) fn check(
     file: &Bytes,
     kind: GraphKind,

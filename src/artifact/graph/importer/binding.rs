@@ -180,8 +180,8 @@ impl Scope<'_> {
         self.binding.0.get(name.as_bytes())
     }
 
-    /// What a placeholder stands for: what the call gives, or the default.
-    fn get(&self, name: &[u8]) -> Option<BoundValue> {
+    /// What an attribute of the function is: what the call gives, or the default.
+    pub(super) fn get(&self, name: &[u8]) -> Option<BoundValue> {
         let default = || {
             let attribute = self.signature.attribute(std::str::from_utf8(name).ok()?)?;
             attribute.default().map(BoundValue::of_default)

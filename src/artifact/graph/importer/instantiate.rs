@@ -300,12 +300,7 @@ impl<D: Definitions> Instantiation<'_, D> {
 
     fn arguments(&mut self) -> Result<(), BodyFinding> {
         let scope = self.scope;
-        let given = |name: &str| {
-            scope
-                .given(name)
-                .cloned()
-                .or_else(|| scope.signature.attribute(name)?.default().map(BoundValue::of_default))
-        };
+        let given = |name: &str| scope.get(name.as_bytes());
         for (number, argument) in (0_u32..).zip(self.scope.signature.inputs()) {
             let part = Part::Argument(number);
             let types =
@@ -572,12 +567,7 @@ impl<D: Definitions> Instantiation<'_, D> {
 
     fn results(&mut self) -> Result<(), BodyFinding> {
         let scope = self.scope;
-        let given = |name: &str| {
-            scope
-                .given(name)
-                .cloned()
-                .or_else(|| scope.signature.attribute(name)?.default().map(BoundValue::of_default))
-        };
+        let given = |name: &str| scope.get(name.as_bytes());
         let mut outputs = 0_u64;
         for (number, result) in (0_u32..).zip(scope.signature.outputs()) {
             let part = Part::Result(number);
