@@ -36,27 +36,16 @@
 
 #![allow(unsafe_code, reason = "plug-ins are C: calls, pointers and memory of theirs")]
 
-mod border;
-mod buffer;
-mod client;
-mod element_type;
 mod error;
-mod event;
-mod host_array;
+mod host;
 mod inspect;
-mod options;
-mod plugin;
 mod skew;
 
-pub use border::Extension;
-pub use buffer::{Buffer, HostBufferSemantics, Target};
-pub use client::{Client, Device, Memory};
-pub use element_type::ElementType;
 pub use error::PjrtError;
-pub use event::Event;
-pub use host_array::HostArray;
+pub use host::{
+    Buffer, Client, Device, ElementType, Event, Extension, HostArray, HostBufferSemantics, Memory,
+    PjrtPlugin, Target, Value,
+};
 pub use inspect::{Inspection, VersionInCode, inspect};
-pub use options::Value;
-pub use plugin::PjrtPlugin;
 pub use serdes_abi::pjrt::Minor;
 pub use skew::{Fit, Framework, Gate, Mismatch, PluginVersion, SizeRule, SkewRule, Step};

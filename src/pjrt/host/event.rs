@@ -9,8 +9,8 @@ use serdes_abi::pjrt::args::{
 use super::{
     border::{Handed, call_when_ready},
     client::ClientHandle,
-    error::PjrtError,
 };
+use crate::pjrt::PjrtError;
 
 /// Something that a plug-in does while the host goes on.
 #[derive(Debug)]

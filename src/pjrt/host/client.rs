@@ -6,10 +6,10 @@ use serdes_abi::pjrt::{Minor, args::*};
 
 use super::{
     border::{Handed, Table, list, pointer, text},
-    error::PjrtError,
     options::{self, Value},
     plugin::PjrtPlugin,
 };
+use crate::pjrt::PjrtError;
 
 /// A client's handle, and the plug-in that it is of. Whatever lives in the client holds it.
 #[derive(Debug)]

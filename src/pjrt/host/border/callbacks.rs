@@ -14,7 +14,7 @@ use std::{
 use serdes_abi::pjrt::args::{PJRT_Error, PJRT_Event, PJRT_Event_OnReady_Args};
 
 use super::table::{Handed, Table};
-use crate::pjrt::error::PjrtError;
+use crate::pjrt::PjrtError;
 
 /// What is done when an event is ready. It gets the error that the plug-in handed over, or NULL.
 type Action = Box<dyn FnOnce(*mut PJRT_Error) + Send>;
@@ -42,7 +42,7 @@ fn take(number: usize) -> Option<Action> {
 ///
 /// # Safety
 /// The event is alive, and of the plug-in of that table.
-pub(in crate::pjrt) unsafe fn call_when_ready(
+pub(in crate::pjrt::host) unsafe fn call_when_ready(
     table: &Table,
     event: *mut PJRT_Event,
     action: Action,

@@ -13,7 +13,7 @@ use serdes_abi::{
 
 use super::extensions::{self, Extension};
 use crate::{
-    pjrt::error::PjrtError,
+    pjrt::PjrtError,
     stream_executor::{enter, printable},
 };
 
@@ -24,7 +24,7 @@ type RawFunction = unsafe extern "C" fn(*mut c_void) -> *mut PJRT_Error;
 type RawProcedure = unsafe extern "C" fn(*mut c_void);
 
 /// Arguments of a call that this host makes.
-pub(in crate::pjrt) trait Call: Arguments {
+pub(in crate::pjrt::host) trait Call: Arguments {
     /// Its place in a table's entries.
     const INDEX: usize;
 }
@@ -95,13 +95,13 @@ calls!(
 /// Arguments as they are handed over: with room behind them for what a newer plug-in may look at.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub(in crate::pjrt) struct Handed<A> {
+pub(in crate::pjrt::host) struct Handed<A> {
     arguments: A,
     room: [u64; PADDING / size_of::<u64>()],
 }
 
 impl<A: Arguments> Handed<A> {
-    pub(in crate::pjrt) fn new() -> Self {
+    pub(in crate::pjrt::host) fn new() -> Self {
         Self { arguments: A::new(), room: [0; PADDING / size_of::<u64>()] }
     }
 }
@@ -131,7 +131,7 @@ struct Entry {
 
 /// The functions of a plug-in, and how long it takes their arguments to be.
 #[derive(Debug)]
-pub(in crate::pjrt) struct Table {
+pub(in crate::pjrt::host) struct Table {
     entries: [Entry; CALLS.len()],
     minor: Minor,
     struct_size: usize,
@@ -155,7 +155,7 @@ impl Table {
     /// # Safety
     /// `address` is NULL, or what `GetPjrtApi` of a library that is never closed answered: there
     /// are as many bytes as its first field says.
-    pub(in crate::pjrt) unsafe fn read(address: *const u8) -> Result<Self, PjrtError> {
+    pub(in crate::pjrt::host) unsafe fn read(address: *const u8) -> Result<Self, PjrtError> {
         let bad = |what, found: String, expected| PjrtError::BadTable { what, found, expected };
         if address.is_null() {
             return Err(bad("its address", "NULL".to_owned(), "a table of functions"));
@@ -207,30 +207,30 @@ impl Table {
         Ok(Self { entries, minor, struct_size, extensions, warnings })
     }
 
-    pub(in crate::pjrt) fn minor(&self) -> Minor {
+    pub(in crate::pjrt::host) fn minor(&self) -> Minor {
         self.minor
     }
 
-    pub(in crate::pjrt) fn struct_size(&self) -> usize {
+    pub(in crate::pjrt::host) fn struct_size(&self) -> usize {
         self.struct_size
     }
 
-    pub(in crate::pjrt) fn extensions(&self) -> &[Extension] {
+    pub(in crate::pjrt::host) fn extensions(&self) -> &[Extension] {
         &self.extensions
     }
 
-    pub(in crate::pjrt) fn warnings(&self) -> &[String] {
+    pub(in crate::pjrt::host) fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
     /// The functions that this host calls and the plug-in does not have.
-    pub(in crate::pjrt) fn missing(&self) -> impl Iterator<Item = &'static str> {
+    pub(in crate::pjrt::host) fn missing(&self) -> impl Iterator<Item = &'static str> {
         let entries = self.entries.iter().zip(CALLS);
         entries.filter(|(entry, _)| entry.function.is_none()).map(|(_, call)| call.0)
     }
 
     /// Fails unless the plug-in has the function.
-    pub(in crate::pjrt) fn require<A: Call>(&self) -> Result<(), PjrtError> {
+    pub(in crate::pjrt::host) fn require<A: Call>(&self) -> Result<(), PjrtError> {
         self.entry::<A>().map(drop)
     }
 
@@ -257,7 +257,7 @@ impl Table {
     /// # Safety
     /// The arguments are what the C API demands of this call: handles of this plug-in that are
     /// alive, pointers to as much as their counts say.
-    pub(in crate::pjrt) unsafe fn call<A: Call>(
+    pub(in crate::pjrt::host) unsafe fn call<A: Call>(
         &self,
         arguments: &mut Handed<A>,
     ) -> Result<(), PjrtError> {
@@ -277,7 +277,7 @@ impl Table {
     }
 
     /// Takes an error that a plug-in handed over, and destroys it. NULL is none.
-    pub(in crate::pjrt) fn taken(
+    pub(in crate::pjrt::host) fn taken(
         &self,
         call: &'static str,
         error: *mut PJRT_Error,

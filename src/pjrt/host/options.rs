@@ -4,10 +4,8 @@ use std::{ffi::c_int, ptr};
 
 use serdes_abi::pjrt::{Minor, args::PJRT_NamedValue};
 
-use super::{
-    border::{list, text},
-    error::PjrtError,
-};
+use super::border::{list, text};
+use crate::pjrt::PjrtError;
 
 /// A value that has a name.
 #[derive(Clone, Debug, PartialEq)]

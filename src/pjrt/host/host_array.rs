@@ -1,6 +1,7 @@
 //! Arrays on the host, checked before a plug-in sees them.
 
-use super::{element_type::ElementType, error::PjrtError};
+use super::element_type::ElementType;
+use crate::pjrt::PjrtError;
 
 /// Most dimensions of an array.
 pub(super) const MOST_DIMENSIONS: usize = 254;

@@ -14,10 +14,9 @@ use serdes_abi::pjrt::{
 use super::{
     border::{self, Extension, Handed, Table, list},
     client::Client,
-    error::PjrtError,
     options::{self, Value},
-    skew::PluginVersion,
 };
+use crate::pjrt::{PjrtError, PluginVersion};
 
 /// A PJRT plug-in. It stays loaded until the process ends.
 #[derive(Clone, Debug)]
@@ -100,7 +99,7 @@ impl PjrtPlugin {
     }
 
     /// What is known of it for the question whether a framework could load it
-    /// ([`Framework::fit`](super::Framework::fit)).
+    /// ([`Framework::fit`](crate::pjrt::Framework::fit)).
     #[must_use]
     pub fn version(&self) -> PluginVersion {
         let version = PluginVersion::new(self.minor()).without(self.missing_functions());

@@ -2,13 +2,13 @@
 
 use std::{ffi::c_char, ptr::NonNull};
 
-use crate::{pjrt::error::PjrtError, stream_executor::printable};
+use crate::{pjrt::PjrtError, stream_executor::printable};
 
 /// Most entries that a list is believed to have: no machine has so many devices.
 const LONGEST_LIST: usize = 1 << 20;
 
 /// A handle that must not be NULL.
-pub(in crate::pjrt) fn pointer<T>(
+pub(in crate::pjrt::host) fn pointer<T>(
     call: &'static str,
     what: &'static str,
     found: *mut T,
@@ -25,7 +25,7 @@ pub(in crate::pjrt) fn pointer<T>(
 ///
 /// # Safety
 /// There are so many bytes at `start`, or it is NULL.
-pub(in crate::pjrt) unsafe fn text(
+pub(in crate::pjrt::host) unsafe fn text(
     call: &'static str,
     what: &'static str,
     start: *const c_char,
@@ -43,7 +43,7 @@ pub(in crate::pjrt) unsafe fn text(
 ///
 /// # Safety
 /// There are so many entries at `start`, or it is NULL, and they stay for `'a`.
-pub(in crate::pjrt) unsafe fn list<'a, T>(
+pub(in crate::pjrt::host) unsafe fn list<'a, T>(
     call: &'static str,
     what: &'static str,
     start: *const T,

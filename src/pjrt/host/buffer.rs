@@ -8,10 +8,10 @@ use super::{
     border::{Handed, list, pointer},
     client::{Client, ClientHandle, Device, Memory},
     element_type::ElementType,
-    error::PjrtError,
     event::Event,
     host_array::{HostArray, MOST_DIMENSIONS, element_count},
 };
+use crate::pjrt::PjrtError;
 
 /// Where an array is put.
 #[derive(Clone, Copy, Debug)]

@@ -1,0 +1,307 @@
+//! Structs that stand in arguments, and the types of what is called back.
+
+use core::{
+    ffi::{c_char, c_int, c_void},
+    ptr,
+};
+
+use super::*;
+
+/// A value with a name: an option of a client, an attribute of a plug-in. It stands in arrays.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct PJRT_NamedValue {
+    /// Its own size, in bytes.
+    pub struct_size: usize,
+    /// NULL.
+    pub extension_start: *mut c_void,
+    /// The name, not terminated.
+    pub name: *const c_char,
+    /// Its length in bytes.
+    pub name_size: usize,
+    /// Which type the value has (`PJRT_NamedValue_Type`).
+    pub r#type: c_int,
+    /// The value, or a pointer to it: eight bytes that `type` says how to read.
+    pub value: u64,
+    /// How many values; 1 but for texts and lists.
+    pub value_size: usize,
+}
+
+described!(PJRT_NamedValue {
+    struct_size: usize,
+    extension_start: *mut c_void,
+    name: *const c_char,
+    name_size: usize,
+    r#type: c_int,
+    value: u64,
+    value_size: usize,
+});
+
+/// The shape of a buffer that is to be made. It stands in arrays.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct PJRT_ShapeSpec {
+    /// What its macro gives, in bytes.
+    pub struct_size: usize,
+    /// NULL.
+    pub extension_start: *mut c_void,
+    /// The dimensions.
+    pub dims: *const i64,
+    /// How many.
+    pub num_dims: usize,
+    /// Of what (`PJRT_Buffer_Type`).
+    pub element_type: c_int,
+}
+
+described!(PJRT_ShapeSpec {
+    struct_size: usize,
+    extension_start: *mut c_void,
+    dims: *const i64,
+    num_dims: usize,
+    element_type: c_int,
+});
+
+/// A program as bytes.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct PJRT_Program {
+    /// Its own size, in bytes.
+    pub struct_size: usize,
+    /// NULL.
+    pub extension_start: *mut c_void,
+    /// The program; where it is asked for, memory for it, or NULL to learn its length.
+    pub code: *mut c_char,
+    /// Its length in bytes.
+    pub code_size: usize,
+    /// Its format, such as `mlir`.
+    pub format: *const c_char,
+    /// The length of that name in bytes.
+    pub format_size: usize,
+}
+
+described!(PJRT_Program {
+    struct_size: usize,
+    extension_start: *mut c_void,
+    code: *mut c_char,
+    code_size: usize,
+    format: *const c_char,
+    format_size: usize,
+});
+
+/// How a program is to be run.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct PJRT_ExecuteOptions {
+    /// What its macro gives, in bytes.
+    pub struct_size: usize,
+    /// NULL.
+    pub extension_start: *mut c_void,
+    /// What is called when the program sends, a list a device.
+    pub send_callbacks: *mut *mut c_void,
+    /// What is called when the program receives, a list a device.
+    pub recv_callbacks: *mut *mut c_void,
+    /// How many a device.
+    pub num_send_ops: usize,
+    /// How many a device.
+    pub num_recv_ops: usize,
+    /// The same for all devices of one launch, another for each launch.
+    pub launch_id: c_int,
+    /// Which arguments are kept although the program may take them.
+    pub non_donatable_input_indices: *const i64,
+    /// How many.
+    pub num_non_donatable_input_indices: usize,
+    /// What the run carries with it, or NULL.
+    pub context: *mut PJRT_ExecuteContext,
+    /// Where in the source it was called, terminated by zero, or NULL.
+    pub call_location: *const c_char,
+    /// How many processes are told of.
+    pub num_tasks: usize,
+    /// Their numbers.
+    pub task_ids: *mut c_int,
+    /// Which life of each it is.
+    pub incarnation_ids: *mut i64,
+    /// NULL, or how several slices work together.
+    pub multi_slice_config: *mut c_void,
+    /// Whether callbacks see arrays in row-major order.
+    pub use_major_to_minor_data_layout_for_callbacks: u8,
+    /// What is called with values inside of the program.
+    pub hlo_output_callbacks: *mut c_void,
+    /// How many.
+    pub num_hlo_output_callbacks: usize,
+}
+
+described!(PJRT_ExecuteOptions {
+    struct_size: usize,
+    extension_start: *mut c_void,
+    send_callbacks: *mut *mut c_void,
+    recv_callbacks: *mut *mut c_void,
+    num_send_ops: usize,
+    num_recv_ops: usize,
+    launch_id: c_int,
+    non_donatable_input_indices: *const i64,
+    num_non_donatable_input_indices: usize,
+    context: *mut PJRT_ExecuteContext,
+    call_location: *const c_char,
+    num_tasks: usize,
+    task_ids: *mut c_int,
+    incarnation_ids: *mut i64,
+    multi_slice_config: *mut c_void,
+    use_major_to_minor_data_layout_for_callbacks: u8,
+    hlo_output_callbacks: *mut c_void,
+    num_hlo_output_callbacks: usize,
+});
+
+/// What a device is in a program that runs on several. It stands in arrays.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct PJRT_LogicalDeviceIds {
+    /// Which copy of the program.
+    pub replica: c_int,
+    /// Which part of it.
+    pub partition: c_int,
+}
+
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<PJRT_LogicalDeviceIds>() == 8);
+
+/// What is called when memory for a copy of raw bytes is wanted.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct PJRT_Buffer_CopyRawToHostFuture_Callback_Args {
+    /// Its own size, in bytes.
+    pub struct_size: usize,
+    /// What the call gave out as `callback_data`.
+    pub callback_data: *mut c_void,
+    /// 0, or why there will be no memory.
+    pub error_code: c_int,
+    /// In words.
+    pub error_message: *const c_char,
+    /// Their length in bytes.
+    pub error_message_size: usize,
+    /// The memory.
+    pub dst: *mut c_void,
+}
+
+described!(PJRT_Buffer_CopyRawToHostFuture_Callback_Args {
+    struct_size: usize,
+    callback_data: *mut c_void,
+    error_code: c_int,
+    error_message: *const c_char,
+    error_message_size: usize,
+    dst: *mut c_void,
+});
+
+/// What is called when the work has happened that a donated buffer waits for.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct PJRT_Buffer_DonateWithControlDependency_Callback_Args {
+    /// Its own size, in bytes.
+    pub struct_size: usize,
+    /// What the call gave out as `callback_data`.
+    pub callback_data: *mut c_void,
+    /// 0, or why it failed.
+    pub error_code: c_int,
+    /// In words.
+    pub error_message: *const c_char,
+    /// Their length in bytes.
+    pub error_message_size: usize,
+}
+
+described!(PJRT_Buffer_DonateWithControlDependency_Callback_Args {
+    struct_size: usize,
+    callback_data: *mut c_void,
+    error_code: c_int,
+    error_message: *const c_char,
+    error_message_size: usize,
+});
+
+/// A layout of an array, in tiles or by strides; here only the first kind.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct PJRT_Buffer_MemoryLayout {
+    /// What its macro gives, in bytes.
+    pub struct_size: usize,
+    /// NULL.
+    pub extension_start: *mut c_void,
+    /// The union of both kinds.
+    pub value: PJRT_Buffer_MemoryLayout_Tiled,
+    /// Which it is (`PJRT_Buffer_MemoryLayout_Type`): 0 for tiles.
+    pub r#type: c_int,
+}
+
+described!(PJRT_Buffer_MemoryLayout {
+    struct_size: usize,
+    extension_start: *mut c_void,
+    value: PJRT_Buffer_MemoryLayout_Tiled,
+    r#type: c_int,
+});
+
+/// A layout by the order of dimensions, and tiles.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct PJRT_Buffer_MemoryLayout_Tiled {
+    /// Its own size, in bytes.
+    pub struct_size: usize,
+    /// NULL.
+    pub extension_start: *mut c_void,
+    /// The dimensions, the one that changes fastest first.
+    pub minor_to_major: *const i64,
+    /// How many.
+    pub minor_to_major_size: usize,
+    /// The dimensions of all tiles, or NULL.
+    pub tile_dims: *const i64,
+    /// How many dimensions each tile has, or NULL.
+    pub tile_dim_sizes: *const usize,
+    /// How many tiles.
+    pub num_tiles: usize,
+}
+
+described!(PJRT_Buffer_MemoryLayout_Tiled {
+    struct_size: usize,
+    extension_start: *mut c_void,
+    minor_to_major: *const i64,
+    minor_to_major_size: usize,
+    tile_dims: *const i64,
+    tile_dim_sizes: *const usize,
+    num_tiles: usize,
+});
+
+impl PJRT_Buffer_MemoryLayout {
+    /// The layout without tiles in which the dimensions have that order.
+    ///
+    /// It points to the order, and is good as long as that is.
+    #[must_use]
+    pub const fn of_order(minor_to_major: &[i64]) -> Self {
+        Self {
+            struct_size: core::mem::offset_of!(Self, r#type) + size_of::<c_int>(),
+            extension_start: ptr::null_mut(),
+            value: PJRT_Buffer_MemoryLayout_Tiled {
+                struct_size: size_of::<PJRT_Buffer_MemoryLayout_Tiled>(),
+                extension_start: ptr::null_mut(),
+                minor_to_major: minor_to_major.as_ptr(),
+                minor_to_major_size: minor_to_major.len(),
+                tile_dims: ptr::null(),
+                tile_dim_sizes: ptr::null(),
+                num_tiles: 0,
+            },
+            r#type: 0,
+        }
+    }
+}
+
+/// What an event calls when it is ready: with an error, which it hands over, or NULL.
+pub type PJRT_Event_OnReadyCallback =
+    unsafe extern "C" fn(error: *mut PJRT_Error, user_arg: *mut c_void);
+
+/// What is called with each payload of an error: its key and its value, which are there for the
+/// call.
+pub type PJRT_Error_PayloadVisitor = unsafe extern "C" fn(
+    key: *const c_char,
+    key_size: usize,
+    value: *const c_char,
+    value_size: usize,
+    user_arg: *mut c_void,
+);
+
+/// What frees something that a call handed over.
+pub type Deleter<T> = Option<unsafe extern "C" fn(*mut T)>;
