@@ -216,11 +216,8 @@ fn refuse(findings: &mut Findings, graph: &Graph, fault: &ImportFault, registry:
 /// The same fault of a function as one that no release could mend: its names, inputs and results do
 /// not fit together, whatever its operations are.
 fn fault_of_any_release<'g>(graph: &'g Graph, fault: &ImportFault) -> Option<&'g StructureFault> {
-    let is_of_names = match fault.kind {
-        ImportFaultKind::FunctionBody | ImportFaultKind::InputCount => true,
-        ImportFaultKind::UnknownOperation => fault.operation.is_empty(),
-        _ => false,
-    };
+    let is_of_names =
+        matches!(fault.kind, ImportFaultKind::FunctionBody | ImportFaultKind::InputCount);
     let structure = graph.structure.as_ref().filter(|_| is_of_names)?;
     let body = structure.body.as_ref()?;
     (fault.function.as_deref() == Some(body.function.as_str())).then_some(structure)
@@ -472,6 +469,31 @@ mod tests {
         let findings = judge(&meta_graph, &asked, None);
         let reasons = findings.reasons().iter().map(|reason| reason.rule).collect();
         (reasons, findings.warnings().iter().map(|warning| warning.rule).collect())
+    }
+
+    #[test]
+    fn an_empty_operation_in_a_body_is_unknown_where_operations_are_known_and_corrupt_elsewhere() {
+        let mut meta_graph = MetaGraph::default();
+        let mut structure = StructureFault {
+            node: "c".to_owned(),
+            kind: graph::StructureFaultKind::CalledFunction,
+            body: None,
+        };
+        structure.body = Some(graph::BodyFault {
+            function: "f".to_owned(),
+            part: "a".to_owned(),
+            kind: graph::BodyFaultKind::NoOperation,
+        });
+        meta_graph.graph.structure = Some(structure);
+        let fault =
+            ImportFault { function: Some("f".to_owned()), operation: String::new(), ..unknown() };
+        let judgement = Judgement::of(&Loader::ALL, &fault, Vec::new());
+        let consumer = Consumer::tensorflow("2.12").unwrap();
+        let loader = Loader::Import;
+        for (judgement, rule) in [(Some(&judgement), Rule::UnknownOp), (None, Rule::Corrupt)] {
+            let asked = Asked { consumer: &consumer, judgement, loader, is_object_graph: false };
+            assert_eq!(judge(&meta_graph, &asked, None).reasons()[0].rule, rule);
+        }
     }
 
     #[test]
