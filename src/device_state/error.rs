@@ -8,6 +8,7 @@ use std::{
 use crate::{
     codec::{DecodeError, EncodeError},
     files::{self, Cancelled},
+    pjrt::PjrtError,
     stream_executor,
 };
 
@@ -204,6 +205,17 @@ pub enum Error {
         /// Bytes that dtype and shape need.
         expected: u64,
     },
+    /// A device says that it holds another array than the spec describes.
+    #[error("{name:?} is {found} on its device, and its spec says {expected}; give the spec of the array")]
+    #[non_exhaustive]
+    OtherArray {
+        /// The tensor.
+        name: String,
+        /// Type and dimensions on the device.
+        found: String,
+        /// Those of the spec, or of the device's part by its sharding.
+        expected: String,
+    },
     /// Tensors of this kind have no bytes that could be stored.
     #[error("{name:?} cannot be stored: {reason}")]
     #[non_exhaustive]
@@ -237,6 +249,18 @@ pub enum Error {
         name: String,
         /// What the plug-in reported.
         source: Box<stream_executor::Error>,
+    },
+
+    /// A PJRT client or its plug-in failed.
+    #[error("the device failed while {action} {name:?}: {source}")]
+    #[non_exhaustive]
+    Pjrt {
+        /// What was being done.
+        action: &'static str,
+        /// The tensor.
+        name: String,
+        /// What the plug-in reported.
+        source: Box<PjrtError>,
     },
 
     /// The device gave back other bytes than it was given.
@@ -295,6 +319,10 @@ impl Error {
 
     pub(crate) fn device(action: &'static str, name: &str, source: stream_executor::Error) -> Self {
         Self::Device { action, name: name.to_owned(), source: Box::new(source) }
+    }
+
+    pub(crate) fn pjrt(action: &'static str, name: &str, source: PjrtError) -> Self {
+        Self::Pjrt { action, name: name.to_owned(), source: Box::new(source) }
     }
 
     pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {

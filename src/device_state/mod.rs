@@ -13,6 +13,7 @@
 
 mod error;
 mod format;
+mod hosted;
 mod load;
 mod options;
 mod pump;
@@ -28,6 +29,7 @@ pub use error::Error;
 #[cfg(feature = "artifact")]
 pub(crate) use format::END_MAGIC;
 pub(crate) use format::MAGIC;
+pub use hosted::{HostedDevice, HostedMemory};
 #[cfg(feature = "mmap")]
 pub use load::MappedState;
 pub(crate) use load::PieceSums;
@@ -35,7 +37,7 @@ pub use load::{
     Damage, Reader, Restored, RestoredShards, Salvaged, ShardTarget, Tensor, matches_any,
 };
 pub use options::WriteOptions;
-pub(crate) use pump::{Downloads, Uploads};
+pub(crate) use pump::{Contents, Downloads, Uploads};
 pub use save::{Shard, Writer, Written};
 #[cfg(feature = "object_store")]
 pub use store::ObjectParts;

@@ -40,6 +40,7 @@ mod error;
 mod host;
 mod inspect;
 mod skew;
+mod state;
 
 pub use error::PjrtError;
 pub use host::{
@@ -49,3 +50,4 @@ pub use host::{
 pub use inspect::{Inspection, VersionInCode, inspect};
 pub use serdes_abi::pjrt::Minor;
 pub use skew::{Fit, Framework, Gate, Mismatch, PluginVersion, SizeRule, SkewRule, Step};
+pub use state::{Array, IncomingArray, MemorySpace};

@@ -6,10 +6,9 @@ use std::{
 };
 
 use crate::{
-    device_state::{Downloads, PieceSums, Reader, Tensor},
+    device_state::{Downloads, HostedDevice, HostedMemory, PieceSums, Reader, Tensor},
     files::{Phase, Watch},
     ifrt::DType,
-    stream_executor::{Device, DeviceMemory},
     tensor_io::{Error, Target, TensorInfo, TensorSink},
 };
 
@@ -39,10 +38,10 @@ pub struct RestoreReport {
 /// # Errors
 /// If the state is damaged, the device or the target fails, or the target cannot hold one of the
 /// tensors. No file is left behind then, and an old one stays.
-pub fn restore(
+pub fn restore<D: HostedDevice>(
     state: &Reader,
     tensors: &[Tensor],
-    device: &Device,
+    device: &D,
     target: Option<Box<dyn Target>>,
     watch: &Watch,
 ) -> Result<RestoreReport, Error> {
@@ -93,15 +92,15 @@ pub fn restore(
 }
 
 /// A tensor between its state and its target.
-enum Restored<'a> {
-    OnDevice(&'a Tensor, DeviceMemory),
+enum Restored<'a, M> {
+    OnDevice(&'a Tensor, M),
     Strings(Vec<Vec<u8>>),
 }
 
 /// Reads tensors back from the device into their target, in its order, and compares them with the
 /// checksums of the state once more.
-fn read_back(
-    restored: &[Restored<'_>],
+fn read_back<M: HostedMemory>(
+    restored: &[Restored<'_, M>],
     sink: &mut dyn TensorSink,
     watch: &Watch,
 ) -> Result<(), Error> {

@@ -8,11 +8,10 @@ use std::{
 };
 
 use crate::{
-    device_state::{self, Uploads, WriteOptions, Writer},
+    device_state::{self, Contents, HostedDevice, Uploads, WriteOptions, Writer},
     files::{Phase, Watch},
-    ifrt::{ArraySpec, DType, DeviceId, SingleDeviceSharding},
-    stream_executor::{Device, DeviceMemory},
-    tensor_io::{Error, Metadata, Refused, Source},
+    ifrt::{ArraySpec, DType, SingleDeviceSharding},
+    tensor_io::{Error, Metadata, Refused, Source, TensorInfo},
 };
 
 /// What a save did.
@@ -39,25 +38,26 @@ pub struct SaveReport {
 }
 
 /// A tensor between its source and its state.
-enum Loaded {
-    OnDevice(DeviceMemory),
+enum Loaded<M> {
+    OnDevice(M),
     Strings(Vec<Vec<u8>>),
 }
 
 /// Puts the tensors of `sources` onto `device`, then streams the device's buffers into a state at
 /// `output`.
 ///
-/// The state says that its arrays are on the device's ordinal. The metadata is that of the first
+/// The device is one of a StreamExecutor plug-in or of a PJRT client. The state says that its arrays
+/// are on the device's ordinal, or its id. The metadata is that of the first
 /// source that has some.
 ///
 /// # Errors
 /// [`Error::CannotSave`] for the first tensor that no state can hold, unless `skip_unsupported`;
 /// two tensors of one name; or whatever the sources, the device or the file report. No file is left
 /// behind then, and an old one stays.
-pub fn save(
+pub fn save<D: HostedDevice>(
     sources: &[Box<dyn Source>],
     output: &Path,
-    device: &Device,
+    device: &D,
     options: &WriteOptions,
     skip_unsupported: bool,
     watch: &Watch,
@@ -71,10 +71,10 @@ pub fn save(
 ///
 /// # Errors
 /// As [`save`].
-pub fn save_stream(
+pub fn save_stream<D: HostedDevice>(
     sources: &[Box<dyn Source>],
     output: impl Write + Send + 'static,
-    device: &Device,
+    device: &D,
     options: &WriteOptions,
     skip_unsupported: bool,
     watch: &Watch,
@@ -83,10 +83,10 @@ pub fn save_stream(
     save_into(begin, sources, device, options, skip_unsupported, watch)
 }
 
-fn save_into(
+fn save_into<D: HostedDevice>(
     begin_state: impl FnOnce(WriteOptions) -> Result<Writer, device_state::Error>,
     sources: &[Box<dyn Source>],
-    device: &Device,
+    device: &D,
     options: &WriteOptions,
     skip_unsupported: bool,
     watch: &Watch,
@@ -108,7 +108,7 @@ fn save_into(
 
     watch.begin(Phase::Save, total);
     for (info, loaded) in infos().zip(loaded) {
-        let sharding = SingleDeviceSharding::new(DeviceId(device.ordinal()));
+        let sharding = SingleDeviceSharding::new(device.device_id());
         let spec = ArraySpec::new(info.dtype, info.shape.clone(), sharding);
         match loaded {
             Loaded::OnDevice(memory) => writer.add(&info.name, &spec, &memory)?,
@@ -142,8 +142,12 @@ fn check(sources: &[Box<dyn Source>], skip_unsupported: bool) -> Result<Vec<Refu
 }
 
 /// Puts the tensors of the sources onto the device, in their order.
-fn load(sources: &[Box<dyn Source>], device: &Device, watch: &Watch) -> Result<Vec<Loaded>, Error> {
-    let mut uploads = Uploads::<DeviceMemory>::new(device, watch);
+fn load<D: HostedDevice>(
+    sources: &[Box<dyn Source>],
+    device: &D,
+    watch: &Watch,
+) -> Result<Vec<Loaded<D::Memory>>, Error> {
+    let mut uploads = Uploads::<D::Memory>::new(device, watch);
     let mut loaded = Vec::new();
     for source in sources {
         for (position, info) in source.tensors().iter().enumerate() {
@@ -153,10 +157,19 @@ fn load(sources: &[Box<dyn Source>], device: &Device, watch: &Watch) -> Result<V
             }
             let mut data = source.read(position)?;
             let memory = uploads
-                .put(&info.name, &mut *data, info.bytes)?
+                .put(&info.name, &mut *data, &contents_of(info)?)?
                 .map_err(|source| Error::Data { name: info.name.clone(), source })?;
             loaded.push(Loaded::OnDevice(memory));
         }
     }
     Ok(loaded)
+}
+
+/// What the device is to hold of a tensor.
+fn contents_of(info: &TensorInfo) -> Result<Contents, Error> {
+    let contents = Contents::new(info.dtype, info.shape.dims().iter().copied());
+    contents.filter(|contents| contents.bytes() == info.bytes).ok_or_else(|| Error::CannotSave {
+        name: info.name.clone(),
+        reason: format!("{}{} does not take {} bytes", info.dtype, info.shape, info.bytes),
+    })
 }

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     device_state::{
         Error,
-        pump::{Filling, Memory, Returns, ToDevice},
+        pump::{Filling, Incoming, Memory, Returns, ToDevice},
     },
     files::Watch,
 };
@@ -39,7 +39,7 @@ impl Target {
 }
 
 /// Makes memories, one after the other.
-type Make<'a, M> = Box<dyn Iterator<Item = Result<M, Error>> + 'a>;
+type Make<'a, M> = Box<dyn Iterator<Item = Result<<M as Memory>::Incoming, Error>> + 'a>;
 
 /// How far a load has come in a piece.
 #[derive(Default)]
@@ -53,7 +53,7 @@ struct Progress {
 pub(super) struct Load<'a, M: Memory> {
     plan: &'a Plan<'a>,
     targets: Vec<Target>,
-    memories: Vec<M>,
+    memories: Vec<M::Incoming>,
     /// Makes the memories that are not there yet.
     make: Option<Make<'a, M>>,
     to: ToDevice<M>,
@@ -70,7 +70,7 @@ impl<'a, M: Memory> Load<'a, M> {
     pub(super) fn new(
         plan: &'a Plan<'a>,
         targets: Vec<Target>,
-        memories: Vec<M>,
+        memories: Vec<M::Incoming>,
         stage_bytes: usize,
         returns: Returns,
         watch: &'a Watch,
@@ -85,7 +85,10 @@ impl<'a, M: Memory> Load<'a, M> {
     ///
     /// All of them made in advance would have left the caches of the processor by the time they
     /// are filled: ten thousand small tensors took a sixth longer.
-    pub(super) fn making(mut self, make: impl Iterator<Item = Result<M, Error>> + 'a) -> Self {
+    pub(super) fn making(
+        mut self,
+        make: impl Iterator<Item = Result<M::Incoming, Error>> + 'a,
+    ) -> Self {
         self.make = Some(Box::new(make));
         self
     }
@@ -130,10 +133,13 @@ impl<'a, M: Memory> Load<'a, M> {
         self.make_memories(self.targets.len())?;
         let name = self.plan.name();
         for target in &mut self.targets {
-            target.flush(name, &mut self.memories)?;
+            target.flush::<M>(name, &mut self.memories)?;
         }
         self.to.finish()?;
-        Ok((self.memories, self.bytes_read))
+        let memories = self.memories.into_iter().map(M::Incoming::finish);
+        let memories = memories.collect::<Result<Vec<_>, _>>();
+        let memories = memories.map_err(|error| M::failed("writing", name, error))?;
+        Ok((memories, self.bytes_read))
     }
 
     /// Brings one run to its targets.
@@ -255,7 +261,7 @@ impl<'a, M: Memory> Load<'a, M> {
         let (device, bytes) = (memory.device().clone(), memory.bytes());
         let large = part.len() >= *stage_bytes / 2 || part.len() as u64 == bytes;
         if target.stage.is_none() && large {
-            return target.copy(name, memories, part);
+            return target.copy::<M>(name, memories, part);
         }
         while !part.is_empty() {
             let stage = match &mut target.stage {
@@ -275,7 +281,7 @@ impl<'a, M: Memory> Load<'a, M> {
             part = &part[count..];
             let complete = target.position + stage.bytes().len() as u64 == bytes;
             if stage.is_full() || complete {
-                target.flush(name, memories)?;
+                target.flush::<M>(name, memories)?;
             }
             if complete {
                 // Its buffer is free for another.
@@ -296,10 +302,14 @@ enum New {
 
 impl Target {
     /// Copies what was collected.
-    fn flush<M: Memory>(&mut self, name: &str, memories: &mut [M]) -> Result<(), Error> {
+    fn flush<M: Memory>(
+        &mut self,
+        name: &str,
+        memories: &mut [M::Incoming],
+    ) -> Result<(), Error> {
         let Some(stage) = self.stage.take() else { return Ok(()) };
         let filled = stage.finish();
-        self.copy(name, memories, &filled)?;
+        self.copy::<M>(name, memories, &filled)?;
         self.stage = Some(Filling::new(filled.into_buffer(), usize::MAX));
         Ok(())
     }
@@ -308,7 +318,7 @@ impl Target {
     fn copy<M: Memory>(
         &mut self,
         name: &str,
-        memories: &mut [M],
+        memories: &mut [M::Incoming],
         bytes: &[u8],
     ) -> Result<(), Error> {
         for at in &self.replicas {

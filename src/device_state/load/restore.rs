@@ -9,9 +9,12 @@ use super::{
     plan::{Plan, Source},
 };
 use crate::{
-    device_state::{Error, pump::Memory, shards::Block},
+    device_state::{
+        Error, HostedDevice,
+        pump::{Contents, Memory},
+        shards::Block,
+    },
     files::Watch,
-    stream_executor::{Device, DeviceMemory},
 };
 
 /// What a finished restore did.
@@ -27,12 +30,13 @@ pub struct Restored {
 }
 
 impl Tensor {
-    /// Puts the tensor into memory of `device`, every chunk compared with its checksum.
+    /// Puts the tensor into memory of `device`, every chunk compared with its checksum. The device
+    /// is one of a StreamExecutor plug-in or of a PJRT client.
     ///
     /// # Errors
     /// If the bytes are damaged, cannot be read, or the device fails; or if the tensor holds
     /// strings, which stay on the host.
-    pub fn restore(&self, device: &Device) -> Result<DeviceMemory, Error> {
+    pub fn restore<D: HostedDevice>(&self, device: &D) -> Result<D::Memory, Error> {
         let (mut memories, _) =
             self.reader.restore(std::slice::from_ref(self), device, &Watch::new())?;
         memories.pop().ok_or_else(|| Error::Unsupported {
@@ -40,6 +44,13 @@ impl Tensor {
             reason: "it has no data".to_owned(),
         })
     }
+}
+
+/// What the memory of a whole tensor is to hold.
+fn contents_of(tensor: &Tensor) -> Result<Contents, Error> {
+    let spec = tensor.spec();
+    Contents::new(spec.dtype(), spec.shape().dims().iter().copied())
+        .ok_or(Error::TooLarge { what: "data", found: tensor.bytes() })
 }
 
 impl Reader {
@@ -50,15 +61,15 @@ impl Reader {
     ///
     /// # Errors
     /// As [`Tensor::restore`]; or [`Error::Cancelled`].
-    pub fn restore(
+    pub fn restore<D: HostedDevice>(
         &self,
         tensors: &[Tensor],
-        device: &Device,
+        device: &D,
         watch: &Watch,
-    ) -> Result<(Vec<DeviceMemory>, Restored), Error> {
+    ) -> Result<(Vec<D::Memory>, Restored), Error> {
         let begin = Instant::now();
         let whole: Vec<_> = tensors.iter().filter(|tensor| tensor.is_whole()).collect();
-        let mut whole = self.load_whole::<DeviceMemory>(&whole, device, watch)?.into_iter();
+        let mut whole = self.load_whole::<D::Memory>(&whole, device, watch)?.into_iter();
         let mut memories = Vec::with_capacity(tensors.len());
         for tensor in tensors {
             if tensor.is_whole() {
@@ -67,9 +78,9 @@ impl Reader {
             }
             tensor.check_complete()?;
             let all = Block::whole(tensor.spec().shape());
-            memories.extend(tensor.load_blocks(&[(all, device)], watch)?.memories);
+            memories.extend(tensor.load_blocks::<D>(&[(all, device)], watch)?.memories);
         }
-        let bytes = memories.iter().map(DeviceMemory::size).sum();
+        let bytes = memories.iter().map(Memory::bytes).sum();
         let restored = Restored { tensors: tensors.len() as u64, bytes, time: begin.elapsed() };
         Ok((memories, restored))
     }
@@ -99,9 +110,9 @@ impl Reader {
         with_feed(&self.shared, &plan, make, |feed, returns| {
             let targets = (0..plan.sources.len()).map(Target::of_one).collect();
             let memories = Vec::with_capacity(plan.sources.len());
-            let made = plan.sources.iter().map(|source| {
-                let memory = M::allocate(device, source.piece.data_bytes);
-                memory.map_err(|error| M::failed("writing", source.name, error))
+            let made = tensors.iter().map(|tensor| {
+                let memory = M::allocate(device, &contents_of(tensor)?);
+                memory.map_err(|error| M::failed("writing", tensor.name(), error))
             });
             // Nothing is collected: every memory takes all of one piece.
             let load = Load::new(&plan, targets, memories, 0, returns, watch).making(made);

@@ -17,8 +17,8 @@ use super::{
 };
 use crate::{
     device_state::{
-        Error,
-        pump::Memory,
+        Error, HostedDevice,
+        pump::{Contents, Memory},
         shards::{Block, blocks_of},
     },
     files::Watch,
@@ -31,17 +31,17 @@ const STAGE_BYTES: u64 = 1 << 20;
 /// Bytes that are collected for all shards together, unless there are very many.
 const ALL_STAGES_BYTES: u64 = 32 << 20;
 
-/// Where a shard of a restored array goes.
+/// Where a shard of a restored array goes: a device of a StreamExecutor plug-in or of a PJRT client.
 #[derive(Clone, Debug)]
-pub struct ShardTarget<'a> {
+pub struct ShardTarget<'a, D = Device> {
     device: DeviceId,
-    on: &'a Device,
+    on: &'a D,
     domain: Option<IndexDomain>,
 }
 
-impl<'a> ShardTarget<'a> {
+impl<'a, D> ShardTarget<'a, D> {
     /// The shard of the device `device` of the sharding, into memory of `on`.
-    pub const fn new(device: DeviceId, on: &'a Device) -> Self {
+    pub const fn new(device: DeviceId, on: &'a D) -> Self {
         Self { device, on, domain: None }
     }
 
@@ -56,9 +56,9 @@ impl<'a> ShardTarget<'a> {
 /// What a restore onto several devices did.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct RestoredShards {
+pub struct RestoredShards<M = DeviceMemory> {
     /// The shard of each target, in the order of the targets.
-    pub memories: Vec<DeviceMemory>,
+    pub memories: Vec<M>,
     /// Bytes of all shards together, replicas included.
     pub bytes: u64,
     /// Bytes of data that were read from the file, each of them once: all bytes of the array if
@@ -82,23 +82,23 @@ impl Tensor {
     /// [`Error::Invalid`] if a target is no device of the sharding; [`Error::Unsupported`] if the
     /// tensor holds strings, which stay on the host, or the sharding does not say which device
     /// holds what; [`Error::Corrupt`] if the bytes are damaged; or what the devices report.
-    pub fn restore_sharded(
+    pub fn restore_sharded<D: HostedDevice>(
         &self,
         sharding: &Sharding,
-        targets: &[ShardTarget<'_>],
+        targets: &[ShardTarget<'_, D>],
         watch: &Watch,
-    ) -> Result<RestoredShards, Error> {
+    ) -> Result<RestoredShards<D::Memory>, Error> {
         self.check_complete()?;
         let wanted = self.wanted(sharding, targets)?;
-        self.load_blocks(&wanted, watch)
+        self.load_blocks::<D>(&wanted, watch)
     }
 
     /// The part of the array that each target gets.
-    fn wanted<'a>(
+    fn wanted<'a, D>(
         &self,
         sharding: &Sharding,
-        targets: &[ShardTarget<'a>],
-    ) -> Result<Vec<(Block, &'a Device)>, Error> {
+        targets: &[ShardTarget<'a, D>],
+    ) -> Result<Vec<(Block, &'a D)>, Error> {
         let shape = self.spec().shape();
         let unsupported = |reason| Error::Unsupported { name: self.name().to_owned(), reason };
         match targets.iter().filter(|target| target.domain.is_some()).count() {
@@ -135,14 +135,14 @@ impl Tensor {
     }
 
     /// Puts parts of the array onto devices.
-    pub(super) fn load_blocks(
+    pub(super) fn load_blocks<D: HostedDevice>(
         &self,
-        wanted: &[(Block, &Device)],
+        wanted: &[(Block, &D)],
         watch: &Watch,
-    ) -> Result<RestoredShards, Error> {
+    ) -> Result<RestoredShards<D::Memory>, Error> {
         let begin = Instant::now();
-        let (memories, bytes_read) = self.load::<DeviceMemory>(wanted, watch)?;
-        let bytes = memories.iter().map(DeviceMemory::size).sum();
+        let (memories, bytes_read) = self.load::<D::Memory>(wanted, watch)?;
+        let bytes = memories.iter().map(Memory::bytes).sum();
         Ok(RestoredShards { memories, bytes, bytes_read, time: begin.elapsed() })
     }
 
@@ -160,9 +160,10 @@ impl Tensor {
         let mut numbers: HashMap<&Block, usize> = HashMap::new();
         let mut replicas: Vec<Vec<usize>> = Vec::new();
         for (position, (block, device)) in wanted.iter().enumerate() {
-            let bytes = block.elements().and_then(|elements| elements.checked_mul(element));
-            let bytes = bytes.ok_or(Error::TooLarge { what: "shard", found: u64::MAX })?;
-            memories.push(M::allocate(device, bytes).map_err(failed)?);
+            let extents = block.dims.iter().map(|&(_, extent)| extent.cast_signed());
+            let contents = Contents::new(self.spec().dtype(), extents);
+            let contents = contents.ok_or(Error::TooLarge { what: "shard", found: u64::MAX })?;
+            memories.push(M::allocate(device, &contents).map_err(failed)?);
             let number = *numbers.entry(block).or_insert(shards.len());
             match replicas.get_mut(number) {
                 Some(places) => places.push(position),
@@ -172,7 +173,7 @@ impl Tensor {
                 }
             }
         }
-        let Some((_, device)) = wanted.first() else { return Ok((memories, 0)) };
+        let Some((_, device)) = wanted.first() else { return Ok((Vec::new(), 0)) };
         let stage = (ALL_STAGES_BYTES / shards.len() as u64).clamp(WINDOW_BYTES, STAGE_BYTES);
         let name = self.name();
         let sources =

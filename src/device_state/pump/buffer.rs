@@ -21,7 +21,7 @@ pub(crate) fn capacity_at(position: u64) -> usize {
 
 /// A stretch of host memory of a fixed length, of whatever kind a copy may need.
 #[derive(Debug)]
-pub(crate) enum Buffer {
+pub enum Buffer {
     /// Memory of this process.
     Pageable(Vec<u8>),
     /// Memory that asynchronous copies of a StreamExecutor device can use.
@@ -64,6 +64,18 @@ impl From<Vec<u8>> for Buffer {
 impl From<HostMemory> for Buffer {
     fn from(memory: HostMemory) -> Self {
         Self::Pinned(memory)
+    }
+}
+
+/// The buffer comes back if it is of another kind.
+impl TryFrom<Buffer> for Vec<u8> {
+    type Error = Buffer;
+
+    fn try_from(buffer: Buffer) -> Result<Self, Buffer> {
+        match buffer {
+            Buffer::Pageable(bytes) => Ok(bytes),
+            other => Err(other),
+        }
     }
 }
 

@@ -1,10 +1,53 @@
 //! What the pump needs of a device, and what StreamExecutor's devices give.
 
+use smallvec::SmallVec;
+
 use super::Buffer;
 use crate::{
     device_state::Error,
+    ifrt::DType,
     stream_executor::{self, Device, DeviceMemory, HostMemory, Stream, Transfer},
 };
+
+/// What memory is to hold: so many elements of a type. Devices that know arrays, and not only bytes,
+/// allocate by it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contents {
+    dtype: DType,
+    dims: SmallVec<[i64; 4]>,
+    bytes: u64,
+}
+
+impl Contents {
+    /// An array of these dimensions; `None` if its elements have no size, or it is longer than any
+    /// memory.
+    pub(crate) fn new(dtype: DType, dims: impl IntoIterator<Item = i64>) -> Option<Self> {
+        let dims: SmallVec<[i64; 4]> = dims.into_iter().collect();
+        let element = u64::from(dtype.unpacked_byte_size()?);
+        let extents = dims.iter().map(|&dim| u64::try_from(dim).ok());
+        let extents = extents.collect::<Option<SmallVec<[u64; 4]>>>()?;
+        let bytes = match extents.contains(&0) {
+            true => 0,
+            false => extents.iter().try_fold(element, |all, &extent| all.checked_mul(extent))?,
+        };
+        Some(Self { dtype, dims, bytes })
+    }
+
+    /// The type of its elements.
+    pub(crate) const fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// Its dimensions.
+    pub(crate) fn dims(&self) -> &[i64] {
+        &self.dims
+    }
+
+    /// Its length in bytes: dense, each element in whole bytes.
+    pub(crate) const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
 
 /// Memory of a device that can be copied in pieces, asynchronously.
 ///
@@ -18,12 +61,12 @@ use crate::{
 /// Copies of one stream are done in the order in which they were begun; those of several may be
 /// under way at a time.
 ///
-/// Reads may come in any order. Writes come front to back and end with the last byte of the memory,
-/// so that a device that wants to know the last piece can tell it by offset and length. A plug-in
-/// that takes whole arrays only gathers the pieces itself and hands them over with the last one.
-pub(crate) trait Memory: Sized {
+/// Reads may come in any order.
+pub trait Memory: Sized + Sync {
     /// Where the memory lies.
     type Device: Clone + Send + Sync + 'static;
+    /// The same memory, while its bytes come.
+    type Incoming: Incoming<Self>;
     /// What orders copies.
     type Stream;
     /// Host memory that asynchronous copies can use. A buffer of another kind, which the other half
@@ -34,8 +77,8 @@ pub(crate) trait Memory: Sized {
     /// What the device reports.
     type Error;
 
-    /// Allocates memory of so many bytes.
-    fn allocate(device: &Self::Device, bytes: u64) -> Result<Self, Self::Error>;
+    /// Allocates memory for an array.
+    fn allocate(device: &Self::Device, contents: &Contents) -> Result<Self::Incoming, Self::Error>;
 
     /// Allocates host memory for its copies.
     fn allocate_host(device: &Self::Device, bytes: usize) -> Result<Self::HostBuffer, Self::Error>;
@@ -45,6 +88,9 @@ pub(crate) trait Memory: Sized {
 
     /// Whether a stream is one of this device.
     fn is_on(stream: &Self::Stream, device: &Self::Device) -> bool;
+
+    /// Whether these are one device.
+    fn is_same(one: &Self::Device, other: &Self::Device) -> bool;
 
     /// Where it lies.
     fn device(&self) -> &Self::Device;
@@ -67,38 +113,56 @@ pub(crate) trait Memory: Sized {
         target: Self::HostBuffer,
     ) -> Result<Self::Transfer, Self::Error>;
 
-    /// Begins to copy the first `bytes` bytes of `source` to `offset`.
-    fn begin_write(
-        &mut self,
-        stream: &Self::Stream,
-        offset: u64,
-        bytes: usize,
-        source: Self::HostBuffer,
-    ) -> Result<Self::Transfer, Self::Error>;
-
     /// Waits until a copy is done, and gives its host buffer back.
     fn wait(transfer: Self::Transfer) -> Result<Self::HostBuffer, Self::Error>;
 
     /// Fills `target` from `offset` on, and waits for it.
     fn read(&self, offset: u64, target: &mut [u8]) -> Result<(), Self::Error>;
 
-    /// Copies `source` to `offset`, and waits for it.
-    fn write(&mut self, offset: u64, source: &[u8]) -> Result<(), Self::Error>;
-
     /// An error of the device as one of a state: what was being done, with the bytes of which
     /// tensor.
     fn failed(action: &'static str, name: &str, error: Self::Error) -> Error;
 }
 
+/// Memory whose bytes are on their way.
+///
+/// Writes come front to back and end with the last byte of the memory, so that a device that wants
+/// to know the last piece can tell it by offset and length. A plug-in that takes whole arrays only
+/// gathers the pieces itself and hands them over with the last one. Memory of no bytes gets no
+/// write.
+pub trait Incoming<M: Memory>: Sized {
+    /// Where it lies.
+    fn device(&self) -> &M::Device;
+
+    /// Its length.
+    fn bytes(&self) -> u64;
+
+    /// Begins to copy the first `bytes` bytes of `source` to `offset`.
+    fn begin_write(
+        &mut self,
+        stream: &M::Stream,
+        offset: u64,
+        bytes: usize,
+        source: M::HostBuffer,
+    ) -> Result<M::Transfer, M::Error>;
+
+    /// Copies `source` to `offset`, and waits for it.
+    fn write(&mut self, offset: u64, source: &[u8]) -> Result<(), M::Error>;
+
+    /// The memory, all of whose copies were waited for.
+    fn finish(self) -> Result<M, M::Error>;
+}
+
 impl Memory for DeviceMemory {
     type Device = Device;
+    type Incoming = Self;
     type Stream = Stream;
     type HostBuffer = HostMemory;
     type Transfer = Transfer;
     type Error = stream_executor::Error;
 
-    fn allocate(device: &Device, bytes: u64) -> Result<Self, Self::Error> {
-        device.allocate(bytes)
+    fn allocate(device: &Device, contents: &Contents) -> Result<Self, Self::Error> {
+        device.allocate(contents.bytes)
     }
 
     fn allocate_host(device: &Device, bytes: usize) -> Result<HostMemory, Self::Error> {
@@ -111,6 +175,10 @@ impl Memory for DeviceMemory {
 
     fn is_on(stream: &Stream, device: &Device) -> bool {
         stream.device().is(device)
+    }
+
+    fn is_same(one: &Device, other: &Device) -> bool {
+        one.is(other)
     }
 
     fn device(&self) -> &Device {
@@ -131,16 +199,6 @@ impl Memory for DeviceMemory {
         stream.copy_to_host(self, offset, bytes, target)
     }
 
-    fn begin_write(
-        &mut self,
-        stream: &Stream,
-        offset: u64,
-        bytes: usize,
-        source: HostMemory,
-    ) -> Result<Transfer, Self::Error> {
-        stream.copy_to_device(source, bytes, self, offset)
-    }
-
     fn wait(transfer: Transfer) -> Result<HostMemory, Self::Error> {
         transfer.wait()
     }
@@ -149,11 +207,35 @@ impl Memory for DeviceMemory {
         Self::device(self).copy_to_host(self, offset, target)
     }
 
-    fn write(&mut self, offset: u64, source: &[u8]) -> Result<(), Self::Error> {
+    fn failed(action: &'static str, name: &str, error: Self::Error) -> Error {
+        Error::device(action, name, error)
+    }
+}
+
+impl Incoming<Self> for DeviceMemory {
+    fn device(&self) -> &Device {
+        Self::device(self)
+    }
+
+    fn bytes(&self) -> u64 {
+        self.size()
+    }
+
+    fn begin_write(
+        &mut self,
+        stream: &Stream,
+        offset: u64,
+        bytes: usize,
+        source: HostMemory,
+    ) -> Result<Transfer, stream_executor::Error> {
+        stream.copy_to_device(source, bytes, self, offset)
+    }
+
+    fn write(&mut self, offset: u64, source: &[u8]) -> Result<(), stream_executor::Error> {
         Self::device(self).copy_to_device(source, self, offset)
     }
 
-    fn failed(action: &'static str, name: &str, error: Self::Error) -> Error {
-        Error::device(action, name, error)
+    fn finish(self) -> Result<Self, stream_executor::Error> {
+        Ok(self)
     }
 }

@@ -12,6 +12,7 @@
 mod buffer;
 mod from_device;
 mod memory;
+mod pjrt;
 mod pool;
 mod streams;
 mod sums;
@@ -22,9 +23,9 @@ mod to_device;
 
 pub(super) use buffer::{BUFFER_BYTES, Buffer, Filled, Filling, capacity_at};
 pub(super) use from_device::FromDevice;
-pub(crate) use memory::Memory;
+pub(crate) use memory::{Contents, Incoming, Memory};
 pub(super) use pool::{Pool, PoolError, Returns};
-pub(super) use streams::Streams;
+pub(crate) use streams::Streams;
 pub(super) use sums::ChunkSums;
 pub(crate) use tensors::{Downloads, Uploads};
 pub(super) use to_device::ToDevice;

@@ -4,7 +4,7 @@ use super::Memory;
 
 /// A stream for each device that was copied from or to.
 #[derive(Debug)]
-pub(crate) struct Streams<M: Memory>(Vec<M::Stream>);
+pub struct Streams<M: Memory>(Vec<M::Stream>);
 
 impl<M: Memory> Streams<M> {
     /// None yet.

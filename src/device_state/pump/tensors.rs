@@ -3,11 +3,13 @@
 
 use std::io::{self, Read};
 
-use super::{BUFFER_BYTES, Filled, FromDevice, Memory, Pool, Returns, Streams, ToDevice};
-use crate::{device_state::Error, files::Watch, stream_executor::DeviceMemory};
+use super::{
+    BUFFER_BYTES, Contents, Filled, FromDevice, Incoming, Memory, Pool, Returns, Streams, ToDevice,
+};
+use crate::{device_state::Error, files::Watch};
 
 /// Puts tensors onto a device as their bytes come out of readers.
-pub(crate) struct Uploads<'a, M: Memory = DeviceMemory> {
+pub(crate) struct Uploads<'a, M: Memory> {
     device: &'a M::Device,
     watch: &'a Watch,
     pool: Pool,
@@ -22,16 +24,17 @@ impl<'a, M: Memory> Uploads<'a, M> {
         Self { device, watch, pool, returns: returns.clone(), to: ToDevice::new(returns) }
     }
 
-    /// Puts the next `bytes` bytes of `data` onto the device; an error of `data` is the inner one.
+    /// Puts an array, which is what comes next of `data`, onto the device; an error of `data` is the
+    /// inner one.
     pub(crate) fn put(
         &mut self,
         name: &str,
         data: &mut dyn Read,
-        bytes: u64,
+        contents: &Contents,
     ) -> Result<Result<M, io::Error>, Error> {
         let failed = |error| M::failed("writing", name, error);
-        let mut memory = M::allocate(self.device, bytes).map_err(failed)?;
-        let mut offset = 0;
+        let mut memory = M::allocate(self.device, contents).map_err(failed)?;
+        let (mut offset, bytes) = (0, contents.bytes());
         while offset < bytes {
             let now = (bytes - offset).min(BUFFER_BYTES as u64) as usize;
             let buffer = self.pool.take(now, |bytes| {
@@ -47,12 +50,12 @@ impl<'a, M: Memory> Uploads<'a, M> {
             self.watch.advance(now as u64)?;
         }
         self.to.finish()?;
-        Ok(Ok(memory))
+        memory.finish().map(Ok).map_err(failed)
     }
 }
 
 /// Gives the bytes of tensors on a device, one after the other.
-pub(crate) struct Downloads<M: Memory = DeviceMemory> {
+pub(crate) struct Downloads<M: Memory> {
     streams: Streams<M>,
     pool: Pool,
     returns: Returns,

@@ -10,6 +10,7 @@ use super::*;
 use crate::{
     device_state::Error,
     files::{Watch, tests::noise},
+    ifrt::DType,
 };
 
 /// A device that notes what is asked of it. It copies as late as it may: when it is waited for.
@@ -55,17 +56,6 @@ impl Toy {
     }
 }
 
-impl TryFrom<Buffer> for Vec<u8> {
-    type Error = Buffer;
-
-    fn try_from(buffer: Buffer) -> Result<Self, Buffer> {
-        match buffer {
-            Buffer::Pageable(bytes) => Ok(bytes),
-            other => Err(other),
-        }
-    }
-}
-
 pub(crate) struct ToyMemory {
     toy: Toy,
     pub(crate) bytes: Arc<Mutex<Vec<u8>>>,
@@ -98,9 +88,9 @@ impl ToyMemory {
         run: impl FnOnce(&mut Vec<u8>) + 'static,
     ) -> Result<ToyTransfer, &'static str> {
         self.toy.operate()?;
-        assert!(bytes <= host.len() && offset + bytes as u64 <= self.bytes());
+        assert!(bytes <= host.len() && offset + bytes as u64 <= Memory::bytes(self));
         let mut notes = self.toy.notes();
-        assert!(!notes.whole || bytes as u64 == self.bytes(), "a part of what is whole");
+        assert!(!notes.whole || bytes as u64 == Memory::bytes(self), "a part of what is whole");
         notes.copies.push((offset, bytes));
         notes.under_way += 1;
         notes.most_under_way = notes.most_under_way.max(notes.under_way);
@@ -110,14 +100,15 @@ impl ToyMemory {
 
 impl Memory for ToyMemory {
     type Device = Toy;
+    type Incoming = Self;
     type Stream = ();
     type HostBuffer = Vec<u8>;
     type Transfer = ToyTransfer;
     type Error = &'static str;
 
-    fn allocate(device: &Toy, bytes: u64) -> Result<Self, Self::Error> {
+    fn allocate(device: &Toy, contents: &Contents) -> Result<Self, Self::Error> {
         device.operate()?;
-        Ok(Self::with(device, vec![0; bytes as usize]))
+        Ok(Self::with(device, vec![0; contents.bytes() as usize]))
     }
 
     fn allocate_host(device: &Toy, bytes: usize) -> Result<Vec<u8>, Self::Error> {
@@ -134,6 +125,10 @@ impl Memory for ToyMemory {
 
     fn is_on((): &(), _: &Toy) -> bool {
         true
+    }
+
+    fn is_same(one: &Toy, other: &Toy) -> bool {
+        Arc::ptr_eq(&one.0, &other.0)
     }
 
     fn device(&self) -> &Toy {
@@ -161,19 +156,6 @@ impl Memory for ToyMemory {
         })
     }
 
-    fn begin_write(
-        &mut self,
-        (): &(),
-        offset: u64,
-        bytes: usize,
-        source: Vec<u8>,
-    ) -> Result<ToyTransfer, Self::Error> {
-        let all = Arc::clone(&self.bytes);
-        self.begin(offset, bytes, source, move |host| {
-            all.lock().unwrap()[offset as usize..][..bytes].copy_from_slice(&host[..bytes]);
-        })
-    }
-
     fn wait(mut transfer: ToyTransfer) -> Result<Vec<u8>, Self::Error> {
         transfer.toy.operate()?;
         let run = transfer.run.borrow_mut().take().unwrap();
@@ -188,16 +170,48 @@ impl Memory for ToyMemory {
         Ok(())
     }
 
-    fn write(&mut self, offset: u64, source: &[u8]) -> Result<(), Self::Error> {
+    fn failed(action: &'static str, name: &str, error: &'static str) -> Error {
+        Error::invalid(format!("{error} while {action} {name}"))
+    }
+}
+
+impl Incoming<Self> for ToyMemory {
+    fn device(&self) -> &Toy {
+        &self.toy
+    }
+
+    fn bytes(&self) -> u64 {
+        Memory::bytes(self)
+    }
+
+    fn begin_write(
+        &mut self,
+        (): &(),
+        offset: u64,
+        bytes: usize,
+        source: Vec<u8>,
+    ) -> Result<ToyTransfer, &'static str> {
+        let all = Arc::clone(&self.bytes);
+        self.begin(offset, bytes, source, move |host| {
+            all.lock().unwrap()[offset as usize..][..bytes].copy_from_slice(&host[..bytes]);
+        })
+    }
+
+    fn write(&mut self, offset: u64, source: &[u8]) -> Result<(), &'static str> {
         self.toy.operate()?;
         self.toy.notes().waited += 1;
         self.bytes.lock().unwrap()[offset as usize..][..source.len()].copy_from_slice(source);
         Ok(())
     }
 
-    fn failed(action: &'static str, name: &str, error: &'static str) -> Error {
-        Error::invalid(format!("{error} while {action} {name}"))
+    fn finish(self) -> Result<Self, &'static str> {
+        self.toy.operate().map(|()| self)
     }
+}
+
+/// An array of so many bytes.
+pub(crate) fn contents(bytes: u64) -> Contents {
+    Contents::new(DType::U8, [bytes as i64]).unwrap()
 }
 
 const MIB: usize = BUFFER_BYTES;
@@ -306,7 +320,7 @@ fn memories_that_take_turns_get_their_own_bytes() {
     let mut to = ToDevice::new(returns);
     let bytes = [noise(3 * MIB + 9, 6), noise(2 * MIB, 7), noise(10, 8)];
     let mut memories: Vec<ToyMemory> =
-        bytes.iter().map(|bytes| ToyMemory::allocate(&toy, bytes.len() as u64).unwrap()).collect();
+        bytes.iter().map(|bytes| ToyMemory::allocate(&toy, &contents(bytes.len() as u64)).unwrap()).collect();
     for at in 0..4 {
         for (memory, bytes) in memories.iter_mut().zip(&bytes) {
             let Some(part) = bytes.chunks(MIB).nth(at) else { continue };
@@ -335,19 +349,19 @@ fn a_tensor_goes_up_and_comes_back_as_it_was() {
     let mut downloads = Downloads::new();
     for bytes in [0, 3, MIB, 4 * MIB + 1] {
         let bytes = noise(bytes, 9);
-        let memory = uploads.put("w", &mut &bytes[..], bytes.len() as u64).unwrap().unwrap();
+        let memory = uploads.put("w", &mut &bytes[..], &contents(bytes.len() as u64)).unwrap().unwrap();
         let mut back = Vec::new();
         downloads.reader("w", &memory).read_to_end(&mut back).unwrap();
         assert!(back == bytes);
     }
     // A reader that ends early costs no buffer.
     for _ in 0..10 {
-        let short = uploads.put("w", &mut &[0; 5][..], 6).unwrap();
+        let short = uploads.put("w", &mut &[0; 5][..], &contents(6)).unwrap();
         assert_eq!(short.err().map(|error| error.kind()), Some(io::ErrorKind::UnexpectedEof));
     }
     let made = toy.notes().buffers.len();
     assert!(made <= 2 * IN_FLIGHT + 1, "{made}");
     watch.cancel();
-    let error = uploads.put("w", &mut io::repeat(0), 1).err().unwrap();
+    let error = uploads.put("w", &mut io::repeat(0), &contents(1)).err().unwrap();
     assert!(matches!(error, Error::Cancelled));
 }

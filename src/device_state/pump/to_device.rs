@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Filled, IN_FLIGHT, Memory, Returns, STREAMED_FROM, Streams};
+use super::{Filled, IN_FLIGHT, Incoming, Memory, Returns, STREAMED_FROM, Streams};
 use crate::device_state::Error;
 
 /// Copies into device memory, some of which are under way. Memories take turns as the caller likes:
@@ -26,7 +26,7 @@ impl<M: Memory> ToDevice<M> {
     pub(crate) fn push(
         &mut self,
         name: &str,
-        memory: &mut M,
+        memory: &mut M::Incoming,
         offset: u64,
         filled: Filled,
     ) -> Result<(), Error> {

@@ -17,12 +17,11 @@ use super::{
 };
 use crate::{
     device_state::{
-        Error,
+        Error, HostedMemory,
         format::{index::Placement, piece},
-        pump::{BUFFER_BYTES, ChunkSums, FromDevice, Pool, Returns, Streams},
+        pump::{BUFFER_BYTES, ChunkSums, FromDevice, Memory, Pool, Returns, Streams},
     },
     files::Watch,
-    stream_executor::{Device, DeviceMemory},
 };
 
 /// Devices that are saved from at a time, so that buffers stay few.
@@ -33,15 +32,15 @@ const WORTH_IT: u64 = 8 << 20;
 impl Writer {
     /// Writes the pieces of an array that was begun from all devices at the same time; false if
     /// that is not worth it, or the state does not go into a file.
-    pub(super) fn put_parallel(
+    pub(super) fn put_parallel<M: HostedMemory>(
         &mut self,
         array: &OpenArray<'_>,
-        pieces: &[(Placement, &DeviceMemory)],
+        pieces: &[(Placement, &M)],
     ) -> Result<bool, Error> {
-        let total: u64 = pieces.iter().map(|(_, memory)| memory.size()).sum();
-        let mut devices: Vec<&Device> = Vec::new();
+        let total: u64 = pieces.iter().map(|(_, memory)| memory.bytes()).sum();
+        let mut devices: Vec<&M::Device> = Vec::new();
         for (_, memory) in pieces {
-            if !devices.iter().any(|known| known.is(memory.device())) {
+            if !devices.iter().any(|known| M::is_same(known, memory.device())) {
                 devices.push(memory.device());
             }
         }
@@ -52,13 +51,13 @@ impl Writer {
         };
         let path = path.to_owned();
         let mut file = file.try_clone().map_err(|error| Error::io("write", &path, error))?;
-        let places = pieces.iter().map(|(placement, memory)| (placement.clone(), memory.size()));
+        let places = pieces.iter().map(|(placement, memory)| (placement.clone(), memory.bytes()));
         let placed = self.place_pieces(array, places)?;
         let Some(end) = placed.last().map(|last| last.layout.end) else { return Ok(false) };
         let jobs: Vec<_> = placed
             .into_iter()
             .zip(pieces)
-            .map(|(placed, (_, memory))| Job { memory, placed })
+            .map(|(placed, (_, memory))| Job { memory: *memory, placed })
             .collect();
         let (watch, chunk_bytes) = (&self.options().watch, self.options().chunk_bytes);
         let work = Work { name: array.name(), file: &file, path: &path, watch, chunk_bytes };
@@ -70,14 +69,14 @@ impl Writer {
 }
 
 /// A piece whose place is known.
-struct Job<'a> {
-    memory: &'a DeviceMemory,
+struct Job<'a, M> {
+    memory: &'a M,
     placed: PlacedPiece,
 }
 
 /// What a thread copies by.
-struct Buffers {
-    streams: Streams<DeviceMemory>,
+struct Buffers<M: Memory> {
+    streams: Streams<M>,
     pool: Pool,
     returns: Returns,
 }
@@ -93,12 +92,12 @@ struct Work<'a> {
 
 impl Work<'_> {
     /// Writes all pieces, those of each device by a thread of its own; answers their checksums.
-    fn put_all(&self, devices: &[&Device], jobs: &[Job<'_>]) -> Result<Vec<Vec<u32>>, Error> {
+    fn put_all<M: Memory>(&self, devices: &[&M::Device], jobs: &[Job<'_, M>]) -> Result<Vec<Vec<u32>>, Error> {
         let count = devices.len().min(MOST_THREADS);
         // The jobs of each thread, with their positions.
-        let mut shares: Vec<Vec<(usize, &Job<'_>)>> = vec![Vec::new(); count];
+        let mut shares: Vec<Vec<(usize, &Job<'_, M>)>> = vec![Vec::new(); count];
         for (position, job) in jobs.iter().enumerate() {
-            let device = devices.iter().position(|device| device.is(job.memory.device()));
+            let device = devices.iter().position(|device| M::is_same(device, job.memory.device()));
             let share = device.and_then(|device| shares.get_mut(device % count));
             share.into_iter().for_each(|share| share.push((position, job)));
         }
@@ -118,9 +117,9 @@ impl Work<'_> {
 
     /// Writes pieces one after the other, until another thread fails; answers their positions and
     /// checksums.
-    fn put_share(
+    fn put_share<M: Memory>(
         &self,
-        share: &[(usize, &Job<'_>)],
+        share: &[(usize, &Job<'_, M>)],
         stop: &AtomicBool,
     ) -> Result<Vec<(usize, Vec<u32>)>, Error> {
         let (pool, returns) = Pool::new(BUFFER_BYTES);
@@ -138,10 +137,10 @@ impl Work<'_> {
     }
 
     /// Writes a piece and answers its checksums.
-    fn put(
+    fn put<M: Memory>(
         &self,
-        job: &Job<'_>,
-        Buffers { streams, pool, returns }: &mut Buffers,
+        job: &Job<'_, M>,
+        Buffers { streams, pool, returns }: &mut Buffers<M>,
     ) -> Result<Vec<u32>, Error> {
         let PlacedPiece { layout, number, header } = &job.placed;
         self.watch.check()?;

@@ -2,11 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::Writer;
+use super::{Writer, whole::check_contents};
 use crate::{
     codec::ToProto,
     device_state::{
-        Error,
+        Error, HostedMemory,
         format::index::Placement,
         shards::{Block, blocks_of, check_tiling, element_bytes},
     },
@@ -14,17 +14,18 @@ use crate::{
     stream_executor::DeviceMemory,
 };
 
-/// The part of an array that one device holds.
+/// The part of an array that one device holds: memory of a StreamExecutor plug-in, or an array of a
+/// PJRT client.
 #[derive(Clone, Debug)]
-pub struct Shard<'a> {
+pub struct Shard<'a, M = DeviceMemory> {
     device: DeviceId,
-    memory: &'a DeviceMemory,
+    memory: &'a M,
     domain: Option<IndexDomain>,
 }
 
-impl<'a> Shard<'a> {
+impl<'a, M> Shard<'a, M> {
     /// What the device `device` of the sharding holds: the elements of its part, row by row.
-    pub const fn new(device: DeviceId, memory: &'a DeviceMemory) -> Self {
+    pub const fn new(device: DeviceId, memory: &'a M) -> Self {
         Self { device, memory, domain: None }
     }
 
@@ -37,7 +38,7 @@ impl<'a> Shard<'a> {
 }
 
 /// What is to be written of one array: a part of it, and the shard that has it.
-type Chosen<'a, 'b> = Vec<(Block, &'b Shard<'a>)>;
+type Chosen<'a, 'b, M> = Vec<(Block, &'b Shard<'a, M>)>;
 
 impl Writer {
     /// Adds an array that is spread over several devices, by the sharding of its spec.
@@ -95,11 +96,11 @@ impl Writer {
     /// [`Error::Unsupported`] if the sharding does not say which device holds what, has unreduced
     /// axes, or the elements have no place on a device; [`Error::Shards`] if parts are missing,
     /// overlap or are not as long as they must be; or if a device or the file fails.
-    pub fn add_sharded(
+    pub fn add_sharded<M: HostedMemory>(
         &mut self,
         name: &str,
         spec: &ArraySpec,
-        shards: &[Shard<'_>],
+        shards: &[Shard<'_, M>],
     ) -> Result<(), Error> {
         let spec = &without_index_domains(spec);
         spec.stored
@@ -113,7 +114,7 @@ impl Writer {
             self.use_memory_of(first.memory);
         }
         let array = self.begin_array(name, &spec.stored)?;
-        let pieces: Vec<(Placement, &DeviceMemory)> = chosen
+        let pieces: Vec<(Placement, &M)> = chosen
             .into_iter()
             .map(|(block, shard)| {
                 let domain = block.to_domain(spec.given.shape());
@@ -124,7 +125,7 @@ impl Writer {
             return Ok(());
         }
         for (placement, memory) in pieces {
-            let mut piece = self.begin_piece(&array, placement, memory.size())?;
+            let mut piece = self.begin_piece(&array, placement, memory.bytes())?;
             self.put_memory(&array, &mut piece, memory)?;
             self.end_piece(piece)?;
         }
@@ -132,16 +133,16 @@ impl Writer {
     }
 
     /// The parts that this writer writes, in the order in which the sharding has them.
-    fn choose<'a, 'b>(
+    fn choose<'a, 'b, M: HostedMemory>(
         &self,
         name: &str,
         spec: &ArraySpec,
-        shards: &'b [Shard<'a>],
-    ) -> Result<Chosen<'a, 'b>, Error> {
+        shards: &'b [Shard<'a, M>],
+    ) -> Result<Chosen<'a, 'b, M>, Error> {
         let unsupported = |reason| Error::Unsupported { name: name.to_owned(), reason };
         let wrong = |reason| Error::shards(name, reason);
         let element = element_bytes(spec).map_err(unsupported)?;
-        let mut by_device: HashMap<DeviceId, &Shard<'_>> = HashMap::new();
+        let mut by_device: HashMap<DeviceId, &Shard<'_, M>> = HashMap::new();
         for shard in shards {
             if by_device.insert(shard.device, shard).is_some() {
                 return Err(wrong(format!("the device {} has two of them", shard.device)));
@@ -157,15 +158,19 @@ impl Writer {
         for (number, (block, devices)) in holders.into_iter().enumerate() {
             let expected = block.elements().and_then(|elements| elements.checked_mul(element));
             for shard in devices.iter().filter_map(|device| by_device.get(device)) {
-                if Some(shard.memory.size()) != expected {
+                if Some(shard.memory.bytes()) != expected {
                     return Err(wrong(format!(
                         "that of the device {} has {} bytes, its part {:?} needs {}",
                         shard.device,
-                        shard.memory.size(),
+                        shard.memory.bytes(),
                         block.dims.to_vec(),
                         expected.unwrap_or(u64::MAX),
                     )));
                 }
+            }
+            for shard in devices.iter().filter_map(|device| by_device.get(device)) {
+                let dims = block.dims.iter().map(|&(_, extent)| extent.cast_signed());
+                check_contents(name, spec, dims, shard.memory)?;
             }
             // Replicas take turns, so that the work is shared among devices and processes.
             let turn = number % devices.len().max(1);
@@ -193,7 +198,7 @@ impl Writer {
 type Holders = (Vec<(Block, Vec<DeviceId>)>, Vec<DeviceId>);
 
 /// Every part of an array once, and who holds it.
-fn holders(spec: &ArraySpec, shards: &[Shard<'_>]) -> Result<Holders, String> {
+fn holders<M>(spec: &ArraySpec, shards: &[Shard<'_, M>]) -> Result<Holders, String> {
     let shape = spec.shape();
     let blocks = match shards.iter().filter(|shard| shard.domain.is_some()).count() {
         0 => blocks_of(spec.sharding(), shape)?,

@@ -115,13 +115,7 @@ impl Staging {
         sums: &mut ChunkSums,
     ) -> Result<(), Error> {
         if memory.bytes() < STREAMED_FROM {
-            let mut offset = 0;
-            return self.put_data(memory.bytes(), |part| {
-                memory.read(offset, part).map_err(|error| M::failed("reading", name, error))?;
-                sums.update(part);
-                offset += part.len() as u64;
-                Ok(())
-            });
+            return self.put_small(name, memory, sums);
         }
         self.write_current()?;
         let failed = |error| Error::io("write", &self.path, error);
@@ -136,9 +130,44 @@ impl Staging {
             let bytes = filled.len() as u64;
             self.position += bytes;
             drain.give(filled).map_err(failed)?;
+            if memory.is_read_whole() && bytes > BUFFER_BYTES as u64 {
+                // One such buffer at a time is much already.
+                drain.flush().map_err(failed)?;
+            }
             self.watch.advance(bytes)?;
         }
         Ok(())
+    }
+
+    /// All bytes of a `memory` that is shorter than a buffer.
+    fn put_small<M: Memory>(
+        &mut self,
+        name: &str,
+        memory: &M,
+        sums: &mut ChunkSums,
+    ) -> Result<(), Error> {
+        let failed = |error| M::failed("reading", name, error);
+        let bytes = memory.bytes();
+        if memory.is_read_whole() {
+            // The end of a buffer may cut it.
+            let mut all = vec![0; bytes as usize];
+            memory.read(0, &mut all).map_err(failed)?;
+            sums.update(&all);
+            let mut rest = &all[..];
+            return self.put_data(bytes, |part| {
+                let (now, later) = rest.split_at(part.len());
+                part.copy_from_slice(now);
+                rest = later;
+                Ok(())
+            });
+        }
+        let mut offset = 0;
+        self.put_data(bytes, |part| {
+            memory.read(offset, part).map_err(failed)?;
+            sums.update(part);
+            offset += part.len() as u64;
+            Ok(())
+        })
     }
 
     /// Goes on at `position`, which others wrote up to; `seek` moves the file there, when all that

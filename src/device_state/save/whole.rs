@@ -4,29 +4,31 @@ use std::io::Read;
 
 use super::Writer;
 use crate::{
-    device_state::{Error, format::index::Placement},
+    device_state::{Error, HostedMemory, format::index::Placement, pump::Contents},
     ifrt::{ArraySpec, DType},
-    stream_executor::DeviceMemory,
 };
 
 impl Writer {
-    /// Adds a tensor that lies in device memory, all of it.
+    /// Adds a tensor that lies in device memory, all of it: memory of a StreamExecutor plug-in, or an
+    /// array of a PJRT client.
     ///
     /// The copies are done when this returns; the bytes may still be on their way to the file.
     ///
     /// # Errors
     /// If the name is taken, the spec cannot be written at the requested version, the memory is
-    /// not as long as the spec needs, or the device or the file fails.
-    pub fn add(
+    /// not as long as the spec needs, the device says that it holds another array, or the device or
+    /// the file fails.
+    pub fn add<M: HostedMemory>(
         &mut self,
         name: &str,
         spec: &ArraySpec,
-        memory: &DeviceMemory,
+        memory: &M,
     ) -> Result<(), Error> {
-        check_size(name, spec, memory.size())?;
+        check_size(name, spec, memory.bytes())?;
+        check_contents(name, spec, spec.shape().dims().iter().copied(), memory)?;
         self.use_memory_of(memory);
         let array = self.begin_array(name, spec)?;
-        let mut piece = self.begin_piece(&array, whole(spec), memory.size())?;
+        let mut piece = self.begin_piece(&array, whole(spec), memory.bytes())?;
         self.put_memory(&array, &mut piece, memory)?;
         self.end_piece(piece)
     }
@@ -101,6 +103,24 @@ impl Writer {
 fn whole(spec: &ArraySpec) -> Placement {
     let device = spec.sharding().devices().ids().first().map_or(0, |id| id.0);
     Placement { device, domain: None }
+}
+
+/// Fails if the device says that the memory is another array than one of these dimensions.
+pub(super) fn check_contents<M: HostedMemory>(
+    name: &str,
+    spec: &ArraySpec,
+    dims: impl IntoIterator<Item = i64>,
+    memory: &M,
+) -> Result<(), Error> {
+    let Some(contents) = Contents::new(spec.dtype(), dims) else { return Ok(()) };
+    match memory.other_than(&contents) {
+        None => Ok(()),
+        Some(found) => Err(Error::OtherArray {
+            name: name.to_owned(),
+            found,
+            expected: format!("{}{:?}", contents.dtype(), contents.dims()),
+        }),
+    }
 }
 
 fn check_size(name: &str, spec: &ArraySpec, bytes: u64) -> Result<(), Error> {

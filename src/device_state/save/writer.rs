@@ -22,10 +22,10 @@ use crate::{
             role::Role,
             trailer::{TRAILER_BYTES, Trailer},
         },
-        pump::{ChunkSums, Memory, Streams},
+        hosted::{AllStreams, HostedMemory},
+        pump::{ChunkSums, Memory},
     },
     ifrt::ArraySpec,
-    stream_executor::DeviceMemory,
     version::VersionDef,
 };
 
@@ -60,7 +60,7 @@ pub struct Writer {
     file: Option<File>,
     /// The header, until the first tensor says what memory the buffers are made of.
     prologue: Vec<u8>,
-    streams: Streams<DeviceMemory>,
+    streams: AllStreams,
     index: IndexBuilder,
     header_checksum: u32,
     data_bytes: u64,
@@ -134,7 +134,7 @@ impl Writer {
             staging: Staging::new(sink, options.threaded, path, options.watch.clone()),
             options,
             commit,
-            streams: Streams::new(),
+            streams: AllStreams::new(),
             index: IndexBuilder::default(),
             header_checksum: header.last_chunk().map_or(0, |sum| u32::from_le_bytes(*sum)),
             data_bytes: 0,
@@ -228,13 +228,14 @@ impl Writer {
     }
 
     /// All data of a piece, out of device memory.
-    pub(super) fn put_memory(
+    pub(super) fn put_memory<M: HostedMemory>(
         &mut self,
         array: &OpenArray<'_>,
         piece: &mut OpenPiece,
-        memory: &DeviceMemory,
+        memory: &M,
     ) -> Result<(), Error> {
-        self.staging.put_memory(array.name, memory, &mut self.streams, &mut piece.sums)
+        let streams = M::streams(&mut self.streams);
+        self.staging.put_memory(array.name, memory, streams, &mut piece.sums)
     }
 
     /// The next `bytes` bytes of a piece's data, read straight into the buffers.

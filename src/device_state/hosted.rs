@@ -1,0 +1,88 @@
+//! Devices and memory of the kinds of plug-ins that the library hosts, for states.
+
+use super::pump::{Contents, Memory, Streams};
+use crate::{
+    ifrt::DeviceId,
+    pjrt,
+    stream_executor::{Device, DeviceMemory},
+};
+
+/// A device that states are restored onto: one of a StreamExecutor plug-in, or a memory of a device
+/// of a PJRT client.
+///
+/// What a state says of its arrays is the same for both, so that an array goes from a device of one
+/// kind to one of the other. Only this library has such devices.
+pub trait HostedDevice: Clone + Send + Sync + 'static {
+    /// What it holds of an array.
+    type Memory: HostedMemory<Device = Self>;
+
+    /// What a state calls the device.
+    #[doc(hidden)]
+    fn device_id(&self) -> DeviceId;
+}
+
+/// What a device holds of an array: memory of a StreamExecutor plug-in, or an array of a PJRT
+/// client. Only this library has such memory.
+pub trait HostedMemory: Memory + 'static {
+    /// Those of this kind.
+    #[doc(hidden)]
+    fn streams(all: &mut AllStreams) -> &mut Streams<Self>;
+
+    /// What this is besides bytes, where its device knows that, if it is something else than
+    /// `contents`.
+    #[doc(hidden)]
+    fn other_than(&self, contents: &Contents) -> Option<String>;
+}
+
+/// The streams of one who copies from devices of every kind.
+#[derive(Debug)]
+pub struct AllStreams {
+    stream_executor: Streams<DeviceMemory>,
+    pjrt: Streams<pjrt::Array>,
+}
+
+impl AllStreams {
+    /// None yet.
+    pub(super) const fn new() -> Self {
+        Self { stream_executor: Streams::new(), pjrt: Streams::new() }
+    }
+}
+
+impl HostedDevice for Device {
+    type Memory = DeviceMemory;
+
+    fn device_id(&self) -> DeviceId {
+        DeviceId(self.ordinal())
+    }
+}
+
+impl HostedMemory for DeviceMemory {
+    fn streams(all: &mut AllStreams) -> &mut Streams<Self> {
+        &mut all.stream_executor
+    }
+
+    /// It is bytes.
+    fn other_than(&self, _: &Contents) -> Option<String> {
+        None
+    }
+}
+
+impl HostedDevice for pjrt::MemorySpace {
+    type Memory = pjrt::Array;
+
+    fn device_id(&self) -> DeviceId {
+        DeviceId(self.device_id())
+    }
+}
+
+impl HostedMemory for pjrt::Array {
+    fn streams(all: &mut AllStreams) -> &mut Streams<Self> {
+        &mut all.pjrt
+    }
+
+    fn other_than(&self, contents: &Contents) -> Option<String> {
+        let is_same_type = self.element_type().name() == contents.dtype().name();
+        let is_same = is_same_type && self.dims() == contents.dims();
+        (!is_same).then(|| format!("{}{:?}", self.element_type(), self.dims()))
+    }
+}

@@ -1,0 +1,114 @@
+//! What PJRT clients give the pump: arrays, read in pieces where the plug-in can, and as a whole
+//! where it cannot.
+
+use super::{Buffer, Contents, Incoming, Memory};
+use crate::{
+    device_state::Error,
+    ifrt::DType,
+    pjrt::{Array, ElementType, IncomingArray, MemorySpace, PjrtError},
+};
+
+/// The type of the same name; the numbers of the two are not the same.
+fn element_type(dtype: DType) -> Result<ElementType, PjrtError> {
+    let same = |found: &&ElementType| found.name() == dtype.name();
+    ElementType::ALL.iter().find(same).copied().ok_or_else(|| PjrtError::InvalidArgument {
+        what: "the element type",
+        found: dtype.name().to_owned(),
+        expected: "one that PJRT has; arrays of others stay on the host".to_owned(),
+    })
+}
+
+impl Memory for Array {
+    type Device = MemorySpace;
+    type Incoming = IncomingArray;
+    /// The plug-in orders its copies itself.
+    type Stream = ();
+    type HostBuffer = Vec<u8>;
+    type Transfer = Vec<u8>;
+    type Error = PjrtError;
+
+    fn allocate(space: &MemorySpace, contents: &Contents) -> Result<IncomingArray, PjrtError> {
+        IncomingArray::new(space, element_type(contents.dtype())?, contents.dims())
+    }
+
+    fn allocate_host(_: &MemorySpace, bytes: usize) -> Result<Vec<u8>, PjrtError> {
+        Ok(vec![0; bytes])
+    }
+
+    fn create_stream(_: &MemorySpace) -> Result<(), PjrtError> {
+        Ok(())
+    }
+
+    fn is_on((): &(), _: &MemorySpace) -> bool {
+        true
+    }
+
+    fn is_same(one: &MemorySpace, other: &MemorySpace) -> bool {
+        one.is(other)
+    }
+
+    fn device(&self) -> &MemorySpace {
+        self.space()
+    }
+
+    fn bytes(&self) -> u64 {
+        Self::bytes(self) as u64
+    }
+
+    fn is_read_whole(&self) -> bool {
+        Self::is_read_whole(self)
+    }
+
+    fn begin_read(
+        &self,
+        (): &(),
+        offset: u64,
+        bytes: usize,
+        mut target: Vec<u8>,
+    ) -> Result<Vec<u8>, PjrtError> {
+        let room = target.get_mut(..bytes).unwrap_or_default();
+        Self::read(self, offset, room)?;
+        Ok(target)
+    }
+
+    fn wait(transfer: Vec<u8>) -> Result<Vec<u8>, PjrtError> {
+        Ok(transfer)
+    }
+
+    fn read(&self, offset: u64, target: &mut [u8]) -> Result<(), PjrtError> {
+        Self::read(self, offset, target)
+    }
+
+    fn failed(action: &'static str, name: &str, error: PjrtError) -> Error {
+        Error::pjrt(action, name, error)
+    }
+}
+
+impl Incoming<Array> for IncomingArray {
+    fn device(&self) -> &MemorySpace {
+        self.space()
+    }
+
+    fn bytes(&self) -> u64 {
+        Self::bytes(self) as u64
+    }
+
+    fn begin_write(
+        &mut self,
+        (): &(),
+        offset: u64,
+        bytes: usize,
+        source: Vec<u8>,
+    ) -> Result<Vec<u8>, PjrtError> {
+        Self::write(self, offset, source.get(..bytes).unwrap_or_default())?;
+        Ok(source)
+    }
+
+    fn write(&mut self, offset: u64, source: &[u8]) -> Result<(), PjrtError> {
+        Self::write(self, offset, source)
+    }
+
+    fn finish(self) -> Result<Array, PjrtError> {
+        Self::finish(self)
+    }
+}
