@@ -206,7 +206,9 @@ pub enum Error {
         expected: u64,
     },
     /// A device says that it holds another array than the spec describes.
-    #[error("{name:?} is {found} on its device, and its spec says {expected}; give the spec of the array")]
+    #[error(
+        "{name:?} is {found} on its device, and its spec says {expected}; give the spec of the array"
+    )]
     #[non_exhaustive]
     OtherArray {
         /// The tensor.

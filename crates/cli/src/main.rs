@@ -15,6 +15,7 @@
 mod arguments;
 mod commands;
 mod failure;
+mod plugin_argument;
 #[cfg(target_os = "linux")]
 mod process_settings;
 mod signals;

@@ -302,11 +302,7 @@ enum New {
 
 impl Target {
     /// Copies what was collected.
-    fn flush<M: Memory>(
-        &mut self,
-        name: &str,
-        memories: &mut [M::Incoming],
-    ) -> Result<(), Error> {
+    fn flush<M: Memory>(&mut self, name: &str, memories: &mut [M::Incoming]) -> Result<(), Error> {
         let Some(stage) = self.stage.take() else { return Ok(()) };
         let filled = stage.finish();
         self.copy::<M>(name, memories, &filled)?;

@@ -32,11 +32,18 @@ const STAGE_BYTES: u64 = 1 << 20;
 const ALL_STAGES_BYTES: u64 = 32 << 20;
 
 /// Where a shard of a restored array goes: a device of a StreamExecutor plug-in or of a PJRT client.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct ShardTarget<'a, D = Device> {
     device: DeviceId,
     on: &'a D,
     domain: Option<IndexDomain>,
+}
+
+/// Whatever the device is, it is only named.
+impl<D> Clone for ShardTarget<'_, D> {
+    fn clone(&self) -> Self {
+        Self { device: self.device, on: self.on, domain: self.domain.clone() }
+    }
 }
 
 impl<'a, D> ShardTarget<'a, D> {

@@ -1,7 +1,7 @@
 //! What PJRT clients give the pump: arrays, read in pieces where the plug-in can, and as a whole
 //! where it cannot.
 
-use super::{Buffer, Contents, Incoming, Memory};
+use super::{Contents, Incoming, Memory};
 use crate::{
     device_state::Error,
     ifrt::DType,

@@ -317,10 +317,12 @@ fn memories_that_take_turns_get_their_own_bytes() {
     let toy = Toy::default();
     let (pool, returns) = Pool::new(BUFFER_BYTES);
     let mut pool = pool;
-    let mut to = ToDevice::new(returns);
+    let mut to = ToDevice::<ToyMemory>::new(returns);
     let bytes = [noise(3 * MIB + 9, 6), noise(2 * MIB, 7), noise(10, 8)];
-    let mut memories: Vec<ToyMemory> =
-        bytes.iter().map(|bytes| ToyMemory::allocate(&toy, &contents(bytes.len() as u64)).unwrap()).collect();
+    let mut memories: Vec<ToyMemory> = bytes
+        .iter()
+        .map(|bytes| ToyMemory::allocate(&toy, &contents(bytes.len() as u64)).unwrap())
+        .collect();
     for at in 0..4 {
         for (memory, bytes) in memories.iter_mut().zip(&bytes) {
             let Some(part) = bytes.chunks(MIB).nth(at) else { continue };
@@ -349,7 +351,8 @@ fn a_tensor_goes_up_and_comes_back_as_it_was() {
     let mut downloads = Downloads::new();
     for bytes in [0, 3, MIB, 4 * MIB + 1] {
         let bytes = noise(bytes, 9);
-        let memory = uploads.put("w", &mut &bytes[..], &contents(bytes.len() as u64)).unwrap().unwrap();
+        let memory =
+            uploads.put("w", &mut &bytes[..], &contents(bytes.len() as u64)).unwrap().unwrap();
         let mut back = Vec::new();
         downloads.reader("w", &memory).read_to_end(&mut back).unwrap();
         assert!(back == bytes);

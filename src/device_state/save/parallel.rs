@@ -92,7 +92,11 @@ struct Work<'a> {
 
 impl Work<'_> {
     /// Writes all pieces, those of each device by a thread of its own; answers their checksums.
-    fn put_all<M: Memory>(&self, devices: &[&M::Device], jobs: &[Job<'_, M>]) -> Result<Vec<Vec<u32>>, Error> {
+    fn put_all<M: Memory>(
+        &self,
+        devices: &[&M::Device],
+        jobs: &[Job<'_, M>],
+    ) -> Result<Vec<Vec<u32>>, Error> {
         let count = devices.len().min(MOST_THREADS);
         // The jobs of each thread, with their positions.
         let mut shares: Vec<Vec<(usize, &Job<'_, M>)>> = vec![Vec::new(); count];

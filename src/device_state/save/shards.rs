@@ -16,11 +16,18 @@ use crate::{
 
 /// The part of an array that one device holds: memory of a StreamExecutor plug-in, or an array of a
 /// PJRT client.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Shard<'a, M = DeviceMemory> {
     device: DeviceId,
     memory: &'a M,
     domain: Option<IndexDomain>,
+}
+
+/// Whatever the memory is, it is only named.
+impl<M> Clone for Shard<'_, M> {
+    fn clone(&self) -> Self {
+        Self { device: self.device, memory: self.memory, domain: self.domain.clone() }
+    }
 }
 
 impl<'a, M> Shard<'a, M> {

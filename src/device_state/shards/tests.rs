@@ -221,7 +221,7 @@ fn a_process_reads_no_more_than_its_shards() {
     let quarter = array.bytes.len() / 4;
     assert!(all[0].download(&restored.memories[0]).unwrap() == array.bytes[quarter..2 * quarter]);
     assert!(all[1].download(&restored.memories[1]).unwrap() == array.bytes[3 * quarter..]);
-    let none = tensor.restore_sharded(&hlo(4, &[4, 1]), &[], &Watch::new()).unwrap();
+    let none = tensor.restore_sharded::<Device>(&hlo(4, &[4, 1]), &[], &Watch::new()).unwrap();
     assert_eq!((none.bytes, none.bytes_read), (0, 0));
     let stranger = [ShardTarget::new(DeviceId(9), &all[0])];
     let error = tensor.restore_sharded(&hlo(4, &[4, 1]), &stranger, &Watch::new()).unwrap_err();

@@ -47,7 +47,7 @@ impl<'a> HostArray<'a> {
     /// [`PjrtError::InvalidArgument`] for too many dimensions, a negative dimension or stride (a
     /// plug-in would read before the array), strides that are not one a dimension, or an array that
     /// is longer than any memory.
-    pub(super) fn extent(&self) -> Result<usize, PjrtError> {
+    pub(in crate::pjrt) fn extent(&self) -> Result<usize, PjrtError> {
         let refuse = |what, found: String, expected: &str| {
             Err(PjrtError::InvalidArgument { what, found, expected: expected.to_owned() })
         };

@@ -37,7 +37,9 @@ impl IncomingArray {
             return Err(PjrtError::InvalidArgument {
                 what: "the element type",
                 found: element_type.name().to_owned(),
-                expected: format!("one that the plug-in of PJRT {minor} knows; use a newer plug-in"),
+                expected: format!(
+                    "one that the plug-in of PJRT {minor} knows; use a newer plug-in"
+                ),
             });
         }
         let bytes = HostArray::new(element_type, dims).extent()?;

@@ -4,6 +4,7 @@
 mod abi;
 mod check;
 mod consumers;
+mod device;
 mod diff;
 mod explain;
 mod failures;

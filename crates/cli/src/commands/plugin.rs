@@ -18,7 +18,7 @@ use crate::{
 
 /// How long a plug-in may take to open where it is only a means, far beyond what a real device
 /// needs to initialise.
-const OPENING_LIMIT: Duration = Duration::from_secs(120);
+pub(crate) const OPENING_LIMIT: Duration = Duration::from_secs(120);
 
 /// Inspects, checks or verifies.
 pub(crate) fn run(command: &PluginCommand, terminal: &mut Terminal) -> Result<Status, Failure> {

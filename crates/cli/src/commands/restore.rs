@@ -14,7 +14,10 @@ use serdes::{
 
 use crate::{
     arguments::RestoreArguments,
-    commands::{failures, save, streams, watch},
+    commands::{
+        device::{self, OpenDevice},
+        failures, save, streams, watch,
+    },
     failure::Failure,
     terminal::{BAD, GOOD, NAME, Status, Terminal, WARN, bytes, count, rate},
 };
@@ -67,10 +70,16 @@ pub(crate) fn run(
     // Before any code of the plug-in runs.
     let to = arguments.to.as_deref();
     let to = to.map(|path| save::lasting(path, &arguments.device.plugin)).transpose()?;
-    let (plugin, device) = save::device(&arguments.device)?;
+    let device = device::open(&arguments.device)?;
     let target = target(arguments, stream, to, &watch)?;
-    let report = trips::restore(&found.state, &found.tensors, &device, target, &watch)
-        .map_err(failures::tensor_io)?;
+    let (state, tensors) = (&found.state, &found.tensors);
+    let report = match &device {
+        OpenDevice::StreamExecutor(_, device) => {
+            trips::restore(state, tensors, device, target, &watch)
+        }
+        OpenDevice::Pjrt(space) => trips::restore(state, tensors, space, target, &watch),
+    }
+    .map_err(failures::tensor_io)?;
 
     let direct = reads_direct(arguments, &files, terminal);
     if terminal.json() {
@@ -81,7 +90,7 @@ pub(crate) fn run(
             "sync_seconds": report.sync_time.as_secs_f64(),
             "total_seconds": begin.elapsed().as_secs_f64(),
             "bytes_per_second": rate(report.bytes, report.time),
-            "plugin": plugin.platform().name(),
+            "plugin": device.platform_name(),
             "direct": direct,
             "read_back_seconds": report.read_back_time.as_secs_f64(),
             "read_back_verified": report.read_back_verified,

@@ -2,22 +2,25 @@
 
 use std::{
     borrow::Cow,
+    io::Write,
     path::{Path, PathBuf},
     time::Instant,
 };
 
 use serde_json::json;
 use serdes::{
-    device_state::{Durability, Versions, WriteOptions},
-    stream_executor::{Device, Plugin},
-    tensor_io::Form,
+    device_state::{Durability, HostedDevice, Versions, Watch, WriteOptions},
+    tensor_io::{self, Form, Source},
     trips::{self, SaveReport},
     version::{SerDesAnyVersionAccessor, Version},
 };
 
 use crate::{
-    arguments::{DeviceArguments, SaveArguments, SyncMode},
-    commands::{failures, plugin, selection, streams, watch},
+    arguments::{SaveArguments, SyncMode},
+    commands::{
+        device::{self, OpenDevice},
+        failures, plugin, selection, streams, watch,
+    },
     failure::Failure,
     terminal::{GOOD, NAME, Status, Terminal, bytes, count, rate},
 };
@@ -45,25 +48,57 @@ pub(crate) fn run(arguments: &SaveArguments, terminal: &mut Terminal) -> Result<
         .map(|path| streams::open(&lasting(path, &arguments.device.plugin)?, form))
         .collect::<Result<Vec<_>, _>>()?;
     let output = lasting(&arguments.output, &arguments.device.plugin)?;
-    let (plugin, device) = device(&arguments.device)?;
+    let device = device::open(&arguments.device)?;
     let watch = watch::watch(terminal)?;
-    let skip = arguments.skip_unsupported;
-    let report = match stream {
-        Some(stream) => trips::save_stream(&sources, stream, &device, &options, skip, &watch),
-        None => trips::save(&sources, &output, &device, &options, skip, &watch),
+    let trip = Trip {
+        sources: &sources,
+        output: &output,
+        options: &options,
+        skip_unsupported: arguments.skip_unsupported,
+        watch: &watch,
+    };
+    let report = match &device {
+        OpenDevice::StreamExecutor(_, device) => trip.save(device, stream),
+        OpenDevice::Pjrt(space) => trip.save(space, stream),
     }
     .map_err(failures::tensor_io)?;
 
-    say(arguments, versions, &plugin, &report, begin, terminal)?;
+    say(arguments, versions, &device.platform_name(), &report, begin, terminal)?;
     done(Status::Yes);
     Ok(Status::Yes)
+}
+
+/// What is saved, and where it goes.
+struct Trip<'a> {
+    sources: &'a [Box<dyn Source>],
+    output: &'a Path,
+    options: &'a WriteOptions,
+    skip_unsupported: bool,
+    watch: &'a Watch,
+}
+
+impl Trip<'_> {
+    /// By way of this device, into the stream if there is one.
+    fn save<D: HostedDevice>(
+        &self,
+        device: &D,
+        stream: Option<impl Write + Send + 'static>,
+    ) -> Result<SaveReport, tensor_io::Error> {
+        let Self { sources, output, options, skip_unsupported, watch } = *self;
+        match stream {
+            Some(stream) => {
+                trips::save_stream(sources, stream, device, options, skip_unsupported, watch)
+            }
+            None => trips::save(sources, output, device, options, skip_unsupported, watch),
+        }
+    }
 }
 
 /// Says what was saved, and what was not as it was to be.
 fn say(
     arguments: &SaveArguments,
     versions: Versions,
-    plugin: &Plugin,
+    platform: &str,
     report: &SaveReport,
     begin: Instant,
     terminal: &mut Terminal,
@@ -87,7 +122,7 @@ fn say(
             "total_seconds": begin.elapsed().as_secs_f64(),
             "bytes_per_second": rate(report.bytes, report.time),
             "serdes_version": versions.specs().number(),
-            "plugin": plugin.platform().name(),
+            "plugin": platform,
             "verified": false,
             "format": versions.container().number(),
             "file_bytes": report.file_bytes,
@@ -139,17 +174,6 @@ pub(crate) fn durability(mode: SyncMode) -> Durability {
         SyncMode::Data => Durability::Data,
         SyncMode::None => Durability::None,
     }
-}
-
-/// Opens the plug-in and the device that the arguments name.
-pub(crate) fn device(arguments: &DeviceArguments) -> Result<(Plugin, Device), Failure> {
-    let plugin = plugin::open(&arguments.plugin, arguments.layout.as_deref())?;
-    let ordinal = usize::try_from(arguments.device)
-        .map_err(|_| Failure::new("--device: an ordinal is 0 or more"))?;
-    let device = plugin.device(ordinal).map_err(plugin::failure)?;
-    #[cfg(target_os = "linux")]
-    crate::process_settings::put_back();
-    Ok((plugin, device))
 }
 
 /// The versions that `--serdes-version` names: of the array specs, and of the container.
