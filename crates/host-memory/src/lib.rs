@@ -10,12 +10,26 @@
 //!
 //! This crate must never know who its host is.
 
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::expect_used,
+        clippy::get_unwrap,
+        clippy::indexing_slicing,
+        clippy::panic,
+        clippy::string_slice,
+        clippy::unreachable,
+        clippy::unwrap_used
+    )
+)]
 #![allow(unsafe_code, reason = "device memory is raw memory")]
 
 mod blocks;
 mod device;
 mod machine;
 mod options;
+#[cfg(feature = "pjrt")]
+pub mod pjrt;
 mod pool;
 
 use std::sync::Arc;

@@ -11,7 +11,7 @@ use serdes_plugin::{
 pub const ENVIRONMENT_VARIABLE: &str = "SERDES_HOST_PLUGIN";
 
 /// Most devices that a platform can have: more is surely a slip of the keyboard.
-const MOST_DEVICES: u32 = 1024;
+pub(crate) const MOST_DEVICES: u32 = 1024;
 
 /// What can be chosen.
 #[derive(Clone, Debug, PartialEq)]

@@ -55,6 +55,18 @@
 //!
 //! This crate must never know how a host works inside, nor anything of serialization.
 
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::expect_used,
+        clippy::get_unwrap,
+        clippy::indexing_slicing,
+        clippy::panic,
+        clippy::string_slice,
+        clippy::unreachable,
+        clippy::unwrap_used
+    )
+)]
 #![allow(
     unsafe_code,
     reason = "the C API hands out raw pointers; every other file would need them"
@@ -67,6 +79,8 @@ mod device;
 mod memory;
 mod memory_device;
 mod panic;
+#[cfg(feature = "pjrt")]
+pub mod pjrt;
 mod queue;
 mod queued;
 mod status;

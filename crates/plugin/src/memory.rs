@@ -278,6 +278,12 @@ impl HostTarget {
 
     /// Where it begins.
     #[must_use]
+    pub fn as_ptr(&self) -> *const u8 {
+        self.start
+    }
+
+    /// Where it begins.
+    #[must_use]
     pub fn as_mut_ptr(&mut self) -> *mut u8 {
         self.start
     }

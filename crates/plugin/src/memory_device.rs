@@ -66,13 +66,15 @@ pub trait MemoryDevice: Send + Sync + 'static {
             let piece = if backwards { pieces - 1 - step } else { step };
             let offset = piece * staging.len() as u64;
             let size = (source.size() - offset).min(staging.len() as u64);
-            let (Some(from), Some(to)) = (source.part(offset, size), target.part(offset, size))
+            // `size` bytes fit: they are no more than the vector has.
+            let bytes = staging.get_mut(..size as usize);
+            let (Some(from), Some(to), Some(bytes)) =
+                (source.part(offset, size), target.part(offset, size), bytes)
             else {
                 return Err(Status::invalid_argument(
                     "the two sides of a copy have different sizes",
                 ));
             };
-            let bytes = &mut staging[..size as usize];
             // SAFETY: `bytes` outlives the value, which is used before anything else touches the
             // vector.
             self.read(&from, &mut unsafe {
@@ -96,8 +98,9 @@ pub trait MemoryDevice: Send + Sync + 'static {
         let mut offset = 0;
         while offset < target.size() {
             let size = (target.size() - offset).min(staging.len() as u64);
-            let Some(to) = target.part(offset, size) else { break };
-            let bytes = &staging[..size as usize];
+            // `size` bytes are there: they are no more than the vector has.
+            let bytes = staging.get(..size as usize);
+            let (Some(to), Some(bytes)) = (target.part(offset, size), bytes) else { break };
             // SAFETY: `bytes` outlives the value and is not written meanwhile.
             self.write(&to, &unsafe { HostSource::from_raw(bytes.as_ptr().cast(), bytes.len()) })?;
             offset += size;

@@ -1,0 +1,155 @@
+//! What a host hands over with a call: a struct that says how long it is.
+//!
+//! A host of another day has shorter or longer structs. What it has not is zero here, and is not
+//! written; what it has beyond ours is not touched.
+
+use std::ptr;
+
+use serdes_abi::pjrt::{
+    Minor, Struct,
+    args::{Arguments, ExtensionArguments, PJRT_Error},
+};
+
+use super::errors;
+use crate::{Result, Status, panic::contain};
+
+/// Does a call: reads the arguments, does that, and writes them back where it succeeds. What fails,
+/// and what panics, becomes an error.
+///
+/// # Safety
+/// `raw` is NULL or points to the call's arguments, which begin with their size, have as many bytes
+/// as a build that declares that size gives them, and are the call's own until it returns.
+pub(super) unsafe fn call<A: Arguments>(
+    raw: *mut A,
+    body: impl FnOnce(&mut A) -> Result<()>,
+) -> *mut PJRT_Error {
+    // SAFETY: the caller's promise.
+    errors::give(contain(|| unsafe {
+        exchange(raw, A::new(), |size| room(A::FUNCTION, A::STRUCT, size), body)
+    }))
+}
+
+/// As [`call`], for a function of an extension: the history does not say how long its structs were
+/// once, and no longer ones are known.
+///
+/// # Safety
+/// As for [`call`].
+pub(super) unsafe fn call_extension<A: ExtensionArguments>(
+    raw: *mut A,
+    body: impl FnOnce(&mut A) -> Result<()>,
+) -> *mut PJRT_Error {
+    let room = |size| match size {
+        size if size < size_of::<A>() => Err(too_short(A::FUNCTION, size, size_of::<A>())),
+        _ => Ok(size_of::<A>()),
+    };
+    // SAFETY: the caller's promise.
+    errors::give(contain(|| unsafe { exchange(raw, A::new(), room, body) }))
+}
+
+/// # Safety
+/// As for [`call`]; `A` is `repr(C)`, begins with its size, and takes any bytes; there are as many
+/// bytes behind `raw` as `room` answers.
+unsafe fn exchange<A>(
+    raw: *mut A,
+    mut own: A,
+    room: impl FnOnce(usize) -> Result<usize>,
+    body: impl FnOnce(&mut A) -> Result<()>,
+) -> Result<()> {
+    if raw.is_null() {
+        return Err(Status::invalid_argument("found NULL, expected the arguments of the call"));
+    }
+    // SAFETY: not NULL, so it begins with a size, by the caller's promise.
+    let declared = unsafe { raw.cast::<usize>().read_unaligned() };
+    let bytes = room(declared)?.min(size_of::<A>());
+    // SAFETY: the host has `bytes` bytes there, by the caller's promise, and `own` has no fewer.
+    // They do not overlap: `own` is ours.
+    unsafe { ptr::copy_nonoverlapping(raw.cast::<u8>(), (&raw mut own).cast::<u8>(), bytes) };
+    body(&mut own)?;
+    // SAFETY: as above, the other way round; nobody else uses the arguments during the call.
+    unsafe { ptr::copy_nonoverlapping((&raw const own).cast::<u8>(), raw.cast::<u8>(), bytes) };
+    Ok(())
+}
+
+/// How many bytes of arguments there are where a host declares so many.
+///
+/// # Errors
+/// `INVALID_ARGUMENT` if they are fewer than any host had since the oldest that is supported.
+fn room(function: &str, history: &Struct, declared: usize) -> Result<usize> {
+    let supported = || {
+        let oldest = Minor::OLDEST_SUPPORTED.number();
+        history.spans.iter().filter(move |span| oldest <= u32::from(span.last))
+    };
+    let least = supported().map(|span| usize::from(span.declared)).min().unwrap_or(0);
+    if declared < least {
+        return Err(too_short(function, declared, least));
+    }
+    // Macros that gave less than there is: those builds have the fields, and wait for answers in
+    // them.
+    let known = supported().filter(|span| usize::from(span.declared) == declared);
+    Ok(known.map(|span| usize::from(span.size_of)).min().unwrap_or(declared).max(declared))
+}
+
+fn too_short(function: &str, found: usize, expected: usize) -> Status {
+    Status::invalid_argument(format!(
+        "the arguments of {function} have {found} bytes, expected at least {expected}: the \
+         framework is older than this plug-in supports"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use serdes_abi::pjrt::args::*;
+
+    use super::*;
+
+    #[test]
+    fn sizes_of_every_supported_minor_are_taken_and_shorter_ones_are_not() {
+        let attributes = PJRT_Plugin_Attributes_Args::STRUCT;
+        assert_eq!(room("", attributes, 24), Ok(32), "the macro forgot a field until 0.70");
+        assert_eq!(room("", attributes, 32), Ok(32));
+        assert_eq!(room("", attributes, 4096), Ok(4096));
+        assert!(room("", attributes, 23).is_err());
+        let create = PJRT_Client_Create_Args::STRUCT;
+        assert_eq!((room("", create, 72), room("", create, 88)), (Ok(72), Ok(88)));
+        let error = room("PJRT_Client_Create", create, 64).unwrap_err();
+        assert!(error.message().contains("PJRT_Client_Create have 64 bytes, expected at least 72"));
+    }
+
+    #[test]
+    fn a_shorter_struct_is_neither_read_nor_written_beyond_its_end() {
+        let mut host = PJRT_Client_Create_Args::new();
+        host.struct_size = 72;
+        host.kv_try_get_user_arg = ptr::without_provenance_mut(7);
+        // SAFETY: the arguments are valid, and ours.
+        let error = unsafe {
+            call(&raw mut host, |arguments| {
+                assert!(arguments.kv_try_get_user_arg.is_null());
+                arguments.client = ptr::without_provenance_mut(8);
+                arguments.kv_try_get_user_arg = ptr::without_provenance_mut(9);
+                Ok(())
+            })
+        };
+        assert!(error.is_null());
+        assert_eq!((host.client.addr(), host.kv_try_get_user_arg.addr()), (8, 7));
+    }
+
+    #[test]
+    fn nothing_is_written_by_a_call_that_fails_and_a_panic_is_an_error() {
+        let mut host = PJRT_Event_IsReady_Args::new();
+        for panics in [false, true] {
+            // SAFETY: the arguments are valid, and ours.
+            let error = unsafe {
+                call(&raw mut host, |arguments| {
+                    arguments.is_ready = 1;
+                    assert!(!panics, "in the plug-in");
+                    Err(Status::not_found("nothing"))
+                })
+            };
+            assert_eq!(host.is_ready, 0);
+            // SAFETY: `call` gave it, and it is taken back once.
+            let status = unsafe { errors::take(error) };
+            let words = if panics { "the plug-in panicked: in the plug-in" } else { "nothing" };
+            assert_eq!(status.message(), words);
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! Arrays: made of memory of the host, read, copied, deleted.
+
+use std::{ffi::c_void, ptr, sync::Arc};
+
+use serdes_abi::pjrt::args::*;
+
+use super::{
+    errors, events, handles,
+    values::{self, HostLayout},
+};
+use crate::{
+    HostSource, HostTarget, Result, Status,
+    pjrt::{
+        Event, Memory, Plugin, Shape,
+        array::{Array, Lent},
+        event::Completer,
+        host_array::HostArray,
+    },
+};
+
+/// Memory of the host that may be used again when the call is over.
+const ONLY_DURING_CALL: i32 = 0;
+/// The number of the newest kind of such memory.
+const NEWEST_SEMANTICS: i32 = 3;
+
+/// Refuses every layout on a device but that of the dimensions in their order.
+///
+/// # Safety
+/// `layout` is NULL or a layout.
+pub(super) unsafe fn check_device_layout(
+    shape: &Shape,
+    layout: *const PJRT_Buffer_MemoryLayout,
+) -> Result<()> {
+    // SAFETY: the caller's promise.
+    let is_own = match unsafe { values::layout(layout) }? {
+        HostLayout::Dense => true,
+        HostLayout::Order(order) => order == shape.minor_to_major(),
+        HostLayout::Strides(_) => false,
+    };
+    match is_own {
+        true => Ok(()),
+        false => Err(Status::unimplemented(
+            "arrays of this plug-in lie in the order of their dimensions, and in no other",
+        )),
+    }
+}
+
+/// Memory of the host, from the lowest byte that the array touches on.
+fn lowest(start: *mut c_void, layout: &HostArray) -> Result<*mut c_void> {
+    if start.is_null() && layout.extent() > 0 {
+        return Err(Status::invalid_argument("found NULL, expected an array's memory"));
+    }
+    Ok(start.wrapping_byte_sub(layout.first()))
+}
+
+calls! {
+    from_host<P>(PJRT_Client_BufferFromHostBuffer_Args: arguments, client: client::<P>) {
+        let memory = client.target(arguments.device, arguments.memory)?;
+        // SAFETY: the caller's promise.
+        let shape =
+            unsafe { values::shape(arguments.r#type, arguments.dims, arguments.num_dims) }?;
+        // SAFETY: the caller's promise.
+        unsafe { check_device_layout(&shape, arguments.device_layout) }?;
+        // SAFETY: the caller's promise.
+        let strides =
+            unsafe { values::list(arguments.byte_strides, arguments.num_byte_strides, "strides") }?;
+        let layout = match strides {
+            [] => HostArray::dense(shape.clone()),
+            strides => HostArray::strided(shape.clone(), strides)?,
+        };
+        let lent = match arguments.host_buffer_semantics {
+            ONLY_DURING_CALL => Lent::DuringCall,
+            1..=NEWEST_SEMANTICS => Lent::UntilDone,
+            other => return Err(Status::invalid_argument(format!(
+                "found {other} as the semantics of host memory, expected 0 to {NEWEST_SEMANTICS}"
+            ))),
+        };
+        let start = lowest(arguments.data.cast_mut(), &layout)?;
+        // SAFETY: by the C API all elements that the strides reach are there, and nobody writes
+        // them until the call is over or the event has happened.
+        let source = unsafe { HostSource::from_raw(start, layout.extent()) };
+        let (array, done) = Array::put(client, memory, layout, shape, source, lent)?;
+        arguments.done_with_host_buffer = events::give(done);
+        arguments.buffer = handles::give(Arc::new(array));
+    }
+
+    uninitialized<P>(PJRT_Client_CreateUninitializedBuffer_Args: arguments, client: client::<P>) {
+        let memory = client.target(arguments.device, arguments.memory)?;
+        // SAFETY: the caller's promise.
+        let shape = unsafe {
+            values::shape(arguments.shape_element_type, arguments.shape_dims, arguments.shape_num_dims)
+        }?;
+        // SAFETY: the caller's promise.
+        unsafe { check_device_layout(&shape, arguments.shape_layout) }?;
+        let array = Array::allocate(client, memory, shape, Event::done(Ok(())))?;
+        arguments.buffer = handles::give(Arc::new(array));
+    }
+
+    failed<P>(PJRT_Client_CreateErrorBuffer_Args: arguments, client: client::<P>) {
+        let memory = client.memory_index(arguments.memory)?;
+        // SAFETY: the caller's promise.
+        let shape = unsafe {
+            values::shape(arguments.shape_element_type, arguments.shape_dims, arguments.shape_num_dims)
+        }?;
+        // SAFETY: the caller's promise.
+        let failure = unsafe {
+            errors::read(arguments.error_code, arguments.error_message, arguments.error_message_size)
+        };
+        let failure = failure.err().ok_or_else(|| {
+            Status::invalid_argument("found 0 as the code of the error of a failed array")
+        })?;
+        arguments.buffer = handles::give(Arc::new(Array::failed(client, memory, shape, failure)));
+    }
+
+    destroy<P>(PJRT_Buffer_Destroy_Args: arguments) {
+        // SAFETY: a buffer that was handed over is destroyed once.
+        drop(unsafe { handles::take::<Arc<Array<P>>, _>(arguments.buffer, "a buffer") }?);
+    }
+
+    element_type<P>(PJRT_Buffer_ElementType_Args: arguments, buffer: array::<P>) {
+        arguments.r#type = buffer.shape().element_type().number();
+    }
+
+    dimensions<P>(PJRT_Buffer_Dimensions_Args: arguments, buffer: array::<P>) {
+        let dimensions = buffer.shape().dimensions();
+        (arguments.dims, arguments.num_dims) = (dimensions.as_ptr(), dimensions.len());
+    }
+
+    unpadded_dimensions<P>(PJRT_Buffer_UnpaddedDimensions_Args: arguments, buffer: array::<P>) {
+        let dimensions = buffer.shape().dimensions();
+        (arguments.unpadded_dims, arguments.num_dims) = (dimensions.as_ptr(), dimensions.len());
+    }
+
+    /// None is dynamic.
+    dynamic_dimensions<P>(PJRT_Buffer_DynamicDimensionIndices_Args: arguments, buffer: array::<P>) {
+        let _ = buffer;
+        (arguments.dynamic_dim_indices, arguments.num_dynamic_dims) = (ptr::dangling(), 0);
+    }
+
+    layout<P>(PJRT_Buffer_GetMemoryLayout_Args: arguments, buffer: array::<P>) {
+        arguments.layout = PJRT_Buffer_MemoryLayout::of_order(buffer.minor_to_major());
+    }
+
+    on_device_size<P>(PJRT_Buffer_OnDeviceSizeInBytes_Args: arguments, buffer: array::<P>) {
+        arguments.on_device_size_in_bytes = buffer.shape().device_bytes();
+    }
+
+    device<P>(PJRT_Buffer_Device_Args: arguments, buffer: array::<P>) {
+        let device = buffer.client().device_handles().get(buffer.memory()?.device);
+        arguments.device = device.ok_or_else(|| Status::internal("there is no such device"))?;
+    }
+
+    memory<P>(PJRT_Buffer_Memory_Args: arguments, buffer: array::<P>) {
+        let memory = buffer.client().memory_handles().get(buffer.memory()?.index);
+        arguments.memory = memory.ok_or_else(|| Status::internal("there is no such memory"))?;
+    }
+
+    is_on_cpu<P>(PJRT_Buffer_IsOnCpu_Args: arguments, buffer: array::<P>) {
+        arguments.is_on_cpu = u8::from(buffer.memory()?.memory.is_host());
+    }
+
+    ready<P>(PJRT_Buffer_ReadyEvent_Args: arguments, buffer: array::<P>) {
+        arguments.event = events::give(buffer.ready().clone());
+    }
+
+    delete<P>(PJRT_Buffer_Delete_Args: arguments, buffer: array::<P>) {
+        buffer.delete();
+    }
+
+    is_deleted<P>(PJRT_Buffer_IsDeleted_Args: arguments, buffer: array::<P>) {
+        arguments.is_deleted = u8::from(buffer.is_deleted());
+    }
+
+    address<P>(PJRT_Buffer_UnsafePointer_Args: arguments, buffer: array::<P>) {
+        arguments.buffer_pointer = buffer.address()?.as_ptr().expose_provenance();
+    }
+
+    data_pointer<P>(PJRT_Buffer_OpaqueDeviceMemoryDataPointer_Args: arguments, buffer: array::<P>) {
+        arguments.device_memory_ptr = buffer.address()?.as_ptr();
+    }
+
+    hold<P>(PJRT_Buffer_IncreaseExternalReferenceCount_Args: arguments, buffer: array::<P>) {
+        buffer.hold()?;
+    }
+
+    release<P>(PJRT_Buffer_DecreaseExternalReferenceCount_Args: arguments, buffer: array::<P>) {
+        buffer.release()?;
+    }
+
+    to_host<P>(PJRT_Buffer_ToHostBuffer_Args: arguments, src: array::<P>) {
+        let shape = src.shape().clone();
+        // SAFETY: the caller's promise.
+        let layout = match unsafe { values::layout(arguments.host_layout) }? {
+            HostLayout::Dense => HostArray::dense(shape),
+            HostLayout::Order(order) => HostArray::in_order(shape, order)?,
+            HostLayout::Strides(strides) => HostArray::strided(shape, strides)?,
+        };
+        if layout.first() > 0 {
+            return Err(Status::invalid_argument("a layout for memory of the host that goes back"));
+        }
+        arguments.event = events::NONE;
+        if arguments.dst.is_null() {
+            // The host only asks how much memory it needs.
+            arguments.dst_size = layout.extent();
+        } else if arguments.dst_size < layout.extent() {
+            return Err(Status::invalid_argument(format!(
+                "found {} bytes of memory of the host, expected {} for the array {}",
+                arguments.dst_size, layout.extent(), src.shape()
+            )));
+        } else {
+            // SAFETY: by the C API the memory is there, and the plug-in's alone, until the event
+            // has happened.
+            let target = unsafe { HostTarget::from_raw(arguments.dst, layout.extent()) };
+            arguments.event = events::give(src.read(layout, target)?);
+        }
+    }
+
+    raw_to_host<P>(PJRT_Buffer_CopyRawToHost_Args: arguments, buffer: array::<P>) {
+        let bytes = buffer.range(arguments.offset, arguments.transfer_size)?;
+        if arguments.dst.is_null() && !bytes.is_empty() {
+            return Err(Status::invalid_argument("found NULL, expected memory to copy to"));
+        }
+        // SAFETY: by the C API the memory is there, and the plug-in's alone, until the event has
+        // happened.
+        let target = unsafe { HostTarget::from_raw(arguments.dst, bytes.len()) };
+        arguments.event = events::give(buffer.read_raw(arguments.offset, target)?);
+    }
+
+    raw_to_host_future<P>(PJRT_Buffer_CopyRawToHostFuture_Args: arguments, buffer: array::<P>) {
+        let bytes = buffer.range(arguments.offset, arguments.transfer_size)?;
+        let (completer, event) = Event::pending();
+        let wanted = Wanted { array: Arc::clone(buffer), offset: arguments.offset, bytes: bytes.len(), completer };
+        arguments.event = events::give(event);
+        arguments.callback_data = handles::give::<_, c_void>(wanted);
+        arguments.future_ready_callback = Some(memory_is_there::<P>);
+    }
+
+    to_device<P>(PJRT_Buffer_CopyToDevice_Args: arguments, buffer: array::<P>) {
+        // SAFETY: the caller's promise.
+        let device = unsafe { handles::device::<P>(arguments.dst_device) }?;
+        let client = device.client.upgrade();
+        let client = client.ok_or_else(|| Status::failed_precondition("the client was destroyed"))?;
+        let copy = buffer.copy_to(&client, device.memories.start)?;
+        arguments.dst_buffer = handles::give(Arc::new(copy));
+    }
+
+    to_memory<P>(PJRT_Buffer_CopyToMemory_Args: arguments, buffer: array::<P>) {
+        // SAFETY: the caller's promise.
+        let memory = unsafe { handles::memory::<P>(arguments.dst_memory) }?;
+        let client = memory.client.upgrade();
+        let client = client.ok_or_else(|| Status::failed_precondition("the client was destroyed"))?;
+        let copy = buffer.copy_to(&client, memory.index)?;
+        arguments.dst_buffer = handles::give(Arc::new(copy));
+    }
+}
+
+/// A copy of raw bytes for which there is no memory yet.
+struct Wanted<P: Plugin> {
+    array: Arc<Array<P>>,
+    offset: i64,
+    bytes: usize,
+    completer: Completer,
+}
+
+/// Begins the copy, or gives it up.
+///
+/// # Safety
+/// As the C API says: called once with what [`raw_to_host_future`] handed over, and memory of as
+/// many bytes, which is there until the event has happened, or an error.
+unsafe extern "C" fn memory_is_there<P: Plugin>(
+    raw: *mut PJRT_Buffer_CopyRawToHostFuture_Callback_Args,
+) {
+    let begin = || {
+        // SAFETY: NULL or the call's own arguments; this struct has not grown since it came.
+        let Some(given) = (unsafe { raw.as_ref() }) else { return Ok(()) };
+        // SAFETY: it was handed over for this call, which happens once.
+        let wanted = unsafe { handles::take::<Wanted<P>, _>(given.callback_data, "a copy") }?;
+        // SAFETY: the caller's promise.
+        let refused = unsafe {
+            errors::read(given.error_code, given.error_message, given.error_message_size)
+        };
+        let Wanted { array, offset, bytes, completer } = *wanted;
+        let begun = refused.and_then(|()| {
+            if given.dst.is_null() && bytes > 0 {
+                return Err(Status::invalid_argument("found NULL, expected memory to copy to"));
+            }
+            // SAFETY: the caller's promise.
+            array.read_raw(offset, unsafe { HostTarget::from_raw(given.dst, bytes) })
+        });
+        match begun {
+            Ok(event) => event.on_done(move |outcome| completer.complete(outcome)),
+            Err(failure) => completer.complete(Err(failure)),
+        }
+        Ok(())
+    };
+    // Nobody is there to be told; the event is done with a failure where there is one.
+    let _ = crate::panic::contain(begin);
+}

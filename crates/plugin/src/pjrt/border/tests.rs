@@ -1,0 +1,232 @@
+//! The table as a host in C uses it, over a plug-in with bad habits.
+
+mod host;
+mod plugin;
+
+use std::sync::mpsc;
+
+use serdes_abi::pjrt::{self, Minor, args::*};
+
+use self::{
+    host::{Host, Wrong},
+    plugin::{Habits, Newest, OfMinor57},
+};
+use crate::pjrt::{DEFAULT_MINOR, ElementType, NEWEST_MINOR};
+
+const INVALID_ARGUMENT: i32 = 3;
+const FAILED_PRECONDITION: i32 = 9;
+const UNIMPLEMENTED: i32 = 12;
+
+#[test]
+fn the_table_says_its_size_and_minor_and_has_a_function_in_every_slot() {
+    for (host, minor) in [
+        (Host::of::<OfMinor57>(), Minor::new(57)),
+        (Host::of::<Habits>(), DEFAULT_MINOR),
+        (Host::of::<Newest>(), NEWEST_MINOR),
+    ] {
+        let size = pjrt::table_size(minor).unwrap().declared;
+        assert_eq!((host.struct_size(), host.major_and_minor()), (size, (0, minor.number())));
+        for function in pjrt::functions() {
+            let Some(offset) = function.offset(minor) else { continue };
+            assert!(!host.address(offset).is_null(), "{}", function.name);
+        }
+        assert_eq!(host.extensions(), [(4, 80)]);
+    }
+}
+
+#[test]
+fn what_the_sdk_does_not_have_answers_unimplemented_in_words() {
+    let host = Host::of::<Habits>();
+    let wrong = host.call(&mut PJRT_Client_Compile_Args::new()).unwrap_err();
+    assert_eq!(wrong.code, UNIMPLEMENTED);
+    assert!(wrong.message.contains("PJRT_Client_Compile: this plug-in holds and copies arrays"));
+    let wrong = host.call(&mut PJRT_Client_CreateViewOfDeviceBuffer_Args::new()).unwrap_err();
+    assert!(wrong.message.contains("does not have it"), "{wrong:?}");
+    // What came later than the minor that a plug-in says is not in its table.
+    assert!(host.has(&PJRT_Event_Create_Args::new()).is_none());
+}
+
+#[test]
+fn null_arguments_and_null_handles_are_errors() {
+    let host = Host::of::<Habits>();
+    let wrong = host.call_null::<PJRT_Client_Devices_Args>().unwrap_err();
+    assert_eq!(wrong.code, INVALID_ARGUMENT);
+    let wrong = host.call(&mut PJRT_Client_Devices_Args::new()).unwrap_err();
+    assert_eq!(wrong, Wrong::new(INVALID_ARGUMENT, "found NULL, expected a client"));
+    let wrong = host.call(&mut PJRT_Buffer_Destroy_Args::new()).unwrap_err();
+    assert_eq!(wrong, Wrong::new(INVALID_ARGUMENT, "found NULL, expected a buffer"));
+}
+
+#[test]
+fn an_older_framework_creates_a_client_and_learns_what_the_plugin_says_of_itself() {
+    let host = Host::of::<Habits>();
+    let mut create = PJRT_Client_Create_Args::new();
+    create.struct_size = 72;
+    host.call(&mut create).unwrap();
+    let mut destroy = PJRT_Client_Destroy_Args::new();
+    destroy.client = create.client;
+    host.call(&mut destroy).unwrap();
+
+    let mut attributes = PJRT_Plugin_Attributes_Args::new();
+    attributes.struct_size = 24;
+    host.call(&mut attributes).unwrap();
+    assert_eq!(attributes.num_attributes, 1, "the macro of that day forgot this field");
+    create.struct_size = 64;
+    assert_eq!(host.call(&mut create).unwrap_err().code, INVALID_ARGUMENT);
+}
+
+#[test]
+fn a_panic_in_the_plugin_is_an_error_of_the_call_or_of_its_event() {
+    let host = Host::of::<Habits>();
+    let wrong = host.client_with(&[("panic", 1)]).unwrap_err();
+    assert_eq!(wrong.message, "the plug-in panicked: in create_client");
+    let client = host.client_with(&[("panic_in_write", 1)]).unwrap();
+    let wrong = client.put(ElementType::U8, &[3], &[1, 2, 3], 0).unwrap_err();
+    assert_eq!(wrong.message, "the plug-in panicked: in write");
+    let array = client.put(ElementType::U8, &[3], &[1, 2, 3], 1).unwrap();
+    let wrong = host.wait(array.ready()).unwrap_err();
+    assert_eq!(wrong.message, "the plug-in panicked: in write");
+    let wrong = array.read().unwrap_err();
+    assert_eq!(wrong.message, "the plug-in panicked: in write");
+}
+
+#[test]
+fn an_array_comes_back_as_it_went_also_in_parts_and_from_another_memory() {
+    let host = Host::of::<Habits>();
+    let client = host.client_with(&[]).unwrap();
+    let bytes: Vec<u8> = (0..240).collect();
+    for semantics in 0..=3 {
+        let array = client.put(ElementType::F32, &[6, 10], &bytes, semantics).unwrap();
+        assert_eq!(array.read().unwrap(), bytes);
+        assert_eq!(array.read_raw(7, 100).unwrap(), bytes[7..107]);
+        let copy = array.copy_to(client.device(1)).unwrap();
+        assert_eq!(copy.read().unwrap(), bytes);
+        assert_eq!((array.device(), copy.device()), (client.device(0), client.device(1)));
+        assert_eq!(array.read_raw(200, 41).unwrap_err().code, INVALID_ARGUMENT);
+        assert_eq!(array.read_raw(-1, 1).unwrap_err().code, INVALID_ARGUMENT);
+    }
+    let wrong = client.put(ElementType::F32, &[6, 10], &bytes, 4).unwrap_err();
+    assert!(wrong.message.contains("found 4 as the semantics"), "{wrong:?}");
+}
+
+#[test]
+fn a_deleted_array_keeps_its_shape_and_gives_no_bytes() {
+    let host = Host::of::<Habits>();
+    let client = host.client_with(&[]).unwrap();
+    let array = client.put(ElementType::S4, &[5], &[1, 2, 3, 4, 5], 0).unwrap();
+    assert_eq!(array.on_device_size(), 3);
+    array.delete();
+    array.delete();
+    assert_eq!((array.is_deleted(), array.on_device_size()), (true, 3));
+    assert_eq!(array.read().unwrap_err().code, INVALID_ARGUMENT);
+    assert_eq!(host.wait(array.ready()), Ok(()));
+}
+
+#[test]
+fn an_array_that_is_given_up_or_was_never_there_says_so_to_whoever_waits() {
+    let host = Host::of::<Habits>();
+    let client = host.client_with(&[]).unwrap();
+    let manager = client.transfers(&[(ElementType::U8, &[4])]);
+    let array = manager.retrieve(0).unwrap();
+    assert_eq!(manager.retrieve(1).unwrap_err().code, INVALID_ARGUMENT);
+    let ready = array.ready();
+    assert!(!host.is_ready(ready));
+    manager.transfer(0, &[1, 2], 0, false).unwrap();
+    drop(manager);
+    assert!(host.wait(ready).unwrap_err().message.contains("given up"));
+
+    let manager = client.transfers(&[(ElementType::U8, &[4])]);
+    let failed = manager.retrieve(0).unwrap();
+    manager.fail(0, FAILED_PRECONDITION, "no such luck").unwrap();
+    let wrong = failed.read().unwrap_err();
+    assert_eq!(wrong, Wrong::new(FAILED_PRECONDITION, "no such luck"));
+    assert_eq!(host.wait(failed.ready()), Err(wrong));
+}
+
+#[test]
+fn a_transfer_is_complete_when_its_last_piece_has_come() {
+    let host = Host::of::<Habits>();
+    let client = host.client_with(&[]).unwrap();
+    let manager = client.transfers(&[(ElementType::U16, &[3]), (ElementType::U8, &[0])]);
+    let array = manager.retrieve(0).unwrap();
+    manager.transfer(0, &[5, 6], 4, false).unwrap();
+    manager.transfer(0, &[1, 2, 3, 4], 0, true).unwrap();
+    assert_eq!(array.read().unwrap(), [1, 2, 3, 4, 5, 6]);
+    assert_eq!(manager.transfer(0, &[1], 0, true).unwrap_err().code, FAILED_PRECONDITION);
+    assert_eq!(manager.transfer(0, &[1], 6, false).unwrap_err().code, INVALID_ARGUMENT);
+    let nothing = manager.retrieve(1).unwrap();
+    manager.transfer(1, &[], 0, true).unwrap();
+    assert_eq!(nothing.read().unwrap(), []);
+}
+
+#[test]
+fn whoever_wants_to_be_told_of_an_event_is_told_once_and_owns_the_error() {
+    let host = Host::of::<Newest>();
+    let client = host.client_with(&[("slow", 30)]).unwrap();
+    let array = client.put(ElementType::U8, &[2], &[1, 2], 1).unwrap();
+    let (told, answers) = mpsc::channel();
+    host.on_ready(array.ready(), told.clone());
+    assert_eq!(answers.recv().unwrap(), Ok(()));
+    let failed = client.failed_array(FAILED_PRECONDITION, "never").unwrap();
+    host.on_ready(failed.ready(), told);
+    assert_eq!(answers.recv().unwrap(), Err(Wrong::new(FAILED_PRECONDITION, "never")));
+    assert!(answers.recv().is_err(), "nobody is told twice");
+}
+
+#[test]
+fn an_event_of_the_host_is_set_once() {
+    let host = Host::of::<Newest>();
+    let event = host.event();
+    assert!(!host.is_ready(event));
+    host.set(event, FAILED_PRECONDITION, "of the host").unwrap();
+    assert!(host.is_ready(event));
+    assert_eq!(host.set(event, 0, "").unwrap_err().code, FAILED_PRECONDITION);
+    assert_eq!(host.wait(event), Err(Wrong::new(FAILED_PRECONDITION, "of the host")));
+    let client = host.client_with(&[]).unwrap();
+    let ready = client.put(ElementType::U8, &[1], &[1], 0).unwrap().ready();
+    assert_eq!(host.set(ready, 0, "").unwrap_err().code, FAILED_PRECONDITION);
+    assert_eq!(host.wait(ready), Ok(()));
+}
+
+#[test]
+fn raw_bytes_go_to_memory_that_is_there_later_or_fail_with_the_host() {
+    let host = Host::of::<Newest>();
+    let client = host.client_with(&[]).unwrap();
+    let array = client.put(ElementType::U8, &[4], &[1, 2, 3, 4], 0).unwrap();
+    assert_eq!(array.read_raw_later(3, None).unwrap(), [1, 2, 3]);
+    let wrong = array.read_raw_later(3, Some("no memory")).unwrap_err();
+    assert_eq!(wrong, Wrong::new(10, "no memory"));
+    assert_eq!(array.read_raw_later(5, None).unwrap_err().code, INVALID_ARGUMENT);
+}
+
+#[test]
+fn handles_of_another_client_and_impossible_arrays_are_refused() {
+    let host = Host::of::<Habits>();
+    let (client, other) = (host.client_with(&[]).unwrap(), host.client_with(&[]).unwrap());
+    let wrong = client.put_at(other.device(0), 2, &[1], &[1]).unwrap_err();
+    assert!(wrong.message.contains("not one of this client"), "{wrong:?}");
+    for number in [0, 23, 34, -1] {
+        let wrong = client.put_at(client.device(0), number, &[1], &[1; 16]).unwrap_err();
+        assert!(wrong.message.contains(&format!("element type {number}")), "{wrong:?}");
+    }
+    let wrong = client.put_at(client.device(0), 2, &[-1], &[]).unwrap_err();
+    assert!(wrong.message.contains("a dimension is negative"), "{wrong:?}");
+    // An array may go from one client of a plug-in to another.
+    let array = client.put(ElementType::U8, &[2], &[7, 8], 0).unwrap();
+    let copy = array.copy_to(other.device(1)).unwrap();
+    assert_eq!(copy.read().unwrap(), [7, 8]);
+}
+
+#[test]
+fn an_array_outlives_its_client_and_work_on_its_way_its_array() {
+    let host = Host::of::<Habits>();
+    for _ in 0..20 {
+        let client = host.client_with(&[("slow", 1)]).unwrap();
+        let array = client.put(ElementType::U8, &[100_000], &[9; 100_000], 1).unwrap();
+        drop(client);
+        let (pending, bytes) = array.begin_read();
+        drop(array);
+        assert_eq!(host.wait(pending), Ok(()));
+        assert!(bytes.iter().all(|byte| *byte == 9));
+    }
+}

@@ -1,0 +1,115 @@
+//! A plug-in with bad habits, which a client is asked for by options.
+
+use std::{sync::Mutex, thread, time::Duration};
+
+use crate::{
+    HostSource, HostTarget, Result,
+    pjrt::{Buffer, Client, Device, Memory, Minor, NEWEST_MINOR, Options, Plugin, Value},
+};
+
+/// What its clients do.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Habit {
+    panic_in_write: bool,
+    /// Milliseconds that a write takes.
+    slow: u64,
+}
+
+pub(super) struct Habits;
+
+impl Plugin for Habits {
+    type Client = Habit;
+
+    fn attributes() -> Vec<(String, Value)> {
+        vec![("answer".to_owned(), Value::Integer(42))]
+    }
+
+    fn create_client(options: &Options) -> Result<Habit> {
+        options.only(&["panic", "panic_in_write", "slow"])?;
+        assert!(options.integer("panic")?.is_none(), "in create_client");
+        Ok(Habit {
+            panic_in_write: options.integer("panic_in_write")?.is_some(),
+            slow: options.integer("slow")?.unwrap_or(0).cast_unsigned(),
+        })
+    }
+}
+
+/// A plug-in that says an older minor.
+pub(super) struct OfMinor57;
+
+impl Plugin for OfMinor57 {
+    type Client = Habit;
+    const MINOR: Minor = Minor::new(57);
+
+    fn create_client(options: &Options) -> Result<Habit> {
+        Habits::create_client(options)
+    }
+}
+
+/// A plug-in that says the newest minor that one can say.
+pub(super) struct Newest;
+
+impl Plugin for Newest {
+    type Client = Habit;
+    const MINOR: Minor = NEWEST_MINOR;
+
+    fn create_client(options: &Options) -> Result<Habit> {
+        Habits::create_client(options)
+    }
+}
+
+impl Client for Habit {
+    type Device = Self;
+
+    fn platform_name(&self) -> &str {
+        "habits"
+    }
+
+    fn platform_version(&self) -> &str {
+        "1"
+    }
+
+    fn devices(&self) -> Result<Vec<Self>> {
+        Ok(vec![*self; 2])
+    }
+}
+
+impl Device for Habit {
+    type Memory = Self;
+
+    fn kind(&self) -> &str {
+        "vector"
+    }
+
+    fn memories(&self) -> Result<Vec<Self>> {
+        Ok(vec![*self])
+    }
+}
+
+impl Memory for Habit {
+    type Buffer = Bytes;
+
+    fn kind(&self) -> &str {
+        "device"
+    }
+
+    fn allocate(&self, size: u64) -> Result<Bytes> {
+        Ok(Bytes(Mutex::new(vec![0; usize::try_from(size).unwrap()]), *self))
+    }
+}
+
+pub(super) struct Bytes(Mutex<Vec<u8>>, Habit);
+
+impl Buffer for Bytes {
+    fn write(&self, offset: u64, source: &HostSource) -> Result<()> {
+        assert!(!self.1.panic_in_write, "in write");
+        thread::sleep(Duration::from_millis(self.1.slow));
+        let start = usize::try_from(offset).unwrap();
+        source.read(&mut self.0.lock().unwrap()[start..start + source.len()])
+    }
+
+    fn read(&self, offset: u64, target: &mut HostTarget) -> Result<()> {
+        let start = usize::try_from(offset).unwrap();
+        target.write(&self.0.lock().unwrap()[start..start + target.len()])
+    }
+}

@@ -1,0 +1,195 @@
+//! Something that will be done: waited for, or told of.
+//!
+//! This file knows nothing of devices or of the C API.
+
+use std::{
+    cell::Cell,
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+};
+
+use crate::{Result, Status, panic::contain};
+
+type Callback = Box<dyn FnOnce(Result<()>) + Send>;
+
+enum Progress {
+    Pending(Vec<Callback>),
+    Done(Result<()>),
+}
+
+struct Shared {
+    progress: Mutex<Progress>,
+    done: Condvar,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Something that will be done, once.
+#[derive(Clone)]
+pub(super) struct Event(Arc<Shared>);
+
+/// Says that an event is done. One that is dropped before says that its work was given up.
+pub(super) struct Completer(Option<Event>);
+
+thread_local! {
+    /// Whether this thread does the work of a device just now.
+    static WORKING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs the work of a device. What it calls back cannot wait for other work: that might be behind
+/// it.
+pub(super) fn working<T>(work: impl FnOnce() -> T) -> T {
+    struct Restore(bool);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            WORKING.set(self.0);
+        }
+    }
+    let _restore = Restore(WORKING.replace(true));
+    work()
+}
+
+/// Whether this thread does the work of a device just now.
+pub(super) fn is_working() -> bool {
+    WORKING.get()
+}
+
+impl Event {
+    fn of(progress: Progress) -> Self {
+        Self(Arc::new(Shared { progress: Mutex::new(progress), done: Condvar::new() }))
+    }
+
+    /// An event, and what says that it is done.
+    pub(super) fn pending() -> (Completer, Self) {
+        let event = Self::of(Progress::Pending(Vec::new()));
+        (Completer(Some(event.clone())), event)
+    }
+
+    /// An event that is done.
+    pub(super) fn done(outcome: Result<()>) -> Self {
+        Self::of(Progress::Done(outcome))
+    }
+
+    /// How it came out, if it is done.
+    pub(super) fn outcome(&self) -> Option<Result<()>> {
+        match &*self.0.lock() {
+            Progress::Pending(_) => None,
+            Progress::Done(outcome) => Some(outcome.clone()),
+        }
+    }
+
+    /// Waits on the calling thread.
+    ///
+    /// # Errors
+    /// The failure of what was waited for; `FAILED_PRECONDITION` where a device's own work waits.
+    pub(super) fn wait(&self) -> Result<()> {
+        let mut progress = self.0.lock();
+        loop {
+            match &*progress {
+                Progress::Done(outcome) => return outcome.clone(),
+                Progress::Pending(_) if WORKING.get() => {
+                    return Err(Status::failed_precondition(
+                        "a callback of an event waits for another event, which may be behind it; \
+                         wait on another thread",
+                    ));
+                }
+                Progress::Pending(_) => {
+                    progress = self.0.done.wait(progress).unwrap_or_else(PoisonError::into_inner);
+                }
+            }
+        }
+    }
+
+    /// Calls when it is done: on the thread that does it, or here and now if that has happened.
+    pub(super) fn on_done(&self, callback: impl FnOnce(Result<()>) + Send + 'static) {
+        let mut progress = self.0.lock();
+        match &mut *progress {
+            Progress::Pending(callbacks) => callbacks.push(Box::new(callback)),
+            Progress::Done(outcome) => {
+                let outcome = outcome.clone();
+                drop(progress);
+                callback(outcome);
+            }
+        }
+    }
+}
+
+impl Completer {
+    /// Says how it came out. Whoever waits goes on, and whoever wanted to be told is.
+    pub(super) fn complete(mut self, outcome: Result<()>) {
+        if let Some(event) = self.0.take() {
+            finish(&event, outcome);
+        }
+    }
+}
+
+impl Drop for Completer {
+    fn drop(&mut self) {
+        if let Some(event) = self.0.take() {
+            finish(
+                &event,
+                Err(Status::new(serdes_abi::TF_Code::CANCELLED, "the work was given up")),
+            );
+        }
+    }
+}
+
+fn finish(event: &Event, outcome: Result<()>) {
+    let mut progress = event.0.lock();
+    let before = std::mem::replace(&mut *progress, Progress::Done(outcome.clone()));
+    drop(progress);
+    event.0.done.notify_all();
+    if let Progress::Pending(callbacks) = before {
+        for callback in callbacks {
+            // One that panics must not keep the others from being called; nobody is told of it.
+            let _ = contain(|| {
+                callback(outcome.clone());
+                Ok(())
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn whoever_asked_is_told_once_before_and_after() {
+        let (completer, event) = Event::pending();
+        let (told, answers) = mpsc::channel();
+        let early = told.clone();
+        event.on_done(move |outcome| early.send(outcome).unwrap());
+        event.on_done(|_| panic!("a callback that panics"));
+        assert_eq!(event.outcome(), None);
+        completer.complete(Err(Status::internal("no")));
+        event.on_done(move |outcome| told.send(outcome).unwrap());
+        let expected = Err(Status::internal("no"));
+        assert_eq!(answers.iter().collect::<Vec<_>>(), [expected.clone(), expected.clone()]);
+        assert_eq!(event.wait(), expected);
+    }
+
+    #[test]
+    fn what_is_given_up_is_done_with_a_failure() {
+        let (completer, event) = Event::pending();
+        let waiting = std::thread::spawn({
+            let event = event.clone();
+            move || event.wait()
+        });
+        drop(completer);
+        assert_eq!(waiting.join().unwrap().unwrap_err().message(), "the work was given up");
+    }
+
+    #[test]
+    fn the_work_of_a_device_does_not_wait_for_other_work() {
+        let (_completer, event) = Event::pending();
+        let refused = working(|| event.wait()).unwrap_err();
+        assert_eq!(refused.code(), serdes_abi::TF_Code::FAILED_PRECONDITION);
+        assert_eq!(working(|| Event::done(Ok(())).wait()), Ok(()));
+    }
+}

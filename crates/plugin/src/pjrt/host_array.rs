@@ -1,0 +1,346 @@
+//! How an array lies in memory of the host, and how its elements get from there into the order of a
+//! device and back.
+//!
+//! A device has the elements one after another, the last dimension changing fastest, several in a
+//! byte where they are small. The host may have them in any order, apart or over one another.
+
+use super::Shape;
+use crate::{HostSource, HostTarget, Result, Status};
+
+/// Bytes of host memory that are put into order at a time; fewer under Miri, which takes its time.
+const PIECE_BYTES: usize = if cfg!(miri) { 1 << 9 } else { 256 << 10 };
+
+/// An array in memory of the host: where its elements lie, from the lowest byte that it touches on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct HostArray {
+    shape: Shape,
+    /// Bytes from an element to the next one, for each dimension.
+    strides: Vec<isize>,
+    /// Bytes from the lowest one to the first element.
+    first: usize,
+    /// Bytes from the lowest one to the end of the highest element.
+    extent: usize,
+}
+
+impl HostArray {
+    /// Elements one after another, the last dimension changing fastest.
+    pub(super) fn dense(shape: Shape) -> Self {
+        let (strides, extent) = (dense_strides(&shape, shape.minor_to_major()), shape.host_bytes());
+        Self { shape, strides, first: 0, extent }
+    }
+
+    /// Elements one after another, the dimensions changing in that order, the fastest first.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` unless each dimension stands there once.
+    pub(super) fn in_order(shape: Shape, minor_to_major: &[i64]) -> Result<Self> {
+        let rank = shape.dimensions().len();
+        let mut sorted = minor_to_major.to_vec();
+        sorted.sort_unstable();
+        if !sorted.into_iter().eq((0..).take(rank)) {
+            return Err(Status::invalid_argument(format!(
+                "the order {minor_to_major:?} of {rank} dimensions; each must be there once"
+            )));
+        }
+        let strides = dense_strides(&shape, minor_to_major.iter().copied());
+        let extent = shape.host_bytes();
+        Ok(Self { shape, strides, first: 0, extent })
+    }
+
+    /// Elements with so many bytes from one to the next, for each dimension; none, or fewer, where
+    /// they go back.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` unless there is a stride for each dimension, and if the array would be
+    /// larger than an address space.
+    pub(super) fn strided(shape: Shape, strides: &[i64]) -> Result<Self> {
+        let rank = shape.dimensions().len();
+        let wrong = |why: &str| {
+            Status::invalid_argument(format!("the strides {strides:?} of {shape}: {why}"))
+        };
+        if strides.len() != rank {
+            return Err(wrong("expected one for each dimension"));
+        }
+        let too_long = || wrong("more bytes than an address space has");
+        let (mut before, mut behind) = (0_isize, shape.element_type().host_bytes().cast_signed());
+        let mut taken = Vec::with_capacity(rank);
+        for (&stride, &dimension) in strides.iter().zip(shape.dimensions()) {
+            let stride = isize::try_from(stride).map_err(|_| too_long())?;
+            let steps = isize::try_from(dimension).map_err(|_| too_long())?.saturating_sub(1);
+            let reach = stride.checked_mul(steps.max(0)).ok_or_else(too_long)?;
+            if reach < 0 {
+                before = before.checked_sub(reach).ok_or_else(too_long)?;
+            } else {
+                behind = behind.checked_add(reach).ok_or_else(too_long)?;
+            }
+            taken.push(stride);
+        }
+        if shape.elements() == 0 {
+            (before, behind) = (0, 0);
+        }
+        let extent = before.checked_add(behind).ok_or_else(too_long)?;
+        Ok(Self {
+            shape,
+            strides: taken,
+            first: before.unsigned_abs(),
+            extent: extent.unsigned_abs(),
+        })
+    }
+
+    /// Bytes from the lowest one that it touches to its first element.
+    pub(super) fn first(&self) -> usize {
+        self.first
+    }
+
+    /// Bytes from the lowest one that it touches to the end of the highest.
+    pub(super) fn extent(&self) -> usize {
+        self.extent
+    }
+
+    /// Whether the bytes are those of a device already.
+    pub(super) fn is_as_on_a_device(&self) -> bool {
+        !self.shape.element_type().is_packed() && self.is_dense()
+    }
+
+    fn is_dense(&self) -> bool {
+        let dense = dense_strides(&self.shape, self.shape.minor_to_major());
+        let together = self.strides.iter().zip(&dense).zip(self.shape.dimensions());
+        self.shape.elements() == 0
+            || together.into_iter().all(|((own, dense), &dimension)| dimension <= 1 || own == dense)
+    }
+
+    /// Gives the array's bytes as a device has them, piece by piece: the place of a piece in the
+    /// device's memory, and the piece.
+    ///
+    /// # Errors
+    /// What `take` answers.
+    pub(super) fn gather(
+        &self,
+        source: &HostSource,
+        mut take: impl FnMut(u64, &HostSource) -> Result<()>,
+    ) -> Result<()> {
+        if self.is_as_on_a_device() {
+            return take(0, source);
+        }
+        let (width, element) = self.piece();
+        let mut bytes = vec![0_u8; width * element];
+        self.pieces(width, |place, elements, runs| {
+            let piece = bytes.get_mut(..elements * element).unwrap_or_default();
+            let mut rest = &mut *piece;
+            for Run { offset, bytes } in runs {
+                let (run, behind) =
+                    std::mem::take(&mut rest).split_at_mut_checked(bytes).ok_or_else(outside)?;
+                source.read_at(offset, run)?;
+                rest = behind;
+            }
+            let length = self.pack(piece);
+            let piece = piece.get(..length).ok_or_else(outside)?;
+            // SAFETY: `piece` is borrowed, and so is the value for the call: nobody writes there.
+            let piece = unsafe { HostSource::from_raw(piece.as_ptr().cast(), piece.len()) };
+            take(place, &piece)
+        })
+    }
+
+    /// Takes the array's bytes as a device has them, piece by piece, and puts them where they
+    /// belong.
+    ///
+    /// # Errors
+    /// What `give` answers.
+    pub(super) fn scatter(
+        &self,
+        target: &mut HostTarget,
+        mut give: impl FnMut(u64, &mut HostTarget) -> Result<()>,
+    ) -> Result<()> {
+        if self.is_as_on_a_device() {
+            return give(0, target);
+        }
+        let (width, element) = self.piece();
+        let mut bytes = vec![0_u8; width * element];
+        self.pieces(width, |place, elements, runs| {
+            let piece = bytes.get_mut(..elements * element).unwrap_or_default();
+            let packed = self.packed_bytes(piece.len());
+            let room = piece.get_mut(..packed).ok_or_else(outside)?;
+            // SAFETY: `room` is borrowed alone, and so is the value for the call.
+            let mut room = unsafe { HostTarget::from_raw(room.as_mut_ptr().cast(), room.len()) };
+            give(place, &mut room)?;
+            self.unpack(piece);
+            let mut rest = &*piece;
+            for Run { offset, bytes } in runs {
+                let (run, behind) = rest.split_at_checked(bytes).ok_or_else(outside)?;
+                target.write_at(offset, run)?;
+                rest = behind;
+            }
+            Ok(())
+        })
+    }
+
+    /// How many elements a piece has, and how many bytes each takes in memory of the host. A piece
+    /// of packed elements fills whole bytes.
+    fn piece(&self) -> (usize, usize) {
+        let element = self.shape.element_type().host_bytes();
+        ((PIECE_BYTES / element).min(self.shape.elements().next_multiple_of(8)), element)
+    }
+
+    /// Calls for every piece of so many elements: its place on the device, its number of elements,
+    /// and where they lie in memory of the host.
+    fn pieces(
+        &self,
+        width: usize,
+        mut each: impl FnMut(u64, usize, &mut dyn Iterator<Item = Run>) -> Result<()>,
+    ) -> Result<()> {
+        let bits = self.shape.element_type().device_bits() as u64;
+        let mut runs = Runs::new(self);
+        let mut begin = 0;
+        while begin < self.shape.elements() {
+            let elements = width.min(self.shape.elements() - begin);
+            let place = (begin as u64 / 8) * bits + (begin as u64 % 8) * bits / 8;
+            let mut left = elements;
+            each(place, elements, &mut std::iter::from_fn(|| runs.next(&mut left)))?;
+            // What was not asked for is passed over.
+            while runs.next(&mut left).is_some() {}
+            begin += elements;
+        }
+        Ok(())
+    }
+
+    /// How many bytes so many elements, of a byte each where they are packed, take on the device.
+    fn packed_bytes(&self, bytes: usize) -> usize {
+        match self.shape.element_type().device_bits() {
+            bits @ (1 | 2 | 4) => bytes.div_ceil(8 / bits),
+            _ => bytes,
+        }
+    }
+
+    /// Packs elements of a byte each where the device does, to the front of the bytes; gives how
+    /// many bytes there are then.
+    fn pack(&self, bytes: &mut [u8]) -> usize {
+        let bits = self.shape.element_type().device_bits();
+        if bits >= 8 {
+            return bytes.len();
+        }
+        let (each, mask) = (8 / bits, (1_u8 << bits) - 1);
+        let length = bytes.len().div_ceil(each);
+        for index in 0..length {
+            let elements = bytes.iter().skip(index * each).take(each).enumerate();
+            let packed = elements
+                .fold(0, |byte, (place, element)| byte | (element & mask) << (place * bits));
+            if let Some(byte) = bytes.get_mut(index) {
+                *byte = packed;
+            }
+        }
+        length
+    }
+
+    /// Turns packed elements at the front of the bytes into elements of a byte each.
+    fn unpack(&self, bytes: &mut [u8]) {
+        let bits = self.shape.element_type().device_bits();
+        if bits >= 8 {
+            return;
+        }
+        let (each, mask) = (8 / bits, (1_u8 << bits) - 1);
+        // From behind: no byte is written before it was read.
+        for index in (0..bytes.len()).rev() {
+            let packed = bytes.get(index / each).copied().unwrap_or_default();
+            if let Some(element) = bytes.get_mut(index) {
+                *element = packed >> (index % each * bits) & mask;
+            }
+        }
+    }
+}
+
+/// The strides of elements without gaps, the dimensions changing in that order, the fastest first.
+fn dense_strides(shape: &Shape, minor_to_major: impl IntoIterator<Item = i64>) -> Vec<isize> {
+    let mut strides = vec![0; shape.dimensions().len()];
+    let mut stride = shape.element_type().host_bytes().cast_signed();
+    for dimension in minor_to_major {
+        let Ok(index) = usize::try_from(dimension) else { continue };
+        if let (Some(own), Some(&length)) = (strides.get_mut(index), shape.dimensions().get(index))
+        {
+            *own = stride;
+            // The product of all dimensions but those of nothing fits (see `Shape::new`).
+            stride = stride.saturating_mul(isize::try_from(length.max(1)).unwrap_or(isize::MAX));
+        }
+    }
+    strides
+}
+
+fn outside() -> Status {
+    Status::internal("a piece of an array is longer than its memory")
+}
+
+/// Elements that lie one after another in memory of the host.
+struct Run {
+    /// Bytes from the lowest one of the array.
+    offset: usize,
+    bytes: usize,
+}
+
+/// The array's elements in the order of a device, as runs.
+struct Runs<'a> {
+    array: &'a HostArray,
+    /// How many of the last dimensions lie without gaps: their elements are one run.
+    inner: usize,
+    /// Elements of a run.
+    length: usize,
+    /// Elements of the present run that have been given.
+    within: usize,
+    /// The place in each outer dimension.
+    place: Vec<i64>,
+    /// Bytes from the first element of the array to the present run's.
+    offset: isize,
+}
+
+impl<'a> Runs<'a> {
+    fn new(array: &'a HostArray) -> Self {
+        let rank = array.strides.len();
+        let (mut inner, mut length) = (0, 1_usize);
+        let mut next = array.shape.element_type().host_bytes().cast_signed();
+        let dimensions = array.strides.iter().zip(array.shape.dimensions()).rev();
+        for (&stride, &dimension) in dimensions {
+            if stride != next && dimension > 1 {
+                break;
+            }
+            let dimension = usize::try_from(dimension).unwrap_or_default();
+            inner += 1;
+            length = length.saturating_mul(dimension);
+            next = next.saturating_mul(dimension.cast_signed());
+        }
+        Self { array, inner, length, within: 0, place: vec![0; rank - inner], offset: 0 }
+    }
+
+    /// The next run, of no more elements than are left.
+    fn next(&mut self, left: &mut usize) -> Option<Run> {
+        if *left == 0 || self.length == 0 {
+            return None;
+        }
+        let element = self.array.shape.element_type().host_bytes();
+        let elements = (self.length - self.within).min(*left);
+        let start = self.array.first.wrapping_add_signed(self.offset) + self.within * element;
+        *left -= elements;
+        self.within += elements;
+        if self.within == self.length {
+            self.within = 0;
+            self.step();
+        }
+        Some(Run { offset: start, bytes: elements * element })
+    }
+
+    /// Goes on by one in the last outer dimension, or where that is at its end, in the one before.
+    fn step(&mut self) {
+        let outer = self.array.strides.len() - self.inner;
+        let dimensions = self.array.strides.iter().zip(self.array.shape.dimensions()).take(outer);
+        for ((&stride, &dimension), place) in dimensions.zip(&mut self.place).rev() {
+            *place += 1;
+            self.offset += stride;
+            if *place < dimension {
+                return;
+            }
+            // The reach of every dimension fits (see `strided`).
+            self.offset -= stride * (*place as isize);
+            *place = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,121 @@
+//! Write a PJRT plug-in in Rust, and load it in JAX or in any other framework of that C API.
+//!
+//! A plug-in implements five traits, all of them safe: [`Plugin`] makes a [`Client`], which has
+//! [`Device`]s, which have [`Memory`] in which there are [`Buffer`]s of bytes.
+//! [`export_pjrt!`](crate::export_pjrt) makes the `GetPjrtApi` of a cdylib.
+//!
+//! ```
+//! use std::sync::Mutex;
+//!
+//! use serdes_plugin::{HostSource, HostTarget, Result, pjrt};
+//!
+//! /// A plug-in with one device, whose memory is vectors; `examples/template-pjrt-plugin` is a
+//! /// whole one.
+//! struct Tiny;
+//! struct TinyClient;
+//! struct TinyDevice;
+//! struct TinyMemory;
+//! struct TinyBuffer(Mutex<Vec<u8>>);
+//!
+//! impl pjrt::Plugin for Tiny {
+//!     type Client = TinyClient;
+//!     fn create_client(options: &pjrt::Options) -> Result<TinyClient> {
+//!         options.only(&[])?;
+//!         Ok(TinyClient)
+//!     }
+//! }
+//!
+//! impl pjrt::Client for TinyClient {
+//!     type Device = TinyDevice;
+//!     fn platform_name(&self) -> &str { "tiny" }
+//!     fn platform_version(&self) -> &str { "1" }
+//!     fn devices(&self) -> Result<Vec<TinyDevice>> { Ok(vec![TinyDevice]) }
+//! }
+//!
+//! impl pjrt::Device for TinyDevice {
+//!     type Memory = TinyMemory;
+//!     fn kind(&self) -> &str { "tiny" }
+//!     fn memories(&self) -> Result<Vec<TinyMemory>> { Ok(vec![TinyMemory]) }
+//! }
+//!
+//! impl pjrt::Memory for TinyMemory {
+//!     type Buffer = TinyBuffer;
+//!     fn kind(&self) -> &str { "device" }
+//!     fn allocate(&self, size: u64) -> Result<TinyBuffer> {
+//!         Ok(TinyBuffer(Mutex::new(vec![0; size as usize])))
+//!     }
+//! }
+//!
+//! impl pjrt::Buffer for TinyBuffer {
+//!     fn write(&self, offset: u64, source: &HostSource) -> Result<()> {
+//!         let start = offset as usize;
+//!         source.read(&mut self.0.lock().unwrap()[start..start + source.len()])
+//!     }
+//!     fn read(&self, offset: u64, target: &mut HostTarget) -> Result<()> {
+//!         let start = offset as usize;
+//!         target.write(&self.0.lock().unwrap()[start..start + target.len()])
+//!     }
+//! }
+//!
+//! serdes_plugin::export_pjrt!(Tiny);
+//! # fn main() {}
+//! ```
+//!
+//! # What the SDK does for an author
+//!
+//! * Copies are asynchronous: each device has two threads of the SDK's, one for what goes to it and
+//!   one for what comes from it, and events that framework and plug-in wait for.
+//! * Element types, strides and layouts: a buffer is bytes, in the order of the dimensions, elements
+//!   below eight bits packed. The SDK puts memory of the host into that order and back.
+//! * Transfers in pieces, copies of raw bytes in parts, copies between devices and memories, arrays
+//!   that are deleted while work of theirs is on its way.
+//! * Frameworks of other days: arguments that are shorter than today's are taken as long as
+//!   frameworks since 0.29 have had them; nothing is read or written beyond what a framework has.
+//! * Every function of the table is there. What no plug-in of this SDK has, such as the compilation
+//!   of programs, answers `UNIMPLEMENTED` in words.
+//! * A panic becomes an error of the call, or of the event of the work; none crosses into the
+//!   framework. (With `panic = "abort"` there is nothing to catch.)
+//!
+//! This folder must never know how a framework works inside, nor anything of serialization.
+
+mod array;
+mod border;
+mod client;
+mod device;
+mod element_type;
+mod event;
+mod host_array;
+mod shape;
+mod transfers;
+mod value;
+
+pub use border::ApiTable;
+pub use device::{Buffer, Client, DEFAULT_MINOR, Device, Memory, NEWEST_MINOR, Plugin};
+pub use element_type::ElementType;
+pub use serdes_abi::pjrt::Minor;
+pub use shape::Shape;
+pub use value::{Options, Value};
+
+use event::Event;
+
+/// Makes the current crate, a cdylib, a PJRT plug-in: defines `GetPjrtApi`.
+///
+/// The argument is a type that implements [`pjrt::Plugin`](crate::pjrt::Plugin).
+///
+/// Nothing is exported when the crate is built for its own unit tests.
+#[macro_export]
+macro_rules! export_pjrt {
+    ($plugin:ty $(,)?) => {
+        const _: () = {
+            #[cfg_attr(not(test), unsafe(no_mangle))]
+            #[allow(unsafe_code, reason = "a plug-in's entry is a C function")]
+            #[allow(non_snake_case, reason = "the C API gives it this name")]
+            #[cfg_attr(test, allow(dead_code, reason = "only compiled"))]
+            /// The table of the plug-in's functions.
+            pub extern "C" fn GetPjrtApi() -> *const () {
+                static TABLE: $crate::pjrt::ApiTable = $crate::pjrt::ApiTable::new();
+                TABLE.get::<$plugin>()
+            }
+        };
+    };
+}

@@ -1,0 +1,184 @@
+//! Arrays whose bytes come in pieces.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::{
+    Buffer, Event, Plugin, Shape,
+    array::Array,
+    client::{BufferOf, OpenClient, enqueue},
+    event::Completer,
+};
+use crate::{HostSource, Result, Status};
+
+/// Takes the bytes of some arrays in pieces.
+pub(super) struct Transfers<P: Plugin> {
+    client: Arc<OpenClient<P>>,
+    memory: usize,
+    arrays: Vec<Incoming<P>>,
+}
+
+/// An array whose bytes come in pieces.
+struct Incoming<P: Plugin> {
+    array: Arc<Array<P>>,
+    storage: Arc<BufferOf<P>>,
+    state: Arc<Mutex<State>>,
+}
+
+struct State {
+    /// Taken when the array is ready.
+    completer: Option<Completer>,
+    /// Pieces on their way.
+    pending: usize,
+    /// Whether the last piece was given.
+    is_last_given: bool,
+    failure: Option<Status>,
+}
+
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<P: Plugin> Transfers<P> {
+    /// Makes arrays of those shapes.
+    ///
+    /// # Errors
+    /// `RESOURCE_EXHAUSTED` if there is no memory for them.
+    pub(super) fn new(
+        client: &Arc<OpenClient<P>>,
+        memory: usize,
+        shapes: Vec<Shape>,
+    ) -> Result<Self> {
+        let arrays = shapes.into_iter().map(|shape| {
+            let (completer, ready) = Event::pending();
+            let array = Array::allocate(client, memory, shape, ready)?;
+            let state = State {
+                completer: Some(completer),
+                pending: 0,
+                is_last_given: false,
+                failure: None,
+            };
+            Ok(Incoming {
+                storage: array.storage()?,
+                array: Arc::new(array),
+                state: Arc::new(Mutex::new(state)),
+            })
+        });
+        let arrays = arrays.collect::<Result<_>>()?;
+        Ok(Self { client: Arc::clone(client), memory, arrays })
+    }
+
+    pub(super) fn client(&self) -> &Arc<OpenClient<P>> {
+        &self.client
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        self.memory
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.arrays.len()
+    }
+
+    fn incoming(&self, index: i32) -> Result<&Incoming<P>> {
+        let found = usize::try_from(index).ok().and_then(|index| self.arrays.get(index));
+        found.ok_or_else(|| {
+            let count = self.arrays.len();
+            Status::invalid_argument(format!("the array {index} of a transfer of {count}"))
+        })
+    }
+
+    /// The array of that number.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` if there is none.
+    pub(super) fn array(&self, index: i32) -> Result<&Arc<Array<P>>> {
+        Ok(&self.incoming(index)?.array)
+    }
+
+    /// Takes bytes of an array, as they are to lie in the device's memory, from `offset` on; gives
+    /// an event that is done when they have been taken.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` if they do not lie inside of the array; `FAILED_PRECONDITION` if its last
+    /// bytes were given before, or it has failed.
+    pub(super) fn transfer(
+        &self,
+        index: i32,
+        offset: i64,
+        source: HostSource,
+        is_last: bool,
+    ) -> Result<Event> {
+        let incoming = self.incoming(index)?;
+        let size = i64::try_from(source.len()).unwrap_or(i64::MAX);
+        let bytes = incoming.array.range(offset, size)?;
+        let mut state = lock(&incoming.state);
+        if state.is_last_given || state.completer.is_none() {
+            return Err(Status::failed_precondition(format!(
+                "more bytes for the array {index} of a transfer, which was complete or had failed"
+            )));
+        }
+        state.pending += 1;
+        state.is_last_given = is_last;
+        drop(state);
+        let (completer, done) = Event::pending();
+        let state = Arc::clone(&incoming.state);
+        done.on_done(move |outcome| settle(&state, outcome));
+        if bytes.is_empty() {
+            completer.complete(Ok(()));
+            return Ok(done);
+        }
+        let storage = Arc::clone(&incoming.storage);
+        let queue = &self.client.device_of(self.memory)?.writes;
+        enqueue(queue, bytes.len(), completer, move || storage.write(bytes.start as u64, &source));
+        Ok(done)
+    }
+
+    /// Says that an array will never be there.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` if there is none of that number.
+    pub(super) fn fail(&self, index: i32, failure: Status) -> Result<()> {
+        let completer = lock(&self.incoming(index)?.state).completer.take();
+        if let Some(completer) = completer {
+            completer.complete(Err(failure));
+        }
+        Ok(())
+    }
+}
+
+/// Notes that a piece has come, or has failed. When none is missing any more, the array is ready.
+fn settle(state: &Mutex<State>, outcome: Result<()>) {
+    let mut state = lock(state);
+    state.pending -= 1;
+    if let (Err(failure), None) = (outcome, &state.failure) {
+        state.failure = Some(failure);
+    }
+    if state.pending > 0 || !state.is_last_given {
+        return;
+    }
+    let outcome = state.failure.clone().map_or(Ok(()), Err);
+    let completer = state.completer.take();
+    drop(state);
+    if let Some(completer) = completer {
+        completer.complete(outcome);
+    }
+}
+
+impl<P: Plugin> Drop for Transfers<P> {
+    fn drop(&mut self) {
+        for incoming in &self.arrays {
+            let mut state = lock(&incoming.state);
+            if state.is_last_given {
+                continue;
+            }
+            let completer = state.completer.take();
+            drop(state);
+            if let Some(completer) = completer {
+                completer.complete(Err(Status::new(
+                    serdes_abi::TF_Code::CANCELLED,
+                    "the transfer was given up before the array's last bytes came",
+                )));
+            }
+        }
+    }
+}
