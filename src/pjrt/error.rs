@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serdes_abi::{TF_Code, pjrt::Minor};
 
+use super::ErrorPayload;
 use crate::stream_executor;
 
 /// An error of the host of PJRT plug-ins.
@@ -65,6 +66,16 @@ pub enum PjrtError {
         /// The plug-in's version.
         minor: Minor,
     },
+    /// Plug-in: none of its extensions has this function.
+    #[error(
+        "the plug-in of PJRT {minor} does not have {function} in its extensions; use another plug-in, or do without"
+    )]
+    NotInExtensions {
+        /// The function.
+        function: &'static str,
+        /// The plug-in's version.
+        minor: Minor,
+    },
     /// Plug-in: a function reported an error.
     #[error("the plug-in reports: {call}: {} ({code})", message_or_none(message))]
     Status {
@@ -74,6 +85,8 @@ pub enum PjrtError {
         code: TF_Code,
         /// The message: its first 16 KiB, with control characters escaped.
         message: String,
+        /// What the error carries besides, for programs; nothing before 0.99.
+        payloads: Vec<ErrorPayload>,
     },
     /// Plug-in: what it gave cannot be.
     #[error(
@@ -119,6 +132,12 @@ pub enum PjrtError {
         /// Which object.
         what: &'static str,
     },
+    /// System: the host has not so much memory.
+    #[error("the host has no {bytes} bytes of memory; use less at once")]
+    OutOfHostMemory {
+        /// How much was wanted.
+        bytes: usize,
+    },
     /// System: plug-ins cannot be loaded on this platform.
     #[error(
         "loading plug-ins is not supported on this platform ({target}); it needs Linux with glibc on x86-64 or aarch64"
@@ -147,7 +166,7 @@ impl PjrtError {
     #[must_use]
     pub fn is_unsupported(&self) -> bool {
         match self {
-            Self::Missing { .. } => true,
+            Self::Missing { .. } | Self::NotInExtensions { .. } => true,
             Self::Status { code, .. } => *code == UNIMPLEMENTED,
             _ => false,
         }

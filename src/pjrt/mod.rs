@@ -44,8 +44,9 @@ mod state;
 
 pub use error::PjrtError;
 pub use host::{
-    Buffer, Client, Device, ElementType, Event, Extension, HostArray, HostBufferSemantics, Memory,
-    PjrtPlugin, Target, Value,
+    Buffer, Client, Device, DeviceDescription, ElementType, ErrorPayload, Event, Extension,
+    ExternalReference, HostArray, HostBufferSemantics, HostMemory, IncomingBuffer, Memory,
+    MemoryLayout, MemoryStatistics, PjrtPlugin, Target, Topology, Transfer, Value,
 };
 pub use inspect::{Inspection, VersionInCode, inspect};
 pub use serdes_abi::pjrt::Minor;

@@ -8,4 +8,5 @@ mod loaded {
     mod habits;
     mod minors;
     mod plugins;
+    mod transfers;
 }

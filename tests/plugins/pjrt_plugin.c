@@ -16,15 +16,26 @@
  *   TYPE_SAID=N, RANK_SAID=N, NEGATIVE   what a buffer says of itself
  *   EVENT_FAILS, NULL_EVENTS     events report an error, or there are none
  *   TWICE, NEVER                 what is to be called when an event is ready is called twice, or never
+ *   HANDED_ERROR                 it is called with an error, which is the host's to destroy
+ *   UNREADY                      an event never says that it is ready
+ *   LATE                         copies are made by a thread, a while after the call
  *   SIZE_SAID=N                  what a buffer says of its size on the device
+ *   LAYOUT_SAID=N, LAYOUT_RANK=N, LAYOUT_TILES=N, TILE_RANK=N   what it says of its layout
+ *   PAYLOADS=N, PAYLOAD_SAID=N, NULL_PAYLOAD   what an error carries: how many pieces, how long one is, none of its bytes
+ *   MAPS, NO_UNMAP, MAP_FAILS    memory of the host is mapped; and cannot be unmapped; or some of it cannot be mapped
+ *
+ * More habits are in pjrt_transfers.h and pjrt_programs.h.
  *
  * live_objects() says how many errors, events, buffers and clients there are; kept_bytes() how the first byte of memory that was given for
- * good reads. */
+ * good reads; mapped_pieces() how many pieces of memory are mapped. */
 
 #include "pjrt_layouts.h"
 
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #ifndef CODE
 #define CODE 13
@@ -35,12 +46,18 @@ typedef struct {
   const char* message;
 } Error;
 typedef struct {
+  long references;
+  unsigned char bytes[];
+} Storage;
+typedef struct {
   int32_t type;
   size_t rank;
   int64_t dims[256];
   size_t bytes;
+  Storage* storage;
   unsigned char* data;
-  int deleted;
+  void* memory;
+  int deleted, references;
 } Buffer;
 typedef void (*OnReady)(void* error, void* user_arg);
 
@@ -53,6 +70,16 @@ static void* made(size_t bytes) {
 static void gone(void* object) {
   __atomic_sub_fetch(&live, 1, __ATOMIC_SEQ_CST);
   free(object);
+}
+
+/* The memory of a buffer, which lives as long as anybody writes to it. */
+static Storage* stored(size_t bytes) {
+  Storage* storage = calloc(1, sizeof *storage + bytes + 1);
+  storage->references = 1;
+  return storage;
+}
+static void released(Storage* storage) {
+  if (__atomic_sub_fetch(&storage->references, 1, __ATOMIC_SEQ_CST) == 0) free(storage);
 }
 
 static void* failed(int code, const char* message) {
@@ -115,33 +142,133 @@ CALL(PJRT_Plugin_Attributes) {
   return NULL;
 }
 
-CALL(PJRT_Event_Destroy) { return gone(args->event), NULL; }
+typedef void (*Visitor)(const char* key, size_t key_size, const char* value, size_t value_size, void* user_arg);
+#ifdef SLOT_PJRT_Error_ForEachPayload
+CALL(PJRT_Error_ForEachPayload) {
+#ifdef PAYLOADS
+  for (int i = 0; i < PAYLOADS; ++i) {
+    const char* value = "eight by";
+    size_t length = 8;
+#ifdef PAYLOAD_SAID
+    static char endless[1 << 17];
+    value = endless;
+    length = PAYLOAD_SAID;
+#endif
+#ifdef NULL_PAYLOAD
+    value = NULL;
+#endif
+    ((Visitor)args->visitor)("type\033[2J", 8, value, length, args->user_arg);
+  }
+#endif
+  return (void)args, NULL;
+}
+#endif
+
+/* An event, and the copy that it stands for where that is made later. */
+typedef struct {
+  int ready, references;
+  OnReady callback;
+  void* user_arg;
+  unsigned char* to;
+  const unsigned char* from;
+  size_t bytes;
+  Storage* written;
+} Event;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static void forget(Event* event) {
+  if (__atomic_sub_fetch(&event->references, 1, __ATOMIC_SEQ_CST) == 0) gone(event);
+}
+CALL(PJRT_Event_Destroy) { return forget(args->event), NULL; }
 CALL(PJRT_Event_IsReady) {
-  args->is_ready = 1;
+#ifdef UNREADY
+  args->is_ready = 0;
+#else
+  pthread_mutex_lock(&lock);
+  args->is_ready = ((Event*)args->event)->ready != 0;
+  pthread_mutex_unlock(&lock);
+#endif
   return NULL;
 }
 CALL(PJRT_Event_Await) {
+  pthread_mutex_lock(&lock);
+  while (!((Event*)args->event)->ready) pthread_cond_wait(&changed, &lock);
+  pthread_mutex_unlock(&lock);
 #ifdef EVENT_FAILS
-  return (void)args, failed(14, "the work before it failed");
+  return failed(14, "the work before it failed");
 #else
-  return (void)args, NULL;
+  return NULL;
+#endif
+}
+static void called(OnReady callback, void* user_arg) {
+#if defined(EVENT_FAILS) || defined(HANDED_ERROR)
+  callback(failed(14, "handed over"), user_arg);
+#else
+  callback(NULL, user_arg);
 #endif
 }
 CALL(PJRT_Event_OnReady) {
+  Event* event = args->event;
+  pthread_mutex_lock(&lock);
+  int ready = event->ready;
+  event->callback = (OnReady)args->callback;
+  event->user_arg = args->user_arg;
+  pthread_mutex_unlock(&lock);
 #ifndef NEVER
-  ((OnReady)args->callback)(failed(14, "handed over"), args->user_arg);
+  if (ready) called((OnReady)args->callback, args->user_arg);
 #endif
 #ifdef TWICE
   ((OnReady)args->callback)(NULL, args->user_arg);
   ((OnReady)args->callback)(NULL, (char*)args->user_arg + 1000);
 #endif
-  return (void)args, NULL;
+  (void)ready;
+  return NULL;
 }
-static void* event(void) {
+static Event* event(void) {
 #ifdef NULL_EVENTS
   return NULL;
 #else
-  return made(1);
+  Event* event = made(sizeof *event);
+  event->references = 1;
+  event->ready = 1;
+  return event;
+#endif
+}
+#ifdef LATE
+static void* late(void* argument) {
+  Event* event = argument;
+  nanosleep(&(struct timespec){.tv_nsec = 20 * 1000 * 1000}, NULL);
+  memcpy(event->to, event->from, event->bytes);
+  if (event->written) released(event->written);
+  pthread_mutex_lock(&lock);
+  event->ready = 1;
+  pthread_cond_broadcast(&changed);
+  OnReady callback = event->callback;
+  void* user_arg = event->user_arg;
+  pthread_mutex_unlock(&lock);
+  if (callback) called(callback, user_arg);
+  return forget(event), NULL;
+}
+#endif
+/* Copies, now or later; the storage that is written to, if it is one, lives as long. */
+static Event* copying(void* to, const void* from, size_t bytes, Storage* written) {
+#ifdef LATE
+  Event* begun = event();
+  pthread_t thread;
+  begun->ready = 0;
+  begun->references = 2;
+  begun->to = to;
+  begun->from = from;
+  begun->bytes = bytes;
+  begun->written = written;
+  if (written) __atomic_add_fetch(&written->references, 1, __ATOMIC_SEQ_CST);
+  pthread_create(&thread, NULL, late, begun);
+  pthread_detach(thread);
+  return begun;
+#else
+  (void)written;
+  if (bytes) memcpy(to, from, bytes);
+  return event();
 #endif
 }
 
@@ -192,6 +319,16 @@ CALL(PJRT_Client_AddressableDevices) {
   args->num_addressable_devices = 2;
   return NULL;
 }
+CALL(PJRT_Client_LookupDevice) {
+  if (args->id != 7 && args->id != 8) return failed(5, "no device has this number");
+  args->device = &devices[args->id - 7];
+  return NULL;
+}
+CALL(PJRT_Client_DefaultDeviceAssignment) {
+  if ((size_t)args->num_replicas * (size_t)args->num_partitions > 2) return failed(3, "more than there are devices");
+  for (size_t i = 0; i < args->default_assignment_size; ++i) ((int*)args->default_assignment)[i] = 7 + (int)i;
+  return NULL;
+}
 CALL(PJRT_Device_GetDescription) {
   args->device_description = &description;
   return NULL;
@@ -205,6 +342,21 @@ CALL(PJRT_Device_LocalHardwareId) {
   return NULL;
 }
 static void* every_memory[2] = {&memories[0], &memories[1]};
+CALL(PJRT_Client_AddressableMemories) {
+  args->addressable_memories = every_memory;
+  args->num_addressable_memories = 2;
+  return NULL;
+}
+CALL(PJRT_Device_MemoryStats) {
+  args->bytes_in_use = 1000;
+  args->peak_bytes_in_use = 2000;
+  args->peak_bytes_in_use_is_set = 1;
+  args->num_allocs = 3;
+  return NULL;
+}
+#ifdef SLOT_PJRT_Device_ClearMemoryStats
+CALL(PJRT_Device_ClearMemoryStats) { return (void)args, NULL; }
+#endif
 CALL(PJRT_Device_AddressableMemories) {
   args->memories = every_memory;
   args->num_memories = 2;
@@ -232,6 +384,21 @@ CALL(PJRT_DeviceDescription_DebugString) {
   args->debug_string_size = 8;
   return NULL;
 }
+CALL(PJRT_DeviceDescription_ToString) {
+  args->to_string = "double 0";
+  args->to_string_size = 8;
+  return NULL;
+}
+CALL(PJRT_DeviceDescription_Attributes) {
+  static PJRT_NamedValue attribute;
+  attribute = (PJRT_NamedValue){.struct_size = PJRT_NamedValue_SIZE, .name = "core", .name_size = 4, .type = 1, .value = 5, .value_size = 1};
+  args->attributes = &attribute;
+  args->num_attributes = 1;
+#ifdef ATTRIBUTES_SAID
+  args->num_attributes = ATTRIBUTES_SAID;
+#endif
+  return NULL;
+}
 CALL(PJRT_Memory_Id) {
   args->id = (int)((char*)args->memory - memories);
   return NULL;
@@ -239,6 +406,23 @@ CALL(PJRT_Memory_Id) {
 CALL(PJRT_Memory_Kind) {
   args->KIND = args->memory == &memories[0] ? "device" : "pinned_host";
   args->KIND_SIZE = strlen(args->KIND);
+  return NULL;
+}
+
+#ifdef SLOT_PJRT_Memory_Kind_Id
+CALL(PJRT_Memory_Kind_Id) {
+  args->kind_id = -5;
+  return NULL;
+}
+#endif
+CALL(PJRT_Memory_DebugString) {
+  args->debug_string = "memory";
+  args->debug_string_size = 6;
+  return NULL;
+}
+CALL(PJRT_Memory_AddressableByDevices) {
+  args->devices = every_device;
+  args->num_devices = 2;
   return NULL;
 }
 
@@ -258,7 +442,9 @@ CALL(PJRT_Client_BufferFromHostBuffer) {
   size_t count = 1, size = width(args->type);
   for (size_t i = 0; i < args->num_dims; ++i) count *= (size_t)(buffer->dims[i] = dims[i]);
   buffer->bytes = count * size;
-  buffer->data = malloc(buffer->bytes + 1);
+  buffer->storage = stored(buffer->bytes);
+  buffer->data = buffer->storage->bytes;
+  buffer->memory = args->memory ? args->memory : &memories[0];
   for (size_t n = 0; n < count; ++n) {
     size_t rest = n, at = 0;
     for (size_t i = args->num_dims; i-- > 0;) {
@@ -272,7 +458,7 @@ CALL(PJRT_Client_BufferFromHostBuffer) {
   args->done_with_host_buffer = event();
   args->buffer = buffer;
 #ifdef NULL_BUFFER
-  free(buffer->data);
+  released(buffer->storage);
   gone(buffer);
   args->buffer = NULL;
 #endif
@@ -312,24 +498,99 @@ CALL(PJRT_Buffer_ToHostBuffer) {
   Buffer* buffer = args->src;
   if (buffer->deleted) return failed(3, "the buffer was deleted");
   if (args->dst_size < buffer->bytes) return failed(3, "too small");
-  memcpy(args->dst, buffer->data, buffer->bytes);
-  args->event = event();
+  args->event = copying(args->dst, buffer->data, buffer->bytes, NULL);
   return NULL;
 }
-static void* copied(Buffer* from) {
+static Buffer* copied(Buffer* from) {
   Buffer* buffer = made(sizeof *buffer);
   *buffer = *from;
-  buffer->data = malloc(from->bytes + 1);
+  buffer->references = 0;
+  buffer->storage = stored(from->bytes);
+  buffer->data = buffer->storage->bytes;
   memcpy(buffer->data, from->data, from->bytes);
   return buffer;
 }
 CALL(PJRT_Buffer_CopyToDevice) {
+#ifdef NULL_COPY
+  return (void)args, args->dst_buffer = NULL, NULL;
+#endif
   args->dst_buffer = copied(args->buffer);
   return NULL;
 }
+CALL(PJRT_Buffer_UnpaddedDimensions) {
+  args->unpadded_dims = ((Buffer*)args->buffer)->dims;
+  args->num_dims = ((Buffer*)args->buffer)->rank;
+#ifdef RANK_SAID
+  args->num_dims = RANK_SAID;
+#endif
+  return NULL;
+}
+CALL(PJRT_Buffer_DynamicDimensionIndices) {
+  static size_t none[1];
+  args->dynamic_dim_indices = none;
+  args->num_dynamic_dims = 0;
+#ifdef DYNAMIC_SAID
+  args->num_dynamic_dims = DYNAMIC_SAID;
+#endif
+  return NULL;
+}
+CALL(PJRT_Buffer_GetMemoryLayout) {
+  static int64_t order[256];
+  static size_t tile_ranks[1] = {2};
+  static int64_t tiles[2] = {8, 128};
+  size_t rank = ((Buffer*)args->buffer)->rank;
+  for (size_t i = 0; i < rank; ++i) order[i] = (int64_t)(rank - 1 - i);
+  PJRT_Buffer_MemoryLayout_Tiled tiled = {.struct_size = 56, .minor_to_major = order, .minor_to_major_size = rank};
+#ifdef LAYOUT_RANK
+  tiled.minor_to_major_size = LAYOUT_RANK;
+#endif
+#ifdef LAYOUT_TILES
+  tiled.num_tiles = LAYOUT_TILES;
+  tiled.tile_dims = tiles;
+  tiled.tile_dim_sizes = tile_ranks;
+#endif
+#ifdef TILE_RANK
+  tile_ranks[0] = TILE_RANK;
+#endif
+  PJRT_Buffer_MemoryLayout layout = {.struct_size = 76, .type = 0};
+#ifdef LAYOUT_SAID
+  layout.type = LAYOUT_SAID;
+#endif
+  (void)tiles;
+  (void)tile_ranks;
+  memcpy(&layout.value, &tiled, sizeof tiled);
+  memcpy(&args->layout, &layout, sizeof layout);
+  return NULL;
+}
+CALL(PJRT_Buffer_Device) {
+  args->device = &devices[0];
+#ifdef NULL_DEVICE_OF
+  args->device = NULL;
+#endif
+  return NULL;
+}
+CALL(PJRT_Buffer_Memory) {
+  args->memory = ((Buffer*)args->buffer)->memory;
+  return NULL;
+}
+CALL(PJRT_Buffer_IsOnCpu) {
+  args->is_on_cpu = 1;
+  return NULL;
+}
+CALL(PJRT_Buffer_UnsafePointer) {
+  args->buffer_pointer = (intptr_t)((Buffer*)args->buffer)->data;
+  return NULL;
+}
+CALL(PJRT_Buffer_IncreaseExternalReferenceCount) { return ((Buffer*)args->buffer)->references++, NULL; }
+CALL(PJRT_Buffer_DecreaseExternalReferenceCount) { return ((Buffer*)args->buffer)->references--, NULL; }
 #ifdef SLOT_PJRT_Buffer_CopyToMemory
 CALL(PJRT_Buffer_CopyToMemory) {
-  args->dst_buffer = copied(args->buffer);
+#ifdef NULL_COPY
+  return (void)args, args->dst_buffer = NULL, NULL;
+#endif
+  Buffer* copy = copied(args->buffer);
+  copy->memory = args->dst_memory;
+  args->dst_buffer = copy;
   return NULL;
 }
 #endif
@@ -342,16 +603,18 @@ CALL(PJRT_Buffer_Delete) {
   return NULL;
 }
 CALL(PJRT_Buffer_Destroy) {
-  free(((Buffer*)args->buffer)->data);
+  released(((Buffer*)args->buffer)->storage);
   return gone(args->buffer), NULL;
 }
 #ifdef SLOT_PJRT_Buffer_CopyRawToHost
 CALL(PJRT_Buffer_CopyRawToHost) {
-  memcpy(args->dst, ((Buffer*)args->buffer)->data + args->offset, (size_t)args->transfer_size);
-  args->event = event();
+  args->event = copying(args->dst, ((Buffer*)args->buffer)->data + args->offset, (size_t)args->transfer_size, NULL);
   return NULL;
 }
 #endif
+
+#include "pjrt_programs.h"
+#include "pjrt_transfers.h"
 
 typedef struct Extension {
 #if PJRT_MINOR >= 45
@@ -385,6 +648,9 @@ void* GetPjrtApi(void) {
 #endif
 #ifdef ODD_CHAIN
   chain[1].next = (Extension*)((char*)chain + 1);
+#endif
+#if PJRT_MINOR >= 51 && !defined(NO_LAYOUTS) && !defined(ENDLESS) && !defined(ODD_CHAIN)
+  chain[1].next = (Extension*)&layouts;
 #endif
   table.struct_size = TABLE_SIZE;
   table.extension_start = chain;

@@ -1,21 +1,44 @@
-//! A client, its devices and their memories.
+//! A client: the devices of a plug-in, and what is asked of all of them.
 
-use std::{ffi::c_char, ptr::NonNull, sync::Arc};
+use std::{ptr::NonNull, sync::Arc};
 
 use serdes_abi::pjrt::{Minor, args::*};
 
 use super::{
-    border::{Handed, Table, list, pointer, text},
+    border::{Table, handles, list, pointer, text},
+    device::{Device, Memory},
+    host_memory::Mapping,
     options::{self, Value},
     plugin::PjrtPlugin,
+    topology::Topology,
 };
 use crate::pjrt::PjrtError;
+
+/// A client as the plug-in handed it over.
+#[derive(Debug)]
+struct RawClient {
+    plugin: PjrtPlugin,
+    raw: NonNull<PJRT_Client>,
+}
+
+impl Drop for RawClient {
+    fn drop(&mut self) {
+        let (table, raw) = (self.plugin.table(), self.raw.as_ptr());
+        // SAFETY: it is alive, and everything that lived in it held it and is gone. An error
+        // changes nothing.
+        let _ = unsafe { table.ask(|call: &mut PJRT_Client_Destroy_Args| call.client = raw) };
+    }
+}
 
 /// A client's handle, and the plug-in that it is of. Whatever lives in the client holds it.
 #[derive(Debug)]
 pub(super) struct ClientHandle {
-    plugin: PjrtPlugin,
-    raw: NonNull<PJRT_Client>,
+    client: RawClient,
+    platform_name: String,
+    platform_version: String,
+    process_index: i32,
+    /// What is known of mapping memory of the host.
+    pub(super) mapping: Mapping,
 }
 
 // SAFETY: the C API lets any thread use a client, several at once; it is destroyed when nobody holds
@@ -25,21 +48,18 @@ unsafe impl Send for ClientHandle {}
 unsafe impl Sync for ClientHandle {}
 
 impl ClientHandle {
+    pub(super) fn plugin(&self) -> &PjrtPlugin {
+        &self.client.plugin
+    }
+
+    #[inline]
     pub(super) fn table(&self) -> &Table {
-        self.plugin.table()
+        self.client.plugin.table()
     }
 
+    #[inline]
     pub(super) fn raw(&self) -> *mut PJRT_Client {
-        self.raw.as_ptr()
-    }
-}
-
-impl Drop for ClientHandle {
-    fn drop(&mut self) {
-        let mut arguments = Handed::<PJRT_Client_Destroy_Args>::new();
-        arguments.client = self.raw();
-        // SAFETY: it is alive, and everything that lived in it held it and is gone.
-        let _ = unsafe { self.table().call(&mut arguments) };
+        self.client.raw.as_ptr()
     }
 }
 
@@ -48,51 +68,18 @@ impl Drop for ClientHandle {
 #[derive(Clone, Debug)]
 pub struct Client {
     handle: Arc<ClientHandle>,
-    platform_name: String,
-    platform_version: String,
-    process_index: i32,
 }
 
-/// Calls that give a text about a client, a device or a memory.
-macro_rules! text_of {
-    ($table:expr, $arguments:ident { $handle:ident: $raw:expr }, $text:ident, $length:ident) => {{
-        let mut arguments = Handed::<$arguments>::new();
-        arguments.$handle = $raw;
-        // SAFETY: the handle is alive, and its plug-in's.
-        unsafe { $table.call(&mut arguments) }?;
-        let (start, length): (*const c_char, usize) = (arguments.$text, arguments.$length);
-        // SAFETY: the plug-in says that there are so many bytes; they belong to what the handle is
-        // of, which is alive.
-        unsafe { text(<$arguments as Arguments>::FUNCTION, "its text", start, length) }
+/// Calls that are given the client alone.
+macro_rules! of_client {
+    ($table:expr, $raw:expr, $arguments:ident) => {{
+        let raw = $raw;
+        // SAFETY: the client is alive as long as somebody holds it.
+        unsafe { $table.ask(|call: &mut $arguments| call.client = raw) }
     }};
-}
-
-/// Calls that give a number.
-macro_rules! number_of {
-    ($table:expr, $arguments:ident { $handle:ident: $raw:expr }, $number:ident) => {{
-        let mut arguments = Handed::<$arguments>::new();
-        arguments.$handle = $raw;
-        // SAFETY: the handle is alive, and its plug-in's.
-        unsafe { $table.call(&mut arguments) }.map(|()| arguments.$number)
-    }};
-}
-
-/// Calls that give a list of handles.
-macro_rules! handles_of {
-    ($table:expr, $arguments:ident { $handle:ident: $raw:expr }, $list:ident, $length:ident) => {{
-        const CALL: &str = *<$arguments as Arguments>::FUNCTION;
-        let mut arguments = Handed::<$arguments>::new();
-        arguments.$handle = $raw;
-        // SAFETY: the handle is alive, and its plug-in's.
-        unsafe { $table.call(&mut arguments) }?;
-        // SAFETY: the plug-in says that there are so many; they belong to the client, which is
-        // alive.
-        let found = unsafe { list(CALL, "its list", arguments.$list, arguments.$length) }?;
-        found
-            .iter()
-            .map(|&handle| pointer(CALL, "an entry of its list", handle))
-            .collect::<Result<Vec<_>, PjrtError>>()
-    }};
+    ($client:expr, $arguments:ident) => {
+        of_client!($client.handle.table(), $client.handle.raw(), $arguments)
+    };
 }
 
 impl Client {
@@ -104,31 +91,38 @@ impl Client {
         plugin.table().require::<PJRT_Event_Await_Args>()?;
         plugin.table().require::<PJRT_Error_GetCode_Args>()?;
         let named = options::named_values(options, plugin.minor())?;
-        let mut arguments = Handed::<PJRT_Client_Create_Args>::new();
-        arguments.create_options = named.as_ptr();
-        arguments.num_options = named.len();
         // SAFETY: there are so many options, and what they point to is in `options`.
-        unsafe { plugin.table().call(&mut arguments) }?;
-        let raw = pointer("PJRT_Client_Create", "a client", arguments.client)?;
-        let handle = Arc::new(ClientHandle { plugin: plugin.clone(), raw });
-        let (table, raw) = (handle.table(), handle.raw());
-        let platform_name = text_of!(
-            table,
-            PJRT_Client_PlatformName_Args { client: raw },
-            platform_name,
-            platform_name_size
-        )?;
-        let platform_version = text_of!(
-            table,
-            PJRT_Client_PlatformVersion_Args { client: raw },
-            platform_version,
-            platform_version_size
-        )?;
-        let process_index =
-            number_of!(table, PJRT_Client_ProcessIndex_Args { client: raw }, process_index)?;
-        Ok(Self { handle, platform_name, platform_version, process_index })
+        let made = unsafe {
+            plugin.table().ask(|call: &mut PJRT_Client_Create_Args| {
+                call.create_options = named.as_ptr();
+                call.num_options = named.len();
+            })
+        }?;
+        let raw = pointer("PJRT_Client_Create", "a client", made.client)?;
+        let client = RawClient { plugin: plugin.clone(), raw };
+        let (table, raw) = (plugin.table(), raw.as_ptr());
+        let name = of_client!(table, raw, PJRT_Client_PlatformName_Args)?;
+        let (start, length) = (name.platform_name, name.platform_name_size);
+        // SAFETY: the plug-in says that there are so many bytes; they are the client's.
+        let platform_name = unsafe { text("PJRT_Client_PlatformName", "its text", start, length) }?;
+        let version = of_client!(table, raw, PJRT_Client_PlatformVersion_Args)?;
+        let (start, length) = (version.platform_version, version.platform_version_size);
+        let call = "PJRT_Client_PlatformVersion";
+        // SAFETY: as above.
+        let platform_version = unsafe { text(call, "its text", start, length) }?;
+        let process_index = of_client!(table, raw, PJRT_Client_ProcessIndex_Args)?.process_index;
+        let mapping = Mapping::default();
+        let handle =
+            ClientHandle { client, platform_name, platform_version, process_index, mapping };
+        Ok(Self { handle: Arc::new(handle) })
     }
 
+    /// The client that a device or an array is of.
+    pub(super) fn of(handle: &Arc<ClientHandle>) -> Self {
+        Self { handle: Arc::clone(handle) }
+    }
+
+    #[inline]
     pub(super) fn handle(&self) -> &Arc<ClientHandle> {
         &self.handle
     }
@@ -136,7 +130,7 @@ impl Client {
     /// The plug-in that it is of.
     #[must_use]
     pub fn plugin(&self) -> &PjrtPlugin {
-        &self.handle.plugin
+        self.handle.plugin()
     }
 
     /// The version of the interface that its plug-in was built with.
@@ -148,19 +142,19 @@ impl Client {
     /// What the plug-in calls its platform: `cpu`.
     #[must_use]
     pub fn platform_name(&self) -> &str {
-        &self.platform_name
+        &self.handle.platform_name
     }
 
     /// The platform's version, in the plug-in's words.
     #[must_use]
     pub fn platform_version(&self) -> &str {
-        &self.platform_version
+        &self.handle.platform_version
     }
 
     /// Which of several processes this is.
     #[must_use]
     pub fn process_index(&self) -> i32 {
-        self.process_index
+        self.handle.process_index
     }
 
     /// Every device, also those of other processes.
@@ -168,10 +162,10 @@ impl Client {
     /// # Errors
     /// As the plug-in's, or [`PjrtError::BadAnswer`].
     pub fn devices(&self) -> Result<Vec<Device>, PjrtError> {
-        let (table, raw) = (self.handle.table(), self.handle.raw());
-        let found =
-            handles_of!(table, PJRT_Client_Devices_Args { client: raw }, devices, num_devices)?;
-        Ok(found.into_iter().map(|raw| Device { client: Arc::clone(&self.handle), raw }).collect())
+        let found = of_client!(self, PJRT_Client_Devices_Args)?;
+        // SAFETY: the plug-in says that there are so many; they belong to the client.
+        let found = unsafe { handles("PJRT_Client_Devices", found.devices, found.num_devices) }?;
+        Ok(found.into_iter().map(|raw| Device::of(&self.handle, raw)).collect())
     }
 
     /// The devices that this process can use.
@@ -179,205 +173,115 @@ impl Client {
     /// # Errors
     /// As [`Self::devices`].
     pub fn addressable_devices(&self) -> Result<Vec<Device>, PjrtError> {
-        let (table, raw) = (self.handle.table(), self.handle.raw());
-        let found = handles_of!(
-            table,
-            PJRT_Client_AddressableDevices_Args { client: raw },
-            addressable_devices,
-            num_addressable_devices
-        )?;
-        Ok(found.into_iter().map(|raw| Device { client: Arc::clone(&self.handle), raw }).collect())
+        const CALL: &str = "PJRT_Client_AddressableDevices";
+        let found = of_client!(self, PJRT_Client_AddressableDevices_Args)?;
+        let (start, count) = (found.addressable_devices, found.num_addressable_devices);
+        // SAFETY: the plug-in says that there are so many; they belong to the client.
+        let found = unsafe { handles(CALL, start, count) }?;
+        Ok(found.into_iter().map(|raw| Device::of(&self.handle, raw)).collect())
+    }
+
+    /// The memories that this process can use; none, if the plug-in does not tell them apart.
+    ///
+    /// # Errors
+    /// As [`Self::devices`].
+    pub fn addressable_memories(&self) -> Result<Vec<Memory>, PjrtError> {
+        const CALL: &str = "PJRT_Client_AddressableMemories";
+        let found = match of_client!(self, PJRT_Client_AddressableMemories_Args) {
+            Err(error) if error.is_unsupported() => return Ok(Vec::new()),
+            found => found?,
+        };
+        let (start, count) = (found.addressable_memories, found.num_addressable_memories);
+        // SAFETY: the plug-in says that there are so many; they belong to the client.
+        let found = unsafe { handles(CALL, start, count) }?;
+        Ok(found.into_iter().map(|raw| Memory::of(&self.handle, raw)).collect())
+    }
+
+    /// The device of that number, among all devices of all processes.
+    ///
+    /// # Errors
+    /// As the plug-in's, such as that there is none.
+    pub fn device(&self, id: i32) -> Result<Device, PjrtError> {
+        let raw = self.handle.raw();
+        // SAFETY: the client is alive.
+        let found = unsafe {
+            self.handle.table().ask(|call: &mut PJRT_Client_LookupDevice_Args| {
+                call.client = raw;
+                call.id = id;
+            })
+        }?;
+        let raw = pointer("PJRT_Client_LookupDevice", "a device", found.device)?;
+        Ok(Device::of(&self.handle, raw))
+    }
+
+    /// The numbers of the devices on which a program of so many replicas and partitions runs unless
+    /// it is said otherwise: partition by partition for each replica.
+    ///
+    /// # Errors
+    /// [`PjrtError::InvalidArgument`] for no replica or partition, or more than a million of both;
+    /// else as the plug-in's, such as that there are not so many devices.
+    pub fn default_device_assignment(
+        &self,
+        replicas: u32,
+        partitions: u32,
+    ) -> Result<Vec<i32>, PjrtError> {
+        let count =
+            replicas.checked_mul(partitions).filter(|&count| (1..=1 << 20).contains(&count));
+        let Some(count) = count else {
+            return Err(PjrtError::InvalidArgument {
+                what: "the number of replicas and partitions",
+                found: format!("{replicas} and {partitions}"),
+                expected: "1 and more, and a million together at most".to_owned(),
+            });
+        };
+        // It fits: it is no more than a million.
+        let mut assignment = vec![0_i32; count as usize];
+        let (raw, start, length) = (self.handle.raw(), assignment.as_mut_ptr(), assignment.len());
+        // SAFETY: the client is alive, and there is room for so many numbers.
+        unsafe {
+            self.handle.table().ask(|call: &mut PJRT_Client_DefaultDeviceAssignment_Args| {
+                call.client = raw;
+                call.num_replicas = replicas.cast_signed();
+                call.num_partitions = partitions.cast_signed();
+                call.default_assignment = start;
+                call.default_assignment_size = length;
+            })
+        }?;
+        Ok(assignment)
+    }
+
+    /// Its devices and how they are connected.
+    ///
+    /// # Errors
+    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    pub fn topology(&self) -> Result<Topology, PjrtError> {
+        let found = of_client!(self, PJRT_Client_TopologyDescription_Args)?;
+        let raw = pointer("PJRT_Client_TopologyDescription", "a topology", found.topology)?;
+        Ok(Topology::of_client(&self.handle, raw))
     }
 }
 
-/// A device of a client.
-#[derive(Clone, Debug)]
-pub struct Device {
-    client: Arc<ClientHandle>,
-    raw: NonNull<PJRT_Device>,
-}
-
-// SAFETY: a device is its client's, which is used from any thread; the handle is never destroyed.
-unsafe impl Send for Device {}
-// SAFETY: as above.
-unsafe impl Sync for Device {}
-
-impl Device {
-    pub(super) fn raw(&self) -> *mut PJRT_Device {
-        self.raw.as_ptr()
-    }
-
-    pub(super) fn client(&self) -> &Arc<ClientHandle> {
-        &self.client
-    }
-
-    fn description(&self) -> Result<*mut PJRT_DeviceDescription, PjrtError> {
-        let arguments = number_of!(
-            self.client.table(),
-            PJRT_Device_GetDescription_Args { device: self.raw() },
-            device_description
-        )?;
-        let call = "PJRT_Device_GetDescription";
-        pointer(call, "a description", arguments).map(NonNull::as_ptr)
-    }
-
-    /// Its number among all devices of all processes.
-    ///
-    /// # Errors
-    /// As the plug-in's.
-    pub fn id(&self) -> Result<i32, PjrtError> {
-        let raw = self.description()?;
-        number_of!(
-            self.client.table(),
-            PJRT_DeviceDescription_Id_Args { device_description: raw },
-            id
-        )
-    }
-
-    /// Which process it belongs to.
-    ///
-    /// # Errors
-    /// As the plug-in's.
-    pub fn process_index(&self) -> Result<i32, PjrtError> {
-        let raw = self.description()?;
-        number_of!(
-            self.client.table(),
-            PJRT_DeviceDescription_ProcessIndex_Args { device_description: raw },
-            process_index
-        )
-    }
-
-    /// What kind of device it is, in the vendor's words.
-    ///
-    /// # Errors
-    /// As the plug-in's, or [`PjrtError::BadAnswer`].
-    pub fn kind(&self) -> Result<String, PjrtError> {
-        let raw = self.description()?;
-        text_of!(
-            self.client.table(),
-            PJRT_DeviceDescription_Kind_Args { device_description: raw },
-            device_kind,
-            device_kind_size
-        )
-    }
-
-    /// A text for people; it changes between builds.
-    ///
-    /// # Errors
-    /// As the plug-in's, or [`PjrtError::BadAnswer`].
-    pub fn debug_string(&self) -> Result<String, PjrtError> {
-        let raw = self.description()?;
-        text_of!(
-            self.client.table(),
-            PJRT_DeviceDescription_DebugString_Args { device_description: raw },
-            debug_string,
-            debug_string_size
-        )
-    }
-
-    /// Whether this process can use it.
-    ///
-    /// # Errors
-    /// As the plug-in's.
-    pub fn is_addressable(&self) -> Result<bool, PjrtError> {
-        number_of!(
-            self.client.table(),
-            PJRT_Device_IsAddressable_Args { device: self.raw() },
-            is_addressable
-        )
-        .map(|flag| flag != 0)
-    }
-
-    /// Its number among the devices of this machine.
-    ///
-    /// # Errors
-    /// As the plug-in's.
-    pub fn local_hardware_id(&self) -> Result<i32, PjrtError> {
-        number_of!(
-            self.client.table(),
-            PJRT_Device_LocalHardwareId_Args { device: self.raw() },
-            local_hardware_id
-        )
-    }
-
-    /// The memories that it can use; none, if the plug-in does not tell them apart.
-    ///
-    /// # Errors
-    /// As the plug-in's, or [`PjrtError::BadAnswer`].
-    pub fn memories(&self) -> Result<Vec<Memory>, PjrtError> {
-        let found = (|| {
-            handles_of!(
-                self.client.table(),
-                PJRT_Device_AddressableMemories_Args { device: self.raw() },
-                memories,
-                num_memories
-            )
-        })();
-        match found {
-            Err(error) if error.is_unsupported() => Ok(Vec::new()),
-            found => Ok(found?.into_iter().map(|raw| self.memory(raw)).collect()),
-        }
-    }
-
-    /// The memory in which arrays are put by default; `None`, if the plug-in does not tell memories
-    /// apart.
-    ///
-    /// # Errors
-    /// As the plug-in's, or [`PjrtError::BadAnswer`].
-    pub fn default_memory(&self) -> Result<Option<Memory>, PjrtError> {
-        let raw = number_of!(
-            self.client.table(),
-            PJRT_Device_DefaultMemory_Args { device: self.raw() },
-            memory
-        );
-        match raw {
-            Err(error) if error.is_unsupported() => Ok(None),
-            raw => {
-                let raw = pointer("PJRT_Device_DefaultMemory", "a memory", raw?)?;
-                Ok(Some(self.memory(raw)))
-            }
-        }
-    }
-
-    fn memory(&self, raw: NonNull<PJRT_Memory>) -> Memory {
-        Memory { client: Arc::clone(&self.client), raw }
+/// Two handles are the same client.
+impl PartialEq for Client {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.handle, &other.handle)
     }
 }
 
-/// A memory of a client.
-#[derive(Clone, Debug)]
-pub struct Memory {
-    client: Arc<ClientHandle>,
-    raw: NonNull<PJRT_Memory>,
-}
+impl Eq for Client {}
 
-// SAFETY: as for a device.
-unsafe impl Send for Memory {}
-// SAFETY: as for a device.
-unsafe impl Sync for Memory {}
-
-impl Memory {
-    pub(super) fn raw(&self) -> *mut PJRT_Memory {
-        self.raw.as_ptr()
-    }
-
-    pub(super) fn client(&self) -> &Arc<ClientHandle> {
-        &self.client
-    }
-
-    /// Its number.
-    ///
-    /// # Errors
-    /// As the plug-in's.
-    pub fn id(&self) -> Result<i32, PjrtError> {
-        number_of!(self.client.table(), PJRT_Memory_Id_Args { memory: self.raw() }, id)
-    }
-
-    /// What kind of memory it is: `device`, `pinned_host`.
-    ///
-    /// # Errors
-    /// As the plug-in's, or [`PjrtError::BadAnswer`].
-    pub fn kind(&self) -> Result<String, PjrtError> {
-        text_of!(self.client.table(), PJRT_Memory_Kind_Args { memory: self.raw() }, kind, kind_size)
-    }
+/// The named values that a plug-in gave: those of a type that is known.
+///
+/// # Safety
+/// There are so many at `start`, or it is NULL, and what they point to is there.
+pub(super) unsafe fn attributes(
+    call: &'static str,
+    start: *const PJRT_NamedValue,
+    count: usize,
+) -> Result<Vec<(String, Value)>, PjrtError> {
+    // SAFETY: as the caller says.
+    let found = unsafe { list(call, "its attributes", start, count) }?;
+    // SAFETY: as the caller says.
+    let values = found.iter().filter_map(|value| unsafe { options::read(call, value) }.transpose());
+    values.collect()
 }

@@ -4,6 +4,8 @@ use std::fmt;
 
 use serdes_abi::pjrt::{self, Minor};
 
+use crate::pjrt::PjrtError;
+
 const PREFIX: &str = "PJRT_Buffer_Type_";
 
 macro_rules! element_types {
@@ -89,12 +91,43 @@ impl ElementType {
         found.map(|value| value.value)
     }
 
+    /// The type of that name, as [`Self::name`] gives it.
+    #[must_use]
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|found| found.name() == name)
+    }
+
+    /// Whether it has less than 8 bits, so that devices may pack several elements into a byte.
+    /// (True and false have 8.)
+    #[must_use]
+    pub fn is_packed(self) -> bool {
+        use ElementType::{F4E2M1FN, F6E2M3FN, F6E3M2FN, S1, S2, S4, U1, U2, U4};
+        matches!(self, S1 | S2 | S4 | U1 | U2 | U4 | F4E2M1FN | F6E2M3FN | F6E3M2FN)
+    }
+
+    /// The type of a number that a call gave.
+    ///
+    /// # Errors
+    /// [`PjrtError::BadAnswer`] if there is none in that minor that has data.
+    pub(super) fn of_answer(
+        call: &'static str,
+        number: i32,
+        minor: Minor,
+    ) -> Result<Self, PjrtError> {
+        Self::of_number(number, minor).ok_or_else(|| PjrtError::BadAnswer {
+            call,
+            what: "an element type",
+            found: number.to_string(),
+            expected: "one of its version that has data",
+        })
+    }
+
     /// The type of that number in that minor, if it has data.
     #[must_use]
     pub fn of_number(number: i32, minor: Minor) -> Option<Self> {
         let name = pjrt::enumeration("PJRT_Buffer_Type")?.name_of(number, minor)?;
         let name = name.strip_prefix(PREFIX)?;
-        Self::ALL.iter().copied().find(|found| found.name() == name)
+        Self::of_name(name)
     }
 }
 

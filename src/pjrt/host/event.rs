@@ -1,15 +1,16 @@
 //! Something that will be done.
 
-use std::{ptr::NonNull, sync::Arc};
+use std::{
+    ptr::NonNull,
+    sync::{Arc, mpsc},
+    time::Duration,
+};
 
 use serdes_abi::pjrt::args::{
     PJRT_Event, PJRT_Event_Await_Args, PJRT_Event_Destroy_Args, PJRT_Event_IsReady_Args,
 };
 
-use super::{
-    border::{Handed, call_when_ready},
-    client::ClientHandle,
-};
+use super::{border::call_when_ready, client::ClientHandle};
 use crate::pjrt::PjrtError;
 
 /// Something that a plug-in does while the host goes on.
@@ -38,12 +39,13 @@ impl Event {
     ///
     /// # Errors
     /// As the plug-in's.
+    #[inline]
     pub fn is_ready(&self) -> Result<bool, PjrtError> {
-        let mut arguments = Handed::<PJRT_Event_IsReady_Args>::new();
-        arguments.event = self.raw.as_ptr();
+        let raw = self.raw.as_ptr();
+        let table = self.client.table();
         // SAFETY: the event is alive until it is dropped.
-        unsafe { self.client.table().call(&mut arguments) }?;
-        Ok(arguments.is_ready != 0)
+        let found = unsafe { table.ask(|call: &mut PJRT_Event_IsReady_Args| call.event = raw) }?;
+        Ok(found.is_ready != 0)
     }
 
     /// Waits until it has happened.
@@ -51,19 +53,43 @@ impl Event {
     /// # Errors
     /// [`PjrtError::Status`] if what it stands for failed.
     pub fn wait(&self) -> Result<(), PjrtError> {
-        let mut arguments = Handed::<PJRT_Event_Await_Args>::new();
-        arguments.event = self.raw.as_ptr();
+        let raw = self.raw.as_ptr();
+        let table = self.client.table();
         // SAFETY: the event is alive until it is dropped.
-        unsafe { self.client.table().call(&mut arguments) }
+        unsafe { table.ask(|call: &mut PJRT_Event_Await_Args| call.event = raw) }.map(drop)
+    }
+
+    /// Waits until it has happened, and no longer than that; whether it has.
+    ///
+    /// # Errors
+    /// [`PjrtError::Status`] if what it stands for failed, or if the plug-in cannot say when it is
+    /// ready.
+    pub fn wait_at_most(&self, limit: Duration) -> Result<bool, PjrtError> {
+        let (sender, receiver) = mpsc::sync_channel(1);
+        let plugin = self.client.plugin().clone();
+        let action = Box::new(move |error| {
+            let result = plugin.table().taken("PJRT_Event_OnReady", error);
+            // Whoever waited may have gone.
+            let _ = sender.try_send(result);
+        });
+        // SAFETY: the event is alive until it is dropped, and its client's.
+        unsafe { call_when_ready(self.client.table(), self.raw.as_ptr(), action) }
+            .map_err(|(error, _)| error)?;
+        match receiver.recv_timeout(limit) {
+            Ok(result) => result.map(|()| true),
+            Err(_) => Ok(false),
+        }
     }
 
     /// Keeps something until it has happened: memory that the plug-in is using. Where the plug-in
     /// cannot say when that is, it is kept for good.
+    ///
+    /// It is dropped by a thread of the plug-in's, so that it must not be what destroys a client.
     pub(super) fn keep<T: Send + 'static>(&self, kept: T) {
-        let client = Arc::clone(&self.client);
+        let plugin = self.client.plugin().clone();
         let action = Box::new(move |error| {
             // What failed is said by the event that somebody waits for.
-            let _ = client.table().taken("PJRT_Event_OnReady", error);
+            let _ = plugin.table().taken("PJRT_Event_OnReady", error);
             drop(kept);
         });
         // SAFETY: the event is alive until it is dropped, and its client's.
@@ -76,9 +102,10 @@ impl Event {
 
 impl Drop for Event {
     fn drop(&mut self) {
-        let mut arguments = Handed::<PJRT_Event_Destroy_Args>::new();
-        arguments.event = self.raw.as_ptr();
+        let raw = self.raw.as_ptr();
         // SAFETY: it is alive, and this is its only owner's last word. An error changes nothing.
-        let _ = unsafe { self.client.table().call(&mut arguments) };
+        let _ = unsafe {
+            self.client.table().ask(|call: &mut PJRT_Event_Destroy_Args| call.event = raw)
+        };
     }
 }

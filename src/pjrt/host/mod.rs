@@ -8,19 +8,38 @@
 mod border;
 mod buffer;
 mod client;
+mod device;
 mod element_type;
 mod event;
 mod host_array;
+mod host_memory;
+mod incoming;
+mod layout;
 mod options;
 mod plugin;
+mod put;
+mod read;
+mod statistics;
+mod target;
+mod topology;
+mod transfer;
 
 pub use self::{
-    border::Extension,
-    buffer::{Buffer, HostBufferSemantics, Target},
-    client::{Client, Device, Memory},
+    border::{ErrorPayload, Extension},
+    buffer::{Buffer, ExternalReference},
+    client::Client,
+    device::{Device, DeviceDescription, Memory},
     element_type::ElementType,
     event::Event,
     host_array::HostArray,
+    host_memory::HostMemory,
+    incoming::IncomingBuffer,
+    layout::MemoryLayout,
     options::Value,
     plugin::PjrtPlugin,
+    put::HostBufferSemantics,
+    statistics::MemoryStatistics,
+    target::Target,
+    topology::Topology,
+    transfer::Transfer,
 };

@@ -8,13 +8,13 @@ use std::{
 
 use serdes_abi::pjrt::{
     Minor,
-    args::{PJRT_NamedValue, PJRT_Plugin_Attributes_Args, PJRT_Plugin_Initialize_Args},
+    args::{PJRT_Plugin_Attributes_Args, PJRT_Plugin_Initialize_Args},
 };
 
 use super::{
-    border::{self, Extension, Handed, Table, list},
-    client::Client,
-    options::{self, Value},
+    border::{self, Extension, Table},
+    client::{self, Client},
+    options::Value,
 };
 use crate::pjrt::{PjrtError, PluginVersion};
 
@@ -92,6 +92,13 @@ impl PjrtPlugin {
         self.0.table.missing()
     }
 
+    /// Whether it has the function of that name (`PJRT_Buffer_CopyRawToHost`), as far as this host
+    /// calls it. It may still say that it does not implement it.
+    #[must_use]
+    pub fn has_function(&self, name: &str) -> bool {
+        self.0.table.has(name)
+    }
+
     /// What it says of itself, such as `stablehlo_current_version`; nothing, if it says nothing.
     #[must_use]
     pub fn attributes(&self) -> &[(String, Value)] {
@@ -145,7 +152,7 @@ fn unreadable(path: &Path, error: &std::io::Error) -> PjrtError {
 /// A plug-in need not have anything to initialise.
 fn initialise(table: &Table) -> Result<(), PjrtError> {
     // SAFETY: the call takes nothing.
-    match unsafe { table.call(&mut Handed::<PJRT_Plugin_Initialize_Args>::new()) } {
+    match unsafe { table.ask(|_: &mut PJRT_Plugin_Initialize_Args| ()) } {
         Err(error) if !error.is_unsupported() => Err(error),
         _ => Ok(()),
     }
@@ -153,17 +160,12 @@ fn initialise(table: &Table) -> Result<(), PjrtError> {
 
 /// A plug-in need not say anything of itself either.
 fn attributes(table: &Table) -> Result<Vec<(String, Value)>, PjrtError> {
-    const CALL: &str = "PJRT_Plugin_Attributes";
-    let mut arguments = Handed::<PJRT_Plugin_Attributes_Args>::new();
     // SAFETY: the call takes nothing.
-    match unsafe { table.call(&mut arguments) } {
+    let found = match unsafe { table.ask(|_: &mut PJRT_Plugin_Attributes_Args| ()) } {
         Err(error) if error.is_unsupported() => return Ok(Vec::new()),
-        result => result?,
-    }
-    let (start, count) = (arguments.attributes, arguments.num_attributes);
+        found => found?,
+    };
+    let (start, count) = (found.attributes, found.num_attributes);
     // SAFETY: the plug-in says that there are so many; they belong to it, and it stays.
-    let found = unsafe { list::<PJRT_NamedValue>(CALL, "its attributes", start, count) }?;
-    // SAFETY: each of them points to what is the plug-in's as well.
-    let values = found.iter().filter_map(|value| unsafe { options::read(CALL, value) }.transpose());
-    values.collect()
+    unsafe { client::attributes("PJRT_Plugin_Attributes", start, count) }
 }

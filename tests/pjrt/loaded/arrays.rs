@@ -86,7 +86,7 @@ fn memory_that_is_given_for_good_is_kept_until_the_plug_in_says_so() {
         assert_eq!(library.kept_byte(), 77);
     }
     // It says so at once, with an error that is the host's to destroy.
-    let library = Library::new(81, &[]);
+    let library = Library::new(81, &["HANDED_ERROR"]);
     let (client, device) = client(&library);
     for semantics in kinds {
         let target = Target::Device(&device);

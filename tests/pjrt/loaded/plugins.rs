@@ -28,7 +28,7 @@ impl Library {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/plugins/pjrt_plugin.c");
         let output = Command::new(&compiler)
             .args(["-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-pedantic"])
-            .args(["-Wno-unused-function", "-shared", "-fPIC"])
+            .args(["-Wno-unused-function", "-shared", "-fPIC", "-pthread"])
             .args(habits.iter().map(|habit| format!("-D{habit}")))
             .arg("-I")
             .arg(folder.path())
@@ -54,6 +54,27 @@ impl Library {
         self.ask::<i64>(b"live_objects\0")
     }
 
+    /// Whether everything of it is destroyed, at once or by what is still under way.
+    pub(super) fn is_empty_soon(&self) -> bool {
+        (0..1000).any(|_| {
+            let is_empty = self.live_objects() == 0;
+            if !is_empty {
+                std::thread::sleep(std::time::Duration::from_millis(10));
+            }
+            is_empty
+        })
+    }
+
+    /// How many arrays that came in pieces it was told are given up.
+    pub(super) fn given_up_arrays(&self) -> i32 {
+        self.ask::<i32>(b"given_up_arrays\0")
+    }
+
+    /// How many pieces of memory are mapped.
+    pub(super) fn mapped_pieces(&self) -> i64 {
+        self.ask::<i64>(b"mapped_pieces\0")
+    }
+
     /// The first byte of the memory that it was given for good.
     pub(super) fn kept_byte(&self) -> i32 {
         self.ask::<i32>(b"kept_byte\0")
@@ -68,6 +89,23 @@ impl Library {
 }
 
 const NAME: &str = "plugin.so";
+
+/// The structs that stand in arguments.
+const STRUCTS: [&str; 6] = [
+    "PJRT_Buffer_MemoryLayout",
+    "PJRT_Buffer_MemoryLayout_Tiled",
+    "PJRT_ExecuteOptions",
+    "PJRT_NamedValue",
+    "PJRT_Program",
+    "PJRT_ShapeSpec",
+];
+
+/// The source of the plug-in, in all of its files.
+const SOURCE: [&str; 3] = [
+    include_str!("../../plugins/pjrt_plugin.c"),
+    include_str!("../../plugins/pjrt_programs.h"),
+    include_str!("../../plugins/pjrt_transfers.h"),
+];
 
 /// The structs of a minor in C, with what its macros say.
 fn layouts(minor: Minor) -> String {
@@ -88,7 +126,7 @@ fn layouts(minor: Minor) -> String {
         }
     }
     for found in structures() {
-        let is_used = found.name.ends_with("_Args") || found.name == "PJRT_NamedValue";
+        let is_used = found.name.ends_with("_Args") || STRUCTS.contains(&found.name);
         if let Some(size) = found.size(minor).filter(|_| is_used) {
             structure(&mut text, found, minor);
             let (name, size_of) = (found.name, size.size_of);
@@ -104,7 +142,9 @@ fn structure(text: &mut String, found: &Struct, minor: Minor) {
     fields.sort_by_key(|field| field.offset);
     text.push_str("typedef struct {\n");
     for field in fields {
-        let is_pointer = field.kind.contains('*') || field.kind.contains("Callback");
+        let is_pointer = field.kind.contains('*')
+            || field.kind.contains("Callback")
+            || matches!(field.kind, "fn" | "PJRT_Error_PayloadVisitor");
         let kind = match (field.size, field.kind) {
             (8, "size_t") => "size_t",
             (8, "int64_t" | "uint64_t" | "union" | "intptr_t" | "uintptr_t") => "int64_t",
@@ -125,12 +165,13 @@ fn structure(text: &mut String, found: &Struct, minor: Minor) {
 
 /// The assignments that fill the table.
 fn slots(minor: Minor) -> String {
-    let source = include_str!("../../plugins/pjrt_plugin.c");
     let mut text = String::new();
     for function in functions().iter().filter(|function| function.slot(minor).is_some()) {
         let name = function.name;
-        let is_there = source.contains(&format!("CALL({name})"))
-            || source.contains(&format!("static void {name}("));
+        let is_there = SOURCE.iter().any(|source| {
+            source.contains(&format!("CALL({name})"))
+                || source.contains(&format!("static void {name}("))
+        });
         if is_there {
             writeln!(text, "  table.functions[SLOT_{name}] = (void*){name};").unwrap();
         }

@@ -2,7 +2,12 @@
 
 use std::{ffi::c_char, ptr::NonNull};
 
-use crate::{pjrt::PjrtError, stream_executor::printable};
+use serdes_abi::pjrt::args::Deleter;
+
+use crate::{
+    pjrt::PjrtError,
+    stream_executor::{enter, printable},
+};
 
 /// Most entries that a list is believed to have: no machine has so many devices.
 const LONGEST_LIST: usize = 1 << 20;
@@ -64,4 +69,77 @@ pub(in crate::pjrt::host) unsafe fn list<'a, T>(
     }
     // SAFETY: it is not NULL, aligned, and of bounded length; the caller says that it is there.
     Ok(unsafe { std::slice::from_raw_parts(start, length) })
+}
+
+/// No serialized thing is believed to be longer, in bytes.
+const LONGEST_BYTES: usize = 1 << 32;
+
+/// A copy of the bytes that a plug-in gives with something that owns them, which is freed.
+///
+/// # Errors
+/// [`PjrtError::BadAnswer`] if they are NULL and not empty, or longer than any.
+///
+/// # Safety
+/// There are so many bytes at `start`, or it is NULL. `owner` is what the call that gave them
+/// handed over with `deleter`.
+pub(in crate::pjrt::host) unsafe fn owned_bytes<T>(
+    call: &'static str,
+    what: &'static str,
+    (start, length): (*const c_char, usize),
+    owner: *mut T,
+    deleter: Deleter<T>,
+) -> Result<Vec<u8>, PjrtError> {
+    // SAFETY: as the caller says.
+    let copied = unsafe { bytes(call, what, start, length) }.map(<[u8]>::to_vec);
+    if let Some(deleter) = deleter.filter(|_| !owner.is_null()) {
+        let _call = enter(&"the deleter of serialized bytes");
+        // SAFETY: the call handed over the owner, and this function to free it with; nothing of it
+        // is used any more.
+        unsafe { deleter(owner) };
+    }
+    copied
+}
+
+/// Bytes that are not looked at.
+///
+/// # Errors
+/// [`PjrtError::BadAnswer`] if they are NULL and not empty, or longer than any.
+///
+/// # Safety
+/// There are so many bytes at `start`, or it is NULL, and they stay for `'a`.
+unsafe fn bytes<'a>(
+    call: &'static str,
+    what: &'static str,
+    start: *const c_char,
+    length: usize,
+) -> Result<&'a [u8], PjrtError> {
+    let bad = |found: String, expected| Err(PjrtError::BadAnswer { call, what, found, expected });
+    if length == 0 {
+        return Ok(&[]);
+    }
+    if start.is_null() {
+        return bad(format!("NULL for {length} bytes"), "bytes");
+    }
+    if length > LONGEST_BYTES {
+        return bad(format!("{length} bytes"), "4 GiB at most");
+    }
+    // SAFETY: it is not NULL, of bounded length, and the caller says that it is there.
+    Ok(unsafe { std::slice::from_raw_parts(start.cast(), length) })
+}
+
+/// A list of handles, none of which is NULL.
+///
+/// # Errors
+/// [`PjrtError::BadAnswer`] if the list cannot be, or an entry is NULL.
+///
+/// # Safety
+/// There are so many entries at `start`, or it is NULL.
+pub(in crate::pjrt::host) unsafe fn handles<T>(
+    call: &'static str,
+    start: *const *mut T,
+    length: usize,
+) -> Result<Vec<NonNull<T>>, PjrtError> {
+    // SAFETY: as the caller says.
+    let found = unsafe { list(call, "its list", start, length) }?;
+    found.iter().map(|&handle| pointer(call, "an entry of its list", handle)).collect()
 }

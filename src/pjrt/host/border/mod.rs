@@ -6,12 +6,16 @@
 
 mod answers;
 mod callbacks;
+mod calls;
 mod extensions;
 mod library;
+mod payloads;
 mod table;
 
-pub(super) use answers::{list, pointer, text};
-pub(super) use callbacks::call_when_ready;
-pub use extensions::Extension;
-pub(super) use library::open;
-pub(super) use table::{Handed, Table};
+pub(super) use self::{
+    answers::{handles, list, owned_bytes, pointer, text},
+    callbacks::call_when_ready,
+    library::open,
+    table::Table,
+};
+pub use self::{extensions::Extension, payloads::ErrorPayload};

@@ -8,89 +8,24 @@ use std::{
 
 use serdes_abi::{
     TF_Code,
-    pjrt::{self, Minor, PADDING, Struct, args::*},
+    pjrt::{self, Minor, PADDING, args::*},
 };
 
-use super::extensions::{self, Extension};
+use super::{
+    calls::{CALLS, Call},
+    extensions::{Chain, Extension},
+    payloads::{self, ErrorPayload},
+};
 use crate::{
     pjrt::PjrtError,
     stream_executor::{enter, printable},
 };
 
-/// A function of the table: it takes one struct, and answers an error or NULL.
-type RawFunction = unsafe extern "C" fn(*mut c_void) -> *mut PJRT_Error;
+/// A function of a plug-in: it takes one struct, and answers an error or NULL.
+pub(super) type RawFunction = unsafe extern "C" fn(*mut c_void) -> *mut PJRT_Error;
 
 /// Those that answer nothing.
 type RawProcedure = unsafe extern "C" fn(*mut c_void);
-
-/// Arguments of a call that this host makes.
-pub(in crate::pjrt::host) trait Call: Arguments {
-    /// Its place in a table's entries.
-    const INDEX: usize;
-}
-
-/// Numbers the calls, and lists them.
-macro_rules! calls {
-    ($($arguments:ident),* $(,)?) => {
-        #[allow(
-            non_camel_case_types,
-            clippy::enum_variant_names,
-            reason = "the names are those of the C API"
-        )]
-        enum Index {
-            $($arguments),*
-        }
-        $(impl Call for $arguments {
-            const INDEX: usize = Index::$arguments as usize;
-        })*
-        /// Every call: the function, and its arguments.
-        const CALLS: &[(&str, &Struct)] = &[
-            $((*<$arguments as Arguments>::FUNCTION, <$arguments as Arguments>::STRUCT)),*
-        ];
-    };
-}
-
-calls!(
-    PJRT_Error_Destroy_Args,
-    PJRT_Error_Message_Args,
-    PJRT_Error_GetCode_Args,
-    PJRT_Plugin_Initialize_Args,
-    PJRT_Plugin_Attributes_Args,
-    PJRT_Event_Destroy_Args,
-    PJRT_Event_IsReady_Args,
-    PJRT_Event_Await_Args,
-    PJRT_Event_OnReady_Args,
-    PJRT_Client_Create_Args,
-    PJRT_Client_Destroy_Args,
-    PJRT_Client_PlatformName_Args,
-    PJRT_Client_PlatformVersion_Args,
-    PJRT_Client_ProcessIndex_Args,
-    PJRT_Client_Devices_Args,
-    PJRT_Client_AddressableDevices_Args,
-    PJRT_Device_GetDescription_Args,
-    PJRT_Device_IsAddressable_Args,
-    PJRT_Device_LocalHardwareId_Args,
-    PJRT_Device_AddressableMemories_Args,
-    PJRT_Device_DefaultMemory_Args,
-    PJRT_DeviceDescription_Id_Args,
-    PJRT_DeviceDescription_ProcessIndex_Args,
-    PJRT_DeviceDescription_Kind_Args,
-    PJRT_DeviceDescription_DebugString_Args,
-    PJRT_Memory_Id_Args,
-    PJRT_Memory_Kind_Args,
-    PJRT_Client_BufferFromHostBuffer_Args,
-    PJRT_Buffer_ElementType_Args,
-    PJRT_Buffer_Dimensions_Args,
-    PJRT_Buffer_OnDeviceSizeInBytes_Args,
-    PJRT_Buffer_ReadyEvent_Args,
-    PJRT_Buffer_ToHostBuffer_Args,
-    PJRT_Buffer_CopyToDevice_Args,
-    PJRT_Buffer_CopyToMemory_Args,
-    PJRT_Buffer_IsDeleted_Args,
-    PJRT_Buffer_Delete_Args,
-    PJRT_Buffer_Destroy_Args,
-    PJRT_Buffer_CopyRawToHost_Args,
-);
 
 /// Arguments as they are handed over: with room behind them for what a newer plug-in may look at.
 #[repr(C)]
@@ -101,8 +36,17 @@ pub(in crate::pjrt::host) struct Handed<A> {
 }
 
 impl<A: Arguments> Handed<A> {
+    #[inline]
     pub(in crate::pjrt::host) fn new() -> Self {
-        Self { arguments: A::new(), room: [0; PADDING / size_of::<u64>()] }
+        Self::of(A::new())
+    }
+}
+
+impl<A> Handed<A> {
+    /// Any struct with that room behind it. Its size is for the caller to set.
+    #[inline]
+    pub(in crate::pjrt::host) fn of(arguments: A) -> Self {
+        Self { arguments, room: [0; PADDING / size_of::<u64>()] }
     }
 }
 
@@ -135,7 +79,7 @@ pub(in crate::pjrt::host) struct Table {
     entries: [Entry; CALLS.len()],
     minor: Minor,
     struct_size: usize,
-    extensions: Vec<Extension>,
+    extensions: Chain,
     warnings: Vec<String>,
 }
 
@@ -203,7 +147,7 @@ impl Table {
         // SAFETY: as above; it points to the first extension, or is NULL.
         let first = unsafe { address.add(EXTENSION_START).cast::<*const u8>().read() };
         // SAFETY: `first` is the start of a chain as the C API has it.
-        let extensions = unsafe { extensions::walk(first, minor, &mut warnings) };
+        let extensions = unsafe { Chain::walk(first, minor, &mut warnings) };
         Ok(Self { entries, minor, struct_size, extensions, warnings })
     }
 
@@ -216,7 +160,7 @@ impl Table {
     }
 
     pub(in crate::pjrt::host) fn extensions(&self) -> &[Extension] {
-        &self.extensions
+        self.extensions.described()
     }
 
     pub(in crate::pjrt::host) fn warnings(&self) -> &[String] {
@@ -227,6 +171,13 @@ impl Table {
     pub(in crate::pjrt::host) fn missing(&self) -> impl Iterator<Item = &'static str> {
         let entries = self.entries.iter().zip(CALLS);
         entries.filter(|(entry, _)| entry.function.is_none()).map(|(_, call)| call.0)
+    }
+
+    /// Whether the plug-in has the function of that name; of functions that this host never calls,
+    /// no plug-in has any.
+    pub(in crate::pjrt::host) fn has(&self, name: &str) -> bool {
+        let mut entries = self.entries.iter().zip(CALLS);
+        entries.any(|(entry, call)| call.0 == name && entry.function.is_some())
     }
 
     /// Fails unless the plug-in has the function.
@@ -241,7 +192,7 @@ impl Table {
     }
 
     #[cold]
-    fn without<A: Call>(&self) -> PjrtError {
+    pub(in crate::pjrt::host) fn without<A: Call>(&self) -> PjrtError {
         let function = *A::FUNCTION;
         let since = pjrt::function(function).map_or(Minor::NEWEST, |found| found.since());
         PjrtError::Missing { function, since, minor: self.minor }
@@ -274,6 +225,53 @@ impl Table {
             }
         };
         if error.is_null() { Ok(()) } else { Err(self.error(A::FUNCTION, error)) }
+    }
+
+    /// Calls a function with arguments that `fill` has set, and gives back what it wrote.
+    ///
+    /// # Errors
+    /// As [`Self::call`].
+    ///
+    /// # Safety
+    /// As [`Self::call`].
+    #[inline]
+    pub(in crate::pjrt::host) unsafe fn ask<A: Call>(
+        &self,
+        fill: impl FnOnce(&mut A),
+    ) -> Result<A, PjrtError> {
+        let mut arguments = Handed::<A>::new();
+        fill(&mut arguments);
+        // SAFETY: the caller says so.
+        unsafe { self.call(&mut arguments) }?;
+        Ok(*arguments)
+    }
+
+    /// Calls a function of an extension as [`Self::ask`] does one of the table.
+    ///
+    /// # Errors
+    /// [`PjrtError::NotInExtensions`] if the plug-in does not have it, [`PjrtError::Status`] if it
+    /// reports an error.
+    ///
+    /// # Safety
+    /// As [`Self::call`].
+    pub(in crate::pjrt::host) unsafe fn ask_extension<A: ExtensionArguments>(
+        &self,
+        fill: impl FnOnce(&mut A),
+    ) -> Result<A, PjrtError> {
+        let function = *A::FUNCTION;
+        let Some(called) = self.extensions.function(A::EXTENSION, A::OFFSET) else {
+            return Err(PjrtError::NotInExtensions { function, minor: self.minor });
+        };
+        let mut arguments = Handed::of(A::new());
+        fill(&mut arguments);
+        let error = {
+            let _call = enter(A::FUNCTION);
+            // SAFETY: the function is that of these arguments: it was found in its extension, by
+            // its place there. The struct says its own size, and padding follows it.
+            unsafe { called(ptr::from_mut(&mut arguments).cast()) }
+        };
+        self.taken(function, error)?;
+        Ok(*arguments)
     }
 
     /// Takes an error that a plug-in handed over, and destroys it. NULL is none.
@@ -312,8 +310,28 @@ impl Table {
             },
         };
         let message = printable(bytes);
+        let payloads = self.payloads(error);
         self.destroy(error);
-        PjrtError::Status { call, code: TF_Code(code), message }
+        PjrtError::Status { call, code: TF_Code(code), message, payloads }
+    }
+
+    /// What an error carries besides its message; nothing where the plug-in cannot say it.
+    fn payloads(&self, error: *mut PJRT_Error) -> Vec<ErrorPayload> {
+        let Ok((function, struct_size)) = self.entry::<PJRT_Error_ForEachPayload_Args>() else {
+            return Vec::new();
+        };
+        let mut arguments = Handed::<PJRT_Error_ForEachPayload_Args>::new();
+        arguments.struct_size = struct_size;
+        arguments.error = error;
+        arguments.visitor = Some(payloads::visit);
+        let (failed, found) = payloads::collected(|| {
+            let _call = enter(PJRT_Error_ForEachPayload_Args::FUNCTION);
+            // SAFETY: the error is alive, the function the one for these arguments, and the visitor
+            // takes any bytes that are there.
+            unsafe { function(ptr::from_mut(&mut arguments).cast()) }
+        });
+        self.destroy(failed);
+        found
     }
 
     fn destroy(&self, error: *mut PJRT_Error) {

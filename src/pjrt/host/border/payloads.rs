@@ -1,0 +1,70 @@
+//! What errors carry besides a code and a message.
+//!
+//! A plug-in shows it piece by piece to a function of the host, while one call lasts. The pieces are
+//! collected by thread: a plug-in that shows them later, or on another thread, shows them to nobody.
+
+use std::{
+    cell::RefCell,
+    ffi::{c_char, c_void},
+};
+
+use crate::stream_executor::printable;
+
+/// Something that an error carries, for programs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ErrorPayload {
+    /// What it is, such as the name of a message's type; control characters are escaped.
+    pub key: String,
+    /// Its bytes: the first 64 KiB.
+    pub value: Vec<u8>,
+}
+
+/// No error is believed to carry more pieces.
+const MOST: usize = 64;
+/// No piece is believed to be longer, in bytes.
+const LONGEST_VALUE: usize = 64 << 10;
+/// No key is believed to be longer, in bytes.
+const LONGEST_KEY: usize = 4 << 10;
+
+thread_local! {
+    /// What has been shown during the call that is in progress; `None` where none is.
+    static SHOWN: RefCell<Option<Vec<ErrorPayload>>> = const { RefCell::new(None) };
+}
+
+/// Makes a call, and gives what it showed to [`visit`].
+pub(super) fn collected<R>(call: impl FnOnce() -> R) -> (R, Vec<ErrorPayload>) {
+    SHOWN.set(Some(Vec::new()));
+    let result = call();
+    (result, SHOWN.take().unwrap_or_default())
+}
+
+/// What the plug-in calls with each.
+pub(super) unsafe extern "C" fn visit(
+    key: *const c_char,
+    key_size: usize,
+    value: *const c_char,
+    value_size: usize,
+    _: *mut c_void,
+) {
+    // A thread that ends has nowhere to collect, and `collected` is not called by what is called
+    // here.
+    let _ = SHOWN.try_with(|shown| {
+        let Ok(mut shown) = shown.try_borrow_mut() else { return };
+        let Some(found) = shown.as_mut().filter(|found| found.len() < MOST) else { return };
+        // SAFETY: the plug-in says that there are so many bytes for the call.
+        let (key, value) = unsafe {
+            (bytes(key, key_size.min(LONGEST_KEY)), bytes(value, value_size.min(LONGEST_VALUE)))
+        };
+        found.push(ErrorPayload { key: printable(key), value: value.to_vec() });
+    });
+}
+
+/// # Safety
+/// There are so many bytes at `start` for `'a`, or it is NULL.
+unsafe fn bytes<'a>(start: *const c_char, length: usize) -> &'a [u8] {
+    if start.is_null() || length == 0 {
+        return &[];
+    }
+    // SAFETY: it is not NULL, and the caller says that there are so many.
+    unsafe { std::slice::from_raw_parts(start.cast(), length) }
+}

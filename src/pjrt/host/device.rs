@@ -1,0 +1,375 @@
+//! Devices and their memories. Both belong to their client, and are never destroyed.
+
+use std::{ffi::c_char, ptr::NonNull, sync::Arc};
+
+use serdes_abi::pjrt::args::*;
+
+use super::{
+    border::{Table, handles, pointer, text},
+    client::{Client, ClientHandle, attributes},
+    options::Value,
+    statistics::MemoryStatistics,
+};
+use crate::pjrt::PjrtError;
+
+/// A device of a client.
+#[derive(Clone, Debug)]
+pub struct Device {
+    client: Arc<ClientHandle>,
+    raw: NonNull<PJRT_Device>,
+}
+
+// SAFETY: a device is its client's, which is used from any thread; the handle is never destroyed.
+unsafe impl Send for Device {}
+// SAFETY: as above.
+unsafe impl Sync for Device {}
+
+/// Two handles are the same device of the same client.
+impl PartialEq for Device {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.client, &other.client) && self.raw == other.raw
+    }
+}
+
+impl Eq for Device {}
+
+/// Calls that are given the device alone.
+macro_rules! of_device {
+    ($device:expr, $arguments:ident) => {{
+        let raw = $device.raw();
+        // SAFETY: the device is alive as long as its client.
+        unsafe { $device.client.table().ask(|call: &mut $arguments| call.device = raw) }
+    }};
+}
+
+impl Device {
+    #[inline]
+    pub(super) fn raw(&self) -> *mut PJRT_Device {
+        self.raw.as_ptr()
+    }
+
+    pub(super) fn of(client: &Arc<ClientHandle>, raw: NonNull<PJRT_Device>) -> Self {
+        Self { client: Arc::clone(client), raw }
+    }
+
+    pub(super) fn client_handle(&self) -> &Arc<ClientHandle> {
+        &self.client
+    }
+
+    /// The client that it is of.
+    #[must_use]
+    pub fn client(&self) -> Client {
+        Client::of(&self.client)
+    }
+
+    /// What is known of it.
+    ///
+    /// # Errors
+    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    pub fn description(&self) -> Result<DeviceDescription<'_>, PjrtError> {
+        let found = of_device!(self, PJRT_Device_GetDescription_Args)?.device_description;
+        let raw = pointer("PJRT_Device_GetDescription", "a description", found)?;
+        Ok(DeviceDescription { table: self.client.table(), raw })
+    }
+
+    /// Its number among all devices of all processes.
+    ///
+    /// # Errors
+    /// As the plug-in's.
+    pub fn id(&self) -> Result<i32, PjrtError> {
+        self.description()?.id()
+    }
+
+    /// Which process it belongs to.
+    ///
+    /// # Errors
+    /// As the plug-in's.
+    pub fn process_index(&self) -> Result<i32, PjrtError> {
+        self.description()?.process_index()
+    }
+
+    /// What kind of device it is, in the vendor's words.
+    ///
+    /// # Errors
+    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    pub fn kind(&self) -> Result<String, PjrtError> {
+        self.description()?.kind()
+    }
+
+    /// A text for people; it changes between builds.
+    ///
+    /// # Errors
+    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    pub fn debug_string(&self) -> Result<String, PjrtError> {
+        self.description()?.debug_string()
+    }
+
+    /// What the vendor says of it by name, such as its place among others.
+    ///
+    /// # Errors
+    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    pub fn attributes(&self) -> Result<Vec<(String, Value)>, PjrtError> {
+        self.description()?.attributes()
+    }
+
+    /// Whether this process can use it.
+    ///
+    /// # Errors
+    /// As the plug-in's.
+    pub fn is_addressable(&self) -> Result<bool, PjrtError> {
+        Ok(of_device!(self, PJRT_Device_IsAddressable_Args)?.is_addressable != 0)
+    }
+
+    /// Its number among the devices of this machine.
+    ///
+    /// # Errors
+    /// As the plug-in's.
+    #[inline]
+    pub fn local_hardware_id(&self) -> Result<i32, PjrtError> {
+        Ok(of_device!(self, PJRT_Device_LocalHardwareId_Args)?.local_hardware_id)
+    }
+
+    /// The memories that it can use; none, if the plug-in does not tell them apart.
+    ///
+    /// # Errors
+    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    pub fn memories(&self) -> Result<Vec<Memory>, PjrtError> {
+        const CALL: &str = "PJRT_Device_AddressableMemories";
+        let found = match of_device!(self, PJRT_Device_AddressableMemories_Args) {
+            Err(error) if error.is_unsupported() => return Ok(Vec::new()),
+            found => found?,
+        };
+        // SAFETY: the plug-in says that there are so many; they belong to the client.
+        let found = unsafe { handles(CALL, found.memories, found.num_memories) }?;
+        Ok(found.into_iter().map(|raw| Memory::of(&self.client, raw)).collect())
+    }
+
+    /// The memory in which arrays are put by default; `None`, if the plug-in does not tell memories
+    /// apart.
+    ///
+    /// # Errors
+    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    pub fn default_memory(&self) -> Result<Option<Memory>, PjrtError> {
+        match of_device!(self, PJRT_Device_DefaultMemory_Args) {
+            Err(error) if error.is_unsupported() => Ok(None),
+            found => {
+                let raw = pointer("PJRT_Device_DefaultMemory", "a memory", found?.memory)?;
+                Ok(Some(Memory::of(&self.client, raw)))
+            }
+        }
+    }
+
+    /// How full its memory is; `None`, if the plug-in does not count.
+    ///
+    /// # Errors
+    /// As the plug-in's.
+    pub fn memory_statistics(&self) -> Result<Option<MemoryStatistics>, PjrtError> {
+        match of_device!(self, PJRT_Device_MemoryStats_Args) {
+            Err(error) if error.is_unsupported() => Ok(None),
+            found => Ok(Some(MemoryStatistics::of(&found?, self.client.table().minor()))),
+        }
+    }
+
+    /// Begins to count peaks anew.
+    ///
+    /// # Errors
+    /// As the plug-in's; [`PjrtError::Missing`] before 0.106.
+    pub fn clear_memory_statistics(&self) -> Result<(), PjrtError> {
+        of_device!(self, PJRT_Device_ClearMemoryStats_Args).map(drop)
+    }
+}
+
+/// What is known of a device, whether it is there or not.
+#[derive(Clone, Copy, Debug)]
+pub struct DeviceDescription<'a> {
+    table: &'a Table,
+    raw: NonNull<PJRT_DeviceDescription>,
+}
+
+// SAFETY: a description is its client's or topology's, which is used from any thread; nobody writes
+// to it.
+unsafe impl Send for DeviceDescription<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for DeviceDescription<'_> {}
+
+/// Calls that are given the description alone.
+macro_rules! of_description {
+    ($description:expr, $arguments:ident) => {{
+        let raw = $description.raw.as_ptr();
+        // SAFETY: the description is alive as long as what it borrows from.
+        unsafe { $description.table.ask(|call: &mut $arguments| call.device_description = raw) }
+    }};
+}
+
+impl<'a> DeviceDescription<'a> {
+    /// # Safety
+    /// The description is of that plug-in, and lives as long as the lifetime.
+    pub(super) unsafe fn of(table: &'a Table, raw: NonNull<PJRT_DeviceDescription>) -> Self {
+        Self { table, raw }
+    }
+
+    /// The device's number among all devices of all processes.
+    ///
+    /// # Errors
+    /// As the plug-in's.
+    pub fn id(&self) -> Result<i32, PjrtError> {
+        Ok(of_description!(self, PJRT_DeviceDescription_Id_Args)?.id)
+    }
+
+    /// Which process the device belongs to.
+    ///
+    /// # Errors
+    /// As the plug-in's.
+    pub fn process_index(&self) -> Result<i32, PjrtError> {
+        Ok(of_description!(self, PJRT_DeviceDescription_ProcessIndex_Args)?.process_index)
+    }
+
+    /// What kind of device it is, in the vendor's words.
+    ///
+    /// # Errors
+    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    pub fn kind(&self) -> Result<String, PjrtError> {
+        let found = of_description!(self, PJRT_DeviceDescription_Kind_Args)?;
+        self.text("PJRT_DeviceDescription_Kind", found.device_kind, found.device_kind_size)
+    }
+
+    /// A text for people; it changes between builds.
+    ///
+    /// # Errors
+    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    pub fn debug_string(&self) -> Result<String, PjrtError> {
+        let found = of_description!(self, PJRT_DeviceDescription_DebugString_Args)?;
+        let call = "PJRT_DeviceDescription_DebugString";
+        self.text(call, found.debug_string, found.debug_string_size)
+    }
+
+    /// A shorter text for people.
+    ///
+    /// # Errors
+    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    pub fn short_string(&self) -> Result<String, PjrtError> {
+        let found = of_description!(self, PJRT_DeviceDescription_ToString_Args)?;
+        self.text("PJRT_DeviceDescription_ToString", found.to_string, found.to_string_size)
+    }
+
+    /// What the vendor says of the device by name, such as its place among others.
+    ///
+    /// # Errors
+    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    pub fn attributes(&self) -> Result<Vec<(String, Value)>, PjrtError> {
+        const CALL: &str = "PJRT_DeviceDescription_Attributes";
+        let found = of_description!(self, PJRT_DeviceDescription_Attributes_Args)?;
+        // SAFETY: the plug-in says that there are so many; they belong to the description.
+        unsafe { attributes(CALL, found.attributes, found.num_attributes) }
+    }
+
+    fn text(
+        &self,
+        call: &'static str,
+        start: *const c_char,
+        length: usize,
+    ) -> Result<String, PjrtError> {
+        // SAFETY: the plug-in gave both just now; the bytes belong to the description, which is
+        // alive.
+        unsafe { text(call, "its text", start, length) }
+    }
+}
+
+/// A memory of a client.
+#[derive(Clone, Debug)]
+pub struct Memory {
+    client: Arc<ClientHandle>,
+    raw: NonNull<PJRT_Memory>,
+}
+
+// SAFETY: as for a device.
+unsafe impl Send for Memory {}
+// SAFETY: as for a device.
+unsafe impl Sync for Memory {}
+
+/// Two handles are the same memory of the same client.
+impl PartialEq for Memory {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.client, &other.client) && self.raw == other.raw
+    }
+}
+
+impl Eq for Memory {}
+
+/// Calls that are given the memory alone.
+macro_rules! of_memory {
+    ($memory:expr, $arguments:ident) => {{
+        let raw = $memory.raw();
+        // SAFETY: the memory is alive as long as its client.
+        unsafe { $memory.client.table().ask(|call: &mut $arguments| call.memory = raw) }
+    }};
+}
+
+impl Memory {
+    pub(super) fn raw(&self) -> *mut PJRT_Memory {
+        self.raw.as_ptr()
+    }
+
+    pub(super) fn of(client: &Arc<ClientHandle>, raw: NonNull<PJRT_Memory>) -> Self {
+        Self { client: Arc::clone(client), raw }
+    }
+
+    pub(super) fn client_handle(&self) -> &Arc<ClientHandle> {
+        &self.client
+    }
+
+    /// The client that it is of.
+    #[must_use]
+    pub fn client(&self) -> Client {
+        Client::of(&self.client)
+    }
+
+    /// Its number.
+    ///
+    /// # Errors
+    /// As the plug-in's.
+    pub fn id(&self) -> Result<i32, PjrtError> {
+        Ok(of_memory!(self, PJRT_Memory_Id_Args)?.id)
+    }
+
+    /// What kind of memory it is: `device`, `pinned_host`.
+    ///
+    /// # Errors
+    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    pub fn kind(&self) -> Result<String, PjrtError> {
+        let found = of_memory!(self, PJRT_Memory_Kind_Args)?;
+        // SAFETY: the plug-in says that there are so many bytes; they belong to the memory.
+        unsafe { text("PJRT_Memory_Kind", "its text", found.kind, found.kind_size) }
+    }
+
+    /// The number of its kind; a hash in some plug-ins, which may be negative.
+    ///
+    /// # Errors
+    /// As the plug-in's; [`PjrtError::Missing`] before 0.48.
+    pub fn kind_id(&self) -> Result<i32, PjrtError> {
+        Ok(of_memory!(self, PJRT_Memory_Kind_Id_Args)?.kind_id)
+    }
+
+    /// A text for people; it changes between builds.
+    ///
+    /// # Errors
+    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    pub fn debug_string(&self) -> Result<String, PjrtError> {
+        let found = of_memory!(self, PJRT_Memory_DebugString_Args)?;
+        let call = "PJRT_Memory_DebugString";
+        // SAFETY: the plug-in says that there are so many bytes; they belong to the memory.
+        unsafe { text(call, "its text", found.debug_string, found.debug_string_size) }
+    }
+
+    /// The devices that can use it.
+    ///
+    /// # Errors
+    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    pub fn devices(&self) -> Result<Vec<Device>, PjrtError> {
+        const CALL: &str = "PJRT_Memory_AddressableByDevices";
+        let found = of_memory!(self, PJRT_Memory_AddressableByDevices_Args)?;
+        // SAFETY: the plug-in says that there are so many; they belong to the client.
+        let found = unsafe { handles(CALL, found.devices, found.num_devices) }?;
+        Ok(found.into_iter().map(|raw| Device::of(&self.client, raw)).collect())
+    }
+}

@@ -1,0 +1,332 @@
+//! Arrays that come onto a device in pieces.
+
+use std::{ffi::c_int, ptr, ptr::NonNull, sync::Arc};
+
+use serdes_abi::pjrt::args::*;
+
+use super::{
+    border::pointer,
+    buffer::Buffer,
+    client::{Client, ClientHandle},
+    device::Memory,
+    element_type::ElementType,
+    event::Event,
+    host_array::HostArray,
+    host_memory::HostMemory,
+    put::number_of,
+    target::Target,
+    transfer::{Endpoint, Transfer},
+};
+use crate::pjrt::PjrtError;
+
+/// What takes the pieces. Whatever is on its way to it holds it.
+#[derive(Debug)]
+pub(super) struct ManagerHandle {
+    client: Arc<ClientHandle>,
+    raw: NonNull<PJRT_AsyncHostToDeviceTransferManager>,
+}
+
+// SAFETY: the C API lets any thread use any object, several at once but for destroying it; that is
+// done when nobody holds it any more.
+unsafe impl Send for ManagerHandle {}
+// SAFETY: as above.
+unsafe impl Sync for ManagerHandle {}
+
+impl ManagerHandle {
+    fn raw(&self) -> *mut PJRT_AsyncHostToDeviceTransferManager {
+        self.raw.as_ptr()
+    }
+}
+
+impl Drop for ManagerHandle {
+    fn drop(&mut self) {
+        let raw = self.raw();
+        // SAFETY: it is alive, and nobody holds it any more. An error changes nothing.
+        let _ = unsafe {
+            self.client.table().ask(
+                |call: &mut PJRT_AsyncHostToDeviceTransferManager_Destroy_Args| {
+                    call.transfer_manager = raw;
+                },
+            )
+        };
+    }
+}
+
+/// The only array that a manager here is for.
+const ONLY: c_int = 0;
+/// The code of what somebody gave up.
+const CANCELLED: c_int = 1;
+
+/// An array that comes onto a device in pieces, dense and row-major, as
+/// [`HostArray::new`](super::HostArray::new) has it.
+///
+/// Dropped before the last piece it is given up: the plug-in is told, and nobody waits for it.
+#[derive(Debug)]
+pub struct IncomingBuffer {
+    manager: Arc<ManagerHandle>,
+    buffer: Option<Buffer>,
+    /// How long the array is on the host, in bytes.
+    bytes: usize,
+    /// Whether the last piece has been handed over.
+    complete: bool,
+}
+
+impl Client {
+    /// Makes an array that comes in pieces.
+    ///
+    /// # Errors
+    /// [`PjrtError::Missing`] before 0.60, or where the plug-in does not tell memories apart;
+    /// [`PjrtError::InvalidArgument`] for a type that its version does not know, one that devices
+    /// pack (below 8 bits, whose pieces have no bounds that every plug-in would agree on), or
+    /// dimensions that cannot be; [`PjrtError::BadAnswer`] if the plug-in makes another array than
+    /// was asked for.
+    pub fn create_for_transfer(
+        &self,
+        element_type: ElementType,
+        dims: &[i64],
+        target: Target<'_>,
+    ) -> Result<IncomingBuffer, PjrtError> {
+        let handle = self.handle();
+        target.check(handle)?;
+        let bytes = HostArray::new(element_type, dims).extent()?;
+        if element_type.is_packed() {
+            return Err(PjrtError::InvalidArgument {
+                what: "the element type of an array in pieces",
+                found: element_type.name().to_owned(),
+                expected: "one of 8 bits and more; put this array as a whole".to_owned(),
+            });
+        }
+        let number = number_of(element_type, self.minor())?;
+        let memory = memory_of(target)?;
+        let mut shape = PJRT_ShapeSpec {
+            struct_size: PJRT_ShapeSpec::HISTORY
+                .handover(self.minor())
+                .map_or(size_of::<PJRT_ShapeSpec>(), |given| given.struct_size),
+            extension_start: ptr::null_mut(),
+            dims: dims.as_ptr(),
+            num_dims: dims.len(),
+            element_type: number,
+        };
+        let client = handle.raw();
+        // SAFETY: the handles are alive and of one client; there is one shape, and its dimensions
+        // are there for the call.
+        let made = unsafe {
+            handle.table().ask(|call: &mut PJRT_Client_CreateBuffersForAsyncHostToDevice_Args| {
+                call.client = client;
+                call.shape_specs = &raw mut shape;
+                call.num_shape_specs = 1;
+                call.memory = memory.raw();
+            })
+        }?;
+        let call = "PJRT_Client_CreateBuffersForAsyncHostToDevice";
+        let raw = pointer(call, "a transfer manager", made.transfer_manager)?;
+        let manager = Arc::new(ManagerHandle { client: Arc::clone(handle), raw });
+        let mut incoming = IncomingBuffer { manager, buffer: None, bytes, complete: false };
+        incoming.check_sizes()?;
+        incoming.buffer = Some(incoming.retrieve()?);
+        Ok(incoming)
+    }
+}
+
+/// The memory that is meant.
+fn memory_of(target: Target<'_>) -> Result<Memory, PjrtError> {
+    match target {
+        Target::Memory(memory) => Ok(memory.clone()),
+        Target::Device(device) => {
+            let table = device.client_handle().table();
+            device
+                .default_memory()?
+                .ok_or_else(|| table.without::<PJRT_Device_DefaultMemory_Args>())
+        }
+    }
+}
+
+impl IncomingBuffer {
+    /// How long the array is, in bytes.
+    #[must_use]
+    pub fn host_bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Hands over a piece: `data`, which belongs at `offset`, and waits until the plug-in does not
+    /// need it any more. The pieces may come in any order, but for the last, which says so.
+    ///
+    /// # Errors
+    /// [`PjrtError::OutOfRange`] for a piece that is not inside the array,
+    /// [`PjrtError::InvalidArgument`] for one after the last; [`PjrtError::Status`] as the
+    /// plug-in's.
+    pub fn write(&mut self, offset: usize, data: &[u8], is_last: bool) -> Result<(), PjrtError> {
+        // SAFETY: the data is there until the event has happened, which is waited for here.
+        let event = unsafe { self.start(offset, data.as_ptr(), data.len(), is_last) }?;
+        event.map_or(Ok(()), |event| event.wait())
+    }
+
+    /// Begins to hand over a piece: the first `bytes` bytes of `source`, which belong at `offset`.
+    ///
+    /// # Errors
+    /// As [`Self::write`]; [`PjrtError::InvalidArgument`] if `source` is shorter.
+    pub fn begin_write(
+        &mut self,
+        offset: usize,
+        bytes: usize,
+        is_last: bool,
+        source: HostMemory,
+    ) -> Result<Transfer, PjrtError> {
+        if source.len() < bytes {
+            return Err(PjrtError::InvalidArgument {
+                what: "the memory that is written from",
+                found: format!("{} bytes", source.len()),
+                expected: format!("{bytes} and more"),
+            });
+        }
+        // SAFETY: the memory is at least so long, and the transfer keeps it until the event has
+        // happened.
+        let event = unsafe { self.start(offset, source.as_start().cast(), bytes, is_last) }?;
+        let endpoint = Endpoint::Manager { _handle: Arc::clone(&self.manager) };
+        Ok(Transfer::new(event, source, endpoint))
+    }
+
+    /// The array, once all of it is on the device.
+    ///
+    /// # Errors
+    /// [`PjrtError::InvalidArgument`] if the last piece has not come; [`PjrtError::Status`] if it
+    /// could not be put.
+    pub fn into_buffer(mut self) -> Result<Buffer, PjrtError> {
+        let incomplete = || PjrtError::InvalidArgument {
+            what: "an array in pieces",
+            found: "one whose last piece has not come".to_owned(),
+            expected: "all of it".to_owned(),
+        };
+        let buffer = self.buffer.take().filter(|_| self.complete).ok_or_else(incomplete)?;
+        if let Some(ready) = buffer.ready()? {
+            ready.wait()?;
+        }
+        Ok(buffer)
+    }
+
+    /// # Safety
+    /// There are `bytes` bytes at `start` until the event that comes back has happened; where there
+    /// is none, until this returns.
+    unsafe fn start(
+        &mut self,
+        offset: usize,
+        start: *const u8,
+        bytes: usize,
+        is_last: bool,
+    ) -> Result<Option<Event>, PjrtError> {
+        if self.complete {
+            return Err(PjrtError::InvalidArgument {
+                what: "a piece of an array",
+                found: "one after the last".to_owned(),
+                expected: "none: plug-ins end the process on it".to_owned(),
+            });
+        }
+        let end = offset.checked_add(bytes).filter(|&end| end <= self.bytes);
+        let (Some(_), Ok(at), Ok(length)) = (end, i64::try_from(offset), i64::try_from(bytes))
+        else {
+            return Err(PjrtError::OutOfRange {
+                what: "array",
+                offset: offset as i128,
+                bytes: bytes as u128,
+                size: self.bytes as u64,
+            });
+        };
+        let raw = self.manager.raw();
+        // SAFETY: the manager is alive, has an array of this number, and the piece is inside of it;
+        // the data is there as the caller says.
+        let begun = unsafe {
+            self.manager.client.table().ask(
+                |call: &mut PJRT_AsyncHostToDeviceTransferManager_TransferData_Args| {
+                    call.transfer_manager = raw;
+                    call.buffer_index = ONLY;
+                    call.data = start.cast();
+                    call.offset = at;
+                    call.transfer_size = length;
+                    call.is_last_transfer = u8::from(is_last);
+                },
+            )
+        }?;
+        self.complete = is_last;
+        // SAFETY: a call that succeeds hands over this event, or none.
+        Ok(unsafe { Event::taken(&self.manager.client, begun.done_with_h2d_transfer) })
+    }
+
+    /// Fails if the plug-in says that it has made another number of arrays, or one of another
+    /// length. One that cannot say it is believed.
+    fn check_sizes(&self) -> Result<(), PjrtError> {
+        let (table, raw) = (self.manager.client.table(), self.manager.raw());
+        let bad = |call, what, found: usize, expected| {
+            Err(PjrtError::BadAnswer { call, what, found: found.to_string(), expected })
+        };
+        // SAFETY: the manager is alive.
+        let count = unsafe {
+            table.ask(|call: &mut PJRT_AsyncHostToDeviceTransferManager_BufferCount_Args| {
+                call.transfer_manager = raw;
+            })
+        };
+        match count {
+            Ok(found) if found.buffer_count != 1 => {
+                let call = "PJRT_AsyncHostToDeviceTransferManager_BufferCount";
+                return bad(call, "the number of arrays", found.buffer_count, "1");
+            }
+            Err(error) if !error.is_unsupported() => return Err(error),
+            _ => {}
+        }
+        // SAFETY: the manager is alive, and has an array of this number.
+        let size = unsafe {
+            table.ask(|call: &mut PJRT_AsyncHostToDeviceTransferManager_BufferSize_Args| {
+                call.transfer_manager = raw;
+                call.buffer_index = ONLY;
+            })
+        };
+        match size {
+            // A device may need more than the array has, and never less.
+            Ok(found) if found.buffer_size < self.bytes => {
+                let call = "PJRT_AsyncHostToDeviceTransferManager_BufferSize";
+                bad(call, "the size of the array", found.buffer_size, "that of its elements")
+            }
+            Err(error) if !error.is_unsupported() => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    fn retrieve(&self) -> Result<Buffer, PjrtError> {
+        let raw = self.manager.raw();
+        // SAFETY: the manager is alive, and has an array of this number.
+        let found = unsafe {
+            self.manager.client.table().ask(
+                |call: &mut PJRT_AsyncHostToDeviceTransferManager_RetrieveBuffer_Args| {
+                    call.transfer_manager = raw;
+                    call.buffer_index = ONLY;
+                },
+            )
+        }?;
+        let call = "PJRT_AsyncHostToDeviceTransferManager_RetrieveBuffer";
+        // SAFETY: a call that succeeds hands over this buffer.
+        unsafe { Buffer::taken(call, &self.manager.client, found.buffer_out) }
+    }
+}
+
+impl Drop for IncomingBuffer {
+    fn drop(&mut self) {
+        if self.complete {
+            return;
+        }
+        const REASON: &str = "the array was given up before its last piece";
+        let raw = self.manager.raw();
+        // Whoever waits for the array learns that it will not come; one that cannot be told this
+        // is told by the end of its manager.
+        // SAFETY: the manager is alive, and has an array of this number, which is not complete.
+        let _ = unsafe {
+            self.manager.client.table().ask(
+                |call: &mut PJRT_AsyncHostToDeviceTransferManager_SetBufferError_Args| {
+                    call.transfer_manager = raw;
+                    call.buffer_index = ONLY;
+                    call.error_code = CANCELLED;
+                    call.error_message = REASON.as_ptr().cast();
+                    call.error_message_size = REASON.len();
+                },
+            )
+        };
+    }
+}

@@ -1,0 +1,173 @@
+//! Reading arrays of devices into memory of the host.
+
+use serdes_abi::pjrt::args::*;
+
+use super::{
+    buffer::Buffer,
+    event::Event,
+    host_memory::HostMemory,
+    transfer::{Endpoint, Transfer},
+};
+use crate::pjrt::PjrtError;
+
+impl Buffer {
+    /// Reads all of it, dense and row-major, and waits for it.
+    ///
+    /// # Errors
+    /// As [`Self::host_bytes`] and [`Self::read_into`].
+    pub fn read(&self) -> Result<Vec<u8>, PjrtError> {
+        let bytes = self.host_bytes()?;
+        let mut data = Vec::new();
+        data.try_reserve_exact(bytes).map_err(|_| PjrtError::OutOfHostMemory { bytes })?;
+        data.resize(bytes, 0);
+        self.read_into(&mut data)?;
+        Ok(data)
+    }
+
+    /// Fills `data`, which is [`host_bytes`](Self::host_bytes) long, with all of it, dense and
+    /// row-major, and waits for it.
+    ///
+    /// # Errors
+    /// [`PjrtError::InvalidArgument`] if `data` has another length; [`PjrtError::Status`] as the
+    /// plug-in's, such as that the buffer was deleted.
+    pub fn read_into(&self, data: &mut [u8]) -> Result<(), PjrtError> {
+        let expected = self.host_bytes()?;
+        if data.len() != expected {
+            return Err(wrong_length(data.len(), expected.to_string()));
+        }
+        // SAFETY: the memory has the length that is said, and is there until the event has
+        // happened, which is waited for here.
+        let event = unsafe { self.start_reading(data.as_mut_ptr(), expected) }?;
+        event.map_or(Ok(()), |event| event.wait())
+    }
+
+    /// Begins to fill `target`, which is [`host_bytes`](Self::host_bytes) long or longer, with all
+    /// of it, dense and row-major.
+    ///
+    /// # Errors
+    /// [`PjrtError::InvalidArgument`] if `target` is shorter; [`PjrtError::Status`] as the
+    /// plug-in's.
+    pub fn begin_read(&self, target: HostMemory) -> Result<Transfer, PjrtError> {
+        let bytes = self.host_bytes()?;
+        if target.len() < bytes {
+            return Err(wrong_length(target.len(), format!("{bytes} and more")));
+        }
+        // SAFETY: the memory is at least so long, and the transfer keeps it until the event has
+        // happened.
+        let event = unsafe { self.start_reading(target.as_start().cast(), bytes) }?;
+        let endpoint = Endpoint::Buffer { _handle: self.handle().clone() };
+        Ok(Transfer::new(event, target, endpoint))
+    }
+
+    /// # Safety
+    /// There are `bytes` bytes at `start` until the event that comes back has happened; where there
+    /// is none, until this returns.
+    unsafe fn start_reading(
+        &self,
+        start: *mut u8,
+        bytes: usize,
+    ) -> Result<Option<Event>, PjrtError> {
+        let rank = self.dims()?.len() as i64;
+        // A device may keep its own order; the host asks for its.
+        let order: Vec<i64> = (0..rank).rev().collect();
+        let mut layout = PJRT_Buffer_MemoryLayout::of_order(&order);
+        let (client, raw) = (self.handle().client(), self.handle().raw());
+        // SAFETY: the buffer is alive, the layout is there for the call, and the memory as the
+        // caller says.
+        let begun = unsafe {
+            client.table().ask(|call: &mut PJRT_Buffer_ToHostBuffer_Args| {
+                call.src = raw;
+                if rank > 1 {
+                    call.host_layout = &raw mut layout;
+                }
+                call.dst = start.cast();
+                call.dst_size = bytes;
+            })
+        }?;
+        // SAFETY: a call that succeeds hands over this event, or none.
+        Ok(unsafe { Event::taken(client, begun.event) })
+    }
+
+    /// Fills `data` with the device's own bytes from `offset` on, and waits for it. What they mean
+    /// is the device's business: they are packed, padded and in its order.
+    ///
+    /// # Errors
+    /// [`PjrtError::OutOfRange`] for bytes that are not inside the buffer; [`PjrtError::Missing`]
+    /// for a plug-in before 0.57.
+    pub fn read_raw(&self, offset: usize, data: &mut [u8]) -> Result<(), PjrtError> {
+        // SAFETY: the memory is there until the event has happened, which is waited for here.
+        let event = unsafe { self.start_reading_raw(offset, data.as_mut_ptr(), data.len()) }?;
+        event.map_or(Ok(()), |event| event.wait())
+    }
+
+    /// Begins to fill the first `bytes` bytes of `target` with the device's own bytes from `offset`
+    /// on, as [`Self::read_raw`] does.
+    ///
+    /// # Errors
+    /// As [`Self::read_raw`]; [`PjrtError::InvalidArgument`] if `target` is shorter.
+    pub fn begin_read_raw(
+        &self,
+        offset: usize,
+        bytes: usize,
+        target: HostMemory,
+    ) -> Result<Transfer, PjrtError> {
+        if target.len() < bytes {
+            return Err(wrong_length(target.len(), format!("{bytes} and more")));
+        }
+        // SAFETY: the memory is at least so long, and the transfer keeps it until the event has
+        // happened.
+        let event = unsafe { self.start_reading_raw(offset, target.as_start().cast(), bytes) }?;
+        let endpoint = Endpoint::Buffer { _handle: self.handle().clone() };
+        Ok(Transfer::new(event, target, endpoint))
+    }
+
+    /// # Safety
+    /// There are `bytes` bytes at `start` until the event that comes back has happened; where there
+    /// is none, until this returns.
+    unsafe fn start_reading_raw(
+        &self,
+        offset: usize,
+        start: *mut u8,
+        bytes: usize,
+    ) -> Result<Option<Event>, PjrtError> {
+        let size = self.device_bytes()?;
+        let end = offset.checked_add(bytes).filter(|&end| end <= size);
+        let (Some(_), Ok(from), Ok(length)) = (end, i64::try_from(offset), i64::try_from(bytes))
+        else {
+            return Err(PjrtError::OutOfRange {
+                what: "buffer",
+                offset: offset as i128,
+                bytes: bytes as u128,
+                size: size as u64,
+            });
+        };
+        let (client, raw) = (self.handle().client(), self.handle().raw());
+        // SAFETY: the buffer is alive, and has these bytes as it says; the memory is as the caller
+        // says.
+        let begun = unsafe {
+            client.table().ask(|call: &mut PJRT_Buffer_CopyRawToHost_Args| {
+                call.buffer = raw;
+                call.dst = start.cast();
+                call.offset = from;
+                call.transfer_size = length;
+            })
+        }?;
+        // SAFETY: a call that succeeds hands over this event, or none.
+        Ok(unsafe { Event::taken(client, begun.event) })
+    }
+
+    /// Whether the plug-in has what [`Self::read_raw`] needs; it may still say that it does not
+    /// implement it.
+    #[must_use]
+    pub fn has_raw_reads(&self) -> bool {
+        self.handle().client().table().require::<PJRT_Buffer_CopyRawToHost_Args>().is_ok()
+    }
+}
+
+fn wrong_length(found: usize, expected: String) -> PjrtError {
+    PjrtError::InvalidArgument {
+        what: "the memory that is read into",
+        found: format!("{found} bytes"),
+        expected,
+    }
+}

@@ -1,0 +1,69 @@
+//! What plug-ins count: the memory of a device, and what a program needs of it.
+
+use serdes_abi::pjrt::{Minor, args::*};
+
+/// How full a device's memory is, in bytes where nothing else is said. What a plug-in does not
+/// count is `None`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MemoryStatistics {
+    /// In use now.
+    pub bytes_in_use: i64,
+    /// Most that were in use at once.
+    pub peak_bytes_in_use: Option<i64>,
+    /// How many allocations there were.
+    pub allocations: Option<i64>,
+    /// The longest allocation.
+    pub largest_allocation: Option<i64>,
+    /// Most that may be used.
+    pub bytes_limit: Option<i64>,
+    /// Reserved, and not for use.
+    pub bytes_reserved: Option<i64>,
+    /// Most that were reserved at once.
+    pub peak_bytes_reserved: Option<i64>,
+    /// Most that may be reserved.
+    pub bytes_reservable_limit: Option<i64>,
+    /// The longest piece that is free.
+    pub largest_free_block: Option<i64>,
+    /// In the pool from which allocations are taken.
+    pub pool_bytes: Option<i64>,
+    /// Most that were in the pool at once.
+    pub peak_pool_bytes: Option<i64>,
+    /// Most that were allocated at once.
+    pub peak_allocated_bytes: Option<i64>,
+}
+
+impl MemoryStatistics {
+    /// What a plug-in of that minor has written.
+    pub(super) fn of(found: &PJRT_Device_MemoryStats_Args, minor: Minor) -> Self {
+        let given = |value, is_set: u8| (is_set != 0).then_some(value);
+        // Before it came, the memory behind the struct is the host's, and zero.
+        let peak = given(found.peak_allocated_bytes, found.peak_allocated_bytes_is_set)
+            .filter(|_| has::<PJRT_Device_MemoryStats_Args>("peak_allocated_bytes", minor));
+        Self {
+            bytes_in_use: found.bytes_in_use,
+            peak_bytes_in_use: given(found.peak_bytes_in_use, found.peak_bytes_in_use_is_set),
+            allocations: given(found.num_allocs, found.num_allocs_is_set),
+            largest_allocation: given(found.largest_alloc_size, found.largest_alloc_size_is_set),
+            bytes_limit: given(found.bytes_limit, found.bytes_limit_is_set),
+            bytes_reserved: given(found.bytes_reserved, found.bytes_reserved_is_set),
+            peak_bytes_reserved: given(found.peak_bytes_reserved, found.peak_bytes_reserved_is_set),
+            bytes_reservable_limit: given(
+                found.bytes_reservable_limit,
+                found.bytes_reservable_limit_is_set,
+            ),
+            largest_free_block: given(
+                found.largest_free_block_bytes,
+                found.largest_free_block_bytes_is_set,
+            ),
+            pool_bytes: given(found.pool_bytes, found.pool_bytes_is_set),
+            peak_pool_bytes: given(found.peak_pool_bytes, found.peak_pool_bytes_is_set),
+            peak_allocated_bytes: peak,
+        }
+    }
+}
+
+/// Whether structs of that minor have the field.
+fn has<A: Arguments>(field: &str, minor: Minor) -> bool {
+    A::STRUCT.field(field, minor).is_some()
+}

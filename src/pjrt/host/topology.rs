@@ -1,0 +1,161 @@
+//! Devices and how they are connected, with a client or without one.
+
+use std::{ptr::NonNull, sync::Arc};
+
+use serdes_abi::pjrt::args::*;
+
+use super::{
+    border::{Table, handles, owned_bytes, pointer, text},
+    client::{ClientHandle, attributes},
+    device::DeviceDescription,
+    options::Value,
+    plugin::PjrtPlugin,
+};
+use crate::pjrt::PjrtError;
+
+/// Devices and how they are connected: what a program is compiled for.
+#[derive(Debug)]
+pub struct Topology {
+    owner: Owner,
+    raw: NonNull<PJRT_TopologyDescription>,
+}
+
+/// Whose it is.
+#[derive(Debug)]
+enum Owner {
+    /// Of a client, which destroys it.
+    Client(Arc<ClientHandle>),
+    /// Its own: it is destroyed with this.
+    Itself(PjrtPlugin),
+}
+
+// SAFETY: the C API lets any thread use any object, several at once but for destroying it; that is
+// done by the owner alone.
+unsafe impl Send for Topology {}
+// SAFETY: as above.
+unsafe impl Sync for Topology {}
+
+/// Calls that are given the topology alone.
+macro_rules! of_topology {
+    ($topology:expr, $arguments:ident) => {{
+        let raw = $topology.raw.as_ptr();
+        // SAFETY: the topology is alive as long as its owner.
+        unsafe { $topology.table().ask(|call: &mut $arguments| call.topology = raw) }
+    }};
+}
+
+impl PjrtPlugin {
+    /// The topology of these bytes, which [`Topology::serialize`] has given, also in another
+    /// process.
+    ///
+    /// # Errors
+    /// As the plug-in's, such as that they are of another platform; [`PjrtError::Missing`] before
+    /// 0.75.
+    pub fn deserialize_topology(&self, serialized: &[u8]) -> Result<Topology, PjrtError> {
+        // SAFETY: there are so many bytes for the call.
+        let made = unsafe {
+            self.table().ask(|call: &mut PJRT_TopologyDescription_Deserialize_Args| {
+                call.serialized_topology = serialized.as_ptr().cast();
+                call.serialized_topology_size = serialized.len();
+            })
+        }?;
+        let raw = pointer("PJRT_TopologyDescription_Deserialize", "a topology", made.topology)?;
+        Ok(Topology { owner: Owner::Itself(self.clone()), raw })
+    }
+}
+
+impl Topology {
+    /// The topology of a client.
+    pub(super) fn of_client(
+        client: &Arc<ClientHandle>,
+        raw: NonNull<PJRT_TopologyDescription>,
+    ) -> Self {
+        Self { owner: Owner::Client(Arc::clone(client)), raw }
+    }
+
+    fn table(&self) -> &Table {
+        match &self.owner {
+            Owner::Client(client) => client.table(),
+            Owner::Itself(plugin) => plugin.table(),
+        }
+    }
+
+    /// What the plug-in calls its platform.
+    ///
+    /// # Errors
+    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    pub fn platform_name(&self) -> Result<String, PjrtError> {
+        const CALL: &str = "PJRT_TopologyDescription_PlatformName";
+        let found = of_topology!(self, PJRT_TopologyDescription_PlatformName_Args)?;
+        // SAFETY: the plug-in says that there are so many bytes; they are the topology's.
+        unsafe { text(CALL, "its text", found.platform_name, found.platform_name_size) }
+    }
+
+    /// The platform's version, in the plug-in's words.
+    ///
+    /// # Errors
+    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    pub fn platform_version(&self) -> Result<String, PjrtError> {
+        const CALL: &str = "PJRT_TopologyDescription_PlatformVersion";
+        let found = of_topology!(self, PJRT_TopologyDescription_PlatformVersion_Args)?;
+        // SAFETY: the plug-in says that there are so many bytes; they are the topology's.
+        unsafe { text(CALL, "its text", found.platform_version, found.platform_version_size) }
+    }
+
+    /// Its devices.
+    ///
+    /// # Errors
+    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    pub fn devices(&self) -> Result<Vec<DeviceDescription<'_>>, PjrtError> {
+        const CALL: &str = "PJRT_TopologyDescription_GetDeviceDescriptions";
+        let found = of_topology!(self, PJRT_TopologyDescription_GetDeviceDescriptions_Args)?;
+        // SAFETY: the plug-in says that there are so many; they are the topology's.
+        let found = unsafe { handles(CALL, found.descriptions, found.num_descriptions) }?;
+        // SAFETY: they live as long as the topology, which is borrowed.
+        Ok(found
+            .into_iter()
+            .map(|raw| unsafe { DeviceDescription::of(self.table(), raw) })
+            .collect())
+    }
+
+    /// What the vendor says of it by name.
+    ///
+    /// # Errors
+    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    pub fn attributes(&self) -> Result<Vec<(String, Value)>, PjrtError> {
+        const CALL: &str = "PJRT_TopologyDescription_Attributes";
+        let found = of_topology!(self, PJRT_TopologyDescription_Attributes_Args)?;
+        // SAFETY: the plug-in says that there are so many; they are the topology's.
+        unsafe { attributes(CALL, found.attributes, found.num_attributes) }
+    }
+
+    /// Its bytes, for [`PjrtPlugin::deserialize_topology`].
+    ///
+    /// # Errors
+    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    pub fn serialize(&self) -> Result<Vec<u8>, PjrtError> {
+        const CALL: &str = "PJRT_TopologyDescription_Serialize";
+        let found = of_topology!(self, PJRT_TopologyDescription_Serialize_Args)?;
+        let bytes = (found.serialized_bytes, found.serialized_bytes_size);
+        let (owner, deleter) = (found.serialized_topology, found.serialized_topology_deleter);
+        // SAFETY: a call that succeeds gives so many bytes, and what owns them.
+        unsafe { owned_bytes(CALL, "a topology", bytes, owner, deleter) }
+    }
+
+    /// A number that is the same for topologies that are.
+    ///
+    /// # Errors
+    /// As the plug-in's; [`PjrtError::Missing`] before 0.101.
+    pub fn fingerprint(&self) -> Result<u64, PjrtError> {
+        Ok(of_topology!(self, PJRT_TopologyDescription_Fingerprint_Args)?.fingerprint)
+    }
+}
+
+impl Drop for Topology {
+    fn drop(&mut self) {
+        if let Owner::Itself(_) = &self.owner {
+            // An error changes nothing.
+            let _ = of_topology!(self, PJRT_TopologyDescription_Destroy_Args);
+        }
+    }
+}

@@ -1,0 +1,272 @@
+/* Of pjrt_plugin.c: programs. A program is a text such as "outputs 2 donates 0": each output is the first argument with one added to each
+ * byte; the argument of that number is taken unless it is kept. Its habits:
+ *
+ *   NULL_LOADED, NULL_EXECUTABLE        a call succeeds and gives nothing
+ *   OUTPUTS_SAID=N, TYPES_SAID=N        how many outputs it says that there are; of how many it gives the types
+ *   FEWER_OUTPUTS, MORE_OUTPUTS         a run gives one output less than was said, or one more
+ *   FAILED_OUTPUTS                      a run fails, and yet has given outputs
+ *   NULL_COMPLETE                       a run gives no event
+ *   OUTPUT_RANK=N, OUTPUT_TYPE=N        what it says of an output
+ *   KINDS_SAID=N, NULL_KIND, KIND_SAID=N   of how many memory kinds it tells, and how
+ *   PROGRAM_SAID=N, PROGRAM_GROWS       how long the optimised program is said to be; that it is longer the second time
+ *   SERIALIZED_SAID=N, NULL_SERIALIZED, NO_DELETER   what it says of itself as bytes
+ *   NAME_SAID=N                         how long its name is said to be
+ *   COSTS_SAID=N                        how many costs are said to be there */
+
+typedef struct {
+  size_t outputs;
+  int donates, deleted;
+} Program;
+static size_t outputs_of(void* program) { return ((Program*)program)->outputs; }
+
+static void* programmed(const char* code, size_t size) {
+  char text[64] = "";
+  Program program = {.outputs = 1, .donates = -1};
+  memcpy(text, code, size < 63 ? size : 63);
+  if (sscanf(text, "outputs %zu donates %d", &program.outputs, &program.donates) < 1 || program.outputs > 8) return NULL;
+  Program* loaded = made(sizeof *loaded);
+  *loaded = program;
+  return loaded;
+}
+CALL(PJRT_Client_Compile) {
+  const PJRT_Program* program = args->program;
+  if (args->compile_options_size == 0) abort();
+#ifdef EQUAL_SIZES
+  if (program->struct_size != PJRT_Program_SIZE) return failed(3, "another size of a program than mine");
+#endif
+  if (program->format_size != 4 || memcmp(program->format, "mlir", 4)) return failed(3, "another format than mine");
+  args->executable = programmed(program->code, program->code_size);
+  if (!args->executable) return failed(2, "no program of mine");
+#ifdef NULL_LOADED
+  gone(args->executable);
+  args->executable = NULL;
+#endif
+  return NULL;
+}
+CALL(PJRT_LoadedExecutable_Destroy) { return gone(args->executable), NULL; }
+CALL(PJRT_LoadedExecutable_GetExecutable) {
+#ifdef NULL_EXECUTABLE
+  return args->executable = NULL, NULL;
+#endif
+  Program* program = made(sizeof *program);
+  *program = *(Program*)args->loaded_executable;
+  args->executable = program;
+  return NULL;
+}
+CALL(PJRT_Executable_Destroy) { return gone(args->executable), NULL; }
+CALL(PJRT_LoadedExecutable_AddressableDevices) {
+  args->addressable_devices = every_device;
+  args->num_addressable_devices = 2;
+#ifdef PROGRAM_DEVICES
+  args->num_addressable_devices = PROGRAM_DEVICES;
+#endif
+  return NULL;
+}
+CALL(PJRT_LoadedExecutable_Delete) { return ((Program*)args->executable)->deleted = 1, NULL; }
+CALL(PJRT_LoadedExecutable_IsDeleted) {
+  args->is_deleted = ((Program*)args->executable)->deleted != 0;
+  return NULL;
+}
+#ifdef SLOT_PJRT_LoadedExecutable_Fingerprint
+CALL(PJRT_LoadedExecutable_Fingerprint) {
+  args->executable_fingerprint = "finger";
+  args->executable_fingerprint_size = 6;
+  return NULL;
+}
+#endif
+#ifdef SLOT_PJRT_LoadedExecutable_GetDeviceAssignment
+CALL(PJRT_LoadedExecutable_GetDeviceAssignment) {
+  /* Two replicas of one computation, on devices 7 and 8. */
+  args->serialized_bytes = "\x08\x02\x10\x01\x1a\x04\x0a\x02\x07\x08";
+  args->serialized_bytes_size = 10;
+  args->serialized_device_assignment = NULL;
+  args->serialized_device_assignment_deleter = NULL;
+#ifdef ASSIGNMENT_SAID
+  args->serialized_bytes_size = ASSIGNMENT_SAID;
+#endif
+  return NULL;
+}
+#endif
+CALL(PJRT_Executable_Name) {
+  args->executable_name = "program";
+  args->executable_name_size = 7;
+#ifdef NAME_SAID
+  args->executable_name_size = NAME_SAID;
+#endif
+  return NULL;
+}
+CALL(PJRT_Executable_NumReplicas) {
+  args->num_replicas = 2;
+  return NULL;
+}
+CALL(PJRT_Executable_NumPartitions) {
+  args->num_partitions = 1;
+  return NULL;
+}
+CALL(PJRT_Executable_NumOutputs) {
+  args->num_outputs = outputs_of(args->executable);
+#ifdef OUTPUTS_SAID
+  args->num_outputs = OUTPUTS_SAID;
+#endif
+  return NULL;
+}
+CALL(PJRT_Executable_SizeOfGeneratedCodeInBytes) {
+  args->size_in_bytes = 99;
+  return NULL;
+}
+CALL(PJRT_Executable_GetCostAnalysis) {
+  static PJRT_NamedValue cost;
+  cost = (PJRT_NamedValue){.struct_size = PJRT_NamedValue_SIZE, .name = "flops", .name_size = 5, .type = 3, .value = 0x40000000, .value_size = 1};
+  args->properties = &cost;
+  args->num_properties = 1;
+#ifdef COSTS_SAID
+  args->num_properties = COSTS_SAID;
+#endif
+  return NULL;
+}
+static const char* kinds[8] = {"device", "device", "device", "device", "device", "device", "device", "device"};
+static size_t kind_sizes[8] = {6, 6, 6, 6, 6, 6, 6, 6};
+CALL(PJRT_Executable_OutputMemoryKinds) {
+  args->num_outputs = outputs_of(args->executable);
+#ifdef KINDS_SAID
+  args->num_outputs = KINDS_SAID;
+#endif
+#ifdef NULL_KIND
+  kinds[0] = NULL;
+#endif
+#ifdef KIND_SAID
+  kind_sizes[0] = KIND_SAID;
+#endif
+  args->memory_kinds = (void*)kinds;
+  args->memory_kind_sizes = kind_sizes;
+  return NULL;
+}
+#ifdef SLOT_PJRT_Executable_ParameterMemoryKinds
+CALL(PJRT_Executable_ParameterMemoryKinds) {
+  args->num_parameters = 1;
+  args->memory_kinds = (void*)kinds;
+  args->memory_kind_sizes = kind_sizes;
+  return NULL;
+}
+#endif
+CALL(PJRT_Executable_OptimizedProgram) {
+  PJRT_Program* program = args->program;
+  size_t size = 9;
+#ifdef PROGRAM_SAID
+  size = PROGRAM_SAID;
+#endif
+#ifdef PROGRAM_GROWS
+  if (program->code) size = 1000;
+#endif
+  program->format = "hlo";
+  program->format_size = 3;
+  if (program->code && program->code_size >= 9) memcpy(program->code, "optimised", 9);
+  program->code_size = size;
+  return NULL;
+}
+CALL(PJRT_Executable_Serialize) {
+  char* bytes = made(64);
+  args->serialized_bytes = bytes;
+  args->serialized_bytes_size =
+      (size_t)snprintf(bytes, 64, "outputs %zu donates %d", outputs_of((void*)args->executable), ((const Program*)args->executable)->donates);
+  args->serialized_executable = bytes;
+  args->serialized_executable_deleter = (void*)gone;
+#ifdef SERIALIZED_SAID
+  args->serialized_bytes_size = SERIALIZED_SAID;
+#endif
+#ifdef NULL_SERIALIZED
+  args->serialized_bytes = NULL;
+#endif
+#ifdef NO_DELETER
+  gone(bytes);
+  args->serialized_bytes = "outputs 1";
+  args->serialized_bytes_size = 9;
+  args->serialized_executable_deleter = NULL;
+#endif
+  return NULL;
+}
+CALL(PJRT_Executable_DeserializeAndLoad) {
+  args->loaded_executable = programmed(args->serialized_executable, args->serialized_executable_size);
+  return args->loaded_executable ? NULL : failed(3, "no executable of mine");
+}
+CALL(PJRT_Executable_OutputElementTypes) {
+  static int types[8] = {6, 6, 6, 6, 6, 6, 6, 6};
+#ifdef OUTPUT_TYPE
+  types[0] = OUTPUT_TYPE;
+#endif
+  args->output_types = (void*)types;
+  args->num_output_types = outputs_of(args->executable);
+#ifdef TYPES_SAID
+  args->num_output_types = TYPES_SAID;
+#endif
+  return NULL;
+}
+CALL(PJRT_Executable_OutputDimensions) {
+  static int64_t dims[8] = {4, 4, 4, 4, 4, 4, 4, 4};
+  static size_t ranks[8] = {1, 1, 1, 1, 1, 1, 1, 1};
+#ifdef OUTPUT_RANK
+  ranks[0] = OUTPUT_RANK;
+#endif
+  args->num_outputs = outputs_of(args->executable);
+  args->dims = dims;
+  args->dim_sizes = ranks;
+  return NULL;
+}
+#ifdef SLOT_PJRT_Executable_Fingerprint
+CALL(PJRT_Executable_Fingerprint) {
+  args->executable_fingerprint = "finger";
+  args->executable_fingerprint_size = 6;
+  return NULL;
+}
+#endif
+#ifdef SLOT_PJRT_Executable_GetCompiledMemoryStats
+CALL(PJRT_Executable_GetCompiledMemoryStats) {
+  args->generated_code_size_in_bytes = 1;
+  args->argument_size_in_bytes = 2;
+  return NULL;
+}
+#endif
+CALL(PJRT_LoadedExecutable_Execute) {
+  Program* program = args->executable;
+  const PJRT_ExecuteOptions* options = args->options;
+  Buffer*** arguments = (void*)args->argument_lists;
+  Buffer*** outputs = (void*)args->output_lists;
+  Event** complete = (void*)args->device_complete_events;
+  size_t count = program->outputs;
+#ifdef EQUAL_SIZES
+  if (options->struct_size != PJRT_ExecuteOptions_SIZE) return failed(3, "another size of options than mine");
+#endif
+  if (program->deleted) return failed(3, "the program was deleted");
+  if (args->num_devices != (args->execute_device ? 1 : 2)) return failed(3, "another number of devices than mine");
+  if (args->num_args < 1) return failed(3, "too few arguments");
+  int kept = 0;
+#if PJRT_MINOR >= 39
+  for (size_t i = 0; i < options->num_non_donatable_input_indices; ++i)
+    kept |= ((const int64_t*)options->non_donatable_input_indices)[i] == program->donates;
+#endif
+  (void)options;
+#ifdef FEWER_OUTPUTS
+  --count;
+#endif
+#ifdef MORE_OUTPUTS
+  ++count;
+#endif
+  for (size_t device = 0; device < args->num_devices; ++device) {
+    for (size_t i = 0; i < args->num_args; ++i)
+      if (arguments[device][i]->deleted) return failed(3, "an argument was deleted");
+    for (size_t i = 0; i < count; ++i) {
+      outputs[device][i] = copied(arguments[device][0]);
+      for (size_t at = 0; at < outputs[device][i]->bytes; ++at) ++outputs[device][i]->data[at];
+    }
+    if (program->donates >= 0 && (size_t)program->donates < args->num_args && !kept && !arguments[device][program->donates]->references)
+      arguments[device][program->donates]->deleted = 1;
+    if (complete) complete[device] = event();
+#ifdef NULL_COMPLETE
+    if (complete) forget(complete[device]), complete[device] = NULL;
+#endif
+  }
+#ifdef FAILED_OUTPUTS
+  return failed(13, "it failed after all");
+#endif
+  return NULL;
+}
