@@ -51,4 +51,4 @@ pub use host::{
 pub use inspect::{Inspection, VersionInCode, inspect};
 pub use serdes_abi::pjrt::Minor;
 pub use skew::{Fit, Framework, Gate, Mismatch, PluginVersion, SizeRule, SkewRule, Step};
-pub use state::{Array, IncomingArray, MemorySpace};
+pub use state::{Array, ArrayTransfer, IncomingArray, MemorySpace};

@@ -7,7 +7,7 @@
 
 use std::ops::{Deref, DerefMut};
 
-use crate::{device_state::Error, stream_executor::HostMemory};
+use crate::{device_state::Error, pjrt, stream_executor::HostMemory};
 
 /// Bytes of one buffer on the way between a device and a file.
 pub(crate) const BUFFER_BYTES: usize = 1 << 20;
@@ -26,6 +26,8 @@ pub enum Buffer {
     Pageable(Vec<u8>),
     /// Memory that asynchronous copies of a StreamExecutor device can use.
     Pinned(HostMemory),
+    /// Memory that transfers of a PJRT client can use.
+    Transferable(pjrt::HostMemory),
 }
 
 impl Buffer {
@@ -42,6 +44,7 @@ impl Deref for Buffer {
         match self {
             Self::Pageable(bytes) => bytes,
             Self::Pinned(memory) => memory,
+            Self::Transferable(memory) => memory,
         }
     }
 }
@@ -51,6 +54,7 @@ impl DerefMut for Buffer {
         match self {
             Self::Pageable(bytes) => bytes,
             Self::Pinned(memory) => memory,
+            Self::Transferable(memory) => memory,
         }
     }
 }
@@ -68,24 +72,30 @@ impl From<HostMemory> for Buffer {
 }
 
 /// The buffer comes back if it is of another kind.
-impl TryFrom<Buffer> for Vec<u8> {
-    type Error = Buffer;
-
-    fn try_from(buffer: Buffer) -> Result<Self, Buffer> {
-        match buffer {
-            Buffer::Pageable(bytes) => Ok(bytes),
-            other => Err(other),
-        }
-    }
-}
-
-/// The buffer comes back if it is of another kind.
 impl TryFrom<Buffer> for HostMemory {
     type Error = Buffer;
 
     fn try_from(buffer: Buffer) -> Result<Self, Buffer> {
         match buffer {
             Buffer::Pinned(memory) => Ok(memory),
+            other => Err(other),
+        }
+    }
+}
+
+impl From<pjrt::HostMemory> for Buffer {
+    fn from(memory: pjrt::HostMemory) -> Self {
+        Self::Transferable(memory)
+    }
+}
+
+/// The buffer comes back if it is of another kind.
+impl TryFrom<Buffer> for pjrt::HostMemory {
+    type Error = Buffer;
+
+    fn try_from(buffer: Buffer) -> Result<Self, Buffer> {
+        match buffer {
+            Buffer::Transferable(memory) => Ok(memory),
             other => Err(other),
         }
     }

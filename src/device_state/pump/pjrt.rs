@@ -5,13 +5,12 @@ use super::{Contents, Incoming, Memory};
 use crate::{
     device_state::Error,
     ifrt::DType,
-    pjrt::{Array, ElementType, IncomingArray, MemorySpace, PjrtError},
+    pjrt::{Array, ArrayTransfer, ElementType, HostMemory, IncomingArray, MemorySpace, PjrtError},
 };
 
 /// The type of the same name; the numbers of the two are not the same.
 fn element_type(dtype: DType) -> Result<ElementType, PjrtError> {
-    let same = |found: &&ElementType| found.name() == dtype.name();
-    ElementType::ALL.iter().find(same).copied().ok_or_else(|| PjrtError::InvalidArgument {
+    ElementType::of_name(dtype.name()).ok_or_else(|| PjrtError::InvalidArgument {
         what: "the element type",
         found: dtype.name().to_owned(),
         expected: "one that PJRT has; arrays of others stay on the host".to_owned(),
@@ -23,16 +22,16 @@ impl Memory for Array {
     type Incoming = IncomingArray;
     /// The plug-in orders its copies itself.
     type Stream = ();
-    type HostBuffer = Vec<u8>;
-    type Transfer = Vec<u8>;
+    type HostBuffer = HostMemory;
+    type Transfer = ArrayTransfer;
     type Error = PjrtError;
 
     fn allocate(space: &MemorySpace, contents: &Contents) -> Result<IncomingArray, PjrtError> {
         IncomingArray::new(space, element_type(contents.dtype())?, contents.dims())
     }
 
-    fn allocate_host(_: &MemorySpace, bytes: usize) -> Result<Vec<u8>, PjrtError> {
-        Ok(vec![0; bytes])
+    fn allocate_host(space: &MemorySpace, bytes: usize) -> Result<HostMemory, PjrtError> {
+        space.client().allocate_host(bytes)
     }
 
     fn create_stream(_: &MemorySpace) -> Result<(), PjrtError> {
@@ -44,7 +43,7 @@ impl Memory for Array {
     }
 
     fn is_same(one: &MemorySpace, other: &MemorySpace) -> bool {
-        one.is(other)
+        one == other
     }
 
     fn device(&self) -> &MemorySpace {
@@ -64,15 +63,13 @@ impl Memory for Array {
         (): &(),
         offset: u64,
         bytes: usize,
-        mut target: Vec<u8>,
-    ) -> Result<Vec<u8>, PjrtError> {
-        let room = target.get_mut(..bytes).unwrap_or_default();
-        Self::read(self, offset, room)?;
-        Ok(target)
+        target: HostMemory,
+    ) -> Result<ArrayTransfer, PjrtError> {
+        Self::begin_read(self, offset, bytes, target)
     }
 
-    fn wait(transfer: Vec<u8>) -> Result<Vec<u8>, PjrtError> {
-        Ok(transfer)
+    fn wait(transfer: ArrayTransfer) -> Result<HostMemory, PjrtError> {
+        transfer.wait()
     }
 
     fn read(&self, offset: u64, target: &mut [u8]) -> Result<(), PjrtError> {
@@ -98,10 +95,9 @@ impl Incoming<Array> for IncomingArray {
         (): &(),
         offset: u64,
         bytes: usize,
-        source: Vec<u8>,
-    ) -> Result<Vec<u8>, PjrtError> {
-        Self::write(self, offset, source.get(..bytes).unwrap_or_default())?;
-        Ok(source)
+        source: HostMemory,
+    ) -> Result<ArrayTransfer, PjrtError> {
+        Self::begin_write(self, offset, bytes, source)
     }
 
     fn write(&mut self, offset: u64, source: &[u8]) -> Result<(), PjrtError> {

@@ -56,6 +56,17 @@ impl Toy {
     }
 }
 
+impl TryFrom<Buffer> for Vec<u8> {
+    type Error = Buffer;
+
+    fn try_from(buffer: Buffer) -> Result<Self, Buffer> {
+        match buffer {
+            Buffer::Pageable(bytes) => Ok(bytes),
+            other => Err(other),
+        }
+    }
+}
+
 pub(crate) struct ToyMemory {
     toy: Toy,
     pub(crate) bytes: Arc<Mutex<Vec<u8>>>,

@@ -1,9 +1,11 @@
 //! An array that is read.
 
-use super::MemorySpace;
-use crate::pjrt::{Buffer, ElementType, PjrtError};
+use std::sync::OnceLock;
 
-/// An array on a device, of which is known what it is made of.
+use super::{ArrayTransfer, MemorySpace, PIECES_FROM};
+use crate::pjrt::{Buffer, ElementType, HostMemory, PjrtError};
+
+/// An array on a device, of which is known what it is made of and how it can be read.
 #[derive(Debug)]
 pub struct Array {
     buffer: Buffer,
@@ -11,18 +13,27 @@ pub struct Array {
     element_type: ElementType,
     dims: Vec<i64>,
     bytes: usize,
+    /// Whether it is read as a whole; found out when somebody wants to know.
+    is_read_whole: OnceLock<bool>,
 }
 
 impl Array {
-    /// The array in `buffer`, which lies in `space`.
+    /// The array in `buffer`.
     ///
     /// # Errors
-    /// As [`Buffer::element_type`], [`Buffer::dims`] and [`Buffer::host_bytes`]: tokens and what
-    /// else has no data is refused.
-    pub fn new(buffer: Buffer, space: &MemorySpace) -> Result<Self, PjrtError> {
+    /// As [`Buffer::element_type`], [`Buffer::dims`], [`Buffer::host_bytes`], [`Buffer::device`]
+    /// and [`Buffer::memory`]: tokens and what else has no data is refused.
+    pub fn new(buffer: Buffer) -> Result<Self, PjrtError> {
+        let space = MemorySpace::new(&buffer.device()?, buffer.memory()?)?;
+        Self::in_space(buffer, &space)
+    }
+
+    /// The array in a buffer that was put there.
+    pub(super) fn in_space(buffer: Buffer, space: &MemorySpace) -> Result<Self, PjrtError> {
         let (element_type, dims) = (buffer.element_type()?, buffer.dims()?);
         let bytes = buffer.host_bytes()?;
-        Ok(Self { buffer, space: space.clone(), element_type, dims, bytes })
+        let is_read_whole = OnceLock::new();
+        Ok(Self { buffer, space: space.clone(), element_type, dims, bytes, is_read_whole })
     }
 
     /// What it is made of.
@@ -62,9 +73,22 @@ impl Array {
     }
 
     /// Whether it is read as a whole or not at all.
+    ///
+    /// Pieces are raw bytes of the device, which are those of the host only where the plug-in says
+    /// that the array lies there dense and row-major. A short array is one call in either way.
     #[must_use]
-    pub const fn is_read_whole(&self) -> bool {
-        true
+    pub fn is_read_whole(&self) -> bool {
+        *self.is_read_whole.get_or_init(|| {
+            let has_raw_bytes_of_the_host = || -> Result<bool, PjrtError> {
+                let is_same = self.buffer.has_raw_reads()
+                    && self.buffer.is_row_major()?
+                    && self.buffer.device_bytes()? == self.bytes;
+                // A plug-in may have the function and say that it does not implement it.
+                Ok(is_same && self.buffer.read_raw(0, &mut [0]).is_ok())
+            };
+            // Where something fails, reading it whole says what.
+            self.bytes < PIECES_FROM || !has_raw_bytes_of_the_host().unwrap_or(false)
+        })
     }
 
     /// Fills `target` with its bytes from `offset` on, and waits for it.
@@ -77,15 +101,43 @@ impl Array {
         if offset == 0 && target.len() == self.bytes {
             return self.buffer.read_into(target);
         }
-        Err(self.outside(offset, target.len()))
+        let offset = self.start_of_piece(offset, target.len())?;
+        self.buffer.read_raw(offset, target)
     }
 
-    fn outside(&self, offset: u64, bytes: usize) -> PjrtError {
-        PjrtError::OutOfRange {
-            what: "array",
-            offset: offset.into(),
-            bytes: bytes as u128,
-            size: self.bytes as u64,
+    /// Begins to fill the first `bytes` bytes of `target` with those of the array from `offset` on.
+    ///
+    /// # Errors
+    /// As [`Self::read`]; [`PjrtError::InvalidArgument`] if `target` is shorter.
+    pub fn begin_read(
+        &self,
+        offset: u64,
+        bytes: usize,
+        target: HostMemory,
+    ) -> Result<ArrayTransfer, PjrtError> {
+        let transfer = if offset == 0 && bytes == self.bytes {
+            self.buffer.begin_read(target)
+        } else {
+            let offset = self.start_of_piece(offset, bytes)?;
+            self.buffer.begin_read_raw(offset, bytes, target)
+        };
+        transfer.map(ArrayTransfer::under_way)
+    }
+
+    /// Where a piece begins, if the array is read in pieces and has it.
+    fn start_of_piece(&self, offset: u64, bytes: usize) -> Result<usize, PjrtError> {
+        let start = usize::try_from(offset).ok();
+        let end = start.and_then(|start| start.checked_add(bytes));
+        match start {
+            Some(start) if end.is_some_and(|end| end <= self.bytes) && !self.is_read_whole() => {
+                Ok(start)
+            }
+            _ => Err(PjrtError::OutOfRange {
+                what: "array",
+                offset: offset.into(),
+                bytes: bytes as u128,
+                size: self.bytes as u64,
+            }),
         }
     }
 }

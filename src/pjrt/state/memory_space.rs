@@ -11,28 +11,27 @@ pub struct MemorySpace {
     device: Device,
     memory: Option<Memory>,
     device_id: i32,
-    memory_id: Option<i32>,
 }
 
 impl MemorySpace {
-    /// The default memory of a device of `client`.
+    /// The default memory of a device.
     ///
     /// # Errors
     /// As the plug-in's.
-    pub fn of(client: &Client, device: &Device) -> Result<Self, PjrtError> {
-        Self::new(client, device, device.default_memory()?)
+    pub fn of(device: &Device) -> Result<Self, PjrtError> {
+        Self::new(device, device.default_memory()?)
     }
 
-    /// The memory of that kind of a device of `client`: `device`, `pinned_host`.
+    /// The memory of that kind of a device: `device`, `pinned_host`.
     ///
     /// # Errors
     /// [`PjrtError::InvalidArgument`] if the device has none of the kind; or as the plug-in's.
-    pub fn of_kind(client: &Client, device: &Device, kind: &str) -> Result<Self, PjrtError> {
+    pub fn of_kind(device: &Device, kind: &str) -> Result<Self, PjrtError> {
         let mut kinds = Vec::new();
         for memory in device.memories()? {
             let found = memory.kind()?;
             if found == kind {
-                return Self::new(client, device, Some(memory));
+                return Self::new(device, Some(memory));
             }
             kinds.push(found);
         }
@@ -43,14 +42,9 @@ impl MemorySpace {
         })
     }
 
-    fn new(client: &Client, device: &Device, memory: Option<Memory>) -> Result<Self, PjrtError> {
-        Ok(Self {
-            client: client.clone(),
-            device: device.clone(),
-            device_id: device.id()?,
-            memory_id: memory.as_ref().map(Memory::id).transpose()?,
-            memory,
-        })
+    pub(super) fn new(device: &Device, memory: Option<Memory>) -> Result<Self, PjrtError> {
+        let (client, device_id) = (device.client(), device.id()?);
+        Ok(Self { client, device: device.clone(), memory, device_id })
     }
 
     /// The client whose device it is.
@@ -77,13 +71,6 @@ impl MemorySpace {
         self.device_id
     }
 
-    /// Whether it is the same memory of the same device, of clients of one platform.
-    #[must_use]
-    pub fn is(&self, other: &Self) -> bool {
-        (self.device_id, self.memory_id) == (other.device_id, other.memory_id)
-            && self.client.platform_name() == other.client.platform_name()
-    }
-
     /// What arrays are put into.
     #[must_use]
     pub fn target(&self) -> Target<'_> {
@@ -91,11 +78,17 @@ impl MemorySpace {
     }
 }
 
-/// `cpu:0, memory 3`.
+/// `cpu:0`.
 impl fmt::Display for MemorySpace {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}:{}", self.client.platform_name(), self.device_id)?;
-        self.memory_id.map_or(Ok(()), |id| write!(formatter, ", memory {id}"))
+        write!(formatter, "{}:{}", self.client.platform_name(), self.device_id)
+    }
+}
+
+/// Whether it is the same memory of the same device of the same client.
+impl PartialEq for MemorySpace {
+    fn eq(&self, other: &Self) -> bool {
+        self.device == other.device && self.memory == other.memory
     }
 }
 
@@ -105,6 +98,6 @@ impl Client {
     /// # Errors
     /// As [`Self::addressable_devices`] and [`MemorySpace::of`].
     pub fn memory_spaces(&self) -> Result<Vec<MemorySpace>, PjrtError> {
-        self.addressable_devices()?.iter().map(|device| MemorySpace::of(self, device)).collect()
+        self.addressable_devices()?.iter().map(MemorySpace::of).collect()
     }
 }

@@ -78,7 +78,7 @@ fn memory_space(client: &Client, ordinal: usize) -> Result<MemorySpace, Failure>
             devices.len()
         )));
     };
-    MemorySpace::of(client, device).map_err(failure)
+    MemorySpace::of(device).map_err(failure)
 }
 
 /// An error of the host of PJRT plug-ins: a refused plug-in is an answer, everything else a
