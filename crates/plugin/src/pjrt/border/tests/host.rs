@@ -8,7 +8,8 @@ use std::{
 
 use serdes_abi::pjrt::{Minor, args::*};
 
-use crate::pjrt::{ApiTable, ElementType, Plugin};
+use super::plugin::Loaded;
+use crate::pjrt::ElementType;
 
 /// An error that a call answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,10 +34,8 @@ pub(super) struct Host {
 }
 
 impl Host {
-    pub(super) fn of<P: Plugin>() -> Self {
-        // A table is never freed, as in a plug-in.
-        let table: &'static ApiTable = Box::leak(Box::new(ApiTable::new()));
-        Self { api: table.get::<P>().cast(), minor: P::MINOR }
+    pub(super) fn of<P: Loaded>() -> Self {
+        Self { api: P::table().get::<P>().cast(), minor: P::MINOR }
     }
 
     /// # Safety

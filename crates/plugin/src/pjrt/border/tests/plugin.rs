@@ -4,8 +4,27 @@ use std::{sync::Mutex, thread, time::Duration};
 
 use crate::{
     HostSource, HostTarget, Result,
-    pjrt::{Buffer, Client, Device, Memory, Minor, NEWEST_MINOR, Options, Plugin, Value},
+    pjrt::{ApiTable, Buffer, Client, Device, Memory, Minor, NEWEST_MINOR, Options, Plugin, Value},
 };
+
+/// A plug-in whose table is in this program, as `export_pjrt!` has it in a library.
+pub(super) trait Loaded: Plugin {
+    /// Its table, of which there is one.
+    fn table() -> &'static ApiTable;
+}
+
+macro_rules! loaded {
+    ($($plugin:ty),*) => {$(
+        impl Loaded for $plugin {
+            fn table() -> &'static ApiTable {
+                static TABLE: ApiTable = ApiTable::new();
+                &TABLE
+            }
+        }
+    )*};
+}
+
+loaded!(Habits, OfMinor57, Newest);
 
 /// What its clients do.
 #[derive(Clone, Copy, Debug)]
