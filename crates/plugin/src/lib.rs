@@ -1,5 +1,5 @@
 //! Write a StreamExecutor plug-in in Rust, and load it in TensorFlow or in any other host of that C
-//! API.
+//! API; or a PJRT plug-in, and load it in JAX.
 //!
 //! A device that only holds memory implements [`MemoryDevice`], which is safe, and gets streams,
 //! events and timers from [`Queued`]; [`SingleDevice`] makes a platform of one. Several devices, or
@@ -52,6 +52,11 @@
 //!   hosts from TensorFlow 2.4 on, and those of RFC #257. See [`Settings::layout`].
 //! * The status functions of the host come in a table at registration. This crate neither defines
 //!   nor imports a `TF_*` symbol; only [`export!`] does, in the cdylib that uses it.
+//!
+//! # PJRT
+//!
+//! With the feature `pjrt`, a plug-in for frameworks of that C API, such as JAX, is written in the
+//! same way: see the module of that name.
 //!
 //! This crate must never know how a host works inside, nor anything of serialization.
 
