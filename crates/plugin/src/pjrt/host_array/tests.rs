@@ -88,8 +88,8 @@ fn a_scalar_and_an_array_of_nothing_have_their_bytes() {
     for element_type in [ElementType::F32, ElementType::U4] {
         let empty = HostArray::strided(shape(element_type, &[2, 0]), &[-8, 4]).unwrap();
         assert_eq!((empty.first(), empty.extent()), (0, 0));
-        assert_eq!(gathered(&empty, &[]), []);
-        assert_eq!(scattered(&empty, &[]), []);
+        assert!(gathered(&empty, &[]).is_empty());
+        assert!(scattered(&empty, &[]).is_empty());
     }
 }
 
