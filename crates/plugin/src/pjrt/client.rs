@@ -4,7 +4,6 @@
 use std::{
     ops::Range,
     sync::{Arc, OnceLock, Weak},
-    thread,
 };
 
 use serdes_abi::pjrt::args::{PJRT_Device, PJRT_Memory};
@@ -12,7 +11,7 @@ use serdes_abi::pjrt::args::{PJRT_Device, PJRT_Memory};
 use super::{
     Buffer, Client, Device, Event, Memory, Plugin,
     border::{Handles, NamedValues},
-    event::{Completer, is_working, working},
+    event::{Completer, working},
 };
 use crate::{
     Result, Status,
@@ -58,20 +57,6 @@ pub(super) struct OpenDevice<P: Plugin> {
     pub(super) writes: Queue,
     /// What comes from it, in order.
     pub(super) reads: Queue,
-}
-
-impl<P: Plugin> Drop for OpenDevice<P> {
-    fn drop(&mut self) {
-        if is_working() {
-            // A queue waits for its thread when it goes, and this may be the work of one of them:
-            // the last array of a client can go with the last piece of work of it.
-            let queues = [&mut self.writes, &mut self.reads]
-                .map(|queue| std::mem::replace(queue, Queue::new()));
-            let queues = thread::Builder::new().spawn(move || drop(queues));
-            // Without a thread the queues go with the closure, here; there is no better place.
-            drop(queues);
-        }
-    }
 }
 
 /// A memory of an [`OpenClient`].
@@ -224,6 +209,9 @@ fn number<P: Plugin>(memories: &mut [OpenMemory<P>]) {
 pub(super) fn id(index: usize) -> i32 {
     i32::try_from(index).unwrap_or(i32::MAX)
 }
+
+// A client may go with the last piece of its own work. Its queues can be dropped there: none waits
+// for the thread that drops it, and who does work of a queue for it has the client for as long.
 
 /// Puts work into a queue, behind what is there, and says how it came out; it may be done when this
 /// returns. Work of many bytes is done by the queue's own thread.

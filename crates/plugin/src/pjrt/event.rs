@@ -52,11 +52,6 @@ pub(super) fn working<T>(work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// Whether this thread does the work of a device just now.
-pub(super) fn is_working() -> bool {
-    WORKING.get()
-}
-
 impl Event {
     fn of(progress: Progress) -> Self {
         Self(Arc::new(Shared { progress: Mutex::new(progress), done: Condvar::new() }))

@@ -229,9 +229,9 @@ calls! {
     raw_to_host_future<P>(PJRT_Buffer_CopyRawToHostFuture_Args: arguments, buffer: array::<P>) {
         let bytes = buffer.range(arguments.offset, arguments.transfer_size)?;
         let (completer, event) = Event::pending();
-        let wanted = Wanted { array: Arc::clone(buffer), offset: arguments.offset, bytes: bytes.len(), completer };
+        let copy = RawCopy { array: Arc::clone(buffer), offset: arguments.offset, bytes: bytes.len(), completer };
         arguments.event = events::give(event);
-        arguments.callback_data = handles::give::<_, c_void>(wanted);
+        arguments.callback_data = handles::give::<_, c_void>(copy);
         arguments.future_ready_callback = Some(memory_is_there::<P>);
     }
 
@@ -255,7 +255,7 @@ calls! {
 }
 
 /// A copy of raw bytes for which there is no memory yet.
-struct Wanted<P: Plugin> {
+struct RawCopy<P: Plugin> {
     array: Arc<Array<P>>,
     offset: i64,
     bytes: usize,
@@ -274,12 +274,12 @@ unsafe extern "C" fn memory_is_there<P: Plugin>(
         // SAFETY: NULL or the call's own arguments; this struct has not grown since it came.
         let Some(given) = (unsafe { raw.as_ref() }) else { return Ok(()) };
         // SAFETY: it was handed over for this call, which happens once.
-        let wanted = unsafe { handles::take::<Wanted<P>, _>(given.callback_data, "a copy") }?;
+        let copy = unsafe { handles::take::<RawCopy<P>, _>(given.callback_data, "a copy") }?;
         // SAFETY: the caller's promise.
         let refused = unsafe {
             errors::read(given.error_code, given.error_message, given.error_message_size)
         };
-        let Wanted { array, offset, bytes, completer } = *wanted;
+        let RawCopy { array, offset, bytes, completer } = *copy;
         let begun = refused.and_then(|()| {
             if given.dst.is_null() && bytes > 0 {
                 return Err(Status::invalid_argument("found NULL, expected memory to copy to"));

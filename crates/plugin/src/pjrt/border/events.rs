@@ -27,15 +27,15 @@ pub(super) fn give(event: Event) -> *mut PJRT_Event {
 }
 
 /// What a host is to be called with.
-struct Told {
+struct Listener {
     callback: PJRT_Event_OnReadyCallback,
     user_arg: *mut c_void,
 }
 
 // SAFETY: by the C API the callback is called on whichever thread does the work.
-unsafe impl Send for Told {}
+unsafe impl Send for Listener {}
 
-impl Told {
+impl Listener {
     fn call(self, outcome: Result<()>) {
         // SAFETY: by the C API it may be called once, with that argument, and gets an error that
         // it owns, or NULL; it is called once because `self` is consumed.
@@ -67,8 +67,8 @@ calls! {
         let callback = arguments
             .callback
             .ok_or_else(|| Status::invalid_argument("found NULL, expected a callback"))?;
-        let told = Told { callback, user_arg: arguments.user_arg };
-        event.event.on_done(move |outcome| told.call(outcome));
+        let listener = Listener { callback, user_arg: arguments.user_arg };
+        event.event.on_done(move |outcome| listener.call(outcome));
     }
 
     create(PJRT_Event_Create_Args: arguments) {

@@ -11,7 +11,9 @@ use std::{
 use serdes_abi::pjrt::{self, Minor, args::*};
 
 use super::{
-    NamedValues, arrays, clients, devices, errors, events, layouts,
+    NamedValues, arrays,
+    calls::{Entry, silent_entry},
+    clients, devices, errors, events, layouts,
     refusals::{FIRST_SLOT, REFUSALS, SLOTS},
     topologies, transfers,
 };
@@ -104,104 +106,20 @@ impl Api {
     }
 }
 
-/// The functions that a plug-in of this SDK has: names, and addresses of functions that take a
-/// pointer and answer an error, or nothing.
-macro_rules! functions {
-    ($($name:ident = $function:expr;)*) => {
-        vec![$((stringify!($name), $function as unsafe extern "C" fn(*mut _) -> _ as *const ())),*]
-    };
-}
-
-fn own<P: Plugin>() -> Vec<(&'static str, *const ())> {
-    functions! {
-        PJRT_Error_Destroy = errors::destroy;
-        PJRT_Error_Message = errors::message;
-        PJRT_Error_GetCode = errors::code;
-        PJRT_Error_ForEachPayload = errors::for_each_payload;
-        PJRT_Plugin_Initialize = initialize;
-        PJRT_Plugin_Attributes = attributes::<P>;
-        PJRT_Event_Destroy = events::destroy;
-        PJRT_Event_IsReady = events::is_ready;
-        PJRT_Event_Error = events::error;
-        PJRT_Event_Await = events::wait;
-        PJRT_Event_OnReady = events::on_ready;
-        PJRT_Event_Create = events::create;
-        PJRT_Event_Set = events::set;
-        PJRT_Client_Create = clients::create::<P>;
-        PJRT_Client_Destroy = clients::destroy::<P>;
-        PJRT_Client_PlatformName = clients::platform_name::<P>;
-        PJRT_Client_PlatformVersion = clients::platform_version::<P>;
-        PJRT_Client_ProcessIndex = clients::process_index::<P>;
-        PJRT_Client_Devices = clients::devices::<P>;
-        PJRT_Client_AddressableDevices = clients::addressable_devices::<P>;
-        PJRT_Client_AddressableMemories = clients::addressable_memories::<P>;
-        PJRT_Client_LookupDevice = clients::lookup_device::<P>;
-        PJRT_Client_LookupAddressableDevice = clients::lookup_addressable_device::<P>;
-        PJRT_Client_DefaultDeviceAssignment = clients::default_device_assignment::<P>;
-        PJRT_Client_TopologyDescription = clients::topology::<P>;
-        PJRT_Client_DmaMap = clients::dma_map::<P>;
-        PJRT_Client_DmaUnmap = clients::dma_unmap::<P>;
-        PJRT_Client_BufferFromHostBuffer = arrays::from_host::<P>;
-        PJRT_Client_CreateUninitializedBuffer = arrays::uninitialized::<P>;
-        PJRT_Client_CreateErrorBuffer = arrays::failed::<P>;
-        PJRT_Client_CreateBuffersForAsyncHostToDevice = transfers::create::<P>;
-        PJRT_DeviceDescription_Id = devices::description_id::<P>;
-        PJRT_DeviceDescription_ProcessIndex = devices::description_process_index::<P>;
-        PJRT_DeviceDescription_Attributes = devices::description_attributes::<P>;
-        PJRT_DeviceDescription_Kind = devices::description_kind::<P>;
-        PJRT_DeviceDescription_DebugString = devices::description_debug_string::<P>;
-        PJRT_DeviceDescription_ToString = devices::description_to_string::<P>;
-        PJRT_Device_GetDescription = devices::description::<P>;
-        PJRT_Device_IsAddressable = devices::is_addressable::<P>;
-        PJRT_Device_LocalHardwareId = devices::local_hardware_id::<P>;
-        PJRT_Device_AddressableMemories = devices::addressable_memories::<P>;
-        PJRT_Device_DefaultMemory = devices::default_memory::<P>;
-        PJRT_Device_MemoryStats = devices::memory_stats::<P>;
-        PJRT_Device_GetAttributes = devices::device_attributes::<P>;
-        PJRT_Memory_Id = devices::memory_id::<P>;
-        PJRT_Memory_Kind = devices::memory_kind::<P>;
-        PJRT_Memory_Kind_Id = devices::memory_kind_id::<P>;
-        PJRT_Memory_DebugString = devices::memory_debug_string::<P>;
-        PJRT_Memory_ToString = devices::memory_to_string::<P>;
-        PJRT_Memory_AddressableByDevices = devices::memory_devices::<P>;
-        PJRT_Buffer_Destroy = arrays::destroy::<P>;
-        PJRT_Buffer_ElementType = arrays::element_type::<P>;
-        PJRT_Buffer_Dimensions = arrays::dimensions::<P>;
-        PJRT_Buffer_UnpaddedDimensions = arrays::unpadded_dimensions::<P>;
-        PJRT_Buffer_DynamicDimensionIndices = arrays::dynamic_dimensions::<P>;
-        PJRT_Buffer_GetMemoryLayout = arrays::layout::<P>;
-        PJRT_Buffer_OnDeviceSizeInBytes = arrays::on_device_size::<P>;
-        PJRT_Buffer_Device = arrays::device::<P>;
-        PJRT_Buffer_Memory = arrays::memory::<P>;
-        PJRT_Buffer_IsOnCpu = arrays::is_on_cpu::<P>;
-        PJRT_Buffer_ReadyEvent = arrays::ready::<P>;
-        PJRT_Buffer_Delete = arrays::delete::<P>;
-        PJRT_Buffer_IsDeleted = arrays::is_deleted::<P>;
-        PJRT_Buffer_UnsafePointer = arrays::address::<P>;
-        PJRT_Buffer_OpaqueDeviceMemoryDataPointer = arrays::data_pointer::<P>;
-        PJRT_Buffer_IncreaseExternalReferenceCount = arrays::hold::<P>;
-        PJRT_Buffer_DecreaseExternalReferenceCount = arrays::release::<P>;
-        PJRT_Buffer_ToHostBuffer = arrays::to_host::<P>;
-        PJRT_Buffer_CopyRawToHost = arrays::raw_to_host::<P>;
-        PJRT_Buffer_CopyRawToHostFuture = arrays::raw_to_host_future::<P>;
-        PJRT_Buffer_CopyToDevice = arrays::to_device::<P>;
-        PJRT_Buffer_CopyToMemory = arrays::to_memory::<P>;
-        PJRT_AsyncHostToDeviceTransferManager_Destroy = transfers::destroy::<P>;
-        PJRT_AsyncHostToDeviceTransferManager_TransferData = transfers::transfer::<P>;
-        PJRT_AsyncHostToDeviceTransferManager_TransferLiteral = transfers::literal::<P>;
-        PJRT_AsyncHostToDeviceTransferManager_RetrieveBuffer = transfers::buffer::<P>;
-        PJRT_AsyncHostToDeviceTransferManager_Device = transfers::device::<P>;
-        PJRT_AsyncHostToDeviceTransferManager_BufferCount = transfers::count::<P>;
-        PJRT_AsyncHostToDeviceTransferManager_BufferSize = transfers::size::<P>;
-        PJRT_AsyncHostToDeviceTransferManager_SetBufferError = transfers::fail::<P>;
-        PJRT_AsyncHostToDeviceTransferManager_AddMetadata = transfers::metadata::<P>;
-        PJRT_TopologyDescription_PlatformName = topologies::platform_name::<P>;
-        PJRT_TopologyDescription_PlatformVersion = topologies::platform_version::<P>;
-        PJRT_TopologyDescription_GetDeviceDescriptions = topologies::descriptions::<P>;
-        PJRT_TopologyDescription_Attributes = topologies::attributes::<P>;
-        PJRT_TopologyDescription_Serialize = topologies::serialize::<P>;
-        PJRT_TopologyDescription_Fingerprint = topologies::fingerprint::<P>;
-    }
+/// The functions that a plug-in of this SDK has.
+fn own<P: Plugin>() -> impl Iterator<Item = Entry> {
+    let errors = [silent_entry(errors::destroy), silent_entry(errors::message)];
+    let rooms = [
+        errors::entries::<P>(),
+        entries::<P>(),
+        events::entries::<P>(),
+        clients::entries::<P>(),
+        devices::entries::<P>(),
+        topologies::entries::<P>(),
+        arrays::entries::<P>(),
+        transfers::entries::<P>(),
+    ];
+    errors.into_iter().chain(rooms.into_iter().flatten())
 }
 
 calls! {

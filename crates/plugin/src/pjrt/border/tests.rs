@@ -220,13 +220,29 @@ fn handles_of_another_client_and_impossible_arrays_are_refused() {
 #[test]
 fn an_array_outlives_its_client_and_work_on_its_way_its_array() {
     let host = Host::of::<Habits>();
+    let bytes = [9; 100_000];
     for _ in 0..20 {
-        let client = host.client_with(&[("slow", 1)]).unwrap();
-        let array = client.put(ElementType::U8, &[100_000], &[9; 100_000], 1).unwrap();
+        let client = host.client_with(&[("slow", 2)]).unwrap();
+        let (array, done) = client.begin_put(&bytes);
         drop(client);
-        let (pending, bytes) = array.begin_read();
+        // The read waits for the write, and is the last that has the client.
+        let (read, got) = array.begin_read();
         drop(array);
-        assert_eq!(host.wait(pending), Ok(()));
-        assert!(bytes.iter().all(|byte| *byte == 9));
+        assert_eq!(host.wait(done), Ok(()));
+        assert_eq!(host.wait(read), Ok(()));
+        assert!(got == bytes);
     }
+}
+
+#[test]
+fn a_callback_of_an_event_cannot_wait_for_work_behind_it() {
+    let host = Host::of::<Habits>();
+    let client = host.client_with(&[("slow", 20)]).unwrap();
+    let (bytes, (told, answers)) = ([1; 50_000], mpsc::channel());
+    let (first, first_done) = client.begin_put(&bytes);
+    let (second, second_done) = client.begin_put(&bytes);
+    host.on_ready_wait_for(first.ready(), second.ready(), told);
+    let wrong = answers.recv().unwrap().unwrap_err();
+    assert!(wrong.message.contains("wait on another thread"), "{wrong:?}");
+    assert_eq!((host.wait(first_done), host.wait(second_done)), (Ok(()), Ok(())));
 }

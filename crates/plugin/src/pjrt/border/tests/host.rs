@@ -186,6 +186,31 @@ impl Host {
         self.call(&mut destroy).unwrap();
     }
 
+    /// When the first event has happened, waits for the second where it is told so, and sends how
+    /// that came out. Destroys both.
+    pub(super) fn on_ready_wait_for(
+        self,
+        first: *mut PJRT_Event,
+        second: *mut PJRT_Event,
+        told: Sender<Answer<()>>,
+    ) {
+        type Given = (Host, *mut PJRT_Event, Sender<Answer<()>>);
+        unsafe extern "C" fn wait(error: *mut PJRT_Error, user_arg: *mut c_void) {
+            // SAFETY: it is what was boxed below, and this is called once.
+            let (host, second, told) = *unsafe { Box::from_raw(user_arg.cast::<Given>()) };
+            host.read(error).unwrap();
+            told.send(host.wait(second)).unwrap();
+        }
+        let mut arguments = PJRT_Event_OnReady_Args::new();
+        arguments.event = first;
+        arguments.callback = Some(wait);
+        arguments.user_arg = Box::into_raw(Box::<Given>::new((self, second, told))).cast();
+        self.call(&mut arguments).unwrap();
+        let mut destroy = PJRT_Event_Destroy_Args::new();
+        destroy.event = first;
+        self.call(&mut destroy).unwrap();
+    }
+
     /// A client with those numbers as options.
     pub(super) fn client_with(self, options: &[(&str, u64)]) -> Answer<Client> {
         let named = options.iter().map(|&(name, value)| PJRT_NamedValue {
@@ -253,6 +278,16 @@ impl Client {
         let array = Array { host: self.host, raw: arguments.buffer };
         self.host.wait(arguments.done_with_host_buffer)?;
         Ok(array)
+    }
+
+    /// Begins to put bytes onto the first device; they are to stay until the event has happened.
+    pub(super) fn begin_put(&self, bytes: &[u8]) -> (Array, *mut PJRT_Event) {
+        let dims = [i64::try_from(bytes.len()).unwrap()];
+        let mut arguments = self.put_arguments(self.device(0), ElementType::U8.number(), &dims);
+        arguments.data = bytes.as_ptr().cast();
+        arguments.host_buffer_semantics = 1;
+        self.host.call(&mut arguments).unwrap();
+        (Array { host: self.host, raw: arguments.buffer }, arguments.done_with_host_buffer)
     }
 
     pub(super) fn put_at(

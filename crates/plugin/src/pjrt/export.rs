@@ -1,0 +1,23 @@
+//! The symbol that frameworks look for.
+
+/// Makes the current crate, a cdylib, a PJRT plug-in: defines `GetPjrtApi`.
+///
+/// The argument is a type that implements [`pjrt::Plugin`](crate::pjrt::Plugin).
+///
+/// Nothing is exported when the crate is built for its own unit tests.
+#[macro_export]
+macro_rules! export_pjrt {
+    ($plugin:ty $(,)?) => {
+        const _: () = {
+            #[cfg_attr(not(test), unsafe(no_mangle))]
+            #[allow(unsafe_code, reason = "a plug-in's entry is a C function")]
+            #[allow(non_snake_case, reason = "the C API gives it this name")]
+            #[cfg_attr(test, allow(dead_code, reason = "only compiled"))]
+            /// The table of the plug-in's functions.
+            pub extern "C" fn GetPjrtApi() -> *const () {
+                static TABLE: $crate::pjrt::ApiTable = $crate::pjrt::ApiTable::new();
+                TABLE.get::<$plugin>()
+            }
+        };
+    };
+}
