@@ -40,7 +40,12 @@ struct Version {
     minor: c_int,
 }
 
-const _: () = assert!(std::mem::offset_of!(Api, functions) == FIRST_SLOT);
+const _: () = {
+    assert!(std::mem::offset_of!(Api, functions) == FIRST_SLOT);
+    assert!(std::mem::offset_of!(Api, version) == 16);
+    assert!(std::mem::offset_of!(Version, major) == 16);
+    assert!(std::mem::offset_of!(Version, minor) == 20);
+};
 
 // SAFETY: addresses of functions and of an extension that is never freed; nobody writes them.
 unsafe impl Send for Api {}
@@ -62,7 +67,7 @@ impl ApiTable {
     pub fn get<P: Plugin>(&self) -> *const () {
         let (_, api) = self.0.get_or_init(|| {
             let extension = Box::new(layouts::Extension::new::<P>());
-            let api = Box::new(Api::new::<P>(&raw const *extension));
+            let api = Api::new::<P>(&raw const *extension);
             (extension, api)
         });
         ptr::from_ref::<Api>(api).cast()
@@ -76,17 +81,9 @@ impl Default for ApiTable {
 }
 
 impl Api {
-    fn new<P: Plugin>(extension_start: *const layouts::Extension) -> Self {
-        const {
-            let minor = P::MINOR.number();
-            assert!(
-                minor >= Minor::APPEND_ONLY.number() && minor <= NEWEST_MINOR.number(),
-                "Plugin::MINOR is between Minor::APPEND_ONLY and NEWEST_MINOR"
-            );
-        };
-        let struct_size = pjrt::table_size(P::MINOR).map_or(0, |size| size.declared);
+    fn new<P: Plugin>(extension_start: *const layouts::Extension) -> Box<Self> {
         let mut functions = [ptr::null(); SLOTS];
-        let in_table = (struct_size - FIRST_SLOT) / size_of::<*const ()>();
+        let in_table = (const { declared::<P>() } - FIRST_SLOT) / size_of::<*const ()>();
         for (slot, refusal) in functions.iter_mut().zip(REFUSALS).take(in_table) {
             *slot = refusal as *const ();
         }
@@ -96,14 +93,43 @@ impl Api {
                 *slot = function;
             }
         }
-        let version = Version {
-            struct_size: size_of::<Version>(),
-            extension_start: ptr::null(),
-            major: 0,
-            minor: P::MINOR.number().cast_signed(),
-        };
-        Self { struct_size, extension_start, version, functions }
+        let version = Version { struct_size: 0, extension_start: ptr::null(), major: 0, minor: 0 };
+        let mut api = Box::new(Self { struct_size: 0, extension_start, version, functions });
+        // Each number by a store of a constant, as compilers of C write them: tools that look at
+        // the file, and do not run it, know the version by these three.
+        let size = &raw mut api.struct_size;
+        let version_size = &raw mut api.version.struct_size;
+        let numbers = (&raw mut api.version.major).cast::<[c_int; 2]>();
+        // SAFETY: the places lie in `api`, which is ours; the two numbers follow one another and
+        // are aligned to eight bytes (see the asserts).
+        unsafe {
+            size.write_volatile(const { declared::<P>() });
+            version_size.write_volatile(size_of::<Version>());
+            numbers.cast::<u64>().write_volatile(const { both_numbers(P::MINOR) });
+        }
+        api
     }
+}
+
+/// The major number, which is 0, and behind it the minor one.
+const fn both_numbers(minor: Minor) -> u64 {
+    let minor = minor.number() as u64;
+    if cfg!(target_endian = "little") { minor << 32 } else { minor }
+}
+
+/// How long a plug-in says that its table is, in bytes.
+const fn declared<P: Plugin>() -> usize {
+    let minor = P::MINOR.number();
+    assert!(
+        minor >= Minor::APPEND_ONLY.number() && minor <= NEWEST_MINOR.number(),
+        "Plugin::MINOR is between Minor::APPEND_ONLY and NEWEST_MINOR"
+    );
+    let size = match pjrt::table_size(P::MINOR) {
+        Some(size) => size.declared,
+        None => 0,
+    };
+    assert!(size > FIRST_SLOT, "every known minor has a table");
+    size
 }
 
 /// The functions that a plug-in of this SDK has.
