@@ -39,6 +39,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let device = client.addressable_devices()?.into_iter().next().ok_or("there is no device")?;
     println!("types: {}", round_trips(&client, &device)?);
+    println!("in pieces: {}", in_pieces(&client, &device)?);
+    let topology = client.topology()?;
+    let again = plugin.deserialize_topology(&topology.serialize()?);
+    println!("topology: {:?}", again.and_then(|again| Ok(again.devices()?.len())));
+    println!("statistics: {:?}", device.memory_statistics()?);
     Ok(())
 }
 
@@ -63,6 +68,45 @@ fn round_trips(client: &Client, device: &Device) -> Result<usize, Box<dyn Error>
         let is_packed = raw.len() < bytes;
         if !is_packed && raw != data {
             return Err(format!("{element_type}: its bytes on the device are others").into());
+        }
+        known += 1;
+    }
+    Ok(known)
+}
+
+/// The same in three pieces from memory that is mapped where it can be, and back in two.
+fn in_pieces(client: &Client, device: &Device) -> Result<usize, Box<dyn Error>> {
+    let mut known = 0;
+    for &element_type in ElementType::ALL {
+        if element_type.number(client.minor()).is_none() || element_type.is_packed() {
+            continue;
+        }
+        let bytes = 12 * element_type.host_bytes();
+        let target = Target::Device(device);
+        let mut array = client.create_for_transfer(element_type, &[3, 4], target)?;
+        let mut on_their_way = Vec::new();
+        for (piece, offset) in (0..bytes).step_by(bytes / 3).enumerate() {
+            let mut memory = client.allocate_host(bytes / 3)?;
+            // Zeros and ones are values of every type.
+            memory.fill(u8::from(piece == 1));
+            on_their_way.push(array.begin_write(offset, bytes / 3, piece == 2, memory)?);
+        }
+        for transfer in on_their_way {
+            transfer.wait()?;
+        }
+        let buffer = array.into_buffer()?;
+        let is_row_major = buffer.is_row_major()? && buffer.device_bytes()? == bytes;
+        let halves = [0, bytes / 2].map(|offset| {
+            let memory = client.allocate_host(bytes / 2)?;
+            buffer.begin_read_raw(offset, bytes / 2, memory)
+        });
+        let mut read = Vec::new();
+        for half in halves {
+            read.extend_from_slice(&half?.wait()?);
+        }
+        let expected: Vec<u8> = (0..bytes).map(|at| u8::from(at / (bytes / 3) == 1)).collect();
+        if !is_row_major || read != expected || buffer.read()? != expected {
+            return Err(format!("{element_type} came back otherwise in pieces").into());
         }
         known += 1;
     }

@@ -44,9 +44,11 @@ mod state;
 
 pub use error::PjrtError;
 pub use host::{
-    Buffer, Client, Device, DeviceDescription, ElementType, ErrorPayload, Event, Extension,
-    ExternalReference, HostArray, HostBufferSemantics, HostMemory, IncomingBuffer, Memory,
-    MemoryLayout, MemoryStatistics, PjrtPlugin, Target, Topology, Transfer, Value,
+    Argument, Buffer, Client, CompileOptions, Device, DeviceDescription, ElementType, ErrorPayload,
+    Event, Executable, ExecuteOptions, Execution, Extension, ExternalReference, HostArray,
+    HostBufferSemantics, HostMemory, IncomingBuffer, LoadedExecutable, Memory, MemoryLayout,
+    MemoryStatistics, OptimizedProgram, PjrtPlugin, Program, ProgramFormat, ProgramMemory, Target,
+    Topology, Transfer, Value,
 };
 pub use inspect::{Inspection, VersionInCode, inspect};
 pub use serdes_abi::pjrt::Minor;

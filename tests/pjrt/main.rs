@@ -8,5 +8,6 @@ mod loaded {
     mod habits;
     mod minors;
     mod plugins;
+    mod programs;
     mod transfers;
 }

@@ -166,7 +166,7 @@ CALL(PJRT_Error_ForEachPayload) {
 
 /* An event, and the copy that it stands for where that is made later. */
 typedef struct {
-  int ready, references;
+  int ready, fails, references;
   OnReady callback;
   void* user_arg;
   unsigned char* to;
@@ -197,7 +197,7 @@ CALL(PJRT_Event_Await) {
 #ifdef EVENT_FAILS
   return failed(14, "the work before it failed");
 #else
-  return NULL;
+  return ((Event*)args->event)->fails ? failed(14, "the run failed") : NULL;
 #endif
 }
 static void called(OnReady callback, void* user_arg) {

@@ -5,7 +5,7 @@
  *   OUTPUTS_SAID=N, TYPES_SAID=N        how many outputs it says that there are; of how many it gives the types
  *   FEWER_OUTPUTS, MORE_OUTPUTS         a run gives one output less than was said, or one more
  *   FAILED_OUTPUTS                      a run fails, and yet has given outputs
- *   NULL_COMPLETE                       a run gives no event
+ *   NULL_COMPLETE, COMPLETE_FAILS       a run gives no event, or one that reports an error on the second device
  *   OUTPUT_RANK=N, OUTPUT_TYPE=N        what it says of an output
  *   KINDS_SAID=N, NULL_KIND, KIND_SAID=N   of how many memory kinds it tells, and how
  *   PROGRAM_SAID=N, PROGRAM_GROWS       how long the optimised program is said to be; that it is longer the second time
@@ -261,6 +261,9 @@ CALL(PJRT_LoadedExecutable_Execute) {
     if (program->donates >= 0 && (size_t)program->donates < args->num_args && !kept && !arguments[device][program->donates]->references)
       arguments[device][program->donates]->deleted = 1;
     if (complete) complete[device] = event();
+#ifdef COMPLETE_FAILS
+    if (complete) complete[device]->fails = device == 1;
+#endif
 #ifdef NULL_COMPLETE
     if (complete) forget(complete[device]), complete[device] = NULL;
 #endif

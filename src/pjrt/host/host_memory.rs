@@ -64,7 +64,7 @@ impl Client {
     /// # Errors
     /// [`PjrtError::OutOfHostMemory`] if there is not so much.
     pub fn allocate_host(&self, bytes: usize) -> Result<HostMemory, PjrtError> {
-        let mut memory = HostMemory::new(bytes)?;
+        let mut memory = HostMemory::plain(bytes)?;
         let handle = self.handle();
         // What cannot be unmapped could never be freed.
         let unmaps = handle.table().require::<PJRT_Client_DmaUnmap_Args>().is_ok();
@@ -92,7 +92,7 @@ impl Client {
 
 impl HostMemory {
     /// Zeroed memory that nobody has mapped.
-    fn new(bytes: usize) -> Result<Self, PjrtError> {
+    pub(super) fn plain(bytes: usize) -> Result<Self, PjrtError> {
         let layout = Layout::from_size_align(bytes.max(1), ALIGNMENT);
         let layout = layout.map_err(|_| PjrtError::OutOfHostMemory { bytes })?;
         // SAFETY: the layout has a size that is not zero.

@@ -17,6 +17,7 @@ mod incoming;
 mod layout;
 mod options;
 mod plugin;
+mod program;
 mod put;
 mod read;
 mod statistics;
@@ -37,6 +38,10 @@ pub use self::{
     layout::MemoryLayout,
     options::Value,
     plugin::PjrtPlugin,
+    program::{
+        Argument, CompileOptions, Executable, ExecuteOptions, Execution, LoadedExecutable,
+        OptimizedProgram, Program, ProgramFormat, ProgramMemory,
+    },
     put::HostBufferSemantics,
     statistics::MemoryStatistics,
     target::Target,

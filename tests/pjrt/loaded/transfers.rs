@@ -213,3 +213,87 @@ fn a_client_tells_of_its_devices_memories_and_topology() {
     drop((again, topology, client, device, second, memories));
     assert_eq!(library.live_objects(), 0);
 }
+
+#[test]
+fn what_a_plug_in_gets_wrong_about_transfers_and_layouts_is_named() {
+    for (habits, part) in [
+        (&["NULL_MANAGER"][..], "PJRT_Client_CreateBuffersForAsyncHostToDevice gave NULL"),
+        (&["NULL_INCOMING"], "RetrieveBuffer gave NULL"),
+        (&["COUNT_SAID=0"], "gave 0 as the number of arrays"),
+        (&["COUNT_SAID=(size_t)-1"], "gave 18446744073709551615 as the number of arrays"),
+        (&["INCOMING_SAID=1"], "gave 1 as the size of the array"),
+        (&["NULL_TOPOLOGY"], "PJRT_Client_TopologyDescription gave NULL"),
+        (&["DESCRIPTIONS_SAID=(size_t)-1"], "GetDeviceDescriptions gave 18446744073709551615"),
+        (&["TOPOLOGY_SAID=(size_t)-1"], "4 GiB at most"),
+        (&["NULL_BYTES"], "PJRT_TopologyDescription_Serialize gave NULL"),
+        (&["ATTRIBUTES_SAID=(size_t)-1"], "PJRT_DeviceDescription_Attributes gave 184467"),
+        (&["NULL_LAYOUT"], "PJRT_Layouts_PJRT_Buffer_MemoryLayout gave NULL"),
+        (&["LAYOUT_SAID=7"], "gave 7 as the kind of a layout"),
+        (&["LAYOUT_RANK=(size_t)-1"], "254 at most of either"),
+        (&["LAYOUT_TILES=(size_t)-1"], "254 at most of either"),
+        (&["LAYOUT_TILES=1", "TILE_RANK=(size_t)-1"], "the dimensions of tiles"),
+        (&["NULL_COPY"], "gave NULL as a buffer"),
+        (&["NULL_DEVICE_OF"], "PJRT_Buffer_Device gave NULL"),
+        (&["DYNAMIC_SAID=(size_t)-1"], "PJRT_Buffer_DynamicDimensionIndices gave 184467"),
+        (&["FAILING=\"PJRT_AsyncHostToDeviceTransferManager_TransferData\""], "TransferData: as"),
+        (&["FAILING=\"PJRT_AsyncHostToDeviceTransferManager_BufferSize\""], "BufferSize: as told"),
+        (&["NULL_SLOT=SLOT_PJRT_AsyncHostToDeviceTransferManager_TransferData"], "TransferData"),
+    ] {
+        let library = Library::new(81, habits);
+        let error = everything(&library).unwrap_err().to_string();
+        assert!(error.contains(part), "{habits:?}: {error}");
+        assert_eq!(library.live_objects(), 0, "{habits:?}");
+    }
+    for habits in [
+        &[][..],
+        &["FAILING=\"PJRT_AsyncHostToDeviceTransferManager_BufferSize\"", "CODE=12"],
+        &["NULL_SLOT=SLOT_PJRT_AsyncHostToDeviceTransferManager_BufferCount"],
+        &["NULL_SLOT=SLOT_PJRT_AsyncHostToDeviceTransferManager_SetBufferError"],
+        &["FAILING=\"PJRT_Device_MemoryStats\"", "CODE=12"],
+        &["FAILING=\"PJRT_Client_DmaMap\""],
+    ] {
+        everything(&Library::new(81, habits)).unwrap_or_else(|error| panic!("{habits:?}: {error}"));
+    }
+}
+
+/// Everything that is asked of transfers, layouts and topologies.
+fn everything(library: &Library) -> Result<(), PjrtError> {
+    let client = library.load()?.create_client(&[])?;
+    let device = client.addressable_devices()?.swap_remove(0);
+    let target = Target::Device(&device);
+    let mut array = client.create_for_transfer(ElementType::U8, &[2, 5], target)?;
+    drop(client.create_for_transfer(ElementType::U8, &[2, 5], target)?);
+    let memory = client.allocate_host(10)?;
+    array.begin_write(0, 10, true, memory)?.wait()?;
+    let buffer = array.into_buffer()?;
+    let _ = (buffer.layout()?, buffer.layout_text()?, buffer.device()?, buffer.memory()?);
+    let _ = (buffer.dynamic_dimensions()?, device.attributes()?, device.memory_statistics()?);
+    let _ = (buffer.copy_to(target)?, buffer.is_row_major()?);
+    let topology = client.topology()?;
+    let _ = (topology.devices()?, topology.serialize()?, topology.attributes()?);
+    Ok(())
+}
+
+#[test]
+fn what_an_error_carries_is_of_bounded_length() {
+    let failing = "FAILING=\"PJRT_Client_Create\"";
+    for (habits, count, length) in [
+        (&[failing][..], 0, 0),
+        (&[failing, "PAYLOADS=2"], 2, 8),
+        (&[failing, "PAYLOADS=100000"], 64, 8),
+        (&[failing, "PAYLOADS=1", "PAYLOAD_SAID=(1<<17)"], 1, 64 << 10),
+        (&[failing, "PAYLOADS=1", "NULL_PAYLOAD"], 1, 0),
+    ] {
+        let library = Library::new(114, habits);
+        let error = library.load().unwrap().create_client(&[]).unwrap_err();
+        let PjrtError::Status { payloads, .. } = error else { panic!("{error}") };
+        assert_eq!(payloads.len(), count, "{habits:?}");
+        let first = payloads.first();
+        assert_eq!(first.map_or(0, |payload| payload.value.len()), length, "{habits:?}");
+        assert!(first.is_none_or(|payload| payload.key == "type\\u{1b}[2J"), "{first:?}");
+    }
+    // Before 0.99 there is nothing to ask.
+    let library = Library::new(98, &[failing]);
+    let error = library.load().unwrap().create_client(&[]).unwrap_err();
+    assert!(matches!(error, PjrtError::Status { payloads, .. } if payloads.is_empty()));
+}

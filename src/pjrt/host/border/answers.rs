@@ -72,7 +72,7 @@ pub(in crate::pjrt::host) unsafe fn list<'a, T>(
 }
 
 /// No serialized thing is believed to be longer, in bytes.
-const LONGEST_BYTES: usize = 1 << 32;
+pub(in crate::pjrt::host) const LONGEST_BYTES: usize = 1 << 32;
 
 /// A copy of the bytes that a plug-in gives with something that owns them, which is freed.
 ///

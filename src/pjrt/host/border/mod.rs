@@ -13,9 +13,9 @@ mod payloads;
 mod table;
 
 pub(super) use self::{
-    answers::{handles, list, owned_bytes, pointer, text},
+    answers::{LONGEST_BYTES, handles, list, owned_bytes, pointer, text},
     callbacks::call_when_ready,
     library::open,
-    table::Table,
+    table::{Handed, Table},
 };
 pub use self::{extensions::Extension, payloads::ErrorPayload};

@@ -1,0 +1,147 @@
+//! Compiling programs, and loading those that were compiled before.
+
+use std::{ffi::c_char, ptr};
+
+use serdes_abi::pjrt::{Minor, args::*};
+
+use super::{compile_options::CompileOptions, loaded::LoadedExecutable};
+use crate::pjrt::{
+    PjrtError,
+    host::{border::Handed, client::Client},
+};
+
+/// In which form a program is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ProgramFormat {
+    /// StableHLO: a portable artifact, MLIR bytecode, or MLIR as text.
+    Mlir,
+    /// XLA's `HloModuleProto`.
+    Hlo,
+    /// XLA's `HloModuleProtoWithConfig`.
+    HloWithConfig,
+}
+
+impl ProgramFormat {
+    /// Its name in the interface.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Mlir => "mlir",
+            Self::Hlo => "hlo",
+            Self::HloWithConfig => "hlo_with_config",
+        }
+    }
+}
+
+/// A program as bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Program<'a> {
+    code: &'a [u8],
+    format: ProgramFormat,
+}
+
+impl<'a> Program<'a> {
+    /// A program in that form.
+    #[must_use]
+    pub fn new(code: &'a [u8], format: ProgramFormat) -> Self {
+        Self { code, format }
+    }
+}
+
+/// The first minor that takes other options for a program that was compiled before.
+const OVERRIDDEN_SINCE: Minor = Minor::new(71);
+
+impl Client {
+    /// Compiles a program for devices of the client.
+    ///
+    /// # Errors
+    /// [`PjrtError::InvalidArgument`] for a program of no bytes; [`PjrtError::Status`] with the
+    /// compiler's words.
+    pub fn compile(
+        &self,
+        program: &Program<'_>,
+        options: &CompileOptions,
+    ) -> Result<LoadedExecutable, PjrtError> {
+        check_code("the program", program.code)?;
+        let options = options.serialize(self)?;
+        let name = program.format.name();
+        let handed = Handed::of(PJRT_Program {
+            struct_size: struct_size(PJRT_Program::HISTORY, self.minor()),
+            extension_start: ptr::null_mut(),
+            // It is read and not written to: the same struct serves for what is written.
+            code: program.code.as_ptr().cast_mut().cast::<c_char>(),
+            code_size: program.code.len(),
+            format: name.as_ptr().cast(),
+            format_size: name.len(),
+        });
+        let client = self.handle().raw();
+        // SAFETY: the client is alive; the program and the options are there for the call, with as
+        // many bytes as are said.
+        let made = unsafe {
+            self.handle().table().ask(|call: &mut PJRT_Client_Compile_Args| {
+                call.client = client;
+                call.program = &raw const *handed;
+                call.compile_options = options.as_ptr().cast();
+                call.compile_options_size = options.len();
+            })
+        }?;
+        // SAFETY: a call that succeeds hands over this executable.
+        unsafe { LoadedExecutable::taken("PJRT_Client_Compile", self.handle(), made.executable) }
+    }
+
+    /// Loads a program that was compiled before: bytes that [`Executable::serialize`] has given, of
+    /// a plug-in of the same build.
+    ///
+    /// [`Executable::serialize`]: super::Executable::serialize
+    ///
+    /// # Errors
+    /// [`PjrtError::InvalidArgument`] for no bytes, and for options that the plug-in's version does
+    /// not take here; [`PjrtError::Status`] as the plug-in's, such as that they are of another
+    /// build.
+    pub fn load_serialized(
+        &self,
+        serialized: &[u8],
+        options: Option<&CompileOptions>,
+    ) -> Result<LoadedExecutable, PjrtError> {
+        check_code("the serialized executable", serialized)?;
+        let minor = self.minor();
+        if options.is_some() && minor < OVERRIDDEN_SINCE {
+            return Err(PjrtError::InvalidArgument {
+                what: "other options for a serialized executable",
+                found: "some".to_owned(),
+                expected: format!("none: they came with {OVERRIDDEN_SINCE}, and this is {minor}"),
+            });
+        }
+        let options = options.map(|options| options.serialize(self)).transpose()?;
+        let client = self.handle().raw();
+        // SAFETY: the client is alive; the bytes and the options are there for the call.
+        let made = unsafe {
+            self.handle().table().ask(|call: &mut PJRT_Executable_DeserializeAndLoad_Args| {
+                call.client = client;
+                call.serialized_executable = serialized.as_ptr().cast();
+                call.serialized_executable_size = serialized.len();
+                if let Some(options) = &options {
+                    call.overridden_serialized_compile_options = options.as_ptr().cast();
+                    call.overridden_serialized_compile_options_size = options.len();
+                }
+            })
+        }?;
+        let call = "PJRT_Executable_DeserializeAndLoad";
+        // SAFETY: a call that succeeds hands over this executable.
+        unsafe { LoadedExecutable::taken(call, self.handle(), made.loaded_executable) }
+    }
+}
+
+fn check_code(what: &'static str, code: &[u8]) -> Result<(), PjrtError> {
+    if code.is_empty() {
+        let (found, expected) = ("no bytes".to_owned(), "some".to_owned());
+        return Err(PjrtError::InvalidArgument { what, found, expected });
+    }
+    Ok(())
+}
+
+/// What is declared as the size of a struct that stands in arguments, in bytes.
+pub(super) fn struct_size(history: &serdes_abi::pjrt::Struct, minor: Minor) -> usize {
+    history.handover(minor).map_or(0, |given| given.struct_size)
+}

@@ -1,0 +1,59 @@
+//! What a compiled program needs of memory.
+
+use serdes_abi::pjrt::{Minor, args::*};
+
+/// How much memory a compiled program needs, in bytes. What the plug-in's version does not count is
+/// `None`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ProgramMemory {
+    /// Its code on the device.
+    pub generated_code: i64,
+    /// Its arguments on the device.
+    pub arguments: i64,
+    /// Its outputs on the device.
+    pub outputs: i64,
+    /// What of its outputs lies in its arguments.
+    pub aliased: i64,
+    /// What it needs while it runs.
+    pub temporary: i64,
+    /// Its code on the host.
+    pub host_generated_code: Option<i64>,
+    /// Its arguments on the host.
+    pub host_arguments: Option<i64>,
+    /// Its outputs on the host.
+    pub host_outputs: Option<i64>,
+    /// What of its outputs on the host lies in its arguments.
+    pub host_aliased: Option<i64>,
+    /// What it needs on the host while it runs.
+    pub host_temporary: Option<i64>,
+    /// Most that it needs at once.
+    pub peak: Option<i64>,
+    /// All of it.
+    pub total: Option<i64>,
+}
+
+impl ProgramMemory {
+    /// What a plug-in of that minor has written.
+    pub(super) fn of(found: &PJRT_Executable_GetCompiledMemoryStats_Args, minor: Minor) -> Self {
+        let history = PJRT_Executable_GetCompiledMemoryStats_Args::HISTORY;
+        let given = |value, field| history.field(field, minor).map(|_| value);
+        Self {
+            generated_code: found.generated_code_size_in_bytes,
+            arguments: found.argument_size_in_bytes,
+            outputs: found.output_size_in_bytes,
+            aliased: found.alias_size_in_bytes,
+            temporary: found.temp_size_in_bytes,
+            host_generated_code: given(
+                found.host_generated_code_size_in_bytes,
+                "host_generated_code_size_in_bytes",
+            ),
+            host_arguments: given(found.host_argument_size_in_bytes, "host_argument_size_in_bytes"),
+            host_outputs: given(found.host_output_size_in_bytes, "host_output_size_in_bytes"),
+            host_aliased: given(found.host_alias_size_in_bytes, "host_alias_size_in_bytes"),
+            host_temporary: given(found.host_temp_size_in_bytes, "host_temp_size_in_bytes"),
+            peak: given(found.peak_memory_in_bytes, "peak_memory_in_bytes"),
+            total: given(found.total_size_in_bytes, "total_size_in_bytes"),
+        }
+    }
+}
