@@ -1,5 +1,6 @@
 //! Graphs: the scan for versions and the whole check, beside a full decode by prost in the same
-//! run.
+//! run; and what the operations of releases cost, by the form of the graph: time beside the check
+//! without them, and the most memory at once.
 //!
 //! Prints the ratios that matter: how much faster the scan is than the decode, and what part of the
 //! decode's time the check takes.
@@ -11,11 +12,17 @@ use std::{
 };
 
 use criterion::{Criterion, criterion_group, criterion_main};
+use peak_alloc::PeakAlloc;
 use prost::Message as _;
 use serdes::artifact::{
     graph::{self, Form, Message, ReadOptions},
     ops::Registry,
 };
+
+mod graphs;
+
+#[global_allocator]
+static MEMORY: PeakAlloc = PeakAlloc;
 
 /// The messages of a graph as far as these graphs use them; a full schema would only make the
 /// decode slower.
@@ -96,10 +103,41 @@ fn best<T>(runs: usize, mut work: impl FnMut() -> T) -> Duration {
     (0..runs).map(run).min().unwrap_or_default()
 }
 
-fn graphs(criterion: &mut Criterion) {
-    let registries: Vec<Registry> = Registry::releases()
+/// The operations of every release.
+fn releases() -> Vec<Registry> {
+    Registry::releases()
         .map(|release| Registry::tensorflow(release).expect("a release that is built in"))
-        .collect();
+        .collect()
+}
+
+/// Prints what the operations of one release and of ten cost for a graph in each form.
+fn forms(_criterion: &mut Criterion) {
+    const NODES: usize = 1_000_000;
+
+    let registries = releases();
+    for graph in graphs::forms(NODES) {
+        let mut file = tempfile::tempfile().expect("a temporary file");
+        file.write_all(&graph.bytes).expect("room for it");
+        drop(graph.bytes);
+        let (mut row, mut without) = (String::new(), None);
+        for registries in [&[], &registries[..1], &registries] {
+            let options = ReadOptions::default().with_registries(registries);
+            let check =
+                || graph::read(&file, graph.message, Form::Binary, &options).expect("a graph");
+            let before = MEMORY.current_usage();
+            MEMORY.reset_peak_usage();
+            let time = best(5, check).as_secs_f64();
+            let memory = MEMORY.peak_usage().saturating_sub(before) as f64 / f64::from(1 << 20);
+            let ratio = time / *without.get_or_insert(time);
+            let (releases, time) = (registries.len(), time * 1e3);
+            row += &format!("; {releases} releases {time:.0} ms ({ratio:.2}), {memory:.1} MiB");
+        }
+        println!("{}{row}", graph.name);
+    }
+}
+
+fn graphs(criterion: &mut Criterion) {
+    let registries = releases();
     for (name, nodes, payload) in [("1e6 nodes", 1_000_000, 0), ("51 nodes of 4 MiB", 51, 4 << 20)]
     {
         let bytes = graph(nodes, payload);
@@ -145,5 +183,5 @@ fn graphs(criterion: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, graphs);
+criterion_group!(benches, forms, graphs);
 criterion_main!(benches);

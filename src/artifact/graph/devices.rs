@@ -45,9 +45,42 @@ fn is_number(text: &[u8]) -> bool {
         .all(|part| !part.is_empty() && part.iter().all(u8::is_ascii_digit))
 }
 
+/// Looks at the devices of one node after the other, most of which have that of the one before.
+#[derive(Clone, Debug, Default)]
+pub(super) struct DeviceReader {
+    /// The last name that was a device.
+    last: Vec<u8>,
+}
+
+impl DeviceReader {
+    /// The same as [`is_device`].
+    #[inline]
+    pub(super) fn is_device(&mut self, name: &[u8]) -> bool {
+        name == self.last || self.look_at(name)
+    }
+
+    #[cold]
+    fn look_at(&mut self, name: &[u8]) -> bool {
+        let is_device = is_device(name);
+        if is_device {
+            self.last.clear();
+            self.last.extend_from_slice(name);
+        }
+        is_device
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_device_is_one_whatever_came_before_it() {
+        let mut reader = DeviceReader::default();
+        for name in ["", "/gpu:x", "/gpu:1", "/gpu:1", "/gpu:x", "/gpu:1", ""] {
+            assert_eq!(reader.is_device(name.as_bytes()), is_device(name.as_bytes()), "{name}");
+        }
+    }
 
     #[test]
     fn names_of_devices_are_the_ones_that_python_reads() {

@@ -60,6 +60,12 @@ pub enum StructureFaultKind {
     /// It calls a function that cannot be built. Found when the node is visited as well.
     #[error("it calls a function that cannot be built")]
     CalledFunction,
+    /// It is where a loop begins, and more than one of its inputs of data come from outside of the
+    /// loop. Found when the second of these is visited.
+    #[error(
+        "it begins a loop and has more than one input from outside of it, which makes the importer crash"
+    )]
+    LoopInputs,
     /// It can never run, because its inputs depend on it.
     #[error("it is part of a cycle, or depends on one")]
     Cycle,
@@ -68,7 +74,10 @@ pub enum StructureFaultKind {
 impl StructureFaultKind {
     /// Whether the importer finds it only when it visits the nodes, or has visited them all.
     pub(crate) fn is_found_on_the_way(self) -> bool {
-        matches!(self, Self::UnknownColocation | Self::CalledFunction | Self::Cycle)
+        matches!(
+            self,
+            Self::UnknownColocation | Self::CalledFunction | Self::LoopInputs | Self::Cycle
+        )
     }
 
     /// What has the fault.

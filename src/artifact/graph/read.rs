@@ -8,7 +8,7 @@ use super::{
     fast::{Depth, GraphVisitor, ScannedGraph},
     function_names::FunctionNames,
     importer::{self, Context, Findings, Library, LoadedGraph},
-    index::{IndexVisitor, Indexed, Wanted},
+    index::{GraphSize, IndexVisitor, Indexed, Wanted, WantedKinds},
     name_of,
     source::Source,
 };
@@ -120,9 +120,11 @@ pub fn read(
     let is_only = scanned.len() == 1;
     for (number, mut scanned) in scanned.into_iter().enumerate() {
         let is_asked = !options.registries.is_empty();
-        if scanned.is_clean() && (!is_asked || scanned.is_taken) {
+        if scanned.is_clean() && (!is_asked || scanned.taken.is_some()) {
             let graph = &mut scanned.meta_graph.graph;
             graph.judgements.resize_with(options.registries.len(), Judgement::default);
+            let graph = LoadedGraph::good(&mut scanned.meta_graph, number, is_only, scanned.taken);
+            load(source, graph, &scanned.functions, options.deprecated, options)?;
         } else if !overflow {
             // Of more than is kept nobody judges anything, and each graph is a walk of its own.
             look_closer(source, (number, is_only), &mut scanned, options)?;
@@ -148,13 +150,19 @@ fn look_closer(
         false => Cow::Borrowed(options.deprecated),
     };
     let is_judged = scanned.is_visited();
-    let kinds = is_judged && !options.registries.is_empty();
+    let taken = scanned.taken.take().filter(|_| is_judged);
+    let kinds = match (is_judged && !options.registries.is_empty(), &taken) {
+        (false, _) => WantedKinds::None,
+        (true, Some(_)) => WantedKinds::OfBodies,
+        (true, None) => WantedKinds::OfAll,
+    };
     let wanted = Wanted {
         meta_graph,
+        size: size_of(source, scanned)?,
         release: options.release,
         operations: &operations,
         functions: &scanned.functions,
-        edges: scanned.needs_order || kinds,
+        edges: scanned.needs_order || kinds == WantedKinds::OfAll,
         calls: is_judged && !scanned.functions.is_empty(),
         duplicate_functions: is_judged && scanned.functions.repeated(),
         uses,
@@ -174,7 +182,7 @@ fn look_closer(
         let judged = |fault| importer::structure_judgements(fault, options.registries.len());
         graph.judgements = fault.flat_map(judged).collect();
         let (number, bad_device) = (wanted.meta_graph, index.bad_device());
-        let graph = LoadedGraph { meta_graph, number, is_only, bad_device };
+        let graph = LoadedGraph { meta_graph, number, is_only, bad_device, main: None };
         return load(source, graph, &scanned.functions, &operations, options);
     }
     let functions = &scanned.functions;
@@ -194,8 +202,22 @@ fn look_closer(
     }
     apply(source, graph, findings, &operations, wanted)?;
     let (meta_graph, number) = (&mut scanned.meta_graph, wanted.meta_graph);
-    let graph = LoadedGraph { meta_graph, number, is_only, bad_device: index.bad_device() };
+    let bad_device = index.bad_device();
+    let graph = LoadedGraph { meta_graph, number, is_only, bad_device, main: taken };
     load(source, graph, &scanned.functions, &operations, options)
+}
+
+/// The shortest node that a graph can have, in bytes, and the shortest input.
+const SHORTEST_NODE: u64 = 8;
+const SHORTEST_INPUT: u64 = 3;
+
+/// How large a graph is: what was counted, but no more than the file can hold.
+fn size_of(source: Source<'_>, scanned: &ScannedGraph) -> Result<GraphSize, GraphError> {
+    let bytes = source.size()?;
+    let count = |count: u64, shortest: u64| usize::try_from(count.min(bytes / shortest));
+    let nodes = count(scanned.meta_graph.graph.nodes, SHORTEST_NODE).unwrap_or(usize::MAX);
+    let inputs = count(scanned.inputs, SHORTEST_INPUT).unwrap_or(usize::MAX);
+    Ok(GraphSize { nodes, inputs })
 }
 
 /// Judges what loaders look at besides what the importer does.
@@ -233,3 +255,6 @@ pub(super) fn apply(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -107,6 +107,9 @@ pub(super) struct Output(i32);
 impl Output {
     /// None: the node has to come before, and gives nothing.
     pub(super) const CONTROL: Self = Self(-1);
+    /// The first two that a node has.
+    pub(super) const FIRST: Self = Self(0);
+    pub(super) const SECOND: Self = Self(1);
     /// By number, the one that stands for a control edge: counts as an input of data, and gives
     /// nothing.
     const MINUS_ONE: Self = Self(-2);

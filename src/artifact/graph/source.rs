@@ -113,6 +113,11 @@ impl<'s> Source<'s> {
         self.message.id()
     }
 
+    /// Whether it is in the text form.
+    pub(super) fn is_text(self) -> bool {
+        self.form == Form::Text
+    }
+
     /// Walks over the whole message.
     pub(super) fn walk(self, visitor: &mut impl Visitor) -> Result<(), GraphError> {
         self.walk_over(self.bytes, self.message(), visitor)

@@ -11,7 +11,7 @@ use super::{
     fast::{Depth, GraphVisitor, ScannedGraph},
     function_names::FunctionNames,
     importer,
-    index::{IndexVisitor, Wanted},
+    index::{GraphSize, IndexVisitor, Wanted, WantedKinds},
     read::apply,
     source::Source,
     *,
@@ -174,6 +174,7 @@ fn in_order(bytes: &[u8], scanned: &mut ScannedGraph) {
     let functions = &FunctionNames::default();
     let wanted = Wanted {
         meta_graph: 0,
+        size: GraphSize::default(),
         release,
         operations,
         functions,
@@ -181,7 +182,7 @@ fn in_order(bytes: &[u8], scanned: &mut ScannedGraph) {
         calls: false,
         duplicate_functions: false,
         uses: false,
-        kinds: false,
+        kinds: WantedKinds::None,
         registries: &[],
     };
     let source = Source::new(&bytes, Message::GraphDef, Form::Binary);

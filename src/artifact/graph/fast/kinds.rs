@@ -4,15 +4,17 @@
 //! kind. Where every registry finds all kinds of nodes and all kinds of edges good, each of them
 //! takes the graph, and nobody has to look closer. Anything else ends it.
 
-use super::{
-    edges::{EdgeKind, EdgeKinds, FastKind, KIND_BITS},
-    plain::{IDENTIFIED, Identity},
-};
+use super::edges::{EdgeKind, EdgeKinds, FastKind, KIND_BITS};
 use crate::{
     artifact::{
         graph::{
-            attributes::AttributeReader, kinds::Kinds, node_rules::NodeType,
-            rules::is_partitioned_call,
+            attributes::AttributeReader,
+            function_names::FunctionNames,
+            index::{FirstNode, MainNodes, OutputShapes},
+            kinds::Kinds,
+            node_bytes::KnownNodes,
+            node_rules::NodeType,
+            source::Extent,
         },
         ops::Registry,
         schema::{Field, MessageId, NODE_DEF, TENSORFLOW},
@@ -20,62 +22,25 @@ use crate::{
     wire::scan::{Piece, Progress, Scanner, Step, Visitor},
 };
 
-/// Kinds that are known by their bytes; 18 KiB.
-const SLOTS: usize = 256;
-
-/// Longer names of operations are not looked at here.
-const LONGEST_OPERATION: usize = 30;
-
-/// A node with its kind.
-#[derive(Clone, Copy, Debug, Default)]
-struct Slot {
-    operation: [u8; LONGEST_OPERATION],
-    length: u8,
-    attributes: [u32; IDENTIFIED],
-    kind: FastKind,
+/// Where a node is: its bytes, where in the file these end, and how many messages are around it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NodeBytes<'b> {
+    pub(super) bytes: &'b [u8],
+    pub(super) end: u64,
+    pub(super) depth: usize,
 }
-
-impl Slot {
-    /// What stands for a node of this operation and attributes; `None` where it is not one of the
-    /// common ones.
-    #[inline]
-    fn of(operation: &[u8], identity: &Identity) -> Option<Self> {
-        let mut slot = Self { attributes: identity.attributes()?, ..Self::default() };
-        slot.operation.get_mut(..operation.len())?.copy_from_slice(operation);
-        slot.length = operation.len() as u8;
-        Some(slot)
-    }
-
-    /// Where it belongs.
-    #[inline]
-    fn place(&self) -> usize {
-        let mut sum = self.operation.first_chunk().copied().map_or(0, u64::from_le_bytes);
-        sum ^= u64::from(self.length);
-        for attribute in self.attributes {
-            sum = (sum ^ u64::from(attribute)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        }
-        (sum >> 56) as usize
-    }
-
-    #[inline]
-    fn is_same(&self, other: &Self) -> bool {
-        (self.length, self.attributes, self.operation)
-            == (other.length, other.attributes, other.operation)
-    }
-}
-
-const _: () = assert!(SLOTS == 1 << (64 - 56));
 
 /// The kinds of the nodes of one graph, as long as all of them are good.
 #[derive(Debug)]
 pub(super) struct FastKinds<'a> {
     kinds: Kinds<'a>,
-    slots: Box<[Option<Slot>]>,
     /// By the number that a kind has here, its types.
     types: Vec<NodeType>,
     reader: NodeReader,
     scanner: Scanner,
     edges: EdgeKinds,
+    /// What else loaders look at.
+    main: MainNodes,
     /// Whether there was something that is not looked at here.
     has_given_up: bool,
 }
@@ -84,48 +49,40 @@ impl<'a> FastKinds<'a> {
     pub(super) fn new(registries: &'a [Registry]) -> Self {
         Self {
             kinds: Kinds::new(registries),
-            slots: vec![None; SLOTS].into(),
             types: Vec::new(),
             reader: NodeReader::default(),
             scanner: Scanner::new(TENSORFLOW, NODE_DEF, 0),
             edges: EdgeKinds::default(),
+            main: MainNodes::default(),
             has_given_up: false,
         }
     }
 
-    /// The kind of a node of the common form, with so many inputs of data, whose bytes are `bytes`;
+    /// The kind of a node of the common form that was read by `known`, with so many inputs of data;
     /// `None` if it may not be good for everybody.
     #[inline]
     pub(super) fn kind(
         &mut self,
+        known: &mut KnownNodes<FastKind>,
         operation: &[u8],
-        identity: &Identity,
         inputs: u64,
-        bytes: &[u8],
-        depth: usize,
+        node: NodeBytes<'_>,
     ) -> Option<FastKind> {
-        let slot = Slot::of(operation, identity);
-        let known = slot.as_ref().and_then(|slot| self.slots.get(slot.place())?.as_ref());
-        let kind = match (known, &slot) {
-            (Some(known), Some(slot)) if known.is_same(slot) => known.kind,
-            _ => self.judge(operation, slot, bytes, depth)?,
+        let kind = match known.find(operation) {
+            Some(kind) => kind,
+            None => {
+                let kind = self.judge(operation, node)?;
+                known.learn(kind);
+                kind
+            }
         };
         self.types.get(usize::from(kind))?.inputs.may_be(inputs).then_some(kind)
     }
 
     /// Reads the attributes of a node, and asks the registries.
     #[cold]
-    fn judge(
-        &mut self,
-        operation: &[u8],
-        slot: Option<Slot>,
-        bytes: &[u8],
-        depth: usize,
-    ) -> Option<FastKind> {
-        // What it calls may be nothing that can be called.
-        if is_partitioned_call(operation) {
-            return None;
-        }
+    fn judge(&mut self, operation: &[u8], node: NodeBytes<'_>) -> Option<FastKind> {
+        let NodeBytes { bytes, end, depth } = node;
         self.reader.0.clear();
         self.scanner.restart(NODE_DEF, bytes.len() as u64, depth);
         let run = self.scanner.run(bytes, 0, &mut self.reader);
@@ -133,7 +90,10 @@ impl<'a> FastKinds<'a> {
             return None;
         }
         let attributes = self.reader.0.attributes();
-        if attributes.get_bytes(b"_output_shapes").is_some() {
+        let place = Extent { start: end.saturating_sub(bytes.len() as u64), end };
+        self.main.add(operation, attributes, place);
+        // A placeholder may be what nobody calls with a value, or a function that nobody names.
+        if self.main.placeholder.is_some() || self.main.constant.is_some() {
             return None;
         }
         let no_function = || Ok::<_, ()>(None);
@@ -144,18 +104,16 @@ impl<'a> FastKinds<'a> {
             return None;
         }
         let types = self.kinds.types(kind.common_types()?)?;
+        let said = OutputShapes::of(0, attributes);
+        if said.is_some_and(|said| said.valid < types.outputs.len()) {
+            return None;
+        }
         let known = self.types.iter().position(|other| other == types);
         let kind = known.unwrap_or(self.types.len());
         if known.is_none() {
             self.types.push(types.clone());
         }
-        let kind = FastKind::try_from(kind).ok().filter(|kind| *kind < 1 << KIND_BITS)?;
-        if let Some(slot) = slot
-            && let Some(known) = self.slots.get_mut(slot.place())
-        {
-            *known = Some(Slot { kind, ..slot });
-        }
-        Some(kind)
+        FastKind::try_from(kind).ok().filter(|kind| *kind < 1 << KIND_BITS)
     }
 
     /// There is an edge that is not looked at here; what stands for it.
@@ -171,10 +129,15 @@ impl<'a> FastKinds<'a> {
         self.edges.add(edge);
     }
 
-    /// Whether all edges are good, with `others` that somebody else has noted.
-    pub(super) fn are_edges_good(&self, others: &EdgeKinds) -> bool {
+    /// What loaders look at in the nodes, if each registry takes these and all edges, with `others`
+    /// that somebody else has noted; the library has `functions`.
+    pub(super) fn finish(self, others: &EdgeKinds, functions: &FunctionNames) -> Option<MainNodes> {
         let all = |edges: &EdgeKinds| Some(edges.all()?.all(|edge| self.is_good(edge)));
-        !self.has_given_up && all(&self.edges) == Some(true) && all(others) == Some(true)
+        let are_edges_good = all(&self.edges) == Some(true) && all(others) == Some(true);
+        // A function hides the operation of its name.
+        let is_hidden = |first: &FirstNode| functions.find(first.operation.as_bytes()).is_some();
+        let is_taken = !self.has_given_up && are_edges_good;
+        Some(self.main).filter(|main| is_taken && !main.operations.iter().any(is_hidden))
     }
 
     fn is_good(&self, edge: EdgeKind) -> bool {

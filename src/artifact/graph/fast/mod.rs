@@ -16,13 +16,9 @@ mod edges;
 mod kinds;
 mod names;
 mod nodes;
-mod plain;
 mod visitor;
 
-pub(super) use self::{
-    plain::short_field,
-    visitor::{Depth, GraphVisitor, ScannedGraph},
-};
+pub(super) use self::visitor::{Depth, GraphVisitor, ScannedGraph};
 
 #[cfg(test)]
 mod tests;

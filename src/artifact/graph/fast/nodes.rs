@@ -29,6 +29,8 @@ pub(super) struct NodeInProgress {
     bad_name: bool,
     has_operation: bool,
     inputs: Vec<u64>,
+    /// How many inputs it has.
+    count: u64,
     /// Where kinds are kept, of each of `inputs` the output that it names.
     outputs: Vec<Output>,
     /// The nodes that it may have to be beside.
@@ -57,6 +59,7 @@ impl NodeInProgress {
         self.colocated.clear();
         self.inputs.clear();
         self.outputs.clear();
+        self.count = 0;
         self.control_inputs = false;
     }
 
@@ -87,6 +90,8 @@ pub(super) struct NodeTable {
     /// The last names, each where its hash belongs: most inputs name a node that came shortly
     /// before.
     recent: Box<[u64]>,
+    /// How many inputs the nodes have.
+    inputs: u64,
     /// Whether there was a node that a loop goes back by.
     next_iteration: bool,
     /// Whether something was too long to be looked at, or a loop begins with what comes back from
@@ -110,9 +115,15 @@ impl NodeTable {
             names: Names::new(size, keeps_kinds),
             keeps_kinds,
             recent: vec![0; RECENT].into(),
+            inputs: 0,
             next_iteration: false,
             unknown: false,
         }
+    }
+
+    /// How many inputs the nodes have.
+    pub(super) fn inputs(&self) -> u64 {
+        self.inputs
     }
 
     /// Whether the nodes have to be looked at more closely: an input names no earlier node, or two
@@ -146,6 +157,7 @@ impl NodeTable {
         } else if node.control_inputs {
             return false;
         }
+        node.count += 1;
         let hash = self.hash(name);
         if self.keeps_kinds {
             // What takes it is known at the end of the node.
@@ -168,6 +180,7 @@ impl NodeTable {
         kind: Option<(FastKind, &mut FastKinds<'_>)>,
     ) {
         self.names.pass(at);
+        self.inputs += node.count;
         let hash = self.hash(name);
         match kind {
             Some((kind, kinds)) => {
@@ -213,6 +226,7 @@ impl NodeTable {
             node.oversized = true;
             return;
         }
+        node.count += 1;
         let name = input_node(piece);
         // What counts for the order is the first character alone.
         if is_control_input(piece) {
@@ -232,6 +246,7 @@ impl NodeTable {
         at: u64,
     ) -> Result<(), StructureFaultKind> {
         self.names.pass(at);
+        self.inputs += node.count;
         if node.oversized {
             // Longer than any name that TensorFlow makes; the second step looks at it whole or
             // gives up.

@@ -7,9 +7,8 @@ use std::collections::BTreeMap;
 
 use super::{
     edges::FastKind,
-    kinds::FastKinds,
+    kinds::{FastKinds, NodeBytes},
     nodes::{NodeInProgress, NodeTable},
-    plain::{self, Attributes, Reference},
 };
 use crate::{
     artifact::{
@@ -17,7 +16,10 @@ use crate::{
             DeprecatedOperation, DeprecatedOperations, Graph, MetaGraph, StructureFault,
             StructureFaultKind,
             deprecated_uses::DeprecatedUses,
+            devices::DeviceReader,
             function_names::{FunctionNames, LONGEST_NAME},
+            index::MainNodes,
+            node_bytes::{KnownNodes, Reference},
             rules::{LoopRole, SHOWN_NAME, is_node_name, shown},
             source::Extent,
         },
@@ -66,9 +68,11 @@ pub(in super::super) struct ScannedGraph {
     pub(in super::super) meta_graph: MetaGraph,
     /// Whether the nodes may have to be visited in another order than the one they are written in.
     pub(in super::super) needs_order: bool,
+    /// How many inputs its nodes have.
+    pub(in super::super) inputs: u64,
     pub(in super::super) functions: FunctionNames,
-    /// Whether every registry that asks is known to take its nodes.
-    pub(in super::super) is_taken: bool,
+    /// Where every registry that asks is known to take its nodes, what loaders look at in them.
+    pub(in super::super) taken: Option<MainNodes>,
     /// Functions that say of themselves that they are deprecated.
     pub(in super::super) deprecated_functions: Vec<DeprecatedOperation>,
 }
@@ -111,7 +115,9 @@ pub(in super::super) struct GraphVisitor<'a> {
     owner: NodeOwner,
     node: NodeInProgress,
     table: NodeTable,
-    attributes: Attributes,
+    known: KnownNodes<FastKind>,
+    devices: DeviceReader,
+    registries: &'a [Registry],
     /// The kinds of the nodes, if registries ask, as long as all are good.
     kinds: Option<FastKinds<'a>>,
     counts: BTreeMap<Vec<u8>, u64>,
@@ -150,7 +156,9 @@ impl<'a> GraphVisitor<'a> {
             owner: NodeOwner::Outside,
             node: NodeInProgress::default(),
             table: NodeTable::new(size, false),
-            attributes: Attributes::new(),
+            known: KnownNodes::new(),
+            devices: DeviceReader::default(),
+            registries: &[],
             kinds: None,
             counts: BTreeMap::new(),
             in_versions: false,
@@ -169,13 +177,21 @@ impl<'a> GraphVisitor<'a> {
         visitor
     }
 
-    /// The same, looking at the nodes of a bare graph for these registries as well.
+    /// The same, looking at the nodes for these registries as well.
     pub(in super::super) fn with_registries(self, registries: &'a [Registry]) -> Self {
-        if self.root != GRAPH_DEF || registries.is_empty() {
-            return self;
+        let mut visitor = Self { registries, ..self };
+        visitor.begin_kinds();
+        visitor
+    }
+
+    /// Makes ready for the nodes of a graph.
+    fn begin_kinds(&mut self) {
+        let is_asked = !self.registries.is_empty();
+        self.kinds = is_asked.then(|| FastKinds::new(self.registries));
+        if is_asked {
+            self.table = NodeTable::new(self.size, true);
+            self.known = KnownNodes::new();
         }
-        let table = NodeTable::new(self.size, true);
-        Self { kinds: Some(FastKinds::new(registries)), table, ..self }
     }
 
     /// The meta graphs, complete.
@@ -203,6 +219,7 @@ impl<'a> GraphVisitor<'a> {
             self.overflow = true;
         } else {
             self.meta_graphs.push(ScannedGraph::default());
+            self.begin_kinds();
         }
     }
 
@@ -210,13 +227,16 @@ impl<'a> GraphVisitor<'a> {
     fn end_of_graph(&mut self) {
         let counts = std::mem::take(&mut self.counts);
         let table = std::mem::replace(&mut self.table, NodeTable::new(self.size, false));
+        let inputs = table.inputs();
         let (needs_order, edges) = table.needs_order();
-        let is_taken = self.kinds.take().is_some_and(|kinds| kinds.are_edges_good(&edges));
         let functions = std::mem::take(&mut self.functions);
+        let kinds = self.kinds.take().filter(|_| !needs_order);
+        let taken = kinds.and_then(|kinds| kinds.finish(&edges, &functions));
         let uses = std::mem::take(&mut self.uses);
         if let Some(scanned) = self.scanned() {
             scanned.needs_order = needs_order;
-            scanned.is_taken = is_taken;
+            scanned.inputs = inputs;
+            scanned.taken = taken;
             scanned.functions = functions;
             let graph = &mut scanned.meta_graph.graph;
             (graph.deprecated_nodes, graph.deprecated_in_functions) = uses.finish();
@@ -248,13 +268,15 @@ impl<'a> GraphVisitor<'a> {
 
     /// Takes a node of the common form.
     fn plain_node(&mut self, in_graph: bool, bytes: &[u8], end: u64, depth: usize) -> bool {
-        let Self { node, table, attributes, .. } = self;
+        let Self { node, table, known, devices, .. } = self;
         node.begin_plain();
-        let plain = plain::read(bytes, depth, attributes, |reference| {
+        let mut has_bad_device = false;
+        let plain = known.read(bytes, depth, |reference| {
             match reference {
                 _ if !in_graph => {}
                 Reference::Input(input, seen) => return table.plain_input(node, input, seen),
                 Reference::Colocated(name) => table.colocated(node, name),
+                Reference::Device(device) => has_bad_device |= !devices.is_device(device),
             }
             true
         });
@@ -269,7 +291,8 @@ impl<'a> GraphVisitor<'a> {
         }
         if in_graph {
             let role = LoopRole::of(plain.operation);
-            let kind = self.kind(plain.operation, bytes, depth);
+            let node = NodeBytes { bytes, end, depth };
+            let kind = self.kind(plain.operation, has_bad_device, node);
             let kind = kind.zip(self.kinds.as_mut());
             self.table.add_plain(&self.node, plain.name, role, end, kind);
         }
@@ -285,12 +308,16 @@ impl<'a> GraphVisitor<'a> {
     /// The kind of a node of the common form, where that is asked for. One that is not good for
     /// everybody ends the asking.
     #[inline]
-    fn kind(&mut self, operation: &[u8], bytes: &[u8], depth: usize) -> Option<FastKind> {
+    fn kind(
+        &mut self,
+        operation: &[u8],
+        has_bad_device: bool,
+        node: NodeBytes<'_>,
+    ) -> Option<FastKind> {
         let kinds = self.kinds.as_mut()?;
-        let identity = &self.attributes.identity;
         let inputs = self.node.data_inputs();
-        let kind = kinds.kind(operation, identity, inputs, bytes, depth);
-        if kind.is_none() || identity.has_device() {
+        let kind = kinds.kind(&mut self.known, operation, inputs, node);
+        if kind.is_none() || has_bad_device {
             self.kinds = None;
             return None;
         }

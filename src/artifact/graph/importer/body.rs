@@ -4,13 +4,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{
-    count,
-    order::{Edge, NEVER, visit},
-};
+use super::order::{Edge, Visits, visit};
 use crate::artifact::graph::{
     fault::{BodyFaultKind, Part, PartFault},
-    index::{Argument, BodyNode, FunctionIndex, Name, Suffix, Target},
+    index::{Argument, BodyNode, FunctionIndex, Name, NameMap, Suffix, Target},
     rules::LoopRole,
 };
 
@@ -21,7 +18,7 @@ pub(super) enum Owner {
     Node(u32),
 }
 
-pub(super) type Owners = HashMap<Name, Owner>;
+pub(super) type Owners = NameMap<Owner>;
 
 impl Argument {
     /// Whether it may stand for several.
@@ -63,7 +60,7 @@ pub(super) fn first_fault(function: &FunctionIndex) -> Option<PartFault> {
     if function.oversized {
         return None;
     }
-    let mut body = Body { function, owners: HashMap::new() };
+    let mut body = Body { function, owners: Owners::default() };
     match body.own_names() {
         Names::Faulty(fault) => return Some(fault),
         Names::Unknown => return None,
@@ -205,16 +202,15 @@ impl Body<'_> {
     }
 
     /// When each node is visited.
-    pub(super) fn visits(&self) -> Vec<u32> {
+    pub(super) fn visits(&self) -> Visits {
         let (edges, pending) = self.edges();
         visit(edges.iter().copied(), pending, |node| self.loop_role(node))
     }
 
     /// A node that is never visited.
     pub(super) fn cycle(&self) -> Option<PartFault> {
-        let visits = self.visits();
-        let unvisited = visits.iter().position(|visit| *visit == NEVER)?;
-        Some(PartFault { part: Part::Node(count(unvisited)), kind: BodyFaultKind::Cycle })
+        let unvisited = self.visits().unvisited()?;
+        Some(PartFault { part: Part::Node(unvisited), kind: BodyFaultKind::Cycle })
     }
 
     fn loop_role(&self, node: u32) -> LoopRole {

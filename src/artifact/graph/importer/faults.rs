@@ -19,6 +19,7 @@ use crate::artifact::graph::{
     index::{Input, OutputShapes},
     kinds::{Judged, Kind},
     node_rules::{NodeType, Strictness},
+    rules::Output,
 };
 
 /// Whose faults are asked for.
@@ -40,12 +41,18 @@ pub(super) fn faults(
     let open = readers.iter().map(|reader| Pending { reader: *reader, found: None }).collect();
     let mut walk =
         Walk { context, visits, special: special(context), readers: open, back_edges: Vec::new() };
-    for node in visits.in_order() {
+    // Where all nodes are known to be good but for what they call, only those that call are there.
+    let calling = context.index.calls().iter().map(|call| call.number);
+    let calling = calling.filter(|_| context.index.nodes().is_empty());
+    for node in visits.in_order().chain(calling) {
         if !walk.is_good(node) {
             walk.look_closer(node, bodies)?;
-            if walk.is_over() {
-                break;
-            }
+        }
+        if let Some(crash) = visits.crash().filter(|crash| crash.at == node) {
+            walk.all_find(&Found { node: crash.head, cause: Cause::LoopInputs });
+        }
+        if walk.is_over() {
+            break;
         }
     }
     walk.finish();
@@ -96,9 +103,21 @@ impl Walk<'_> {
         self.readers.iter().all(|reader| reader.found.is_some())
     }
 
+    /// Each reader that has found nothing yet finds this.
+    fn all_find(&mut self, found: &Found) {
+        for pending in self.readers.iter_mut().filter(|pending| pending.found.is_none()) {
+            pending.found = Some(found.clone());
+        }
+    }
+
+    /// The output that an input is.
+    fn output(&self, input: Input) -> Output {
+        self.context.index.output(input)
+    }
+
     fn kind(&self, node: u32) -> Option<&Kind> {
         let node = self.context.index.nodes().get(node as usize)?;
-        self.context.kinds.get(node.kind)
+        self.context.kinds.get(node.kind())
     }
 
     /// The types that a node has for everybody.
@@ -109,7 +128,7 @@ impl Walk<'_> {
     /// The types that a node has in a view, if it is good by itself.
     fn types(&self, node: u32, view: usize) -> Option<&NodeType> {
         let node = self.context.index.nodes().get(node as usize)?;
-        self.context.kinds.types_of(node.kind, view)
+        self.context.kinds.types_of(node.kind(), view)
     }
 
     /// Whether a node is visited before another.
@@ -132,7 +151,7 @@ impl Walk<'_> {
             }
             let expected = types.inputs.get(data_inputs);
             data_inputs += 1;
-            let (Some(expected), Some(number)) = (expected, input.output.number()) else {
+            let (Some(expected), Some(number)) = (expected, self.output(*input).number()) else {
                 return false;
             };
             let Some(from) = self.context.index.source(*input) else { return false };
@@ -150,7 +169,7 @@ impl Walk<'_> {
     fn look_closer(&mut self, node: u32, bodies: &Bodies<'_>) -> Result<(), GraphError> {
         let back = numbered(self.context.index.inputs(node)).filter(|(_, input)| {
             let from = self.context.index.source(*input);
-            input.output.is_data() && from.is_some_and(|from| !self.is_before(from, node))
+            self.output(*input).is_data() && from.is_some_and(|from| !self.is_before(from, node))
         });
         let back: Vec<_> = back.map(|(input, _)| BackEdge { node, input }).collect();
         self.back_edges.extend(back);
@@ -204,7 +223,7 @@ impl Walk<'_> {
     /// An input that names an output which its node does not have.
     fn output_index(&self, node: u32, reader: Reader) -> Option<Cause> {
         let is_nowhere = |input: Input| {
-            let number = input.output.number()?;
+            let number = self.output(input).number()?;
             let from = self.context.index.source(input)?;
             let types = self.types(from, reader.view)?;
             Some(self.is_before(from, node) && u64::from(number) >= types.outputs.len())
@@ -248,7 +267,7 @@ impl Walk<'_> {
     /// An input of another type than the operation takes there.
     fn edge_type(&self, node: u32, reader: Reader) -> Option<Cause> {
         let inputs = numbered(self.context.index.inputs(node));
-        let mut data = inputs.filter(|(_, input)| input.output.is_data());
+        let mut data = inputs.filter(|(_, input)| self.output(*input).is_data());
         data.find_map(|(position, input)| {
             let from = self.context.index.source(input)?;
             if !self.is_before(from, node) {
@@ -260,7 +279,7 @@ impl Walk<'_> {
 
     /// What is wrong with the type of one input.
     fn type_fault(&self, node: u32, position: u32, input: Input, reader: Reader) -> Option<Cause> {
-        let Some(number) = input.output.number() else {
+        let Some(number) = self.output(input).number() else {
             return Some(Cause::OutputIndex { input: position });
         };
         let from = self.context.index.source(input)?;
@@ -317,7 +336,7 @@ impl Walk<'_> {
             let input = *self.context.index.inputs(*node).get(*position as usize)?;
             let from = self.context.index.source(input)?;
             let outputs = self.types(from, reader.view).map(|types| types.outputs.len());
-            let number = input.output.number();
+            let number = self.output(input).number();
             let is_nowhere = match (number, outputs) {
                 (Some(number), Some(outputs)) => u64::from(number) >= outputs,
                 _ => number.is_none(),

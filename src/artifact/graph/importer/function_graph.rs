@@ -13,51 +13,62 @@ use super::{
     body::{Body, Owner},
     count,
     instantiate::{BodyFinding, Definitions, Finding, numbered},
-    order::NEVER,
 };
 use crate::artifact::{
     graph::{
         DeprecatedOperation, DeprecatedOperations, ImportFaultKind,
         fault::{BodyFaultKind, Part},
-        index::{BodyInput, BodyNode, Element, FunctionIndex, Name, Suffix, Target},
+        index::{BodyInput, BodyKind, BodyNode, Element, FunctionIndex, NameMap, Suffix, Target},
         node_rules::{ElementType, NodeFault, NodeRules, NodeType, Strictness},
     },
     ops::{Argument, ArgumentSource, Operation, type_name},
 };
 
-/// What nodes of one kind are.
-struct KindInGraph {
+/// What nodes of one kind are in a release.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct KindInGraph {
     types: Result<NodeType, Box<NodeFault>>,
     /// By the number of its name, where an output begins among all, and how many tensors it is, as
     /// Python counts them.
     outputs: HashMap<u32, (u64, u64)>,
+    /// Since when the operation is deprecated, if it is in the release.
     deprecated_since: Option<i32>,
     is_open: bool,
+}
+
+/// What the kinds of a function's nodes are in a release; `None` for an operation that is not
+/// there. Where two releases agree in all of them and know the same types, they agree about the
+/// function.
+pub(super) fn kinds_in_graph<D: Definitions>(
+    function: &FunctionIndex,
+    definitions: &D,
+) -> Vec<Option<KindInGraph>> {
+    let kind = |kind: &BodyKind| {
+        let definition = definitions.find(&kind.operation)?;
+        Some(KindInGraph::of(function, kind, definition, definitions))
+    };
+    function.kinds.iter().map(kind).collect()
 }
 
 /// A function as a graph.
 struct FunctionGraph<'a> {
     function: &'a FunctionIndex,
-    /// By kind; `None` for an operation that is not there.
-    kinds: Vec<Option<KindInGraph>>,
-    arguments: HashMap<Name, u32>,
-    nodes: HashMap<Name, u32>,
+    kinds: &'a [Option<KindInGraph>],
+    arguments: NameMap<u32>,
+    nodes: NameMap<u32>,
 }
 
-/// The first fault of a function.
+/// The first fault of a function whose [kinds](kinds_in_graph) are these.
 pub(super) fn fault_in_graph<D: Definitions>(
     function: &FunctionIndex,
+    kinds: &[Option<KindInGraph>],
     definitions: &D,
     deprecated: &DeprecatedOperations,
 ) -> Option<BodyFinding> {
-    let kinds = function.kinds.iter().map(|kind| {
-        let definition = definitions.find(&kind.operation)?;
-        Some(KindInGraph::of(function, kind, definition, definitions))
-    });
     let named = |(number, name)| (name, number);
     let graph = FunctionGraph {
         function,
-        kinds: kinds.collect(),
+        kinds,
         arguments: numbered(&function.arguments).map(|(n, a)| (n, a.name)).map(named).collect(),
         nodes: numbered(&function.nodes).map(|(n, node)| (n, node.name)).map(named).collect(),
     };
@@ -74,7 +85,7 @@ pub(super) fn fault_in_graph<D: Definitions>(
 impl KindInGraph {
     fn of<D: Definitions>(
         function: &FunctionIndex,
-        kind: &crate::artifact::graph::index::BodyKind,
+        kind: &BodyKind,
         definition: Operation<'_>,
         definitions: &D,
     ) -> Self {
@@ -89,7 +100,8 @@ impl KindInGraph {
             }
             at = at.saturating_add(many);
         }
-        let deprecated_since = definition.deprecated_since();
+        let version = registry.graph_def_version();
+        let deprecated_since = definition.deprecated_since().filter(|since| version >= *since);
         Self { types, outputs, deprecated_since, is_open: definition.is_name_alone() }
     }
 }
@@ -179,7 +191,7 @@ impl FunctionGraph<'_> {
 
     /// What keeps the nodes from being those of a graph.
     fn structure(&self) -> Option<BodyFinding> {
-        let mut names: HashMap<Name, ()> = HashMap::new();
+        let mut names: NameMap<()> = NameMap::default();
         for (number, argument) in numbered(&self.function.arguments) {
             let kind = match names.insert(argument.name, ()) {
                 _ if argument.bad_graph_name => BodyFaultKind::Name,
@@ -227,12 +239,7 @@ impl FunctionGraph<'_> {
         let visits = body.visits();
         let starts = self.starts();
         // The first fault is that of the node which is visited first.
-        let mut order: Vec<u32> = (0..count(visits.len())).collect();
-        order.sort_unstable_by_key(|node| visits.get(*node as usize).copied());
-        for number in order {
-            if visits.get(number as usize) == Some(&NEVER) {
-                return Some(Finding::names(Part::Node(number), BodyFaultKind::Cycle));
-            }
+        for number in visits.in_order() {
             let from = starts.get(number as usize).copied().unwrap_or_default();
             let end = starts.get(number as usize + 1).copied().unwrap_or_default();
             let inputs = self.function.inputs.get(from..end).unwrap_or_default();
@@ -241,7 +248,8 @@ impl FunctionGraph<'_> {
                 return fault;
             }
         }
-        None
+        let unvisited = visits.unvisited()?;
+        Some(Finding::names(Part::Node(unvisited), BodyFaultKind::Cycle))
     }
 
     /// Where the inputs of each node begin among all, and where the last ones end.
@@ -279,9 +287,7 @@ impl FunctionGraph<'_> {
             let fault = self.at_node(number, ImportFaultKind::InputCount);
             return Some(fault.with(words(many), words(types.inputs.len())));
         }
-        if let Some(version) = kind.deprecated_since
-            && definitions.registry().graph_def_version() >= version
-        {
+        if let Some(version) = kind.deprecated_since {
             return Some(self.deprecated(number, version, definitions, deprecated));
         }
         (0_u32..).zip(data).find_map(|(position, input)| {

@@ -20,7 +20,7 @@ use crate::artifact::{
         ImportFaultKind,
         attributes::AttributeValue,
         fault::{BodyFaultKind, Part},
-        index::{BodyInput, BodyKind, BodyNode, Element, FunctionIndex, Name, Suffix, Target},
+        index::{BodyInput, BodyKind, BodyNode, Element, FunctionIndex, NameMap, Suffix, Target},
         node_rules::{ElementType, TypeList, TypeRun},
         rules::{is_body_name, shown},
     },
@@ -218,8 +218,8 @@ pub(super) struct Instantiation<'a, D> {
     /// By kind; `None` for an operation that is not there.
     kinds: Vec<Option<KindTypes>>,
     arguments: Vec<ArgumentTypes>,
-    argument_names: HashMap<Name, u32>,
-    node_names: HashMap<Name, u32>,
+    argument_names: NameMap<u32>,
+    node_names: NameMap<u32>,
     /// A list of arguments has the name of a node.
     is_ambiguous: bool,
     /// The first reference that is asked for and not given, by node.
@@ -242,8 +242,8 @@ pub(super) fn instantiate<D: Definitions>(
         unbound: Vec::new(),
         kinds: Vec::new(),
         arguments: Vec::new(),
-        argument_names: HashMap::new(),
-        node_names: HashMap::new(),
+        argument_names: NameMap::default(),
+        node_names: NameMap::default(),
         is_ambiguous: false,
         reference_fault: None,
         nothing: TypeList::default(),
@@ -598,7 +598,7 @@ impl<D: Definitions> Instantiation<'_, D> {
     /// Whether the nodes that come of arguments, nodes and results have names of their own.
     fn names(&self) -> Result<(), BodyFinding> {
         let fault = |part, kind| Err(Finding::names(part, kind));
-        let mut made: HashMap<Name, Part> = HashMap::new();
+        let mut made: NameMap<Part> = NameMap::default();
         for (number, argument) in (0_u32..).zip(self.scope.signature.inputs()) {
             let many = self.arguments.get(number as usize).map_or(1, |types| types.types.len());
             for name in generated(argument.name(), many) {

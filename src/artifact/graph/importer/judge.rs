@@ -71,7 +71,7 @@ pub(super) fn named(
     call: Option<&CallFault>,
     release: i32,
 ) -> Result<StructureFault, GraphError> {
-    let place = place_of(index, fault.node).unwrap_or_default();
+    let place = place_of(source, index, fault.node)?.unwrap_or_default();
     let node = name_of::node(source, place, release)?;
     let mut found = StructureFault::new(fault.kind, node);
     if fault.kind == StructureFaultKind::CalledFunction
@@ -86,11 +86,14 @@ pub(super) fn named(
 }
 
 /// Where a node is that can have a fault.
-fn place_of(index: &GraphIndex, node: u32) -> Option<Extent> {
-    let calling = || index.calls().iter().find(|call| call.number == node);
-    index
-        .nodes()
-        .get(node as usize)
-        .map(|node| node.place)
-        .or_else(|| calling().map(|call| call.place))
+fn place_of(
+    source: Source<'_>,
+    index: &GraphIndex,
+    node: u32,
+) -> Result<Option<Extent>, GraphError> {
+    let calling = index.calls().iter().find(|call| call.number == node);
+    match calling {
+        Some(call) => Ok(Some(call.place)),
+        None => index.place_of(source, node),
+    }
 }

@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 use super::{
     bodies::in_words,
     called_bodies::{FunctionFinding, Library, ReleaseDefinitions},
-    function_graph::fault_in_graph,
+    function_graph::{KindInGraph, fault_in_graph, kinds_in_graph},
     instantiate::{BodyFinding, Definitions, Finding},
     signatures::Signatures,
 };
@@ -112,6 +112,7 @@ fn judge(
 ) -> Vec<Option<BodyFinding>> {
     type Key = (Vec<Option<DefinitionId>>, u64);
     let mut judged: Vec<Key> = Vec::new();
+    let mut good: Vec<(Vec<Option<KindInGraph>>, u64)> = Vec::new();
     let judge = |registry: &Registry| {
         let definitions = ReleaseDefinitions { names: library.names, signatures, registry };
         let ids = function.kinds.iter().map(|kind| {
@@ -123,13 +124,18 @@ fn judge(
         if judged.contains(&key) {
             return None;
         }
-        let found = if function.oversized {
-            Some(Finding::oversized())
-        } else {
-            fault_in_graph(function, &definitions, deprecated)
+        if function.oversized {
+            return Some(Finding::oversized());
+        }
+        // Most definitions that differ are the same for the nodes of one function.
+        let kinds = (kinds_in_graph(function, &definitions), key.1);
+        let found = match good.contains(&kinds) {
+            true => None,
+            false => fault_in_graph(function, &kinds.0, &definitions, deprecated),
         };
         if found.is_none() {
             judged.push(key);
+            good.push(kinds);
         }
         found
     };

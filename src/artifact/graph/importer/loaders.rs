@@ -39,6 +39,20 @@ pub(in super::super) struct LoadedGraph<'g> {
     pub(in super::super) is_only: bool,
     /// Where the first node is whose device is none.
     pub(in super::super) bad_device: Option<Extent>,
+    /// What loaders look at in its nodes, if that is known.
+    pub(in super::super) main: Option<MainNodes>,
+}
+
+impl<'g> LoadedGraph<'g> {
+    /// One whose nodes every release takes.
+    pub(in super::super) fn good(
+        meta_graph: &'g mut MetaGraph,
+        number: usize,
+        is_only: bool,
+        main: Option<MainNodes>,
+    ) -> Self {
+        Self { meta_graph, number, is_only, bad_device: None, main }
+    }
 }
 
 /// Completes the judgements of a graph.
@@ -50,7 +64,7 @@ pub(in super::super) fn judge_loaders(
     if library.registries.is_empty() {
         return Ok(());
     }
-    let LoadedGraph { meta_graph, number, is_only, bad_device } = graph;
+    let LoadedGraph { meta_graph, number, is_only, bad_device, main } = graph;
     let device = match bad_device {
         Some(place) => {
             let expected = "/job:NAME/replica:0/task:0/device:CPU:0";
@@ -63,8 +77,11 @@ pub(in super::super) fn judge_loaders(
     if library.source.message() == GRAPH_DEF {
         return Ok(());
     }
-    let Library { source, names, release, .. } = library;
-    let main = MainNodes::read(source, number, names, release)?;
+    let Library { source, release, .. } = library;
+    let main = match main {
+        Some(main) => main,
+        None => MainNodes::read(source, number, release)?,
+    };
     cpp(library, meta_graph, &main, device.as_ref())?;
     if source.message() == SAVED_MODEL {
         // TensorFlow looks for objects only where there is nothing to choose from.
@@ -114,7 +131,7 @@ fn load(
 ) -> Result<(), GraphError> {
     // Python gives functions their new names in the nodes before it imports these, and makes a
     // function of the graph afterwards.
-    let before = match &main.lost_function {
+    let before = match main.lost_function(library.names) {
         Some(node) => Some(lost(library, node, ImportFaultKind::Python)?),
         None => None,
     };
@@ -242,7 +259,7 @@ fn cpp(
     main: &MainNodes,
     device: Option<&ImportFault>,
 ) -> Result<(), GraphError> {
-    let call = match &main.lost_call {
+    let call = match main.lost_call(library.names) {
         Some(node) => Some(lost(library, node, ImportFaultKind::FunctionBody)?),
         None => None,
     };

@@ -22,6 +22,7 @@ mod loaded_functions;
 mod loaders;
 mod names;
 mod order;
+mod ready;
 mod registries;
 mod signatures;
 mod words;

@@ -1,9 +1,7 @@
 //! The order in which TensorFlow's importer visits the nodes of a graph, and what it finds on the
 //! way.
 
-use std::{cmp::Reverse, collections::BinaryHeap};
-
-use super::{calls::CallFault, count};
+use super::{calls::CallFault, count, ready::Ready};
 use crate::artifact::graph::{
     StructureFaultKind,
     index::{DeprecatedNode, GraphIndex},
@@ -16,41 +14,75 @@ pub(super) const NEVER: u32 = u32::MAX;
 /// When each node of a graph is visited.
 #[derive(Debug)]
 pub(super) enum Visits {
-    /// In the order in which they are written: every input is the name of an earlier node.
-    AsWritten,
+    /// So many nodes in the order in which they are written: every input is the name of an earlier
+    /// node.
+    AsWritten(u32),
     /// By the number of the node; [`NEVER`] for those that are part of a cycle, or behind one.
-    Found(Vec<u32>),
+    Found { visits: Vec<u32>, crash: Option<Crash> },
+}
+
+/// That the importer crashes while it visits a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Crash {
+    /// The node that it visits.
+    pub(super) at: u32,
+    /// The head of a loop that had all it waits for, and gets another input from there.
+    pub(super) head: u32,
 }
 
 impl Visits {
     /// When a node is visited.
     pub(super) fn of(&self, node: u32) -> u32 {
         match self {
-            Self::AsWritten => node,
-            Self::Found(visits) => visits.get(node as usize).copied().unwrap_or(NEVER),
+            Self::AsWritten(_) => node,
+            Self::Found { visits, .. } => visits.get(node as usize).copied().unwrap_or(NEVER),
         }
     }
 
     /// The nodes that are visited at all, in the order of the visits.
-    pub(super) fn in_order(&self) -> Vec<u32> {
-        let Self::Found(visits) = self else { return Vec::new() };
-        let visited = visits.iter().filter(|visit| **visit != NEVER).count();
-        let mut order = vec![0; visited];
-        for (node, visit) in (0_u32..).zip(visits) {
-            if let Some(place) = order.get_mut(*visit as usize) {
-                *place = node;
-            }
-        }
-        order
+    pub(super) fn in_order(&self) -> impl Iterator<Item = u32> {
+        let (written, found) = match self {
+            Self::AsWritten(nodes) => (*nodes, Vec::new()),
+            Self::Found { visits, .. } => (0, sorted(visits)),
+        };
+        (0..written).chain(found)
     }
 
     /// The first node that is never visited.
     pub(super) fn unvisited(&self) -> Option<u32> {
         match self {
-            Self::AsWritten => None,
-            Self::Found(visits) => visits.iter().position(|visit| *visit == NEVER).map(count),
+            Self::AsWritten(_) => None,
+            Self::Found { visits, .. } => {
+                visits.iter().position(|visit| *visit == NEVER).map(count)
+            }
         }
     }
+
+    /// Where the importer crashes, if it comes as far as that.
+    pub(super) fn crash(&self) -> Option<Crash> {
+        match self {
+            Self::AsWritten(_) => None,
+            Self::Found { crash, .. } => *crash,
+        }
+    }
+
+    /// When a fault is found.
+    fn of_fault(&self, fault: NodeFault) -> u32 {
+        let crash = self.crash().filter(|_| fault.kind == StructureFaultKind::LoopInputs);
+        self.of(crash.map_or(fault.node, |crash| crash.at))
+    }
+}
+
+/// The nodes by the times when they are visited.
+fn sorted(visits: &[u32]) -> Vec<u32> {
+    let visited = visits.iter().filter(|visit| **visit != NEVER).count();
+    let mut order = vec![0; visited];
+    for (node, visit) in (0_u32..).zip(visits) {
+        if let Some(place) = order.get_mut(*visit as usize) {
+            *place = node;
+        }
+    }
+    order
 }
 
 /// A node and what is wrong with it.
@@ -62,8 +94,8 @@ pub(super) struct NodeFault {
 
 /// Visits the nodes of a graph whose inputs are all there.
 pub(super) fn visits(index: &GraphIndex) -> Visits {
-    if index.nodes().is_empty() {
-        return Visits::AsWritten;
+    if index.is_in_order() {
+        return Visits::AsWritten(count(index.nodes().len()));
     }
     let nodes = 0..count(index.nodes().len());
     let pending = nodes.clone().map(|node| pending(index, node)).collect();
@@ -71,11 +103,11 @@ pub(super) fn visits(index: &GraphIndex) -> Visits {
         let sources = index.inputs(to).iter().filter_map(|input| index.source(*input));
         sources.map(move |from| Edge { from, to })
     });
-    Visits::Found(visit(edges, pending, |node| loop_role(index, node)))
+    visit(edges, pending, |node| loop_role(index, node))
 }
 
 fn loop_role(index: &GraphIndex, node: u32) -> LoopRole {
-    index.nodes().get(node as usize).map_or(LoopRole::None, |node| node.loop_role)
+    index.nodes().get(node as usize).map_or(LoopRole::None, |node| node.loop_role())
 }
 
 /// How many inputs a node waits for.
@@ -114,9 +146,12 @@ pub(super) fn first_fault(
     let lost = |node| NodeFault { node, kind: StructureFaultKind::UnknownColocation };
     let calling =
         |call: &CallFault| NodeFault { node: call.node, kind: StructureFaultKind::CalledFunction };
-    let found = index.lost().map(lost).chain(calls.iter().map(calling));
-    let first = found.min_by_key(|fault| (visits.of(fault.node), fault.kind));
-    first.filter(|fault| visits.of(fault.node) != NEVER).or_else(|| {
+    let crash = visits.crash();
+    let crash =
+        crash.map(|crash| NodeFault { node: crash.head, kind: StructureFaultKind::LoopInputs });
+    let found = index.lost().map(lost).chain(calls.iter().map(calling)).chain(crash);
+    let first = found.min_by_key(|fault| (visits.of_fault(*fault), fault.kind));
+    first.filter(|fault| visits.of_fault(*fault) != NEVER).or_else(|| {
         let node = visits.unvisited()?;
         Some(NodeFault { node, kind: StructureFaultKind::Cycle })
     })
@@ -131,10 +166,14 @@ pub(super) fn visited_before(
     fault: NodeFault,
     call: Option<&CallFault>,
 ) -> usize {
-    let at_node = fault.kind == StructureFaultKind::CalledFunction
-        && call.is_some_and(|call| !call.of_signature);
+    let at_node = match fault.kind {
+        StructureFaultKind::CalledFunction => call.is_some_and(|call| !call.of_signature),
+        kind => kind == StructureFaultKind::LoopInputs,
+    };
+    let found = visits.of_fault(fault);
     deprecated.partition_point(|node| {
-        visits.of(node.number) < visits.of(fault.node) || (at_node && node.number == fault.node)
+        let visit = visits.of(node.number);
+        visit < found || (at_node && visit == found)
     })
 }
 
@@ -146,25 +185,29 @@ pub(super) struct Edge {
 }
 
 /// Visits nodes, the lowest number first among those whose inputs were visited, and says when each
-/// was; [`NEVER`] for those that were not. `pending` has how many inputs each node waits for.
+/// was; [`NEVER`] for those that were not. `pending` has how many inputs each node waits for. Also
+/// where TensorFlow crashes, as it takes one from a node that waits for nothing any more.
+///
+/// One word a node says how many inputs it still waits for, and once it is visited, when.
 pub(super) fn visit(
     edges: impl Iterator<Item = Edge> + Clone,
     mut pending: Vec<u32>,
     loop_role: impl Fn(u32) -> LoopRole,
-) -> Vec<u32> {
+) -> Visits {
     let consumers = Consumers::of(edges, pending.len());
-    let mut ready: BinaryHeap<Reverse<u32>> = (0_u32..)
-        .zip(&pending)
-        .filter(|(_, pending)| **pending == 0)
-        .map(|(number, _)| Reverse(number))
-        .collect();
-    let mut visits = vec![NEVER; pending.len()];
-    let mut visited = 0;
-    while let Some(Reverse(number)) = ready.pop() {
-        if let Some(visit) = visits.get_mut(number as usize) {
-            *visit = visited;
+    let mut ready = Ready::below(pending.len());
+    let mut visited = Visited::none(pending.len());
+    for (number, _) in (0_u32..).zip(&pending).filter(|(_, pending)| **pending == 0) {
+        ready.insert(number);
+        visited.insert(number);
+    }
+    let mut crash = None;
+    let mut visits = 0;
+    while let Some(number) = ready.pop() {
+        if let Some(visit) = pending.get_mut(number as usize) {
+            *visit = visits;
         }
-        visited += 1;
+        visits += 1;
         let goes_back = loop_role(number) == LoopRole::NextIteration;
         for to in consumers.of_node(number) {
             // The edge that closes a loop is waited for by nobody; not even where it is a control
@@ -172,29 +215,54 @@ pub(super) fn visit(
             if goes_back && loop_role(*to) == LoopRole::Merge {
                 continue;
             }
-            if let Some(pending) = pending.get_mut(*to as usize)
-                && *pending > 0
-            {
-                *pending -= 1;
+            if visited.contains(*to) {
+                crash.get_or_insert(Crash { at: number, head: *to });
+            } else if let Some(pending) = pending.get_mut(*to as usize) {
+                *pending = pending.saturating_sub(1);
                 if *pending == 0 {
-                    ready.push(Reverse(*to));
+                    ready.insert(*to);
+                    visited.insert(*to);
                 }
             }
         }
     }
-    visits
+    for (number, visit) in (0_u32..).zip(&mut pending) {
+        if !visited.contains(number) {
+            *visit = NEVER;
+        }
+    }
+    Visits::Found { visits: pending, crash }
+}
+
+/// The nodes that wait for nothing any more, as bits.
+struct Visited(Vec<u64>);
+
+impl Visited {
+    fn none(nodes: usize) -> Self {
+        Self(vec![0; nodes.div_ceil(64)])
+    }
+
+    fn insert(&mut self, node: u32) {
+        if let Some(word) = self.0.get_mut(node as usize / 64) {
+            *word |= 1 << (node % 64);
+        }
+    }
+
+    fn contains(&self, node: u32) -> bool {
+        self.0.get(node as usize / 64).is_some_and(|word| word >> (node % 64) & 1 == 1)
+    }
 }
 
 /// By node, the nodes that have it as an input, as often as they have it.
 struct Consumers {
     /// Where those of a node end in the list of all; those of the next begin there.
-    ends: Vec<usize>,
+    ends: Vec<u32>,
     all: Vec<u32>,
 }
 
 impl Consumers {
     fn of(edges: impl Iterator<Item = Edge> + Clone, nodes: usize) -> Self {
-        let mut ends = vec![0_usize; nodes];
+        let mut ends = vec![0_u32; nodes];
         for edge in edges.clone() {
             if let Some(count) = ends.get_mut(edge.from as usize) {
                 *count += 1;
@@ -204,12 +272,12 @@ impl Consumers {
         for end in &mut ends {
             // Where those of the node begin, until they are filled in.
             let count = std::mem::replace(end, total);
-            total += count;
+            total = total.saturating_add(count);
         }
-        let mut all = vec![0; total];
+        let mut all = vec![0; total as usize];
         for edge in edges {
             if let Some(end) = ends.get_mut(edge.from as usize)
-                && let Some(consumer) = all.get_mut(*end)
+                && let Some(consumer) = all.get_mut(*end as usize)
             {
                 *consumer = edge.to;
                 *end += 1;
@@ -222,6 +290,6 @@ impl Consumers {
         let node = node as usize;
         let from = node.checked_sub(1).and_then(|before| self.ends.get(before)).copied();
         let end = self.ends.get(node).copied().unwrap_or_default();
-        self.all.get(from.unwrap_or_default()..end).unwrap_or_default()
+        self.all.get(from.unwrap_or_default() as usize..end as usize).unwrap_or_default()
     }
 }

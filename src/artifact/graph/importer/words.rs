@@ -48,6 +48,8 @@ pub(super) enum Cause {
     UnboundCall,
     /// What it calls cannot be built.
     Call(Box<ImportFault>),
+    /// It begins a loop with too many inputs from outside of it.
+    LoopInputs,
     Cycle,
 }
 
@@ -100,7 +102,7 @@ impl<'c> Words<'c> {
         let node = match self.last.take() {
             Some((last, node)) if last == key => node,
             _ => {
-                let place = context.index.nodes().get(key.0 as usize).map(|node| node.place);
+                let place = context.index.place_of(context.source, key.0)?;
                 node_at::read(context.source, place.unwrap_or_default(), key.1, context.release)?
             }
         };
@@ -128,6 +130,7 @@ fn in_words(context: &Context<'_>, view: usize, node: &NodeAt, cause: Cause) -> 
     let none = String::new;
     let (kind, found, expected) = match cause {
         Cause::Colocation => (structure(StructureFaultKind::UnknownColocation), none(), none()),
+        Cause::LoopInputs => (structure(StructureFaultKind::LoopInputs), none(), none()),
         Cause::Cycle => (structure(StructureFaultKind::Cycle), none(), none()),
         Cause::Unknown => (ImportFaultKind::UnknownOperation, operation.clone(), none()),
         Cause::NoShapeFunction => (ImportFaultKind::NoShapeFunction, operation.clone(), none()),

@@ -4,11 +4,9 @@
 //!
 //! Knows which nodes are alike. It must never know what an operation is.
 
-use std::{
-    collections::HashMap,
-    hash::{BuildHasher, Hash, Hasher},
-};
+use std::hash::{BuildHasher, Hash, Hasher};
 
+use super::names::NameMap;
 use crate::artifact::graph::attributes::{AttributeValue, Attributes};
 
 /// Nodes with the same operation and the same attributes, as far as they decide anything.
@@ -23,7 +21,7 @@ pub(in super::super) struct BodyKind {
 #[derive(Debug, Default)]
 pub(super) struct BodyKinds {
     hashers: [foldhash::quality::RandomState; 2],
-    numbers: HashMap<[u64; 2], u32>,
+    numbers: NameMap<u32>,
     kinds: Vec<BodyKind>,
 }
 

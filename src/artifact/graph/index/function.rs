@@ -4,12 +4,10 @@
 //! which functions are called, and of which kinds nodes are where somebody asks. Which outputs an
 //! operation has, and what the attributes of a call make of a function, is left alone.
 
-use std::collections::HashMap;
-
 use super::{
     body_kinds::{BodyKind, BodyKinds},
     calls::{Call, CallReader, Operation},
-    names::{Name, NameHasher},
+    names::{Name, NameHasher, NameMap},
     signature::SignatureReader,
 };
 use crate::{
@@ -17,8 +15,9 @@ use crate::{
         graph::{
             GraphError,
             attributes::AttributeReader,
-            devices::is_device,
+            devices::DeviceReader,
             function_names::FunctionNames,
+            node_bytes::{KnownNodes, Reference},
             rules::{LoopRole, is_body_name, is_control_input, is_node_name},
             source::{Extent, Source},
             whole_text::WholeText,
@@ -32,7 +31,7 @@ use crate::{
             },
         },
     },
-    wire::scan::{Piece, Step, Visitor},
+    wire::scan::{Piece, Step, Visitor, is_ascii},
 };
 
 /// What is appended to the name of a result to name the node that returns it.
@@ -108,7 +107,7 @@ impl Element {
 #[derive(Debug, Default)]
 pub(in super::super) struct OutputNames {
     hasher: NameHasher,
-    numbers: HashMap<Name, u32>,
+    numbers: NameMap<u32>,
 }
 
 impl OutputNames {
@@ -184,7 +183,7 @@ pub(in super::super) struct FunctionIndex {
     pub(in super::super) nodes: Vec<BodyNode>,
     pub(in super::super) inputs: Vec<BodyInput>,
     /// By the name of a result, what is returned as it; `None` where nothing is named.
-    pub(in super::super) returns: HashMap<Name, Option<Target>>,
+    pub(in super::super) returns: NameMap<Option<Target>>,
     /// In the order of the nodes.
     pub(in super::super) calls: Vec<BodyCall>,
     /// Whether a name was too long to be looked at, so that nothing is known of the function.
@@ -236,6 +235,8 @@ impl FunctionIndex {
             argument: Argument::default(),
             returned: Returned::default(),
             text: WholeText::default(),
+            devices: DeviceReader::default(),
+            known: (place.end.saturating_sub(place.start) >= LARGE).then(KnownNodes::new),
         };
         source.walk_part(place, FUNCTION_DEF, &mut visitor)?;
         let oversized = visitor.text.oversized || visitor.signature.is_oversized();
@@ -258,6 +259,18 @@ enum Position {
     Result,
     Node,
 }
+
+/// What is known of a node by its operation and attributes alone.
+#[derive(Clone, Copy, Debug)]
+struct BodyNodeFacts {
+    call: Option<Call>,
+    is_function: bool,
+    loop_role: LoopRole,
+    kind: u32,
+}
+
+/// Functions from this length on, in bytes, are worth remembering which nodes are alike.
+const LARGE: u64 = 8 * 1024;
 
 /// An entry of the map of what is returned.
 #[derive(Clone, Copy, Debug, Default)]
@@ -293,6 +306,9 @@ struct FunctionVisitor<'a> {
     argument: Argument,
     returned: Returned,
     text: WholeText,
+    devices: DeviceReader,
+    /// What nodes are, in a large function.
+    known: Option<KnownNodes<BodyNodeFacts>>,
 }
 
 impl FunctionVisitor<'_> {
@@ -356,13 +372,67 @@ impl FunctionVisitor<'_> {
         if self.wants_kinds() {
             self.node.kind = self.kinds.number(&self.operation, self.attributes.attributes());
         }
-        if let Some(call) = self.call.call(true) {
+        let call = self.call.call(true);
+        if let Some(known) = &mut self.known {
+            let BodyNode { is_function, loop_role, kind, .. } = self.node;
+            match self.text.oversized {
+                true => known.forget(),
+                false => known.learn(BodyNodeFacts { call, is_function, loop_role, kind }),
+            }
+        }
+        self.add_node(call, self.node_begins, end);
+    }
+
+    fn add_node(&mut self, call: Option<Call>, begin: u64, end: u64) {
+        if let Some(call) = call {
             let node = u32::try_from(self.index.nodes.len()).unwrap_or(u32::MAX);
             let in_file = |at: u64| self.start.saturating_add(at);
-            let place = Extent { start: in_file(self.node_begins), end: in_file(end) };
+            let place = Extent { start: in_file(begin), end: in_file(end) };
             self.index.calls.push(BodyCall { call, node, place });
         }
         self.index.nodes.push(self.node);
+    }
+
+    /// Takes in a node of the common form that is like an earlier one.
+    fn take_node(&mut self, bytes: &[u8], end: u64, depth: usize) -> Option<()> {
+        let node = u32::try_from(self.index.nodes.len()).unwrap_or(u32::MAX);
+        let inputs_before = self.index.inputs.len();
+        let FunctionIndex { inputs, outputs, .. } = &mut self.index;
+        let (known, hasher, devices) = (self.known.as_mut()?, &self.hasher, &mut self.devices);
+        let (mut has_control, mut input_order, mut bad_device) = (false, false, false);
+        let plain = known.read(bytes, depth, |reference| {
+            match reference {
+                Reference::Input(text, _) => {
+                    let is_control = is_control_input(text);
+                    has_control |= is_control;
+                    input_order |= has_control && !is_control;
+                    inputs.push(BodyInput { node, target: Self::target_of(hasher, outputs, text) });
+                }
+                Reference::Device(device) => bad_device = !devices.is_device(device),
+                Reference::Colocated(_) => {}
+            }
+            true
+        });
+        let plain = plain.filter(|plain| is_ascii(plain.name) && !plain.operation.is_empty());
+        let found = plain.and_then(|plain| Some((plain.name, known.find(plain.operation)?)));
+        let Some((name, facts)) = found else {
+            // The node begins anew.
+            self.index.inputs.truncate(inputs_before);
+            return None;
+        };
+        self.node = BodyNode {
+            name: hasher.hash(name),
+            bad_name: !is_body_name(name),
+            bad_graph_name: !is_node_name(name),
+            no_operation: false,
+            bad_device,
+            is_function: facts.is_function,
+            input_order,
+            loop_role: facts.loop_role,
+            kind: facts.kind,
+        };
+        self.add_node(facts.call, end.saturating_sub(bytes.len() as u64), end);
+        Some(())
     }
 
     /// Enters a message inside of a node where one of the readers wants it.
@@ -548,6 +618,22 @@ impl Visitor for FunctionVisitor<'_> {
     fn release(&self) -> i32 {
         self.release
     }
+
+    fn wants_whole(&self, message: MessageId, field: &'static Field) -> bool {
+        self.known.is_some() && (message, field.number) == (FUNCTION_DEF, function_def::NODE_DEF)
+    }
+
+    fn take(
+        &mut self,
+        message: MessageId,
+        field: &'static Field,
+        bytes: &[u8],
+        end: u64,
+        depth: usize,
+    ) -> bool {
+        (message, field.number) == (FUNCTION_DEF, function_def::NODE_DEF)
+            && self.take_node(bytes, end, depth).is_some()
+    }
 }
 
 impl FunctionVisitor<'_> {
@@ -555,7 +641,7 @@ impl FunctionVisitor<'_> {
         let wants_kinds = self.wants_kinds();
         if field.number == node_def::DEVICE {
             if let Some(device) = self.text.take(piece, is) {
-                self.node.bad_device = !is_device(device);
+                self.node.bad_device = !self.devices.is_device(device);
             }
             return;
         }

@@ -1,10 +1,16 @@
 //! The index of one graph.
 
-use super::{calls::Call, names::NodeNames, output_shapes::OutputShapes};
+use super::{
+    calls::Call,
+    names::{MOST_NAMES, NodeNames},
+    output_shapes::OutputShapes,
+    places::NodePlaces,
+};
 use crate::artifact::graph::{
+    GraphError,
     kinds::KindNumber,
     rules::{LoopRole, Output},
-    source::Extent,
+    source::{Extent, Source},
 };
 
 /// What the importer looks at in a graph.
@@ -17,10 +23,16 @@ pub(in super::super) struct GraphIndex {
     nodes: Vec<Node>,
     /// The inputs of all nodes, one node after the other.
     inputs: Vec<Input>,
-    /// The node that has each name, by the number of the name.
-    names: Vec<u32>,
-    /// By node, ascending: the names of those that it has to be beside.
-    pub(super) colocations: Vec<Colocation>,
+    /// Of those inputs that do not say all in one word.
+    long_inputs: Vec<LongInput>,
+    places: NodePlaces,
+    /// Whether each input is an earlier node and nothing goes back to a loop.
+    is_in_order: bool,
+    /// By node, ascending: the names of those that it has to be beside, as long as it is not known
+    /// whether they are there.
+    colocations: Vec<Colocation>,
+    /// The nodes that have to be beside one that is not there, ascending.
+    lost: Vec<u32>,
     /// What the last of `nodes` has that no node can have.
     pub(super) misfit: Option<Misfit>,
     /// Nodes whose operation is on the list of deprecated ones, ascending: all, or the first of
@@ -45,40 +57,94 @@ pub(in super::super) struct GraphIndex {
 /// A node outside of functions.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Node {
-    /// Where its NodeDef is: what is not kept here can be read there.
-    pub(in super::super) place: Extent,
     /// Where its inputs end in the list of all.
     inputs_end: u32,
-    pub(in super::super) loop_role: LoopRole,
-    /// Which of the kinds it is; 0 where kinds are not asked for.
-    pub(in super::super) kind: KindNumber,
+    /// Its kind in the lower bits, its part in loops in the upper two.
+    packed: u32,
 }
 
-/// An input of a node.
-#[derive(Clone, Copy, Debug)]
-pub(in super::super) struct Input {
-    /// The number of the name of the node that it comes from.
-    name: u32,
-    pub(in super::super) output: Output,
+/// Bits of a word that hold a number of a kind, of a name, of a node.
+const NUMBER_BITS: u32 = 30;
+const NUMBER: u32 = (1 << NUMBER_BITS) - 1;
+
+impl Node {
+    fn new(inputs_end: u32, kind: KindNumber, role: LoopRole) -> Self {
+        let role = match role {
+            LoopRole::None => 0,
+            LoopRole::Merge => 1,
+            LoopRole::NextIteration => 2,
+        };
+        Self { inputs_end, packed: kind.min(NUMBER) | role << NUMBER_BITS }
+    }
+
+    /// Which of the kinds it is; 0 where kinds are not asked for.
+    pub(in super::super) fn kind(self) -> KindNumber {
+        self.packed & NUMBER
+    }
+
+    pub(in super::super) fn loop_role(self) -> LoopRole {
+        match self.packed >> NUMBER_BITS {
+            0 => LoopRole::None,
+            1 => LoopRole::Merge,
+            _ => LoopRole::NextIteration,
+        }
+    }
 }
+
+/// An input of a node: the node that it comes from in the lower bits (before all names are known,
+/// the number of its name), and in the upper two which output it is.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct Input(u32);
+
+/// What the upper bits of an input say: output 0, a control edge, output 1, or that the lower ones
+/// are the number of a [`LongInput`].
+const FIRST: u32 = 0;
+const CONTROL: u32 = 1;
+const SECOND: u32 = 2;
+const LONG: u32 = 3;
 
 impl Input {
-    pub(super) fn new(name: u32, output: Output) -> Self {
-        Self { name, output }
-    }
-
     /// Whether it says only what comes before the node.
     pub(in super::super) fn is_control(self) -> bool {
-        self.output == Output::CONTROL
+        self.code() == CONTROL
+    }
+
+    fn code(self) -> u32 {
+        self.0 >> NUMBER_BITS
+    }
+
+    fn number(self) -> u32 {
+        self.0 & NUMBER
     }
 }
+
+/// An input with an output that few have.
+#[derive(Clone, Copy, Debug)]
+struct LongInput {
+    /// As in [`Input`].
+    from: u32,
+    output: Output,
+}
+
+/// An input as a node has it, before all nodes are known.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NamedInput {
+    /// The number of the name.
+    pub(super) name: u32,
+    pub(super) output: Output,
+}
+
+/// The number of a node or name where there is none.
+const NOWHERE: u32 = NUMBER;
+
+const _: () = assert!(NOWHERE == MOST_NAMES);
 
 /// That a node has to be beside another one.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Colocation {
-    pub(super) node: u32,
+struct Colocation {
+    node: u32,
     /// The number of the other's name.
-    pub(super) name: u32,
+    name: u32,
 }
 
 /// What a node has that no node of a graph can have.
@@ -119,22 +185,106 @@ pub(in super::super) struct CallingNode {
 }
 
 impl GraphIndex {
+    /// Of a graph in `source` that has about so many nodes and inputs.
+    pub(super) fn of(source: Source<'_>, nodes: usize, inputs: usize) -> Self {
+        Self {
+            nodes: Vec::with_capacity(nodes),
+            inputs: Vec::with_capacity(inputs),
+            places: NodePlaces::of(source, nodes),
+            ..Self::default()
+        }
+    }
+
+    /// The content of a GraphDef begins at this byte.
+    pub(super) fn begin_graph(&mut self, at: u64) {
+        self.places.begin_graph(at);
+    }
+
     /// Adds a node with its inputs.
     pub(super) fn add(
         &mut self,
         place: Extent,
         loop_role: LoopRole,
         kind: KindNumber,
-        inputs: &[Input],
+        inputs: &[NamedInput],
     ) {
-        self.inputs.extend_from_slice(inputs);
+        self.places.add(place);
+        for input in inputs {
+            self.add_input(*input);
+        }
         let inputs_end = u32::try_from(self.inputs.len()).unwrap_or(u32::MAX);
-        self.nodes.push(Node { place, inputs_end, loop_role, kind });
+        self.nodes.push(Node::new(inputs_end, kind, loop_role));
+    }
+
+    #[inline]
+    fn add_input(&mut self, input: NamedInput) {
+        let code = match input.output {
+            Output::CONTROL => Some(CONTROL),
+            output => match output.number() {
+                Some(0) => Some(FIRST),
+                Some(1) => Some(SECOND),
+                _ => None,
+            },
+        };
+        let (code, number) = match code {
+            Some(code) => (code, input.name),
+            None => {
+                let number = u32::try_from(self.long_inputs.len()).unwrap_or(NUMBER).min(NUMBER);
+                self.long_inputs.push(LongInput { from: input.name, output: input.output });
+                (LONG, number)
+            }
+        };
+        self.inputs.push(Input(number | code << NUMBER_BITS));
+    }
+
+    /// The last node has to be beside the one of this name.
+    pub(super) fn add_colocation(&mut self, node: u32, name: u32, names: &NodeNames) {
+        // Most are beside an earlier one.
+        if names.node(name).is_none() {
+            self.colocations.push(Colocation { node, name });
+        }
     }
 
     /// Says which node has which name, once all are known.
-    pub(super) fn name_nodes(&mut self, names: NodeNames) {
-        self.names = names.into_nodes();
+    pub(super) fn name_nodes(&mut self, names: &NodeNames) {
+        let node = |name: u32| names.node(name).unwrap_or(NOWHERE);
+        for input in &mut self.inputs {
+            if input.code() != LONG {
+                *input = Input(input.0 & !NUMBER | node(input.number()));
+            }
+        }
+        for input in &mut self.long_inputs {
+            input.from = node(input.from);
+        }
+        self.lost = Vec::new();
+        for beside in std::mem::take(&mut self.colocations) {
+            if names.node(beside.name).is_none() && self.lost.last() != Some(&beside.node) {
+                self.lost.push(beside.node);
+            }
+        }
+        self.oversized |= names.is_overfull();
+        self.is_in_order = self.find_order();
+    }
+
+    fn find_order(&self) -> bool {
+        let mut numbers = 0_u32..;
+        let mut is_before = |inputs: &[Input]| {
+            let node = numbers.next().unwrap_or(u32::MAX);
+            inputs.iter().all(|input| self.source(*input).is_some_and(|from| from < node))
+        };
+        let mut from = 0;
+        self.nodes.iter().all(|node| {
+            let end = node.inputs_end as usize;
+            let inputs = self.inputs.get(from..end).unwrap_or_default();
+            from = end;
+            node.loop_role() != LoopRole::NextIteration && is_before(inputs)
+        })
+    }
+
+    /// Whether each node has earlier ones as inputs, and nothing goes back to a loop: then nodes
+    /// are visited as they are written.
+    pub(in super::super) fn is_in_order(&self) -> bool {
+        self.is_in_order
     }
 
     /// The nodes in the order in which they are written.
@@ -149,22 +299,48 @@ impl GraphIndex {
         self.inputs.get(from as usize..end(node) as usize).unwrap_or_default()
     }
 
+    fn long(&self, input: Input) -> Option<&LongInput> {
+        self.long_inputs.get(input.number() as usize)
+    }
+
     /// The node that an input comes from, if there is one of that name.
+    #[inline]
     pub(in super::super) fn source(&self, input: Input) -> Option<u32> {
-        NodeNames::node(&self.names, input.name)
+        let from = match input.code() {
+            LONG => self.long(input)?.from,
+            _ => input.number(),
+        };
+        Some(from).filter(|from| *from != NOWHERE)
+    }
+
+    /// The output that an input is.
+    #[inline]
+    pub(in super::super) fn output(&self, input: Input) -> Output {
+        match input.code() {
+            FIRST => Output::FIRST,
+            CONTROL => Output::CONTROL,
+            SECOND => Output::SECOND,
+            _ => self.long(input).map_or(Output::CONTROL, |input| input.output),
+        }
+    }
+
+    /// Where the NodeDef of a node is: what is not kept here can be read there.
+    pub(in super::super) fn place_of(
+        &self,
+        source: Source<'_>,
+        node: u32,
+    ) -> Result<Option<Extent>, GraphError> {
+        self.places.find(source, node)
     }
 
     /// The nodes that have to be beside one that is not there, ascending.
     pub(in super::super) fn lost(&self) -> impl Iterator<Item = u32> + '_ {
-        let lost = |beside: &&Colocation| NodeNames::node(&self.names, beside.name).is_none();
-        self.colocations.iter().filter(lost).map(|beside| beside.node)
+        self.lost.iter().copied()
     }
 
     /// Whether a node has to be beside one that is not there.
     pub(in super::super) fn is_lost(&self, node: u32) -> bool {
-        let from = self.colocations.partition_point(|beside| beside.node < node);
-        let mut own = self.colocations.iter().skip(from).take_while(|beside| beside.node == node);
-        own.any(|beside| NodeNames::node(&self.names, beside.name).is_none())
+        self.lost.binary_search(&node).is_ok()
     }
 
     /// The function that a node calls.

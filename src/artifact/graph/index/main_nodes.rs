@@ -13,6 +13,8 @@ use crate::{
             GraphError,
             attributes::{AttributeReader, AttributeValue, Attributes},
             function_names::FunctionNames,
+            node_bytes::KnownNodes,
+            rules::is_partitioned_call,
             source::{Extent, Source},
             whole_text::WholeText,
         },
@@ -51,29 +53,96 @@ pub(in super::super) struct NamingNode {
 pub(in super::super) struct MainNodes {
     /// The operations, in the order of their first nodes.
     pub(in super::super) operations: Vec<FirstNode>,
-    /// The first node with an attribute that is a function which the library does not have.
-    pub(in super::super) lost_function: Option<NamingNode>,
-    /// The first PartitionedCall of such a function.
-    pub(in super::super) lost_call: Option<NamingNode>,
+    /// The functions that attributes name, each with its first node, in the order of these.
+    functions: Vec<NamingNode>,
+    /// The functions that nodes call by PartitionedCall, the same.
+    calls: Vec<NamingNode>,
     /// The first node with an attribute that is a placeholder.
     pub(in super::super) placeholder: Option<NamingNode>,
     /// The first Const whose value cannot be one: of a negative size.
     pub(in super::super) constant: Option<NamingNode>,
+    known: KnownNames,
+}
+
+/// What is in the lists.
+#[derive(Debug, Default)]
+struct KnownNames {
+    operations: HashSet<Vec<u8>>,
+    functions: HashSet<String>,
+    calls: HashSet<String>,
+}
+
+/// The first of `nodes` that names what no function of the library has as a name.
+fn first_lost<'n>(nodes: &'n [NamingNode], functions: &FunctionNames) -> Option<&'n NamingNode> {
+    nodes.iter().find(|node| functions.find(node.name.as_bytes()).is_none())
 }
 
 impl MainNodes {
+    /// The first node with an attribute that is a function which the library does not have.
+    pub(in super::super) fn lost_function(&self, functions: &FunctionNames) -> Option<&NamingNode> {
+        first_lost(&self.functions, functions)
+    }
+
+    /// The first PartitionedCall of such a function.
+    pub(in super::super) fn lost_call(&self, functions: &FunctionNames) -> Option<&NamingNode> {
+        first_lost(&self.calls, functions)
+    }
+
+    /// Takes in the next node; one that is like an earlier one in its operation and attributes may
+    /// be left out, unless it has a tensor whose shape may be none.
+    pub(in super::super) fn add(
+        &mut self,
+        operation: &[u8],
+        attributes: &Attributes,
+        place: Extent,
+    ) {
+        let naming = |name: String| NamingNode { place, name };
+        let known = &mut self.known;
+        if known.operations.len() < MOST_OPERATIONS && !known.operations.contains(operation) {
+            known.operations.insert(operation.to_vec());
+            let operation = String::from_utf8_lossy(operation).into_owned();
+            self.operations.push(FirstNode { operation, place });
+        }
+        for (_, value) in attributes.iter() {
+            for name in named_functions(value) {
+                if known.functions.insert(name.clone()) {
+                    self.functions.push(naming(name));
+                }
+            }
+        }
+        if is_partitioned_call(operation)
+            && let Some(AttributeValue::Function(name)) = attributes.get("f")
+        {
+            let name = text_of(name.bytes.unwrap_or_default());
+            if known.calls.insert(name.clone()) {
+                self.calls.push(naming(name));
+            }
+        }
+        if self.placeholder.is_none() {
+            let is_placeholder =
+                |(_, value): &(&[u8], _)| matches!(value, AttributeValue::Placeholder(_));
+            let found = attributes.iter().find(is_placeholder);
+            self.placeholder = found.map(|(name, _)| naming(text_of(name)));
+        }
+        if operation == b"Const"
+            && self.constant.is_none()
+            && let Some(AttributeValue::Tensor(tensor)) = attributes.get("value")
+            && tensor.shape.dimensions.iter().any(|size| *size < 0)
+        {
+            self.constant = Some(naming(tensor.shape.to_string()));
+        }
+    }
+
     /// Reads those of the meta graph with this number.
     pub(in super::super) fn read(
         source: Source<'_>,
         meta_graph: usize,
-        functions: &FunctionNames,
         release: i32,
     ) -> Result<Self, GraphError> {
         let mut visitor = MainVisitor {
             root: source.message(),
             wanted: meta_graph,
             meta_graphs: 0,
-            functions,
             release,
             begins: 0,
             start: 0,
@@ -81,7 +150,7 @@ impl MainNodes {
             operation: Vec::new(),
             attributes: AttributeReader::default(),
             text: WholeText::default(),
-            known: HashSet::new(),
+            known: KnownNodes::new(),
             nodes: Self::default(),
         };
         source.walk(&mut visitor)?;
@@ -90,11 +159,10 @@ impl MainNodes {
 }
 
 /// A walk over one graph.
-struct MainVisitor<'a> {
+struct MainVisitor {
     root: MessageId,
     wanted: usize,
     meta_graphs: usize,
-    functions: &'a FunctionNames,
     release: i32,
     begins: u64,
     start: u64,
@@ -102,44 +170,17 @@ struct MainVisitor<'a> {
     operation: Vec<u8>,
     attributes: AttributeReader,
     text: WholeText,
-    known: HashSet<Vec<u8>>,
+    /// The nodes that were looked at: what is like them has nothing that they do not have.
+    known: KnownNodes<()>,
     nodes: MainNodes,
 }
 
-impl MainVisitor<'_> {
+impl MainVisitor {
     fn end_of_node(&mut self, end: u64) {
         self.is_node = false;
+        self.known.learn(());
         let place = Extent { start: self.start, end };
-        let naming = |name: String| NamingNode { place, name };
-        let attributes = self.attributes.attributes();
-        if self.known.len() < MOST_OPERATIONS && !self.known.contains(&self.operation) {
-            self.known.insert(self.operation.clone());
-            let operation = String::from_utf8_lossy(&self.operation).into_owned();
-            self.nodes.operations.push(FirstNode { operation, place });
-        }
-        if self.nodes.lost_function.is_none() {
-            self.nodes.lost_function = lost_function(attributes, self.functions).map(naming);
-        }
-        let calls = matches!(&*self.operation, b"PartitionedCall" | b"StatefulPartitionedCall");
-        if calls
-            && self.nodes.lost_call.is_none()
-            && let Some(AttributeValue::Function(name)) = attributes.get("f")
-        {
-            self.nodes.lost_call = lost(name.bytes, self.functions).map(naming);
-        }
-        if self.nodes.placeholder.is_none() {
-            let is_placeholder =
-                |(_, value): &(&[u8], _)| matches!(value, AttributeValue::Placeholder(_));
-            let found = attributes.iter().find(is_placeholder);
-            self.nodes.placeholder = found.map(|(name, _)| naming(text_of(name)));
-        }
-        if self.operation == b"Const"
-            && self.nodes.constant.is_none()
-            && let Some(AttributeValue::Tensor(tensor)) = attributes.get("value")
-            && tensor.shape.dimensions.iter().any(|size| *size < 0)
-        {
-            self.nodes.constant = Some(naming(tensor.shape.to_string()));
-        }
+        self.nodes.add(&self.operation, self.attributes.attributes(), place);
     }
 }
 
@@ -147,27 +188,21 @@ fn text_of(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// A name that no function of the library has.
-fn lost(name: Option<&[u8]>, functions: &FunctionNames) -> Option<String> {
-    let name = name.unwrap_or_default();
-    functions.find(name).is_none().then(|| text_of(name))
-}
-
-/// The first attribute that is a function which the library does not have.
-fn lost_function(attributes: &Attributes, functions: &FunctionNames) -> Option<String> {
-    attributes.iter().find_map(|(_, value)| match value {
-        AttributeValue::Function(name) => lost(name.bytes, functions),
-        AttributeValue::List(list) if list.element() == Some(Element::Function) => {
-            list.values().find_map(|value| match value {
-                AttributeValue::Function(name) => lost(name.bytes, functions),
-                _ => None,
-            })
-        }
+/// The functions that a value names.
+fn named_functions(value: AttributeValue<'_>) -> Vec<String> {
+    let name = |value| match value {
+        AttributeValue::Function(name) => Some(text_of(name.bytes.unwrap_or_default())),
         _ => None,
-    })
+    };
+    match value {
+        AttributeValue::List(list) if list.element() == Some(Element::Function) => {
+            list.values().filter_map(name).collect()
+        }
+        value => name(value).into_iter().collect(),
+    }
 }
 
-impl Visitor for MainVisitor<'_> {
+impl Visitor for MainVisitor {
     fn begins(&mut self, at: u64) {
         self.begins = at;
     }
@@ -243,5 +278,24 @@ impl Visitor for MainVisitor<'_> {
 
     fn release(&self) -> i32 {
         self.release
+    }
+
+    fn wants_whole(&self, message: MessageId, field: &'static Field) -> bool {
+        (message, field.number) == (GRAPH_DEF, graph_def::NODE)
+    }
+
+    fn take(
+        &mut self,
+        message: MessageId,
+        field: &'static Field,
+        bytes: &[u8],
+        _end: u64,
+        depth: usize,
+    ) -> bool {
+        if (message, field.number) != (GRAPH_DEF, graph_def::NODE) {
+            return false;
+        }
+        let plain = self.known.read(bytes, depth, |_| true);
+        plain.is_some_and(|plain| self.known.find(plain.operation).is_some())
     }
 }

@@ -18,6 +18,7 @@ mod main_nodes;
 mod names;
 mod node;
 mod output_shapes;
+mod places;
 mod sameness;
 mod signature;
 mod taken_names;
@@ -32,10 +33,10 @@ pub(super) use self::{
         Target,
     },
     graph_index::{CallingNode, DeprecatedNode, DuplicateFunction, GraphIndex, Input},
-    main_nodes::{MainNodes, NamingNode},
-    names::Name,
+    main_nodes::{FirstNode, MainNodes, NamingNode},
+    names::{Name, NameMap},
     output_shapes::OutputShapes,
     signature::read as read_signature,
     taken_names::TakenNames,
-    visitor::{FoundKinds, IndexVisitor, Indexed, Wanted},
+    visitor::{FoundKinds, GraphSize, IndexVisitor, Indexed, Wanted, WantedKinds},
 };

@@ -3,16 +3,17 @@
 use super::{
     calls::{Call, CallReader, Operation},
     colocation::ColocationReader,
-    graph_index::{Input, Misfit},
-    names::NodeNames,
+    graph_index::{Misfit, NamedInput},
+    names::{Name, NodeNames},
 };
 use crate::{
     artifact::{
         graph::{
             attributes::{AttributeReader, Attributes},
-            devices::is_device,
+            characters::Seen,
+            devices::DeviceReader,
             function_names::FunctionNames,
-            rules::{Output, input_node, is_control_input, is_node_name},
+            rules::{Output, input_node, input_node_seen, is_control_input, is_node_name},
             whole_text::WholeText,
         },
         schema::{Field, MessageId, NODE_DEF, fields::node_def},
@@ -26,14 +27,17 @@ pub(super) struct NodeReader {
     pub(super) name: Vec<u8>,
     pub(super) operation: Vec<u8>,
     /// Empty unless inputs are asked for.
-    pub(super) inputs: Vec<Input>,
+    pub(super) inputs: Vec<NamedInput>,
     pub(super) data_inputs: u32,
-    pub(super) colocation: ColocationReader,
+    colocation: ColocationReader,
+    /// Of a node that is read in one go, those that it has to be beside.
+    beside: Vec<Name>,
     call: CallReader,
     attributes: AttributeReader,
     /// How many messages are open that only `attributes` wanted to be entered.
     beneath: u32,
     text: WholeText,
+    devices: DeviceReader,
     /// Whether its device is none.
     pub(super) bad_device: bool,
     has_control_input: bool,
@@ -58,6 +62,7 @@ impl NodeReader {
         self.inputs.clear();
         self.data_inputs = 0;
         self.colocation.clear();
+        self.beside.clear();
         self.call.clear();
         self.attributes.clear();
         self.beneath = 0;
@@ -65,6 +70,47 @@ impl NodeReader {
         self.bad_device = false;
         self.has_control_input = false;
         self.data_after_control = false;
+    }
+
+    /// Makes ready for a node that is read in one go.
+    #[inline]
+    pub(super) fn begin_plain(&mut self) {
+        self.inputs.clear();
+        self.data_inputs = 0;
+        self.colocation.clear();
+        self.beside.clear();
+        self.has_control_input = false;
+    }
+
+    /// An input of a node that is read in one go; false if it is one that no node can have.
+    #[inline]
+    pub(super) fn plain_input(&mut self, input: &[u8], seen: Seen, names: &mut NodeNames) -> bool {
+        let is_control = is_control_input(input);
+        if self.has_control_input && !is_control {
+            return false;
+        }
+        self.has_control_input = is_control;
+        self.data_inputs += u32::from(!is_control);
+        let node = input_node_seen(input, seen);
+        let (name, output) = (names.number(node), Output::of(input, node));
+        self.inputs.push(NamedInput { name, output });
+        true
+    }
+
+    /// A node that one which is read in one go has to be beside.
+    pub(super) fn plain_colocation(&mut self, name: &[u8], names: &NodeNames) {
+        self.beside.push(names.hasher().hash(name));
+    }
+
+    /// Whether the device of a node that is read in one go is one.
+    #[inline]
+    pub(super) fn plain_device(&mut self, device: &[u8]) -> bool {
+        self.devices.is_device(device)
+    }
+
+    /// The names of the nodes that the node has to be beside.
+    pub(super) fn beside(&self) -> impl Iterator<Item = Name> + '_ {
+        self.colocation.names().iter().chain(&self.beside).copied()
     }
 
     /// Whether a name, operation or input was too long to be looked at.
@@ -78,15 +124,15 @@ impl NodeReader {
         self.call.call(false)
     }
 
-    /// What the node has that no node can have.
-    pub(super) fn misfit(&self, repeated_name: bool) -> Option<Misfit> {
-        let misfit = Misfit {
-            bad_name: !is_node_name(&self.name),
-            repeated_name,
+    /// What the node, which has this name, has that no node can have; whether another one has the
+    /// name is for others to see.
+    pub(super) fn misfit(&self, name: &[u8]) -> Misfit {
+        Misfit {
+            bad_name: !is_node_name(name),
+            repeated_name: false,
             no_operation: self.operation.is_empty(),
             input_order: self.data_after_control,
-        };
-        (misfit != Misfit::default()).then_some(misfit)
+        }
     }
 
     /// Its attributes, where they are asked for.
@@ -185,7 +231,7 @@ impl NodeReader {
         }
         if field.number == node_def::DEVICE {
             if let Some(device) = self.text.take(piece, is) {
-                self.bad_device = !is_device(device);
+                self.bad_device = !self.devices.is_device(device);
             }
             return;
         }
@@ -203,8 +249,8 @@ impl NodeReader {
                 self.data_inputs = self.data_inputs.saturating_add(u32::from(!is_control));
                 if parts.edges {
                     let node = input_node(text);
-                    let name = names.hasher().hash(node);
-                    self.inputs.push(Input::new(names.number(name), Output::of(text, node)));
+                    let (name, output) = (names.number(node), Output::of(text, node));
+                    self.inputs.push(NamedInput { name, output });
                 }
                 return;
             }

@@ -21,9 +21,14 @@ pub(in super::super) struct OutputShapes {
 }
 
 impl OutputShapes {
+    /// The same, said by another node.
+    pub(super) fn at(self, node: u32) -> Self {
+        Self { node, ..self }
+    }
+
     /// What a node says; `None` if it says nothing, or something that is no list of shapes, which
     /// nobody looks at.
-    pub(super) fn of(node: u32, attributes: &Attributes) -> Option<Self> {
+    pub(in super::super) fn of(node: u32, attributes: &Attributes) -> Option<Self> {
         let AttributeValue::List(list) = attributes.get_bytes(KEY)? else { return None };
         if list.is_mixed() || list.element().is_some_and(|element| element != Element::Shape) {
             return None;

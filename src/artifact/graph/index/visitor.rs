@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use super::{
-    calls::{Operation, is_unbound},
-    graph_index::{CallingNode, Colocation, DeprecatedNode, GraphIndex},
+    calls::{Call, Operation, is_unbound},
+    graph_index::{CallingNode, DeprecatedNode, GraphIndex, Misfit},
     names::NodeNames,
     node::{NodeParts, NodeReader},
     output_shapes::OutputShapes,
@@ -17,10 +17,10 @@ use crate::{
         graph::{
             DeprecatedOperations, GraphError,
             deprecated_uses::DeprecatedUses,
-            fast::short_field,
             function_names::{FunctionNames, LONGEST_NAME, LibraryFunction},
             kinds::{DroppedUses, KindNumber, Kinds},
-            rules::LoopRole,
+            node_bytes::{KnownNodes, Reference, short_field},
+            rules::{LoopRole, is_node_name},
             source::{Extent, Source},
         },
         ops::Registry,
@@ -33,7 +33,7 @@ use crate::{
             },
         },
     },
-    wire::scan::{Piece, Step, Visitor},
+    wire::scan::{Piece, Step, Visitor, is_ascii},
 };
 
 /// What is to be found, beside the nodes of deprecated operations.
@@ -41,6 +41,8 @@ use crate::{
 pub(in super::super) struct Wanted<'a> {
     /// The graph, by the number of its meta graph.
     pub(in super::super) meta_graph: usize,
+    /// How many nodes and inputs the graph has, as far as an earlier walk has counted.
+    pub(in super::super) size: GraphSize,
     /// The GraphDef version of the release that is to read the graph.
     pub(in super::super) release: i32,
     pub(in super::super) operations: &'a DeprecatedOperations,
@@ -54,9 +56,42 @@ pub(in super::super) struct Wanted<'a> {
     pub(in super::super) duplicate_functions: bool,
     /// How often deprecated operations are used, inside of functions as well.
     pub(in super::super) uses: bool,
-    /// Which kind each node is, for `registries`; `edges` then as well.
-    pub(in super::super) kinds: bool,
+    /// Which kind nodes are, for `registries`.
+    pub(in super::super) kinds: WantedKinds,
     pub(in super::super) registries: &'a [Registry],
+}
+
+/// Of which nodes the kinds are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum WantedKinds {
+    None,
+    /// Of nodes of functions, as far as attributes go that they drop.
+    OfBodies,
+    /// The same, and of all nodes outside of functions; then with their inputs.
+    OfAll,
+}
+
+/// How large a graph is, so that room is made for it once.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in super::super) struct GraphSize {
+    /// Nodes outside of functions.
+    pub(in super::super) nodes: usize,
+    /// Their inputs.
+    pub(in super::super) inputs: usize,
+}
+
+/// What is known of a node by its operation and attributes alone.
+#[derive(Clone, Copy, Debug)]
+struct NodeFacts {
+    kind: KindNumber,
+    /// The number of the set of attributes that it drops.
+    dropped: u32,
+    loop_role: LoopRole,
+    call: Option<Call>,
+    /// It calls what only a caller could tell.
+    is_unbound: bool,
+    /// What it says of the shapes of its outputs, if that may be too little.
+    shapes: Option<OutputShapes>,
 }
 
 /// Where the walk is.
@@ -104,6 +139,10 @@ pub(in super::super) struct IndexVisitor<'a> {
     /// How many nodes outside of functions there were.
     nodes: u32,
     node: NodeReader,
+    /// What nodes outside of functions are.
+    known: KnownNodes<NodeFacts>,
+    /// Which attributes nodes of functions drop.
+    known_in_functions: KnownNodes<u32>,
     /// Where the node begins that is being read.
     node_begins: u64,
     function: Vec<u8>,
@@ -120,11 +159,12 @@ pub(in super::super) struct IndexVisitor<'a> {
 
 impl<'a> IndexVisitor<'a> {
     pub(in super::super) fn new(source: Source<'a>, wanted: Wanted<'a>) -> Self {
-        let kinds = wanted.kinds.then(|| FoundKinds {
+        let kinds = (wanted.kinds != WantedKinds::None).then(|| FoundKinds {
             kinds: Kinds::new(wanted.registries),
             dropped: DroppedUses::default(),
             taken: TakenNames::of(wanted.registries),
         });
+        let room = if wanted.edges { wanted.size } else { GraphSize::default() };
         Self {
             wanted,
             source,
@@ -132,10 +172,12 @@ impl<'a> IndexVisitor<'a> {
             meta_graphs: 0,
             position: Position::Elsewhere,
             begins: 0,
-            index: GraphIndex::default(),
-            names: NodeNames::default(),
+            index: GraphIndex::of(source, room.nodes, room.inputs),
+            names: NodeNames::of(room.nodes),
             nodes: 0,
             node: NodeReader::default(),
+            known: KnownNodes::new(),
+            known_in_functions: KnownNodes::new(),
             node_begins: 0,
             function: Vec::new(),
             sameness: wanted.duplicate_functions.then(SamenessReader::default),
@@ -152,7 +194,7 @@ impl<'a> IndexVisitor<'a> {
         if let Some(failure) = self.failure {
             return Err(failure);
         }
-        self.index.name_nodes(self.names);
+        self.index.name_nodes(&self.names);
         if let Some(sameness) = self.sameness {
             self.index.duplicate_function = sameness.duplicate;
             self.index.second_gradient = sameness.second_gradient;
@@ -161,10 +203,11 @@ impl<'a> IndexVisitor<'a> {
     }
 
     fn parts(&self) -> NodeParts {
-        let attributes = self.kinds.is_some();
+        let Wanted { edges, calls: call, kinds, .. } = self.wanted;
+        let of_bodies = kinds != WantedKinds::None;
         match self.position {
-            Position::BodyNode => NodeParts { edges: false, call: false, attributes },
-            _ => NodeParts { edges: self.wanted.edges, call: self.wanted.calls, attributes },
+            Position::BodyNode => NodeParts { edges: false, call: false, attributes: of_bodies },
+            _ => NodeParts { edges, call, attributes: kinds == WantedKinds::OfAll },
         }
     }
 
@@ -202,45 +245,127 @@ impl<'a> IndexVisitor<'a> {
     fn end_of_node(&mut self, end: u64) {
         self.position = Position::Elsewhere;
         let place = Extent { start: self.node_begins, end };
-        let number = self.nodes;
-        self.nodes = self.nodes.saturating_add(1);
         self.index.oversized |= self.node.is_oversized();
         if self.node.bad_device {
             self.index.bad_device.get_or_insert(place);
         }
-        self.note_deprecated(number, place);
+        let is_deprecated = self.note_deprecated(place);
         // What comes behind a node that no graph can have is never come to.
         if self.index.misfit.is_some() {
+            self.nodes = self.nodes.saturating_add(1);
             return;
         }
-        if self.wanted.calls
-            && let Some(call) = self.node.call(self.wanted.functions)
-        {
-            let inputs = self.node.data_inputs;
-            self.index.calls.push(CallingNode { number, place, call, inputs });
+        let facts = self.facts();
+        // Whoever reads a node in one go asks nobody whether it is deprecated.
+        match is_deprecated || self.node.is_oversized() {
+            true => self.known.forget(),
+            false => self.known.learn(facts),
         }
-        if self.wanted.edges {
-            let kind = self.kind();
-            let free = self.names.give(&self.node.name, number);
-            if self.kinds.is_some() {
-                let shapes = OutputShapes::of(number, self.node.attributes());
-                self.index.output_shapes.extend(shapes);
-                if is_unbound(&self.node.operation, self.node.attributes()) {
-                    self.index.unbound_calls.push(number);
-                }
-            }
-            self.index.misfit = self.node.misfit(!free);
-            self.index.add(place, LoopRole::of(&self.node.operation), kind, &self.node.inputs);
-            for beside in self.node.colocation.names() {
-                let name = self.names.number(*beside);
-                self.index.colocations.push(Colocation { node: number, name });
-            }
+        let name = std::mem::take(&mut self.node.name);
+        self.add_node(&name, place, facts, self.node.misfit(&name));
+        self.node.name = name;
+    }
+
+    /// What the node that has ended is by itself.
+    fn facts(&mut self) -> NodeFacts {
+        let call = if self.wanted.calls { self.node.call(self.wanted.functions) } else { None };
+        let (kind, dropped) = if self.wanted.edges { self.kind() } else { (0, 0) };
+        let (operation, attributes) = (&self.node.operation, self.node.attributes());
+        let has_kinds = self.kinds.is_some();
+        NodeFacts {
+            kind,
+            dropped,
+            loop_role: LoopRole::of(operation),
+            call,
+            is_unbound: has_kinds && is_unbound(operation, attributes),
+            shapes: OutputShapes::of(0, attributes).filter(|said| !self.is_enough(*said, kind)),
         }
     }
 
-    /// Which kind the node is that has ended; 0 where that is not asked for.
-    fn kind(&mut self) -> KindNumber {
-        let Some(FoundKinds { kinds, dropped, .. }) = &mut self.kinds else { return 0 };
+    /// Whether a node of a kind says enough of the shapes of its outputs for everybody.
+    fn is_enough(&self, said: OutputShapes, kind: KindNumber) -> bool {
+        let Some(FoundKinds { kinds, .. }) = &self.kinds else { return true };
+        let types = kinds.get(kind).and_then(|kind| kinds.types(kind.common_types()?));
+        types.is_some_and(|types| said.valid >= types.outputs.len())
+    }
+
+    /// Takes in a node whose inputs `self.node` has, and what it has that no node can have.
+    fn add_node(&mut self, name: &[u8], place: Extent, facts: NodeFacts, misfit: Misfit) {
+        let number = self.nodes;
+        self.nodes = self.nodes.saturating_add(1);
+        if let Some(call) = facts.call {
+            let inputs = self.node.data_inputs;
+            self.index.calls.push(CallingNode { number, place, call, inputs });
+        }
+        if !self.wanted.edges {
+            return;
+        }
+        let is_free = self.names.give(name, number);
+        self.index.output_shapes.extend(facts.shapes.map(|said| said.at(number)));
+        if facts.is_unbound {
+            self.index.unbound_calls.push(number);
+        }
+        let misfit = Misfit { repeated_name: !is_free, ..misfit };
+        self.index.misfit = (misfit != Misfit::default()).then_some(misfit);
+        self.index.add(place, facts.loop_role, facts.kind, &self.node.inputs);
+        for beside in self.node.beside() {
+            let name = self.names.number_of(beside);
+            self.index.add_colocation(number, name, &self.names);
+        }
+    }
+
+    /// Takes in a node of the common form that is like an earlier one.
+    fn take_node(&mut self, bytes: &[u8], end: u64, depth: usize) -> bool {
+        if self.index.misfit.is_some() {
+            return false;
+        }
+        let Self { known, names, node, .. } = self;
+        node.begin_plain();
+        let plain = known.read(bytes, depth, |reference| match reference {
+            Reference::Input(input, seen) => node.plain_input(input, seen, names),
+            Reference::Colocated(name) => {
+                node.plain_colocation(name, names);
+                true
+            }
+            Reference::Device(device) => node.plain_device(device),
+        });
+        let Some(plain) = plain.filter(|plain| is_node_name(plain.name)) else { return false };
+        let Some(facts) = known.find(plain.operation) else { return false };
+        if let Some(found) = &mut self.kinds {
+            found.dropped.again(facts.dropped);
+        }
+        let place = Extent { start: end - bytes.len() as u64, end };
+        self.add_node(plain.name, place, facts, Misfit::default());
+        true
+    }
+
+    /// Takes in a node of a function that is like an earlier one.
+    fn take_body_node(&mut self, bytes: &[u8], depth: usize) -> bool {
+        // Whoever compares functions looks at each node whole.
+        let Some(found) = self.kinds.as_mut().filter(|_| self.sameness.is_none()) else {
+            return false;
+        };
+        let plain = self.known_in_functions.read(bytes, depth, |_| true);
+        let Some(plain) = plain.filter(|plain| is_ascii(plain.name)) else { return false };
+        let Some(dropped) = self.known_in_functions.find(plain.operation) else { return false };
+        found.dropped.again(dropped);
+        true
+    }
+
+    /// Steps over a node of which nothing is asked but how many there are.
+    fn skip_node(&mut self, bytes: &[u8]) -> bool {
+        let Some(operation) = operation_alone(bytes) else { return false };
+        let is_skipped = self.wanted.operations.find_entry(operation).is_none()
+            && !(self.wanted.calls
+                && Operation::of(operation, self.wanted.functions) != Operation::Other);
+        self.nodes = self.nodes.saturating_add(u32::from(is_skipped));
+        is_skipped
+    }
+
+    /// Which kind the node is that has ended, and the set of attributes that it drops; 0 where that
+    /// is not asked for.
+    fn kind(&mut self) -> (KindNumber, u32) {
+        let Some(FoundKinds { kinds, dropped, .. }) = &mut self.kinds else { return (0, 0) };
         let Wanted { functions, .. } = self.wanted;
         let node = &self.node;
         let signature = || {
@@ -253,19 +378,22 @@ impl<'a> IndexVisitor<'a> {
         match kinds.of_node(&node.operation, node.attributes(), signature) {
             Ok((kind, set)) => {
                 dropped.in_graph(kinds, set, &node.name, &node.operation, node.attributes());
-                kind
+                (kind, set)
             }
             Err(failure) => {
                 self.failure.get_or_insert(failure);
-                0
+                (0, 0)
             }
         }
     }
 
-    fn note_deprecated(&mut self, number: u32, place: Extent) {
+    /// Notes the node that has ended if its operation is on the list of deprecated ones, and says
+    /// whether it is.
+    fn note_deprecated(&mut self, place: Extent) -> bool {
+        let number = self.nodes;
         let Some((position, operation)) = self.wanted.operations.find_entry(&self.node.operation)
         else {
-            return;
+            return false;
         };
         if let Some(uses) = &mut self.uses {
             uses.in_graph(position, operation, &self.node.name);
@@ -274,6 +402,7 @@ impl<'a> IndexVisitor<'a> {
         if self.index.misfit.is_none() && (self.wanted.edges || is_first) {
             self.index.deprecated.push(DeprecatedNode { number, position, place });
         }
+        true
     }
 
     fn end_of_body_node(&mut self) {
@@ -283,11 +412,16 @@ impl<'a> IndexVisitor<'a> {
             uses.in_function(position, operation, &self.node.name);
         }
         let node = &self.node;
+        let mut set = 0;
         if let Some(FoundKinds { kinds, dropped, .. }) = &mut self.kinds
             && self.wanted.functions.find(&node.operation).is_none()
         {
-            let set = kinds.of_body_node(&node.operation, node.attributes());
+            set = kinds.of_body_node(&node.operation, node.attributes());
             dropped.in_function(kinds, set, &node.name, &node.operation, node.attributes());
+        }
+        match found.is_some() {
+            true => self.known_in_functions.forget(),
+            false => self.known_in_functions.learn(set),
         }
     }
 
@@ -349,7 +483,10 @@ impl Visitor for IndexVisitor<'_> {
                 self.meta_graphs += 1;
                 if self.is_target() { Step::Into } else { Step::Over }
             }
-            (META_GRAPH_DEF, meta_graph_def::GRAPH_DEF) => Step::Into,
+            (META_GRAPH_DEF, meta_graph_def::GRAPH_DEF) => {
+                self.index.begin_graph(self.begins);
+                Step::Into
+            }
             (GRAPH_DEF, graph_def::NODE) => {
                 self.begin_node(Position::Node);
                 Step::Into
@@ -478,22 +615,27 @@ impl Visitor for IndexVisitor<'_> {
         self.wanted.release
     }
 
+    fn wants_whole(&self, message: MessageId, field: &'static Field) -> bool {
+        match (message, field.number) {
+            (GRAPH_DEF, graph_def::NODE) => self.wanted.edges,
+            (FUNCTION_DEF, function_def::NODE_DEF) => self.kinds.is_some(),
+            _ => false,
+        }
+    }
+
     fn take(
         &mut self,
         message: MessageId,
         field: &'static Field,
         bytes: &[u8],
-        _end: u64,
-        _depth: usize,
+        end: u64,
+        depth: usize,
     ) -> bool {
-        if self.wanted.edges || (message, field.number) != (GRAPH_DEF, graph_def::NODE) {
-            return false;
+        match (message, field.number) {
+            (GRAPH_DEF, graph_def::NODE) if self.wanted.edges => self.take_node(bytes, end, depth),
+            (GRAPH_DEF, graph_def::NODE) => self.skip_node(bytes),
+            (FUNCTION_DEF, function_def::NODE_DEF) => self.take_body_node(bytes, depth),
+            _ => false,
         }
-        let Some(operation) = operation_alone(bytes) else { return false };
-        let is_skipped = self.wanted.operations.find_entry(operation).is_none()
-            && !(self.wanted.calls
-                && Operation::of(operation, self.wanted.functions) != Operation::Other);
-        self.nodes = self.nodes.saturating_add(u32::from(is_skipped));
-        is_skipped
     }
 }

@@ -106,6 +106,16 @@ impl DroppedUses {
         }
     }
 
+    /// Another node with a set that came before, in a function or not.
+    pub(in super::super) fn again(&mut self, set: u32) {
+        if set != 0
+            && let Some(known) =
+                self.positions.get(&set).and_then(|position| self.uses.get_mut(*position))
+        {
+            known.nodes += 1;
+        }
+    }
+
     /// A node of the function that is being read.
     pub(in super::super) fn in_function(
         &mut self,

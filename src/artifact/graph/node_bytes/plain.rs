@@ -10,31 +10,33 @@ use crate::{
     artifact::{
         graph::characters::{self, Seen},
         schema::{
-            Field, MessageId, NODE_DEF, NODE_DEF_ATTR_ENTRY, TENSORFLOW,
-            fields::node_def_attr_entry,
+            Field, MessageId, NODE_DEF, NODE_DEF_ATTR_ENTRY, TENSOR_SHAPE_PROTO_DIM, TENSORFLOW,
+            fields::{node_def_attr_entry, tensor_shape_proto_dim},
         },
     },
     wire::scan::{Piece, Progress, Scanner, Visitor, is_ascii},
 };
 
-/// A node that a node names.
-pub(super) enum Reference<'b> {
-    /// As an input, which may say more than the name.
+/// What a node names.
+pub(in super::super) enum Reference<'b> {
+    /// A node, as an input, which may say more than the name.
     Input(&'b [u8], Seen),
-    /// As one that it has to be beside.
+    /// A node that it has to be beside.
     Colocated(&'b [u8]),
+    /// The device where it has to be.
+    Device(&'b [u8]),
 }
 
 /// What a node of the common form is made of.
-pub(super) struct PlainNode<'b> {
-    pub(super) name: &'b [u8],
-    pub(super) operation: &'b [u8],
+pub(in super::super) struct PlainNode<'b> {
+    pub(in super::super) name: &'b [u8],
+    pub(in super::super) operation: &'b [u8],
 }
 
 /// Reads a node that has one name, one operation and, in any order, inputs, a device and
 /// attributes, all with short lengths.
 ///
-/// `reference` is told of every input and colocated node, and says whether to go on. `None` if the
+/// `reference` is told of every input, colocated node and device, and says whether to go on. `None` if the
 /// node is of another form, right or wrong. The name and the operation are not looked at.
 #[inline]
 pub(super) fn read<'b>(
@@ -58,7 +60,7 @@ pub(super) fn read<'b>(
                     return None;
                 }
             }
-            0x22 if is_ascii(content) => attributes.identity.note_device(content),
+            0x22 if is_ascii(content) && reference(Reference::Device(content)) => {}
             0x2a if !is_colocation(content) && attributes.take(content, depth) => {}
             0x2a if is_colocation(content) && colocations(content, &mut reference).is_some() => {}
             _ => return None,
@@ -140,7 +142,6 @@ pub(super) struct Identity {
     count: usize,
     /// Whether there is one without a number, or too many.
     is_uncommon: bool,
-    has_device: bool,
 }
 
 impl Identity {
@@ -148,16 +149,6 @@ impl Identity {
     #[inline]
     pub(super) fn attributes(&self) -> Option<[u32; IDENTIFIED]> {
         (!self.is_uncommon).then_some(self.attributes)
-    }
-
-    /// Whether it says on which device the node is to be.
-    pub(super) fn has_device(&self) -> bool {
-        self.has_device
-    }
-
-    #[inline]
-    fn note_device(&mut self, device: &[u8]) {
-        self.has_device |= !device.is_empty();
     }
 
     /// The next attribute; 0 for one that has no number.
@@ -241,10 +232,10 @@ impl Attributes {
         }
         // The node is one message below the one that has it, and the attribute another.
         self.scanner.restart(NODE_DEF_ATTR_ENTRY, bytes.len() as u64, depth + 1);
-        let mut colocation = FindColocation(false);
-        let right = matches!(self.scanner.run(bytes, 0, &mut colocation), Ok(Progress::Done))
-            && !colocation.0;
-        let number = if right { self.number(bytes) } else { 0 };
+        let mut seen = Unlike::default();
+        let right = matches!(self.scanner.run(bytes, 0, &mut seen), Ok(Progress::Done))
+            && !seen.is_colocation;
+        let number = if right { self.number(bytes, &seen) } else { 0 };
         self.identity.note(number);
         if right
             && bytes.len() <= KEPT
@@ -260,8 +251,11 @@ impl Attributes {
 
     /// A number for an attribute that is new: of its own, or that of all tensors of its key. 0 for
     /// one that is not kept.
-    fn number(&mut self, bytes: &[u8]) -> u32 {
+    fn number(&mut self, bytes: &[u8], seen: &Unlike) -> u32 {
         let tensor = tensor_key(bytes);
+        if tensor.is_some() && seen.may_have_no_shape() {
+            return 0;
+        }
         let known = tensor.and_then(|key| self.tensors.iter().find(|(other, _)| **other == *key));
         if let Some((_, number)) = known {
             return *number;
@@ -291,7 +285,7 @@ fn tensor_key(attribute: &[u8]) -> Option<&[u8]> {
 /// The first and the last bytes, up to eight of each: with the length, they tell up to 16 bytes
 /// apart.
 #[inline]
-fn ends(bytes: &[u8]) -> (u64, u64) {
+pub(super) fn ends(bytes: &[u8]) -> (u64, u64) {
     if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
         return (u64::from_le_bytes(*first), u64::from_le_bytes(*last));
     }
@@ -309,13 +303,41 @@ fn slot((first, last): (u64, u64)) -> usize {
 
 const _: () = assert!(SLOTS == 1 << (64 - 57));
 
-/// Checks everything, and finds whether an attribute that begins otherwise says which nodes a node
-/// has to be beside.
-struct FindColocation(bool);
+/// Checks everything, and finds what keeps an attribute from being like others: one that begins
+/// otherwise and says all the same which nodes a node has to be beside, or a tensor whose shape may
+/// be none.
+#[derive(Default)]
+struct Unlike {
+    is_colocation: bool,
+    has_bad_size: bool,
+    dimensions: u64,
+    /// The bits of all sizes together.
+    bits: u64,
+}
 
-impl Visitor for FindColocation {
+/// Dimensions of a tensor that anybody uses; fewer than a shape can have.
+const DIMENSIONS: u64 = 32;
+
+impl Unlike {
+    /// Whether dimensions are negative, or too many, or may have more elements than can be counted.
+    fn may_have_no_shape(&self) -> bool {
+        self.has_bad_size || self.dimensions > DIMENSIONS || self.bits >= 63
+    }
+}
+
+impl Visitor for Unlike {
+    fn integer(&mut self, message: MessageId, field: &'static Field, value: u64) {
+        let size = tensor_shape_proto_dim::SIZE;
+        if (message, field.number) == (TENSOR_SHAPE_PROTO_DIM, size) {
+            self.has_bad_size |= (value as i64) < 0;
+            self.dimensions += 1;
+            self.bits += u64::from(u64::BITS - value.leading_zeros());
+        }
+    }
+
     fn string(&mut self, message: MessageId, field: &'static Field, piece: &[u8], _is: Piece) {
-        self.0 |= (message, field.number) == (NODE_DEF_ATTR_ENTRY, node_def_attr_entry::KEY)
+        self.is_colocation |= (message, field.number)
+            == (NODE_DEF_ATTR_ENTRY, node_def_attr_entry::KEY)
             && piece == b"_class";
     }
 }
@@ -400,6 +422,7 @@ mod tests {
                 match reference {
                     Reference::Input(name, _) => inputs.push(name.to_vec()),
                     Reference::Colocated(name) => inputs.push([b"beside ", name].concat()),
+                    Reference::Device(_) => {}
                 }
                 true
             });
