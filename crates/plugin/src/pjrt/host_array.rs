@@ -4,7 +4,7 @@
 //! A device has the elements one after another, the last dimension changing fastest, several in a
 //! byte where they are small. The host may have them in any order, apart or over one another.
 
-use super::Shape;
+use super::{Shape, chunks::Chunks};
 use crate::{HostSource, HostTarget, Result, Status};
 
 /// Bytes of host memory that are put into order at a time; fewer under Miri, which takes its time.
@@ -127,10 +127,11 @@ impl HostArray {
         self.pieces(width, |place, elements, runs| {
             let piece = bytes.get_mut(..elements * element).unwrap_or_default();
             let mut rest = &mut *piece;
-            for Run { offset, bytes } in runs {
-                let (run, behind) =
-                    std::mem::take(&mut rest).split_at_mut_checked(bytes).ok_or_else(outside)?;
-                source.read_at(offset, run)?;
+            for chunks in runs {
+                let (part, behind) = std::mem::take(&mut rest)
+                    .split_at_mut_checked(chunks.bytes())
+                    .ok_or_else(outside)?;
+                chunks.read(source, part)?;
                 rest = behind;
             }
             let length = self.pack(piece);
@@ -165,9 +166,9 @@ impl HostArray {
             give(place, &mut room)?;
             self.unpack(piece);
             let mut rest = &*piece;
-            for Run { offset, bytes } in runs {
-                let (run, behind) = rest.split_at_checked(bytes).ok_or_else(outside)?;
-                target.write_at(offset, run)?;
+            for chunks in runs {
+                let (part, behind) = rest.split_at_checked(chunks.bytes()).ok_or_else(outside)?;
+                chunks.write(part, target)?;
                 rest = behind;
             }
             Ok(())
@@ -186,7 +187,7 @@ impl HostArray {
     fn pieces(
         &self,
         width: usize,
-        mut each: impl FnMut(u64, usize, &mut dyn Iterator<Item = Run>) -> Result<()>,
+        mut each: impl FnMut(u64, usize, &mut dyn Iterator<Item = Chunks>) -> Result<()>,
     ) -> Result<()> {
         let bits = self.shape.element_type().device_bits() as u64;
         let mut runs = Runs::new(self);
@@ -268,25 +269,16 @@ fn outside() -> Status {
     Status::internal("a piece of an array is longer than its memory")
 }
 
-/// Elements that lie one after another in memory of the host.
-struct Run {
-    /// Bytes from the lowest one of the array.
-    offset: usize,
-    bytes: usize,
-}
-
-/// The array's elements in the order of a device, as runs.
+/// The array's elements in the order of a device, as chunks at equal distances.
 struct Runs<'a> {
     array: &'a HostArray,
-    /// How many of the last dimensions lie without gaps: their elements are one run.
-    inner: usize,
-    /// Elements of a run.
+    /// Elements of a chunk: those of the last dimensions that lie without gaps.
     length: usize,
-    /// Elements of the present run that have been given.
+    /// Elements of the present chunk that have been given.
     within: usize,
     /// The place in each outer dimension.
     place: Vec<i64>,
-    /// Bytes from the first element of the array to the present run's.
+    /// Bytes from the first element of the array to the present chunk's.
     offset: isize,
 }
 
@@ -305,39 +297,61 @@ impl<'a> Runs<'a> {
             length = length.saturating_mul(dimension);
             next = next.saturating_mul(dimension.cast_signed());
         }
-        Self { array, inner, length, within: 0, place: vec![0; rank - inner], offset: 0 }
+        Self { array, length, within: 0, place: vec![0; rank - inner], offset: 0 }
     }
 
-    /// The next run, of no more elements than are left.
-    fn next(&mut self, left: &mut usize) -> Option<Run> {
+    /// The next chunks, of no more elements than are left: a part of one, or whole ones of the last
+    /// outer dimension.
+    fn next(&mut self, left: &mut usize) -> Option<Chunks> {
         if *left == 0 || self.length == 0 {
             return None;
         }
         let element = self.array.shape.element_type().host_bytes();
-        let elements = (self.length - self.within).min(*left);
-        let start = self.array.first.wrapping_add_signed(self.offset) + self.within * element;
-        *left -= elements;
-        self.within += elements;
-        if self.within == self.length {
-            self.within = 0;
-            self.step();
+        let offset = self.array.first.wrapping_add_signed(self.offset) + self.within * element;
+        if self.within > 0 || *left < self.length {
+            let elements = (self.length - self.within).min(*left);
+            *left -= elements;
+            self.within += elements;
+            if self.within == self.length {
+                self.within = 0;
+                self.step(1);
+            }
+            return Some(Chunks { offset, chunk: elements * element, stride: 0, count: 1 });
         }
-        Some(Run { offset: start, bytes: elements * element })
+        let (stride, rest) = self.last();
+        let count = (*left / self.length).min(rest);
+        *left -= count * self.length;
+        self.step(count as i64);
+        Some(Chunks { offset, chunk: self.length * element, stride, count })
     }
 
-    /// Goes on by one in the last outer dimension, or where that is at its end, in the one before.
-    fn step(&mut self) {
-        let outer = self.array.strides.len() - self.inner;
+    /// The stride of the last outer dimension, and how many chunks are left in it.
+    fn last(&self) -> (isize, usize) {
+        let outer = self.place.len();
+        let last = outer.checked_sub(1).and_then(|last| {
+            let dimension = self.array.shape.dimensions().get(last)?;
+            let rest = dimension - self.place.get(last)?;
+            Some((*self.array.strides.get(last)?, usize::try_from(rest).ok()?))
+        });
+        last.unwrap_or((0, 1))
+    }
+
+    /// Goes on by so many in the last outer dimension, but no further than to its end; from there,
+    /// by one in the dimension before.
+    fn step(&mut self, by: i64) {
+        let outer = self.place.len();
+        let mut by = by;
         let dimensions = self.array.strides.iter().zip(self.array.shape.dimensions()).take(outer);
         for ((&stride, &dimension), place) in dimensions.zip(&mut self.place).rev() {
-            *place += 1;
-            self.offset += stride;
+            *place += by;
+            self.offset += stride * by as isize;
             if *place < dimension {
                 return;
             }
             // The reach of every dimension fits (see `strided`).
-            self.offset -= stride * (*place as isize);
+            self.offset -= stride * *place as isize;
             *place = 0;
+            by = 1;
         }
     }
 }

@@ -80,6 +80,7 @@
 
 mod array;
 mod border;
+mod chunks;
 mod client;
 mod device;
 mod element_type;

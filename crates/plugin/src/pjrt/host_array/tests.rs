@@ -103,3 +103,30 @@ fn strides_and_orders_that_cannot_be_are_refused() {
         assert!(HostArray::in_order(square(), order).is_err(), "{order:?}");
     }
 }
+
+#[test]
+fn chunks_of_every_size_keep_their_place_in_arrays_with_gaps_and_several_dimensions() {
+    for (element_type, width) in [
+        (ElementType::U8, 1),
+        (ElementType::U16, 2),
+        (ElementType::F32, 4),
+        (ElementType::C128, 16),
+    ] {
+        // Rows of three of five elements, two planes apart, the planes in reverse.
+        let (element, columns) = (width as i64, 3);
+        let strides = [-40 * element, 10 * element, element];
+        let array = HostArray::strided(shape(element_type, &[2, 4, columns]), &strides).unwrap();
+        let bytes: Vec<u8> = (0..array.extent()).map(|at| (at % 253) as u8).collect();
+        let device = gathered(&array, &bytes);
+        let mut expected = Vec::new();
+        for plane in 0..2_usize {
+            for row in 0..4 {
+                let start = array.first() - plane * 40 * width + row * 10 * width;
+                expected.extend_from_slice(&bytes[start..start + 3 * width]);
+            }
+        }
+        assert_eq!(device, expected, "{element_type}");
+        let back = scattered(&array, &device);
+        assert!(back.iter().zip(&bytes).all(|(got, given)| got == given || *got == 0xee));
+    }
+}
