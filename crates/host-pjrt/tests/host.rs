@@ -5,9 +5,14 @@
 mod loaded {
     use std::{path::PathBuf, thread};
 
-    use serdes::pjrt::{
-        Client, Device, ElementType, Framework, HostArray, HostBufferSemantics, Memory, PjrtError,
-        PjrtPlugin, Target, Value,
+    use serdes::{
+        device_state::{Reader, Versions, Writer},
+        ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding},
+        pjrt::{
+            Client, Device, ElementType, Framework, HostArray, HostBufferSemantics, IncomingArray,
+            Memory, PjrtError, PjrtPlugin, Target, Value,
+        },
+        stream_executor::Plugin,
     };
 
     /// The library of this package, which cargo builds before its tests.
@@ -161,5 +166,54 @@ mod loaded {
         assert!(buffer.is_deleted().unwrap());
         assert!(buffer.read().is_err());
         assert!(put().is_ok());
+    }
+
+    /// An array of so many bytes that the plug-in was given in pieces, and its bytes.
+    fn in_pieces(client: &Client, bytes: usize) -> (serdes::pjrt::Array, Vec<u8>) {
+        let space = client.memory_spaces().unwrap().swap_remove(0);
+        let data: Vec<u8> = (0..bytes).map(|at| (at % 251) as u8).collect();
+        let dims = [i64::try_from(bytes).unwrap()];
+        let mut incoming = IncomingArray::new(&space, ElementType::U8, &dims).unwrap();
+        for (index, piece) in data.chunks(700_000).enumerate() {
+            incoming.write(index as u64 * 700_000, piece).unwrap();
+        }
+        (incoming.finish().unwrap(), data)
+    }
+
+    #[test]
+    fn an_array_comes_in_pieces_and_is_read_in_pieces() {
+        let (client, _) = client(1);
+        let (array, data) = in_pieces(&client, 3 << 20);
+        assert!(!array.is_read_whole());
+        let mut part = vec![0; 1 << 20];
+        array.read(1_000_001, &mut part).unwrap();
+        assert!(part == data[1_000_001..][..1 << 20]);
+    }
+
+    #[test]
+    fn a_state_goes_to_another_device_of_another_client_and_to_one_of_stream_executor() {
+        let folder = std::env::temp_dir().join(format!("serdes-host-pjrt-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("state.sds");
+        let (one, _) = client(1);
+        let (array, data) = in_pieces(&one, 3 << 20);
+        let shape = Shape::new([3 << 20]).unwrap();
+        let spec = ArraySpec::new(DType::U8, shape, SingleDeviceSharding::new(DeviceId(0)));
+        let mut state = Writer::create(&path, Versions::week_4_old()).unwrap();
+        state.add("x", &spec, &array).unwrap();
+        state.finish().unwrap();
+        drop((array, one));
+
+        let state = Reader::open(&path).unwrap();
+        let (three, _) = client(3);
+        let space = three.memory_spaces().unwrap().swap_remove(2);
+        let restored = state.tensor("x").unwrap().restore(&space).unwrap();
+        assert_eq!(restored.buffer().device().unwrap().id().unwrap(), 2);
+        assert!(restored.buffer().read().unwrap() == data);
+
+        let device = Plugin::host().device(0).unwrap();
+        let restored = state.tensor("x").unwrap().restore(&device).unwrap();
+        assert!(device.download(&restored).unwrap() == data);
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

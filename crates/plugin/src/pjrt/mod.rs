@@ -65,8 +65,8 @@
 //!
 //! * Copies are asynchronous: each device has two threads of the SDK's, one for what goes to it and
 //!   one for what comes from it, and events that framework and plug-in wait for.
-//! * Element types, strides and layouts: a buffer is bytes, in the order of the dimensions, elements
-//!   below eight bits packed. The SDK puts memory of the host into that order and back.
+//! * Element types, strides and layouts: a buffer is bytes, in the order of the dimensions, with
+//!   elements below eight bits packed. The SDK puts memory of the host into that order and back.
 //! * Transfers in pieces, copies of raw bytes in parts, copies between devices and memories, arrays
 //!   that are deleted while work of theirs is on its way.
 //! * Frameworks of other days: arguments that are shorter than today's are taken as long as

@@ -229,7 +229,8 @@ calls! {
     raw_to_host_future<P>(PJRT_Buffer_CopyRawToHostFuture_Args: arguments, buffer: array::<P>) {
         let bytes = buffer.range(arguments.offset, arguments.transfer_size)?;
         let (completer, event) = Event::pending();
-        let copy = RawCopy { array: Arc::clone(buffer), offset: arguments.offset, bytes: bytes.len(), completer };
+        let (array, offset) = (Arc::clone(buffer), arguments.offset);
+        let copy = RawCopy { array, offset, bytes: bytes.len(), completer };
         arguments.event = events::give(event);
         arguments.callback_data = handles::give::<_, c_void>(copy);
         arguments.future_ready_callback = Some(memory_is_there::<P>);

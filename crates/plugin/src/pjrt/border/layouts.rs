@@ -56,7 +56,7 @@ impl Extension {
     }
 }
 
-/// The text of a layout, as XLA writes it: `{1,0}`, with the bits of an element where several lie in
+/// The text of a layout, as XLA writes it: `{1,0}`, with an element's bits where several lie in
 /// a byte.
 fn text(shape: &Shape) -> String {
     let order: Vec<String> = shape.minor_to_major().iter().map(i64::to_string).collect();

@@ -58,6 +58,36 @@ fn null_arguments_and_null_handles_are_errors() {
 }
 
 #[test]
+fn no_function_touches_what_lies_behind_the_arguments_or_follows_null() {
+    let host = Host::of::<Newest>();
+    // These make things of nothing; errors answer nothing.
+    let others =
+        ["PJRT_Client_Create", "PJRT_Event_Create", "PJRT_Error_Destroy", "PJRT_Error_Message"];
+    let mut refused = 0;
+    for function in pjrt::functions().iter().filter(|function| !others.contains(&function.name)) {
+        let Some(offset) = function.offset(NEWEST_MINOR) else { continue };
+        let arguments = pjrt::structure(&format!("{}_Args", function.name)).unwrap();
+        let size = arguments.size(NEWEST_MINOR).unwrap().size_of;
+        // The macro of the attributes forgot a field once, which is written although.
+        let shortest = if function.name == "PJRT_Plugin_Attributes" { 32 } else { 0 };
+        for declared in (shortest..=size + 16).chain([usize::MAX]) {
+            let mut bytes = [0xaa_u8; 512];
+            bytes[..size.min(declared)].fill(0);
+            bytes[..8].copy_from_slice(&declared.to_ne_bytes());
+            let before = bytes;
+            let answer = host.call_bytes(offset, &mut bytes);
+            refused += usize::from(answer.is_err());
+            let end = size.min(declared).max(8);
+            assert!(bytes[end..] == before[end..], "{} of {declared} bytes", function.name);
+            if answer.is_err() {
+                assert!(bytes == before, "{} of {declared} bytes", function.name);
+            }
+        }
+    }
+    assert!(refused > 1000);
+}
+
+#[test]
 fn an_older_framework_creates_a_client_and_learns_what_the_plugin_says_of_itself() {
     let host = Host::of::<Habits>();
     let mut create = PJRT_Client_Create_Args::new();

@@ -1,4 +1,4 @@
-//! The topology of a client: which devices it has. It belongs to the client, and is never destroyed.
+//! The topology of a client: which devices it has. It belongs to the client, and is not destroyed.
 
 use serdes_abi::pjrt::args::*;
 

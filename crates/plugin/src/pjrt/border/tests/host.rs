@@ -88,6 +88,17 @@ impl Host {
         self.answer(Self::function::<A>(function), arguments)
     }
 
+    /// Calls the function at that offset with any bytes as its arguments.
+    pub(super) fn call_bytes(self, offset: usize, bytes: &mut [u8; 512]) -> Answer<()> {
+        #[repr(align(8))]
+        struct Aligned([u8; 512]);
+        let mut arguments = Aligned(*bytes);
+        let answer =
+            self.answer(Self::function::<Aligned>(self.address(offset)), &raw mut arguments);
+        *bytes = arguments.0;
+        answer
+    }
+
     pub(super) fn call_null<A: Arguments>(self) -> Answer<()> {
         let function = self.has(&A::new()).unwrap();
         self.answer(Self::function::<A>(function), ptr::null_mut())
