@@ -50,19 +50,23 @@ fn main() -> Result<(), Box<dyn Error>> {
             "arguments": executable.memory().map(|memory| memory.arguments).ok(),
             "optimised": executable.optimized_program().map(|found| found.format).ok(),
             "same_when_loaded_again": first == again,
-            "outputs": first.0,
-            "given": first.1,
+            "outputs": first.outputs,
+            "given": first.kept_is_there,
         })
     );
     Ok(())
 }
 
-/// The outputs of each device, and whether the arguments that were kept are there still.
-fn run(
-    client: &Client,
-    loaded: &LoadedExecutable,
-    program: &Value,
-) -> Result<(Vec<Vec<String>>, bool), Box<dyn Error>> {
+/// What came of a run.
+#[derive(PartialEq)]
+struct Run {
+    /// The outputs of each device.
+    outputs: Vec<Vec<String>>,
+    /// Whether the arguments that were kept are there still.
+    kept_is_there: bool,
+}
+
+fn run(client: &Client, loaded: &LoadedExecutable, program: &Value) -> Result<Run, Box<dyn Error>> {
     let none = Vec::new();
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let gives = program["gives"].as_array().unwrap_or(&none);
@@ -101,11 +105,11 @@ fn run(
         outputs.iter().map(|output| Ok(to_hex(&output.read()?))).collect::<Result<Vec<_>, _>>()
     });
     let outputs = outputs.collect::<Result<Vec<_>, serdes::pjrt::PjrtError>>()?;
-    let mut are_there = true;
+    let mut kept_is_there = true;
     for buffer in kept.iter().flatten().flatten() {
-        are_there &= !buffer.is_deleted()?;
+        kept_is_there &= !buffer.is_deleted()?;
     }
-    Ok((outputs, are_there))
+    Ok(Run { outputs, kept_is_there })
 }
 
 fn put(client: &Client, array: &Value, target: Target<'_>) -> Result<Buffer, Box<dyn Error>> {
