@@ -205,5 +205,14 @@ pub fn decode_message<M: Message + Default>(
             options.maximum_bytes(),
         ));
     }
+    parse(type_name, bytes)
+}
+
+/// Parses the message of `type_name`. All messages come as [`Bytes`], also where a slice would do:
+/// prost's reader of a message is compiled anew for each type of buffer.
+pub(crate) fn parse<M: Message + Default>(
+    type_name: &'static str,
+    bytes: Bytes,
+) -> Result<M, DecodeError> {
     M::decode(bytes).map_err(|error| DecodeError::malformed(type_name, error.to_string()))
 }

@@ -46,6 +46,16 @@ pub mod xla {
     }
 }
 
+/// Packages of Protocol Buffers themselves.
+pub mod google {
+    /// Package `google.protobuf`.
+    #[allow(missing_docs, unreachable_pub, clippy::all, clippy::pedantic, reason = "generated code")]
+    #[rustfmt::skip]
+    pub mod protobuf {
+        include!("generated/google.protobuf.rs");
+    }
+}
+
 /// Packages of our own.
 pub mod serdes {
     /// Package `serdes.ifrt`: messages whose numbers were not measured in a real build.

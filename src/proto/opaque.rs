@@ -23,7 +23,7 @@ impl OpaqueMessage {
     /// # Errors
     /// [`DecodeError`] if the bytes are no sequence of fields.
     pub fn from_fields(fields: &[u8]) -> Result<Self, DecodeError> {
-        <Self as prost::Message>::decode(fields)
+        <Self as prost::Message>::decode(Bytes::copy_from_slice(fields))
     }
 
     /// The encoded fields.

@@ -3,14 +3,13 @@
 use bytes::Bytes;
 use proptest::{collection::vec, option, prelude::*, sample::select};
 use prost::encoding;
-use prost_types::Any;
 use serdes::{
     codec::{SerializeOptions, StatusCode, ToProto, Validation},
     ifrt::{
         xla::{self, OpSharding, PrimitiveType, TileAssignment},
         *,
     },
-    proto::OpaqueMessage,
+    proto::{OpaqueMessage, google::protobuf::Any},
 };
 
 use super::{
@@ -213,7 +212,9 @@ fn host_callbacks() -> impl Strategy<Value = XlaHostCallback> {
             let callback =
                 XlaHostCallback::new(operands, results).with_major_to_minor_data_layout(row_major);
             match function {
-                Some((type_url, value)) => callback.with_callback(Any { type_url, value }),
+                Some((type_url, value)) => {
+                    callback.with_callback(Any { type_url, value: value.into() })
+                }
                 None => callback,
             }
         },

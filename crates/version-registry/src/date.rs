@@ -1,30 +1,39 @@
+//! Days of the calendar: read, written and counted.
+//!
+//! Must never know a version. Registries need no more of a calendar than this, so that no crate for
+//! times and zones is built before everything else.
+
 use std::{
     fmt,
     str::FromStr,
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use chrono::{Datelike, NaiveDate};
-
 const SECONDS_A_DAY: u64 = 24 * 60 * 60;
-const EPOCH: Date = Date(NaiveDate::from_ymd_opt(1970, 1, 1).unwrap());
+const EPOCH: Date = Date { year: 1970, month: 1, day: 1 };
+/// The last year that the form `YYYY-MM-DD` can say.
+const LAST_YEAR: i32 = 9999;
+/// After so many years the calendar repeats itself.
+const YEARS_A_CYCLE: i64 = 400;
+const DAYS_A_CYCLE: i64 = days_before(400);
 
-/// A calendar day.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Date(NaiveDate);
+/// A day of the Gregorian calendar, from year 0 to year 9999.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Date {
+    year: i32,
+    month: u32,
+    day: u32,
+}
 
 impl Date {
     /// The day `year`-`month`-`day`; `None` if there is no such day.
     pub const fn from_ymd(year: i32, month: u32, day: u32) -> Option<Self> {
-        match NaiveDate::from_ymd_opt(year, month, day) {
-            Some(date) => Some(Self(date)),
-            None => None,
+        let in_calendar = year >= 0 && year <= LAST_YEAR;
+        if in_calendar && day > 0 && day <= days_of_month(year, month) {
+            Some(Self { year, month, day })
+        } else {
+            None
         }
-    }
-
-    /// The day as chrono's type.
-    pub const fn as_naive_date(self) -> NaiveDate {
-        self.0
     }
 
     /// Today by the system's clock, in UTC. Selections never ask for it by themselves.
@@ -45,30 +54,73 @@ impl Date {
     }
 
     /// Year, month (1 to 12) and day (1 to 31).
-    pub fn to_ymd(self) -> (i32, u32, u32) {
-        (self.0.year(), self.0.month(), self.0.day())
+    pub const fn to_ymd(self) -> (i32, u32, u32) {
+        (self.year, self.month, self.day)
     }
 
     /// Days from `earlier` to this day; negative if `earlier` is later.
     pub fn days_since(self, earlier: Date) -> i64 {
-        self.0.signed_duration_since(earlier.0).num_days()
+        self.number() - earlier.number()
     }
 
     /// The day `days` later (earlier, if negative); `None` outside the calendar.
     pub fn plus_days(self, days: i64) -> Option<Self> {
-        self.0.checked_add_signed(chrono::TimeDelta::try_days(days)?).map(Self)
+        Self::from_number(self.number().checked_add(days)?)
+    }
+
+    /// Days since 0000-01-01.
+    fn number(self) -> i64 {
+        let months = (1..self.month).map(|month| days_of_month(self.year, month)).sum::<u32>();
+        days_before(self.year) + i64::from(months + self.day - 1)
+    }
+
+    /// The day that is `number` days after 0000-01-01.
+    fn from_number(number: i64) -> Option<Self> {
+        if !(0..days_before(LAST_YEAR + 1)).contains(&number) {
+            return None;
+        }
+        // Right, or next to it: the years of a cycle are not all of the same length.
+        let guess = i32::try_from(number * YEARS_A_CYCLE / DAYS_A_CYCLE).ok()?;
+        let holds = |year: &i32| (days_before(*year)..days_before(year + 1)).contains(&number);
+        let year = (guess - 1..=guess + 1).find(holds)?;
+        let mut left = u32::try_from(number - days_before(year)).ok()?;
+        let mut month = 1;
+        while left >= days_of_month(year, month) {
+            left -= days_of_month(year, month);
+            month += 1;
+        }
+        Self::from_ymd(year, month, left + 1)
     }
 }
 
-impl From<NaiveDate> for Date {
-    fn from(date: NaiveDate) -> Self {
-        Self(date)
+/// Days of the years from 0 to the one before `year`.
+const fn days_before(year: i32) -> i64 {
+    let years = year as i64;
+    years * 365 + (years + 3) / 4 - (years + 99) / 100 + (years + 399) / 400
+}
+
+/// Days of a month; 0 if there is no such month.
+const fn days_of_month(year: i32, month: u32) -> u32 {
+    match month {
+        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
+        _ => 0,
     }
 }
 
 impl fmt::Display for Date {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0.format("%Y-%m-%d"))
+        let Self { year, month, day } = self;
+        write!(f, "{year:04}-{month:02}-{day:02}")
+    }
+}
+
+/// `Date(2026-11-20)`
+impl fmt::Debug for Date {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Date({self})")
     }
 }
 
@@ -85,15 +137,18 @@ impl FromStr for Date {
 
     fn from_str(text: &str) -> Result<Self, ParseDateError> {
         let wrong = || ParseDateError { found: text.chars().take(40).collect() };
-        let shaped = text.len() == 10
-            && text.bytes().enumerate().all(|(at, byte)| match at {
-                4 | 7 => byte == b'-',
-                _ => byte.is_ascii_digit(),
-            });
-        if !shaped {
-            return Err(wrong());
-        }
-        NaiveDate::parse_from_str(text, "%Y-%m-%d").map(Self).map_err(|_| wrong())
+        // `parse` alone would take a sign.
+        let number = |digits: &str| {
+            let all_digits = digits.bytes().all(|byte| byte.is_ascii_digit());
+            digits.parse::<u32>().ok().filter(|_| all_digits)
+        };
+        let day = || {
+            let (year, rest) = text.split_at_checked(4)?;
+            let (month, day) = rest.strip_prefix('-')?.split_at_checked(2)?;
+            let day = day.strip_prefix('-').filter(|day| day.len() == 2)?;
+            Self::from_ymd(number(year)?.cast_signed(), number(month)?, number(day)?)
+        };
+        day().ok_or_else(wrong)
     }
 }
 
@@ -131,6 +186,42 @@ mod tests {
             let error = text.parse::<Date>().unwrap_err();
             assert!(error.to_string().contains("YYYY-MM-DD"), "{error}");
         }
+    }
+
+    #[test]
+    fn a_day_follows_the_day_before_from_the_first_of_the_calendar_to_the_last() {
+        for first_year in [0, 1590, 1890, 9590] {
+            let first = Date::from_ymd(first_year, 1, 1).unwrap();
+            let mut date = first;
+            for number in 1..=410 * 365 {
+                let Some(next) = date.plus_days(1) else { break };
+                assert_eq!(next.days_since(first), number, "{next}");
+                let ((year, month, day), last) = (date.to_ymd(), next.to_ymd());
+                let follows = last == (year, month, day + 1)
+                    || last == (year, month + 1, 1)
+                    || (last == (year + 1, 1, 1) && (month, day) == (12, 31));
+                assert!(follows, "{date} {next}");
+                date = next;
+            }
+        }
+        let (first, last) =
+            (Date::from_ymd(0, 1, 1).unwrap(), Date::from_ymd(9999, 12, 31).unwrap());
+        assert_eq!(last.days_since(first), 3_652_424);
+        assert_eq!((first.plus_days(-1), last.plus_days(1)), (None, None));
+        assert_eq!(first.plus_days(3_652_424), Some(last));
+    }
+
+    #[test]
+    fn february_has_29_days_every_fourth_year_but_not_every_hundredth_and_again_every_400th() {
+        for (year, days) in [(2023, 28), (2024, 29), (1900, 28), (2000, 29), (2100, 28)] {
+            assert!(Date::from_ymd(year, 2, days).is_some(), "{year}");
+            assert_eq!(Date::from_ymd(year, 2, days + 1), None, "{year}");
+        }
+        for (month, day) in [(0, 1), (13, 1), (1, 0), (1, 32), (4, 31)] {
+            assert_eq!(Date::from_ymd(2026, month, day), None, "{month}-{day}");
+        }
+        assert_eq!(Date::from_ymd(-1, 1, 1), None);
+        assert_eq!(Date::from_ymd(10_000, 1, 1), None);
     }
 
     #[test]

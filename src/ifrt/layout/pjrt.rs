@@ -2,11 +2,12 @@
 
 use std::{fmt, str::FromStr};
 
+use bytes::Bytes;
 use prost::Message as _;
 
 use crate::{
     codec::{
-        DecodeError, DeserializeOptions, EncodeError, Formats, Registered,
+        self, DecodeError, DeserializeOptions, EncodeError, Formats, Registered,
         fields::{Fields, Joined},
         wire_format::{Encoded, WireFormat, described_by_bytes},
     },
@@ -95,8 +96,7 @@ impl WireFormat for PjRtLayout {
             }
         }
         FORMATS.check_recorded(recorded)?;
-        let layout = crate::proto::xla::LayoutProto::decode(layout.bytes())
-            .map_err(|error| DecodeError::malformed(Self::NAME, error.to_string()))?;
+        let layout = codec::parse(Self::NAME, Bytes::copy_from_slice(layout.bytes()))?;
         Ok(Self { xla_layout: xla::Layout::from_proto(&layout, options)? })
     }
 }

@@ -2,15 +2,13 @@
 
 use std::fmt;
 
-use prost_types::Any;
-
 use crate::{
     codec::{
         DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, ToProto,
         hexadecimal::serde_as_message,
     },
     ifrt::xla::Shape,
-    proto::xla::ifrt as wire,
+    proto::{google::protobuf::Any, xla::ifrt as wire},
     version::SerDesVersion,
 };
 

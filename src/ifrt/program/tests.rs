@@ -8,7 +8,7 @@ use crate::{
         AnyDevice, ArraySpec, ConcreteEvenSharding, DType, DeviceId, DeviceList, Layout,
         MemoryKind, PjRtLayout, Shape, SingleDeviceSharding, xla,
     },
-    proto::{OpaqueMessage, xla::ifrt as wire},
+    proto::{OpaqueMessage, google::protobuf::Any, xla::ifrt as wire},
     version::{AnyVersionAccessor, Ifrt, Line as _, SerDesVersion},
 };
 
@@ -402,7 +402,7 @@ fn a_host_callback_makes_the_round_trip() {
         shape: xla::Shape::array(xla::PrimitiveType::F32, [4]).with_layout(text.parse().unwrap()),
     };
     let callback = XlaHostCallback::new([argument(1, "{0}")], [argument(2, "{0:T(8)}")])
-        .with_callback(prost_types::Any { type_url: "type/x".to_owned(), value: vec![1] })
+        .with_callback(Any { type_url: "type/x".to_owned(), value: vec![1].into() })
         .with_major_to_minor_data_layout(true);
     assert_eq!(callback.to_string(), "XlaHostCallback((f32[4]{0}) -> (f32[4]{0:T(8)}))");
     for version in versions() {

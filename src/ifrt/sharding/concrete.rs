@@ -2,12 +2,13 @@
 
 use std::fmt;
 
+use bytes::Bytes;
 use prost::Message;
 
 use super::on_devices;
 use crate::{
     codec::{
-        DecodeError, DeserializeOptions, EncodeError, Formats, Registered,
+        self, DecodeError, DeserializeOptions, EncodeError, Formats, Registered,
         fields::{Fields, Joined},
         wire_format::{Encoded, WireFormat, described_by_bytes, read_all, write_all},
     },
@@ -111,10 +112,9 @@ fn check_syntax<'a, M: Message + Default>(
     name: &'static str,
     messages: impl IntoIterator<Item = &'a [u8]>,
 ) -> Result<(), DecodeError> {
-    messages.into_iter().try_for_each(|message| {
-        let parsed = M::decode(message).map(drop);
-        parsed.map_err(|error| DecodeError::malformed(name, error.to_string()))
-    })
+    messages
+        .into_iter()
+        .try_for_each(|message| codec::parse::<M>(name, Bytes::copy_from_slice(message)).map(drop))
 }
 
 impl fmt::Display for ShardShapes {

@@ -233,7 +233,7 @@ pub struct RequestMetadata {
     #[prost(fixed64, tag = "1")]
     pub op_id: u64,
     #[prost(message, repeated, tag = "4")]
-    pub payloads: ::prost::alloc::vec::Vec<::prost_types::Any>,
+    pub payloads: ::prost::alloc::vec::Vec<super::super::super::google::protobuf::Any>,
     #[prost(fixed64, tag = "5")]
     pub user_context_id: u64,
 }

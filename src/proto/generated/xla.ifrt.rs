@@ -1056,7 +1056,7 @@ pub struct XlaHostCallbackProto {
     #[prost(message, repeated, tag = "2")]
     pub results: ::prost::alloc::vec::Vec<xla_host_callback_proto::ArgInfo>,
     #[prost(message, optional, tag = "3")]
-    pub serialized_callback: ::core::option::Option<::prost_types::Any>,
+    pub serialized_callback: ::core::option::Option<super::super::google::protobuf::Any>,
     #[prost(bool, tag = "4")]
     pub use_major_to_minor_data_layout_for_callbacks: bool,
 }

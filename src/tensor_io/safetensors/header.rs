@@ -2,7 +2,10 @@
 
 use std::{collections::HashSet, fmt};
 
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde::de::{
+    Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor,
+    value::SeqAccessDeserializer,
+};
 
 use super::super::{
     Metadata,
@@ -13,12 +16,67 @@ use super::super::{
 const METADATA: &str = "__metadata__";
 
 /// A tensor as the header describes it.
-#[derive(serde::Deserialize)]
 pub(super) struct Entry {
     pub(super) dtype: String,
     pub(super) shape: Vec<u64>,
     /// First byte and end, from the end of the header.
     pub(super) data_offsets: (u64, u64),
+}
+
+/// What the reference implementation takes, which derives it: the keys in any order, others beside
+/// them, or a list of the three values. By hand, because the only derive of serde in a build of the
+/// default features would have the macros of serde built for it.
+impl<'de> Deserialize<'de> for Entry {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Description;
+
+        impl<'de> Visitor<'de> for Description {
+            type Value = Entry;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a tensor with dtype, shape and data_offsets")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entry, A::Error> {
+                let (mut dtype, mut shape, mut data_offsets) = (None, None, None);
+                while let Some(key) = map.next_key::<String>()? {
+                    match &key[..] {
+                        "dtype" => read_once(&mut dtype, "dtype", &mut map)?,
+                        "shape" => read_once(&mut shape, "shape", &mut map)?,
+                        "data_offsets" => read_once(&mut data_offsets, "data_offsets", &mut map)?,
+                        _ => drop(map.next_value::<IgnoredAny>()?),
+                    }
+                }
+                Ok(Entry {
+                    dtype: dtype.ok_or_else(|| A::Error::missing_field("dtype"))?,
+                    shape: shape.ok_or_else(|| A::Error::missing_field("shape"))?,
+                    data_offsets: data_offsets
+                        .ok_or_else(|| A::Error::missing_field("data_offsets"))?,
+                })
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Entry, A::Error> {
+                let values = Deserialize::deserialize(SeqAccessDeserializer::new(seq))?;
+                let (dtype, shape, data_offsets) = values;
+                Ok(Entry { dtype, shape, data_offsets })
+            }
+        }
+
+        deserializer.deserialize_struct("Entry", &["dtype", "shape", "data_offsets"], Description)
+    }
+}
+
+/// Reads the value of a key that must not come twice.
+fn read_once<'de, T: Deserialize<'de>, A: MapAccess<'de>>(
+    value: &mut Option<T>,
+    key: &'static str,
+    map: &mut A,
+) -> Result<(), A::Error> {
+    if value.is_some() {
+        return Err(A::Error::duplicate_field(key));
+    }
+    *value = Some(map.next_value()?);
+    Ok(())
 }
 
 /// The header, in its own order.

@@ -98,6 +98,32 @@ fn an_unknown_type_is_refused_by_name_and_the_rest_is_read() {
 }
 
 #[test]
+fn a_tensor_is_described_in_any_order_beside_other_keys_or_by_a_list_as_the_reference_reads_it() {
+    for entry in [
+        r#"{"data_offsets":[0,2],"note":{"deep":[1]},"shape":[2],"dtype":"U8"}"#,
+        r#"["U8",[2],[0,2]]"#,
+    ] {
+        let source = open(file(&format!(r#"{{"a":{entry}}}"#), b"xy")).unwrap();
+        assert_eq!(read(&source, 0), b"xy", "{entry}");
+    }
+    for (entry, expected) in [
+        (r#"{"shape":[2],"data_offsets":[0,2]}"#, "missing field `dtype`"),
+        (r#"{"dtype":"U8","data_offsets":[0,2]}"#, "missing field `shape`"),
+        (r#"{"dtype":"U8","shape":[2]}"#, "missing field `data_offsets`"),
+        (
+            r#"{"dtype":"U8","dtype":"U8","shape":[2],"data_offsets":[0,2]}"#,
+            "duplicate field `dtype`",
+        ),
+        (r#"["U8",[2]]"#, "invalid length 2"),
+        (r#"["U8",[2],[0,2],1]"#, "trailing characters"),
+        ("1", "expected a tensor with dtype, shape and data_offsets"),
+    ] {
+        let error = open(file(&format!(r#"{{"a":{entry}}}"#), b"xy")).err().unwrap().to_string();
+        assert!(error.contains(expected), "{entry}: {error}");
+    }
+}
+
+#[test]
 fn hostile_headers_are_refused() {
     let one = |entry: &str| format!(r#"{{"a":{entry}}}"#);
     let cases = [

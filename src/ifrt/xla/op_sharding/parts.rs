@@ -39,7 +39,7 @@ impl Parts {
         let mut out = BackwardWriter::with_capacity(0);
         self.write(&mut out);
         let mut message = xla::OpSharding::default();
-        let parsed = message.merge(out.finish());
+        let parsed = message.merge(&mut out.finish());
         debug_assert_eq!(parsed, Ok(()), "{self:?}");
         message
     }

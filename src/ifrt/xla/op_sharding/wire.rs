@@ -1,6 +1,7 @@
 //! Shardings as bytes: what nearly every one consists of goes without a message, of the others the
 //! message is kept.
 
+use bytes::Bytes;
 use prost::Message as _;
 use smallvec::SmallVec;
 
@@ -9,9 +10,8 @@ use super::{
     parts::{Parts, tiles_of},
 };
 use crate::{
-    codec::{DecodeError, fields::Fields},
+    codec::{self, DecodeError, fields::Fields},
     ifrt::xla::TileAssignment,
-    proto::xla,
     wire::BackwardWriter,
 };
 
@@ -105,8 +105,7 @@ impl OpSharding {
         if let Some(parts) = PlainFields::read(message).and_then(Parts::of_fields) {
             return Ok(Self::of_parts(parts));
         }
-        let message = xla::OpSharding::decode(message)
-            .map_err(|error| DecodeError::malformed(type_name, error.to_string()))?;
+        let message = codec::parse(type_name, Bytes::copy_from_slice(message))?;
         Self::from_proto(type_name, message)
     }
 }
