@@ -281,8 +281,8 @@ pub(crate) struct CheckArguments {
     /// An operation that the consumer has besides those of its release; may be repeated.
     #[arg(long, value_name = "NAME")]
     pub(crate) custom_op: Vec<String>,
-    /// A file with such operations, as `serdes ops RELEASE --json` lists them, or a name a line; may
-    /// be repeated.
+    /// A file with such operations, as `serdes ops RELEASE --json` lists them, a serialized OpList, or
+    /// a name a line; or a SavedModel that lists its own; may be repeated.
     #[arg(long, value_name = "FILE")]
     pub(crate) ops: Vec<PathBuf>,
     /// Which of TensorFlow's loaders decides about a saved model.

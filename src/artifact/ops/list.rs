@@ -2,9 +2,15 @@
 //!
 //! Knows the forms of a list. It must never know where one comes from.
 
+use std::io;
+
 use serde_json::Value as Json;
 
-use super::{DefinitionError, OperationDefinition};
+use super::{DefinitionError, OperationDefinition, Registry, op_list};
+use crate::{
+    files::ReadAt,
+    wire::{Malformed, scan::WireError},
+};
 
 /// A list of operations that is none.
 #[derive(Debug, thiserror::Error)]
@@ -28,6 +34,28 @@ pub enum ListError {
         /// What stands there, cut at 80 characters.
         found: String,
     },
+    /// A serialized `OpList` is none.
+    #[error("the serialized list of operations is none: {0}; write it again")]
+    Serialized(#[from] Malformed),
+    /// A SavedModel is none.
+    #[error("the SavedModel cannot be read: {0}; export the model again")]
+    SavedModel(WireError),
+    /// A SavedModel has no `stripped_op_list`.
+    #[error(
+        "the SavedModel does not list its operations; take one that TensorFlow exported, or write an object an operation"
+    )]
+    NotListed,
+    /// The lists of a SavedModel are too long.
+    #[error("the SavedModel's lists of operations have {found} bytes; expected at most {limit}")]
+    Oversized {
+        /// Bytes of the lists.
+        found: u64,
+        /// Most bytes that are read.
+        limit: u64,
+    },
+    /// The system could not read.
+    #[error(transparent)]
+    Io(#[from] io::Error),
     /// There is no operation in it.
     #[error(
         "the list names no operation; write an object an operation as lists of releases have it, or a name a line"
@@ -36,8 +64,9 @@ pub enum ListError {
 }
 
 /// Reads a list of operations: JSON objects in the form of
-/// [`OperationDefinition::to_json`], one after another or in an array, or names, a line each, with
-/// `#` before comments. Of an operation that is a name alone nothing else is known.
+/// [`OperationDefinition::to_json`], one after another or in an array; a serialized `OpList`; or
+/// names, a line each, with `#` before comments. Of an operation that is a name alone nothing else
+/// is known.
 ///
 /// ```
 /// use serdes::artifact::ops::{self, Registry};
@@ -54,9 +83,39 @@ pub fn read_list(list: &[u8]) -> Result<Vec<OperationDefinition>, ListError> {
     let first = list.iter().find(|byte| !byte.is_ascii_whitespace());
     let operations = match first {
         Some(b'{' | b'[' | b'"') => objects(list)?,
-        _ => names(list)?,
+        _ => match serialized(list) {
+            Some(operations) => operations?,
+            None => names(list)?,
+        },
     };
     if operations.is_empty() { Err(ListError::Empty) } else { Ok(operations) }
+}
+
+/// The operations of a serialized `OpList`; `None` for text. Both may begin with an empty line.
+fn serialized(list: &[u8]) -> Option<Result<Vec<OperationDefinition>, ListError>> {
+    let is_of_text = |byte: &u8| !byte.is_ascii_control() || byte.is_ascii_whitespace();
+    match op_list::of_bytes(list) {
+        Ok(operations) => Some(Ok(operations)),
+        Err(error) => {
+            (list.first() == Some(&b'\n') && !list.iter().all(is_of_text)).then_some(Err(error))
+        }
+    }
+}
+
+/// Reads the operations of a SavedModel (`saved_model.pb`) that are its own: those of its
+/// `stripped_op_list` that no release of TensorFlow has. What TensorFlow has, the consumer's release
+/// decides: the model lists it as its own producer had it.
+///
+/// There may be none. Reads no more of the model than what is around its lists.
+///
+/// # Errors
+/// [`ListError`], also if the model lists no operations at all.
+pub fn read_saved_model(
+    source: &(impl ReadAt + ?Sized),
+) -> Result<Vec<OperationDefinition>, ListError> {
+    let mut operations = op_list::of_saved_model(source)?.ok_or(ListError::NotListed)?;
+    operations.retain(|one| Registry::operation_of_any_release(&one.name).is_none());
+    Ok(operations)
 }
 
 fn objects(list: &[u8]) -> Result<Vec<OperationDefinition>, ListError> {

@@ -29,6 +29,7 @@ mod definition;
 mod display;
 mod encode;
 mod list;
+mod op_list;
 mod operation;
 mod registry;
 mod table;
@@ -40,7 +41,7 @@ pub use definition::{
 };
 pub use display::Difference;
 pub use encode::{History, ReleaseRecord};
-pub use list::{ListError, read_list};
+pub use list::{ListError, read_list, read_saved_model};
 pub use operation::{
     Argument, ArgumentSource, Attribute, DefinitionId, Operation, Shape, Value, Values,
 };

@@ -1,6 +1,9 @@
 //! For whom `serdes check` judges: releases, numbers of one's own, operations besides.
 
-use std::{fs, path::Path};
+use std::{
+    fs::{self, File},
+    path::{Path, PathBuf},
+};
 
 use serdes::{
     artifact::{
@@ -71,8 +74,11 @@ fn operations(arguments: &CheckArguments) -> Result<Vec<OperationDefinition>, Fa
         let failed = |error: &dyn std::fmt::Display| {
             Failure::new(format_args!("--ops {}: {error}", path.display()))
         };
-        let list = fs::read(path).map_err(|error| failed(&error))?;
-        operations.extend(ops::read_list(&list).map_err(|error| failed(&error))?);
+        let listed = match saved_model(path) {
+            Some(model) => ops::read_saved_model(&File::open(model).map_err(|e| failed(&e))?),
+            None => ops::read_list(&fs::read(path).map_err(|e| failed(&e))?),
+        };
+        operations.extend(listed.map_err(|error| failed(&error))?);
     }
     for name in &arguments.custom_op {
         if name.is_empty() {
@@ -81,6 +87,15 @@ fn operations(arguments: &CheckArguments) -> Result<Vec<OperationDefinition>, Fa
         operations.push(OperationDefinition::of_name(name));
     }
     Ok(operations)
+}
+
+/// The file of the SavedModel that is there, if one is.
+fn saved_model(path: &Path) -> Option<PathBuf> {
+    const FILE: &str = "saved_model.pb";
+    if path.is_dir() {
+        return Some(path.join(FILE));
+    }
+    (path.file_name()? == FILE).then(|| path.to_owned())
 }
 
 /// How artifacts are checked, whoever the consumer is.

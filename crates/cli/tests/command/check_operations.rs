@@ -74,6 +74,45 @@ fn an_operation_of_ones_own_is_named_or_listed() {
 }
 
 #[test]
+fn operations_of_ones_own_come_from_a_saved_model_that_lists_them_or_a_serialized_list() {
+    let field = |number: u8, content: &[u8]| {
+        [&[number << 3 | 2, u8::try_from(content.len()).unwrap()][..], content].concat()
+    };
+    // An attribute without a default, which the node does not have.
+    let attribute = field(4, &[field(1, b"T"), field(2, b"type")].concat());
+    let list = |parts: &[u8]| field(1, &[&field(1, b"OurFusedOp")[..], parts].concat());
+    let graph = field(1, &[field(1, b"a"), field(2, b"OurFusedOp")].concat());
+    let graph = field(2, &[graph, field(4, &[0x08, 0xaa, 0x13])].concat());
+    let folder = tempfile::tempdir().unwrap();
+    let model = |name: &str, list: &[u8]| {
+        let information = field(1, &[field(2, list), field(4, b"serve")].concat());
+        let meta_graph = field(2, &[information, graph.clone()].concat());
+        let directory = folder.path().join(name);
+        fs::create_dir(&directory).unwrap();
+        fs::write(directory.join("saved_model.pb"), [&[8, 1], &meta_graph[..]].concat()).unwrap();
+        directory
+    };
+    let own = model("own", &list(&[]));
+    let strict = model("strict", &list(&attribute));
+    assert_eq!(check(&own, &[]).0, 1);
+    for listing in [&own, &own.join("saved_model.pb")] {
+        assert_eq!(check(&own, &["--ops", text(listing)]).0, 0);
+    }
+    let (code, object) = check(&own, &["--ops", text(&strict)]);
+    assert_eq!((code, &object["reasons"][0]["rule"]), (1, &"missing_attribute".into()));
+    let serialized = folder.path().join("list.binpb");
+    fs::write(&serialized, list(&[])).unwrap();
+    assert_eq!(check(&own, &["--ops", text(&serialized)]).0, 0);
+    fs::write(&serialized, list(&attribute)).unwrap();
+    assert_eq!(check(&own, &["--ops", text(&serialized)]).0, 1);
+    // What TensorFlow has is decided by the release, whatever the model lists.
+    let newer = data("tensorflow/sm/sm_tf2_no_fingerprint");
+    assert_eq!(check(&own, &["--ops", text(&newer)]).0, 1);
+    let empty = model("empty", &[]);
+    assert_eq!(check(&own, &["--ops", text(&empty)]).0, 2);
+}
+
+#[test]
 fn an_attribute_that_is_forgotten_is_a_warning_unless_it_has_its_default() {
     let folder = tempfile::tempdir().unwrap();
     let path = |value: bool| {
