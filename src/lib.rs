@@ -120,9 +120,6 @@ pub mod trips;
 pub mod version;
 mod wire;
 
-#[cfg(any(feature = "artifact", feature = "device"))]
-pub use files::read_at;
-
 /// Declares the lines of the crate's own `versions.toml`: a type a line, which is a
 /// [`Line`](version::Line), and `REGISTRY` with everything that the file says.
 ///

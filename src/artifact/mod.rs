@@ -14,13 +14,11 @@ pub mod table;
 pub mod tensor_bundle;
 mod text;
 
-pub use crate::{
-    files::ReadAt,
-    wire::{
-        Malformed,
-        scan::{WireError, WireFault},
-    },
+pub use crate::wire::{
+    Malformed,
+    scan::{WireError, WireFault},
 };
+#[cfg(feature = "device")]
 pub(crate) use schema::ReleaseDialect;
 pub use serdes_abi::StatusCode;
 pub use text::{TextError, TextFault};

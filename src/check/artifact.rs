@@ -22,7 +22,7 @@ use super::{
     spool::spool,
     tensor_bundle, tensors,
 };
-use crate::read_at::ReadAt;
+use crate::files::ReadAt;
 
 /// An artifact of a known kind.
 #[derive(Clone)]

@@ -19,7 +19,7 @@ use crate::{
         table::TableError,
         tensor_bundle::Files,
     },
-    read_at::ReadAt,
+    files::ReadAt,
     version,
 };
 

@@ -7,7 +7,7 @@
 use super::{Findings, Reason, Remedy, opened::GraphKind, rule::messages};
 use crate::{
     artifact::graph::{self, Form, Graph, Message, ReadOptions},
-    read_at::ReadAt,
+    files::ReadAt,
     version::VersionDef,
 };
 

@@ -23,7 +23,7 @@ use crate::{
         },
         ops::Registry,
     },
-    read_at::ReadAt,
+    files::ReadAt,
     version::{self, evolution::FORWARD_COMPATIBILITY_DAYS as FORWARD_COMPATIBILITY, tensorflow},
 };
 

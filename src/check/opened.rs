@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::Kind;
-use crate::{read_at::ReadAt, tensor_io};
+use crate::{files::ReadAt, tensor_io};
 
 /// A file, or bytes in memory.
 #[derive(Clone)]

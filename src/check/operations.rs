@@ -45,8 +45,8 @@ pub(super) fn of_structure(fault: &StructureFault) -> Reason {
 pub(super) fn reason(fault: &ImportFault, registry: &Registry) -> Reason {
     let ImportFault { kind, node, function, operation, found, expected } = fault;
     let place = place_of(node, function.as_deref());
-    let release = name_of(registry);
-    let reason = match kind {
+    let release = &name_of(registry);
+    let message = match kind {
         ImportFaultKind::Structure(fault) => return of_structure(fault),
         ImportFaultKind::Deprecated(deprecated) => {
             return built_by_consumer(deprecated, node, function.as_deref());
@@ -54,20 +54,14 @@ pub(super) fn reason(fault: &ImportFault, registry: &Registry) -> Reason {
         ImportFaultKind::UnknownOperation
         | ImportFaultKind::FunctionName
         | ImportFaultKind::NoShapeFunction
-        | ImportFaultKind::NoKernel => of_operation(fault, registry),
+        | ImportFaultKind::NoKernel => return of_operation(fault, registry).at(place),
         ImportFaultKind::AttributesMissing { attributes } => {
-            let names = attributes.join(", ");
-            let message = messages::attributes_are_missing(&names, operation, &release);
-            Reason::from(message).with_numbers(&names, or(expected, || "a value".to_owned()))
+            return of_missing(fault, attributes, release).at(place);
         }
         ImportFaultKind::AttributeUnknown { attribute }
             if !knows(registry, operation, attribute) =>
         {
-            let message = messages::attribute_is_unknown(attribute, operation, &release);
-            Reason::from(message).with_numbers(
-                or(found, || attribute.clone()),
-                or(expected, || attributes_of(registry.operation(operation))),
-            )
+            return of_unknown(fault, attribute, registry).at(place);
         }
         ImportFaultKind::AttributeUnknown { attribute }
         | ImportFaultKind::AttributeKind { attribute }
@@ -75,53 +69,54 @@ pub(super) fn reason(fault: &ImportFault, registry: &Registry) -> Reason {
         | ImportFaultKind::AttributeNotAllowed { attribute }
         | ImportFaultKind::AttributeMinimum { attribute }
         | ImportFaultKind::AttributeNumber { attribute } => {
-            let found = or(found, || attribute.clone());
-            let expected = or(expected, || "another value".to_owned());
-            let message = messages::value_is_refused(
-                &release,
-                attribute,
-                operation,
-                without_name(&found, attribute),
-                &expected,
-            );
-            Reason::from(message).with_numbers(found, expected)
+            return of_value(fault, attribute, release).at(place);
         }
         ImportFaultKind::InputCount => {
-            let message = messages::inputs_differ_in_number(operation, &release, found, expected);
-            Reason::from(message).with_numbers(found, expected)
+            messages::inputs_differ_in_number(operation, release, found, expected)
         }
         ImportFaultKind::InputType { input } => {
-            let message =
-                messages::input_is_of_another_type(input, operation, &release, found, expected);
-            Reason::from(message).with_numbers(found, expected)
+            messages::input_is_of_another_type(input, operation, release, found, expected)
         }
         ImportFaultKind::OutputIndex { input } => {
-            let message = messages::output_is_not_there(input, found, &release, expected);
-            Reason::from(message).with_numbers(found, expected)
+            messages::output_is_not_there(input, found, release, expected)
         }
         ImportFaultKind::FunctionBody => {
-            let message = messages::function_cannot_be_built(
-                function.as_deref().unwrap_or(operation),
-                &release,
-                found,
-            );
-            Reason::from(message).with_numbers(found, expected)
+            let function = function.as_deref().unwrap_or(operation);
+            messages::function_cannot_be_built(function, release, found)
         }
-        ImportFaultKind::Shape => {
-            let message = messages::shapes_do_not_fit(operation, &release, found);
-            Reason::from(message).with_numbers(found, expected)
-        }
-        ImportFaultKind::Oversized => {
-            Reason::from(messages::node_is_too_large(found)).with_numbers(found, expected)
-        }
-        ImportFaultKind::Device => {
-            Reason::from(messages::device_is_refused(found)).with_numbers(found, expected)
-        }
-        ImportFaultKind::Python => {
-            Reason::from(messages::python_refuses(found)).with_numbers(found, expected)
-        }
+        ImportFaultKind::Shape => messages::shapes_do_not_fit(operation, release, found),
+        ImportFaultKind::Oversized => messages::node_is_too_large(found),
+        ImportFaultKind::Device => messages::device_is_refused(found),
+        ImportFaultKind::Python => messages::python_refuses(found),
     };
-    reason.at(place)
+    Reason::from(message).with_numbers(found, expected).at(place)
+}
+
+/// Of attributes that have no default and are not there.
+fn of_missing(fault: &ImportFault, attributes: &[String], release: &str) -> Reason {
+    let names = attributes.join(", ");
+    let message = messages::attributes_are_missing(&names, &fault.operation, release);
+    Reason::from(message).with_numbers(&names, or(&fault.expected, || "a value".to_owned()))
+}
+
+/// Of an attribute that the release does not know.
+fn of_unknown(fault: &ImportFault, attribute: &str, registry: &Registry) -> Reason {
+    let operation = &fault.operation;
+    let message = messages::attribute_is_unknown(attribute, operation, &name_of(registry));
+    Reason::from(message).with_numbers(
+        or(&fault.found, || attribute.to_owned()),
+        or(&fault.expected, || attributes_of(registry.operation(operation))),
+    )
+}
+
+/// Of an attribute's value.
+fn of_value(fault: &ImportFault, attribute: &str, release: &str) -> Reason {
+    let found = or(&fault.found, || attribute.to_owned());
+    let expected = or(&fault.expected, || "another value".to_owned());
+    let value = without_name(&found, attribute);
+    let message =
+        messages::value_is_refused(release, attribute, &fault.operation, value, &expected);
+    Reason::from(message).with_numbers(found, expected)
 }
 
 fn knows(registry: &Registry, operation: &str, attribute: &str) -> bool {

@@ -7,7 +7,7 @@ use super::{
     opened::Bytes,
     rule::messages,
 };
-use crate::read_at::ReadAt;
+use crate::files::ReadAt;
 
 /// The verdict on an artifact of a kind that is not judged: nobody can tell.
 pub(super) fn check(kind: Kind, file: Option<&Bytes>) -> Findings {

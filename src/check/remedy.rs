@@ -116,26 +116,10 @@ impl fmt::Display for Remedy {
                 "remove the operation, and export the graph again"
             }
             Self::UseOlderOperation { operation, release } => {
-                write!(f, "use {operation} instead, and export the model again")?;
-                return match release {
-                    Some(release) => write!(f, "; or load it with TensorFlow {release} or newer"),
-                    None => Ok(()),
-                };
+                return use_older_operation(f, operation, release.as_deref());
             }
-            Self::NameOperation { operation } => {
-                return write!(
-                    f,
-                    "if the consumer loads a library that has {operation}, name it as one of the consumer's own; else replace it, and \
-                     export the model again"
-                );
-            }
-            Self::UseRelease { release, or_newer } => {
-                let newer = if *or_newer { " or newer" } else { "" };
-                return write!(
-                    f,
-                    "load it with TensorFlow {release}{newer}, or export the model with the consumer's release"
-                );
-            }
+            Self::NameOperation { operation } => return name_operation(f, operation),
+            Self::UseRelease { release, or_newer } => return use_release(f, release, *or_newer),
             Self::Versions(words) => words,
             Self::SaveOlder => "upgrade the consumer, or save the state at an older version",
             Self::WriteOlder => {
@@ -162,6 +146,34 @@ impl fmt::Display for Remedy {
             Self::UseItsOwnProgram => "check it with the program that it was made for",
         })
     }
+}
+
+fn use_older_operation(
+    f: &mut fmt::Formatter<'_>,
+    operation: &str,
+    release: Option<&str>,
+) -> fmt::Result {
+    write!(f, "use {operation} instead, and export the model again")?;
+    match release {
+        Some(release) => write!(f, "; or load it with TensorFlow {release} or newer"),
+        None => Ok(()),
+    }
+}
+
+fn name_operation(f: &mut fmt::Formatter<'_>, operation: &str) -> fmt::Result {
+    write!(
+        f,
+        "if the consumer loads a library that has {operation}, name it as one of the consumer's own; else replace it, and \
+         export the model again"
+    )
+}
+
+fn use_release(f: &mut fmt::Formatter<'_>, release: &str, or_newer: bool) -> fmt::Result {
+    let newer = if or_newer { " or newer" } else { "" };
+    write!(
+        f,
+        "load it with TensorFlow {release}{newer}, or export the model with the consumer's release"
+    )
 }
 
 #[cfg(feature = "serde")]

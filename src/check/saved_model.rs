@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     artifact::graph::{Form, Graph, GraphError, Graphs, Message, MetaGraph, ReadOptions, read},
-    read_at::ReadAt,
+    files::ReadAt,
 };
 
 const BINARY: &str = "saved_model.pb";

@@ -14,7 +14,10 @@ use super::{
 use crate::{
     artifact::graph::Message,
     device_state,
-    files::read_at::{IN_MEMORY, LONGEST_STREAM, ReadAt, spill},
+    files::{
+        LONGEST_STREAM, ReadAt,
+        read_at::{IN_MEMORY, spill},
+    },
 };
 
 /// Bytes by which most streams are known.

@@ -19,7 +19,7 @@ use crate::{
         table::{TableDefect, TableError},
         tensor_bundle::{Bundle, BundleError, BundleReport, FileSystem, Files, TensorEntry},
     },
-    read_at::ReadAt,
+    files::ReadAt,
 };
 
 /// Defects that are listed before they are only counted.

@@ -22,10 +22,10 @@ mod partial;
 mod place;
 #[cfg(feature = "device")]
 mod previous;
-pub mod read_at;
+pub(crate) mod read_at;
 mod replacement;
 mod system_status;
-#[cfg(test)]
+#[cfg(all(test, feature = "device"))]
 pub(crate) mod tests;
 mod watch;
 
@@ -44,6 +44,8 @@ pub(crate) use partial::{remove_if_dead, target_of};
 #[cfg(feature = "device")]
 pub(crate) use place::resolve;
 pub use read_at::ReadAt;
+#[cfg(feature = "device")]
+pub use read_at::{LONGEST_STREAM, spool};
 pub(crate) use replacement::Replacement;
 pub(crate) use system_status::status_of;
 pub use watch::{Cancelled, Phase, Progress, Watch};

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     artifact::schema::{Field, GRAPH_DEF, MessageId},
-    read_at::ReadAt,
+    files::ReadAt,
     wire::scan::{Piece, Step, Visitor},
 };
 

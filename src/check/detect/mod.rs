@@ -19,7 +19,7 @@ use super::Kind;
 use crate::{
     artifact::table::{self, Table},
     device_state,
-    read_at::ReadAt,
+    files::ReadAt,
 };
 
 pub(super) use names::{of_empty_file, of_judged};

@@ -11,7 +11,7 @@ use super::{
     KIND, NpyHeader,
     fortran::RowMajor,
 };
-use crate::{ifrt::DType, read_at::ReadAt};
+use crate::{files::ReadAt, ifrt::DType};
 
 /// An npy file: one tensor, called like the file.
 pub(in super::super) struct NpySource {

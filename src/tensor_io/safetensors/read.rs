@@ -14,7 +14,7 @@ use super::{
     KIND, MAXIMUM_HEADER_BYTES, from_name,
     header::{Entry, Header},
 };
-use crate::{ifrt::Shape, read_at::ReadAt};
+use crate::{files::ReadAt, ifrt::Shape};
 
 /// A safetensors file.
 pub(in super::super) struct SafetensorsSource {

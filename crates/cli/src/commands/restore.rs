@@ -7,7 +7,7 @@ use serdes::{
     device_state::{
         Damage, LocalParts, Reader, Tensor, Versions, Watch, WriteOptions, matches_any,
     },
-    read_at::ReadAt,
+    files::ReadAt,
     tensor_io::{self, Form, Target},
     trips,
 };

@@ -11,7 +11,7 @@ use std::{
 };
 
 use serdes::{
-    read_at::{LONGEST_STREAM, ReadAt, spool},
+    files::{LONGEST_STREAM, ReadAt, spool},
     tensor_io::{self, Form, Source},
 };
 
