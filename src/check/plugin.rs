@@ -16,7 +16,7 @@ fn read(file: &Bytes) -> Result<elf::Inspection, Box<Reason>> {
 
 /// Whether a file is a plug-in at all.
 pub(super) fn is_plugin(file: &Bytes) -> bool {
-    read(file).is_ok_and(|library| library.is_plugin())
+    read(file).is_ok_and(|library| library.api().is_some())
 }
 
 /// Why a library is no plug-in for this machine.
@@ -31,7 +31,7 @@ fn refusal(library: &elf::Inspection) -> Option<Reason> {
         let reason = Reason::from(messages::no_shared_library());
         return Some(reason.with_remedy(Remedy::BuildShared));
     }
-    if !library.is_plugin() {
+    if library.api().is_none() {
         let reason = Reason::from(messages::no_plugin_function());
         return Some(reason.with_remedy(Remedy::NamePlugin));
     }

@@ -36,9 +36,12 @@
 
 #![allow(unsafe_code, reason = "plug-ins are C: calls, pointers and memory of theirs")]
 
+#[cfg(feature = "conformance")]
+pub mod conformance;
 mod error;
 mod host;
 mod inspect;
+mod report;
 mod skew;
 mod state;
 
@@ -50,7 +53,8 @@ pub use host::{
     MemoryStatistics, OptimizedProgram, PjrtPlugin, Program, ProgramFormat, ProgramMemory, Target,
     Topology, Transfer, Value,
 };
-pub use inspect::{Inspection, VersionInCode, inspect};
+pub use inspect::{Inspection, VersionInFile, inspect};
+pub use report::{Examination, PluginReport};
 pub use serdes_abi::pjrt::Minor;
 pub use skew::{Fit, Framework, Gate, Mismatch, PluginVersion, SizeRule, SkewRule, Step};
 pub use state::{Array, ArrayTransfer, IncomingArray, MemorySpace};

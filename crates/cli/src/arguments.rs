@@ -120,7 +120,7 @@ Without --rtol and --atol elements differ where a byte does. With one of them, n
 NaN equals NaN, an infinity itself, 0 equals -0; strings are compared byte for byte. Tensors are told by their names; two files of one \
 tensor, of which one is an .npy, are compared whatever they are called. Status 2 where a tensor cannot be compared.")]
     Diff(DiffArguments),
-    /// Inspect, check and verify StreamExecutor plug-ins.
+    /// Inspect, check and verify plug-ins, of StreamExecutor and of PJRT.
     #[command(subcommand)]
     Plugin(PluginCommand),
     /// Compare layouts of the StreamExecutor C API.
@@ -436,17 +436,39 @@ pub(crate) struct DiffArguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum PluginCommand {
     /// What a library says of itself, read as ELF, without loading it.
+    #[command(
+        after_help = "Examples:\n  serdes plugin inspect ./libmy_device.so\n  serdes plugin inspect xla_cuda_plugin.so --json\n\n\
+The version of a PJRT plug-in is recognised by patterns in its code and data: a hint, or null."
+    )]
     Inspect {
         /// The shared library.
         library: PathBuf,
     },
-    /// Load, register, report layout, versions, devices, missing functions.
-    Check(PluginArguments),
+    /// Load a plug-in, report versions, devices, missing functions; say which frameworks it fits.
+    #[command(
+        after_help = "Examples:\n  serdes plugin check ./libmy_device.so\n  serdes plugin check xla_cuda_plugin.so --for jaxlib-0.9.1\n  \
+serdes plugin check xla_cuda_plugin.so --for all --json\n  serdes plugin check xla_cpu_pjrt.so:cpu_device_count=2\n\n\
+The kind of a library is told by what it exports (GetPjrtApi alone: PJRT; pjrt:PATH says so of one that exports SE_InitPlugin too). \
+It is loaded in a process of its own; where the version in its file says that no framework asked about fits, it is not loaded at all."
+    )]
+    Check(CheckPluginArguments),
     /// Run the conformance suite, one line a behaviour.
     #[command(
-        after_help = "Examples:\n  serdes plugin verify ./libmy_device.so\n  serdes plugin verify --list\n  serdes explain memcpy_dtoh"
+        after_help = "Examples:\n  serdes plugin verify ./libmy_device.so\n  serdes plugin verify --list\n  serdes plugin verify --list pjrt:\n  \
+serdes explain memcpy_dtoh"
     )]
     Verify(VerifyArguments),
+}
+
+/// Arguments of `plugin check`.
+#[derive(Debug, Args)]
+pub(crate) struct CheckPluginArguments {
+    #[command(flatten)]
+    pub(crate) plugin: PluginArguments,
+    /// Whether this framework and the PJRT plug-in fit: jaxlib-0.9.1, pjrt-0.96 (any framework that
+    /// was built with it) or all (every release of jaxlib that is known); repeatable.
+    #[arg(long = "for", value_name = "FRAMEWORK")]
+    pub(crate) frameworks: Vec<String>,
 }
 
 /// Arguments of `plugin verify`.
@@ -454,7 +476,8 @@ pub(crate) enum PluginCommand {
 pub(crate) struct VerifyArguments {
     #[command(flatten)]
     pub(crate) plugin: PluginArguments,
-    /// List the behaviours and what each demands, and try none.
+    /// List the behaviours and what each demands, and try none; those of PJRT for a PJRT library, or
+    /// for `pjrt:`.
     #[arg(long)]
     pub(crate) list: bool,
 }
@@ -462,7 +485,8 @@ pub(crate) struct VerifyArguments {
 /// A plug-in to load.
 #[derive(Debug, Args)]
 pub(crate) struct PluginArguments {
-    /// A shared library, or host[:devices=N,memory=BYTES].
+    /// A shared library (of a PJRT plug-in with options: PATH[:KEY=VALUE,...]), or
+    /// host[:devices=N,memory=BYTES].
     #[arg(default_value = "host")]
     pub(crate) plugin: String,
     /// The layout of the library, instead of the detected one.

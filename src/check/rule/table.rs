@@ -254,11 +254,11 @@ rules! {
 
     /// A shared library that is no StreamExecutor plug-in.
     NotAPlugin = "not_a_plugin", Unacceptable {
-        meaning: "A shared library is a StreamExecutor plug-in if it exports the function SE_InitPlugin, and this one does not.",
+        meaning: "A shared library is a plug-in if it exports the function SE_InitPlugin (StreamExecutor) or GetPjrtApi (PJRT), and this one exports neither.",
         example: "The library of a custom operation, which exports TF_InitKernel.",
         remedy: "Name the plug-in itself, or export the function (it may be hidden by a linker script).",
         messages {
-            no_plugin_function(): "the library does not export SE_InitPlugin";
+            no_plugin_function(): "the library exports neither SE_InitPlugin nor GetPjrtApi";
         }
     }
 

@@ -78,6 +78,10 @@ impl Buffer {
         Ok(Self { handle: Arc::new(BufferHandle { client: Arc::clone(client), raw }) })
     }
 
+    pub(in crate::pjrt) fn raw(&self) -> *mut PJRT_Buffer {
+        self.handle.raw()
+    }
+
     pub(super) fn handle(&self) -> &Arc<BufferHandle> {
         &self.handle
     }

@@ -122,6 +122,10 @@ impl Client {
         Self { handle: Arc::clone(handle) }
     }
 
+    pub(in crate::pjrt) fn raw(&self) -> *mut PJRT_Client {
+        self.handle.raw()
+    }
+
     #[inline]
     pub(super) fn handle(&self) -> &Arc<ClientHandle> {
         &self.handle

@@ -44,7 +44,7 @@ macro_rules! of_device {
 
 impl Device {
     #[inline]
-    pub(super) fn raw(&self) -> *mut PJRT_Device {
+    pub(in crate::pjrt) fn raw(&self) -> *mut PJRT_Device {
         self.raw.as_ptr()
     }
 
@@ -306,7 +306,7 @@ macro_rules! of_memory {
 }
 
 impl Memory {
-    pub(super) fn raw(&self) -> *mut PJRT_Memory {
+    pub(in crate::pjrt) fn raw(&self) -> *mut PJRT_Memory {
         self.raw.as_ptr()
     }
 

@@ -5,7 +5,7 @@
 //!
 //! This folder must never know which frameworks exist, nor what a saved state looks like.
 
-mod border;
+pub(in crate::pjrt) mod border;
 mod buffer;
 mod client;
 mod device;

@@ -8,7 +8,7 @@ use std::{
 
 use serdes_abi::pjrt::{
     Minor,
-    args::{PJRT_Plugin_Attributes_Args, PJRT_Plugin_Initialize_Args},
+    args::{PJRT_Error, PJRT_Plugin_Attributes_Args, PJRT_Plugin_Initialize_Args},
 };
 
 use super::{
@@ -61,6 +61,15 @@ impl PjrtPlugin {
 
     pub(super) fn table(&self) -> &Table {
         &self.0.table
+    }
+
+    /// Takes an error that a call of it, made by somebody else, answered; NULL is none.
+    pub(in crate::pjrt) fn taken(
+        &self,
+        call: &'static str,
+        error: *mut PJRT_Error,
+    ) -> Result<(), PjrtError> {
+        self.0.table.taken(call, error)
     }
 
     /// The version of the interface that it was built with.

@@ -46,9 +46,13 @@ impl Framework {
     }
 
     /// The release of that name: `jaxlib-0.9.1`. What it was built with was measured, by having it
-    /// load a plug-in that says a version of which the release complains.
+    /// load a plug-in that says a version of which the release complains. `pjrt-0.96` is any
+    /// framework that was built with that minor and that [`Self::new`] gives.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
+        if let Some(minor) = name.strip_prefix("pjrt-") {
+            return Minor::parse(minor).map(|minor| Self::new(name, minor));
+        }
         let number = name.strip_prefix("jaxlib-")?;
         RELEASES.iter().find(|release| release.number == number).map(|release| Self {
             name: name.to_owned(),

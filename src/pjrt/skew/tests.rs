@@ -168,7 +168,10 @@ fn every_release_of_the_table_is_found_by_its_name() {
         let fit = found.fit(&plugin(found.minor().number()));
         assert!(fit.fits(), "{name}: {:?}", fit.reasons());
     }
-    for name in ["jaxlib-9.9.9", "jax-0.9.1", "0.9.1", ""] {
+    // One that has no name is known by its minor.
+    let any = Framework::named("pjrt-0.70").unwrap();
+    assert_eq!((any.minor(), any.gate()), (Minor::new(70), Gate::AtLeast(Minor::new(29))));
+    for name in ["jaxlib-9.9.9", "jax-0.9.1", "0.9.1", "", "pjrt-70", "pjrt-1.70"] {
         assert_eq!(Framework::named(name), None);
     }
 }

@@ -6,7 +6,7 @@ use crate::stream_executor::{device::Device, error::Error, plugin::Plugin};
 
 /// Why a behaviour did not pass.
 #[derive(Debug)]
-pub(super) enum Failure {
+pub(crate) enum Failure {
     Failed(String),
     Unsupported(String),
 }
@@ -22,7 +22,7 @@ impl From<Error> for Failure {
 }
 
 /// What a trial answers: what was seen, or why it did not pass.
-pub(super) type Verdict = Result<String, Failure>;
+pub(crate) type Verdict = Result<String, Failure>;
 
 /// One behaviour.
 #[derive(Clone, Copy)]
@@ -33,12 +33,12 @@ pub(super) struct Behaviour {
     pub(super) run: fn(&Plugin) -> Verdict,
 }
 
-pub(super) fn failed<T>(detail: impl Into<String>) -> Result<T, Failure> {
+pub(crate) fn failed<T>(detail: impl Into<String>) -> Result<T, Failure> {
     Err(Failure::Failed(detail.into()))
 }
 
 /// Fails with what was found and expected unless they are the same.
-pub(super) fn expect<T: PartialEq + Debug>(
+pub(crate) fn expect<T: PartialEq + Debug>(
     what: &str,
     found: T,
     expected: T,
@@ -51,7 +51,7 @@ pub(super) fn expect<T: PartialEq + Debug>(
 }
 
 /// Fails naming the first byte that differs.
-pub(super) fn same_bytes(what: &str, found: &[u8], expected: &[u8]) -> Result<(), Failure> {
+pub(crate) fn same_bytes(what: &str, found: &[u8], expected: &[u8]) -> Result<(), Failure> {
     if found == expected {
         return Ok(());
     }
@@ -68,7 +68,7 @@ pub(super) fn same_bytes(what: &str, found: &[u8], expected: &[u8]) -> Result<()
 }
 
 /// Bytes without a short period.
-pub(super) fn pattern(bytes: usize, seed: u8) -> Vec<u8> {
+pub(crate) fn pattern(bytes: usize, seed: u8) -> Vec<u8> {
     let mut state = u64::from(seed).wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(1);
     let mut pattern = Vec::with_capacity(bytes + 8);
     while pattern.len() < bytes {

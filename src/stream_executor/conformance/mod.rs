@@ -21,4 +21,6 @@ mod registration;
 mod streams;
 mod suite;
 
+pub(crate) use behaviour::{Failure, Verdict, expect, failed, pattern, same_bytes};
+pub(crate) use suite::attempt;
 pub use suite::{Conformance, ConformanceOptions, Outcome, behaviours, demands, verify};

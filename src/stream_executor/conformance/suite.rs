@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    behaviour::{Behaviour, Failure},
+    behaviour::{Behaviour, Failure, Verdict},
     callbacks, concurrency, copies, memory, registration, streams,
 };
 use crate::stream_executor::{border::with_time_limit, error::Error, plugin::Plugin};
@@ -72,6 +72,19 @@ impl ConformanceOptions {
         self.skip = behaviours;
         self
     }
+
+    pub(crate) fn time_limit(&self) -> Duration {
+        self.time_limit
+    }
+
+    /// What a plug-in gets that has not come back once.
+    pub(crate) fn time_limit_of_one_that_hung(&self) -> Duration {
+        self.time_limit / 10
+    }
+
+    pub(crate) fn skip(&self) -> usize {
+        self.skip
+    }
 }
 
 impl Default for ConformanceOptions {
@@ -116,22 +129,32 @@ pub fn verify(
     let behaviours: Vec<Behaviour> =
         if has_device { all().collect() } else { registration::BEHAVIOURS.to_vec() };
     let mut outcomes = Vec::with_capacity(behaviours.len());
-    let mut limit = options.time_limit;
-    for behaviour in behaviours.into_iter().skip(options.skip) {
+    let mut limit = options.time_limit();
+    for behaviour in behaviours.into_iter().skip(options.skip()) {
         let plugin = plugin.clone();
-        let verdict = with_time_limit(limit, move || (behaviour.run)(&plugin));
-        if matches!(verdict, Err(Error::TimedOut { .. })) {
-            limit = options.time_limit / 10;
+        let (outcome, came_back) = attempt(behaviour.name, limit, move || (behaviour.run)(&plugin));
+        if !came_back {
+            limit = options.time_limit_of_one_that_hung();
         }
-        let (result, detail) = match verdict {
-            Ok(Ok(detail)) => (Conformance::Pass, detail),
-            Ok(Err(Failure::Failed(detail))) => (Conformance::Fail, detail),
-            Ok(Err(Failure::Unsupported(detail))) => (Conformance::Unsupported, detail),
-            Err(error) => (Conformance::Fail, error.to_string()),
-        };
-        let outcome = Outcome { behaviour: behaviour.name, result, detail };
         report(&outcome);
         outcomes.push(outcome);
     }
     outcomes
+}
+
+/// Tries one behaviour on a thread of its own; also answers whether it came back within the limit.
+pub(crate) fn attempt(
+    name: &'static str,
+    limit: Duration,
+    trial: impl FnOnce() -> Verdict + Send + 'static,
+) -> (Outcome, bool) {
+    let verdict = with_time_limit(limit, trial);
+    let came_back = !matches!(verdict, Err(Error::TimedOut { .. }));
+    let (result, detail) = match verdict {
+        Ok(Ok(detail)) => (Conformance::Pass, detail),
+        Ok(Err(Failure::Failed(detail))) => (Conformance::Fail, detail),
+        Ok(Err(Failure::Unsupported(detail))) => (Conformance::Unsupported, detail),
+        Err(error) => (Conformance::Fail, error.to_string()),
+    };
+    (Outcome { behaviour: name, result, detail }, came_back)
 }

@@ -108,10 +108,22 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<Inspection, Error> {
         [0x7f, b'E', b'L', b'F', 1, ..] => {
             read::<FileHeader32<Endianness>>(&cache).map_err(damaged)
         }
-        _ => Err(refuse(
-            "it is not an ELF file (found no ELF magic); give the path of a shared library"
-                .to_owned(),
-        )),
+        other => Err(refuse(format!(
+            "it is not an ELF file (found {}); give the path of a shared library",
+            foreign_format(other)
+        ))),
+    }
+}
+
+/// What a file is that is no ELF file, by its first bytes.
+fn foreign_format(head: &[u8]) -> &'static str {
+    match head {
+        // For one processor in either order of bytes, and for several.
+        [0xcf, 0xfa, 0xed, 0xfe, ..]
+        | [0xfe, 0xed, 0xfa, 0xcf, ..]
+        | [0xca, 0xfe, 0xba, 0xbe, ..] => "Mach-O, the format of macOS",
+        [b'M', b'Z', ..] => "PE, the format of Windows",
+        _ => "no ELF magic",
     }
 }
 

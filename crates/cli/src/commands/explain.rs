@@ -1,10 +1,10 @@
 //! `serdes explain`: what a rule of a verdict means.
 
-use serdes::{check::Rule, stream_executor::conformance};
+use serdes::check::Rule;
 
 use crate::{
     arguments::ExplainArguments,
-    commands::{plugin, remedies},
+    commands::{plugin_suite, remedies},
     failure::Failure,
     terminal::{NAME, Status, Terminal},
 };
@@ -15,9 +15,9 @@ pub(crate) fn run(
     terminal: &mut Terminal,
 ) -> Result<Status, Failure> {
     if let Some(name) = &arguments.rule
-        && let Some(behaviour) = conformance::demands().find(|(behaviour, _)| behaviour == name)
+        && let Some(behaviour) = plugin_suite::demands().find(|(behaviour, _)| behaviour == name)
     {
-        plugin::demand(behaviour, terminal)?;
+        plugin_suite::demand(behaviour, terminal)?;
         return Ok(Status::Yes);
     }
     let rules = match &arguments.rule {

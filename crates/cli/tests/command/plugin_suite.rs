@@ -15,7 +15,8 @@ use crate::testkit::{objects, printed, serdes, status};
 #[cfg(target_os = "linux")]
 fn library(folder: &Path, function: &str) -> PathBuf {
     let (source, library) = (folder.join("library.c"), folder.join("library.so"));
-    fs::write(&source, format!("void {function}(void);\nvoid {function}(void) {{}}\n")).unwrap();
+    let text = format!("void *{function}(void);\nvoid *{function}(void) {{ return 0; }}\n");
+    fs::write(&source, text).unwrap();
     let compiled = Command::new("cc")
         .args(["-shared", "-fPIC", "-o"])
         .args([&library, &source])
@@ -78,8 +79,7 @@ fn the_interface_of_a_library_is_told_without_loading_it() {
             let refused = serdes(&["plugin", "check", library, "--json"]);
             assert_eq!(status(&refused), 1);
             let reason = objects(&refused)[0]["reasons"][0].as_str().unwrap().to_owned();
-            assert!(reason.contains("PJRT"), "{reason}");
-            assert!(!reason.contains("without adding a device"), "{reason}");
+            assert!(reason.contains("a table of functions"), "{reason}");
         }
     }
 }

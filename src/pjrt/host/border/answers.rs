@@ -30,7 +30,7 @@ pub(in crate::pjrt::host) fn pointer<T>(
 ///
 /// # Safety
 /// There are so many bytes at `start`, or it is NULL.
-pub(in crate::pjrt::host) unsafe fn text(
+pub(in crate::pjrt) unsafe fn text(
     call: &'static str,
     what: &'static str,
     start: *const c_char,

@@ -35,7 +35,7 @@ fn check(path: &Path) -> Result<(), PjrtError> {
     target_env = "gnu",
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
-pub(in crate::pjrt::host) fn open(path: &Path) -> Result<*const u8, PjrtError> {
+pub(in crate::pjrt) fn open(path: &Path) -> Result<*const u8, PjrtError> {
     use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
     use crate::stream_executor::enter;
@@ -74,7 +74,7 @@ pub(in crate::pjrt::host) fn open(path: &Path) -> Result<*const u8, PjrtError> {
     target_env = "gnu",
     any(target_arch = "x86_64", target_arch = "aarch64")
 )))]
-pub(in crate::pjrt::host) fn open(path: &Path) -> Result<*const u8, PjrtError> {
+pub(in crate::pjrt) fn open(path: &Path) -> Result<*const u8, PjrtError> {
     check(path)?;
     Err(PjrtError::UnsupportedTarget { target: std::env::consts::OS })
 }

@@ -12,10 +12,10 @@ mod library;
 mod payloads;
 mod table;
 
+pub(in crate::pjrt) use self::{answers::text, library::open};
 pub(super) use self::{
-    answers::{LONGEST_BYTES, handles, list, owned_bytes, pointer, text},
+    answers::{LONGEST_BYTES, handles, list, owned_bytes, pointer},
     callbacks::call_when_ready,
-    library::open,
     table::{Handed, Table},
 };
 pub use self::{extensions::Extension, payloads::ErrorPayload};

@@ -1,0 +1,401 @@
+//! `serdes plugin check` of a PJRT plug-in: what it says of itself, and which frameworks fit.
+//!
+//! The plug-in is asked in a process of its own, which tells what it knows step by step; so what
+//! ends that process leaves the steps before. Where the file alone says that no framework that was
+//! asked about fits, nothing is loaded.
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, json};
+use serdes::{
+    pjrt::{
+        self, Examination, Fit, Framework, Inspection, Minor, Mismatch, PjrtError, PluginReport,
+        PluginVersion, SizeRule, Value, VersionInFile,
+    },
+    stream_executor::with_time_limit,
+};
+
+use super::{plugin, plugin_process};
+use crate::{
+    arguments::{CheckPluginArguments, PluginArguments},
+    failure::Failure,
+    terminal::{BAD, FAINT, GOOD, NAME, Status, Terminal, WARN, json_of},
+};
+
+/// What is printed of a plug-in, and told from process to process.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Answer {
+    path: String,
+    api: String,
+    /// `None` where nothing was loaded.
+    accepted: Option<bool>,
+    pjrt_version: Option<String>,
+    struct_size: Option<usize>,
+    size_rule: Option<String>,
+    extensions: Vec<String>,
+    platform: Option<String>,
+    platform_version: Option<String>,
+    devices: Option<usize>,
+    addressable_devices: Option<usize>,
+    memories: Vec<String>,
+    attributes: Map<String, serde_json::Value>,
+    missing_required: Vec<String>,
+    missing_optional: Vec<String>,
+    unimplemented: Vec<String>,
+    reasons: Vec<String>,
+    warnings: Vec<String>,
+    #[serde(rename = "for", default, skip_serializing_if = "Option::is_none")]
+    fits: Option<Fits>,
+}
+
+/// One framework is an object, several are a list of them.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Fits {
+    One(Box<FrameworkFit>),
+    Several(Vec<FrameworkFit>),
+}
+
+impl Fits {
+    fn all(&self) -> &[FrameworkFit] {
+        match self {
+            Self::One(fit) => std::slice::from_ref(fit),
+            Self::Several(fits) => fits,
+        }
+    }
+}
+
+/// Whether one framework fits.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct FrameworkFit {
+    framework: String,
+    pjrt_version: String,
+    /// `None` where the plug-in's version is not known.
+    fits: Option<bool>,
+    rules: Vec<String>,
+    reasons: Vec<String>,
+    warnings: Vec<String>,
+}
+
+/// What the process that loads the plug-in tells.
+#[derive(Debug, Serialize, Deserialize)]
+enum Told {
+    Known(Box<Answer>),
+    /// Why there is no answer.
+    Failed(String),
+}
+
+/// Checks the plug-in at `path`.
+pub(crate) fn run(
+    path: &Path,
+    options: Vec<(String, Value)>,
+    arguments: &CheckPluginArguments,
+    terminal: &mut Terminal,
+) -> Result<Status, Failure> {
+    if plugin::is_supervised(&arguments.plugin, terminal) {
+        let limit = Duration::from_secs(arguments.plugin.time_limit);
+        ask(path, options, limit, |told| terminal.object(&json_of(&told)?))?;
+        return Ok(Status::Yes);
+    }
+    let frameworks = frameworks(&arguments.frameworks)?;
+    let inspection = pjrt::inspect(path).map_err(Failure::of)?;
+    let in_file = inspection.version.filter(VersionInFile::is_consistent);
+    let version = in_file.map(|found| PluginVersion::new(found.minor));
+    let fits_none = |version: &PluginVersion| frameworks.iter().all(|one| !one.fit(version).fits());
+    let mut answer = match &version {
+        Some(version) if !frameworks.is_empty() && fits_none(version) => of_file(
+            path,
+            &inspection,
+            "nothing of it was loaded: its version, read out of its file, decides",
+        ),
+        version => match asked(path, options, &arguments.plugin) {
+            Ok(answer) => answer,
+            Err(failure) if !frameworks.is_empty() && version.is_some() => {
+                of_file(path, &inspection, &format!("only its file was read: {failure}"))
+            }
+            Err(failure) => return Err(failure),
+        },
+    };
+    if !frameworks.is_empty() {
+        let version = version_of(&answer).or(version);
+        let mut fits: Vec<_> =
+            frameworks.iter().map(|framework| fit(framework, version.as_ref())).collect();
+        answer.fits = Some(match (fits.len(), fits.pop()) {
+            (1, Some(one)) => Fits::One(Box::new(one)),
+            (_, last) => Fits::Several(fits.into_iter().chain(last).collect()),
+        });
+    }
+    if terminal.json() {
+        terminal.object(&json_of(&answer)?)?;
+    }
+    show(&answer, terminal)?;
+    Ok(status(&answer))
+}
+
+/// The frameworks of these names; `all` are those of the table.
+fn frameworks(names: &[String]) -> Result<Vec<Framework>, Failure> {
+    let names = names.iter().flat_map(|name| match name.as_str() {
+        "all" => Framework::names().collect(),
+        _ => vec![name.clone()],
+    });
+    let named = |name: String| {
+        Framework::named(&name).ok_or_else(|| {
+            let known = Framework::names().collect::<Vec<_>>().join(", ");
+            Failure::new(format_args!(
+                "`{name}` is no framework that is known; use all, pjrt-0.N for one that was built with that version, or one of {known}"
+            ))
+        })
+    };
+    names.map(named).collect()
+}
+
+/// The worst of what is said.
+fn status(answer: &Answer) -> Status {
+    let fits = answer.fits.as_ref().map(Fits::all).unwrap_or_default();
+    let worst = fits.iter().map(|fit| match fit.fits {
+        Some(true) => Status::Yes,
+        Some(false) => Status::No,
+        None => Status::Failed,
+    });
+    let accepted = if answer.accepted == Some(false) { Status::No } else { Status::Yes };
+    worst.fold(accepted, Status::worst)
+}
+
+fn fit(framework: &Framework, version: Option<&PluginVersion>) -> FrameworkFit {
+    let found = version.map(|version| framework.fit(version));
+    let words = |found: &[Mismatch]| found.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let of_fit = |of: fn(&Fit) -> &[Mismatch]| found.as_ref().map(of).unwrap_or_default();
+    let (mut reasons, warnings) = (words(of_fit(Fit::reasons)), words(of_fit(Fit::warnings)));
+    if found.is_none() {
+        reasons.push("the version of the plug-in is not known".to_owned());
+    }
+    FrameworkFit {
+        framework: framework.name().to_owned(),
+        pjrt_version: framework.minor().to_string(),
+        fits: found.as_ref().map(Fit::fits),
+        rules: of_fit(Fit::reasons).iter().map(|found| found.rule().as_str().to_owned()).collect(),
+        reasons,
+        warnings,
+    }
+}
+
+/// What the file alone says.
+fn of_file(path: &Path, inspection: &Inspection, warning: &str) -> Answer {
+    Answer {
+        path: path.to_string_lossy().into_owned(),
+        api: "pjrt".to_owned(),
+        pjrt_version: inspection.version.map(|found| found.minor.to_string()),
+        struct_size: inspection.version.map(|found| found.struct_size),
+        warnings: vec![warning.to_owned()],
+        ..Answer::default()
+    }
+}
+
+/// The answer of the plug-in, asked in this process or, unless that is wanted, in one of its own.
+fn asked(
+    path: &Path,
+    options: Vec<(String, Value)>,
+    arguments: &PluginArguments,
+) -> Result<Answer, Failure> {
+    let mut last = None;
+    let end = if arguments.in_process {
+        let limit = Duration::from_secs(arguments.time_limit);
+        ask(path, options, limit, |told| {
+            last = Some(told);
+            Ok(())
+        })?;
+        Ok(Status::Yes)
+    } else {
+        let ended = plugin_process::run("check", arguments, 0, &["--json"], |line| {
+            last = Some(serde_json::from_slice(line).map_err(Failure::of)?);
+            Ok(())
+        })?;
+        ended.end
+    };
+    match (last, end) {
+        (Some(Told::Failed(why)), _) => Err(Failure::new(why)),
+        (Some(Told::Known(answer)), Ok(_)) => Ok(*answer),
+        (known, end) => {
+            let how = end.err().unwrap_or_else(|| "it told nothing".to_owned());
+            let (mut answer, when) = match known {
+                Some(Told::Known(answer)) => (*answer, "a client of it was created and asked"),
+                _ => (refused(path), "it was loaded"),
+            };
+            answer.accepted = Some(false);
+            answer
+                .reasons
+                .push(format!("{how} while {when}; run it with --in-process in a debugger"));
+            Ok(answer)
+        }
+    }
+}
+
+/// An answer of which nothing is known but that it is no.
+fn refused(path: &Path) -> Answer {
+    Answer {
+        path: path.to_string_lossy().into_owned(),
+        api: "pjrt".to_owned(),
+        accepted: Some(false),
+        ..Answer::default()
+    }
+}
+
+/// Asks the plug-in in this process, and tells what is known after each step.
+fn ask(
+    path: &Path,
+    options: Vec<(String, Value)>,
+    limit: Duration,
+    mut tell: impl FnMut(Told) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let known = |report: &PluginReport| Told::Known(Box::new(answer(path, report)));
+    let library: PathBuf = path.to_owned();
+    let mut examination = match with_time_limit(limit, move || Examination::load(library)) {
+        Ok(Ok(examination)) => examination,
+        Ok(Err(error @ PjrtError::NotAPlugin { .. })) => {
+            let reasons = vec![error.to_string()];
+            return tell(Told::Known(Box::new(Answer { reasons, ..refused(path) })));
+        }
+        Ok(Err(error)) => return tell(Told::Failed(error.to_string())),
+        Err(error) => return tell(Told::Failed(error.to_string())),
+    };
+    let before = examination.report().clone();
+    tell(known(&before))?;
+    let asked = with_time_limit(limit, move || {
+        examination.ask_client(&options).map(|()| examination.report().clone())
+    });
+    match asked {
+        Ok(Ok(report)) => tell(known(&report)),
+        Ok(Err(error)) => tell(Told::Failed(error.to_string())),
+        Err(error) => tell(known(&Examination::given_up(&before, error))),
+    }
+}
+
+fn answer(path: &Path, report: &PluginReport) -> Answer {
+    let names = |names: &[&'static str]| names.iter().map(|&name| name.to_owned()).collect();
+    let rule = |version: &PluginVersion| match version.size_rule() {
+        SizeRule::AtLeast => "at_least".to_owned(),
+        SizeRule::Equal => "equal".to_owned(),
+    };
+    let attributes = report.attributes.iter();
+    Answer {
+        accepted: Some(report.accepted()),
+        pjrt_version: report.version.as_ref().map(|version| version.minor().to_string()),
+        struct_size: report.struct_size,
+        size_rule: report.version.as_ref().map(rule),
+        extensions: report.extensions.clone(),
+        platform: report.platform.clone(),
+        platform_version: report.platform_version.clone(),
+        devices: report.devices,
+        addressable_devices: report.addressable_devices,
+        memories: report.memories.clone(),
+        attributes: attributes.map(|(name, value)| (name.clone(), of_value(value))).collect(),
+        missing_required: names(&report.missing_required),
+        missing_optional: names(&report.missing_optional),
+        unimplemented: names(&report.unimplemented),
+        reasons: report.reasons.clone(),
+        warnings: report.warnings.clone(),
+        ..refused(path)
+    }
+}
+
+fn of_value(value: &Value) -> serde_json::Value {
+    match value {
+        Value::Text(text) => json!(text),
+        Value::Integer(number) => json!(number),
+        Value::Integers(numbers) => json!(numbers),
+        Value::Float(number) => json!(number),
+        Value::Bool(flag) => json!(flag),
+        _ => serde_json::Value::Null,
+    }
+}
+
+/// What decides whether a framework fits, out of an answer.
+fn version_of(answer: &Answer) -> Option<PluginVersion> {
+    let minor = Minor::parse(answer.pjrt_version.as_deref()?)?;
+    let is_equal = answer.size_rule.as_deref() == Some("equal");
+    let rule = if is_equal { SizeRule::Equal } else { SizeRule::AtLeast };
+    let absent =
+        [&answer.missing_required, &answer.missing_optional, &answer.unimplemented].into_iter();
+    let version = PluginVersion::new(minor).with_size_rule(rule).without(absent.flatten());
+    let numbers = |name: &str| {
+        let numbers = answer.attributes.get(name)?.as_array()?.iter();
+        let numbers = numbers.map(|number| number.as_u64()?.try_into().ok());
+        numbers.collect::<Option<Vec<u32>>>()?.try_into().ok()
+    };
+    match (numbers("stablehlo_minimum_version"), numbers("stablehlo_current_version")) {
+        (Some(minimum), Some(current)) => Some(version.with_stablehlo(minimum, current)),
+        _ => Some(version),
+    }
+}
+
+/// Prints an answer for people.
+fn show(answer: &Answer, terminal: &mut Terminal) -> Result<(), Failure> {
+    let verdict = match answer.accepted {
+        Some(true) => format!("{GOOD}accepted{GOOD:#}"),
+        Some(false) => format!("{BAD}refused{BAD:#}"),
+        None => format!("{WARN}not loaded{WARN:#}"),
+    };
+    terminal.line(format_args!("{NAME}{}{NAME:#}: {verdict}", answer.path))?;
+    let unknown = || "unknown".to_owned();
+    let version =
+        answer.pjrt_version.as_ref().map_or_else(unknown, |version| format!("PJRT {version}"));
+    terminal.fact("interface", version)?;
+    if let Some(size) = answer.struct_size {
+        terminal.fact("table", format_args!("{size} bytes"))?;
+    }
+    if let Some(platform) = &answer.platform {
+        let version = answer.platform_version.clone().unwrap_or_default();
+        terminal.fact("platform", format_args!("{platform} ({version})"))?;
+    }
+    if let (Some(all), Some(ours)) = (answer.devices, answer.addressable_devices) {
+        terminal.fact("devices", format_args!("{all}, {ours} of them of this process"))?;
+    }
+    for (label, names) in [("memories", &answer.memories), ("extensions", &answer.extensions)] {
+        if !names.is_empty() {
+            terminal.fact(label, names.join(", "))?;
+        }
+    }
+    for (name, value) in &answer.attributes {
+        terminal.line(format_args!("  {FAINT}{name}: {value}{FAINT:#}"))?;
+    }
+    for function in &answer.missing_optional {
+        terminal.line(format_args!("  {FAINT}without {function}{FAINT:#}"))?;
+    }
+    remarks(&answer.warnings, &answer.reasons, terminal)?;
+    let fits = answer.fits.as_ref().map(Fits::all).unwrap_or_default();
+    fits.iter().try_for_each(|fit| show_fit(fit, fits.len() == 1, terminal))
+}
+
+fn remarks(
+    warnings: &[String],
+    reasons: &[String],
+    terminal: &mut Terminal,
+) -> Result<(), Failure> {
+    for warning in warnings {
+        terminal.line(format_args!("  {WARN}warning{WARN:#}: {warning}"))?;
+    }
+    for reason in reasons {
+        terminal.line(format_args!("  {BAD}reason{BAD:#}: {reason}"))?;
+    }
+    Ok(())
+}
+
+/// One framework: everything that is to be said, or its first reason, which is what a user meets.
+fn show_fit(fit: &FrameworkFit, in_full: bool, terminal: &mut Terminal) -> Result<(), Failure> {
+    let FrameworkFit { framework, pjrt_version, .. } = fit;
+    let verdict = match fit.fits {
+        Some(true) => format!("{GOOD}fits{GOOD:#}"),
+        Some(false) => format!("{BAD}does not fit{BAD:#}"),
+        None => format!("{WARN}not known{WARN:#}"),
+    };
+    terminal
+        .line(format_args!("{NAME}{framework:<16}{NAME:#} PJRT {pjrt_version:<6} {verdict}"))?;
+    if in_full {
+        return remarks(&fit.warnings, &fit.reasons, terminal);
+    }
+    remarks(&[], fit.reasons.get(..1).unwrap_or_default(), terminal)
+}

@@ -1,0 +1,14 @@
+//! What a plug-in says when it is loaded and asked: its table, its attributes, its devices.
+//!
+//! A plug-in may end the process at any step, so that what is known is handed over step by step.
+//! This folder must never know of arrays, nor whether a framework fits.
+
+mod examination;
+mod plugin_report;
+mod size_rule;
+mod slots;
+
+pub use examination::Examination;
+pub use plugin_report::PluginReport;
+pub(super) use size_rule::LONGER;
+pub(super) use slots::{CallRecord, Slots};
