@@ -54,20 +54,20 @@ struct NodeReader {
 }
 
 impl Visitor for NodeReader {
+    fn values(&self) -> Option<&dyn Visitor> {
+        Some(&self.attributes)
+    }
+
+    fn values_mut(&mut self) -> Option<&mut dyn Visitor> {
+        Some(&mut self.attributes)
+    }
+
     fn enter(&mut self, message: MessageId, field: &'static Field) -> Step {
         self.attributes.enter(message, field)
     }
 
     fn leave(&mut self, message: MessageId, field: &'static Field, _at: u64) {
         self.attributes.leave(message, field);
-    }
-
-    fn integer(&mut self, message: MessageId, field: &'static Field, value: u64) {
-        self.attributes.integer(message, field, value);
-    }
-
-    fn floats(&mut self, message: MessageId, field: &'static Field, count: u64, bytes: &[u8]) {
-        self.attributes.floats(message, field, count, bytes);
     }
 
     fn string(&mut self, message: MessageId, field: &'static Field, piece: &[u8], is: Piece) {
@@ -92,18 +92,6 @@ impl Visitor for NodeReader {
         };
         kept.clear();
         kept.extend_from_slice(text);
-    }
-
-    fn long_bytes(&mut self, message: MessageId, field: &'static Field, length: u64) {
-        self.attributes.long_bytes(message, field, length);
-    }
-
-    fn wants_packed(&self, message: MessageId) -> bool {
-        self.attributes.wants_packed(message)
-    }
-
-    fn wants_bytes(&self, message: MessageId, field: &'static Field) -> bool {
-        self.attributes.wants_bytes(message, field)
     }
 
     fn release(&self) -> i32 {

@@ -25,7 +25,21 @@ impl Piece {
 
 /// Is told of the known fields of a message, in the order of the bytes. What it leaves out is
 /// checked and told to nobody.
+///
+/// A visitor that has another one for a part of the message says which ([`values`](Self::values)),
+/// and that one is told of the numbers and long fields that the first leaves out, and says which
+/// packed numbers and bytes are wanted. Messages and strings the first passes on itself.
 pub(crate) trait Visitor {
+    /// Who else is told of values.
+    #[inline]
+    fn values(&self) -> Option<&dyn Visitor> {
+        None
+    }
+    /// The same, to be told.
+    #[inline]
+    fn values_mut(&mut self) -> Option<&mut dyn Visitor> {
+        None
+    }
     /// The content of the message that [`enter`](Self::enter) is told of next begins at byte `at`.
     #[inline]
     fn begins(&mut self, _at: u64) {}
@@ -39,29 +53,41 @@ pub(crate) trait Visitor {
     fn leave(&mut self, _message: MessageId, _field: &'static Field, _at: u64) {}
     /// A varint or an element of packed varints.
     #[inline]
-    fn integer(&mut self, _message: MessageId, _field: &'static Field, _value: u64) {}
+    fn integer(&mut self, message: MessageId, field: &'static Field, value: u64) {
+        if let Some(other) = self.values_mut() {
+            other.integer(message, field, value);
+        }
+    }
     /// Elements of 32-bit floats, `count` of them, alone or packed. `bytes` are theirs, little endian,
     /// or nothing where packed ones are longer than [`WHOLE_STRING`](super::WHOLE_STRING).
     #[inline]
-    fn floats(&mut self, _message: MessageId, _field: &'static Field, _count: u64, _bytes: &[u8]) {}
+    fn floats(&mut self, message: MessageId, field: &'static Field, count: u64, bytes: &[u8]) {
+        if let Some(other) = self.values_mut() {
+            other.floats(message, field, count, bytes);
+        }
+    }
     /// A piece of a string, the whole of it unless it is longer than
     /// [`WHOLE_STRING`](super::WHOLE_STRING).
     #[inline]
     fn string(&mut self, _message: MessageId, _field: &'static Field, _piece: &[u8], _is: Piece) {}
     /// Whether the elements of packed varints and floats are wanted.
     #[inline]
-    fn wants_packed(&self, _message: MessageId) -> bool {
-        false
+    fn wants_packed(&self, message: MessageId) -> bool {
+        self.values().is_some_and(|other| other.wants_packed(message))
     }
     /// Whether a field of bytes is wanted, in one piece like a short string; of one that is longer
     /// than [`WHOLE_STRING`](super::WHOLE_STRING) only the length is told.
     #[inline]
-    fn wants_bytes(&self, _message: MessageId, _field: &'static Field) -> bool {
-        false
+    fn wants_bytes(&self, message: MessageId, field: &'static Field) -> bool {
+        self.values().is_some_and(|other| other.wants_bytes(message, field))
     }
     /// A field of bytes that is wanted, and too long to be told in one piece: `length` bytes.
     #[inline]
-    fn long_bytes(&mut self, _message: MessageId, _field: &'static Field, _length: u64) {}
+    fn long_bytes(&mut self, message: MessageId, field: &'static Field, length: u64) {
+        if let Some(other) = self.values_mut() {
+            other.long_bytes(message, field, length);
+        }
+    }
     /// The GraphDef version of the release that is to read the message: the text form is refused
     /// where it says what that one does not know.
     fn release(&self) -> i32 {

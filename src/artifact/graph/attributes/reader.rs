@@ -16,7 +16,7 @@ use crate::{
             },
         },
     },
-    wire::scan::{Piece, Step},
+    wire::scan::{Piece, Step, Visitor},
 };
 
 /// A message that is open inside of a node, as far as it counts.
@@ -364,6 +364,41 @@ impl AttributeReader {
                     tensor_proto::TENSOR_CONTENT | tensor_proto::STRING_VAL
                 )
         )
+    }
+}
+
+/// Of a walk over a node, or over a part of one.
+impl Visitor for AttributeReader {
+    fn enter(&mut self, message: MessageId, field: &'static Field) -> Step {
+        Self::enter(self, message, field)
+    }
+
+    fn leave(&mut self, message: MessageId, field: &'static Field, _at: u64) {
+        Self::leave(self, message, field);
+    }
+
+    fn integer(&mut self, message: MessageId, field: &'static Field, value: u64) {
+        Self::integer(self, message, field, value);
+    }
+
+    fn floats(&mut self, message: MessageId, field: &'static Field, count: u64, bytes: &[u8]) {
+        Self::floats(self, message, field, count, bytes);
+    }
+
+    fn string(&mut self, message: MessageId, field: &'static Field, piece: &[u8], is: Piece) {
+        Self::string(self, message, field, piece, is);
+    }
+
+    fn long_bytes(&mut self, message: MessageId, field: &'static Field, length: u64) {
+        Self::long_bytes(self, message, field, length);
+    }
+
+    fn wants_packed(&self, message: MessageId) -> bool {
+        Self::wants_packed(self, message)
+    }
+
+    fn wants_bytes(&self, message: MessageId, field: &'static Field) -> bool {
+        Self::wants_bytes(self, message, field)
     }
 }
 

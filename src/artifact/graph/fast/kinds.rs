@@ -17,9 +17,9 @@ use crate::{
             source::Extent,
         },
         ops::Registry,
-        schema::{Field, MessageId, NODE_DEF, TENSORFLOW},
+        schema::{NODE_DEF, TENSORFLOW},
     },
-    wire::scan::{Piece, Progress, Scanner, Step, Visitor},
+    wire::scan::{Progress, Scanner},
 };
 
 /// Where a node is: its bytes, where in the file these end, and how many messages are around it.
@@ -36,7 +36,7 @@ pub(super) struct FastKinds<'a> {
     kinds: Kinds<'a>,
     /// By the number that a kind has here, its types.
     types: Vec<NodeType>,
-    reader: NodeReader,
+    reader: AttributeReader,
     scanner: Scanner,
     edges: EdgeKinds,
     /// What else loaders look at.
@@ -50,7 +50,7 @@ impl<'a> FastKinds<'a> {
         Self {
             kinds: Kinds::new(registries),
             types: Vec::new(),
-            reader: NodeReader::default(),
+            reader: AttributeReader::default(),
             scanner: Scanner::new(TENSORFLOW, NODE_DEF, 0),
             edges: EdgeKinds::default(),
             main: MainNodes::default(),
@@ -83,13 +83,13 @@ impl<'a> FastKinds<'a> {
     #[cold]
     fn judge(&mut self, operation: &[u8], node: NodeBytes<'_>) -> Option<FastKind> {
         let NodeBytes { bytes, end, depth } = node;
-        self.reader.0.clear();
+        self.reader.clear();
         self.scanner.restart(NODE_DEF, bytes.len() as u64, depth);
         let run = self.scanner.run(bytes, 0, &mut self.reader);
         if !matches!(run, Ok(Progress::Done)) {
             return None;
         }
-        let attributes = self.reader.0.attributes();
+        let attributes = self.reader.attributes();
         let place = Extent { start: end.saturating_sub(bytes.len() as u64), end };
         self.main.add(operation, attributes, place);
         // A placeholder may be what nobody calls with a value, or a function that nobody names.
@@ -145,43 +145,5 @@ impl<'a> FastKinds<'a> {
         let given = types(edge.from()).and_then(|from| from.outputs.get(edge.output()));
         let expected = types(edge.to()).and_then(|to| to.inputs.get(edge.input()));
         matches!((given, expected), (Some(given), Some(expected)) if expected.takes(given))
-    }
-}
-
-/// Reads the attributes of a node that was checked before.
-#[derive(Debug, Default)]
-struct NodeReader(AttributeReader);
-
-impl Visitor for NodeReader {
-    fn enter(&mut self, message: MessageId, field: &'static Field) -> Step {
-        self.0.enter(message, field)
-    }
-
-    fn leave(&mut self, message: MessageId, field: &'static Field, _at: u64) {
-        self.0.leave(message, field);
-    }
-
-    fn integer(&mut self, message: MessageId, field: &'static Field, value: u64) {
-        self.0.integer(message, field, value);
-    }
-
-    fn floats(&mut self, message: MessageId, field: &'static Field, count: u64, bytes: &[u8]) {
-        self.0.floats(message, field, count, bytes);
-    }
-
-    fn string(&mut self, message: MessageId, field: &'static Field, piece: &[u8], is: Piece) {
-        self.0.string(message, field, piece, is);
-    }
-
-    fn long_bytes(&mut self, message: MessageId, field: &'static Field, length: u64) {
-        self.0.long_bytes(message, field, length);
-    }
-
-    fn wants_packed(&self, message: MessageId) -> bool {
-        self.0.wants_packed(message)
-    }
-
-    fn wants_bytes(&self, message: MessageId, field: &'static Field) -> bool {
-        self.0.wants_bytes(message, field)
     }
 }

@@ -483,6 +483,22 @@ impl Argument {
 }
 
 impl Visitor for FunctionVisitor<'_> {
+    fn values(&self) -> Option<&dyn Visitor> {
+        match self.position {
+            Position::Node if self.wants_kinds() => Some(&self.attributes),
+            Position::Elsewhere | Position::Node => None,
+            _ => self.signature.default_value(),
+        }
+    }
+
+    fn values_mut(&mut self) -> Option<&mut dyn Visitor> {
+        match self.position {
+            Position::Node if self.wants_kinds() => Some(&mut self.attributes),
+            Position::Elsewhere | Position::Node => None,
+            _ => self.signature.default_value_mut(),
+        }
+    }
+
     fn begins(&mut self, at: u64) {
         self.begins = at;
     }
@@ -547,23 +563,6 @@ impl Visitor for FunctionVisitor<'_> {
         }
     }
 
-    fn floats(&mut self, message: MessageId, field: &'static Field, count: u64, bytes: &[u8]) {
-        match self.position {
-            _ if !self.wants_kinds() => {}
-            Position::Elsewhere => {}
-            Position::Node => self.attributes.floats(message, field, count, bytes),
-            Position::Signature | Position::Argument | Position::Result => {
-                self.signature.floats(message, field, count, bytes);
-            }
-        }
-    }
-
-    fn long_bytes(&mut self, message: MessageId, field: &'static Field, length: u64) {
-        if self.wants_kinds() && self.position == Position::Node {
-            self.attributes.long_bytes(message, field, length);
-        }
-    }
-
     fn string(&mut self, message: MessageId, field: &'static Field, piece: &[u8], is: Piece) {
         let is_signature = !matches!(self.position, Position::Elsewhere | Position::Node);
         if is_signature && self.wants_kinds() {
@@ -594,25 +593,15 @@ impl Visitor for FunctionVisitor<'_> {
     }
 
     fn wants_packed(&self, message: MessageId) -> bool {
-        match self.position {
-            Position::Elsewhere => false,
-            Position::Node => {
-                message == ATTR_VALUE_LIST_VALUE || self.attributes.wants_packed(message)
-            }
-            _ => self.signature.wants_packed(message),
-        }
+        let of_list = self.position == Position::Node && message == ATTR_VALUE_LIST_VALUE;
+        of_list || self.values().is_some_and(|values| values.wants_packed(message))
     }
 
     fn wants_bytes(&self, message: MessageId, field: &'static Field) -> bool {
-        match self.position {
-            Position::Elsewhere => false,
-            // A string takes the place of another value.
-            Position::Node => {
-                (message, field.number) == (ATTR_VALUE, attr_value::S)
-                    || self.attributes.wants_bytes(message, field)
-            }
-            _ => self.signature.wants_bytes(message, field),
-        }
+        // A string takes the place of another value.
+        let is_value = (message, field.number) == (ATTR_VALUE, attr_value::S);
+        (self.position == Position::Node && is_value)
+            || self.values().is_some_and(|values| values.wants_bytes(message, field))
     }
 
     fn release(&self) -> i32 {

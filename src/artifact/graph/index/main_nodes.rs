@@ -203,6 +203,14 @@ fn named_functions(value: AttributeValue<'_>) -> Vec<String> {
 }
 
 impl Visitor for MainVisitor {
+    fn values(&self) -> Option<&dyn Visitor> {
+        if self.is_node { Some(&self.attributes) } else { None }
+    }
+
+    fn values_mut(&mut self) -> Option<&mut dyn Visitor> {
+        if self.is_node { Some(&mut self.attributes) } else { None }
+    }
+
     fn begins(&mut self, at: u64) {
         self.begins = at;
     }
@@ -235,18 +243,6 @@ impl Visitor for MainVisitor {
         }
     }
 
-    fn integer(&mut self, message: MessageId, field: &'static Field, value: u64) {
-        if self.is_node {
-            self.attributes.integer(message, field, value);
-        }
-    }
-
-    fn floats(&mut self, message: MessageId, field: &'static Field, count: u64, bytes: &[u8]) {
-        if self.is_node {
-            self.attributes.floats(message, field, count, bytes);
-        }
-    }
-
     fn string(&mut self, message: MessageId, field: &'static Field, piece: &[u8], is: Piece) {
         if !self.is_node {
             return;
@@ -260,20 +256,6 @@ impl Visitor for MainVisitor {
             self.operation.clear();
             self.operation.extend_from_slice(text);
         }
-    }
-
-    fn long_bytes(&mut self, message: MessageId, field: &'static Field, length: u64) {
-        if self.is_node {
-            self.attributes.long_bytes(message, field, length);
-        }
-    }
-
-    fn wants_packed(&self, message: MessageId) -> bool {
-        self.is_node && self.attributes.wants_packed(message)
-    }
-
-    fn wants_bytes(&self, message: MessageId, field: &'static Field) -> bool {
-        self.is_node && self.attributes.wants_bytes(message, field)
     }
 
     fn release(&self) -> i32 {

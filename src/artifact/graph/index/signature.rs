@@ -152,6 +152,14 @@ struct SignatureVisitor {
 }
 
 impl Visitor for SignatureVisitor {
+    fn values(&self) -> Option<&dyn Visitor> {
+        self.reader.default_value()
+    }
+
+    fn values_mut(&mut self) -> Option<&mut dyn Visitor> {
+        self.reader.default_value_mut()
+    }
+
     fn enter(&mut self, message: MessageId, field: &'static Field) -> Step {
         match (message, field.number) {
             (FUNCTION_DEF, function_def::SIGNATURE) => Step::Into,
@@ -168,20 +176,8 @@ impl Visitor for SignatureVisitor {
         self.reader.integer(message, field, value);
     }
 
-    fn floats(&mut self, message: MessageId, field: &'static Field, count: u64, bytes: &[u8]) {
-        self.reader.floats(message, field, count, bytes);
-    }
-
     fn string(&mut self, message: MessageId, field: &'static Field, piece: &[u8], is: Piece) {
         self.reader.string(message, field, piece, is);
-    }
-
-    fn wants_packed(&self, message: MessageId) -> bool {
-        self.reader.wants_packed(message)
-    }
-
-    fn wants_bytes(&self, message: MessageId, field: &'static Field) -> bool {
-        self.reader.wants_bytes(message, field)
     }
 
     fn release(&self) -> i32 {
@@ -285,18 +281,6 @@ impl SignatureReader {
         }
     }
 
-    pub(super) fn floats(
-        &mut self,
-        message: MessageId,
-        field: &'static Field,
-        count: u64,
-        bytes: &[u8],
-    ) {
-        if self.part == Part::Default {
-            self.values.floats(message, field, count, bytes);
-        }
-    }
-
     pub(super) fn string(
         &mut self,
         message: MessageId,
@@ -341,11 +325,13 @@ impl SignatureReader {
         *place = text.into_owned();
     }
 
-    pub(super) fn wants_packed(&self, message: MessageId) -> bool {
-        self.part == Part::Default && self.values.wants_packed(message)
+    /// Who is told of values in the default of an attribute, where the walk is in one.
+    pub(super) fn default_value(&self) -> Option<&dyn Visitor> {
+        if self.part == Part::Default { Some(&self.values) } else { None }
     }
 
-    pub(super) fn wants_bytes(&self, message: MessageId, field: &'static Field) -> bool {
-        self.part == Part::Default && self.values.wants_bytes(message, field)
+    /// The same, to be told.
+    pub(super) fn default_value_mut(&mut self) -> Option<&mut dyn Visitor> {
+        if self.part == Part::Default { Some(&mut self.values) } else { None }
     }
 }
