@@ -1,5 +1,5 @@
 //! PJRT plug-ins: whether one fits a framework, said before it is loaded; and a host of them, for
-//! devices, memories and arrays.
+//! devices, memories, arrays and programs.
 //!
 //! ```
 //! use serdes::pjrt::{Framework, PluginVersion, Minor};
@@ -23,6 +23,31 @@
 //!
 //! [`inspect`] reads the version of a plug-in out of its file; nothing of it is run. The layouts by
 //! which all this is decided are in `serdes-abi`.
+//!
+//! # Devices, arrays and programs
+//!
+//! ```no_run
+//! use serdes::pjrt::{
+//!     Argument, CompileOptions, ElementType, ExecuteOptions, HostArray, PjrtPlugin, Program,
+//!     ProgramFormat, Target,
+//! };
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let client = PjrtPlugin::load("xla_cpu_pjrt.so")?.create_client(&[])?;
+//! let device = client.addressable_devices()?.remove(0);
+//! let array = HostArray::new(ElementType::U8, &[4]);
+//! let buffer = client.put(&array, &[1, 2, 3, 4], Target::Device(&device))?;
+//!
+//! let code = std::fs::read("plus_one.mlir")?;
+//! let program = Program::new(&code, ProgramFormat::Mlir);
+//! let loaded = client.compile(&program, &CompileOptions::new(1, 1)?)?;
+//! // The buffer is kept. One that is given may become an output.
+//! let run = loaded.execute(vec![vec![Argument::Kept(&buffer)]], &ExecuteOptions::new())?;
+//! run.wait()?;
+//! println!("{:?}", run.outputs()[0][0].read()?);
+//! # Ok(())
+//! # }
+//! ```
 //!
 //! # What is trusted
 //!
