@@ -19,7 +19,7 @@ use crate::{
     artifact::{
         graph::{
             self, DeprecatedUse, Form, Graph, GraphError, Graphs, ImportFault, ImportFaultKind,
-            Judgement, Message, MetaGraph, ReadOptions, StructureFault,
+            Judgement, Message, MetaGraph, ReadOptions,
         },
         ops::Registry,
     },
@@ -151,11 +151,8 @@ pub(super) fn judge(meta_graph: &MetaGraph, asked: &Asked<'_>, place: Option<&st
     let consumer = asked.consumer.line(ArtifactLine::GraphDef);
     let mut findings = Findings::of_versions(&graph.versions);
     let fault = asked.judgement.and_then(|judgement| judgement.fault(asked.loader));
-    // The C++ loader looks for operations before anything else.
-    let is_first = asked.loader == Loader::Cpp
-        && fault.is_some_and(|fault| {
-            fault.function.is_none() && fault.kind == ImportFaultKind::UnknownOperation
-        });
+    let is_first =
+        asked.judgement.is_some_and(|judgement| judgement.is_before_versions(asked.loader));
     if !is_first
         && !asked.is_object_graph
         && let Err(rejection) = consumer.check(&graph.versions)
@@ -195,9 +192,6 @@ fn is_found_at_once(graph: &Graph) -> bool {
 
 /// The reason that a loader gives, and of deprecated operations all others that it would.
 fn refuse(findings: &mut Findings, graph: &Graph, fault: &ImportFault, registry: &Registry) {
-    if let Some(structure) = fault_of_any_release(graph, fault) {
-        return findings.refuse(operations::of_structure(structure));
-    }
     let ImportFaultKind::Deprecated(operation) = &fault.kind else {
         return findings.refuse(operations::reason(fault, registry));
     };
@@ -211,16 +205,6 @@ fn refuse(findings: &mut Findings, graph: &Graph, fault: &ImportFault, registry:
     for found in first.into_iter().chain(others).take(LISTED) {
         findings.refuse(deprecated(found, producer));
     }
-}
-
-/// The same fault of a function as one that no release could mend: its names, inputs and results do
-/// not fit together, whatever its operations are.
-fn fault_of_any_release<'g>(graph: &'g Graph, fault: &ImportFault) -> Option<&'g StructureFault> {
-    let is_of_names =
-        matches!(fault.kind, ImportFaultKind::FunctionBody | ImportFaultKind::InputCount);
-    let structure = graph.structure.as_ref().filter(|_| is_of_names)?;
-    let body = structure.body.as_ref()?;
-    (fault.function.as_deref() == Some(body.function.as_str())).then_some(structure)
 }
 
 /// The operations that the graph may not use any more, as far as the importer comes to them.
@@ -474,7 +458,7 @@ mod tests {
     #[test]
     fn an_empty_operation_in_a_body_is_unknown_where_operations_are_known_and_corrupt_elsewhere() {
         let mut meta_graph = MetaGraph::default();
-        let mut structure = StructureFault {
+        let mut structure = graph::StructureFault {
             node: "c".to_owned(),
             kind: graph::StructureFaultKind::CalledFunction,
             body: None,

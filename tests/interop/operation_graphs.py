@@ -321,6 +321,11 @@ class Maker:
         """A node that calls the function: by its name, or with the name as an attribute."""
         rng, bound = self.rng, {}
         for name, (kind, _) in function.attrs.items():
+            own = self.body.attrs.get(name) if self.body else None
+            if own and own[0] == kind and kind == "type":
+                # Handed on from whoever calls the function around the node: its arguments have that type.
+                bound[name] = ("type", FLOAT) if rng.random() < 0.5 else ("type", self.random_type())
+                continue
             bound[name] = ("list", [("type", self.random_type()) for _ in range(2)]) if kind == "list(type)" else ("int", rng.randrange(1, 3)) if kind == "int" else ("type", self.random_type())
         definition = {"inputs": function.arguments, "outputs": function.results, "attrs": []}
         how = how or rng.choice([function.name, "PartitionedCall", "StatefulPartitionedCall"])
@@ -328,6 +333,10 @@ class Maker:
             return self.add(function.name, definition, bound, "call")
         flat = [[("type", number) for _, types in self.types(definition, bound, arguments) for number in types] for arguments in (function.arguments, function.results)]
         attributes = {"Tin": ("list", flat[0]), "Tout": ("list", flat[1]), "f": ("func", (function.name, bound))}
+        if rng.random() < 0.3:
+            attributes |= {"config": ("string", b""), "config_proto": ("string", b"\x0a\x07\x0a\x03CPU\x10\x01"), "executor_type": ("string", b"")}
+        if rng.random() < 0.1:
+            attributes["_XlaMustCompile"] = ("bool", False)
         return self.add(how, self.registry.ops[how], attributes, "call")
 
     def branch(self, first, second):
@@ -343,23 +352,75 @@ class Maker:
         attributes.pop("output_shapes", None)
         return self.add(operation, definition, attributes, "branch")
 
+    def text(self, node, output, number=0):
+        """An output of a node as an input names it."""
+        return f"{node}:{output}:0" if self.body else node + (f":{number}" if number else "")
+
     def loop(self):
         """A loop of the old control flow."""
         number, stem = self.random_type(), f"l{len(self.names)}"
         self.names.append(stem)
         t, names = {"T": ("type", number)}, {part: f"{stem}/{part}" for part in ["enter", "merge", "p", "cond", "switch", "body", "next", "exit"]}
-        two = t | {"N": ("int", 2)}
+        two, of = t | {"N": ("int", 2)}, lambda part, output="output", place=0: self.text(names[part], output, place)
         self.nodes += [
             Node(names["enter"], "Enter", [self.data(number, False).text], t | {"frame_name": ("string", stem.encode())}),
-            Node(names["merge"], "Merge", [names["enter"], names["next"]], two),
+            Node(names["merge"], "Merge", [of("enter"), of("next")], two),
             Node(names["p"], "Placeholder", ["^" + names["merge"]], {"dtype": ("type", BOOL)}),
-            Node(names["cond"], "LoopCond", [names["p"]]),
-            Node(names["switch"], "Switch", [names["merge"], names["cond"]], t),
-            Node(names["body"], "Identity", [names["switch"] + ":1"], t),
-            Node(names["next"], "NextIteration", [names["body"]], t),
-            Node(names["exit"], "Exit", [names["switch"]], t),
+            Node(names["cond"], "LoopCond", [of("p")]),
+            Node(names["switch"], "Switch", [of("merge"), of("cond")], t),
+            Node(names["body"], "Identity", [of("switch", "output_true", 1)], t),
+            Node(names["next"], "NextIteration", [of("body")], t),
+            Node(names["exit"], "Exit", [of("switch", "output_false")], t),
         ]
-        self.values.append(Value(names["exit"], number))
+        self.values.append(Value(of("exit"), number))
+
+    def chain(self, *steps):
+        """Nodes in a row: (operation, output, more inputs, attributes), each with the one before as its first input."""
+        before = []
+        for operation, output, more, attributes in steps:
+            node = Node(self.name("r"), operation, before + [self.data(number, False).text for number in more], attributes)
+            self.nodes.append(node)
+            before = [self.text(node.name, output)]
+        return before[0]
+
+    def variable(self):
+        """A variable as a resource, written and read."""
+        dtype, shape = ("type", FLOAT), ("shape", None)
+        handle = self.chain(("VarHandleOp", "resource", [], {"dtype": dtype, "shape": shape}))
+        self.nodes.append(Node(self.name("r"), "AssignVariableOp", [handle, self.data(FLOAT, False).text], {"dtype": dtype}))
+        node = Node(self.name("r"), "ReadVariableOp", [handle, "^" + self.nodes[-1].name], {"dtype": dtype})
+        self.nodes.append(node)
+        self.values += [Value(handle, RESOURCE), Value(self.text(node.name, "value"), FLOAT)]
+
+    def tensor_list(self):
+        """A list of tensors, which is a variant."""
+        number = self.random_type()
+        element, shapes = {"element_dtype": ("type", number)}, {"shape_type": ("type", INT32)}
+        made = self.chain(("EmptyTensorList", "handle", [], element | shapes), ("TensorListPushBack", "output_handle", [number], element))
+        # The first node takes the shape of an element and how many there may be.
+        self.nodes[-2].inputs = [self.data(INT32, False).text, self.data(INT32, False).text]
+        self.values.append(Value(made, VARIANT))
+
+
+def unusual(maker, share):
+    """Loops, resources and variants, each as often as `share` says."""
+    for make in (maker.loop, maker.variable, maker.tensor_list):
+        if maker.rng.random() < share:
+            make()
+
+
+def decorate(nodes, rng, maker):
+    """Devices, colocations and shapes of outputs that nobody minds."""
+    for node in nodes:
+        if rng.random() < 0.03:
+            node.device = rng.choice(["/device:CPU:0", "/cpu:0", "/job:localhost/replica:0/task:0/device:CPU:0"])
+        if rng.random() < 0.03:
+            node.attributes["_class"] = ("list", [("string", b"loc:@" + rng.choice(nodes).name.encode())])
+        definition = maker.registry.ops.get(node.operation)
+        is_open = any(attribute[0] == "placeholder" for attribute in node.attributes.values())
+        if definition and not is_open and rng.random() < 0.04:
+            outputs = sum(len(types) for _, types in maker.types(definition, node.attributes, definition.get("outputs", [])))
+            node.attributes["_output_shapes"] = ("list", [("shape", None)] * outputs)
 
 
 def make_function(registry, rng, operations, graph, name):
@@ -385,11 +446,12 @@ def make_function(registry, rng, operations, graph, name):
         maker.names.append(argument["name"])
         function.arguments.append(argument)
     for _ in range(rng.choice([0, 1, 2, 3])):
-        callable_ones = [other for other in graph.functions if not other.attrs]
-        if callable_ones and rng.random() < 0.2:
+        callable_ones = [other for other in graph.functions if not other.attrs or rng.random() < 0.5]
+        if callable_ones and rng.random() < 0.3:
             maker.call(rng.choice(callable_ones))
         else:
             maker.random()
+    unusual(maker, 0.06)
     for argument in function.arguments:
         if argument.get("type_attr"):
             node = Node(maker.name("id"), "Identity", [argument["name"]], {"T": ("placeholder", "T")})
@@ -403,6 +465,7 @@ def make_function(registry, rng, operations, graph, name):
     for number, value in enumerate(rng.sample(plain, min(len(plain), rng.choice([0, 1, 1, 2])))):
         function.results.append({"name": f"out{number}", "type": value.type})
         function.returns[f"out{number}"] = value.text
+    decorate(function.nodes, rng, maker)
     if function.nodes and rng.random() < 0.1:
         function.control_returns["done"] = rng.choice(function.nodes).name
     rng.shuffle(function.nodes)
@@ -424,8 +487,10 @@ def valid_graph(registry, rng, operations):
             maker.call(function)
     if len(graph.functions) > 1 and rng.random() < 0.3:
         maker.branch(*[function.name for function in rng.sample(graph.functions, 2)])
-    if rng.random() < 0.12:
-        maker.loop()
+    unusual(maker, 0.1)
+    decorate(graph.nodes, rng, maker)
+    if len(graph.functions) > 1 and rng.random() < 0.05:
+        graph.gradients.append(tuple(function.name for function in rng.sample(graph.functions, 2)))
     for node in graph.nodes:
         if rng.random() < 0.05:
             node.attributes["_class"] = ("list", [("string", b"loc:@" + rng.choice(graph.nodes).name.encode())])

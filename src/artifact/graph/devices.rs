@@ -1,4 +1,4 @@
-//! Names of devices, as Python reads them.
+//! Names of devices, as Python and as sessions read them.
 //!
 //! Knows how a device is written. It must never know which devices there are.
 
@@ -28,6 +28,54 @@ pub(super) fn is_device(name: &[u8]) -> bool {
     })
 }
 
+/// Whether a session can read the name of a device: parts such as `/job:worker`, `/replica:0`,
+/// `/task:0` and `/device:CPU:0` or `/cpu:0`, each as often as one likes. Which devices there are is
+/// another question, which only the machine answers.
+pub(super) fn is_session_device(name: &[u8]) -> bool {
+    if name == b"/" {
+        return true;
+    }
+    let mut rest = name;
+    while !rest.is_empty() {
+        match part_behind(rest) {
+            Some(behind) => rest = behind,
+            None => return false,
+        }
+    }
+    true
+}
+
+/// What comes behind the first part of a device's name, if it is one.
+fn part_behind(name: &[u8]) -> Option<&[u8]> {
+    let word = |text: &[u8]| {
+        let end = text.iter().position(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_');
+        let is_word = text.first().is_some_and(u8::is_ascii_alphabetic);
+        is_word.then_some(end.unwrap_or(text.len()))
+    };
+    let number = |text: &[u8]| {
+        let end = text.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
+        (end > 0).then_some(end)
+    };
+    let behind = |text: &'_ [u8], length: Option<usize>| {
+        let any = text.first() == Some(&b'*');
+        Some(if any { 1 } else { length? })
+    };
+    if let Some(text) = name.strip_prefix(b"/job:") {
+        return text.get(behind(text, word(text))?..);
+    }
+    for prefix in [&b"/replica:"[..], b"/task:", b"/cpu:", b"/CPU:", b"/gpu:", b"/GPU:"] {
+        if let Some(text) = name.strip_prefix(prefix) {
+            return text.get(behind(text, number(text))?..);
+        }
+    }
+    let text = name.strip_prefix(b"/device:")?;
+    let rest = text.get(behind(text, word(text))?..)?;
+    match rest.strip_prefix(b":") {
+        Some(text) => text.get(behind(text, number(text))?..),
+        None => Some(rest),
+    }
+}
+
 fn is_kind(name: &[u8]) -> bool {
     KINDS.iter().any(|kind| kind.eq_ignore_ascii_case(name))
 }
@@ -50,6 +98,8 @@ fn is_number(text: &[u8]) -> bool {
 pub(super) struct DeviceReader {
     /// The last name that was a device.
     last: Vec<u8>,
+    /// The last name that was one for a session.
+    last_in_session: Vec<u8>,
 }
 
 impl DeviceReader {
@@ -57,6 +107,20 @@ impl DeviceReader {
     #[inline]
     pub(super) fn is_device(&mut self, name: &[u8]) -> bool {
         name == self.last || self.look_at(name)
+    }
+
+    /// The same as [`is_session_device`].
+    #[inline]
+    pub(super) fn is_session_device(&mut self, name: &[u8]) -> bool {
+        if name == self.last_in_session {
+            return true;
+        }
+        let is_device = is_session_device(name);
+        if is_device {
+            self.last_in_session.clear();
+            self.last_in_session.extend_from_slice(name);
+        }
+        is_device
     }
 
     #[cold]
@@ -79,6 +143,19 @@ mod tests {
         let mut reader = DeviceReader::default();
         for name in ["", "/gpu:x", "/gpu:1", "/gpu:1", "/gpu:x", "/gpu:1", ""] {
             assert_eq!(reader.is_device(name.as_bytes()), is_device(name.as_bytes()), "{name}");
+        }
+    }
+
+    #[test]
+    fn names_of_devices_are_the_ones_that_a_session_reads() {
+        for name in ["", "/", "/cpu:0", "/CPU:*", "/device:CPU:0", "/device:CPU", "/device:*:1"] {
+            assert!(is_session_device(name.as_bytes()), "{name}");
+        }
+        for name in ["/job:x/replica:0/task:0/device:GPU:7", "/job:*/task:3", "/task:1/task:2"] {
+            assert!(is_session_device(name.as_bytes()), "{name}");
+        }
+        for name in ["CPU", "cpu:0", "garbage::", "\u{1}", "/job:1", "/task:a", "/cpu", "//cpu:0"] {
+            assert!(!is_session_device(name.as_bytes()), "{name}");
         }
     }
 

@@ -155,6 +155,21 @@ pub enum BodyFaultKind {
     Recursion,
 }
 
+impl BodyFaultKind {
+    /// Whether it is one of nodes that do not fit together, as in a graph.
+    pub(super) fn is_of_graphs(self) -> bool {
+        matches!(
+            self,
+            Self::Name
+                | Self::Duplicate
+                | Self::NoOperation
+                | Self::InputOrder
+                | Self::Cycle
+                | Self::Recursion
+        )
+    }
+}
+
 /// A part of a function, by its number among those of its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {

@@ -20,6 +20,10 @@ pub(super) struct LibraryFunction {
     pub(super) number: u32,
     /// Where its FunctionDef is.
     pub(super) place: Extent,
+    /// Where the last one of its name is.
+    pub(super) last: Extent,
+    /// The position of that one.
+    pub(super) last_number: u32,
 }
 
 /// The names of the functions so far, and those that have a gradient.
@@ -57,7 +61,8 @@ impl FunctionNames {
             Some(beginning) => (beginning, name.len() == LONGEST_NAME),
             None => (name, true),
         };
-        let function = is_whole.then_some(LibraryFunction { number: self.count, place });
+        let (number, last, last_number) = (self.count, place, self.count);
+        let function = is_whole.then_some(LibraryFunction { number, place, last, last_number });
         self.count = self.count.saturating_add(1);
         match self.functions.entry(self.hash(name)) {
             Entry::Vacant(entry) => {
@@ -65,8 +70,10 @@ impl FunctionNames {
             }
             Entry::Occupied(mut entry) => {
                 self.repeated = true;
-                let known = entry.get_mut();
-                *known = known.or(function);
+                match entry.get_mut() {
+                    Some(known) => (known.last, known.last_number) = (last, last_number),
+                    known => *known = function,
+                }
             }
         }
     }

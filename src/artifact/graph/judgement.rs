@@ -36,13 +36,15 @@ impl Loader {
 
 /// What one registry of operations makes of one graph.
 ///
-/// The version rule is not in here: it is asked before, but by [`Loader::Cpp`], which looks for
-/// unknown operations first ([`ImportFaultKind::UnknownOperation`]), and by [`Loader::Load`], which
-/// does not ask it of models with an object graph.
+/// The version rule is not in here: it is asked before, but where a loader has found something by
+/// then ([`is_before_versions`](Self::is_before_versions)), and by [`Loader::Load`], which does not
+/// ask it of models with an object graph.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Judgement {
     faults: [Option<ImportFault>; 4],
+    /// By loader, whether it finds its fault before it asks for the versions of the graph.
+    before_versions: [bool; 4],
     /// Attributes that the release does not know and whose value is not the default of the release
     /// that does: the graph loads and computes something else. The first of each operation and
     /// attribute, in the order of the file, at most 1024.
@@ -58,13 +60,28 @@ impl Judgement {
         dropped: Vec<DroppedAttribute>,
     ) -> Self {
         let faults = Loader::ALL.map(|loader| loaders.contains(&loader).then(|| fault.clone()));
-        Self { faults, dropped }
+        let before_versions = Loader::ALL.map(|loader| loader == Loader::Cpp);
+        Self { faults, before_versions, dropped }
     }
 
     /// What this loader finds first; `None` if it takes the graph.
     #[must_use]
     pub fn fault(&self, loader: Loader) -> Option<&ImportFault> {
         self.faults.get(loader as usize)?.as_ref()
+    }
+
+    /// Whether this loader finds its fault before it asks for the versions of the graph:
+    /// [`Loader::Cpp`] looks at constants and operations first, [`Loader::Load`] at functions.
+    #[must_use]
+    pub fn is_before_versions(&self, loader: Loader) -> bool {
+        self.before_versions.get(loader as usize).copied().unwrap_or_default()
+    }
+
+    /// Says that this loader finds its fault before it asks for versions.
+    pub(super) fn set_before_versions(&mut self, loader: Loader) {
+        if let Some(known) = self.before_versions.get_mut(loader as usize) {
+            *known = true;
+        }
     }
 
     /// Says what this loader finds first.

@@ -7,7 +7,7 @@ use super::{
     DeprecatedOperations, DeprecatedUse, Form, Graph, GraphError, Graphs, Judgement, Message,
     fast::{Depth, GraphVisitor, ScannedGraph},
     function_names::FunctionNames,
-    importer::{self, Context, Findings, Library, LoadedGraph},
+    importer::{self, Context, Findings, Library, LoadedGraph, Visited},
     index::{GraphSize, IndexVisitor, Indexed, Wanted, WantedKinds},
     name_of,
     source::Source,
@@ -181,29 +181,34 @@ fn look_closer(
         let fault = graph.structure.iter();
         let judged = |fault| importer::structure_judgements(fault, options.registries.len());
         graph.judgements = fault.flat_map(judged).collect();
-        let (number, bad_device) = (wanted.meta_graph, index.bad_device());
-        let graph = LoadedGraph { meta_graph, number, is_only, bad_device, main: None };
+        let (number, index) = (wanted.meta_graph, Some(&index));
+        let (visited, main) = (None, None);
+        let graph = LoadedGraph { meta_graph, number, is_only, index, visited, main };
         return load(source, graph, &scanned.functions, &operations, options);
     }
     let functions = &scanned.functions;
-    let findings = importer::judge(source, &index, functions, options.release)?;
-    if let Some(found) = &kinds {
-        let context = Context {
-            source,
-            index: &index,
-            functions,
-            kinds: &found.kinds,
-            registries: options.registries,
-            release: options.release,
-            deprecated: &operations,
-            producer: graph.versions.producer,
-        };
-        graph.judgements = importer::judgements(&context, found, &findings)?;
+    let mut findings = importer::judge(source, &index, functions, options.release)?;
+    let producer = graph.versions.producer;
+    let context = kinds.as_ref().map(|found| Context {
+        source,
+        index: &index,
+        functions,
+        kinds: &found.kinds,
+        registries: options.registries,
+        release: options.release,
+        deprecated: &operations,
+        producer,
+    });
+    if let (Some(context), Some(found)) = (&context, &kinds) {
+        graph.judgements = importer::judgements(context, found, &findings)?;
     }
+    let visits = findings.visits.take();
+    let visited = context.as_ref().zip(visits.as_ref());
+    let visited = visited.map(|(context, visits)| Visited { context, visits });
     apply(source, graph, findings, &operations, wanted)?;
     let (meta_graph, number) = (&mut scanned.meta_graph, wanted.meta_graph);
-    let bad_device = index.bad_device();
-    let graph = LoadedGraph { meta_graph, number, is_only, bad_device, main: taken };
+    let (index, main) = (Some(&index), taken);
+    let graph = LoadedGraph { meta_graph, number, is_only, index, visited, main };
     load(source, graph, &scanned.functions, &operations, options)
 }
 

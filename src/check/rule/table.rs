@@ -100,7 +100,7 @@ rules! {
     AttributeValue = "attribute_value", Unacceptable {
         meaning: "The value of a node's attribute is none that the consumer's release takes: of another kind, a type that the release does \
                   not have, not among the allowed values, below the minimum, a list that is too short, or a number of inputs that cannot be. \
-                  The same rule refuses a device that cannot be.",
+                  The same rule refuses a device that cannot be; whether one is there is a question to the machine, and it counts as there.",
         example: "A node with op `Placeholder` and `dtype` INT4, which is there from 2.15 on, and TensorFlow 2.12.",
         remedy: "Load the model with a release that takes the value, or export it with a value that the consumer's release takes.",
         messages {

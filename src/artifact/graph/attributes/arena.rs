@@ -72,6 +72,15 @@ pub(super) struct StoredList {
     is_mixed: bool,
     length: u64,
     kept: Stretch,
+    /// The runs of its types, whatever else is in it.
+    types: Stretch,
+}
+
+/// A value inside of a function that is a value: none at all, or a placeholder.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Nested {
+    Unset,
+    Placeholder(StoredText),
 }
 
 /// A value as it is stored.
@@ -115,6 +124,8 @@ pub(in super::super) struct Attributes {
     types: Vec<TypeCount>,
     texts: Vec<StoredText>,
     shapes: Vec<StoredShape>,
+    /// By the number of the entry, what the functions in its value leave to others.
+    nested: Vec<(usize, Nested)>,
     is_oversized: bool,
 }
 
@@ -143,6 +154,23 @@ impl Attributes {
                 !self.entries.iter().skip(position + 1).any(|other| key(other) == name)
             };
             counts.then(|| (name, self.view(entry.value)))
+        })
+    }
+
+    /// What the functions that are values leave open, by the name of the attribute: the placeholder
+    /// that an attribute of the function is, or `None` for one without any value.
+    pub(in super::super) fn nested(&self) -> impl Iterator<Item = (&[u8], Option<Text<'_>>)> {
+        self.nested.iter().filter_map(|(position, nested)| {
+            let name = self.entries.get(*position)?.key.of(&self.bytes);
+            let later = self.entries.iter().skip(position + 1);
+            let is_last = !later.into_iter().any(|other| other.key.of(&self.bytes) == name);
+            is_last.then_some((
+                name,
+                match nested {
+                    Nested::Unset => None,
+                    Nested::Placeholder(text) => Some(self.text(*text)),
+                },
+            ))
         })
     }
 
@@ -228,10 +256,7 @@ impl StoredList {
 
     /// The runs of types, all of them.
     pub(super) fn types(self, attributes: &Attributes) -> &[TypeCount] {
-        match self.element {
-            Some(Element::Type) => self.kept.of(&attributes.types),
-            _ => &[],
-        }
+        self.types.of(&attributes.types)
     }
 
     /// The value at `position`, if it is kept. Types are not: they have
@@ -268,6 +293,7 @@ impl Attributes {
         self.types.clear();
         self.texts.clear();
         self.shapes.clear();
+        self.nested.clear();
         self.is_oversized = false;
     }
 
@@ -275,6 +301,15 @@ impl Attributes {
     pub(super) fn add(&mut self, key: Stretch, value: Stored) {
         if self.has_room(size_of::<Entry>()) {
             self.entries.push(Entry { key, value });
+        }
+    }
+
+    /// Takes in what the functions in the value of the next attribute leave to others.
+    pub(super) fn add_nested(&mut self, nested: &[Nested]) {
+        for one in nested {
+            if self.has_room(size_of::<(usize, Nested)>()) {
+                self.nested.push((self.entries.len(), *one));
+            }
         }
     }
 
@@ -297,7 +332,8 @@ impl Attributes {
             + size(self.numbers.len(), 8)
             + size(self.types.len(), size_of::<TypeCount>())
             + size(self.texts.len(), size_of::<StoredText>())
-            + size(self.shapes.len(), size_of::<StoredShape>());
+            + size(self.shapes.len(), size_of::<StoredShape>())
+            + size(self.nested.len(), size_of::<(usize, Nested)>());
         kept.saturating_add(more) <= BUDGET
     }
 
@@ -350,17 +386,18 @@ impl Attributes {
 
     /// Adds a type to a list.
     pub(super) fn push_type(&mut self, list: &mut StoredList, data_type: i32) {
-        if !self.lengthen(list, Element::Type, 1) {
-            return;
+        self.lengthen(list, Element::Type, 1);
+        if list.types.count == 0 {
+            list.types.start = self.types.len();
         }
-        if list.kept.count > 0
+        if list.types.count > 0
             && let Some(last) = self.types.last_mut()
             && last.data_type == data_type
         {
             last.count += 1;
         } else if self.has_room(size_of::<TypeCount>()) {
             self.types.push(TypeCount { data_type, count: 1 });
-            list.kept.count += 1;
+            list.types.count += 1;
         }
     }
 

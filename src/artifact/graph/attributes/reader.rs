@@ -1,18 +1,20 @@
 //! Is told what a visitor is told inside of a node, and fills the attributes.
 
 use super::arena::{
-    Attributes, Stored, StoredList, StoredShape, StoredTensor, StoredText, Stretch,
+    Attributes, Nested, Stored, StoredList, StoredShape, StoredTensor, StoredText, Stretch,
 };
 use crate::{
     artifact::{
         graph::whole_text::WholeText,
         ops::Element,
         schema::{
-            ATTR_VALUE, ATTR_VALUE_LIST_VALUE, Field, MessageId, NAME_ATTR_LIST, NODE_DEF,
-            NODE_DEF_ATTR_ENTRY, TENSOR_PROTO, TENSOR_SHAPE_PROTO, TENSOR_SHAPE_PROTO_DIM,
+            ATTR_VALUE, ATTR_VALUE_LIST_VALUE, Field, MessageId, NAME_ATTR_LIST,
+            NAME_ATTR_LIST_ATTR_ENTRY, NODE_DEF, NODE_DEF_ATTR_ENTRY, TENSOR_PROTO,
+            TENSOR_SHAPE_PROTO, TENSOR_SHAPE_PROTO_DIM,
             fields::{
-                attr_value, attr_value_list_value, name_attr_list, node_def, node_def_attr_entry,
-                tensor_proto, tensor_shape_proto, tensor_shape_proto_dim,
+                attr_value, attr_value_list_value, name_attr_list, name_attr_list_attr_entry,
+                node_def, node_def_attr_entry, tensor_proto, tensor_shape_proto,
+                tensor_shape_proto_dim,
             },
         },
     },
@@ -35,6 +37,14 @@ enum Open {
     Tensor,
     /// The function of a value or of an element of a list.
     Function,
+    /// An attribute of that function, or of one inside of it.
+    NestedEntry,
+    /// The value of such an attribute.
+    NestedValue,
+    /// The list of such a value.
+    NestedList,
+    /// The function of such a value or of an element of its list.
+    NestedFunction,
     /// Something that counts for nothing.
     Beneath,
 }
@@ -54,6 +64,11 @@ pub(in super::super) struct AttributeReader {
     shape: StoredShape,
     function: StoredText,
     dimension: i64,
+    /// The attributes of functions that are being read, the outermost first: what each is so far,
+    /// if it is left to others.
+    inner: Vec<Option<Nested>>,
+    /// What the functions of the value leave to others.
+    nested: Vec<Nested>,
     text: WholeText,
 }
 
@@ -62,6 +77,7 @@ impl AttributeReader {
     pub(in super::super) fn clear(&mut self) {
         self.attributes.clear();
         self.open.clear();
+        self.inner.clear();
         self.text.oversized = false;
     }
 
@@ -78,6 +94,7 @@ impl AttributeReader {
             }
             self.key = Stretch::default();
             self.value = Stored::None;
+            self.nested.clear();
             self.open.push(Open::Entry);
             return Step::Into;
         };
@@ -90,10 +107,35 @@ impl AttributeReader {
                 self.dimension = 0;
                 Open::Dimension
             }
+            (Open::Function | Open::NestedFunction, NAME_ATTR_LIST, name_attr_list::ATTR) => {
+                self.inner.push(Some(Nested::Unset));
+                Open::NestedEntry
+            }
+            (Open::NestedEntry, NAME_ATTR_LIST_ATTR_ENTRY, name_attr_list_attr_entry::VALUE) => {
+                Open::NestedValue
+            }
+            (Open::NestedValue, ATTR_VALUE, number) => {
+                self.set_inner(None);
+                match number {
+                    attr_value::LIST => Open::NestedList,
+                    attr_value::FUNC => Open::NestedFunction,
+                    _ => Open::Beneath,
+                }
+            }
+            (Open::NestedList, ATTR_VALUE_LIST_VALUE, attr_value_list_value::FUNC) => {
+                Open::NestedFunction
+            }
             _ => Open::Beneath,
         };
         self.open.push(next);
         Step::Into
+    }
+
+    /// Says what the innermost attribute of a function is.
+    fn set_inner(&mut self, nested: Option<Nested>) {
+        if let Some(inner) = self.inner.last_mut() {
+            *inner = nested;
+        }
     }
 
     /// A message that is a value begins: it takes the place of another kind of value, and goes on
@@ -102,6 +144,7 @@ impl AttributeReader {
         match number {
             attr_value::LIST => {
                 if !matches!(self.value, Stored::List(_)) {
+                    self.nested.clear();
                     self.value = Stored::List(StoredList::default());
                 }
                 Open::List
@@ -120,6 +163,7 @@ impl AttributeReader {
             }
             attr_value::FUNC => {
                 if !matches!(self.value, Stored::Function(_)) {
+                    self.nested.clear();
                     self.value = Stored::Function(self.attributes.keep_text(b""));
                 }
                 Open::Function
@@ -152,6 +196,7 @@ impl AttributeReader {
     pub(in super::super) fn leave(&mut self, _message: MessageId, _field: &'static Field) {
         match self.open.pop() {
             Some(Open::Entry) => self.end_of_entry(),
+            Some(Open::NestedEntry) => self.nested.extend(self.inner.pop().flatten()),
             Some(Open::Dimension) => {
                 let size = self.dimension;
                 if let Some(shape) = open_shape(&mut self.value, &mut self.shape) {
@@ -178,6 +223,9 @@ impl AttributeReader {
         if self.text.oversized {
             self.attributes.set_oversized();
         }
+        if matches!(self.value, Stored::Function(_) | Stored::List(_)) {
+            self.attributes.add_nested(&self.nested);
+        }
         self.attributes.add(self.key, self.value);
     }
 
@@ -188,6 +236,9 @@ impl AttributeReader {
         field: &'static Field,
         value: u64,
     ) {
+        if self.open.last() == Some(&Open::NestedValue) {
+            return self.set_inner(None);
+        }
         let (attributes, number) = (&mut self.attributes, value as i64);
         match (self.open.last(), message, field.number) {
             (Some(Open::Value), ATTR_VALUE, attr_value::I) => self.value = Stored::Int(number),
@@ -240,6 +291,7 @@ impl AttributeReader {
         bytes: &[u8],
     ) {
         match (self.open.last(), message, field.number) {
+            (Some(Open::NestedValue), ..) => self.set_inner(None),
             (Some(Open::Value), ATTR_VALUE, attr_value::F) => {
                 let bits = bytes.first_chunk().copied().map_or(0, u32::from_le_bytes);
                 self.value = Stored::Float(bits);
@@ -280,13 +332,21 @@ impl AttributeReader {
                 TENSOR_PROTO,
                 tensor_proto::TENSOR_CONTENT | tensor_proto::STRING_VAL,
             )
-            | (Some(Open::Function), NAME_ATTR_LIST, name_attr_list::NAME) => self.open.last(),
+            | (Some(Open::Function), NAME_ATTR_LIST, name_attr_list::NAME)
+            | (Some(Open::NestedValue), ATTR_VALUE, attr_value::S | attr_value::PLACEHOLDER) => {
+                self.open.last()
+            }
             _ => return,
         };
         let Some(text) = self.text.take(piece, is) else { return };
         let attributes = &mut self.attributes;
         match (wanted, field.number) {
             (Some(Open::Entry), _) => self.key = attributes.keep(text),
+            (Some(Open::NestedValue), attr_value::PLACEHOLDER) => {
+                let kept = attributes.keep_text(text);
+                self.set_inner(Some(Nested::Placeholder(kept)));
+            }
+            (Some(Open::NestedValue), _) => self.set_inner(None),
             (Some(Open::Value), attr_value::PLACEHOLDER) => {
                 self.value = Stored::Placeholder(attributes.keep_text(text));
             }
@@ -324,6 +384,7 @@ impl AttributeReader {
         length: u64,
     ) {
         match (self.open.last(), message, field.number) {
+            (Some(Open::NestedValue), ..) => self.set_inner(None),
             (Some(Open::Value), ATTR_VALUE, attr_value::S) => {
                 self.value = Stored::String(StoredText::long(length));
             }
@@ -356,7 +417,7 @@ impl AttributeReader {
     pub(in super::super) fn wants_bytes(&self, message: MessageId, field: &'static Field) -> bool {
         matches!(
             (self.open.last(), message, field.number),
-            (Some(Open::Value), ATTR_VALUE, attr_value::S)
+            (Some(Open::Value | Open::NestedValue), ATTR_VALUE, attr_value::S)
                 | (Some(Open::List), ATTR_VALUE_LIST_VALUE, attr_value_list_value::S)
                 | (
                     Some(Open::Tensor),

@@ -93,7 +93,7 @@ impl<'a> List<'a> {
         self.list.is_mixed()
     }
 
-    /// The types in it, all of them; empty if it is a list of something else.
+    /// The types in it, all of them, whatever else is in it.
     pub(in super::super) fn types(self) -> &'a [TypeCount] {
         self.list.types(self.attributes)
     }
@@ -239,7 +239,9 @@ impl<'a> AttributeValue<'a> {
         std::mem::discriminant(&self).hash(state);
         match self {
             Self::None => {}
-            Self::Tensor(tensor) => tensor.shape.is_full_shape().hash(state),
+            Self::Tensor(tensor) => {
+                (tensor.shape.is_full_shape(), tensor.shape.is_unknown_rank).hash(state);
+            }
             Self::String(text) | Self::Function(text) | Self::Placeholder(text) => text.hash(state),
             Self::Int(number) => number.hash(state),
             Self::Float(number) => number.to_bits().hash(state),

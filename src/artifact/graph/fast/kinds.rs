@@ -13,7 +13,7 @@ use crate::{
             index::{FirstNode, MainNodes, OutputShapes},
             kinds::Kinds,
             node_bytes::KnownNodes,
-            node_rules::NodeType,
+            node_rules::{NodeType, PythonColocation},
             source::Extent,
         },
         ops::Registry,
@@ -93,7 +93,9 @@ impl<'a> FastKinds<'a> {
         let place = Extent { start: end.saturating_sub(bytes.len() as u64), end };
         self.main.add(operation, attributes, place);
         // A placeholder may be what nobody calls with a value, or a function that nobody names.
-        if self.main.placeholder.is_some() || self.main.constant.is_some() {
+        let is_unreadable =
+            PythonColocation::of(attributes, |_| false) == PythonColocation::Unreadable;
+        if self.main.has_placeholder || self.main.saved_tensor.is_some() || is_unreadable {
             return None;
         }
         let no_function = || Ok::<_, ()>(None);

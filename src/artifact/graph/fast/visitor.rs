@@ -276,7 +276,10 @@ impl<'a> GraphVisitor<'a> {
                 _ if !in_graph => {}
                 Reference::Input(input, seen) => return table.plain_input(node, input, seen),
                 Reference::Colocated(name) => table.colocated(node, name),
-                Reference::Device(device) => has_bad_device |= !devices.is_device(device),
+                Reference::Device(device) => {
+                    let is_good = devices.is_device(device) && devices.is_session_device(device);
+                    has_bad_device |= !is_good;
+                }
             }
             true
         });

@@ -166,6 +166,18 @@ impl Binding {
     }
 }
 
+impl Binding {
+    /// Adds the defaults of what is not given.
+    pub(super) fn complete(&mut self, signature: Operation<'_>) {
+        for attribute in signature.attributes() {
+            if let Some(default) = attribute.default() {
+                let entry = self.0.entry(attribute.name().as_bytes().into());
+                entry.or_insert_with(|| BoundValue::of_default(default));
+            }
+        }
+    }
+}
+
 /// What the placeholders of one function stand for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scope<'a> {

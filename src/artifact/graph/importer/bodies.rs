@@ -9,8 +9,8 @@ use super::{
     signatures::Signatures,
 };
 use crate::artifact::graph::{
-    BodyFault, BodyFaultKind, GraphError, ImportFault, ImportFaultKind, StructureFault,
-    StructureFaultKind, fault::Part, index::CallingNode, name_of, source::Extent,
+    BodyFault, GraphError, ImportFault, ImportFaultKind, StructureFault, StructureFaultKind,
+    fault::Part, index::CallingNode, name_of, source::Extent,
 };
 
 /// The functions that the nodes of a graph call.
@@ -30,25 +30,16 @@ impl<'c> Bodies<'c> {
         Ok(Self { library, called, registries: context.registries.len() })
     }
 
-    /// The first node that calls a function which calls itself, at once or through others.
-    pub(super) fn recursion(
-        &self,
-        context: &Context<'_>,
-    ) -> Result<Option<ImportFault>, GraphError> {
-        let calls = context.index.calls().iter();
-        let mut found = calls.filter_map(|call| Some((call, self.called.recursion(call)?)));
-        let first = found.next();
-        first.map(|(call, found)| in_words(self.library, call.place, &found)).transpose()
-    }
-
-    /// What a node finds wrong with the function that it calls.
+    /// What a node that takes and gives so many tensors finds wrong with the function that it calls.
     pub(super) fn fault(
         &self,
         call: &CallingNode,
+        tensors: (u64, u64),
         reader: Reader,
     ) -> Result<Option<ImportFault>, GraphError> {
         let release = reader.view.checked_rem(self.registries).unwrap_or_default();
-        let found = self.called.finding(call, release, reader.needs_shape_functions);
+        let wants_shape_functions = reader.needs_shape_functions;
+        let found = self.called.finding(call, tensors, release, wants_shape_functions);
         found.map(|found| in_words(self.library, call.place, &found)).transpose()
     }
 }
@@ -64,20 +55,22 @@ pub(super) fn in_words(
     let (function, part) = name_of::part_of_function(source, *function, finding.part, release)?;
     let kind = match &finding.kind {
         FindingKind::Import(kind) => kind.clone(),
-        FindingKind::Names(kind) if is_structure(*kind) => {
+        FindingKind::Names(kind) => {
             let node = name_of::node(source, calling, release)?;
             let mut fault = StructureFault::new(StructureFaultKind::CalledFunction, node);
             let (function, part) = (function.clone(), part.clone());
             fault.body = Some(BodyFault { function, part, kind: *kind });
             ImportFaultKind::Structure(fault)
         }
-        FindingKind::Names(_) => ImportFaultKind::FunctionBody,
+        FindingKind::Release(_) => ImportFaultKind::FunctionBody,
     };
     let found = match &finding.kind {
-        FindingKind::Names(kind) if finding.found.is_empty() => match finding.part {
-            Part::Function => kind.to_string(),
-            _ => format!("{part:?}: {kind}"),
-        },
+        FindingKind::Names(kind) | FindingKind::Release(kind) if finding.found.is_empty() => {
+            match finding.part {
+                Part::Function => kind.to_string(),
+                _ => format!("{part:?}: {kind}"),
+            }
+        }
         _ => finding.found.clone(),
     };
     Ok(ImportFault {
@@ -88,19 +81,6 @@ pub(super) fn in_words(
         found,
         expected: finding.expected.clone(),
     })
-}
-
-/// Whether it is one of nodes that do not fit together, as in a graph.
-fn is_structure(kind: BodyFaultKind) -> bool {
-    matches!(
-        kind,
-        BodyFaultKind::Name
-            | BodyFaultKind::Duplicate
-            | BodyFaultKind::NoOperation
-            | BodyFaultKind::InputOrder
-            | BodyFaultKind::Cycle
-            | BodyFaultKind::Recursion
-    )
 }
 
 #[cfg(test)]

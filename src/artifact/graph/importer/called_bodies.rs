@@ -12,9 +12,9 @@ use std::{
 };
 
 use super::{
-    binding::{Binding, Scope},
+    binding::{Binding, BoundValue, Scope},
     callers::Callers,
-    instantiate::{BodyFinding, Built, Definitions, Finding, instantiate},
+    instantiate::{BodyFinding, Built, Definitions, Finding, argument_types, instantiate},
     signatures::Signatures,
 };
 use crate::artifact::{
@@ -23,7 +23,9 @@ use crate::artifact::{
         attributes::AttributeValue,
         fault::{BodyFaultKind, Part},
         function_names::FunctionNames,
-        index::{Call, CallingNode, FunctionDepth, FunctionIndex, call_attributes},
+        index::{
+            BodyCall, BodyKind, Call, CallingNode, FunctionDepth, FunctionIndex, call_attributes,
+        },
         source::{Extent, Source},
     },
     ops::{DefinitionId, Operation, OperationList, Registry},
@@ -80,8 +82,6 @@ pub(in super::super) struct CalledBodies {
     /// By function and release, what keeps it from being built; first for loaders that want a shape
     /// function of each node, then for those that do not.
     findings: [Vec<Vec<Found>>; 2],
-    /// The functions that can reach themselves, or one that can; ascending.
-    circular: Vec<usize>,
 }
 
 /// The file, the library and the releases.
@@ -126,7 +126,6 @@ impl CalledBodies {
             bodies: Vec::new(),
             positions: HashMap::new(),
             findings: [Vec::new(), Vec::new()],
-            circular: Vec::new(),
         };
         for node in calls.filter(|node| node.call.inside) {
             let first = FirstCall {
@@ -166,12 +165,18 @@ impl CalledBodies {
             }
         }
         let name = function.signature.name.clone();
-        let binding =
+        let mut binding =
             if is_generic(&function) { call.binding(library)? } else { Binding::default() };
         let Some(signature) = signature else { return Ok(()) };
+        if call.direct
+            && let Some(signature) = signature.operation(&name)
+        {
+            // The node of the call has the defaults of its operation, as any node has.
+            binding.complete(signature);
+        }
         let around = Rc::new(Around { binding, signature, name });
         let built = around.judge(library, signatures, &function, place);
-        let calls = function.calls.iter().map(|inner| around.inner(&function, inner));
+        let calls = function.calls.iter().map(|inner| around.inner(&function, inner, signatures));
         let calls: Vec<InnerCall> = calls.collect();
         let mut known = HashSet::new();
         // The first call has to come off the stack first.
@@ -215,7 +220,6 @@ impl CalledBodies {
             strict.clone()
         };
         self.findings = [strict, lenient];
-        self.circular = circular;
     }
 
     fn findings_of(
@@ -270,32 +274,25 @@ impl CalledBodies {
         Some(body.with(Finding::names(Part::Function, kind)))
     }
 
-    /// That the function which a node of the graph calls can reach itself.
-    pub(super) fn recursion(&self, node: &CallingNode) -> Found {
-        let position = self.positions.get(&node.call.function).filter(|_| node.call.inside)?;
-        self.circular.binary_search(position).ok()?;
-        Some(self.bodies.get(*position)?.recursion())
-    }
-
-    /// What keeps the importer of a release from building what a node of the graph calls.
+    /// What keeps the importer of a release from building what a node of the graph calls that takes
+    /// and gives so many tensors.
     pub(in super::super) fn finding(
         &self,
         node: &CallingNode,
+        tensors: (u64, u64),
         release: usize,
         wants_shape_functions: bool,
     ) -> Found {
         if !node.call.inside {
             return None;
         }
-        // A call by name has the inputs of the signature, but its attributes may be others than
-        // those that the body was built for.
-        let given = (node.inputs.into(), node.call.outputs.map_or(u64::MAX, u64::from));
         let findings = self.findings.get(usize::from(!wants_shape_functions))?;
         let own = || {
             let called = findings.get(*self.positions.get(&node.call.function)?)?;
             called.get(release)?.clone()
         };
-        own().or_else(|| self.call_finding(node.call, given, release))
+        // Its attributes may be others than those that the body was built for.
+        own().or_else(|| self.call_finding(node.call, tensors, release))
     }
 }
 
@@ -303,7 +300,10 @@ impl CalledBodies {
 fn is_generic(function: &FunctionIndex) -> bool {
     let is_placeholder = |(_, value)| matches!(value, AttributeValue::Placeholder(_));
     !function.signature.attributes.is_empty()
-        || function.kinds.iter().any(|kind| kind.attributes.iter().any(is_placeholder))
+        || function.kinds.iter().any(|kind| {
+            let attributes = &kind.attributes;
+            attributes.iter().any(is_placeholder) || attributes.nested().next().is_some()
+        })
 }
 
 impl FirstCall {
@@ -365,15 +365,17 @@ impl Around {
     fn inner(
         &self,
         function: &FunctionIndex,
-        inner: &crate::artifact::graph::index::BodyCall,
+        inner: &BodyCall,
+        signatures: &Signatures,
     ) -> InnerCall {
         let call = inner.call;
-        let everything = InnerCall { call, inputs: u64::MAX, outputs: u64::MAX };
-        if call.direct {
-            return everything;
-        }
         let kind = function.nodes.get(inner.node as usize);
         let kind = kind.and_then(|node| function.kinds.get(node.kind as usize));
+        if call.direct {
+            let tensors = kind.and_then(|kind| self.direct(kind, signatures.get(call.function)?));
+            let (inputs, outputs) = tensors.unwrap_or((u64::MAX, u64::MAX));
+            return InnerCall { call, inputs, outputs };
+        }
         let length = |name: &str| {
             let value = kind?.attributes.get(name)?;
             Some(self.scope()?.bind(value)?.types().len())
@@ -383,6 +385,20 @@ impl Around {
             inputs: length("Tin").unwrap_or(u64::MAX),
             outputs: length("Tout").unwrap_or(u64::MAX),
         }
+    }
+}
+
+impl Around {
+    /// How many tensors a node takes and gives whose operation is the function of a signature.
+    fn direct(&self, kind: &BodyKind, signature: &OperationList) -> Option<(u64, u64)> {
+        let (scope, callee) = (self.scope()?, signature.operation(&kind.operation)?);
+        let value = |name: &str| match kind.attributes.get(name) {
+            Some(value) => scope.bind(value),
+            None => callee.attribute(name)?.default().map(BoundValue::of_default),
+        };
+        let count = |argument| Some(argument_types(&argument, value).ok()?.types.len());
+        let inputs = callee.inputs().map(count).sum::<Option<u64>>()?;
+        Some((inputs, callee.outputs().map(count).sum::<Option<u64>>()?))
     }
 }
 

@@ -6,20 +6,23 @@
 //!
 //! Knows what hangs together. It must never know how a node comes by its types.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, rc::Rc};
 
 use super::{
     bodies::Bodies,
+    called_bodies::Library,
     context::Context,
     order::Visits,
+    reloaded::{Reloaded, ReloadedLibrary},
     words::{Cause, Found, Words},
 };
 use crate::artifact::graph::{
     GraphError, ImportFault,
-    index::{Input, OutputShapes},
+    index::{CallingNode, Input, OutputShapes},
     kinds::{Judged, Kind},
-    node_rules::{NodeType, Strictness},
-    rules::Output,
+    node_at,
+    node_rules::{NodeRules, NodeType, Strictness},
+    rules::{Output, shown},
 };
 
 /// Whose faults are asked for.
@@ -36,17 +39,23 @@ pub(super) fn faults(
     context: &Context<'_>,
     visits: &Visits,
     readers: &[Reader],
-    bodies: &Bodies<'_>,
+    bodies: Functions<'_>,
 ) -> Result<Vec<Option<ImportFault>>, GraphError> {
     let open = readers.iter().map(|reader| Pending { reader: *reader, found: None }).collect();
-    let mut walk =
-        Walk { context, visits, special: special(context), readers: open, back_edges: Vec::new() };
+    let mut walk = Walk {
+        context,
+        visits,
+        special: special(context),
+        readers: open,
+        back_edges: Vec::new(),
+        functions: bodies,
+    };
     // Where all nodes are known to be good but for what they call, only those that call are there.
     let calling = context.index.calls().iter().map(|call| call.number);
     let calling = calling.filter(|_| context.index.nodes().is_empty());
     for node in visits.in_order().chain(calling) {
         if !walk.is_good(node) {
-            walk.look_closer(node, bodies)?;
+            walk.look_closer(node)?;
         }
         if let Some(crash) = visits.crash().filter(|crash| crash.at == node) {
             walk.all_find(&Found { node: crash.head, cause: Cause::LoopInputs });
@@ -58,6 +67,15 @@ pub(super) fn faults(
     walk.finish();
     let mut words = Words::new(context);
     walk.readers.into_iter().map(|reader| words.fault(reader)).collect()
+}
+
+/// The functions that nodes call.
+#[derive(Clone, Copy)]
+pub(super) enum Functions<'f> {
+    /// As they are written.
+    Written(&'f Bodies<'f>),
+    /// As `tf.saved_model.load` has them, by registry.
+    Reloaded(Library<'f>, &'f [ReloadedLibrary]),
 }
 
 /// Nodes that have to be beside others that are not there, have deprecated operations, or call
@@ -91,6 +109,7 @@ struct Walk<'w> {
     special: HashSet<u32>,
     readers: Vec<Pending>,
     back_edges: Vec<BackEdge>,
+    functions: Functions<'w>,
 }
 
 /// The inputs of a node with their positions.
@@ -127,8 +146,26 @@ impl Walk<'_> {
 
     /// The types that a node has in a view, if it is good by itself.
     fn types(&self, node: u32, view: usize) -> Option<&NodeType> {
+        if let Some(function) = self.reloaded(node, view) {
+            return Some(&function.types);
+        }
         let node = self.context.index.nodes().get(node as usize)?;
         self.context.kinds.types_of(node.kind(), view)
+    }
+
+    /// The function that is the operation of a node, where functions are others than as they are
+    /// written.
+    fn reloaded(&self, node: u32, view: usize) -> Option<&Reloaded> {
+        let Functions::Reloaded(_, libraries) = self.functions else { return None };
+        let call = self.context.index.call_of(node).filter(|call| call.call.direct)?;
+        let library = libraries.get(self.context.kinds.registry_of(view))?;
+        library.get(call.call.function).map(Rc::as_ref)
+    }
+
+    /// Whether what is known of a node is not what is written: it calls a function that is another
+    /// one now.
+    fn is_reloaded(&self, node: u32) -> bool {
+        matches!(self.functions, Functions::Reloaded(..)) && self.special.contains(&node)
     }
 
     /// Whether a node is visited before another.
@@ -155,6 +192,9 @@ impl Walk<'_> {
                 return false;
             };
             let Some(from) = self.context.index.source(*input) else { return false };
+            if self.is_reloaded(from) {
+                return false;
+            }
             let given = self.common_types(from).and_then(|from| from.outputs.get(number.into()));
             if !given.is_some_and(|given| expected.takes(given)) || !self.is_before(from, node) {
                 return false;
@@ -166,7 +206,7 @@ impl Walk<'_> {
     }
 
     /// Looks at a node for each reader that has found nothing yet.
-    fn look_closer(&mut self, node: u32, bodies: &Bodies<'_>) -> Result<(), GraphError> {
+    fn look_closer(&mut self, node: u32) -> Result<(), GraphError> {
         let back = numbered(self.context.index.inputs(node)).filter(|(_, input)| {
             let from = self.context.index.source(*input);
             self.output(*input).is_data() && from.is_some_and(|from| !self.is_before(from, node))
@@ -177,7 +217,7 @@ impl Walk<'_> {
             let Some(Pending { reader, found: None }) = self.readers.get(position) else {
                 continue;
             };
-            let cause = self.fault_of(node, *reader, bodies)?;
+            let cause = self.fault_of(node, *reader)?;
             if let Some(pending) = self.readers.get_mut(position) {
                 pending.found = cause.map(|cause| Found { node, cause });
             }
@@ -186,31 +226,29 @@ impl Walk<'_> {
     }
 
     /// What is wrong with a node for one reader, in the importer's order.
-    fn fault_of(
-        &self,
-        node: u32,
-        reader: Reader,
-        bodies: &Bodies<'_>,
-    ) -> Result<Option<Cause>, GraphError> {
+    fn fault_of(&self, node: u32, reader: Reader) -> Result<Option<Cause>, GraphError> {
+        if self.context.kinds.strictness(reader.view) == Strictness::Session {
+            return Ok(self.session_fault(node, reader));
+        }
         let is_special = self.special.contains(&node);
         if is_special && self.context.index.is_lost(node) {
             return Ok(Some(Cause::Colocation));
         }
-        // A session makes the edges before it counts them, and asks nobody what is deprecated.
-        let is_session = self.context.kinds.strictness(reader.view) == Strictness::Body;
-        let early = || if is_session { self.edge_type(node, reader) } else { None };
+        let own = match self.reloaded(node, reader.view) {
+            Some(function) => self.by_signature(node, function, reader)?,
+            None => self.by_itself(node, reader),
+        };
         let cause = self
             .output_index(node, reader)
-            .or_else(early)
-            .or_else(|| self.by_itself(node, reader))
-            .filter(|cause| !(is_session && matches!(cause, Cause::Deprecated(_))))
+            .or(own)
             .or_else(|| self.edge_type(node, reader))
             .or_else(|| self.shape_function(node, reader));
         if cause.is_some() {
             return Ok(cause);
         }
         if let Some(call) = self.context.index.call_of(node)
-            && let Some(fault) = bodies.fault(call, reader)?
+            && let tensors = self.tensors(call, reader)
+            && let Some(fault) = self.called(call, tensors, reader)?
         {
             return Ok(Some(Cause::Call(Box::new(fault))));
         }
@@ -218,6 +256,90 @@ impl Walk<'_> {
             return Ok(Some(Cause::UnboundCall));
         }
         Ok(self.output_shapes(node, reader))
+    }
+
+    /// How many tensors a node takes and gives that calls a function.
+    fn tensors(&self, call: &CallingNode, reader: Reader) -> (u64, u64) {
+        match self.types(call.number, reader.view) {
+            Some(types) => (types.inputs.len(), types.outputs.len()),
+            None => (call.inputs.into(), call.call.outputs.map_or(u64::MAX, u64::from)),
+        }
+    }
+
+    /// What is wrong with the function that a node calls.
+    fn called(
+        &self,
+        call: &CallingNode,
+        tensors: (u64, u64),
+        reader: Reader,
+    ) -> Result<Option<ImportFault>, GraphError> {
+        match self.functions {
+            Functions::Written(bodies) => bodies.fault(call, tensors, reader),
+            Functions::Reloaded(library, libraries) => {
+                let registry = self.context.kinds.registry_of(reader.view);
+                let Some(functions) = libraries.get(registry) else { return Ok(None) };
+                functions.fault(library, call, tensors)
+            }
+        }
+    }
+
+    /// The attributes and the number of inputs of a node whose operation is a function.
+    fn by_signature(
+        &self,
+        node: u32,
+        function: &Reloaded,
+        reader: Reader,
+    ) -> Result<Option<Cause>, GraphError> {
+        let Context { source, release, registries, kinds, .. } = *self.context;
+        let registry = registries.get(kinds.registry_of(reader.view));
+        if !function.attributes.is_empty()
+            && let (Some(registry), Some(operation)) = (registry, function.operation())
+        {
+            let place = self.context.index.place_of(source, node)?;
+            let read = node_at::read(source, place.unwrap_or_default(), None, release)?;
+            let rules = NodeRules { registry, strictness: Strictness::Load };
+            if let Err(fault) = rules.node_type(operation, &read.attributes) {
+                let (name, operation) = (shown(&read.name), shown(&read.operation));
+                let fault = fault.into_import_fault(name, None, operation);
+                return Ok(Some(Cause::Call(Box::new(fault))));
+            }
+        }
+        let inputs = self.context.index.inputs(node).iter();
+        let found = inputs.filter(|input| !input.is_control()).count() as u64;
+        let expected = function.types.inputs.len();
+        Ok((found != expected).then_some(Cause::InputCount { found, expected }))
+    }
+
+    /// What keeps a session from making a node and its edges: it counts no inputs but those that
+    /// are too many, and asks neither what is deprecated nor for shapes or functions.
+    fn session_fault(&self, node: u32, reader: Reader) -> Option<Cause> {
+        if let Some(fault) = self.output_index(node, reader) {
+            return Some(fault);
+        }
+        let types = match self.kind(node)?.judged(reader.view) {
+            Judged::Unknown => return Some(Cause::Unknown),
+            Judged::Fault => return Some(Cause::Attributes),
+            Judged::Types(types) => self.context.kinds.types(types)?,
+        };
+        let expected = types.inputs.len();
+        let data = numbered(self.context.index.inputs(node));
+        let mut data = data.filter(|(_, input)| self.output(*input).is_data());
+        data.find_map(|(position, input)| {
+            let from = self.context.index.source(input)?;
+            if !self.is_before(from, node) {
+                return None;
+            }
+            if u64::from(position) >= expected {
+                return Some(self.too_many_inputs(node, expected));
+            }
+            self.type_fault(node, position, input, reader)
+        })
+    }
+
+    fn too_many_inputs(&self, node: u32, expected: u64) -> Cause {
+        let inputs = self.context.index.inputs(node).iter();
+        let found = inputs.filter(|input| !input.is_control()).count() as u64;
+        Cause::InputCount { found, expected }
     }
 
     /// An input that names an output which its node does not have.
@@ -341,8 +463,11 @@ impl Walk<'_> {
                 (Some(number), Some(outputs)) => u64::from(number) >= outputs,
                 _ => number.is_none(),
             };
+            let expected = self.types(*node, reader.view).map(|types| types.inputs.len());
             let cause = if is_nowhere {
                 Some(Cause::OutputIndex { input: *position })
+            } else if let Some(expected) = expected.filter(|most| u64::from(*position) >= *most) {
+                Some(self.too_many_inputs(*node, expected))
             } else {
                 self.type_fault(*node, *position, input, reader)
             };

@@ -7,22 +7,33 @@
 //!
 //! Knows one function and one release. It must never know the library around it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::{
     body::{Body, Owner},
+    called_bodies::FunctionFinding,
     count,
     instantiate::{BodyFinding, Definitions, Finding, numbered},
+    reloaded::{LoadDefinitions, Reloaded, ReloadedCall},
 };
 use crate::artifact::{
     graph::{
         DeprecatedOperation, DeprecatedOperations, ImportFaultKind,
+        attributes::AttributeValue,
         fault::{BodyFaultKind, Part},
         index::{BodyInput, BodyKind, BodyNode, Element, FunctionIndex, NameMap, Suffix, Target},
-        node_rules::{ElementType, NodeFault, NodeRules, NodeType, Strictness},
+        node_rules::{ElementType, NodeFault, NodeRules, NodeType, Strictness, TypeList},
+        rules::is_partitioned_call,
+        source::Extent,
     },
-    ops::{Argument, ArgumentSource, Operation, type_name},
+    ops::{
+        Argument, ArgumentDefinition, ArgumentSource, ArgumentType, AttributeDefinition, Operation,
+        OperationDefinition, type_name,
+    },
 };
+
+/// What Python takes as the attribute `_class`.
+pub(super) const CLASSES: &str = "a list of texts";
 
 /// What nodes of one kind are in a release.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,9 +50,9 @@ pub(super) struct KindInGraph {
 /// What the kinds of a function's nodes are in a release; `None` for an operation that is not
 /// there. Where two releases agree in all of them and know the same types, they agree about the
 /// function.
-pub(super) fn kinds_in_graph<D: Definitions>(
+pub(super) fn kinds_in_graph(
     function: &FunctionIndex,
-    definitions: &D,
+    definitions: &LoadDefinitions<'_>,
 ) -> Vec<Option<KindInGraph>> {
     let kind = |kind: &BodyKind| {
         let definition = definitions.find(&kind.operation)?;
@@ -58,13 +69,15 @@ struct FunctionGraph<'a> {
     nodes: NameMap<u32>,
 }
 
-/// The first fault of a function whose [kinds](kinds_in_graph) are these.
-pub(super) fn fault_in_graph<D: Definitions>(
-    function: &FunctionIndex,
+/// Loads a function whose [kinds](kinds_in_graph) are these, and whose callees were loaded before;
+/// `steps` counts what is looked at for all functions of a library.
+pub(super) fn reload(
+    (function, place): (&FunctionIndex, Extent),
     kinds: &[Option<KindInGraph>],
-    definitions: &D,
+    definitions: &LoadDefinitions<'_>,
     deprecated: &DeprecatedOperations,
-) -> Option<BodyFinding> {
+    steps: &mut u64,
+) -> Result<Reloaded, FunctionFinding> {
     let named = |(number, name)| (name, number);
     let graph = FunctionGraph {
         function,
@@ -72,25 +85,35 @@ pub(super) fn fault_in_graph<D: Definitions>(
         arguments: numbered(&function.arguments).map(|(n, a)| (n, a.name)).map(named).collect(),
         nodes: numbered(&function.nodes).map(|(n, node)| (n, node.name)).map(named).collect(),
     };
-    graph
+    let own = |finding| FunctionFinding { function: place, finding };
+    let before = graph
         .unknown_operation()
         .or_else(|| graph.unknown_input())
         .or_else(|| graph.structure())
         .or_else(|| graph.arguments(definitions))
-        .or_else(|| graph.visit(definitions, deprecated))
-        .or_else(|| graph.device())
-        .or_else(|| graph.results())
+        .or_else(|| graph.visit(definitions, deprecated));
+    if let Some(finding) = before {
+        return Err(own(finding));
+    }
+    if let Some(found) = definitions.fault_of_called(&graph.called(definitions), steps) {
+        return Err(found);
+    }
+    let after = graph.device().or_else(|| graph.results()).or_else(|| graph.target(definitions));
+    match after.or_else(|| graph.placeholder(definitions)) {
+        Some(finding) => Err(own(finding)),
+        None => Ok(graph.reloaded(place, definitions)),
+    }
 }
 
 impl KindInGraph {
-    fn of<D: Definitions>(
+    fn of(
         function: &FunctionIndex,
         kind: &BodyKind,
         definition: Operation<'_>,
-        definitions: &D,
+        definitions: &LoadDefinitions<'_>,
     ) -> Self {
         let registry = definitions.registry();
-        let rules = NodeRules { registry, strictness: Strictness::PythonImport };
+        let rules = NodeRules { registry, strictness: Strictness::Load };
         let types = rules.node_type(definition, &kind.attributes);
         let (mut outputs, mut at) = (HashMap::new(), 0_u64);
         for output in definition.outputs() {
@@ -107,11 +130,8 @@ impl KindInGraph {
 }
 
 /// How many tensors Python takes an output for: it knows no defaults.
-fn tensors<'v>(
-    output: &Argument<'_>,
-    value: impl Fn(&str) -> Option<crate::artifact::graph::attributes::AttributeValue<'v>>,
-) -> u64 {
-    use crate::artifact::graph::attributes::AttributeValue as Value;
+fn tensors<'v>(output: &Argument<'_>, value: impl Fn(&str) -> Option<AttributeValue<'v>>) -> u64 {
+    use AttributeValue as Value;
     if let Some(name) = output.number_attribute() {
         return match value(name) {
             Some(Value::Int(number)) => u64::try_from(number).unwrap_or_default(),
@@ -214,7 +234,7 @@ impl FunctionGraph<'_> {
     }
 
     /// An argument whose type the release does not know, or that has none of its own.
-    fn arguments<D: Definitions>(&self, definitions: &D) -> Option<BodyFinding> {
+    fn arguments(&self, definitions: &LoadDefinitions<'_>) -> Option<BodyFinding> {
         let is_known = |data_type| definitions.registry().has_type(data_type);
         let mut arguments = numbered(&self.function.arguments);
         let (number, argument) = arguments.find(|(_, argument)| !is_known(argument.data_type))?;
@@ -228,9 +248,9 @@ impl FunctionGraph<'_> {
     }
 
     /// Visits the nodes in the importer's order.
-    fn visit<D: Definitions>(
+    fn visit(
         &self,
-        definitions: &D,
+        definitions: &LoadDefinitions<'_>,
         deprecated: &DeprecatedOperations,
     ) -> Option<BodyFinding> {
         let arguments = self.arguments.iter().map(|(name, n)| (*name, Owner::Argument(*n)));
@@ -265,11 +285,11 @@ impl FunctionGraph<'_> {
     }
 
     /// What is wrong with one node.
-    fn node_fault<D: Definitions>(
+    fn node_fault(
         &self,
         number: u32,
         inputs: &[BodyInput],
-        definitions: &D,
+        definitions: &LoadDefinitions<'_>,
         deprecated: &DeprecatedOperations,
     ) -> Option<BodyFinding> {
         let kind = self.kind(self.function.nodes.get(number as usize)?)?;
@@ -320,11 +340,11 @@ impl FunctionGraph<'_> {
         }
     }
 
-    fn deprecated<D: Definitions>(
+    fn deprecated(
         &self,
         number: u32,
         version: i32,
-        definitions: &D,
+        definitions: &LoadDefinitions<'_>,
         deprecated: &DeprecatedOperations,
     ) -> BodyFinding {
         let fault = self.at_node(number, ImportFaultKind::UnknownOperation);
@@ -336,8 +356,12 @@ impl FunctionGraph<'_> {
         self.at_node(number, ImportFaultKind::Deprecated(entry)).with(found, expected)
     }
 
-    /// A device that Python cannot read.
+    /// A device, or the attribute `_class`, that Python cannot read.
     fn device(&self) -> Option<BodyFinding> {
+        if let Some((number, _)) = numbered(&self.function.nodes).find(|(_, node)| node.bad_class) {
+            let fault = self.at_node(number, ImportFaultKind::Python);
+            return Some(fault.with("an attribute _class that Python cannot read", CLASSES));
+        }
         let (number, _) = numbered(&self.function.nodes).find(|(_, node)| node.bad_device)?;
         let fault = self.at_node(number, ImportFaultKind::Device);
         Some(fault.with("a device that is none", "/job:NAME/replica:0/task:0/device:CPU:0"))
@@ -354,4 +378,173 @@ impl FunctionGraph<'_> {
         let fault = Finding::of(Part::Result(number), ImportFaultKind::Python);
         Some(fault.with("a result that nothing in the function is", "NODE:OUTPUT:NUMBER"))
     }
+
+    /// The functions that nodes have as their operations.
+    fn called(&self, definitions: &LoadDefinitions<'_>) -> Vec<u64> {
+        let operations = self.function.kinds.iter().map(|kind| kind.operation.as_bytes());
+        operations.filter_map(|operation| definitions.names.find(operation)).collect()
+    }
+
+    /// A PartitionedCall that does not say which function it calls.
+    fn target(&self, definitions: &LoadDefinitions<'_>) -> Option<BodyFinding> {
+        let is_lost = |node: &BodyNode| {
+            let kind = self.function.kinds.get(node.kind as usize)?;
+            let is_call = is_partitioned_call(kind.operation.as_bytes())
+                && definitions.function(&kind.operation).is_none();
+            let target = kind.attributes.get("f").filter(|_| is_call)?;
+            Some(!matches!(target, AttributeValue::Function(_)))
+        };
+        let mut nodes = numbered(&self.function.nodes);
+        let (number, _) = nodes.find(|(_, node)| is_lost(node) == Some(true))?;
+        let fault = self.at_node(number, ImportFaultKind::Python);
+        Some(fault.with("a call of no function", "a function as attribute f"))
+    }
+
+    /// An attribute that is a placeholder and that the operation does not know: the graph cannot be
+    /// made a function again.
+    fn placeholder(&self, definitions: &LoadDefinitions<'_>) -> Option<BodyFinding> {
+        let unknown = self.function.kinds.iter().map(|kind| {
+            let operation = definitions.find(&kind.operation)?;
+            let mut open = placeholders(kind)
+                .filter(|(attribute, _)| operation.attribute(attribute).is_none());
+            open.next().map(|(attribute, _)| attribute)
+        });
+        let unknown: Vec<Option<String>> = unknown.collect();
+        let mut nodes = numbered(&self.function.nodes);
+        nodes.find_map(|(number, node)| {
+            let attribute = unknown.get(node.kind as usize)?.clone()?;
+            let found = format!("a placeholder as attribute {attribute}");
+            let fault = self.at_node(number, ImportFaultKind::AttributeUnknown { attribute });
+            Some(fault.with(found, "a value"))
+        })
+    }
+
+    /// The function once it is written out again.
+    fn reloaded(&self, place: Extent, definitions: &LoadDefinitions<'_>) -> Reloaded {
+        let function = self.function;
+        let (mut inputs, mut outputs) = (TypeList::default(), TypeList::default());
+        let mut definition = OperationDefinition {
+            name: function.signature.name.clone(),
+            ..OperationDefinition::default()
+        };
+        let fixed = |name: &str, data_type| ArgumentDefinition {
+            name: name.to_owned(),
+            element: ArgumentType::Fixed(data_type),
+            number_attribute: None,
+            is_reference: false,
+        };
+        for (argument, written) in function.arguments.iter().zip(&function.signature.inputs) {
+            inputs.push(ElementType::new(argument.data_type, false), 1);
+            definition.inputs.push(fixed(&written.name, argument.data_type));
+        }
+        for (result, written) in function.results.iter().zip(&function.signature.outputs) {
+            let target = function.returns.get(&result.name).copied().flatten();
+            let element = target.and_then(|target| self.element(&target));
+            let data_type = element.map_or(result.data_type, |element| element.data_type);
+            outputs.push(ElementType::new(data_type, false), 1);
+            definition.outputs.push(fixed(&written.name, data_type));
+        }
+        self.open_attributes(&mut definition, definitions);
+        let types = NodeType { inputs, outputs };
+        let unset = self.unset(definitions);
+        let needs = self.needs(&types);
+        Reloaded::new(place, definition, types, needs, unset, self.calls(definitions))
+    }
+
+    /// How many tensors a call must take and give: arguments and results may be written as nodes
+    /// that name them by their numbers.
+    fn needs(&self, types: &NodeType) -> (u64, u64) {
+        let (mut inputs, mut outputs) = (types.inputs.len(), types.outputs.len());
+        for kind in &self.function.kinds {
+            let most = match &*kind.operation {
+                "_Arg" => &mut inputs,
+                "_Retval" => &mut outputs,
+                _ => continue,
+            };
+            if let Some(AttributeValue::Int(index)) = kind.attributes.get("index") {
+                *most = (*most).max(u64::try_from(index).unwrap_or_default().saturating_add(1));
+            }
+        }
+        (inputs, outputs)
+    }
+
+    /// The attributes of the function: what the placeholders in it name.
+    fn open_attributes(
+        &self,
+        definition: &mut OperationDefinition,
+        definitions: &LoadDefinitions<'_>,
+    ) {
+        let mut known = HashSet::new();
+        for kind in &self.function.kinds {
+            let Some(operation) = definitions.find(&kind.operation) else { continue };
+            for (attribute, name) in placeholders(kind) {
+                let declared = operation.attribute(&attribute);
+                // The name of a resource is written anew.
+                let Some(declared) = declared.filter(|one| one.name() != "shared_name") else {
+                    continue;
+                };
+                if known.insert(name.clone()) {
+                    definition.attributes.push(AttributeDefinition {
+                        name,
+                        kind: declared.kind(),
+                        default: None,
+                        minimum: None,
+                        allowed: None,
+                    });
+                }
+            }
+        }
+    }
+
+    /// A node that has an attribute without a value once defaults stand where there are some.
+    fn unset(&self, definitions: &LoadDefinitions<'_>) -> Option<BodyFinding> {
+        let unset = |kind: &BodyKind| {
+            let operation = definitions.registry.operation(&kind.operation);
+            let operation = operation.filter(|_| definitions.function(&kind.operation).is_none());
+            let is_filled_in = |name: &[u8]| {
+                let name = std::str::from_utf8(name).unwrap_or_default();
+                let known = operation.and_then(|operation| operation.attribute(name));
+                name == "shared_name" && known.is_some()
+                    || known.is_some_and(|attribute| attribute.has_default())
+            };
+            let mut own = kind.attributes.iter();
+            let own = own
+                .find(|(name, value)| matches!(value, AttributeValue::None) && !is_filled_in(name));
+            let name = own.map(|(name, _)| name);
+            let name = name.or_else(|| Some(kind.attributes.nested().next()?.0))?;
+            Some(String::from_utf8_lossy(name).into_owned())
+        };
+        let unset: Vec<Option<String>> = self.function.kinds.iter().map(unset).collect();
+        let mut nodes = numbered(&self.function.nodes);
+        nodes.find_map(|(number, node)| {
+            let name = unset.get(node.kind as usize)?.as_ref()?;
+            let fault = self.at_node(number, ImportFaultKind::FunctionBody);
+            Some(fault.with(format!("{name} = no value"), "a value, or an attribute of the call"))
+        })
+    }
+
+    /// The calls of functions that an importer looks into.
+    fn calls(&self, definitions: &LoadDefinitions<'_>) -> Vec<ReloadedCall> {
+        let inside = self.function.calls.iter().filter(|call| call.call.inside);
+        let calls = inside.map(|found| {
+            let node = self.function.nodes.get(found.node as usize);
+            let kind = node.and_then(|node| self.kind(node));
+            let types = kind.and_then(|kind| kind.types.as_ref().ok());
+            let tensors = types
+                .map_or((u64::MAX, u64::MAX), |types| (types.inputs.len(), types.outputs.len()));
+            let call = found.call;
+            debug_assert!(definitions.loaded.get(call.function).is_some());
+            ReloadedCall { function: call.function, direct: call.direct, tensors, node: found.node }
+        });
+        calls.collect()
+    }
+}
+
+/// The attributes of a kind that are placeholders, with what these name.
+fn placeholders(kind: &BodyKind) -> impl Iterator<Item = (String, String)> + '_ {
+    kind.attributes.iter().filter_map(|(name, value)| {
+        let AttributeValue::Placeholder(of) = value else { return None };
+        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+        (of.length > 0).then(|| (text(name), text(of.bytes.unwrap_or_default())))
+    })
 }

@@ -29,7 +29,7 @@ pub(in super::super) struct Findings {
     /// How many of `deprecated` are visited before the fault.
     pub(in super::super) visited_before_fault: usize,
     /// When each node is visited, where the importer comes as far as that.
-    pub(super) visits: Option<Visits>,
+    pub(in super::super) visits: Option<Visits>,
 }
 
 /// Judges one graph; `names` are those of the functions of its library.
@@ -49,8 +49,8 @@ pub(in super::super) fn judge(
     let visits = order::visits(index);
     let deprecated = order::deprecated(index, &visits);
     if let Some(fault) = functions::first_fault(index) {
-        let (fault, deprecated) = (Some(fault), Some(deprecated));
-        return Ok(Findings { fault, deprecated, ..Findings::default() });
+        let (fault, deprecated, visits) = (Some(fault), Some(deprecated), Some(visits));
+        return Ok(Findings { fault, deprecated, visits, ..Findings::default() });
     }
     let calls = CalledFunctions::read(source, index, names, release)?.faults(index);
     let (mut fault, mut visited_before_fault) = (None, deprecated.len());

@@ -5,88 +5,145 @@
 //!
 //! Knows which function names which. It must never know what is wrong inside of one.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    rc::Rc,
+};
 
 use super::{
     bodies::in_words,
-    called_bodies::{FunctionFinding, Library, ReleaseDefinitions},
-    function_graph::{KindInGraph, fault_in_graph, kinds_in_graph},
-    instantiate::{BodyFinding, Definitions, Finding},
-    signatures::Signatures,
+    called_bodies::{FunctionFinding, Library},
+    function_graph::{kinds_in_graph, reload},
+    instantiate::{BodyFinding, Finding, numbered},
+    loaders::words_of_tensor,
+    reloaded::{LoadDefinitions, Reloaded, ReloadedLibrary},
 };
 use crate::artifact::{
     graph::{
         DeprecatedOperations, GraphError, ImportFault, ImportFaultKind,
         attributes::{AttributeValue, Attributes},
-        fault::Part,
+        fault::{BodyFaultKind, Part},
         function_names::{FunctionNames, LibraryFunction},
         index::{FunctionDepth, FunctionIndex},
+        node_rules::SavedTensorFault,
         source::Extent,
     },
     ops::{DefinitionId, Element, Registry},
 };
 
-/// A function of the library.
-struct Loaded {
+/// Functions are kept from the first look to the second up to so many nodes in all.
+const KEPT_NODES: usize = 1 << 16;
+
+/// A function of the library, before it is loaded.
+struct Unloaded {
+    /// Where its last definition is, which is the one that counts.
     place: Extent,
-    /// What is wrong with it, by registry.
-    findings: Vec<Option<BodyFinding>>,
     /// The positions of the functions that it names.
     names: Vec<usize>,
     /// A node names a function that is not there.
     lost: Option<BodyFinding>,
+    /// What the C++ loader finds in it before it looks at the graph.
+    unsaved: Option<BodyFinding>,
+    /// A node with the name of another one.
+    unequal: Option<BodyFinding>,
+    /// The function, unless there is too much of it.
+    kept: Option<FunctionIndex>,
 }
 
-/// The first fault of the functions of a library, by registry.
-pub(super) fn faults(
+/// What loaders make of the functions of a library.
+#[derive(Debug)]
+pub(super) struct LoadedFunctions {
+    /// By registry, the first fault that `tf.saved_model.load` finds.
+    pub(super) faults: Vec<Option<ImportFault>>,
+    /// By registry, the functions as it leaves them; all of them where there is no fault.
+    pub(super) functions: Vec<ReloadedLibrary>,
+    /// The first fault that the C++ loader finds before it looks at the graph.
+    pub(super) unsaved: Option<ImportFault>,
+    /// The first function in which a name comes twice: TensorFlow does not find it equal to itself,
+    /// which it asks when Python takes the function in once more.
+    pub(super) unequal: Option<ImportFault>,
+}
+
+impl LoadedFunctions {
+    /// Those of a library that has none.
+    pub(super) fn none(registries: usize) -> Self {
+        let functions = (0..registries).map(|_| ReloadedLibrary::default()).collect();
+        Self { faults: vec![None; registries], functions, unsaved: None, unequal: None }
+    }
+}
+
+/// Loads the functions of a library, as `tf.saved_model.load` does.
+pub(super) fn load(
     library: Library<'_>,
     deprecated: &DeprecatedOperations,
-) -> Result<Vec<Option<ImportFault>>, GraphError> {
+) -> Result<LoadedFunctions, GraphError> {
     let mut functions: Vec<(u64, LibraryFunction)> = library.names.iter().collect();
     functions.sort_unstable_by_key(|(_, function)| function.number);
     let positions = (0_usize..).zip(&functions).map(|(position, (hash, _))| (*hash, position));
     let positions: HashMap<u64, usize> = positions.collect();
-    let mut signatures = Signatures::default();
-    let mut loaded = Vec::with_capacity(functions.len());
+    let mut found = LoadedFunctions::none(library.registries.len());
+    let (mut unloaded, mut kept) = (Vec::with_capacity(functions.len()), 0);
     for (_, function) in &functions {
-        loaded.push(load(library, &positions, &mut signatures, function.place, deprecated)?);
+        unloaded.push(read(library, &positions, function.last, &mut kept)?);
     }
-    let order = match order(&loaded) {
+    let unsaved = unloaded.iter().find_map(|function: &Unloaded| {
+        let finding = function.unsaved.clone()?;
+        Some(FunctionFinding { function: function.place, finding })
+    });
+    found.unsaved =
+        unsaved.map(|found| in_words(library, Extent::default(), &found)).transpose()?;
+    let unequal = unloaded.iter().find_map(|function| {
+        let finding = function.unequal.clone()?;
+        Some(FunctionFinding { function: function.place, finding })
+    });
+    found.unequal =
+        unequal.map(|found| in_words(library, Extent::default(), &found)).transpose()?;
+    let order = match order(&functions, &unloaded) {
         Ok(order) => order,
         Err(finding) => {
             let fault = in_words(library, Extent::default(), &finding)?;
-            return Ok(vec![Some(fault); library.registries.len()]);
+            found.faults.fill(Some(fault));
+            return Ok(found);
         }
     };
-    let first = |registry: usize| {
-        let mut in_order = order.iter().filter_map(|position| loaded.get(*position));
-        let found = in_order.find_map(|function| {
-            let finding = function.findings.get(registry)?.clone()?;
-            Some(FunctionFinding { function: function.place, finding })
-        });
-        found.map(|found| in_words(library, Extent::default(), &found)).transpose()
-    };
-    (0..library.registries.len()).map(first).collect()
+    let mut loading = Loading { library, deprecated, found, steps: 0 };
+    for position in order {
+        let (Some((hash, _)), Some(function)) =
+            (functions.get(position), unloaded.get_mut(position))
+        else {
+            continue;
+        };
+        let is_first = loading.found.functions.iter().any(|known| known.get(*hash).is_none());
+        if is_first && loading.found.faults.iter().any(Option::is_none) {
+            let index = match function.kept.take() {
+                Some(index) => index,
+                None => read_index(library, function.place)?,
+            };
+            loading.load(*hash, function.place, &index)?;
+        }
+    }
+    Ok(loading.found)
 }
 
-/// Reads and judges one function.
-fn load(
+fn read_index(library: Library<'_>, place: Extent) -> Result<FunctionIndex, GraphError> {
+    let Library { source, names, release, .. } = library;
+    FunctionIndex::read(source, place, names, release, FunctionDepth::Kinds)
+}
+
+/// Reads one function, and says what it names.
+fn read(
     library: Library<'_>,
     positions: &HashMap<u64, usize>,
-    signatures: &mut Signatures,
     place: Extent,
-    deprecated: &DeprecatedOperations,
-) -> Result<Loaded, GraphError> {
-    let Library { source, names, registries, release } = library;
-    let function = FunctionIndex::read(source, place, names, release, FunctionDepth::Kinds)?;
+    kept: &mut usize,
+) -> Result<Unloaded, GraphError> {
+    let names = library.names;
+    let function = read_index(library, place)?;
     let mut named: HashSet<usize> = HashSet::new();
     let mut lost = None;
     for (number, kind) in (0_u32..).zip(&function.kinds) {
         let called = names.find(kind.operation.as_bytes());
-        if let Some(called) = called {
-            signatures.read(library, called)?;
-            named.extend(positions.get(&called));
-        }
+        named.extend(called.iter().filter_map(|called| positions.get(called)));
         match named_functions(&kind.attributes, names) {
             Ok(found) if called.is_none() => {
                 named.extend(found.iter().filter_map(|hash| positions.get(hash)));
@@ -98,48 +155,100 @@ fn load(
     }
     let mut names: Vec<usize> = named.into_iter().collect();
     names.sort_unstable();
-    let findings = judge(&function, library, signatures, deprecated);
-    debug_assert_eq!(findings.len(), registries.len());
-    Ok(Loaded { place, findings, names, lost })
+    let (unsaved, unequal) = (unsaved(&function), unequal(&function));
+    *kept += function.nodes.len() + function.inputs.len();
+    let kept = Some(function).filter(|_| *kept <= KEPT_NODES);
+    Ok(Unloaded { place, names, lost, unsaved, unequal, kept })
 }
 
-/// What each release makes of a function; of releases that are alike asked once if it is good.
-fn judge(
-    function: &FunctionIndex,
-    library: Library<'_>,
-    signatures: &Signatures,
-    deprecated: &DeprecatedOperations,
-) -> Vec<Option<BodyFinding>> {
-    type Key = (Vec<Option<DefinitionId>>, u64);
-    let mut judged: Vec<Key> = Vec::new();
-    let mut good: Vec<(Vec<Option<KindInGraph>>, u64)> = Vec::new();
-    let judge = |registry: &Registry| {
-        let definitions = ReleaseDefinitions { names: library.names, signatures, registry };
-        let ids = function.kinds.iter().map(|kind| {
-            definitions.find(&kind.operation).map(|definition| definition.definition_id())
-        });
-        let types = (0..64).filter(|number| registry.has_type(*number));
-        let key = (ids.collect(), types.fold(0_u64, |types, number| types | 1 << number));
-        // A fault is told in the words of its own release.
-        if judged.contains(&key) {
-            return None;
+/// A node of a function that has the name of another one.
+fn unequal(function: &FunctionIndex) -> Option<BodyFinding> {
+    let mut known = HashSet::new();
+    let mut nodes = numbered(&function.nodes);
+    let (number, _) = nodes.find(|(_, node)| !known.insert(node.name))?;
+    Some(Finding::names(Part::Node(number), BodyFaultKind::Duplicate))
+}
+
+/// What the C++ loader finds in a function before it looks at the graph, called or not: constants
+/// of which it does not know how large they are, and that the function calls itself.
+fn unsaved(function: &FunctionIndex) -> Option<BodyFinding> {
+    let kinds: Vec<Option<SavedTensorFault>> = function
+        .kinds
+        .iter()
+        .map(|kind| SavedTensorFault::of(kind.operation.as_bytes(), &kind.attributes))
+        .collect();
+    let mut nodes = numbered(&function.nodes);
+    let tensor = nodes.find_map(|(number, node)| {
+        let (kind, found, expected) = words_of_tensor(kinds.get(node.kind as usize)?.as_ref()?);
+        let finding = Finding::of(Part::Node(number), kind).of_operation(function, number);
+        Some(finding.with(found, expected))
+    });
+    let name = &function.signature.name;
+    let calls_itself = || function.kinds.iter().any(|kind| kind.operation == *name);
+    let recursion = || Finding::names(Part::Function, BodyFaultKind::Recursion);
+    tensor.or_else(|| calls_itself().then(recursion))
+}
+
+/// What releases are alike for while a function is loaded: its operations and the element types.
+type Key = (Vec<Option<(Option<DefinitionId>, usize)>>, u64);
+
+/// Functions that are being loaded.
+struct Loading<'a> {
+    library: Library<'a>,
+    deprecated: &'a DeprecatedOperations,
+    found: LoadedFunctions,
+    /// What was looked at so far; see [`reload`].
+    steps: u64,
+}
+
+impl Loading<'_> {
+    /// Loads one function for each release that has found nothing yet; those that are alike share
+    /// what comes of it.
+    fn load(
+        &mut self,
+        hash: u64,
+        place: Extent,
+        function: &FunctionIndex,
+    ) -> Result<(), GraphError> {
+        let mut judged: Vec<(Key, Rc<Reloaded>)> = Vec::new();
+        let found = self.found.faults.iter_mut().zip(&mut self.found.functions);
+        for ((fault, loaded), registry) in found.zip(self.library.registries) {
+            if fault.is_some() {
+                continue;
+            }
+            let names = self.library.names;
+            let definitions = LoadDefinitions { names, registry, loaded };
+            let key = key(function, &definitions, registry);
+            // A fault is told in the words of its own release.
+            if let Some((_, known)) = judged.iter().find(|(known, _)| *known == key) {
+                loaded.add(hash, Rc::clone(known));
+                continue;
+            }
+            let reloaded = match function.oversized {
+                true => Err(FunctionFinding { function: place, finding: Finding::oversized() }),
+                false => {
+                    let kinds = kinds_in_graph(function, &definitions);
+                    let function = (function, place);
+                    reload(function, &kinds, &definitions, self.deprecated, &mut self.steps)
+                }
+            };
+            match reloaded {
+                Ok(reloaded) => {
+                    let reloaded = Rc::new(reloaded);
+                    loaded.add(hash, Rc::clone(&reloaded));
+                    judged.push((key, reloaded));
+                }
+                Err(found) => *fault = Some(in_words(self.library, Extent::default(), &found)?),
+            }
         }
-        if function.oversized {
-            return Some(Finding::oversized());
-        }
-        // Most definitions that differ are the same for the nodes of one function.
-        let kinds = (kinds_in_graph(function, &definitions), key.1);
-        let found = match good.contains(&kinds) {
-            true => None,
-            false => fault_in_graph(function, &kinds.0, &definitions, deprecated),
-        };
-        if found.is_none() {
-            judged.push(key);
-            good.push(kinds);
-        }
-        found
-    };
-    library.registries.iter().map(judge).collect()
+        Ok(())
+    }
+}
+
+fn key(function: &FunctionIndex, definitions: &LoadDefinitions<'_>, registry: &Registry) -> Key {
+    let kinds = function.kinds.iter().map(|kind| definitions.identity(&kind.operation));
+    let types = (0..64).filter(|number| registry.has_type(*number));
+    (kinds.collect(), types.fold(0_u64, |types, number| types | 1 << number))
 }
 
 /// The functions that attributes name; a name that no function of the library has is an error.
@@ -179,11 +288,15 @@ fn lost_function(function: &FunctionIndex, kind: u32, name: &str) -> BodyFinding
         .with(format!("a function {name:?} as an attribute"), "a function of the library")
 }
 
-/// The order in which functions are loaded, or why there is none.
-fn order(loaded: &[Loaded]) -> Result<Vec<usize>, FunctionFinding> {
-    let mut callers: Vec<Vec<usize>> = vec![Vec::new(); loaded.len()];
-    let mut waiting: Vec<usize> = Vec::with_capacity(loaded.len());
-    for (position, function) in loaded.iter().enumerate() {
+/// The order in which functions are loaded, or why there is none: as Python does it, the one that
+/// became ready last comes first, and a name that comes twice counts twice.
+fn order(
+    functions: &[(u64, LibraryFunction)],
+    unloaded: &[Unloaded],
+) -> Result<Vec<usize>, FunctionFinding> {
+    let mut callers: Vec<Vec<usize>> = vec![Vec::new(); unloaded.len()];
+    let mut waiting: Vec<i64> = Vec::with_capacity(unloaded.len());
+    for (position, function) in unloaded.iter().enumerate() {
         if let Some(finding) = &function.lost {
             return Err(FunctionFinding { function: function.place, finding: finding.clone() });
         }
@@ -192,13 +305,24 @@ fn order(loaded: &[Loaded]) -> Result<Vec<usize>, FunctionFinding> {
                 callers.push(position);
             }
         }
-        waiting.push(function.names.len());
+        waiting.push(function.names.len() as i64);
     }
-    let free = waiting.iter().enumerate().filter(|(_, waiting)| **waiting == 0);
-    let mut ready: Vec<usize> = free.map(|(position, _)| position).collect();
-    let mut order = Vec::with_capacity(loaded.len());
-    // As Python does it: the one that became ready last comes first.
+    let occurrences = (0_usize..).zip(functions).flat_map(|(position, (_, function))| {
+        let last = (function.last_number != function.number).then_some(function.last_number);
+        [Some(function.number), last].into_iter().flatten().map(move |at| (at, position))
+    });
+    let mut occurrences: Vec<(u32, usize)> = occurrences.collect();
+    occurrences.sort_unstable();
+    let ready = occurrences.iter().map(|(_, position)| *position);
+    let mut ready: Vec<usize> = ready.filter(|one| waiting.get(*one) == Some(&0)).collect();
+    let mut order = Vec::with_capacity(occurrences.len());
+    let mut loaded = HashSet::new();
     while let Some(next) = ready.pop() {
+        let has_all = |function: &Unloaded| function.names.iter().all(|one| loaded.contains(one));
+        if let Some(function) = unloaded.get(next).filter(|function| !has_all(function)) {
+            return Err(needs_itself(function));
+        }
+        loaded.insert(next);
         order.push(next);
         for caller in callers.get(next).map(Vec::as_slice).unwrap_or_default() {
             if let Some(waiting) = waiting.get_mut(*caller) {
@@ -209,13 +333,22 @@ fn order(loaded: &[Loaded]) -> Result<Vec<usize>, FunctionFinding> {
             }
         }
     }
-    let left = waiting.iter().position(|waiting| *waiting > 0);
-    match left.and_then(|position| loaded.get(position)) {
+    let left = unloaded.iter().enumerate().find(|(position, _)| !loaded.contains(position));
+    // A name that comes twice and waits for others is ready only once.
+    let twice = || {
+        let mut twice = functions.iter().zip(unloaded).filter(|((_, function), unloaded)| {
+            function.last_number != function.number && !unloaded.names.is_empty()
+        });
+        twice.next().map(|(_, unloaded)| unloaded)
+    };
+    match left.map(|(_, function)| function).or_else(twice) {
         None => Ok(order),
-        Some(function) => {
-            let finding = Finding::of(Part::Function, ImportFaultKind::Python);
-            let finding = finding.with("it needs itself, at once or through others", "");
-            Err(FunctionFinding { function: function.place, finding })
-        }
+        Some(function) => Err(needs_itself(function)),
     }
+}
+
+fn needs_itself(function: &Unloaded) -> FunctionFinding {
+    let finding = Finding::of(Part::Function, ImportFaultKind::Python);
+    let finding = finding.with("it needs itself, at once or through others", "");
+    FunctionFinding { function: function.place, finding }
 }

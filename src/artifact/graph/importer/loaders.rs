@@ -4,24 +4,34 @@
 //!   graph alone.
 //! - Python's import makes a function of Python of each function in the library, and reads the
 //!   devices of all nodes.
-//! - The C++ loader looks up the operations of all nodes before anything else, and wants functions,
-//!   devices, constants and kernels at once, not when they are used.
+//! - The C++ loader looks at constants and looks up the operations of all nodes before anything else,
+//!   and wants functions, devices and kernels at once, not when they are used. Whether a device is
+//!   there is a question to the machine: one that can be read counts as there.
 //!
 //! Knows the loaders. It must never know how nodes are judged.
+
+use std::cmp::Ordering;
 
 use super::{
     bodies::in_words,
     called_bodies::{FunctionFinding, Library},
+    context::Context,
+    function_graph::CLASSES,
     instantiate::{BodyFinding, Finding},
-    loaded_functions,
+    loaded_functions::{self, LoadedFunctions},
+    order::Visits,
+    registries,
 };
 use crate::artifact::{
     graph::{
         DeprecatedOperations, GraphError, ImportFault, ImportFaultKind, Loader, MetaGraph,
         StructureFaultKind,
         fault::Part,
-        index::{MainNodes, NamingNode, read_signature},
+        index::{
+            FirstNode, GraphIndex, LostCall, LostTarget, MainNodes, NamingNode, read_signature,
+        },
         node_at,
+        node_rules::SavedTensorFault,
         rules::shown,
         source::Extent,
     },
@@ -30,15 +40,16 @@ use crate::artifact::{
 };
 
 /// A graph whose judgements have what the importer finds.
-#[derive(Debug)]
 pub(in super::super) struct LoadedGraph<'g> {
     pub(in super::super) meta_graph: &'g mut MetaGraph,
     /// The number of the meta graph.
     pub(in super::super) number: usize,
     /// Whether the file has no other meta graph.
     pub(in super::super) is_only: bool,
-    /// Where the first node is whose device is none.
-    pub(in super::super) bad_device: Option<Extent>,
+    /// The nodes outside of functions, where somebody had to look at them.
+    pub(in super::super) index: Option<&'g GraphIndex>,
+    /// What the importer has seen of them, where it came as far as visiting them.
+    pub(in super::super) visited: Option<Visited<'g>>,
     /// What loaders look at in its nodes, if that is known.
     pub(in super::super) main: Option<MainNodes>,
 }
@@ -51,7 +62,32 @@ impl<'g> LoadedGraph<'g> {
         is_only: bool,
         main: Option<MainNodes>,
     ) -> Self {
-        Self { meta_graph, number, is_only, bad_device: None, main }
+        Self { meta_graph, number, is_only, index: None, visited: None, main }
+    }
+}
+
+/// Nodes that the importer visits.
+#[derive(Clone, Copy)]
+pub(in super::super) struct Visited<'g> {
+    pub(in super::super) context: &'g Context<'g>,
+    pub(in super::super) visits: &'g Visits,
+}
+
+impl Visited<'_> {
+    /// When the node at a place is visited.
+    fn visit_of(self, place: Extent) -> Option<u32> {
+        let Context { index, source, .. } = self.context;
+        let (mut low, mut high) = (0, u32::try_from(index.nodes().len()).ok()?);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let found = index.place_of(*source, middle).ok().flatten()?;
+            match found.start.cmp(&place.start) {
+                Ordering::Equal => return Some(self.visits.of(middle)),
+                Ordering::Less => low = middle + 1,
+                Ordering::Greater => high = middle,
+            }
+        }
+        None
     }
 }
 
@@ -64,32 +100,59 @@ pub(in super::super) fn judge_loaders(
     if library.registries.is_empty() {
         return Ok(());
     }
-    let LoadedGraph { meta_graph, number, is_only, bad_device, main } = graph;
-    let device = match bad_device {
-        Some(place) => {
-            let expected = "/job:NAME/replica:0/task:0/device:CPU:0";
-            let found = "a device that is none".to_owned();
-            Some(at(library, place, ImportFaultKind::Device, found, expected)?)
-        }
+    let LoadedGraph { meta_graph, number, is_only, index, visited, main } = graph;
+    let in_python = match index {
+        Some(index) => in_python(library, index)?,
         None => None,
     };
-    load_v1(library, meta_graph, device.as_ref())?;
     if library.source.message() == GRAPH_DEF {
-        return Ok(());
+        return load_v1(library, meta_graph, in_python.as_ref(), None);
     }
-    let Library { source, release, .. } = library;
+    let Library { source, names, release, .. } = library;
     let main = match main {
         Some(main) => main,
         None => MainNodes::read(source, number, release)?,
     };
-    cpp(library, meta_graph, &main, device.as_ref())?;
+    let loaded = match source.message() == SAVED_MODEL && !names.is_empty() {
+        true => loaded_functions::load(library, deprecated)?,
+        false => LoadedFunctions::none(library.registries.len()),
+    };
+    load_v1(library, meta_graph, in_python.as_ref(), loaded.unequal.as_ref())?;
+    cpp(library, meta_graph, &main, loaded.unsaved.as_ref(), visited)?;
     if source.message() == SAVED_MODEL {
         // TensorFlow looks for objects only where there is nothing to choose from.
         let has_objects = meta_graph.has_object_graph && is_only;
-        let of_functions = functions(library, deprecated)?;
-        load(library, (meta_graph, has_objects), of_functions, &main, device)?;
+        let nodes = match visited.filter(|_| !has_objects) {
+            Some(Visited { context, visits }) => {
+                registries::loaded(context, visits, &loaded.functions)?
+                    .into_iter()
+                    .map(Some)
+                    .collect()
+            }
+            None => vec![None; library.registries.len()],
+        };
+        load(library, (meta_graph, has_objects), (loaded.faults, nodes), &main, in_python)?;
     }
     Ok(())
+}
+
+/// What Python finds once the nodes are imported: an attribute `_class` or a device that it cannot
+/// read, whichever node comes first.
+fn in_python(library: Library<'_>, index: &GraphIndex) -> Result<Option<ImportFault>, GraphError> {
+    let class = index
+        .bad_class()
+        .filter(|class| index.bad_device().is_none_or(|device| class.start <= device.start));
+    if let Some(place) = class {
+        let found = "an attribute _class that Python cannot read".to_owned();
+        return at(library, place, ImportFaultKind::Python, found, CLASSES).map(Some);
+    }
+    let Some(place) = index.bad_device() else { return Ok(None) };
+    bad_device(library, place).map(Some)
+}
+
+fn bad_device(library: Library<'_>, place: Extent) -> Result<ImportFault, GraphError> {
+    let expected = "/job:NAME/replica:0/task:0/device:CPU:0";
+    at(library, place, ImportFaultKind::Device, "a device that is none".to_owned(), expected)
 }
 
 /// A fault of a node outside of functions.
@@ -125,9 +188,9 @@ fn lost(
 fn load(
     library: Library<'_>,
     (meta_graph, has_objects): (&mut MetaGraph, bool),
-    functions: Vec<Option<ImportFault>>,
+    (functions, nodes): (Vec<Option<ImportFault>>, Vec<Option<Option<ImportFault>>>),
     main: &MainNodes,
-    device: Option<ImportFault>,
+    in_python: Option<ImportFault>,
 ) -> Result<(), GraphError> {
     // Python gives functions their new names in the nodes before it imports these, and makes a
     // function of the graph afterwards.
@@ -135,32 +198,45 @@ fn load(
         Some(node) => Some(lost(library, node, ImportFaultKind::Python)?),
         None => None,
     };
-    let after = match &main.placeholder {
-        Some(node) => {
-            let found = format!("a placeholder as attribute {}", node.name);
-            let kind = ImportFaultKind::AttributeUnknown { attribute: node.name.clone() };
-            Some(at(library, node.place, kind, found, "a value")?)
+    let judgements = meta_graph.graph.judgements.iter_mut();
+    let found = library.registries.iter().zip(functions).zip(nodes);
+    for (judgement, ((registry, of_functions), of_nodes)) in judgements.zip(found) {
+        if let Some(fault) = of_functions {
+            judgement.set_fault(Loader::Load, Some(fault));
+            judgement.set_before_versions(Loader::Load);
+            continue;
         }
-        None => None,
-    };
-    for (judgement, of_functions) in meta_graph.graph.judgements.iter_mut().zip(functions) {
-        let imported = judgement.fault(Loader::Load).filter(|fault| !is_of_library(fault));
-        let of_graph = || before.clone().or(imported.cloned()).or(device.clone()).or(after.clone());
-        let fault = of_functions.or_else(|| if has_objects { None } else { of_graph() });
+        if has_objects {
+            judgement.set_fault(Loader::Load, None);
+            continue;
+        }
+        // Of nodes that nobody visits, the importer has said what there is to say.
+        let written = || judgement.fault(Loader::Load).filter(|fault| !is_of_library(fault));
+        let imported = of_nodes.unwrap_or_else(|| written().cloned());
+        let fault = match before.clone().or(imported).or(in_python.clone()) {
+            Some(fault) => Some(fault),
+            None => placeholder(library, main, registry)?,
+        };
         judgement.set_fault(Loader::Load, fault);
     }
     Ok(())
 }
 
-/// The first fault of the functions that `tf.saved_model.load` loads, by registry.
-fn functions(
+/// The first attribute that is a placeholder and that the operation does not know: no function can
+/// be made of such a node.
+fn placeholder(
     library: Library<'_>,
-    deprecated: &DeprecatedOperations,
-) -> Result<Vec<Option<ImportFault>>, GraphError> {
-    match library.names.is_empty() {
-        true => Ok(vec![None; library.registries.len()]),
-        false => loaded_functions::faults(library, deprecated),
-    }
+    main: &MainNodes,
+    registry: &Registry,
+) -> Result<Option<ImportFault>, GraphError> {
+    let unknown = main.placeholders.iter().find(|found| {
+        let operation = registry.operation(&found.operation);
+        operation.is_none_or(|operation| operation.attribute(&found.attribute).is_none())
+    });
+    let Some(found) = unknown else { return Ok(None) };
+    let words = format!("a placeholder as attribute {}", found.attribute);
+    let kind = ImportFaultKind::AttributeUnknown { attribute: found.attribute.clone() };
+    at(library, found.place, kind, words, "a value").map(Some)
 }
 
 /// Whether it is one that comes of functions having the names of others, which are named anew.
@@ -179,7 +255,8 @@ fn is_of_library(fault: &ImportFault) -> bool {
 fn load_v1(
     library: Library<'_>,
     meta_graph: &mut MetaGraph,
-    device: Option<&ImportFault>,
+    in_python: Option<&ImportFault>,
+    unequal: Option<&ImportFault>,
 ) -> Result<(), GraphError> {
     let judgements = &mut meta_graph.graph.judgements;
     if judgements.iter().all(|judgement| judgement.fault(Loader::LoadV1).is_some()) {
@@ -188,7 +265,8 @@ fn load_v1(
     let functions = python_functions(library)?;
     for (judgement, of_functions) in judgements.iter_mut().zip(functions) {
         if judgement.fault(Loader::LoadV1).is_none() {
-            judgement.set_fault(Loader::LoadV1, device.cloned().or(of_functions));
+            let of_functions = of_functions.or(unequal.cloned());
+            judgement.set_fault(Loader::LoadV1, in_python.cloned().or(of_functions));
         }
     }
     Ok(())
@@ -252,41 +330,125 @@ fn untyped(signature: &OperationDefinition, registry: &Registry) -> Option<BodyF
     Some(finding.with(found, expected))
 }
 
-/// `TF_LoadSessionFromSavedModel`.
+/// `TF_LoadSessionFromSavedModel`: constants, operations, the nodes and edges of a session, where
+/// each node is to run, and then the import.
 fn cpp(
     library: Library<'_>,
     meta_graph: &mut MetaGraph,
     main: &MainNodes,
-    device: Option<&ImportFault>,
+    in_functions: Option<&ImportFault>,
+    visited: Option<Visited<'_>>,
 ) -> Result<(), GraphError> {
-    let call = match main.lost_call(library.names) {
-        Some(node) => Some(lost(library, node, ImportFaultKind::FunctionBody)?),
-        None => None,
+    // Nodes are placed in the order in which they were made.
+    let order = |place: Extent| {
+        let visit = visited.and_then(|visited| visited.visit_of(place));
+        (visit.unwrap_or_default(), place.start)
     };
-    let constant = match &main.constant {
-        Some(node) => {
-            let found = format!("a tensor of shape {}", node.name);
-            let kind = ImportFaultKind::Shape;
-            Some(at(library, node.place, kind, found, "dimensions of at least 0")?)
-        }
+    let unsaved = match &main.saved_tensor {
+        Some((place, fault)) => Some(unsaved(library, *place, fault)?),
+        None => in_functions.cloned(),
+    };
+    let call = match main.lost_call(library.names) {
+        Some(call) => Some(lost_call(library, &call)?),
         None => None,
     };
     let judgements = meta_graph.graph.judgements.iter_mut().zip(library.registries);
     for (judgement, registry) in judgements {
-        let fault = match unknown_operation(library, main, registry)? {
-            Some(unknown) => Some(unknown),
+        let first = match &unsaved {
+            Some(unsaved) => Some(unsaved.clone()),
+            None => unknown_operation(library, main, registry)?,
+        };
+        if first.is_some() {
+            judgement.set_fault(Loader::Cpp, first);
+            judgement.set_before_versions(Loader::Cpp);
+            continue;
+        }
+        let known = judgement.fault(Loader::Cpp).cloned().or(call.clone());
+        let imported = judgement.fault(Loader::Import);
+        let fault = match known {
+            Some(known) => Some(known),
             None => {
-                let imported = judgement.fault(Loader::Cpp).cloned();
-                let known = imported.or(call.clone()).or(device.cloned()).or(constant.clone());
-                match known {
-                    Some(known) => Some(known),
-                    None => without_kernel(library, main, registry)?,
-                }
+                let unplaced = unplaced(library, &order, main, registry)?;
+                // A node that has no kernel is looked at more closely.
+                let is_of_node = |fault: &ImportFault| {
+                    let operation = registry.operation(&fault.operation);
+                    fault.function.is_none()
+                        && operation.is_some_and(|operation| !operation.has_cpu_kernel())
+                };
+                unplaced.filter(|fault| {
+                    fault.kind != ImportFaultKind::NoKernel || !imported.is_some_and(is_of_node)
+                })
             }
         };
+        let fault = fault.or(imported.cloned());
         judgement.set_fault(Loader::Cpp, fault);
     }
     Ok(())
+}
+
+/// A constant of which the loader does not know how many elements it has.
+fn unsaved(
+    library: Library<'_>,
+    place: Extent,
+    fault: &SavedTensorFault,
+) -> Result<ImportFault, GraphError> {
+    let (kind, found, expected) = words_of_tensor(fault);
+    at(library, place, kind, found, expected)
+}
+
+/// What is wrong with a tensor, what is there and what should be.
+pub(super) fn words_of_tensor(fault: &SavedTensorFault) -> (ImportFaultKind, String, &'static str) {
+    match fault {
+        SavedTensorFault::Missing => {
+            let attributes = vec!["value".to_owned()];
+            (ImportFaultKind::AttributesMissing { attributes }, String::new(), "attribute value")
+        }
+        SavedTensorFault::Shape(shape) => {
+            let expected = "dimensions of at least 0, under 2^63 elements";
+            (ImportFaultKind::Shape, format!("a tensor of shape {shape}"), expected)
+        }
+    }
+}
+
+/// A PartitionedCall of no function of the library.
+fn lost_call(library: Library<'_>, call: &LostCall) -> Result<ImportFault, GraphError> {
+    let name = "f".to_owned();
+    let (kind, found) = match &call.target {
+        LostTarget::Missing => {
+            (ImportFaultKind::AttributesMissing { attributes: vec![name] }, String::new())
+        }
+        LostTarget::Other(value) => {
+            (ImportFaultKind::AttributeKind { attribute: name }, format!("f = {value}"))
+        }
+        LostTarget::Function(function) => {
+            let found = format!("a function {function:?} as an attribute");
+            (ImportFaultKind::FunctionBody, found)
+        }
+    };
+    at(library, call.place, kind, found, "a function of the library")
+}
+
+/// The first node that can be placed nowhere: it has no kernel, or a device that cannot be read.
+fn unplaced(
+    library: Library<'_>,
+    order: &impl Fn(Extent) -> (u32, u64),
+    main: &MainNodes,
+    registry: &Registry,
+) -> Result<Option<ImportFault>, GraphError> {
+    let lacking = without_kernel(library, order, main, registry);
+    let is_first = |device: &&NamingNode| {
+        lacking.is_none_or(|lacking| order(device.place) < order(lacking.place))
+    };
+    let device = main.device.as_ref().filter(is_first);
+    match (device, lacking) {
+        (Some(device), _) => bad_device(library, device.place).map(Some),
+        (None, Some(first)) => {
+            let expected = "an operation with a kernel for a CPU";
+            let (kind, found) = (ImportFaultKind::NoKernel, first.operation.clone());
+            at(library, first.place, kind, found, expected).map(Some)
+        }
+        (None, None) => Ok(None),
+    }
 }
 
 /// The first node of an operation that is neither in the release nor in the library.
@@ -305,19 +467,18 @@ fn unknown_operation(
 }
 
 /// The first node of an operation for which no CPU has a kernel.
-fn without_kernel(
+fn without_kernel<'m>(
     library: Library<'_>,
-    main: &MainNodes,
+    order: &impl Fn(Extent) -> (u32, u64),
+    main: &'m MainNodes,
     registry: &Registry,
-) -> Result<Option<ImportFault>, GraphError> {
-    let lacking = main.operations.iter().find(|first| {
+) -> Option<&'m FirstNode> {
+    let lacking = main.operations.iter().filter(|first| {
         let is_function = library.names.find(first.operation.as_bytes()).is_some();
         let operation = registry.operation(&first.operation).filter(|_| !is_function);
         operation.is_some_and(|operation| !operation.has_cpu_kernel())
     });
-    let Some(first) = lacking else { return Ok(None) };
-    let expected = "an operation with a kernel for a CPU";
-    at(library, first.place, ImportFaultKind::NoKernel, first.operation.clone(), expected).map(Some)
+    lacking.min_by_key(|first| order(first.place))
 }
 
 #[cfg(test)]

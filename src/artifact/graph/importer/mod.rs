@@ -24,6 +24,7 @@ mod names;
 mod order;
 mod ready;
 mod registries;
+mod reloaded;
 mod signatures;
 mod words;
 
@@ -31,7 +32,7 @@ pub(super) use self::{
     called_bodies::Library,
     context::Context,
     judge::{Findings, judge},
-    loaders::{LoadedGraph, judge_loaders},
+    loaders::{LoadedGraph, Visited, judge_loaders},
     registries::{judgements, structure_judgements},
 };
 use self::{judge::count, order::NodeFault};

@@ -13,7 +13,7 @@ pub(super) const NEVER: u32 = u32::MAX;
 
 /// When each node of a graph is visited.
 #[derive(Debug)]
-pub(super) enum Visits {
+pub(in super::super) enum Visits {
     /// So many nodes in the order in which they are written: every input is the name of an earlier
     /// node.
     AsWritten(u32),
@@ -23,7 +23,7 @@ pub(super) enum Visits {
 
 /// That the importer crashes while it visits a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Crash {
+pub(in super::super) struct Crash {
     /// The node that it visits.
     pub(super) at: u32,
     /// The head of a loop that had all it waits for, and gets another input from there.

@@ -3,9 +3,10 @@
 use super::{
     bodies::Bodies,
     context::Context,
-    faults::{Reader, faults},
+    faults::{Functions, Reader, faults},
     judge::Findings,
     order::Visits,
+    reloaded::ReloadedLibrary,
 };
 use crate::artifact::graph::{
     GraphError, ImportFault, ImportFaultKind, Judgement, Loader, StructureFault,
@@ -74,9 +75,10 @@ fn visited(context: &Context<'_>, findings: &Findings) -> Result<Vec<Judgement>,
     let count = context.registries.len();
     let Some(visits) = &findings.visits else { return Ok(vec![Judgement::default(); count]) };
     let bodies = Bodies::read(context, visits)?;
+    let functions = Functions::Written(&bodies);
     let reader = |view| Reader { view, needs_shape_functions: true };
     let readers: Vec<Reader> = (0..count).map(reader).collect();
-    let import = faults(context, visits, &readers, &bodies)?;
+    let import = faults(context, visits, &readers, functions)?;
     let needs_shape_functions = |fault: &Option<ImportFault>| {
         fault.as_ref().is_some_and(|fault| fault.kind == ImportFaultKind::NoShapeFunction)
     };
@@ -85,11 +87,11 @@ fn visited(context: &Context<'_>, findings: &Findings) -> Result<Vec<Judgement>,
         let view = |registry| context.kinds.python_view(registry);
         let reader = |registry| Reader { view: view(registry), needs_shape_functions: false };
         let readers: Vec<Reader> = (0..count).map(reader).collect();
-        faults(context, visits, &readers, &bodies)?
+        faults(context, visits, &readers, functions)?
     } else {
         import.clone()
     };
-    let session = in_session(context, visits, &bodies, &import)?;
+    let session = in_session(context, visits, functions, &import)?;
     let judgement = |((import, python), session)| {
         let mut judgement = Judgement::default();
         judgement.set_fault(Loader::Cpp, session);
@@ -101,25 +103,33 @@ fn visited(context: &Context<'_>, findings: &Findings) -> Result<Vec<Judgement>,
     Ok(import.into_iter().zip(python).zip(session).map(judgement).collect())
 }
 
-/// What a session finds into which the graph is loaded: it asks first whether functions call
-/// themselves, and then looks at no values. What it does not mind itself, it has no kernel for.
+/// What `tf.saved_model.load` finds in the nodes outside of functions, which were loaded before.
+pub(super) fn loaded(
+    context: &Context<'_>,
+    visits: &Visits,
+    functions: &[ReloadedLibrary],
+) -> Result<Vec<Option<ImportFault>>, GraphError> {
+    let view = |registry| context.kinds.loaded_view(registry);
+    let reader = |registry| Reader { view: view(registry), needs_shape_functions: false };
+    let readers: Vec<Reader> = (0..functions.len()).map(reader).collect();
+    let functions = Functions::Reloaded(context.library(), functions);
+    faults(context, visits, &readers, functions)
+}
+
+/// What a session finds that makes nodes and edges of the graph, before anybody looks at values.
 fn in_session(
     context: &Context<'_>,
     visits: &Visits,
-    bodies: &Bodies<'_>,
+    functions: Functions<'_>,
     import: &[Option<ImportFault>],
 ) -> Result<Vec<Option<ImportFault>>, GraphError> {
     if import.iter().all(Option::is_none) {
         return Ok(import.to_vec());
     }
-    if let Some(recursion) = bodies.recursion(context)? {
-        return Ok(vec![Some(recursion); import.len()]);
-    }
     let view = |registry| context.kinds.session_view(registry);
     let reader = |registry| Reader { view: view(registry), needs_shape_functions: true };
     let readers: Vec<Reader> = (0..import.len()).map(reader).collect();
-    let session = faults(context, visits, &readers, bodies)?;
-    Ok(session.into_iter().zip(import).map(|(own, import)| own.or(import.clone())).collect())
+    faults(context, visits, &readers, functions)
 }
 
 /// The first function whose name is that of an operation, unless another one of the library is

@@ -58,4 +58,5 @@ fn hash_unbound(attributes: &Attributes, state: &mut impl Hasher) {
             _ => {}
         }
     }
+    attributes.nested().for_each(|nested| nested.hash(state));
 }

@@ -18,6 +18,7 @@ use crate::{
             devices::DeviceReader,
             function_names::FunctionNames,
             node_bytes::{KnownNodes, Reference},
+            node_rules::PythonColocation,
             rules::{LoopRole, is_body_name, is_control_input, is_node_name},
             source::{Extent, Source},
             whole_text::WholeText,
@@ -148,6 +149,8 @@ pub(in super::super) struct BodyNode {
     pub(in super::super) no_operation: bool,
     /// Whether its device is none.
     pub(in super::super) bad_device: bool,
+    /// Whether Python cannot read its attribute `_class`; asked with kinds.
+    pub(in super::super) bad_class: bool,
     /// Whether its operation is a function of the library, which may call its outputs anything.
     pub(in super::super) is_function: bool,
     /// Whether an input of data comes after a control input.
@@ -370,7 +373,12 @@ impl FunctionVisitor<'_> {
     fn end_of_node(&mut self, end: u64) {
         self.position = Position::Elsewhere;
         if self.wants_kinds() {
-            self.node.kind = self.kinds.number(&self.operation, self.attributes.attributes());
+            let attributes = self.attributes.attributes();
+            self.node.kind = self.kinds.number(&self.operation, attributes);
+            let (hasher, own) = (&self.hasher, self.node.name);
+            let colocation = PythonColocation::of(attributes, |name| hasher.hash(name) == own);
+            self.node.bad_device &= colocation != PythonColocation::BesideAnother;
+            self.node.bad_class = colocation == PythonColocation::Unreadable;
         }
         let call = self.call.call(true);
         if let Some(known) = &mut self.known {
@@ -413,6 +421,8 @@ impl FunctionVisitor<'_> {
             }
             true
         });
+        // Whether a device counts depends on what the node is beside.
+        let plain = plain.filter(|_| !bad_device);
         let plain = plain.filter(|plain| is_ascii(plain.name) && !plain.operation.is_empty());
         let found = plain.and_then(|plain| Some((plain.name, known.find(plain.operation)?)));
         let Some((name, facts)) = found else {
@@ -425,7 +435,8 @@ impl FunctionVisitor<'_> {
             bad_name: !is_body_name(name),
             bad_graph_name: !is_node_name(name),
             no_operation: false,
-            bad_device,
+            bad_device: false,
+            bad_class: false,
             is_function: facts.is_function,
             input_order,
             loop_role: facts.loop_role,

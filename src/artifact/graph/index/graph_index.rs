@@ -50,6 +50,8 @@ pub(in super::super) struct GraphIndex {
     pub(super) second_gradient: Option<String>,
     /// The first node with a device that is none.
     pub(super) bad_device: Option<Extent>,
+    /// The first node whose attribute `_class` Python cannot read.
+    pub(super) bad_class: Option<Extent>,
     /// Whether a name was too long to be looked at, so that nothing is known of the nodes.
     pub(super) oversized: bool,
 }
@@ -385,6 +387,11 @@ impl GraphIndex {
     /// Where the first node is whose device is none.
     pub(in super::super) fn bad_device(&self) -> Option<Extent> {
         self.bad_device
+    }
+
+    /// Where the first node is whose attribute `_class` Python cannot read.
+    pub(in super::super) fn bad_class(&self) -> Option<Extent> {
+        self.bad_class
     }
 
     /// A function that comes again and is another one.

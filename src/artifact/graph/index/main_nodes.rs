@@ -12,8 +12,10 @@ use crate::{
         graph::{
             GraphError,
             attributes::{AttributeReader, AttributeValue, Attributes},
+            devices::DeviceReader,
             function_names::FunctionNames,
-            node_bytes::KnownNodes,
+            node_bytes::{KnownNodes, Reference},
+            node_rules::SavedTensorFault,
             rules::is_partitioned_call,
             source::{Extent, Source},
             whole_text::WholeText,
@@ -30,6 +32,9 @@ use crate::{
 /// Operations that are kept: more than any release has. Of a graph that has more of them the first
 /// ones are looked at, and among those is one that nobody knows.
 const MOST_OPERATIONS: usize = 1 << 14;
+
+/// Attributes that are placeholders are kept up to so many.
+const MOST_PLACEHOLDERS: usize = 1 << 10;
 
 /// An operation and the first node that has it.
 #[derive(Clone, Debug)]
@@ -48,6 +53,32 @@ pub(in super::super) struct NamingNode {
     pub(in super::super) name: String,
 }
 
+/// A PartitionedCall that calls no function of the library.
+#[derive(Clone, Debug)]
+pub(in super::super) struct LostCall {
+    pub(in super::super) place: Extent,
+    pub(in super::super) target: LostTarget,
+}
+
+/// What such a call names.
+#[derive(Clone, Debug)]
+pub(in super::super) enum LostTarget {
+    /// Nothing: the attribute is not there.
+    Missing,
+    /// A value that is no function, as it is shown.
+    Other(String),
+    /// A function of this name.
+    Function(String),
+}
+
+/// A node with an attribute that is a placeholder.
+#[derive(Clone, Debug)]
+pub(in super::super) struct PlaceholderUse {
+    pub(in super::super) place: Extent,
+    pub(in super::super) operation: String,
+    pub(in super::super) attribute: String,
+}
+
 /// What loaders look at in the nodes of one graph.
 #[derive(Debug, Default)]
 pub(in super::super) struct MainNodes {
@@ -57,10 +88,17 @@ pub(in super::super) struct MainNodes {
     functions: Vec<NamingNode>,
     /// The functions that nodes call by PartitionedCall, the same.
     calls: Vec<NamingNode>,
-    /// The first node with an attribute that is a placeholder.
-    pub(in super::super) placeholder: Option<NamingNode>,
-    /// The first Const whose value cannot be one: of a negative size.
-    pub(in super::super) constant: Option<NamingNode>,
+    /// The first PartitionedCall that names no function at all.
+    nameless_call: Option<LostCall>,
+    /// Whether any attribute is a placeholder.
+    pub(in super::super) has_placeholder: bool,
+    /// The attributes that are placeholders with a name, of each operation the first node that has
+    /// it.
+    pub(in super::super) placeholders: Vec<PlaceholderUse>,
+    /// The first node whose attribute `value` a loader of SavedModels refuses.
+    pub(in super::super) saved_tensor: Option<(Extent, SavedTensorFault)>,
+    /// The first node with a device that no session can read.
+    pub(in super::super) device: Option<NamingNode>,
     known: KnownNames,
 }
 
@@ -83,9 +121,14 @@ impl MainNodes {
         first_lost(&self.functions, functions)
     }
 
-    /// The first PartitionedCall of such a function.
-    pub(in super::super) fn lost_call(&self, functions: &FunctionNames) -> Option<&NamingNode> {
-        first_lost(&self.calls, functions)
+    /// The first PartitionedCall that calls no function of the library.
+    pub(in super::super) fn lost_call(&self, functions: &FunctionNames) -> Option<LostCall> {
+        let named = first_lost(&self.calls, functions).map(|node| LostCall {
+            place: node.place,
+            target: LostTarget::Function(node.name.clone()),
+        });
+        let nameless = self.nameless_call.clone();
+        named.into_iter().chain(nameless).min_by_key(|call| call.place.start)
     }
 
     /// Takes in the next node; one that is like an earlier one in its operation and attributes may
@@ -118,18 +161,32 @@ impl MainNodes {
                 self.calls.push(naming(name));
             }
         }
-        if self.placeholder.is_none() {
-            let is_placeholder =
-                |(_, value): &(&[u8], _)| matches!(value, AttributeValue::Placeholder(_));
-            let found = attributes.iter().find(is_placeholder);
-            self.placeholder = found.map(|(name, _)| naming(text_of(name)));
+        if self.nameless_call.is_none() && is_partitioned_call(operation) {
+            let target = match attributes.get("f") {
+                None => Some(LostTarget::Missing),
+                Some(AttributeValue::Function(_)) => None,
+                Some(other) => Some(LostTarget::Other(other.to_string())),
+            };
+            self.nameless_call = target.map(|target| LostCall { place, target });
         }
-        if operation == b"Const"
-            && self.constant.is_none()
-            && let Some(AttributeValue::Tensor(tensor)) = attributes.get("value")
-            && tensor.shape.dimensions.iter().any(|size| *size < 0)
-        {
-            self.constant = Some(naming(tensor.shape.to_string()));
+        self.note_placeholders(operation, attributes, place);
+        if self.saved_tensor.is_none() {
+            let fault = SavedTensorFault::of(operation, attributes);
+            self.saved_tensor = fault.map(|fault| (place, fault));
+        }
+    }
+
+    fn note_placeholders(&mut self, operation: &[u8], attributes: &Attributes, place: Extent) {
+        for (name, value) in attributes.iter() {
+            let AttributeValue::Placeholder(of) = value else { continue };
+            self.has_placeholder = true;
+            let is_known = self.placeholders.iter().any(|other| {
+                other.operation.as_bytes() == operation && other.attribute.as_bytes() == name
+            });
+            if of.length > 0 && !is_known && self.placeholders.len() < MOST_PLACEHOLDERS {
+                let (operation, attribute) = (text_of(operation), text_of(name));
+                self.placeholders.push(PlaceholderUse { place, operation, attribute });
+            }
         }
     }
 
@@ -148,6 +205,8 @@ impl MainNodes {
             start: 0,
             is_node: false,
             operation: Vec::new(),
+            device: None,
+            devices: DeviceReader::default(),
             attributes: AttributeReader::default(),
             text: WholeText::default(),
             known: KnownNodes::new(),
@@ -168,6 +227,9 @@ struct MainVisitor {
     start: u64,
     is_node: bool,
     operation: Vec<u8>,
+    /// The device of the node, where no session can read it.
+    device: Option<String>,
+    devices: DeviceReader,
     attributes: AttributeReader,
     text: WholeText,
     /// The nodes that were looked at: what is like them has nothing that they do not have.
@@ -181,6 +243,11 @@ impl MainVisitor {
         self.known.learn(());
         let place = Extent { start: self.start, end };
         self.nodes.add(&self.operation, self.attributes.attributes(), place);
+        if let Some(name) = self.device.take()
+            && self.nodes.device.is_none()
+        {
+            self.nodes.device = Some(NamingNode { place, name });
+        }
     }
 }
 
@@ -226,6 +293,7 @@ impl Visitor for MainVisitor {
                 self.is_node = true;
                 self.start = self.begins;
                 self.operation.clear();
+                self.device = None;
                 self.attributes.clear();
                 true
             }
@@ -250,11 +318,15 @@ impl Visitor for MainVisitor {
         if message != NODE_DEF {
             return self.attributes.string(message, field, piece, is);
         }
-        if field.number == node_def::OP
-            && let Some(text) = self.text.take(piece, is)
-        {
+        if !matches!(field.number, node_def::OP | node_def::DEVICE) {
+            return;
+        }
+        let Some(text) = self.text.take(piece, is) else { return };
+        if field.number == node_def::OP {
             self.operation.clear();
             self.operation.extend_from_slice(text);
+        } else {
+            self.device = (!self.devices.is_session_device(text)).then(|| text_of(text));
         }
     }
 
@@ -277,7 +349,11 @@ impl Visitor for MainVisitor {
         if (message, field.number) != (GRAPH_DEF, graph_def::NODE) {
             return false;
         }
-        let plain = self.known.read(bytes, depth, |_| true);
+        let devices = &mut self.devices;
+        let plain = self.known.read(bytes, depth, |reference| match reference {
+            Reference::Device(device) => devices.is_session_device(device),
+            _ => true,
+        });
         plain.is_some_and(|plain| self.known.find(plain.operation).is_some())
     }
 }

@@ -33,7 +33,7 @@ pub(super) use self::{
         Target,
     },
     graph_index::{CallingNode, DeprecatedNode, DuplicateFunction, GraphIndex, Input},
-    main_nodes::{FirstNode, MainNodes, NamingNode},
+    main_nodes::{FirstNode, LostCall, LostTarget, MainNodes, NamingNode},
     names::{Name, NameMap},
     output_shapes::OutputShapes,
     signature::read as read_signature,

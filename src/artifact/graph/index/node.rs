@@ -13,6 +13,7 @@ use crate::{
             characters::Seen,
             devices::DeviceReader,
             function_names::FunctionNames,
+            node_rules::PythonColocation,
             rules::{Output, input_node, input_node_seen, is_control_input, is_node_name},
             whole_text::WholeText,
         },
@@ -70,6 +71,11 @@ impl NodeReader {
         self.bad_device = false;
         self.has_control_input = false;
         self.data_after_control = false;
+    }
+
+    /// What Python makes of its attribute `_class`, where attributes are asked for.
+    pub(super) fn python_colocation(&self) -> PythonColocation {
+        PythonColocation::of(self.attributes(), |name| name == self.name)
     }
 
     /// Makes ready for a node that is read in one go.

@@ -20,6 +20,7 @@ use crate::{
             function_names::{FunctionNames, LONGEST_NAME, LibraryFunction},
             kinds::{DroppedUses, KindNumber, Kinds},
             node_bytes::{KnownNodes, Reference, short_field},
+            node_rules::PythonColocation,
             rules::{LoopRole, is_node_name},
             source::{Extent, Source},
         },
@@ -246,8 +247,12 @@ impl<'a> IndexVisitor<'a> {
         self.position = Position::Elsewhere;
         let place = Extent { start: self.node_begins, end };
         self.index.oversized |= self.node.is_oversized();
-        if self.node.bad_device {
+        let colocation = self.node.python_colocation();
+        if self.node.bad_device && colocation != PythonColocation::BesideAnother {
             self.index.bad_device.get_or_insert(place);
+        }
+        if colocation == PythonColocation::Unreadable {
+            self.index.bad_class.get_or_insert(place);
         }
         let is_deprecated = self.note_deprecated(place);
         // What comes behind a node that no graph can have is never come to.
@@ -257,7 +262,8 @@ impl<'a> IndexVisitor<'a> {
         }
         let facts = self.facts();
         // Whoever reads a node in one go asks nobody whether it is deprecated.
-        match is_deprecated || self.node.is_oversized() {
+        let is_unreadable = colocation == PythonColocation::Unreadable;
+        match is_deprecated || is_unreadable || self.node.is_oversized() {
             true => self.known.forget(),
             false => self.known.learn(facts),
         }

@@ -30,9 +30,10 @@ type Key = [u64; 2];
 
 /// The kinds of the nodes of one graph.
 ///
-/// There are three views of each registry: that of the C import, numbered as the registries are,
-/// behind all of these that of Python, and behind these that of a session, into which graphs are
-/// loaded without a look at the values of attributes.
+/// There are four views of each registry: that of the C import, numbered as the registries are,
+/// behind all of these that of Python, behind these that of a session, into which graphs are
+/// loaded without a look at the values of attributes, and at the end that of
+/// `tf.saved_model.load`, which names resources anew.
 #[derive(Debug)]
 pub(in super::super) struct Kinds<'a> {
     registries: &'a [Registry],
@@ -93,12 +94,18 @@ impl<'a> Kinds<'a> {
         self.registries.len() * 2 + registry
     }
 
+    /// The number of the view of a registry that has the nodes as `tf.saved_model.load` has them.
+    pub(in super::super) fn loaded_view(&self, registry: usize) -> usize {
+        self.registries.len() * 3 + registry
+    }
+
     /// How much of a node is looked at in a view.
     pub(in super::super) fn strictness(&self, view: usize) -> Strictness {
         match view.checked_div(self.registries.len()) {
             None | Some(0) => Strictness::Import,
             Some(1) => Strictness::PythonImport,
-            Some(_) => Strictness::Body,
+            Some(2) => Strictness::Session,
+            Some(_) => Strictness::Load,
         }
     }
 
@@ -205,12 +212,19 @@ impl<'a> Kinds<'a> {
         };
         self.differs_in_python |= judged != in_python;
         let in_session = if judged.contains(&Judged::Fault) {
-            self.judge_as(operation, attributes, Strictness::Body)
+            self.judge_as(operation, attributes, Strictness::Session)
         } else {
             judged.clone()
         };
+        let in_load = match attributes.get("shared_name") {
+            Some(value) if in_python.contains(&Judged::Fault) && !is_text(value) => {
+                self.judge_as(operation, attributes, Strictness::Load)
+            }
+            _ => in_python.clone(),
+        };
         judged.extend(in_python);
         judged.extend(in_session);
+        judged.extend(in_load);
         if judged.iter().all(|one| Some(one) == judged.first()) {
             judged.truncate(1);
         }
@@ -254,6 +268,10 @@ impl<'a> Kinds<'a> {
         let found = dropped::of(operation, known, self.registries, attributes);
         self.dropped.number(found)
     }
+}
+
+fn is_text(value: AttributeValue<'_>) -> bool {
+    matches!(value, AttributeValue::String(_))
 }
 
 /// What was found out is worth nothing but time: where there is too much of it, it begins anew.

@@ -14,6 +14,8 @@
 mod fault;
 mod lost;
 mod node_type;
+mod python_colocation;
+mod saved_tensor;
 mod shape_rules;
 mod value_rules;
 
@@ -21,6 +23,8 @@ pub(super) use self::{
     fault::NodeFault,
     lost::{LostAttribute, lost_attributes},
     node_type::{ElementType, NodeType, TypeList, TypeRun},
+    python_colocation::PythonColocation,
+    saved_tensor::SavedTensorFault,
     shape_rules::shape_fault,
     value_rules::{NodeRules, Strictness},
 };

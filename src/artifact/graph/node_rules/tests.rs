@@ -332,27 +332,34 @@ fn an_operation_that_is_known_by_its_name_alone_may_be_anything() {
 }
 
 #[test]
-fn in_a_body_nothing_counts_but_what_types_are_made_of() {
-    let body =
-        |operation, values: &[(&str, &str)]| judge("2.12", Strictness::Body, operation, values);
+fn in_a_session_nothing_counts_but_what_types_are_made_of() {
+    let session =
+        |operation, values: &[(&str, &str)]| judge("2.12", Strictness::Session, operation, values);
     // Not allowed, unknown, of the wrong kind.
-    assert_eq!(inputs(&body("MatMul", &[("T", "type: DT_STRING")]).unwrap()), [7, 7]);
-    assert_eq!(inputs(&body("MatMul", &[("T", "type: 777")]).unwrap()), [777, 777]);
-    assert_eq!(inputs(&body("MatMul", &[("T", "i: 1")]).unwrap()), [0, 0]);
-    assert_eq!(inputs(&body("MatMul", &[("T", "")]).unwrap()), [0, 0]);
+    assert_eq!(inputs(&session("MatMul", &[("T", "type: DT_STRING")]).unwrap()), [7, 7]);
+    assert_eq!(inputs(&session("MatMul", &[("T", "type: 777")]).unwrap()), [777, 777]);
+    assert_eq!(inputs(&session("MatMul", &[("T", "i: 1")]).unwrap()), [0, 0]);
+    assert_eq!(inputs(&session("MatMul", &[("T", "")]).unwrap()), [0, 0]);
     // Below its minimum.
-    let none = body("AddN", &[("T", "type: DT_FLOAT"), ("N", "i: 0")]).unwrap();
+    let none = session("AddN", &[("T", "type: DT_FLOAT"), ("N", "i: 0")]).unwrap();
     assert_eq!(none.inputs.len(), 0);
-    // Cut to 32 bits.
-    let one = body("AddN", &[("T", "type: DT_FLOAT"), ("N", "i: 4294967297")]).unwrap();
-    assert_eq!(one.inputs.len(), 1);
-    let negative = body("AddN", &[("T", "type: DT_FLOAT"), ("N", "i: -1")]).unwrap_err();
-    assert_eq!(negative.kind, ImportFaultKind::AttributeNumber { attribute: "N".to_owned() });
+    // A number that there is none of, and what makes a list of equals and is something else.
+    for number in ["i: 4294967297", "i: -1"] {
+        let fault = session("AddN", &[("T", "type: DT_FLOAT"), ("N", number)]).unwrap_err();
+        assert_eq!(fault.kind, ImportFaultKind::AttributeNumber { attribute: "N".to_owned() });
+    }
+    for values in [[("T", "type: DT_FLOAT"), ("N", "type: 3")], [("T", "i: 1"), ("N", "i: 1")]] {
+        let fault = session("AddN", &values).unwrap_err();
+        assert!(matches!(fault.kind, ImportFaultKind::AttributeKind { .. }), "{fault:?}");
+    }
+    // A reference to a reference.
+    let twice = session("VariableV2", &[("dtype", "type: 101")]).unwrap_err();
+    assert_eq!(twice.kind, ImportFaultKind::AttributeType { attribute: "dtype".to_owned() });
     // What no argument needs may be missing; of the rest, one is named.
     let required = [("T", "type: DT_FLOAT")];
-    body("Conv2D", &required).unwrap();
-    let missing = body("Cast", &[]).unwrap_err();
-    let attributes = vec!["DstT".to_owned()];
+    session("Conv2D", &required).unwrap();
+    let missing = session("Cast", &[]).unwrap_err();
+    let attributes = vec!["SrcT".to_owned()];
     assert_eq!(missing.kind, ImportFaultKind::AttributesMissing { attributes });
 }
 

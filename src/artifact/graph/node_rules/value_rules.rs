@@ -24,9 +24,18 @@ pub(in super::super) enum Strictness {
     /// All of it, but a value that is none stands for the default, if there is one: Python's
     /// imports.
     PythonImport,
-    /// What the types of inputs and outputs are made of: nodes in the body of a function that is
-    /// called. A value of the wrong kind makes an invalid type or the number 0.
-    Body,
+    /// The same once `tf.saved_model.load` has gone over the nodes: it gives each resource a name of
+    /// its own, whatever stood there before.
+    Load,
+    /// What the types of inputs and outputs are made of: a session, into which a graph is loaded
+    /// without a look at anything else.
+    Session,
+}
+
+impl Strictness {
+    fn is_of_python(self) -> bool {
+        matches!(self, Self::PythonImport | Self::Load)
+    }
 }
 
 /// The rules of one release.
@@ -95,15 +104,10 @@ impl NodeRules<'_> {
         if operation.is_name_alone() {
             return Ok(NodeType { inputs: TypeList::open(), outputs: TypeList::open() });
         }
-        if self.strictness != Strictness::Body {
+        if self.strictness != Strictness::Session {
             self.check(operation, attributes)?;
         }
         let node = Node { rules: *self, operation, attributes };
-        // In a body the outputs of all nodes are looked at before any input.
-        if self.strictness == Strictness::Body {
-            let outputs = node.types(operation.outputs())?;
-            return Ok(NodeType { inputs: node.types(operation.inputs())?, outputs });
-        }
         let inputs = node.types(operation.inputs())?;
         Ok(NodeType { inputs, outputs: node.types(operation.outputs())? })
     }
@@ -118,20 +122,23 @@ impl NodeRules<'_> {
         for attribute in operation.attributes() {
             let has_default = attribute.has_default();
             let value = match attributes.get(attribute.name()) {
-                Some(AttributeValue::None)
-                    if self.strictness == Strictness::PythonImport && has_default =>
-                {
-                    None
-                }
+                Some(AttributeValue::None) if self.strictness.is_of_python() && has_default => None,
                 found => found,
             };
             match value {
+                Some(_) if self.is_rewritten(operation, attribute.name()) => {}
                 Some(value) => self.check_value(&attribute, value)?,
                 None if has_default => {}
                 None => missing.push(attribute.name().to_owned()),
             }
         }
         if missing.is_empty() { Ok(()) } else { Err(NodeFault::missing(missing)) }
+    }
+
+    /// Whether the loader writes the attribute anew.
+    fn is_rewritten(&self, operation: Operation<'_>, attribute: &str) -> bool {
+        let is_sharing = attribute == "use_node_name_sharing" && operation.name() == "HashTableV2";
+        self.strictness == Strictness::Load && (attribute == "shared_name" || is_sharing)
     }
 
     fn check_value(
@@ -149,14 +156,7 @@ impl NodeRules<'_> {
             let expected = attribute.kind().to_string();
             return Err(NodeFault::of_value(kind, name, value, expected));
         }
-        if let Some(unknown) = self.unknown_type(value) {
-            let found = match value {
-                AttributeValue::List(_) => format!("[…, {}, …]", type_name(unknown)),
-                _ => type_name(unknown).into_owned(),
-            };
-            let expected = format!("an element type of TensorFlow {}", self.registry.release());
-            return Err(NodeFault::of_value(element_type, name, found, expected));
-        }
+        self.check_types(name, value)?;
         if let Some(least) = attribute.minimum()
             && measure(value).is_some_and(|measured| measured < i128::from(least))
         {
@@ -169,6 +169,17 @@ impl NodeRules<'_> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Fails where a type of the value is no element type of the release.
+    fn check_types(&self, name: &str, value: AttributeValue<'_>) -> Result<(), Box<NodeFault>> {
+        let Some(unknown) = self.unknown_type(value) else { return Ok(()) };
+        let found = match value {
+            AttributeValue::List(_) => format!("[…, {}, …]", type_name(unknown)),
+            _ => type_name(unknown).into_owned(),
+        };
+        let expected = format!("an element type of TensorFlow {}", self.registry.release());
+        Err(NodeFault::of_value(element_type, name, found, expected))
     }
 
     /// The first type of the value that is no element type of the release.
@@ -230,15 +241,18 @@ struct Node<'a> {
 impl<'a> Node<'a> {
     /// The value of an attribute that an argument needs.
     fn resolve(&self, name: &str) -> Result<Resolved<'a>, Box<NodeFault>> {
-        let own = self.attributes.get(name).filter(|value| {
-            self.rules.strictness != Strictness::PythonImport
-                || !matches!(value, AttributeValue::None)
-        });
         let default = || {
             let attribute = self.operation.attribute(name)?;
             attribute.default().map(Resolved::Default)
         };
-        let found = own.map(Resolved::Own).or_else(default);
+        let found = match self.attributes.get(name) {
+            // Where there is no default, it stays what it is: an empty list.
+            Some(value @ AttributeValue::None) if self.rules.strictness.is_of_python() => {
+                default().or(Some(Resolved::Own(value)))
+            }
+            Some(value) => Some(Resolved::Own(value)),
+            None => default(),
+        };
         found.ok_or_else(|| NodeFault::missing(vec![name.to_owned()]))
     }
 
@@ -251,7 +265,11 @@ impl<'a> Node<'a> {
         for argument in arguments {
             let is_reference = argument.is_reference();
             if let ArgumentSource::List(name) = argument.source() {
-                self.resolve(name)?.push_types(is_reference, &mut list);
+                let found = self.resolve(name)?;
+                if is_reference {
+                    refuse_reference(name, found)?;
+                }
+                found.push_types(is_reference, &mut list);
                 continue;
             }
             let count = match argument.number_attribute() {
@@ -261,9 +279,21 @@ impl<'a> Node<'a> {
             let data_type = match argument.source() {
                 ArgumentSource::Attribute(name) => {
                     let found = self.resolve(name)?;
-                    // Alone, an unbound placeholder is an invalid type.
+                    // Alone, what is no type is an invalid one.
                     if argument.number_attribute().is_some() {
-                        self.refuse_placeholder(name, found, "type")?;
+                        expect(
+                            name,
+                            found,
+                            AttributeKind { element: Element::Type, is_list: false },
+                        )?;
+                    }
+                    if argument.number_attribute().is_some()
+                        && let Resolved::Own(value) = found
+                    {
+                        self.rules.check_types(name, value)?;
+                    }
+                    if is_reference {
+                        refuse_reference(name, found)?;
                     }
                     found.data_type()
                 }
@@ -275,38 +305,49 @@ impl<'a> Node<'a> {
         Ok(list)
     }
 
-    /// Fails where a value that makes a list of equals is still a placeholder; in a body it counts
-    /// as nothing.
-    fn refuse_placeholder(
-        &self,
-        name: &str,
-        found: Resolved<'_>,
-        expected: &str,
-    ) -> Result<(), Box<NodeFault>> {
-        match found {
-            Resolved::Own(value @ AttributeValue::Placeholder(_))
-                if self.rules.strictness != Strictness::Body =>
-            {
-                Err(NodeFault::of_value(kind, name, value, expected.to_owned()))
-            }
-            _ => Ok(()),
-        }
-    }
-
     /// How many tensors an argument is.
     fn count(&self, name: &str) -> Result<u32, Box<NodeFault>> {
         let resolved = self.resolve(name)?;
-        self.refuse_placeholder(name, resolved, "int")?;
+        expect(name, resolved, AttributeKind { element: Element::Int, is_list: false })?;
         let found = resolved.number();
-        // A body cuts the number to 32 bits, and a negative one ends the process.
-        let number_of = match self.rules.strictness {
-            Strictness::Body => i64::from(found as i32),
-            Strictness::Import | Strictness::PythonImport => found,
-        };
-        let count = i32::try_from(number_of).ok().and_then(|count| u32::try_from(count).ok());
+        let count = i32::try_from(found).ok().and_then(|count| u32::try_from(count).ok());
         count.ok_or_else(|| {
             let expected = format!("a number from 0 to {}", i32::MAX);
             NodeFault::of_value(number, name, found, expected)
         })
     }
 }
+
+/// Fails where a value of the node that makes a list of equals is of another kind: a placeholder, or
+/// what nobody has looked at before.
+fn expect(name: &str, found: Resolved<'_>, expected: AttributeKind) -> Result<(), Box<NodeFault>> {
+    match found {
+        Resolved::Own(value) if value.kind() != Some(expected) => {
+            Err(NodeFault::of_value(kind, name, value, expected.to_string()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Fails where an argument is a reference to what is a reference already.
+fn refuse_reference(name: &str, found: Resolved<'_>) -> Result<(), Box<NodeFault>> {
+    let mut types = TypeList::default();
+    found.push_types(false, &mut types);
+    types.push(ElementType::new(found.data_type(), false), 1);
+    let mut types = types.runs().iter().map(|run| run.element.data_type);
+    match types.find(|data_type| *data_type > REFERENCES) {
+        Some(reference) => {
+            let found = type_name(reference).into_owned();
+            Err(NodeFault::of_value(
+                element_type,
+                name,
+                found,
+                "a type that is no reference".into(),
+            ))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Numbers of types above this one are those of references.
+const REFERENCES: i32 = 100;

@@ -158,7 +158,8 @@ fn a_call_fills_in_what_the_body_leaves_to_it() {
     let body = function(list, "", "a:0");
     assert_eq!(kind(&format!("{body}{}", counted("i: 2", &["x", "x"]))), None);
     let both = kind(&format!("{body}{}{second}", counted("i: 2", &["x", "x"])));
-    assert_eq!(both, Some(Kind::FunctionBody));
+    let Some(Kind::Structure(found)) = both else { panic!("no structure") };
+    assert_eq!(found.body.unwrap().kind, BodyFaultKind::FewInputs);
     let partitioned = |given: &str| {
         kind(&format!(
             "{generic}{INPUT} node {{ name: 'c' op: 'PartitionedCall' input: 'x'
@@ -263,4 +264,91 @@ fn chains_and_trees_of_calls_are_judged_once_a_function() {
     let found = fault(&end(&node("n", "NoSuchOp", &[], ""))).unwrap();
     assert_eq!(found.function.as_deref(), Some("f200"));
     assert!(kind(&end(&node("n", "f0", &[], ""))).is_some());
+}
+
+#[test]
+fn a_default_is_for_placeholders_and_for_nodes_of_the_function_itself() {
+    let signature = "name: 'f' input_arg { name: 'a' type_attr: 'U' }
+        output_arg { name: 'r' type_attr: 'U' }
+        attr { name: 'U' type: 'type' default_value { type: DT_FLOAT } }";
+    let nodes = node("i", "Identity", &["a"], &attribute("T", "placeholder: 'U'"));
+    let generic = function(signature, &nodes, "i:output:0");
+    assert_eq!(kind(&format!("{generic}{}", call(&["x"], ""))), None);
+    // What a PartitionedCall does not give is not there for the arguments.
+    let partitioned = |given: &str| {
+        kind(&format!(
+            "{generic}{INPUT} node {{ name: 'c' op: 'PartitionedCall' input: 'x'
+                {} {} attr {{ key: 'f' value {{ func {{ name: 'f' {given} }} }} }} }}",
+            attribute("Tin", "list { type: DT_FLOAT }"),
+            attribute("Tout", "list { type: DT_FLOAT }"),
+        ))
+    };
+    assert_eq!(partitioned(&attribute("U", "type: DT_FLOAT")), None);
+    let missing = Kind::AttributesMissing { attributes: vec!["U".to_owned()] };
+    assert_eq!(partitioned(""), Some(missing));
+}
+
+#[test]
+fn a_result_that_should_be_a_reference_is_one() {
+    let signature = "name: 'f' input_arg { name: 'a' type: DT_FLOAT }
+        output_arg { name: 'r' type: DT_FLOAT is_ref: true }";
+    let with = |nodes: &str, returned: &str| {
+        kind(&format!("{}{}", function(signature, nodes, returned), call(&["x"], "")))
+    };
+    let variable = attribute("dtype", "type: DT_FLOAT") + &attribute("shape", "shape { }");
+    assert_eq!(with(&node("v", "VariableV2", &[], &variable), "v:ref:0"), None);
+    let copied = node("i", "Identity", &["a"], FLOAT);
+    assert_eq!(with(&copied, "i:output:0"), Some(Kind::InputType { input: 0 }));
+}
+
+#[test]
+fn what_a_function_that_is_an_attribute_leaves_open_cannot_be_bound() {
+    let with = |given: &str| {
+        let branch = |name: &str| attribute(name, &format!("func {{ name: 'g' {given} }}"));
+        let types = attribute("Tin", "list { }") + &attribute("Tout", "list { }");
+        let rest = attribute("Tcond", "type: DT_FLOAT") + &types;
+        let rest = rest + &branch("then_branch") + &branch("else_branch");
+        in_body(&node("w", "If", &["a"], &rest), "a")
+    };
+    assert_eq!(with(""), None);
+    assert_eq!(with(&attribute("x", "i: 1")), None);
+    assert_eq!(with("attr { key: 'x' value { } }"), Some(Kind::FunctionBody));
+    assert_eq!(with(&attribute("x", "placeholder: 'U'")), Some(Kind::FunctionBody));
+    let inner = "func { name: 'h' attr { key: 'y' value { } } }";
+    assert_eq!(with(&attribute("x", inner)), Some(Kind::FunctionBody));
+    assert_eq!(with(&attribute("x", &format!("list {{ {inner} }}"))), Some(Kind::FunctionBody));
+    assert_eq!(with(&attribute("x", "s: 'text'")), None);
+}
+
+#[test]
+fn a_list_of_types_counts_in_a_body_whatever_else_is_in_it() {
+    let types = |values: &str| attribute("T", &format!("list {{ {values} }}"));
+    for values in ["type: DT_FLOAT", "b: true type: DT_FLOAT", "type: DT_FLOAT i: 3"] {
+        let nodes = node("i", "IdentityN", &["a"], &types(values));
+        assert_eq!(in_body(&nodes, "i:output:0"), None, "{values}");
+    }
+    let none = node("i", "IdentityN", &["a"], &types("b: true"));
+    assert_eq!(in_body(&none, "a"), Some(Kind::InputCount));
+}
+
+#[test]
+fn nodes_of_one_name_are_told_from_each_other_by_their_outputs_until_they_are_nodes_of_a_graph() {
+    let twins = node("n", "Identity", &["a"], FLOAT)
+        + &node("n", "Shape", &["a"], FLOAT)
+        + &node("n", "Sqrt", &["a"], FLOAT);
+    // `Identity` and `Shape` have an output of the same name.
+    let Some(Kind::Structure(found)) = in_body(&twins, "a") else { panic!("no structure") };
+    assert_eq!(found.body.unwrap().kind, BodyFaultKind::Duplicate);
+    // Of others the inputs are looked at first.
+    let others = node("n", "Identity", &["a"], FLOAT) + &node("n", "Sqrt", &["a", "a"], FLOAT);
+    assert_eq!(in_body(&others, "a"), Some(Kind::InputCount));
+}
+
+#[test]
+fn a_call_has_as_many_results_as_the_body_names_by_hand() {
+    let hand = node("h", "_Retval", &["a"], &(FLOAT.to_owned() + &attribute("index", "i: 1")));
+    let Some(Kind::Structure(found)) = in_body(&hand, "a") else { panic!("no structure") };
+    assert_eq!(found.body.unwrap().kind, BodyFaultKind::FewOutputs);
+    let first = node("h", "_Retval", &["a"], &(FLOAT.to_owned() + &attribute("index", "i: 0")));
+    assert_eq!(in_body(&first, "a"), None);
 }

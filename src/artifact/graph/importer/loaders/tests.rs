@@ -202,3 +202,136 @@ fn a_session_asks_first_whether_functions_call_themselves() {
     assert_eq!(fault.kind, StructureFaultKind::CalledFunction);
     assert_eq!(kind(Loader::Import, &graph), Some(Kind::UnknownOperation));
 }
+
+#[test]
+fn a_session_makes_all_nodes_and_edges_before_anybody_looks_at_values_and_shapes() {
+    let shaped = "node { name: 's' op: 'NoOp' attr { key: '_output_shapes' value { list { } } } }
+        node { name: 'p' op: 'Placeholder' attr { key: 'dtype' value { type: DT_FLOAT } }
+            attr { key: 'shape' value { shape { dim { size: -7 } } } } }";
+    let int =
+        "node { name: 'i' op: 'Identity' input: 'x' attr { key: 'T' value { type: DT_INT32 } } }";
+    let graph = format!("{shaped} {INPUT} {int}");
+    assert_eq!(kind(Loader::Import, &graph), Some(Kind::Shape));
+    assert_eq!(kind(Loader::Cpp, &graph), Some(Kind::InputType { input: 0 }));
+    // Too many inputs are edges that there is no room for; too few are nothing yet.
+    let few = "node { name: 'a' op: 'Identity' attr { key: 'T' value { type: DT_FLOAT } } }";
+    assert_eq!(
+        kind(Loader::Cpp, &format!("{few} {INPUT} {int}")),
+        Some(Kind::InputType { input: 0 })
+    );
+    assert_eq!(kind(Loader::Cpp, few), Some(Kind::InputCount));
+    let many = "node { name: 'm' op: 'NoOp' input: 'x' }";
+    assert_eq!(kind(Loader::Cpp, &format!("{INPUT} {many}")), Some(Kind::InputCount));
+}
+
+#[test]
+fn constants_are_looked_at_before_operations_and_in_functions_that_nobody_calls() {
+    let empty = "node { name: 'k' op: 'Const' attr { key: 'dtype' value { type: DT_FLOAT } } }
+        node { name: 'n' op: 'NoSuchOp' }";
+    let value = Kind::AttributesMissing { attributes: vec!["value".to_owned()] };
+    assert_eq!(kind(Loader::Cpp, empty), Some(value));
+    let inside = "node_def { name: 'k' op: 'Const' attr { key: 'dtype' value { type: DT_FLOAT } }
+        attr { key: 'value' value { tensor { dtype: DT_FLOAT tensor_shape { unknown_rank: true } } } } }";
+    assert_eq!(kind(Loader::Cpp, &function("f", inside, "a")), Some(Kind::Shape));
+    assert_eq!(kind(Loader::Import, &function("f", inside, "a")), None);
+    let itself = function("f", &node("c", "f", &["a"], ""), "a");
+    assert!(matches!(kind(Loader::Cpp, &itself), Some(Kind::Structure(_))));
+    assert_eq!(kind(Loader::Import, &itself), None);
+}
+
+#[test]
+fn a_device_that_only_one_of_the_loaders_can_read_is_refused_by_the_other() {
+    let on = |device: &str| format!("node {{ name: 'n' op: 'NoOp' device: '{device}' }}");
+    assert_eq!(kind(Loader::Cpp, &on("CPU")), Some(Kind::Device));
+    assert_eq!(kind(Loader::LoadV1, &on("CPU")), None);
+    assert_eq!(kind(Loader::LoadV1, &on("/device:CPU")), Some(Kind::Device));
+    assert_eq!(kind(Loader::Cpp, &on("/device:CPU")), None);
+    // Which devices there are is a question to the machine.
+    assert_eq!(kind(Loader::Cpp, &on("/job:x/task:3/device:GPU:7")), None);
+}
+
+#[test]
+fn python_reads_the_attribute_of_colocation_as_texts_and_no_device_beside_it() {
+    let with = |value: &str, device: &str| {
+        format!(
+            "{INPUT} node {{ name: 'n' op: 'NoOp' device: '{device}'
+                attr {{ key: '_class' value {{ {value} }} }} }}"
+        )
+    };
+    for loader in [Loader::LoadV1, Loader::Load] {
+        for value in ["", "list { }", "s: ''", "list { s: 'x' }", "list { s: 'loc:@x' }"] {
+            assert_eq!(kind(loader, &with(value, "")), None, "{loader:?} {value}");
+        }
+        for value in ["i: 1", "s: 'x'", "list { i: 1 }", "list { s: '\\377' }", "type: DT_FLOAT"] {
+            assert_eq!(kind(loader, &with(value, "")), Some(Kind::Python), "{loader:?} {value}");
+        }
+        assert_eq!(kind(loader, &with("list { s: 'loc:@x' }", "nowhere")), None);
+        let own = kind(loader, &with("list { s: 'loc:@n' }", "nowhere"));
+        assert_eq!(own, Some(Kind::Device));
+    }
+    assert_eq!(kind(Loader::Import, &with("i: 1", "")), None);
+}
+
+#[test]
+fn a_loaded_function_takes_one_tensor_an_argument() {
+    let library = "library { function { signature { name: 'f'
+        input_arg { name: 'a' type: DT_FLOAT number_attr: 'N' } attr { name: 'N' type: 'int' } } } }";
+    let two = "node { name: 'c' op: 'f' input: 'x' input: 'x' attr { key: 'N' value { i: 2 } } }";
+    let one = "node { name: 'c' op: 'f' input: 'x' }";
+    let graph = |call: &str| format!("{library} {INPUT} {call}");
+    assert_eq!(kind(Loader::LoadV1, &graph(two)), None);
+    assert_eq!(kind(Loader::Load, &graph(two)), Some(Kind::InputCount));
+    let number = Kind::AttributesMissing { attributes: vec!["N".to_owned()] };
+    assert_eq!(kind(Loader::LoadV1, &graph(one)), Some(number));
+    assert_eq!(kind(Loader::Load, &graph(one)), None);
+}
+
+#[test]
+fn a_function_that_is_imported_brings_along_only_those_that_it_calls_by_name() {
+    let (inner, middle) = (function("h", "", "a"), function("g", &node("c", "h", &["a"], ""), "a"));
+    let outer = function("f", &node("c", "g", &["a"], ""), "a");
+    let two = together(&[inner.clone(), middle.clone()]);
+    assert_eq!(kind(Loader::Load, &two), None);
+    let three = together(&[inner.clone(), middle.clone(), outer]);
+    assert_eq!(kind(Loader::Load, &three), Some(Kind::UnknownOperation));
+    assert_eq!(kind(Loader::LoadV1, &three), None);
+    let calls_both = node("c", "g", &["a"], "") + &node("d", "h", &["a"], "");
+    let both = together(&[inner, middle, function("f", &calls_both, "a")]);
+    assert_eq!(kind(Loader::Load, &both), None);
+}
+
+#[test]
+fn names_of_resources_are_written_anew_and_other_placeholders_that_nobody_knows_refused() {
+    let with = |attribute: &str| {
+        format!("node {{ name: 'h' op: 'IdentityReaderV2' attr {{ {attribute} }} }}")
+    };
+    let number = "key: 'shared_name' value { i: 1 }";
+    let wrong = Kind::AttributeKind { attribute: "shared_name".to_owned() };
+    assert_eq!(kind(Loader::LoadV1, &with(number)), Some(wrong));
+    assert_eq!(kind(Loader::Load, &with(number)), None);
+    assert_eq!(kind(Loader::Load, &with("key: 'container' value { placeholder: 'T' }")), None);
+    let unknown = Kind::AttributeUnknown { attribute: "_x".to_owned() };
+    let open = "key: '_x' value { placeholder: 'T' }";
+    assert_eq!(kind(Loader::Load, &with(open)), Some(unknown.clone()));
+    let inside = function("f", &node("h", "NoOp", &[], &format!("attr {{ {open} }}")), "a");
+    assert_eq!(kind(Loader::Load, &inside), Some(unknown));
+}
+
+#[test]
+fn the_last_of_two_functions_of_one_name_is_loaded_and_may_name_no_other() {
+    let unknown = function("f", &node("n", "NoSuchOp", &[], ""), "a");
+    let fine = function("f", "", "a");
+    assert_eq!(kind(Loader::Load, &together(&[unknown.clone(), fine.clone()])), None);
+    let last = kind(Loader::Load, &together(&[fine, unknown]));
+    assert_eq!(last, Some(Kind::UnknownOperation));
+    let calling = function("f", &node("c", "g", &["a"], ""), "a");
+    let twice = together(&[calling.clone(), calling, function("g", "", "a")]);
+    assert_eq!(kind(Loader::Load, &twice), Some(Kind::Python));
+}
+
+#[test]
+fn python_does_not_take_a_function_in_which_a_name_comes_twice() {
+    let twice = function("f", &(node("n", "NoOp", &[], "") + &node("n", "NoOp", &[], "")), "a");
+    assert!(matches!(kind(Loader::LoadV1, &twice), Some(Kind::Structure(_))));
+    assert_eq!(kind(Loader::Import, &twice), None);
+}

@@ -1,0 +1,49 @@
+//! What Python's imports make of the attribute `_class`.
+//!
+//! The importer looks at a list of texts alone. Python reads whatever the attribute has as if it
+//! were one, and leaves the device of a node that has to be beside another one unread.
+
+use crate::artifact::{
+    graph::attributes::{AttributeValue, Attributes},
+    ops::Element,
+};
+
+/// What stands before the name of a node in the attribute.
+const PREFIX: &[u8] = b"loc:@";
+
+/// Where Python wants a node to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum PythonColocation {
+    /// Where its device says.
+    Alone,
+    /// Beside another node, wherever its own device is.
+    BesideAnother,
+    /// Python fails to read the attribute.
+    Unreadable,
+}
+
+impl PythonColocation {
+    /// Of a node with these attributes; `is_own` says whether a name is the node's.
+    pub(in super::super) fn of(attributes: &Attributes, is_own: impl Fn(&[u8]) -> bool) -> Self {
+        let list = match attributes.get("_class") {
+            None | Some(AttributeValue::None) => return Self::Alone,
+            Some(AttributeValue::String(text)) if text.length == 0 => return Self::Alone,
+            Some(AttributeValue::List(list)) if list.len() == 0 => return Self::Alone,
+            Some(AttributeValue::List(list)) if list.element() == Some(Element::String) => list,
+            Some(_) => return Self::Unreadable,
+        };
+        let mut found = Self::Alone;
+        for value in list.values() {
+            // What is too long to be kept is nobody's name.
+            let AttributeValue::String(text) = value else { continue };
+            let bytes = text.bytes.unwrap_or_default();
+            if std::str::from_utf8(bytes).is_err() {
+                return Self::Unreadable;
+            }
+            if bytes.strip_prefix(PREFIX).is_some_and(|name| !is_own(name)) {
+                found = Self::BesideAnother;
+            }
+        }
+        found
+    }
+}
