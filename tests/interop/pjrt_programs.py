@@ -20,7 +20,7 @@ import jax.numpy as jnp  # noqa: E402
 import numpy  # noqa: E402
 from jaxlib.mlir.dialects import stablehlo  # noqa: E402
 
-from pjrt_plugins import PLUGINS, library  # noqa: E402
+from pjrt_plugins import PLUGINS, download  # noqa: E402
 
 # A version that every plug-in of these reads.
 STABLEHLO = "1.9.0"
@@ -78,7 +78,7 @@ def main():
     arguments = parser.parse_args()
     failures = 0
     for package, version, minor, *_ in PLUGINS:
-        path = library(arguments.cache, package, version)
+        path = download(arguments.cache / f"{package}-{version}", package, version)
         for name, code, replicas, lists, gives, outputs in cases():
             program = {
                 "code": code.hex(),
