@@ -5,6 +5,7 @@ use crate::{
     codec::{DecodeError, EncodeError, Status},
     device_state,
     ifrt::IfrtError,
+    pjrt::PjrtError,
     stream_executor,
 };
 
@@ -54,6 +55,9 @@ pub enum ProxyError {
     /// The device's fault.
     #[error(transparent)]
     Device(#[from] stream_executor::Error),
+    /// The fault of a PJRT client's device.
+    #[error(transparent)]
+    Pjrt(#[from] PjrtError),
     /// A value cannot be written at the version agreed upon.
     #[error(transparent)]
     Encode(#[from] EncodeError),

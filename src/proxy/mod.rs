@@ -56,4 +56,4 @@ pub use client::{
 };
 pub use error::ProxyError;
 pub use handshake::{Agreement, Ranges};
-pub use server::{Limits, LocalSession, Metrics, Server, ServerBuilder, Tokens};
+pub use server::{Limits, LocalSession, Metrics, ServedDevices, Server, ServerBuilder, Tokens};

@@ -4,6 +4,7 @@ use serdes_abi::TF_Code;
 
 use crate::{
     codec::{Status, StatusCode},
+    pjrt::PjrtError,
     proto::tensorflow::StatusProto,
     stream_executor,
 };
@@ -47,6 +48,21 @@ pub(super) fn from_grpc(status: &tonic::Status) -> Status {
     }
     let code = StatusCode::from_number(status.code() as i32).unwrap_or(StatusCode::Unknown);
     Status::new(code, status.message())
+}
+
+/// What an error of a PJRT client is to a peer.
+pub(super) fn of_pjrt(error: &PjrtError) -> Status {
+    let code = match error {
+        PjrtError::OutOfHostMemory { .. } => StatusCode::ResourceExhausted,
+        PjrtError::Missing { .. } => StatusCode::Unimplemented,
+        PjrtError::Status { code, .. } => {
+            code.canonical().filter(|code| *code != StatusCode::Ok).unwrap_or(StatusCode::Internal)
+        }
+        // What a client may have asked for.
+        PjrtError::InvalidArgument { .. } => StatusCode::InvalidArgument,
+        _ => StatusCode::Internal,
+    };
+    Status::new(code, error.to_string())
 }
 
 /// What a device's error is to a peer.

@@ -9,5 +9,6 @@ mod loaded {
     mod minors;
     mod plugins;
     mod programs;
+    mod state;
     mod transfers;
 }

@@ -642,7 +642,9 @@ pub(crate) struct ServeArguments {
     /// Where to listen: HOST:PORT; port 0 takes a free one.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
     pub(crate) listen: String,
-    /// The plug-in whose devices are served: `host`, `host:devices=2`, or the path of a library.
+    /// The plug-in whose devices are served: `host`, `host:devices=2`, or the path of a library of a
+    /// StreamExecutor or a PJRT plug-in, the latter with options of its client if need be:
+    /// PATH[:KEY=VALUE,...].
     #[arg(long, value_name = "PLUGIN", default_value = "host")]
     pub(crate) plugin: String,
     /// The layout of the plug-in, where it is not to be detected.

@@ -30,6 +30,16 @@ pub struct Restored {
 }
 
 impl Tensor {
+    /// What memory for all of it is to hold.
+    ///
+    /// # Errors
+    /// If it holds strings, which stay on the host.
+    pub(crate) fn contents(&self) -> Result<Contents, Error> {
+        let spec = self.spec();
+        Contents::new(spec.dtype(), spec.shape().dims().iter().copied())
+            .ok_or(Error::TooLarge { what: "data", found: self.bytes() })
+    }
+
     /// Puts the tensor into memory of `device`, every chunk compared with its checksum. The device
     /// is one of a StreamExecutor plug-in or of a PJRT client.
     ///
@@ -44,13 +54,6 @@ impl Tensor {
             reason: "it has no data".to_owned(),
         })
     }
-}
-
-/// What the memory of a whole tensor is to hold.
-fn contents_of(tensor: &Tensor) -> Result<Contents, Error> {
-    let spec = tensor.spec();
-    Contents::new(spec.dtype(), spec.shape().dims().iter().copied())
-        .ok_or(Error::TooLarge { what: "data", found: tensor.bytes() })
 }
 
 impl Reader {
@@ -111,7 +114,7 @@ impl Reader {
             let targets = (0..plan.sources.len()).map(Target::of_one).collect();
             let memories = Vec::with_capacity(plan.sources.len());
             let made = tensors.iter().map(|tensor| {
-                let memory = M::allocate(device, &contents_of(tensor)?);
+                let memory = M::allocate(device, &tensor.contents()?);
                 memory.map_err(|error| M::failed("writing", tensor.name(), error))
             });
             // Nothing is collected: every memory takes all of one piece.

@@ -33,6 +33,12 @@ impl Contents {
         Some(Self { dtype, dims, bytes })
     }
 
+    /// So many bytes that are no array.
+    #[cfg(feature = "proxy")]
+    pub(crate) fn of_bytes(bytes: u64) -> Self {
+        Self { dtype: DType::U8, dims: SmallVec::from([bytes.cast_signed(); 1].as_slice()), bytes }
+    }
+
     /// The type of its elements.
     pub(crate) const fn dtype(&self) -> DType {
         self.dtype

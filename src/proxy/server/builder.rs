@@ -14,16 +14,18 @@ use super::{
 };
 use crate::{
     device_state::Versions,
+    pjrt::Client,
     proxy::{ProxyError, Ranges},
     stream_executor::Plugin,
 };
 
 impl Server {
-    /// A server over the devices of `plugin`: all versions, the default limits, no encryption.
+    /// A server over the devices of a StreamExecutor plug-in or of a PJRT client: all versions, the
+    /// default limits, no encryption.
     #[must_use]
-    pub fn builder(plugin: &Plugin) -> ServerBuilder {
+    pub fn builder(devices: impl Into<ServedDevices>) -> ServerBuilder {
         ServerBuilder {
-            plugin: plugin.clone(),
+            devices: devices.into(),
             ranges: Ranges::supported(),
             limits: Limits::default(),
             encryption: Encryption::default(),
@@ -37,10 +39,32 @@ impl Server {
     }
 }
 
+/// Whose devices a server serves.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum ServedDevices {
+    /// Those of a StreamExecutor plug-in.
+    Plugin(Plugin),
+    /// Those of a PJRT client that this process can use.
+    Client(Client),
+}
+
+impl From<&Plugin> for ServedDevices {
+    fn from(plugin: &Plugin) -> Self {
+        Self::Plugin(plugin.clone())
+    }
+}
+
+impl From<&Client> for ServedDevices {
+    fn from(client: &Client) -> Self {
+        Self::Client(client.clone())
+    }
+}
+
 /// Makes a [`Server`].
 #[derive(Clone)]
 pub struct ServerBuilder {
-    plugin: Plugin,
+    devices: ServedDevices,
     ranges: Ranges,
     limits: Limits,
     encryption: Encryption,
@@ -160,7 +184,7 @@ impl ServerBuilder {
     /// restored; [`ProxyError::Device`] if a device cannot be used.
     pub fn build(self) -> Result<Server, ProxyError> {
         let ranges = self.ranges.check_supported()?;
-        let devices = Devices::of(&self.plugin)?;
+        let devices = Devices::of(&self.devices)?;
         // Said now, not when the first client comes.
         let tls = self.encryption.acceptor()?;
         let gauges = Arc::default();

@@ -116,7 +116,7 @@ mod tests {
 
     fn context() -> Arc<Context> {
         let plugin = Plugin::open("host:devices=1", LayoutChoice::Detect).unwrap();
-        let devices = Devices::of(&plugin).unwrap();
+        let devices = Devices::of(&(&plugin).into()).unwrap();
         let limits = Limits::default().resolved(devices.memory());
         let budgets = Budgets::of_all(&limits);
         Context::new(limits, devices, Arc::default(), budgets)

@@ -31,6 +31,10 @@ mod turns;
 mod tests;
 
 pub use self::{
-    access::Tokens, builder::ServerBuilder, limits::Limits, local::LocalSession, metrics::Metrics,
+    access::Tokens,
+    builder::{ServedDevices, ServerBuilder},
+    limits::Limits,
+    local::LocalSession,
+    metrics::Metrics,
     serve::Server,
 };

@@ -8,16 +8,17 @@ use std::{
 };
 
 use serde_json::json;
-use serdes::proxy::Server;
+use serdes::proxy::{ServedDevices, Server};
 use tokio::{
     net::TcpListener,
     sync::mpsc::{self, UnboundedReceiver},
 };
 
-use super::{negotiate, plugin, save, serve_access};
+use super::{device, negotiate, plugin, save, serve_access};
 use crate::{
     arguments::{AccessArguments, ServeArguments},
     failure::Failure,
+    plugin_argument::PluginArgument,
     signals::{self, Hangup, Request},
     terminal::{Status, Terminal},
 };
@@ -35,8 +36,7 @@ pub(crate) fn run(arguments: &ServeArguments, terminal: &mut Terminal) -> Result
     let state = arguments.state.as_ref().map(lasting).transpose()?;
     let transfer_directory = arguments.transfer_directory.as_ref().map(lasting).transpose()?;
     let versions = save::versions(&arguments.serdes_version, terminal)?;
-    let plugin = plugin::open(&arguments.plugin, arguments.layout.as_deref())?;
-    let builder = Server::builder(&plugin).ranges(ranges);
+    let builder = Server::builder(devices(arguments)?).ranges(ranges);
     let mut builder = serve_access::apply(builder, &arguments.access, limits)?;
     if let Some(directory) = &transfer_directory {
         builder = builder.transfer_directory(directory);
@@ -74,6 +74,17 @@ pub(crate) fn run(arguments: &ServeArguments, terminal: &mut Terminal) -> Result
     // What hangs in a call into the plug-in or the system keeps nobody waiting.
     runtime.shutdown_timeout(LEFT_BEHIND);
     served.map(|()| Status::Yes)
+}
+
+/// Whose devices are served.
+fn devices(arguments: &ServeArguments) -> Result<ServedDevices, Failure> {
+    let layout = arguments.layout.as_deref();
+    Ok(match PluginArgument::parse(&arguments.plugin)? {
+        PluginArgument::StreamExecutor(name) => (&plugin::open(&name, layout)?).into(),
+        PluginArgument::Pjrt { path, options } => {
+            (&device::open_client(&path, options, layout)?).into()
+        }
+    })
 }
 
 /// Where to listen.

@@ -7,16 +7,53 @@ use super::{Kind, MemorySpace};
 use crate::{
     codec::{DecodeError, Status, StatusCode, ToProto},
     ifrt::{AttributeMap, AttributeValue, DeviceId, DeviceLookup, MemoryKind, Reach, Sharding},
+    pjrt,
     proto::xla::ifrt::proxy::{InitResponse, init_response},
-    proxy::{ProxyError, status::status},
+    proxy::{ProxyError, ServedDevices, status::status},
     stream_executor::{Device, Plugin},
     version::SerDesVersion,
 };
 
+/// A device of a plug-in of either interface.
+#[derive(Debug)]
+pub(crate) enum ServedDevice {
+    StreamExecutor(Device),
+    Pjrt(PjrtDevice),
+}
+
+/// A device of a PJRT client.
+#[derive(Debug)]
+pub(crate) struct PjrtDevice {
+    default: pjrt::MemorySpace,
+    pinned_host: Option<pjrt::MemorySpace>,
+}
+
+impl PjrtDevice {
+    fn new(device: &pjrt::Device) -> Result<Self, pjrt::PjrtError> {
+        let default = pjrt::MemorySpace::of(device)?;
+        let mut pinned_host = None;
+        for memory in device.memories()? {
+            if memory.kind()? == Kind::PinnedHost.name() {
+                pinned_host = Some(pjrt::MemorySpace::of_kind(device, Kind::PinnedHost.name())?);
+            }
+        }
+        Ok(Self { default, pinned_host })
+    }
+
+    /// Where arrays of a kind of memory lie: in the default memory, where the plug-in does not have
+    /// the kind.
+    pub(crate) fn space(&self, kind: Kind) -> &pjrt::MemorySpace {
+        match (kind, &self.pinned_host) {
+            (Kind::PinnedHost, Some(pinned_host)) => pinned_host,
+            _ => &self.default,
+        }
+    }
+}
+
 /// All devices of a plug-in. Their ids are their places in the list, from 0 on.
 #[derive(Debug)]
 pub(crate) struct Devices {
-    devices: Vec<Device>,
+    devices: Vec<ServedDevice>,
     platform: String,
     /// What kind of hardware each device is: what it says itself, or the type of the platform's
     /// devices.
@@ -26,18 +63,36 @@ pub(crate) struct Devices {
 
 impl Devices {
     /// # Errors
-    /// [`ProxyError::Configuration`] if there is no device; [`ProxyError::Device`] if one cannot be
-    /// used.
-    pub(crate) fn of(plugin: &Plugin) -> Result<Self, ProxyError> {
+    /// [`ProxyError::Configuration`] if there is no device; [`ProxyError::Device`] and
+    /// [`ProxyError::Pjrt`] if one cannot be used.
+    pub(crate) fn of(served: &ServedDevices) -> Result<Self, ProxyError> {
+        match served {
+            ServedDevices::Plugin(plugin) => Self::of_plugin(plugin),
+            ServedDevices::Client(client) => Self::of_client(client),
+        }
+    }
+
+    fn of_client(client: &pjrt::Client) -> Result<Self, ProxyError> {
+        let found = client.addressable_devices()?;
+        if found.is_empty() {
+            return Err(none_of(client.platform_name()));
+        }
+        let kinds = found.iter().map(pjrt::Device::kind).collect::<Result<_, _>>()?;
+        let devices = found.iter().map(|device| Ok(ServedDevice::Pjrt(PjrtDevice::new(device)?)));
+        Ok(Self {
+            devices: devices.collect::<Result<_, pjrt::PjrtError>>()?,
+            platform: client.platform_name().to_owned(),
+            kinds,
+            version: format!("serdes {}, PJRT {}", env!("CARGO_PKG_VERSION"), client.minor()),
+        })
+    }
+
+    fn of_plugin(plugin: &Plugin) -> Result<Self, ProxyError> {
         let devices = (0..plugin.device_count()).map(|ordinal| plugin.device(ordinal));
         let devices = devices.collect::<Result<Vec<_>, _>>()?;
         let platform = plugin.platform();
         if devices.is_empty() {
-            return Err(ProxyError::configuration(
-                "the plug-in",
-                platform.name(),
-                "it has no device; a server needs one",
-            ));
+            return Err(none_of(platform.name()));
         }
         let kinds = devices.iter().map(|device| {
             let name = device.description().hardware_name.filter(|name| !name.is_empty());
@@ -45,7 +100,7 @@ impl Devices {
         });
         Ok(Self {
             kinds: kinds.collect(),
-            devices,
+            devices: devices.into_iter().map(ServedDevice::StreamExecutor).collect(),
             platform: platform.name().to_owned(),
             version: format!(
                 "serdes {}, StreamExecutor layout {}",
@@ -64,7 +119,14 @@ impl Devices {
     pub(crate) fn memory(&self) -> Option<u64> {
         let mut all = 0_u64;
         for device in &self.devices {
-            all = all.saturating_add(u64::try_from(device.memory_usage().ok()??.total).ok()?);
+            let bytes = match device {
+                ServedDevice::StreamExecutor(device) => device.memory_usage().ok()??.total,
+                ServedDevice::Pjrt(device) => match limit_of(device) {
+                    None if self.take_strings() => i64::MAX,
+                    limit => limit?,
+                },
+            };
+            all = all.saturating_add(u64::try_from(bytes).ok()?);
         }
         let available = available_memory();
         Some(if self.take_strings() { all.min(available / 2) } else { all })
@@ -72,7 +134,7 @@ impl Devices {
 
     /// # Errors
     /// INTERNAL if there is no such device.
-    pub(crate) fn at(&self, space: MemorySpace) -> Result<&Device, Status> {
+    pub(crate) fn at(&self, space: MemorySpace) -> Result<&ServedDevice, Status> {
         self.devices
             .get(space.device)
             .ok_or_else(|| status!(Internal, "no device has the place {}", space.device))
@@ -187,6 +249,16 @@ impl Devices {
     }
 }
 
+/// A plug-in that a server cannot use.
+fn none_of(platform: &str) -> ProxyError {
+    ProxyError::configuration("the plug-in", platform, "it has no device; a server needs one")
+}
+
+/// How many bytes of memory a device has, if it says that.
+fn limit_of(device: &PjrtDevice) -> Option<i64> {
+    device.default.device().memory_statistics().ok()??.bytes_limit
+}
+
 /// Sharded values name devices by these ids; a proxy's client is told NOT_FOUND of others.
 impl DeviceLookup for Devices {
     fn look_up(&self, id: DeviceId) -> Result<Reach, DecodeError> {
@@ -198,7 +270,8 @@ impl DeviceLookup for Devices {
 }
 
 /// What a device says of itself.
-fn attributes_of(device: &Device) -> AttributeMap {
+fn attributes_of(device: &ServedDevice) -> AttributeMap {
+    let ServedDevice::StreamExecutor(device) = device else { return AttributeMap::default() };
     let description = device.description();
     let texts = [
         ("hardware_name", description.hardware_name),

@@ -1,6 +1,11 @@
 //! Elements of arrays in the memory of the host: how large one is, and room for many.
 
-use crate::{codec::Status, ifrt::DType, proxy::status::status};
+use crate::{
+    codec::Status,
+    device_state::Contents,
+    ifrt::{DType, Shape},
+    proxy::status::status,
+};
 
 /// How an element lies in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +32,15 @@ pub(crate) fn item_size(dtype: DType) -> Result<Item, Status> {
             }
         },
     }
+}
+
+/// What a device is to hold of a shard.
+///
+/// # Errors
+/// INTERNAL for elements that have no place on a device, or more of them than any memory has.
+pub(crate) fn contents_of(dtype: DType, shape: &Shape) -> Result<Contents, Status> {
+    Contents::new(dtype, shape.dims().iter().copied())
+        .ok_or_else(|| status!(Internal, "no device holds {dtype}{shape}"))
 }
 
 /// Memory of the host for `bytes` bytes.

@@ -3,16 +3,19 @@
 
 use std::sync::Arc;
 
-use super::zeroed;
+use super::{STEP, ServedDevice, zeroed};
 use crate::{
     codec::Status,
+    device_state::{self, Contents, Tensor, Writer},
+    ifrt::ArraySpec,
+    pjrt::{Array, ElementType, IncomingArray, MemorySpace as PjrtSpace},
     proxy::{
         server::{
             budget::Share,
             metrics::{Counted, Gauges},
             promise::Promised,
         },
-        status::{of_device, status},
+        status::{of_device, of_pjrt, status},
     },
     stream_executor::{Device, DeviceMemory, Error, HostMemory},
 };
@@ -48,14 +51,22 @@ pub(crate) struct MemorySpace {
 enum Bytes {
     Device(DeviceMemory),
     Host(HostMemory),
+    Pjrt(Array),
+}
+
+/// Bytes on their way.
+#[derive(Debug)]
+enum Incoming {
+    Device(DeviceMemory),
+    Host(HostMemory),
+    Pjrt(IncomingArray),
 }
 
 /// The bytes of a shard. They are written once, when it is made.
 #[derive(Debug)]
 pub(crate) struct Memory {
     bytes: Bytes,
-    size: u64,
-    device: Device,
+    contents: Contents,
     _share: Share,
     _counted: [Counted; 2],
 }
@@ -63,29 +74,39 @@ pub(crate) struct Memory {
 /// Memory that is being written, from its first byte on.
 #[derive(Debug)]
 pub(crate) struct MemoryWriter {
-    memory: Memory,
+    bytes: Incoming,
+    contents: Contents,
     written: u64,
+    share: Share,
+    gauges: Arc<Gauges>,
 }
 
 impl MemoryWriter {
-    /// New memory of `size` bytes. May wait for the device.
+    /// New memory for `contents`. May wait for the device.
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED; what the plug-in reports.
     pub(crate) fn new(
-        device: &Device,
+        device: &ServedDevice,
         kind: Kind,
-        size: u64,
+        contents: &Contents,
         share: Share,
         gauges: &Arc<Gauges>,
     ) -> Result<Self, Status> {
-        let bytes = match kind {
-            Kind::Device => {
-                Bytes::Device(device.allocate(size).map_err(|error| of_device(&error))?)
+        let size = contents.bytes();
+        let bytes = match (device, kind) {
+            (ServedDevice::StreamExecutor(device), Kind::Device) => {
+                Incoming::Device(device.allocate(size).map_err(|error| of_device(&error))?)
             }
-            Kind::PinnedHost => Bytes::Host(pinned(device, size)?),
+            (ServedDevice::StreamExecutor(device), Kind::PinnedHost) => {
+                Incoming::Host(pinned(device, size)?)
+            }
+            (ServedDevice::Pjrt(device), kind) => {
+                Incoming::Pjrt(incoming(device.space(kind), contents)?)
+            }
         };
-        Ok(Self { memory: Memory::new(bytes, size, device, share, gauges), written: 0 })
+        let (contents, gauges) = (contents.clone(), Arc::clone(gauges));
+        Ok(Self { bytes, contents, written: 0, share, gauges })
     }
 
     /// Writes the next bytes. Waits for the device.
@@ -94,22 +115,26 @@ impl MemoryWriter {
     /// INTERNAL for more bytes than there is memory; what the plug-in reports.
     pub(crate) fn push(&mut self, piece: &[u8]) -> Result<(), Status> {
         let end = self.written.saturating_add(piece.len() as u64);
-        if end > self.memory.size {
-            return Err(status!(Internal, "{end} bytes are more than {}", self.memory.size));
+        if end > self.contents.bytes() {
+            return Err(status!(Internal, "{end} bytes are more than {}", self.contents.bytes()));
         }
-        match &mut self.memory.bytes {
-            Bytes::Device(memory) => self
-                .memory
-                .device
-                .copy_to_device(piece, memory, self.written)
-                .map_err(|error| of_device(&error))?,
-            Bytes::Host(memory) => {
+        match &mut self.bytes {
+            Incoming::Device(memory) => {
+                let device = memory.device().clone();
+                device
+                    .copy_to_device(piece, memory, self.written)
+                    .map_err(|error| of_device(&error))?;
+            }
+            Incoming::Host(memory) => {
                 let target = usize::try_from(self.written)
                     .ok()
                     .and_then(|start| memory.get_mut(start..)?.get_mut(..piece.len()));
                 target
                     .ok_or_else(|| status!(Internal, "more bytes than memory"))?
                     .copy_from_slice(piece);
+            }
+            Incoming::Pjrt(array) => {
+                array.write(self.written, piece).map_err(|error| of_pjrt(&error))?;
             }
         }
         self.written = end;
@@ -122,13 +147,15 @@ impl MemoryWriter {
     /// # Errors
     /// As [`push`](Self::push).
     pub(crate) fn copy_next(&mut self, source: &Memory, most: u64) -> Result<bool, Status> {
-        let length = self.memory.size.saturating_sub(self.written).min(most);
-        if let (Bytes::Device(from), Bytes::Device(to)) = (&source.bytes, &self.memory.bytes) {
-            let device = &self.memory.device;
+        let size = self.contents.bytes();
+        let most = if source.step() == u64::MAX { size } else { most };
+        let length = size.saturating_sub(self.written).min(most);
+        if let (Bytes::Device(from), Incoming::Device(to)) = (&source.bytes, &self.bytes) {
+            let device = to.device();
             match device.copy_on_device(from, self.written, to, self.written, length) {
                 Ok(()) => {
                     self.written += length;
-                    return Ok(self.written == self.memory.size);
+                    return Ok(self.written == size);
                 }
                 // A plug-in without copies between devices: through the host.
                 Err(Error::Unsupported { .. }) => {}
@@ -138,66 +165,88 @@ impl MemoryWriter {
         let mut piece = zeroed(length)?;
         source.read_part(self.written, &mut piece)?;
         self.push(&piece)?;
-        Ok(self.written == self.memory.size)
+        Ok(self.written == size)
     }
 
     /// The memory.
     ///
     /// # Errors
-    /// INTERNAL if bytes are missing.
+    /// INTERNAL if bytes are missing; what the plug-in reports.
     pub(crate) fn finish(self) -> Result<Memory, Status> {
-        if self.written != self.memory.size {
-            return Err(status!(
-                Internal,
-                "{} of {} bytes were written",
-                self.written,
-                self.memory.size
-            ));
+        let Self { bytes, contents, written, share, gauges } = self;
+        if written != contents.bytes() {
+            return Err(status!(Internal, "{written} of {} bytes were written", contents.bytes()));
         }
-        Ok(self.memory)
+        let bytes = match bytes {
+            Incoming::Device(memory) => Bytes::Device(memory),
+            Incoming::Host(memory) => Bytes::Host(memory),
+            Incoming::Pjrt(array) => Bytes::Pjrt(array.finish().map_err(|e| of_pjrt(&e))?),
+        };
+        Ok(Memory::new(bytes, contents, share, &gauges))
     }
 }
 
 impl Memory {
-    /// New memory that holds `pieces`, which are `size` bytes together. Waits for the device.
+    /// New memory that holds `pieces`, which are what is said of it. Waits for the device.
     ///
     /// # Errors
     /// As [`MemoryWriter::push`] and [`MemoryWriter::finish`].
     pub(crate) fn write<'a>(
-        device: &Device,
+        device: &ServedDevice,
         kind: Kind,
-        size: u64,
+        contents: &Contents,
         pieces: impl IntoIterator<Item = &'a [u8]>,
         share: Share,
         gauges: &Arc<Gauges>,
     ) -> Result<Self, Status> {
-        let mut writer = MemoryWriter::new(device, kind, size, share, gauges)?;
+        let mut writer = MemoryWriter::new(device, kind, contents, share, gauges)?;
         for piece in pieces {
             writer.push(piece)?;
         }
         writer.finish()
     }
 
-    fn new(bytes: Bytes, size: u64, device: &Device, share: Share, gauges: &Arc<Gauges>) -> Self {
+    /// All of a tensor of a state, straight from the file into the device's own memory.
+    ///
+    /// # Errors
+    /// What the state and the plug-in report.
+    pub(crate) fn restore(
+        tensor: &Tensor,
+        device: &ServedDevice,
+        share: Share,
+        gauges: &Arc<Gauges>,
+    ) -> Result<Self, device_state::Error> {
+        let bytes = match device {
+            ServedDevice::StreamExecutor(device) => Bytes::Device(tensor.restore(device)?),
+            ServedDevice::Pjrt(device) => Bytes::Pjrt(tensor.restore(device.space(Kind::Device))?),
+        };
+        Ok(Self::new(bytes, tensor.contents()?, share, gauges))
+    }
+
+    fn new(bytes: Bytes, contents: Contents, share: Share, gauges: &Arc<Gauges>) -> Self {
         let counted = [
             gauges.hold(|gauges| &gauges.shards, 1),
-            gauges.hold(|gauges| &gauges.shard_bytes, size),
+            gauges.hold(|gauges| &gauges.shard_bytes, contents.bytes()),
         ];
-        Self { bytes, size, device: device.clone(), _share: share, _counted: counted }
+        Self { bytes, contents, _share: share, _counted: counted }
     }
 
-    /// Memory that is on a device already.
-    pub(crate) fn of_device(memory: DeviceMemory, share: Share, gauges: &Arc<Gauges>) -> Self {
-        let (size, device) = (memory.size(), memory.device().clone());
-        Self::new(Bytes::Device(memory), size, &device, share, gauges)
-    }
-
-    /// The device's own memory, if it is there.
-    pub(crate) fn on_device(&self) -> Option<&DeviceMemory> {
+    /// Adds it to a state straight from its device; `false` where it is on none.
+    ///
+    /// # Errors
+    /// What the device and the file report.
+    pub(crate) fn add_to(
+        &self,
+        writer: &mut Writer,
+        name: &str,
+        spec: &ArraySpec,
+    ) -> Result<bool, device_state::Error> {
         match &self.bytes {
-            Bytes::Device(memory) => Some(memory),
-            Bytes::Host(_) => None,
+            Bytes::Device(memory) => writer.add(name, spec, memory)?,
+            Bytes::Pjrt(array) => writer.add(name, spec, array)?,
+            Bytes::Host(_) => return Ok(false),
         }
+        Ok(true)
     }
 
     /// The bytes, on the host. Waits for the device.
@@ -207,7 +256,7 @@ impl Memory {
     pub(crate) fn read(&self) -> Result<Vec<u8>, Status> {
         match &self.bytes {
             Bytes::Device(memory) => {
-                self.device.download(memory).map_err(|error| of_device(&error))
+                memory.device().download(memory).map_err(|error| of_device(&error))
             }
             Bytes::Host(memory) => {
                 let mut bytes = Vec::new();
@@ -217,18 +266,21 @@ impl Memory {
                 bytes.extend_from_slice(memory);
                 Ok(bytes)
             }
+            Bytes::Pjrt(array) => array.buffer().read().map_err(|error| of_pjrt(&error)),
         }
     }
 
     /// The bytes from `offset` on that fill `target`, on the host. Waits for the device.
     ///
     /// # Errors
-    /// INTERNAL if there are not that many; what the plug-in reports.
+    /// INTERNAL if there are not that many, or it gives [more at a time](Self::step); what the
+    /// plug-in reports.
     pub(crate) fn read_part(&self, offset: u64, target: &mut [u8]) -> Result<(), Status> {
         match &self.bytes {
-            Bytes::Device(memory) => {
-                self.device.copy_to_host(memory, offset, target).map_err(|error| of_device(&error))
-            }
+            Bytes::Device(memory) => memory
+                .device()
+                .copy_to_host(memory, offset, target)
+                .map_err(|error| of_device(&error)),
             Bytes::Host(memory) => {
                 let source = usize::try_from(offset)
                     .ok()
@@ -238,18 +290,40 @@ impl Memory {
                         Internal,
                         "{} bytes at {offset} are outside of {}",
                         target.len(),
-                        self.size
+                        self.size()
                     )
                 })?;
                 target.copy_from_slice(source);
                 Ok(())
             }
+            Bytes::Pjrt(array) => array.read(offset, target).map_err(|error| of_pjrt(&error)),
         }
     }
 
-    pub(crate) const fn size(&self) -> u64 {
-        self.size
+    /// How many bytes are read of it at a time: a few, or all where its plug-in has no parts.
+    pub(crate) fn step(&self) -> u64 {
+        match &self.bytes {
+            Bytes::Pjrt(array) if array.is_read_whole() => u64::MAX,
+            _ => STEP as u64,
+        }
     }
+
+    /// What it holds.
+    pub(crate) const fn contents(&self) -> &Contents {
+        &self.contents
+    }
+
+    pub(crate) const fn size(&self) -> u64 {
+        self.contents.bytes()
+    }
+}
+
+/// An array of a PJRT client that is to be written.
+fn incoming(space: &PjrtSpace, contents: &Contents) -> Result<IncomingArray, Status> {
+    let element_type = ElementType::of_name(contents.dtype().name()).ok_or_else(|| {
+        status!(Unimplemented, "PJRT has no elements of the type {}", contents.dtype())
+    })?;
+    IncomingArray::new(space, element_type, contents.dims()).map_err(|error| of_pjrt(&error))
 }
 
 fn pinned(device: &Device, size: u64) -> Result<HostMemory, Status> {

@@ -13,8 +13,8 @@ mod strings;
 
 pub(crate) use self::{
     array::{Array, Shard},
-    devices::Devices,
-    element::{Item, item_size, zeroed},
+    devices::{Devices, ServedDevice},
+    element::{Item, contents_of, item_size, zeroed},
     memory::{Buffer, Kind, Memory, MemorySpace, MemoryWriter},
     parts::{assemble, cover},
     pieces::{Composition, MemoryReader, Next, Pieces, STEP, overlap},

@@ -46,7 +46,7 @@ impl MemoryReader {
 
 impl Pieces for MemoryReader {
     fn next(&mut self) -> Result<Next, Status> {
-        let length = self.memory.size().saturating_sub(self.next).min(STEP as u64);
+        let length = self.memory.size().saturating_sub(self.next).min(self.memory.step());
         if length == 0 {
             return Ok(Next::End);
         }
@@ -256,7 +256,8 @@ impl Open {
         match (&mut self.block.source, &mut self.reading) {
             (Source::Memory(memory), Reading::Memory { bytes, filled }) => {
                 let rest = bytes.get_mut(*filled..).unwrap_or_default();
-                let length = rest.len().min(STEP);
+                let step = usize::try_from(memory.step()).unwrap_or(usize::MAX);
+                let length = rest.len().min(step);
                 let (piece, rest) = rest.split_at_mut(length);
                 if !piece.is_empty() {
                     memory.read_part(*filled as u64, piece)?;

@@ -8,6 +8,7 @@ use tokio::{sync::oneshot, task::JoinSet};
 use super::request::{Reply, Work};
 use crate::{
     codec::Status,
+    device_state::Contents,
     ifrt::{ArraySpec, DType, IndexDomain, Shape},
     proto::xla::ifrt::{
         proto::{ByteStrides, StringArrayContents},
@@ -17,7 +18,7 @@ use crate::{
         server::{
             arrays::{
                 Array, Buffer, Composition, Item, Memory, MemorySpace, MemoryWriter, Region, STEP,
-                Shard, item_size, pick_strings, read_strings,
+                Shard, contents_of, item_size, pick_strings, read_strings,
             },
             context::Context,
             promise::Promise,
@@ -30,6 +31,7 @@ use crate::{
 /// A host buffer as an array is made of it.
 struct Source {
     handle: u64,
+    dtype: DType,
     shape: Shape,
     item: Item,
     region: Region,
@@ -50,7 +52,7 @@ impl Source {
             // Strides of strings say nothing.
             Item::Strings => Region::dense(shape.dims(), 1)?,
         };
-        Ok(Self { handle, shape, item, region })
+        Ok(Self { handle, dtype, shape, item, region })
     }
 
     /// Whether its bytes are those of each of the shards, in their order.
@@ -99,6 +101,14 @@ struct Making {
 }
 
 impl Making {
+    /// What the shard is to hold.
+    ///
+    /// # Errors
+    /// INTERNAL for elements that have no place on a device.
+    fn contents(&self, dtype: DType) -> Result<Contents, Status> {
+        contents_of(dtype, self.domain.shape())
+    }
+
     /// Fails shards that cannot be written.
     fn fail(makings: Vec<Self>, status: &Status) {
         for making in makings {
@@ -215,15 +225,17 @@ async fn supply(
     });
     let failed = match arrival {
         Ok(Arrival::Whole(buffer)) => return write(&session, source, buffer, makings).await,
-        Ok(Arrival::Stream(incoming)) => match stream(&session, incoming, &makings).await {
-            Ok(memories) => {
-                for (making, memory) in makings.into_iter().zip(memories) {
-                    making.promise.keep(Ok(Arc::new(memory)));
+        Ok(Arrival::Stream(incoming)) => {
+            match stream(&session, incoming, source.dtype, &makings).await {
+                Ok(memories) => {
+                    for (making, memory) in makings.into_iter().zip(memories) {
+                        making.promise.keep(Ok(Arc::new(memory)));
+                    }
+                    return Ok(());
                 }
-                return Ok(());
+                Err(status) => status,
             }
-            Err(status) => status,
-        },
+        }
         Err(status) => status,
     };
     Making::fail(makings, &failed);
@@ -234,13 +246,15 @@ async fn supply(
 async fn stream(
     session: &Arc<Session>,
     mut incoming: Incoming,
+    dtype: DType,
     makings: &[Making],
 ) -> Result<Vec<Memory>, Status> {
     let (own, size) = (Arc::clone(session), incoming.size);
-    let spaces: Vec<MemorySpace> = makings.iter().map(|making| making.space).collect();
+    let shards = makings.iter().map(|making| Ok((making.space, making.contents(dtype)?)));
+    let shards = shards.collect::<Result<Vec<_>, Status>>()?;
     let mut writers = session
         .blocking(move || {
-            let writers = spaces.into_iter().map(|space| own.writer(space, size));
+            let writers = shards.iter().map(|(space, contents)| own.writer(*space, contents));
             writers.collect::<Result<Vec<_>, _>>()
         })
         .await?;
@@ -304,12 +318,13 @@ async fn write_shard(
     let reader = HostBufferReader::new(Arc::clone(buffer));
     match source.item {
         Item::Bytes(_) if whole && source.region.is_dense() => {
-            session.pump(*space, buffer.size(), reader, None).await
+            session.pump(*space, making.contents(source.dtype)?, reader, None).await
         }
         Item::Bytes(item) => {
             let region = source.region.clone();
             let part = Composition::part(Box::new(reader), region, domain, item)?;
-            session.pump(*space, part.size(), part, beside.clone()).await
+            let contents = making.contents(source.dtype)?;
+            session.pump(*space, contents, part, beside.clone()).await
         }
         Item::Strings => {
             let (own, buffer) = (Arc::clone(session), Arc::clone(buffer));

@@ -7,6 +7,7 @@ use prost::Message as _;
 use super::request::{Job, Reply, Request, Work};
 use crate::{
     codec::Status,
+    device_state::Contents,
     ifrt::{ArrayCopySemantics as Semantics, ArraySpec, IndexDomain, Shape},
     proto::xla::ifrt::{
         ArraySpecProto, proto::StringArrayContents, proxy::ifrt_response::Response,
@@ -14,7 +15,8 @@ use crate::{
     proxy::{
         server::{
             arrays::{
-                Array, Buffer, Composition, Item, Memory, MemorySpace, Shard, cover, pick_strings,
+                Array, Buffer, Composition, Item, Memory, MemorySpace, Shard, contents_of, cover,
+                pick_strings,
             },
             context::Context,
             promise::Promise,
@@ -242,7 +244,12 @@ async fn put_together(
     match item {
         Item::Bytes(item) => {
             let part = Composition::cut(&sources, &wanted, item)?;
-            session.pump(space, part.size(), part, Some(Arc::new(beside))).await
+            let contents = match sources.first() {
+                Some((memory, _)) => contents_of(memory.contents().dtype(), wanted.shape())?,
+                // Nothing is wanted of anybody.
+                None => Contents::of_bytes(part.size()),
+            };
+            session.pump(space, contents, part, Some(Arc::new(beside))).await
         }
         Item::Strings => {
             let own = Arc::clone(session);

@@ -10,6 +10,7 @@ use tokio::sync::{oneshot, watch};
 use super::{Arrival, Entry, Held, HostBuffers, Table, accounts::Accounts};
 use crate::{
     codec::{DeserializeOptions, FromProto, Status, Validation},
+    device_state::Contents,
     ifrt::{AttributeMap, DeserializeShardingOptions},
     proxy::{
         Agreement,
@@ -216,23 +217,27 @@ impl Session {
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED; what the plug-in reports.
-    pub(crate) fn writer(&self, space: MemorySpace, size: u64) -> Result<MemoryWriter, Status> {
+    pub(crate) fn writer(
+        &self,
+        space: MemorySpace,
+        contents: &Contents,
+    ) -> Result<MemoryWriter, Status> {
         let device = self.context.devices.at(space)?;
-        let share = self.accounts.shard(space.kind, size)?;
-        MemoryWriter::new(device, space.kind, size, share, &self.context.gauges)
+        let share = self.accounts.shard(space.kind, contents.bytes())?;
+        MemoryWriter::new(device, space.kind, contents, share, &self.context.gauges)
     }
 
-    /// Writes bytes into memory of a device. Waits for the device.
+    /// Writes bytes that are no array into memory of a device. Waits for the device.
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED; what the plug-in reports.
     pub(crate) fn write(&self, space: MemorySpace, bytes: &[u8]) -> Result<Memory, Status> {
-        let mut writer = self.writer(space, bytes.len() as u64)?;
+        let mut writer = self.writer(space, &Contents::of_bytes(bytes.len() as u64))?;
         writer.push(bytes)?;
         writer.finish()
     }
 
-    /// Writes `size` bytes into memory of a device as they come, and lets others have their turns.
+    /// Writes an array into memory of a device as its bytes come, and lets others have their turns.
     /// `beside` is what they take on the host until then.
     ///
     /// # Errors
@@ -240,7 +245,7 @@ impl Session {
     pub(crate) async fn pump(
         self: &Arc<Self>,
         space: MemorySpace,
-        size: u64,
+        contents: Contents,
         mut bytes: impl Pieces + 'static,
         beside: Option<Arc<Held>>,
     ) -> Result<Memory, Status> {
@@ -249,7 +254,7 @@ impl Session {
             let _beside = &beside;
             let mut writer = match begun.take() {
                 Some(writer) => writer,
-                None => session.writer(space, size)?,
+                None => session.writer(space, &contents)?,
             };
             match bytes.next()? {
                 Next::Bytes(piece) => writer.push(&piece)?,
@@ -277,7 +282,7 @@ impl Session {
         let copy = move || {
             let mut writer = match begun.take() {
                 Some(writer) => writer,
-                None => session.writer(space, source.size())?,
+                None => session.writer(space, source.contents())?,
             };
             if writer.copy_next(&source, MOST)? {
                 return writer.finish().map(Some);

@@ -13,15 +13,15 @@ use prost::Message as _;
 
 use crate::{
     codec::Status,
-    device_state::Tensor,
+    device_state::{Contents, Tensor},
     ifrt::{ArraySpec, DType, DeviceId, DeviceList, HloSharding, IndexDomain, MemoryKind, Shape},
     proto::xla::ifrt::proto::StringArrayContents,
     proxy::{
         ProxyError,
         server::{
             arrays::{
-                Array, Buffer, Devices, Item, Kind, Memory, MemorySpace, Region, Shard, item_size,
-                pick_strings, zeroed,
+                Array, Buffer, Devices, Item, Kind, Memory, MemorySpace, Region, Shard,
+                contents_of, item_size, pick_strings, zeroed,
             },
             budget::{Budget, Share},
             metrics::Gauges,
@@ -89,9 +89,8 @@ pub(crate) fn restore(
         && spec.dtype() != DType::String
     {
         // Straight from the file to the device.
-        let restored = tensor.restore(devices.at(space)?)?;
-        let share = room.share(space.kind, restored.size());
-        let memory = Memory::of_device(restored, share, gauges);
+        let share = room.share(space.kind, tensor.bytes());
+        let memory = Memory::restore(tensor, devices.at(space)?, share, gauges)?;
         let shards = vec![shard(space, spec.shape(), memory)];
         return Ok(Array { spec, shards });
     }
@@ -99,9 +98,13 @@ pub(crate) fn restore(
     let mut shards = Vec::with_capacity(spaces.len());
     for (space, domain) in spaces.into_iter().zip(domains) {
         let bytes = elements.part(&domain)?;
-        let (device, size) = (devices.at(space)?, bytes.len() as u64);
-        let share = room.share(space.kind, size);
-        let memory = Memory::write(device, space.kind, size, [&bytes[..]], share, gauges)?;
+        let device = devices.at(space)?;
+        let contents = match spec.dtype() {
+            DType::String => Contents::of_bytes(bytes.len() as u64),
+            dtype => contents_of(dtype, domain.shape())?,
+        };
+        let share = room.share(space.kind, contents.bytes());
+        let memory = Memory::write(device, space.kind, &contents, [&bytes[..]], share, gauges)?;
         shards.push(shard(space, domain.shape(), memory));
     }
     Ok(Array { spec, shards })

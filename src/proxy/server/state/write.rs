@@ -267,11 +267,11 @@ fn add_array(
     pulse.beat();
     if let [(memory, domain)] = &parts[..]
         && domain.shape() == array.shape()
-        && let Some(memory) = memory.on_device()
         && array.dtype() != DType::String
+        && memory.add_to(writer, name, spec)?
     {
         // Straight from the device to the file.
-        return Ok(writer.add(name, spec, memory)?);
+        return Ok(());
     }
     let item = item_size(array.dtype()).map_err(of_array)?;
     let bytes_of_item = match item {

@@ -1,0 +1,88 @@
+"""Device state through the real PJRT plug-ins of PyPI that compute without an accelerator.
+
+By the command: the tensors of a file onto a device of each plug-in and into a state, from that state onto devices of every other plug-in and of
+the embedded StreamExecutor plug-in, and back into a file, which must be byte for byte the first one. By the example `pjrt_state`: how long a
+save and a restore take beside copying and writing plainly, and how much memory of the host they need.
+"""
+
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from pjrt_plugins import library  # noqa: E402
+
+PLUGINS = [("xla-cpu-pjrt", "0.0.1"), ("fastatomstruct-xla-cpu", "2026.6.23"), ("lammps-jax-pjrt-cpu", "0.11.2")]
+
+# Least of the speed of copying and writing plainly, and most memory of the host in MiB.
+LEAST_RATIO = 0.9
+MOST_MEMORY = 64
+
+
+def command(serdes, *arguments):
+    """The result of a command that must succeed."""
+    done = subprocess.run([serdes, *map(str, arguments), "--json"], capture_output=True, text=True, timeout=300)
+    if done.returncode != 0:
+        sys.exit(f"FAILED: {arguments}: {done.stdout}{done.stderr}")
+    return json.loads(done.stdout)
+
+
+def trips(serdes, plugins, source, folder):
+    """Every plug-in's state onto every plug-in."""
+    failures = 0
+    for number, saver in enumerate(plugins):
+        state = folder / f"{number}.sds"
+        saved = command(serdes, "save", "--from", source, "-o", state, "--sync", "none", "--plugin", f"{saver}:cpu_device_count=2", "--device", 1)
+        for restorer in [*plugins, "host"]:
+            back = folder / "back.safetensors"
+            restored = command(serdes, "restore", state, "--to", back, "--plugin", restorer)
+            same = back.read_bytes() == source.read_bytes() and restored["read_back_verified"] and saved["plugin"] == "cpu"
+            failures += not same
+            print(f"{'ok' if same else 'FAILED'}: {pathlib.Path(saver).name} -> {pathlib.Path(str(restorer)).name}")
+    return failures
+
+
+def speed(example, plugin, mebibytes, folder):
+    """Whether a save and a restore are as fast as they must be; a slow moment of the machine is given two more tries."""
+    for _ in range(3):
+        done = subprocess.run([example, plugin, str(mebibytes), folder], capture_output=True, text=True, timeout=900)
+        facts = dict(line.split(": ", 1) for line in done.stdout.splitlines() if ": " in line)
+        # What depends on no clock must hold each time.
+        if done.returncode != 0 or facts.get("same") != "true" or facts.get("same elsewhere") != "true" or facts.get("pieces") != "true":
+            print(f"FAILED: {plugin}: {done.stdout}{done.stderr}")
+            return 1
+        memory = max(int(facts["save peak MiB"]), int(facts["restore peak MiB"]))
+        ratio = min(float(facts["save ratio"]), float(facts["restore ratio"]))
+        good = memory <= MOST_MEMORY and ratio >= LEAST_RATIO
+        print(
+            f"{'ok' if good else 'slow'}: PJRT {facts['version']}: save {facts['save ratio']}, restore {facts['restore ratio']} of plain copies,"
+            f" {memory} MiB beside the device's"
+        )
+        if good or memory > MOST_MEMORY:
+            return not good
+    return 1
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--serdes", required=True, help="the command")
+    parser.add_argument("--example", required=True, help="the example pjrt_state, built with optimisation")
+    parser.add_argument("--cache", required=True, type=pathlib.Path, help="where packages are kept")
+    parser.add_argument("--mebibytes", default=1024, type=int, help="how much device state the speed is measured with")
+    arguments = parser.parse_args()
+    plugins = [library(arguments.cache, package, version) for package, version in PLUGINS]
+    source = pathlib.Path(__file__).parent.parent / "data/safetensors/tiny.safetensors"
+    with tempfile.TemporaryDirectory() as folder:
+        failures = trips(arguments.serdes, plugins, source, pathlib.Path(folder))
+    # The disk is not what is measured.
+    shared = pathlib.Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=shared if shared.is_dir() else None) as folder:
+        failures += speed(arguments.example, plugins[-1], arguments.mebibytes, folder)
+    sys.exit(1 if failures else 0)
+
+
+if __name__ == "__main__":
+    main()
