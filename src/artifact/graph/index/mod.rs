@@ -23,6 +23,7 @@ mod sameness;
 mod signature;
 mod taken_names;
 mod visitor;
+mod wanted;
 
 pub(super) use self::{
     body_kinds::BodyKind,
@@ -38,5 +39,6 @@ pub(super) use self::{
     output_shapes::OutputShapes,
     signature::read as read_signature,
     taken_names::TakenNames,
-    visitor::{FoundKinds, GraphSize, IndexVisitor, Indexed, Wanted, WantedKinds},
+    visitor::{FoundKinds, IndexVisitor, Indexed},
+    wanted::{GraphSize, Wanted, WantedKinds},
 };

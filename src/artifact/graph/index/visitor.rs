@@ -11,20 +11,20 @@ use super::{
     sameness::SamenessReader,
     signature,
     taken_names::TakenNames,
+    wanted::{GraphSize, Wanted, WantedKinds},
 };
 use crate::{
     artifact::{
         graph::{
-            DeprecatedOperations, GraphError,
+            GraphError,
             deprecated_uses::DeprecatedUses,
-            function_names::{FunctionNames, LONGEST_NAME, LibraryFunction},
+            function_names::{LONGEST_NAME, LibraryFunction},
             kinds::{DroppedUses, KindNumber, Kinds},
             node_bytes::{KnownNodes, Reference, short_field},
             node_rules::PythonColocation,
             rules::{LoopRole, is_node_name},
             source::{Extent, Source},
         },
-        ops::Registry,
         schema::{
             ATTR_VALUE, ATTR_VALUE_LIST_VALUE, FUNCTION_DEF, FUNCTION_DEF_LIBRARY, Field,
             GRAPH_DEF, META_GRAPH_DEF, MessageId, OP_DEF, SAVED_MODEL,
@@ -36,50 +36,6 @@ use crate::{
     },
     wire::scan::{Piece, Step, Visitor, is_ascii},
 };
-
-/// What is to be found, beside the nodes of deprecated operations.
-#[derive(Clone, Copy, Debug)]
-pub(in super::super) struct Wanted<'a> {
-    /// The graph, by the number of its meta graph.
-    pub(in super::super) meta_graph: usize,
-    /// How many nodes and inputs the graph has, as far as an earlier walk has counted.
-    pub(in super::super) size: GraphSize,
-    /// The GraphDef version of the release that is to read the graph.
-    pub(in super::super) release: i32,
-    pub(in super::super) operations: &'a DeprecatedOperations,
-    /// The functions of the library.
-    pub(in super::super) functions: &'a FunctionNames,
-    /// Every node and its inputs; if not, nodes are visited as they are written.
-    pub(in super::super) edges: bool,
-    /// The nodes that call functions.
-    pub(in super::super) calls: bool,
-    /// Functions that come again and are others.
-    pub(in super::super) duplicate_functions: bool,
-    /// How often deprecated operations are used, inside of functions as well.
-    pub(in super::super) uses: bool,
-    /// Which kind nodes are, for `registries`.
-    pub(in super::super) kinds: WantedKinds,
-    pub(in super::super) registries: &'a [Registry],
-}
-
-/// Of which nodes the kinds are asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) enum WantedKinds {
-    None,
-    /// Of nodes of functions, as far as attributes go that they drop.
-    OfBodies,
-    /// The same, and of all nodes outside of functions; then with their inputs.
-    OfAll,
-}
-
-/// How large a graph is, so that room is made for it once.
-#[derive(Clone, Copy, Debug, Default)]
-pub(in super::super) struct GraphSize {
-    /// Nodes outside of functions.
-    pub(in super::super) nodes: usize,
-    /// Their inputs.
-    pub(in super::super) inputs: usize,
-}
 
 /// What is known of a node by its operation and attributes alone.
 #[derive(Clone, Copy, Debug)]
