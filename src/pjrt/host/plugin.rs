@@ -7,7 +7,7 @@ use std::{
 };
 
 use serdes_abi::pjrt::{
-    Minor,
+    Minor, OLDEST_FRAMEWORK_ATTRIBUTE,
     args::{PJRT_Error, PJRT_Plugin_Attributes_Args, PJRT_Plugin_Initialize_Args},
 };
 
@@ -16,7 +16,7 @@ use super::{
     client::{self, Client},
     options::Value,
 };
-use crate::pjrt::{PjrtError, PluginVersion};
+use crate::pjrt::{PjrtError, PluginVersion, SizeRule};
 
 /// A PJRT plug-in. It stays loaded until the process ends.
 #[derive(Clone, Debug)]
@@ -118,7 +118,14 @@ impl PjrtPlugin {
     /// ([`Framework::fit`](crate::pjrt::Framework::fit)).
     #[must_use]
     pub fn version(&self) -> PluginVersion {
-        let version = PluginVersion::new(self.minor()).without(self.missing_functions());
+        let mut version = PluginVersion::new(self.minor()).without(self.missing_functions());
+        let mut said = self.attributes().iter();
+        if let Some((_, Value::Integer(oldest))) =
+            said.find(|(found, _)| found == OLDEST_FRAMEWORK_ATTRIBUTE)
+            && let Ok(oldest) = u32::try_from(*oldest)
+        {
+            version = version.with_size_rule(SizeRule::Since(Minor::new(oldest)));
+        }
         let number = |name: &str| {
             let (_, value) = self.attributes().iter().find(|(found, _)| found == name)?;
             let Value::Integers(numbers) = value else { return None };

@@ -166,6 +166,12 @@ fn gate(framework: &Framework, plugin: &PluginVersion, fit: &mut Fit) {
     }
 }
 
+/// The shortest size that builds since that minor declare for a struct, in bytes.
+fn shortest(found: &Struct, oldest: Minor) -> usize {
+    let since = found.spans.iter().filter(|span| u32::from(span.last) >= oldest.number());
+    since.map(|span| usize::from(span.declared)).min().unwrap_or(0)
+}
+
 /// What the plug-in says of a struct that the framework hands over.
 fn size(framework: &Framework, plugin: &PluginVersion, step: Step, found: &Struct, fit: &mut Fit) {
     let declared_at = |minor: Minor| found.size(minor).map(|size| size.declared);
@@ -181,7 +187,10 @@ fn size(framework: &Framework, plugin: &PluginVersion, step: Step, found: &Struc
     let (rule, expected) = match plugin.size_rule() {
         SizeRule::AtLeast if given < least => (SkewRule::StructTooShort, least),
         SizeRule::Equal if given != own => (SkewRule::StructSizeDiffers, own),
-        SizeRule::AtLeast | SizeRule::Equal => return,
+        SizeRule::Since(oldest) if given < shortest(found, oldest) => {
+            (SkewRule::StructTooShort, shortest(found, oldest))
+        }
+        SizeRule::AtLeast | SizeRule::Equal | SizeRule::Since(_) => return,
     };
     let demands = if rule == SkewRule::StructTooShort { "at least" } else { "exactly" };
     let remedy = if given < own {

@@ -10,6 +10,9 @@ pub enum SizeRule {
     AtLeast,
     /// Exactly its own size.
     Equal,
+    /// The shortest size of all builds since that minor, or more: so do plug-ins that say so, such
+    /// as those of this project's SDK.
+    Since(Minor),
 }
 
 /// A plug-in's version, and what else is known of it.

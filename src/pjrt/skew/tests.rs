@@ -97,6 +97,20 @@ fn a_plug_in_that_demands_equal_sizes_takes_neither_longer_nor_shorter() {
 }
 
 #[test]
+fn a_plug_in_that_takes_what_frameworks_have_had_since_a_minor_fits_older_ones() {
+    let lenient = |oldest| plugin(80).with_size_rule(SizeRule::Since(Minor::new(oldest)));
+    for release in ["jaxlib-0.4.33", "jaxlib-0.5.3", "jaxlib-0.7.2", "jaxlib-0.12.0.1"] {
+        let framework = Framework::named(release).unwrap();
+        assert!(framework.fit(&lenient(29)).fits(), "{release}");
+    }
+    let framework = Framework::named("jaxlib-0.5.3").unwrap();
+    assert!(!framework.fit(&plugin(80)).fits());
+    let fit = framework.fit(&lenient(71));
+    assert_eq!(fit.reasons()[0].rule(), SkewRule::StructTooShort);
+    assert!(fit.reasons()[0].message().contains("at least 32"), "{:?}", fit.reasons());
+}
+
+#[test]
 fn twelve_pairs_that_were_measured_fit() {
     for own in [81, 90, 106, 114] {
         for theirs in [81, 106, 115] {

@@ -29,6 +29,10 @@
 //!
 //! This folder must never know of a plug-in that runs: it has numbers and names.
 
+/// The attribute (an integer) by which a plug-in says that it takes arguments as short as frameworks
+/// have had them since that minor, and not only its own. Upstream's plug-ins have none.
+pub const OLDEST_FRAMEWORK_ATTRIBUTE: &str = "serdes_oldest_framework_minor";
+
 pub mod args;
 mod history;
 mod layout;

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     Result,
-    pjrt::{NEWEST_MINOR, Plugin},
+    pjrt::{NEWEST_MINOR, Plugin, Value},
 };
 
 /// The table as it lies in memory, as long as the newest one; what the plug-in's minor does not
@@ -171,7 +171,11 @@ fn attributes_of<P: Plugin>() -> &'static NamedValues {
         return known;
     }
     // Not under the lock: it is the author's code.
-    let attributes = NamedValues::new(P::attributes());
+    let mut attributes = P::attributes();
+    // What `arguments` does with a framework's structs, for whoever judges whether it fits.
+    let oldest = i64::from(Minor::OLDEST_SUPPORTED.number());
+    attributes.push((pjrt::OLDEST_FRAMEWORK_ATTRIBUTE.to_owned(), Value::Integer(oldest)));
+    let attributes = NamedValues::new(attributes);
     let mut asked = ASKED.lock().unwrap_or_else(PoisonError::into_inner);
     let asked = asked.get_or_insert_default();
     asked.entry(plugin).or_insert_with(|| Box::leak(Box::new(attributes)))
