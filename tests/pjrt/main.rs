@@ -5,6 +5,8 @@
 #[cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
 mod loaded {
     mod arrays;
+    #[cfg(feature = "conformance")]
+    mod conformance;
     mod habits;
     mod minors;
     mod plugins;

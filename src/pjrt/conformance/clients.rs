@@ -103,6 +103,7 @@ fn option_of_another_type(subject: &Subject) -> Verdict {
     arguments.num_options = 1;
     // SAFETY: there is one option, a text, and all that it points to is there for the call.
     match unsafe { subject.slots.call_with(&mut arguments) } {
+        Ok(()) if arguments.client.is_null() => failed("it succeeds, and the client is NULL"),
         Ok(()) => {
             let mut destroyed = PJRT_Client_Destroy_Args::new();
             destroyed.client = arguments.client;

@@ -52,6 +52,9 @@ fn transfer(subject: &Subject) -> Verdict {
     arguments.memory = memory.raw();
     // SAFETY: the client and its memory are alive, and there is one shape.
     unsafe { subject.slots.call_with(&mut arguments) }?;
+    if arguments.transfer_manager.is_null() {
+        return failed("its manager is NULL");
+    }
     let manager = Manager { subject, raw: arguments.transfer_manager };
     let buffer = manager.buffer()?;
     manager.fill(&pattern(BYTES, 15))?;

@@ -1,0 +1,67 @@
+//! The conformance suite over plug-ins in C: a bad habit fails the behaviour that it breaks.
+
+use std::collections::BTreeMap;
+
+use serdes::{
+    pjrt::conformance,
+    stream_executor::conformance::{Conformance, ConformanceOptions},
+};
+
+use super::plugins::Library;
+
+/// What became of each behaviour with a plug-in of these habits.
+fn outcomes(habits: &[&str]) -> BTreeMap<&'static str, Conformance> {
+    let library = Library::new(81, habits);
+    let options = ConformanceOptions::new();
+    let found = conformance::verify(library.path(), &[], options, |_| ()).unwrap();
+    found.into_iter().map(|outcome| (outcome.behaviour, outcome.result)).collect()
+}
+
+#[test]
+fn a_bad_habit_fails_the_behaviour_that_it_breaks() {
+    let sound = outcomes(&[]);
+    assert_eq!(sound.len(), conformance::behaviours().count());
+    for (habits, behaviour) in [
+        (&["TABLE_SAID=900"][..], "pjrt_table"),
+        (&["NULL_SLOT=SLOT_PJRT_Event_Await"], "pjrt_required_functions"),
+        (&["ENDLESS"], "pjrt_extensions"),
+        (&["EQUAL_SIZES"], "pjrt_longer_arguments"),
+        (&["NULL_MESSAGE"], "pjrt_errors"),
+        (&["NULL_CLIENT"], "pjrt_client"),
+        (&["FAILING=\"PJRT_Client_Create\""], "pjrt_client"),
+        (&["NULL_BUFFER"], "pjrt_put"),
+        (&["RANK_SAID=(size_t)-1"], "pjrt_shapes"),
+        (&["FAILING=\"PJRT_Client_BufferFromHostBuffer\""], "pjrt_strides"),
+        (&["TYPE_SAID=99"], "pjrt_type_f32"),
+        (&["SIZE_SAID=0"], "pjrt_type_s8"),
+        (&["FAILING=\"PJRT_Buffer_CopyRawToHost\""], "pjrt_read_raw"),
+        (&["FAILING=\"PJRT_Buffer_CopyToDevice\""], "pjrt_copy_to_device"),
+        (&["FAILING=\"PJRT_Buffer_CopyToMemory\""], "pjrt_copy_to_memory"),
+        (&["FAILING=\"PJRT_Buffer_Delete\""], "pjrt_delete"),
+        (&["EVENT_FAILS"], "pjrt_ready_event"),
+        (&["FAILING=\"PJRT_Buffer_ToHostBuffer\""], "pjrt_threads"),
+    ] {
+        assert_eq!(sound[behaviour], Conformance::Pass, "{behaviour}");
+        assert_eq!(outcomes(habits)[behaviour], Conformance::Fail, "{habits:?}: {behaviour}");
+    }
+}
+
+#[test]
+fn a_plug_in_that_cannot_be_called_fails_to_load_and_nothing_else_is_tried() {
+    for habits in [&["NULL_TABLE"][..], &["MINOR_SAID=28"], &["MAJOR_SAID=1"]] {
+        let found = outcomes(habits);
+        assert_eq!(found, BTreeMap::from([("pjrt_load", Conformance::Fail)]), "{habits:?}");
+    }
+}
+
+#[test]
+fn the_behaviours_behind_those_that_were_tried_are_the_rest() {
+    let library = Library::new(81, &[]);
+    let names: Vec<_> = conformance::behaviours().collect();
+    for skip in [1, 2, names.len() - 1, names.len()] {
+        let options = ConformanceOptions::new().with_skip(skip);
+        let found = conformance::verify(library.path(), &[], options, |_| ()).unwrap();
+        let found: Vec<_> = found.iter().map(|outcome| outcome.behaviour).collect();
+        assert_eq!(found, names[skip..], "{skip}");
+    }
+}
