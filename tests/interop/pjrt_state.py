@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from pjrt_plugins import library  # noqa: E402
+from pjrt_plugins import download  # noqa: E402
 
 PLUGINS = [("xla-cpu-pjrt", "0.0.1"), ("fastatomstruct-xla-cpu", "2026.6.23"), ("lammps-jax-pjrt-cpu", "0.11.2")]
 
@@ -73,7 +73,7 @@ def main():
     parser.add_argument("--cache", required=True, type=pathlib.Path, help="where packages are kept")
     parser.add_argument("--mebibytes", default=1024, type=int, help="how much device state the speed is measured with")
     arguments = parser.parse_args()
-    plugins = [library(arguments.cache, package, version) for package, version in PLUGINS]
+    plugins = [download(arguments.cache / f"{package}-{version}", package, version) for package, version in PLUGINS]
     source = pathlib.Path(__file__).parent.parent / "data/safetensors/tiny.safetensors"
     with tempfile.TemporaryDirectory() as folder:
         failures = trips(arguments.serdes, plugins, source, pathlib.Path(folder))
