@@ -53,7 +53,7 @@ pub struct Judgement {
 
 impl Judgement {
     /// What somebody else has found: one fault for some loaders, and what the release forgets.
-    #[cfg(test)]
+    #[cfg(all(test, feature = "device"))]
     pub(crate) fn of(
         loaders: &[Loader],
         fault: &ImportFault,

@@ -91,6 +91,7 @@ const TENSORFLOW_2_21: i32 = 2474;
 const TENSORFLOW_2_17: i32 = 1882;
 
 /// What of reading one form depends on the release: two of the same dialect read everything alike.
+#[cfg(any(test, feature = "device"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ReleaseDialect {
     /// How many of the releases that brought something it is not older than.
@@ -98,6 +99,7 @@ pub(crate) struct ReleaseDialect {
     has_old_text_parser: bool,
 }
 
+#[cfg(any(test, feature = "device"))]
 impl ReleaseDialect {
     /// How the release with this GraphDef version reads the binary form: fields matter there.
     pub(crate) fn binary(release: i32) -> Self {
@@ -120,11 +122,13 @@ impl ReleaseDialect {
     }
 
     /// Whether both come with the same parser: a newer one then takes what an older one does.
+    #[cfg(feature = "device")]
     pub(crate) fn has_parser_of(self, other: Self) -> bool {
         self.has_old_text_parser == other.has_old_text_parser
     }
 }
 
+#[cfg(any(test, feature = "device"))]
 fn count_until(changes: &[i32], release: i32) -> usize {
     changes.iter().filter(|first| release >= **first).count()
 }
