@@ -5,7 +5,7 @@ use std::path::Path;
 use serdes_abi::pjrt::Minor;
 
 use super::{plugin_report::PluginReport, size_rule::size_rule, slots::Slots};
-use crate::pjrt::{Client, Extension, PjrtError, PjrtPlugin, PluginVersion, Value};
+use crate::pjrt::{Client, Extension, PjrtError, PjrtPlugin, PluginVersion, SizeRule, Value};
 
 /// A plug-in that is asked what it is: first its table, then its client. Each of the two may end
 /// the process, so that what is known is to be kept before the next.
@@ -105,7 +105,10 @@ fn read_table(path: &Path, plugin: &PjrtPlugin, report: &mut PluginReport) {
         Ok(slots) => {
             report.missing_required = slots.missing_required();
             report.missing_optional = slots.missing_optional();
-            version = version.with_size_rule(size_rule(&slots));
+            // What the plug-in says of older sizes stands, unless it takes none but its own.
+            if size_rule(&slots) == SizeRule::Equal {
+                version = version.with_size_rule(SizeRule::Equal);
+            }
             version = version.without(report.missing_required.iter().copied());
             version = version.without(report.missing_optional.iter().copied());
         }

@@ -274,11 +274,15 @@ fn ask(
     }
 }
 
+/// What stands before the oldest minor whose sizes a plug-in takes.
+const SINCE: &str = "since ";
+
 fn answer(path: &Path, report: &PluginReport) -> Answer {
     let names = |names: &[&'static str]| names.iter().map(|&name| name.to_owned()).collect();
     let rule = |version: &PluginVersion| match version.size_rule() {
         SizeRule::AtLeast => "at_least".to_owned(),
         SizeRule::Equal => "equal".to_owned(),
+        SizeRule::Since(oldest) => format!("{SINCE}{oldest}"),
     };
     let attributes = report.attributes.iter();
     Answer {
@@ -316,8 +320,13 @@ fn of_value(value: &Value) -> serde_json::Value {
 /// What decides whether a framework fits, out of an answer.
 fn version_of(answer: &Answer) -> Option<PluginVersion> {
     let minor = Minor::parse(answer.pjrt_version.as_deref()?)?;
-    let is_equal = answer.size_rule.as_deref() == Some("equal");
-    let rule = if is_equal { SizeRule::Equal } else { SizeRule::AtLeast };
+    let rule = match answer.size_rule.as_deref().unwrap_or_default() {
+        "equal" => SizeRule::Equal,
+        rule => rule
+            .strip_prefix(SINCE)
+            .and_then(Minor::parse)
+            .map_or(SizeRule::AtLeast, SizeRule::Since),
+    };
     let absent =
         [&answer.missing_required, &answer.missing_optional, &answer.unimplemented].into_iter();
     let version = PluginVersion::new(minor).with_size_rule(rule).without(absent.flatten());
