@@ -342,17 +342,21 @@ fn compare_corpus(verdicts: &[u8], file: impl Fn(&str) -> Vec<u8> + Sync) -> (us
         println!("{operation:12} {outcome:?}: {count}");
     }
     let all = results.len();
+    if let Some(wanted) = std::env::var_os("SERDES_DIFFERENCES") {
+        let wanted = wanted.to_string_lossy();
+        let least =
+            if wanted.contains("Outside") { Outcome::Outside } else { Outcome::OtherReason };
+        for (_, _, outcome, line) in &results {
+            if *outcome >= least && line.contains(&*wanted) {
+                println!("{line}");
+            }
+        }
+    }
     let differences: Vec<String> = results
         .into_iter()
         .filter(|(_, _, outcome, _)| *outcome > Outcome::Outside)
         .map(|(_, _, _, line)| line)
         .collect();
-    if let Some(wanted) = std::env::var_os("SERDES_DIFFERENCES") {
-        let wanted = wanted.to_string_lossy();
-        for line in differences.iter().filter(|line| line.contains(&*wanted)) {
-            println!("{line}");
-        }
-    }
     println!("{} of {all} differ", differences.len());
     (all, differences)
 }

@@ -54,6 +54,7 @@ pub struct ReadOptions<'a> {
     count_operations: bool,
     release: i32,
     registries: &'a [Registry],
+    shapes: bool,
 }
 
 impl Default for ReadOptions<'_> {
@@ -63,6 +64,7 @@ impl Default for ReadOptions<'_> {
             count_operations: false,
             release: i32::MAX,
             registries: &[],
+            shapes: true,
         }
     }
 }
@@ -85,6 +87,27 @@ impl<'a> ReadOptions<'a> {
     #[must_use]
     pub fn with_registries(self, registries: &'a [Registry]) -> Self {
         Self { registries, ..self }
+    }
+
+    /// The same, following the shapes of tensors if `shapes`, which is the default: what only a
+    /// shape function refuses is found then, as far as it is known ([`ImportFaultKind::Shape`]).
+    ///
+    /// A graph of over [`MOST_SHAPED_NODES`](Self::MOST_SHAPED_NODES) nodes, those in functions
+    /// among them, is judged without: shapes need the whole graph, and a second look at each node.
+    ///
+    /// [`ImportFaultKind::Shape`]: super::ImportFaultKind::Shape
+    #[must_use]
+    pub fn with_shapes(self, shapes: bool) -> Self {
+        Self { shapes, ..self }
+    }
+
+    /// The nodes that a graph has at most whose shapes are followed.
+    pub const MOST_SHAPED_NODES: u64 = 1 << 17;
+
+    /// Whether the shapes of a graph are followed.
+    fn follows_shapes(&self, graph: &Graph) -> bool {
+        let nodes = graph.nodes.saturating_add(graph.function_nodes);
+        self.shapes && !self.registries.is_empty() && nodes <= Self::MOST_SHAPED_NODES
     }
 
     /// The same as the release with this GraphDef version reads: older ones do not know every
@@ -120,7 +143,8 @@ pub fn read(
     let is_only = scanned.len() == 1;
     for (number, mut scanned) in scanned.into_iter().enumerate() {
         let is_asked = !options.registries.is_empty();
-        if scanned.is_clean() && (!is_asked || scanned.taken.is_some()) {
+        let follows_shapes = options.follows_shapes(&scanned.meta_graph.graph);
+        if scanned.is_clean() && (!is_asked || (scanned.taken.is_some() && !follows_shapes)) {
             let graph = &mut scanned.meta_graph.graph;
             graph.judgements.resize_with(options.registries.len(), Judgement::default);
             let graph = LoadedGraph::good(&mut scanned.meta_graph, number, is_only, scanned.taken);
@@ -150,7 +174,9 @@ fn look_closer(
         false => Cow::Borrowed(options.deprecated),
     };
     let is_judged = scanned.is_visited();
-    let taken = scanned.taken.take().filter(|_| is_judged);
+    // For the shapes, all nodes are wanted.
+    let follows_shapes = options.follows_shapes(&scanned.meta_graph.graph);
+    let taken = scanned.taken.take().filter(|_| is_judged && !follows_shapes);
     let kinds = match (is_judged && !options.registries.is_empty(), &taken) {
         (false, _) => WantedKinds::None,
         (true, Some(_)) => WantedKinds::OfBodies,
@@ -198,6 +224,7 @@ fn look_closer(
         release: options.release,
         deprecated: &operations,
         producer,
+        follows_shapes,
     });
     if let (Some(context), Some(found)) = (&context, &kinds) {
         graph.judgements = importer::judgements(context, found, &findings)?;
@@ -234,7 +261,8 @@ fn load(
     options: &ReadOptions<'_>,
 ) -> Result<(), GraphError> {
     let (registries, release) = (options.registries, options.release);
-    let library = Library { source, names: functions, registries, release };
+    let follows_shapes = options.follows_shapes(&graph.meta_graph.graph);
+    let library = Library { source, names: functions, registries, release, follows_shapes };
     importer::judge_loaders(library, deprecated, graph)
 }
 

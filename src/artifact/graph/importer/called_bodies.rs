@@ -13,6 +13,7 @@ use std::{
 
 use super::{
     binding::{Binding, BoundValue, Scope},
+    body_shapes,
     callers::Callers,
     instantiate::{BodyFinding, Built, Definitions, Finding, argument_types, instantiate},
     signatures::Signatures,
@@ -92,6 +93,8 @@ pub(in super::super) struct Library<'a> {
     pub(in super::super) registries: &'a [Registry],
     /// The GraphDef version of the release that reads the text form.
     pub(in super::super) release: i32,
+    /// Whether the shapes of tensors are followed.
+    pub(in super::super) follows_shapes: bool,
 }
 
 /// The definitions of one release.
@@ -351,7 +354,12 @@ impl Around {
             {
                 return Rc::clone(known);
             }
-            let built = instantiate(function, scope, &definitions);
+            let mut built = instantiate(function, scope, &definitions);
+            if let Ok(built) = &mut built
+                && library.follows_shapes
+            {
+                built.shape_fault = body_shapes::shape_fault(function, &definitions);
+            }
             let built = Rc::new(
                 built.map_err(|finding| Rc::new(FunctionFinding { function: place, finding })),
             );
@@ -413,7 +421,8 @@ impl CalledBody {
             Err(finding) => Some(Rc::clone(finding)),
             Ok(built) => {
                 let lacking = built.no_shape_function.clone().filter(|_| wants_shape_functions);
-                lacking.map(|finding| self.with(finding))
+                let found = lacking.or_else(|| built.shape_fault.clone());
+                found.map(|finding| self.with(finding))
             }
         }
     }

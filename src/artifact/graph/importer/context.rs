@@ -23,12 +23,14 @@ pub(in super::super) struct Context<'c> {
     pub(in super::super) deprecated: &'c DeprecatedOperations,
     /// The GraphDef version that the graph says it was written with.
     pub(in super::super) producer: i32,
+    /// Whether the shapes of tensors are followed.
+    pub(in super::super) follows_shapes: bool,
 }
 
 impl<'c> Context<'c> {
     /// The functions of the graph, and who asks.
     pub(super) fn library(&self) -> Library<'c> {
-        let Self { source, functions: names, registries, release, .. } = *self;
-        Library { source, names, registries, release }
+        let Self { source, functions: names, registries, release, follows_shapes, .. } = *self;
+        Library { source, names, registries, release, follows_shapes }
     }
 }

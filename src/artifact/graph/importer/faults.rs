@@ -23,6 +23,7 @@ use crate::artifact::graph::{
     node_at,
     node_rules::{NodeRules, NodeType, Strictness},
     rules::{Output, shown},
+    shapes::ShapeFault,
 };
 
 /// Whose faults are asked for.
@@ -39,17 +40,14 @@ pub(super) fn faults(
     context: &Context<'_>,
     visits: &Visits,
     readers: &[Reader],
-    bodies: Functions<'_>,
+    functions: Functions<'_>,
+    shapes: Option<&ShapeFault>,
 ) -> Result<Vec<Option<ImportFault>>, GraphError> {
     let open = readers.iter().map(|reader| Pending { reader: *reader, found: None }).collect();
-    let mut walk = Walk {
-        context,
-        visits,
-        special: special(context),
-        readers: open,
-        back_edges: Vec::new(),
-        functions: bodies,
-    };
+    let mut special = special(context);
+    special.extend(shapes.map(|fault| fault.node));
+    let mut walk =
+        Walk { context, visits, shapes, special, readers: open, back_edges: Vec::new(), functions };
     // Where all nodes are known to be good but for what they call, only those that call are there.
     let calling = context.index.calls().iter().map(|call| call.number);
     let calling = calling.filter(|_| context.index.nodes().is_empty());
@@ -106,6 +104,8 @@ struct BackEdge {
 struct Walk<'w> {
     context: &'w Context<'w>,
     visits: &'w Visits,
+    /// The first node that a shape function refuses.
+    shapes: Option<&'w ShapeFault>,
     special: HashSet<u32>,
     readers: Vec<Pending>,
     back_edges: Vec<BackEdge>,
@@ -242,7 +242,8 @@ impl Walk<'_> {
             .output_index(node, reader)
             .or(own)
             .or_else(|| self.edge_type(node, reader))
-            .or_else(|| self.shape_function(node, reader));
+            .or_else(|| self.shape_function(node, reader))
+            .or_else(|| self.shapes_of_inputs(node));
         if cause.is_some() {
             return Ok(cause);
         }
@@ -421,6 +422,12 @@ impl Walk<'_> {
             && !definition.has_shape_function();
         let shape = kind.has_shape_fault.then_some(Cause::Shape);
         is_missing.then_some(Cause::NoShapeFunction).or(shape)
+    }
+
+    /// What shapes of inputs make a shape function refuse.
+    fn shapes_of_inputs(&self, node: u32) -> Option<Cause> {
+        let fault = self.shapes.filter(|fault| fault.node == node)?;
+        Some(Cause::ShapesOfInputs(fault.mismatch.clone()))
     }
 
     /// Shapes of outputs that a node says itself: too few, or such as no tensor has.

@@ -9,6 +9,7 @@
 mod binding;
 mod bodies;
 mod body;
+mod body_shapes;
 mod called_bodies;
 mod callers;
 mod calls;

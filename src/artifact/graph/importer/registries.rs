@@ -12,6 +12,7 @@ use crate::artifact::graph::{
     GraphError, ImportFault, ImportFaultKind, Judgement, Loader, StructureFault,
     StructureFaultKind,
     index::{DuplicateFunction, FoundKinds, GraphIndex, TakenNames},
+    shapes::{self, ShapeFault, ShapedGraph},
 };
 
 /// The judgements of a graph in which the importer finds a fault before it asks what operations
@@ -78,7 +79,8 @@ fn visited(context: &Context<'_>, findings: &Findings) -> Result<Vec<Judgement>,
     let functions = Functions::Written(&bodies);
     let reader = |view| Reader { view, needs_shape_functions: true };
     let readers: Vec<Reader> = (0..count).map(reader).collect();
-    let import = faults(context, visits, &readers, functions)?;
+    let shapes = shape_fault(context, visits)?;
+    let import = faults(context, visits, &readers, functions, shapes.as_ref())?;
     let needs_shape_functions = |fault: &Option<ImportFault>| {
         fault.as_ref().is_some_and(|fault| fault.kind == ImportFaultKind::NoShapeFunction)
     };
@@ -87,11 +89,11 @@ fn visited(context: &Context<'_>, findings: &Findings) -> Result<Vec<Judgement>,
         let view = |registry| context.kinds.python_view(registry);
         let reader = |registry| Reader { view: view(registry), needs_shape_functions: false };
         let readers: Vec<Reader> = (0..count).map(reader).collect();
-        faults(context, visits, &readers, functions)?
+        faults(context, visits, &readers, functions, shapes.as_ref())?
     } else {
         import.clone()
     };
-    let session = in_session(context, visits, functions, &import)?;
+    let session = in_session(context, visits, functions, &import, shapes.as_ref())?;
     let judgement = |((import, python), session)| {
         let mut judgement = Judgement::default();
         judgement.set_fault(Loader::Cpp, session);
@@ -101,6 +103,16 @@ fn visited(context: &Context<'_>, findings: &Findings) -> Result<Vec<Judgement>,
         judgement
     };
     Ok(import.into_iter().zip(python).zip(session).map(judgement).collect())
+}
+
+/// The first node that a shape function refuses, where shapes are asked for.
+fn shape_fault(context: &Context<'_>, visits: &Visits) -> Result<Option<ShapeFault>, GraphError> {
+    let Context { source, index, kinds, registries, release, producer, .. } = *context;
+    if !context.follows_shapes {
+        return Ok(None);
+    }
+    let graph = ShapedGraph { source, index, kinds, registries, release, producer };
+    shapes::first_fault(graph, visits.in_order())
 }
 
 /// What `tf.saved_model.load` finds in the nodes outside of functions, which were loaded before.
@@ -113,7 +125,8 @@ pub(super) fn loaded(
     let reader = |registry| Reader { view: view(registry), needs_shape_functions: false };
     let readers: Vec<Reader> = (0..functions.len()).map(reader).collect();
     let functions = Functions::Reloaded(context.library(), functions);
-    faults(context, visits, &readers, functions)
+    let shapes = shape_fault(context, visits)?;
+    faults(context, visits, &readers, functions, shapes.as_ref())
 }
 
 /// What a session finds that makes nodes and edges of the graph, before anybody looks at values.
@@ -122,6 +135,7 @@ fn in_session(
     visits: &Visits,
     functions: Functions<'_>,
     import: &[Option<ImportFault>],
+    shapes: Option<&ShapeFault>,
 ) -> Result<Vec<Option<ImportFault>>, GraphError> {
     if import.iter().all(Option::is_none) {
         return Ok(import.to_vec());
@@ -129,7 +143,14 @@ fn in_session(
     let view = |registry| context.kinds.session_view(registry);
     let reader = |registry| Reader { view: view(registry), needs_shape_functions: true };
     let readers: Vec<Reader> = (0..import.len()).map(reader).collect();
-    faults(context, visits, &readers, functions)
+    let session = faults(context, visits, &readers, functions, shapes)?;
+    // Values of attributes that it has not looked at make shapes that nobody else sees.
+    let is_shape = |fault: &ImportFault| fault.kind == ImportFaultKind::Shape;
+    let first = |(own, import): (Option<ImportFault>, &Option<ImportFault>)| {
+        let is_seen = import.as_ref().is_some_and(is_shape);
+        if own.as_ref().is_some_and(is_shape) && !is_seen { import.clone() } else { own }
+    };
+    Ok(session.into_iter().zip(import).map(first).collect())
 }
 
 /// The first function whose name is that of an operation, unless another one of the library is

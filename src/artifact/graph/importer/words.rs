@@ -8,6 +8,7 @@ use crate::artifact::{
         node_at::{self, NodeAt},
         node_rules::{ElementType, NodeRules, shape_fault},
         rules::shown,
+        shapes::Mismatch,
     },
     ops::type_name,
 };
@@ -35,6 +36,8 @@ pub(super) enum Cause {
     NoShapeFunction,
     /// A shape in an attribute that is none; asked for again once it is told.
     Shape,
+    /// Shapes of inputs that do not go together.
+    ShapesOfInputs(Box<Mismatch>),
     /// It says of too few outputs which shapes they have.
     FewShapes {
         found: u64,
@@ -138,6 +141,10 @@ fn in_words(context: &Context<'_>, view: usize, node: &NodeAt, cause: Cause) -> 
             Some(fault) => return fault.into_import_fault(name, None, operation),
             None => (ImportFaultKind::Shape, none(), none()),
         },
+        Cause::ShapesOfInputs(mismatch) => {
+            let Mismatch { found, expected } = *mismatch;
+            (ImportFaultKind::Shape, found, expected)
+        }
         Cause::Attributes => return attributes(context, view, node, name, operation),
         Cause::InputCount { found, expected } => {
             let words = |count| counted(count, "input");

@@ -26,7 +26,7 @@ pub(super) use self::{
     python_colocation::PythonColocation,
     saved_tensor::SavedTensorFault,
     shape_rules::shape_fault,
-    value_rules::{NodeRules, Strictness},
+    value_rules::{NodeRules, Strictness, fits},
 };
 
 #[cfg(test)]

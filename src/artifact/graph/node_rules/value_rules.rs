@@ -197,7 +197,7 @@ impl NodeRules<'_> {
 
 /// Whether a value is of the kind of its attribute. An empty list is of every kind of list, and a
 /// value that is none is an empty list.
-fn fits(kind: AttributeKind, value: AttributeValue<'_>) -> bool {
+pub(in super::super) fn fits(kind: AttributeKind, value: AttributeValue<'_>) -> bool {
     match value {
         AttributeValue::None => kind.is_list,
         AttributeValue::List(list) if list.len() == 0 => kind.is_list,

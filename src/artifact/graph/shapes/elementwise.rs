@@ -1,0 +1,73 @@
+//! Operations that work element by element, and those that choose between tensors.
+//!
+//! Knows how shapes are repeated to fit each other.
+
+use super::{
+    node::ShapedNode,
+    shape::{Inferred, Shape},
+    tensor::Tensor,
+};
+
+/// Two tensors, with what has one element in a dimension repeated there.
+pub(super) fn broadcast(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
+    Ok(vec![Tensor::of(node.shape(0).broadcast(node.shape(1))?)])
+}
+
+/// The same, where an attribute can say that what does not fit is no fault.
+pub(super) fn equality(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
+    if node.flag("incompatible_shape_error")? == Some(true) {
+        return broadcast(node);
+    }
+    Ok(vec![Tensor::nothing()])
+}
+
+/// Any number of tensors of one shape.
+pub(super) fn same(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
+    let mut merged = Shape::unknown();
+    for input in node.inputs {
+        merged = merged.merge(&input.shape)?;
+    }
+    Ok(vec![Tensor::of(merged)])
+}
+
+/// Two tensors of one shape, of which the first is the one that is kept.
+pub(super) fn compared(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
+    node.shape(0).merge(node.shape(1))?;
+    Ok(vec![Tensor::of(node.shape(0).clone())])
+}
+
+/// Three tensors that are repeated to fit each other: `SelectV2`.
+pub(super) fn select_broadcast(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
+    let values = node.shape(1).broadcast(node.shape(2))?;
+    Ok(vec![Tensor::of(node.shape(0).broadcast(&values)?)])
+}
+
+/// `Select`: the condition is a scalar, a vector along the first dimension, or of the same shape.
+pub(super) fn select(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
+    let (condition, values) = (node.shape(0), node.shape(1).merge(node.shape(2))?);
+    match (condition.rank(), values.rank()) {
+        (None, _) | (_, None) | (Some(0), _) => {}
+        (Some(1), Some(rank)) if rank > 1 => {
+            condition.merge(&values.part(0, Some(1)))?;
+        }
+        _ => {
+            condition.merge(&values)?;
+        }
+    }
+    Ok(vec![Tensor::of(values)])
+}
+
+/// `BiasAdd`: a vector along the dimension of channels.
+pub(super) fn bias_add(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
+    let channels_first = node.text("data_format")? == Some(b"NCHW");
+    let input = node.ranked_at_least(0, if channels_first { 3 } else { 2 })?;
+    let bias = node.ranked(1, 1)?;
+    let Some(rank) = input.rank() else { return Ok(vec![Tensor::nothing()]) };
+    let channels = if channels_first { 1 } else { rank - 1 };
+    let size = super::shape::merge_dimensions(
+        input.dimension(channels as i64),
+        bias.dimension(0),
+        "number of channels",
+    )?;
+    Ok(vec![Tensor::of(input.with_dimension(channels, size))])
+}

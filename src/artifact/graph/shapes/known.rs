@@ -1,0 +1,44 @@
+//! What is known of the outputs of all nodes that were looked at.
+//!
+//! Knows numbers of nodes and outputs. It must never know what they are.
+
+use super::tensor::Tensor;
+
+/// By node, its first outputs.
+#[derive(Debug)]
+pub(super) struct Known {
+    nodes: Vec<Outputs>,
+    outputs: Vec<Tensor>,
+}
+
+/// Where the outputs of a node are in the list of all.
+#[derive(Clone, Copy, Debug, Default)]
+struct Outputs {
+    at: u32,
+    count: u32,
+}
+
+impl Known {
+    /// Nothing of so many nodes.
+    pub(super) fn of(nodes: usize) -> Self {
+        Self { nodes: vec![Outputs::default(); nodes], outputs: Vec::new() }
+    }
+
+    /// Says what a node gives; those of which nothing is known behind the last other one are not
+    /// kept.
+    pub(super) fn set(&mut self, node: u32, outputs: Vec<Tensor>) {
+        let last = outputs.iter().rposition(|output| *output != Tensor::nothing());
+        let Some(count) = last.map(|last| last + 1) else { return };
+        let (at, many) = (u32::try_from(self.outputs.len()), u32::try_from(count));
+        if let (Some(place), Ok(at), Ok(many)) = (self.nodes.get_mut(node as usize), at, many) {
+            *place = Outputs { at, count: many };
+            self.outputs.extend(outputs.into_iter().take(count));
+        }
+    }
+
+    /// What is known of an output.
+    pub(super) fn get(&self, node: u32, output: usize) -> Option<&Tensor> {
+        let Outputs { at, count } = *self.nodes.get(node as usize)?;
+        self.outputs.get(at as usize..)?.get(..count as usize)?.get(output)
+    }
+}

@@ -1,0 +1,126 @@
+//! The shapes of the nodes outside of functions, in the order in which the importer visits them.
+//!
+//! Knows what hangs together. It must never know what an operation does with shapes.
+
+use std::collections::HashMap;
+
+use super::{
+    inference::{ShapeRule, with_said_shapes},
+    known::Known,
+    node::ShapedNode,
+    shape::Mismatch,
+    tensor::Tensor,
+};
+use crate::artifact::{
+    graph::{
+        GraphError,
+        attributes::Attributes,
+        index::{GraphIndex, Input},
+        kinds::Kinds,
+        node_at,
+        rules::Output,
+        source::Source,
+    },
+    ops::{Operation, Registry},
+};
+
+/// What a shape function refuses first.
+#[derive(Clone, Debug)]
+pub(in super::super) struct ShapeFault {
+    /// The number of the node.
+    pub(in super::super) node: u32,
+    pub(in super::super) mismatch: Box<Mismatch>,
+}
+
+/// A graph whose shapes are followed.
+#[derive(Clone, Copy)]
+pub(in super::super) struct ShapedGraph<'g> {
+    pub(in super::super) source: Source<'g>,
+    pub(in super::super) index: &'g GraphIndex,
+    pub(in super::super) kinds: &'g Kinds<'g>,
+    pub(in super::super) registries: &'g [Registry],
+    /// The GraphDef version of the release that parses the graph.
+    pub(in super::super) release: i32,
+    /// The GraphDef version that the graph says it was written with.
+    pub(in super::super) producer: i32,
+}
+
+/// The first node, in the order of the visits, that a shape function refuses for certain, whatever
+/// the release.
+///
+/// Shapes hang on the definition that a release has of an operation in nothing but defaults, which
+/// no release has changed.
+pub(in super::super) fn first_fault(
+    graph: ShapedGraph<'_>,
+    order: impl Iterator<Item = u32>,
+) -> Result<Option<ShapeFault>, GraphError> {
+    let mut walk =
+        Walk { graph, rules: HashMap::default(), known: Known::of(graph.index.nodes().len()) };
+    for node in order {
+        if let Some(mismatch) = walk.visit(node)? {
+            return Ok(Some(ShapeFault { node, mismatch }));
+        }
+    }
+    Ok(None)
+}
+
+struct Walk<'g> {
+    graph: ShapedGraph<'g>,
+    /// By operation.
+    rules: HashMap<&'g str, ShapeRule, foldhash::quality::RandomState>,
+    known: Known,
+}
+
+impl<'g> Walk<'g> {
+    /// The operation of a node, as one of the releases defines it that know it; none for functions.
+    fn operation(&self, node: u32) -> Option<Operation<'g>> {
+        let ShapedGraph { index, kinds, registries, .. } = self.graph;
+        let kind = kinds.get(index.nodes().get(node as usize)?.kind())?;
+        let known = kinds.operation(kind).filter(|known| !known.is_function())?;
+        let mut defined = (0..registries.len()).rev().map(|release| known.operation(release));
+        defined.find_map(|operation| operation.filter(|operation| !operation.is_name_alone()))
+    }
+
+    /// Looks at a node whose inputs were looked at, but for those that close loops.
+    fn visit(&mut self, node: u32) -> Result<Option<Box<Mismatch>>, GraphError> {
+        let Some(operation) = self.operation(node) else { return Ok(None) };
+        let rule = *self.rules.entry(operation.name()).or_insert_with(|| ShapeRule::of(operation));
+        let ShapedGraph { source, index, release, .. } = self.graph;
+        let is_said = index.output_shapes_of(node).is_some();
+        if rule.is_empty() && !is_said {
+            return Ok(None);
+        }
+        let inputs = self.inputs(node);
+        let attributes = if rule.reads_attributes || is_said {
+            let place = index.place_of(source, node)?;
+            node_at::read(source, place.unwrap_or_default(), None, release)?.attributes
+        } else {
+            Attributes::default()
+        };
+        let shaped = ShapedNode {
+            operation,
+            attributes: &attributes,
+            inputs: &inputs,
+            producer: self.graph.producer,
+            is_in_body: false,
+        };
+        let outputs = rule.infer(&shaped);
+        let outputs = match outputs.and_then(|outputs| with_said_shapes(outputs, &attributes)) {
+            Ok(outputs) => outputs,
+            Err(mismatch) => return Ok(Some(mismatch)),
+        };
+        self.known.set(node, outputs);
+        Ok(None)
+    }
+
+    fn inputs(&self, node: u32) -> Vec<Tensor> {
+        let index = self.graph.index;
+        let inputs =
+            index.inputs(node).iter().filter(|input| index.output(**input) != Output::CONTROL);
+        let tensor = |input: &Input| {
+            let (from, output) = (index.source(*input)?, index.output(*input).number()?);
+            self.known.get(from, output as usize).cloned()
+        };
+        inputs.map(|input| tensor(input).unwrap_or_default()).collect()
+    }
+}

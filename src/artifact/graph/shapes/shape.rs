@@ -1,0 +1,218 @@
+//! A shape as far as it is known, and how two of them go together.
+//!
+//! Knows dimensions. It must never know which operation has them.
+
+use std::{fmt, sync::Arc};
+
+/// A dimension whose size is not known, as TensorFlow writes it.
+pub(super) const UNKNOWN: i64 = -1;
+
+/// The most dimensions that a tensor has.
+const HIGHEST_RANK: usize = 254;
+
+/// The shape of a tensor as far as it is known before anything runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(in super::super) struct Shape(Option<Arc<[i64]>>);
+
+/// That two shapes, or a shape and what is expected of it, do not go together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in super::super) struct Mismatch {
+    /// What there is: `input 1 of shape [2, 3]`.
+    pub(in super::super) found: String,
+    /// What there has to be: `a rank of 1`.
+    pub(in super::super) expected: String,
+}
+
+impl Mismatch {
+    pub(super) fn new(found: impl Into<String>, expected: impl Into<String>) -> Box<Self> {
+        Box::new(Self { found: found.into(), expected: expected.into() })
+    }
+}
+
+/// What shape functions give.
+pub(super) type Inferred<T> = Result<T, Box<Mismatch>>;
+
+impl Shape {
+    /// A shape of which nothing is known.
+    pub(super) const fn unknown() -> Self {
+        Self(None)
+    }
+
+    /// A shape of these dimensions, [`UNKNOWN`] among them; nothing is known of one that no tensor
+    /// has.
+    pub(super) fn of(dimensions: &[i64]) -> Self {
+        let is_shape =
+            dimensions.len() <= HIGHEST_RANK && dimensions.iter().all(|size| *size >= UNKNOWN);
+        Self(is_shape.then(|| dimensions.into()))
+    }
+
+    /// The shape of a scalar.
+    pub(super) fn scalar() -> Self {
+        Self::of(&[])
+    }
+
+    /// A shape of so many dimensions.
+    pub(super) fn of_rank(rank: usize) -> Self {
+        Self::of(&vec![UNKNOWN; rank.min(HIGHEST_RANK + 1)])
+    }
+
+    /// The dimensions, if the rank is known.
+    pub(super) fn dimensions(&self) -> Option<&[i64]> {
+        self.0.as_deref()
+    }
+
+    pub(super) fn rank(&self) -> Option<usize> {
+        Some(self.dimensions()?.len())
+    }
+
+    /// The dimensions, if all are known.
+    pub(super) fn sizes(&self) -> Option<&[i64]> {
+        self.dimensions().filter(|sizes| !sizes.contains(&UNKNOWN))
+    }
+
+    /// How many elements there are.
+    pub(super) fn elements(&self) -> Option<i64> {
+        self.sizes()?.iter().try_fold(1_i64, |count, size| count.checked_mul(*size))
+    }
+
+    /// The dimension at `axis`, counted from the end where that is negative.
+    pub(super) fn dimension(&self, axis: i64) -> i64 {
+        let Some(dimensions) = self.dimensions() else { return UNKNOWN };
+        place(axis, dimensions.len()).and_then(|at| dimensions.get(at)).copied().unwrap_or(UNKNOWN)
+    }
+
+    /// The shape with this rank.
+    pub(super) fn with_rank(&self, rank: usize) -> Inferred<Self> {
+        match self.rank() {
+            None => Ok(Self::of_rank(rank)),
+            Some(found) if found == rank => Ok(self.clone()),
+            Some(_) => Err(Mismatch::new(format!("shape {self}"), format!("a rank of {rank}"))),
+        }
+    }
+
+    /// The shape, if it may have this rank at least.
+    pub(super) fn with_rank_at_least(&self, rank: usize) -> Inferred<&Self> {
+        match self.rank() {
+            Some(found) if found < rank => {
+                Err(Mismatch::new(format!("shape {self}"), format!("a rank of at least {rank}")))
+            }
+            _ => Ok(self),
+        }
+    }
+
+    /// What is known if both are said of one tensor.
+    pub(super) fn merge(&self, other: &Self) -> Inferred<Self> {
+        let (Some(own), Some(others)) = (self.dimensions(), other.dimensions()) else {
+            return Ok(if self.0.is_some() { self.clone() } else { other.clone() });
+        };
+        let mismatch =
+            || Mismatch::new(format!("shapes {self} and {other}"), "shapes that may be the same");
+        if own.len() != others.len() {
+            return Err(mismatch());
+        }
+        let pairs = own.iter().zip(others);
+        let merged: Option<Arc<[i64]>> = pairs.map(|(one, two)| merged(*one, *two)).collect();
+        merged.map(|merged| Self(Some(merged))).ok_or_else(mismatch)
+    }
+
+    /// The shape of what is made of two tensors element by element, with what has one element in a
+    /// dimension repeated there.
+    pub(super) fn broadcast(&self, other: &Self) -> Inferred<Self> {
+        let (Some(own), Some(others)) = (self.dimensions(), other.dimensions()) else {
+            return Ok(Self::unknown());
+        };
+        let rank = own.len().max(others.len());
+        let from_end = |dimensions: &[i64], place: usize| {
+            let at = (place + dimensions.len()).checked_sub(rank);
+            at.and_then(|at| dimensions.get(at)).copied().unwrap_or(1)
+        };
+        let both = (0..rank).map(|place| (from_end(own, place), from_end(others, place)));
+        let broadcast: Option<Arc<[i64]>> = both.map(|(one, two)| repeated(one, two)).collect();
+        broadcast.map(|shape| Self(Some(shape))).ok_or_else(|| {
+            Mismatch::new(
+                format!("shapes {self} and {other}"),
+                "shapes that go together element by element",
+            )
+        })
+    }
+
+    /// The dimensions from `from` to before `to`, counted from the end where negative and cut to
+    /// what is there.
+    pub(super) fn part(&self, from: i64, to: Option<i64>) -> Self {
+        let Some(dimensions) = self.dimensions() else { return Self::unknown() };
+        let rank = dimensions.len() as i64;
+        let absolute = |axis: i64| (if axis < 0 { axis + rank } else { axis }).clamp(0, rank);
+        let (from, to) = (absolute(from) as usize, to.map_or(rank, absolute) as usize);
+        Self::of(dimensions.get(from..to).unwrap_or_default())
+    }
+
+    /// The dimensions of one behind those of the other.
+    pub(super) fn join(&self, behind: &Self) -> Self {
+        match (self.dimensions(), behind.dimensions()) {
+            (Some(own), Some(others)) => Self::of(&[own, others].concat()),
+            _ => Self::unknown(),
+        }
+    }
+
+    /// The shape with another dimension at `place`.
+    pub(super) fn with_dimension(&self, place: usize, size: i64) -> Self {
+        let Some(dimensions) = self.dimensions() else { return Self::unknown() };
+        let mut dimensions = dimensions.to_vec();
+        if let Some(old) = dimensions.get_mut(place) {
+            *old = size;
+        }
+        Self::of(&dimensions)
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        /// Dimensions that are shown of a shape.
+        const SHOWN: usize = 8;
+        let Some(dimensions) = self.dimensions() else { return f.write_str("<unknown>") };
+        f.write_str("[")?;
+        for (place, size) in dimensions.iter().take(SHOWN).enumerate() {
+            let comma = if place == 0 { "" } else { ", " };
+            match *size {
+                UNKNOWN => write!(f, "{comma}?")?,
+                size => write!(f, "{comma}{size}")?,
+            }
+        }
+        if dimensions.len() > SHOWN {
+            write!(f, ", … {} dimensions", dimensions.len())?;
+        }
+        f.write_str("]")
+    }
+}
+
+/// Where an axis is in a shape of this rank, counted from the end where it is negative.
+pub(super) fn place(axis: i64, rank: usize) -> Option<usize> {
+    let rank = i64::try_from(rank).ok()?;
+    let at = if axis < 0 { axis.checked_add(rank)? } else { axis };
+    (0..rank).contains(&at).then_some(at as usize)
+}
+
+/// The size of a dimension that is both of these; `None` if none is.
+pub(super) fn merged(one: i64, two: i64) -> Option<i64> {
+    match (one, two) {
+        (UNKNOWN, known) | (known, UNKNOWN) => Some(known),
+        _ => (one == two).then_some(one),
+    }
+}
+
+/// The size of a dimension along which one may be repeated to fit the other.
+fn repeated(one: i64, two: i64) -> Option<i64> {
+    match (one, two) {
+        (1, other) | (other, 1) => Some(other),
+        (UNKNOWN, known) | (known, UNKNOWN) if known > 1 => Some(known),
+        (UNKNOWN, _) | (_, UNKNOWN) => Some(UNKNOWN),
+        _ => (one == two).then_some(one),
+    }
+}
+
+/// The same for two dimensions that have to be one size.
+pub(super) fn merge_dimensions(one: i64, two: i64, what: &str) -> Inferred<i64> {
+    merged(one, two).ok_or_else(|| {
+        Mismatch::new(format!("{what} of {one} and {two}"), format!("the same {what}"))
+    })
+}

@@ -1,0 +1,84 @@
+//! Where shapes come from: constants, placeholders and variables.
+//!
+//! Knows which attribute says a shape, and what the handle of a variable tells of it.
+
+use std::sync::Arc;
+
+use super::{
+    node::ShapedNode,
+    shape::{Inferred, Mismatch, Shape},
+    tensor::{Tensor, Variable},
+};
+use crate::artifact::{graph::attributes::AttributeValue, ops::type_name};
+
+/// `Const`.
+pub(super) fn constant(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
+    Ok(vec![match node.attributes.get("value") {
+        Some(AttributeValue::Tensor(tensor)) => Tensor::constant(tensor),
+        _ => Tensor::nothing(),
+    }])
+}
+
+/// The GraphDef version from which on a placeholder that says the shape of a scalar means it; before,
+/// it means that nothing is known.
+const MEANT: i32 = 24;
+
+/// `Placeholder`: the shape that it says.
+pub(super) fn placeholder(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
+    let shape = node.said_shape("shape")?;
+    let is_said = shape.rank() != Some(0) || node.producer >= MEANT;
+    Ok(vec![if is_said { Tensor::of(shape) } else { Tensor::nothing() }])
+}
+
+/// `PlaceholderV2`, which means what it says.
+pub(super) fn placeholder_exact(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
+    Ok(vec![Tensor::of(node.said_shape("shape")?)])
+}
+
+/// `PlaceholderWithDefault`: the default has to be of the shape that is said, which is the one that
+/// counts.
+pub(super) fn placeholder_with_default(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
+    let said = node.said_shape("shape")?;
+    node.shape(0).merge(&said)?;
+    Ok(vec![Tensor::of(said)])
+}
+
+/// `VarHandleOp`: what the variable holds.
+pub(super) fn variable_handle(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
+    let mut handle = Tensor::scalar();
+    if let Some(data_type) = node.data_type("dtype")? {
+        handle.variable = Some(Arc::new(Variable { data_type, shape: node.said_shape("shape")? }));
+    }
+    Ok(vec![handle])
+}
+
+/// The variable that the first input is the handle of, which holds what the node says.
+fn held<'n>(node: &ShapedNode<'n>) -> Inferred<Option<&'n Variable>> {
+    let (variable, said) = (node.input(0).variable.as_deref(), node.data_type("dtype")?);
+    match (variable, said) {
+        (Some(variable), Some(said)) if variable.data_type != said => {
+            let found = format!("a variable of {}", type_name(variable.data_type));
+            Err(Mismatch::new(found, format!("a variable of {}", type_name(said))))
+        }
+        _ => Ok(variable),
+    }
+}
+
+/// `ReadVariableOp`.
+pub(super) fn read_variable(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
+    let shape = held(node)?.map_or(Shape::unknown(), |variable| variable.shape.clone());
+    Ok(vec![Tensor::of(shape)])
+}
+
+/// `AssignVariableOp` and its kin.
+pub(super) fn assign_variable(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
+    if let Some(variable) = held(node)? {
+        variable.shape.merge(node.shape(1))?;
+    }
+    Ok(Vec::new())
+}
+
+/// `EnsureShape`: a tensor of the shape that is said.
+pub(super) fn ensure_shape(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
+    Ok(vec![Tensor::of(node.shape(0).merge(&node.said_shape("shape")?)?)])
+}

@@ -1,0 +1,98 @@
+//! What is known of one tensor before anything runs.
+//!
+//! Knows shapes, and the values of small constants. It must never know how they were found.
+
+use std::sync::Arc;
+
+use super::shape::Shape;
+use crate::artifact::graph::attributes::TensorValue;
+
+/// Elements of a constant that are kept: enough for shapes, axes and permutations.
+const MOST_ELEMENTS: i64 = 256;
+
+const INT32: i32 = 3;
+const INT64: i32 = 9;
+
+/// What is known of one output of a node.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in super::super) struct Tensor {
+    pub(super) shape: Shape,
+    /// The integers of a small constant, in the order of rows.
+    pub(super) value: Option<Arc<[i64]>>,
+    /// What a variable holds, where the tensor is a handle of one.
+    pub(super) variable: Option<Arc<Variable>>,
+}
+
+/// What a variable holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in super::super) struct Variable {
+    pub(super) data_type: i32,
+    pub(super) shape: Shape,
+}
+
+impl Tensor {
+    pub(super) fn of(shape: Shape) -> Self {
+        Self { shape, value: None, variable: None }
+    }
+
+    /// A tensor of which nothing is known.
+    pub(super) const fn nothing() -> Self {
+        Self { shape: Shape::unknown(), value: None, variable: None }
+    }
+
+    pub(super) fn scalar() -> Self {
+        Self::of(Shape::scalar())
+    }
+
+    /// The value, if it is a scalar that is known.
+    pub(super) fn number(&self) -> Option<i64> {
+        match (&self.value, self.shape.rank()) {
+            (Some(value), Some(0)) => value.first().copied(),
+            _ => None,
+        }
+    }
+
+    /// The values, if it is a vector that is known.
+    pub(super) fn vector(&self) -> Option<&[i64]> {
+        self.value.as_deref().filter(|_| self.shape.rank() == Some(1))
+    }
+
+    /// A constant. Its value is known where TensorFlow can read it as well.
+    pub(super) fn constant(tensor: TensorValue<'_>) -> Self {
+        if tensor.shape.is_unknown_rank || tensor.shape.rank != tensor.shape.dimensions.len() as u64
+        {
+            return Self::nothing();
+        }
+        let shape = Shape::of(tensor.shape.dimensions);
+        let elements = shape.elements().filter(|count| (0..=MOST_ELEMENTS).contains(count));
+        let value = elements.and_then(|count| integers(tensor, count as usize));
+        Self { shape, value: value.map(Into::into), variable: None }
+    }
+}
+
+/// The integers of a tensor that has so many elements: their bytes, or a number for each, the last
+/// one of which stands for all that follow.
+fn integers(tensor: TensorValue<'_>, count: usize) -> Option<Vec<i64>> {
+    let content = tensor.content.bytes.unwrap_or_default();
+    if tensor.content.length > content.len() as u64 {
+        return None;
+    }
+    if content.is_empty() {
+        let numbers = tensor.numbers;
+        let is_whole = numbers.len() as u64 == tensor.values;
+        if !matches!(tensor.data_type, INT32 | INT64) || !is_whole || numbers.len() > count {
+            return None;
+        }
+        let last = numbers.last().copied();
+        let mut values = numbers.to_vec();
+        values.resize(count, last.or(Some(0).filter(|_| count == 0))?);
+        return Some(values);
+    }
+    let values: Vec<i64> = match tensor.data_type {
+        INT32 => content.as_chunks::<4>().0.iter().map(|b| i32::from_le_bytes(*b).into()).collect(),
+        INT64 => content.as_chunks::<8>().0.iter().map(|b| i64::from_le_bytes(*b)).collect(),
+        _ => return None,
+    };
+    let size = if tensor.data_type == INT32 { 4 } else { 8 };
+    (values.len() == count && content.len() == count * size).then_some(values)
+}
