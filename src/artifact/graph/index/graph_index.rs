@@ -4,7 +4,7 @@ use super::{
     calls::Call,
     names::{MOST_NAMES, NodeNames},
     output_shapes::OutputShapes,
-    places::NodePlaces,
+    places::{NodeGroup, NodePlaces},
 };
 use crate::artifact::graph::{
     GraphError,
@@ -333,6 +333,15 @@ impl GraphIndex {
         node: u32,
     ) -> Result<Option<Extent>, GraphError> {
         self.places.find(source, node)
+    }
+
+    /// Where the NodeDefs of a few nodes are, this one among them: they are read together.
+    pub(in super::super) fn places_around(
+        &self,
+        source: Source<'_>,
+        node: u32,
+    ) -> Result<Option<NodeGroup>, GraphError> {
+        self.places.find_group(source, node)
     }
 
     /// The nodes that have to be beside one that is not there, ascending.

@@ -37,6 +37,7 @@ pub(super) use self::{
     main_nodes::{FirstNode, LostCall, LostTarget, MainNodes, NamingNode},
     names::{Name, NameMap},
     output_shapes::OutputShapes,
+    places::NodeGroup,
     signature::read as read_signature,
     taken_names::TakenNames,
     visitor::{FoundKinds, IndexVisitor, Indexed},

@@ -75,29 +75,50 @@ impl NodePlaces {
 
     /// The place of the NodeDef of a node.
     pub(super) fn find(&self, source: Source<'_>, node: u32) -> Result<Option<Extent>, GraphError> {
+        let found = self.find_group(source, node)?;
+        Ok(found.and_then(|group| group.place_of(node)))
+    }
+
+    /// The places of the nodes that are read together with this one.
+    pub(super) fn find_group(
+        &self,
+        source: Source<'_>,
+        node: u32,
+    ) -> Result<Option<NodeGroup>, GraphError> {
         let position = self.groups.partition_point(|group| group.first <= node);
         let group = position.checked_sub(1).and_then(|position| self.groups.get(position));
         let Some(Group { first, extent }) = group.filter(|_| node < self.nodes) else {
             return Ok(None);
         };
         if self.is_text {
-            return Ok(Some(*extent));
+            return Ok(Some(NodeGroup { first: *first, places: vec![*extent] }));
         }
-        let mut visitor = PlaceVisitor { left: node - first, begins: 0, found: None };
+        let mut visitor = PlaceVisitor { begins: 0, in_graph: extent.start, places: Vec::new() };
         source.walk_part(*extent, GRAPH_DEF, &mut visitor)?;
-        let in_file = |at: u64| extent.start.saturating_add(at);
-        Ok(visitor
-            .found
-            .map(|place| Extent { start: in_file(place.start), end: in_file(place.end) }))
+        Ok(Some(NodeGroup { first: *first, places: visitor.places }))
     }
 }
 
-/// Counts the nodes of a part of a GraphDef.
+/// The places of a few nodes in a row.
+#[derive(Clone, Debug)]
+pub(in super::super) struct NodeGroup {
+    first: u32,
+    places: Vec<Extent>,
+}
+
+impl NodeGroup {
+    /// The place of a node, if it is one of them.
+    pub(in super::super) fn place_of(&self, node: u32) -> Option<Extent> {
+        self.places.get(node.checked_sub(self.first)? as usize).copied()
+    }
+}
+
+/// Finds the nodes of a part of a GraphDef.
 struct PlaceVisitor {
-    /// How many nodes come before the one that is looked for.
-    left: u32,
     begins: u64,
-    found: Option<Extent>,
+    /// Where the part is in the file.
+    in_graph: u64,
+    places: Vec<Extent>,
 }
 
 impl Visitor for PlaceVisitor {
@@ -106,26 +127,19 @@ impl Visitor for PlaceVisitor {
     }
 
     fn enter(&mut self, message: MessageId, field: &'static Field) -> Step {
-        if (message, field.number) != (GRAPH_DEF, graph_def::NODE) || self.found.is_some() {
+        if (message, field.number) != (GRAPH_DEF, graph_def::NODE) {
             return Step::Over;
         }
-        match self.left.checked_sub(1) {
-            Some(left) => {
-                self.left = left;
-                Step::Over
-            }
-            None => {
-                self.found = Some(Extent { start: self.begins, end: self.begins });
-                Step::Into
-            }
-        }
+        let start = self.in_graph.saturating_add(self.begins);
+        self.places.push(Extent { start, end: start });
+        Step::Into
     }
 
     fn leave(&mut self, message: MessageId, field: &'static Field, at: u64) {
         if (message, field.number) == (GRAPH_DEF, graph_def::NODE)
-            && let Some(found) = &mut self.found
+            && let Some(last) = self.places.last_mut()
         {
-            found.end = at;
+            last.end = self.in_graph.saturating_add(at);
         }
     }
 }

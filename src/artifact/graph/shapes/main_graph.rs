@@ -15,11 +15,11 @@ use crate::artifact::{
     graph::{
         GraphError,
         attributes::Attributes,
-        index::{GraphIndex, Input},
+        index::{GraphIndex, Input, NodeGroup},
         kinds::Kinds,
         node_at,
         rules::Output,
-        source::Source,
+        source::{Extent, Source},
     },
     ops::{Operation, Registry},
 };
@@ -54,8 +54,12 @@ pub(in super::super) fn first_fault(
     graph: ShapedGraph<'_>,
     order: impl Iterator<Item = u32>,
 ) -> Result<Option<ShapeFault>, GraphError> {
-    let mut walk =
-        Walk { graph, rules: HashMap::default(), known: Known::of(graph.index.nodes().len()) };
+    let mut walk = Walk {
+        graph,
+        rules: HashMap::default(),
+        known: Known::of(graph.index.nodes().len()),
+        near: None,
+    };
     for node in order {
         if let Some(mismatch) = walk.visit(node)? {
             return Ok(Some(ShapeFault { node, mismatch }));
@@ -69,6 +73,8 @@ struct Walk<'g> {
     /// By operation.
     rules: HashMap<&'g str, ShapeRule, foldhash::quality::RandomState>,
     known: Known,
+    /// The places that were found last.
+    near: Option<NodeGroup>,
 }
 
 impl<'g> Walk<'g> {
@@ -92,7 +98,7 @@ impl<'g> Walk<'g> {
         }
         let inputs = self.inputs(node);
         let attributes = if rule.reads_attributes || is_said {
-            let place = index.place_of(source, node)?;
+            let place = self.place_of(node)?;
             node_at::read(source, place.unwrap_or_default(), None, release)?.attributes
         } else {
             Attributes::default()
@@ -111,6 +117,15 @@ impl<'g> Walk<'g> {
         };
         self.known.set(node, outputs);
         Ok(None)
+    }
+
+    /// Where a node is. Most of them are looked at in the order in which they are written.
+    fn place_of(&mut self, node: u32) -> Result<Option<Extent>, GraphError> {
+        let near = self.near.as_ref().and_then(|near| near.place_of(node));
+        if near.is_none() {
+            self.near = self.graph.index.places_around(self.graph.source, node)?;
+        }
+        Ok(near.or_else(|| self.near.as_ref()?.place_of(node)))
     }
 
     fn inputs(&self, node: u32) -> Vec<Tensor> {
