@@ -39,7 +39,7 @@ fn judged(parts: &[Vec<u8>], registries: &[Registry]) -> (Graph, f64) {
     let bytes = [parts.concat(), field(4, &[0x08, 0xe8, 0x07])].concat();
     let size = bytes.len() as f64;
     let file = Counted { bytes, read: AtomicU64::new(0) };
-    let options = ReadOptions::default().with_registries(registries);
+    let options = ReadOptions::default().with_registries(registries).with_shapes(false);
     let graphs = read(&file, Message::GraphDef, Form::Binary, &options).unwrap();
     let graph = graphs.meta_graphs.into_iter().next().unwrap().graph;
     (graph, file.read.into_inner() as f64 / size)
