@@ -57,7 +57,7 @@ pub enum ProxyError {
     Device(#[from] stream_executor::Error),
     /// The fault of a PJRT client's device.
     #[error(transparent)]
-    Pjrt(#[from] PjrtError),
+    Pjrt(Box<PjrtError>),
     /// A value cannot be written at the version agreed upon.
     #[error(transparent)]
     Encode(#[from] EncodeError),
@@ -76,6 +76,12 @@ pub enum ProxyError {
         /// What the system said.
         error: std::io::Error,
     },
+}
+
+impl From<PjrtError> for ProxyError {
+    fn from(error: PjrtError) -> Self {
+        Self::Pjrt(Box::new(error))
+    }
 }
 
 impl ProxyError {
