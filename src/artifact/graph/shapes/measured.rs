@@ -35,8 +35,8 @@ impl Measured {
     pub(super) fn of(operation: &str) -> Option<Self> {
         let mut rest = TABLE;
         while !rest.is_empty() {
-            // The line that the middle is in.
-            let middle = rest.floor_char_boundary(rest.len() / 2);
+            // The line that the middle is in; the table is ASCII.
+            let middle = rest.len() / 2;
             let (before, behind) = rest.split_at_checked(middle)?;
             let start = before.rfind('\n').map_or(0, |at| at + 1);
             let end = behind.find('\n').map_or(rest.len(), |at| middle + at + 1);
@@ -61,7 +61,8 @@ impl Measured {
             let end = first.saturating_add(count).min(node.inputs.len());
             if rule != "*" {
                 for place in first..end {
-                    check_input(rule, node.shape(place)).map_err(|fault| at_input(place, fault))?;
+                    check_input(rule, node.shape(place))
+                        .map_err(|fault| at_input(place, &fault))?;
                 }
             }
             first = end;

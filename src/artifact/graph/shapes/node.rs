@@ -47,13 +47,13 @@ impl<'n> ShapedNode<'n> {
 
     /// The shape of an input that has to be of this rank.
     pub(super) fn ranked(&self, place: usize, rank: usize) -> Inferred<Shape> {
-        self.shape(place).with_rank(rank).map_err(|mismatch| at_input(place, mismatch))
+        self.shape(place).with_rank(rank).map_err(|mismatch| at_input(place, &mismatch))
     }
 
     /// The shape of an input that has to be of this rank at least.
     pub(super) fn ranked_at_least(&self, place: usize, rank: usize) -> Inferred<&'n Shape> {
         let shape = self.shape(place).with_rank_at_least(rank);
-        shape.map_err(|mismatch| at_input(place, mismatch))
+        shape.map_err(|mismatch| at_input(place, &mismatch))
     }
 
     /// The value of an attribute; `None` of what only a caller can tell.
@@ -190,7 +190,7 @@ impl<'n> ShapedNode<'n> {
 }
 
 /// A mismatch with the input that it is of.
-pub(super) fn at_input(place: usize, mismatch: Box<Mismatch>) -> Box<Mismatch> {
-    let Mismatch { found, expected } = *mismatch;
-    Mismatch::new(format!("input {place} of {found}"), expected)
+pub(super) fn at_input(place: usize, mismatch: &Mismatch) -> Box<Mismatch> {
+    let Mismatch { found, expected } = mismatch;
+    Mismatch::new(format!("input {place} of {found}"), expected.as_str())
 }

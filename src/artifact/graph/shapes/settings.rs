@@ -14,7 +14,7 @@ use super::{
 pub(super) fn embedding_table(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     let (number, name) = (node.int("table_id")?, node.text("table_name")?);
     if let (Some(number), Some(name)) = (number, name)
-        && (number >= 0) == !name.is_empty()
+        && (number >= 0) != name.is_empty()
     {
         let name = String::from_utf8_lossy(name);
         let found = format!("table_id = {number} and table_name = {name:?}");
