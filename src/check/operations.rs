@@ -102,7 +102,7 @@ fn of_missing(fault: &ImportFault, attributes: &[String], release: &str) -> Reas
 /// Of an attribute that the release does not know.
 fn of_unknown(fault: &ImportFault, attribute: &str, registry: &Registry) -> Reason {
     let operation = &fault.operation;
-    let message = messages::attribute_is_unknown(attribute, operation, &name_of(registry));
+    let message = messages::attribute_is_unknown(attribute, operation, name_of(registry));
     Reason::from(message).with_numbers(
         or(&fault.found, || attribute.to_owned()),
         or(&fault.expected, || attributes_of(registry.operation(operation))),

@@ -40,7 +40,7 @@ impl<'de> Deserialize<'de> for Entry {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entry, A::Error> {
                 let (mut dtype, mut shape, mut data_offsets) = (None, None, None);
                 while let Some(key) = map.next_key::<String>()? {
-                    match &key[..] {
+                    match key.as_str() {
                         "dtype" => read_once(&mut dtype, "dtype", &mut map)?,
                         "shape" => read_once(&mut shape, "shape", &mut map)?,
                         "data_offsets" => read_once(&mut data_offsets, "data_offsets", &mut map)?,

@@ -185,9 +185,9 @@ pub(crate) fn write(
             Err(Unwritten { array: Some(name), error }) => {
                 tracing::error!(name, %error, "an array cannot be read");
                 plan.replace_unreadable(&name);
-                first.get_or_insert(error);
+                first.get_or_insert(*error);
             }
-            Err(Unwritten { array: None, error }) => return Err(error),
+            Err(Unwritten { array: None, error }) => return Err(*error),
         }
     }
     Err(first.unwrap_or_else(|| {
@@ -198,12 +198,12 @@ pub(crate) fn write(
 /// Why a state was not written, and which array is at fault, if it is one.
 struct Unwritten {
     array: Option<String>,
-    error: ProxyError,
+    error: Box<ProxyError>,
 }
 
 impl From<Error> for Unwritten {
     fn from(error: Error) -> Self {
-        Self { array: None, error: error.into() }
+        Self { array: None, error: Box::new(error.into()) }
     }
 }
 
@@ -225,9 +225,12 @@ fn write_once(
             Source::Memory { array, parts } => add_array(&mut writer, name, array, parts, pulse),
             Source::File(tensor) => add_tensor(&mut writer, tensor),
         };
-        added.map_err(|unwritten| match unwritten {
-            NotAdded::File(error) => Unwritten { array: None, error },
-            NotAdded::Array(error) => Unwritten { array: Some(name.clone()), error },
+        added.map_err(|unwritten| {
+            let (array, error) = match unwritten {
+                NotAdded::File(error) => (None, error),
+                NotAdded::Array(error) => (Some(name.clone()), error),
+            };
+            Unwritten { array, error: Box::new(error) }
         })?;
     }
     pulse.is_flushing.store(true, Ordering::Relaxed);
