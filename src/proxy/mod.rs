@@ -43,6 +43,7 @@
 //! The room knows the messages of the proxy, values of IFRT and devices. It must never know a
 //! command line.
 
+mod bulk;
 mod client;
 mod error;
 mod handshake;

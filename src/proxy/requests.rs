@@ -13,8 +13,8 @@ use crate::{
             CopyArraysRequest, CopyToHostBufferRequest, DeleteArrayRequest, DestructArrayRequest,
             DisassembleIntoSingleDeviceArraysRequest, FullyReplicatedShardRequest,
             GetDefaultLayoutRequest, GrpcHostBufferDeleteRequest, GrpcHostBufferLookupRequest,
-            GrpcHostBufferStoreMetadata, GrpcHostBufferStoreRequest, GrpcIfrtSessionMetadata,
-            IfrtRequest, MakeArrayFromHostBufferRequest, MakeArraysFromHostBufferShardsRequest,
+            GrpcHostBufferStoreMetadata, GrpcIfrtSessionMetadata, IfrtRequest,
+            MakeArrayFromHostBufferRequest, MakeArraysFromHostBufferShardsRequest,
             RemapArraysRequest, RequestMetadata,
             ifrt_request::Request,
             make_arrays_from_host_buffer_shards_request::{
@@ -25,7 +25,6 @@ use crate::{
     proxy::Agreement,
     version::SerDesVersion,
 };
-use bytes::Bytes;
 
 /// The metadata of a session.
 pub(super) fn session_metadata(
@@ -46,10 +45,6 @@ pub(super) fn store_metadata(
 ) -> GrpcHostBufferStoreMetadata {
     let buffer_size = i64::try_from(bytes).unwrap_or(i64::MAX);
     GrpcHostBufferStoreMetadata { session_id, handle, buffer_size }
-}
-
-pub(super) fn store_chunk(data: Bytes) -> GrpcHostBufferStoreRequest {
-    GrpcHostBufferStoreRequest { data }
 }
 
 pub(super) fn look_up(session_id: u64, handle: u64) -> GrpcHostBufferLookupRequest {
@@ -257,7 +252,7 @@ mod tests {
             ConcreteEvenSharding, DeviceList, HloSharding, Interval,
             xla::{OpSharding, TileAssignment},
         },
-        proto::xla::ifrt::proxy::InitRequest,
+        proto::xla::ifrt::proxy::{GrpcHostBufferStoreRequest, InitRequest},
         proxy::Ranges,
         version::{SerDesAnyVersionAccessor, VersionRange},
     };
@@ -329,7 +324,7 @@ mod tests {
         assert_body("client", delete_host_buffer(1, 3));
         let elements = [0_f32, 1.0, 2.0, 3.0, 4.0, 5.0];
         let bytes: Vec<u8> = elements.into_iter().flat_map(f32::to_le_bytes).collect();
-        assert_body("client", store_chunk(bytes.into()));
+        assert_body("client", GrpcHostBufferStoreRequest { data: bytes.into() });
         let one = AttributeMap::from_iter([("k", "v".into())]);
         let three = AttributeMap::from_iter([
             ("bool_value", true.into()),

@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    future::poll_fn,
     hash::{BuildHasher as _, RandomState},
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError,
@@ -17,8 +18,12 @@ use tokio::{
 use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::{
     Request as Call, Streaming,
+    body::Body,
     client::Grpc,
-    codegen::http::uri::PathAndQuery,
+    codegen::{
+        Service as _,
+        http::{self, HeaderValue, uri::PathAndQuery},
+    },
     metadata::{Ascii, MetadataValue},
     transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity},
 };
@@ -55,7 +60,44 @@ impl Transport {
         }
         call
     }
+
+    /// A call with a body that is written by hand; the body of its answer.
+    ///
+    /// # Errors
+    /// UNAVAILABLE if the connection is gone; the status of the call where its answer has no body.
+    pub(super) async fn send<T>(
+        &self,
+        path: &'static str,
+        call: Call<T>,
+        body: Body,
+    ) -> Result<Body, Status> {
+        let mut request = http::Request::new(body);
+        *request.method_mut() = http::Method::POST;
+        *request.uri_mut() = http::Uri::from_static(path);
+        *request.version_mut() = http::Version::HTTP_2;
+        *request.headers_mut() = call.into_parts().0.into_headers();
+        request.headers_mut().insert(http::header::TE, HeaderValue::from_static("trailers"));
+        request
+            .headers_mut()
+            .insert(http::header::CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
+        let mut channel = self.channel.clone();
+        let gone = |error| status!(Unavailable, "{}", with_causes(&error));
+        poll_fn(|context| channel.poll_ready(context)).await.map_err(gone)?;
+        let answer = channel.call(request).await.map_err(gone)?;
+        if let Some(status) = tonic::Status::from_header_map(answer.headers()) {
+            if status.code() != tonic::Code::Ok {
+                return Err(from_grpc(&status));
+            }
+        } else if answer.status() != http::StatusCode::OK {
+            return Err(status!(Unavailable, "the answer is HTTP's {}", answer.status()));
+        }
+        Ok(answer.into_body())
+    }
 }
+
+/// The most data that the server may put in a frame: as much as a message of a host buffer has.
+/// Frames of 16 KiB, which is what HTTP/2 begins with, cost a call of the system each.
+const FRAME_BYTES: u32 = service::CHUNK_BYTES as u32;
 
 /// Connects. Nothing is asked of the server yet.
 ///
@@ -83,6 +125,7 @@ pub(super) async fn open(address: &str, options: &ClientOptions) -> Result<Trans
         .tcp_nodelay(true)
         .initial_stream_window_size(1 << 20)
         .initial_connection_window_size(64 << 20)
+        .max_frame_size(FRAME_BYTES)
         .http2_max_header_list_size(256 << 10);
     if encrypted {
         let authority = options.certificate_authority.as_ref().ok_or_else(|| {

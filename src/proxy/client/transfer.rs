@@ -2,16 +2,24 @@
 
 use bytes::Bytes;
 use prost::Message as _;
-use tonic::{codegen::http::uri::PathAndQuery, metadata::MetadataValue};
+use tonic::{
+    body::Body,
+    codec::{Codec as _, EncodeBody},
+    metadata::MetadataValue,
+};
 use tonic_prost::ProstCodec;
 
-use super::connection::{Connection, ready, unary};
+use super::connection::{Connection, unary};
 use crate::{
     proto::xla::ifrt::proxy::{
         GrpcHostBufferDeleteResponse, GrpcHostBufferLookupRequest, GrpcHostBufferLookupResponse,
-        GrpcHostBufferStoreRequest, GrpcHostBufferStoreResponse, ifrt_request::Request,
+        GrpcHostBufferStoreResponse, ifrt_request::Request,
     },
-    proxy::{ProxyError, requests, service, status::from_grpc},
+    proxy::{
+        ProxyError,
+        bulk::{DataMessages, DataParts},
+        requests, service,
+    },
 };
 
 impl Connection {
@@ -21,18 +29,17 @@ impl Connection {
     /// [`ProxyError::Status`].
     pub(super) async fn store(&self, handle: u64, bytes: Bytes) -> Result<(), ProxyError> {
         let metadata = requests::store_metadata(self.session(), handle, bytes.len());
-        let chunks = (0..bytes.len()).step_by(service::CHUNK_BYTES).map(move |start| {
-            let end = bytes.len().min(start + service::CHUNK_BYTES);
-            requests::store_chunk(bytes.slice(start..end))
+        let parts = (0..bytes.len()).step_by(service::CHUNK_BYTES).map(move |start| {
+            Ok(bytes.slice(start..bytes.len().min(start + service::CHUNK_BYTES)))
         });
-        let mut call = self.transport.call(tokio_stream::iter(chunks));
+        let mut call = self.transport.call(());
         let value = MetadataValue::from_bytes(&metadata.encode_to_vec());
         call.metadata_mut().insert_bin(service::STORE_METADATA, value);
-        let codec: ProstCodec<GrpcHostBufferStoreRequest, GrpcHostBufferStoreResponse> =
-            ProstCodec::default();
-        let path = PathAndQuery::from_static(service::HOST_BUFFER_STORE);
-        let stored = ready(&self.transport).await?.client_streaming(call, path, codec).await;
-        stored.map_err(|status| from_grpc(&status))?;
+        let body = DataMessages::request(tokio_stream::iter(parts));
+        let answer = self.transport.send(service::HOST_BUFFER_STORE, call, body).await?;
+        let mut answer: DataParts<GrpcHostBufferStoreResponse> =
+            DataParts::new(answer, service::ANSWER_BYTES);
+        while answer.next().await?.is_some() {}
         Ok(())
     }
 
@@ -49,15 +56,18 @@ impl Connection {
         let request = requests::copy_to_host_buffer(array_handle, handle);
         self.request(Request::CopyToHostBufferRequest(request)).await?;
         let bytes = self.look_up(requests::look_up(session, handle), expected).await;
-        let deleted: Result<GrpcHostBufferDeleteResponse, _> = unary(
-            &self.transport,
-            service::HOST_BUFFER_DELETE,
-            requests::delete_host_buffer(session, handle),
-        )
-        .await;
-        let bytes = bytes?;
-        deleted?;
-        Ok(bytes)
+        // Nobody waits for it: a third of the time of a small array would be this answer's. What
+        // does not arrive any more goes with the session.
+        let transport = self.transport.clone();
+        tokio::spawn(async move {
+            let request = requests::delete_host_buffer(session, handle);
+            let deleted: Result<GrpcHostBufferDeleteResponse, _> =
+                unary(&transport, service::HOST_BUFFER_DELETE, request).await;
+            if let Err(status) = deleted {
+                tracing::debug!(handle, message = status.message(), "host buffer not deleted");
+            }
+        });
+        bytes
     }
 
     async fn look_up(
@@ -65,14 +75,14 @@ impl Connection {
         request: GrpcHostBufferLookupRequest,
         expected: Option<u64>,
     ) -> Result<Bytes, ProxyError> {
-        let codec: ProstCodec<GrpcHostBufferLookupRequest, GrpcHostBufferLookupResponse> =
-            ProstCodec::default();
-        let path = PathAndQuery::from_static(service::HOST_BUFFER_LOOKUP);
-        let answer = ready(&self.transport)
-            .await?
-            .server_streaming(self.transport.call(request), path, codec)
-            .await;
-        let mut stream = answer.map_err(|status| from_grpc(&status))?.into_inner();
+        let encoder = ProstCodec::<_, GrpcHostBufferLookupResponse>::default().encoder();
+        let body = EncodeBody::new_client(encoder, tokio_stream::once(Ok(request)), None, None);
+        let answer = self
+            .transport
+            .send(service::HOST_BUFFER_LOOKUP, self.transport.call(()), Body::new(body))
+            .await?;
+        let mut parts: DataParts<GrpcHostBufferLookupResponse> =
+            DataParts::new(answer, service::ANSWER_BYTES);
         let wrong = |found: usize| {
             expected.filter(|expected| *expected != found as u64).map(|expected| {
                 ProxyError::Protocol(format!(
@@ -80,12 +90,12 @@ impl Connection {
                 ))
             })
         };
-        // Small buffers come in one piece, which is not copied.
+        // Small buffers come in one part, which is not copied.
         let mut first = Bytes::new();
         let mut whole = Vec::new();
-        while let Some(message) = stream.message().await.map_err(|status| from_grpc(&status))? {
+        while let Some(part) = parts.next().await? {
             if first.is_empty() && whole.is_empty() {
-                first = message.data;
+                first = part;
                 continue;
             }
             if whole.is_empty() {
@@ -96,7 +106,7 @@ impl Connection {
                 })?;
                 whole.extend_from_slice(&std::mem::take(&mut first));
             }
-            whole.extend_from_slice(&message.data);
+            whole.extend_from_slice(&part);
             // More than there can be is not read to its end.
             if expected.is_some_and(|expected| whole.len() as u64 > expected)
                 && let Some(error) = wrong(whole.len())

@@ -1,5 +1,6 @@
 //! A call of the service: what it comes with, and the forms of its answer.
 
+use bytes::Bytes;
 use prost::Message;
 use tokio_stream::{Stream, StreamExt as _};
 use tonic::{
@@ -12,7 +13,7 @@ use tonic_prost::ProstCodec;
 use super::frames::binary;
 use crate::{
     codec::Status,
-    proxy::{server::peers::Caller, status::to_grpc},
+    proxy::{bulk::DataMessages, server::peers::Caller, status::to_grpc},
 };
 
 /// A call: its metadata, its body, and who makes it.
@@ -37,7 +38,18 @@ pub(crate) fn many<M: Message + Default + Send + 'static>(
     let encoder = ProstCodec::<M, M>::default().encoder();
     let messages = messages.map(|message| message.map_err(|status| to_grpc(&status)));
     let body = EncodeBody::new_server(encoder, messages, None, Default::default(), None);
-    let mut response = Response::new(Body::new(body));
+    response(Body::new(body))
+}
+
+/// The answer of a call that has many with one field of data each, which is not copied.
+pub(crate) fn data(
+    parts: impl Stream<Item = Result<Bytes, Status>> + Send + 'static,
+) -> Response<Body> {
+    response(DataMessages::answer(parts))
+}
+
+fn response(body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
     response
 }

@@ -1,29 +1,24 @@
 //! The messages of a call's body. Memory is taken as they arrive: the length before a message is
 //! only what its sender says.
 
-use std::{future::poll_fn, marker::PhantomData, pin::Pin, time::Duration};
+use std::{marker::PhantomData, time::Duration};
 
 use bytes::{Buf as _, Bytes};
 use prost::Message;
-use tonic::{
-    body::Body,
-    codegen::{Body as _, http::HeaderMap},
-};
+use tonic::{body::Body, codegen::http::HeaderMap};
 
 use crate::{
     codec::Status,
     proxy::{
+        bulk::{BodyBytes, HEADER},
         server::{
             budget::{Account, Holding},
             deadline::within,
             limits::Limits,
         },
-        status::{from_grpc, status},
+        status::status,
     },
 };
-
-/// Bytes before a message: whether it is compressed, and how long it says that it is.
-const HEADER: usize = 5;
 
 /// What messages may cost.
 #[derive(Clone)]
@@ -62,16 +57,14 @@ pub(crate) struct Received<M> {
 
 /// The messages of a body.
 pub(crate) struct Messages<M> {
-    body: Body,
-    /// What has arrived and is no part of a message yet.
-    rest: Bytes,
+    bytes: BodyBytes,
     terms: Terms,
     message: PhantomData<fn() -> M>,
 }
 
 impl<M: Message + Default> Messages<M> {
     pub(crate) fn new(body: Body, terms: Terms) -> Self {
-        Self { body, rest: Bytes::new(), terms, message: PhantomData }
+        Self { bytes: BodyBytes::new(body), terms, message: PhantomData }
     }
 
     /// Waits for the first byte of a message; false at the end.
@@ -79,7 +72,7 @@ impl<M: Message + Default> Messages<M> {
     /// # Errors
     /// What the transport says.
     pub(crate) async fn begin(&mut self) -> Result<bool, Status> {
-        Ok(!self.rest.is_empty() || self.more().await?)
+        self.bytes.wait().await
     }
 
     /// The next message, of at most as many bytes as `most` says when it has seen those that are
@@ -100,13 +93,13 @@ impl<M: Message + Default> Messages<M> {
         let length = self.header().await?;
         let mut assembling = Assembling { length, bytes: Vec::new(), room: None };
         let whole = loop {
-            if assembling.bytes.is_empty() && self.rest.len() >= length {
+            if assembling.bytes.is_empty() && self.bytes.rest.len() >= length {
                 // All of it came at once, and is not copied.
-                assembling.check(&self.rest[..length], &most)?;
-                break self.rest.split_to(length);
+                assembling.check(&self.bytes.rest[..length], &most)?;
+                break self.bytes.rest.split_to(length);
             }
             let missing = length - assembling.bytes.len();
-            let piece = self.rest.split_to(self.rest.len().min(missing));
+            let piece = self.bytes.take(missing);
             assembling.push(&piece, &self.terms, &most).await?;
             if assembling.bytes.len() == length {
                 break std::mem::take(&mut assembling.bytes).into();
@@ -124,9 +117,9 @@ impl<M: Message + Default> Messages<M> {
         let mut header = [0; HEADER];
         let mut filled = 0;
         loop {
-            let piece = self.rest.len().min(HEADER - filled);
+            let piece = self.bytes.rest.len().min(HEADER - filled);
             if let Some(target) = header.get_mut(filled..filled + piece) {
-                self.rest.copy_to_slice(target);
+                self.bytes.rest.copy_to_slice(target);
             }
             filled += piece;
             if filled == HEADER {
@@ -153,28 +146,8 @@ impl<M: Message + Default> Messages<M> {
     /// More of a message that has begun.
     async fn arriving(&mut self) -> Result<(), Status> {
         let idle = self.terms.idle;
-        let more = within(idle, "the rest of a message", self.more()).await?;
+        let more = within(idle, "the rest of a message", self.bytes.wait()).await?;
         more.then_some(()).ok_or_else(|| status!(Internal, "the body ends within a message"))
-    }
-
-    /// Bytes of the body; false at its end.
-    async fn more(&mut self) -> Result<bool, Status> {
-        loop {
-            let frame = poll_fn(|context| Pin::new(&mut self.body).poll_frame(context)).await;
-            match frame {
-                None => return Ok(false),
-                Some(Err(error)) => return Err(from_grpc(&error)),
-                Some(Ok(frame)) => {
-                    // Trailers say nothing here, and empty frames are no bytes.
-                    if let Ok(data) = frame.into_data()
-                        && !data.is_empty()
-                    {
-                        self.rest = data;
-                        return Ok(true);
-                    }
-                }
-            }
-        }
     }
 }
 
@@ -261,7 +234,10 @@ pub(crate) fn binary(headers: &HeaderMap, key: &'static str) -> Option<Result<By
 
 #[cfg(test)]
 mod tests {
-    use std::task::{Context, Poll};
+    use std::{
+        pin::Pin,
+        task::{Context, Poll},
+    };
 
     use tokio::sync::mpsc;
 

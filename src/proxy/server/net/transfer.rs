@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 
 use super::{
-    call::{Answered, Call, many, metadata, one},
+    call::{Answered, Call, data, metadata, one},
     directory::take_file,
     frames::{Messages, Received, Terms, only},
 };
@@ -15,9 +15,8 @@ use crate::{
     codec::Status,
     proto::xla::ifrt::proxy::{
         GrpcHostBufferDeleteRequest, GrpcHostBufferDeleteResponse, GrpcHostBufferLookupRequest,
-        GrpcHostBufferLookupResponse, GrpcHostBufferReadFromDiskRequest,
-        GrpcHostBufferReadFromDiskResponse, GrpcHostBufferStoreMetadata,
-        GrpcHostBufferStoreRequest, GrpcHostBufferStoreResponse,
+        GrpcHostBufferReadFromDiskRequest, GrpcHostBufferReadFromDiskResponse,
+        GrpcHostBufferStoreMetadata, GrpcHostBufferStoreRequest, GrpcHostBufferStoreResponse,
     },
     proxy::{
         server::{
@@ -261,15 +260,14 @@ pub(crate) async fn look_up(registry: Arc<Registry>, call: Call) -> Answered {
                 }
             };
             while !rest.is_empty() {
-                let data: Bytes = rest.split_to(rest.len().min(service::CHUNK_BYTES));
-                let sent = sender.send(Ok(GrpcHostBufferLookupResponse { data }));
+                let sent = sender.send(Ok(rest.split_to(rest.len().min(service::CHUNK_BYTES))));
                 if !matches!(tokio::time::timeout(limit, sent).await, Ok(Ok(()))) {
                     return;
                 }
             }
         }
     });
-    Ok(many(ReceiverStream::new(receiver)))
+    Ok(data(ReceiverStream::new(receiver)))
 }
 
 pub(crate) async fn delete(registry: Arc<Registry>, call: Call) -> Answered {
