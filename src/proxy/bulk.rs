@@ -46,11 +46,18 @@ const SMALL: usize = 4 << 10;
 /// What goes before the data of a message.
 fn head(bytes: usize, room: usize) -> BytesMut {
     let key = 1;
-    let message = key + encoded_len_varint(bytes as u64) + bytes;
+    let message = match bytes {
+        // A field without data is not written.
+        0 => 0,
+        _ => key + encoded_len_varint(bytes as u64) + bytes,
+    };
     let mut head = BytesMut::with_capacity(HEADER + message - bytes + room);
     head.put_u8(0);
     // Callers cut data into parts of a MiB.
     head.put_u32(u32::try_from(message).unwrap_or(u32::MAX));
+    if bytes == 0 {
+        return head;
+    }
     encode_key(DATA, WireType::LengthDelimited, &mut head);
     encode_varint(bytes as u64, &mut head);
     head
