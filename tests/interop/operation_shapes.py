@@ -393,7 +393,8 @@ def line(name, arguments, measured):
         lengths = mask(set.intersection(*(set(one["lengths"].get(argument, [])) for one in measured)))
         # What takes no rank at all alone compares it with those of other inputs, as far as those were tried together.
         compares |= ranks in (0, TOGETHER)
-        if decides and not is_sure(lengths) or "shape" in kinds:
+        # A length that differs is that of a list, whose attribute was never drawn as long as it may be.
+        if not is_sure(lengths) or "shape" in kinds:
             lengths = 0x1FF
         if decides and not is_sure(ranks):
             ranks = 0x1FF

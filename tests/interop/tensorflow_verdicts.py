@@ -889,7 +889,7 @@ REASONS = [
                   "Attempt to access beyond input size", "Could not find valid device", "already exist", "Cannot add function", "function"]),
 ]
 
-LEFT_OUT = ("No type fields", "expected type INVALID", "Failed to bind all placeholders", "invalid input index")
+LEFT_OUT = ("No type fields", "to be a control input", "expected type INVALID", "Failed to bind all placeholders", "invalid input index")
 
 
 def meaning(result):
