@@ -52,7 +52,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn round_trips(client: &Client, device: &Device) -> Result<usize, Box<dyn Error>> {
     let mut known = 0;
     for &element_type in ElementType::ALL {
-        if element_type.number(client.minor()).is_none() {
+        if element_type.number_in(client.minor()).is_none() {
             continue;
         }
         // Zeros and ones are values of every type.
@@ -79,7 +79,7 @@ fn round_trips(client: &Client, device: &Device) -> Result<usize, Box<dyn Error>
 fn in_pieces(client: &Client, device: &Device) -> Result<usize, Box<dyn Error>> {
     let mut known = 0;
     for &element_type in ElementType::ALL {
-        if element_type.number(client.minor()).is_none() || element_type.is_packed() {
+        if element_type.number_in(client.minor()).is_none() || element_type.may_be_packed() {
             continue;
         }
         let bytes = 12 * element_type.host_bytes();

@@ -72,14 +72,14 @@ mod state;
 
 pub use error::PjrtError;
 pub use host::{
-    Argument, Buffer, Client, CompileOptions, Device, DeviceDescription, ElementType, ErrorPayload,
-    Event, Executable, ExecuteOptions, Execution, Extension, ExternalReference, HostArray,
+    Argument, Buffer, Client, CompileOptions, Device, DeviceDescription, ErrorPayload, Event,
+    Executable, ExecuteOptions, Execution, Extension, ExternalReference, HostArray,
     HostBufferSemantics, HostMemory, IncomingBuffer, LoadedExecutable, Memory, MemoryLayout,
     MemoryStatistics, OptimizedProgram, PjrtPlugin, Program, ProgramFormat, ProgramMemory, Target,
     Topology, Transfer, Value,
 };
 pub use inspect::{Inspection, VersionInFile, inspect};
 pub use report::{Examination, PluginReport};
-pub use serdes_abi::pjrt::Minor;
+pub use serdes_abi::pjrt::{ElementType, Minor};
 pub use skew::{Fit, Framework, Gate, Mismatch, PluginVersion, SizeRule, SkewRule, Step};
 pub use state::{Array, ArrayTransfer, IncomingArray, MemorySpace};

@@ -92,7 +92,7 @@ mod loaded {
     fn arrays_of_every_type_come_back_by_elements_and_by_bytes_from_every_memory() {
         let (client, devices) = client(2);
         let minor = client.minor();
-        let known = ElementType::ALL.iter().filter(|known| known.number(minor).is_some());
+        let known = ElementType::ALL.iter().filter(|known| known.number_in(minor).is_some());
         for &element_type in known {
             // Zeros and ones are values of every type.
             let bytes = 7 * element_type.host_bytes();

@@ -58,7 +58,7 @@ const ELEMENTS: usize = 24;
 
 fn round_trip(subject: &Subject, element_type: ElementType) -> Verdict {
     let minor = subject.plugin.minor();
-    if element_type.number(minor).is_none() {
+    if element_type.number_in(minor).is_none() {
         let detail = format!("PJRT {minor} does not know {element_type}");
         return Err(crate::stream_executor::conformance::Failure::Unsupported(detail));
     }

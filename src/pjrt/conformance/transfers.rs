@@ -35,7 +35,7 @@ fn transfer(subject: &Subject) -> Verdict {
         return Err(Failure::Unsupported("it does not tell memories apart".to_owned()));
     };
     let minor = subject.plugin.minor();
-    let Some(element_type) = ElementType::U8.number(minor) else {
+    let Some(element_type) = ElementType::U8.number_in(minor) else {
         return failed("bytes have no number in its version");
     };
     let mut shape = PJRT_ShapeSpec {

@@ -2,13 +2,13 @@
 
 use std::{ffi::c_void, ptr::NonNull, sync::Arc};
 
-use serdes_abi::pjrt::args::*;
+use serdes_abi::pjrt::{ElementType, args::*};
 
 use super::{
     border::{list, pointer},
     client::{Client, ClientHandle},
     device::{Device, Memory},
-    element_type::ElementType,
+    element_type::of_answer,
     event::Event,
     host_array::{MOST_DIMENSIONS, element_count},
     target::Target,
@@ -99,7 +99,7 @@ impl Buffer {
     pub fn element_type(&self) -> Result<ElementType, PjrtError> {
         let number = of_buffer!(self.handle, PJRT_Buffer_ElementType_Args)?.r#type;
         let minor = self.handle.client.table().minor();
-        ElementType::of_answer("PJRT_Buffer_ElementType", number, minor)
+        of_answer("PJRT_Buffer_ElementType", number, minor)
     }
 
     /// Its dimensions.

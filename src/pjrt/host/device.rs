@@ -7,59 +7,43 @@ use serdes_abi::pjrt::args::*;
 use super::{
     border::{Table, handles, pointer, text},
     client::{Client, ClientHandle, attributes},
+    client_object::ClientObject,
     options::Value,
     statistics::MemoryStatistics,
 };
 use crate::pjrt::PjrtError;
 
-/// A device of a client.
-#[derive(Clone, Debug)]
-pub struct Device {
-    client: Arc<ClientHandle>,
-    raw: NonNull<PJRT_Device>,
-}
-
-// SAFETY: a device is its client's, which is used from any thread; the handle is never destroyed.
-unsafe impl Send for Device {}
-// SAFETY: as above.
-unsafe impl Sync for Device {}
-
-/// Two handles are the same device of the same client.
-impl PartialEq for Device {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.client, &other.client) && self.raw == other.raw
-    }
-}
-
-impl Eq for Device {}
+/// A device of a client. Two are equal if they are the same device of the same client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Device(ClientObject<PJRT_Device>);
 
 /// Calls that are given the device alone.
 macro_rules! of_device {
     ($device:expr, $arguments:ident) => {{
         let raw = $device.raw();
         // SAFETY: the device is alive as long as its client.
-        unsafe { $device.client.table().ask(|call: &mut $arguments| call.device = raw) }
+        unsafe { $device.0.handle().table().ask(|call: &mut $arguments| call.device = raw) }
     }};
 }
 
 impl Device {
     #[inline]
     pub(in crate::pjrt) fn raw(&self) -> *mut PJRT_Device {
-        self.raw.as_ptr()
+        self.0.raw()
     }
 
     pub(super) fn of(client: &Arc<ClientHandle>, raw: NonNull<PJRT_Device>) -> Self {
-        Self { client: Arc::clone(client), raw }
+        Self(ClientObject::new(client, raw))
     }
 
     pub(super) fn client_handle(&self) -> &Arc<ClientHandle> {
-        &self.client
+        self.0.handle()
     }
 
     /// The client that it is of.
     #[must_use]
     pub fn client(&self) -> Client {
-        Client::of(&self.client)
+        self.0.client()
     }
 
     /// What is known of it.
@@ -69,7 +53,7 @@ impl Device {
     pub fn description(&self) -> Result<DeviceDescription<'_>, PjrtError> {
         let found = of_device!(self, PJRT_Device_GetDescription_Args)?.device_description;
         let raw = pointer("PJRT_Device_GetDescription", "a description", found)?;
-        Ok(DeviceDescription { table: self.client.table(), raw })
+        Ok(DeviceDescription { table: self.0.handle().table(), raw })
     }
 
     /// Its number among all devices of all processes.
@@ -141,7 +125,7 @@ impl Device {
         };
         // SAFETY: the plug-in says that there are so many; they belong to the client.
         let found = unsafe { handles(CALL, found.memories, found.num_memories) }?;
-        Ok(found.into_iter().map(|raw| Memory::of(&self.client, raw)).collect())
+        Ok(found.into_iter().map(|raw| Memory::of(self.0.handle(), raw)).collect())
     }
 
     /// The memory in which arrays are put by default; `None`, if the plug-in does not tell memories
@@ -154,7 +138,7 @@ impl Device {
             Err(error) if error.is_unsupported() => Ok(None),
             found => {
                 let raw = pointer("PJRT_Device_DefaultMemory", "a memory", found?.memory)?;
-                Ok(Some(Memory::of(&self.client, raw)))
+                Ok(Some(Memory::of(self.0.handle(), raw)))
             }
         }
     }
@@ -166,7 +150,7 @@ impl Device {
     pub fn memory_statistics(&self) -> Result<Option<MemoryStatistics>, PjrtError> {
         match of_device!(self, PJRT_Device_MemoryStats_Args) {
             Err(error) if error.is_unsupported() => Ok(None),
-            found => Ok(Some(MemoryStatistics::of(&found?, self.client.table().minor()))),
+            found => Ok(Some(MemoryStatistics::of(&found?, self.0.handle().table().minor()))),
         }
     }
 
@@ -275,53 +259,36 @@ impl<'a> DeviceDescription<'a> {
     }
 }
 
-/// A memory of a client.
-#[derive(Clone, Debug)]
-pub struct Memory {
-    client: Arc<ClientHandle>,
-    raw: NonNull<PJRT_Memory>,
-}
-
-// SAFETY: as for a device.
-unsafe impl Send for Memory {}
-// SAFETY: as for a device.
-unsafe impl Sync for Memory {}
-
-/// Two handles are the same memory of the same client.
-impl PartialEq for Memory {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.client, &other.client) && self.raw == other.raw
-    }
-}
-
-impl Eq for Memory {}
+/// A memory of a client. Two are equal if they are the same memory of the same client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Memory(ClientObject<PJRT_Memory>);
 
 /// Calls that are given the memory alone.
 macro_rules! of_memory {
     ($memory:expr, $arguments:ident) => {{
         let raw = $memory.raw();
         // SAFETY: the memory is alive as long as its client.
-        unsafe { $memory.client.table().ask(|call: &mut $arguments| call.memory = raw) }
+        unsafe { $memory.0.handle().table().ask(|call: &mut $arguments| call.memory = raw) }
     }};
 }
 
 impl Memory {
     pub(in crate::pjrt) fn raw(&self) -> *mut PJRT_Memory {
-        self.raw.as_ptr()
+        self.0.raw()
     }
 
     pub(super) fn of(client: &Arc<ClientHandle>, raw: NonNull<PJRT_Memory>) -> Self {
-        Self { client: Arc::clone(client), raw }
+        Self(ClientObject::new(client, raw))
     }
 
     pub(super) fn client_handle(&self) -> &Arc<ClientHandle> {
-        &self.client
+        self.0.handle()
     }
 
     /// The client that it is of.
     #[must_use]
     pub fn client(&self) -> Client {
-        Client::of(&self.client)
+        self.0.client()
     }
 
     /// Its number.
@@ -370,6 +337,6 @@ impl Memory {
         let found = of_memory!(self, PJRT_Memory_AddressableByDevices_Args)?;
         // SAFETY: the plug-in says that there are so many; they belong to the client.
         let found = unsafe { handles(CALL, found.devices, found.num_devices) }?;
-        Ok(found.into_iter().map(|raw| Device::of(&self.client, raw)).collect())
+        Ok(found.into_iter().map(|raw| Device::of(self.0.handle(), raw)).collect())
     }
 }

@@ -1,6 +1,7 @@
 //! Arrays on the host, checked before a plug-in sees them.
 
-use super::element_type::ElementType;
+use serdes_abi::pjrt::ElementType;
+
 use crate::pjrt::PjrtError;
 
 /// Most dimensions of an array.

@@ -2,18 +2,17 @@
 
 use std::{ffi::c_int, ptr, ptr::NonNull, sync::Arc};
 
-use serdes_abi::pjrt::args::*;
+use serdes_abi::pjrt::{ElementType, args::*};
 
 use super::{
     border::pointer,
     buffer::Buffer,
     client::{Client, ClientHandle},
     device::Memory,
-    element_type::ElementType,
+    element_type::number_of,
     event::Event,
     host_array::HostArray,
     host_memory::HostMemory,
-    put::number_of,
     target::Target,
     transfer::{Endpoint, Transfer},
 };
@@ -89,7 +88,7 @@ impl Client {
         let handle = self.handle();
         target.check(handle)?;
         let bytes = HostArray::new(element_type, dims).extent()?;
-        if element_type.is_packed() {
+        if element_type.may_be_packed() {
             return Err(PjrtError::InvalidArgument {
                 what: "the element type of an array in pieces",
                 found: element_type.name().to_owned(),

@@ -2,15 +2,14 @@
 
 use std::ffi::{c_char, c_int};
 
-use serdes_abi::pjrt::args::*;
+use serdes_abi::pjrt::{ElementType, args::*};
 
 use super::{
     border::{Table, list, owned_bytes, pointer},
     buffer::{Buffer, of_buffer},
     client::Client,
-    element_type::ElementType,
+    element_type::number_of,
     host_array::{HostArray, MOST_DIMENSIONS},
-    put::number_of,
 };
 use crate::{pjrt::PjrtError, stream_executor::printable};
 
@@ -107,7 +106,7 @@ impl Buffer {
     /// As [`Self::dims`] and [`Self::element_type`].
     pub fn is_row_major(&self) -> Result<bool, PjrtError> {
         let (dims, element_type) = (self.dims()?, self.element_type()?);
-        let dense = !element_type.is_packed();
+        let dense = !element_type.may_be_packed();
         let layout = self.layout();
         Ok(dense && layout.is_ok_and(|found| found.is_row_major(&dims, element_type.host_bytes())))
     }

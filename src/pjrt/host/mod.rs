@@ -8,6 +8,7 @@
 pub(in crate::pjrt) mod border;
 mod buffer;
 mod client;
+mod client_object;
 mod device;
 mod element_type;
 mod event;
@@ -30,7 +31,6 @@ pub use self::{
     buffer::{Buffer, ExternalReference},
     client::Client,
     device::{Device, DeviceDescription, Memory},
-    element_type::ElementType,
     event::Event,
     host_array::HostArray,
     host_memory::HostMemory,

@@ -5,7 +5,7 @@ use std::ffi::c_int;
 use serdes_abi::pjrt::{Minor, args::*};
 
 use super::{
-    buffer::Buffer, client::Client, element_type::ElementType, event::Event, host_array::HostArray,
+    buffer::Buffer, client::Client, element_type::number_of, event::Event, host_array::HostArray,
     target::Target,
 };
 use crate::pjrt::PjrtError;
@@ -149,13 +149,4 @@ impl Client {
             }
         }
     }
-}
-
-/// The number of a type, or that the plug-in's version does not know it.
-pub(super) fn number_of(element_type: ElementType, minor: Minor) -> Result<c_int, PjrtError> {
-    element_type.number(minor).ok_or_else(|| PjrtError::InvalidArgument {
-        what: "the element type",
-        found: element_type.name().to_owned(),
-        expected: format!("one that PJRT {minor} knows: plug-ins crash on others"),
-    })
 }

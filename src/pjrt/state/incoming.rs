@@ -40,7 +40,7 @@ impl IncomingArray {
         dims: &[i64],
     ) -> Result<Self, PjrtError> {
         let minor = space.client().minor();
-        if element_type.number(minor).is_none() {
+        if element_type.number_in(minor).is_none() {
             return Err(PjrtError::InvalidArgument {
                 what: "the element type",
                 found: element_type.name().to_owned(),
@@ -50,7 +50,7 @@ impl IncomingArray {
             });
         }
         let bytes = HostArray::new(element_type, dims).extent()?;
-        let route = if bytes < PIECES_FROM || element_type.is_packed() {
+        let route = if bytes < PIECES_FROM || element_type.may_be_packed() {
             Route::Gathered(Vec::new())
         } else {
             match space.client().create_for_transfer(element_type, dims, space.target()) {

@@ -23,7 +23,7 @@ fn every_type_that_the_plug_in_knows_makes_the_round_trip_and_no_other_is_handed
             let data: Vec<u8> = (0..6 * element_type.host_bytes()).map(|at| at as u8).collect();
             let array = HostArray::new(element_type, &[3, 2]);
             let found = client.put(&array, &data, Target::Device(&device));
-            if element_type.number(Minor::new(minor)).is_none() {
+            if element_type.number_in(Minor::new(minor)).is_none() {
                 let error = found.unwrap_err().to_string();
                 assert!(error.contains(element_type.name()), "{error}");
                 continue;

@@ -34,11 +34,13 @@
 pub const OLDEST_FRAMEWORK_ATTRIBUTE: &str = "serdes_oldest_framework_minor";
 
 pub mod args;
+mod element_type;
 mod history;
 mod layout;
 mod minor;
 mod tables;
 
+pub use element_type::ElementType;
 pub use history::{
     MinorRecord, enumeration, enumerations, function, functions, minors, structure, structures,
     table_size,

@@ -83,7 +83,6 @@ mod border;
 mod chunks;
 mod client;
 mod device;
-mod element_type;
 mod event;
 mod export;
 mod host_array;
@@ -93,8 +92,7 @@ mod value;
 
 pub use border::ApiTable;
 pub use device::{Buffer, Client, DEFAULT_MINOR, Device, Memory, NEWEST_MINOR, Plugin};
-pub use element_type::ElementType;
-pub use serdes_abi::pjrt::Minor;
+pub use serdes_abi::pjrt::{ElementType, Minor};
 pub use shape::Shape;
 pub use value::{Options, Value};
 

@@ -15,6 +15,7 @@ use crate::pjrt::{
     host::{
         border::{Handed, LONGEST_BYTES, list, owned_bytes, pointer, text},
         client::{ClientHandle, attributes},
+        element_type::of_answer,
         host_array::MOST_DIMENSIONS,
         host_memory::HostMemory,
         layout::layout_text,
@@ -162,7 +163,7 @@ impl Executable {
         // SAFETY: the plug-in says that there are so many; they are the executable's.
         let numbers = unsafe { list(CALL, "its list", start, found.num_output_types) }?;
         let minor = self.client.table().minor();
-        numbers.iter().map(|&number| ElementType::of_answer(CALL, number, minor)).collect()
+        numbers.iter().map(|&number| of_answer(CALL, number, minor)).collect()
     }
 
     /// The dimensions of its outputs on each device.
