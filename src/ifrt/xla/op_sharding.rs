@@ -3,6 +3,7 @@
 
 mod extent;
 mod kind;
+mod named;
 mod parts;
 mod text;
 mod wire;
