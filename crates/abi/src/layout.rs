@@ -114,13 +114,12 @@ impl StructLayout {
     /// The field of that name.
     #[must_use]
     pub const fn field(&self, name: &str) -> Option<&'static FieldLayout> {
-        let fields = self.fields;
-        let mut index = 0;
-        while index < fields.len() {
-            if same(fields[index].name, name) {
-                return Some(&fields[index]);
+        let mut fields = self.fields;
+        while let [field, behind @ ..] = fields {
+            if same(field.name, name) {
+                return Some(field);
             }
-            index += 1;
+            fields = behind;
         }
         None
     }
@@ -141,13 +140,12 @@ impl Layout {
     /// The struct of that name in C.
     #[must_use]
     pub const fn structure(&self, name: &str) -> Option<&'static StructLayout> {
-        let structs = self.structs;
-        let mut index = 0;
-        while index < structs.len() {
-            if same(structs[index].name, name) {
-                return Some(&structs[index]);
+        let mut structs = self.structs;
+        while let [structure, behind @ ..] = structs {
+            if same(structure.name, name) {
+                return Some(structure);
             }
-            index += 1;
+            structs = behind;
         }
         None
     }
@@ -274,23 +272,21 @@ pub const LAYOUTS: &[Layout] =
 /// The layout of that name.
 #[must_use]
 pub const fn layout_named(name: &str) -> Option<&'static Layout> {
-    let mut index = 0;
-    while index < LAYOUTS.len() {
-        if same(LAYOUTS[index].name, name) {
-            return Some(&LAYOUTS[index]);
+    let mut layouts = LAYOUTS;
+    while let [layout, behind @ ..] = layouts {
+        if same(layout.name, name) {
+            return Some(layout);
         }
-        index += 1;
+        layouts = behind;
     }
     None
 }
 
 /// The name in C of a Rust identifier: a raw identifier loses its prefix.
 pub(crate) const fn c_name(identifier: &'static str) -> &'static str {
-    let bytes = identifier.as_bytes();
-    if bytes.len() > 2 && bytes[0] == b'r' && bytes[1] == b'#' {
-        identifier.split_at(2).1
-    } else {
-        identifier
+    match identifier.as_bytes() {
+        [b'r', b'#', _, ..] => identifier.split_at(2).1,
+        _ => identifier,
     }
 }
 
@@ -307,16 +303,16 @@ pub(crate) const fn size_of_kind(kind: &str) -> usize {
 }
 
 pub(crate) const fn same(left: &str, right: &str) -> bool {
-    let (left, right) = (left.as_bytes(), right.as_bytes());
+    let (mut left, mut right) = (left.as_bytes(), right.as_bytes());
     if left.len() != right.len() {
         return false;
     }
-    let mut index = 0;
-    while index < left.len() {
-        if left[index] != right[index] {
+    // From the end: names of one API begin alike.
+    while let ([left_rest @ .., a], [right_rest @ .., b]) = (left, right) {
+        if *a != *b {
             return false;
         }
-        index += 1;
+        (left, right) = (left_rest, right_rest);
     }
     true
 }

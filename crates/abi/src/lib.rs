@@ -20,6 +20,18 @@
 //! aarch64 Linux, where they were measured).
 
 #![cfg_attr(not(feature = "diff"), no_std)]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::expect_used,
+        clippy::get_unwrap,
+        clippy::indexing_slicing,
+        clippy::panic,
+        clippy::string_slice,
+        clippy::unreachable,
+        clippy::unwrap_used
+    )
+)]
 #![allow(unsafe_code, reason = "function pointer types of a C API are unsafe by nature")]
 #![allow(non_camel_case_types, reason = "the types carry the names of the C API")]
 

@@ -64,6 +64,15 @@ macro_rules! codes {
             /// All codes, in the order of their numbers.
             pub const ALL: [Self; 17] = [$(Self::$variant),*];
 
+            /// The code with this number; `None` for a number that is not canonical.
+            #[must_use]
+            pub const fn from_number(number: i32) -> Option<Self> {
+                match number {
+                    $($number => Some(Self::$variant),)*
+                    _ => None,
+                }
+            }
+
             /// The name in capitals, as in `INVALID_ARGUMENT`.
             #[must_use]
             pub const fn name(self) -> &'static str {
@@ -121,15 +130,6 @@ impl StatusCode {
     #[must_use]
     pub const fn number(self) -> i32 {
         self as i32
-    }
-
-    /// The code with this number; `None` for a number that is not canonical.
-    #[must_use]
-    pub const fn from_number(number: i32) -> Option<Self> {
-        if number < 0 || number as usize >= Self::ALL.len() {
-            return None;
-        }
-        Some(Self::ALL[number as usize])
     }
 
     /// The code with this name, in capitals; `None` for a text that is no name.

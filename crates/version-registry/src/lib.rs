@@ -107,6 +107,19 @@
 //! only the records and the selection. `serde`: `Serialize` and `Deserialize` for [`Date`],
 //! `Serialize` for the records.
 
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::expect_used,
+        clippy::get_unwrap,
+        clippy::indexing_slicing,
+        clippy::panic,
+        clippy::string_slice,
+        clippy::unreachable,
+        clippy::unwrap_used
+    )
+)]
+
 mod date;
 #[cfg(feature = "edit")]
 pub mod edit;

@@ -46,12 +46,12 @@ pub const fn enumerations() -> &'static [Enumeration] {
 /// The function of that name in C.
 #[must_use]
 pub const fn function(name: &str) -> Option<&'static Function> {
-    let mut index = 0;
-    while index < FUNCTIONS.len() {
-        if same(FUNCTIONS[index].name, name) {
-            return Some(&FUNCTIONS[index]);
+    let mut functions = FUNCTIONS;
+    while let [function, behind @ ..] = functions {
+        if same(function.name, name) {
+            return Some(function);
         }
-        index += 1;
+        functions = behind;
     }
     None
 }
@@ -59,12 +59,12 @@ pub const fn function(name: &str) -> Option<&'static Function> {
 /// The struct of that name in C.
 #[must_use]
 pub const fn structure(name: &str) -> Option<&'static Struct> {
-    let mut index = 0;
-    while index < STRUCTS.len() {
-        if same(STRUCTS[index].name, name) {
-            return Some(&STRUCTS[index]);
+    let mut structs = STRUCTS;
+    while let [structure, behind @ ..] = structs {
+        if same(structure.name, name) {
+            return Some(structure);
         }
-        index += 1;
+        structs = behind;
     }
     None
 }
@@ -72,12 +72,12 @@ pub const fn structure(name: &str) -> Option<&'static Struct> {
 /// The enumeration of that name in C.
 #[must_use]
 pub const fn enumeration(name: &str) -> Option<&'static Enumeration> {
-    let mut index = 0;
-    while index < ENUMERATIONS.len() {
-        if same(ENUMERATIONS[index].name, name) {
-            return Some(&ENUMERATIONS[index]);
+    let mut enumerations = ENUMERATIONS;
+    while let [enumeration, behind @ ..] = enumerations {
+        if same(enumeration.name, name) {
+            return Some(enumeration);
         }
-        index += 1;
+        enumerations = behind;
     }
     None
 }
@@ -87,16 +87,15 @@ pub const fn enumeration(name: &str) -> Option<&'static Enumeration> {
 #[must_use]
 pub const fn table_size(minor: Minor) -> Option<StructSize> {
     let number = minor.or_newest().number();
-    let mut index = 0;
-    while index < MINORS.len() {
-        let record = &MINORS[index];
+    let mut minors = MINORS;
+    while let [record, behind @ ..] = minors {
         if record.minor as u32 == number {
             return Some(StructSize {
                 size_of: record.size_of as usize,
                 declared: record.declared as usize,
             });
         }
-        index += 1;
+        minors = behind;
     }
     None
 }

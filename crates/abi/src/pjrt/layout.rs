@@ -35,13 +35,12 @@ impl Function {
     /// newer one than is known, where it lies in the newest.
     #[must_use]
     pub const fn offset(&self, minor: Minor) -> Option<usize> {
-        let mut index = 0;
-        while index < self.spans.len() {
-            let span = &self.spans[index];
+        let mut spans = self.spans;
+        while let [span, behind @ ..] = spans {
             if holds(span.first, span.last, minor) {
                 return Some(span.offset as usize);
             }
-            index += 1;
+            spans = behind;
         }
         None
     }
@@ -55,10 +54,14 @@ impl Function {
         }
     }
 
-    /// The minor that brought it.
+    /// The minor that brought it; for a function without places, which no table has, a minor that
+    /// there will never be.
     #[must_use]
     pub const fn since(&self) -> Minor {
-        Minor::new(self.spans[0].first as u32)
+        match self.spans {
+            [span, ..] => Minor::new(span.first as u32),
+            [] => Minor::new(u32::MAX),
+        }
     }
 }
 
@@ -142,16 +145,15 @@ impl Struct {
     /// known, how long it is in the newest.
     #[must_use]
     pub const fn size(&self, minor: Minor) -> Option<StructSize> {
-        let mut index = 0;
-        while index < self.spans.len() {
-            let span = &self.spans[index];
+        let mut spans = self.spans;
+        while let [span, behind @ ..] = spans {
             if holds(span.first, span.last, minor) {
                 return Some(StructSize {
                     size_of: span.size_of as usize,
                     declared: span.declared as usize,
                 });
             }
-            index += 1;
+            spans = behind;
         }
         None
     }
@@ -160,13 +162,12 @@ impl Struct {
     /// lies in the newest.
     #[must_use]
     pub const fn field(&self, name: &str, minor: Minor) -> Option<&'static Field> {
-        let fields = self.fields;
-        let mut index = 0;
-        while index < fields.len() {
-            if fields[index].is_in(minor) && same(fields[index].name, name) {
-                return Some(&fields[index]);
+        let mut fields = self.fields;
+        while let [field, behind @ ..] = fields {
+            if field.is_in(minor) && same(field.name, name) {
+                return Some(field);
             }
-            index += 1;
+            fields = behind;
         }
         None
     }
@@ -204,18 +205,8 @@ impl Struct {
 
     /// Whether it is handed over by itself, and never as an element of an array.
     const fn is_alone(&self) -> bool {
-        let (name, end) = (self.name.as_bytes(), b"_Args");
-        if same(self.name, "PJRT_ExecuteOptions") {
-            return true;
-        }
-        let mut index = 0;
-        while index < end.len() {
-            if name.len() < end.len() || name[name.len() - end.len() + index] != end[index] {
-                return false;
-            }
-            index += 1;
-        }
-        true
+        same(self.name, "PJRT_ExecuteOptions")
+            || matches!(self.name.as_bytes(), [.., b'_', b'A', b'r', b'g', b's'])
     }
 }
 

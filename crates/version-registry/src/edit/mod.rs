@@ -204,13 +204,13 @@ pub fn read_text(path: &Path) -> Result<String, EditError> {
 /// would, and what else stands in the way.
 pub fn add_entry(file: &str, text: &str, entry: &NewEntry) -> Result<Edited, EditError> {
     let before = parse(file, text).map_err(EditError::Invalid)?;
-    let Some(at) = before.lines.iter().position(|line| line.name == entry.line) else {
+    let mut lines = before.lines.iter().enumerate();
+    let Some((at, line)) = lines.find(|(_, line)| line.name == entry.line) else {
         let known: Vec<&str> = before.lines.iter().map(|line| line.name.as_str()).collect();
         let found = entry.line.chars().take(60).collect();
         return Err(EditError::UnknownLine { found, known: known.join(", ") });
     };
     let mut source = Source::new(file, text);
-    let line = &before.lines[at];
     let number = entry.number_in(line)?;
     source.add_entry(at, &entry.render(number)?)?;
     if entry.introduced > before.as_of {

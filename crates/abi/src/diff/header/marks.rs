@@ -5,10 +5,11 @@ use crate::diff::document::{Field, Zero, without_blanks};
 
 /// The name and the signature of a pointer to a function.
 pub(super) fn function(words: &[Word]) -> Option<(String, String)> {
-    let open = words.windows(2).position(|pair| pair[0].is('(') && pair[1].is('*'))?;
-    let close = open + words[open..].iter().position(|word| word.is(')'))?;
-    let name = words[open..close].iter().rev().find_map(Word::name)?;
-    let arguments = words.get(close + 1..)?.strip_prefix(&[Word::Sign('(')])?;
+    let open = words.windows(2).position(|pair| *pair == [Word::Sign('('), Word::Sign('*')])?;
+    let (result, pointer) = words.split_at(open);
+    let (named, behind) = pointer.split_at(pointer.iter().position(|word| word.is(')'))?);
+    let name = named.iter().rev().find_map(Word::name)?;
+    let arguments = behind.strip_prefix(&[Word::Sign(')'), Word::Sign('(')])?;
     let arguments = arguments.strip_suffix(&[Word::Sign(')')])?;
     let mut depth = 0usize;
     let arguments: Vec<String> = arguments
@@ -22,7 +23,7 @@ pub(super) fn function(words: &[Word]) -> Option<(String, String)> {
         })
         .map(|argument| written(without_name(argument)))
         .collect();
-    let signature = format!("{}({})", written(&words[..open]), arguments.join(","));
+    let signature = format!("{}({})", written(result), arguments.join(","));
     Some((name.to_owned(), without_blanks(&signature)))
 }
 
@@ -82,8 +83,8 @@ pub(super) fn deprecation(remark: &str) -> (bool, Option<String>) {
         || sentences(&lower).any(|sentence| sentence.starts_with("deprecat"));
     let successor = || {
         let begins = lower.find("use `")? + "use `".len();
-        let name = remark.get(begins..)?;
-        Some(name[..name.find('`')?].to_owned())
+        let (name, _) = remark.get(begins..)?.split_once('`')?;
+        Some(name.to_owned())
     };
     (deprecated, deprecated.then(successor).flatten())
 }

@@ -135,7 +135,7 @@ impl<'a> Header<'a> {
 
     /// A macro at the top level that names a struct and its last member, `TRAITS(TYPE, MEMBER)`.
     fn note_end(&mut self) {
-        if let [open, structure, comma, member, close, ..] = &self.tokens[self.at..]
+        if let Some([open, structure, comma, member, close, ..]) = self.tokens.get(self.at..)
             && open.word.is('(')
             && comma.word.is(',')
             && close.word.is(')')
@@ -257,8 +257,8 @@ impl<'a> Header<'a> {
             match &token.word {
                 Word::Comment(_) => {}
                 Word::Sign(',' | '}') => {
-                    if let Some(name) = words.first().and_then(Word::name) {
-                        let number = match &words[1..] {
+                    if let Some((Word::Name(name), value)) = words.split_first() {
+                        let number = match value {
                             [] => Some(next),
                             [Word::Sign('='), Word::Number(number)] => Some(*number),
                             [Word::Sign('='), Word::Sign('-'), Word::Number(number)] => {
@@ -334,10 +334,10 @@ impl<'a> Header<'a> {
                 return Err(unreadable());
             }
             let array = words.iter().position(|word| word.is('[')).unwrap_or(words.len());
-            let (Some(Word::Name(name)), true) = (words[..array].last(), array > 1) else {
+            let (declared, counts) = words.split_at(array);
+            let Some((Word::Name(name), element @ [_, ..])) = declared.split_last() else {
                 return Err(unreadable());
             };
-            let (element, counts) = (&words[..array - 1], &words[array..]);
             let mut found = self.resolve(element).ok_or_else(unreadable)?;
             let mut kind = without_blanks(&written(element));
             for count in counts.chunks(3) {

@@ -14,7 +14,7 @@ pub(super) fn announce_sizes(
     let names: HashMap<String, usize> =
         structs.iter().enumerate().map(|(at, found)| (found.name.clone(), at)).collect();
     let mut announce = |structure: &str, member: Option<&str>| {
-        let Some(found) = names.get(structure).map(|&at| &mut structs[at]) else { return };
+        let Some(found) = names.get(structure).and_then(|&at| structs.get_mut(at)) else { return };
         let end = match member {
             Some(member) => found.fields.iter().find(|field| field.name == member).map(Field::end),
             None => {

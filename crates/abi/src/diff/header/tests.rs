@@ -201,6 +201,16 @@ fn conditions_choose_what_counts() {
 }
 
 #[test]
+fn a_comment_in_front_of_what_is_defined_is_no_part_of_it() {
+    for (comment, name) in [("", "SIZE"), ("/*é*/", "ABC"), ("/*(*/", "AB"), ("/**//* */ ", "A")] {
+        let header = format!(
+            "#define {comment}{name} 4\n#if {name} == 4\nstruct S {{ int32_t field; }};\n#endif\n"
+        );
+        assert_eq!(read(&header).structs.len(), 1, "{header}");
+    }
+}
+
+#[test]
 fn what_cannot_be_read_says_where_and_why() {
     for (text, definitions, part) in [
         ("", "", "no struct"),

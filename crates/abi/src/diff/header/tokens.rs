@@ -71,8 +71,9 @@ pub(super) fn tokens(text: &str, macros: &mut Macros) -> Result<Vec<Token>, (usi
             continue;
         }
         let counts = conditions.iter().all(|(counts, _)| *counts);
-        let (word, length) = next_word(rest);
-        let newlines = rest[..length].matches('\n').count();
+        let (word, behind) = next_word(rest);
+        let passed = rest.bytes().take(rest.len() - behind.len());
+        let newlines = passed.filter(|byte| *byte == b'\n').count();
         if let Some(word) = word.filter(|_| counts) {
             found.push(Token { line, word });
         }
@@ -81,39 +82,51 @@ pub(super) fn tokens(text: &str, macros: &mut Macros) -> Result<Vec<Token>, (usi
             '\n' => true,
             _ => at_line_start && (character.is_whitespace() || newlines > 0),
         };
-        rest = &rest[length..];
+        rest = behind;
     }
     if conditions.is_empty() { Ok(found) } else { Err((line, "a condition without #endif".into())) }
 }
 
-/// The word at the beginning of a text, if that is no blank, and how many bytes it is long.
-fn next_word(text: &str) -> (Option<Word>, usize) {
+/// The word at the beginning of a text, if that is no blank, and what comes behind it.
+fn next_word(text: &str) -> (Option<Word>, &str) {
     if let Some(comment) = text.strip_prefix("/*") {
-        let length = comment.find("*/").unwrap_or(comment.len());
-        return (Some(comment_word(&comment[..length])), (length + 4).min(text.len()));
+        let (comment, behind) = comment.split_once("*/").unwrap_or((comment, ""));
+        return (Some(comment_word(comment)), behind);
     }
     if let Some(comment) = text.strip_prefix("//") {
-        let length = comment.find('\n').unwrap_or(comment.len());
-        return (Some(comment_word(&comment[..length])), length + 2);
+        let (comment, behind) = comment.split_at(comment.find('\n').unwrap_or(comment.len()));
+        return (Some(comment_word(comment)), behind);
     }
     let first = text.chars().next().unwrap_or(' ');
     let is_name = |c: char| c.is_alphanumeric() || c == '_';
     if is_name(first) {
-        let length = text.find(|c| !is_name(c)).unwrap_or(text.len());
-        return (Some(name_or_number(&text[..length])), length);
+        let (word, behind) = text.split_at(text.find(|c| !is_name(c)).unwrap_or(text.len()));
+        return (Some(name_or_number(word)), behind);
     }
     if first == '"' || first == '\'' {
-        let mut escaped = false;
-        for (at, character) in text.char_indices().skip(1) {
-            if character == first && !escaped {
-                return (Some(Word::Text), at + 1);
-            }
-            escaped = character == '\\' && !escaped;
-        }
-        return (Some(Word::Text), text.len());
+        return (Some(Word::Text), behind_text(text, first));
     }
     let word = (!first.is_whitespace() && first != '\\').then_some(Word::Sign(first));
-    (word, first.len_utf8())
+    (word, behind_character(text))
+}
+
+/// What comes behind a text in such quotes, which begins with one.
+fn behind_text(text: &str, quote: char) -> &str {
+    let (mut rest, mut escaped) = (behind_character(text), false);
+    while let Some(character) = rest.chars().next() {
+        rest = behind_character(rest);
+        if character == quote && !escaped {
+            break;
+        }
+        escaped = character == '\\' && !escaped;
+    }
+    rest
+}
+
+fn behind_character(text: &str) -> &str {
+    let mut characters = text.chars();
+    characters.next();
+    characters.as_str()
 }
 
 /// A comment without the stars in front of its lines.
@@ -141,10 +154,9 @@ fn name_or_number(text: &str) -> Word {
 fn logical_line(text: &str) -> (String, usize, &str) {
     let (mut line, mut ends, mut rest) = (String::new(), 0, text);
     while !rest.is_empty() {
-        let length = rest.find('\n').unwrap_or(rest.len());
-        let part = rest[..length].trim_end_matches('\r');
-        rest = rest.get(length + 1..).unwrap_or_default();
-        ends += 1;
+        let (part, behind) = rest.split_once('\n').unwrap_or((rest, ""));
+        (rest, ends) = (behind, ends + 1);
+        let part = part.trim_end_matches('\r');
         match part.strip_suffix('\\') {
             Some(part) => line.push_str(part),
             None => {
@@ -159,11 +171,29 @@ fn logical_line(text: &str) -> (String, usize, &str) {
 fn words(text: &str) -> Vec<Word> {
     let (mut words, mut rest) = (Vec::new(), text);
     while !rest.is_empty() {
-        let (word, length) = next_word(rest);
+        let (word, behind) = next_word(rest);
         words.extend(word.filter(|word| !matches!(word, Word::Comment(_))));
-        rest = &rest[length..];
+        rest = behind;
     }
     words
+}
+
+/// A macro as `#define` gives it: its name, and the words that it stands for.
+fn definition(text: &str) -> Option<(String, Vec<Word>)> {
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (word, behind) = next_word(rest);
+        rest = behind;
+        match word {
+            None | Some(Word::Comment(_)) => {}
+            Some(Word::Name(name)) => {
+                let has_arguments = behind.starts_with('(');
+                return Some((name, if has_arguments { Vec::new() } else { words(behind) }));
+            }
+            Some(_) => break,
+        }
+    }
+    None
 }
 
 fn apply(
@@ -202,11 +232,8 @@ fn apply(
             conditions.pop().ok_or("#endif without a condition")?;
         }
         "define" if counts => {
-            let rest = rest.trim_start();
-            let words = words(rest);
-            let name = defined(&words).ok_or("#define without a name")?;
-            let has_arguments = rest[name.len().min(rest.len())..].starts_with('(');
-            macros.insert(name, if has_arguments { Vec::new() } else { words[1..].to_vec() });
+            let (name, words) = definition(rest).ok_or("#define without a name")?;
+            macros.insert(name, words);
         }
         "undef" if counts => {
             macros.remove(&defined(&words(rest)).unwrap_or_default());
@@ -254,10 +281,10 @@ impl<'a> Condition<'a> {
     }
 
     fn takes(&mut self, signs: &[char]) -> bool {
-        let is_next = self.words.len() >= signs.len()
-            && self.words.iter().zip(signs).all(|(word, sign)| word.is(*sign));
+        let Some((next, behind)) = self.words.split_at_checked(signs.len()) else { return false };
+        let is_next = next.iter().zip(signs).all(|(word, sign)| word.is(*sign));
         if is_next {
-            self.words = &self.words[signs.len()..];
+            self.words = behind;
         }
         is_next
     }
