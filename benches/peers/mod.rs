@@ -1,5 +1,5 @@
 //! The same messages for other libraries, as their generators make them from `messages.proto`: in
-//! `generated/`, pb-rs 0.10 (`pb-rs messages.proto`) the file `quick.rs`, buffa-codegen 0.9 the rest.
+//! `generated/`, pb-rs the file `quick.rs`, buffa-codegen the rest. `cargo xtask peers` makes them.
 
 #[allow(warnings, clippy::all, reason = "generated code")]
 #[rustfmt::skip]

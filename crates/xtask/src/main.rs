@@ -19,7 +19,7 @@ struct Task {
     switch: Option<&'static str>,
 }
 
-const TASKS: [Task; 9] = [
+const TASKS: [Task; 10] = [
     Task {
         name: "golden",
         does: "write the golden bytes that are missing (none is ever overwritten) and the text of all",
@@ -65,6 +65,12 @@ const TASKS: [Task; 9] = [
         does: "make the tables of the PJRT C API from crates/abi/pjrt.json",
         command: &["cargo", "test", "--quiet", "-p", "serdes-abi", "--test", "pjrt_tables"],
         switch: Some("SERDES_REGENERATE_PJRT"),
+    },
+    Task {
+        name: "peers",
+        does: "generate benches/peers/generated, the messages of the libraries that the codec is compared with",
+        command: &["cargo", "test", "--quiet", "-p", "xtask", "--test", "peers_generated"],
+        switch: Some("SERDES_REGENERATE_PEERS"),
     },
     Task {
         name: "rules",
