@@ -81,6 +81,26 @@ impl Event {
         }
     }
 
+    /// Has `action` done once it has happened or failed, on whatever thread the plug-in says so; at
+    /// once, if it has. The event itself may be dropped before.
+    ///
+    /// It must not be what destroys an object of the plug-in.
+    ///
+    /// # Errors
+    /// [`PjrtError::Missing`] or [`PjrtError::Status`] if the plug-in cannot say when it is ready;
+    /// the action is not done then.
+    pub fn when_ready(
+        &self,
+        action: impl FnOnce(Result<(), PjrtError>) + Send + 'static,
+    ) -> Result<(), PjrtError> {
+        let plugin = self.client.plugin().clone();
+        let action =
+            Box::new(move |error| action(plugin.table().taken("PJRT_Event_OnReady", error)));
+        // SAFETY: the event is alive until it is dropped, and its client's.
+        unsafe { call_when_ready(self.client.table(), self.raw.as_ptr(), action) }
+            .map_err(|(error, _)| error)
+    }
+
     /// Keeps something until it has happened: memory that the plug-in is using. Where the plug-in
     /// cannot say when that is, it is kept for good.
     ///

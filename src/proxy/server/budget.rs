@@ -104,6 +104,8 @@ pub(crate) struct Budgets {
     pub(crate) host: HostBudgets,
     pub(crate) arrays: Budget,
     pub(crate) pinned: Budget,
+    pub(crate) programs: Budget,
+    pub(crate) executions: Budget,
 }
 
 impl Budgets {
@@ -118,6 +120,8 @@ impl Budgets {
             host: HostBudgets::bytes("host-bytes", limits.total_host_bytes),
             arrays: Budget::bytes("array-bytes", limits.total_array_bytes),
             pinned: Budget::bytes("pinned-bytes", limits.total_pinned_bytes),
+            programs: Budget::count("programs", limits.programs),
+            executions: Budget::count("executions", limits.executions),
         }
     }
 
@@ -132,6 +136,8 @@ impl Budgets {
             host: HostBudgets::bytes("peer-host-bytes", limits.peer_host_bytes),
             arrays: Budget::bytes("peer-array-bytes", limits.peer_array_bytes),
             pinned: Budget::bytes("peer-pinned-bytes", limits.peer_pinned_bytes),
+            programs: Budget::count("peer-programs", limits.peer_programs),
+            executions: Budget::count("peer-executions", limits.peer_executions),
         }
     }
 }

@@ -5,7 +5,10 @@
 
 use std::sync::Arc;
 
-use tokio::{sync::watch, task::spawn_blocking};
+use tokio::{
+    sync::{Mutex, watch},
+    task::spawn_blocking,
+};
 
 use super::{
     arrays::Devices,
@@ -27,6 +30,11 @@ pub(crate) struct Context {
     /// Whether the server stops.
     pub(crate) stop: watch::Sender<bool>,
     turns: Arc<Turns>,
+    /// Lanes of their own for what takes long: nothing else waits for a compiler.
+    compilers: Arc<Turns>,
+    /// Who launches a program on several devices: each device must get such programs in the same
+    /// order, or they wait for each other for ever.
+    pub(crate) launches: Arc<Mutex<()>>,
 }
 
 impl Context {
@@ -38,6 +46,7 @@ impl Context {
         budgets: Budgets,
     ) -> Arc<Self> {
         let lanes = devices.len().saturating_mul(2).clamp(4, 64);
+        let compilers = std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 16);
         Arc::new(Self {
             limits,
             devices: Arc::new(devices),
@@ -45,6 +54,8 @@ impl Context {
             budgets,
             stop: watch::Sender::new(false),
             turns: Turns::new(lanes),
+            compilers: Turns::new(compilers),
+            launches: Arc::default(),
         })
     }
 
@@ -58,13 +69,19 @@ impl Context {
         turn: Turn,
         work: impl FnOnce() -> Result<T, Status> + Send + 'static,
     ) -> Result<T, Status> {
-        let lane = self.turns.take(turn).await;
-        let work = move || {
-            // Nobody else has it until this is done, though its session may be over before.
-            let _lane = lane;
-            work()
-        };
-        spawn_blocking(work).await.unwrap_or_else(|error| Err(panicked(&error)))
+        on_lane(&self.turns, turn, work).await
+    }
+
+    /// As [`blocking`](Self::blocking), of a compilation, which may take minutes.
+    ///
+    /// # Errors
+    /// As [`blocking`](Self::blocking).
+    pub(crate) async fn compiling<T: Send + 'static>(
+        &self,
+        turn: Turn,
+        work: impl FnOnce() -> Result<T, Status> + Send + 'static,
+    ) -> Result<T, Status> {
+        on_lane(&self.compilers, turn, work).await
     }
 
     /// As [`blocking`](Self::blocking), of work that may take long: `step` does a piece of it, and
@@ -101,6 +118,20 @@ impl Context {
             }
         }
     }
+}
+
+async fn on_lane<T: Send + 'static>(
+    turns: &Arc<Turns>,
+    turn: Turn,
+    work: impl FnOnce() -> Result<T, Status> + Send + 'static,
+) -> Result<T, Status> {
+    let lane = turns.take(turn).await;
+    let work = move || {
+        // Nobody else has it until this is done, though its session may be over before.
+        let _lane = lane;
+        work()
+    };
+    spawn_blocking(work).await.unwrap_or_else(|error| Err(panicked(&error)))
 }
 
 fn panicked(error: &tokio::task::JoinError) -> Status {

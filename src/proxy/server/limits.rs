@@ -68,6 +68,22 @@ pub struct Limits {
     pub total_pinned_bytes: u64,
     /// The same of a peer. By default half of that.
     pub peer_pinned_bytes: u64,
+    /// Programs of all sessions that are loaded or being compiled.
+    pub programs: usize,
+    /// The same of a peer.
+    pub peer_programs: usize,
+    /// The same of a session.
+    pub programs_per_session: usize,
+    /// Executions of all sessions that a plug-in has begun and not ended. One that finds no room
+    /// waits for it.
+    pub executions: usize,
+    /// The same of a peer.
+    pub peer_executions: usize,
+    /// The same of a session.
+    pub executions_per_session: usize,
+    /// How long a client waits for a program to be compiled. The compiler itself cannot be stopped:
+    /// it keeps its place among those that compile until it ends.
+    pub compilation_timeout: Duration,
     /// How long a client may take to say who it is: the handshakes of TLS and HTTP/2, the first
     /// call of a connection, and the first request of a session.
     pub handshake_timeout: Duration,
@@ -122,6 +138,13 @@ impl Default for Limits {
             session_array_bytes: u64::MAX,
             total_pinned_bytes: pinned,
             peer_pinned_bytes: pinned / 2,
+            programs: 1 << 16,
+            peer_programs: 1 << 15,
+            programs_per_session: 1 << 14,
+            executions: 1 << 12,
+            peer_executions: 1 << 11,
+            executions_per_session: 1 << 10,
+            compilation_timeout: Duration::from_secs(3600),
             handshake_timeout: Duration::from_secs(10),
             connection_idle_timeout: Duration::from_secs(300),
             session_idle_timeout: Duration::from_secs(3600),
@@ -182,6 +205,19 @@ const ENTRIES: &[Entry] = &[
     ("pinned-bytes", "arrays of all in pinned memory", |l| Value::Bytes(&mut l.total_pinned_bytes)),
     ("peer-pinned-bytes", "arrays of a peer in pinned memory", |l| {
         Value::Bytes(&mut l.peer_pinned_bytes)
+    }),
+    ("programs", "programs of all that are loaded", |l| Value::Count(&mut l.programs)),
+    ("peer-programs", "programs of a peer", |l| Value::Count(&mut l.peer_programs)),
+    ("session-programs", "programs of a session", |l| Value::Count(&mut l.programs_per_session)),
+    ("executions", "executions in progress", |l| Value::Count(&mut l.executions)),
+    ("peer-executions", "executions of a peer in progress", |l| {
+        Value::Count(&mut l.peer_executions)
+    }),
+    ("session-executions", "executions of a session in progress", |l| {
+        Value::Count(&mut l.executions_per_session)
+    }),
+    ("compilation-seconds", "until a client gets no program any more", |l| {
+        Value::Time(&mut l.compilation_timeout)
     }),
     ("handshake-seconds", "until a client has said who it is and what it wants", |l| {
         Value::Time(&mut l.handshake_timeout)
@@ -252,6 +288,8 @@ impl Limits {
         // A peer's share is of the whole that there is now.
         match name {
             "host-bytes" => {
+                self.programs_per_session = self.programs_per_session.min(self.peer_programs);
+                self.executions_per_session = self.executions_per_session.min(self.peer_executions);
                 self.peer_host_bytes = self.peer_host_bytes.min(self.total_host_bytes / 2);
             }
             "pinned-bytes" => {
@@ -299,6 +337,8 @@ impl Limits {
             (&mut self.peer_sessions, self.sessions),
             (&mut self.peer_handles, self.handles),
             (&mut self.peer_requests, self.requests),
+            (&mut self.peer_programs, self.programs),
+            (&mut self.peer_executions, self.executions),
         ] {
             *part = (*part).min(whole);
         }

@@ -19,6 +19,14 @@ pub struct Metrics {
     pub shards: u64,
     /// Bytes of these.
     pub shard_bytes: u64,
+    /// Programs that are loaded.
+    pub programs: u64,
+    /// Programs that were compiled since the start.
+    pub programs_compiled: u64,
+    /// Executions in progress: what a plug-in has begun and not ended.
+    pub executions: u64,
+    /// Executions that were begun since the start.
+    pub executions_begun: u64,
     /// Host buffers of all sessions that have arrived or are arriving.
     pub host_buffers: u64,
     /// Bytes of these, as announced.
@@ -51,6 +59,10 @@ pub(crate) struct Gauges {
     pub(crate) arrays: AtomicU64,
     pub(crate) shards: AtomicU64,
     pub(crate) shard_bytes: AtomicU64,
+    pub(crate) programs: AtomicU64,
+    pub(crate) programs_compiled: AtomicU64,
+    pub(crate) executions: AtomicU64,
+    pub(crate) executions_begun: AtomicU64,
     pub(crate) host_buffers: AtomicU64,
     pub(crate) host_buffer_bytes: AtomicU64,
     pub(crate) tasks: AtomicU64,
@@ -95,6 +107,10 @@ impl Gauges {
             arrays: read(&self.arrays),
             shards: read(&self.shards),
             shard_bytes: read(&self.shard_bytes),
+            programs: read(&self.programs),
+            programs_compiled: read(&self.programs_compiled),
+            executions: read(&self.executions),
+            executions_begun: read(&self.executions_begun),
             host_buffers: read(&self.host_buffers),
             host_buffer_bytes: read(&self.host_buffer_bytes),
             tasks: read(&self.tasks),

@@ -91,6 +91,12 @@ impl Execution {
     pub fn into_outputs(self) -> Vec<Vec<Buffer>> {
         self.outputs
     }
+
+    /// The outputs of each device, and [what happens](Self::complete) when a device is done.
+    #[must_use]
+    pub fn into_parts(self) -> (Vec<Vec<Buffer>>, Vec<Event>) {
+        (self.outputs, self.complete)
+    }
 }
 
 /// The first minor whose options say which arguments are kept.

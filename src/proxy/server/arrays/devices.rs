@@ -59,6 +59,8 @@ pub(crate) struct Devices {
     /// devices.
     kinds: Vec<String>,
     version: String,
+    /// What compiles and runs programs.
+    client: Option<pjrt::Client>,
 }
 
 impl Devices {
@@ -84,6 +86,7 @@ impl Devices {
             platform: client.platform_name().to_owned(),
             kinds,
             version: format!("serdes {}, PJRT {}", env!("CARGO_PKG_VERSION"), client.minor()),
+            client: Some(client.clone()),
         })
     }
 
@@ -107,11 +110,17 @@ impl Devices {
                 env!("CARGO_PKG_VERSION"),
                 plugin.layout().name
             ),
+            client: None,
         })
     }
 
     pub(crate) fn len(&self) -> usize {
         self.devices.len()
+    }
+
+    /// What compiles and runs programs on these devices, if anything does.
+    pub(crate) const fn client(&self) -> Option<&pjrt::Client> {
+        self.client.as_ref()
     }
 
     /// Bytes of memory that all devices have together; `None` if one does not say it. Devices whose
@@ -232,7 +241,10 @@ impl Devices {
                 to_string: format!("{}:{id} {}", self.platform, kind.name()),
             }));
         }
-        let told = (!attributes.is_empty()).then(|| encoded(attributes)).transpose()?;
+        let session = attributes.iter().map(|(name, value)| (name.to_owned(), value.clone()));
+        let attributes: AttributeMap =
+            self.client.iter().flat_map(client_attributes).chain(session).collect();
+        let told = (!attributes.is_empty()).then(|| encoded(&attributes)).transpose()?;
         Ok(InitResponse {
             session_id,
             platform_name: self.platform.clone(),
@@ -269,9 +281,43 @@ impl DeviceLookup for Devices {
     }
 }
 
+/// What a client of JAX wants to know of a PJRT client: what the plug-in says of itself, and what
+/// the proxy can do with it.
+fn client_attributes(client: &pjrt::Client) -> Vec<(String, AttributeValue)> {
+    let said = client.plugin().attributes().iter();
+    let mut attributes: Vec<_> =
+        said.map(|(name, value)| (name.clone(), attribute(value))).collect();
+    attributes.extend([
+        ("pjrt_c_api_major_version".to_owned(), AttributeValue::Int64(0)),
+        ("pjrt_c_api_minor_version".to_owned(), i64::from(client.minor().number()).into()),
+        // Without the first, jax exports nothing; with the second, it looks for a cache of programs
+        // that no proxy has.
+        ("serialize_with_sdy".to_owned(), true.into()),
+        ("supports_executable_serialization".to_owned(), false.into()),
+    ]);
+    attributes
+}
+
+/// A value of a plug-in as an attribute of IFRT.
+pub(crate) fn attribute(value: &pjrt::Value) -> AttributeValue {
+    match value {
+        pjrt::Value::Text(text) => text.as_str().into(),
+        pjrt::Value::Integer(number) => (*number).into(),
+        pjrt::Value::Integers(numbers) => numbers.clone().into(),
+        pjrt::Value::Float(number) => (*number).into(),
+        pjrt::Value::Bool(value) => (*value).into(),
+    }
+}
+
 /// What a device says of itself.
 fn attributes_of(device: &ServedDevice) -> AttributeMap {
-    let ServedDevice::StreamExecutor(device) = device else { return AttributeMap::default() };
+    let device = match device {
+        ServedDevice::StreamExecutor(device) => device,
+        ServedDevice::Pjrt(device) => {
+            let said = device.default.device().attributes().unwrap_or_default();
+            return said.iter().map(|(name, value)| (name.as_str(), attribute(value))).collect();
+        }
+    };
     let description = device.description();
     let texts = [
         ("hardware_name", description.hardware_name),

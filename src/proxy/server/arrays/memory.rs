@@ -13,7 +13,7 @@ use crate::{
         server::{
             budget::Share,
             metrics::{Counted, Gauges},
-            promise::Promised,
+            promise::{Promise, Promised},
         },
         status::{of_device, of_pjrt, status},
     },
@@ -67,6 +67,8 @@ enum Incoming {
 pub(crate) struct Memory {
     bytes: Bytes,
     contents: Contents,
+    /// Done when a program has written them; nothing where no program does.
+    computed: Option<Promised<()>>,
     _share: Share,
     _counted: [Counted; 2],
 }
@@ -228,7 +230,36 @@ impl Memory {
             gauges.hold(|gauges| &gauges.shards, 1),
             gauges.hold(|gauges| &gauges.shard_bytes, contents.bytes()),
         ];
-        Self { bytes, contents, _share: share, _counted: counted }
+        Self { bytes, contents, computed: None, _share: share, _counted: counted }
+    }
+
+    /// What a program writes into an array of a device, or has written; `computed` is done then.
+    pub(crate) fn of_program(
+        array: Array,
+        contents: Contents,
+        computed: Promised<()>,
+        share: Share,
+        gauges: &Arc<Gauges>,
+    ) -> Self {
+        let memory = Self::new(Bytes::Pjrt(array), contents, share, gauges);
+        Self { computed: Some(computed), ..memory }
+    }
+
+    /// The array of a PJRT client that holds the bytes, if one does.
+    pub(crate) const fn pjrt_array(&self) -> Option<&Array> {
+        match &self.bytes {
+            Bytes::Pjrt(array) => Some(array),
+            Bytes::Device(_) | Bytes::Host(_) => None,
+        }
+    }
+
+    /// The array of a PJRT client that holds the bytes, for a program to take; gives back the room
+    /// that it was counted for.
+    pub(crate) fn into_pjrt_array(self) -> Option<Array> {
+        match self.bytes {
+            Bytes::Pjrt(array) => Some(array),
+            Bytes::Device(_) | Bytes::Host(_) => None,
+        }
     }
 
     /// Adds it to a state straight from its device; `false` where it is on none.
@@ -334,4 +365,78 @@ fn pinned(device: &Device, size: u64) -> Result<HostMemory, Status> {
 }
 
 /// The memory of a shard, there already or on its way. Clones are the same memory.
-pub(crate) type Buffer = Promised<Arc<Memory>>;
+#[derive(Clone, Debug)]
+pub(crate) struct Buffer(Arc<Promised<Arc<Memory>>>);
+
+impl Buffer {
+    /// Memory that is to come.
+    pub(crate) fn coming() -> (Promise<Arc<Memory>>, Self) {
+        let (promise, promised) = Promised::coming();
+        (promise, Self(Arc::new(promised)))
+    }
+
+    /// Memory that is there, or has failed.
+    pub(crate) fn known(result: Result<Arc<Memory>, Status>) -> Self {
+        Self(Arc::new(Promised::known(result)))
+    }
+
+    /// The memory with its bytes, or why it will never be there; `None` if they have not arrived,
+    /// or a program has not computed them yet.
+    pub(crate) fn now(&self) -> Option<Result<Arc<Memory>, Status>> {
+        let memory = match self.0.now()? {
+            Ok(memory) => memory,
+            failed => return Some(failed),
+        };
+        match memory.computed.as_ref().map(Promised::now) {
+            None | Some(Some(Ok(()))) => Some(Ok(memory)),
+            Some(Some(Err(status))) => Some(Err(status)),
+            Some(None) => None,
+        }
+    }
+
+    /// The memory, once its bytes are there.
+    ///
+    /// # Errors
+    /// Why they will never be there.
+    pub(crate) async fn wait(&self) -> Result<Arc<Memory>, Status> {
+        let memory = self.0.wait().await?;
+        if let Some(computed) = &memory.computed {
+            computed.wait().await?;
+        }
+        Ok(memory)
+    }
+
+    /// The memory, once a program can be given it: another program may be computing its bytes
+    /// still, and if that fails, so does what is computed of them.
+    ///
+    /// # Errors
+    /// Why it will never be there.
+    pub(crate) async fn wait_for_place(&self) -> Result<Arc<Memory>, Status> {
+        self.0.wait().await
+    }
+
+    /// The memory that is there, and whether nobody else has it or ever will.
+    ///
+    /// # Errors
+    /// Why it is not there; INTERNAL if it is to come.
+    pub(crate) fn into_place(self) -> Result<Place, Status> {
+        let (memory, is_sole) = match Arc::try_unwrap(self.0) {
+            Ok(promised) => (promised.now(), true),
+            Err(promised) => (promised.now(), false),
+        };
+        let memory = memory
+            .unwrap_or_else(|| Err(status!(Internal, "an array is used before it is there")))?;
+        if !is_sole {
+            return Ok(Place::Shared(memory));
+        }
+        Ok(Arc::try_unwrap(memory).map_or_else(Place::Shared, Place::Sole))
+    }
+}
+
+/// Memory that a program is given.
+#[expect(clippy::large_enum_variant, reason = "one lives at a time, while a program is launched")]
+pub(crate) enum Place {
+    /// Nobody else has it: it may be written over.
+    Sole(Memory),
+    Shared(Arc<Memory>),
+}

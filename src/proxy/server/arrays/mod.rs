@@ -13,9 +13,9 @@ mod strings;
 
 pub(crate) use self::{
     array::{Array, Shard},
-    devices::{Devices, ServedDevice},
+    devices::{Devices, ServedDevice, attribute},
     element::{Item, contents_of, item_size, zeroed},
-    memory::{Buffer, Kind, Memory, MemorySpace, MemoryWriter},
+    memory::{Buffer, Kind, Memory, MemorySpace, MemoryWriter, Place},
     parts::{assemble, cover},
     pieces::{Composition, MemoryReader, Next, Pieces, STEP, overlap},
     region::Region,

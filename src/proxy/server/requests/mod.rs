@@ -7,7 +7,9 @@
 
 mod answer;
 mod arrays;
+mod compilation;
 mod copies;
+mod execution;
 mod handles;
 mod making;
 mod queries;

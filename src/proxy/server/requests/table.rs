@@ -50,18 +50,20 @@ requests! {
     BitcastArraysRequest,
     RemapArraysRequest,
     ReshardArraysRequest,
-    // refused.rs
+    // compilation.rs
     CompileRequest,
     LoadedExecutableMetadataRequest,
-    LoadedExecutableExecuteRequest,
     LoadedExecutableDeleteRequest,
     LoadedExecutableIsDeletedRequest,
     LoadedExecutableDestructRequest,
     LoadedExecutableCostAnalysisRequest,
     LoadedExecutableHumanReadableProgramTextRequest,
+    // execution.rs
+    LoadedExecutableExecuteRequest,
+    LoadedExecutableFetchExecuteResultRequest,
+    // refused.rs
     LoadedExecutableMpmdMetadataRequest,
     LoadedExecutableMpmdCostAnalysisRequest,
-    LoadedExecutableFetchExecuteResultRequest,
     LoadedHostCallbackPollRequest,
     LoadedHostCallbackReturnRequest,
 }

@@ -26,6 +26,10 @@ pub(crate) struct Accounts {
     pub(crate) requests: Account,
     /// Of its peer, and of all: handles of every kind.
     pub(crate) handles: Account,
+    /// Programs that are loaded.
+    pub(crate) programs: Account,
+    /// Programs that run.
+    pub(crate) executions: Account,
     arrays: Account,
     pinned: Account,
 }
@@ -40,6 +44,8 @@ impl Accounts {
         let host = HostBudgets::bytes("session-host-bytes", limits.session_host_bytes);
         let arrays = Budget::bytes("session-array-bytes", limits.session_array_bytes);
         let requests = Budget::count("session-requests", limits.requests_per_session.max(1));
+        let programs = Budget::count("session-programs", limits.programs_per_session);
+        let executions = Budget::count("session-executions", limits.executions_per_session);
         Self {
             announced: account(&[&host.stores]),
             arrived: account(&[&peer.host.stores, &all.host.stores]),
@@ -47,6 +53,8 @@ impl Accounts {
             results: account(&[&host.results, &peer.host.results, &all.host.results]),
             requests: account(&[&requests, &peer.requests, &all.requests]),
             handles: account(&[&peer.handles, &all.handles]),
+            programs: account(&[&programs, &peer.programs, &all.programs]),
+            executions: account(&[&executions, &peer.executions, &all.executions]),
             arrays: account(&[&arrays, &peer.arrays, &all.arrays]),
             pinned: account(&[&peer.pinned, &all.pinned]),
         }

@@ -213,6 +213,26 @@ impl Session {
         self.context.blocking(self.turn, work).await
     }
 
+    /// Runs something that compiles, when it is this session's turn to.
+    ///
+    /// # Errors
+    /// Those of `work`; DEADLINE_EXCEEDED if it takes too long; INTERNAL if it panics.
+    pub(crate) async fn compiling<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, Status> + Send + 'static,
+    ) -> Result<T, Status> {
+        let compiled = self.context.compiling(self.turn, work);
+        within(self.context.limits.compilation_timeout, "the program", compiled).await
+    }
+
+    /// Takes a place among the programs that run, and waits until there is one.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED if it took too long.
+    pub(crate) async fn execution(&self) -> Result<Holding, Status> {
+        self.accounts.executions.take_within(1, self.room_timeout()).await
+    }
+
     /// Memory for a shard. May wait for the device.
     ///
     /// # Errors

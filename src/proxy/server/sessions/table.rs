@@ -13,6 +13,7 @@ use crate::{
             budget::{Account, Reserve},
             handles::{SERVER_HANDLES, unguessable},
             metrics::{Counted, Gauges},
+            programs::Program,
             promise::Promised,
         },
         status::status,
@@ -33,6 +34,7 @@ pub(crate) enum Entry {
 pub(crate) struct Table {
     arrays: HashMap<u64, (Entry, Counted)>,
     futures: HashMap<u64, Promised<()>>,
+    programs: HashMap<u64, Arc<Program>>,
     limit: usize,
     reserve: Reserve,
     gauges: Arc<Gauges>,
@@ -44,6 +46,7 @@ impl Table {
         Self {
             arrays: HashMap::new(),
             futures: HashMap::new(),
+            programs: HashMap::new(),
             limit,
             reserve: Reserve::new(account),
             gauges,
@@ -57,7 +60,10 @@ impl Table {
     fn server_handle(&self) -> Result<u64, Status> {
         loop {
             let handle = unguessable()? | SERVER_HANDLES;
-            if !self.arrays.contains_key(&handle) && !self.futures.contains_key(&handle) {
+            if !self.arrays.contains_key(&handle)
+                && !self.futures.contains_key(&handle)
+                && !self.programs.contains_key(&handle)
+            {
                 return Ok(handle);
             }
         }
@@ -246,6 +252,32 @@ impl Table {
         })
     }
 
+    /// Puts a program under a handle of the server's.
+    ///
+    /// # Errors
+    /// INTERNAL if the system gives no random numbers.
+    pub(crate) fn add_program(&mut self, program: Arc<Program>) -> Result<u64, Status> {
+        let handle = self.server_handle()?;
+        self.programs.insert(handle, program);
+        Ok(handle)
+    }
+
+    /// The program of a handle.
+    ///
+    /// # Errors
+    /// NOT_FOUND.
+    pub(crate) fn program(&self, handle: u64) -> Result<Arc<Program>, Status> {
+        self.programs.get(&handle).cloned().ok_or_else(|| unknown_program(handle))
+    }
+
+    /// Forgets a program.
+    ///
+    /// # Errors
+    /// NOT_FOUND.
+    pub(crate) fn take_program(&mut self, handle: u64) -> Result<Arc<Program>, Status> {
+        self.programs.remove(&handle).ok_or_else(|| unknown_program(handle))
+    }
+
     /// All live arrays, by handle.
     pub(crate) fn live(&self) -> Vec<(u64, Arc<Array>)> {
         let live = self.arrays.iter().filter_map(|(handle, (entry, _))| match entry {
@@ -261,12 +293,13 @@ impl Table {
     pub(crate) fn clear(&mut self) {
         self.arrays.clear();
         self.futures.clear();
+        self.programs.clear();
         self.reserve.clear();
     }
 
     /// Whether no handle stands for anything.
     pub(crate) fn is_empty(&self) -> bool {
-        self.arrays.is_empty() && self.futures.is_empty()
+        self.arrays.is_empty() && self.futures.is_empty() && self.programs.is_empty()
     }
 }
 
@@ -278,6 +311,13 @@ pub(crate) fn short(status: &Status) -> Status {
         return status.clone();
     }
     Status::new(status.code(), message.chars().take(MOST).chain(['…']).collect::<String>())
+}
+
+fn unknown_program(handle: u64) -> Status {
+    status!(
+        NotFound,
+        "there is no executable {handle} in this session; it was never compiled, or was destructed"
+    )
 }
 
 fn unknown_array(handle: u64) -> Status {

@@ -1,0 +1,331 @@
+//! From what a client has sent to a program on the devices.
+
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, atomic::AtomicBool},
+};
+
+use bytes::Bytes;
+
+use super::{
+    describe::{self, Described},
+    module::Module,
+    program::{Output, Program},
+};
+use crate::{
+    codec::{DeserializeOptions, FromProto as _, Registered as _, Status, StatusCode},
+    device_state::Contents,
+    ifrt::{
+        ArraySpec, DType, DeviceId, DeviceList, HloProgram, HloSharding, IfrtError, MemoryKind,
+        Shape, XlaCompileOptions,
+        xla::{OpSharding, OpShardingType},
+    },
+    pjrt::{self, Client, CompileOptions, LoadedExecutable, ProgramFormat, Value},
+    proto::xla::{self, ifrt::Serialized},
+    proxy::{
+        server::{
+            arrays::{Devices, Kind, MemorySpace, contents_of},
+            budget::Holding,
+            metrics::Gauges,
+        },
+        status::{of_pjrt, status},
+    },
+};
+
+/// The place in XLA's layouts that stands for pinned memory of the host.
+const HOST_MEMORY_SPACE: i64 = 5;
+
+/// A program as a client sends it, with the options of its compilation.
+#[derive(Debug)]
+pub(crate) struct Source {
+    artifact: Bytes,
+    options: CompileOptions,
+}
+
+impl Source {
+    /// Reads what a request says of a program.
+    ///
+    /// # Errors
+    /// INVALID_ARGUMENT for what is missing or cannot be, UNIMPLEMENTED for a program or options of
+    /// another kind than XLA's; those of options of a newer version.
+    pub(crate) fn read(
+        program: Option<&Serialized>,
+        options: Option<&Serialized>,
+    ) -> Result<Self, Status> {
+        let program = of_type(program, "program", HloProgram::TYPE_NAME)?;
+        let options = of_type(options, "compile options", XlaCompileOptions::TYPE_NAME)?;
+        if program.is_empty() {
+            return Err(status!(InvalidArgument, "the program has no bytes"));
+        }
+        let options = XlaCompileOptions::from_bytes(options, &DeserializeOptions::new())
+            .map_err(|error| error.to_status())?;
+        let options = CompileOptions::of_bytes(options.compile_options().to_vec())
+            .map_err(|error| of_pjrt(&error))?;
+        Ok(Self { artifact: program, options })
+    }
+}
+
+/// The bytes of a serialized value of that type.
+fn of_type(value: Option<&Serialized>, what: &str, expected: &str) -> Result<Bytes, Status> {
+    let value = value.ok_or_else(|| status!(InvalidArgument, "the request has no {what}"))?;
+    if value.type_name == expected {
+        return Ok(value.data.clone());
+    }
+    Err(status!(
+        Unimplemented,
+        "the {what} are of the type `{}`; this server takes `{expected}`",
+        value.type_name.escape_debug()
+    ))
+}
+
+/// Compiles a program. Waits for the plug-in, which may take minutes.
+///
+/// # Errors
+/// The compiler's words; UNIMPLEMENTED for what this server cannot give on; INTERNAL for a plug-in
+/// that contradicts itself.
+pub(crate) fn compile(
+    devices: &Devices,
+    client: &Client,
+    source: &Source,
+    held: Holding,
+    gauges: &Arc<Gauges>,
+) -> Result<Program, Status> {
+    let program = pjrt::Program::new(&source.artifact, ProgramFormat::Mlir);
+    let loaded = client.compile(&program, &source.options);
+    let loaded = loaded.map_err(|error| refused(of_pjrt(&error), &source.artifact, client))?;
+    let executable = loaded.executable();
+    let module = executable.optimized_program().map_err(|error| of_pjrt(&error));
+    let module = module.and_then(|program| {
+        Module::read(&program.format, &program.code, executable.output_count())
+    });
+    let ids = device_ids(&loaded)?;
+    if ids.is_empty() {
+        return Err(status!(
+            Unimplemented,
+            "the program is compiled for any one device (compile_portable_executable); this server runs programs with a device assignment"
+        ));
+    }
+    let spaces = ids.iter().map(|id| devices.space(DeviceId(*id), &MemoryKind::unset()));
+    let places: Vec<usize> =
+        spaces.map(|space| Ok(space?.device)).collect::<Result<_, Status>>()?;
+    // Without the module nobody knows which arguments the program takes away from their owners, nor
+    // which part of an output each of several devices holds.
+    let module = module?;
+    let shardings = plain_shardings(&module.output_shardings)?;
+    let parameter_shardings = plain_shardings(&module.parameter_shardings)?;
+    let kinds = output_kinds(&loaded, &module)?;
+    let outputs = outputs(&loaded, &ids, &places, &shardings, &kinds)?;
+    let described = Described {
+        loaded: &loaded,
+        ids: &ids,
+        module: &module,
+        kinds: &kinds,
+        parameter_shardings: &parameter_shardings,
+        output_shardings: &shardings,
+    };
+    let (answer, metadata) = (describe::answer(&described)?, describe::metadata(&described));
+    Ok(Program {
+        devices: places,
+        parameters: Some(module.parameters.len()),
+        donated: donated(&module),
+        outputs,
+        answer,
+        metadata,
+        deleted: AtomicBool::new(false),
+        _held: held,
+        _counted: gauges.hold(|gauges| &gauges.programs, 1),
+        loaded,
+    })
+}
+
+/// Those that the module says, as far as there are such parameters.
+fn donated(module: &Module) -> BTreeSet<usize> {
+    let parameters = module.parameters.len();
+    module.donated.iter().copied().filter(|number| *number < parameters).collect()
+}
+
+/// What a client is told of a program that the plug-in does not compile: where it is newer than the
+/// plug-in, that is said too, for it may be the reason.
+fn refused(status: Status, artifact: &Bytes, client: &Client) -> Status {
+    let program = HloProgram::new(artifact.clone()).ok();
+    let version = program.and_then(|program| program.stablehlo_version());
+    let (Some(version), Some(newest)) = (version, newest_stablehlo(client)) else { return status };
+    let found = [version.major, version.minor, version.patch].map(i64::from);
+    if found <= newest || status.code() == StatusCode::ResourceExhausted {
+        return status;
+    }
+    let [major, minor, patch] = newest;
+    let message = format!(
+        "{}; the program is of StableHLO {version}, and the plug-in (PJRT {}, {}) reads up to {major}.{minor}.{patch}: use a client of an older release, or a server with a newer plug-in",
+        status.message(),
+        client.minor(),
+        client.platform_name(),
+    );
+    Status::new(status.code(), message)
+}
+
+/// The newest StableHLO that a plug-in reads, if it says that.
+fn newest_stablehlo(client: &Client) -> Option<[i64; 3]> {
+    let said = client.plugin().attributes().iter();
+    let mut said = said.filter(|(name, _)| name == "stablehlo_current_version");
+    match said.next() {
+        Some((_, Value::Integers(numbers))) => numbers.clone().try_into().ok(),
+        _ => None,
+    }
+}
+
+/// The ids of the devices that a program runs on, in the order of its arguments.
+fn device_ids(loaded: &LoadedExecutable) -> Result<Vec<i32>, Status> {
+    let ids = loaded.addressable_devices().iter().map(pjrt::Device::id);
+    ids.collect::<Result<_, _>>().map_err(|error| of_pjrt(&error))
+}
+
+/// The shardings in tiles: clients compute with them, and some end the process on another form.
+fn plain_shardings(shardings: &[xla::OpSharding]) -> Result<Vec<OpSharding>, Status> {
+    let plain = |sharding: &xla::OpSharding| {
+        let sharding = OpSharding::new(sharding.clone())?;
+        sharding.named_to_tiles()
+    };
+    let shardings = shardings.iter().map(plain).collect::<Result<_, IfrtError>>();
+    shardings.map_err(|error| {
+        status!(Internal, "the plug-in gave a sharding that cannot be written as tiles: {error}")
+    })
+}
+
+/// The kind of memory that each output lies in: what the plug-in says, or else what its module does.
+fn output_kinds(loaded: &LoadedExecutable, module: &Module) -> Result<Vec<Kind>, Status> {
+    let executable = loaded.executable();
+    let default = loaded
+        .addressable_devices()
+        .first()
+        .map(|device| -> Option<String> { device.default_memory().ok()??.kind().ok() });
+    let default = default.flatten();
+    match executable.output_memory_kinds() {
+        Ok(names) => names
+            .iter()
+            .map(|name| match Kind::ALL.into_iter().find(|kind| kind.name() == name) {
+                Some(kind) => Ok(kind),
+                None if default.as_ref() == Some(name) => Ok(Kind::Device),
+                None => Err(status!(
+                    Unimplemented,
+                    "an output of the program lies in memory of the kind `{}`; this server has `device` and `pinned_host`",
+                    name.escape_debug()
+                )),
+            })
+            .collect(),
+        Err(error) if error.is_unsupported() => Ok(module.outputs.iter().map(kind_of).collect()),
+        Err(error) => Err(of_pjrt(&error)),
+    }
+}
+
+fn kind_of(shape: &xla::ShapeProto) -> Kind {
+    match shape.layout.as_ref().map(|layout| layout.memory_space) {
+        Some(HOST_MEMORY_SPACE) => Kind::PinnedHost,
+        _ => Kind::Device,
+    }
+}
+
+/// What a program gives, by what the plug-in says of each device and how the shards make a whole.
+fn outputs(
+    loaded: &LoadedExecutable,
+    ids: &[i32],
+    places: &[usize],
+    shardings: &[OpSharding],
+    kinds: &[Kind],
+) -> Result<Vec<Output>, Status> {
+    let executable = loaded.executable();
+    let types = executable.output_types().map_err(|error| of_pjrt(&error))?;
+    let dims = executable.output_dims().map_err(|error| of_pjrt(&error))?;
+    let devices: DeviceList = ids.iter().copied().map(DeviceId).collect();
+    let internal = |error: IfrtError| {
+        status!(Internal, "the plug-in describes an output that cannot be: {error}")
+    };
+    let mut outputs = Vec::with_capacity(types.len());
+    for (at, ((element_type, dims), kind)) in types.iter().zip(dims).zip(kinds).enumerate() {
+        let name = element_type.name();
+        let dtype: DType = name
+            .parse()
+            .map_err(|_| status!(Unimplemented, "IFRT has no elements of the type {name}"))?;
+        let shard = Shape::new(&dims).map_err(internal)?;
+        let sharding = match shardings.get(at) {
+            Some(sharding) => sharding.clone(),
+            None if ids.len() == 1 => OpSharding::replicated(),
+            // Each device has computed its own, and nobody says how they belong together.
+            None => OpSharding::manual(),
+        };
+        let whole = whole_shape(&sharding, &shard).map_err(internal)?;
+        let memory_kind = MemoryKind::new(kind.name());
+        let sharding =
+            HloSharding::new(devices.clone(), memory_kind, sharding).map_err(internal)?;
+        let contents: Contents = contents_of(dtype, &shard)?;
+        let spaces = places.iter().map(|&device| MemorySpace { device, kind: *kind }).collect();
+        let spec = ArraySpec::new(dtype, whole, sharding);
+        outputs.push(Output { spec, shard, contents, kind: *kind, spaces });
+    }
+    Ok(outputs)
+}
+
+/// The shape of an array of which each device holds `shard`: as many of them along each dimension as
+/// there are tiles.
+fn whole_shape(sharding: &OpSharding, shard: &Shape) -> Result<Shape, IfrtError> {
+    let tiles = match sharding.kind() {
+        OpShardingType::Tiled => sharding.shards(shard.rank())?,
+        _ => None,
+    };
+    let Some(tiles) = tiles else { return Ok(shard.clone()) };
+    let dims = shard.dims().iter().zip(tiles).map(|(dim, tiles)| dim.saturating_mul(tiles));
+    Shape::new(dims.collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ifrt::xla::TileAssignment;
+
+    #[test]
+    fn an_array_is_as_many_shards_as_there_are_tiles() {
+        let shard = Shape::new([2, 3]).unwrap();
+        let whole = |sharding: &OpSharding| whole_shape(sharding, &shard).unwrap().dims().to_vec();
+        let tiles = |dims: &[i64]| TileAssignment::iota(dims, [8], [0]).unwrap();
+        assert_eq!(whole(&OpSharding::tiled(tiles(&[4, 2]))), [8, 6]);
+        // Copies are no parts.
+        assert_eq!(whole(&OpSharding::partially_replicated(tiles(&[1, 4, 2]))), [2, 12]);
+        for sharding in [OpSharding::replicated(), OpSharding::manual(), OpSharding::maximal(0)] {
+            assert_eq!(whole(&sharding), [2, 3]);
+        }
+        assert!(whole_shape(&OpSharding::tiled(tiles(&[8])), &shard).is_err());
+        let huge = Shape::new([i64::MAX, 3]).unwrap_or_else(|_| Shape::new([1 << 62, 1]).unwrap());
+        let found = whole_shape(&OpSharding::tiled(tiles(&[8, 1])), &huge);
+        assert!(found.is_err() || found.is_ok_and(|found| found.dims()[0] == i64::MAX));
+    }
+
+    #[test]
+    fn what_is_no_program_of_xla_is_refused_with_what_would_be_one() {
+        let value = |type_name: &str| Serialized {
+            type_name: type_name.to_owned(),
+            data: Bytes::from_static(b"x"),
+        };
+        let program = value("xla::ifrt::XlaProgram");
+        for (program, options, code, part) in [
+            (None, None, StatusCode::InvalidArgument, "has no program"),
+            (
+                Some(value("xla::ifrt::IfrtIRProgram")),
+                None,
+                StatusCode::Unimplemented,
+                "takes `xla::ifrt::XlaProgram`",
+            ),
+            (Some(program.clone()), None, StatusCode::InvalidArgument, "has no compile options"),
+            (
+                Some(program.clone()),
+                Some(value("xla::ifrt::PluginCompileOptions")),
+                StatusCode::Unimplemented,
+                "takes `xla::ifrt::XlaCompileOptions`",
+            ),
+            (Some(program), Some(value("xla::ifrt::XlaCompileOptions")), StatusCode::DataLoss, ""),
+        ] {
+            let error = Source::read(program.as_ref(), options.as_ref()).unwrap_err();
+            assert_eq!(error.code(), code, "{}", error.message());
+            assert!(error.message().contains(part), "{}", error.message());
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! A program that is loaded: what it is run with, and what it gives.
+
+use std::{
+    collections::BTreeSet,
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+use crate::{
+    codec::Status,
+    device_state::Contents,
+    ifrt::{ArraySpec, Shape},
+    pjrt::{Executable, LoadedExecutable},
+    proto::xla::ifrt::proxy::{CompileResponse, LoadedExecutableMetadataResponse},
+    proxy::{
+        server::{
+            arrays::{Kind, MemorySpace},
+            budget::Holding,
+            metrics::Counted,
+        },
+        status::{of_pjrt, status},
+    },
+};
+
+/// A program on the devices of a PJRT client, with what is known of it.
+#[derive(Debug)]
+pub(crate) struct Program {
+    pub(super) loaded: LoadedExecutable,
+    /// The places of the devices that it runs on, in the order of its arguments and shards.
+    pub(super) devices: Vec<usize>,
+    /// How many arrays it is run with; nothing, where the plug-in does not say it.
+    pub(super) parameters: Option<usize>,
+    /// Those of them whose memory it takes.
+    pub(super) donated: BTreeSet<usize>,
+    pub(super) outputs: Vec<Output>,
+    /// What a client is told when it is compiled, without handles.
+    pub(super) answer: CompileResponse,
+    /// What a client is told of it afterwards.
+    pub(super) metadata: LoadedExecutableMetadataResponse,
+    pub(super) deleted: AtomicBool,
+    pub(super) _held: Holding,
+    pub(super) _counted: Counted,
+}
+
+/// What a program gives.
+#[derive(Debug)]
+pub(crate) struct Output {
+    /// The whole array.
+    pub(crate) spec: ArraySpec,
+    /// The shape of a shard.
+    pub(crate) shard: Shape,
+    /// What a device holds of it.
+    pub(crate) contents: Contents,
+    /// In what memory it lies.
+    pub(crate) kind: Kind,
+    /// Where the shards are, in the order of the devices.
+    pub(crate) spaces: Vec<MemorySpace>,
+}
+
+impl Program {
+    /// What is compiled, for questions that are asked seldom.
+    pub(crate) fn executable(&self) -> &Executable {
+        self.loaded.executable()
+    }
+
+    /// Whether it runs on several devices at once.
+    pub(crate) fn is_spread(&self) -> bool {
+        self.devices.len() > 1
+    }
+
+    /// What it gives.
+    pub(crate) fn outputs(&self) -> &[Output] {
+        &self.outputs
+    }
+
+    /// Whether it takes the memory of that argument, unless it is told not to.
+    pub(crate) fn takes(&self, argument: usize) -> bool {
+        self.donated.contains(&argument)
+    }
+
+    /// Fails if it cannot be run with that many arrays.
+    ///
+    /// # Errors
+    /// FAILED_PRECONDITION if it was deleted, INVALID_ARGUMENT for another number than it has
+    /// parameters.
+    pub(crate) fn check(&self, arguments: usize) -> Result<(), Status> {
+        if self.is_deleted() {
+            return Err(status!(
+                FailedPrecondition,
+                "the executable `{}` was deleted; compile it again",
+                self.answer.name
+            ));
+        }
+        match self.parameters {
+            Some(expected) if expected != arguments => Err(status!(
+                InvalidArgument,
+                "the executable `{}` is run with {arguments} arrays; expected {expected}, one for each parameter",
+                self.answer.name
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// What a client is told when it is compiled, without handles.
+    pub(crate) fn answer(&self) -> CompileResponse {
+        self.answer.clone()
+    }
+
+    /// What a client is told of it afterwards.
+    pub(crate) fn metadata(&self) -> LoadedExecutableMetadataResponse {
+        self.metadata.clone()
+    }
+
+    /// Frees what it holds of the devices; it cannot be run any more. May wait for the plug-in.
+    ///
+    /// # Errors
+    /// What the plug-in reports.
+    pub(crate) fn delete(&self) -> Result<(), Status> {
+        if self.deleted.swap(true, Ordering::Relaxed) {
+            return Ok(());
+        }
+        self.loaded.delete().map_err(|error| of_pjrt(&error))
+    }
+
+    /// Whether it was deleted.
+    pub(crate) fn is_deleted(&self) -> bool {
+        self.deleted.load(Ordering::Relaxed)
+    }
+}

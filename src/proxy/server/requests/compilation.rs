@@ -1,0 +1,183 @@
+//! Programs: compiled, described, forgotten.
+
+use std::sync::{Arc, atomic::Ordering};
+
+use super::{
+    refused::unserved,
+    request::{Job, Nothing, Reply, Request, Work},
+};
+use crate::{
+    codec::{Status, ToProto as _},
+    ifrt::AttributeMap,
+    pjrt::Client,
+    proto::xla::ifrt::proxy::{
+        CompileRequest, LoadedExecutableCostAnalysisRequest, LoadedExecutableCostAnalysisResponse,
+        LoadedExecutableDeleteRequest, LoadedExecutableDeleteResponse,
+        LoadedExecutableDestructRequest, LoadedExecutableDestructResponse,
+        LoadedExecutableHumanReadableProgramTextRequest,
+        LoadedExecutableHumanReadableProgramTextResponse, LoadedExecutableIsDeletedRequest,
+        LoadedExecutableIsDeletedResponse, LoadedExecutableMetadataRequest,
+        ifrt_response::Response, loaded_executable_cost_analysis_response::Result as Costs,
+        loaded_executable_human_readable_program_text_response::Result as Text,
+    },
+    proxy::{
+        server::{
+            arrays::attribute,
+            budget::Holding,
+            context::Context,
+            programs::{Program, Source, compile},
+            promise::Promised,
+            sessions::{Session, short},
+        },
+        status::{of_pjrt, status, to_proto},
+    },
+};
+
+impl Request for CompileRequest {
+    type Work = Compiling;
+
+    fn plan(&self, context: &Context, session: &Session) -> Result<Job<Compiling>, Status> {
+        let client = context.devices.client().ok_or_else(|| unserved("compile programs"))?.clone();
+        if !self.host_callbacks.is_empty() {
+            return Err(status!(
+                Unimplemented,
+                "the program calls back into its host {} times (jax.pure_callback, io_callback, debug.print), which the devices of this server cannot; compile it without, or run that part on the client's own CPU",
+                self.host_callbacks.len()
+            ));
+        }
+        let source = Source::read(self.program.as_ref(), self.compile_options.as_ref())?;
+        let held = session.accounts.programs.take_now(1)?;
+        Ok(Job::Work(Compiling { client, source, held }))
+    }
+}
+
+/// A program to be compiled.
+pub(super) struct Compiling {
+    client: Client,
+    source: Source,
+    held: Holding,
+}
+
+impl Work for Compiling {
+    async fn run(self, session: Arc<Session>) -> Reply {
+        let Self { client, source, held } = self;
+        let context = Arc::clone(&session.context);
+        let program = session
+            .compiling(move || compile(&context.devices, &client, &source, held, &context.gauges))
+            .await?;
+        let mut answer = program.answer();
+        let gauges = &session.context.gauges;
+        gauges.programs_compiled.fetch_add(1, Ordering::Relaxed);
+        let mut table = session.table();
+        // It is ready; clients of old builds ask, and can ask once.
+        answer.ready_future_handle = Some(table.future(Promised::known(Ok(())))?);
+        answer.loaded_executable_handle = table.add_program(Arc::new(program))?;
+        Ok(Response::CompileResponse(answer))
+    }
+}
+
+impl Request for LoadedExecutableMetadataRequest {
+    type Work = Nothing;
+
+    fn plan(&self, _: &Context, session: &Session) -> Result<Job<Nothing>, Status> {
+        let program = session.table().program(self.loaded_executable_handle)?;
+        Ok(Job::Done(Response::LoadedExecutableMetadataResponse(program.metadata())))
+    }
+}
+
+impl Request for LoadedExecutableDestructRequest {
+    type Work = Dropping;
+
+    fn plan(&self, _: &Context, session: &Session) -> Result<Job<Dropping>, Status> {
+        session.table().take_program(self.loaded_executable_handle).map(Dropping).map(Job::Work)
+    }
+}
+
+/// A program that nobody asks for any more.
+pub(super) struct Dropping(Arc<Program>);
+
+impl Work for Dropping {
+    async fn run(self, session: Arc<Session>) -> Reply {
+        let program = self.0;
+        session
+            .blocking(move || {
+                drop(program);
+                Ok(())
+            })
+            .await?;
+        Ok(Response::LoadedExecutableDestructResponse(LoadedExecutableDestructResponse {}))
+    }
+}
+
+impl Request for LoadedExecutableDeleteRequest {
+    type Work = Nothing;
+
+    /// What could not be deleted is what the future says.
+    fn plan(&self, _: &Context, session: &Session) -> Result<Job<Nothing>, Status> {
+        let mut table = session.table();
+        let program = table.program(self.loaded_executable_handle)?;
+        let outcome = program.delete().map_err(|status| short(&status));
+        let future_handle = table.future(Promised::known(outcome))?;
+        Ok(Job::Done(Response::LoadedExecutableDeleteResponse(LoadedExecutableDeleteResponse {
+            future_handle,
+        })))
+    }
+}
+
+impl Request for LoadedExecutableIsDeletedRequest {
+    type Work = Nothing;
+
+    fn plan(&self, _: &Context, session: &Session) -> Result<Job<Nothing>, Status> {
+        let is_deleted = session.table().program(self.loaded_executable_handle)?.is_deleted();
+        Ok(Job::Done(Response::LoadedExecutableIsDeletedResponse(
+            LoadedExecutableIsDeletedResponse { is_deleted },
+        )))
+    }
+}
+
+impl Request for LoadedExecutableCostAnalysisRequest {
+    type Work = Estimate;
+
+    fn plan(&self, _: &Context, session: &Session) -> Result<Job<Estimate>, Status> {
+        session.table().program(self.loaded_executable_handle).map(Estimate).map(Job::Work)
+    }
+}
+
+/// A program whose costs are asked. What the plug-in does not say is in the answer, where clients
+/// take it for nothing said.
+pub(super) struct Estimate(Arc<Program>);
+
+impl Work for Estimate {
+    async fn run(self, session: Arc<Session>) -> Reply {
+        let version = session.agreement.serdes();
+        let program = self.0;
+        let costs = session.blocking(move || {
+            let costs = program.executable().cost_analysis().map_err(|error| of_pjrt(&error))?;
+            let costs = costs.iter().map(|(name, value)| (name, attribute(value)));
+            let costs: AttributeMap = costs.collect();
+            costs.to_proto(version).map_err(|error| error.to_status())
+        });
+        let result = match costs.await {
+            Ok(costs) => Costs::Attributes(costs),
+            Err(status) => Costs::Status(to_proto(&status)),
+        };
+        Ok(Response::LoadedExecutableCostAnalysisResponse(LoadedExecutableCostAnalysisResponse {
+            result: Some(result),
+        }))
+    }
+}
+
+impl Request for LoadedExecutableHumanReadableProgramTextRequest {
+    type Work = Nothing;
+
+    /// The C interface has no text of programs; said inside of the answer, clients raise it where
+    /// it is asked for.
+    fn plan(&self, _: &Context, session: &Session) -> Result<Job<Nothing>, Status> {
+        session.table().program(self.loaded_executable_handle)?;
+        let status = status!(Unimplemented, "PJRT plug-ins give no text of a compiled program");
+        let result = Some(Text::Status(to_proto(&status)));
+        Ok(Job::Done(Response::LoadedExecutableHumanReadableProgramTextResponse(
+            LoadedExecutableHumanReadableProgramTextResponse { result },
+        )))
+    }
+}

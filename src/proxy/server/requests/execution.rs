@@ -1,0 +1,228 @@
+//! Programs that are run.
+
+use std::sync::Arc;
+
+use super::request::{Job, Reply, Request, Work};
+use crate::{
+    codec::{Status, ToProto as _},
+    ifrt::ExecuteOptions,
+    proto::xla::ifrt::proxy::{
+        LoadedExecutableExecuteRequest, LoadedExecutableExecuteResponse,
+        LoadedExecutableFetchExecuteResultRequest, LoadedExecutableFetchExecuteResultResponse,
+        ifrt_response::Response, loaded_executable_execute_response::Output,
+    },
+    proxy::{
+        server::{
+            arrays::{Array, Buffer, Memory, Shard},
+            context::Context,
+            programs::{Argument, Launch, Launched, Program, Running},
+            promise::{Promise, Promised},
+            sessions::{Session, short},
+        },
+        status::status,
+    },
+};
+
+impl Request for LoadedExecutableExecuteRequest {
+    type Work = Executing;
+
+    /// The arguments that the program takes are gone with this, and its results can be used,
+    /// whenever it is run.
+    fn plan(&self, _: &Context, session: &Session) -> Result<Job<Executing>, Status> {
+        let options = match &self.execute_options {
+            Some(options) => session.decode(Some(options))?,
+            None => ExecuteOptions::new(),
+        };
+        let (program, arrays) = {
+            let table = session.table();
+            let program = table.program(self.loaded_executable_handle)?;
+            (program, table.arrays(&self.args_handles)?)
+        };
+        program.check(arrays.len())?;
+        if !self.device_ids.is_empty() {
+            return Err(status!(
+                Unimplemented,
+                "the request names {} devices for a program that was compiled for its own; name none",
+                self.device_ids.len()
+            ));
+        }
+        let kept = options.non_donatable_input_indices();
+        let arguments = arrays.into_iter().enumerate().map(|(number, array)| {
+            let may = !i32::try_from(number).is_ok_and(|number| kept.contains(&number));
+            Argument::new(&program, number, array, may)
+        });
+        let arguments: Vec<_> = arguments.collect::<Result<_, _>>()?;
+        let (promises, arrays) = promised(&program);
+        let (status, status_handle) = self.status(session, &options)?;
+        let handles = session.register(&self.result_array_handle, arrays)?;
+        let taken = self.args_handles.iter().zip(&arguments);
+        let taken = taken.filter(|(_, argument)| argument.is_taken());
+        let mut table = session.table();
+        taken.map(|(handle, _)| table.delete(*handle)).collect::<Result<(), _>>()?;
+        drop(table);
+        // A client that has chosen the handles knows what is behind them.
+        let outputs = match self.result_array_handle.is_empty() {
+            true => describe(&program, &handles, session)?,
+            false => Vec::new(),
+        };
+        let launch = Launch { program, arguments, launch_id: options.launch_id() };
+        let response = LoadedExecutableExecuteResponse { status_handle, outputs };
+        Ok(Job::Work(Executing { launch, promises, status, response }))
+    }
+
+    fn results(&self) -> &[u64] {
+        &self.result_array_handle
+    }
+
+    fn refuse(&self, session: &Session, status: &Status) {
+        if self.result_status_handle != 0 {
+            let outcome = Promised::known(Err(short(status)));
+            // Without room for it, the client is told that there is none.
+            drop(session.table().named_future(self.result_status_handle, outcome));
+        }
+    }
+}
+
+impl LoadedExecutableExecuteRequest {
+    /// A future of the run, if the client wants one, and the handle that it is told: none, unless
+    /// the options ask for it (clients end their process on one).
+    fn status(
+        &self,
+        session: &Session,
+        options: &ExecuteOptions,
+    ) -> Result<(Option<Promise<()>>, u64), Status> {
+        if !options.fill_status() && self.result_status_handle == 0 {
+            return Ok((None, 0));
+        }
+        let (promise, outcome) = Promised::coming();
+        let mut table = session.table();
+        let handle = match self.result_status_handle {
+            0 => table.future(outcome)?,
+            handle => table.named_future(handle, outcome).map(|()| handle)?,
+        };
+        Ok((Some(promise), if options.fill_status() { handle } else { 0 }))
+    }
+}
+
+/// The outputs of a program as arrays that are to come, and the promises of their shards, by output
+/// and then by device.
+fn promised(program: &Program) -> (Vec<Vec<Promise<Arc<Memory>>>>, Vec<Array>) {
+    let mut promises = Vec::with_capacity(program.outputs().len());
+    let mut arrays = Vec::with_capacity(program.outputs().len());
+    for output in program.outputs() {
+        let mut of_devices = Vec::with_capacity(output.spaces.len());
+        let mut shards = Vec::with_capacity(output.spaces.len());
+        for space in &output.spaces {
+            let (promise, buffer) = Buffer::coming();
+            of_devices.push(promise);
+            shards.push(Shard { space: *space, shape: output.shard.clone(), buffer });
+        }
+        promises.push(of_devices);
+        arrays.push(Array { spec: output.spec.clone(), shards });
+    }
+    (promises, arrays)
+}
+
+/// What a client is told of the outputs.
+///
+/// # Errors
+/// Those of writing them at the agreed version.
+fn describe(program: &Program, handles: &[u64], session: &Session) -> Result<Vec<Output>, Status> {
+    let version = session.agreement.serdes();
+    let outputs = program.outputs().iter().zip(handles).map(|(output, handle)| {
+        let spec = output.spec.to_proto(version).map_err(|error| error.to_status())?;
+        Ok(Output {
+            dtype: spec.dtype,
+            shape: spec.shape,
+            sharding: spec.sharding,
+            array_handle: *handle,
+        })
+    });
+    outputs.collect()
+}
+
+/// A program to be run when its arguments are there.
+pub(super) struct Executing {
+    launch: Launch,
+    promises: Vec<Vec<Promise<Arc<Memory>>>>,
+    status: Option<Promise<()>>,
+    response: LoadedExecutableExecuteResponse,
+}
+
+impl Work for Executing {
+    /// The answer comes when the plug-in has taken the program up; what fails later is said by the
+    /// results.
+    async fn run(self, session: Arc<Session>) -> Reply {
+        let Self { launch, promises, status, response } = self;
+        let launched = match begin(launch, &session).await {
+            Ok(launched) => launched,
+            Err(error) => {
+                let kept = short(&error);
+                for promise in promises.into_iter().flatten() {
+                    promise.keep(Err(kept.clone()));
+                }
+                if let Some(status) = status {
+                    status.keep(Err(kept));
+                }
+                return Err(error);
+            }
+        };
+        for (promises, memories) in promises.into_iter().zip(launched.outputs) {
+            for (promise, memory) in promises.into_iter().zip(memories) {
+                promise.keep(Ok(Arc::new(memory)));
+            }
+        }
+        if let Some(status) = status {
+            tokio::spawn(async move {
+                let mut outcome = Ok(());
+                for done in launched.done {
+                    outcome = outcome.and(done.wait().await);
+                }
+                status.keep(outcome.map_err(|status| short(&status)));
+            });
+        }
+        Ok(Response::LoadedExecutableExecuteResponse(response))
+    }
+}
+
+/// Runs a program when its arguments are there and there is room for it.
+async fn begin(launch: Launch, session: &Arc<Session>) -> Result<Launched, Status> {
+    for argument in &launch.arguments {
+        argument.wait().await?;
+    }
+    let context = &session.context;
+    let running = Running::new(session.execution().await?, &context.gauges);
+    let in_order = match launch.program.is_spread() {
+        true => Some(Arc::clone(&context.launches).lock_owned().await),
+        false => None,
+    };
+    let own = Arc::clone(session);
+    let run = move || {
+        let _in_order = in_order;
+        launch.run(running, &own.context.gauges, |output| {
+            own.accounts.shard(output.kind, output.contents.bytes())
+        })
+    };
+    session.blocking(run).await
+}
+
+impl Request for LoadedExecutableFetchExecuteResultRequest {
+    type Work = Fetching;
+
+    fn plan(&self, _: &Context, session: &Session) -> Result<Job<Fetching>, Status> {
+        session.table().take_future(self.result_status_handle).map(Fetching).map(Job::Work)
+    }
+}
+
+/// Waits for a run.
+pub(super) struct Fetching(Promised<()>);
+
+impl Work for Fetching {
+    async fn run(self, _: Arc<Session>) -> Reply {
+        self.0.wait().await?;
+        // The C interface measures no time of devices.
+        Ok(Response::LoadedExecutableFetchExecuteResultResponse(
+            LoadedExecutableFetchExecuteResultResponse::default(),
+        ))
+    }
+}
