@@ -11,6 +11,8 @@ mod loaded {
     mod minors;
     mod plugins;
     mod programs;
+    #[cfg(feature = "proxy")]
+    mod served_programs;
     mod state;
     mod transfers;
 }

@@ -8,6 +8,7 @@
  *   NULL_COMPLETE, COMPLETE_FAILS       a run gives no event, or one that reports an error on the second device
  *   OUTPUT_RANK=N, OUTPUT_TYPE=N        what it says of an output
  *   KINDS_SAID=N, NULL_KIND, KIND_SAID=N   of how many memory kinds it tells, and how
+ *   MODULE                              the optimised program is a module: one parameter, outputs over both devices, and what is donated
  *   PROGRAM_SAID=N, PROGRAM_GROWS       how long the optimised program is said to be; that it is longer the second time
  *   SERIALIZED_SAID=N, NULL_SERIALIZED, NO_DELETER   what it says of itself as bytes
  *   NAME_SAID=N                         how long its name is said to be
@@ -149,9 +150,34 @@ CALL(PJRT_Executable_ParameterMemoryKinds) {
   return NULL;
 }
 #endif
+#ifdef MODULE
+/* An HloModuleProto: its shape on the host (4), the sharding of its outputs (12), its donor (18). */
+static size_t module(const Program* program, unsigned char* bytes) {
+  static const unsigned char array[] = {0x10, 6, 0x1a, 1, 4, 0x2a, 3, 0x0a, 1, 0};
+  static const unsigned char tiles[] = {0x08, 3, 0x1a, 1, 2, 0x4a, 1, 2, 0x52, 1, 0};
+  unsigned char* at = bytes;
+  size_t count = program->outputs;
+  size_t result = 2 + count * (2 + sizeof array);
+  *at++ = 0x22, *at++ = (unsigned char)(2 + sizeof array + 2 + result);
+  *at++ = 0x0a, *at++ = sizeof array;
+  memcpy(at, array, sizeof array), at += sizeof array;
+  *at++ = 0x12, *at++ = (unsigned char)result, *at++ = 0x10, *at++ = 13;
+  for (size_t i = 0; i < count; ++i) *at++ = 0x22, *at++ = sizeof array, memcpy(at, array, sizeof array), at += sizeof array;
+  *at++ = 0x62, *at++ = (unsigned char)(2 + count * (2 + sizeof tiles)), *at++ = 0x08, *at++ = 2;
+  for (size_t i = 0; i < count; ++i) *at++ = 0x2a, *at++ = sizeof tiles, memcpy(at, tiles, sizeof tiles), at += sizeof tiles;
+  if (program->donates >= 0) {
+    *at++ = 0x92, *at++ = 1, *at++ = 4, *at++ = 0x0a, *at++ = 2, *at++ = 0x08, *at++ = (unsigned char)program->donates;
+  }
+  return (size_t)(at - bytes);
+}
+#endif
 CALL(PJRT_Executable_OptimizedProgram) {
   PJRT_Program* program = args->program;
-  size_t size = 9;
+  unsigned char text[256] = "optimised";
+  size_t size = 9, written = 9;
+#ifdef MODULE
+  size = written = module((const Program*)args->executable, text);
+#endif
 #ifdef PROGRAM_SAID
   size = PROGRAM_SAID;
 #endif
@@ -160,7 +186,7 @@ CALL(PJRT_Executable_OptimizedProgram) {
 #endif
   program->format = "hlo";
   program->format_size = 3;
-  if (program->code && program->code_size >= 9) memcpy(program->code, "optimised", 9);
+  if (program->code && program->code_size >= written) memcpy((void*)program->code, text, written);
   program->code_size = size;
   return NULL;
 }

@@ -50,10 +50,13 @@ impl PjrtDevice {
     }
 }
 
-/// All devices of a plug-in. Their ids are their places in the list, from 0 on.
+/// All devices of a plug-in that this process can use.
 #[derive(Debug)]
 pub(crate) struct Devices {
     devices: Vec<ServedDevice>,
+    /// What clients call each of them: what the plug-in does, for programs name devices as well; or
+    /// their places in the list, where it has no numbers.
+    ids: Vec<DeviceId>,
     platform: String,
     /// What kind of hardware each device is: what it says itself, or the type of the platform's
     /// devices.
@@ -80,9 +83,11 @@ impl Devices {
             return Err(none_of(client.platform_name()));
         }
         let kinds = found.iter().map(pjrt::Device::kind).collect::<Result<_, _>>()?;
+        let ids = found.iter().map(|device| device.id().map(DeviceId)).collect::<Result<_, _>>()?;
         let devices = found.iter().map(|device| Ok(ServedDevice::Pjrt(PjrtDevice::new(device)?)));
         Ok(Self {
             devices: devices.collect::<Result<_, pjrt::PjrtError>>()?,
+            ids,
             platform: client.platform_name().to_owned(),
             kinds,
             version: format!("serdes {}, PJRT {}", env!("CARGO_PKG_VERSION"), client.minor()),
@@ -103,6 +108,8 @@ impl Devices {
         });
         Ok(Self {
             kinds: kinds.collect(),
+            // No plug-in has more devices than an i32 counts.
+            ids: (0..devices.len() as i32).map(DeviceId).collect(),
             devices: devices.into_iter().map(ServedDevice::StreamExecutor).collect(),
             platform: platform.name().to_owned(),
             version: format!(
@@ -149,14 +156,23 @@ impl Devices {
             .ok_or_else(|| status!(Internal, "no device has the place {}", space.device))
     }
 
+    /// What clients call the device of a place in the list.
+    pub(crate) fn id(&self, place: usize) -> DeviceId {
+        // A place is one of a device that was found by its id.
+        self.ids.get(place).copied().unwrap_or(DeviceId(-1))
+    }
+
     /// The memory that an id and a kind of memory mean.
     ///
     /// # Errors
     /// NOT_FOUND for an unknown device, INVALID_ARGUMENT for an unknown kind of memory.
     pub(crate) fn space(&self, id: DeviceId, kind: &MemoryKind) -> Result<MemorySpace, Status> {
-        let device = usize::try_from(id.0).ok().filter(|at| *at < self.devices.len());
-        let device = device.ok_or_else(|| {
-            status!(NotFound, "there is no device {id}; expected 0 to {}", self.devices.len() - 1)
+        // As a rule they are numbered from 0 on.
+        let same = usize::try_from(id.0).ok().filter(|at| self.ids.get(*at) == Some(&id));
+        let found = same.or_else(|| self.ids.iter().position(|known| *known == id));
+        let device = found.ok_or_else(|| {
+            let expected = self.ids.iter().map(DeviceId::to_string).collect::<Vec<_>>().join(", ");
+            status!(NotFound, "there is no device {id}; expected one of {expected}")
         })?;
         let kind = match kind.name() {
             // An empty name is the default in requests that cannot leave the name out.
@@ -214,15 +230,14 @@ impl Devices {
         attributes: &AttributeMap,
     ) -> Result<InitResponse, Status> {
         let encoded = |map: &AttributeMap| map.to_proto(version).map_err(|error| error.to_status());
-        let ids: Vec<i32> =
-            (0..self.devices.len()).filter_map(|at| i32::try_from(at).ok()).collect();
+        let ids: Vec<i32> = self.ids.iter().map(|id| id.0).collect();
         let mut all_devices = Vec::with_capacity(ids.len());
         let mut memories = Vec::with_capacity(ids.len() * Kind::ALL.len());
         for ((id, device), kind) in ids.iter().copied().zip(&self.devices).zip(&self.kinds) {
             let attributes = encoded(&attributes_of(device))?;
             all_devices.push(init_response::Device {
                 id,
-                local_hardware_id: id,
+                local_hardware_id: local_hardware_id(device).unwrap_or(id),
                 local_device_id: id,
                 device_kind: kind.clone(),
                 platform_name: self.platform.clone(),
@@ -264,6 +279,14 @@ impl Devices {
 /// A plug-in that a server cannot use.
 fn none_of(platform: &str) -> ProxyError {
     ProxyError::configuration("the plug-in", platform, "it has no device; a server needs one")
+}
+
+/// A device's number among those of its machine, if it has one.
+fn local_hardware_id(device: &ServedDevice) -> Option<i32> {
+    match device {
+        ServedDevice::StreamExecutor(_) => None,
+        ServedDevice::Pjrt(device) => device.default.device().local_hardware_id().ok(),
+    }
 }
 
 /// How many bytes of memory a device has, if it says that.

@@ -366,24 +366,38 @@ fn pinned(device: &Device, size: u64) -> Result<HostMemory, Status> {
 
 /// The memory of a shard, there already or on its way. Clones are the same memory.
 #[derive(Clone, Debug)]
-pub(crate) struct Buffer(Arc<Promised<Arc<Memory>>>);
+pub(crate) struct Buffer {
+    memory: Arc<Promised<Arc<Memory>>>,
+    is_of_program: bool,
+}
 
 impl Buffer {
     /// Memory that is to come.
     pub(crate) fn coming() -> (Promise<Arc<Memory>>, Self) {
         let (promise, promised) = Promised::coming();
-        (promise, Self(Arc::new(promised)))
+        (promise, Self { memory: Arc::new(promised), is_of_program: false })
+    }
+
+    /// Memory that a program is to write.
+    pub(crate) fn of_program() -> (Promise<Arc<Memory>>, Self) {
+        let (promise, buffer) = Self::coming();
+        (promise, Self { is_of_program: true, ..buffer })
+    }
+
+    /// Whether a program writes it, so that it comes whatever its client does.
+    pub(crate) const fn is_of_program(&self) -> bool {
+        self.is_of_program
     }
 
     /// Memory that is there, or has failed.
     pub(crate) fn known(result: Result<Arc<Memory>, Status>) -> Self {
-        Self(Arc::new(Promised::known(result)))
+        Self { memory: Arc::new(Promised::known(result)), is_of_program: false }
     }
 
     /// The memory with its bytes, or why it will never be there; `None` if they have not arrived,
     /// or a program has not computed them yet.
     pub(crate) fn now(&self) -> Option<Result<Arc<Memory>, Status>> {
-        let memory = match self.0.now()? {
+        let memory = match self.memory.now()? {
             Ok(memory) => memory,
             failed => return Some(failed),
         };
@@ -399,7 +413,7 @@ impl Buffer {
     /// # Errors
     /// Why they will never be there.
     pub(crate) async fn wait(&self) -> Result<Arc<Memory>, Status> {
-        let memory = self.0.wait().await?;
+        let memory = self.memory.wait().await?;
         if let Some(computed) = &memory.computed {
             computed.wait().await?;
         }
@@ -412,7 +426,7 @@ impl Buffer {
     /// # Errors
     /// Why it will never be there.
     pub(crate) async fn wait_for_place(&self) -> Result<Arc<Memory>, Status> {
-        self.0.wait().await
+        self.memory.wait().await
     }
 
     /// The memory that is there, and whether nobody else has it or ever will.
@@ -420,7 +434,7 @@ impl Buffer {
     /// # Errors
     /// Why it is not there; INTERNAL if it is to come.
     pub(crate) fn into_place(self) -> Result<Place, Status> {
-        let (memory, is_sole) = match Arc::try_unwrap(self.0) {
+        let (memory, is_sole) = match Arc::try_unwrap(self.memory) {
             Ok(promised) => (promised.now(), true),
             Err(promised) => (promised.now(), false),
         };

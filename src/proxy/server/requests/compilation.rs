@@ -51,6 +51,19 @@ impl Request for CompileRequest {
     }
 }
 
+/// The program of a handle.
+///
+/// # Errors
+/// UNIMPLEMENTED of a server that has none at all; NOT_FOUND.
+pub(super) fn loaded(
+    context: &Context,
+    session: &Session,
+    handle: u64,
+) -> Result<Arc<Program>, Status> {
+    context.devices.client().ok_or_else(|| unserved("load or run programs"))?;
+    session.table().program(handle)
+}
+
 /// A program to be compiled.
 pub(super) struct Compiling {
     client: Client,
@@ -79,8 +92,8 @@ impl Work for Compiling {
 impl Request for LoadedExecutableMetadataRequest {
     type Work = Nothing;
 
-    fn plan(&self, _: &Context, session: &Session) -> Result<Job<Nothing>, Status> {
-        let program = session.table().program(self.loaded_executable_handle)?;
+    fn plan(&self, context: &Context, session: &Session) -> Result<Job<Nothing>, Status> {
+        let program = loaded(context, session, self.loaded_executable_handle)?;
         Ok(Job::Done(Response::LoadedExecutableMetadataResponse(program.metadata())))
     }
 }
@@ -88,7 +101,8 @@ impl Request for LoadedExecutableMetadataRequest {
 impl Request for LoadedExecutableDestructRequest {
     type Work = Dropping;
 
-    fn plan(&self, _: &Context, session: &Session) -> Result<Job<Dropping>, Status> {
+    fn plan(&self, context: &Context, session: &Session) -> Result<Job<Dropping>, Status> {
+        loaded(context, session, self.loaded_executable_handle)?;
         session.table().take_program(self.loaded_executable_handle).map(Dropping).map(Job::Work)
     }
 }
@@ -113,11 +127,10 @@ impl Request for LoadedExecutableDeleteRequest {
     type Work = Nothing;
 
     /// What could not be deleted is what the future says.
-    fn plan(&self, _: &Context, session: &Session) -> Result<Job<Nothing>, Status> {
-        let mut table = session.table();
-        let program = table.program(self.loaded_executable_handle)?;
+    fn plan(&self, context: &Context, session: &Session) -> Result<Job<Nothing>, Status> {
+        let program = loaded(context, session, self.loaded_executable_handle)?;
         let outcome = program.delete().map_err(|status| short(&status));
-        let future_handle = table.future(Promised::known(outcome))?;
+        let future_handle = session.table().future(Promised::known(outcome))?;
         Ok(Job::Done(Response::LoadedExecutableDeleteResponse(LoadedExecutableDeleteResponse {
             future_handle,
         })))
@@ -127,8 +140,8 @@ impl Request for LoadedExecutableDeleteRequest {
 impl Request for LoadedExecutableIsDeletedRequest {
     type Work = Nothing;
 
-    fn plan(&self, _: &Context, session: &Session) -> Result<Job<Nothing>, Status> {
-        let is_deleted = session.table().program(self.loaded_executable_handle)?.is_deleted();
+    fn plan(&self, context: &Context, session: &Session) -> Result<Job<Nothing>, Status> {
+        let is_deleted = loaded(context, session, self.loaded_executable_handle)?.is_deleted();
         Ok(Job::Done(Response::LoadedExecutableIsDeletedResponse(
             LoadedExecutableIsDeletedResponse { is_deleted },
         )))
@@ -138,8 +151,8 @@ impl Request for LoadedExecutableIsDeletedRequest {
 impl Request for LoadedExecutableCostAnalysisRequest {
     type Work = Estimate;
 
-    fn plan(&self, _: &Context, session: &Session) -> Result<Job<Estimate>, Status> {
-        session.table().program(self.loaded_executable_handle).map(Estimate).map(Job::Work)
+    fn plan(&self, context: &Context, session: &Session) -> Result<Job<Estimate>, Status> {
+        loaded(context, session, self.loaded_executable_handle).map(Estimate).map(Job::Work)
     }
 }
 
@@ -172,8 +185,8 @@ impl Request for LoadedExecutableHumanReadableProgramTextRequest {
 
     /// The C interface has no text of programs; said inside of the answer, clients raise it where
     /// it is asked for.
-    fn plan(&self, _: &Context, session: &Session) -> Result<Job<Nothing>, Status> {
-        session.table().program(self.loaded_executable_handle)?;
+    fn plan(&self, context: &Context, session: &Session) -> Result<Job<Nothing>, Status> {
+        loaded(context, session, self.loaded_executable_handle)?;
         let status = status!(Unimplemented, "PJRT plug-ins give no text of a compiled program");
         let result = Some(Text::Status(to_proto(&status)));
         Ok(Job::Done(Response::LoadedExecutableHumanReadableProgramTextResponse(

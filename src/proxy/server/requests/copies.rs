@@ -13,7 +13,7 @@ use crate::{
         FullyReplicatedShardRequest, FullyReplicatedShardResponse, ifrt_response::Response,
     },
     proxy::{
-        server::arrays::{Array, Item, MemorySpace, Region, Shard, item_size},
+        server::arrays::{Array, Devices, Item, MemorySpace, Region, Shard, item_size},
         status::status,
     },
 };
@@ -38,7 +38,7 @@ impl Rearrange for FullyReplicatedShardRequest {
                 )
             })?;
             let made = result.shard(shard, shard.space, shard.shape.clone(), inputs.semantics);
-            result.arrays.push(single(array, made));
+            result.arrays.push(single(&inputs.context.devices, array, made));
         }
         Ok(result)
     }
@@ -53,7 +53,7 @@ impl Rearrange for DisassembleIntoSingleDeviceArraysRequest {
         for array in inputs.arrays {
             for shard in &array.shards {
                 let made = result.shard(shard, shard.space, shard.shape.clone(), inputs.semantics);
-                result.arrays.push(single(array, made));
+                result.arrays.push(single(&inputs.context.devices, array, made));
             }
         }
         Ok(result)
@@ -218,8 +218,8 @@ fn shard_bytes(dtype: DType, shape: &Shape) -> Result<u64, Status> {
 }
 
 /// A shard as an array of its own.
-fn single(array: &Array, shard: Shard) -> Array {
-    let device = DeviceId(i32::try_from(shard.space.device).unwrap_or(i32::MAX));
+fn single(devices: &Devices, array: &Array, shard: Shard) -> Array {
+    let device = devices.id(shard.space.device);
     let sharding = SingleDeviceSharding::new(device).with_memory_kind(shard.space.kind.name());
     let spec = ArraySpec::new(array.dtype(), shard.shape.clone(), sharding);
     Array { spec, shards: vec![shard] }

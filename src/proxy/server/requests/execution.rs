@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use super::request::{Job, Reply, Request, Work};
+use super::{
+    compilation::loaded,
+    request::{Job, Reply, Request, Work},
+};
 use crate::{
     codec::{Status, ToProto as _},
     ifrt::ExecuteOptions,
@@ -28,16 +31,13 @@ impl Request for LoadedExecutableExecuteRequest {
 
     /// The arguments that the program takes are gone with this, and its results can be used,
     /// whenever it is run.
-    fn plan(&self, _: &Context, session: &Session) -> Result<Job<Executing>, Status> {
+    fn plan(&self, context: &Context, session: &Session) -> Result<Job<Executing>, Status> {
+        let program = loaded(context, session, self.loaded_executable_handle)?;
         let options = match &self.execute_options {
             Some(options) => session.decode(Some(options))?,
             None => ExecuteOptions::new(),
         };
-        let (program, arrays) = {
-            let table = session.table();
-            let program = table.program(self.loaded_executable_handle)?;
-            (program, table.arrays(&self.args_handles)?)
-        };
+        let arrays = session.table().arrays(&self.args_handles)?;
         program.check(arrays.len())?;
         if !self.device_ids.is_empty() {
             return Err(status!(
@@ -113,7 +113,7 @@ fn promised(program: &Program) -> (Vec<Vec<Promise<Arc<Memory>>>>, Vec<Array>) {
         let mut of_devices = Vec::with_capacity(output.spaces.len());
         let mut shards = Vec::with_capacity(output.spaces.len());
         for space in &output.spaces {
-            let (promise, buffer) = Buffer::coming();
+            let (promise, buffer) = Buffer::of_program();
             of_devices.push(promise);
             shards.push(Shard { space: *space, shape: output.shard.clone(), buffer });
         }

@@ -10,6 +10,7 @@ use crate::{
     ifrt::{
         AttributeMap, AttributeValue, DType, DeviceId, MemoryKind, PjRtLayout, Shape, xla::Layout,
     },
+    pjrt::ElementType,
     proto::xla::{
         DeviceAssignmentProto,
         device_assignment_proto::ComputationDevice,
@@ -25,7 +26,7 @@ use crate::{
             context::Context,
             sessions::{Entry, Session},
         },
-        status::status,
+        status::{of_pjrt, status},
     },
 };
 
@@ -75,7 +76,7 @@ fn show_state(session: &Session) -> Result<AttributeMap, Status> {
 impl Request for GetDefaultLayoutRequest {
     type Work = Nothing;
 
-    /// The layout of a shard: row-major, as text.
+    /// The layout of a shard as text: what the plug-in says, or row-major.
     fn plan(&self, context: &Context, session: &Session) -> Result<Job<Nothing>, Status> {
         let dtype: DType = session.decode(self.dtype.as_ref())?;
         let shape = Shape::new(&self.dims).map_err(|error| error.to_status())?;
@@ -85,7 +86,12 @@ impl Request for GetDefaultLayoutRequest {
         let rank = u16::try_from(shape.rank()).map_err(|_| {
             status!(InvalidArgument, "{} dimensions are too many for a layout", shape.rank())
         })?;
-        let text = PjRtLayout::new(Layout::descending(rank)).to_text();
+        let said = context.devices.client().and_then(|client| {
+            let element_type = ElementType::of_name(dtype.name())?;
+            client.default_layout_text(element_type, &self.dims).ok()
+        });
+        let row_major = || PjRtLayout::new(Layout::descending(rank)).to_text();
+        let text = said.unwrap_or_else(row_major);
         Ok(Job::Done(Response::GetDefaultLayoutResponse(GetDefaultLayoutResponse {
             serialized_pjrt_layout: text.into(),
         })))
@@ -105,12 +111,18 @@ impl Request for GetDefaultDeviceAssignmentRequest {
                 "{replicas} replicas of {partitions} partitions; expected at least one and at most {devices} devices"
             ));
         }
-        // At most as many as there are devices.
-        let computation_devices = (0..partitions)
-            .map(|partition| ComputationDevice {
-                replica_device_ids: (0..replicas)
-                    .map(|replica| (replica * partitions + partition) as i64)
-                    .collect(),
+        // At most as many as there are devices. Partition by partition for each replica.
+        let ids: Vec<i32> = match context.devices.client() {
+            Some(client) => client
+                .default_device_assignment(replicas as u32, partitions as u32)
+                .map_err(|error| of_pjrt(&error))?,
+            None => (0..devices as usize).map(|place| context.devices.id(place).0).collect(),
+        };
+        let computation_devices = (0..partitions as usize)
+            .map(|partition| {
+                let of_partition = ids.iter().skip(partition).step_by(partitions as usize);
+                let ids = of_partition.take(replicas as usize).map(|id| i64::from(*id));
+                ComputationDevice { replica_device_ids: ids.collect() }
             })
             .collect();
         let assignment = DeviceAssignmentProto {

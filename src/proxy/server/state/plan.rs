@@ -3,10 +3,14 @@
 use std::{
     collections::{BTreeMap, HashSet, btree_map::Entry as MapEntry},
     sync::{Arc, Weak},
+    time::Duration,
 };
 
+use tokio::runtime::Handle;
+
 use super::{
-    Contents, FileIdentity, Kept, LiveArrays, OWNER, Owner, State, StateOptions, names::NamedArray,
+    Contents, FileIdentity, Kept, LiveArrays, NamedArrays, OWNER, Owner, State, StateOptions,
+    names::NamedArray,
 };
 use crate::{
     codec::Status,
@@ -78,6 +82,7 @@ impl Plan {
         // Before what the state has: a session that ends meanwhile leaves its arrays to the state
         // before it loses them.
         let mut live = live.live();
+        settle(&live);
         // The younger one's arrays are the newer ones.
         live.sort_unstable_by_key(|session| session.number);
         let (kept, mut file, metadata) = {
@@ -272,6 +277,23 @@ impl Contents {
         };
         self.identity = FileIdentity::of(&options.path);
     }
+}
+
+/// Waits for arrays that programs compute: in a loop that is every one of them, and what a step has
+/// not computed the next one has taken.
+fn settle(live: &[NamedArrays]) {
+    /// What is not there then is left out, and said.
+    const LONGEST: Duration = Duration::from_secs(10);
+    let Ok(runtime) = Handle::try_current() else { return };
+    let arrays = live.iter().flat_map(|session| &session.arrays);
+    let shards = arrays.flat_map(|named| &named.array.shards);
+    let computed = async {
+        for shard in shards.filter(|shard| shard.buffer.is_of_program()) {
+            // One that fails is left out, and says why.
+            drop(shard.buffer.wait().await);
+        }
+    };
+    drop(runtime.block_on(tokio::time::timeout(LONGEST, computed)));
 }
 
 /// The shards of an array as far as they are there, which is all of them or an error.

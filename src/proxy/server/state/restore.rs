@@ -14,7 +14,7 @@ use prost::Message as _;
 use crate::{
     codec::Status,
     device_state::{Contents, Tensor},
-    ifrt::{ArraySpec, DType, DeviceId, DeviceList, HloSharding, IndexDomain, MemoryKind, Shape},
+    ifrt::{ArraySpec, DType, DeviceList, HloSharding, IndexDomain, MemoryKind, Shape},
     proto::xla::ifrt::proto::StringArrayContents,
     proxy::{
         ProxyError,
@@ -126,7 +126,7 @@ impl Layout {
         {
             return Ok(Self { spec, spaces, domains });
         }
-        let list = DeviceList::from(DeviceId(0));
+        let list = DeviceList::from(devices.id(0));
         let sharding = HloSharding::replicated(list, MemoryKind::new(Kind::Device.name()))?;
         let domains = vec![IndexDomain::whole(spec.shape().clone())];
         let spec = ArraySpec::new(spec.dtype(), spec.shape().clone(), sharding);
