@@ -7,7 +7,7 @@ use super::{
     DeprecatedOperations, DeprecatedUse, Form, Graph, GraphError, Graphs, Judgement, Message,
     fast::{Depth, GraphVisitor, ScannedGraph},
     function_names::FunctionNames,
-    importer::{self, Context, Findings, Library, LoadedGraph, Visited},
+    importer::{self, Context, Findings, FunctionMemo, Library, LoadedGraph, Visited},
     index::{GraphSize, IndexVisitor, Indexed, Wanted, WantedKinds},
     name_of,
     source::Source,
@@ -148,7 +148,8 @@ pub fn read(
             let graph = &mut scanned.meta_graph.graph;
             graph.judgements.resize_with(options.registries.len(), Judgement::default);
             let graph = LoadedGraph::good(&mut scanned.meta_graph, number, is_only, scanned.taken);
-            load(source, graph, &scanned.functions, options.deprecated, options)?;
+            let memo = FunctionMemo::default();
+            load(source, graph, (&scanned.functions, &memo), options.deprecated, options)?;
         } else if !overflow {
             // Of more than is kept nobody judges anything, and each graph is a walk of its own.
             look_closer(source, (number, is_only), &mut scanned, options)?;
@@ -174,6 +175,7 @@ fn look_closer(
         false => Cow::Borrowed(options.deprecated),
     };
     let is_judged = scanned.is_visited();
+    let memo = FunctionMemo::default();
     // For the shapes, all nodes are wanted.
     let follows_shapes = options.follows_shapes(&scanned.meta_graph.graph);
     let taken = scanned.taken.take().filter(|_| is_judged && !follows_shapes);
@@ -210,18 +212,22 @@ fn look_closer(
         let (number, index) = (wanted.meta_graph, Some(&index));
         let (visited, main) = (None, None);
         let graph = LoadedGraph { meta_graph, number, is_only, index, visited, main };
-        return load(source, graph, &scanned.functions, &operations, options);
+        return load(source, graph, (&scanned.functions, &memo), &operations, options);
     }
     let functions = &scanned.functions;
-    let mut findings = importer::judge(source, &index, functions, options.release)?;
+    let (registries, release) = (options.registries, options.release);
+    let library =
+        Library { source, names: functions, memo: &memo, registries, release, follows_shapes };
+    let mut findings = importer::judge(library, &index)?;
     let producer = graph.versions.producer;
     let context = kinds.as_ref().map(|found| Context {
         source,
         index: &index,
         functions,
+        memo: &memo,
         kinds: &found.kinds,
-        registries: options.registries,
-        release: options.release,
+        registries,
+        release,
         deprecated: &operations,
         producer,
         follows_shapes,
@@ -236,7 +242,7 @@ fn look_closer(
     let (meta_graph, number) = (&mut scanned.meta_graph, wanted.meta_graph);
     let (index, main) = (Some(&index), taken);
     let graph = LoadedGraph { meta_graph, number, is_only, index, visited, main };
-    load(source, graph, &scanned.functions, &operations, options)
+    load(source, graph, (&scanned.functions, &memo), &operations, options)
 }
 
 /// The shortest node that a graph can have, in bytes, and the shortest input.
@@ -256,13 +262,13 @@ fn size_of(source: Source<'_>, scanned: &ScannedGraph) -> Result<GraphSize, Grap
 fn load(
     source: Source<'_>,
     graph: LoadedGraph<'_>,
-    functions: &FunctionNames,
+    (names, memo): (&FunctionNames, &FunctionMemo),
     deprecated: &DeprecatedOperations,
     options: &ReadOptions<'_>,
 ) -> Result<(), GraphError> {
     let (registries, release) = (options.registries, options.release);
     let follows_shapes = options.follows_shapes(&graph.meta_graph.graph);
-    let library = Library { source, names: functions, registries, release, follows_shapes };
+    let library = Library { source, names, memo, registries, release, follows_shapes };
     importer::judge_loaders(library, deprecated, graph)
 }
 

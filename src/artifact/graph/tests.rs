@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use super::{
     fast::{Depth, GraphVisitor, ScannedGraph},
     function_names::FunctionNames,
-    importer,
+    importer::{self, FunctionMemo, Library},
     index::{GraphSize, IndexVisitor, Wanted, WantedKinds},
     read::apply,
     source::Source,
@@ -189,7 +189,10 @@ fn in_order(bytes: &[u8], scanned: &mut ScannedGraph) {
     let mut visitor = IndexVisitor::new(source, wanted);
     source.walk(&mut visitor).unwrap();
     let index = visitor.finish().unwrap().index;
-    let findings = importer::judge(source, &index, functions, release).unwrap();
+    let memo = &FunctionMemo::default();
+    let (names, registries, follows_shapes) = (functions, &[][..], false);
+    let library = Library { source, names, memo, registries, release, follows_shapes };
+    let findings = importer::judge(library, &index).unwrap();
     apply(source, &mut scanned.meta_graph.graph, findings, operations, wanted).unwrap();
 }
 

@@ -15,6 +15,8 @@ use super::{
     binding::{Binding, BoundValue, Scope},
     body_shapes,
     callers::Callers,
+    digest::{ClearCall, Digest},
+    function_memo::FunctionMemo,
     instantiate::{BodyFinding, Built, Definitions, Finding, argument_types, instantiate},
     signatures::Signatures,
 };
@@ -24,9 +26,7 @@ use crate::artifact::{
         attributes::AttributeValue,
         fault::{BodyFaultKind, Part},
         function_names::FunctionNames,
-        index::{
-            BodyCall, BodyKind, Call, CallingNode, FunctionDepth, FunctionIndex, call_attributes,
-        },
+        index::{BodyCall, BodyKind, Call, CallingNode, FunctionIndex, call_attributes},
         source::{Extent, Source},
     },
     ops::{DefinitionId, Operation, OperationList, Registry},
@@ -90,6 +90,8 @@ pub(in super::super) struct CalledBodies {
 pub(in super::super) struct Library<'a> {
     pub(in super::super) source: Source<'a>,
     pub(in super::super) names: &'a FunctionNames,
+    /// What was read of the functions.
+    pub(in super::super) memo: &'a FunctionMemo,
     pub(in super::super) registries: &'a [Registry],
     /// The GraphDef version of the release that reads the text form.
     pub(in super::super) release: i32,
@@ -159,8 +161,15 @@ impl CalledBodies {
         let Some(place) = library.names.get(call.function).map(|function| function.place) else {
             return Ok(());
         };
-        let Library { source, names, release, .. } = library;
-        let function = FunctionIndex::read(source, place, names, release, FunctionDepth::Kinds)?;
+        let Library { names, memo, .. } = library;
+        let digest = memo.digest(library, place)?;
+        if !library.follows_shapes
+            && let Some(known) = ClearBody::of(&digest, library.registries.len())
+        {
+            self.add_clear(place, call, &known, waiting);
+            return Ok(());
+        }
+        let function = memo.index(library, place)?;
         let signature = signatures.read(library, call.function)?;
         for kind in &function.kinds {
             if let Some(called) = names.find(kind.operation.as_bytes()) {
@@ -178,7 +187,7 @@ impl CalledBodies {
             binding.complete(signature);
         }
         let around = Rc::new(Around { binding, signature, name });
-        let built = around.judge(library, signatures, &function, place);
+        let built = around.judge(library, signatures, &function, (place, &digest));
         let calls = function.calls.iter().map(|inner| around.inner(&function, inner, signatures));
         let calls: Vec<InnerCall> = calls.collect();
         let mut known = HashSet::new();
@@ -200,6 +209,39 @@ impl CalledBodies {
         self.positions.insert(call.function, self.bodies.len());
         self.bodies.push(CalledBody { place, built, calls });
         Ok(())
+    }
+
+    /// Takes in a function in which no release finds anything, and says what it calls.
+    fn add_clear(
+        &mut self,
+        place: Extent,
+        call: &FirstCall,
+        known: &ClearBody<'_>,
+        waiting: &mut Vec<FirstCall>,
+    ) {
+        let calls = known.calls.iter().map(|inner| InnerCall {
+            call: inner.body.call,
+            inputs: inner.tensors.0,
+            outputs: inner.tensors.1,
+        });
+        let mut seen = HashSet::new();
+        let firsts = known.calls.iter().map(|inner| &inner.body).filter(|inner| {
+            inner.call.inside
+                && !self.positions.contains_key(&inner.call.function)
+                && seen.insert(inner.call.function)
+        });
+        // What it gives to others depends on nobody.
+        let firsts = firsts.map(|inner| FirstCall {
+            function: inner.call.function,
+            place: inner.place,
+            direct: inner.call.direct,
+            around: None,
+        });
+        let firsts: Vec<FirstCall> = firsts.collect();
+        waiting.extend(firsts.into_iter().rev());
+        self.positions.insert(call.function, self.bodies.len());
+        let built = vec![Rc::clone(&known.built); known.releases];
+        self.bodies.push(CalledBody { place, built, calls: calls.collect() });
     }
 
     /// Finds out what keeps each function from being built: its own fault, or that of one that it
@@ -299,6 +341,31 @@ impl CalledBodies {
     }
 }
 
+/// A function in which no release finds anything, and what it calls.
+struct ClearBody<'d> {
+    built: Rc<Result<Built, Rc<FunctionFinding>>>,
+    calls: &'d [ClearCall],
+    releases: usize,
+}
+
+impl<'d> ClearBody<'d> {
+    /// `None` if it has to be looked at more closely for one of the releases, or is not the same in
+    /// all of them.
+    fn of(digest: &'d Digest, releases: usize) -> Option<Self> {
+        let clear = digest.judged.as_deref()?.clear_in_all()?;
+        let built = Rc::new(Ok(Built::of(digest)));
+        Some(Self { built, calls: &clear.calls, releases })
+    }
+}
+
+impl Built {
+    /// A function in which a release finds nothing.
+    fn of(digest: &Digest) -> Self {
+        let (inputs, outputs) = (digest.arguments.into(), digest.results.into());
+        Self { inputs, outputs, ..Self::default() }
+    }
+}
+
 /// Whether the function leaves something to whoever calls it.
 fn is_generic(function: &FunctionIndex) -> bool {
     let is_placeholder = |(_, value)| matches!(value, AttributeValue::Placeholder(_));
@@ -332,7 +399,7 @@ impl Around {
         library: Library<'_>,
         signatures: &Signatures,
         function: &FunctionIndex,
-        place: Extent,
+        (place, digest): (Extent, &Digest),
     ) -> Vec<Rc<Result<Built, Rc<FunctionFinding>>>> {
         let Some(scope) = self.scope() else {
             let built = Rc::new(Ok(Built::default()));
@@ -341,7 +408,7 @@ impl Around {
         let is_generic = is_generic(function);
         type Key = Vec<Option<(DefinitionId, bool)>>;
         let mut judged: Vec<(Key, Rc<_>)> = Vec::new();
-        let judge = |registry| {
+        let judge = |(release, registry)| {
             let names = library.names;
             let definitions = ReleaseDefinitions { names, signatures, registry };
             let key = function.kinds.iter().map(|kind| {
@@ -354,7 +421,11 @@ impl Around {
             {
                 return Rc::clone(known);
             }
-            let mut built = instantiate(function, scope, &definitions);
+            let is_clear = digest.is_clear(release);
+            let mut built = match is_clear {
+                true => Ok(Built::of(digest)),
+                false => instantiate(function, scope, &definitions),
+            };
             if let Ok(built) = &mut built
                 && library.follows_shapes
             {
@@ -366,7 +437,7 @@ impl Around {
             judged.push((key, Rc::clone(&built)));
             built
         };
-        library.registries.iter().map(judge).collect()
+        library.registries.iter().enumerate().map(judge).collect()
     }
 
     /// How many tensors a call in the function gives and takes.

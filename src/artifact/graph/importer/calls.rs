@@ -5,15 +5,17 @@
 //!
 //! Knows which function calls which. It must never know what else is in a function.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::{
+    collections::{BTreeMap, HashMap},
+    rc::Rc,
+};
 
-use super::{body, callers::Callers, count};
+use super::{called_bodies::Library, callers::Callers, digest::Digest};
 use crate::artifact::graph::{
     BodyFaultKind, GraphError,
     fault::{Part, PartFault},
-    function_names::FunctionNames,
-    index::{Call, CallingNode, FunctionDepth, FunctionIndex, GraphIndex},
-    source::{Extent, Source},
+    index::{Call, CallingNode, GraphIndex},
+    source::Extent,
 };
 
 /// What is wrong with a function of the library.
@@ -35,50 +37,31 @@ pub(super) struct CallFault {
     pub(super) of_signature: bool,
 }
 
-/// What is known of a function once its index was looked at.
+/// A function that is called.
 #[derive(Debug)]
 struct Function {
     place: Extent,
     /// The hash of its name.
     name: u64,
-    fault: Option<PartFault>,
-    /// The first argument or result without a type.
-    untyped: Option<Part>,
-    arguments: u32,
-    results: u32,
-    calls: Vec<Call>,
+    digest: Rc<Digest>,
 }
 
 impl Function {
-    fn of(place: Extent, name: u64, index: FunctionIndex) -> Self {
-        let mut known = HashSet::new();
-        let calls = index.calls.iter().map(|inner| inner.call);
-        Self {
-            place,
-            name,
-            fault: body::first_fault(&index),
-            untyped: body::untyped(&index),
-            arguments: count(index.arguments.len()),
-            results: count(index.results.len()),
-            calls: calls.filter(|call| known.insert(*call)).collect(),
-        }
-    }
-
     /// What is wrong with a call of it, whatever is in it.
     fn call_fault(&self, call: Call) -> Option<FunctionFault> {
         if call.direct
-            && let Some(part) = self.untyped
+            && let Some(part) = self.digest.untyped
         {
             return Some(self.with(PartFault { part, kind: BodyFaultKind::NoType }));
         }
-        let few = call.outputs.is_some_and(|outputs| outputs < self.results);
+        let few = call.outputs.is_some_and(|outputs| outputs < self.digest.results);
         let (part, kind) = (Part::Function, BodyFaultKind::FewOutputs);
         few.then_some(self.with(PartFault { part, kind }))
     }
 
     /// What is wrong with a node outside of functions that calls it, whatever is in it.
     fn node_fault(&self, node: &CallingNode) -> Option<FunctionFault> {
-        if node.inputs < self.arguments {
+        if node.inputs < self.digest.arguments {
             let (part, kind) = (Part::Function, BodyFaultKind::FewInputs);
             return Some(self.with(PartFault { part, kind }));
         }
@@ -101,24 +84,18 @@ pub(super) struct CalledFunctions {
 
 impl CalledFunctions {
     /// Reads and judges one function after the other.
-    pub(super) fn read(
-        source: Source<'_>,
-        index: &GraphIndex,
-        names: &FunctionNames,
-        release: i32,
-    ) -> Result<Self, GraphError> {
+    pub(super) fn read(library: Library<'_>, index: &GraphIndex) -> Result<Self, GraphError> {
         let mut found = BTreeMap::new();
         let mut waiting: Vec<u64> = index.calls().iter().map(|node| node.call.function).collect();
         while let Some(name) = waiting.pop() {
-            let Some(function) = names.get(name) else { continue };
+            let Some(function) = library.names.get(name) else { continue };
             if found.contains_key(&function.number) {
                 continue;
             }
-            let body =
-                FunctionIndex::read(source, function.place, names, release, FunctionDepth::Names)?;
-            let body = Function::of(function.place, name, body);
-            waiting.extend(body.calls.iter().map(|call| call.function));
-            found.insert(function.number, body);
+            let place = function.place;
+            let digest = library.memo.digest(library, place)?;
+            waiting.extend(digest.calls.iter().map(|call| call.function));
+            found.insert(function.number, Function { place, name, digest });
         }
         let functions: Vec<_> = found.into_values().collect();
         let named = functions.iter().enumerate();
@@ -150,18 +127,18 @@ impl CalledFunctions {
     fn fault_by_function(&self) -> Vec<Option<FunctionFault>> {
         let own = self.functions.iter().map(|function| {
             let called = |call: &Call| self.find(call.function)?.1.call_fault(*call);
-            let own = function.fault.map(|fault| function.with(fault));
-            own.or_else(|| function.calls.iter().find_map(called))
+            let own = function.digest.fault.map(|fault| function.with(fault));
+            own.or_else(|| function.digest.calls.iter().find_map(called))
         });
         let mut faults: Vec<Option<FunctionFault>> = own.collect();
         let calls = self.functions.iter().enumerate().flat_map(|(caller, function)| {
-            let inside = function.calls.iter().filter(|call| call.inside);
+            let inside = function.digest.calls.iter().filter(|call| call.inside);
             inside.filter_map(move |call| Some((self.find(call.function)?.0, caller)))
         });
         let (order, circular) = Callers::of(self.functions.len(), calls.collect()).callees_first();
         for caller in order.into_iter().chain(circular.iter().copied()) {
             let Some(function) = self.functions.get(caller) else { continue };
-            let inside = function.calls.iter().filter(|call| call.inside);
+            let inside = function.digest.calls.iter().filter(|call| call.inside);
             let mut called = inside.filter_map(|call| Some(self.find(call.function)?.0));
             let found = called.find_map(|called| faults.get(called).copied().flatten());
             if let Some(known) = faults.get_mut(caller) {

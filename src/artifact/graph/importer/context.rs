@@ -1,6 +1,6 @@
 //! What the steps of the importer look at, for every registry.
 
-use super::called_bodies::Library;
+use super::{called_bodies::Library, function_memo::FunctionMemo};
 use crate::artifact::{
     graph::{
         DeprecatedOperations, function_names::FunctionNames, index::GraphIndex, kinds::Kinds,
@@ -16,6 +16,8 @@ pub(in super::super) struct Context<'c> {
     pub(in super::super) index: &'c GraphIndex,
     /// The functions of the library.
     pub(in super::super) functions: &'c FunctionNames,
+    /// What was read of them.
+    pub(in super::super) memo: &'c FunctionMemo,
     pub(in super::super) kinds: &'c Kinds<'c>,
     pub(in super::super) registries: &'c [Registry],
     /// The GraphDef version of the release that parses the graph.
@@ -30,7 +32,8 @@ pub(in super::super) struct Context<'c> {
 impl<'c> Context<'c> {
     /// The functions of the graph, and who asks.
     pub(super) fn library(&self) -> Library<'c> {
-        let Self { source, functions: names, registries, release, follows_shapes, .. } = *self;
-        Library { source, names, registries, release, follows_shapes }
+        let Self { source, functions: names, memo, registries, release, follows_shapes, .. } =
+            *self;
+        Library { source, names, memo, registries, release, follows_shapes }
     }
 }

@@ -7,7 +7,10 @@
 //!
 //! Knows one function and one release. It must never know the library around it.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    rc::Rc,
+};
 
 use super::{
     body::{Body, Owner},
@@ -21,7 +24,10 @@ use crate::artifact::{
         DeprecatedOperation, DeprecatedOperations, ImportFaultKind,
         attributes::AttributeValue,
         fault::{BodyFaultKind, Part},
-        index::{BodyInput, BodyKind, BodyNode, Element, FunctionIndex, NameMap, Suffix, Target},
+        index::{
+            Argument as WrittenArgument, BodyInput, BodyKind, BodyNode, Element, FunctionIndex,
+            NameMap, Suffix, Target,
+        },
         node_rules::{ElementType, NodeFault, NodeRules, NodeType, Strictness, TypeList},
         rules::is_partitioned_call,
         source::Extent,
@@ -54,7 +60,7 @@ pub(super) fn kinds_in_graph(
     function: &FunctionIndex,
     definitions: &LoadDefinitions<'_>,
 ) -> Vec<Option<KindInGraph>> {
-    let kind = |kind: &BodyKind| {
+    let kind = |kind: &Rc<BodyKind>| {
         let definition = definitions.find(&kind.operation)?;
         Some(KindInGraph::of(function, kind, definition, definitions))
     };
@@ -130,7 +136,10 @@ impl KindInGraph {
 }
 
 /// How many tensors Python takes an output for: it knows no defaults.
-fn tensors<'v>(output: &Argument<'_>, value: impl Fn(&str) -> Option<AttributeValue<'v>>) -> u64 {
+pub(super) fn tensors<'v>(
+    output: &Argument<'_>,
+    value: impl Fn(&str) -> Option<AttributeValue<'v>>,
+) -> u64 {
     use AttributeValue as Value;
     if let Some(name) = output.number_attribute() {
         return match value(name) {
@@ -423,32 +432,22 @@ impl FunctionGraph<'_> {
     fn reloaded(&self, place: Extent, definitions: &LoadDefinitions<'_>) -> Reloaded {
         let function = self.function;
         let (mut inputs, mut outputs) = (TypeList::default(), TypeList::default());
-        let mut definition = OperationDefinition {
-            name: function.signature.name.clone(),
-            ..OperationDefinition::default()
-        };
-        let fixed = |name: &str, data_type| ArgumentDefinition {
-            name: name.to_owned(),
-            element: ArgumentType::Fixed(data_type),
-            number_attribute: None,
-            is_reference: false,
-        };
-        for (argument, written) in function.arguments.iter().zip(&function.signature.inputs) {
+        let mut definition = loaded_definition(function);
+        for argument in &function.arguments {
             inputs.push(ElementType::new(argument.data_type, false), 1);
-            definition.inputs.push(fixed(&written.name, argument.data_type));
         }
-        for (result, written) in function.results.iter().zip(&function.signature.outputs) {
+        for (result, written) in function.results.iter().zip(&mut definition.outputs) {
             let target = function.returns.get(&result.name).copied().flatten();
             let element = target.and_then(|target| self.element(&target));
             let data_type = element.map_or(result.data_type, |element| element.data_type);
             outputs.push(ElementType::new(data_type, false), 1);
-            definition.outputs.push(fixed(&written.name, data_type));
+            written.element = ArgumentType::Fixed(data_type);
         }
         self.open_attributes(&mut definition, definitions);
         let types = NodeType { inputs, outputs };
         let unset = self.unset(definitions);
         let needs = self.needs(&types);
-        Reloaded::new(place, definition, types, needs, unset, self.calls(definitions))
+        Reloaded::new(place, definition.into(), types, needs, unset, self.calls(definitions))
     }
 
     /// How many tensors a call must take and give: arguments and results may be written as nodes
@@ -498,7 +497,7 @@ impl FunctionGraph<'_> {
 
     /// A node that has an attribute without a value once defaults stand where there are some.
     fn unset(&self, definitions: &LoadDefinitions<'_>) -> Option<BodyFinding> {
-        let unset = |kind: &BodyKind| {
+        let unset = |kind: &Rc<BodyKind>| {
             let operation = definitions.registry.operation(&kind.operation);
             let operation = operation.filter(|_| definitions.function(&kind.operation).is_none());
             let is_filled_in = |name: &[u8]| {
@@ -537,6 +536,24 @@ impl FunctionGraph<'_> {
             ReloadedCall { function: call.function, direct: call.direct, tensors, node: found.node }
         });
         calls.collect()
+    }
+}
+
+/// The signature of a function once it is loaded: each argument and result is one tensor of the type
+/// that is written, and no attributes are left.
+pub(super) fn loaded_definition(function: &FunctionIndex) -> OperationDefinition {
+    let fixed = |(argument, written): (&WrittenArgument, &ArgumentDefinition)| ArgumentDefinition {
+        name: written.name.clone(),
+        element: ArgumentType::Fixed(argument.data_type),
+        number_attribute: None,
+        is_reference: false,
+    };
+    let signature = &function.signature;
+    OperationDefinition {
+        name: signature.name.clone(),
+        inputs: function.arguments.iter().zip(&signature.inputs).map(fixed).collect(),
+        outputs: function.results.iter().zip(&signature.outputs).map(fixed).collect(),
+        ..OperationDefinition::default()
     }
 }
 

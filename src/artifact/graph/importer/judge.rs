@@ -1,13 +1,13 @@
 //! The steps of the importer in their order.
 
 use super::{
+    called_bodies::Library,
     calls::{CallFault, CalledFunctions},
     functions, names,
     order::{self, NodeFault, Visits},
 };
 use crate::artifact::graph::{
     BodyFault, GraphError, StructureFault, StructureFaultKind,
-    function_names::FunctionNames,
     index::{DeprecatedNode, GraphIndex},
     name_of,
     source::{Extent, Source},
@@ -32,13 +32,12 @@ pub(in super::super) struct Findings {
     pub(in super::super) visits: Option<Visits>,
 }
 
-/// Judges one graph; `names` are those of the functions of its library.
+/// Judges one graph, whose functions are those of `library`.
 pub(in super::super) fn judge(
-    source: Source<'_>,
+    library: Library<'_>,
     index: &GraphIndex,
-    names: &FunctionNames,
-    release: i32,
 ) -> Result<Findings, GraphError> {
+    let Library { source, release, .. } = library;
     if index.is_without_nodes() {
         return Ok(Findings { fault: functions::first_fault(index), ..Findings::default() });
     }
@@ -52,7 +51,7 @@ pub(in super::super) fn judge(
         let (fault, deprecated, visits) = (Some(fault), Some(deprecated), Some(visits));
         return Ok(Findings { fault, deprecated, visits, ..Findings::default() });
     }
-    let calls = CalledFunctions::read(source, index, names, release)?.faults(index);
+    let calls = CalledFunctions::read(library, index)?.faults(index);
     let (mut fault, mut visited_before_fault) = (None, deprecated.len());
     if let Some(found) = order::first_fault(index, &visits, &calls) {
         let call = calls.iter().find(|call| call.node == found.node);

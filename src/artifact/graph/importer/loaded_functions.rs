@@ -13,26 +13,23 @@ use std::{
 use super::{
     bodies::in_words,
     called_bodies::{FunctionFinding, Library},
+    digest::{Clear, Digest, Judged},
     function_graph::{kinds_in_graph, reload},
-    instantiate::{BodyFinding, Finding, numbered},
-    loaders::words_of_tensor,
+    instantiate::{BodyFinding, Finding},
+    kind_facts::types,
     reloaded::{LoadDefinitions, Reloaded, ReloadedLibrary},
 };
 use crate::artifact::{
     graph::{
         DeprecatedOperations, GraphError, ImportFault, ImportFaultKind,
         attributes::{AttributeValue, Attributes},
-        fault::{BodyFaultKind, Part},
+        fault::Part,
         function_names::{FunctionNames, LibraryFunction},
-        index::{FunctionDepth, FunctionIndex},
-        node_rules::SavedTensorFault,
+        index::FunctionIndex,
         source::Extent,
     },
-    ops::{DefinitionId, Element, Registry},
+    ops::{DefinitionId, Element, OperationDefinition, Registry},
 };
-
-/// Functions are kept from the first look to the second up to so many nodes in all.
-const KEPT_NODES: usize = 1 << 16;
 
 /// A function of the library, before it is loaded.
 struct Unloaded {
@@ -40,14 +37,45 @@ struct Unloaded {
     place: Extent,
     /// The positions of the functions that it names.
     names: Vec<usize>,
+    digest: Rc<Digest>,
+}
+
+impl Unloaded {
+    fn judged(&self) -> Option<&Judged> {
+        self.digest.judged.as_deref()
+    }
+
+    /// A fault of the function.
+    fn find(&self, fault: impl Fn(&Judged) -> Option<&BodyFinding>) -> Option<FunctionFinding> {
+        let finding = fault(self.judged()?)?.clone();
+        Some(FunctionFinding { function: self.place, finding })
+    }
+}
+
+/// The functions that one names.
+#[derive(Debug, Default)]
+pub(super) struct Named {
+    /// The hashes of their names.
+    functions: Box<[u64]>,
     /// A node names a function that is not there.
     lost: Option<BodyFinding>,
-    /// What the C++ loader finds in it before it looks at the graph.
-    unsaved: Option<BodyFinding>,
-    /// A node with the name of another one.
-    unequal: Option<BodyFinding>,
-    /// The function, unless there is too much of it.
-    kept: Option<FunctionIndex>,
+}
+
+/// What the nodes of a function name: by their operations, and by attributes that are functions.
+pub(super) fn named_by(function: &FunctionIndex, names: &FunctionNames) -> Named {
+    let mut named = HashSet::new();
+    let mut lost = None;
+    for (number, kind) in (0_u32..).zip(&function.kinds) {
+        let called = names.find(kind.operation.as_bytes());
+        named.extend(called);
+        match named_functions(&kind.attributes, names) {
+            Ok(found) if called.is_none() => named.extend(found),
+            Ok(_) => {}
+            Err(name) if lost.is_none() => lost = Some(lost_function(function, number, &name)),
+            Err(_) => {}
+        }
+    }
+    Named { functions: named.into_iter().collect(), lost }
 }
 
 /// What loaders make of the functions of a library.
@@ -82,22 +110,16 @@ pub(super) fn load(
     let positions = (0_usize..).zip(&functions).map(|(position, (hash, _))| (*hash, position));
     let positions: HashMap<u64, usize> = positions.collect();
     let mut found = LoadedFunctions::none(library.registries.len());
-    let (mut unloaded, mut kept) = (Vec::with_capacity(functions.len()), 0);
+    let mut unloaded = Vec::with_capacity(functions.len());
     for (_, function) in &functions {
-        unloaded.push(read(library, &positions, function.last, &mut kept)?);
+        unloaded.push(read(library, &positions, function.last)?);
     }
-    let unsaved = unloaded.iter().find_map(|function: &Unloaded| {
-        let finding = function.unsaved.clone()?;
-        Some(FunctionFinding { function: function.place, finding })
-    });
-    found.unsaved =
-        unsaved.map(|found| in_words(library, Extent::default(), &found)).transpose()?;
-    let unequal = unloaded.iter().find_map(|function| {
-        let finding = function.unequal.clone()?;
-        Some(FunctionFinding { function: function.place, finding })
-    });
-    found.unequal =
-        unequal.map(|found| in_words(library, Extent::default(), &found)).transpose()?;
+    let first = |fault: fn(&Judged) -> Option<&BodyFinding>| {
+        let found = unloaded.iter().find_map(|function: &Unloaded| function.find(fault));
+        found.map(|found| in_words(library, Extent::default(), &found)).transpose()
+    };
+    found.unsaved = first(|judged| judged.unsaved.as_ref())?;
+    found.unequal = first(|judged| judged.unequal.as_ref())?;
     let order = match order(&functions, &unloaded) {
         Ok(order) => order,
         Err(finding) => {
@@ -108,26 +130,16 @@ pub(super) fn load(
     };
     let mut loading = Loading { library, deprecated, found, steps: 0 };
     for position in order {
-        let (Some((hash, _)), Some(function)) =
-            (functions.get(position), unloaded.get_mut(position))
+        let (Some((hash, _)), Some(function)) = (functions.get(position), unloaded.get(position))
         else {
             continue;
         };
         let is_first = loading.found.functions.iter().any(|known| known.get(*hash).is_none());
         if is_first && loading.found.faults.iter().any(Option::is_none) {
-            let index = match function.kept.take() {
-                Some(index) => index,
-                None => read_index(library, function.place)?,
-            };
-            loading.load(*hash, function.place, &index)?;
+            loading.load(*hash, function)?;
         }
     }
     Ok(loading.found)
-}
-
-fn read_index(library: Library<'_>, place: Extent) -> Result<FunctionIndex, GraphError> {
-    let Library { source, names, release, .. } = library;
-    FunctionIndex::read(source, place, names, release, FunctionDepth::Kinds)
 }
 
 /// Reads one function, and says what it names.
@@ -135,58 +147,12 @@ fn read(
     library: Library<'_>,
     positions: &HashMap<u64, usize>,
     place: Extent,
-    kept: &mut usize,
 ) -> Result<Unloaded, GraphError> {
-    let names = library.names;
-    let function = read_index(library, place)?;
-    let mut named: HashSet<usize> = HashSet::new();
-    let mut lost = None;
-    for (number, kind) in (0_u32..).zip(&function.kinds) {
-        let called = names.find(kind.operation.as_bytes());
-        named.extend(called.iter().filter_map(|called| positions.get(called)));
-        match named_functions(&kind.attributes, names) {
-            Ok(found) if called.is_none() => {
-                named.extend(found.iter().filter_map(|hash| positions.get(hash)));
-            }
-            Ok(_) => {}
-            Err(name) if lost.is_none() => lost = Some(lost_function(&function, number, &name)),
-            Err(_) => {}
-        }
-    }
-    let mut names: Vec<usize> = named.into_iter().collect();
+    let digest = library.memo.digest(library, place)?;
+    let named = digest.judged.iter().flat_map(|judged| &judged.named.functions);
+    let mut names: Vec<usize> = named.filter_map(|hash| positions.get(hash).copied()).collect();
     names.sort_unstable();
-    let (unsaved, unequal) = (unsaved(&function), unequal(&function));
-    *kept += function.nodes.len() + function.inputs.len();
-    let kept = Some(function).filter(|_| *kept <= KEPT_NODES);
-    Ok(Unloaded { place, names, lost, unsaved, unequal, kept })
-}
-
-/// A node of a function that has the name of another one.
-fn unequal(function: &FunctionIndex) -> Option<BodyFinding> {
-    let mut known = HashSet::new();
-    let mut nodes = numbered(&function.nodes);
-    let (number, _) = nodes.find(|(_, node)| !known.insert(node.name))?;
-    Some(Finding::names(Part::Node(number), BodyFaultKind::Duplicate))
-}
-
-/// What the C++ loader finds in a function before it looks at the graph, called or not: constants
-/// of which it does not know how large they are, and that the function calls itself.
-fn unsaved(function: &FunctionIndex) -> Option<BodyFinding> {
-    let kinds: Vec<Option<SavedTensorFault>> = function
-        .kinds
-        .iter()
-        .map(|kind| SavedTensorFault::of(kind.operation.as_bytes(), &kind.attributes))
-        .collect();
-    let mut nodes = numbered(&function.nodes);
-    let tensor = nodes.find_map(|(number, node)| {
-        let (kind, found, expected) = words_of_tensor(kinds.get(node.kind as usize)?.as_ref()?);
-        let finding = Finding::of(Part::Node(number), kind).of_operation(function, number);
-        Some(finding.with(found, expected))
-    });
-    let name = &function.signature.name;
-    let calls_itself = || function.kinds.iter().any(|kind| kind.operation == *name);
-    let recursion = || Finding::names(Part::Function, BodyFaultKind::Recursion);
-    tensor.or_else(|| calls_itself().then(recursion))
+    Ok(Unloaded { place, names, digest })
 }
 
 /// What releases are alike for while a function is loaded: its operations and the element types.
@@ -204,20 +170,33 @@ struct Loading<'a> {
 impl Loading<'_> {
     /// Loads one function for each release that has found nothing yet; those that are alike share
     /// what comes of it.
-    fn load(
-        &mut self,
-        hash: u64,
-        place: Extent,
-        function: &FunctionIndex,
-    ) -> Result<(), GraphError> {
+    fn load(&mut self, hash: u64, unloaded: &Unloaded) -> Result<(), GraphError> {
+        let Unloaded { place, digest, .. } = unloaded;
+        let mut clear: Vec<(&Rc<Clear>, Rc<Reloaded>)> = Vec::new();
         let mut judged: Vec<(Key, Rc<Reloaded>)> = Vec::new();
+        let mut whole = None;
+        let library = self.library;
         let found = self.found.faults.iter_mut().zip(&mut self.found.functions);
-        for ((fault, loaded), registry) in found.zip(self.library.registries) {
+        for (release, ((fault, loaded), registry)) in found.zip(library.registries).enumerate() {
             if fault.is_some() {
                 continue;
             }
-            let names = self.library.names;
-            let definitions = LoadDefinitions { names, registry, loaded };
+            if let Some((definition, found)) = taken_by(digest, release) {
+                let known = clear.iter().find(|(known, _)| Rc::ptr_eq(known, found));
+                let reloaded = match known {
+                    Some((_, known)) => Rc::clone(known),
+                    None => Rc::new(Reloaded::clear(*place, definition, found)),
+                };
+                loaded.add(hash, Rc::clone(&reloaded));
+                clear.push((found, reloaded));
+                continue;
+            }
+            let function = match &whole {
+                Some(function) => Rc::clone(function),
+                None => library.memo.index(library, *place)?,
+            };
+            let function = &**whole.insert(function);
+            let definitions = LoadDefinitions { names: library.names, registry, loaded };
             let key = key(function, &definitions, registry);
             // A fault is told in the words of its own release.
             if let Some((_, known)) = judged.iter().find(|(known, _)| *known == key) {
@@ -225,10 +204,10 @@ impl Loading<'_> {
                 continue;
             }
             let reloaded = match function.oversized {
-                true => Err(FunctionFinding { function: place, finding: Finding::oversized() }),
+                true => Err(FunctionFinding { function: *place, finding: Finding::oversized() }),
                 false => {
                     let kinds = kinds_in_graph(function, &definitions);
-                    let function = (function, place);
+                    let function = (function, *place);
                     reload(function, &kinds, &definitions, self.deprecated, &mut self.steps)
                 }
             };
@@ -238,17 +217,22 @@ impl Loading<'_> {
                     loaded.add(hash, Rc::clone(&reloaded));
                     judged.push((key, reloaded));
                 }
-                Err(found) => *fault = Some(in_words(self.library, Extent::default(), &found)?),
+                Err(found) => *fault = Some(in_words(library, Extent::default(), &found)?),
             }
         }
         Ok(())
     }
 }
 
+/// That a release takes a function as it is, with the signature that it then has.
+fn taken_by(digest: &Digest, release: usize) -> Option<(&Rc<OperationDefinition>, &Rc<Clear>)> {
+    let judged = digest.judged.as_deref()?;
+    Some((judged.definition.as_ref()?, judged.clear(release)?))
+}
+
 fn key(function: &FunctionIndex, definitions: &LoadDefinitions<'_>, registry: &Registry) -> Key {
     let kinds = function.kinds.iter().map(|kind| definitions.identity(&kind.operation));
-    let types = (0..64).filter(|number| registry.has_type(*number));
-    (kinds.collect(), types.fold(0_u64, |types, number| types | 1 << number))
+    (kinds.collect(), types(registry))
 }
 
 /// The functions that attributes name; a name that no function of the library has is an error.
@@ -297,8 +281,8 @@ fn order(
     let mut callers: Vec<Vec<usize>> = vec![Vec::new(); unloaded.len()];
     let mut waiting: Vec<i64> = Vec::with_capacity(unloaded.len());
     for (position, function) in unloaded.iter().enumerate() {
-        if let Some(finding) = &function.lost {
-            return Err(FunctionFinding { function: function.place, finding: finding.clone() });
+        if let Some(finding) = function.find(|judged| judged.named.lost.as_ref()) {
+            return Err(finding);
         }
         for named in &function.names {
             if let Some(callers) = callers.get_mut(*named) {

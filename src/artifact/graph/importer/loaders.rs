@@ -296,7 +296,11 @@ fn python_functions(library: Library<'_>) -> Result<Vec<Option<ImportFault>>, Gr
     }
     let mut functions: Vec<_> = library.names.iter().map(|(_, function)| function).collect();
     functions.sort_unstable_by_key(|function| function.number);
+    let is_open = |release: usize, place| !library.memo.is_clear(place, release);
     for function in functions {
+        if !(0..found.len()).any(|release| is_open(release, function.place)) {
+            continue;
+        }
         let signature = read_signature(library.source, function.place, library.release)?;
         for (known, registry) in found.iter_mut().zip(library.registries) {
             if known.is_none()

@@ -14,11 +14,14 @@ mod called_bodies;
 mod callers;
 mod calls;
 mod context;
+mod digest;
 mod faults;
 mod function_graph;
+mod function_memo;
 mod functions;
 mod instantiate;
 mod judge;
+mod kind_facts;
 mod loaded_functions;
 mod loaders;
 mod names;
@@ -32,6 +35,7 @@ mod words;
 pub(super) use self::{
     called_bodies::Library,
     context::Context,
+    function_memo::FunctionMemo,
     judge::{Findings, judge},
     loaders::{LoadedGraph, Visited, judge_loaders},
     registries::{judgements, structure_judgements},

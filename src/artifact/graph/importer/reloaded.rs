@@ -8,12 +8,14 @@
 //! Knows functions that were loaded. It must never know the order in which they are.
 
 use std::{
+    cell::OnceCell,
     collections::{HashMap, HashSet},
     rc::Rc,
 };
 
 use super::{
     called_bodies::{FunctionFinding, Library},
+    digest::{Clear, ClearCall},
     instantiate::{BodyFinding, Definitions, Finding},
 };
 use crate::artifact::{
@@ -23,10 +25,10 @@ use crate::artifact::{
         function_names::FunctionNames,
         importer::bodies::in_words,
         index::{CallingNode, call_attributes},
-        node_rules::NodeType,
+        node_rules::{ElementType, NodeType},
         source::Extent,
     },
-    ops::{DefinitionId, Operation, OperationDefinition, OperationList, Registry},
+    ops::{ArgumentType, DefinitionId, Operation, OperationDefinition, OperationList, Registry},
 };
 
 /// Calls that are followed to find out whether a function has all that it needs, for all functions
@@ -50,9 +52,10 @@ pub(super) struct ReloadedCall {
 #[derive(Debug)]
 pub(super) struct Reloaded {
     pub(super) place: Extent,
-    /// Its name, which other functions and the graph still call it by.
-    pub(super) name: String,
-    signature: OperationList,
+    /// Its signature; other functions and the graph still call it by its name.
+    definition: Rc<OperationDefinition>,
+    /// The same where somebody asks for an operation.
+    signature: OnceCell<OperationList>,
     /// What a node takes and gives whose operation it is.
     pub(super) types: NodeType,
     /// How many tensors a call must take and give at least.
@@ -65,23 +68,47 @@ pub(super) struct Reloaded {
 }
 
 impl Reloaded {
+    /// A function in which a release finds nothing, with its signature.
+    pub(super) fn clear(
+        place: Extent,
+        definition: &Rc<OperationDefinition>,
+        clear: &Clear,
+    ) -> Self {
+        let mut types = NodeType::default();
+        let (inputs, outputs) = (&definition.inputs, &definition.outputs);
+        for (arguments, list) in [(inputs, &mut types.inputs), (outputs, &mut types.outputs)] {
+            for argument in arguments {
+                let ArgumentType::Fixed(data_type) = argument.element else { continue };
+                list.push(ElementType::new(data_type, false), 1);
+            }
+        }
+        let calls = clear.calls.iter().map(|ClearCall { body, tensors }| ReloadedCall {
+            function: body.call.function,
+            direct: body.call.direct,
+            tensors: *tensors,
+            node: body.node,
+        });
+        let needs = (types.inputs.len(), types.outputs.len());
+        Self::new(place, Rc::clone(definition), types, needs, None, calls.collect())
+    }
+
     pub(super) fn new(
         place: Extent,
-        definition: OperationDefinition,
+        definition: Rc<OperationDefinition>,
         types: NodeType,
         needs: (u64, u64),
         unset: Option<BodyFinding>,
         calls: Vec<ReloadedCall>,
     ) -> Self {
-        let name = definition.name.clone();
         let attributes = definition.attributes.iter().map(|one| one.name.clone()).collect();
-        let signature = OperationList::new([definition]);
-        Self { place, name, signature, types, needs, attributes, unset, calls }
+        let signature = OnceCell::new();
+        Self { place, definition, signature, types, needs, attributes, unset, calls }
     }
 
     /// Its signature.
     pub(super) fn operation(&self) -> Option<Operation<'_>> {
-        self.signature.operation(&self.name)
+        let list = || OperationList::new([OperationDefinition::clone(&self.definition)]);
+        self.signature.get_or_init(list).operation(&self.definition.name)
     }
 
     fn with(&self, finding: BodyFinding) -> FunctionFinding {
@@ -236,7 +263,7 @@ impl LoadDefinitions<'_> {
                             let mut finding = Finding::of(Part::Node(call.node), kind);
                             let target = self.loaded.get(call.function);
                             finding.operation =
-                                target.map_or(String::new(), |found| found.name.clone());
+                                target.map_or(String::new(), |found| found.definition.name.clone());
                             return Some(callee.with(finding));
                         }
                         (false, false) => {}

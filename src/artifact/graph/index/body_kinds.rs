@@ -1,12 +1,16 @@
-//! The kinds of nodes in one function: operation and attributes, each once.
+//! The kinds of nodes in functions: operation and attributes, each once.
 //!
-//! Most nodes of a function are like another one, so that each kind is judged once for all of them.
+//! Most nodes of a function are like another one, in it or in another function, so that each kind is
+//! judged once for all of them.
 //!
 //! Knows which nodes are alike. It must never know what an operation is.
 
-use std::hash::{BuildHasher, Hash, Hasher};
+use std::{
+    hash::{BuildHasher, Hash, Hasher},
+    rc::Rc,
+};
 
-use super::names::NameMap;
+use super::{calls::DISABLED, names::NameMap};
 use crate::artifact::graph::attributes::{AttributeValue, Attributes};
 
 /// Nodes with the same operation and the same attributes, as far as they decide anything.
@@ -17,16 +21,39 @@ pub(in super::super) struct BodyKind {
     pub(in super::super) attributes: Attributes,
 }
 
-/// The kinds so far.
+/// The kinds so far, of all functions that were read.
 #[derive(Debug, Default)]
 pub(super) struct BodyKinds {
     hashers: [foldhash::quality::RandomState; 2],
     numbers: NameMap<u32>,
-    kinds: Vec<BodyKind>,
+    kinds: Vec<KnownKind>,
+    /// The number of the function that is being read.
+    function: u32,
+    /// Its kinds in the order of their first nodes, by their numbers among all.
+    own: Vec<u32>,
+}
+
+/// A kind, and the last function that had it with its number there.
+#[derive(Debug)]
+struct KnownKind {
+    kind: Rc<BodyKind>,
+    function: u32,
+    number: u32,
 }
 
 impl BodyKinds {
-    /// The number of the kind that a node is of.
+    /// Another function begins.
+    pub(super) fn begin_function(&mut self) {
+        self.own.clear();
+        self.function = self.function.wrapping_add(1);
+        if self.function == 0 {
+            // A number that comes again is another function.
+            self.kinds.iter_mut().for_each(|kind| kind.function = 0);
+            self.function = 1;
+        }
+    }
+
+    /// The number among all of the kind that a node is of.
     pub(super) fn number(&mut self, operation: &[u8], attributes: &Attributes) -> u32 {
         let hash = self.hashers.each_ref().map(|hasher| {
             let mut state = hasher.build_hasher();
@@ -39,22 +66,48 @@ impl BodyKinds {
         let number = *self.numbers.entry(hash).or_insert(next);
         if number == next {
             let operation = String::from_utf8_lossy(operation).into_owned();
-            self.kinds.push(BodyKind { operation, attributes: attributes.clone() });
+            let kind = Rc::new(BodyKind { operation, attributes: attributes.clone() });
+            self.kinds.push(KnownKind { kind, function: 0, number: 0 });
         }
         number
     }
 
-    pub(super) fn into_kinds(self) -> Vec<BodyKind> {
-        self.kinds
+    /// The number that a kind has in the function that is being read.
+    pub(super) fn in_function(&mut self, number: u32) -> u32 {
+        let Some(known) = self.kinds.get_mut(number as usize) else { return u32::MAX };
+        if known.function != self.function {
+            known.function = self.function;
+            known.number = u32::try_from(self.own.len()).unwrap_or(u32::MAX);
+            self.own.push(number);
+        }
+        known.number
+    }
+
+    /// The kinds of the function that was read, by the numbers that they have in it, and their
+    /// numbers among all.
+    pub(super) fn of_function(&self) -> (Vec<Rc<BodyKind>>, Vec<u32>) {
+        let kind = |number: &u32| Some(Rc::clone(&self.kinds.get(*number as usize)?.kind));
+        (self.own.iter().filter_map(kind).collect(), self.own.clone())
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.kinds.len()
     }
 }
 
-/// Gives to `state` which of the attributes that nobody else looks at a call has to fill in.
+/// Gives to `state` which of the attributes that nobody else looks at a call has to fill in, and
+/// what else is asked of one node of a kind and told of all.
 fn hash_unbound(attributes: &Attributes, state: &mut impl Hasher) {
-    for (name, value) in attributes.iter().filter(|(name, _)| name.starts_with(b"_")) {
+    for (name, value) in attributes.iter() {
         match value {
+            AttributeValue::Tensor(tensor) if !tensor.shape.is_full_shape() => {
+                tensor.shape.hash(state);
+            }
+            _ if !name.starts_with(b"_") => {}
             AttributeValue::None => name.hash(state),
             AttributeValue::Placeholder(of) => (name, of).hash(state),
+            AttributeValue::Bool(flag) if name == DISABLED => (name, flag).hash(state),
             _ => {}
         }
     }

@@ -29,7 +29,7 @@ const FUNCTION: &[u8] = b"f";
 const OUTPUTS: &[u8] = b"Tout";
 
 /// The attribute that keeps the importer from looking into the function.
-const DISABLED: &[u8] = b"_disable_call_shape_inference";
+pub(super) const DISABLED: &[u8] = b"_disable_call_shape_inference";
 
 /// A function that a node calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

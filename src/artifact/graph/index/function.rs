@@ -1,8 +1,13 @@
 //! The index of one function, made in one walk over its bytes.
 //!
+//! A [`FunctionReader`] reads one function after the other, and remembers from one to the next what
+//! nodes are like.
+//!
 //! Knows how a function is written: its signature, names of nodes, what inputs and results refer to,
 //! which functions are called, and of which kinds nodes are where somebody asks. Which outputs an
 //! operation has, and what the attributes of a call make of a function, is left alone.
+
+use std::{cell::RefCell, rc::Rc};
 
 use super::{
     body_kinds::{BodyKind, BodyKinds},
@@ -104,22 +109,61 @@ impl Element {
     }
 }
 
-/// The names of outputs that inputs and results refer to.
+/// The names of outputs that inputs and results refer to, with numbers that are the same in all
+/// functions that one reader reads.
+#[derive(Clone, Debug, Default)]
+pub(in super::super) struct OutputNames(Rc<RefCell<NumberedOutputs>>);
+
+/// Names with their numbers.
 #[derive(Debug, Default)]
-pub(in super::super) struct OutputNames {
+struct NumberedOutputs {
     hasher: NameHasher,
     numbers: NameMap<u32>,
+    /// The short names that came last, each where its bytes say.
+    recent: [(u128, u32); RECENT_OUTPUTS],
+}
+
+/// Names of outputs that are kept at hand.
+const RECENT_OUTPUTS: usize = 16;
+
+/// The bytes of a short name with its length, never 0; `None` for one that is longer.
+fn short_name(name: &[u8]) -> Option<u128> {
+    let length = u8::try_from(name.len()).ok().filter(|length| *length < 16)?;
+    let mut bytes = [0; 16];
+    let (first, rest) = bytes.split_first_mut()?;
+    *first = length + 1;
+    rest.get_mut(..name.len())?.copy_from_slice(name);
+    Some(u128::from_le_bytes(bytes))
 }
 
 impl OutputNames {
-    fn number(&mut self, name: &[u8]) -> u32 {
-        let next = u32::try_from(self.numbers.len()).unwrap_or(u32::MAX);
-        *self.numbers.entry(self.hasher.hash(name)).or_insert(next)
+    /// The number of a name, a new one for a new name.
+    pub(in super::super) fn number(&self, name: &[u8]) -> u32 {
+        let NumberedOutputs { hasher, numbers, recent } = &mut *self.0.borrow_mut();
+        let short = short_name(name).unwrap_or_default();
+        let place = recent.get_mut((short >> 8 ^ short) as usize % RECENT_OUTPUTS);
+        if let Some((known, number)) = &place
+            && *known == short
+            && short != 0
+        {
+            return *number;
+        }
+        let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
+        let number = *numbers.entry(hasher.hash(name)).or_insert(next);
+        if let Some(place) = place {
+            *place = (short, number);
+        }
+        number
     }
 
     /// The number of a name; `None` for one that nothing refers to.
     pub(in super::super) fn find(&self, name: &str) -> Option<u32> {
-        self.numbers.get(&self.hasher.hash(name.as_bytes())).copied()
+        let names = self.0.borrow();
+        names.numbers.get(&names.hasher.hash(name.as_bytes())).copied()
+    }
+
+    fn len(&self) -> usize {
+        self.0.borrow().numbers.len()
     }
 }
 
@@ -194,7 +238,9 @@ pub(in super::super) struct FunctionIndex {
     /// Empty where kinds are not asked for, as the kinds.
     pub(in super::super) signature: OperationDefinition,
     /// The kinds of the nodes.
-    pub(in super::super) kinds: Vec<BodyKind>,
+    pub(in super::super) kinds: Vec<Rc<BodyKind>>,
+    /// By kind, its number among those of all functions that the reader has read.
+    pub(in super::super) kind_numbers: Vec<u32>,
     pub(in super::super) outputs: OutputNames,
     hasher: NameHasher,
 }
@@ -209,20 +255,52 @@ pub(in super::super) enum FunctionDepth {
 }
 
 impl FunctionIndex {
+    /// The hash of a name, as nodes, arguments and results have it.
+    pub(in super::super) fn hash(&self, name: &[u8]) -> Name {
+        self.hasher.hash(name)
+    }
+}
+
+/// Kinds and names of outputs that are remembered.
+const MOST_REMEMBERED: usize = 1 << 14;
+
+/// Reads the functions of one library, one after the other.
+#[derive(Debug)]
+pub(in super::super) struct FunctionReader {
+    depth: FunctionDepth,
+    /// What nodes are.
+    known: KnownNodes<BodyNodeFacts>,
+    kinds: BodyKinds,
+    outputs: OutputNames,
+}
+
+impl FunctionReader {
+    pub(in super::super) fn new(depth: FunctionDepth) -> Self {
+        let (kinds, outputs) = (BodyKinds::default(), OutputNames::default());
+        Self { depth, known: KnownNodes::new(), kinds, outputs }
+    }
+
+    /// Whether it remembers so much that another one should go on.
+    pub(in super::super) fn is_full(&self) -> bool {
+        self.kinds.len().max(self.outputs.len()) > MOST_REMEMBERED
+    }
+
     /// Reads the function at `place`.
     pub(in super::super) fn read(
+        &mut self,
         source: Source<'_>,
         place: Extent,
         functions: &FunctionNames,
         release: i32,
-        depth: FunctionDepth,
-    ) -> Result<Self, GraphError> {
+    ) -> Result<FunctionIndex, GraphError> {
+        self.kinds.begin_function();
+        let index = FunctionIndex { outputs: self.outputs.clone(), ..FunctionIndex::default() };
         let mut visitor = FunctionVisitor {
             functions,
             release,
-            depth,
+            depth: self.depth,
             hasher: NameHasher::default(),
-            index: Self::default(),
+            index,
             position: Position::Elsewhere,
             begins: 0,
             start: place.start,
@@ -232,24 +310,20 @@ impl FunctionIndex {
             call: CallReader::default(),
             over: 0,
             attributes: AttributeReader::default(),
-            kinds: BodyKinds::default(),
+            kinds: &mut self.kinds,
             signature: SignatureReader::default(),
             control_inputs: false,
             argument: Argument::default(),
             returned: Returned::default(),
             text: WholeText::default(),
             devices: DeviceReader::default(),
-            known: (place.end.saturating_sub(place.start) >= LARGE).then(KnownNodes::new),
+            known: &mut self.known,
         };
         source.walk_part(place, FUNCTION_DEF, &mut visitor)?;
         let oversized = visitor.text.oversized || visitor.signature.is_oversized();
-        let (kinds, signature) = (visitor.kinds.into_kinds(), visitor.signature.finish());
-        Ok(Self { oversized, kinds, signature, hasher: visitor.hasher, ..visitor.index })
-    }
-
-    /// The hash of a name, as nodes, arguments and results have it.
-    pub(in super::super) fn hash(&self, name: &[u8]) -> Name {
-        self.hasher.hash(name)
+        let FunctionVisitor { signature, hasher, index, kinds, .. } = visitor;
+        let ((kinds, kind_numbers), signature) = (kinds.of_function(), signature.finish());
+        Ok(FunctionIndex { oversized, kinds, kind_numbers, signature, hasher, ..index })
     }
 }
 
@@ -269,11 +343,9 @@ struct BodyNodeFacts {
     call: Option<Call>,
     is_function: bool,
     loop_role: LoopRole,
+    /// The number of its kind among those of all functions.
     kind: u32,
 }
-
-/// Functions from this length on, in bytes, are worth remembering which nodes are alike.
-const LARGE: u64 = 8 * 1024;
 
 /// An entry of the map of what is returned.
 #[derive(Clone, Copy, Debug, Default)]
@@ -302,7 +374,7 @@ struct FunctionVisitor<'a> {
     /// How many messages are open that the reader of calls steps over.
     over: u32,
     attributes: AttributeReader,
-    kinds: BodyKinds,
+    kinds: &'a mut BodyKinds,
     signature: SignatureReader,
     /// Whether the node has a control input.
     control_inputs: bool,
@@ -310,12 +382,12 @@ struct FunctionVisitor<'a> {
     returned: Returned,
     text: WholeText,
     devices: DeviceReader,
-    /// What nodes are, in a large function.
-    known: Option<KnownNodes<BodyNodeFacts>>,
+    /// What nodes are.
+    known: &'a mut KnownNodes<BodyNodeFacts>,
 }
 
 impl FunctionVisitor<'_> {
-    fn target_of(hasher: &NameHasher, outputs: &mut OutputNames, text: &[u8]) -> Target {
+    fn target_of(hasher: &NameHasher, outputs: &OutputNames, text: &[u8]) -> Target {
         let (text, control) = match text.strip_prefix(b"^") {
             Some(name) => (name, true),
             None => (text, false),
@@ -372,21 +444,21 @@ impl FunctionVisitor<'_> {
 
     fn end_of_node(&mut self, end: u64) {
         self.position = Position::Elsewhere;
+        let mut kind = 0;
         if self.wants_kinds() {
             let attributes = self.attributes.attributes();
-            self.node.kind = self.kinds.number(&self.operation, attributes);
+            kind = self.kinds.number(&self.operation, attributes);
+            self.node.kind = self.kinds.in_function(kind);
             let (hasher, own) = (&self.hasher, self.node.name);
             let colocation = PythonColocation::of(attributes, |name| hasher.hash(name) == own);
             self.node.bad_device &= colocation != PythonColocation::BesideAnother;
             self.node.bad_class = colocation == PythonColocation::Unreadable;
         }
         let call = self.call.call(true);
-        if let Some(known) = &mut self.known {
-            let BodyNode { is_function, loop_role, kind, .. } = self.node;
-            match self.text.oversized {
-                true => known.forget(),
-                false => known.learn(BodyNodeFacts { call, is_function, loop_role, kind }),
-            }
+        let BodyNode { is_function, loop_role, .. } = self.node;
+        match self.text.oversized {
+            true => self.known.forget(),
+            false => self.known.learn(BodyNodeFacts { call, is_function, loop_role, kind }),
         }
         self.add_node(call, self.node_begins, end);
     }
@@ -406,7 +478,7 @@ impl FunctionVisitor<'_> {
         let node = u32::try_from(self.index.nodes.len()).unwrap_or(u32::MAX);
         let inputs_before = self.index.inputs.len();
         let FunctionIndex { inputs, outputs, .. } = &mut self.index;
-        let (known, hasher, devices) = (self.known.as_mut()?, &self.hasher, &mut self.devices);
+        let (known, hasher, devices) = (&mut *self.known, &self.hasher, &mut self.devices);
         let (mut has_control, mut input_order, mut bad_device) = (false, false, false);
         let plain = known.read(bytes, depth, |reference| {
             match reference {
@@ -430,6 +502,7 @@ impl FunctionVisitor<'_> {
             self.index.inputs.truncate(inputs_before);
             return None;
         };
+        let wants_kinds = self.depth == FunctionDepth::Kinds;
         self.node = BodyNode {
             name: hasher.hash(name),
             bad_name: !is_body_name(name),
@@ -440,7 +513,7 @@ impl FunctionVisitor<'_> {
             is_function: facts.is_function,
             input_order,
             loop_role: facts.loop_role,
-            kind: facts.kind,
+            kind: if wants_kinds { self.kinds.in_function(facts.kind) } else { 0 },
         };
         self.add_node(facts.call, end.saturating_sub(bytes.len() as u64), end);
         Some(())
@@ -587,7 +660,7 @@ impl Visitor for FunctionVisitor<'_> {
                 if field.number == function_def_ret_entry::KEY {
                     self.returned.result = self.hasher.hash(text);
                 } else {
-                    let target = Self::target_of(&self.hasher, &mut self.index.outputs, text);
+                    let target = Self::target_of(&self.hasher, &self.index.outputs, text);
                     self.returned.target = Some(target);
                 }
             }
@@ -620,7 +693,7 @@ impl Visitor for FunctionVisitor<'_> {
     }
 
     fn wants_whole(&self, message: MessageId, field: &'static Field) -> bool {
-        self.known.is_some() && (message, field.number) == (FUNCTION_DEF, function_def::NODE_DEF)
+        (message, field.number) == (FUNCTION_DEF, function_def::NODE_DEF)
     }
 
     fn take(
@@ -671,7 +744,7 @@ impl FunctionVisitor<'_> {
                 self.control_inputs |= is_control;
                 self.node.input_order |= self.control_inputs && !is_control;
                 let node = u32::try_from(self.index.nodes.len()).unwrap_or(u32::MAX);
-                let target = Self::target_of(&self.hasher, &mut self.index.outputs, text);
+                let target = Self::target_of(&self.hasher, &self.index.outputs, text);
                 self.index.inputs.push(BodyInput { node, target });
             }
         }

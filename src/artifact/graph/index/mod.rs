@@ -30,8 +30,8 @@ pub(super) use self::{
     call_attributes::call_attributes,
     calls::Call,
     function::{
-        Argument, BodyCall, BodyInput, BodyNode, Element, FunctionDepth, FunctionIndex, Suffix,
-        Target,
+        Argument, BodyCall, BodyInput, BodyNode, Element, FunctionDepth, FunctionIndex,
+        FunctionReader, OutputNames, Suffix, Target,
     },
     graph_index::{CallingNode, DeprecatedNode, DuplicateFunction, GraphIndex, Input},
     main_nodes::{FirstNode, LostCall, LostTarget, MainNodes, NamingNode},

@@ -18,5 +18,5 @@ mod types;
 pub(super) use self::{
     build::{Built, Definitions, instantiate, numbered},
     finding::{BodyFinding, Finding, FindingKind},
-    types::argument_types,
+    types::{argument_types, fixed_types},
 };

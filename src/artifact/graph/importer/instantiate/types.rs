@@ -11,9 +11,9 @@ use crate::artifact::{
         fault::{BodyFaultKind, Part},
         importer::binding::{BoundValue, plain},
         index::Argument as WrittenArgument,
-        node_rules::{ElementType, TypeList, TypeRun},
+        node_rules::{ElementType, NodeType, TypeList, TypeRun},
     },
-    ops::{Argument, ArgumentSource, type_name},
+    ops::{Argument, ArgumentSource, Operation, type_name},
 };
 
 /// Numbers of types above this one are those of references.
@@ -146,6 +146,33 @@ pub(in super::super) fn argument_types(
     value: impl Fn(&str) -> Option<BoundValue>,
 ) -> Result<ArgumentTypes, TypeFault> {
     types_of(argument, argument.source(), value)
+}
+
+/// What a node takes and gives, and how many tensors each of its outputs is, where no call decides
+/// anything about it; `None` where anything about its types is a fault.
+pub(in super::super) fn fixed_types(
+    definition: Operation<'_>,
+    value: impl Fn(&str) -> Option<BoundValue>,
+) -> Option<(NodeType, Vec<u64>)> {
+    let (mut types, mut counts) = (NodeType::default(), Vec::new());
+    let arguments = definition.inputs().map(|one| (one, false));
+    for (argument, is_output) in arguments.chain(definition.outputs().map(|one| (one, true))) {
+        let ArgumentTypes { types: tensors, is_reference } =
+            argument_types(&argument, &value).ok()?;
+        if late_fault(&argument, &value).is_some() {
+            return None;
+        }
+        let list = if is_output { &mut types.outputs } else { &mut types.inputs };
+        let mut begin = 0;
+        for run in tensors.runs() {
+            list.push(ElementType::new(run.element.data_type, is_reference), run.end - begin);
+            begin = run.end;
+        }
+        if is_output {
+            counts.push(tensors.len());
+        }
+    }
+    Some((types, counts))
 }
 
 /// Where an argument of a function has its type from inside of the function: one that is written

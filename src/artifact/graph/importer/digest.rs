@@ -1,0 +1,439 @@
+//! What is kept of a function once it was read: what is wrong with it whatever the release, what it
+//! calls and names, and in which releases nothing about it can be wrong.
+//!
+//! A function that is written as TensorFlow writes most of them is judged by the kinds of its nodes
+//! and of the edges between them, of which there are few, in one look at its nodes for all releases.
+//! What is not certainly good that way is not judged here.
+//!
+//! Knows one function. It must never know the library around it, nor who calls.
+
+use std::{collections::HashSet, rc::Rc};
+
+use super::{
+    body::{self, Body, Owner, Owners},
+    count,
+    function_graph::loaded_definition,
+    instantiate::{BodyFinding, Finding, numbered},
+    kind_facts::{KindFacts, KnownKinds, types},
+    loaded_functions::{Named, named_by},
+    loaders::words_of_tensor,
+};
+use crate::artifact::{
+    graph::{
+        fault::{BodyFaultKind, Part, PartFault},
+        function_names::FunctionNames,
+        index::{Argument, BodyCall, Call, Element, FunctionIndex, Suffix, Target},
+        node_rules::{ElementType, SavedTensorFault},
+        rules::LoopRole,
+    },
+    ops::{OperationDefinition, Registry},
+};
+
+/// Kinds of edges that are told apart; a function with more is looked at node by node.
+const MOST_EDGES: usize = 1 << 16;
+
+/// What is known of a function.
+#[derive(Debug)]
+pub(super) struct Digest {
+    /// What is wrong with it whatever its operations are.
+    pub(super) fault: Option<PartFault>,
+    /// The first argument or result without a type.
+    pub(super) untyped: Option<Part>,
+    pub(super) arguments: u32,
+    pub(super) results: u32,
+    /// What it calls, each call once, in the order of the nodes.
+    pub(super) calls: Box<[Call]>,
+    /// What releases are asked about; `None` where none asks.
+    pub(super) judged: Option<Box<Judged>>,
+}
+
+/// What is known of a function for releases.
+#[derive(Debug)]
+pub(super) struct Judged {
+    /// What it names.
+    pub(super) named: Named,
+    /// What the C++ loader finds in it before it looks at the graph.
+    pub(super) unsaved: Option<BodyFinding>,
+    /// A node with the name of another one.
+    pub(super) unequal: Option<BodyFinding>,
+    /// Its signature once it is loaded; `None` if no release takes it without a closer look.
+    pub(super) definition: Option<Rc<OperationDefinition>>,
+    /// By release, one for all of them where it is the same.
+    clear: Box<[Option<Rc<Clear>>]>,
+}
+
+/// A function in which a release finds nothing wrong, whoever calls it and whichever way it is
+/// looked at: for all that is in it alone.
+#[derive(Debug)]
+pub(super) struct Clear {
+    /// What it calls, in the order of the nodes, equal calls once.
+    pub(super) calls: Box<[ClearCall]>,
+}
+
+/// A call in such a function.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ClearCall {
+    pub(super) body: BodyCall,
+    /// How many tensors the node takes and gives.
+    pub(super) tensors: (u64, u64),
+}
+
+impl Digest {
+    /// Of a function that was read with the kinds of its nodes if there are `registries`.
+    pub(super) fn of(
+        function: &FunctionIndex,
+        functions: &FunctionNames,
+        registries: &[Registry],
+        kinds: &mut KnownKinds,
+    ) -> Self {
+        let plain = PlainBody::of(function, !registries.is_empty());
+        let fault = if plain.is_some() { None } else { body::first_fault(function) };
+        let mut known = HashSet::new();
+        let calls = function.calls.iter().map(|inner| inner.call);
+        let judged = (!registries.is_empty())
+            .then(|| Box::new(Judged::of(function, plain.as_ref(), functions, registries, kinds)));
+        Self {
+            fault,
+            untyped: body::untyped(function),
+            arguments: count(function.arguments.len()),
+            results: count(function.results.len()),
+            calls: calls.filter(|call| known.insert(*call)).collect(),
+            judged,
+        }
+    }
+}
+
+impl Digest {
+    /// Whether a release finds nothing in the function, whoever calls it.
+    pub(super) fn is_clear(&self, release: usize) -> bool {
+        self.judged.as_deref().is_some_and(|judged| judged.clear(release).is_some())
+    }
+}
+
+impl Judged {
+    fn of(
+        function: &FunctionIndex,
+        plain: Option<&PlainBody>,
+        functions: &FunctionNames,
+        registries: &[Registry],
+        kinds: &mut KnownKinds,
+    ) -> Self {
+        let edges = plain.and_then(|plain| plain.edges.as_ref());
+        let edges = edges.filter(|_| is_closed(function));
+        let clear: Box<[_]> = match edges {
+            Some(edges) => {
+                let kinds = kinds.of_function(function, functions, registries);
+                clear(function, edges, &kinds, registries)
+            }
+            None => Box::new([None]),
+        };
+        let is_clear = clear.iter().any(Option::is_some);
+        Self {
+            named: named_by(function, functions),
+            unsaved: unsaved(function),
+            unequal: if plain.is_some() { None } else { unequal(function) },
+            definition: is_clear.then(|| Rc::new(loaded_definition(function))),
+            clear,
+        }
+    }
+
+    /// That every release finds nothing in the function, and the same calls.
+    pub(super) fn clear_in_all(&self) -> Option<&Clear> {
+        match &*self.clear {
+            [clear] => clear.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// That a release finds nothing in the function.
+    pub(super) fn clear(&self, release: usize) -> Option<&Rc<Clear>> {
+        match &*self.clear {
+            [clear] => clear.as_ref(),
+            clear => clear.get(release)?.as_ref(),
+        }
+    }
+}
+
+/// Whether a function has no attributes and takes and gives no references.
+fn is_closed(function: &FunctionIndex) -> bool {
+    let signature = &function.signature;
+    let mut arguments = signature.inputs.iter().chain(&signature.outputs);
+    signature.attributes.is_empty() && arguments.all(|argument| !argument.is_reference)
+}
+
+/// By release, whether nothing is wrong with a function; one for all of them where it is the same.
+fn clear(
+    function: &FunctionIndex,
+    edges: &Edges,
+    kinds: &[Rc<[Option<Rc<KindFacts>>]>],
+    registries: &[Registry],
+) -> Box<[Option<Rc<Clear>>]> {
+    // The same kinds and types as in the release before come to the same.
+    let mut before: Option<(Vec<Rc<KindFacts>>, u64, Option<Rc<Clear>>)> = None;
+    let judge = |(release, registry): (usize, &Registry)| {
+        let of_release = |kind: &Rc<[Option<Rc<KindFacts>>]>| kind.get(release)?.clone();
+        let facts: Vec<Rc<KindFacts>> = kinds.iter().map(of_release).collect::<Option<_>>()?;
+        let types = types(registry);
+        let are_same = |others: &[Rc<KindFacts>]| {
+            others.len() == facts.len() && others.iter().zip(&facts).all(|(a, b)| Rc::ptr_eq(a, b))
+        };
+        if let Some((others, of_types, known)) = &before
+            && *of_types == types
+            && are_same(others)
+        {
+            return known.clone();
+        }
+        let mut arguments = function.arguments.iter();
+        let has_types = arguments.all(|argument| registry.has_type(argument.data_type));
+        let is_clear = has_types && edges.are_good(&facts);
+        let found = is_clear.then(|| Rc::new(Clear { calls: calls(function, &facts) }));
+        before = Some((facts, types, found.clone()));
+        found
+    };
+    let by_release: Vec<_> = registries.iter().enumerate().map(judge).collect();
+    let is_as_before = |pair: (&Option<Rc<Clear>>, &Option<Rc<Clear>>)| match pair {
+        (Some(one), Some(other)) => Rc::ptr_eq(one, other),
+        (one, other) => one.is_none() && other.is_none(),
+    };
+    match by_release.iter().zip(by_release.iter().skip(1)).all(is_as_before) {
+        true => by_release.into_iter().take(1).collect(),
+        false => by_release.into(),
+    }
+}
+
+/// The calls in a function whose kinds are these.
+fn calls(function: &FunctionIndex, kinds: &[Rc<KindFacts>]) -> Box<[ClearCall]> {
+    let mut known = HashSet::new();
+    let call = |body: &BodyCall| {
+        let kind = function.nodes.get(body.node as usize)?.kind;
+        let types = &kinds.get(kind as usize)?.types;
+        let tensors = (types.inputs.len(), types.outputs.len());
+        known.insert((body.call, tensors)).then_some(ClearCall { body: *body, tensors })
+    };
+    function.calls.iter().filter_map(call).collect()
+}
+
+/// A node of a function that has the name of another one.
+fn unequal(function: &FunctionIndex) -> Option<BodyFinding> {
+    let mut known = HashSet::new();
+    let mut nodes = numbered(&function.nodes);
+    let (number, _) = nodes.find(|(_, node)| !known.insert(node.name))?;
+    Some(Finding::names(Part::Node(number), BodyFaultKind::Duplicate))
+}
+
+/// What the C++ loader finds in a function before it looks at the graph, called or not: constants
+/// of which it does not know how large they are, and that the function calls itself.
+fn unsaved(function: &FunctionIndex) -> Option<BodyFinding> {
+    let fault =
+        |operation: &str, attributes| SavedTensorFault::of(operation.as_bytes(), attributes);
+    let kinds: Vec<Option<SavedTensorFault>> =
+        function.kinds.iter().map(|kind| fault(&kind.operation, &kind.attributes)).collect();
+    let is_any = kinds.iter().any(Option::is_some);
+    let mut nodes = numbered(&function.nodes).filter(|_| is_any);
+    let tensor = nodes.find_map(|(number, node)| {
+        let (kind, found, expected) = words_of_tensor(kinds.get(node.kind as usize)?.as_ref()?);
+        let finding = Finding::of(Part::Node(number), kind).of_operation(function, number);
+        Some(finding.with(found, expected))
+    });
+    let name = &function.signature.name;
+    let calls_itself = || function.kinds.iter().any(|kind| kind.operation == *name);
+    let recursion = || Finding::names(Part::Function, BodyFaultKind::Recursion);
+    tensor.or_else(|| calls_itself().then(recursion))
+}
+
+/// Who gives a tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Giver {
+    /// An argument of this type.
+    Argument(i32),
+    /// A node of a kind: the output of this name, the tensor with this number.
+    Node { kind: u32, output: u32, element: u32 },
+}
+
+/// The edges from one giver to the same input of nodes of one kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct EdgeKind {
+    from: Giver,
+    to: u32,
+    input: u32,
+}
+
+/// What the nodes of a function and the edges between them are, each kind once.
+#[derive(Debug)]
+struct Edges {
+    edges: HashSet<EdgeKind, foldhash::fast::RandomState>,
+    /// By kind, how many inputs of data its nodes have, which is the same for all of them.
+    inputs: Vec<Option<u32>>,
+    /// What is returned as results of these types.
+    returned: Vec<(Giver, i32)>,
+}
+
+impl Edges {
+    /// Whether nodes of these kinds take and give what the edges want.
+    fn are_good(&self, kinds: &[Rc<KindFacts>]) -> bool {
+        let given = |from: Giver| match from {
+            Giver::Argument(data_type) => Some(ElementType::new(data_type, false)),
+            Giver::Node { kind, output, element } => {
+                let facts = kinds.get(kind as usize)?;
+                facts.types.outputs.get(facts.output(output, element)?)
+            }
+        };
+        let is_good = |edge: &EdgeKind| {
+            let expected = || kinds.get(edge.to as usize)?.types.inputs.get(edge.input.into());
+            matches!((given(edge.from), expected()), (Some(given), Some(expected))
+                if expected.takes(given) && expected.data_type == given.data_type)
+        };
+        let have_inputs = self.inputs.iter().zip(kinds).all(|(inputs, kind)| {
+            inputs.is_none_or(|inputs| kind.types.inputs.len() == u64::from(inputs))
+        });
+        have_inputs
+            && self.edges.iter().all(is_good)
+            && self.returned.iter().all(|(from, data_type)| {
+                given(*from).is_some_and(|given| given.data_type == *data_type)
+            })
+    }
+
+    /// Takes in a node of a kind with so many inputs of data; false if others have more or fewer.
+    fn node(&mut self, kind: u32, inputs: u32) -> bool {
+        let Some(known) = self.inputs.get_mut(kind as usize) else { return false };
+        *known.get_or_insert(inputs) == inputs
+    }
+}
+
+/// A function with names of its own for everything, each input and result written in full, and
+/// nothing wrong with it whatever its operations are.
+#[derive(Debug)]
+struct PlainBody {
+    /// Where they are asked for, and loaders find nothing wrong with what nodes say themselves.
+    edges: Option<Edges>,
+}
+
+/// Whether an argument or result is one tensor of a type that is written.
+fn is_one_tensor(argument: &Argument) -> bool {
+    let is_open = argument.type_attribute || argument.number_attribute || argument.list_attribute;
+    argument.data_type != 0 && !is_open && !argument.bad_name
+}
+
+impl PlainBody {
+    fn of(function: &FunctionIndex, wants_edges: bool) -> Option<Self> {
+        if function.oversized {
+            return None;
+        }
+        let owners = owners(function)?;
+        let names_loaders_take = function.arguments.iter().all(|argument| !argument.bad_graph_name);
+        let nodes_loaders_take = || {
+            let mut nodes = function.nodes.iter();
+            nodes.all(|node| !node.bad_device && !node.bad_class && !node.bad_graph_name)
+        };
+        let wants_edges = wants_edges && names_loaders_take && nodes_loaders_take();
+        let mut walk = PlainWalk {
+            function,
+            owners: &owners,
+            is_in_order: true,
+            edges: wants_edges.then(|| Edges {
+                edges: HashSet::default(),
+                inputs: vec![None; function.kinds.len()],
+                returned: Vec::with_capacity(function.results.len()),
+            }),
+        };
+        walk.nodes()?;
+        walk.results()?;
+        let PlainWalk { edges, is_in_order, .. } = walk;
+        let has_cycle = || Body { function, owners }.cycle().is_some();
+        (is_in_order || !has_cycle()).then_some(Self { edges })
+    }
+}
+
+/// Whose each name is, where each is one's own and nothing else is wrong with anybody's.
+fn owners(function: &FunctionIndex) -> Option<Owners> {
+    let room = function.arguments.len() + function.nodes.len();
+    let mut owners = Owners::with_capacity_and_hasher(room, Default::default());
+    for (number, argument) in numbered(&function.arguments) {
+        let is_plain = is_one_tensor(argument);
+        if !is_plain || owners.insert(argument.name, Owner::Argument(number)).is_some() {
+            return None;
+        }
+    }
+    for (number, node) in numbered(&function.nodes) {
+        let is_faulty = node.bad_name || node.no_operation || node.input_order;
+        if is_faulty || owners.insert(node.name, Owner::Node(number)).is_some() {
+            return None;
+        }
+    }
+    Some(owners)
+}
+
+/// A look at all inputs and results of a function.
+struct PlainWalk<'f> {
+    function: &'f FunctionIndex,
+    owners: &'f Owners,
+    /// Whether each input is an argument or an earlier node, and nothing goes back to a loop.
+    is_in_order: bool,
+    edges: Option<Edges>,
+}
+
+impl PlainWalk<'_> {
+    fn nodes(&mut self) -> Option<()> {
+        let mut inputs = self.function.inputs.iter().peekable();
+        for (number, node) in numbered(&self.function.nodes) {
+            self.is_in_order &= node.loop_role != LoopRole::NextIteration;
+            let mut data = 0;
+            while let Some(input) = inputs.next_if(|input| input.node == number) {
+                let from = self.giver(&input.target, number)?;
+                let (Some(from), Some(edges)) = (from, &mut self.edges) else { continue };
+                edges.edges.insert(EdgeKind { from, to: node.kind, input: data });
+                data += 1;
+            }
+            if let Some(edges) = &mut self.edges
+                && (!edges.node(node.kind, data) || edges.edges.len() > MOST_EDGES)
+            {
+                self.edges = None;
+            }
+        }
+        Some(())
+    }
+
+    /// Who gives what an input of a node names: nobody where it is a control input. `None` where it
+    /// is not written in full, or names nothing.
+    fn giver(&mut self, target: &Target, to: u32) -> Option<Option<Giver>> {
+        let is_alone = target.suffix == Suffix::None;
+        match (self.owners.get(&target.name)?, target.control) {
+            (Owner::Argument(_), true) => is_alone.then_some(None),
+            (Owner::Argument(number), false) => {
+                let argument = self.function.arguments.get(*number as usize)?;
+                is_alone.then_some(Some(Giver::Argument(argument.data_type)))
+            }
+            (Owner::Node(from), is_control) => {
+                self.is_in_order &= *from < to;
+                if is_control {
+                    return is_alone.then_some(None);
+                }
+                let Element::Number(element) = target.element else { return None };
+                let kind = self.function.nodes.get(*from as usize)?.kind;
+                let giver = Giver::Node { kind, output: target.output, element };
+                (target.suffix == Suffix::Output).then_some(Some(giver))
+            }
+        }
+    }
+
+    fn results(&mut self) -> Option<()> {
+        let function = self.function;
+        let mut names = HashSet::new();
+        for result in &function.results {
+            let is_own = !self.owners.contains_key(&result.result) && names.insert(result.result);
+            let target = (*function.returns.get(&result.name)?)?;
+            if !is_one_tensor(result) || !is_own || target.control {
+                return None;
+            }
+            let from = self.giver(&target, u32::MAX)??;
+            let is_other = |data_type: i32| data_type != result.data_type;
+            if matches!(from, Giver::Argument(data_type) if is_other(data_type)) {
+                return None;
+            }
+            if let Some(edges) = &mut self.edges {
+                edges.returned.push((from, result.data_type));
+            }
+        }
+        Some(())
+    }
+}

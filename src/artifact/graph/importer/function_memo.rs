@@ -1,0 +1,104 @@
+//! The functions of a library, each read once for all who ask.
+//!
+//! Of most functions a [`Digest`] is all that is asked for, and kept. What has to be looked at more
+//! closely is kept whole, up to a bound, and behind that read again.
+//!
+//! Knows where functions are. It must never know what is done with them.
+
+use std::{cell::RefCell, collections::HashMap, rc::Rc};
+
+use super::{called_bodies::Library, digest::Digest, kind_facts::KnownKinds};
+use crate::artifact::graph::{
+    GraphError,
+    index::{FunctionDepth, FunctionIndex, FunctionReader},
+    source::Extent,
+};
+
+/// Functions are kept whole up to so many nodes and inputs in all.
+const KEPT: usize = 1 << 16;
+
+/// What was read of the functions of one library, for the registries that ask.
+#[derive(Debug, Default)]
+pub(in super::super) struct FunctionMemo(RefCell<Memory>);
+
+#[derive(Debug, Default)]
+struct Memory {
+    /// Reads one function after the other.
+    reader: Option<FunctionReader>,
+    /// What the releases make of the kinds of nodes that the reader knows.
+    kinds: KnownKinds,
+    /// By the place where it begins, what is known of a function.
+    digests: HashMap<u64, Rc<Digest>>,
+    functions: HashMap<u64, Rc<FunctionIndex>>,
+    /// How many nodes and inputs `functions` have.
+    kept: usize,
+}
+
+impl FunctionMemo {
+    /// What is known of the function at a place.
+    pub(super) fn digest(
+        &self,
+        library: Library<'_>,
+        place: Extent,
+    ) -> Result<Rc<Digest>, GraphError> {
+        let memory = &mut *self.0.borrow_mut();
+        if let Some(known) = memory.digests.get(&place.start) {
+            return Ok(Rc::clone(known));
+        }
+        let function = memory.read(library, place)?;
+        let Library { names, registries, .. } = library;
+        let digest = Rc::new(Digest::of(&function, names, registries, &mut memory.kinds));
+        memory.digests.insert(place.start, Rc::clone(&digest));
+        // Who asks for a good one asks for no more, unless it is for shapes.
+        let is_clear = (0..registries.len()).all(|release| digest.is_clear(release));
+        if library.follows_shapes || !is_clear {
+            memory.keep(place, &function);
+        }
+        Ok(digest)
+    }
+
+    /// Whether it is known that a release finds nothing in the function at a place.
+    pub(super) fn is_clear(&self, place: Extent, release: usize) -> bool {
+        self.0.borrow().digests.get(&place.start).is_some_and(|known| known.is_clear(release))
+    }
+
+    /// The function at a place, with the kinds of its nodes.
+    pub(super) fn index(
+        &self,
+        library: Library<'_>,
+        place: Extent,
+    ) -> Result<Rc<FunctionIndex>, GraphError> {
+        let memory = &mut *self.0.borrow_mut();
+        if let Some(known) = memory.functions.get(&place.start) {
+            return Ok(Rc::clone(known));
+        }
+        let function = memory.read(library, place)?;
+        memory.keep(place, &function);
+        Ok(function)
+    }
+}
+
+impl Memory {
+    fn read(
+        &mut self,
+        library: Library<'_>,
+        place: Extent,
+    ) -> Result<Rc<FunctionIndex>, GraphError> {
+        let Library { source, names, registries, release, .. } = library;
+        let depth = if registries.is_empty() { FunctionDepth::Names } else { FunctionDepth::Kinds };
+        if self.reader.as_ref().is_some_and(FunctionReader::is_full) {
+            // The numbers of kinds are those of one reader.
+            (self.reader, self.kinds) = (None, KnownKinds::default());
+        }
+        let reader = self.reader.get_or_insert_with(|| FunctionReader::new(depth));
+        Ok(Rc::new(reader.read(source, place, names, release)?))
+    }
+
+    fn keep(&mut self, place: Extent, function: &Rc<FunctionIndex>) {
+        let size = function.nodes.len() + function.inputs.len();
+        if self.kept.saturating_add(size) <= KEPT {
+            self.kept += size;
+            self.functions.insert(place.start, Rc::clone(function));
+        }
+    }
+}
