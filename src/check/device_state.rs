@@ -18,32 +18,43 @@ const LISTED: usize = 100;
 
 fn open(file: &Bytes) -> Result<Reader, Box<Reason>> {
     Reader::from_source(Arc::clone(&file.source), &file.label)
-        .map_err(|error| Box::new(reason(&error)))
+        .map_err(|error| Box::new(Reason::from(&error)))
 }
 
-fn reason(error: &Error) -> Reason {
-    let reason = |rule| Reason::new(rule, error.to_string());
-    match error {
-        Error::TooNew { found, supported, .. } => {
-            reason(Rule::TooNew).with_numbers(found, format_args!("<= {supported}"))
+/// What a verdict says of an error of reading or writing a state, for those who want the rule of an
+/// error that they met elsewhere. What is about the caller and not about a state is `unsupported`.
+///
+/// ```
+/// use serdes::{check::{Reason, Rule}, device_state::Reader};
+///
+/// let error = Reader::from_source(b"something else".to_vec(), "a.sds").unwrap_err();
+/// assert_eq!(Reason::from(&error).rule, Rule::Corrupt);
+/// ```
+impl From<&Error> for Reason {
+    fn from(error: &Error) -> Self {
+        let reason = |rule| Self::new(rule, error.to_string());
+        match error {
+            Error::TooNew { found, supported, .. } => {
+                reason(Rule::TooNew).with_numbers(found, format_args!("<= {supported}"))
+            }
+            Error::TooNewFeature { .. } => reason(Rule::TooNew),
+            Error::TooOld { found, supported } => {
+                reason(Rule::TooOld).with_numbers(found, format_args!(">= {supported}"))
+            }
+            Error::ProducerTooOld { found, supported } => {
+                reason(Rule::ProducerTooOld).with_numbers(found, format_args!(">= {supported}"))
+            }
+            Error::BadConsumer { number, .. } => reason(Rule::BadConsumer)
+                .with_numbers(number, "a consumer that is not in bad_consumers"),
+            Error::Spec { name, source } => reason_of_spec(source).at(name.clone()),
+            Error::Corrupt { found, expected, .. } => {
+                reason(Rule::Corrupt).with_numbers(found, expected)
+            }
+            Error::NotDeviceState { .. } => reason(Rule::Corrupt),
+            Error::MissingPart { .. } => reason(Rule::NotFound),
+            Error::Io { source, .. } => reason(rule_of_io(source)),
+            _ => reason(Rule::Unsupported),
         }
-        Error::TooNewFeature { .. } => reason(Rule::TooNew),
-        Error::TooOld { found, supported } => {
-            reason(Rule::TooOld).with_numbers(found, format_args!(">= {supported}"))
-        }
-        Error::ProducerTooOld { found, supported } => {
-            reason(Rule::ProducerTooOld).with_numbers(found, format_args!(">= {supported}"))
-        }
-        Error::BadConsumer { number, .. } => reason(Rule::BadConsumer)
-            .with_numbers(number, "a consumer that is not in bad_consumers"),
-        Error::Spec { name, source } => reason_of_spec(source).at(name.clone()),
-        Error::Corrupt { found, expected, .. } => {
-            reason(Rule::Corrupt).with_numbers(found, expected)
-        }
-        Error::NotDeviceState { .. } => reason(Rule::Corrupt),
-        Error::MissingPart { .. } => reason(Rule::NotFound),
-        Error::Io { source, .. } => reason(rule_of_io(source)),
-        _ => reason(Rule::Unsupported),
     }
 }
 
@@ -110,7 +121,7 @@ pub(super) fn check(file: &Bytes, options: &Options) -> Findings {
     let mut specs = Specs::default();
     for tensor in reader.tensors() {
         let found = tensor
-            .map_err(|error| Box::new(reason(&error)))
+            .map_err(|error| Box::new(Reason::from(&error)))
             .and_then(|tensor| specs.add(&tensor, limit));
         if let Err(reason) = found {
             findings.refuse(*reason);
@@ -126,10 +137,10 @@ pub(super) fn check(file: &Bytes, options: &Options) -> Findings {
         match reader.verify(options.watch()) {
             Ok(damages) => {
                 for damage in damages.iter().take(LISTED) {
-                    findings.refuse(reason(&damage.error).at(damage.tensor.clone()));
+                    findings.refuse(Reason::from(&damage.error).at(damage.tensor.clone()));
                 }
             }
-            Err(error) => findings.refuse(reason(&error)),
+            Err(error) => findings.refuse(&error),
         }
     }
     findings
@@ -145,7 +156,7 @@ pub(super) fn inspect(file: &Bytes, mut inspection: Inspection) -> Result<Inspec
     inspection.details.insert("written by".to_owned(), reader.producer_release().to_owned());
     let mut specs = Specs::default();
     for tensor in reader.tensors() {
-        let tensor = tensor.map_err(|error| Box::new(reason(&error)))?;
+        let tensor = tensor.map_err(|error| Box::new(Reason::from(&error)))?;
         specs.add(&tensor, i32::MAX)?;
         let spec: &ifrt::ArraySpec = tensor.spec();
         let shape = Some(spec.shape().dims().to_vec());

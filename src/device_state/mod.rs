@@ -34,7 +34,8 @@ pub use hosted::{HostedDevice, HostedMemory};
 pub use load::MappedState;
 pub(crate) use load::PieceSums;
 pub use load::{
-    Damage, Reader, Restored, RestoredShards, Salvaged, ShardTarget, Tensor, matches_any,
+    Damage, HostTarget, Reader, Restored, RestoredShards, Salvaged, ShardTarget, Tensor,
+    Verification, matches_any,
 };
 pub use options::WriteOptions;
 pub(crate) use pump::{Contents, Downloads, Uploads};

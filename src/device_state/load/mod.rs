@@ -9,6 +9,7 @@ mod ahead;
 mod assemble;
 mod execute;
 mod feed;
+mod host;
 #[cfg(feature = "mmap")]
 mod mapped;
 mod pieces;
@@ -23,6 +24,7 @@ mod tensor;
 mod tests;
 mod verify;
 
+pub use host::{HostTarget, Verification};
 #[cfg(feature = "mmap")]
 pub use mapped::MappedState;
 pub(crate) use pieces::PieceSums;

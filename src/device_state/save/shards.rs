@@ -14,23 +14,23 @@ use crate::{
     stream_executor::DeviceMemory,
 };
 
-/// The part of an array that one device holds: memory of a StreamExecutor plug-in, or an array of a
-/// PJRT client.
+/// The part of an array that one device holds: memory of a StreamExecutor plug-in, an array of a
+/// PJRT client, or bytes (`[u8]`) that were copied from a device of somebody else.
 #[derive(Debug)]
-pub struct Shard<'a, M = DeviceMemory> {
+pub struct Shard<'a, M: ?Sized = DeviceMemory> {
     device: DeviceId,
     memory: &'a M,
     domain: Option<IndexDomain>,
 }
 
 /// Whatever the memory is, it is only named.
-impl<M> Clone for Shard<'_, M> {
+impl<M: ?Sized> Clone for Shard<'_, M> {
     fn clone(&self) -> Self {
         Self { device: self.device, memory: self.memory, domain: self.domain.clone() }
     }
 }
 
-impl<'a, M> Shard<'a, M> {
+impl<'a, M: ?Sized> Shard<'a, M> {
     /// What the device `device` of the sharding holds: the elements of its part, row by row.
     pub const fn new(device: DeviceId, memory: &'a M) -> Self {
         Self { device, memory, domain: None }
@@ -109,11 +109,11 @@ impl Writer {
         spec: &ArraySpec,
         shards: &[Shard<'_, M>],
     ) -> Result<(), Error> {
-        let spec = &without_index_domains(spec);
-        spec.stored
-            .can_serialize_at(self.options().versions.specs())
-            .map_err(|source| Error::Encode { name: name.to_owned(), source: Box::new(source) })?;
-        let chosen = self.choose(name, spec.given, shards)?;
+        let spec = &self.specs_of(name, spec)?;
+        let check = |dims: &mut dyn Iterator<Item = i64>, memory: &M| {
+            check_contents(name, spec.given, dims, memory)
+        };
+        let chosen = self.choose(name, spec.given, shards, M::bytes, check)?;
         if chosen.is_empty() {
             return Ok(());
         }
@@ -139,17 +139,84 @@ impl Writer {
         Ok(())
     }
 
-    /// The parts that this writer writes, in the order in which the sharding has them.
-    fn choose<'a, 'b, M: HostedMemory>(
+    /// As [`add_sharded`](Self::add_sharded), of shards whose bytes lie in memory of this process:
+    /// dense, row-major, little endian, elements narrower than a byte in a byte each.
+    ///
+    /// ```
+    /// use serdes::device_state::{Reader, Shard, Versions, Writer};
+    /// use serdes::ifrt::{ArraySpec, DType, DeviceId, DeviceList, HloSharding, MemoryKind, Shape};
+    /// use serdes::ifrt::xla::{OpSharding, TileAssignment};
+    /// use std::io::Read;
+    ///
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("a.sds");
+    /// // A matrix of 2 rows and 2 columns, a row a device.
+    /// let rows = OpSharding::tiled(TileAssignment::iota([2, 1], [2], [0])?);
+    /// let sharding = HloSharding::new(DeviceList::from([0, 1]), MemoryKind::unset(), rows)?;
+    /// let spec = ArraySpec::new(DType::U8, Shape::new([2, 2])?, sharding);
+    /// let shards = [Shard::new(DeviceId(0), &[1, 2][..]), Shard::new(DeviceId(1), &[3, 4][..])];
+    /// let mut state = Writer::create(&path, Versions::week_4_old())?;
+    /// state.add_sharded_bytes("dense/kernel", &spec, &shards)?;
+    /// state.finish()?;
+    ///
+    /// let mut bytes = Vec::new();
+    /// Reader::open(&path)?.tensor("dense/kernel")?.read()?.read_to_end(&mut bytes)?;
+    /// assert_eq!(bytes, [1, 2, 3, 4]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`add_sharded`](Self::add_sharded).
+    pub fn add_sharded_bytes(
+        &mut self,
+        name: &str,
+        spec: &ArraySpec,
+        shards: &[Shard<'_, [u8]>],
+    ) -> Result<(), Error> {
+        let spec = &self.specs_of(name, spec)?;
+        let length = |bytes: &[u8]| bytes.len() as u64;
+        // They are nothing but bytes.
+        let check = |_: &mut dyn Iterator<Item = i64>, _: &[u8]| Ok(());
+        let chosen = self.choose(name, spec.given, shards, length, check)?;
+        if chosen.is_empty() {
+            return Ok(());
+        }
+        let array = self.begin_array(name, &spec.stored)?;
+        for (block, shard) in chosen {
+            let domain = block.to_domain(spec.given.shape());
+            let placement = Placement { device: shard.device.0, domain };
+            let mut bytes = shard.memory;
+            let count = length(bytes);
+            let mut piece = self.begin_piece(&array, placement, count)?;
+            self.put_reader(&mut piece, &mut bytes, count)?;
+            self.end_piece(piece)?;
+        }
+        Ok(())
+    }
+
+    /// A spec as it is given and as it is stored, if it can be stored.
+    fn specs_of<'a>(&self, name: &str, spec: &'a ArraySpec) -> Result<Specs<'a>, Error> {
+        let specs = without_index_domains(spec);
+        let encodes = specs.stored.can_serialize_at(self.options().versions.specs());
+        encodes
+            .map_err(|source| Error::Encode { name: name.to_owned(), source: Box::new(source) })?;
+        Ok(specs)
+    }
+
+    /// The parts that this writer writes, in the order in which the sharding has them; `check`
+    /// compares what memory holds with the dimensions of its part.
+    fn choose<'a, 'b, M: ?Sized>(
         &self,
         name: &str,
         spec: &ArraySpec,
         shards: &'b [Shard<'a, M>],
+        bytes_of: impl Fn(&M) -> u64,
+        check: impl Fn(&mut dyn Iterator<Item = i64>, &M) -> Result<(), Error>,
     ) -> Result<Chosen<'a, 'b, M>, Error> {
         let unsupported = |reason| Error::Unsupported { name: name.to_owned(), reason };
         let wrong = |reason| Error::shards(name, reason);
         let element = element_bytes(spec).map_err(unsupported)?;
-        let mut by_device: HashMap<DeviceId, &Shard<'_, M>> = HashMap::new();
+        let mut by_device: HashMap<DeviceId, &'b Shard<'a, M>> = HashMap::new();
         for shard in shards {
             if by_device.insert(shard.device, shard).is_some() {
                 return Err(wrong(format!("the device {} has two of them", shard.device)));
@@ -165,19 +232,19 @@ impl Writer {
         for (number, (block, devices)) in holders.into_iter().enumerate() {
             let expected = block.elements().and_then(|elements| elements.checked_mul(element));
             for shard in devices.iter().filter_map(|device| by_device.get(device)) {
-                if Some(shard.memory.bytes()) != expected {
+                if Some(bytes_of(shard.memory)) != expected {
                     return Err(wrong(format!(
                         "that of the device {} has {} bytes, its part {:?} needs {}",
                         shard.device,
-                        shard.memory.bytes(),
+                        bytes_of(shard.memory),
                         block.dims.to_vec(),
                         expected.unwrap_or(u64::MAX),
                     )));
                 }
             }
             for shard in devices.iter().filter_map(|device| by_device.get(device)) {
-                let dims = block.dims.iter().map(|&(_, extent)| extent.cast_signed());
-                check_contents(name, spec, dims, shard.memory)?;
+                let mut dims = block.dims.iter().map(|&(_, extent)| extent.cast_signed());
+                check(&mut dims, shard.memory)?;
             }
             // Replicas take turns, so that the work is shared among devices and processes.
             let turn = number % devices.len().max(1);
@@ -205,7 +272,7 @@ impl Writer {
 type Holders = (Vec<(Block, Vec<DeviceId>)>, Vec<DeviceId>);
 
 /// Every part of an array once, and who holds it.
-fn holders<M>(spec: &ArraySpec, shards: &[Shard<'_, M>]) -> Result<Holders, String> {
+fn holders<M: ?Sized>(spec: &ArraySpec, shards: &[Shard<'_, M>]) -> Result<Holders, String> {
     let shape = spec.shape();
     let blocks = match shards.iter().filter(|shard| shard.domain.is_some()).count() {
         0 => blocks_of(spec.sharding(), shape)?,
