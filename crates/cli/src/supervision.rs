@@ -18,7 +18,7 @@ use std::{
         unix::process::ExitStatusExt,
     },
     path::Path,
-    process::{Child, Command, ExitStatus, Stdio},
+    process::{Child, ExitStatus, Stdio},
     sync::{
         Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicI32, Ordering},
@@ -34,6 +34,7 @@ use rustix::{
 };
 
 use crate::{
+    invocation,
     signals::{self, Hangup, Request},
     startup,
     terminal::Status,
@@ -133,9 +134,9 @@ pub(crate) fn run(hangup: Hangup) -> io::Result<Ended> {
     // The worker gets the other two, and must not keep these open.
     fcntl_setfd(&status, FdFlags::CLOEXEC)?;
     fcntl_setfd(&order, FdFlags::CLOEXEC)?;
-    let mut command = Command::new(std::env::current_exe()?);
+    let mut command = invocation::again()?;
     command.arg(format!("--worker={},{}", said.as_raw_fd(), orders.as_raw_fd()));
-    command.args(std::env::args_os().skip(1));
+    command.args(invocation::arguments());
     if startup::standard_output_was_closed() {
         // Nothing can be written to what is open for reading.
         command.stdout(Stdio::from(File::open("/dev/null")?));

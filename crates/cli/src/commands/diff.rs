@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use serde_json::json;
 use serdes::tensor_io::{self, Comparison, Difference, Tolerance};
 
 use crate::{
     arguments::DiffArguments,
     commands::{failures, save, streams, watch},
     failure::Failure,
+    objects,
     terminal::{BAD, FAINT, GOOD, NAME, Status, Terminal, count, shown},
 };
 
@@ -64,14 +64,7 @@ fn tolerance(arguments: &DiffArguments) -> Result<Option<Tolerance>, Failure> {
 
 fn show(difference: &Difference, terminal: &mut Terminal) -> Result<(), Failure> {
     if terminal.json() {
-        return terminal.object(&json!({
-            "name": difference.name,
-            "result": difference.comparison.as_str(),
-            "max_abs": difference.max_abs,
-            "elements": difference.elements,
-            "differing": difference.differing,
-            "detail": difference.detail,
-        }));
+        return terminal.object(&objects::difference(difference));
     }
     if difference.comparison == Comparison::Equal {
         return Ok(());

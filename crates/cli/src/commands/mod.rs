@@ -16,7 +16,7 @@ mod plugin;
 mod plugin_inspect;
 mod plugin_process;
 mod plugin_suite;
-mod remedies;
+pub(crate) mod remedies;
 mod restore;
 mod save;
 mod selection;
@@ -28,10 +28,11 @@ mod versions;
 mod watch;
 
 #[cfg(target_os = "linux")]
-use std::{io, process::ExitCode};
+use std::io;
 
 use clap::CommandFactory;
 
+pub(crate) use self::versions::entries;
 use crate::{
     arguments::{Cli, Command},
     failure::Failure,
@@ -50,7 +51,7 @@ use crate::{
 /// # Errors
 /// What the system says if there can be no worker.
 #[cfg(target_os = "linux")]
-pub(crate) fn supervise(cli: &Cli) -> io::Result<Option<ExitCode>> {
+pub(crate) fn supervise(cli: &Cli) -> io::Result<Option<u8>> {
     if let Some(pipes) = &cli.worker {
         supervision::become_worker(pipes)?;
         process_settings::note();
@@ -93,7 +94,7 @@ pub(crate) fn supervise(cli: &Cli) -> io::Result<Option<ExitCode>> {
         ),
     };
     terminal.end(status);
-    Ok(Some(ExitCode::from(status as u8)))
+    Ok(Some(status as u8))
 }
 
 /// Runs a command; a failure is printed by the caller.

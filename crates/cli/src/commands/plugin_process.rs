@@ -7,7 +7,7 @@
 
 use std::{
     io::{BufRead, BufReader},
-    process::{Child, Command, ExitStatus, Stdio},
+    process::{Child, ExitStatus, Stdio},
     sync::mpsc,
     time::{Duration, Instant},
 };
@@ -15,6 +15,7 @@ use std::{
 use crate::{
     arguments::PluginArguments,
     failure::Failure,
+    invocation,
     terminal::{END_OF_RESULTS, Status, UNLOADING},
 };
 
@@ -41,7 +42,7 @@ pub(crate) fn run(
     let system = |error: std::io::Error| {
         Failure::new(format_args!("cannot run a process for the plug-in: {error}"))
     };
-    let mut command = Command::new(std::env::current_exe().map_err(system)?);
+    let mut command = invocation::again().map_err(system)?;
     command
         .args(["plugin", kind, "--supervised", &skip.to_string()])
         .args(["--time-limit", &arguments.time_limit.to_string()])

@@ -6,26 +6,14 @@ use serdes::check::{Outcome, Verdict, Verdicts};
 use crate::{
     commands::remedies,
     failure::Failure,
-    terminal::{BAD, FAINT, GOOD, NAME, Terminal, WARN, json_of, shown},
+    objects,
+    terminal::{BAD, FAINT, GOOD, NAME, Terminal, WARN, shown},
 };
-
-/// A verdict as an object, with remedies in the words of this command.
-fn object(verdict: &Verdict) -> Result<Value, Failure> {
-    let mut object = json_of(verdict)?;
-    if let Some(reasons) = object.get_mut("reasons").and_then(Value::as_array_mut) {
-        for (reason, shown) in verdict.reasons().iter().zip(reasons) {
-            if let Some(remedy) = shown.get_mut("remedy") {
-                *remedy = remedies::words(&reason.remedy).into();
-            }
-        }
-    }
-    Ok(object)
-}
 
 /// Shows a verdict.
 pub(crate) fn show(verdict: &Verdict, terminal: &mut Terminal) -> Result<(), Failure> {
     if terminal.json() {
-        return terminal.object(&object(verdict)?);
+        return terminal.object(&objects::verdict(verdict).map_err(Failure::of)?);
     }
     terminal.line(format_args!("{}: {}", title(verdict), Word(verdict.outcome())))?;
     why(verdict, "  ", terminal)
@@ -35,7 +23,7 @@ pub(crate) fn show(verdict: &Verdict, terminal: &mut Terminal) -> Result<(), Fai
 pub(crate) fn show_releases(verdicts: &Verdicts, terminal: &mut Terminal) -> Result<(), Failure> {
     if terminal.json() {
         for verdict in verdicts {
-            terminal.object(&object(verdict)?)?;
+            terminal.object(&objects::verdict(verdict).map_err(Failure::of)?)?;
         }
         let releases: Map<String, Value> = verdicts
             .iter()

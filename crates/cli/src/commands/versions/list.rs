@@ -2,7 +2,7 @@
 
 use comfy_table::{Table, presets::NOTHING};
 use serde_json::json;
-use serdes::version::{Date, EntryStatus, StaleRegistry, registry};
+use serdes::version::{Date, EntryStatus, LineRecord, StaleRegistry, registry};
 use serdes_version_registry::{Declarations, EntryDeclaration, LineDeclaration, Standing, read};
 
 use super::{FILE, day};
@@ -52,6 +52,16 @@ pub(super) fn run(
     };
     terminal.line(format_args!("{FAINT}as of {}{FAINT:#}", asked.unwrap_or(as_of)))?;
     Ok(Status::Yes)
+}
+
+/// Every entry of every line of this build, as it stands on a day.
+pub(crate) fn entries(on: Date) -> Vec<serde_json::Value> {
+    let lines = registry().lines.iter();
+    let of_line = |line: &LineRecord| {
+        let rows = line.on(on);
+        rows.iter().map(|entry| object(&of_entry(entry, line.window_days))).collect::<Vec<_>>()
+    };
+    lines.flat_map(of_line).collect()
 }
 
 fn of_this_build(on: Date, terminal: &mut Terminal) -> Result<(), Failure> {

@@ -6,6 +6,7 @@ mod steps;
 
 use serdes::version::Date;
 
+pub(crate) use self::list::entries;
 use crate::{
     arguments::{VersionsArguments, VersionsCommand},
     failure::Failure,

@@ -1,0 +1,116 @@
+//! The command `serdes`: it parses arguments, calls the library, and prints.
+//!
+//! A library, so that a program that has another way to be started, as the Python package has, runs
+//! the same command by [`run`], and shows results as the same [`objects`]. What a thing means is
+//! decided in the library `serdes`; this crate must never decide it.
+
+#![deny(
+    clippy::expect_used,
+    clippy::get_unwrap,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::string_slice,
+    clippy::unreachable,
+    clippy::unwrap_used
+)]
+
+mod arguments;
+mod commands;
+mod failure;
+mod invocation;
+pub mod objects;
+mod plugin_argument;
+#[cfg(target_os = "linux")]
+mod process_settings;
+mod signals;
+mod startup;
+#[cfg(target_os = "linux")]
+mod supervision;
+mod terminal;
+
+use std::{
+    ffi::OsString,
+    io::{self, Write},
+};
+
+use clap::Parser;
+
+pub use crate::invocation::Invocation;
+use crate::{arguments::Cli, failure::Failure, terminal::Terminal};
+
+/// Runs the command as it was invoked, to its end, and answers its exit status.
+///
+/// Settings of the process are the command's from here on: it listens to signals, and the first
+/// invocation counts for the processes that it starts of itself. So a process runs one command, on
+/// its main thread.
+pub fn run(invocation: Invocation) -> u8 {
+    let invocation = invocation::remember(invocation);
+    let words = std::iter::once(OsString::from("serdes")).chain(invocation.arguments().to_vec());
+    let cli = match Cli::try_parse_from(words) {
+        Ok(cli) => cli,
+        Err(error) => return refuse(&error, invocation.arguments()),
+    };
+    #[cfg(unix)]
+    signals::outlive_limits();
+    #[cfg(target_os = "linux")]
+    match commands::supervise(&cli) {
+        Ok(None) => {}
+        Ok(Some(code)) => return code,
+        Err(error) => return give_up(&format!("cannot run a process for the plug-in: {error}")),
+    }
+    let mut terminal = match Terminal::new(&cli.global) {
+        Ok(terminal) => terminal,
+        Err(error) => return give_up(&format!("cannot use standard output: {error}")),
+    };
+    let status = match commands::run(&cli.command, &mut terminal) {
+        Ok(status) => status,
+        Err(failure) => terminal.fail(&failure),
+    };
+    terminal.end(status);
+    #[cfg(target_os = "linux")]
+    supervision::say(status);
+    status as u8
+}
+
+/// Says why there is not even a place for results.
+fn give_up(message: &str) -> u8 {
+    // Nobody else can be told.
+    let _ = writeln!(io::stderr(), "error: {message}");
+    2
+}
+
+/// Prints what the parser says: a mistake, the help, the version. A program that asked for JSON
+/// gets a mistake as an object too.
+fn refuse(error: &clap::Error, arguments: &[OsString]) -> u8 {
+    let json = arguments.iter().take_while(|word| *word != "--").any(|word| word == "--json");
+    if json && error.use_stderr() {
+        let text = error.render().to_string();
+        let message = text.split("\n\n").next().unwrap_or_default();
+        let message = message.strip_prefix("error: ").unwrap_or(message);
+        let object = serde_json::json!({ "error": message });
+        // The status says already that it did not work.
+        let _ = writeln!(io::stdout(), "{object}");
+    }
+    let code = u8::try_from(error.exit_code()).unwrap_or(2);
+    if let Err(failure) = print(error)
+        && !failure.is_of_closed_output()
+    {
+        return give_up(&failure.to_string());
+    }
+    code
+}
+
+/// Prints the help or the version, which are results, or a mistake.
+fn print(error: &clap::Error) -> Result<(), Failure> {
+    if error.use_stderr() {
+        // Nobody can be told that standard error is gone.
+        let _ = error.print();
+        return Ok(());
+    }
+    if startup::standard_output_was_closed() {
+        return Err(Failure::new("cannot write to standard output: it is closed"));
+    }
+    error.print()?;
+    io::stdout().flush()?;
+    Ok(())
+}

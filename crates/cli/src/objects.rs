@@ -1,0 +1,93 @@
+//! Results as the objects that `--json` prints, for programs that show the same ones.
+
+use serde_json::{Value, json};
+use serdes::{
+    check::{Inspection, Reason, Rule, Verdict},
+    tensor_io::Difference,
+    version::{Date, registry},
+};
+
+use crate::commands::{self, remedies};
+
+/// A verdict, with remedies in the words of the command.
+///
+/// # Errors
+/// If a value has no form in JSON, which no verdict has.
+pub fn verdict(verdict: &Verdict) -> Result<Value, serde_json::Error> {
+    let mut object = serde_json::to_value(verdict)?;
+    if let Some(reasons) = object.get_mut("reasons").and_then(Value::as_array_mut) {
+        for (reason, shown) in verdict.reasons().iter().zip(reasons) {
+            if let Some(remedy) = shown.get_mut("remedy") {
+                *remedy = remedies::words(&reason.remedy).into();
+            }
+        }
+    }
+    Ok(object)
+}
+
+/// What is in an artifact.
+///
+/// # Errors
+/// If a value has no form in JSON, which no inspection has.
+pub fn inspection(inspection: &Inspection) -> Result<Value, serde_json::Error> {
+    serde_json::to_value(inspection)
+}
+
+/// What is different about a tensor of two files.
+pub fn difference(difference: &Difference) -> Value {
+    json!({
+        "name": difference.name,
+        "result": difference.comparison.as_str(),
+        "max_abs": difference.max_abs,
+        "elements": difference.elements,
+        "differing": difference.differing,
+        "detail": difference.detail,
+    })
+}
+
+/// Every entry of every line of versions of this build as it stands on a day, or on the day that
+/// its list of versions is of.
+pub fn versions(as_of: Option<Date>) -> Vec<Value> {
+    commands::entries(as_of.unwrap_or(registry().as_of))
+}
+
+/// What a rule means, for people: its name, its meaning, an example and the remedy, in paragraphs.
+pub fn explanation(rule: Rule) -> String {
+    let (meaning, example) = (rule.explain().meaning, remedies::example(rule));
+    let (name, outcome, remedy) = (rule.id(), rule.outcome(), remedies::general(rule));
+    format!("{name} ({outcome})\n\n{meaning}\n\nExample  {example}\nRemedy   {remedy}")
+}
+
+/// What a person does about a reason, in the words of the command.
+pub fn remedy(reason: &Reason) -> String {
+    remedies::words(&reason.remedy).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_verdict_has_its_remedies_in_words() {
+        let found = serdes::check::bytes(b"\xff\xff".to_vec()).for_consumer(&Default::default());
+        let object = verdict(&found).unwrap();
+        assert_eq!(object["reasons"][0]["rule"], "corrupt");
+        assert_eq!(object["reasons"][0]["remedy"], remedy(&found.reasons()[0]));
+    }
+
+    #[test]
+    fn an_explanation_has_the_words_of_the_rule() {
+        let text = explanation(Rule::MinConsumer);
+        assert!(text.starts_with("min_consumer (unacceptable)\n\n"), "{text}");
+        assert!(text.contains(Rule::MinConsumer.explain().meaning));
+    }
+
+    #[test]
+    fn every_line_is_among_the_versions_with_one_current_entry() {
+        let entries = versions(None);
+        for line in registry().lines {
+            let current = |entry: &&Value| entry["line"] == line.name && entry["current"] == true;
+            assert_eq!(entries.iter().filter(current).count(), 1, "{}", line.name);
+        }
+    }
+}
