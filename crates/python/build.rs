@@ -1,0 +1,9 @@
+//! Tells the linker of macOS that Python's functions are found when Python loads the module.
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    if std::env::var("CARGO_CFG_TARGET_OS").is_ok_and(|system| system == "macos") {
+        println!("cargo::rustc-link-arg-cdylib=-undefined");
+        println!("cargo::rustc-link-arg-cdylib=dynamic_lookup");
+    }
+}

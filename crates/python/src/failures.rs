@@ -1,0 +1,143 @@
+//! Errors of the library as exceptions of the package.
+//!
+//! Which exception it is follows from the rule that a verdict would name; what is about the caller
+//! is a `ValueError` or a `KeyError`, what the system says is an `OSError`.
+
+use std::{io, path::Path};
+
+use pyo3::{
+    exceptions::{PyKeyError, PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyValueError},
+    prelude::*,
+};
+use serdes::{
+    check::{self, CheckError, Kind, Reason, Rule},
+    device_state, tensor_io,
+};
+
+/// Numbers of the system for what Rust found out itself.
+mod errno {
+    pub(super) const NOT_FOUND: i32 = 2;
+    pub(super) const FAILED: i32 = 5;
+    pub(super) const PERMISSION: i32 = 13;
+    pub(super) const EXISTS: i32 = 17;
+    pub(super) const NO_DIRECTORY: i32 = 20;
+    pub(super) const IS_DIRECTORY: i32 = 21;
+    pub(super) const INVALID: i32 = 22;
+    pub(super) const FULL: i32 = 28;
+}
+
+/// An error of a state; `path` is that of the state, where it has one.
+pub(crate) fn of_state(py: Python<'_>, error: &device_state::Error, path: Option<&Path>) -> PyErr {
+    use device_state::Error;
+    match error {
+        Error::NoSuchTensor { name, .. } => {
+            PyKeyError::new_err(format!("the state has no tensor {name:?}"))
+        }
+        Error::DuplicateName { .. }
+        | Error::Invalid { .. }
+        | Error::SizeMismatch { .. }
+        | Error::Shards { .. }
+        | Error::TooLarge { .. } => PyValueError::new_err(error.to_string()),
+        Error::Cancelled => PyKeyboardInterrupt::new_err(()),
+        Error::Io { source, path, .. } | Error::Unreadable { source, path, .. } => {
+            of_system(py, source, error.to_string(), path)
+        }
+        Error::NotDeviceState { .. } if is_of_another_kind(path) => {
+            let reason = Reason::new(Rule::OtherKind, error.to_string());
+            of_reason(py, &reason, path)
+        }
+        error => of_reason(py, &Reason::from(error), path),
+    }
+}
+
+/// Whether the file is a whole one of another kind, and no damaged state.
+fn is_of_another_kind(path: Option<&Path>) -> bool {
+    let kind = path.and_then(|path| check::path(path).ok()).map(|artifact| artifact.kind());
+    kind.is_some_and(|kind| kind != Kind::DeviceState)
+}
+
+/// An error of files of tensors.
+pub(crate) fn of_tensors(py: Python<'_>, error: &tensor_io::Error) -> PyErr {
+    use tensor_io::Error;
+    match error {
+        Error::DeviceState(error) => of_state(py, error, None),
+        Error::Io { source, path, .. } => of_system(py, source, error.to_string(), path),
+        Error::Corrupt { found, expected, path, .. } => {
+            let reason = Reason::new(Rule::Corrupt, error.to_string());
+            of_reason(py, &reason.with_numbers(found, expected), Some(path))
+        }
+        Error::Data { source, .. } if source.kind() == io::ErrorKind::InvalidData => {
+            of_reason(py, &Reason::new(Rule::Corrupt, error.to_string()), None)
+        }
+        Error::UnknownForm { path, .. } => {
+            of_reason(py, &Reason::new(Rule::Unsupported, error.to_string()), Some(path))
+        }
+        Error::Bundle(_) => of_reason(py, &Reason::new(Rule::Corrupt, error.to_string()), None),
+        _ => of_reason(py, &Reason::new(Rule::Unsupported, error.to_string()), None),
+    }
+}
+
+/// Why nothing can be said of a path.
+pub(crate) fn of_path(py: Python<'_>, error: &CheckError, path: &Path) -> PyErr {
+    match error {
+        CheckError::Io { source, .. } => of_system(py, source, error.to_string(), path),
+        CheckError::NotFound { .. } => {
+            of_reason(py, &Reason::new(Rule::NotFound, error.to_string()), Some(path))
+        }
+        _ => of_reason(py, &Reason::new(Rule::Unsupported, error.to_string()), Some(path)),
+    }
+}
+
+/// The exception of a reason.
+pub(crate) fn of_reason(py: Python<'_>, reason: &Reason, path: Option<&Path>) -> PyErr {
+    let class = match reason.rule {
+        Rule::TooNew | Rule::BadConsumer => "TooNew",
+        Rule::TooOld | Rule::ProducerTooOld => "TooOld",
+        Rule::Corrupt => "Corrupt",
+        Rule::NotFound => "NotFound",
+        Rule::Unsupported | Rule::OtherKind | Rule::MissingType => "Unsupported",
+        _ => "SerdesError",
+    };
+    let message = match &reason.place {
+        Some(place) => format!("{} (at {place})", reason.message),
+        None => reason.message.clone(),
+    };
+    let remedy = serdes_cli::objects::remedy(reason);
+    let found = (reason.found.as_deref(), reason.expected.as_deref());
+    let rule = reason.rule.id();
+    let made = py.import("serdes_ml._errors").and_then(|errors| {
+        let class = errors.getattr(class)?;
+        match path.filter(|_| reason.rule == Rule::NotFound) {
+            Some(path) => class.call1((message, rule, found.0, found.1, remedy, path)),
+            None => class.call1((message, rule, found.0, found.1, remedy)),
+        }
+    });
+    // Where the package cannot be imported, that is the error to be told.
+    made.map_or_else(|error| error, PyErr::from_value)
+}
+
+/// What the system says, or Rust in its place.
+fn of_system(py: Python<'_>, error: &io::Error, message: String, path: &Path) -> PyErr {
+    let number = error.raw_os_error().unwrap_or(match error.kind() {
+        io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData => {
+            return of_reason(py, &Reason::new(Rule::Corrupt, message), Some(path));
+        }
+        io::ErrorKind::NotFound => errno::NOT_FOUND,
+        io::ErrorKind::PermissionDenied => errno::PERMISSION,
+        io::ErrorKind::AlreadyExists => errno::EXISTS,
+        io::ErrorKind::NotADirectory => errno::NO_DIRECTORY,
+        io::ErrorKind::IsADirectory => errno::IS_DIRECTORY,
+        io::ErrorKind::InvalidInput => errno::INVALID,
+        io::ErrorKind::StorageFull => errno::FULL,
+        _ => errno::FAILED,
+    });
+    if number == errno::NOT_FOUND {
+        return of_reason(py, &Reason::new(Rule::NotFound, message), Some(path));
+    }
+    PyOSError::new_err((number, message, path.to_path_buf()))
+}
+
+/// What a function that answers JSON could not put into it.
+pub(crate) fn of_json(error: &serde_json::Error) -> PyErr {
+    PyRuntimeError::new_err(format!("the answer has no form in JSON: {error}"))
+}

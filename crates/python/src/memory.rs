@@ -1,0 +1,125 @@
+//! The memory of numpy arrays, read and filled where it lies.
+//!
+//! The one place of the crate that knows addresses. Everything rests on arrays being exactly
+//! `numpy.ndarray`: what its attributes say of its memory is true, where a subclass or another type
+//! could say anything.
+
+#![expect(unsafe_code, reason = "memory of Python is reached by its address")]
+
+use std::{io, slice};
+
+use pyo3::{
+    exceptions::{PyTypeError, PyValueError},
+    prelude::*,
+    sync::PyOnceLock,
+    types::PyType,
+};
+use serdes::files::ReadAt;
+
+/// Where an array lies. The array is held, so that its memory stays where it is: numpy frees it with
+/// the array, and moves it only on `resize(refcheck=False)`, whose caller promises numpy that nobody
+/// else has the array.
+struct Location {
+    _array: Py<PyAny>,
+    address: usize,
+    bytes: usize,
+}
+
+impl Location {
+    /// Where a contiguous array of numbers lies.
+    fn of(array: &Bound<'_, PyAny>, written: bool) -> PyResult<Self> {
+        static NDARRAY: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+        let py = array.py();
+        let ndarray = NDARRAY.import(py, "numpy", "ndarray")?;
+        if !array.get_type().is(ndarray) {
+            let found = array.get_type().name()?;
+            return Err(PyTypeError::new_err(format!("expected a numpy.ndarray, found {found}")));
+        }
+        let dtype = array.getattr("dtype")?;
+        let kind: String = dtype.getattr("kind")?.extract()?;
+        if dtype.getattr("hasobject")?.extract()? || matches!(&*kind, "O" | "T") {
+            return Err(PyTypeError::new_err("an array of objects has no bytes of its own"));
+        }
+        if !array.getattr("flags")?.getattr("c_contiguous")?.extract::<bool>()? {
+            return Err(PyValueError::new_err("the array is not contiguous"));
+        }
+        let interface = array.getattr("__array_interface__")?;
+        let (address, read_only): (usize, bool) = interface.get_item("data")?.extract()?;
+        if written && read_only {
+            return Err(PyValueError::new_err("the array cannot be written to"));
+        }
+        let bytes = array.getattr("nbytes")?.extract()?;
+        Ok(Self { _array: array.clone().unbind(), address, bytes })
+    }
+}
+
+/// The bytes of an array that is read. The caller of Python promises that nobody writes to it
+/// meanwhile, as with every function of numpy that lets other threads run.
+pub(crate) struct Readable(Location);
+
+impl Readable {
+    /// The bytes of a contiguous array of numbers.
+    pub(crate) fn of(array: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Location::of(array, false).map(Self)
+    }
+
+    /// The bytes, row by row.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        if self.0.bytes == 0 {
+            return &[];
+        }
+        // SAFETY: an exact `numpy.ndarray` that is contiguous has `nbytes` bytes at the address of
+        // its interface. It is held as long as `self`, so that the memory is there as long as the
+        // slice; it is of plain numbers, so that any byte is a value; and by the promise above nobody
+        // writes to it.
+        unsafe { slice::from_raw_parts(self.0.address as *const u8, self.0.bytes) }
+    }
+}
+
+impl ReadAt for Readable {
+    fn size(&self) -> io::Result<u64> {
+        self.bytes().size()
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.bytes().read_at(buffer, offset)
+    }
+}
+
+/// The bytes of arrays that are filled: no two of them overlap. The caller of Python promises that
+/// nobody else uses them meanwhile.
+pub(crate) struct Writable(Vec<Location>);
+
+impl Writable {
+    /// The bytes of contiguous arrays of numbers.
+    pub(crate) fn of<'py>(
+        arrays: impl IntoIterator<Item = &'py Bound<'py, PyAny>>,
+    ) -> PyResult<Self> {
+        let locations: Vec<_> =
+            arrays.into_iter().map(|array| Location::of(array, true)).collect::<PyResult<_>>()?;
+        let mut ranges: Vec<_> = locations
+            .iter()
+            .filter(|place| place.bytes > 0)
+            .map(|place| (place.address, place.address.saturating_add(place.bytes)))
+            .collect();
+        ranges.sort_unstable();
+        let overlap = ranges.iter().zip(ranges.iter().skip(1)).any(|(one, next)| next.0 < one.1);
+        if overlap {
+            return Err(PyValueError::new_err("two of the arrays share memory"));
+        }
+        Ok(Self(locations))
+    }
+
+    /// The bytes of each array, in the order in which the arrays were given.
+    pub(crate) fn bytes(&mut self) -> Vec<&mut [u8]> {
+        let slice = |place: &mut Location| -> &mut [u8] {
+            if place.bytes == 0 {
+                return &mut [];
+            }
+            // SAFETY: as in `Readable::bytes`; the array says that it can be written to, none of the
+            // others overlaps it, and `self` is borrowed alone as long as the slice.
+            unsafe { slice::from_raw_parts_mut(place.address as *mut u8, place.bytes) }
+        };
+        self.0.iter_mut().map(slice).collect()
+    }
+}

@@ -1,0 +1,175 @@
+//! States that are read: what they say of themselves, and their tensors into numpy arrays.
+
+use std::path::PathBuf;
+
+use pyo3::{
+    exceptions::PyValueError,
+    prelude::*,
+    types::{PyBytes, PyList},
+};
+use serdes::{
+    device_state::{self, Error, HostTarget, Tensor, Verification},
+    ifrt::{Index, IndexDomain, Shape},
+};
+
+use crate::{
+    failures,
+    memory::{Readable, Writable},
+    work::interruptible,
+};
+
+/// A part of a tensor: its name, the first index and the extent of each dimension, an array.
+type GivenPart<'py> = (String, Vec<i64>, Vec<i64>, Bound<'py, PyAny>);
+
+/// An open state.
+#[pyclass(frozen, module = "serdes_ml._native")]
+pub(crate) struct Reader {
+    reader: device_state::Reader,
+    path: Option<PathBuf>,
+}
+
+#[pymethods]
+impl Reader {
+    /// Opens the state at a path.
+    #[staticmethod]
+    fn open(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        match py.detach(|| device_state::Reader::open(&path)) {
+            Ok(reader) => Ok(Self { reader, path: Some(path) }),
+            Err(error) => Err(failures::of_state(py, &error, Some(&path))),
+        }
+    }
+
+    /// Opens the state in the bytes of an array, which is held.
+    #[staticmethod]
+    fn of_bytes(py: Python<'_>, array: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let source = Readable::of(array)?;
+        match py.detach(|| device_state::Reader::from_source(source, "the bytes")) {
+            Ok(reader) => Ok(Self { reader, path: None }),
+            Err(error) => Err(failures::of_state(py, &error, None)),
+        }
+    }
+
+    /// The names of all tensors, in the order of their bytes.
+    fn names(&self) -> Vec<&str> {
+        self.reader.names().collect()
+    }
+
+    /// Type in IFRT's words, shape and bytes of a tensor.
+    fn describe(&self, py: Python<'_>, name: &str) -> PyResult<(&'static str, Vec<i64>, u64)> {
+        let tensor = self.tensor(py, name)?;
+        let spec = tensor.spec();
+        Ok((spec.dtype().name(), spec.shape().dims().to_vec(), tensor.bytes()))
+    }
+
+    /// The sharding of a tensor in words.
+    fn sharding(&self, py: Python<'_>, name: &str) -> PyResult<String> {
+        Ok(self.tensor(py, name)?.spec().sharding().to_string())
+    }
+
+    /// Words of the state about itself.
+    fn metadata(&self) -> Vec<(String, String)> {
+        self.reader.metadata().map(<[_]>::to_vec).unwrap_or_default()
+    }
+
+    /// Bytes of all tensors.
+    fn data_bytes(&self) -> u64 {
+        self.reader.data_bytes()
+    }
+
+    /// The IFRT SerDes version that was asked for when the state was saved.
+    fn serdes_version(&self) -> i32 {
+        self.reader.ifrt_version()
+    }
+
+    /// The number of parts that several processes saved; 0 for a state of one file.
+    fn parts(&self) -> u32 {
+        self.reader.parts()
+    }
+
+    /// Reads whole tensors into arrays; answers how many bytes were read.
+    #[pyo3(signature = (tensors, verify, progress))]
+    fn read_into(
+        &self,
+        py: Python<'_>,
+        tensors: Vec<(String, Bound<'_, PyAny>)>,
+        verify: bool,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<u64> {
+        let found = tensors.iter().map(|(name, _)| self.tensor(py, name));
+        let found = found.collect::<PyResult<Vec<_>>>()?;
+        let mut memory = Writable::of(tensors.iter().map(|(_, array)| array))?;
+        let targets = found.iter().zip(memory.bytes());
+        let targets = targets.map(|(tensor, bytes)| HostTarget::new(tensor, bytes)).collect();
+        self.read(py, targets, verify, found.iter().map(Tensor::bytes).sum(), progress)
+    }
+
+    /// Reads parts of tensors, each a name, the first index and the extent of each dimension, into
+    /// arrays; answers how many bytes were read.
+    #[pyo3(signature = (parts, verify, progress))]
+    fn read_parts(
+        &self,
+        py: Python<'_>,
+        parts: Vec<GivenPart<'_>>,
+        verify: bool,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<u64> {
+        let found = parts.iter().map(|(name, ..)| self.tensor(py, name));
+        let found = found.collect::<PyResult<Vec<_>>>()?;
+        let mut memory = Writable::of(parts.iter().map(|(.., array)| array))?;
+        let mut targets = Vec::with_capacity(parts.len());
+        let mut total = 0;
+        for ((tensor, bytes), (_, origin, extent, _)) in
+            found.iter().zip(memory.bytes()).zip(&parts)
+        {
+            total += bytes.len() as u64;
+            let domain = domain(origin, extent)?;
+            let target = HostTarget::part(tensor, &domain, bytes);
+            targets.push(target.map_err(|error| self.failure(py, &error))?);
+        }
+        self.read(py, targets, verify, total, progress)
+    }
+
+    /// The elements of a tensor of strings, row by row.
+    fn strings<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
+        let tensor = self.tensor(py, name)?;
+        let strings = interruptible(py, None, 0, |_| tensor.strings())?
+            .map_err(|error| self.failure(py, &error))?;
+        PyList::new(py, strings.iter().map(|string| PyBytes::new(py, string)))
+    }
+}
+
+/// Those of the names that a pattern matches.
+#[pyfunction]
+pub(crate) fn matching(pattern: &str, names: Vec<String>) -> Vec<String> {
+    names.into_iter().filter(|name| device_state::matches_any(&[pattern], name)).collect()
+}
+
+impl Reader {
+    fn tensor(&self, py: Python<'_>, name: &str) -> PyResult<Tensor> {
+        self.reader.tensor(name).map_err(|error| self.failure(py, &error))
+    }
+
+    fn failure(&self, py: Python<'_>, error: &Error) -> PyErr {
+        failures::of_state(py, error, self.path.as_deref())
+    }
+
+    fn read(
+        &self,
+        py: Python<'_>,
+        targets: Vec<HostTarget<'_>>,
+        verify: bool,
+        total: u64,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<u64> {
+        let verification = if verify { Verification::Checksums } else { Verification::Skipped };
+        let reader = &self.reader;
+        let work = |watch: &_| reader.read_into(targets, verification, watch);
+        interruptible(py, progress, total, work)?.map_err(|error| self.failure(py, &error))
+    }
+}
+
+/// A part of an array.
+pub(crate) fn domain(origin: &[i64], extent: &[i64]) -> PyResult<IndexDomain> {
+    let made = Shape::new(extent).and_then(|shape| IndexDomain::new(Index::new(origin), shape));
+    made.map_err(|error| PyValueError::new_err(error.to_string()))
+}

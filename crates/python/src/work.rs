@@ -1,0 +1,95 @@
+//! Long work on a thread of its own, while the calling thread listens: for Ctrl-C, and for whoever
+//! wants to know how far it has come.
+
+use std::{
+    panic::resume_unwind,
+    sync::{
+        Arc, Condvar, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+use pyo3::prelude::*;
+use serdes::files::{Phase, Progress, Watch};
+
+/// How often the caller looks for signals and calls back.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// Bytes that are done.
+#[derive(Default)]
+struct Counter(AtomicU64);
+
+impl Progress for Counter {
+    fn begin(&self, _: Phase, _: u64) {}
+
+    fn advance(&self, bytes: u64) {
+        self.0.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
+
+/// Whether the work has ended, by whatever way.
+#[derive(Default)]
+struct Ended {
+    ended: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Ended {
+    /// Waits for the end, and no longer than `limit`.
+    fn wait(&self, limit: Duration) -> bool {
+        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.changed.wait_timeout_while(ended, limit, |ended| !*ended);
+        *waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+}
+
+/// Says so when it goes, also in a panic.
+struct SaysEnd<'a>(&'a Ended);
+
+impl Drop for SaysEnd<'_> {
+    fn drop(&mut self) {
+        *self.0.ended.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.0.changed.notify_all();
+    }
+}
+
+/// Does `work` without the interpreter, `total` bytes of it, and answers what it answers. `progress`
+/// is called with the bytes that are done and all bytes.
+///
+/// # Errors
+/// What a signal handler or `progress` raises: the work is stopped then, and has ended.
+pub(crate) fn interruptible<T: Send>(
+    py: Python<'_>,
+    progress: Option<&Bound<'_, PyAny>>,
+    total: u64,
+    work: impl FnOnce(&Watch) -> T + Send,
+) -> PyResult<T> {
+    let counter = Arc::new(Counter::default());
+    let watch = &Watch::new().with_progress(Arc::clone(&counter) as Arc<dyn Progress>);
+    let ended = &Ended::default();
+    let tell = |done: u64| match progress {
+        Some(progress) => progress.call1((done.min(total), total)).map(drop),
+        None => Ok(()),
+    };
+    thread::scope(|scope| {
+        let worker = scope.spawn(move || {
+            let _says = SaysEnd(ended);
+            work(watch)
+        });
+        let heard = loop {
+            if py.detach(|| ended.wait(LOOK_EVERY)) {
+                break Ok(());
+            }
+            let done = counter.0.load(Ordering::Relaxed);
+            if let Err(error) = py.check_signals().and_then(|()| tell(done)) {
+                watch.cancel();
+                break Err(error);
+            }
+        };
+        let result = py.detach(|| worker.join()).unwrap_or_else(|panic| resume_unwind(panic));
+        heard.and_then(|()| tell(counter.0.load(Ordering::Relaxed)))?;
+        Ok(result)
+    })
+}

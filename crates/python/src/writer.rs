@@ -1,0 +1,260 @@
+//! States that are written, out of numpy arrays.
+
+use std::{
+    io::{self, Write},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use pyo3::{exceptions::PyValueError, prelude::*, types::PyBytes};
+use serdes::{
+    device_state::{
+        self, Durability, Error, Part, SaveId, Shard, Versions, WriteOptions, Writer, merge as join,
+    },
+    ifrt::{
+        ArraySpec, DType, DeviceId, DeviceList, HloSharding, IndexDomain, MemoryKind,
+        OpaqueSharding, Shape, Sharding, SingleDeviceSharding, xla::OpSharding,
+    },
+    version::AnyVersionAccessor,
+};
+
+use crate::{failures, memory::Readable, reader::domain, work::interruptible};
+
+/// A shard: the id of its device, the first index and the extent of each dimension, an array.
+type GivenShard<'py> = (i32, Vec<i64>, Vec<i64>, Bound<'py, PyAny>);
+
+/// A tensor as Python gives it.
+#[derive(FromPyObject)]
+pub(crate) enum Given<'py> {
+    /// Name, type in IFRT's words, shape, an array.
+    Array(String, String, Vec<i64>, Bound<'py, PyAny>),
+    /// Name, type, shape, the ids of all devices, the sharding in XLA's words where there are some,
+    /// the kind of memory, the shards of this process.
+    Shards(
+        String,
+        String,
+        Vec<i64>,
+        Vec<i32>,
+        Option<String>,
+        Option<String>,
+        Vec<GivenShard<'py>>,
+    ),
+}
+
+/// What a state gets of a tensor.
+enum Contents {
+    Numbers(Readable),
+    Strings(Vec<Vec<u8>>),
+    Shards(Vec<(DeviceId, IndexDomain, Readable)>),
+}
+
+/// A tensor that is ready to be written.
+struct Prepared {
+    name: String,
+    spec: ArraySpec,
+    contents: Contents,
+}
+
+impl Prepared {
+    fn bytes(&self) -> u64 {
+        match &self.contents {
+            Contents::Numbers(memory) => memory.bytes().len() as u64,
+            Contents::Strings(strings) => strings.iter().map(|one| one.len() as u64 + 8).sum(),
+            Contents::Shards(shards) => {
+                shards.iter().map(|(.., memory)| memory.bytes().len() as u64).sum()
+            }
+        }
+    }
+
+    fn of(given: Given<'_>) -> PyResult<Self> {
+        match given {
+            Given::Array(name, dtype, dims, array) => {
+                let sharding = SingleDeviceSharding::new(DeviceId(0));
+                let spec = spec_of(&dtype, &dims, sharding)?;
+                let contents = if spec.dtype() == DType::String {
+                    Contents::Strings(array.extract()?)
+                } else {
+                    Contents::Numbers(Readable::of(&array)?)
+                };
+                Ok(Self { name, spec, contents })
+            }
+            Given::Shards(name, dtype, dims, devices, words, kind, shards) => {
+                let sharding = sharding_of(&devices, words.as_deref(), kind)?;
+                let spec = spec_of(&dtype, &dims, sharding)?;
+                let shards = shards.into_iter().map(|(device, origin, extent, array)| {
+                    let domain = domain(&origin, &extent)?;
+                    Ok((DeviceId(device), domain, Readable::of(&array)?))
+                });
+                let contents = Contents::Shards(shards.collect::<PyResult<_>>()?);
+                Ok(Self { name, spec, contents })
+            }
+        }
+    }
+
+    fn write(&self, writer: &mut Writer) -> Result<(), Error> {
+        match &self.contents {
+            Contents::Numbers(memory) => writer.add_bytes(&self.name, &self.spec, memory.bytes()),
+            Contents::Strings(strings) => writer.add_strings(&self.name, &self.spec, strings),
+            Contents::Shards(shards) => {
+                let shards: Vec<Shard<'_, [u8]>> = shards
+                    .iter()
+                    .map(|(device, domain, memory)| {
+                        Shard::new(*device, memory.bytes()).at(domain.clone())
+                    })
+                    .collect();
+                writer.add_sharded_bytes(&self.name, &self.spec, &shards)
+            }
+        }
+    }
+}
+
+fn spec_of(dtype: &str, dims: &[i64], sharding: impl Into<Sharding>) -> PyResult<ArraySpec> {
+    let wrong = |error: &dyn std::fmt::Display| PyValueError::new_err(error.to_string());
+    let dtype: DType = dtype.parse().map_err(|error| wrong(&error))?;
+    let shape = Shape::new(dims).map_err(|error| wrong(&error))?;
+    Ok(ArraySpec::new(dtype, shape, sharding))
+}
+
+/// The sharding in XLA's words; where there are none, or none that this build knows, one that only
+/// names the devices: the shards say what they hold.
+fn sharding_of(devices: &[i32], words: Option<&str>, kind: Option<String>) -> PyResult<Sharding> {
+    let devices = DeviceList::from_iter(devices.iter().copied().map(DeviceId));
+    let kind = kind.map_or_else(MemoryKind::unset, MemoryKind::new);
+    let known = words
+        .and_then(|words| words.parse::<OpSharding>().ok())
+        .and_then(|sharding| HloSharding::new(devices.clone(), kind.clone(), sharding).ok());
+    Ok(match known {
+        Some(sharding) => sharding.into(),
+        None => OpaqueSharding::new(devices, kind).into(),
+    })
+}
+
+/// A version as Python names it.
+#[derive(FromPyObject)]
+pub(crate) enum GivenVersion {
+    /// The IFRT SerDes version; the container is current then.
+    Number(i32),
+    /// A word that stands for both lines.
+    Word(String),
+}
+
+impl GivenVersion {
+    fn versions(&self) -> PyResult<Versions> {
+        match self {
+            Self::Number(number) => {
+                let specs = AnyVersionAccessor::get(*number)
+                    .map_err(|error| PyValueError::new_err(error.to_string()))?;
+                Ok(Versions::new(Versions::current().container(), specs))
+            }
+            Self::Word(word) => match &**word {
+                "current" => Ok(Versions::current()),
+                "week-4-old" | "week_4_old" => Ok(Versions::week_4_old()),
+                "minimum" => Ok(Versions::minimum()),
+                _ => Err(PyValueError::new_err(format!(
+                    "serdes_version {word:?}: expected \"current\", \"week-4-old\", \"minimum\" or a number"
+                ))),
+            },
+        }
+    }
+}
+
+fn options(
+    metadata: Option<Vec<(String, String)>>,
+    version: &GivenVersion,
+    sync: bool,
+) -> PyResult<WriteOptions> {
+    let durability = if sync { Durability::Data } else { Durability::None };
+    let options = WriteOptions::new(version.versions()?);
+    Ok(options.with_metadata(metadata).with_durability(durability))
+}
+
+/// Writes a state: to a path, as the part `(id, number, count)` of the state at a path, or where
+/// there is no path into bytes, which it answers.
+#[pyfunction]
+#[pyo3(signature = (path, tensors, metadata, version, sync, part, progress))]
+#[expect(clippy::too_many_arguments, reason = "they are those of a function of Python")]
+pub(crate) fn save<'py>(
+    py: Python<'py>,
+    path: Option<PathBuf>,
+    tensors: Vec<Given<'py>>,
+    metadata: Option<Vec<(String, String)>>,
+    version: GivenVersion,
+    sync: bool,
+    part: Option<([u8; 16], u32, u32)>,
+    progress: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Option<Bound<'py, PyBytes>>> {
+    let options = options(metadata, &version, sync)?;
+    let tensors = tensors.into_iter().map(Prepared::of).collect::<PyResult<Vec<_>>>()?;
+    let total = tensors.iter().map(Prepared::bytes).sum();
+    let kept = Kept::default();
+    let target = Target { path: path.as_deref(), part, kept: kept.clone() };
+    interruptible(py, progress, total, |watch| -> Result<(), Error> {
+        let mut writer = target.begin(options.with_watch(watch.clone()))?;
+        for tensor in &tensors {
+            tensor.write(&mut writer)?;
+        }
+        writer.finish().map(drop)
+    })?
+    .map_err(|error| failures::of_state(py, &error, path.as_deref()))?;
+    Ok(path
+        .is_none()
+        .then(|| PyBytes::new(py, &kept.0.lock().unwrap_or_else(PoisonError::into_inner))))
+}
+
+/// Where a state goes.
+struct Target<'a> {
+    path: Option<&'a Path>,
+    part: Option<([u8; 16], u32, u32)>,
+    kept: Kept,
+}
+
+impl Target<'_> {
+    fn begin(&self, options: WriteOptions) -> Result<Writer, Error> {
+        match (self.path, self.part) {
+            (None, _) => options.stream(self.kept.clone()),
+            (Some(path), None) => options.create(path),
+            (Some(path), Some((id, number, count))) => {
+                options.create_part(path, Part::new(SaveId::new(id), number, count)?)
+            }
+        }
+    }
+}
+
+/// Bytes of a state that goes nowhere else.
+#[derive(Clone, Default)]
+struct Kept(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Kept {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Makes a state at a path of the parts of a save, all of which are there.
+#[pyfunction]
+#[pyo3(signature = (path, id, metadata, version, sync))]
+pub(crate) fn merge(
+    py: Python<'_>,
+    path: PathBuf,
+    id: [u8; 16],
+    metadata: Option<Vec<(String, String)>>,
+    version: GivenVersion,
+    sync: bool,
+) -> PyResult<()> {
+    let options = options(metadata, &version, sync)?;
+    let merged = interruptible(py, None, 0, |watch| {
+        join(&path, SaveId::new(id), &options.with_watch(watch.clone()))
+    })?;
+    merged.map(drop).map_err(|error| failures::of_state(py, &error, Some(&path)))
+}
+
+/// The id of a new save of several processes.
+#[pyfunction]
+pub(crate) fn new_save_id(py: Python<'_>) -> Bound<'_, PyBytes> {
+    PyBytes::new(py, &device_state::SaveId::random().bytes())
+}

@@ -1,0 +1,82 @@
+"""Work on another thread, whose failures nobody misses."""
+
+from __future__ import annotations
+
+import atexit
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future as _Future
+from concurrent.futures import ThreadPoolExecutor
+
+
+class Future:
+    """The end of a save on another thread."""
+
+    def __init__(self, what: str, future: _Future[None]) -> None:
+        self._what, self._future, self._asked = what, future, False
+
+    def result(self, timeout: float | None = None) -> None:
+        """Wait for the end, ``timeout`` seconds at most, and raise what went wrong.
+
+        Raises:
+            TimeoutError: if it has not ended by then.
+        """
+        error = self.exception(timeout)
+        if error is not None:
+            raise error
+
+    def exception(self, timeout: float | None = None) -> BaseException | None:
+        """Wait for the end, and answer what went wrong."""
+        try:
+            error = self._future.exception(timeout)
+        except TimeoutError:
+            raise
+        except Exception as error:
+            # That of concurrent.futures is not Python's own before 3.11.
+            if type(error).__name__ == "TimeoutError":
+                raise TimeoutError(f"{self._what} takes longer than {timeout} s") from None
+            raise
+        self._asked = True
+        return error
+
+    def done(self) -> bool:
+        """Whether it has ended."""
+        return self._future.done()
+
+    def _tell(self) -> None:
+        """Print a failure that nobody asked for."""
+        if self._asked or not self._future.done():
+            return
+        error = self._future.exception()
+        if error is not None and sys.stderr is not None:
+            print(f"serdes_ml: {self._what} failed: {error!r}", file=sys.stderr)
+
+
+_lock = threading.Lock()
+_worker: ThreadPoolExecutor | None = None
+_futures: list[Future] = []
+
+
+def in_background(what: str, work: Callable[[], None]) -> Future:
+    """Do ``work`` behind whatever was asked for before; the end of the process waits for it."""
+    global _worker
+    with _lock:
+        if _worker is None:
+            _worker = ThreadPoolExecutor(1, "serdes_ml")
+            # The thread has ended by then: the pool's own end comes first.
+            atexit.register(_tell_all)
+        future = Future(what, _worker.submit(work))
+        # What has ended well, or was asked for, need not be kept.
+        _futures[:] = [one for one in _futures if not (one._asked or _ended_well(one))]
+        _futures.append(future)
+        return future
+
+
+def _ended_well(future: Future) -> bool:
+    return future.done() and future._future.exception() is None
+
+
+def _tell_all() -> None:
+    for future in _futures:
+        future._tell()

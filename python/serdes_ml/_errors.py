@@ -1,0 +1,92 @@
+"""What can go wrong with a state or an artifact, by the rule that says so."""
+
+from __future__ import annotations
+
+import errno
+import os
+from typing import Any
+
+
+class SerdesError(Exception):
+    """The base of what this package raises about states and artifacts.
+
+    ``rule`` names the rule as verdicts do (``explain(rule)`` says what it means); ``found`` and
+    ``expected`` are what broke it, as texts, where there are such; ``remedy`` says what to do.
+
+    >>> error = TooNew("the state is newer", "too_new", "7", "<= 1", "Upgrade the reader.")
+    >>> error.rule, error.found, error.expected
+    ('too_new', '7', '<= 1')
+    """
+
+    rule: str | None
+    found: str | None
+    expected: str | None
+    remedy: str | None
+
+    def __init__(
+        self,
+        message: str = "",
+        rule: str | None = None,
+        found: str | None = None,
+        expected: str | None = None,
+        remedy: str | None = None,
+    ) -> None:
+        Exception.__init__(self, message)
+        self._tell(message, rule, found, expected, remedy)
+
+    def _tell(
+        self,
+        message: str,
+        rule: str | None,
+        found: str | None,
+        expected: str | None,
+        remedy: str | None,
+    ) -> None:
+        self._message = message
+        self.rule, self.found, self.expected, self.remedy = rule, found, expected, remedy
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._message, self.rule, self.found, self.expected, self.remedy)
+
+
+class TooNew(SerdesError):
+    """A newer build wrote it, and this one must not read it: nothing is damaged."""
+
+
+class TooOld(SerdesError):
+    """It is older than what this build reads."""
+
+
+class Corrupt(SerdesError):
+    """Its bytes are no longer, or never were, those of such a file."""
+
+
+class NotFound(SerdesError, FileNotFoundError):
+    """A file is not there: also a ``FileNotFoundError``, with ``errno`` and ``filename``.
+
+    >>> isinstance(NotFound("no file"), FileNotFoundError)
+    True
+    """
+
+    def __init__(
+        self,
+        message: str = "",
+        rule: str | None = "not_found",
+        found: str | None = None,
+        expected: str | None = None,
+        remedy: str | None = None,
+        path: str | os.PathLike[str] | None = None,
+    ) -> None:
+        if path is None:
+            FileNotFoundError.__init__(self, errno.ENOENT, message)
+        else:
+            FileNotFoundError.__init__(self, errno.ENOENT, message, os.fspath(path))
+        self._tell(message, rule, found, expected, remedy)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        said = (self._message, self.rule, self.found, self.expected, self.remedy)
+        return type(self), (*said, self.filename)
+
+
+class Unsupported(SerdesError):
+    """It is whole, and this build, or the version that was asked for, cannot hold or read it."""

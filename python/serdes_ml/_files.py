@@ -1,0 +1,426 @@
+"""Tensors in a state file: saved, loaded, and read in part."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import EllipsisType, TracebackType
+from typing import Any, cast
+
+import numpy as np
+
+from . import _native
+from ._arrays import (
+    STRING,
+    Array,
+    array_of_strings,
+    dtype_name,
+    dtype_of,
+    framework_of,
+    strings_of,
+    to_numpy,
+)
+from ._errors import Corrupt
+from ._paths import Path, local
+from ._progress import Progress, listener
+
+RESERVED = "serdes_ml."
+"""What the keys of metadata begin with that the package keeps for itself."""
+
+ALIASES = RESERVED + "aliases"
+"""Names of tensors that are stored under another name: a JSON object of both."""
+
+
+def metadata_of(
+    metadata: Mapping[str, str] | None, own: Mapping[str, str] | None = None
+) -> list[tuple[str, str]] | None:
+    """Metadata as a state keeps it, with what the package says for itself."""
+    if metadata is None and not own:
+        return None
+    pairs: list[tuple[str, str]] = []
+    for key, value in (metadata or {}).items():
+        if not isinstance(cast("object", key), str) or not isinstance(cast("object", value), str):
+            raise TypeError(
+                "metadata: expected texts by texts, found"
+                f" {type(key).__name__}: {type(value).__name__}"
+            )
+        if key.startswith(RESERVED):
+            raise ValueError(f"metadata {key!r}: keys that begin with {RESERVED} are the package's")
+        pairs.append((key, value))
+    return pairs + list((own or {}).items())
+
+
+def given(tensors: Mapping[str, Any]) -> list[tuple[str, str, tuple[int, ...], Any]]:
+    """Tensors as the extension takes them."""
+    found: list[tuple[str, str, tuple[int, ...], Any]] = []
+    for name, value in tensors.items():
+        if not isinstance(cast("object", name), str):
+            raise TypeError(f"names of tensors are texts, found {type(name).__name__}")
+        array = to_numpy(name, value)
+        if array.dtype.kind in "OUST":
+            found.append((name, STRING, array.shape, strings_of(name, array)))
+        else:
+            found.append((name, dtype_name(name, array.dtype), array.shape, array))
+    return found
+
+
+def write(
+    path: str | None,
+    tensors: Mapping[str, Any],
+    metadata: list[tuple[str, str]] | None,
+    serdes_version: str | int,
+    sync: bool,
+    progress: Progress,
+) -> bytes | None:
+    """Write a state to a path, or into bytes."""
+    if isinstance(serdes_version, bool) or not isinstance(
+        cast("object", serdes_version), (str, int)
+    ):
+        raise TypeError(f"serdes_version: expected a text or a number, found {serdes_version!r}")
+    return _native.save(
+        path, given(tensors), metadata, serdes_version, sync, None, listener(progress)
+    )
+
+
+def save_file(
+    tensors: Mapping[str, Any],
+    filename: Path,
+    metadata: Mapping[str, str] | None = None,
+    *,
+    serdes_version: str | int = "current",
+    sync: bool = True,
+    progress: Progress = None,
+) -> None:
+    """Save tensors into the file ``filename``, which appears when all of it is there.
+
+    ``tensors`` are arrays by their names: of numpy, jax or torch, or anything with ``__dlpack__``
+    or the buffer protocol. What lies in memory of the processor, row by row, is read where it
+    lies. Arrays of ``str`` or ``bytes`` are strings.
+
+    ``serdes_version`` says who is to read it: ``"current"``, ``"week-4-old"`` for builds of four
+    weeks ago, ``"minimum"``, or a number of the IFRT SerDes line. ``sync`` takes the file to the
+    disk before it gets its name. ``progress`` is True or a callable with the bytes that are done
+    and all bytes. Other threads run meanwhile; they must not change the arrays. Ctrl-C stops the
+    work, and leaves what was there before.
+
+    >>> import tempfile, pathlib, numpy as np, serdes_ml as sd
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "state.sds"
+    >>> sd.save_file({"w": np.ones((2, 2)), "names": np.array(["a", "b"])}, path)
+    >>> sorted(sd.load_file(path))
+    ['names', 'w']
+
+    Raises:
+        TypeError: if a value is no array, or of a type that no state holds.
+        OSError: if the file cannot be written; what was there stays.
+    """
+    path = local(filename)
+    write(path, tensors, metadata_of(metadata), serdes_version, sync, progress)
+
+
+def save(
+    tensors: Mapping[str, Any],
+    metadata: Mapping[str, str] | None = None,
+    *,
+    serdes_version: str | int = "current",
+    progress: Progress = None,
+) -> bytes:
+    """Save tensors into bytes: those of a file of `save_file`.
+
+    >>> import numpy as np, serdes_ml as sd
+    >>> sd.load(sd.save({"w": np.arange(3)}))["w"]
+    array([0, 1, 2])
+    """
+    found = write(None, tensors, metadata_of(metadata), serdes_version, False, progress)
+    return cast("bytes", found)
+
+
+class State:
+    """An open state with the names that the package gives to its tensors."""
+
+    def __init__(self, reader: _native.Reader) -> None:
+        self.reader = reader
+        pairs = reader.metadata()
+        self.own = {key: value for key, value in pairs if key.startswith(RESERVED)}
+        self.metadata = {key: value for key, value in pairs if not key.startswith(RESERVED)}
+        self.aliases = self._aliases()
+        self.names = sorted({*reader.names(), *self.aliases})
+
+    @staticmethod
+    def open(path: Path) -> State:
+        """The state in a file."""
+        return State(_native.Reader.open(local(path)))
+
+    @staticmethod
+    def of_bytes(data: Any) -> State:
+        """The state in bytes, or whatever has the buffer protocol."""
+        view = memoryview(data)
+        array = np.frombuffer(view, np.uint8) if view.nbytes else np.empty(0, np.uint8)
+        return State(_native.Reader.of_bytes(array))
+
+    def _aliases(self) -> dict[str, str]:
+        text = self.own.get(ALIASES)
+        if text is None:
+            return {}
+        try:
+            found = json.loads(text)
+        except ValueError:
+            found = None
+        known = set(self.reader.names())
+        if not isinstance(found, dict) or not all(
+            isinstance(name, str) and isinstance(stored, str) and stored in known
+            for name, stored in cast("dict[object, object]", found).items()
+        ):
+            raise Corrupt(
+                f"the metadata {ALIASES} of the state names tensors that are not there",
+                "corrupt",
+                text[:200],
+                "a JSON object of names of tensors",
+                "Take another copy, or save it again.",
+            )
+        aliases = cast("dict[str, str]", found)
+        return {name: stored for name, stored in aliases.items() if name not in known}
+
+    def stored(self, name: str) -> str:
+        """The name under which a tensor is stored."""
+        return self.aliases.get(name, name)
+
+    def describe(self, name: str) -> tuple[str, tuple[int, ...]]:
+        """Type, in the words of a state, and shape."""
+        dtype, shape, _ = self.reader.describe(self.stored(name))
+        return dtype, tuple(shape)
+
+    def select(self, only: str | Sequence[str] | None) -> list[str]:
+        """The names that one of the patterns matches, or all."""
+        if only is None:
+            return self.names
+        patterns = [only] if isinstance(only, str) else list(only)
+        chosen: set[str] = set()
+        for pattern in patterns:
+            found = _native.matching(pattern, self.names)
+            if not found:
+                raise KeyError(f"no tensor of the state has a name that {pattern!r} matches")
+            chosen.update(found)
+        return [name for name in self.names if name in chosen]
+
+    def read(self, names: Iterable[str], verify: bool, progress: Progress) -> dict[str, Array]:
+        """Whole tensors; those that are stored under one name are one array."""
+        stored: dict[str, Array] = {}
+        numbers: list[tuple[str, Array]] = []
+        names = list(names)
+        for name in names:
+            own = self.stored(name)
+            if own in stored:
+                continue
+            dtype, shape = self.describe(own)
+            if dtype == STRING:
+                stored[own] = array_of_strings(self.reader.strings(own), shape)
+            else:
+                stored[own] = np.empty(shape, dtype_of(own, dtype))
+                numbers.append((own, stored[own]))
+        self.reader.read_into(numbers, verify, listener(progress))
+        return {name: stored[self.stored(name)] for name in names}
+
+    def read_part(
+        self, name: str, origin: Sequence[int], extent: Sequence[int], verify: bool
+    ) -> Array:
+        """A part of a tensor: the chunks that it crosses are read."""
+        own = self.stored(name)
+        dtype, shape = self.describe(own)
+        if dtype == STRING:
+            whole = array_of_strings(self.reader.strings(own), shape)
+            ends = zip(origin, extent, strict=True)
+            return whole[tuple(slice(begin, begin + count) for begin, count in ends)]
+        array: Array = np.empty(tuple(extent), dtype_of(own, dtype))
+        self.reader.read_parts([(own, list(origin), list(extent), array)], verify, None)
+        return array
+
+
+def load_file(
+    filename: Path,
+    *,
+    framework: str = "numpy",
+    only: str | Sequence[str] | None = None,
+    verify: bool = True,
+    progress: Progress = None,
+) -> dict[str, Any]:
+    """Load the tensors of the state ``filename``, by their names.
+
+    ``framework`` is ``"numpy"``, ``"jax"`` or ``"torch"``. ``only`` are patterns of names (``*``,
+    ``?``, ``[a-z]``), as ``["encoder/*"]``. ``verify=False`` takes the bytes as they are, and
+    compares no checksums. Arrays own their memory and can be written to; strings come as arrays of
+    ``bytes`` objects.
+
+    Raises:
+        NotFound: if there is no such file.
+        TooNew, TooOld, Corrupt: if this build must not, or nobody can, read it.
+        KeyError: if a pattern matches no tensor.
+    """
+    make = framework_of(framework)
+    state = State.open(filename)
+    return _made(make, state.read(state.select(only), verify, progress))
+
+
+def load(
+    data: Any,
+    *,
+    framework: str = "numpy",
+    only: str | Sequence[str] | None = None,
+    verify: bool = True,
+    progress: Progress = None,
+) -> dict[str, Any]:
+    """Load tensors from bytes, or from whatever has the buffer protocol; see `load_file`."""
+    make = framework_of(framework)
+    state = State.of_bytes(data)
+    return _made(make, state.read(state.select(only), verify, progress))
+
+
+def _made(make: Any, arrays: dict[str, Array]) -> dict[str, Any]:
+    """Arrays of a framework; those that are one array stay one."""
+    made: dict[int, Any] = {}
+    for name, array in arrays.items():
+        if id(array) not in made:
+            made[id(array)] = make(name, array)
+    return {name: made[id(array)] for name, array in arrays.items()}
+
+
+_Index = int | slice | EllipsisType
+
+
+class Slice:
+    """A tensor of which parts are read: ``f.get_slice("w")[10:20, :]``."""
+
+    def __init__(self, state: State, name: str, framework: str, verify: bool) -> None:
+        self._state, self._name, self._verify = state, name, verify
+        self._make = framework_of(framework)
+        self._dtype, self._shape = state.describe(name)
+
+    def get_shape(self) -> list[int]:
+        """The extent of each dimension."""
+        return list(self._shape)
+
+    def get_dtype(self) -> np.dtype[Any]:
+        """The numpy type of the elements."""
+        return dtype_of(self._name, self._dtype)
+
+    def __getitem__(self, index: _Index | tuple[_Index, ...]) -> Any:
+        """The part that the index says, as numpy takes indices: numbers, slices and ``...``.
+
+        Raises:
+            IndexError: if the index lies outside, or has too many dimensions.
+        """
+        origin: list[int] = []
+        extent: list[int] = []
+        # What is left to do with what was read.
+        rest: list[int | slice] = []
+        for one, length in zip(self._expanded(index), self._shape, strict=True):
+            if isinstance(one, slice):
+                steps = range(*one.indices(length))
+                low, high = (min(steps), max(steps) + 1) if len(steps) else (0, 0)
+                origin.append(low)
+                extent.append(high - low)
+                rest.append(slice(None, None, steps.step) if len(steps) else slice(0, 0))
+            else:
+                number = one.__index__()
+                if not -length <= number < length:
+                    raise IndexError(f"the index {number} lies outside of {length} elements")
+                origin.append(number % length)
+                extent.append(1)
+                rest.append(0)
+        part = self._state.read_part(self._name, origin, extent, self._verify)
+        if all(isinstance(one, slice) and one.step in (None, 1) for one in rest):
+            return self._make(self._name, part)
+        found = part[tuple(rest)]
+        if part.dtype == object and not isinstance(found, np.ndarray):
+            return found
+        # Its own memory, and not a view of more than was asked for.
+        return self._make(self._name, np.array(found, dtype=part.dtype, order="C"))
+
+    def _expanded(self, index: _Index | tuple[_Index, ...]) -> list[int | slice]:
+        given = index if isinstance(index, tuple) else (index,)
+        rank = len(self._shape)
+        dots = sum(1 for one in given if one is Ellipsis)
+        if dots > 1 or len(given) - dots > rank:
+            raise IndexError(f"{len(given)} indices for {rank} dimensions of {self._name!r}")
+        found: list[int | slice] = []
+        for one in given:
+            if isinstance(one, EllipsisType):
+                found.extend([slice(None)] * (rank - len(given) + 1))
+            elif isinstance(one, slice) or hasattr(one, "__index__"):
+                found.append(one)
+            else:
+                raise IndexError(f"expected numbers, slices and ..., found {one!r}")
+        return found + [slice(None)] * (rank - len(found))
+
+
+class safe_open:
+    """A state whose tensors are read one by one, or in part.
+
+    >>> import tempfile, pathlib, numpy as np, serdes_ml as sd
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "state.sds"
+    >>> sd.save_file({"w": np.arange(12).reshape(3, 4)}, path, metadata={"step": "7"})
+    >>> with sd.safe_open(path) as f:
+    ...     f.keys(), f.metadata(), f.get_shape("w"), f.get_dtype("w")
+    ...     f.get_slice("w")[1:, :2]
+    (['w'], {'step': '7'}, [3, 4], dtype('int64'))
+    array([[4, 5],
+           [8, 9]])
+    """
+
+    def __init__(self, filename: Path, framework: str = "numpy", *, verify: bool = True) -> None:
+        framework_of(framework)
+        self._framework, self._verify = framework, verify
+        self._state: State | None = State.open(filename)
+
+    def __enter__(self) -> safe_open:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._state = None
+
+    def _open(self) -> State:
+        if self._state is None:
+            raise ValueError("the state was closed")
+        return self._state
+
+    def keys(self) -> list[str]:
+        """The names of all tensors, sorted."""
+        return list(self._open().names)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
+
+    def __len__(self) -> int:
+        return len(self._open().names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._open().names
+
+    def metadata(self) -> dict[str, str]:
+        """Words that were saved with the tensors."""
+        return dict(self._open().metadata)
+
+    def get_tensor(self, name: str) -> Any:
+        """All of a tensor.
+
+        Raises:
+            KeyError: if there is none of that name.
+        """
+        array = self._open().read([name], self._verify, None)[name]
+        return framework_of(self._framework)(name, array)
+
+    def get_slice(self, name: str) -> Slice:
+        """A tensor of which parts are read; see `Slice`."""
+        return Slice(self._open(), name, self._framework, self._verify)
+
+    def get_shape(self, name: str) -> list[int]:
+        """The extent of each dimension."""
+        return list(self._open().describe(name)[1])
+
+    def get_dtype(self, name: str) -> np.dtype[Any]:
+        """The numpy type of the elements; that of strings is ``object``."""
+        return dtype_of(name, self._open().describe(name)[0])

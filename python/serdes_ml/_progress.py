@@ -1,0 +1,31 @@
+"""How far a save or a load has come."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+Progress = Callable[[int, int], object] | bool | None
+"""True shows a bar on a terminal; a callable gets the bytes that are done, and all bytes."""
+
+_WIDTH = 30
+
+
+def _bar(done: int, total: int) -> None:
+    part = done / total if total else 1.0
+    full = round(_WIDTH * part)
+    end = "\n" if done >= total else ""
+    line = f"\r{'█' * full}{'░' * (_WIDTH - full)} {done / 1e6:,.0f} of {total / 1e6:,.0f} MB"
+    sys.stderr.write(line + end)
+    sys.stderr.flush()
+
+
+def listener(progress: Progress) -> Callable[[int, int], object] | None:
+    """Who is called."""
+    if progress is True:
+        return _bar if sys.stderr is not None and sys.stderr.isatty() else None
+    if progress is None or progress is False:
+        return None
+    if not callable(progress):
+        raise TypeError(f"progress: expected True or a callable, found {type(progress).__name__}")
+    return progress

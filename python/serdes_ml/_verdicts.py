@@ -1,0 +1,288 @@
+"""Verdicts: may this artifact be loaded, and if not, why, and what to do?"""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from os import PathLike, fspath
+from typing import Any, cast
+
+from . import _native
+from ._errors import Unsupported
+
+Path = str | PathLike[str]
+"""A place of a file."""
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why an artifact is not acceptable: a rule, what was found, and what would have been taken."""
+
+    rule: str
+    message: str
+    found: str | None = None
+    expected: str | None = None
+    remedy: str | None = None
+    where: str | None = None
+
+    def __str__(self) -> str:
+        place = f" (at {self.where})" if self.where else ""
+        return f"{self.rule}: {self.message}{place}"
+
+
+@dataclass(frozen=True)
+class Warning:
+    """Something that one should know, although the artifact is judged without it."""
+
+    rule: str
+    message: str
+    where: str | None = None
+
+    def __str__(self) -> str:
+        place = f" (at {self.where})" if self.where else ""
+        return f"{self.rule}: {self.message}{place}"
+
+
+@dataclass(frozen=True)
+class Versions:
+    """The versions that an artifact records."""
+
+    producer: int
+    min_consumer: int
+    bad_consumers: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Consumer:
+    """The consumer that was asked about, in the line that decides about the artifact."""
+
+    line: str
+    version: int
+    min_producer: int = 0
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is known of an artifact after it was checked; true if it may be loaded.
+
+    >>> verdict = check("/nowhere")
+    >>> bool(verdict), verdict.verdict, verdict.reasons[0].rule
+    (False, 'unreadable', 'not_found')
+    """
+
+    path: str
+    kind: str | None
+    verdict: str
+    versions: Versions | None
+    consumer: Consumer | None
+    release: str | None
+    reasons: tuple[Reason, ...]
+    warnings: tuple[Warning, ...]
+    _object: str = field(repr=False)
+
+    @property
+    def acceptable(self) -> bool:
+        """Whether it may be loaded."""
+        return self.verdict == "acceptable"
+
+    def __bool__(self) -> bool:
+        return self.acceptable
+
+    def __str__(self) -> str:
+        said = [f"{self.path}: {self.verdict}"]
+        said.extend(f"  reason: {reason}" for reason in self.reasons)
+        said.extend(f"  warning: {warning}" for warning in self.warnings)
+        return "\n".join(said)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The object that ``serdes check --json`` prints."""
+        return cast("dict[str, Any]", json.loads(self._object))
+
+    @staticmethod
+    def _of(found: dict[str, Any]) -> Verdict:
+        versions, consumer = found.get("versions"), found.get("consumer")
+        return Verdict(
+            path=found["path"],
+            kind=found.get("kind"),
+            verdict=found["verdict"],
+            versions=versions
+            and Versions(
+                versions["producer"], versions["min_consumer"], tuple(versions["bad_consumers"])
+            ),
+            consumer=consumer
+            and Consumer(consumer["line"], consumer["version"], consumer["min_producer"]),
+            release=found.get("release"),
+            reasons=tuple(
+                Reason(
+                    rule=one["rule"],
+                    message=one["message"],
+                    found=one.get("found"),
+                    expected=one.get("expected"),
+                    remedy=one.get("remedy"),
+                    where=one.get("where"),
+                )
+                for one in found["reasons"]
+            ),
+            warnings=tuple(
+                Warning(rule=one["rule"], message=one["message"], where=one.get("where"))
+                for one in found["warnings"]
+            ),
+            _object=json.dumps(found),
+        )
+
+
+def _texts(what: str, given: str | Iterable[str] | None) -> list[str]:
+    if given is None:
+        return []
+    found = [given] if isinstance(given, str) else list(given)
+    for one in found:
+        if not isinstance(cast("object", one), str):
+            raise TypeError(f"{what}: expected texts, found {type(one).__name__}")
+    return found
+
+
+def _asked(
+    tensorflow: str | Iterable[str] | None,
+    jax: str | Iterable[str] | None,
+    tags: str | Iterable[str] | None,
+    kind: str | None,
+    loader: str,
+    verify_data: bool,
+    strict: bool,
+    custom_ops: str | Iterable[str] | None,
+    consumer: Mapping[str, int | tuple[int, int]] | None,
+) -> dict[str, Any]:
+    if jax is not None:
+        raise Unsupported(
+            "this build does not judge for releases of jax: StableHLO and jax.export are"
+            " recognised, and not judged",
+            "other_kind",
+            remedy="Load it with that jaxlib.",
+        )
+    lines: list[tuple[str, int, int]] = []
+    for line, numbers in (consumer or {}).items():
+        version, producer = numbers if isinstance(numbers, tuple) else (numbers, 0)
+        lines.append((line, version, producer))
+    return {
+        "tensorflow": _texts("tensorflow", tensorflow),
+        "consumer": lines,
+        "custom_ops": _texts("custom_ops", custom_ops),
+        "tags": None if tags is None else _texts("tags", tags),
+        "kind": kind,
+        "loader": loader,
+        "verify_data": verify_data,
+        "strict": strict,
+    }
+
+
+def check(
+    path: Path,
+    *,
+    tensorflow: str | None = None,
+    jax: str | None = None,
+    tags: str | Iterable[str] | None = None,
+    kind: str | None = None,
+    loader: str = "load_v1",
+    verify_data: bool = False,
+    strict: bool = False,
+    custom_ops: str | Iterable[str] | None = None,
+    consumer: Mapping[str, int | tuple[int, int]] | None = None,
+) -> Verdict:
+    """Tell whether the artifact at ``path`` may be loaded: a graph, a SavedModel, a checkpoint, a
+    state, safetensors, npy, npz, a plug-in.
+
+    ``tensorflow`` is the release that is to load it, the newest by default; ``consumer`` gives
+    versions of lines themselves, ``{"graph_def": 1395}``, or with the oldest producer that is
+    taken, ``(1395, 12)``. ``tags`` choose the meta graph of a SavedModel, ``loader`` is
+    ``load_v1``, ``load`` or ``cpp``, ``custom_ops`` are operations that the consumer has besides.
+    ``verify_data`` reads every byte of every tensor, ``strict`` makes reasons of warnings.
+
+    A path that is not there is a verdict and no exception.
+
+    >>> check("/nowhere").reasons[0].rule
+    'not_found'
+
+    Raises:
+        ValueError: if an argument is none of those that are known, or there are several artifacts
+            at the path, which ``check_all`` judges.
+    """
+    asked = _asked(tensorflow, jax, tags, kind, loader, verify_data, strict, custom_ops, consumer)
+    return Verdict._of(json.loads(_native.check(path, asked))[0])
+
+
+def check_all(
+    paths: Path | Iterable[Path],
+    *,
+    tensorflow: str | Iterable[str] | None = None,
+    jax: str | Iterable[str] | None = None,
+    tags: str | Iterable[str] | None = None,
+    kind: str | None = None,
+    loader: str = "load_v1",
+    verify_data: bool = False,
+    strict: bool = False,
+    custom_ops: str | Iterable[str] | None = None,
+    consumer: Mapping[str, int | tuple[int, int]] | None = None,
+    threads: int | None = None,
+) -> list[Verdict]:
+    """The verdicts on every artifact at the paths and in the folders below them, for each release.
+
+    ``tensorflow`` is one release or several, ``"all"``, ``"latest"`` or a range ``"2.12..2.16"``.
+    Several paths are judged at a time, by as many ``threads`` as the machine has cores or as are
+    given; the answers come in the order of the paths. What else may be given is as in `check`.
+
+    >>> [verdict.verdict for verdict in check_all(["/nowhere", "/nor/here"])]
+    ['unreadable', 'unreadable']
+    """
+    asked = _asked(tensorflow, jax, tags, kind, loader, verify_data, strict, custom_ops, consumer)
+    given = [paths] if isinstance(paths, (str, PathLike)) else list(paths)
+    if threads is not None and threads < 1:
+        raise ValueError(f"threads: expected 1 or more, found {threads}")
+    return [Verdict._of(one) for one in json.loads(_native.check_all(given, asked, threads))]
+
+
+def inspect(path: Path, *, kind: str | None = None) -> dict[str, Any]:
+    """What is in an artifact: kind, versions, tensors with type and shape, operations.
+
+    The object that ``serdes inspect --json`` prints.
+
+    Raises:
+        SerdesError: by the rule that keeps it from being read: `NotFound`, `Corrupt`, `TooNew`.
+    """
+    return cast("dict[str, Any]", json.loads(_native.inspect(path, kind)))
+
+
+def versions(as_of: str | datetime.date | None = None) -> list[dict[str, Any]]:
+    """Every entry of every line of versions as it stands on a day: ``2026-10-01``, or a date.
+
+    >>> [one["line"] for one in versions() if one["current"]][:2]
+    ['ifrt_serdes', 'ifrt_proxy_protocol']
+    """
+    day = as_of.isoformat()[:10] if isinstance(as_of, datetime.date) else as_of
+    return cast("list[dict[str, Any]]", json.loads(_native.versions(day)))
+
+
+def explain(rule: str) -> str:
+    """What a rule of a verdict means, with an example and the remedy.
+
+    >>> print(explain("min_consumer").splitlines()[0])
+    min_consumer (unacceptable)
+
+    Raises:
+        ValueError: if there is no such rule.
+    """
+    return _native.explain(rule)
+
+
+def diff(
+    a: Path, b: Path, *, rtol: float | None = None, atol: float | None = None
+) -> list[dict[str, Any]]:
+    """Which tensors of two files differ, and by how much: an object for each tensor.
+
+    Files are states, safetensors, npy, npz or checkpoints, each of another kind if you like. With
+    ``rtol`` or ``atol`` numbers are equal where ``|a - b| <= atol + rtol * |b|``.
+    """
+    tolerance = None if rtol is None and atol is None else (rtol or 0.0, atol or 0.0)
+    found = _native.difference(fspath(a), fspath(b), tolerance)
+    return cast("list[dict[str, Any]]", json.loads(found))

@@ -1,0 +1,288 @@
+"""Pytrees and shardings, on a process with eight devices, and by several processes."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+import serdes_ml as sd
+
+os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=8")
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+jax = pytest.importorskip("jax")
+
+import jax.numpy as jnp  # noqa: E402
+from jax.sharding import Mesh, NamedSharding, PartitionSpec  # noqa: E402
+from serdes_ml import jax as sdj  # noqa: E402
+
+
+def sharding(rows: int, columns: int, *spec: Any) -> NamedSharding:
+    """A sharding over a mesh of this many devices."""
+    devices = np.array(jax.devices()[: rows * columns]).reshape(rows, columns)
+    return NamedSharding(Mesh(devices, ("x", "y")), PartitionSpec(*spec))
+
+
+SHARDINGS = [
+    sharding(1, 1),
+    sharding(2, 1, "x"),
+    sharding(2, 2, "x", "y"),
+    sharding(2, 2, None, "x"),
+    sharding(4, 2, "x"),
+    sharding(4, 2, "y", "x"),
+    sharding(8, 1, ("x", "y")),
+    sharding(4, 2),
+]
+
+
+@pytest.mark.parametrize("saved", SHARDINGS, ids=str)
+def test_what_was_saved_on_one_mesh_comes_back_on_every_other(
+    path: pathlib.Path, saved: NamedSharding
+) -> None:
+    values = np.arange(16 * 24, dtype=np.float32).reshape(16, 24)
+    sdj.save(path, {"w": jax.device_put(values, saved)})
+    np.testing.assert_array_equal(sd.load_file(path)["w"], values)
+    for wanted in SHARDINGS:
+        like = {"w": jax.ShapeDtypeStruct(values.shape, np.float32, sharding=wanted)}
+        loaded = sdj.load(path, like)["w"]
+        assert loaded.sharding == wanted
+        np.testing.assert_array_equal(np.asarray(loaded), values)
+
+
+def test_a_state_knows_its_shardings(path: pathlib.Path) -> None:
+    sdj.save(path, {"w": jax.device_put(jnp.zeros((8, 8)), sharding(4, 2, "x", "y"))})
+    with sd.safe_open(path) as f:
+        found = f._open().reader.sharding("w")
+    assert "devices=[4,2]" in found
+
+
+class State:
+    """A training state of somebody's own."""
+
+    def __init__(self, params: Any, step: Any) -> None:
+        self.params, self.step = params, step
+
+
+jax.tree_util.register_pytree_with_keys(
+    State,
+    lambda state: (
+        [
+            (jax.tree_util.GetAttrKey("params"), state.params),
+            (jax.tree_util.GetAttrKey("step"), state.step),
+        ],
+        None,
+    ),
+    lambda _, children: State(*children),
+)
+
+
+def test_a_tree_comes_back_as_it_was(path: pathlib.Path) -> None:
+    tree = State(
+        params={"w": jnp.ones((2, 3), jnp.bfloat16), "list": [jnp.arange(3), None]},
+        step=7,
+    )
+    sdj.save(path, tree, metadata={"note": "x"})
+    loaded = sdj.load(path, like=tree)
+    assert isinstance(loaded, State)
+    assert loaded.step == 7
+    assert loaded.params["w"].dtype == jnp.bfloat16
+    assert loaded.params["list"][1] is None
+    np.testing.assert_array_equal(loaded.params["list"][0], np.arange(3))
+    names = ["params/list/0", "params/w", "step"]
+    assert list(sdj.load(path)) == names
+    with sd.safe_open(path) as f:
+        assert f.metadata() == {"note": "x"}
+
+
+def test_leaves_that_are_no_arrays_come_back_as_they_were(path: pathlib.Path) -> None:
+    tree = {
+        "int": -(2**70),
+        "float": 0.1,
+        "inf": float("-inf"),
+        "bool": True,
+        "str": "ü",
+        "numpy": np.float64(0.5),
+        "host": np.arange(3),
+        "strings": np.array(["a", "b"]),
+    }
+    sdj.save(path, tree)
+    loaded = sdj.load(path, like=tree)
+    for name in ("int", "float", "inf", "bool", "str"):
+        assert loaded[name] == tree[name]
+        assert type(loaded[name]) is type(tree[name])
+    assert loaded["numpy"].dtype == np.float64
+    assert isinstance(loaded["host"], np.ndarray)
+    assert loaded["host"].dtype == np.int64
+    assert loaded["strings"].tolist() == [b"a", b"b"]
+    everything = sdj.load(path)
+    assert everything["host"].dtype == np.int64
+    assert everything["int"] == -(2**70)
+
+
+def test_what_does_not_fit_is_named(path: pathlib.Path) -> None:
+    sdj.save(path, {"a": {"w": jnp.ones((2, 3))}, "step": 1})
+    with pytest.raises(KeyError, match="a/b"):
+        sdj.load(path, like={"a": {"b": jnp.ones(1)}})
+    with pytest.raises(ValueError, match="a/w"):
+        sdj.load(path, like={"a": {"w": jnp.ones((3, 2))}})
+    with pytest.raises(ValueError, match="cast"):
+        sdj.load(path, like={"a": {"w": jnp.ones((2, 3), jnp.bfloat16)}})
+    cast = sdj.load(path, like={"a": {"w": jnp.ones((2, 3), jnp.bfloat16)}}, cast=True)
+    assert cast["a"]["w"].dtype == jnp.bfloat16
+    with pytest.raises(ValueError, match="step"):
+        sdj.load(path, like={"step": jnp.ones(1)})
+    with pytest.raises(ValueError, match="a/w"):
+        sdj.load(path, like={"a": {"w": 7}})
+    with pytest.raises(ValueError, match="two leaves"):
+        sdj.save(path, {"a/b": jnp.ones(1), "a": {"b": jnp.ones(1)}})
+    with pytest.raises(TypeError, match="'key'"):
+        sdj.save(path, {"key": jax.random.key(0)})
+    with pytest.raises(TypeError, match="'thing'"):
+        sdj.save(path, {"thing": object()})
+
+
+def test_a_save_in_the_background_has_the_values_of_its_call(path: pathlib.Path) -> None:
+    host = np.zeros(1 << 20)
+    device = jnp.zeros(1 << 18)
+    future = sdj.save_async(path, {"host": host, "device": device})
+    host[:] = 1
+    device.delete()
+    future.result(timeout=60)
+    assert future.done()
+    loaded = sd.load_file(path)
+    assert loaded["host"].sum() == 0
+    assert loaded["device"].sum() == 0
+
+
+def test_a_failure_in_the_background_is_raised_or_printed(path: pathlib.Path) -> None:
+    nowhere = path / "not" / "there.sds"
+    with pytest.raises(sd.NotFound):
+        sdj.save_async(nowhere, {"w": jnp.ones(1)}).result()
+    program = (
+        "import sys, jax.numpy as jnp\n"
+        "from serdes_ml import jax as sdj\n"
+        "sdj.save_async(sys.argv[1], {'w': jnp.ones(1)})\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program, str(nowhere)], capture_output=True, text=True
+    )
+    assert "there.sds failed" in ran.stderr, ran
+
+
+def test_steps_keep_the_newest(tmp_path: pathlib.Path) -> None:
+    run = tmp_path / "runs" / "one"
+    with sdj.Steps(run, keep=3) as steps:
+        assert steps.latest() is None
+        assert steps.all() == []
+        with pytest.raises(sd.NotFound):
+            steps.load(steps.latest())
+        for step in (10, 5, 20, 30):
+            steps.save(step, {"step": step, "w": jnp.full(2, step)})
+        steps.save_async(123456789, {"step": 123456789})
+    assert steps.all() == [20, 30, 123456789]
+    assert steps.latest() == 123456789
+    assert steps.load(20, like={"w": jnp.zeros(2, int)})["w"].tolist() == [20, 20]
+    assert sorted(os.listdir(run)) == [
+        "step-00000020.sds",
+        "step-00000030.sds",
+        "step-123456789.sds",
+    ]
+    with pytest.raises(ValueError, match="keep"):
+        sdj.Steps(run, keep=0)
+
+
+WORKER = """
+import os, sys
+port, count, index, action, path = sys.argv[1:6]
+count, index = int(count), int(index)
+os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={8 // count}"
+os.environ["JAX_PLATFORMS"] = "cpu"
+import jax, numpy as np
+jax.distributed.initialize(f"127.0.0.1:{port}", count, index)
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+from serdes_ml import jax as sdj
+mesh = Mesh(np.array(jax.devices()).reshape(4, 2), ("x", "y"))
+values = np.arange(16 * 24, dtype=np.float32).reshape(16, 24)
+specs = {"xy": P("x", "y"), "y": P(None, "y"), "copy": P()}
+shardings = {name: NamedSharding(mesh, spec) for name, spec in specs.items()}
+if action == "save":
+    tree = {name: jax.make_array_from_callback(values.shape, one, lambda i: values[i])
+            for name, one in shardings.items()}
+    sdj.save(path, {**tree, "step": 7, "host": np.arange(5)}, timeout=60)
+    sdj.save_async(path + ".async", tree, timeout=60).result()
+elif action == "load":
+    like = {name: jax.ShapeDtypeStruct(values.shape, values.dtype, sharding=one)
+            for name, one in shardings.items()}
+    tree = sdj.load(path, {**like, "step": 0})
+    assert tree["step"] == 7
+    for name in specs:
+        for shard in tree[name].addressable_shards:
+            np.testing.assert_array_equal(np.asarray(shard.data), values[shard.index])
+elif action == "fail":
+    tree = {"xy": jax.make_array_from_callback(values.shape, shardings["xy"], lambda i: values[i])}
+    if index == count - 1:
+        import serdes_ml._native as native
+        class Broken:
+            def __getattr__(self, name): return getattr(native, name)
+            def save(self, *arguments): raise OSError(28, "full")
+        sdj._native = Broken()
+    try:
+        sdj.save(path, tree, timeout=30)
+    except Exception as error:
+        print("raised", type(error).__name__, error)
+print("done", index)
+"""
+
+
+def run_processes(count: int, action: str, path: pathlib.Path) -> list[str]:
+    """What each of several processes of jax.distributed prints."""
+    import socket
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", WORKER, str(port), str(count), str(index), action, str(path)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for index in range(count)
+    ]
+    try:
+        return [process.communicate(timeout=300)[0] for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+
+
+def test_processes_save_together_and_others_restore(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "state.sds"
+    for index, said in enumerate(run_processes(2, "save", path)):
+        assert f"done {index}" in said, said
+    values = np.arange(16 * 24, dtype=np.float32).reshape(16, 24)
+    loaded = sd.load_file(path)
+    for name in ("xy", "y", "copy"):
+        np.testing.assert_array_equal(loaded[name], values)
+        np.testing.assert_array_equal(sd.load_file(f"{path}.async")[name], values)
+    assert loaded["host"].tolist() == list(range(5))
+    assert sd.check(path, verify_data=True)
+    with sd.safe_open(path) as f:
+        assert f._open().reader.parts() == 2
+    for count in (1, 4):
+        for index, said in enumerate(run_processes(count, "load", path)):
+            assert f"done {index}" in said, said
+
+
+def test_where_one_process_fails_all_raise_and_no_state_appears(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "state.sds"
+    first, last = run_processes(2, "fail", path)
+    assert "raised SerdesError" in first, first
+    assert "process 1 failed" in first, first
+    assert "raised OSError" in last, last
+    assert not path.exists()
