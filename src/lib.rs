@@ -111,6 +111,7 @@ pub mod pjrt;
 pub mod proto;
 #[cfg(feature = "proxy")]
 pub mod proxy;
+pub mod stablehlo;
 #[cfg(feature = "device")]
 pub mod stream_executor;
 #[cfg(feature = "device")]

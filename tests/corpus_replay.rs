@@ -40,6 +40,7 @@ replay!(
     ifrt_text,
     ifrt_remap_plan,
     ifrt_programs,
+    stablehlo_programs,
     table,
     tensor_bundle,
     checkpoint_v1

@@ -10,6 +10,7 @@ mod operations;
 mod protobuf;
 #[cfg(feature = "proxy")]
 mod proxy;
+mod stablehlo;
 
 pub use checkpoints::{checkpoint_v1, table, tensor_bundle};
 pub use device_state::{device_state, merged_state};
@@ -18,3 +19,4 @@ pub use ifrt::{ifrt_programs, ifrt_remap_plan, ifrt_serialized, ifrt_text, ifrt_
 pub use operations::{changed_operations, operations};
 #[cfg(feature = "proxy")]
 pub use proxy::proxy_requests;
+pub use stablehlo::stablehlo_programs;

@@ -1,0 +1,85 @@
+//! What can be wrong with a program, or with writing it for an older reader.
+
+use super::{Need, StablehloVersion};
+
+/// Why a program could not be read, or not be written for that version.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StablehloError {
+    /// The text is no version.
+    #[error("`{found}` is no version of StableHLO; expected three numbers such as 1.16.3")]
+    NoVersion {
+        /// The text, at most 40 letters of it.
+        found: String,
+    },
+    /// The bytes are something else.
+    #[error(
+        "the program {found}; expected a portable artifact of StableHLO: MLIR bytecode whose producer is StableHLO_vX.Y.Z"
+    )]
+    NoArtifact {
+        /// What they are.
+        found: String,
+    },
+    /// The bytecode is older or newer than the encoding that is known here.
+    #[error(
+        "the bytecode has encoding {found}; expected 6, which StableHLO writes from version 0.15 on"
+    )]
+    UnknownEncoding {
+        /// The number of the encoding.
+        found: u64,
+    },
+    /// The bytes contradict themselves.
+    #[error("the bytecode is damaged at byte {at}: expected {expected}")]
+    Malformed {
+        /// Where.
+        at: usize,
+        /// What should be there.
+        expected: &'static str,
+    },
+    /// Nobody knows here how an older version says it.
+    #[error(
+        "programs are written for StableHLO {oldest} or later here, and {target} is wanted; use a reader of at least {oldest}",
+        oldest = StablehloVersion::OLDEST_TARGET
+    )]
+    TargetTooOld {
+        /// The version that was asked for.
+        target: StablehloVersion,
+    },
+    /// The program has what the older version cannot say.
+    #[error(
+        "the program is of StableHLO {version} and has what {target} cannot say: {}; use a reader of at least that version, or write the program with an older framework",
+        in_words(.needs)
+    )]
+    Inexpressible {
+        /// The version of the program.
+        version: StablehloVersion,
+        /// The version that was asked for.
+        target: StablehloVersion,
+        /// What it cannot say.
+        needs: Vec<Need>,
+    },
+    /// The bridge could not write it either.
+    #[error(
+        "the program is of StableHLO {version} and was not brought to {target}: {words}; use a reader of at least {version}, or write the program with an older framework"
+    )]
+    Bridge {
+        /// The version of the program.
+        version: StablehloVersion,
+        /// The version that was asked for.
+        target: StablehloVersion,
+        /// The words of the bridge, or what is wrong with its answer.
+        words: String,
+    },
+}
+
+/// As many needs as a person reads.
+const MOST_IN_WORDS: usize = 8;
+
+fn in_words(needs: &[Need]) -> String {
+    let shown: Vec<String> = needs.iter().take(MOST_IN_WORDS).map(Need::to_string).collect();
+    let more = needs.len().saturating_sub(MOST_IN_WORDS);
+    match more {
+        0 => shown.join(", "),
+        more => format!("{}, and {more} more", shown.join(", ")),
+    }
+}

@@ -1,0 +1,44 @@
+//! What a program has that came after the oldest version for which programs are written.
+
+use std::fmt;
+
+use super::StablehloVersion;
+
+/// Something in a program that not every version knows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Need {
+    pub(super) feature: String,
+    pub(super) since: Option<StablehloVersion>,
+    pub(super) is_rewritable: bool,
+}
+
+impl Need {
+    /// What it is: `operation vhlo.composite_v2`.
+    pub fn feature(&self) -> &str {
+        &self.feature
+    }
+
+    /// The first version that knows it; `None` if that is not known here.
+    pub fn since(&self) -> Option<StablehloVersion> {
+        self.since
+    }
+
+    /// Whether an older version says the same in another way, which is known here.
+    pub fn is_rewritable(&self) -> bool {
+        self.is_rewritable
+    }
+
+    /// Whether a reader of that version knows it.
+    pub(super) fn is_known_to(&self, version: StablehloVersion) -> bool {
+        self.since.is_some_and(|since| since <= version)
+    }
+}
+
+impl fmt::Display for Need {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.since {
+            Some(since) => write!(f, "{} (since {since})", self.feature),
+            None => write!(f, "{} (unknown here)", self.feature),
+        }
+    }
+}

@@ -1,0 +1,373 @@
+//! What a program has, and from which version on it can be read.
+
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+};
+
+use super::{
+    Need, ProgramBridge, StablehloError, StablehloVersion,
+    bytecode::{Bytecode, Operation},
+    catalogue::{self, attribute_code},
+    mesh::{MeshSymbols, ReplicaGroups},
+    rewrite,
+};
+
+/// The dialect of portable artifacts.
+pub(super) const VHLO: &str = "vhlo";
+
+/// A bridge may answer with so many times the bytes that it was given.
+const LONGEST_ANSWER: usize = 16;
+
+/// A program, read as far as it takes to know who can read it.
+#[derive(Clone, Debug)]
+pub struct Program<'a> {
+    bytes: &'a [u8],
+    file: Bytecode<'a>,
+    needs: Vec<Need>,
+    changes: Vec<Change>,
+}
+
+/// How an older version says the same.
+#[derive(Clone, Debug)]
+pub(super) struct Change {
+    /// Versions from this one on need no change.
+    pub(super) since: StablehloVersion,
+    pub(super) what: What,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum What {
+    /// The operation of that number has another name, and one attribute less.
+    Rename {
+        operation: usize,
+        to: &'static str,
+        /// Of which properties the attribute at the place is left out.
+        properties: BTreeSet<usize>,
+        left_out: Option<usize>,
+    },
+    /// The attribute of that number lists its groups of devices.
+    List { attribute: usize, groups: ReplicaGroups },
+}
+
+impl<'a> Program<'a> {
+    /// Reads a portable artifact.
+    ///
+    /// # Errors
+    /// If the bytes are no portable artifact, are in another encoding, or contradict themselves.
+    pub fn read(bytes: &'a [u8]) -> Result<Self, StablehloError> {
+        let file = Bytecode::read(bytes)?;
+        let mut survey = Survey::default();
+        file.walk(|operation| survey.note(&file, operation))?;
+        let mut program = Self { bytes, file, needs: Vec::new(), changes: Vec::new() };
+        program.judge_operations(&survey);
+        program.judge_types(&survey);
+        program.judge_attributes(&survey);
+        if program.version().release() > StablehloVersion::NEWEST_KNOWN {
+            program.needs.push(Need {
+                feature: format!("rules after {}", StablehloVersion::NEWEST_KNOWN),
+                since: None,
+                is_rewritable: false,
+            });
+        }
+        Ok(program)
+    }
+
+    /// The program as a reader of `reader` takes it: as it is, if the reader knows all that is in
+    /// it or nothing can be told of it; else written for it here; else by `bridge`.
+    ///
+    /// Without a bridge a reader before [`StablehloVersion::OLDEST_TARGET`] gets the program as it
+    /// is: what it knows is not known here.
+    ///
+    /// # Errors
+    /// [`StablehloError::Inexpressible`] if there is no bridge; [`StablehloError::Bridge`] with its
+    /// words, or with what is wrong with its answer.
+    pub fn for_reader(
+        bytes: &'a [u8],
+        reader: StablehloVersion,
+        bridge: Option<&dyn ProgramBridge>,
+    ) -> Result<Cow<'a, [u8]>, StablehloError> {
+        // What is no artifact, or damaged, is the reader's to refuse.
+        let Ok(program) = Self::read(bytes) else { return Ok(Cow::Borrowed(bytes)) };
+        if program.version() <= reader || program.lowest_as_it_is() <= Some(reader) {
+            return Ok(Cow::Borrowed(bytes));
+        }
+        let refusal = match program.written_for(reader) {
+            Ok(written) => return Ok(Cow::Owned(written)),
+            Err(refusal) => refusal,
+        };
+        let Some(bridge) = bridge else {
+            let is_unknown = matches!(refusal, StablehloError::TargetTooOld { .. });
+            return if is_unknown { Ok(Cow::Borrowed(bytes)) } else { Err(refusal) };
+        };
+        let version = program.version();
+        let refused = |words: String| StablehloError::Bridge { version, target: reader, words };
+        let answer = bridge.write_for(bytes, version, reader).map_err(refused)?;
+        if answer.len() / LONGEST_ANSWER > bytes.len() {
+            return Err(refused(format!(
+                "the answer has {} bytes, the program {}",
+                answer.len(),
+                bytes.len()
+            )));
+        }
+        let unknown = match Program::read(&answer) {
+            Ok(check) => check.unknown_to(reader).next().map(Need::to_string),
+            Err(error) => return Err(refused(format!("in the answer {error}"))),
+        };
+        match unknown {
+            Some(need) => Err(refused(format!("the answer still has {need}"))),
+            None => Ok(Cow::Owned(answer)),
+        }
+    }
+
+    /// The version at which it was written.
+    pub fn version(&self) -> StablehloVersion {
+        self.file.version
+    }
+
+    /// What it has that came after [`StablehloVersion::OLDEST_TARGET`], or that is not known here.
+    pub fn needs(&self) -> &[Need] {
+        &self.needs
+    }
+
+    /// The names of the dialects in it: others than `vhlo` and `builtin` have versions of their
+    /// own.
+    pub fn dialects(&self) -> impl Iterator<Item = &'a str> + '_ {
+        (0..self.file.dialects.len()).map(|dialect| self.file.dialect(dialect))
+    }
+
+    /// The oldest version that knows all that is in it, at least
+    /// [`StablehloVersion::OLDEST_TARGET`]; `None` if something is not known here.
+    pub fn lowest_as_it_is(&self) -> Option<StablehloVersion> {
+        lowest(self.needs.iter())
+    }
+
+    /// The oldest version for which [`written_for`](Self::written_for) writes it.
+    pub fn lowest_rewritten(&self) -> Option<StablehloVersion> {
+        lowest(self.needs.iter().filter(|need| !need.is_rewritable))
+    }
+
+    fn unknown_to(&self, reader: StablehloVersion) -> impl Iterator<Item = &Need> {
+        self.needs.iter().filter(move |need| !need.is_known_to(reader))
+    }
+
+    /// The program for a reader of `target`: the same operations and values, and the newer ways to
+    /// say something replaced by the older ones. As it is if it is not newer than `target`.
+    ///
+    /// # Errors
+    /// [`StablehloError::TargetTooOld`], or [`StablehloError::Inexpressible`] with all that the
+    /// older version cannot say.
+    pub fn written_for(&self, target: StablehloVersion) -> Result<Vec<u8>, StablehloError> {
+        if self.version() <= target {
+            return Ok(self.bytes.to_vec());
+        }
+        if target < StablehloVersion::OLDEST_TARGET {
+            return Err(StablehloError::TargetTooOld { target });
+        }
+        let needs: Vec<Need> =
+            self.unknown_to(target).filter(|need| !need.is_rewritable).cloned().collect();
+        if !needs.is_empty() {
+            let version = self.version();
+            return Err(StablehloError::Inexpressible { version, target, needs });
+        }
+        let changes = self.changes.iter().filter(|change| change.since > target);
+        rewrite::write(&self.file, changes.map(|change| &change.what), target)
+    }
+
+    fn need(&mut self, feature: String, since: Option<StablehloVersion>, change: Option<What>) {
+        let is_rewritable = change.is_some();
+        if let (Some(what), Some(since)) = (change, since) {
+            self.changes.push(Change { since, what });
+        }
+        self.needs.push(Need { feature, since, is_rewritable });
+    }
+
+    fn judge_operations(&mut self, survey: &Survey) {
+        for (operation, uses) in &survey.operations {
+            let (dialect, name) = self.file.operation_name(*operation);
+            if dialect != VHLO {
+                continue;
+            }
+            let since = catalogue::operation(name);
+            if since != Some(StablehloVersion::OLDEST_TARGET) {
+                let change = self.renamed(*operation, name, uses, survey);
+                self.need(format!("operation vhlo.{}", shortened(name)), since, change);
+            }
+        }
+    }
+
+    /// How the version before says an operation, if all uses of it can be said.
+    fn renamed(&self, operation: usize, name: &str, uses: &Uses, survey: &Survey) -> Option<What> {
+        let (to, left_out) = match name {
+            "composite_v2" if uses.most_regions == 0 => ("composite_v1", None),
+            "custom_call_v2" => ("custom_call_v1", Some(LeftOut::RESULT_TILINGS)),
+            "collective_broadcast_v2" if uses.is_unary => {
+                ("collective_broadcast_v1", Some(LeftOut::DYNAMIC_ROOT))
+            }
+            _ => return None,
+        };
+        let mut properties = BTreeSet::new();
+        if let Some(left_out) = &left_out {
+            for number in &uses.properties {
+                // Properties that another operation shares could not be cut for this one alone.
+                if survey.owners.get(number) != Some(&Some(operation)) {
+                    return None;
+                }
+                let index = usize::try_from(*number).ok()?;
+                left_out.holds_in(&self.file, self.file.properties.get(index)?).then_some(())?;
+                properties.insert(index);
+            }
+            // An operation without properties has its attributes where nobody looked.
+            uses.always_has_properties.then_some(())?;
+        }
+        let left_out = left_out.map(|left_out| left_out.place);
+        Some(What::Rename { operation, to, properties, left_out })
+    }
+
+    fn judge_types(&mut self, survey: &Survey) {
+        let codes = self.file.types.iter().map(|entry| {
+            (entry.is_encoded || self.file.dialect(entry.dialect) != VHLO)
+                .then(|| self.file.code(entry, VHLO).map(|(code, _)| code))
+        });
+        // Each code once; text in place of a code is not known.
+        let codes: BTreeSet<Option<u64>> = codes
+            .filter_map(|code| match code {
+                Some(Some(code)) => Some(Some(code)),
+                Some(None) => None,
+                None => Some(None),
+            })
+            .collect();
+        for code in codes {
+            let since = code.and_then(catalogue::of_type);
+            if since != Some(StablehloVersion::OLDEST_TARGET) {
+                self.need(named("type", code), since, None);
+            }
+            if code == Some(catalogue::FUTURE_TYPE) && survey.has_custom_calls {
+                let since = Some(catalogue::CUSTOM_CALLS_TAKE_FUTURES);
+                self.need("futures and custom calls".to_owned(), since, None);
+            }
+        }
+    }
+
+    fn judge_attributes(&mut self, survey: &Survey) {
+        let mut symbols = MeshSymbols::new(&self.file, &survey.meshes);
+        let mut others: BTreeSet<Option<u64>> = BTreeSet::new();
+        let mut listed: Vec<Option<What>> = Vec::new();
+        for (attribute, entry) in self.file.attributes.iter().enumerate() {
+            if self.file.dialect(entry.dialect) != VHLO {
+                continue;
+            }
+            match self.file.code(entry, VHLO) {
+                Some((attribute_code::REPLICA_GROUP_MESH_AXES, contents)) => {
+                    let groups = symbols.replica_groups(contents);
+                    listed.push(groups.map(|groups| What::List { attribute, groups }));
+                }
+                // These say a mesh or its axes, and are of no use but for groups.
+                Some((code, _)) if attribute_code::PARTS_OF_MESHES.contains(&code) => {}
+                code => {
+                    others.insert(code.map(|(code, _)| code));
+                }
+            }
+        }
+        for code in others {
+            let since = code.and_then(catalogue::attribute);
+            if since != Some(StablehloVersion::OLDEST_TARGET) {
+                self.need(named("attribute", code), since, None);
+            }
+        }
+        let since = catalogue::attribute(attribute_code::REPLICA_GROUP_MESH_AXES);
+        for change in listed {
+            self.need("replica groups by the axes of a mesh".to_owned(), since, change);
+        }
+    }
+}
+
+fn lowest<'n>(mut needs: impl Iterator<Item = &'n Need>) -> Option<StablehloVersion> {
+    needs.try_fold(StablehloVersion::OLDEST_TARGET, |lowest, need| Some(lowest.max(need.since?)))
+}
+
+fn named(what: &str, code: Option<u64>) -> String {
+    match code {
+        Some(code) => format!("{what} {code} of vhlo"),
+        None => format!("{what} of vhlo as text"),
+    }
+}
+
+/// A name of strangers, as long as names of operations are.
+fn shortened(name: &str) -> String {
+    name.chars().take(64).flat_map(char::escape_debug).collect()
+}
+
+/// What the uses of an operation have in common.
+#[derive(Clone, Debug)]
+struct Uses {
+    most_regions: u64,
+    is_unary: bool,
+    always_has_properties: bool,
+    properties: BTreeSet<u64>,
+}
+
+/// What one walk over the operations finds.
+#[derive(Clone, Debug, Default)]
+struct Survey {
+    /// By the number of the name; of operations in the dialect of portable artifacts.
+    operations: BTreeMap<usize, Uses>,
+    /// Which operation has these properties; nothing if several have them.
+    owners: BTreeMap<u64, Option<usize>>,
+    /// Operations that may give a mesh its name.
+    meshes: Vec<Operation>,
+    has_custom_calls: bool,
+}
+
+impl Survey {
+    fn note(&mut self, file: &Bytecode<'_>, operation: &Operation) {
+        if let Some(properties) = operation.properties {
+            let owner = self.owners.entry(properties).or_insert(Some(operation.name));
+            if *owner != Some(operation.name) {
+                *owner = None;
+            }
+        }
+        let (dialect, name) = file.operation_name(operation.name);
+        if dialect != VHLO {
+            if name == "mesh" {
+                self.meshes.push(*operation);
+            }
+            return;
+        }
+        self.has_custom_calls |= name.starts_with("custom_call_");
+        let uses = self.operations.entry(operation.name).or_insert_with(|| Uses {
+            most_regions: 0,
+            is_unary: true,
+            always_has_properties: true,
+            properties: BTreeSet::new(),
+        });
+        uses.most_regions = uses.most_regions.max(operation.regions);
+        uses.is_unary &= operation.operands == 1;
+        uses.always_has_properties &= operation.properties.is_some();
+        uses.properties.extend(operation.properties);
+    }
+}
+
+/// An attribute among the properties of an operation that the older form does not have.
+struct LeftOut {
+    /// How many attributes the newer form has.
+    count: usize,
+    place: usize,
+    /// Code and rest of the attribute where it says no more than the older form.
+    neutral: (u64, &'static [u8]),
+}
+
+impl LeftOut {
+    const RESULT_TILINGS: Self =
+        Self { count: 9, place: 8, neutral: (attribute_code::ARRAY, &[1]) };
+    const DYNAMIC_ROOT: Self =
+        Self { count: 3, place: 1, neutral: (attribute_code::BOOLEAN, &[1]) };
+
+    /// Whether these are the properties of the newer form, and the attribute says nothing.
+    fn holds_in(&self, file: &Bytecode<'_>, properties: &[u8]) -> bool {
+        let Some(attributes) = rewrite::attributes_of(properties) else { return false };
+        let left_out = attributes.get(self.place).and_then(|left| file.attribute(*left, VHLO));
+        let says_nothing = left_out.is_some_and(|(code, rest)| (code, rest.rest()) == self.neutral);
+        attributes.len() == self.count && says_nothing
+    }
+}

@@ -1,0 +1,260 @@
+//! Writing a file again, with changes in its tables.
+//!
+//! The operations keep their numbers and their bytes: all changes are in the tables to which they
+//! refer.
+
+use std::borrow::Cow;
+
+use super::{
+    StablehloError, StablehloVersion,
+    bytecode::{
+        Bytecode, Cursor, Entry, OperationName, SectionKind, write_section, write_varint,
+        write_zigzag,
+    },
+    catalogue::{attribute_code, builtin_code, type_code},
+    mesh::ReplicaGroups,
+    program::{VHLO, What},
+};
+
+/// The attributes of which the properties of an operation consist; `None` if they are no list of
+/// numbers.
+pub(super) fn attributes_of(properties: &[u8]) -> Option<Vec<u64>> {
+    let mut cursor = Cursor::new(properties, 0);
+    let mut attributes = Vec::new();
+    while !cursor.is_empty() {
+        attributes.push(cursor.varint().ok()?);
+    }
+    Some(attributes)
+}
+
+/// The file with the changes, as one of `target`.
+pub(super) fn write<'c>(
+    file: &Bytecode<'_>,
+    changes: impl Iterator<Item = &'c What>,
+    target: StablehloVersion,
+) -> Result<Vec<u8>, StablehloError> {
+    let mut tables = Tables::of(file);
+    let mut is_changed = false;
+    for change in changes {
+        is_changed = true;
+        match change {
+            What::Rename { operation, to, properties, left_out } => {
+                tables.rename(*operation, to);
+                for index in properties {
+                    tables.leave_out(*index, *left_out);
+                }
+            }
+            What::List { attribute, groups } => tables.list(*attribute, groups),
+        }
+    }
+    let mut out = b"ML\xEFR".to_vec();
+    write_varint(&mut out, 6);
+    out.extend_from_slice(format!("StableHLO_v{target}\0").as_bytes());
+    for section in &file.sections {
+        let kept = Cow::Borrowed(section.contents.rest());
+        let contents = match section.kind {
+            _ if !is_changed => kept,
+            SectionKind::Strings => tables.strings().into(),
+            SectionKind::Dialects => tables.dialects().into(),
+            SectionKind::AttributesAndTypes => tables.entries().into(),
+            SectionKind::Offsets => tables.offsets().into(),
+            SectionKind::Properties => tables.properties().into(),
+            SectionKind::Operations | SectionKind::Other(_) => kept,
+        };
+        write_section(&mut out, section.kind, section.alignment, &contents);
+    }
+    Ok(out)
+}
+
+/// An attribute or a type that is written again.
+#[derive(Clone)]
+struct Written<'a> {
+    dialect: usize,
+    is_encoded: bool,
+    bytes: Cow<'a, [u8]>,
+}
+
+/// The tables of a file, which change.
+struct Tables<'f, 'a> {
+    file: &'f Bytecode<'a>,
+    strings: Vec<&'a [u8]>,
+    operation_names: Vec<OperationName>,
+    attributes: Vec<Written<'a>>,
+    types: Vec<Written<'a>>,
+    properties: Vec<Cow<'a, [u8]>>,
+}
+
+impl<'f, 'a> Tables<'f, 'a> {
+    fn of(file: &'f Bytecode<'a>) -> Self {
+        let written = |entry: &Entry<'a>| Written {
+            dialect: entry.dialect,
+            is_encoded: entry.is_encoded,
+            bytes: entry.contents.rest().into(),
+        };
+        Self {
+            file,
+            strings: file.strings.clone(),
+            operation_names: file.operation_names.clone(),
+            attributes: file.attributes.iter().map(written).collect(),
+            types: file.types.iter().map(written).collect(),
+            properties: file.properties.iter().map(|bytes| Cow::Borrowed(*bytes)).collect(),
+        }
+    }
+
+    fn rename(&mut self, operation: usize, to: &'static str) {
+        let Some(old) = self.operation_names.get(operation).map(|entry| entry.name) else { return };
+        let name = match self.strings.iter().position(|string| *string == to.as_bytes()) {
+            Some(name) => name,
+            // In its place, as the real writer does, if nothing else has that name.
+            None if self.is_only_a_name(old) => {
+                if let Some(string) = self.strings.get_mut(old) {
+                    *string = to.as_bytes();
+                }
+                old
+            }
+            None => {
+                self.strings.push(to.as_bytes());
+                self.strings.len() - 1
+            }
+        };
+        if let Some(entry) = self.operation_names.get_mut(operation) {
+            entry.name = name;
+        }
+    }
+
+    /// Whether a string is the name of one operation, and surely nothing else.
+    fn is_only_a_name(&self, string: usize) -> bool {
+        let file = self.file;
+        let names = self.operation_names.iter().filter(|entry| entry.name == string).count();
+        let has_resources = file
+            .sections
+            .iter()
+            .any(|section| section.kind == SectionKind::RESOURCES && !section.contents.is_empty());
+        let may_name_it = |entry: &Entry<'_>| {
+            match (file.code(entry, VHLO), file.code(entry, "builtin")) {
+                (Some((attribute_code::STRING, contents)), _)
+                | (_, Some((builtin_code::STRING | builtin_code::TYPED_STRING, contents))) => {
+                    { contents }.count() == Ok(string)
+                }
+                (_, Some((builtin_code::DENSE_STRINGS, _))) => true,
+                (Some(_), _) | (_, Some(_)) => false,
+                // What another dialect encodes is not known here; text names no strings.
+                (None, None) => entry.is_encoded,
+            }
+        };
+        names == 1
+            && !has_resources
+            && !file.dialects.contains(&string)
+            && !file.attributes.iter().any(may_name_it)
+    }
+
+    fn leave_out(&mut self, properties: usize, place: Option<usize>) {
+        let Some(bytes) = self.properties.get_mut(properties) else { return };
+        let mut attributes = attributes_of(bytes).unwrap_or_default();
+        if let Some(place) = place.filter(|place| *place < attributes.len()) {
+            attributes.remove(place);
+        }
+        let mut out = Vec::with_capacity(bytes.len());
+        for attribute in attributes {
+            write_varint(&mut out, attribute);
+        }
+        *bytes = out.into();
+    }
+
+    /// Makes the attribute a tensor of the groups.
+    fn list(&mut self, attribute: usize, groups: &ReplicaGroups) {
+        let Some(dialect) = self.attributes.get(attribute).map(|entry| entry.dialect) else {
+            return;
+        };
+        let mut element = Vec::new();
+        write_varint(&mut element, type_code::SIGNED_64);
+        let element = self.type_number(dialect, element);
+        let mut tensor = Vec::new();
+        write_varint(&mut tensor, type_code::RANKED_TENSOR);
+        write_varint(&mut tensor, 2);
+        write_zigzag(&mut tensor, groups.count);
+        write_zigzag(&mut tensor, groups.size);
+        write_varint(&mut tensor, element as u64);
+        let tensor = self.type_number(dialect, tensor);
+        let mut out = Vec::with_capacity(16 + groups.devices.len() * 8);
+        write_varint(&mut out, attribute_code::TENSOR);
+        write_varint(&mut out, tensor as u64);
+        write_varint(&mut out, groups.devices.len() as u64 * 8);
+        out.extend(groups.devices.iter().flat_map(|device| device.to_le_bytes()));
+        if let Some(entry) = self.attributes.get_mut(attribute) {
+            *entry = Written { dialect, is_encoded: true, bytes: out.into() };
+        }
+    }
+
+    /// The number of that type, which is appended if it is not there.
+    fn type_number(&mut self, dialect: usize, bytes: Vec<u8>) -> usize {
+        let is_it = |entry: &Written<'_>| {
+            entry.dialect == dialect && entry.is_encoded && *entry.bytes == *bytes
+        };
+        if let Some(number) = self.types.iter().position(is_it) {
+            return number;
+        }
+        self.types.push(Written { dialect, is_encoded: true, bytes: bytes.into() });
+        self.types.len() - 1
+    }
+
+    fn strings(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        write_varint(&mut out, self.strings.len() as u64);
+        for string in self.strings.iter().rev() {
+            write_varint(&mut out, string.len() as u64 + 1);
+        }
+        for string in &self.strings {
+            out.extend_from_slice(string);
+            out.push(0);
+        }
+        out
+    }
+
+    fn dialects(&self) -> Vec<u8> {
+        let mut out = self.file.dialect_names.to_vec();
+        write_varint(&mut out, self.operation_names.len() as u64);
+        for group in self.operation_names.chunk_by(|one, other| one.dialect == other.dialect) {
+            let dialect = group.first().map_or(0, |entry| entry.dialect);
+            write_varint(&mut out, dialect as u64);
+            write_varint(&mut out, group.len() as u64);
+            for entry in group {
+                write_varint(&mut out, (entry.name as u64) << 1 | u64::from(entry.is_registered));
+            }
+        }
+        out
+    }
+
+    fn entries(&self) -> Vec<u8> {
+        let entries = self.attributes.iter().chain(&self.types);
+        entries.flat_map(|entry| entry.bytes.iter().copied()).collect()
+    }
+
+    fn offsets(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        write_varint(&mut out, self.attributes.len() as u64);
+        write_varint(&mut out, self.types.len() as u64);
+        for table in [&self.attributes, &self.types] {
+            for group in table.chunk_by(|one, other| one.dialect == other.dialect) {
+                let dialect = group.first().map_or(0, |entry| entry.dialect);
+                write_varint(&mut out, dialect as u64);
+                write_varint(&mut out, group.len() as u64);
+                for entry in group {
+                    let length = (entry.bytes.len() as u64) << 1;
+                    write_varint(&mut out, length | u64::from(entry.is_encoded));
+                }
+            }
+        }
+        out
+    }
+
+    fn properties(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        write_varint(&mut out, self.properties.len() as u64);
+        for properties in &self.properties {
+            write_varint(&mut out, properties.len() as u64);
+            out.extend_from_slice(properties);
+        }
+        out
+    }
+}
