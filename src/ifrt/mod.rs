@@ -53,8 +53,7 @@ pub use program::{
     HloProgram, HostCallbackArgument, IfrtIrAtomProgram, IfrtIrCompileOptions,
     IfrtIrExecutableVersion, IfrtIrExecutableVersionDeserializeOptions, IfrtIrProgram, OutputSpec,
     ParameterSpec, PluginCompileOptions, PluginProgram, RuntimeAbiVersion, SerializedXlaExecutable,
-    StableHloVersion, XlaCompileOptions, XlaExecutableMetadata, XlaExecutableVersion,
-    XlaHostCallback,
+    XlaCompileOptions, XlaExecutableMetadata, XlaExecutableVersion, XlaHostCallback,
 };
 pub use registry::{BUILT_IN_NAMES, global_registry, register_built_in_types};
 pub use remap_plan::{ArrayCopySemantics, InputDevices, Interval, Mapping, RemapPlan};

@@ -1,6 +1,6 @@
 //! Whoever else can write a program for an older reader.
 
-use super::StablehloVersion;
+use super::StableHloVersion;
 
 /// Writes programs for older readers by means of its own: a framework that is at least as new as
 /// the program, in a process of its own.
@@ -15,7 +15,7 @@ pub trait ProgramBridge: Send + Sync {
     fn write_for(
         &self,
         program: &[u8],
-        version: StablehloVersion,
-        target: StablehloVersion,
+        version: StableHloVersion,
+        target: StableHloVersion,
     ) -> Result<Vec<u8>, String>;
 }

@@ -3,14 +3,14 @@
 //! Names and numbers are StableHLO's (`VhloOps.td`, `VhloBytecode.cpp`); 1.21 and 1.22 brought no new
 //! ones.
 
-use super::StablehloVersion;
+use super::StableHloVersion;
 
-const fn minor(minor: u32) -> StablehloVersion {
-    StablehloVersion::new(1, minor, 0)
+const fn minor(minor: u32) -> StableHloVersion {
+    StableHloVersion::new(1, minor, 0)
 }
 
-/// Operations that came after [`StablehloVersion::OLDEST_TARGET`].
-const LATER_OPERATIONS: [(&str, StablehloVersion); 6] = [
+/// Operations that came after [`StableHloVersion::OLDEST_TARGET`].
+const LATER_OPERATIONS: [(&str, StableHloVersion); 6] = [
     ("async_done_v1", minor(15)),
     ("async_start_v1", minor(15)),
     ("collective_broadcast_v2", minor(20)),
@@ -19,7 +19,7 @@ const LATER_OPERATIONS: [(&str, StablehloVersion); 6] = [
     ("custom_call_v2", minor(18)),
 ];
 
-/// Operations of [`StablehloVersion::OLDEST_TARGET`], in the order of their letters.
+/// Operations of [`StableHloVersion::OLDEST_TARGET`], in the order of their letters.
 const OPERATIONS: &[&str] = &[
     "abs_v1",
     "add_v1",
@@ -139,35 +139,35 @@ const OPERATIONS: &[&str] = &[
     "xor_v1",
 ];
 
-/// The version since when an operation is known; [`StablehloVersion::OLDEST_TARGET`] for all that are
+/// The version since when an operation is known; [`StableHloVersion::OLDEST_TARGET`] for all that are
 /// as old or older, `None` if it is not known here.
-pub(super) fn operation(name: &str) -> Option<StablehloVersion> {
+pub(super) fn operation(name: &str) -> Option<StableHloVersion> {
     if OPERATIONS.binary_search(&name).is_ok() {
-        return Some(StablehloVersion::OLDEST_TARGET);
+        return Some(StableHloVersion::OLDEST_TARGET);
     }
     LATER_OPERATIONS.iter().find(|(later, _)| *later == name).map(|(_, since)| *since)
 }
 
 /// As [`operation`], of the attribute with that code.
-pub(super) fn attribute(code: u64) -> Option<StablehloVersion> {
+pub(super) fn attribute(code: u64) -> Option<StableHloVersion> {
     match code {
-        1..=20 => Some(StablehloVersion::OLDEST_TARGET),
+        1..=20 => Some(StableHloVersion::OLDEST_TARGET),
         21..=25 => Some(minor(16)),
         _ => None,
     }
 }
 
 /// As [`operation`], of the type with that code.
-pub(super) fn of_type(code: u64) -> Option<StablehloVersion> {
+pub(super) fn of_type(code: u64) -> Option<StableHloVersion> {
     match code {
-        0..=41 => Some(StablehloVersion::OLDEST_TARGET),
+        0..=41 => Some(StableHloVersion::OLDEST_TARGET),
         FUTURE_TYPE => Some(minor(15)),
         _ => None,
     }
 }
 
 /// The version since when custom calls take futures.
-pub(super) const CUSTOM_CALLS_TAKE_FUTURES: StablehloVersion = minor(17);
+pub(super) const CUSTOM_CALLS_TAKE_FUTURES: StableHloVersion = minor(17);
 
 /// The code of the type of what an operation that runs on the side will give.
 pub(super) const FUTURE_TYPE: u64 = 42;

@@ -1,11 +1,11 @@
 //! What can be wrong with a program, or with writing it for an older reader.
 
-use super::{Need, StablehloVersion};
+use super::{Need, StableHloVersion};
 
 /// Why a program could not be read, or not be written for that version.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum StablehloError {
+pub enum StableHloError {
     /// The text is no version.
     #[error("`{found}` is no version of StableHLO; expected three numbers such as 1.16.3")]
     NoVersion {
@@ -39,11 +39,11 @@ pub enum StablehloError {
     /// Nobody knows here how an older version says it.
     #[error(
         "programs are written for StableHLO {oldest} or later here, and {target} is wanted; use a reader of at least {oldest}",
-        oldest = StablehloVersion::OLDEST_TARGET
+        oldest = StableHloVersion::OLDEST_TARGET
     )]
     TargetTooOld {
         /// The version that was asked for.
-        target: StablehloVersion,
+        target: StableHloVersion,
     },
     /// The program has what the older version cannot say.
     #[error(
@@ -52,9 +52,9 @@ pub enum StablehloError {
     )]
     Inexpressible {
         /// The version of the program.
-        version: StablehloVersion,
+        version: StableHloVersion,
         /// The version that was asked for.
-        target: StablehloVersion,
+        target: StableHloVersion,
         /// What it cannot say.
         needs: Vec<Need>,
     },
@@ -64,9 +64,9 @@ pub enum StablehloError {
     )]
     Bridge {
         /// The version of the program.
-        version: StablehloVersion,
+        version: StableHloVersion,
         /// The version that was asked for.
-        target: StablehloVersion,
+        target: StableHloVersion,
         /// The words of the bridge, or what is wrong with its answer.
         words: String,
     },

@@ -24,10 +24,10 @@ mod rewrite;
 mod version;
 
 pub use bridge::ProgramBridge;
-pub use error::StablehloError;
+pub use error::StableHloError;
 pub use needs::Need;
 pub use program::Program;
-pub use version::StablehloVersion;
+pub use version::StableHloVersion;
 
 #[cfg(test)]
 mod tests;

@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-use super::StablehloVersion;
+use super::StableHloVersion;
 
 /// Something in a program that not every version knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Need {
     pub(super) feature: String,
-    pub(super) since: Option<StablehloVersion>,
+    pub(super) since: Option<StableHloVersion>,
     pub(super) is_rewritable: bool,
 }
 
@@ -19,7 +19,7 @@ impl Need {
     }
 
     /// The first version that knows it; `None` if that is not known here.
-    pub fn since(&self) -> Option<StablehloVersion> {
+    pub fn since(&self) -> Option<StableHloVersion> {
         self.since
     }
 
@@ -29,7 +29,7 @@ impl Need {
     }
 
     /// Whether a reader of that version knows it.
-    pub(super) fn is_known_to(&self, version: StablehloVersion) -> bool {
+    pub(super) fn is_known_to(&self, version: StableHloVersion) -> bool {
         self.since.is_some_and(|since| since <= version)
     }
 }

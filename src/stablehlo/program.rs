@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    Need, ProgramBridge, StablehloError, StablehloVersion,
+    Need, ProgramBridge, StableHloError, StableHloVersion,
     bytecode::{Bytecode, Operation},
     catalogue::{self, attribute_code},
     mesh::{MeshSymbols, ReplicaGroups},
@@ -32,7 +32,7 @@ pub struct Program<'a> {
 #[derive(Clone, Debug)]
 pub(super) struct Change {
     /// Versions from this one on need no change.
-    pub(super) since: StablehloVersion,
+    pub(super) since: StableHloVersion,
     pub(super) what: What,
 }
 
@@ -55,7 +55,7 @@ impl<'a> Program<'a> {
     ///
     /// # Errors
     /// If the bytes are no portable artifact, are in another encoding, or contradict themselves.
-    pub fn read(bytes: &'a [u8]) -> Result<Self, StablehloError> {
+    pub fn read(bytes: &'a [u8]) -> Result<Self, StableHloError> {
         let file = Bytecode::read(bytes)?;
         let mut survey = Survey::default();
         file.walk(|operation| survey.note(&file, operation))?;
@@ -63,9 +63,9 @@ impl<'a> Program<'a> {
         program.judge_operations(&survey);
         program.judge_types(&survey);
         program.judge_attributes(&survey);
-        if program.version().release() > StablehloVersion::NEWEST_KNOWN {
+        if program.version().release() > StableHloVersion::NEWEST_KNOWN {
             program.needs.push(Need {
-                feature: format!("rules after {}", StablehloVersion::NEWEST_KNOWN),
+                feature: format!("rules after {}", StableHloVersion::NEWEST_KNOWN),
                 since: None,
                 is_rewritable: false,
             });
@@ -76,17 +76,17 @@ impl<'a> Program<'a> {
     /// The program as a reader of `reader` takes it: as it is, if the reader knows all that is in
     /// it or nothing can be told of it; else written for it here; else by `bridge`.
     ///
-    /// Without a bridge a reader before [`StablehloVersion::OLDEST_TARGET`] gets the program as it
+    /// Without a bridge a reader before [`StableHloVersion::OLDEST_TARGET`] gets the program as it
     /// is: what it knows is not known here.
     ///
     /// # Errors
-    /// [`StablehloError::Inexpressible`] if there is no bridge; [`StablehloError::Bridge`] with its
+    /// [`StableHloError::Inexpressible`] if there is no bridge; [`StableHloError::Bridge`] with its
     /// words, or with what is wrong with its answer.
     pub fn for_reader(
         bytes: &'a [u8],
-        reader: StablehloVersion,
+        reader: StableHloVersion,
         bridge: Option<&dyn ProgramBridge>,
-    ) -> Result<Cow<'a, [u8]>, StablehloError> {
+    ) -> Result<Cow<'a, [u8]>, StableHloError> {
         // What is no artifact, or damaged, is the reader's to refuse.
         let Ok(program) = Self::read(bytes) else { return Ok(Cow::Borrowed(bytes)) };
         if program.version() <= reader || program.lowest_as_it_is() <= Some(reader) {
@@ -97,11 +97,11 @@ impl<'a> Program<'a> {
             Err(refusal) => refusal,
         };
         let Some(bridge) = bridge else {
-            let is_unknown = matches!(refusal, StablehloError::TargetTooOld { .. });
+            let is_unknown = matches!(refusal, StableHloError::TargetTooOld { .. });
             return if is_unknown { Ok(Cow::Borrowed(bytes)) } else { Err(refusal) };
         };
         let version = program.version();
-        let refused = |words: String| StablehloError::Bridge { version, target: reader, words };
+        let refused = |words: String| StableHloError::Bridge { version, target: reader, words };
         let answer = bridge.write_for(bytes, version, reader).map_err(refused)?;
         if answer.len() / LONGEST_ANSWER > bytes.len() {
             return Err(refused(format!(
@@ -121,11 +121,11 @@ impl<'a> Program<'a> {
     }
 
     /// The version at which it was written.
-    pub fn version(&self) -> StablehloVersion {
+    pub fn version(&self) -> StableHloVersion {
         self.file.version
     }
 
-    /// What it has that came after [`StablehloVersion::OLDEST_TARGET`], or that is not known here.
+    /// What it has that came after [`StableHloVersion::OLDEST_TARGET`], or that is not known here.
     pub fn needs(&self) -> &[Need] {
         &self.needs
     }
@@ -137,17 +137,17 @@ impl<'a> Program<'a> {
     }
 
     /// The oldest version that knows all that is in it, at least
-    /// [`StablehloVersion::OLDEST_TARGET`]; `None` if something is not known here.
-    pub fn lowest_as_it_is(&self) -> Option<StablehloVersion> {
+    /// [`StableHloVersion::OLDEST_TARGET`]; `None` if something is not known here.
+    pub fn lowest_as_it_is(&self) -> Option<StableHloVersion> {
         lowest(self.needs.iter())
     }
 
     /// The oldest version for which [`written_for`](Self::written_for) writes it.
-    pub fn lowest_rewritten(&self) -> Option<StablehloVersion> {
+    pub fn lowest_rewritten(&self) -> Option<StableHloVersion> {
         lowest(self.needs.iter().filter(|need| !need.is_rewritable))
     }
 
-    fn unknown_to(&self, reader: StablehloVersion) -> impl Iterator<Item = &Need> {
+    fn unknown_to(&self, reader: StableHloVersion) -> impl Iterator<Item = &Need> {
         self.needs.iter().filter(move |need| !need.is_known_to(reader))
     }
 
@@ -155,26 +155,26 @@ impl<'a> Program<'a> {
     /// say something replaced by the older ones. As it is if it is not newer than `target`.
     ///
     /// # Errors
-    /// [`StablehloError::TargetTooOld`], or [`StablehloError::Inexpressible`] with all that the
+    /// [`StableHloError::TargetTooOld`], or [`StableHloError::Inexpressible`] with all that the
     /// older version cannot say.
-    pub fn written_for(&self, target: StablehloVersion) -> Result<Vec<u8>, StablehloError> {
+    pub fn written_for(&self, target: StableHloVersion) -> Result<Vec<u8>, StableHloError> {
         if self.version() <= target {
             return Ok(self.bytes.to_vec());
         }
-        if target < StablehloVersion::OLDEST_TARGET {
-            return Err(StablehloError::TargetTooOld { target });
+        if target < StableHloVersion::OLDEST_TARGET {
+            return Err(StableHloError::TargetTooOld { target });
         }
         let needs: Vec<Need> =
             self.unknown_to(target).filter(|need| !need.is_rewritable).cloned().collect();
         if !needs.is_empty() {
             let version = self.version();
-            return Err(StablehloError::Inexpressible { version, target, needs });
+            return Err(StableHloError::Inexpressible { version, target, needs });
         }
         let changes = self.changes.iter().filter(|change| change.since > target);
         rewrite::write(&self.file, changes.map(|change| &change.what), target)
     }
 
-    fn need(&mut self, feature: String, since: Option<StablehloVersion>, change: Option<What>) {
+    fn need(&mut self, feature: String, since: Option<StableHloVersion>, change: Option<What>) {
         let is_rewritable = change.is_some();
         if let (Some(what), Some(since)) = (change, since) {
             self.changes.push(Change { since, what });
@@ -189,7 +189,7 @@ impl<'a> Program<'a> {
                 continue;
             }
             let since = catalogue::operation(name);
-            if since != Some(StablehloVersion::OLDEST_TARGET) {
+            if since != Some(StableHloVersion::OLDEST_TARGET) {
                 let change = self.renamed(*operation, name, uses, survey);
                 self.need(format!("operation vhlo.{}", shortened(name)), since, change);
             }
@@ -239,7 +239,7 @@ impl<'a> Program<'a> {
             .collect();
         for code in codes {
             let since = code.and_then(catalogue::of_type);
-            if since != Some(StablehloVersion::OLDEST_TARGET) {
+            if since != Some(StableHloVersion::OLDEST_TARGET) {
                 self.need(named("type", code), since, None);
             }
             if code == Some(catalogue::FUTURE_TYPE) && survey.has_custom_calls {
@@ -271,7 +271,7 @@ impl<'a> Program<'a> {
         }
         for code in others {
             let since = code.and_then(catalogue::attribute);
-            if since != Some(StablehloVersion::OLDEST_TARGET) {
+            if since != Some(StableHloVersion::OLDEST_TARGET) {
                 self.need(named("attribute", code), since, None);
             }
         }
@@ -282,8 +282,8 @@ impl<'a> Program<'a> {
     }
 }
 
-fn lowest<'n>(mut needs: impl Iterator<Item = &'n Need>) -> Option<StablehloVersion> {
-    needs.try_fold(StablehloVersion::OLDEST_TARGET, |lowest, need| Some(lowest.max(need.since?)))
+fn lowest<'n>(mut needs: impl Iterator<Item = &'n Need>) -> Option<StableHloVersion> {
+    needs.try_fold(StableHloVersion::OLDEST_TARGET, |lowest, need| Some(lowest.max(need.since?)))
 }
 
 fn named(what: &str, code: Option<u64>) -> String {

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use super::{
-    StablehloError, StablehloVersion,
+    StableHloError, StableHloVersion,
     bytecode::{
         Bytecode, Cursor, Entry, OperationName, SectionKind, write_section, write_varint,
         write_zigzag,
@@ -31,8 +31,8 @@ pub(super) fn attributes_of(properties: &[u8]) -> Option<Vec<u64>> {
 pub(super) fn write<'c>(
     file: &Bytecode<'_>,
     changes: impl Iterator<Item = &'c What>,
-    target: StablehloVersion,
-) -> Result<Vec<u8>, StablehloError> {
+    target: StableHloVersion,
+) -> Result<Vec<u8>, StableHloError> {
     let mut tables = Tables::of(file);
     let mut is_changed = false;
     for change in changes {

@@ -15,9 +15,9 @@ macro_rules! artifact {
     };
 }
 
-const OLD: StablehloVersion = StablehloVersion::new(1, 13, 3);
+const OLD: StableHloVersion = StableHloVersion::new(1, 13, 3);
 
-fn version(text: &str) -> StablehloVersion {
+fn version(text: &str) -> StableHloVersion {
     text.parse().unwrap()
 }
 
@@ -52,7 +52,7 @@ fn a_program_of_old_operations_is_as_the_real_writer_writes_it() {
     let program = Program::read(artifact!("add-1.22.0")).unwrap();
     assert_eq!(program.version(), version("1.22.0"));
     assert_eq!(program.needs(), []);
-    assert_eq!(program.lowest_as_it_is(), Some(StablehloVersion::OLDEST_TARGET));
+    assert_eq!(program.lowest_as_it_is(), Some(StableHloVersion::OLDEST_TARGET));
     assert_eq!(program.dialects().collect::<Vec<_>>(), ["builtin", "vhlo"]);
     assert_eq!(program.written_for(OLD).unwrap(), artifact!("add-1.13.3"));
 }
@@ -133,7 +133,7 @@ fn what_an_older_version_cannot_say_is_refused_by_name() {
     let error = program.written_for(OLD).unwrap_err().to_string();
     assert!(error.contains("replica groups by the axes of a mesh (since 1.16.0)"), "{error}");
     let error = program.written_for(version("1.9.0")).unwrap_err();
-    assert!(matches!(error, StablehloError::TargetTooOld { .. }), "{error}");
+    assert!(matches!(error, StableHloError::TargetTooOld { .. }), "{error}");
 }
 
 #[test]
@@ -148,14 +148,14 @@ fn what_a_newer_stablehlo_brought_is_not_known_to_be_expressible() {
 }
 
 /// Answers with what it was given, and remembers for which version.
-struct Answering(Result<Vec<u8>, String>, Mutex<Vec<StablehloVersion>>);
+struct Answering(Result<Vec<u8>, String>, Mutex<Vec<StableHloVersion>>);
 
 impl ProgramBridge for Answering {
     fn write_for(
         &self,
         _program: &[u8],
-        _version: StablehloVersion,
-        target: StablehloVersion,
+        _version: StableHloVersion,
+        target: StableHloVersion,
     ) -> Result<Vec<u8>, String> {
         self.1.lock().unwrap().push(target);
         self.0.clone()
@@ -209,15 +209,15 @@ fn a_program_that_the_reader_knows_is_passed_on_as_it_is() {
 #[test]
 fn what_is_no_artifact_is_told_from_what_is_damaged() {
     let of = |bytes: &[u8]| Program::read(bytes).unwrap_err();
-    assert!(matches!(of(b""), StablehloError::NoArtifact { .. }));
-    assert!(matches!(of(b"module @jit {}"), StablehloError::NoArtifact { .. }));
-    assert!(matches!(of(b"ML\xEFR\x0DMLIR18\0"), StablehloError::NoArtifact { .. }));
-    assert_eq!(of(b"ML\xEFR\x07StableHLO_v0.13.0\0"), StablehloError::UnknownEncoding { found: 3 });
-    assert!(matches!(of(b"ML\xEFR\x0DStableHLO_v1.x\0"), StablehloError::NoVersion { .. }));
+    assert!(matches!(of(b""), StableHloError::NoArtifact { .. }));
+    assert!(matches!(of(b"module @jit {}"), StableHloError::NoArtifact { .. }));
+    assert!(matches!(of(b"ML\xEFR\x0DMLIR18\0"), StableHloError::NoArtifact { .. }));
+    assert_eq!(of(b"ML\xEFR\x07StableHLO_v0.13.0\0"), StableHloError::UnknownEncoding { found: 3 });
+    assert!(matches!(of(b"ML\xEFR\x0DStableHLO_v1.x\0"), StableHloError::NoVersion { .. }));
     let whole = artifact!("top_k-1.16.3");
     for length in 24..whole.len() {
         let error = of(&whole[..length]);
-        assert!(matches!(error, StablehloError::Malformed { at, .. } if at <= length), "{error}");
+        assert!(matches!(error, StableHloError::Malformed { at, .. } if at <= length), "{error}");
     }
 }
 
@@ -265,7 +265,7 @@ fn nesting_and_counts_of_any_size_take_no_stack_and_no_memory() {
         }
         bytes
     };
-    assert!(matches!(Program::read(&file(&operations)), Err(StablehloError::Malformed { .. })));
+    assert!(matches!(Program::read(&file(&operations)), Err(StableHloError::Malformed { .. })));
     // So many operands.
     let greedy = [2, 1, 4, 1, 0, 255, 255, 255, 255, 255, 255, 255, 255];
     assert!(Program::read(&file(&greedy)).is_err());

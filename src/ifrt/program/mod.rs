@@ -16,7 +16,7 @@ pub use executable_metadata::{
     OutputSpec, ParameterSpec, SerializedXlaExecutable, XlaExecutableMetadata,
 };
 pub use executable_version::{RuntimeAbiVersion, XlaExecutableVersion};
-pub use hlo::{HloProgram, StableHloVersion};
+pub use hlo::HloProgram;
 pub use host_callback::{HostCallbackArgument, XlaHostCallback};
 pub use ifrt_ir::{
     AtomExecutableVersion, IfrtIrAtomProgram, IfrtIrCompileOptions, IfrtIrExecutableVersion,

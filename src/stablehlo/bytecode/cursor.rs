@@ -1,6 +1,6 @@
 //! Numbers and stretches of bytes, read from the front.
 
-use crate::stablehlo::StablehloError;
+use crate::stablehlo::StableHloError;
 
 /// Bytes that are read from the front; knows where in the whole file they are.
 #[derive(Clone, Copy, Debug)]
@@ -33,11 +33,11 @@ impl<'a> Cursor<'a> {
     pub(in crate::stablehlo) fn error<T>(
         &self,
         expected: &'static str,
-    ) -> Result<T, StablehloError> {
-        Err(StablehloError::Malformed { at: self.at, expected })
+    ) -> Result<T, StableHloError> {
+        Err(StableHloError::Malformed { at: self.at, expected })
     }
 
-    pub(in crate::stablehlo) fn bytes(&mut self, count: usize) -> Result<&'a [u8], StablehloError> {
+    pub(in crate::stablehlo) fn bytes(&mut self, count: usize) -> Result<&'a [u8], StableHloError> {
         let Some((bytes, rest)) = self.rest.split_at_checked(count) else {
             return self.error("as many bytes as were announced");
         };
@@ -46,7 +46,7 @@ impl<'a> Cursor<'a> {
         Ok(bytes)
     }
 
-    pub(in crate::stablehlo) fn byte(&mut self) -> Result<u8, StablehloError> {
+    pub(in crate::stablehlo) fn byte(&mut self) -> Result<u8, StableHloError> {
         match self.bytes(1)? {
             [byte] => Ok(*byte),
             _ => self.error("a byte"),
@@ -55,7 +55,7 @@ impl<'a> Cursor<'a> {
 
     /// A number of 1 to 9 bytes: zeros at the low end of the first byte count the bytes that
     /// follow.
-    pub(in crate::stablehlo) fn varint(&mut self) -> Result<u64, StablehloError> {
+    pub(in crate::stablehlo) fn varint(&mut self) -> Result<u64, StableHloError> {
         let first = self.byte()?;
         let following = first.trailing_zeros() as usize;
         let mut value = [0; 16];
@@ -72,32 +72,32 @@ impl<'a> Cursor<'a> {
     }
 
     /// A number, and the flag in its lowest bit.
-    pub(in crate::stablehlo) fn flagged(&mut self) -> Result<(u64, bool), StablehloError> {
+    pub(in crate::stablehlo) fn flagged(&mut self) -> Result<(u64, bool), StableHloError> {
         let value = self.varint()?;
         Ok((value >> 1, value & 1 != 0))
     }
 
     /// A number with a sign, the sign in its lowest bit.
-    pub(in crate::stablehlo) fn zigzag(&mut self) -> Result<i64, StablehloError> {
+    pub(in crate::stablehlo) fn zigzag(&mut self) -> Result<i64, StableHloError> {
         let value = self.varint()?;
         let magnitude = (value >> 1).cast_signed();
         Ok(if value & 1 == 0 { magnitude } else { !magnitude })
     }
 
     /// A number of things each of which takes at least one byte, or an index in memory.
-    pub(in crate::stablehlo) fn count(&mut self) -> Result<usize, StablehloError> {
+    pub(in crate::stablehlo) fn count(&mut self) -> Result<usize, StableHloError> {
         let value = self.varint()?;
         usize::try_from(value).or_else(|_| self.error("a number that fits memory"))
     }
 
     /// The length of a stretch, and the stretch.
-    pub(in crate::stablehlo) fn stretch(&mut self) -> Result<&'a [u8], StablehloError> {
+    pub(in crate::stablehlo) fn stretch(&mut self) -> Result<&'a [u8], StableHloError> {
         let length = self.count()?;
         self.bytes(length)
     }
 
     /// Reads over `count` numbers.
-    pub(in crate::stablehlo) fn skip_varints(&mut self, count: u64) -> Result<(), StablehloError> {
+    pub(in crate::stablehlo) fn skip_varints(&mut self, count: u64) -> Result<(), StableHloError> {
         for _ in 0..count {
             self.varint()?;
         }
@@ -153,7 +153,7 @@ mod tests {
         for bytes in [&[][..], &[0], &[0, 1, 2, 3, 4, 5, 6, 7], &[2]] {
             assert!(matches!(
                 Cursor::new(bytes, 100).varint(),
-                Err(StablehloError::Malformed { at: 100 | 101, .. })
+                Err(StableHloError::Malformed { at: 100 | 101, .. })
             ));
         }
     }

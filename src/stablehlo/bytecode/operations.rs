@@ -4,7 +4,7 @@ use super::{
     cursor::Cursor,
     sections::{Section, SectionKind},
 };
-use crate::stablehlo::StablehloError;
+use crate::stablehlo::StableHloError;
 
 /// An operation, without its regions.
 #[derive(Clone, Copy, Debug)]
@@ -59,7 +59,7 @@ pub(super) fn walk(
     mut cursor: Cursor<'_>,
     limits: Limits,
     mut visit: impl FnMut(&Operation),
-) -> Result<(), StablehloError> {
+) -> Result<(), StableHloError> {
     let mut open = vec![Open::Blocks { left: 1 }];
     while let Some(innermost) = open.last_mut() {
         match innermost {
@@ -102,7 +102,7 @@ pub(super) fn walk(
 }
 
 /// Where the section of regions ends, which begins here.
-fn section_end(cursor: &mut Cursor<'_>) -> Result<usize, StablehloError> {
+fn section_end(cursor: &mut Cursor<'_>) -> Result<usize, StableHloError> {
     let (kind, _, length) = Section::read_head(cursor)?;
     if kind != SectionKind::Operations || length > cursor.rest().len() {
         return cursor.error("a section of operations");
@@ -111,7 +111,7 @@ fn section_end(cursor: &mut Cursor<'_>) -> Result<usize, StablehloError> {
 }
 
 /// The arguments of a block; how many operations it has.
-fn read_block_head(cursor: &mut Cursor<'_>) -> Result<u64, StablehloError> {
+fn read_block_head(cursor: &mut Cursor<'_>) -> Result<u64, StableHloError> {
     let (operations, has_arguments) = cursor.flagged()?;
     if has_arguments {
         let arguments = cursor.varint()?;
@@ -132,13 +132,13 @@ fn read_block_head(cursor: &mut Cursor<'_>) -> Result<u64, StablehloError> {
 fn read_operation(
     cursor: &mut Cursor<'_>,
     limits: Limits,
-) -> Result<(Operation, bool), StablehloError> {
+) -> Result<(Operation, bool), StableHloError> {
     let name = cursor.count()?;
     if name >= limits.names {
         return cursor.error("the number of a name that the file has");
     }
     let mask = cursor.byte()?;
-    let counted = |cursor: &mut Cursor<'_>, part: u8| -> Result<u64, StablehloError> {
+    let counted = |cursor: &mut Cursor<'_>, part: u8| -> Result<u64, StableHloError> {
         let count = if mask & part == 0 { 0 } else { cursor.varint()? };
         cursor.skip_varints(count)?;
         Ok(count)
@@ -168,7 +168,7 @@ fn read_operation(
 }
 
 /// In which order the uses of `values` values are.
-fn skip_orders_of_uses(cursor: &mut Cursor<'_>, values: u64) -> Result<(), StablehloError> {
+fn skip_orders_of_uses(cursor: &mut Cursor<'_>, values: u64) -> Result<(), StableHloError> {
     let ordered = if values > 1 { cursor.varint()? } else { 1 };
     for _ in 0..ordered {
         if values > 1 {

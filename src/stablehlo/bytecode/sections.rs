@@ -1,7 +1,7 @@
 //! The sections of a file.
 
 use super::cursor::{Cursor, write_varint};
-use crate::stablehlo::StablehloError;
+use crate::stablehlo::StableHloError;
 
 /// The kinds of sections that are read here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +62,7 @@ const LARGEST_ALIGNMENT: u64 = 1 << 16;
 
 impl<'a> Section<'a> {
     /// Reads one section, whole.
-    pub(in crate::stablehlo) fn read(cursor: &mut Cursor<'a>) -> Result<Self, StablehloError> {
+    pub(in crate::stablehlo) fn read(cursor: &mut Cursor<'a>) -> Result<Self, StableHloError> {
         let (kind, alignment, length) = Self::read_head(cursor)?;
         let at = cursor.at();
         let contents = Cursor::new(cursor.bytes(length)?, at);
@@ -72,7 +72,7 @@ impl<'a> Section<'a> {
     /// Reads up to the contents: kind, alignment and length.
     pub(super) fn read_head(
         cursor: &mut Cursor<'a>,
-    ) -> Result<(SectionKind, Option<usize>, usize), StablehloError> {
+    ) -> Result<(SectionKind, Option<usize>, usize), StableHloError> {
         let number = cursor.byte()?;
         let length = cursor.count()?;
         if number & IS_ALIGNED == 0 {

@@ -5,7 +5,7 @@ use super::{
     operations::{Limits, Operation, walk},
     sections::{Section, SectionKind},
 };
-use crate::stablehlo::{StablehloError, StablehloVersion};
+use crate::stablehlo::{StableHloError, StableHloVersion};
 
 const MAGIC: &[u8] = b"ML\xEFR";
 const ENCODING: u64 = 6;
@@ -34,7 +34,7 @@ pub(in crate::stablehlo) struct Entry<'a> {
 /// A file, its tables read.
 #[derive(Clone, Debug)]
 pub(in crate::stablehlo) struct Bytecode<'a> {
-    pub(in crate::stablehlo) version: StablehloVersion,
+    pub(in crate::stablehlo) version: StableHloVersion,
     /// In the order of the file.
     pub(in crate::stablehlo) sections: Vec<Section<'a>>,
     /// Without the zero at the end of each.
@@ -51,7 +51,7 @@ pub(in crate::stablehlo) struct Bytecode<'a> {
 
 impl<'a> Bytecode<'a> {
     /// Reads everything but the operations themselves.
-    pub(in crate::stablehlo) fn read(bytes: &'a [u8]) -> Result<Self, StablehloError> {
+    pub(in crate::stablehlo) fn read(bytes: &'a [u8]) -> Result<Self, StableHloError> {
         let mut cursor = Cursor::new(bytes, 0);
         let version = read_head(&mut cursor)?;
         let mut sections = Vec::new();
@@ -77,7 +77,7 @@ impl<'a> Bytecode<'a> {
     }
 
     /// The contents of the section of that kind.
-    fn section(&self, kind: SectionKind) -> Result<Option<Cursor<'a>>, StablehloError> {
+    fn section(&self, kind: SectionKind) -> Result<Option<Cursor<'a>>, StableHloError> {
         let mut of_kind = self.sections.iter().filter(|section| section.kind == kind);
         let first = of_kind.next().map(|section| section.contents);
         match of_kind.next() {
@@ -86,7 +86,7 @@ impl<'a> Bytecode<'a> {
         }
     }
 
-    fn required(&self, kind: SectionKind) -> Result<Cursor<'a>, StablehloError> {
+    fn required(&self, kind: SectionKind) -> Result<Cursor<'a>, StableHloError> {
         let end = Cursor::new(&[], 0);
         match self.section(kind)? {
             Some(contents) => Ok(contents),
@@ -94,7 +94,7 @@ impl<'a> Bytecode<'a> {
         }
     }
 
-    fn read_strings(&mut self) -> Result<(), StablehloError> {
+    fn read_strings(&mut self) -> Result<(), StableHloError> {
         let mut cursor = self.required(SectionKind::Strings)?;
         let count = cursor.count()?;
         let mut lengths = Vec::new();
@@ -114,7 +114,7 @@ impl<'a> Bytecode<'a> {
         Ok(())
     }
 
-    fn read_dialects(&mut self) -> Result<(), StablehloError> {
+    fn read_dialects(&mut self) -> Result<(), StableHloError> {
         let mut cursor = self.required(SectionKind::Dialects)?;
         let whole = cursor;
         for _ in 0..cursor.count()? {
@@ -142,7 +142,7 @@ impl<'a> Bytecode<'a> {
         Ok(())
     }
 
-    fn read_entries(&mut self) -> Result<(), StablehloError> {
+    fn read_entries(&mut self) -> Result<(), StableHloError> {
         let mut offsets = self.required(SectionKind::Offsets)?;
         let mut contents = self.required(SectionKind::AttributesAndTypes)?;
         let attributes = offsets.count()?;
@@ -160,7 +160,7 @@ impl<'a> Bytecode<'a> {
         count: usize,
         offsets: &mut Cursor<'a>,
         contents: &mut Cursor<'a>,
-    ) -> Result<Vec<Entry<'a>>, StablehloError> {
+    ) -> Result<Vec<Entry<'a>>, StableHloError> {
         let mut entries = Vec::new();
         while entries.len() < count {
             let dialect = offsets.varint()?;
@@ -180,7 +180,7 @@ impl<'a> Bytecode<'a> {
         Ok(entries)
     }
 
-    fn read_properties(&mut self) -> Result<(), StablehloError> {
+    fn read_properties(&mut self) -> Result<(), StableHloError> {
         let Some(mut cursor) = self.section(SectionKind::Properties)? else { return Ok(()) };
         for _ in 0..cursor.count()? {
             self.properties.push(cursor.stretch()?);
@@ -195,7 +195,7 @@ impl<'a> Bytecode<'a> {
     pub(in crate::stablehlo) fn walk(
         &self,
         visit: impl FnMut(&Operation),
-    ) -> Result<(), StablehloError> {
+    ) -> Result<(), StableHloError> {
         let limits = Limits {
             names: self.operation_names.len(),
             attributes: self.attributes.len(),
@@ -210,7 +210,7 @@ impl<'a> Bytecode<'a> {
         index: u64,
         count: usize,
         cursor: &Cursor<'_>,
-    ) -> Result<usize, StablehloError> {
+    ) -> Result<usize, StableHloError> {
         match usize::try_from(index) {
             Ok(index) if index < count => Ok(index),
             _ => cursor.error("the number of something that the file has"),
@@ -255,8 +255,8 @@ impl<'a> Bytecode<'a> {
 }
 
 /// Magic, encoding and producer.
-fn read_head(cursor: &mut Cursor<'_>) -> Result<StablehloVersion, StablehloError> {
-    let no_artifact = |found: &str| StablehloError::NoArtifact { found: found.to_owned() };
+fn read_head(cursor: &mut Cursor<'_>) -> Result<StableHloVersion, StableHloError> {
+    let no_artifact = |found: &str| StableHloError::NoArtifact { found: found.to_owned() };
     if cursor.bytes(MAGIC.len()).ok() != Some(MAGIC) {
         return Err(no_artifact("is no MLIR bytecode"));
     }
@@ -269,7 +269,7 @@ fn read_head(cursor: &mut Cursor<'_>) -> Result<StablehloVersion, StablehloError
     };
     cursor.bytes(producer.len() + 1)?;
     if encoding != ENCODING {
-        return Err(StablehloError::UnknownEncoding { found: encoding });
+        return Err(StableHloError::UnknownEncoding { found: encoding });
     }
     String::from_utf8_lossy(version).parse()
 }
