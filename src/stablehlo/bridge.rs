@@ -1,5 +1,7 @@
 //! Whoever else can write a program for an older reader.
 
+use std::fmt;
+
 use super::StableHloVersion;
 
 /// Writes programs for older readers by means of its own: a framework that is at least as new as
@@ -7,7 +9,7 @@ use super::StableHloVersion;
 ///
 /// Implementations are called from several threads at a time, with bytes of strangers. They bound
 /// the time that they take.
-pub trait ProgramBridge: Send + Sync {
+pub trait ProgramBridge: fmt::Debug + Send + Sync {
     /// The program, which is of `version`, for a reader of `target`.
     ///
     /// # Errors

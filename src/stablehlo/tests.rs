@@ -148,6 +148,7 @@ fn what_a_newer_stablehlo_brought_is_not_known_to_be_expressible() {
 }
 
 /// Answers with what it was given, and remembers for which version.
+#[derive(Debug)]
 struct Answering(Result<Vec<u8>, String>, Mutex<Vec<StableHloVersion>>);
 
 impl ProgramBridge for Answering {

@@ -16,6 +16,7 @@ use crate::{
     device_state::Versions,
     pjrt::Client,
     proxy::{ProxyError, Ranges},
+    stablehlo::ProgramBridge,
     stream_executor::Plugin,
 };
 
@@ -35,6 +36,7 @@ impl Server {
             state: None,
             previous_states: 1,
             state_versions: Versions::current(),
+            program_bridge: None,
         }
     }
 }
@@ -74,6 +76,7 @@ pub struct ServerBuilder {
     state: Option<PathBuf>,
     previous_states: u32,
     state_versions: Versions,
+    program_bridge: Option<Arc<dyn ProgramBridge>>,
 }
 
 impl fmt::Debug for ServerBuilder {
@@ -175,6 +178,14 @@ impl ServerBuilder {
         self
     }
 
+    /// Has programs that are too new for the plug-in, and cannot be written for it here, written by
+    /// `bridge`.
+    #[must_use]
+    pub fn program_bridge(mut self, bridge: Arc<dyn ProgramBridge>) -> Self {
+        self.program_bridge = Some(bridge);
+        self
+    }
+
     /// The server; it does nothing yet.
     ///
     /// # Errors
@@ -195,7 +206,7 @@ impl ServerBuilder {
         let budgets = Budgets::of_all(&limits);
         let room = Room::new(budgets.arrays.clone(), budgets.pinned.clone());
         let state = State::open(state, &devices, &gauges, &room)?;
-        let context = Context::new(limits, devices, gauges, budgets);
+        let context = Context::new(limits, devices, gauges, budgets, self.program_bridge);
         let access = Access::new(self.tokens, self.session_tokens);
         let (state, directory) = (Arc::new(state), self.transfer_directory);
         Ok(Server::new(Registry::new(context, ranges, access, state, directory), tls))

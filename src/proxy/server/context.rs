@@ -17,7 +17,7 @@ use super::{
     metrics::Gauges,
     turns::{Turn, Turns},
 };
-use crate::{codec::Status, proxy::status::status};
+use crate::{codec::Status, proxy::status::status, stablehlo::ProgramBridge};
 
 /// What all sessions work with.
 #[derive(Debug)]
@@ -35,6 +35,8 @@ pub(crate) struct Context {
     /// Who launches a program on several devices: each device must get such programs in the same
     /// order, or they wait for each other for ever.
     pub(crate) launches: Arc<Mutex<()>>,
+    /// Who writes programs for the plug-in where that is not done here.
+    pub(crate) bridge: Option<Arc<dyn ProgramBridge>>,
 }
 
 impl Context {
@@ -44,6 +46,7 @@ impl Context {
         devices: Devices,
         gauges: Arc<Gauges>,
         budgets: Budgets,
+        bridge: Option<Arc<dyn ProgramBridge>>,
     ) -> Arc<Self> {
         let lanes = devices.len().saturating_mul(2).clamp(4, 64);
         let compilers = std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 16);
@@ -56,6 +59,7 @@ impl Context {
             turns: Turns::new(lanes),
             compilers: Turns::new(compilers),
             launches: Arc::default(),
+            bridge,
         })
     }
 
@@ -150,7 +154,7 @@ mod tests {
         let devices = Devices::of(&(&plugin).into()).unwrap();
         let limits = Limits::default().resolved(devices.memory());
         let budgets = Budgets::of_all(&limits);
-        Context::new(limits, devices, Arc::default(), budgets)
+        Context::new(limits, devices, Arc::default(), budgets, None)
     }
 
     const fn turn(session: u64) -> Turn {

@@ -11,16 +11,17 @@ use super::{
     describe::{self, Described},
     module::Module,
     program::{Output, Program},
+    readable,
 };
 use crate::{
-    codec::{DeserializeOptions, FromProto as _, Registered as _, Status, StatusCode},
+    codec::{DeserializeOptions, FromProto as _, Registered as _, Status},
     device_state::Contents,
     ifrt::{
         ArraySpec, DType, DeviceId, DeviceList, HloProgram, HloSharding, IfrtError, MemoryKind,
         Shape, XlaCompileOptions,
         xla::{OpSharding, OpShardingType},
     },
-    pjrt::{self, Client, CompileOptions, LoadedExecutable, ProgramFormat, Value},
+    pjrt::{self, Client, CompileOptions, LoadedExecutable, ProgramFormat},
     proto::xla::{self, ifrt::Serialized},
     proxy::{
         server::{
@@ -30,6 +31,7 @@ use crate::{
         },
         status::{of_pjrt, status},
     },
+    stablehlo::ProgramBridge,
 };
 
 /// The place in XLA's layouts that stands for pinned memory of the host.
@@ -89,10 +91,12 @@ pub(crate) fn compile(
     source: &Source,
     held: Holding,
     gauges: &Arc<Gauges>,
+    bridge: Option<&dyn ProgramBridge>,
 ) -> Result<Program, Status> {
-    let program = pjrt::Program::new(&source.artifact, ProgramFormat::Mlir);
+    let artifact = readable::readable(&source.artifact, client, bridge)?;
+    let program = pjrt::Program::new(&artifact, ProgramFormat::Mlir);
     let loaded = client.compile(&program, &source.options);
-    let loaded = loaded.map_err(|error| refused(of_pjrt(&error), &source.artifact, client))?;
+    let loaded = loaded.map_err(|error| readable::refused(of_pjrt(&error), &artifact, client))?;
     let executable = loaded.executable();
     let module = executable.optimized_program().map_err(|error| of_pjrt(&error));
     let module = module.and_then(|program| {
@@ -142,36 +146,6 @@ pub(crate) fn compile(
 fn donated(module: &Module) -> BTreeSet<usize> {
     let parameters = module.parameters.len();
     module.donated.iter().copied().filter(|number| *number < parameters).collect()
-}
-
-/// What a client is told of a program that the plug-in does not compile: where it is newer than the
-/// plug-in, that is said too, for it may be the reason.
-fn refused(status: Status, artifact: &Bytes, client: &Client) -> Status {
-    let program = HloProgram::new(artifact.clone()).ok();
-    let version = program.and_then(|program| program.stablehlo_version());
-    let (Some(version), Some(newest)) = (version, newest_stablehlo(client)) else { return status };
-    let found = [version.major, version.minor, version.patch].map(i64::from);
-    if found <= newest || status.code() == StatusCode::ResourceExhausted {
-        return status;
-    }
-    let [major, minor, patch] = newest;
-    let message = format!(
-        "{}; the program is of StableHLO {version}, and the plug-in (PJRT {}, {}) reads up to {major}.{minor}.{patch}: use a client of an older release, or a server with a newer plug-in",
-        status.message(),
-        client.minor(),
-        client.platform_name(),
-    );
-    Status::new(status.code(), message)
-}
-
-/// The newest StableHLO that a plug-in reads, if it says that.
-fn newest_stablehlo(client: &Client) -> Option<[i64; 3]> {
-    let said = client.plugin().attributes().iter();
-    let mut said = said.filter(|(name, _)| name == "stablehlo_current_version");
-    match said.next() {
-        Some((_, Value::Integers(numbers))) => numbers.clone().try_into().ok(),
-        _ => None,
-    }
 }
 
 /// The ids of the devices that a program runs on, in the order of its arguments.

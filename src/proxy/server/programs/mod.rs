@@ -9,6 +9,7 @@ mod describe;
 mod launch;
 mod module;
 mod program;
+mod readable;
 
 pub(crate) use self::{
     compile::{Source, compile},

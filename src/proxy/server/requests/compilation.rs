@@ -76,7 +76,10 @@ impl Work for Compiling {
         let Self { client, source, held } = self;
         let context = Arc::clone(&session.context);
         let program = session
-            .compiling(move || compile(&context.devices, &client, &source, held, &context.gauges))
+            .compiling(move || {
+                let bridge = context.bridge.as_deref();
+                compile(&context.devices, &client, &source, held, &context.gauges, bridge)
+            })
             .await?;
         let mut answer = program.answer();
         let gauges = &session.context.gauges;

@@ -1,0 +1,72 @@
+//! A program as the plug-in can read it: clients are newer than plug-ins, and the other way round.
+
+use std::borrow::Cow;
+
+use crate::{
+    codec::{Status, StatusCode},
+    pjrt::{Client, Value},
+    proxy::status::status,
+    stablehlo::{Program, ProgramBridge, StableHloError, StableHloVersion},
+};
+
+/// The program as it came, or written for the plug-in, where that says what it reads.
+///
+/// # Errors
+/// UNIMPLEMENTED with the versions of the program and of the plug-in, and with what the plug-in
+/// does not know.
+pub(super) fn readable<'a>(
+    artifact: &'a [u8],
+    client: &Client,
+    bridge: Option<&dyn ProgramBridge>,
+) -> Result<Cow<'a, [u8]>, Status> {
+    let Some(reader) = newest(client) else { return Ok(Cow::Borrowed(artifact)) };
+    let readable = Program::for_reader(artifact, reader, bridge);
+    if let Ok(Cow::Owned(written)) = &readable {
+        tracing::debug!(
+            "a program was written for StableHLO {reader}: {} bytes instead of {}",
+            written.len(),
+            artifact.len()
+        );
+    }
+    readable.map_err(|error| unreadable(&error, client, bridge.is_some()))
+}
+
+/// What a client is told of a program that nobody here can write for the plug-in.
+fn unreadable(error: &StableHloError, client: &Client, has_bridge: bool) -> Status {
+    let bridge = if has_bridge { "" } else { ", or a bridge for programs" };
+    status!(
+        Unimplemented,
+        "the plug-in (PJRT {}, {}) cannot read the program: {error}; here that is a server with a newer plug-in, or a client of an older release{bridge}",
+        client.minor(),
+        client.platform_name(),
+    )
+}
+
+/// What a client is told of a program that the plug-in does not compile: where it is newer than the
+/// plug-in, that is said too, for it may be the reason.
+pub(super) fn refused(status: Status, artifact: &[u8], client: &Client) -> Status {
+    let Ok(program) = Program::read(artifact) else { return status };
+    let Some(newest) = newest(client) else { return status };
+    let version = program.version();
+    if version <= newest || status.code() == StatusCode::ResourceExhausted {
+        return status;
+    }
+    let message = format!(
+        "{}; the program is of StableHLO {version}, and the plug-in (PJRT {}, {}) reads up to {newest}: use a client of an older release, or a server with a newer plug-in",
+        status.message(),
+        client.minor(),
+        client.platform_name(),
+    );
+    Status::new(status.code(), message)
+}
+
+/// The newest StableHLO that a plug-in reads, if it says that.
+fn newest(client: &Client) -> Option<StableHloVersion> {
+    let said = client.plugin().attributes().iter();
+    let mut said = said.filter(|(name, _)| name == "stablehlo_current_version");
+    let (_, Value::Integers(numbers)) = said.next()? else { return None };
+    let numbers: Vec<u32> =
+        numbers.iter().map(|number| u32::try_from(*number)).collect::<Result<_, _>>().ok()?;
+    let [major, minor, patch] = *numbers else { return None };
+    Some(StableHloVersion::new(major, minor, patch))
+}
