@@ -16,6 +16,7 @@
 mod bridge;
 mod bytecode;
 mod catalogue;
+mod clients;
 mod error;
 mod mesh;
 mod needs;
@@ -24,6 +25,7 @@ mod rewrite;
 mod version;
 
 pub use bridge::ProgramBridge;
+pub use clients::{Passage, ProxyClient};
 pub use error::StableHloError;
 pub use needs::Need;
 pub use program::Program;

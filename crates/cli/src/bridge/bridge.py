@@ -39,6 +39,8 @@ try:
     from jaxlib.mlir._mlir_libs import _jax_mlir_ext
     from jaxlib.mlir.dialects import chlo, sdy, stablehlo
 
+    # A context keeps all that it ever saw: it serves so many programs, then there is another.
+    LONGEST_LIFE = 100
     registry = ir.DialectRegistry()
     _jax_mlir_ext.register_dialects(registry)
 
@@ -50,8 +52,8 @@ try:
             dialect.register_dialect(made)
         return made
 
-    def write(program, target):
-        with context() as here, ir.Location.unknown():
+    def write(here, program, target):
+        with here, ir.Location.unknown():
             module = stablehlo.deserialize_portable_artifact(here, program)
             serialize = _jax.mlir.serialize_portable_artifact
             try:
@@ -62,15 +64,19 @@ try:
                 module.operation.write_bytecode(content)
                 return serialize(content.getvalue(), target, True)
 
-    with context():
-        answer(0, stablehlo.get_current_version().encode())
+    current = context()
+    answer(0, stablehlo.get_current_version().encode())
 except Exception as error:
     answer(1, f"{type(error).__name__}: {error}".encode())
     sys.exit(1)
 
+served = 0
 while True:
     target, program = part().decode(), part()
     try:
-        answer(0, write(program, target))
+        answer(0, write(current, program, target))
     except Exception as error:
         answer(1, f"{type(error).__name__}: {error}".encode())
+    served += 1
+    if served % LONGEST_LIFE == 0:
+        current = context()

@@ -19,12 +19,24 @@ use super::frames;
 /// What the interpreter runs.
 const SCRIPT: &str = include_str!("bridge.py");
 
-/// An import of jaxlib takes seconds where nothing of it is in memory yet.
-const LONGEST_START: Duration = Duration::from_secs(60);
-/// The largest programs take less than a second.
-const LONGEST_PROGRAM: Duration = Duration::from_secs(30);
-/// After a start that failed the next one is not tried at once.
-const PAUSE: Duration = Duration::from_secs(5);
+/// How long the process may take.
+#[derive(Clone, Copy, Debug)]
+struct Patience {
+    start: Duration,
+    program: Duration,
+    /// After a start that failed the next one is not tried at once.
+    pause: Duration,
+}
+
+impl Patience {
+    /// An import of jaxlib takes seconds where nothing of it is in memory yet; the largest programs
+    /// take less than one.
+    const USUAL: Self = Self {
+        start: Duration::from_secs(60),
+        program: Duration::from_secs(30),
+        pause: Duration::from_secs(5),
+    };
+}
 
 /// So much more than the program may an answer have, and so many times its bytes.
 const ROOM: u64 = 1 << 20;
@@ -37,6 +49,7 @@ const GROWTH: u64 = 16;
 #[derive(Debug)]
 pub(crate) struct PythonBridge {
     interpreter: OsString,
+    patience: Patience,
     state: Mutex<State>,
 }
 
@@ -52,7 +65,8 @@ enum State {
 impl PythonBridge {
     /// With this interpreter; nothing is started yet.
     pub(crate) fn new(interpreter: impl Into<OsString>) -> Self {
-        Self { interpreter: interpreter.into(), state: Mutex::default() }
+        let patience = Patience::USUAL;
+        Self { interpreter: interpreter.into(), patience, state: Mutex::default() }
     }
 
     /// Starts the process, so that a mistake in its name is told at once: the newest StableHLO that
@@ -67,12 +81,12 @@ impl PythonBridge {
 
     fn worker<'s>(&self, state: &'s mut State) -> Result<&'s mut Worker, String> {
         if let State::Failed(words, at) = state
-            && at.elapsed() < PAUSE
+            && at.elapsed() < self.patience.pause
         {
             return Err(words.clone());
         }
         if !matches!(state, State::Running(_)) {
-            *state = match Worker::start(&self.interpreter) {
+            *state = match Worker::start(&self.interpreter, self.patience) {
                 Ok(worker) => State::Running(worker),
                 Err(words) => State::Failed(words, Instant::now()),
             };
@@ -123,10 +137,11 @@ struct Worker {
     requests: Sender<(String, Vec<u8>)>,
     answers: Receiver<Answer>,
     newest: StableHloVersion,
+    patience: Patience,
 }
 
 impl Worker {
-    fn start(interpreter: &OsString) -> Result<Self, String> {
+    fn start(interpreter: &OsString, patience: Patience) -> Result<Self, String> {
         let name = interpreter.to_string_lossy();
         let mut command = Command::new(interpreter);
         command.args(["-u", "-c", SCRIPT]).env("JAX_PLATFORMS", "cpu");
@@ -144,8 +159,8 @@ impl Worker {
             thread::spawn(move || talk(stdin, stdout, &from_server, &to_server));
         }
         let newest = StableHloVersion::new(0, 0, 0);
-        let mut worker = Self { child, requests, answers, newest };
-        let hello = worker.answer(LONGEST_START);
+        let mut worker = Self { child, requests, answers, newest, patience };
+        let hello = worker.answer(patience.start);
         let hello = hello.map_err(|words| format!("the bridge {name} does not start: {words}"))?;
         let hello = hello.map_err(|words| {
             format!("the bridge {name} has no jaxlib that can be used ({words}); expected a Python with jaxlib 0.8 or later")
@@ -163,7 +178,7 @@ impl Worker {
     ) -> Result<Result<Vec<u8>, String>, String> {
         // A thread that is gone has left its reason among the answers.
         let _ = self.requests.send((target.to_string(), program.to_vec()));
-        self.answer(LONGEST_PROGRAM)
+        self.answer(self.patience.program)
     }
 
     fn answer(&mut self, limit: Duration) -> Result<Result<Vec<u8>, String>, String> {
@@ -174,7 +189,7 @@ impl Worker {
                 _ => Err(error.to_string()),
             },
             Err(RecvTimeoutError::Timeout) => {
-                Err(format!("it did not answer within {} seconds", limit.as_secs()))
+                Err(format!("it did not answer within {limit:?}"))
             }
             Err(RecvTimeoutError::Disconnected) => Err(ENDED.to_owned()),
         }
@@ -206,5 +221,96 @@ fn talk(
             .and_then(|()| frames::read_answer(&mut stdout, most));
         goes_on = answer.is_ok();
         goes_on &= answers.send(answer).is_ok();
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::{fs, os::unix::fs::PermissionsExt as _};
+
+    use super::*;
+
+    const OLD: StableHloVersion = StableHloVersion::new(1, 13, 3);
+    const NEW: StableHloVersion = StableHloVersion::new(1, 16, 3);
+
+    /// The hello of an interpreter that reads StableHLO up to 1.22.0, in the words of a shell.
+    const HELLO: &str = r"printf '\0\6\0\0\0\0\0\0\0001.22.0'";
+
+    /// A bridge whose interpreter is a shell script.
+    fn bridge(folder: &tempfile::TempDir, script: &str) -> PythonBridge {
+        let path = folder.path().join("interpreter");
+        fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
+        let patience = Patience {
+            start: Duration::from_secs(20),
+            program: Duration::from_secs(20),
+            pause: Duration::from_secs(3600),
+        };
+        PythonBridge { patience, ..PythonBridge::new(path) }
+    }
+
+    #[test]
+    fn answers_are_taken_and_refusals_are_words() {
+        let folder = tempfile::tempdir().unwrap();
+        // A request of this test: 8 + 6 bytes of the version, 8 + 3 of the program.
+        let once = r"head -c 25 >/dev/null; printf '\0\3\0\0\0\0\0\0\0new'";
+        let again = r"head -c 25 >/dev/null; printf '\1\2\0\0\0\0\0\0\0no'";
+        let script = format!("echo run >> {}/starts\n{HELLO}\n{once}\n{again}\n{again}", folder.path().display());
+        let bridge = bridge(&folder, &script);
+        assert_eq!(bridge.start(), Ok(StableHloVersion::new(1, 22, 0)));
+        assert_eq!(bridge.write_for(b"old", NEW, OLD), Ok(b"new".to_vec()));
+        let words = bridge.write_for(b"old", NEW, OLD).unwrap_err();
+        assert_eq!(words, "the bridge answers: no");
+        let newer = StableHloVersion::new(1, 23, 0);
+        let words = bridge.write_for(b"old", newer, OLD).unwrap_err();
+        assert!(words.contains("reads StableHLO up to 1.22.0, and the program is of 1.23.0"));
+        // It was one process until then; now it has ended, and the next program starts another.
+        let starts = || fs::read_to_string(folder.path().join("starts")).unwrap().lines().count();
+        assert_eq!(starts(), 1);
+        assert!(bridge.write_for(b"old", NEW, OLD).unwrap_err().contains("it ended without"));
+        assert_eq!(bridge.write_for(b"old", NEW, OLD), Ok(b"new".to_vec()));
+        assert_eq!(starts(), 2);
+    }
+
+    #[test]
+    fn a_process_that_hangs_is_ended() {
+        let folder = tempfile::tempdir().unwrap();
+        let script = format!("echo $$ > {}/pid\n{HELLO}\nexec sleep 600", folder.path().display());
+        let mut bridge = bridge(&folder, &script);
+        bridge.patience.program = Duration::from_millis(200);
+        let words = bridge.write_for(b"old", NEW, OLD).unwrap_err();
+        assert_eq!(words, "the bridge was ended: it did not answer within 200ms");
+        let pid = fs::read_to_string(folder.path().join("pid")).unwrap();
+        assert!(!fs::exists(format!("/proc/{}/stat", pid.trim())).unwrap());
+    }
+
+    #[test]
+    fn what_is_no_answer_ends_the_process() {
+        let folder = tempfile::tempdir().unwrap();
+        for (script, part) in [
+            (r"printf '\0\377\377\377\377\377\377\377\377'; sleep 600", "expected at most"),
+            (r"printf '\7\0\0\0\0\0\0\0\0'; sleep 600", "of the kind 7"),
+        ] {
+            let bridge = bridge(&folder, &format!("{HELLO}\n{script}"));
+            let words = bridge.write_for(b"old", NEW, OLD).unwrap_err();
+            assert!(words.contains(part), "{words}");
+        }
+    }
+
+    #[test]
+    fn an_interpreter_that_cannot_be_used_is_told_at_the_start() {
+        let folder = tempfile::tempdir().unwrap();
+        let words = |bridge: &PythonBridge| bridge.start().unwrap_err();
+        let missing = PythonBridge::new(folder.path().join("nothing"));
+        assert!(words(&missing).contains("cannot start the bridge"), "{}", words(&missing));
+        let ends = bridge(&folder, "exit 3");
+        assert!(words(&ends).contains("does not start: it ended without an answer"));
+        let refuses = bridge(&folder, r"printf '\1\2\0\0\0\0\0\0\0no'");
+        assert!(words(&refuses).contains("has no jaxlib that can be used (no)"));
+        // It is not tried again at once: the words are kept.
+        fs::remove_file(folder.path().join("interpreter")).unwrap();
+        assert!(words(&refuses).contains("has no jaxlib that can be used (no)"));
+        let silent = bridge(&folder, r"printf '\0\4\0\0\0\0\0\0\0word'; sleep 600");
+        assert!(words(&silent).contains("no version of StableHLO"), "{}", words(&silent));
     }
 }

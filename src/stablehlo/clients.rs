@@ -1,0 +1,77 @@
+//! Which programs the clients of a proxy send.
+
+use super::StableHloVersion;
+
+/// A release whose client of a proxy is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ProxyClient {
+    /// The release: `jaxlib-0.10.2`.
+    pub release: &'static str,
+    /// The version at which it writes every program: about twelve weeks old on its day.
+    pub writes: StableHloVersion,
+}
+
+impl ProxyClient {
+    /// Those that were measured, oldest first. What a client writes depends on its release alone,
+    /// not on the server.
+    pub const KNOWN: [Self; 6] = [
+        Self::new("jaxlib-0.8.0", StableHloVersion::new(1, 10, 9)),
+        Self::new("jaxlib-0.9.1", StableHloVersion::new(1, 13, 1)),
+        Self::new("jaxlib-0.10.0", StableHloVersion::new(1, 13, 7)),
+        Self::new("jaxlib-0.10.2", StableHloVersion::new(1, 13, 7)),
+        Self::new("jaxlib-0.11.1", StableHloVersion::new(1, 15, 0)),
+        Self::new("jaxlib-0.12.0.1", StableHloVersion::new(1, 16, 3)),
+    ];
+
+    const fn new(release: &'static str, writes: StableHloVersion) -> Self {
+        Self { release, writes }
+    }
+
+    /// How its programs reach a plug-in that reads up to `reader`.
+    pub fn passage(&self, reader: StableHloVersion) -> Passage {
+        if self.writes.release() <= reader.release() {
+            Passage::AsTheyAre
+        } else if reader >= StableHloVersion::OLDEST_TARGET
+            && self.writes.release() <= StableHloVersion::NEWEST_KNOWN
+        {
+            Passage::Rewritten
+        } else {
+            Passage::Bridged
+        }
+    }
+}
+
+/// How the programs of a client reach a plug-in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Passage {
+    /// The plug-in knows all that can be in them.
+    AsTheyAre,
+    /// What the plug-in does not know in them is written anew, as far as the older version can say
+    /// it.
+    Rewritten,
+    /// What the plug-in does not know in them only a [`ProgramBridge`](super::ProgramBridge) can
+    /// write.
+    Bridged,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_programs_of_a_client_pass_by_what_it_writes_and_what_the_plugin_reads() {
+        let passages = |reader: &str| {
+            let reader = reader.parse().unwrap();
+            ProxyClient::KNOWN.map(|client| client.passage(reader))
+        };
+        use Passage::{AsTheyAre, Bridged, Rewritten};
+        assert_eq!(passages("1.20.0"), [AsTheyAre; 6]);
+        let [.., before, last] = passages("1.13.3");
+        assert_eq!([before, last], [Rewritten; 2]);
+        assert_eq!(passages("1.13.0")[2], AsTheyAre);
+        assert_eq!(passages("1.12.0")[..2], [AsTheyAre, Bridged]);
+        assert!(ProxyClient::KNOWN.is_sorted_by_key(|client| client.writes));
+    }
+}
