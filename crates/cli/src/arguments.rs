@@ -675,4 +675,8 @@ pub(crate) struct ServeArguments {
     /// A directory that clients see too, where they may leave large arrays.
     #[arg(long, value_name = "DIR")]
     pub(crate) transfer_directory: Option<PathBuf>,
+    /// A Python with jaxlib, as new as the clients': it writes programs for the plug-in that are too
+    /// new for it, where that cannot be done here.
+    #[arg(long, value_name = "PYTHON")]
+    pub(crate) stablehlo_bridge: Option<PathBuf>,
 }

@@ -15,6 +15,7 @@
 )]
 
 mod arguments;
+mod bridge;
 mod commands;
 mod failure;
 mod invocation;

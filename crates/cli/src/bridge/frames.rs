@@ -3,11 +3,7 @@
 use std::io::{self, Read, Write};
 
 /// Writes the version to write for, and the program.
-pub(super) fn write_request(
-    pipe: &mut impl Write,
-    target: &str,
-    program: &[u8],
-) -> io::Result<()> {
+pub(super) fn write_request(pipe: &mut impl Write, target: &str, program: &[u8]) -> io::Result<()> {
     for part in [target.as_bytes(), program] {
         pipe.write_all(&(part.len() as u64).to_le_bytes())?;
         pipe.write_all(part)?;
@@ -19,10 +15,7 @@ pub(super) fn write_request(
 ///
 /// # Errors
 /// If the process ends, or announces more than `most` bytes or what is no answer.
-pub(super) fn read_answer(
-    pipe: &mut impl Read,
-    most: u64,
-) -> io::Result<Result<Vec<u8>, String>> {
+pub(super) fn read_answer(pipe: &mut impl Read, most: u64) -> io::Result<Result<Vec<u8>, String>> {
     let mut kind = [0];
     pipe.read_exact(&mut kind)?;
     let mut length = [0; 8];

@@ -188,9 +188,7 @@ impl Worker {
                 io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe => Err(ENDED.to_owned()),
                 _ => Err(error.to_string()),
             },
-            Err(RecvTimeoutError::Timeout) => {
-                Err(format!("it did not answer within {limit:?}"))
-            }
+            Err(RecvTimeoutError::Timeout) => Err(format!("it did not answer within {limit:?}")),
             Err(RecvTimeoutError::Disconnected) => Err(ENDED.to_owned()),
         }
     }
@@ -255,7 +253,10 @@ mod tests {
         // A request of this test: 8 + 6 bytes of the version, 8 + 3 of the program.
         let once = r"head -c 25 >/dev/null; printf '\0\3\0\0\0\0\0\0\0new'";
         let again = r"head -c 25 >/dev/null; printf '\1\2\0\0\0\0\0\0\0no'";
-        let script = format!("echo run >> {}/starts\n{HELLO}\n{once}\n{again}\n{again}", folder.path().display());
+        let script = format!(
+            "echo run >> {}/starts\n{HELLO}\n{once}\n{again}\n{again}",
+            folder.path().display()
+        );
         let bridge = bridge(&folder, &script);
         assert_eq!(bridge.start(), Ok(StableHloVersion::new(1, 22, 0)));
         assert_eq!(bridge.write_for(b"old", NEW, OLD), Ok(b"new".to_vec()));

@@ -10,6 +10,7 @@ mod explain;
 mod failures;
 mod inspect;
 mod negotiate;
+mod offer;
 mod ops;
 mod pjrt_check;
 mod plugin;

@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
-use serde_json::json;
+use serde_json::{Map, json};
 use serdes::{
-    proxy::{self, ClientOptions, ProxyError, Ranges},
+    proxy::{self, Agreement, Client, ClientOptions, ProxyError, Ranges},
     version::{Line, VersionRange},
 };
 
+use super::offer::Offer;
 use crate::{
     arguments::{NegotiateArguments, RangeArguments},
     failure::Failure,
@@ -40,18 +41,8 @@ pub(crate) fn run(
     let runtime = runtime()?;
     match runtime.block_on(proxy::negotiate_with(address, &options)) {
         Ok(agreement) => {
-            let (protocol, values) = (agreement.protocol().number(), agreement.serdes().number());
-            if terminal.json() {
-                terminal.object(&json!({
-                    "protocol_version": protocol,
-                    "ifrt_serdes_version": values,
-                    "server": address,
-                }))?;
-            }
-            terminal.line(format_args!(
-                "{NAME}{address}{NAME:#}: protocol {protocol}, IFRT SerDes {values}"
-            ))?;
-            Ok(Status::Yes)
+            let session = runtime.block_on(Client::connect_with(address, options));
+            agreed(agreement, address, session.as_ref().map(Offer::of), terminal)
         }
         Err(error) => {
             let failure = failure(&error);
@@ -72,6 +63,34 @@ pub(crate) fn run(
             Ok(if error.is_refusal() { Status::No } else { Status::Failed })
         }
     }
+}
+
+/// Says what was agreed on, and what the server offers in a session, if it takes one: that it takes
+/// none for now changes nothing of the agreement.
+fn agreed(
+    agreement: Agreement,
+    address: &str,
+    offer: Result<Offer, &ProxyError>,
+    terminal: &mut Terminal,
+) -> Result<Status, Failure> {
+    let (protocol, values) = (agreement.protocol().number(), agreement.serdes().number());
+    if terminal.json() {
+        let mut object = match &offer {
+            Ok(offer) => offer.fields(),
+            Err(error) => Map::from_iter([("session".to_owned(), json!(error.to_string()))]),
+        };
+        object.insert("protocol_version".to_owned(), json!(protocol));
+        object.insert("ifrt_serdes_version".to_owned(), json!(values));
+        object.insert("server".to_owned(), json!(address));
+        terminal.object(&object.into())?;
+    }
+    terminal
+        .line(format_args!("{NAME}{address}{NAME:#}: protocol {protocol}, IFRT SerDes {values}"))?;
+    match offer {
+        Ok(offer) => offer.print(terminal)?,
+        Err(error) => terminal.note(format_args!("no session: {error}")),
+    }
+    Ok(Status::Yes)
 }
 
 pub(super) fn read(path: &Path) -> Result<Vec<u8>, Failure> {

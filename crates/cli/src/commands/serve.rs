@@ -3,7 +3,8 @@
 use std::{
     borrow::Cow,
     net::{SocketAddr, ToSocketAddrs as _},
-    path::PathBuf,
+    path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
@@ -17,6 +18,7 @@ use tokio::{
 use super::{device, negotiate, plugin, save, serve_access};
 use crate::{
     arguments::{AccessArguments, ServeArguments},
+    bridge::PythonBridge,
     failure::Failure,
     plugin_argument::PluginArgument,
     signals::{self, Hangup, Request},
@@ -43,6 +45,9 @@ pub(crate) fn run(arguments: &ServeArguments, terminal: &mut Terminal) -> Result
     }
     if let Some(path) = &state {
         builder = builder.state(path).previous_states(arguments.keep).state_versions(versions);
+    }
+    if let Some(interpreter) = &arguments.stablehlo_bridge {
+        builder = builder.program_bridge(bridge(interpreter)?);
     }
     let server = builder.build().map_err(|error| negotiate::failure(&error))?;
     let runtime = negotiate::runtime()?;
@@ -85,6 +90,16 @@ fn devices(arguments: &ServeArguments) -> Result<ServedDevices, Failure> {
             (&device::open_client(&path, options, layout)?).into()
         }
     })
+}
+
+/// A bridge for programs, which runs: a mistake in it is told before anyone connects.
+fn bridge(interpreter: &Path) -> Result<Arc<PythonBridge>, Failure> {
+    let bridge = PythonBridge::new(interpreter);
+    let newest = bridge
+        .start()
+        .map_err(|words| Failure::new(format_args!("--stablehlo-bridge: {words}")))?;
+    tracing::info!("programs up to StableHLO {newest} can be bridged");
+    Ok(Arc::new(bridge))
 }
 
 /// Where to listen.
