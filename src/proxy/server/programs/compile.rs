@@ -254,7 +254,7 @@ fn whole_shape(sharding: &OpSharding, shard: &Shape) -> Result<Shape, IfrtError>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ifrt::xla::TileAssignment;
+    use crate::{codec::StatusCode, ifrt::xla::TileAssignment};
 
     #[test]
     fn an_array_is_as_many_shards_as_there_are_tiles() {
