@@ -363,20 +363,24 @@ impl AttributeValue {
     }
 
     /// The last value of the message, if it has one of a known case.
+    // Not inlined: it is made where the caller wants it, and needs the registers.
+    #[inline(never)]
     fn read(message: Encoded<'_>) -> Result<Option<Self>, DecodeError> {
         let mut fields = Fields::new(AttributeMap::NAME, message.bytes());
-        let Some((number, value)) = fields.next()? else { return Ok(None) };
-        let found = Self::read_field(message, number, value, None)?;
-        // One value is what writers give.
-        if fields.is_at_end() { Ok(found) } else { Self::read_further(message, fields, found) }
+        match fields.next()? {
+            None => Ok(None),
+            // One value is what writers give.
+            Some((number, value)) if fields.is_at_end() => {
+                Self::read_field(message, number, value, None)
+            }
+            Some(_) => Self::read_several(message),
+        }
     }
 
     #[cold]
-    fn read_further(
-        message: Encoded<'_>,
-        mut fields: Fields<'_>,
-        mut found: Option<Self>,
-    ) -> Result<Option<Self>, DecodeError> {
+    fn read_several(message: Encoded<'_>) -> Result<Option<Self>, DecodeError> {
+        let mut fields = Fields::new(AttributeMap::NAME, message.bytes());
+        let mut found = None;
         while let Some((number, value)) = fields.next()? {
             found = Self::read_field(message, number, value, found)?;
         }

@@ -9,6 +9,7 @@ mod diff;
 mod explain;
 mod failures;
 mod inspect;
+mod moved;
 mod negotiate;
 mod offer;
 mod ops;

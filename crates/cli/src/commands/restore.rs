@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, io::Write, path::Path, sync::Arc, time::Instant};
 
-use serde_json::{Value, json};
+use serde_json::json;
 use serdes::{
     device_state::{
         Damage, LocalParts, Reader, Tensor, Versions, Watch, WriteOptions, matches_any,
@@ -16,10 +16,12 @@ use crate::{
     arguments::RestoreArguments,
     commands::{
         device::{self, OpenDevice},
-        failures, save, streams, watch,
+        failures,
+        moved::Moved,
+        save, streams, watch,
     },
     failure::Failure,
-    terminal::{BAD, GOOD, NAME, Status, Terminal, WARN, bytes, count, rate},
+    terminal::{BAD, GOOD, NAME, Status, Terminal, WARN, count},
 };
 
 /// What is there to restore.
@@ -32,18 +34,9 @@ struct Found {
     incomplete: bool,
 }
 
-impl Found {
-    /// Adds what was there to the object of the result.
-    fn describe(&self, object: &mut Value) {
-        let names = |lost: &[Damage]| -> Value {
-            lost.iter().map(|damage| damage.tensor.as_str()).collect()
-        };
-        let Some(object) = object.as_object_mut() else { return };
-        object.insert("serdes_version".to_owned(), self.state.ifrt_version().into());
-        object.insert("verified".to_owned(), (!self.incomplete).into());
-        object.insert("lost".to_owned(), names(&self.lost));
-        object.insert("lost_parts".to_owned(), names(&self.lost_parts));
-    }
+/// The tensors that the damage is of.
+fn names(damage: &[Damage]) -> Vec<&str> {
+    damage.iter().map(|damage| damage.tensor.as_str()).collect()
 }
 
 /// Restores.
@@ -82,28 +75,23 @@ pub(crate) fn run(
     .map_err(failures::tensor_io)?;
 
     let direct = reads_direct(arguments, &files, terminal);
+    let moved = Moved::restored(&report, begin);
     if terminal.json() {
-        let mut object = json!({
-            "tensors": report.tensors,
-            "bytes": report.bytes,
-            "seconds": report.time.as_secs_f64(),
-            "sync_seconds": report.sync_time.as_secs_f64(),
-            "total_seconds": begin.elapsed().as_secs_f64(),
-            "bytes_per_second": rate(report.bytes, report.time),
+        terminal.object(&moved.object(json!({
             "plugin": device.platform_name(),
             "direct": direct,
             "read_back_seconds": report.read_back_time.as_secs_f64(),
             "read_back_verified": report.read_back_verified,
-        });
-        found.describe(&mut object);
-        terminal.object(&object)?;
+            "serdes_version": found.state.ifrt_version(),
+            "verified": !found.incomplete,
+            "lost": names(&found.lost),
+            "lost_parts": names(&found.lost_parts),
+        })))?;
     }
     terminal.line(format_args!(
-        "{GOOD}restored{GOOD:#} {}, {} in {:.2} s ({}/s), verified{}",
-        count(report.tensors, "tensor"),
-        bytes(report.bytes),
-        report.time.as_secs_f64(),
-        bytes(rate(report.bytes, report.time)),
+        "{GOOD}restored{GOOD:#} {} {}, verified{}",
+        moved.amount(),
+        moved.pace(),
         ending(arguments, &found),
     ))?;
     let status = if found.incomplete { Status::No } else { Status::Yes };

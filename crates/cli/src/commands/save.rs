@@ -19,10 +19,12 @@ use crate::{
     arguments::{SaveArguments, SyncMode},
     commands::{
         device::{self, OpenDevice},
-        failures, plugin, selection, streams, watch,
+        failures,
+        moved::Moved,
+        plugin, selection, streams, watch,
     },
     failure::Failure,
-    terminal::{GOOD, NAME, Status, Terminal, bytes, count, rate},
+    terminal::{GOOD, NAME, Status, Terminal},
 };
 
 /// Saves.
@@ -103,6 +105,7 @@ fn say(
     begin: Instant,
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
+    let moved = Moved::saved(report, begin);
     if arguments.direct && !report.direct {
         terminal.warning(format_args!(
             "the file system of {} takes no direct I/O: saved through the page cache instead",
@@ -114,13 +117,7 @@ fn say(
     }
     let skipped: Vec<_> = report.skipped.iter().map(|skipped| &skipped.name).collect();
     if terminal.json() {
-        terminal.object(&json!({
-            "tensors": report.tensors,
-            "bytes": report.bytes,
-            "seconds": report.time.as_secs_f64(),
-            "sync_seconds": report.sync_time.as_secs_f64(),
-            "total_seconds": begin.elapsed().as_secs_f64(),
-            "bytes_per_second": rate(report.bytes, report.time),
+        terminal.object(&moved.object(json!({
             "serdes_version": versions.specs().number(),
             "plugin": platform,
             "verified": false,
@@ -129,15 +126,13 @@ fn say(
             "direct": report.direct,
             "upload_seconds": report.upload_time.as_secs_f64(),
             "skipped": skipped,
-        }))?;
+        })))?;
     }
     terminal.line(format_args!(
-        "{GOOD}saved{GOOD:#} {}, {} to {NAME}{}{NAME:#} in {:.2} s ({}/s), {}",
-        count(report.tensors, "tensor"),
-        bytes(report.bytes),
+        "{GOOD}saved{GOOD:#} {} to {NAME}{}{NAME:#} {}, {}",
+        moved.amount(),
         arguments.output.display(),
-        report.time.as_secs_f64(),
-        bytes(rate(report.bytes, report.time)),
+        moved.pace(),
         versions.specs(),
     ))
 }
