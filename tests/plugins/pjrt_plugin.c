@@ -272,7 +272,7 @@ static Event* copying(void* to, const void* from, size_t bytes, Storage* written
 #endif
 }
 
-static char devices[2], description, memories[2];
+static char devices[2], descriptions[2], memories[2];
 CALL(PJRT_Client_Create) {
   const PJRT_NamedValue* options = args->create_options;
   for (size_t i = 0; i < args->num_options; ++i)
@@ -330,7 +330,7 @@ CALL(PJRT_Client_DefaultDeviceAssignment) {
   return NULL;
 }
 CALL(PJRT_Device_GetDescription) {
-  args->device_description = &description;
+  args->device_description = &descriptions[(char*)args->device - devices];
   return NULL;
 }
 CALL(PJRT_Device_IsAddressable) {
@@ -367,7 +367,7 @@ CALL(PJRT_Device_DefaultMemory) {
   return NULL;
 }
 CALL(PJRT_DeviceDescription_Id) {
-  args->id = 7;
+  args->id = 7 + (int)((char*)args->device_description - descriptions);
   return NULL;
 }
 CALL(PJRT_DeviceDescription_ProcessIndex) {

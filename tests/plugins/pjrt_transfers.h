@@ -131,8 +131,8 @@ CALL(PJRT_TopologyDescription_PlatformVersion) {
   return NULL;
 }
 CALL(PJRT_TopologyDescription_GetDeviceDescriptions) {
-  static void* descriptions[2] = {&description, &description};
-  args->descriptions = descriptions;
+  static void* every_description[2] = {&descriptions[0], &descriptions[1]};
+  args->descriptions = every_description;
   args->num_descriptions = 2;
 #ifdef DESCRIPTIONS_SAID
   args->num_descriptions = DESCRIPTIONS_SAID;

@@ -83,7 +83,14 @@ impl Devices {
             return Err(none_of(client.platform_name()));
         }
         let kinds = found.iter().map(pjrt::Device::kind).collect::<Result<_, _>>()?;
-        let ids = found.iter().map(|device| device.id().map(DeviceId)).collect::<Result<_, _>>()?;
+        let ids: Vec<_> =
+            found.iter().map(|device| device.id().map(DeviceId)).collect::<Result<_, _>>()?;
+        if let Some(twice) =
+            ids.iter().enumerate().find(|(at, id)| ids.iter().take(*at).any(|other| other == *id))
+        {
+            let reason = format!("two of its devices have the number {}", twice.1);
+            return Err(ProxyError::configuration("the plug-in", client.platform_name(), reason));
+        }
         let devices = found.iter().map(|device| Ok(ServedDevice::Pjrt(PjrtDevice::new(device)?)));
         Ok(Self {
             devices: devices.collect::<Result<_, pjrt::PjrtError>>()?,
