@@ -200,12 +200,13 @@ CALL(PJRT_Event_Await) {
   return ((Event*)args->event)->fails ? failed(14, "the run failed") : NULL;
 #endif
 }
-static void called(OnReady callback, void* user_arg) {
+static void called(const Event* event, OnReady callback, void* user_arg) {
 #if defined(EVENT_FAILS) || defined(HANDED_ERROR)
   callback(failed(14, "handed over"), user_arg);
 #else
-  callback(NULL, user_arg);
+  callback(event->fails ? failed(14, "it failed later") : NULL, user_arg);
 #endif
+  (void)event;
 }
 CALL(PJRT_Event_OnReady) {
   Event* event = args->event;
@@ -215,7 +216,7 @@ CALL(PJRT_Event_OnReady) {
   event->user_arg = args->user_arg;
   pthread_mutex_unlock(&lock);
 #ifndef NEVER
-  if (ready) called((OnReady)args->callback, args->user_arg);
+  if (ready) called(event, (OnReady)args->callback, args->user_arg);
 #endif
 #ifdef TWICE
   ((OnReady)args->callback)(NULL, args->user_arg);
@@ -246,7 +247,7 @@ static void* late(void* argument) {
   OnReady callback = event->callback;
   void* user_arg = event->user_arg;
   pthread_mutex_unlock(&lock);
-  if (callback) called(callback, user_arg);
+  if (callback) called(event, callback, user_arg);
   return forget(event), NULL;
 }
 #endif
