@@ -3,7 +3,8 @@
 //!
 //! A JAX program of any release of the last year connects to a [`Server`]; both agree on the
 //! highest version of the protocol and of the IFRT values that both speak, each for itself; then
-//! arrays go to the plug-in's devices and come back.
+//! arrays go to the plug-in's devices and come back. Where the devices are those of a PJRT plug-in,
+//! programs are compiled and run on them.
 //!
 //! ```
 //! use serdes::{ifrt::{DType, DeviceId, Shape}, proxy::{Client, Server}, stream_executor::Plugin};

@@ -27,6 +27,7 @@ impl Server {
     pub fn builder(devices: impl Into<ServedDevices>) -> ServerBuilder {
         ServerBuilder {
             devices: devices.into(),
+            platform: None,
             ranges: Ranges::supported(),
             limits: Limits::default(),
             encryption: Encryption::default(),
@@ -67,6 +68,7 @@ impl From<&Client> for ServedDevices {
 #[derive(Clone)]
 pub struct ServerBuilder {
     devices: ServedDevices,
+    platform: Option<String>,
     ranges: Ranges,
     limits: Limits,
     encryption: Encryption,
@@ -96,6 +98,17 @@ impl ServerBuilder {
     #[must_use]
     pub fn ranges(mut self, ranges: Ranges) -> Self {
         self.ranges = ranges;
+        self
+    }
+
+    /// Calls the platform of the devices so, in place of what the plug-in does.
+    ///
+    /// JAX chooses by it how it writes programs: under `cpu` linear algebra becomes calls into the
+    /// client's own LAPACK, which no plug-in has; under `tpu` it is written out, and any compiler
+    /// takes it, but calls back into the host are then sent to a server that refuses them.
+    #[must_use]
+    pub fn platform_name(mut self, name: impl Into<String>) -> Self {
+        self.platform = Some(name.into());
         self
     }
 
@@ -195,7 +208,7 @@ impl ServerBuilder {
     /// restored; [`ProxyError::Device`] if a device cannot be used.
     pub fn build(self) -> Result<Server, ProxyError> {
         let ranges = self.ranges.check_supported()?;
-        let devices = Devices::of(&self.devices)?;
+        let devices = Devices::of(&self.devices)?.on_platform(self.platform);
         // Said now, not when the first client comes.
         let tls = self.encryption.acceptor()?;
         let gauges = Arc::default();

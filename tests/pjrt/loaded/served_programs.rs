@@ -16,7 +16,7 @@ use serdes::{
             proxy::{
                 CheckFutureRequest, CheckValueReadyRequest, CompileRequest, CompileResponse,
                 CopyToHostBufferRequest, GetDefaultDeviceAssignmentRequest, IfrtRequest,
-                IsArrayDeletedRequest, LoadedExecutableCostAnalysisRequest,
+                InitRequest, IsArrayDeletedRequest, LoadedExecutableCostAnalysisRequest,
                 LoadedExecutableDeleteRequest, LoadedExecutableDestructRequest,
                 LoadedExecutableExecuteRequest, LoadedExecutableExecuteResponse,
                 LoadedExecutableFetchExecuteResultRequest, LoadedExecutableIsDeletedRequest,
@@ -212,6 +212,28 @@ async fn a_client_is_told_what_a_program_is() {
     assert!(format!("{answer:?}").contains("flops"), "{answer:?}");
     let request = GetDefaultDeviceAssignmentRequest { num_replicas: 1, num_partitions: 2 };
     served.ask(Request::GetDefaultDeviceAssignmentRequest(request)).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_platform_is_called_as_its_server_was_told() {
+    let library = Library::new(106, &["MODULE"]);
+    let client = library.load().unwrap().create_client(&[]).unwrap();
+    for (name, expected) in [(None, client.platform_name()), (Some("tpu"), "tpu")] {
+        let mut builder = Server::builder(&client);
+        if let Some(name) = name {
+            builder = builder.platform_name(name);
+        }
+        let server = builder.build().unwrap();
+        let session = server.local_session(Ranges::supported()).unwrap();
+        let mut served = Served { server, session, host_buffers: 0 };
+        let answer = served.ask(Request::InitRequest(InitRequest {})).await.unwrap();
+        let Response::InitResponse(told) = answer else { panic!("another answer") };
+        assert_eq!(told.platform_name, expected);
+        assert_eq!(told.all_devices.iter().map(|device| device.id).collect::<Vec<_>>(), [7, 8]);
+        assert!(told.all_devices.iter().all(|device| device.platform_name == expected));
+        let attributes = told.client_attributes.unwrap().attributes;
+        assert!(attributes.contains_key("serialize_with_sdy"), "{attributes:?}");
+    }
 }
 
 #[tokio::test]

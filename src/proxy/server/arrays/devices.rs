@@ -128,6 +128,14 @@ impl Devices {
         })
     }
 
+    /// The same, called by that name of a platform, if there is one.
+    pub(crate) fn on_platform(self, name: Option<String>) -> Self {
+        match name {
+            Some(platform) => Self { platform, ..self },
+            None => self,
+        }
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.devices.len()
     }
