@@ -56,10 +56,9 @@ impl Request for LoadedExecutableExecuteRequest {
         let (status, status_handle) = self.status(session, &options)?;
         let handles = session.register(&self.result_array_handle, arrays)?;
         let taken = self.args_handles.iter().zip(&arguments);
-        let taken = taken.filter(|(_, argument)| argument.is_taken());
-        let mut table = session.table();
-        taken.map(|(handle, _)| table.delete(*handle)).collect::<Result<(), _>>()?;
-        drop(table);
+        for (handle, _) in taken.filter(|(_, argument)| argument.is_taken()) {
+            session.table().delete(*handle)?;
+        }
         // A client that has chosen the handles knows what is behind them.
         let outputs = match self.result_array_handle.is_empty() {
             true => describe(&program, &handles, session)?,
@@ -104,9 +103,11 @@ impl LoadedExecutableExecuteRequest {
     }
 }
 
-/// The outputs of a program as arrays that are to come, and the promises of their shards, by output
-/// and then by device.
-fn promised(program: &Program) -> (Vec<Vec<Promise<Arc<Memory>>>>, Vec<Array>) {
+/// The promises of the shards of outputs, by output and then by device.
+type Promises = Vec<Vec<Promise<Arc<Memory>>>>;
+
+/// The outputs of a program as arrays that are to come, and the promises of their shards.
+fn promised(program: &Program) -> (Promises, Vec<Array>) {
     let mut promises = Vec::with_capacity(program.outputs().len());
     let mut arrays = Vec::with_capacity(program.outputs().len());
     for output in program.outputs() {
@@ -144,7 +145,7 @@ fn describe(program: &Program, handles: &[u64], session: &Session) -> Result<Vec
 /// A program to be run when its arguments are there.
 pub(super) struct Executing {
     launch: Launch,
-    promises: Vec<Vec<Promise<Arc<Memory>>>>,
+    promises: Promises,
     status: Option<Promise<()>>,
     response: LoadedExecutableExecuteResponse,
 }
