@@ -199,7 +199,7 @@ fn look_closer(
     };
     let mut visitor = IndexVisitor::new(source, wanted);
     source.walk(&mut visitor)?;
-    let Indexed { index, uses, kinds } = visitor.finish()?;
+    let Indexed { index, uses, kinds, main } = visitor.finish()?;
     let meta_graph = &mut scanned.meta_graph;
     let graph = &mut meta_graph.graph;
     if let Some(uses) = uses {
@@ -232,15 +232,16 @@ fn look_closer(
         producer,
         follows_shapes,
     });
+    let mut do_shapes_fit = false;
     if let (Some(context), Some(found)) = (&context, &kinds) {
-        graph.judgements = importer::judgements(context, found, &findings)?;
+        (graph.judgements, do_shapes_fit) = importer::judgements(context, found, &findings)?;
     }
     let visits = findings.visits.take();
     let visited = context.as_ref().zip(visits.as_ref());
-    let visited = visited.map(|(context, visits)| Visited { context, visits });
+    let visited = visited.map(|(context, visits)| Visited { context, visits, do_shapes_fit });
     apply(source, graph, findings, &operations, wanted)?;
     let (meta_graph, number) = (&mut scanned.meta_graph, wanted.meta_graph);
-    let (index, main) = (Some(&index), taken);
+    let (index, main) = (Some(&index), taken.or(main));
     let graph = LoadedGraph { meta_graph, number, is_only, index, visited, main };
     load(source, graph, (&scanned.functions, &memo), &operations, options)
 }

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::artifact::graph::{
     BodyFault, GraphError, ImportFault, ImportFaultKind, StructureFault, StructureFaultKind,
-    fault::Part, index::CallingNode, name_of, source::Extent,
+    fault::Part, index::CallingNode, source::Extent,
 };
 
 /// The functions that the nodes of a graph call.
@@ -50,13 +50,12 @@ pub(super) fn in_words(
     calling: Extent,
     found: &FunctionFinding,
 ) -> Result<ImportFault, GraphError> {
-    let Library { source, release, .. } = library;
     let FunctionFinding { function, finding } = found;
-    let (function, part) = name_of::part_of_function(source, *function, finding.part, release)?;
+    let (function, part) = library.memo.names(library, *function, finding.part)?;
     let kind = match &finding.kind {
         FindingKind::Import(kind) => kind.clone(),
         FindingKind::Names(kind) => {
-            let node = name_of::node(source, calling, release)?;
+            let node = library.memo.calling_node(library, calling)?;
             let mut fault = StructureFault::new(StructureFaultKind::CalledFunction, node);
             let (function, part) = (function.clone(), part.clone());
             fault.body = Some(BodyFault { function, part, kind: *kind });

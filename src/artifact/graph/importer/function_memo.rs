@@ -10,7 +10,9 @@ use std::{cell::RefCell, collections::HashMap, rc::Rc};
 use super::{called_bodies::Library, digest::Digest, kind_facts::KnownKinds};
 use crate::artifact::graph::{
     GraphError,
+    fault::Part,
     index::{FunctionDepth, FunctionIndex, FunctionReader},
+    name_of,
     source::Extent,
 };
 
@@ -32,7 +34,13 @@ struct Memory {
     functions: HashMap<u64, Rc<FunctionIndex>>,
     /// How many nodes and inputs `functions` have.
     kept: usize,
+    /// The names that were read last, and of what.
+    named: Option<((Extent, Part), Names)>,
+    calling: Option<(Extent, String)>,
 }
+
+/// The names of a function and of a part of it, for messages.
+type Names = (String, String);
 
 impl FunctionMemo {
     /// What is known of the function at a place.
@@ -60,6 +68,39 @@ impl FunctionMemo {
     /// Whether it is known that a release finds nothing in the function at a place.
     pub(super) fn is_clear(&self, place: Extent, release: usize) -> bool {
         self.0.borrow().digests.get(&place.start).is_some_and(|known| known.is_clear(release))
+    }
+
+    /// The names of a function and of a part of it, for messages. All releases and loaders mostly find
+    /// the same one, which is read once: it may be as large as the file.
+    pub(super) fn names(
+        &self,
+        library: Library<'_>,
+        function: Extent,
+        part: Part,
+    ) -> Result<Names, GraphError> {
+        let named = &mut self.0.borrow_mut().named;
+        if let Some((_, known)) = named.as_ref().filter(|(of, _)| *of == (function, part)) {
+            return Ok(known.clone());
+        }
+        let Library { source, release, .. } = library;
+        let names = name_of::part_of_function(source, function, part, release)?;
+        *named = Some(((function, part), names.clone()));
+        Ok(names)
+    }
+
+    /// The name of a node that calls a function, for messages; read once as well.
+    pub(super) fn calling_node(
+        &self,
+        library: Library<'_>,
+        place: Extent,
+    ) -> Result<String, GraphError> {
+        let calling = &mut self.0.borrow_mut().calling;
+        if let Some((_, known)) = calling.as_ref().filter(|(of, _)| *of == place) {
+            return Ok(known.clone());
+        }
+        let name = name_of::node(library.source, place, library.release)?;
+        *calling = Some((place, name.clone()));
+        Ok(name)
     }
 
     /// The function at a place, with the kinds of its nodes.

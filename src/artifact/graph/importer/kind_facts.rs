@@ -21,14 +21,14 @@ use crate::artifact::{
 };
 
 /// What a node is that every way of looking at it finds good.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub(super) struct KindFacts {
     pub(super) types: NodeType,
     outputs: Vec<NamedOutput>,
 }
 
 /// An output, which may be a list.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 struct NamedOutput {
     /// The number of its name.
     name: u32,
@@ -152,7 +152,11 @@ fn by_release(
         if let Some((_, known)) = before.as_ref().filter(|(other, _)| *other == key) {
             return known.clone();
         }
-        let found = KindFacts::of(kind, definition, registry, names).map(Rc::new);
+        let mut found = KindFacts::of(kind, definition, registry, names).map(Rc::new);
+        // A definition that has changed mostly makes the same of a node.
+        if let Some((_, known)) = before.as_ref().filter(|(_, known)| *known == found) {
+            found = known.clone();
+        }
         before = Some((key, found.clone()));
         found
     };

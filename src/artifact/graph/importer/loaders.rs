@@ -71,6 +71,8 @@ impl<'g> LoadedGraph<'g> {
 pub(in super::super) struct Visited<'g> {
     pub(in super::super) context: &'g Context<'g>,
     pub(in super::super) visits: &'g Visits,
+    /// Whether shape functions were asked, and refuse nothing.
+    pub(in super::super) do_shapes_fit: bool,
 }
 
 impl Visited<'_> {
@@ -123,11 +125,8 @@ pub(in super::super) fn judge_loaders(
         // TensorFlow looks for objects only where there is nothing to choose from.
         let has_objects = meta_graph.has_object_graph && is_only;
         let nodes = match visited.filter(|_| !has_objects) {
-            Some(Visited { context, visits }) => {
-                registries::loaded(context, visits, &loaded.functions)?
-                    .into_iter()
-                    .map(Some)
-                    .collect()
+            Some(visited) => {
+                registries::loaded(visited, &loaded.functions)?.into_iter().map(Some).collect()
             }
             None => vec![None; library.registries.len()],
         };

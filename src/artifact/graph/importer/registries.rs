@@ -5,6 +5,7 @@ use super::{
     context::Context,
     faults::{Functions, Reader, faults},
     judge::Findings,
+    loaders::Visited,
     order::Visits,
     reloaded::ReloadedLibrary,
 };
@@ -40,24 +41,28 @@ fn for_all_loaders(fault: ImportFault) -> Judgement {
     judgement
 }
 
-/// The judgements of a graph, in the order of the registries.
+/// The judgements of a graph, in the order of the registries, and whether shape functions were asked
+/// about its nodes and refuse nothing.
 pub(in super::super) fn judgements(
     context: &Context<'_>,
     found: &FoundKinds<'_>,
     findings: &Findings,
-) -> Result<Vec<Judgement>, GraphError> {
+) -> Result<(Vec<Judgement>, bool), GraphError> {
+    let mut do_shapes_fit = false;
     let count = context.registries.len();
     let structure = findings.fault.as_ref().filter(|fault| !fault.kind.is_found_on_the_way());
     let is_of_library = |kind| {
         matches!(kind, StructureFaultKind::DuplicateFunction | StructureFaultKind::SecondGradient)
     };
     let mut judgements = match structure {
-        Some(fault) if !is_of_library(fault.kind) => return Ok(structure_judgements(fault, count)),
+        Some(fault) if !is_of_library(fault.kind) => {
+            return Ok((structure_judgements(fault, count), false));
+        }
         Some(fault) => structure_judgements(fault, count),
         None if context.index.is_without_nodes() => {
-            return Ok((0..count).map(|_| for_all_loaders(oversized())).collect());
+            return Ok(((0..count).map(|_| for_all_loaders(oversized())).collect(), false));
         }
-        None => visited(context, findings)?,
+        None => visited(context, findings, &mut do_shapes_fit)?,
     };
     for (registry, judgement) in judgements.iter_mut().enumerate() {
         if let Some(fault) = taken_name(context.index, &found.taken, registry) {
@@ -68,11 +73,15 @@ pub(in super::super) fn judgements(
         }
         judgement.dropped = found.dropped.of_registry(&found.kinds, registry);
     }
-    Ok(judgements)
+    Ok((judgements, do_shapes_fit))
 }
 
-/// The judgements of a graph whose nodes are visited.
-fn visited(context: &Context<'_>, findings: &Findings) -> Result<Vec<Judgement>, GraphError> {
+/// The judgements of a graph whose nodes are visited; says whether their shapes fit.
+fn visited(
+    context: &Context<'_>,
+    findings: &Findings,
+    do_shapes_fit: &mut bool,
+) -> Result<Vec<Judgement>, GraphError> {
     let count = context.registries.len();
     let Some(visits) = &findings.visits else { return Ok(vec![Judgement::default(); count]) };
     let bodies = Bodies::read(context, visits)?;
@@ -80,6 +89,7 @@ fn visited(context: &Context<'_>, findings: &Findings) -> Result<Vec<Judgement>,
     let reader = |view| Reader { view, needs_shape_functions: true };
     let readers: Vec<Reader> = (0..count).map(reader).collect();
     let shapes = shape_fault(context, visits)?;
+    *do_shapes_fit = context.follows_shapes && shapes.is_none();
     let import = faults(context, visits, &readers, functions, shapes.as_ref())?;
     let needs_shape_functions = |fault: &Option<ImportFault>| {
         fault.as_ref().is_some_and(|fault| fault.kind == ImportFaultKind::NoShapeFunction)
@@ -117,15 +127,15 @@ fn shape_fault(context: &Context<'_>, visits: &Visits) -> Result<Option<ShapeFau
 
 /// What `tf.saved_model.load` finds in the nodes outside of functions, which were loaded before.
 pub(super) fn loaded(
-    context: &Context<'_>,
-    visits: &Visits,
+    Visited { context, visits, do_shapes_fit }: Visited<'_>,
     functions: &[ReloadedLibrary],
 ) -> Result<Vec<Option<ImportFault>>, GraphError> {
     let view = |registry| context.kinds.loaded_view(registry);
     let reader = |registry| Reader { view: view(registry), needs_shape_functions: false };
     let readers: Vec<Reader> = (0..functions.len()).map(reader).collect();
     let functions = Functions::Reloaded(context.library(), functions);
-    let shapes = shape_fault(context, visits)?;
+    // Of functions that have other names by now, less is known and no more refused.
+    let shapes = if do_shapes_fit { None } else { shape_fault(context, visits)? };
     faults(context, visits, &readers, functions, shapes.as_ref())
 }
 

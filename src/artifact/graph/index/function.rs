@@ -205,7 +205,7 @@ pub(in super::super) struct BodyNode {
 }
 
 /// A node of a function that calls a function.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) struct BodyCall {
     pub(in super::super) call: Call,
     /// The number of the node.

@@ -1,6 +1,6 @@
 //! What loaders look at in the nodes outside of functions, and the importer does not.
 //!
-//! One walk over the graph writes down the first node of each operation and the first one that has
+//! A walk over the graph writes down the first node of each operation and the first one that has
 //! each of the few things that only a loader minds.
 //!
 //! Knows how graphs are written. It must never know which loader minds what.
@@ -176,6 +176,11 @@ impl MainNodes {
         }
     }
 
+    /// Says that the next node, which is at `place`, has a device that no session can read.
+    pub(in super::super) fn add_device(&mut self, name: String, place: Extent) {
+        self.device.get_or_insert(NamingNode { place, name });
+    }
+
     fn note_placeholders(&mut self, operation: &[u8], attributes: &Attributes, place: Extent) {
         for (name, value) in attributes.iter() {
             let AttributeValue::Placeholder(of) = value else { continue };
@@ -243,10 +248,8 @@ impl MainVisitor {
         self.known.learn(());
         let place = Extent { start: self.start, end };
         self.nodes.add(&self.operation, self.attributes.attributes(), place);
-        if let Some(name) = self.device.take()
-            && self.nodes.device.is_none()
-        {
-            self.nodes.device = Some(NamingNode { place, name });
+        if let Some(name) = self.device.take() {
+            self.nodes.add_device(name, place);
         }
     }
 }

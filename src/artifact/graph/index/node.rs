@@ -41,6 +41,8 @@ pub(super) struct NodeReader {
     devices: DeviceReader,
     /// Whether its device is none.
     pub(super) bad_device: bool,
+    /// The device, where no session can read it.
+    pub(super) session_device: Option<String>,
     has_control_input: bool,
     data_after_control: bool,
 }
@@ -69,6 +71,7 @@ impl NodeReader {
         self.beneath = 0;
         self.text.oversized = false;
         self.bad_device = false;
+        self.session_device = None;
         self.has_control_input = false;
         self.data_after_control = false;
     }
@@ -108,10 +111,10 @@ impl NodeReader {
         self.beside.push(names.hasher().hash(name));
     }
 
-    /// Whether the device of a node that is read in one go is one.
+    /// Whether everybody can read the device of a node that is read in one go.
     #[inline]
     pub(super) fn plain_device(&mut self, device: &[u8]) -> bool {
-        self.devices.is_device(device)
+        self.devices.is_device(device) && self.devices.is_session_device(device)
     }
 
     /// The names of the nodes that the node has to be beside.
@@ -238,6 +241,9 @@ impl NodeReader {
         if field.number == node_def::DEVICE {
             if let Some(device) = self.text.take(piece, is) {
                 self.bad_device = !self.devices.is_device(device);
+                let is_read = self.devices.is_session_device(device);
+                let name = || String::from_utf8_lossy(device).into_owned();
+                self.session_device = (!is_read).then(name);
             }
             return;
         }

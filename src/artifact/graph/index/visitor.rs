@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use super::{
     calls::{Call, Operation, is_unbound},
     graph_index::{CallingNode, DeprecatedNode, GraphIndex, Misfit},
+    main_nodes::MainNodes,
     names::NodeNames,
     node::{NodeParts, NodeReader},
     output_shapes::OutputShapes,
@@ -72,6 +73,8 @@ pub(in super::super) struct Indexed<'a> {
     pub(in super::super) uses: Option<DeprecatedUses>,
     /// The kinds of the nodes, if they were asked for.
     pub(in super::super) kinds: Option<FoundKinds<'a>>,
+    /// What loaders look at in the nodes outside of functions, where their kinds were asked for.
+    pub(in super::super) main: Option<MainNodes>,
 }
 
 /// What nodes are, and what else registries are asked about.
@@ -110,6 +113,8 @@ pub(in super::super) struct IndexVisitor<'a> {
     /// The deprecated operations that nodes outside of functions have so far.
     deprecated: HashSet<u32>,
     kinds: Option<FoundKinds<'a>>,
+    /// What loaders look at, if there are any.
+    main: Option<MainNodes>,
     /// Why the signature of a function could not be read again.
     failure: Option<GraphError>,
 }
@@ -121,6 +126,7 @@ impl<'a> IndexVisitor<'a> {
             dropped: DroppedUses::default(),
             taken: TakenNames::of(wanted.registries),
         });
+        let has_loaders = wanted.kinds == WantedKinds::OfAll && source.message() != GRAPH_DEF;
         let room = if wanted.edges { wanted.size } else { GraphSize::default() };
         Self {
             wanted,
@@ -142,6 +148,7 @@ impl<'a> IndexVisitor<'a> {
             uses: wanted.uses.then(DeprecatedUses::default),
             deprecated: HashSet::new(),
             kinds,
+            main: has_loaders.then(MainNodes::default),
             failure: None,
         }
     }
@@ -156,7 +163,8 @@ impl<'a> IndexVisitor<'a> {
             self.index.duplicate_function = sameness.duplicate;
             self.index.second_gradient = sameness.second_gradient;
         }
-        Ok(Indexed { index: self.index, uses: self.uses, kinds: self.kinds })
+        let Self { index, uses, kinds, main, .. } = self;
+        Ok(Indexed { index, uses, kinds, main })
     }
 
     fn parts(&self) -> NodeParts {
@@ -209,6 +217,12 @@ impl<'a> IndexVisitor<'a> {
         }
         if colocation == PythonColocation::Unreadable {
             self.index.bad_class.get_or_insert(place);
+        }
+        if let Some(main) = &mut self.main {
+            main.add(&self.node.operation, self.node.attributes(), place);
+            if let Some(name) = self.node.session_device.take() {
+                main.add_device(name, place);
+            }
         }
         let is_deprecated = self.note_deprecated(place);
         // What comes behind a node that no graph can have is never come to.
