@@ -42,6 +42,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     // What not every plug-in has.
     let in_pieces = in_pieces(&client, &device).map_err(|error| error.to_string());
     println!("in pieces: {in_pieces:?}");
+    let of_one_manager = of_one_manager(&client, &device).map_err(|error| error.to_string());
+    println!("of one manager: {of_one_manager:?}");
+    println!("memory that comes later: {}", memory_later(&client, &device)?);
     let devices = client.topology().and_then(|topology| Ok(topology.devices()?.len()));
     println!("topology: {:?}", devices.map_err(|error| error.to_string()));
     println!("statistics: {:?}", device.memory_statistics()?);
@@ -114,4 +117,41 @@ fn in_pieces(client: &Client, device: &Device) -> Result<usize, Box<dyn Error>> 
         known += 1;
     }
     Ok(known)
+}
+
+/// An array of every type, all of one transfer manager, whose pieces come in turns.
+fn of_one_manager(client: &Client, device: &Device) -> Result<usize, Box<dyn Error>> {
+    let known = ElementType::ALL.iter().copied();
+    let known = known.filter(|of| of.number(client.minor()).is_some() && !of.is_packed());
+    let arrays: Vec<(ElementType, &[i64])> = known.map(|of| (of, &[2, 4][..])).collect();
+    let mut incoming = client.create_all_for_transfer(&arrays, Target::Device(device))?;
+    // Zeros and ones are values of every type.
+    for half in [1, 0] {
+        for array in &mut incoming {
+            let bytes = array.host_bytes() / 2;
+            array.write(half * bytes, &vec![half as u8; bytes], half == 0)?;
+        }
+    }
+    for array in incoming {
+        let bytes = array.host_bytes();
+        let expected: Vec<u8> = (0..bytes).map(|at| u8::from(at >= bytes / 2)).collect();
+        if array.into_buffer()?.read()? != expected {
+            return Err("an array of several came back otherwise".into());
+        }
+    }
+    Ok(arrays.len())
+}
+
+/// Whether a raw read gets its memory after it was begun, and one that gets none is given up.
+fn memory_later(client: &Client, device: &Device) -> Result<String, Box<dyn Error>> {
+    let data: Vec<u8> = (0..100).collect();
+    let array = HostArray::new(ElementType::U8, &[100]);
+    let buffer = client.put(&array, &data, Target::Device(device))?;
+    let read = match buffer.begin_read_raw_later(10, 80) {
+        Err(error) if error.is_unsupported() => return Ok("absent".to_owned()),
+        read => read?,
+    };
+    drop(buffer.begin_read_raw_later(0, 100)?);
+    let memory = read.into_memory(client.allocate_host(80)?)?.wait()?;
+    Ok((memory[..] == data[10..90]).to_string())
 }

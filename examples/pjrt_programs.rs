@@ -7,7 +7,8 @@
 //!
 //! The file says what to run and with what, and the answer is such a line too:
 //! `{"code": "<hex>", "replicas": 4, "partitions": 1, "gives": [0], "arguments": [[{"type": "F32",
-//! "dims": [2], "data": "<hex>"}, ...], ...]}`, with the arguments of each device.
+//! "dims": [2], "data": "<hex>"}, ...], ...], "custom_calls": [{"target": "f", "platform": "Host",
+//! "library": "f.so", "symbol": "f"}]}`, with the arguments of each device.
 
 use std::{env, error::Error, fmt::Write as _, fs};
 
@@ -23,7 +24,17 @@ fn main() -> Result<(), Box<dyn Error>> {
     let program = fs::read(arguments.next().ok_or("give a program")?)?;
     let program: Value = serde_json::from_slice(&program)?;
 
-    let client = PjrtPlugin::load(&path)?.create_client(&[])?;
+    let plugin = PjrtPlugin::load(&path)?;
+    for call in list(&program["custom_calls"]) {
+        let text = |name: &str| call[name].as_str().ok_or("a custom call is not whole");
+        plugin.register_custom_call(
+            text("target")?,
+            text("platform")?,
+            text("library")?,
+            text("symbol")?,
+        )?;
+    }
+    let client = plugin.create_client(&[])?;
     let count = |name: &str| program[name].as_u64().and_then(|count| u32::try_from(count).ok());
     let (replicas, partitions) = (count("replicas"), count("partitions"));
     let options = CompileOptions::new(replicas.unwrap_or(1), partitions.unwrap_or(1))?;
@@ -33,7 +44,21 @@ fn main() -> Result<(), Box<dyn Error>> {
     let bytes = loaded.executable().serialize()?;
     let again = run(&client, &client.load_serialized(&bytes, None)?, &program)?;
 
+    // Without a client, and loaded into it then.
+    let topology = client.topology()?;
+    let compiled = topology.compile(&Program::new(&code, ProgramFormat::Mlir), &options);
+    let ahead = match compiled.and_then(|compiled| client.load(&compiled)) {
+        Ok(loaded) if run(&client, &loaded, &program)? == first => "same".to_owned(),
+        Ok(_) => "other outputs".to_owned(),
+        Err(error) if error.is_unsupported() => "UNIMPLEMENTED".to_owned(),
+        Err(error) => error.to_string(),
+    };
+
     let executable = loaded.executable();
+    let count = |shardings: Option<Vec<Vec<u8>>>| shardings.map(|shardings| shardings.len());
+    let shardings = executable
+        .parameter_shardings()
+        .and_then(|parameters| Ok([count(parameters), count(executable.output_shardings()?)]));
     let types: Vec<_> = executable.output_types()?.iter().map(|found| found.name()).collect();
     println!(
         "{}",
@@ -52,6 +77,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             "same_when_loaded_again": first == again,
             "outputs": first.outputs,
             "given": first.kept_is_there,
+            "ahead": ahead,
+            "shardings": shardings.ok(),
         })
     );
     Ok(())
@@ -68,7 +95,6 @@ struct Run {
 
 fn run(client: &Client, loaded: &LoadedExecutable, program: &Value) -> Result<Run, Box<dyn Error>> {
     let none = Vec::new();
-    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let gives = program["gives"].as_array().unwrap_or(&none);
     let mut buffers = Vec::new();
     for (device, arrays) in loaded.addressable_devices().iter().zip(list(&program["arguments"])) {
@@ -110,6 +136,10 @@ fn run(client: &Client, loaded: &LoadedExecutable, program: &Value) -> Result<Ru
         kept_is_there &= !buffer.is_deleted()?;
     }
     Ok(Run { outputs, kept_is_there })
+}
+
+fn list(value: &Value) -> Vec<Value> {
+    value.as_array().cloned().unwrap_or_default()
 }
 
 fn put(client: &Client, array: &Value, target: Target<'_>) -> Result<Buffer, Box<dyn Error>> {

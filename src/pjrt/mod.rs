@@ -72,11 +72,11 @@ mod state;
 
 pub use error::PjrtError;
 pub use host::{
-    Argument, Buffer, Client, CompileOptions, Device, DeviceDescription, ErrorPayload, Event,
-    Executable, ExecuteOptions, Execution, Extension, ExternalReference, HostArray,
-    HostBufferSemantics, HostMemory, IncomingBuffer, LoadedExecutable, Memory, MemoryLayout,
-    MemoryStatistics, OptimizedProgram, PjrtPlugin, Program, ProgramFormat, ProgramMemory, Target,
-    Topology, Transfer, Value,
+    Argument, AwaitedRead, Buffer, Client, CompileOptions, Device, DeviceDescription, ErrorPayload,
+    Event, Executable, ExecuteOptions, Execution, Extension, ExternalReference, HostArray,
+    HostBufferSemantics, HostMemory, HostStream, HostTransfers, IncomingBuffer, LoadedExecutable,
+    Memory, MemoryLayout, MemoryStatistics, OptimizedProgram, PjrtPlugin, Program, ProgramFormat,
+    ProgramMemory, SentPiece, Target, Topology, Transfer, Value,
 };
 pub use inspect::{Inspection, VersionInFile, inspect};
 pub use report::{Examination, PluginReport};

@@ -5,14 +5,20 @@ The first are inspected without loading, loaded, asked for their devices, and gi
 come back bit for bit (by the example `pjrt_devices`); then the command tries its conformance suite on them, whose failures are known. The
 others are inspected, checked and judged for frameworks: among them the pairs of which users reported that they do not fit. The libraries
 are kept in a cache outside the tree, each package's largest one alone. SERDES_FULL tries more of the large packages.
+
+A package index may be slow, or not there: each package has a limit, and all of a run have one. A package that cannot be fetched is named and
+left out; it is a failure only if it is one of those that compute here.
 """
 
 import argparse
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
+import tempfile
+import time
 import zipfile
 
 # What real plug-ins end the process on, and our host never does to them.
@@ -31,10 +37,15 @@ MISSING = {
     81: [
         "PJRT_Error_ForEachPayload",
         "PJRT_Device_ClearMemoryStats",
+        "PJRT_Buffer_CopyRawToHostFuture",
+        "PJRT_Client_Load",
         "PJRT_Executable_ParameterMemoryKinds",
         "PJRT_TopologyDescription_Fingerprint",
     ],
 }
+
+# A raw read whose memory comes later.
+MEMORY_LATER = {81: "absent", 106: "true", 115: "true"}
 
 X86, ARM = "x86_64", "aarch64"
 
@@ -49,7 +60,7 @@ VENDORS = [
     vendor("jax-cuda12-pjrt", "0.4.30", f"manylinux2014_{X86}", 54, 808,
            {"jaxlib-0.4.30": None, "jaxlib-0.4.28": "minors_differ", "jaxlib-0.10.2": None}, 0, "No visible GPU devices"),
     vendor("jax-cuda12-pjrt", "0.4.28", f"manylinux2014_{ARM}", 51, 808, {"jaxlib-0.4.28": None, "jaxlib-0.4.30": "minors_differ"}, 2, "it is for aarch64"),
-    vendor("intel-extension-for-openxla", "0.3.0", f"manylinux2014_{X86}", 40, 808, {"jaxlib-0.4.26": "minors_differ", "jaxlib-0.5.0": None}, 2, "cannot open shared object"),
+    vendor("intel-extension-for-openxla", "0.3.0", f"manylinux2014_{X86}", 40, 808, {"jaxlib-0.4.24": None, "jaxlib-0.4.26": "minors_differ", "jaxlib-0.5.0": None}, 2, "cannot open shared object"),
     vendor("jax-rocm60-pjrt", "0.4.35", f"manylinux_2_28_{X86}", 55, 808, {"jaxlib-0.4.35": None, "jaxlib-0.4.31": "minors_differ"}, 2, "cannot open shared object"),
     # It ends the process where there is no chip.
     vendor("jax-tt-plugin", "0.1.1", f"manylinux_2_34_{X86}", 114, 1144, {"jaxlib-0.11.0": None, "jaxlib-0.6.2": "struct_too_short"}, 1, "ended the process", python="3.12"),
@@ -58,7 +69,7 @@ VENDORS = [
     # The oldest of all: from a time in which functions moved.
     vendor("intel-extension-for-openxla", "0.1.0", f"manylinux2014_{X86}", 2, 592, {"jaxlib-0.4.26": "minors_differ", "jaxlib-0.8.0": "plugin_too_old"}, 2, "cannot open shared object", is_large=True),
     vendor("intel-extension-for-openxla", "0.7.0", f"manylinux2014_{X86}", 54, 808, {"jaxlib-0.4.38": None}, 2, "cannot open shared object", is_large=True),
-    vendor("jax-cuda12-pjrt", "0.4.23", f"manylinux2014_{X86}", 40, 808, {"jaxlib-0.4.26": "minors_differ"}, 0, "it gives no client", is_large=True),
+    vendor("jax-cuda12-pjrt", "0.4.23", f"manylinux2014_{X86}", 40, 808, {"jaxlib-0.4.23": None, "jaxlib-0.4.25": "minors_differ"}, 0, "it gives no client", is_large=True),
     vendor("jax-cuda13-pjrt", "0.8.0", f"manylinux_2_27_{X86}", 80, 984, {"jaxlib-0.8.0": None, "jaxlib-0.6.2": "struct_too_short"}, 0, "it gives no client", is_large=True),
     vendor("jax-cuda13-pjrt", "0.8.0", f"manylinux_2_27_{ARM}", 80, 984, {"jaxlib-0.8.0": None}, 2, "it is for aarch64", is_large=True),
     vendor("jax-cuda13-pjrt", "0.12.0.1", f"manylinux_2_27_{ARM}", 116, 1144, {"jaxlib-0.12.0.1": None}, 2, "it is for aarch64", is_large=True),
@@ -68,20 +79,73 @@ VENDORS = [
 ]
 
 
+# How long one package may take, and all that one run fetches, in seconds.
+LIMIT = int(os.environ.get("SERDES_FETCH_LIMIT", "300"))
+LIMIT_OF_ALL = 3 * LIMIT
+
+
+class Unavailable(Exception):
+    """A package that could not be fetched, and why."""
+
+
+class Fetching:
+    """What is left of the time in which a run may fetch packages."""
+
+    left = LIMIT_OF_ALL
+
+
+def fetch(folder, package, version, *more):
+    """Fills a folder with the largest library of a package. It is there as a whole or not at all."""
+    limit = min(LIMIT, Fetching.left)
+    if limit < 1:
+        raise Unavailable(f"nothing more is fetched after {LIMIT_OF_ALL} s")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    begun = time.monotonic()
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".fetching-") as place:
+        place = pathlib.Path(place)
+        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--timeout", "20", "--retries", "2"]
+        command = [*pip, "--dest", place, *more, f"{package}=={version}"]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=limit)
+        except subprocess.TimeoutExpired:
+            raise Unavailable(f"the index did not give it within {limit:.0f} s") from None
+        finally:
+            Fetching.left -= time.monotonic() - begun
+        wheels = [*place.glob("*.whl")]
+        if done.returncode or len(wheels) != 1:
+            words = done.stderr.strip().splitlines() or ["no words"]
+            raise Unavailable(f"pip ended with status {done.returncode}: {words[-1]}")
+        whole = place / "whole"
+        try:
+            with zipfile.ZipFile(wheels[0]) as archive:
+                libraries = [entry for entry in archive.infolist() if entry.filename.endswith((".so", ".dylib"))]
+                archive.extract(max(libraries, key=lambda entry: entry.file_size), whole)
+        except (zipfile.BadZipFile, OSError, ValueError) as error:
+            raise Unavailable(f"its wheel cannot be unpacked: {error}") from None
+        (whole / "complete").touch()
+        # What an earlier run did not finish.
+        shutil.rmtree(folder, ignore_errors=True)
+        whole.rename(folder)
+
+
 def download(folder, package, version, *more):
     """The path of the largest library of a package, which is fetched where it is not there yet."""
     if not (folder / "complete").exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--dest", folder, *more]
-        subprocess.run([*command, f"{package}=={version}"], check=True)
-        (wheel,) = folder.glob("*.whl")
-        archive = zipfile.ZipFile(wheel)
-        libraries = [entry for entry in archive.infolist() if entry.filename.endswith((".so", ".dylib"))]
-        archive.extract(max(libraries, key=lambda entry: entry.file_size), folder)
-        wheel.unlink()
-        (folder / "complete").touch()
+        fetch(folder, package, version, *more)
     libraries = [*folder.rglob("*.so"), *folder.rglob("*.dylib")]
     return max(libraries, key=lambda path: path.stat().st_size)
+
+
+def computing(cache):
+    """Each plug-in that computes here, with its library, or with `None`, and words, where it cannot be fetched."""
+    for entry in PLUGINS:
+        package, version = entry[:2]
+        try:
+            path = download(cache / f"{package}-{version}", package, version)
+        except Unavailable as reason:
+            print(f"FAILED: {package} {version} cannot be fetched, and nothing was tried with it: {reason}", flush=True)
+            path = None
+        yield entry, path
 
 
 def foreign(cache, package, version, platform, python):
@@ -115,8 +179,10 @@ class Serdes:
 
 def devices(serdes, arguments):
     """The plug-ins that compute here."""
-    for package, version, minor, size, types, frameworks, failing in PLUGINS:
-        path = download(arguments.cache / f"{package}-{version}", package, version)
+    for (package, version, minor, size, types, frameworks, failing), path in computing(arguments.cache):
+        if path is None:
+            serdes.failures += 1
+            continue
         for framework, fits in frameworks.items():
             done = subprocess.run([arguments.example, path, framework], capture_output=True, text=True, timeout=300)
             lines = dict(line.split(": ", 1) for line in done.stdout.splitlines() if ": " in line)
@@ -129,6 +195,8 @@ def devices(serdes, arguments):
                 "types": str(types),
                 # Those of 8 bits and more, which every one of these knows.
                 "in pieces": "Ok(23)",
+                "of one manager": "Ok(23)",
+                "memory that comes later": MEMORY_LATER[minor],
             }
             serdes.expect(f"{package} {version}: arrays of every type", (done.returncode, found), (0, expected))
             serdes.expect(f"{package} {version} for {framework}", lines.get(framework) == "[]", fits)
@@ -144,13 +212,24 @@ def devices(serdes, arguments):
         serdes.expect(f"{package} {version}: unsupported are types alone", len(unsupported), 32 - types)
 
 
+def library_of(name, *arguments):
+    """As `foreign`; `None`, and words, where it cannot be fetched."""
+    try:
+        return foreign(*arguments)
+    except Unavailable as reason:
+        print(f"skipped: {name} cannot be fetched: {reason}", flush=True)
+        return None
+
+
 def vendors(serdes, cache):
     """The plug-ins of vendors, without their hardware."""
     for entry in VENDORS:
         if entry["is_large"] and not os.environ.get("SERDES_FULL"):
             continue
         name = f"{entry['package']} {entry['version']} ({entry['platform'].split('_', 1)[1]})"
-        path = foreign(cache, entry["package"], entry["version"], entry["platform"], entry["python"])
+        path = library_of(name, cache, entry["package"], entry["version"], entry["platform"], entry["python"])
+        if path is None:
+            continue
         status, (found,) = serdes.ask("inspect", path)
         architecture = ARM if ARM in entry["platform"] else X86
         serdes.expect(f"{name}: inspect", (status, found["api"], found["architecture"], found["pjrt_version"], found["struct_size"]),
@@ -162,8 +241,8 @@ def vendors(serdes, cache):
         status, (answer,) = serdes.ask("check", path, "--time-limit", "120")
         said = " ".join([answer.get("error", ""), *answer.get("reasons", []), *answer.get("warnings", [])])
         serdes.expect(f"{name}: check says `{entry['words']}`", (status, entry["words"] in said), (entry["status"], True))
-    path = foreign(cache, "jax-metal", "0.1.1", "macosx_13_0_arm64", "3.11")
-    for command in ("inspect", "check"):
+    path = library_of("jax-metal 0.1.1", cache, "jax-metal", "0.1.1", "macosx_13_0_arm64", "3.11")
+    for command in ("inspect", "check") if path else ():
         status, (answer,) = serdes.ask(command, path)
         serdes.expect(f"jax-metal 0.1.1: {command}", (status, "Mach-O" in answer["error"]), (2, True))
 

@@ -15,9 +15,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from pjrt_plugins import download  # noqa: E402
-
-PLUGINS = [("xla-cpu-pjrt", "0.0.1"), ("fastatomstruct-xla-cpu", "2026.6.23"), ("lammps-jax-pjrt-cpu", "0.11.2")]
+from pjrt_plugins import computing  # noqa: E402
 
 # Most memory of the host beyond the device's own, in MiB.
 MOST_MEMORY = 64
@@ -70,10 +68,13 @@ def main():
     parser.add_argument("--cache", required=True, type=pathlib.Path, help="where packages are kept")
     parser.add_argument("--mebibytes", default=1024 if os.environ.get("SERDES_FULL") else 256, type=int, help="how much device state is saved")
     arguments = parser.parse_args()
-    plugins = [download(arguments.cache / f"{package}-{version}", package, version) for package, version in PLUGINS]
+    found = [path for _, path in computing(arguments.cache)]
+    plugins = [path for path in found if path]
+    if not plugins:
+        sys.exit(1)
     source = pathlib.Path(__file__).parent.parent / "data/safetensors/tiny.safetensors"
     with tempfile.TemporaryDirectory() as folder:
-        failures = trips(arguments.serdes, plugins, source, pathlib.Path(folder))
+        failures = found.count(None) + trips(arguments.serdes, plugins, source, pathlib.Path(folder))
     # Memory where there is enough of it: what a disk costs is not asked here. Two files of the size are there at once.
     shared = pathlib.Path("/dev/shm")
     roomy = shared.is_dir() and shutil.disk_usage(shared).free > 3 * (arguments.mebibytes << 20)

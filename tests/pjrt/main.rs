@@ -4,10 +4,13 @@
 /// Loading is supported there alone.
 #[cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
 mod loaded {
+    mod ahead;
     mod arrays;
+    mod awaited;
     #[cfg(feature = "conformance")]
     mod conformance;
     mod habits;
+    mod host_transfers;
     mod minors;
     mod plugins;
     mod programs;

@@ -498,6 +498,7 @@ CALL(PJRT_Buffer_ReadyEvent) {
 CALL(PJRT_Buffer_ToHostBuffer) {
   Buffer* buffer = args->src;
   if (buffer->deleted) return failed(3, "the buffer was deleted");
+  if (!args->dst) return args->dst_size = buffer->bytes, args->event = NULL, NULL;
   if (args->dst_size < buffer->bytes) return failed(3, "too small");
   args->event = copying(args->dst, buffer->data, buffer->bytes, NULL);
   return NULL;
@@ -652,6 +653,12 @@ void* GetPjrtApi(void) {
 #endif
 #if PJRT_MINOR >= 51 && !defined(NO_LAYOUTS) && !defined(ENDLESS) && !defined(ODD_CHAIN)
   chain[1].next = (Extension*)&layouts;
+#if PJRT_MINOR >= 53
+  layouts.next = &custom_calls;
+#endif
+#if PJRT_MINOR >= 91
+  custom_calls.next = &shardings;
+#endif
 #endif
   table.struct_size = TABLE_SIZE;
   table.extension_start = chain;

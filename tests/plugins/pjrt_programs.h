@@ -1,5 +1,6 @@
 /* Of pjrt_plugin.c: programs. A program is a text such as "outputs 2 donates 0": each output is the first argument with one added to each
- * byte; the argument of that number is taken unless it is kept. Its habits:
+ * byte; the argument of that number is taken unless it is kept. One that ends in " talks" sends its first argument to the host in two
+ * pieces (channel 1), and adds what it receives (channel 2) in place of one. Its habits:
  *
  *   NULL_LOADED, NULL_EXECUTABLE        a call succeeds and gives nothing
  *   OUTPUTS_SAID=N, TYPES_SAID=N        how many outputs it says that there are; of how many it gives the types
@@ -12,11 +13,17 @@
  *   PROGRAM_SAID=N, PROGRAM_GROWS       how long the optimised program is said to be; that it is longer the second time
  *   SERIALIZED_SAID=N, NULL_SERIALIZED, NO_DELETER   what it says of itself as bytes
  *   NAME_SAID=N                         how long its name is said to be
+ *   NULL_CHUNK, CHUNK_SAID=N, NULL_CHUNK_DATA   a piece that is sent is NULL, long, or has no bytes
+ *   NO_ERRORS                           the host cannot say that a piece is wrong
+ *   NULL_STREAM, GRANULE=N              what is received from is NULL, or takes only pieces of so many bytes
+ *   LATE_PIECE                          a run calls the host with another number than it was given
+ *   NULL_AHEAD                          a program is compiled without a client, and is NULL
  *   COSTS_SAID=N                        how many costs are said to be there */
 
+__attribute__((unused)) static char topology;
 typedef struct {
   size_t outputs;
-  int donates, deleted;
+  int donates, deleted, talks;
 } Program;
 static size_t outputs_of(void* program) { return ((Program*)program)->outputs; }
 
@@ -25,6 +32,7 @@ static void* programmed(const char* code, size_t size) {
   Program program = {.outputs = 1, .donates = -1};
   memcpy(text, code, size < 63 ? size : 63);
   if (sscanf(text, "outputs %zu donates %d", &program.outputs, &program.donates) < 1 || program.outputs > 8) return NULL;
+  program.talks = strstr(text, " talks") != NULL;
   Program* loaded = made(sizeof *loaded);
   *loaded = program;
   return loaded;
@@ -44,6 +52,32 @@ CALL(PJRT_Client_Compile) {
 #endif
   return NULL;
 }
+CALL(PJRT_Compile) {
+  const PJRT_Program* program = args->program;
+  if (args->compile_options_size == 0 || args->topology != &topology || args->client) abort();
+#ifdef EQUAL_SIZES
+  if (program->struct_size != PJRT_Program_SIZE) return failed(3, "another size of a program than mine");
+#endif
+  args->executable = programmed(program->code, program->code_size);
+  if (!args->executable) return failed(2, "no program of mine");
+#ifdef NULL_AHEAD
+  gone(args->executable);
+  args->executable = NULL;
+#endif
+  return NULL;
+}
+#ifdef SLOT_PJRT_Client_Load
+static int loaded_programs;
+int loads(void) { return loaded_programs; }
+CALL(PJRT_Client_Load) {
+  Program* loaded = made(sizeof *loaded);
+  *loaded = *(Program*)args->executable;
+  args->loaded_executable = loaded;
+  return ++loaded_programs, NULL;
+}
+#else
+int loads(void) { return 0; }
+#endif
 CALL(PJRT_LoadedExecutable_Destroy) { return gone(args->executable), NULL; }
 CALL(PJRT_LoadedExecutable_GetExecutable) {
 #ifdef NULL_EXECUTABLE
@@ -193,8 +227,9 @@ CALL(PJRT_Executable_OptimizedProgram) {
 CALL(PJRT_Executable_Serialize) {
   char* bytes = made(64);
   args->serialized_bytes = bytes;
+  const Program* program = args->executable;
   args->serialized_bytes_size =
-      (size_t)snprintf(bytes, 64, "outputs %zu donates %d", outputs_of((void*)args->executable), ((const Program*)args->executable)->donates);
+      (size_t)snprintf(bytes, 64, "outputs %zu donates %d%s", program->outputs, program->donates, program->talks ? " talks" : "");
   args->serialized_executable = bytes;
   args->serialized_executable_deleter = (void*)gone;
 #ifdef SERIALIZED_SAID
@@ -252,6 +287,90 @@ CALL(PJRT_Executable_GetCompiledMemoryStats) {
   return NULL;
 }
 #endif
+/* A stream to a device: what is received is added up. */
+typedef struct {
+  int64_t total, current;
+  unsigned char sum;
+} Stream;
+static long chunks_freed;
+long freed_chunks(void) { return chunks_freed; }
+static void chunk_freed(void* data, void* argument) {
+  if (argument != &chunks_freed) abort();
+  ++chunks_freed;
+  gone(data);
+}
+static unsigned char last_sum;
+CALL(PJRT_CopyToDeviceStream_Destroy) {
+  last_sum = ((Stream*)args->stream)->sum;
+  return gone(args->stream), NULL;
+}
+CALL(PJRT_CopyToDeviceStream_AddChunk) {
+  PJRT_Chunk* chunk = args->chunk;
+  Stream* stream = args->stream;
+  for (size_t i = 0; i < chunk->size; ++i) stream->sum += ((unsigned char*)chunk->data)[i];
+  stream->current += (int64_t)chunk->size;
+  ((void (*)(void*, void*))chunk->deleter)(chunk->data, chunk->deleter_arg);
+  args->transfer_complete = event();
+  return NULL;
+}
+CALL(PJRT_CopyToDeviceStream_TotalBytes) { return args->total_bytes = ((Stream*)args->stream)->total, NULL; }
+CALL(PJRT_CopyToDeviceStream_CurrentBytes) { return args->current_bytes = ((Stream*)args->stream)->current, NULL; }
+CALL(PJRT_CopyToDeviceStream_GranuleSize) {
+#ifdef GRANULE
+  args->granule_size_in_bytes = GRANULE;
+#else
+  args->granule_size_in_bytes = 1;
+#endif
+  return NULL;
+}
+typedef void* (*CallbackError)(int code, const char* message, size_t size);
+typedef void* (*SendCallback)(PJRT_Chunk* chunk, CallbackError* error, size_t total, _Bool done, void* user_arg);
+typedef void (*RecvCallback)(void* stream, void* user_arg);
+static void* said_by_host(int code, const char* message, size_t size) {
+  static char said[256];
+  snprintf(said, sizeof said, "%.*s", (int)size, message);
+  return failed(code, said);
+}
+/* Half of the array each time. */
+static void* send_half(const PJRT_SendCallbackInfo* info, const Buffer* from, int second) {
+  CallbackError make_error = said_by_host;
+  size_t half = from->bytes / 2;
+  PJRT_Chunk chunk = {.data = made(half + 1), .size = half, .deleter = (void*)chunk_freed, .deleter_arg = &chunks_freed};
+  memcpy(chunk.data, from->data + (second ? half : 0), half);
+  PJRT_Chunk* given = &chunk;
+  CallbackError* errors = &make_error;
+  void* user_arg = info->user_arg;
+#ifdef NULL_CHUNK
+  gone(chunk.data);
+  given = NULL;
+#endif
+#ifdef CHUNK_SAID
+  chunk.size = CHUNK_SAID;
+#endif
+#ifdef NULL_CHUNK_DATA
+  gone(chunk.data);
+  chunk.data = NULL;
+  chunk.deleter = NULL;
+#endif
+#ifdef NO_ERRORS
+  errors = NULL;
+#endif
+#ifdef LATE_PIECE
+  user_arg = (char*)user_arg + 100000;
+#endif
+  return ((SendCallback)info->send_callback)(given, errors, from->bytes, second, user_arg);
+}
+static unsigned char received_by(const PJRT_RecvCallbackInfo* info) {
+  Stream* stream = made(sizeof *stream);
+  stream->total = 8;
+  last_sum = 0;
+#ifdef NULL_STREAM
+  gone(stream);
+  stream = NULL;
+#endif
+  ((RecvCallback)info->recv_callback)(stream, info->user_arg);
+  return last_sum;
+}
 CALL(PJRT_LoadedExecutable_Execute) {
   Program* program = args->executable;
   const PJRT_ExecuteOptions* options = args->options;
@@ -280,9 +399,20 @@ CALL(PJRT_LoadedExecutable_Execute) {
   for (size_t device = 0; device < args->num_devices; ++device) {
     for (size_t i = 0; i < args->num_args; ++i)
       if (arguments[device][i]->deleted) return failed(3, "an argument was deleted");
+    unsigned char added = 1;
+    if (program->talks) {
+      if (options->num_send_ops != 1 || options->num_recv_ops != 1) return failed(3, "another number of channels than mine");
+      const PJRT_SendCallbackInfo* send = &((PJRT_SendCallbackInfo**)options->send_callbacks)[device][0];
+      const PJRT_RecvCallbackInfo* receive = &((PJRT_RecvCallbackInfo**)options->recv_callbacks)[device][0];
+      if (send->channel_id != 1 || receive->channel_id != 2) return failed(3, "other channels than mine");
+      void* error = send_half(send, arguments[device][0], 0);
+      if (!error) error = send_half(send, arguments[device][0], 1);
+      if (error) return error;
+      added = received_by(receive);
+    }
     for (size_t i = 0; i < count; ++i) {
       outputs[device][i] = copied(arguments[device][0]);
-      for (size_t at = 0; at < outputs[device][i]->bytes; ++at) ++outputs[device][i]->data[at];
+      for (size_t at = 0; at < outputs[device][i]->bytes; ++at) outputs[device][i]->data[at] += added;
     }
     if (program->donates >= 0 && (size_t)program->donates < args->num_args && !kept && !arguments[device][program->donates]->references)
       arguments[device][program->donates]->deleted = 1;

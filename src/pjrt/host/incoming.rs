@@ -1,6 +1,6 @@
 //! Arrays that come onto a device in pieces.
 
-use std::{ffi::c_int, ptr, ptr::NonNull, sync::Arc};
+use std::{ffi::c_int, ops::Range, ptr, ptr::NonNull, sync::Arc};
 
 use serdes_abi::pjrt::{ElementType, args::*};
 
@@ -37,6 +37,32 @@ impl ManagerHandle {
     }
 }
 
+impl ManagerHandle {
+    /// Fails if the plug-in says that it has made another number of arrays. One that cannot say it
+    /// is believed.
+    fn check_count(&self, expected: usize) -> Result<(), PjrtError> {
+        let raw = self.raw();
+        // SAFETY: the manager is alive.
+        let count = unsafe {
+            self.client.table().ask(
+                |call: &mut PJRT_AsyncHostToDeviceTransferManager_BufferCount_Args| {
+                    call.transfer_manager = raw;
+                },
+            )
+        };
+        match count {
+            Ok(found) if found.buffer_count != expected => Err(PjrtError::BadAnswer {
+                call: "PJRT_AsyncHostToDeviceTransferManager_BufferCount",
+                what: "the number of arrays",
+                found: found.buffer_count.to_string(),
+                expected: "as many as were asked for",
+            }),
+            Err(error) if !error.is_unsupported() => Err(error),
+            _ => Ok(()),
+        }
+    }
+}
+
 impl Drop for ManagerHandle {
     fn drop(&mut self) {
         let raw = self.raw();
@@ -51,8 +77,8 @@ impl Drop for ManagerHandle {
     }
 }
 
-/// The only array that a manager here is for.
-const ONLY: c_int = 0;
+/// No manager is made for more arrays at once.
+const MOST_ARRAYS: usize = 1 << 16;
 /// The code of what somebody gave up.
 const CANCELLED: c_int = 1;
 
@@ -63,6 +89,8 @@ const CANCELLED: c_int = 1;
 #[derive(Debug)]
 pub struct IncomingBuffer {
     manager: Arc<ManagerHandle>,
+    /// Its place among the arrays that the manager is for.
+    index: c_int,
     buffer: Option<Buffer>,
     /// How long the array is on the host, in bytes.
     bytes: usize,
@@ -85,9 +113,66 @@ impl Client {
         dims: &[i64],
         target: Target<'_>,
     ) -> Result<IncomingBuffer, PjrtError> {
+        let mut made = self.create_all_for_transfer(&[(element_type, dims)], target)?;
+        // There are as many as were asked for.
+        Ok(made.swap_remove(0))
+    }
+
+    /// Makes arrays that come in pieces, all with one call, in one memory: each of a type and
+    /// dimensions. They come independently of each other.
+    ///
+    /// # Errors
+    /// As [`Self::create_for_transfer`]; [`PjrtError::InvalidArgument`] for no array, or more than
+    /// 65,536.
+    pub fn create_all_for_transfer(
+        &self,
+        arrays: &[(ElementType, &[i64])],
+        target: Target<'_>,
+    ) -> Result<Vec<IncomingBuffer>, PjrtError> {
         let handle = self.handle();
         target.check(handle)?;
-        let bytes = HostArray::new(element_type, dims).extent()?;
+        if arrays.is_empty() || arrays.len() > MOST_ARRAYS {
+            return Err(PjrtError::InvalidArgument {
+                what: "the number of arrays in pieces",
+                found: arrays.len().to_string(),
+                expected: format!("1 to {MOST_ARRAYS}"),
+            });
+        }
+        let lengths: Vec<usize> =
+            arrays.iter().map(|(of, dims)| host_bytes(*of, dims)).collect::<Result<_, _>>()?;
+        let mut shapes: Vec<PJRT_ShapeSpec> =
+            arrays.iter().map(|(of, dims)| self.shape(*of, dims)).collect::<Result<_, _>>()?;
+        let memory = memory_of(target)?;
+        let client = handle.raw();
+        // SAFETY: the handles are alive and of one client; there are so many shapes, and their
+        // dimensions are there for the call.
+        let made = unsafe {
+            handle.table().ask(|call: &mut PJRT_Client_CreateBuffersForAsyncHostToDevice_Args| {
+                call.client = client;
+                call.shape_specs = shapes.as_mut_ptr();
+                call.num_shape_specs = shapes.len();
+                call.memory = memory.raw();
+            })
+        }?;
+        let call = "PJRT_Client_CreateBuffersForAsyncHostToDevice";
+        let raw = pointer(call, "a transfer manager", made.transfer_manager)?;
+        let manager = Arc::new(ManagerHandle { client: Arc::clone(handle), raw });
+        manager.check_count(arrays.len())?;
+        let indices: Range<c_int> = 0..c_int::MAX;
+        // Each is told that it is given up where another cannot be had.
+        let incoming = indices.zip(lengths).map(|(index, bytes)| {
+            let manager = Arc::clone(&manager);
+            let mut incoming =
+                IncomingBuffer { manager, index, buffer: None, bytes, complete: false };
+            incoming.check_size()?;
+            incoming.buffer = Some(incoming.retrieve()?);
+            Ok(incoming)
+        });
+        incoming.collect()
+    }
+
+    /// The shape of an array as the plug-in's version has it; it points to the dimensions.
+    fn shape(&self, element_type: ElementType, dims: &[i64]) -> Result<PJRT_ShapeSpec, PjrtError> {
         if element_type.may_be_packed() {
             return Err(PjrtError::InvalidArgument {
                 what: "the element type of an array in pieces",
@@ -95,36 +180,19 @@ impl Client {
                 expected: "one of 8 bits and more; put this array as a whole".to_owned(),
             });
         }
-        let number = number_of(element_type, self.minor())?;
-        let memory = memory_of(target)?;
-        let mut shape = PJRT_ShapeSpec {
-            struct_size: PJRT_ShapeSpec::HISTORY
-                .handover(self.minor())
-                .map_or(size_of::<PJRT_ShapeSpec>(), |given| given.struct_size),
+        let given = PJRT_ShapeSpec::HISTORY.handover(self.minor());
+        Ok(PJRT_ShapeSpec {
+            struct_size: given.map_or(size_of::<PJRT_ShapeSpec>(), |given| given.struct_size),
             extension_start: ptr::null_mut(),
             dims: dims.as_ptr(),
             num_dims: dims.len(),
-            element_type: number,
-        };
-        let client = handle.raw();
-        // SAFETY: the handles are alive and of one client; there is one shape, and its dimensions
-        // are there for the call.
-        let made = unsafe {
-            handle.table().ask(|call: &mut PJRT_Client_CreateBuffersForAsyncHostToDevice_Args| {
-                call.client = client;
-                call.shape_specs = &raw mut shape;
-                call.num_shape_specs = 1;
-                call.memory = memory.raw();
-            })
-        }?;
-        let call = "PJRT_Client_CreateBuffersForAsyncHostToDevice";
-        let raw = pointer(call, "a transfer manager", made.transfer_manager)?;
-        let manager = Arc::new(ManagerHandle { client: Arc::clone(handle), raw });
-        let mut incoming = IncomingBuffer { manager, buffer: None, bytes, complete: false };
-        incoming.check_sizes()?;
-        incoming.buffer = Some(incoming.retrieve()?);
-        Ok(incoming)
+            element_type: number_of(element_type, self.minor())?,
+        })
     }
+}
+
+fn host_bytes(element_type: ElementType, dims: &[i64]) -> Result<usize, PjrtError> {
+    HostArray::new(element_type, dims).extent()
 }
 
 /// The memory that is meant.
@@ -230,14 +298,14 @@ impl IncomingBuffer {
                 size: self.bytes as u64,
             });
         };
-        let raw = self.manager.raw();
+        let (raw, index) = (self.manager.raw(), self.index);
         // SAFETY: the manager is alive, has an array of this number, and the piece is inside of it;
         // the data is there as the caller says.
         let begun = unsafe {
             self.manager.client.table().ask(
                 |call: &mut PJRT_AsyncHostToDeviceTransferManager_TransferData_Args| {
                     call.transfer_manager = raw;
-                    call.buffer_index = ONLY;
+                    call.buffer_index = index;
                     call.data = start.cast();
                     call.offset = at;
                     call.transfer_size = length;
@@ -250,53 +318,40 @@ impl IncomingBuffer {
         Ok(unsafe { Event::taken(&self.manager.client, begun.done_with_h2d_transfer) })
     }
 
-    /// Fails if the plug-in says that it has made another number of arrays, or one of another
-    /// length. One that cannot say it is believed.
-    fn check_sizes(&self) -> Result<(), PjrtError> {
-        let (table, raw) = (self.manager.client.table(), self.manager.raw());
-        let bad = |call, what, found: usize, expected| {
-            Err(PjrtError::BadAnswer { call, what, found: found.to_string(), expected })
-        };
-        // SAFETY: the manager is alive.
-        let count = unsafe {
-            table.ask(|call: &mut PJRT_AsyncHostToDeviceTransferManager_BufferCount_Args| {
-                call.transfer_manager = raw;
-            })
-        };
-        match count {
-            Ok(found) if found.buffer_count != 1 => {
-                let call = "PJRT_AsyncHostToDeviceTransferManager_BufferCount";
-                return bad(call, "the number of arrays", found.buffer_count, "1");
-            }
-            Err(error) if !error.is_unsupported() => return Err(error),
-            _ => {}
-        }
+    /// Fails if the plug-in says that the array has another length. One that cannot say it is
+    /// believed.
+    fn check_size(&self) -> Result<(), PjrtError> {
+        let (raw, index) = (self.manager.raw(), self.index);
         // SAFETY: the manager is alive, and has an array of this number.
         let size = unsafe {
-            table.ask(|call: &mut PJRT_AsyncHostToDeviceTransferManager_BufferSize_Args| {
-                call.transfer_manager = raw;
-                call.buffer_index = ONLY;
-            })
+            self.manager.client.table().ask(
+                |call: &mut PJRT_AsyncHostToDeviceTransferManager_BufferSize_Args| {
+                    call.transfer_manager = raw;
+                    call.buffer_index = index;
+                },
+            )
         };
         match size {
             // A device may need more than the array has, and never less.
-            Ok(found) if found.buffer_size < self.bytes => {
-                let call = "PJRT_AsyncHostToDeviceTransferManager_BufferSize";
-                bad(call, "the size of the array", found.buffer_size, "that of its elements")
-            }
+            Ok(found) if found.buffer_size < self.bytes => Err(PjrtError::BadAnswer {
+                call: "PJRT_AsyncHostToDeviceTransferManager_BufferSize",
+                what: "the size of the array",
+                found: found.buffer_size.to_string(),
+                expected: "that of its elements",
+            }),
             Err(error) if !error.is_unsupported() => Err(error),
             _ => Ok(()),
         }
     }
 
     fn retrieve(&self) -> Result<Buffer, PjrtError> {
-        let raw = self.manager.raw();
+        let (raw, index) = (self.manager.raw(), self.index);
         // SAFETY: the manager is alive, and has an array of this number.
         let found = unsafe {
             self.manager.client.table().ask(
                 |call: &mut PJRT_AsyncHostToDeviceTransferManager_RetrieveBuffer_Args| {
                     call.transfer_manager = raw;
-                    call.buffer_index = ONLY;
+                    call.buffer_index = index;
                 },
             )
         }?;
@@ -312,7 +367,7 @@ impl Drop for IncomingBuffer {
             return;
         }
         const REASON: &str = "the array was given up before its last piece";
-        let raw = self.manager.raw();
+        let (raw, index) = (self.manager.raw(), self.index);
         // Whoever waits for the array learns that it will not come; one that cannot be told this
         // is told by the end of its manager.
         // SAFETY: the manager is alive, and has an array of this number, which is not complete.
@@ -320,7 +375,7 @@ impl Drop for IncomingBuffer {
             self.manager.client.table().ask(
                 |call: &mut PJRT_AsyncHostToDeviceTransferManager_SetBufferError_Args| {
                     call.transfer_manager = raw;
-                    call.buffer_index = ONLY;
+                    call.buffer_index = index;
                     call.error_code = CANCELLED;
                     call.error_message = REASON.as_ptr().cast();
                     call.error_message_size = REASON.len();

@@ -9,18 +9,22 @@ pub(in crate::pjrt) mod border;
 mod buffer;
 mod client;
 mod client_object;
+mod custom_calls;
 mod device;
 mod element_type;
+mod elsewhere;
 mod event;
 mod host_array;
 mod host_memory;
 mod incoming;
 mod layout;
 mod options;
+mod origin;
 mod plugin;
 mod program;
 mod put;
 mod read;
+mod read_later;
 mod statistics;
 mod target;
 mod topology;
@@ -39,10 +43,11 @@ pub use self::{
     options::Value,
     plugin::PjrtPlugin,
     program::{
-        Argument, CompileOptions, Executable, ExecuteOptions, Execution, LoadedExecutable,
-        OptimizedProgram, Program, ProgramFormat, ProgramMemory,
+        Argument, CompileOptions, Executable, ExecuteOptions, Execution, HostStream, HostTransfers,
+        LoadedExecutable, OptimizedProgram, Program, ProgramFormat, ProgramMemory, SentPiece,
     },
     put::HostBufferSemantics,
+    read_later::AwaitedRead,
     statistics::MemoryStatistics,
     target::Target,
     topology::Topology,

@@ -25,7 +25,8 @@ pub struct PjrtPlugin(Arc<Loaded>);
 #[derive(Debug)]
 struct Loaded {
     table: Table,
-    attributes: Vec<(String, Value)>,
+    /// `None` where it cannot be asked.
+    attributes: Option<Vec<(String, Value)>>,
 }
 
 /// What identifies a file: device and inode, so that links are the same file.
@@ -111,7 +112,13 @@ impl PjrtPlugin {
     /// What it says of itself, such as `stablehlo_current_version`; nothing, if it says nothing.
     #[must_use]
     pub fn attributes(&self) -> &[(String, Value)] {
-        &self.0.attributes
+        self.0.attributes.as_deref().unwrap_or_default()
+    }
+
+    /// Whether it can be asked what it says of itself; its answer may be nothing.
+    #[must_use]
+    pub fn answers_attributes(&self) -> bool {
+        self.0.attributes.is_some()
     }
 
     /// What is known of it for the question whether a framework could load it
@@ -174,14 +181,14 @@ fn initialise(table: &Table) -> Result<(), PjrtError> {
     }
 }
 
-/// A plug-in need not say anything of itself either.
-fn attributes(table: &Table) -> Result<Vec<(String, Value)>, PjrtError> {
+/// A plug-in need not say anything of itself either; `None` where it has no way to.
+fn attributes(table: &Table) -> Result<Option<Vec<(String, Value)>>, PjrtError> {
     // SAFETY: the call takes nothing.
     let found = match unsafe { table.ask(|_: &mut PJRT_Plugin_Attributes_Args| ()) } {
-        Err(error) if error.is_unsupported() => return Ok(Vec::new()),
+        Err(error) if error.is_unsupported() => return Ok(None),
         found => found?,
     };
     let (start, count) = (found.attributes, found.num_attributes);
     // SAFETY: the plug-in says that there are so many; they belong to it, and it stays.
-    unsafe { client::attributes("PJRT_Plugin_Attributes", start, count) }
+    unsafe { client::attributes("PJRT_Plugin_Attributes", start, count) }.map(Some)
 }

@@ -130,17 +130,7 @@ impl Buffer {
         start: *mut u8,
         bytes: usize,
     ) -> Result<Option<Event>, PjrtError> {
-        let size = self.device_bytes()?;
-        let end = offset.checked_add(bytes).filter(|&end| end <= size);
-        let (Some(_), Ok(from), Ok(length)) = (end, i64::try_from(offset), i64::try_from(bytes))
-        else {
-            return Err(PjrtError::OutOfRange {
-                what: "buffer",
-                offset: offset as i128,
-                bytes: bytes as u128,
-                size: size as u64,
-            });
-        };
+        let (from, length) = self.raw_range(offset, bytes)?;
         let (client, raw) = (self.handle().client(), self.handle().raw());
         // SAFETY: the buffer is alive, and has these bytes as it says; the memory is as the caller
         // says.
@@ -154,6 +144,21 @@ impl Buffer {
         }?;
         // SAFETY: a call that succeeds hands over this event, or none.
         Ok(unsafe { Event::taken(client, begun.event) })
+    }
+
+    /// A range of the device's own bytes, as plug-ins are told it.
+    pub(super) fn raw_range(&self, offset: usize, bytes: usize) -> Result<(i64, i64), PjrtError> {
+        let size = self.device_bytes()?;
+        let end = offset.checked_add(bytes).filter(|&end| end <= size);
+        match (end, i64::try_from(offset), i64::try_from(bytes)) {
+            (Some(_), Ok(from), Ok(length)) => Ok((from, length)),
+            _ => Err(PjrtError::OutOfRange {
+                what: "buffer",
+                offset: offset as i128,
+                bytes: bytes as u128,
+                size: size as u64,
+            }),
+        }
     }
 
     /// Whether the plug-in has what [`Self::read_raw`] needs; it may still say that it does not

@@ -9,6 +9,7 @@ use super::{
     client::{ClientHandle, attributes},
     device::DeviceDescription,
     options::Value,
+    origin::Origin,
     plugin::PjrtPlugin,
 };
 use crate::pjrt::PjrtError;
@@ -16,17 +17,9 @@ use crate::pjrt::PjrtError;
 /// Devices and how they are connected: what a program is compiled for.
 #[derive(Debug)]
 pub struct Topology {
-    owner: Owner,
+    /// A client destroys its own; one without a client is destroyed with this.
+    origin: Origin,
     raw: NonNull<PJRT_TopologyDescription>,
-}
-
-/// Whose it is.
-#[derive(Debug)]
-enum Owner {
-    /// Of a client, which destroys it.
-    Client(Arc<ClientHandle>),
-    /// Its own: it is destroyed with this.
-    Itself(PjrtPlugin),
 }
 
 // SAFETY: the C API lets any thread use any object, several at once but for destroying it; that is
@@ -60,7 +53,7 @@ impl PjrtPlugin {
             })
         }?;
         let raw = pointer("PJRT_TopologyDescription_Deserialize", "a topology", made.topology)?;
-        Ok(Topology { owner: Owner::Itself(self.clone()), raw })
+        Ok(Topology { origin: Origin::Plugin(self.clone()), raw })
     }
 }
 
@@ -70,14 +63,19 @@ impl Topology {
         client: &Arc<ClientHandle>,
         raw: NonNull<PJRT_TopologyDescription>,
     ) -> Self {
-        Self { owner: Owner::Client(Arc::clone(client)), raw }
+        Self { origin: Origin::Client(Arc::clone(client)), raw }
     }
 
     fn table(&self) -> &Table {
-        match &self.owner {
-            Owner::Client(client) => client.table(),
-            Owner::Itself(plugin) => plugin.table(),
-        }
+        self.origin.table()
+    }
+
+    pub(super) fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
+    pub(super) fn raw(&self) -> *mut PJRT_TopologyDescription {
+        self.raw.as_ptr()
     }
 
     /// What the plug-in calls its platform.
@@ -153,7 +151,7 @@ impl Topology {
 
 impl Drop for Topology {
     fn drop(&mut self) {
-        if let Owner::Itself(_) = &self.owner {
+        if let Origin::Plugin(_) = &self.origin {
             // An error changes nothing.
             let _ = of_topology!(self, PJRT_TopologyDescription_Destroy_Args);
         }

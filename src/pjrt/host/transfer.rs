@@ -1,11 +1,11 @@
 //! A copy that is on its way, and the memory of the host that takes part in it.
 
-use std::{
-    mem::ManuallyDrop,
-    sync::{Arc, Mutex, PoisonError, mpsc},
-};
+use std::{mem::ManuallyDrop, sync::Arc};
 
-use super::{buffer::BufferHandle, event::Event, host_memory::HostMemory, incoming::ManagerHandle};
+use super::{
+    buffer::BufferHandle, elsewhere::Elsewhere, event::Event, host_memory::HostMemory,
+    incoming::ManagerHandle,
+};
 use crate::pjrt::PjrtError;
 
 /// What is at the other end of a copy; held, so that it is not destroyed before the copy is done.
@@ -77,45 +77,6 @@ impl Drop for Transfer {
             Ok(held) => event.keep(held),
             // Without a thread to drop it on it is kept for good.
             Err(held) => std::mem::forget(held),
-        }
-    }
-}
-
-/// Something that is dropped on a thread of the host's, whoever drops it: what is called back runs on
-/// a plug-in's thread, and the last holder of a client must not destroy it there.
-struct Elsewhere<T: Send + 'static> {
-    held: Option<T>,
-    thread: mpsc::Sender<Box<dyn Send>>,
-}
-
-/// The thread that drops things; begun when it is first needed.
-static THREAD: Mutex<Option<mpsc::Sender<Box<dyn Send>>>> = Mutex::new(None);
-
-impl<T: Send + 'static> Elsewhere<T> {
-    /// Gives it back if there is no thread to be had.
-    fn new(held: T) -> Result<Self, T> {
-        let mut running = THREAD.lock().unwrap_or_else(PoisonError::into_inner);
-        if running.is_none() {
-            let (sender, receiver) = mpsc::channel::<Box<dyn Send>>();
-            let thread = std::thread::Builder::new().name("serdes-pjrt-drop".to_owned());
-            if thread.spawn(move || receiver.into_iter().for_each(drop)).is_ok() {
-                *running = Some(sender);
-            }
-        }
-        match &*running {
-            Some(thread) => Ok(Self { held: Some(held), thread: thread.clone() }),
-            None => Err(held),
-        }
-    }
-}
-
-impl<T: Send + 'static> Drop for Elsewhere<T> {
-    fn drop(&mut self) {
-        if let Some(held) = self.held.take()
-            && let Err(mpsc::SendError(held)) = self.thread.send(Box::new(held))
-        {
-            // The thread is gone with the process that ends.
-            std::mem::forget(held);
         }
     }
 }

@@ -75,6 +75,21 @@ impl Library {
         self.ask::<i64>(b"mapped_pieces\0")
     }
 
+    /// How many programs were loaded that were compiled without a client.
+    pub(super) fn loads(&self) -> i32 {
+        self.ask::<i32>(b"loads\0")
+    }
+
+    /// How many pieces that it sent to the host are freed.
+    pub(super) fn freed_chunks(&self) -> i64 {
+        self.ask::<i64>(b"freed_chunks\0")
+    }
+
+    /// The sum of what the functions answer that it was given for programs to call.
+    pub(super) fn called_handlers(&self) -> i32 {
+        self.ask::<i32>(b"called_handlers\0")
+    }
+
     /// The first byte of the memory that it was given for good.
     pub(super) fn kept_byte(&self) -> i32 {
         self.ask::<i32>(b"kept_byte\0")
@@ -91,12 +106,15 @@ impl Library {
 const NAME: &str = "plugin.so";
 
 /// The structs that stand in arguments.
-const STRUCTS: [&str; 6] = [
+const STRUCTS: [&str; 9] = [
     "PJRT_Buffer_MemoryLayout",
     "PJRT_Buffer_MemoryLayout_Tiled",
+    "PJRT_Chunk",
     "PJRT_ExecuteOptions",
     "PJRT_NamedValue",
     "PJRT_Program",
+    "PJRT_RecvCallbackInfo",
+    "PJRT_SendCallbackInfo",
     "PJRT_ShapeSpec",
 ];
 

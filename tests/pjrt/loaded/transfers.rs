@@ -222,7 +222,7 @@ fn a_client_tells_of_its_devices_memories_and_topology() {
 fn what_a_plug_in_gets_wrong_about_transfers_and_layouts_is_named() {
     for (habits, part) in [
         (&["NULL_MANAGER"][..], "PJRT_Client_CreateBuffersForAsyncHostToDevice gave NULL"),
-        (&["NULL_INCOMING"], "RetrieveBuffer gave NULL"),
+        (&["NULL_INCOMING=0"], "RetrieveBuffer gave NULL"),
         (&["COUNT_SAID=0"], "gave 0 as the number of arrays"),
         (&["COUNT_SAID=(size_t)-1"], "gave 18446744073709551615 as the number of arrays"),
         (&["INCOMING_SAID=1"], "gave 1 as the size of the array"),

@@ -33,6 +33,10 @@
 /// have had them since that minor, and not only its own. Upstream's plug-ins have none.
 pub const OLDEST_FRAMEWORK_ATTRIBUTE: &str = "serdes_oldest_framework_minor";
 
+/// What the name of a symbol begins with by which the file of such a plug-in says the same, before
+/// it is loaded; the minor follows.
+pub const OLDEST_FRAMEWORK_SYMBOL: &str = "serdes_oldest_framework_minor_";
+
 pub mod args;
 mod element_type;
 mod history;

@@ -107,7 +107,7 @@ pub(in crate::pjrt::host) unsafe fn owned_bytes<T>(
 ///
 /// # Safety
 /// There are so many bytes at `start`, or it is NULL, and they stay for `'a`.
-unsafe fn bytes<'a>(
+pub(in crate::pjrt::host) unsafe fn bytes<'a>(
     call: &'static str,
     what: &'static str,
     start: *const c_char,

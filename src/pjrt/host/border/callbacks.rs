@@ -34,6 +34,14 @@ fn take(number: usize) -> Option<Action> {
     waiting().actions.as_mut().and_then(|actions| actions.remove(&number))
 }
 
+fn insert(action: Action) -> usize {
+    let mut waiting = waiting();
+    let number = waiting.next;
+    waiting.next += 1;
+    waiting.actions.get_or_insert_default().insert(number, action);
+    number
+}
+
 /// Has `action` done once the event is ready, on whatever thread the plug-in says so; at once, if
 /// it is. An event that never becomes ready keeps the action for ever.
 ///
@@ -47,19 +55,25 @@ pub(in crate::pjrt::host) unsafe fn call_when_ready(
     event: *mut PJRT_Event,
     action: Action,
 ) -> Result<(), (PjrtError, Option<Action>)> {
-    let number = {
-        let mut waiting = waiting();
-        let number = waiting.next;
-        waiting.next += 1;
-        waiting.actions.get_or_insert_default().insert(number, action);
-        number
-    };
+    let number = insert(action);
     let mut arguments = Handed::<PJRT_Event_OnReady_Args>::new();
     arguments.event = event;
     arguments.callback = Some(ready);
     arguments.user_arg = ptr::without_provenance_mut(number);
     // SAFETY: the event is alive, as the caller says; the callback takes any number.
     unsafe { table.call(&mut arguments) }.map_err(|error| (error, take(number)))
+}
+
+/// Keeps something that a plug-in uses until it calls [`freed`] with the number; one that never
+/// does keeps it for ever.
+pub(super) fn keep_until_freed<T: Send + 'static>(kept: T) -> usize {
+    insert(Box::new(|_| drop(kept)))
+}
+
+/// What a plug-in calls when it does not need something any more.
+pub(super) unsafe extern "C" fn freed(_data: *mut c_void, number: *mut c_void) {
+    // SAFETY: the action of a number that is given out for this ignores the error.
+    unsafe { ready(ptr::null_mut(), number) };
 }
 
 /// What the plug-in calls.

@@ -7,15 +7,20 @@
 mod answers;
 mod callbacks;
 mod calls;
+mod chunk;
 mod extensions;
+mod host_callbacks;
 mod library;
 mod payloads;
 mod table;
 
 pub(in crate::pjrt) use self::{answers::text, library::open};
 pub(super) use self::{
-    answers::{LONGEST_BYTES, handles, list, owned_bytes, pointer},
+    answers::{LONGEST_BYTES, bytes, handles, list, owned_bytes, pointer},
     callbacks::call_when_ready,
+    chunk::Chunk,
+    host_callbacks::{Handler, Registration, received, sent},
+    library::symbol,
     table::{Handed, Table},
 };
 pub use self::{extensions::Extension, payloads::ErrorPayload};

@@ -246,6 +246,18 @@ impl Table {
         Ok(*arguments)
     }
 
+    /// Fails unless one of the plug-in's extensions has the function.
+    pub(in crate::pjrt::host) fn require_extension<A: ExtensionArguments>(
+        &self,
+    ) -> Result<(), PjrtError> {
+        self.extension_function::<A>().map(drop)
+    }
+
+    fn extension_function<A: ExtensionArguments>(&self) -> Result<RawFunction, PjrtError> {
+        let missing = || PjrtError::NotInExtensions { function: *A::FUNCTION, minor: self.minor };
+        self.extensions.function(A::EXTENSION, A::OFFSET).ok_or_else(missing)
+    }
+
     /// Calls a function of an extension as [`Self::ask`] does one of the table.
     ///
     /// # Errors
@@ -258,10 +270,7 @@ impl Table {
         &self,
         fill: impl FnOnce(&mut A),
     ) -> Result<A, PjrtError> {
-        let function = *A::FUNCTION;
-        let Some(called) = self.extensions.function(A::EXTENSION, A::OFFSET) else {
-            return Err(PjrtError::NotInExtensions { function, minor: self.minor });
-        };
+        let called = self.extension_function::<A>()?;
         let mut arguments = Handed::of(A::new());
         fill(&mut arguments);
         let error = {
@@ -270,7 +279,7 @@ impl Table {
             // its place there. The struct says its own size, and padding follows it.
             unsafe { called(ptr::from_mut(&mut arguments).cast()) }
         };
-        self.taken(function, error)?;
+        self.taken(*A::FUNCTION, error)?;
         Ok(*arguments)
     }
 

@@ -47,6 +47,10 @@ impl<'a> Program<'a> {
     pub fn new(code: &'a [u8], format: ProgramFormat) -> Self {
         Self { code, format }
     }
+
+    pub(super) fn code(&self) -> &'a [u8] {
+        self.code
+    }
 }
 
 /// The first minor that takes other options for a program that was compiled before.
@@ -64,17 +68,8 @@ impl Client {
         options: &CompileOptions,
     ) -> Result<LoadedExecutable, PjrtError> {
         check_code("the program", program.code)?;
-        let options = options.serialize(self)?;
-        let name = program.format.name();
-        let handed = Handed::of(PJRT_Program {
-            struct_size: struct_size(PJRT_Program::HISTORY, self.minor()),
-            extension_start: ptr::null_mut(),
-            // It is read and not written to: the same struct serves for what is written.
-            code: program.code.as_ptr().cast_mut().cast::<c_char>(),
-            code_size: program.code.len(),
-            format: name.as_ptr().cast(),
-            format_size: name.len(),
-        });
+        let options = self.serialized(options)?;
+        let handed = handed_program(program, self.minor());
         let client = self.handle().raw();
         // SAFETY: the client is alive; the program and the options are there for the call, with as
         // many bytes as are said.
@@ -113,7 +108,7 @@ impl Client {
                 expected: format!("none: they came with {OVERRIDDEN_SINCE}, and this is {minor}"),
             });
         }
-        let options = options.map(|options| options.serialize(self)).transpose()?;
+        let options = options.map(|options| self.serialized(options)).transpose()?;
         let client = self.handle().raw();
         // SAFETY: the client is alive; the bytes and the options are there for the call.
         let made = unsafe {
@@ -131,9 +126,29 @@ impl Client {
         // SAFETY: a call that succeeds hands over this executable.
         unsafe { LoadedExecutable::taken(call, self.handle(), made.loaded_executable) }
     }
+
+    /// Options as its plug-in takes them; the client chooses devices where none were given.
+    fn serialized(&self, options: &CompileOptions) -> Result<Vec<u8>, PjrtError> {
+        options
+            .serialize(|replicas, partitions| self.default_device_assignment(replicas, partitions))
+    }
 }
 
-fn check_code(what: &'static str, code: &[u8]) -> Result<(), PjrtError> {
+/// A program as a plug-in of that minor takes it; it points to the code.
+pub(super) fn handed_program(program: &Program<'_>, minor: Minor) -> Handed<PJRT_Program> {
+    let name = program.format.name();
+    Handed::of(PJRT_Program {
+        struct_size: struct_size(PJRT_Program::HISTORY, minor),
+        extension_start: ptr::null_mut(),
+        // It is read and not written to: the same struct serves for what is written.
+        code: program.code.as_ptr().cast_mut().cast::<c_char>(),
+        code_size: program.code.len(),
+        format: name.as_ptr().cast(),
+        format_size: name.len(),
+    })
+}
+
+pub(super) fn check_code(what: &'static str, code: &[u8]) -> Result<(), PjrtError> {
     if code.is_empty() {
         let (found, expected) = ("no bytes".to_owned(), "some".to_owned());
         return Err(PjrtError::InvalidArgument { what, found, expected });

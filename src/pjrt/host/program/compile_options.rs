@@ -4,7 +4,7 @@
 use prost::Message;
 
 use crate::{
-    pjrt::{Client, PjrtError},
+    pjrt::PjrtError,
     proto::xla::{DeviceAssignmentProto, device_assignment_proto::ComputationDevice},
 };
 
@@ -112,8 +112,12 @@ impl CompileOptions {
         Ok(Self(Form::Serialized(serialized)))
     }
 
-    /// The message for a plug-in; the client chooses devices where none were given.
-    pub(super) fn serialize(&self, client: &Client) -> Result<Vec<u8>, PjrtError> {
+    /// The message for a plug-in; `choose` gives devices for so many replicas and partitions where
+    /// none were given.
+    pub(super) fn serialize(
+        &self,
+        choose: impl FnOnce(u32, u32) -> Result<Vec<i32>, PjrtError>,
+    ) -> Result<Vec<u8>, PjrtError> {
         let made = match &self.0 {
             Form::Serialized(bytes) => return Ok(bytes.clone()),
             Form::Made(made) => made,
@@ -121,7 +125,7 @@ impl CompileOptions {
         let chosen = match &made.devices {
             Some(devices) => Some(devices.clone()),
             None if made.is_portable => None,
-            None => Some(client.default_device_assignment(made.replicas, made.partitions)?),
+            None => Some(choose(made.replicas, made.partitions)?),
         };
         let device_assignment = chosen.map(|devices| assignment(made, &devices));
         let build = BuildOptionsMessage {

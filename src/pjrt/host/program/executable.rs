@@ -4,7 +4,6 @@ use std::{
     ffi::{c_char, c_int},
     ptr,
     ptr::NonNull,
-    sync::Arc,
 };
 
 use serdes_abi::pjrt::args::*;
@@ -13,19 +12,20 @@ use super::{compile::struct_size, memory::ProgramMemory};
 use crate::pjrt::{
     ElementType, PjrtError, Value,
     host::{
-        border::{Handed, LONGEST_BYTES, list, owned_bytes, pointer, text},
-        client::{ClientHandle, attributes},
+        border::{Handed, LONGEST_BYTES, Table, list, owned_bytes, pointer, text},
+        client::attributes,
         element_type::of_answer,
         host_array::MOST_DIMENSIONS,
         host_memory::HostMemory,
         layout::layout_text,
+        origin::Origin,
     },
 };
 
 /// A program that was compiled.
 #[derive(Debug)]
 pub struct Executable {
-    client: Arc<ClientHandle>,
+    origin: Origin,
     raw: NonNull<PJRT_Executable>,
     outputs: usize,
 }
@@ -41,7 +41,7 @@ macro_rules! of_executable {
     ($executable:expr, $arguments:ident) => {{
         let raw = $executable.raw.as_ptr();
         // SAFETY: the executable is alive until it is dropped.
-        unsafe { $executable.client.table().ask(|call: &mut $arguments| call.executable = raw) }
+        unsafe { $executable.table().ask(|call: &mut $arguments| call.executable = raw) }
     }};
 }
 
@@ -61,13 +61,14 @@ impl Executable {
     /// Takes an executable that a plug-in handed over.
     ///
     /// # Safety
-    /// It is NULL or alive, of that client, and nobody else's.
+    /// It is NULL or alive, of that client or plug-in, and nobody else's.
     pub(super) unsafe fn taken(
-        client: &Arc<ClientHandle>,
+        call: &'static str,
+        origin: Origin,
         raw: *mut PJRT_Executable,
     ) -> Result<Self, PjrtError> {
-        let raw = pointer("PJRT_LoadedExecutable_GetExecutable", "an executable", raw)?;
-        let mut executable = Self { client: Arc::clone(client), raw, outputs: 0 };
+        let raw = pointer(call, "an executable", raw)?;
+        let mut executable = Self { origin, raw, outputs: 0 };
         let found = of_executable!(executable, PJRT_Executable_NumOutputs_Args)?.num_outputs;
         if found > MOST_OUTPUTS {
             let call = "PJRT_Executable_NumOutputs";
@@ -75,6 +76,14 @@ impl Executable {
         }
         executable.outputs = found;
         Ok(executable)
+    }
+
+    pub(super) fn raw(&self) -> *mut PJRT_Executable {
+        self.raw.as_ptr()
+    }
+
+    pub(super) fn table(&self) -> &Table {
+        self.origin.table()
     }
 
     /// Its name.
@@ -147,7 +156,7 @@ impl Executable {
     /// As the plug-in's; [`PjrtError::Missing`] before 0.40.
     pub fn memory(&self) -> Result<ProgramMemory, PjrtError> {
         let found = of_executable!(self, PJRT_Executable_GetCompiledMemoryStats_Args)?;
-        Ok(ProgramMemory::of(&found, self.client.table().minor()))
+        Ok(ProgramMemory::of(&found, self.table().minor()))
     }
 
     /// Of what its outputs are made.
@@ -162,7 +171,7 @@ impl Executable {
         let start: *const c_int = found.output_types;
         // SAFETY: the plug-in says that there are so many; they are the executable's.
         let numbers = unsafe { list(CALL, "its list", start, found.num_output_types) }?;
-        let minor = self.client.table().minor();
+        let minor = self.table().minor();
         numbers.iter().map(|&number| of_answer(CALL, number, minor)).collect()
     }
 
@@ -236,7 +245,7 @@ impl Executable {
             call.executable = raw;
         };
         // SAFETY: the executable is alive.
-        let found = unsafe { self.client.table().ask_extension(ask) }?;
+        let found = unsafe { self.table().ask_extension(ask) }?;
         self.check_count(CALL, found.num_outputs)?;
         self.layouts(CALL, found.layouts, found.num_outputs)
     }
@@ -252,7 +261,7 @@ impl Executable {
             call.executable = raw;
         };
         // SAFETY: the executable is alive.
-        let found = unsafe { self.client.table().ask_extension(ask) }?;
+        let found = unsafe { self.table().ask_extension(ask) }?;
         self.layouts(CALL, found.layouts, found.num_parameters)
     }
 
@@ -264,7 +273,7 @@ impl Executable {
     ) -> Result<Vec<String>, PjrtError> {
         // SAFETY: the plug-in said just now that there are so many; they are the executable's.
         let layouts = unsafe { list(call, "its layouts", start, count) }?;
-        let table = self.client.table();
+        let table = self.table();
         // SAFETY: each is alive as long as the executable, and stays its.
         layouts.iter().map(|&layout| unsafe { layout_text(table, call, layout, false) }).collect()
     }
@@ -294,7 +303,7 @@ impl Executable {
 
     /// Asks for the program, with memory for so many bytes of it, or none.
     fn ask_program(&self, code: *mut c_char, code_size: usize) -> Result<PJRT_Program, PjrtError> {
-        let (table, raw) = (self.client.table(), self.raw.as_ptr());
+        let (table, raw) = (self.table(), self.raw.as_ptr());
         let mut program = Handed::of(PJRT_Program {
             struct_size: struct_size(PJRT_Program::HISTORY, table.minor()),
             extension_start: ptr::null_mut(),
@@ -329,7 +338,7 @@ impl Executable {
     }
 
     /// Fails unless a call tells of as many outputs as there are.
-    fn check_count(&self, call: &'static str, found: usize) -> Result<(), PjrtError> {
+    pub(super) fn check_count(&self, call: &'static str, found: usize) -> Result<(), PjrtError> {
         if found == self.outputs {
             return Ok(());
         }

@@ -1,13 +1,17 @@
 //! Running programs.
 
-use std::{ffi::c_int, ptr};
+use std::{ffi::c_int, ptr, sync::Arc};
 
 use serdes_abi::pjrt::{Minor, args::*};
 
-use super::{compile::struct_size, loaded::LoadedExecutable};
+use super::{
+    compile::struct_size,
+    host_transfers::{HeldTransfers, HostTransfers},
+    loaded::LoadedExecutable,
+};
 use crate::pjrt::{
     Buffer, Device, Event, PjrtError,
-    host::{border::Handed, buffer::ExternalReference},
+    host::{border::Handed, buffer::ExternalReference, elsewhere::Elsewhere},
 };
 
 /// An array that a program is run with.
@@ -33,6 +37,7 @@ impl Argument<'_> {
 pub struct ExecuteOptions {
     launch_id: c_int,
     device: Option<Device>,
+    host_transfers: HostTransfers,
 }
 
 impl ExecuteOptions {
@@ -55,6 +60,13 @@ impl ExecuteOptions {
         self.device = Some(device);
         self
     }
+
+    /// The same with what is called when the program sends to the host, or receives from it.
+    #[must_use]
+    pub fn with_host_transfers(mut self, transfers: HostTransfers) -> Self {
+        self.host_transfers = transfers;
+        self
+    }
 }
 
 /// What a run of a program gives: its outputs, which may be on their way still.
@@ -62,6 +74,8 @@ impl ExecuteOptions {
 pub struct Execution {
     outputs: Vec<Vec<Buffer>>,
     complete: Vec<Event>,
+    /// What the program may call, until it has run everywhere.
+    _called: Option<Arc<Elsewhere<HeldTransfers>>>,
 }
 
 impl Execution {
@@ -135,11 +149,20 @@ impl LoadedExecutable {
             outputs.iter_mut().map(|list| list.as_mut_ptr()).collect();
         let mut events = vec![ptr::null_mut::<PJRT_Event>(); lists.len()];
         let table = self.handle.client.table();
+        let mut called = options.host_transfers.register(self.handle.client.plugin(), lists.len());
+        let (mut sends, mut receives) = called.lists();
         let mut handed = Handed::of(execute_options(table.minor(), options, &kept));
+        if !options.host_transfers.is_empty() {
+            (handed.send_callbacks, handed.recv_callbacks) =
+                (sends.as_mut_ptr(), receives.as_mut_ptr());
+            // Pieces are read as arrays of the host.
+            handed.use_major_to_minor_data_layout_for_callbacks = 1;
+        }
         let raw = self.handle.raw();
         // SAFETY: the executable and the buffers are alive and of one client. There are lists for
         // as many devices as are said, each with as many arguments, and with room for as many
-        // outputs as the executable says that it has. The options are there for the call.
+        // outputs as the executable says that it has. The options are there for the call, and so are
+        // the lists of what the program may call, each as long as they say.
         unsafe {
             table.ask(|call: &mut PJRT_LoadedExecutable_Execute_Args| {
                 call.executable = raw;
@@ -157,9 +180,10 @@ impl LoadedExecutable {
         let client = &self.handle.client;
         // SAFETY: a call that succeeds hands over these events, or none.
         let taken = events.into_iter().filter_map(|event| unsafe { Event::taken(client, event) });
-        let complete = taken.collect();
+        let complete: Vec<Event> = taken.collect();
+        let called = called.hold(&complete);
         let outputs = self.take_outputs(outputs)?;
-        Ok(Execution { outputs, complete })
+        Ok(Execution { outputs, complete, _called: called })
     }
 
     /// Fails for arguments that cannot be; how many each device has.
@@ -261,8 +285,8 @@ fn execute_options(minor: Minor, options: &ExecuteOptions, kept: &[i64]) -> PJRT
         extension_start: ptr::null_mut(),
         send_callbacks: ptr::null_mut(),
         recv_callbacks: ptr::null_mut(),
-        num_send_ops: 0,
-        num_recv_ops: 0,
+        num_send_ops: options.host_transfers.send_count(),
+        num_recv_ops: options.host_transfers.receive_count(),
         launch_id: options.launch_id,
         non_donatable_input_indices: kept.as_ptr(),
         num_non_donatable_input_indices: kept.len(),

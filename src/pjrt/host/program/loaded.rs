@@ -12,6 +12,7 @@ use crate::{
         host::{
             border::{handles, owned_bytes, pointer, text},
             client::{Client, ClientHandle},
+            origin::Origin,
         },
     },
     proto::xla::DeviceAssignmentProto,
@@ -69,6 +70,7 @@ impl LoadedExecutable {
         client: &Arc<ClientHandle>,
         raw: *mut PJRT_LoadedExecutable,
     ) -> Result<Self, PjrtError> {
+        const GET: &str = "PJRT_LoadedExecutable_GetExecutable";
         const DEVICES: &str = "PJRT_LoadedExecutable_AddressableDevices";
         let raw = pointer(call, "an executable", raw)?;
         let handle = LoadedHandle { client: Arc::clone(client), raw };
@@ -79,8 +81,9 @@ impl LoadedExecutable {
                 call.loaded_executable = loaded;
             })
         }?;
+        let origin = Origin::Client(Arc::clone(client));
         // SAFETY: a call that succeeds hands over this executable.
-        let executable = unsafe { Executable::taken(client, found.executable) }?;
+        let executable = unsafe { Executable::taken(GET, origin, found.executable) }?;
         let found = of_loaded!(handle, PJRT_LoadedExecutable_AddressableDevices_Args)?;
         let (start, count) = (found.addressable_devices, found.num_addressable_devices);
         // SAFETY: the plug-in says that there are so many; they belong to the client.

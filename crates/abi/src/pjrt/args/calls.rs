@@ -46,7 +46,7 @@ arguments! {
     }
     PJRT_CopyToDeviceStream_AddChunk_Args of "PJRT_CopyToDeviceStream_AddChunk" {
         stream: *mut PJRT_CopyToDeviceStream,
-        chunk: *mut c_void,
+        chunk: *mut PJRT_Chunk,
         transfer_complete: *mut PJRT_Event,
     }
     PJRT_CopyToDeviceStream_TotalBytes_Args of "PJRT_CopyToDeviceStream_TotalBytes" {

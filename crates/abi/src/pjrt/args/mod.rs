@@ -7,18 +7,25 @@
 
 #[macro_use]
 mod define;
+#[macro_use]
+mod extension;
 mod buffer;
 mod calls;
 mod client;
 mod device;
+mod ffi;
+mod function_tables;
 mod handles;
+mod host_callbacks;
 mod layouts;
 mod program;
+mod shardings;
 mod structs;
 mod topology;
 mod transfer;
 
 pub use self::{
-    buffer::*, calls::*, client::*, device::*, handles::*, layouts::*, program::*, structs::*,
-    topology::*, transfer::*,
+    buffer::*, calls::*, client::*, device::*, extension::*, ffi::*, function_tables::*,
+    handles::*, host_callbacks::*, layouts::*, program::*, shardings::*, structs::*, topology::*,
+    transfer::*,
 };

@@ -97,9 +97,9 @@ pub struct PJRT_ExecuteOptions {
     /// NULL.
     pub extension_start: *mut c_void,
     /// What is called when the program sends, a list a device.
-    pub send_callbacks: *mut *mut c_void,
+    pub send_callbacks: *mut *mut PJRT_SendCallbackInfo,
     /// What is called when the program receives, a list a device.
-    pub recv_callbacks: *mut *mut c_void,
+    pub recv_callbacks: *mut *mut PJRT_RecvCallbackInfo,
     /// How many a device.
     pub num_send_ops: usize,
     /// How many a device.
@@ -133,8 +133,8 @@ pub struct PJRT_ExecuteOptions {
 described!(PJRT_ExecuteOptions {
     struct_size: usize,
     extension_start: *mut c_void,
-    send_callbacks: *mut *mut c_void,
-    recv_callbacks: *mut *mut c_void,
+    send_callbacks: *mut *mut PJRT_SendCallbackInfo,
+    recv_callbacks: *mut *mut PJRT_RecvCallbackInfo,
     num_send_ops: usize,
     num_recv_ops: usize,
     launch_id: c_int,

@@ -1,0 +1,84 @@
+//! The tables of functions with which memories (since 0.105) and errors (since 0.107) begin, so that
+//! whoever has one needs no table of the plug-in to use it.
+
+use core::ffi::{c_char, c_int, c_void};
+
+use super::*;
+
+/// What can be done with a memory by itself: a framework keeps data of its own there, by the
+/// address of a key.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct PJRT_Memory_FunctionTable {
+    /// Its own size, in bytes.
+    pub struct_size: usize,
+    /// NULL, or a chain of extensions.
+    pub extension_start: *mut c_void,
+    /// How long the part of a memory is that everybody knows, in bytes.
+    pub instance_struct_size: usize,
+    /// The data that was kept by that key, or NULL.
+    pub get_user_data:
+        Option<unsafe extern "C" fn(memory: *mut PJRT_Memory, key: *const c_void) -> *mut c_void>,
+    /// Keeps data, which is handed over, with what destroys it; NULL takes away what was there.
+    pub set_user_data: Option<PJRT_Memory_SetUserData>,
+}
+
+/// Keeps data of a framework's by a key.
+pub type PJRT_Memory_SetUserData = unsafe extern "C" fn(
+    memory: *mut PJRT_Memory,
+    key: *const c_void,
+    data: *mut c_void,
+    destroy: Option<unsafe extern "C" fn(data: *mut c_void)>,
+);
+
+described!(PJRT_Memory_FunctionTable {
+    struct_size: usize,
+    extension_start: *mut c_void,
+    instance_struct_size: usize,
+    get_user_data: Option<unsafe extern "C" fn(*mut PJRT_Memory, *const c_void) -> *mut c_void>,
+    set_user_data: Option<PJRT_Memory_SetUserData>,
+});
+
+/// What can be done with an error by itself.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct PJRT_Error_FunctionTable {
+    /// Its own size, in bytes.
+    pub struct_size: usize,
+    /// How long an error is, in bytes.
+    pub instance_size: usize,
+    /// NULL, or a chain of extensions.
+    pub extension_start: *mut c_void,
+    /// Destroys the error.
+    pub destroy: Option<unsafe extern "C" fn(error: *mut PJRT_Error)>,
+    /// Its words, which are the error's.
+    pub message: Option<PJRT_Error_Words>,
+    /// Its code.
+    pub get_code: Option<unsafe extern "C" fn(error: *const PJRT_Error) -> c_int>,
+    /// Visits each of its payloads.
+    pub for_each_payload: Option<PJRT_Error_Payloads>,
+}
+
+/// Gives the words of an error, and their length in bytes.
+pub type PJRT_Error_Words = unsafe extern "C" fn(
+    error: *const PJRT_Error,
+    message: *mut *const c_char,
+    message_size: *mut usize,
+);
+
+/// Visits each payload of an error.
+pub type PJRT_Error_Payloads = unsafe extern "C" fn(
+    error: *const PJRT_Error,
+    visitor: Option<PJRT_Error_PayloadVisitor>,
+    user_arg: *mut c_void,
+);
+
+described!(PJRT_Error_FunctionTable {
+    struct_size: usize,
+    instance_size: usize,
+    extension_start: *mut c_void,
+    destroy: Option<unsafe extern "C" fn(*mut PJRT_Error)>,
+    message: Option<PJRT_Error_Words>,
+    get_code: Option<unsafe extern "C" fn(*const PJRT_Error) -> c_int>,
+    for_each_payload: Option<PJRT_Error_Payloads>,
+});
