@@ -10,7 +10,7 @@ use serdes_abi::pjrt::args::{PJRT_Device, PJRT_Memory};
 
 use super::{
     Buffer, Client, Device, Event, Memory, Plugin,
-    border::{Handles, NamedValues},
+    border::{Handles, MemoryHead, NamedValues},
     event::{Completer, working},
 };
 use crate::{
@@ -59,8 +59,10 @@ pub(super) struct OpenDevice<P: Plugin> {
     pub(super) reads: Queue,
 }
 
-/// A memory of an [`OpenClient`].
+/// A memory of an [`OpenClient`]. A host has its address, and may look at what it begins with.
+#[repr(C)]
 pub(super) struct OpenMemory<P: Plugin> {
+    _head: MemoryHead,
     pub(super) client: Weak<OpenClient<P>>,
     pub(super) memory: MemoryOf<P>,
     /// The place of its device among the client's.
@@ -180,6 +182,7 @@ impl<P: Plugin> OpenMemory<P> {
     fn new(memory: MemoryOf<P>, device: usize, client: &Weak<OpenClient<P>>) -> Self {
         let kind = memory.kind().to_owned();
         Self {
+            _head: MemoryHead::new(),
             client: Weak::clone(client),
             memory,
             device,

@@ -36,9 +36,8 @@ pub trait Plugin: Send + Sync + Sized + 'static {
 /// that takes plug-ins of other minors takes it, and it has all that arrays and copies need.
 pub const DEFAULT_MINOR: Minor = Minor::new(80);
 
-/// The newest minor that can be said. From 0.105 on, a memory and an error must begin with a table
-/// of functions, whose arguments nobody has written down.
-pub const NEWEST_MINOR: Minor = Minor::new(104);
+/// The newest minor that can be said: the newest whose layouts are known.
+pub const NEWEST_MINOR: Minor = Minor::NEWEST;
 
 /// The devices of a plug-in, as one user of them sees them.
 ///

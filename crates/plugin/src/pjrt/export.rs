@@ -2,6 +2,9 @@
 
 /// Makes the current crate, a cdylib, a PJRT plug-in: defines `GetPjrtApi`.
 ///
+/// A second symbol says in the library's file from which minor on the plug-in takes frameworks, for
+/// whoever judges without loading it.
+///
 /// The argument is a type that implements [`pjrt::Plugin`](crate::pjrt::Plugin).
 ///
 /// Nothing is exported when the crate is built for its own unit tests.
@@ -18,6 +21,14 @@ macro_rules! export_pjrt {
                 static TABLE: $crate::pjrt::ApiTable = $crate::pjrt::ApiTable::new();
                 TABLE.get::<$plugin>()
             }
+
+            assert!($crate::pjrt::Minor::OLDEST_SUPPORTED.number() == 29, "the symbol's number");
+
+            #[cfg_attr(not(test), unsafe(export_name = "serdes_oldest_framework_minor_29"))]
+            #[allow(unsafe_code, reason = "tools look for a symbol of this name")]
+            #[cfg_attr(test, allow(dead_code, reason = "only compiled"))]
+            /// From which minor on frameworks are taken.
+            pub static OLDEST_FRAMEWORK_MINOR: u8 = 29;
         };
     };
 }

@@ -88,6 +88,7 @@ mod export;
 mod host_array;
 mod shape;
 mod transfers;
+mod user_data;
 mod value;
 
 pub use border::ApiTable;

@@ -4,14 +4,17 @@ use std::ffi::{c_char, c_int};
 
 use serdes_abi::{StatusCode, TF_Code, pjrt::args::*};
 
-use super::arguments::call;
+use super::{
+    arguments::call,
+    function_tables::{self, GivenError},
+};
 use crate::{Result, Status, panic::contain_drop};
 
 /// What a call answers: NULL, or an error.
 pub(super) fn give(result: Result<()>) -> *mut PJRT_Error {
     match result {
         Ok(()) => std::ptr::null_mut(),
-        Err(status) => super::handles::give(status),
+        Err(status) => super::handles::give(GivenError::new(status)),
     }
 }
 
@@ -22,7 +25,7 @@ pub(super) fn give(result: Result<()>) -> *mut PJRT_Error {
 #[cfg(test)]
 pub(super) unsafe fn take(error: *mut PJRT_Error) -> Status {
     // SAFETY: the caller's promise.
-    unsafe { *Box::from_raw(error.cast::<Status>()) }
+    unsafe { Box::from_raw(error.cast::<GivenError>()) }.status
 }
 
 /// The failure of that code and those words; none for 0.
@@ -45,7 +48,7 @@ pub(super) unsafe fn read(code: c_int, words: *const c_char, length: usize) -> R
 pub(super) unsafe extern "C" fn destroy(raw: *mut PJRT_Error_Destroy_Args) {
     let body = |arguments: &mut PJRT_Error_Destroy_Args| {
         // SAFETY: by the C API it is NULL or an error of this plug-in, and is destroyed once.
-        contain_drop(unsafe { super::handles::take::<Status, _>(arguments.error, "an error") });
+        contain_drop(unsafe { super::handles::take::<GivenError, _>(arguments.error, "an error") });
         Ok(())
     };
     // SAFETY: the caller's promise. It fails only where the arguments are not read; then there is
@@ -53,7 +56,7 @@ pub(super) unsafe extern "C" fn destroy(raw: *mut PJRT_Error_Destroy_Args) {
     let failure = unsafe { call(raw, body) };
     if !failure.is_null() {
         // SAFETY: it was given just now.
-        drop(unsafe { Box::from_raw(failure.cast::<Status>()) });
+        drop(unsafe { Box::from_raw(failure.cast::<GivenError>()) });
     }
 }
 
@@ -62,7 +65,7 @@ pub(super) unsafe extern "C" fn destroy(raw: *mut PJRT_Error_Destroy_Args) {
 pub(super) unsafe extern "C" fn message(raw: *mut PJRT_Error_Message_Args) {
     let body = |arguments: &mut PJRT_Error_Message_Args| {
         // SAFETY: it is NULL or an error of this plug-in that is alive.
-        let status = unsafe { arguments.error.cast::<Status>().as_ref() };
+        let status = unsafe { function_tables::status(arguments.error) };
         let words = status.map_or("", Status::message);
         arguments.message = words.as_ptr().cast();
         arguments.message_size = words.len();
@@ -72,14 +75,14 @@ pub(super) unsafe extern "C" fn message(raw: *mut PJRT_Error_Message_Args) {
     let failure = unsafe { call(raw, body) };
     if !failure.is_null() {
         // SAFETY: it was given just now.
-        drop(unsafe { Box::from_raw(failure.cast::<Status>()) });
+        drop(unsafe { Box::from_raw(failure.cast::<GivenError>()) });
     }
 }
 
 calls! {
     code(PJRT_Error_GetCode_Args: arguments) {
         // SAFETY: it is NULL or an error of this plug-in that is alive.
-        let status = unsafe { arguments.error.cast::<Status>().as_ref() };
+        let status = unsafe { function_tables::status(arguments.error) };
         let status = status.ok_or_else(|| Status::invalid_argument("found NULL, expected an error"))?;
         arguments.code = status.code().0;
     }

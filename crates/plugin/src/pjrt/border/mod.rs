@@ -12,6 +12,7 @@ mod clients;
 mod devices;
 mod errors;
 mod events;
+mod function_tables;
 mod handles;
 mod layouts;
 mod refusals;
@@ -20,6 +21,7 @@ mod topologies;
 mod transfers;
 mod values;
 
+pub(super) use function_tables::MemoryHead;
 pub(super) use handles::Handles;
 pub use table::ApiTable;
 pub(super) use values::NamedValues;

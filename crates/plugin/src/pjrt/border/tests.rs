@@ -276,3 +276,63 @@ fn a_callback_of_an_event_cannot_wait_for_work_behind_it() {
     assert!(wrong.message.contains("wait on another thread"), "{wrong:?}");
     assert_eq!((host.wait(first_done), host.wait(second_done)), (Ok(()), Ok(())));
 }
+
+/// Errors since 0.107 and memories since 0.105 can be used without the plug-in's table.
+#[test]
+fn errors_and_memories_begin_with_tables_of_functions() {
+    let host = Host::of::<Newest>();
+    let error = host.error_of(&mut PJRT_Client_Devices_Args::new());
+    // SAFETY: an error begins with the address of its table, whose functions are its own; the words
+    // are there until it is destroyed, which is done once.
+    unsafe {
+        let functions = &**error.cast::<*const PJRT_Error_FunctionTable>();
+        assert_eq!(functions.struct_size, 56);
+        let (mut words, mut length) = (std::ptr::null(), 0);
+        functions.message.unwrap()(error, &raw mut words, &raw mut length);
+        let words = std::slice::from_raw_parts(words.cast::<u8>(), length);
+        assert_eq!(words, b"found NULL, expected a client");
+        assert_eq!(functions.get_code.unwrap()(error), INVALID_ARGUMENT);
+        functions.for_each_payload.unwrap()(error, None, std::ptr::null_mut());
+        functions.destroy.unwrap()(error);
+        functions.destroy.unwrap()(std::ptr::null_mut());
+    }
+}
+
+#[test]
+fn a_framework_keeps_data_of_its_own_at_a_memory() {
+    use std::{
+        ffi::c_void,
+        sync::atomic::{AtomicUsize, Ordering},
+    };
+    static DESTROYED: AtomicUsize = AtomicUsize::new(0);
+    unsafe extern "C" fn destroy(data: *mut c_void) {
+        DESTROYED.fetch_add(data.addr(), Ordering::SeqCst);
+    }
+    let host = Host::of::<Newest>();
+    let client = host.client_with(&[]).unwrap();
+    let memory = client.memory();
+    let data = |number: usize| std::ptr::without_provenance_mut::<c_void>(number);
+    let (first, second) = (data(8).cast_const(), data(16).cast_const());
+    // SAFETY: a memory begins with the address of its table, whose functions take any key and data.
+    unsafe {
+        let functions = &**memory.cast::<*const PJRT_Memory_FunctionTable>();
+        assert_eq!((functions.struct_size, functions.instance_struct_size), (40, 8));
+        let (get, set) = (functions.get_user_data.unwrap(), functions.set_user_data.unwrap());
+        assert!(get(memory, first).is_null());
+        set(memory, first, data(1), Some(destroy));
+        set(memory, second, data(10), Some(destroy));
+        assert_eq!((get(memory, first), get(memory, second)), (data(1), data(10)));
+        assert_eq!(DESTROYED.load(Ordering::SeqCst), 0);
+        // What was there before is destroyed, once; NULL takes away.
+        set(memory, first, data(100), Some(destroy));
+        assert_eq!(DESTROYED.load(Ordering::SeqCst), 1);
+        set(memory, second, data(0), Some(destroy));
+        assert!(get(memory, second).is_null());
+        assert_eq!(DESTROYED.load(Ordering::SeqCst), 11);
+        set(memory, second, data(1000), None);
+        set(std::ptr::null_mut(), first, data(1), None);
+    }
+    // The rest goes with the client.
+    drop(client);
+    assert_eq!(DESTROYED.load(Ordering::SeqCst), 111);
+}

@@ -88,6 +88,13 @@ impl Host {
         self.answer(Self::function::<A>(function), arguments)
     }
 
+    /// The error that a call answers, which nobody has destroyed.
+    pub(super) fn error_of<A: Arguments>(self, arguments: &mut A) -> *mut PJRT_Error {
+        let function = Self::function::<A>(self.has(arguments).unwrap());
+        // SAFETY: the tests give what the C API wants.
+        unsafe { function(arguments) }
+    }
+
     /// Calls the function at that offset with any bytes as its arguments.
     pub(super) fn call_bytes(self, offset: usize, bytes: &mut [u8; 512]) -> Answer<()> {
         #[repr(align(8))]
@@ -266,7 +273,7 @@ impl Client {
         devices[index]
     }
 
-    fn memory(&self) -> *mut PJRT_Memory {
+    pub(super) fn memory(&self) -> *mut PJRT_Memory {
         let mut arguments = PJRT_Device_DefaultMemory_Args::new();
         arguments.device = self.device(0);
         self.host.call(&mut arguments).unwrap();

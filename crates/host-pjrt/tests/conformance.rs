@@ -1,0 +1,70 @@
+//! Every behaviour of the conformance suite over the plug-ins of this package.
+
+/// Loading is supported there alone.
+#[cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
+mod loaded {
+    use std::{collections::BTreeSet, path::PathBuf};
+
+    use serdes::{
+        pjrt::{ElementType, Minor, conformance, inspect},
+        stream_executor::conformance::{Conformance, ConformanceOptions},
+    };
+
+    /// A library of this package, which cargo builds before its tests.
+    fn library(name: &str) -> PathBuf {
+        let test = std::env::current_exe().unwrap();
+        let mut found = test.ancestors().skip(1).map(|folder| folder.join(name));
+        found.find(|path| path.exists()).unwrap()
+    }
+
+    /// What needs programs, which no plug-in over host memory compiles.
+    const PROGRAMS: [&str; 5] = [
+        "pjrt_compile",
+        "pjrt_execute",
+        "pjrt_no_program",
+        "pjrt_unknown_format",
+        "pjrt_no_compile_options",
+    ];
+
+    /// Whether the type of a behaviour is one that a plug-in of that minor cannot know.
+    fn is_newer(behaviour: &str, minor: Minor) -> bool {
+        let Some(name) = behaviour.strip_prefix("pjrt_type_") else { return false };
+        let of_type = ElementType::of_name(&name.to_uppercase()).unwrap();
+        of_type.number(minor).is_none()
+    }
+
+    fn every_behaviour_passes_or_cannot_be_asked(name: &str, minor: Minor) {
+        let path = library(name);
+        let options = ConformanceOptions::new();
+        let outcomes = conformance::verify(&path, &[], options, |_| ()).unwrap();
+        assert_eq!(outcomes.len(), conformance::behaviours().count());
+        let mut tried = BTreeSet::new();
+        for outcome in outcomes {
+            let behaviour = outcome.behaviour;
+            let expected = if PROGRAMS.contains(&behaviour) || is_newer(behaviour, minor) {
+                Conformance::Unsupported
+            } else {
+                Conformance::Pass
+            };
+            assert_eq!(outcome.result, expected, "{behaviour}: {}", outcome.detail);
+            // Whoever reads it learns why.
+            assert!(!outcome.detail.is_empty(), "{behaviour}");
+            tried.insert(behaviour);
+        }
+        assert!(PROGRAMS.iter().all(|name| tried.contains(name)), "{tried:?}");
+    }
+
+    #[test]
+    fn the_reference_plug_in_conforms() {
+        every_behaviour_passes_or_cannot_be_asked("libserdes_host_pjrt.so", Minor::new(80));
+    }
+
+    #[test]
+    fn the_reference_plug_in_of_the_newest_minor_conforms() {
+        let name = "examples/libhost_pjrt_newest.so";
+        every_behaviour_passes_or_cannot_be_asked(name, Minor::NEWEST);
+        // What its file says without being loaded.
+        let found = inspect(library(name)).unwrap();
+        assert_eq!(found.oldest_framework(), Some(Minor::new(29)));
+    }
+}

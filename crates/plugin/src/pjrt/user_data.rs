@@ -1,0 +1,56 @@
+//! What a framework keeps at a memory: data of its own, by the address of a key.
+
+use std::{
+    collections::HashMap,
+    ffi::c_void,
+    sync::{Mutex, PoisonError},
+};
+
+/// Data that was handed over, with what destroys it.
+#[derive(Debug)]
+struct Kept {
+    data: *mut c_void,
+    destroy: Option<unsafe extern "C" fn(*mut c_void)>,
+}
+
+// SAFETY: the framework hands it over for any thread to destroy; nobody here looks into it.
+unsafe impl Send for Kept {}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        if let Some(destroy) = self.destroy {
+            // SAFETY: the framework gave this function for this data, to be called once.
+            unsafe { destroy(self.data) };
+        }
+    }
+}
+
+/// The data that frameworks keep at one thing.
+#[derive(Debug, Default)]
+pub(super) struct UserData(Mutex<HashMap<usize, Kept>>);
+
+impl UserData {
+    /// What was kept by that key, or NULL.
+    pub(super) fn get(&self, key: *const c_void) -> *mut c_void {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.get(&key.addr()).map_or(std::ptr::null_mut(), |kept| kept.data)
+    }
+
+    /// Keeps data by a key, in place of what was there; NULL is nothing.
+    pub(super) fn set(
+        &self,
+        key: *const c_void,
+        data: *mut c_void,
+        destroy: Option<unsafe extern "C" fn(*mut c_void)>,
+    ) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = if data.is_null() {
+            all.remove(&key.addr())
+        } else {
+            all.insert(key.addr(), Kept { data, destroy })
+        };
+        drop(all);
+        // It is the framework's code that runs now, which may ask for other data.
+        drop(before);
+    }
+}
