@@ -122,7 +122,7 @@ fn in_pieces(client: &Client, device: &Device) -> Result<usize, Box<dyn Error>> 
 /// An array of every type, all of one transfer manager, whose pieces come in turns.
 fn of_one_manager(client: &Client, device: &Device) -> Result<usize, Box<dyn Error>> {
     let known = ElementType::ALL.iter().copied();
-    let known = known.filter(|of| of.number(client.minor()).is_some() && !of.is_packed());
+    let known = known.filter(|of| of.number_in(client.minor()).is_some() && !of.may_be_packed());
     let arrays: Vec<(ElementType, &[i64])> = known.map(|of| (of, &[2, 4][..])).collect();
     let mut incoming = client.create_all_for_transfer(&arrays, Target::Device(device))?;
     // Zeros and ones are values of every type.

@@ -3,7 +3,8 @@
  *
  *   IN_CODE                the table is filled when it is asked for, from numbers that no pattern finds
  *   STRICT                 a struct of any other size than its own is refused
- *   NO_ATTRIBUTES          it says nothing of itself
+ *   NO_ATTRIBUTES          it cannot be asked what it says of itself
+ *   EMPTY_ATTRIBUTES       it says nothing of itself
  *   STABLEHLO=A,B,C        the oldest and the newest StableHLO that it reads
  *   NULL_SLOT=N            a function is NULL
  *   CLIENT=ERROR           no client: an error (the default)
@@ -11,6 +12,8 @@
  *   LOADED=EXIT, ABORT, HANG          what becomes of whoever loads it
  *   UNSETTLES              loading it and creating a client changes the process: working directory, mask, limits, locale, signals; and it
  *                          writes to standard output
+ *   SYMBOL=NAME            it exports a variable of this name
+ *   NEEDS=NAME             it calls a function of this name, which nobody has
  *   MARK="PATH"            a file of that name says that it was loaded */
 
 #include <locale.h>
@@ -123,6 +126,10 @@ static void* attributes(void* args) {
   values[1] = (NamedValue){sizeof(NamedValue), NULL, "stablehlo_current_version", 25, 2, versions + 3, 3};
   *(void**)field(args, 16) = values;
   *(size_t*)field(args, 24) = 2;
+#ifdef EMPTY_ATTRIBUTES
+  *(void**)field(args, 16) = NULL;
+  *(size_t*)field(args, 24) = 0;
+#endif
   return NULL;
 #endif
 }
@@ -147,6 +154,13 @@ static void* every_device(void* args) {
   *(size_t*)field(args, 32) = 1;
   return NULL;
 }
+
+#ifdef SYMBOL
+const char SYMBOL = 29;
+#endif
+#ifdef NEEDS
+void NEEDS(void);
+#endif
 
 #define SLOTS 140
 static struct {
@@ -174,6 +188,9 @@ void* GetPjrtApi(void) {
 #endif
   for (size_t slot = 0; slot < SLOTS; ++slot)
     table.functions[slot] = slot < sizeof own / sizeof *own && own[slot] ? own[slot] : (void*)unimplemented;
+#ifdef NEEDS
+  NEEDS();
+#endif
 #ifdef NULL_SLOT
   table.functions[NULL_SLOT] = NULL;
 #endif

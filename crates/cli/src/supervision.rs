@@ -145,9 +145,10 @@ pub(crate) fn run(hangup: Hangup) -> io::Result<Ended> {
     drop((said, orders));
     let stopped = pass_on(hangup, order, Arc::clone(&worker))?;
     let ended = wait(&worker, File::from(status))?;
-    let was_killed = ended.exit.is_none_or(|exit| exit.signal().is_some());
     let signal = stopped.load(Ordering::Relaxed);
-    if ended.status.is_none() && was_killed && signal != 0 {
+    // By that very signal: a plug-in may well fault while the work is stopped, which is to be said.
+    let was_stopped = ended.exit.is_some_and(|exit| exit.signal() == Some(signal));
+    if ended.status.is_none() && was_stopped && signal != 0 {
         // It was asked to stop before it had begun anything.
         signals::end_by(signal);
     }

@@ -9,7 +9,7 @@ use std::{
     process::{Command, Output},
 };
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// A plug-in, which is there as long as this is.
 struct Double {
@@ -127,6 +127,16 @@ fn a_framework_that_demands_its_own_minor_refuses_the_plug_ins_of_the_reports() 
     let (fits, reasons) = Double::new(47, 808, &[]).fits("jaxlib-0.4.30");
     assert!(!fits && reasons.contains("0.47") && reasons.contains("0.54"), "{reasons}");
     assert!(Double::new(54, 808, &[]).fits("jaxlib-0.4.30").0);
+    // pytorch/xla#6949: a framework of 0.40 and a plug-in of 0.47; intel-extension-for-openxla#27:
+    // one of 0.40 and Intel's of 0.38. jaxlib 0.4.23 and 0.4.24 are of 0.40, and have the same gate.
+    for (minor, framework) in [(47, "jaxlib-0.4.23"), (38, "jaxlib-0.4.24")] {
+        // Said before anything is loaded: this plug-in would end the process.
+        let double = Double::new(minor, 808, &["LOADED=ABORT"]);
+        let (fits, reasons) = double.fits(framework);
+        let words = [format!("0.{minor}"), "takes only its own, 0.40".to_owned()];
+        assert!(!fits && words.iter().all(|word| reasons.contains(word)), "{reasons}");
+        assert!(Double::new(40, 808, &[]).fits(framework).0, "{framework}");
+    }
 }
 
 #[test]
@@ -149,6 +159,16 @@ fn what_only_the_loaded_plug_in_tells_decides_too() {
     // iree#19223: the plug-in of 0.38 has no attributes, and the framework ended the process.
     let (fits, reasons) = Double::new(38, 808, &["NO_ATTRIBUTES"]).fits("jaxlib-0.4.36");
     assert!(!fits && reasons.contains("PJRT_Plugin_Attributes"), "{reasons}");
+    // One that answers an empty list has the function, and the framework goes on.
+    let empty = Double::new(38, 808, &["EMPTY_ATTRIBUTES"]);
+    assert!(empty.fits("jaxlib-0.4.36").0);
+    let (_, object) = empty.check(&[]);
+    assert_eq!((&object["unimplemented"], &object["missing_optional"]), (&json!([]), &json!([])));
+    assert!(words(&object["warnings"]).contains("its list of attributes is empty"), "{object}");
+    let verified = empty.serdes("verify", &["--json"]);
+    let text = String::from_utf8(verified.stdout).unwrap();
+    let line = text.lines().find(|line| line.contains("pjrt_attributes")).unwrap();
+    assert!(line.contains("\"pass\"") && line.contains("says nothing of itself"), "{line}");
     // iree#20907: memories became mandatory with jaxlib 0.5.1.
     let iree = Double::new(64, 920, &["CLIENT=GIVEN"]);
     assert!(iree.fits("jaxlib-0.5.0").0);
@@ -326,5 +346,37 @@ fn a_library_of_another_system_is_named() {
             assert_eq!(status, 2, "{object}");
             assert!(object["error"].as_str().unwrap().contains(part), "{object}");
         }
+    }
+}
+
+/// What the name of a symbol says is known without loading, also where loading is not possible.
+#[test]
+fn a_plug_in_of_the_sdk_is_judged_by_what_its_file_says_it_takes() {
+    let upstream = Double::new(80, 984, &["LOADED=ABORT"]);
+    assert!(!upstream.fits("jaxlib-0.6.2").0);
+    let sdk = Double::new(80, 984, &["SYMBOL=serdes_oldest_framework_minor_29"]);
+    let (status, object) = answer(&sdk.serdes("inspect", &["--json"]));
+    assert_eq!((status, &object["oldest_framework"]), (0, &json!("0.29")), "{object}");
+    let (_, object) = answer(&upstream.serdes("inspect", &["--json"]));
+    assert_eq!(object["oldest_framework"], Value::Null);
+    // A library that is missing: the file alone decides, by what it says.
+    let habits =
+        ["SYMBOL=serdes_oldest_framework_minor_29", "NEEDS=function_of_a_library_that_is_not_here"];
+    let double = Double::new(80, 984, &habits);
+    let (status, object) = double.check(&["--for", "jaxlib-0.6.2", "--for", "jaxlib-0.4.31"]);
+    assert_eq!((status, &object["accepted"]), (1, &Value::Null), "{object}");
+    assert_eq!(
+        (&object["for"][0]["fits"], &object["for"][1]["fits"]),
+        (&json!(true), &json!(false))
+    );
+    assert_eq!(object["for"][1]["rules"], json!(["minors_differ"]));
+    assert_eq!(
+        (&object["size_rule"], &object["missing_optional"]),
+        (&json!("since 0.29"), &json!([]))
+    );
+    // A name that is no number says nothing.
+    for symbol in ["serdes_oldest_framework_minor_", "serdes_oldest_framework_minor_2x"] {
+        let double = Double::new(80, 984, &[&format!("SYMBOL={symbol}")]);
+        assert!(!double.fits("jaxlib-0.6.2").0, "{symbol}");
     }
 }

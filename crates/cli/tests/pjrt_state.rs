@@ -278,3 +278,101 @@ fn a_server_over_a_pjrt_plug_in_holds_arrays_and_keeps_its_state() {
     let diff = serdes().args(["diff", text(&source), text(&state)]).output().unwrap();
     assert_eq!(diff.status.code(), Some(0), "{diff:?}");
 }
+
+/// What became of a server over a plug-in that may die: its status, and what it said last.
+fn served(state: &Path, library: &Path, dying: [(&str, String); 3]) -> (Option<i32>, String) {
+    let mut server = serdes()
+        .args(["serve", "--json", "--keep", "0", "--state", text(state), "--plugin", text(library)])
+        .env("DYING_REAL", plugin())
+        .envs(dying)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(server.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let mut last = lines.next().unwrap_or_default();
+    let said: Value = serde_json::from_str(&last).unwrap_or_default();
+    if let Some(address) = said["listening"].as_str() {
+        // It may die over this, and then it ends by itself.
+        if is_put_and_got(address) {
+            let _ = Command::new("kill").args(["-TERM", &server.id().to_string()]).status();
+        }
+    }
+    last = lines.last().unwrap_or(last);
+    (server.wait().unwrap().code(), last)
+}
+
+/// Whether arrays come back. One that does not is told of by then: the server is gone.
+fn is_put_and_got(address: &str) -> bool {
+    use serdes::{
+        ifrt::{DType, Shape},
+        proxy::Client,
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let trip = async {
+        let client = Client::connect(&format!("http://{address}")).await?;
+        let device = client.devices()[0].id;
+        for elements in [3 << 20, 5] {
+            let data = vec![1; elements as usize * 4];
+            let shape = Shape::new([elements]).unwrap();
+            let array = client.put(DType::F32, &shape, device, data).await?;
+            client.get(&array).await?;
+        }
+        Ok::<_, serdes::proxy::ProxyError>(())
+    };
+    let limit = std::time::Duration::from_secs(60);
+    let ended = runtime.block_on(async { tokio::time::timeout(limit, trip).await });
+    ended.expect("nobody told the client that the server is gone").is_ok()
+}
+
+#[test]
+fn a_plug_in_that_dies_under_a_server_leaves_the_state_that_was_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, state) = (source(folder.path()), folder.path().join("a.sds"));
+    let mut save = serdes();
+    save_output(save.args(["save", "--from", text(&source), "-o", text(&state), "--json"]));
+    let elsewhere = tempfile::tempdir().unwrap();
+    let library = dying(elsewhere.path());
+    let (mut died, mut manners) = (0, ["exit", "abort", "kill", "fault"].into_iter().cycle());
+    let calls = FUNCTIONS.iter().flat_map(|name| [(name, 1), (name, 4)]);
+    for (name, call) in calls {
+        let manner = manners.next().unwrap();
+        let what = format!("{name}, call {call}, {manner}");
+        let slot = function(name).unwrap().slot(Minor::new(80)).unwrap();
+        let (status, said) = served(
+            &state,
+            &library,
+            [
+                ("DYING_SLOT", slot.to_string()),
+                ("DYING_CALL", call.to_string()),
+                ("DYING_MANNER", manner.to_owned()),
+            ],
+        );
+        // Whatever happened, what is there is a whole state with everything in it.
+        let diff = serdes().args(["diff", text(&source), text(&state)]).output().unwrap();
+        assert_eq!(diff.status.code(), Some(0), "{what}: {diff:?}");
+        if status != Some(0) {
+            died += 1;
+            assert_eq!(status, Some(2), "{what}: {said}");
+            let words = "did not let the work come to its end";
+            assert!(said.contains(words) && said.contains(text(&library)), "{what}: {said}");
+        }
+    }
+    assert!(died >= 10, "{died}");
+    // The next server takes away what the dead have left.
+    let alive = [("DYING_SLOT", "0"), ("DYING_CALL", "0"), ("DYING_MANNER", "exit")];
+    let (status, said) =
+        served(&state, &library, alive.map(|(name, value)| (name, value.to_owned())));
+    assert_eq!(status, Some(0), "{said}");
+    assert!(files(folder.path()).1);
+}
+
+#[test]
+fn a_plug_in_of_the_sdk_fits_frameworks_older_than_itself_before_and_after_it_is_loaded() {
+    let inspected = save_output(serdes().args(["plugin", "inspect", text(plugin()), "--json"]));
+    assert_eq!(inspected["oldest_framework"], json!("0.29"));
+    let mut check = serdes();
+    check.args(["plugin", "check", text(plugin()), "--for", "jaxlib-0.4.33", "--json"]);
+    let checked = save_output(&mut check);
+    assert_eq!((&checked["accepted"], &checked["for"]["fits"]), (&json!(true), &json!(true)));
+    assert_eq!(checked["missing_optional"], json!([]));
+}

@@ -5,7 +5,10 @@ use serdes_abi::pjrt::args::{
     Arguments, PJRT_Buffer_Destroy_Args, PJRT_Client_BufferFromHostBuffer_Args,
 };
 
-use super::subject::{Behaviour, Subject};
+use super::{
+    buffers::wait,
+    subject::{Behaviour, Subject},
+};
 use crate::{
     pjrt::{ElementType, HostArray, HostBufferSemantics, PjrtError, Target},
     stream_executor::conformance::{Verdict, expect, failed, pattern, same_bytes},
@@ -149,6 +152,7 @@ fn unknown_type(subject: &Subject) -> Verdict {
             destroyed.buffer = arguments.buffer;
             // SAFETY: it was made just now, and nobody else knows it.
             unsafe { subject.slots.call_with(&mut destroyed) }?;
+            wait(subject, arguments.done_with_host_buffer)?;
             failed(format!("an array of type {UNKNOWN} is made"))
         }
         Err(PjrtError::Status { message, .. }) => Ok(format!("it is refused: {message}")),

@@ -88,6 +88,7 @@ fn read_size(subject: &Subject) -> Verdict {
     arguments.src = buffer.raw();
     // SAFETY: the buffer is alive; without memory the function only says how much there must be.
     unsafe { subject.slots.call_with(&mut arguments) }?;
+    wait(subject, arguments.event)?;
     expect("its length on the host", arguments.dst_size, BYTES)?;
     // There is room for all of it, so that nothing is lost where the size is not looked at.
     let mut memory = vec![0_u8; BYTES];

@@ -3,7 +3,10 @@
 use std::{
     ffi::c_void,
     ptr,
-    sync::atomic::{AtomicPtr, AtomicUsize, Ordering},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicPtr, AtomicUsize, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -53,6 +56,14 @@ struct Called {
     error: AtomicPtr<PJRT_Error>,
 }
 
+/// Keeps it for good: a plug-in that calls too late finds it still.
+fn kept(called: Called) -> &'static Called {
+    static KEPT: Mutex<Vec<&'static Called>> = Mutex::new(Vec::new());
+    let called: &'static Called = Box::leak(Box::new(called));
+    KEPT.lock().unwrap_or_else(PoisonError::into_inner).push(called);
+    called
+}
+
 /// What the plug-in calls.
 unsafe extern "C" fn called(error: *mut PJRT_Error, argument: *mut c_void) {
     // SAFETY: the argument is a `Called` that is never freed.
@@ -77,11 +88,7 @@ fn on_ready(subject: &Subject) -> Verdict {
     if of_buffer.event.is_null() {
         return Ok("there is no event to be called for".to_owned());
     }
-    // For good: a plug-in that calls too late finds it still.
-    let state: &'static Called = Box::leak(Box::new(Called {
-        times: AtomicUsize::new(0),
-        error: AtomicPtr::new(ptr::null_mut()),
-    }));
+    let state = kept(Called { times: AtomicUsize::new(0), error: AtomicPtr::new(ptr::null_mut()) });
     let mut arguments = PJRT_Event_OnReady_Args::new();
     arguments.event = of_buffer.event;
     arguments.callback = Some(called);

@@ -144,6 +144,7 @@ impl<'a> RawBuffer<'a> {
         // SAFETY: the buffer is alive; without memory the function only says how much there must
         // be.
         unsafe { self.subject.slots.call_with(&mut size) }?;
+        wait(self.subject, size.event)?;
         // What the suite makes has a few thousand bytes.
         if size.dst_size > 1 << 20 {
             return failed(format!("it says that it has {} bytes", size.dst_size));

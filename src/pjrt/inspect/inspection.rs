@@ -2,11 +2,16 @@
 
 use std::path::Path;
 
+use serdes_abi::pjrt::{Minor, OLDEST_FRAMEWORK_SYMBOL};
+
 use super::{
     ENTRY,
     version::{self, VersionInFile},
 };
-use crate::{pjrt::error::PjrtError, stream_executor::elf};
+use crate::{
+    pjrt::{PluginVersion, SizeRule, error::PjrtError},
+    stream_executor::elf,
+};
 
 /// What a shared library says of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +29,28 @@ impl Inspection {
     #[must_use]
     pub fn is_plugin(&self) -> bool {
         self.elf.exports.iter().any(|name| name == ENTRY)
+    }
+
+    /// The minor from which on the plug-in takes the arguments of frameworks, where it says so by
+    /// the name of a symbol, as plug-ins of this project's SDK do. One that does not say it demands
+    /// its own sizes, as upstream's do, as far as its file tells.
+    #[must_use]
+    pub fn oldest_framework(&self) -> Option<Minor> {
+        let mut symbols = self.elf.exports.iter();
+        let number = symbols.find_map(|name| name.strip_prefix(OLDEST_FRAMEWORK_SYMBOL))?;
+        let all_digits = number.bytes().all(|byte| byte.is_ascii_digit());
+        number.parse().ok().filter(|_| all_digits).map(Minor::new)
+    }
+
+    /// What the file alone tells of the plug-in for the question whether a framework could load it;
+    /// `None` where it does not tell a version that plug-ins have. What a plug-in fills in when it
+    /// is loaded, such as which of its functions are there, is taken for what its version should
+    /// have.
+    #[must_use]
+    pub fn plugin_version(&self) -> Option<PluginVersion> {
+        let version = self.version.filter(VersionInFile::is_consistent)?;
+        let rule = self.oldest_framework().map_or(SizeRule::AtLeast, SizeRule::Since);
+        Some(PluginVersion::new(version.minor).with_size_rule(rule))
     }
 }
 

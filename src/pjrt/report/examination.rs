@@ -116,8 +116,10 @@ fn read_table(path: &Path, plugin: &PjrtPlugin, report: &mut PluginReport) {
     }
     report.version = Some(version);
     let attributes = "PJRT_Plugin_Attributes";
-    if report.attributes.is_empty() && !report.missing_optional.contains(&attributes) {
+    if !plugin.answers_attributes() && !report.missing_optional.contains(&attributes) {
         report.lacks(attributes, "says nothing of itself");
+    } else if report.attributes.is_empty() {
+        report.warn("it says nothing of itself: its list of attributes is empty");
     }
     for function in report.missing_required.clone() {
         report.refuse(format_args!(

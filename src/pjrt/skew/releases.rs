@@ -34,6 +34,9 @@ const fn release(number: &'static str, minor: u32, gate: Gate, stablehlo: Stable
 
 /// Oldest first.
 pub(super) const RELEASES: &[Release] = &[
+    release("0.4.23", 40, Gate::Equal, [0, 16, 1]),
+    release("0.4.24", 40, Gate::Equal, [0, 17, 6]),
+    release("0.4.25", 42, Gate::Equal, [0, 18, 2]),
     release("0.4.26", 47, Gate::Equal, [0, 19, 4]),
     release("0.4.28", 51, Gate::Equal, [0, 19, 10]),
     release("0.4.30", 54, Gate::Equal, [1, 1, 3]),

@@ -33,6 +33,13 @@ fn a_framework_that_demands_its_own_minor_refuses_every_other() {
         );
         assert!(equal.fit(&plugin(own)).fits());
     }
+    // Releases of the two whose frameworks are not jaxlib: built with the same minor, and the same
+    // gate.
+    for (theirs, release) in [(47, "jaxlib-0.4.23"), (38, "jaxlib-0.4.24")] {
+        let framework = Framework::named(release).unwrap();
+        assert_eq!((framework.minor(), framework.gate()), (Minor::new(40), Gate::Equal));
+        assert_eq!(first(&framework.fit(&plugin(theirs))), (SkewRule::MinorsDiffer, Step::Load));
+    }
     // The release of jax#22416.
     let jaxlib = Framework::named("jaxlib-0.4.28").unwrap();
     assert_eq!((jaxlib.minor(), jaxlib.gate()), (Minor::new(51), Gate::Equal));

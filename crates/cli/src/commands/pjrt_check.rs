@@ -14,7 +14,7 @@ use serde_json::{Map, json};
 use serdes::{
     pjrt::{
         self, Examination, Fit, Framework, Inspection, Minor, Mismatch, PjrtError, PluginReport,
-        PluginVersion, SizeRule, Value, VersionInFile,
+        PluginVersion, SizeRule, Value,
     },
     stream_executor::with_time_limit,
 };
@@ -103,8 +103,7 @@ pub(crate) fn run(
     }
     let frameworks = frameworks(&arguments.frameworks)?;
     let inspection = pjrt::inspect(path).map_err(Failure::of)?;
-    let in_file = inspection.version.filter(VersionInFile::is_consistent);
-    let version = in_file.map(|found| PluginVersion::new(found.minor));
+    let version = inspection.plugin_version();
     let fits_none = |version: &PluginVersion| frameworks.iter().all(|one| !one.fit(version).fits());
     let mut answer = match &version {
         Some(version) if !frameworks.is_empty() && fits_none(version) => of_file(
@@ -190,6 +189,7 @@ fn of_file(path: &Path, inspection: &Inspection, warning: &str) -> Answer {
         api: "pjrt".to_owned(),
         pjrt_version: inspection.version.map(|found| found.minor.to_string()),
         struct_size: inspection.version.map(|found| found.struct_size),
+        size_rule: inspection.plugin_version().as_ref().map(size_rule),
         warnings: vec![warning.to_owned()],
         ..Answer::default()
     }
@@ -277,19 +277,23 @@ fn ask(
 /// What stands before the oldest minor whose sizes a plug-in takes.
 const SINCE: &str = "since ";
 
-fn answer(path: &Path, report: &PluginReport) -> Answer {
-    let names = |names: &[&'static str]| names.iter().map(|&name| name.to_owned()).collect();
-    let rule = |version: &PluginVersion| match version.size_rule() {
+/// The rule by which a plug-in judges sizes, as the answer names it.
+fn size_rule(version: &PluginVersion) -> String {
+    match version.size_rule() {
         SizeRule::AtLeast => "at_least".to_owned(),
         SizeRule::Equal => "equal".to_owned(),
         SizeRule::Since(oldest) => format!("{SINCE}{oldest}"),
-    };
+    }
+}
+
+fn answer(path: &Path, report: &PluginReport) -> Answer {
+    let names = |names: &[&'static str]| names.iter().map(|&name| name.to_owned()).collect();
     let attributes = report.attributes.iter();
     Answer {
         accepted: Some(report.accepted()),
         pjrt_version: report.version.as_ref().map(|version| version.minor().to_string()),
         struct_size: report.struct_size,
-        size_rule: report.version.as_ref().map(rule),
+        size_rule: report.version.as_ref().map(size_rule),
         extensions: report.extensions.clone(),
         platform: report.platform.clone(),
         platform_version: report.platform_version.clone(),

@@ -22,6 +22,7 @@ pub(crate) fn run(library: &Path, terminal: &mut Terminal) -> Result<Status, Fai
             "architecture": found.architecture,
             "pjrt_version": version.map(|version| version.minor.to_string()),
             "struct_size": version.map(|version| version.struct_size),
+            "oldest_framework": inspection.oldest_framework().map(|minor| minor.to_string()),
             "exports": found.exports,
             "undefined": found.undefined,
             "served": found.served,
@@ -52,6 +53,9 @@ pub(crate) fn run(library: &Path, terminal: &mut Terminal) -> Result<Status, Fai
                 format!("  PJRT {minor}, a table of {size} bytes, as far as the file tells")
             },
         ))?;
+    }
+    if let Some(oldest) = inspection.oldest_framework() {
+        terminal.line(format_args!("  takes the arguments of frameworks from PJRT {oldest} on"))?;
     }
     let shown: Vec<&String> = found.exports.iter().filter(|name| !name.starts_with("_Z")).collect();
     list("exports", &shown, terminal)?;
