@@ -1,17 +1,23 @@
-//! The proxy over the loopback: the handshake, and bulk transfers in turns with the same bytes over
-//! a plain TCP connection.
+//! The proxy over the loopback: the handshake; bulk transfers in turns with the same bytes over a
+//! plain TCP connection; round trips of small arrays in turns with those of a bare echo of tonic.
 //!
-//! `SERDES_BENCH_MIB` is the size of an array in MiB (64 by default), `SERDES_BENCH_TURNS` the
-//! number of turns (11).
+//! `SERDES_BENCH_MIB` is the size of a large array in MiB (64 by default), `SERDES_BENCH_TURNS` the
+//! number of turns (11), `SERDES_BENCH_ROUND_TRIPS` how many small ones a turn has (400),
+//! `SERDES_BENCH_ONLY` one of `handshake`, `bulk` and `small`.
 
 use std::{
+    convert::Infallible,
     env,
+    future::{Future, Ready, ready},
     hint::black_box,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use bytes::Bytes;
 use criterion::Criterion;
+use hyper::{body::Incoming, server::conn::http2, service::service_fn};
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use serdes::{
     ifrt::{DType, DeviceId, Shape},
     proxy::{Client, Ranges, Server, negotiate},
@@ -21,7 +27,15 @@ use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
     runtime::Runtime,
+    task::JoinSet,
 };
+use tonic::{
+    client::Grpc,
+    codegen::http::{Request, uri::PathAndQuery},
+    server::UnaryService,
+    transport::{Channel, Endpoint},
+};
+use tonic_prost::ProstCodec;
 
 /// Sends the bytes to a listener that reads them and answers with one.
 async fn tcp(bytes: &Bytes) {
@@ -82,36 +96,163 @@ async fn in_turns(client: &Client, shape: &Shape, bytes: &Bytes, turns: usize) {
     );
 }
 
-fn main() {
-    let number =
-        |name, default| env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default);
-    let (mebibytes, turns) = (number("SERDES_BENCH_MIB", 64), number("SERDES_BENCH_TURNS", 11));
-    let runtime = Runtime::new().expect("a runtime");
-    let mut criterion = Criterion::default().configure_from_args();
-    let server = Server::builder(&Plugin::host()).build().expect("a server");
-    let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).expect("a listener");
-    let address = listener.local_addr().expect("an address").to_string();
-    runtime.spawn(async move { server.serve(listener, std::future::pending()).await });
+/// The smallest service that tonic serves: it answers with the bytes that it was sent.
+struct Echo;
 
+impl UnaryService<Bytes> for Echo {
+    type Response = Bytes;
+    type Future = Ready<Result<tonic::Response<Bytes>, tonic::Status>>;
+
+    fn call(&mut self, request: tonic::Request<Bytes>) -> Self::Future {
+        ready(Ok(tonic::Response::new(request.into_inner())))
+    }
+}
+
+/// A client of the echo.
+async fn echo() -> Channel {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a listener");
+    let address = listener.local_addr().expect("an address");
+    tokio::spawn(async move {
+        let (stream, _) = listener.accept().await.expect("a connection");
+        stream.set_nodelay(true).expect("a connection");
+        let service = service_fn(|request: Request<Incoming>| async {
+            let codec = ProstCodec::<Bytes, Bytes>::default();
+            let answer = tonic::server::Grpc::new(codec).unary(Echo, request).await;
+            Ok::<_, Infallible>(answer)
+        });
+        let http = http2::Builder::new(TokioExecutor::new());
+        drop(http.serve_connection(TokioIo::new(stream), service).await);
+    });
+    let endpoint = Endpoint::from_shared(format!("http://{address}")).expect("an address");
+    endpoint.tcp_nodelay(true).connect().await.expect("a connection")
+}
+
+async fn echoed(channel: &Channel, bytes: Bytes) {
+    let mut grpc = Grpc::new(channel.clone());
+    grpc.ready().await.expect("a connection");
+    let codec = ProstCodec::<Bytes, Bytes>::default();
+    let path = PathAndQuery::from_static("/serdes.bench.Echo/Echo");
+    let answer = grpc.unary(tonic::Request::new(bytes), path, codec).await;
+    black_box(answer.expect("an answer"));
+}
+
+/// Round trips a second of `work`, of which `lanes` go on at a time.
+async fn round_trips<F: Future<Output = ()> + Send + 'static>(
+    count: usize,
+    lanes: usize,
+    work: impl Fn() -> F + Clone + Send + 'static,
+) -> f64 {
+    let begin = Instant::now();
+    let mut tasks = JoinSet::new();
+    for _ in 0..lanes {
+        let work = work.clone();
+        tasks.spawn(async move {
+            for _ in 0..count / lanes {
+                work().await;
+            }
+        });
+    }
+    while tasks.join_next().await.is_some() {}
+    (count / lanes * lanes) as f64 / begin.elapsed().as_secs_f64()
+}
+
+/// Small arrays put and got, in turns with echoes of the same bytes: one at a time, and many.
+async fn small(client: &Client, turns: usize, count: usize) {
+    const BYTES: usize = 1 << 10;
+    let bytes = Bytes::from(vec![7; BYTES]);
+    let shape = Shape::new([BYTES as i64]).expect("a shape");
+    let channel = echo().await;
+    let array = client.put(DType::U8, &shape, DeviceId(0), bytes.clone()).await.expect("an array");
+    let array = Arc::new(array);
+    for lanes in [1, 16] {
+        let mut rates = [const { Vec::new() }; 3];
+        for _ in 0..=turns {
+            let (own, sent) = (channel.clone(), bytes.clone());
+            let echo = move || {
+                let (own, sent) = (own.clone(), sent.clone());
+                async move { echoed(&own, sent).await }
+            };
+            let (own, sent, of) = (client.clone(), bytes.clone(), shape.clone());
+            let put = move || {
+                let (own, sent, of) = (own.clone(), sent.clone(), of.clone());
+                async move {
+                    black_box(own.put(DType::U8, &of, DeviceId(0), sent).await.expect("an array"));
+                }
+            };
+            let (own, from) = (client.clone(), Arc::clone(&array));
+            let get = move || {
+                let (own, from) = (own.clone(), Arc::clone(&from));
+                async move {
+                    black_box(own.get(&from).await.expect("the bytes"));
+                }
+            };
+            rates[0].push(round_trips(count, lanes, echo).await);
+            rates[1].push(round_trips(count, lanes, put).await);
+            rates[2].push(round_trips(count, lanes, get).await);
+        }
+        // Ratios within a turn: what else the machine does changes from turn to turn.
+        let ratio = |kind: usize| {
+            middle(rates[kind].iter().zip(&rates[0]).skip(1).map(|(of, echo)| of / echo).collect())
+        };
+        println!(
+            "{BYTES} bytes, {lanes} at a time, medians of {turns}: echo {:.0}/s; put {:.0}/s, {:.2} of echo; get {:.0}/s, {:.2} of echo",
+            middle(rates[0].clone()),
+            middle(rates[1].clone()),
+            ratio(1),
+            middle(rates[2].clone()),
+            ratio(2),
+        );
+    }
+}
+
+fn middle(mut values: Vec<f64>) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// The handshake, with its connection.
+fn handshakes(runtime: &Runtime, address: &str, turns: usize) {
+    let mut criterion = Criterion::default().configure_from_args();
     criterion.bench_function("proxy/handshake", |bencher| {
         bencher.iter(|| {
-            runtime.block_on(negotiate(&address, Ranges::supported())).expect("an agreement")
+            runtime.block_on(negotiate(address, Ranges::supported())).expect("an agreement")
         });
     });
     criterion.final_summary();
     let mut handshakes = Vec::new();
     for _ in 0..turns * 20 {
         let shaken = async {
-            black_box(negotiate(&address, Ranges::supported()).await.expect("an agreement"));
+            black_box(negotiate(address, Ranges::supported()).await.expect("an agreement"));
         };
         handshakes.push(runtime.block_on(timed(shaken)));
     }
     println!("handshake, with its connection: p50 {:.3} ms", median(handshakes) * 1e3);
+}
 
+fn main() {
+    let number =
+        |name, default| env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default);
+    let (mebibytes, turns) = (number("SERDES_BENCH_MIB", 64), number("SERDES_BENCH_TURNS", 11));
+    let round_trips = number("SERDES_BENCH_ROUND_TRIPS", 400);
+    let only = env::var("SERDES_BENCH_ONLY").ok();
+    let asked = |part| only.as_deref().is_none_or(|only| only == part);
+    let runtime = Runtime::new().expect("a runtime");
+    let server = Server::builder(&Plugin::host()).build().expect("a server");
+    let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).expect("a listener");
+    let address = listener.local_addr().expect("an address").to_string();
+    runtime.spawn(async move { server.serve(listener, std::future::pending()).await });
+    if asked("handshake") {
+        handshakes(&runtime, &address, turns);
+    }
     let bytes = Bytes::from(vec![7; mebibytes << 20]);
     let shape = Shape::new([bytes.len() as i64]).expect("a shape");
     runtime.block_on(async {
         let client = Client::connect(&address).await.expect("a client");
-        in_turns(&client, &shape, &bytes, turns).await;
+        if asked("bulk") {
+            in_turns(&client, &shape, &bytes, turns).await;
+        }
+        if asked("small") {
+            small(&client, turns, round_trips).await;
+        }
     });
 }
