@@ -48,6 +48,7 @@ mod bulk;
 mod client;
 mod error;
 mod handshake;
+mod health;
 mod requests;
 mod server;
 mod service;
@@ -58,4 +59,5 @@ pub use client::{
 };
 pub use error::ProxyError;
 pub use handshake::{Agreement, Ranges};
+pub use health::{Health, check_health};
 pub use server::{Limits, LocalSession, Metrics, ServedDevices, Server, ServerBuilder, Tokens};

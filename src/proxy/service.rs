@@ -1,4 +1,7 @@
-//! The gRPC service on the wire: its paths, its metadata keys, and the sizes of its messages.
+//! The gRPC services on the wire: their paths, metadata keys, and the sizes of messages.
+
+/// The name of the service.
+pub(super) const NAME: &str = "xla.ifrt.proxy.GrpcIfrtService";
 
 /// A path of a call.
 macro_rules! path {
@@ -6,6 +9,10 @@ macro_rules! path {
         concat!("/xla.ifrt.proxy.GrpcIfrtService/", $name)
     };
 }
+
+/// The calls of gRPC's health service.
+pub(super) const HEALTH_CHECK: &str = "/grpc.health.v1.Health/Check";
+pub(super) const HEALTH_WATCH: &str = "/grpc.health.v1.Health/Watch";
 
 pub(super) const GET_VERSION: &str = path!("GetVersion");
 pub(super) const IFRT_SESSION: &str = path!("IfrtSession");
@@ -18,6 +25,11 @@ pub(super) const HOST_BUFFER_READ_FROM_DISK: &str = path!("HostBufferReadFromDis
 pub(super) const SESSION_METADATA: &str = "ifrt-proxy-grpc-ifrt-session-metadata-bin";
 /// The key of a store's metadata: a `GrpcHostBufferStoreMetadata`.
 pub(super) const STORE_METADATA: &str = "ifrt-proxy-grpc-host-buffer-store-metadata-bin";
+
+/// The key by which our client says that it wants a host buffer once, and by which our server
+/// answers that it has given the buffer up: a deletion less. Other servers do not know it, and
+/// their buffers are deleted as ever.
+pub(super) const TAKE: &str = "serdes-take-host-buffer";
 
 /// The most bytes of data in a message of a host-buffer call, as the real ones have it.
 pub(super) const CHUNK_BYTES: usize = 1 << 20;

@@ -33,6 +33,9 @@ PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, RST_STREAM, SETTINGS, PING, WINDOW_UPDATE, CONTINUATION = 0, 1, 3, 4, 6, 8, 9
 END_STREAM, END_HEADERS, ACK = 1, 4, 1
 SERVICE = "/xla.ifrt.proxy.GrpcIfrtService/"
+HEALTH = "/grpc.health.v1.Health/"
+# Where the metrics are; main() finds it out before anybody is started.
+METRICS = None
 TOKEN = "a-token-of-the-honest"
 # Strangers have one, too: without it they would get no further than the first call.
 THEIRS = "a-token-of-the-others"
@@ -61,7 +64,8 @@ def text(value):
 
 
 def headers(path, token=THEIRS, **more):
-    fields = [(":method", "POST"), (":scheme", "http"), (":path", SERVICE + path), (":authority", "server"),
+    path = path if path.startswith("/") else SERVICE + path
+    fields = [(":method", "POST"), (":scheme", "http"), (":path", path), (":authority", "server"),
               ("content-type", "application/grpc"), ("te", "trailers")]
     if token:
         fields.append(("authorization", "Bearer " + token))
@@ -222,6 +226,55 @@ def many_connections(address, amount):
     rest()
 
 
+def health_watches(address, amount):
+    """Those who wait for news of the health, without a token, and do not go."""
+    held = []
+    for at in range(amount):
+        with contextlib.suppress(OSError):
+            stream = greet(address, f"127.0.0.{2 + at % 4}")
+            block = headers(HEALTH + "Watch", token=None)
+            stream.sendall(b"".join(frame(HEADERS, END_HEADERS, number, block) + frame(DATA, END_STREAM, number, message(b"")) for number in range(1, 65, 2)))
+            held.append(stream)
+    rest()
+
+
+def health_checks(address, amount):
+    """Questions for the health without end, some of them with long names or garbage in them."""
+    bodies = [b"", b"\x0a" + varint(1000) + b"x" * 1000, b"\xff" * 100, b"\x0a\xff\xff\xff\xff\x0f"]
+    while True:
+        with contextlib.suppress(OSError, ConnectionError):
+            connection = Connection(address, "127.0.0.2")
+            for at in range(amount):
+                connection.answer(connection.call(HEALTH + "Check", bodies[at % len(bodies)], token=None))
+
+
+def metrics_without_a_word(address, amount):
+    """Connections to the metrics that say nothing, or only half of it."""
+    while True:
+        held = []
+        for at in range(amount):
+            with contextlib.suppress(OSError):
+                stream = connect(METRICS, f"127.0.0.{2 + at % 4}")
+                if at % 2:
+                    stream.sendall(b"GET /metrics HTTP/1.1\r\nHost: ")
+                held.append(stream)
+        time.sleep(1)
+
+
+def metrics_garbage(address, amount):
+    """Requests for the metrics that are none: headers without end, bodies, other protocols, files of the machine."""
+    texts = [b"\x16\x03\x01\x02\x00" + bytes(512), PREFACE + frame(SETTINGS, 0, 0), b"GET /metrics HTTP/1.1\r\n" + b"a: " + b"b" * 200_000,
+             b"POST /metrics HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + b"ffffffff\r\n" + bytes(100_000),
+             b"GET /metrics HTTP/1.1\r\n" + b"a: b\r\n" * 50_000, b"GET /../../etc/passwd HTTP/1.1\r\nHost: x\r\n\r\n", b"\r\n" * 100_000]
+    while True:
+        for text in texts:
+            with contextlib.suppress(OSError):
+                stream = connect(METRICS)
+                stream.sendall(text)
+                if b"root:" in stream.recv(1 << 16):
+                    os.kill(os.getppid(), signal.SIGINT)
+
+
 def again_and_again(address, amount):
     """Connections that come and go."""
     while True:
@@ -369,7 +422,8 @@ def garbage(address, amount):
 
 
 ATTACKS = [many_connections, again_and_again, announced_messages, half_messages, announced_stores, idle_sessions, settings, pings,
-           rapid_reset, continuations, empty_data, slow_bodies, wrong_tokens, garbage]
+           rapid_reset, continuations, empty_data, slow_bodies, wrong_tokens, garbage,
+           health_watches, health_checks, metrics_without_a_word, metrics_garbage]
 JAX = textwrap.dedent(r"""
     import os, sys, json, time
     os.environ["IFRT_PROXY_USE_INSECURE_GRPC_CREDENTIALS"] = "true"
@@ -399,15 +453,32 @@ JAX = textwrap.dedent(r"""
 """)
 
 
+def page(metrics):
+    """The page of the metrics, as a scraper gets it."""
+    with connect(metrics, "127.0.0.1", 20) as stream:
+        stream.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        answer = b""
+        while more := stream.recv(1 << 16):
+            answer += more
+    return answer
+
+
 def honest(address, results):
-    """Measures a call on a connection that stays, and one on a new one."""
+    """Measures a call on a connection that stays, one on a new one, the health and the metrics."""
     kept = Connection(address, "127.0.0.1")
     while True:
-        for what in ("call", "connection"):
+        for what in ("call", "connection", "health", "metrics"):
             start = time.monotonic()
             try:
                 if what == "call":
                     good = kept.get_version()
+                elif what == "metrics":
+                    good = page(METRICS).startswith(b"HTTP/1.1 200 ")
+                elif what == "health":
+                    fresh = Connection(address, "127.0.0.1")
+                    # ServingStatus: SERVING.
+                    good = field(fresh.answer(fresh.call(HEALTH + "Check", b"", token=None)), 1) == 1
+                    fresh.stream.close()
                 else:
                     fresh = Connection(address, "127.0.0.1")
                     good = fresh.get_version()
@@ -479,9 +550,10 @@ def resident(process, what="VmHWM"):
     return 0
 
 
-def serve(options, tokens):
+def serve(options, tokens, folder):
     limits = [part for limit in LIMITS for part in ("--limit", limit)]
-    command = [options.serdes, "serve", "--plugin", "host:devices=2,memory=33554432", "--token-file", tokens, "--allow-session-token", *limits]
+    command = [options.serdes, "serve", "--plugin", "host:devices=2,memory=33554432", "--token-file", tokens, "--allow-session-token", "--metrics", "0",
+               "--state", os.path.join(folder, "state.sds"), *limits]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                               preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE)))
     errors = []
@@ -491,7 +563,8 @@ def serve(options, tokens):
         server.kill()
         raise RuntimeError(f"the server said {line!r} {errors}")
     host, port = line.split()[-1].rsplit(":", 1)
-    return server, (host, int(port)), errors
+    metrics = server.stdout.readline().split("//")[1].split("/")[0].rsplit(":", 1)
+    return server, (host, int(port)), (metrics[0], int(metrics[1])), errors
 
 
 def start_jax(address):
@@ -540,7 +613,9 @@ def main():
     tokens = tempfile.NamedTemporaryFile("w", suffix=".tokens")
     tokens.write(f"{TOKEN}\n{THEIRS} # of the strangers\n")
     tokens.flush()
-    server, address, errors = serve(options, tokens.name)
+    folder = tempfile.TemporaryDirectory()
+    global METRICS
+    server, address, METRICS, errors = serve(options, tokens.name, folder.name)
     children = []
     try:
         receiver, sender = multiprocessing.Pipe(False)
@@ -571,6 +646,9 @@ def main():
         print(f"most memory: {resident(server) >> 20} MiB", flush=True)
         if jax:
             run.record("the client of jaxlib is alive", jax.poll() is None)
+        # Strangers and clients have names and bytes; the page has neither.
+        shown = page(METRICS)
+        run.record("the metrics name nobody", b"127.0.0." not in shown and TOKEN.encode() not in shown and len(shown) < 1 << 17, f"{len(shown)} bytes")
     finally:
         for child in children:
             child.kill()
@@ -579,6 +657,9 @@ def main():
             try:
                 status = server.wait(timeout=30)
                 run.record("the server stops with status 0", status == 0, str(status))
+                for name in os.listdir(folder.name):
+                    mode = os.stat(os.path.join(folder.name, name)).st_mode
+                    run.record(f"{name} is for nobody else", not mode & 0o077, oct(mode))
             except subprocess.TimeoutExpired:
                 server.kill()
                 run.record("the server stops", False, "waited 30 s")

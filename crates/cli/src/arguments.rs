@@ -134,8 +134,9 @@ tensor, of which one is an .npy, are compared whatever they are called. Status 2
     /// Serve arrays on the devices of a plug-in to IFRT proxy clients, such as JAX.
     #[command(
         after_help = "Examples:\n  serdes serve --plugin host:devices=2\n  serdes serve --listen 127.0.0.1:7171 --state arrays.sds\n\n\
-Prints `listening on HOST:PORT` once it accepts. SIGINT and SIGTERM stop it; SIGHUP saves the state \
-and reads the tokens again."
+Prints `listening on HOST:PORT` once it accepts. SIGINT and SIGTERM stop it, after --drain SECONDS at most for open sessions; \
+SIGHUP saves the state and reads tokens and certificates again. -v logs sessions and what fails, -vv each request, -vvv also frames of \
+HTTP/2; RUST_LOG, where it is set, decides instead."
     )]
     Serve(ServeArguments),
     /// Print a completion script for a shell.
@@ -600,6 +601,10 @@ pub(crate) struct NegotiateArguments {
     /// The token to send: the first one in FILE, as for `serve`.
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
+    /// Ask only whether the server takes new sessions, which needs no token: status 0 if it does, 1
+    /// if it does not.
+    #[arg(long, conflicts_with_all = ["serdes", "protocol", "token_file"])]
+    pub(crate) health: bool,
 }
 
 /// Who may connect to a server, and how much.
@@ -658,7 +663,13 @@ pub(crate) struct ServeArguments {
     #[arg(long, value_name = "FILE")]
     pub(crate) state: Option<PathBuf>,
     /// How many states before the last one are kept, as FILE.1 (the newest), FILE.2 and so on.
-    #[arg(long, value_name = "N", default_value_t = 1, requires = "state")]
+    #[arg(
+        long,
+        visible_alias = "state-keep",
+        value_name = "N",
+        default_value_t = 1,
+        requires = "state"
+    )]
     pub(crate) keep: u32,
     /// The version that the readers of the state understand: current, week-4-old, minimum, or a
     /// number.
@@ -679,4 +690,24 @@ pub(crate) struct ServeArguments {
     /// new for it, where that cannot be done here.
     #[arg(long, value_name = "PYTHON")]
     pub(crate) stablehlo_bridge: Option<PathBuf>,
+    /// Where the metrics can be read, at /metrics, in the text format of Prometheus: HOST:PORT, or
+    /// PORT on this machine alone; port 0 takes a free one.
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) metrics: Option<String>,
+    /// How long open sessions may go on after SIGTERM or SIGINT; no new one is opened meanwhile.
+    /// Without sessions the server ends at once.
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) drain: Option<String>,
+    /// How the log on standard error is written.
+    #[arg(long, value_enum, default_value_t = LogFormat::Text, value_name = "FORMAT")]
+    pub(crate) log_format: LogFormat,
+}
+
+/// How a log is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// For people.
+    Text,
+    /// An object a line.
+    Json,
 }

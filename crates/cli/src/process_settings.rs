@@ -18,6 +18,13 @@ struct Settings {
 
 static NOTED: OnceLock<Settings> = OnceLock::new();
 
+/// Keeps what the process writes from now on from other users. What was there before keeps its own
+/// mode.
+pub(crate) fn keep_private() {
+    let mask = umask(Mode::RWXG | Mode::RWXO);
+    umask(mask | Mode::RWXG | Mode::RWXO);
+}
+
 /// Notes the settings. To be called before there is a second thread, since the mask can only be
 /// read by changing it.
 pub(crate) fn note() {

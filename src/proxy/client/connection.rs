@@ -61,7 +61,7 @@ impl Transport {
         call
     }
 
-    /// A call with a body that is written by hand; the body of its answer.
+    /// A call with a body that is written by hand; its answer.
     ///
     /// # Errors
     /// UNAVAILABLE if the connection is gone; the status of the call where its answer has no body.
@@ -70,7 +70,7 @@ impl Transport {
         path: &'static str,
         call: Call<T>,
         body: Body,
-    ) -> Result<Body, Status> {
+    ) -> Result<http::Response<Body>, Status> {
         let mut request = http::Request::new(body);
         *request.method_mut() = http::Method::POST;
         *request.uri_mut() = http::Uri::from_static(path);
@@ -91,7 +91,7 @@ impl Transport {
         } else if answer.status() != http::StatusCode::OK {
             return Err(status!(Unavailable, "the answer is HTTP's {}", answer.status()));
         }
-        Ok(answer.into_body())
+        Ok(answer)
     }
 }
 

@@ -24,6 +24,11 @@ impl fmt::Debug for Credentials {
 }
 
 impl Credentials {
+    /// The same for a call that needs no token.
+    pub(super) fn without_token(&self) -> Self {
+        Self { token: None, certificate: self.certificate.clone() }
+    }
+
     /// The value of the metadata `authorization`.
     ///
     /// # Errors

@@ -14,7 +14,11 @@ pub use array::RemoteArray;
 pub use devices::{RemoteDevice, RemoteMemory};
 
 use self::{connection::Connection, credentials::Credentials};
-use super::{Agreement, ProxyError, Ranges, requests};
+use super::{
+    Agreement, ProxyError, Ranges,
+    health::{CheckRequest, CheckResponse, Health},
+    requests, service,
+};
 use crate::{
     ifrt::{
         ArrayCopySemantics, ArraySpec, AttributeMap, DType, DeviceId, DeviceList, HloSharding,
@@ -99,6 +103,31 @@ pub async fn negotiate_with(
 ) -> Result<Agreement, ProxyError> {
     let channel = connection::open(address, options).await?;
     connection::handshake(&channel, address, options).await
+}
+
+/// Whether the server takes new sessions.
+///
+/// # Errors
+/// As [`check_health`](super::check_health).
+pub(super) async fn ask_health(
+    address: &str,
+    options: &ClientOptions,
+) -> Result<Health, ProxyError> {
+    let unnamed =
+        ClientOptions { credentials: options.credentials.without_token(), ..options.clone() };
+    let transport = connection::open(address, &unnamed).await?;
+    let request = CheckRequest { service: service::NAME.to_owned() };
+    let asked = connection::unary(&transport, service::HEALTH_CHECK, request);
+    let answer: CheckResponse = match tokio::time::timeout(options.timeout, asked).await {
+        Ok(answer) => answer?,
+        Err(_) => {
+            return Err(ProxyError::Connection {
+                address: address.to_owned(),
+                reason: format!("no answer in {} seconds", options.timeout.as_secs_f64()),
+            });
+        }
+    };
+    Ok(answer.health())
 }
 
 /// A session with a proxy server. It ends when the client and all its arrays are dropped. Clones

@@ -11,9 +11,10 @@ use tonic_prost::ProstCodec;
 
 use super::connection::{Connection, unary};
 use crate::{
+    codec::StatusCode,
     proto::xla::ifrt::proxy::{
-        GrpcHostBufferDeleteResponse, GrpcHostBufferLookupRequest, GrpcHostBufferLookupResponse,
-        GrpcHostBufferStoreResponse, ifrt_request::Request,
+        GrpcHostBufferDeleteRequest, GrpcHostBufferDeleteResponse, GrpcHostBufferLookupRequest,
+        GrpcHostBufferLookupResponse, GrpcHostBufferStoreResponse, ifrt_request::Request,
     },
     proxy::{
         ProxyError,
@@ -38,7 +39,7 @@ impl Connection {
         let body = DataMessages::request(tokio_stream::iter(parts));
         let answer = self.transport.send(service::HOST_BUFFER_STORE, call, body).await?;
         let mut answer: DataParts<GrpcHostBufferStoreResponse> =
-            DataParts::new(answer, service::ANSWER_BYTES);
+            DataParts::new(answer.into_body(), service::ANSWER_BYTES);
         while answer.next().await?.is_some() {}
         Ok(())
     }
@@ -54,67 +55,102 @@ impl Connection {
     ) -> Result<Bytes, ProxyError> {
         let (session, handle) = (self.session(), self.new_handle());
         let request = requests::copy_to_host_buffer(array_handle, handle);
-        self.request(Request::CopyToHostBufferRequest(request)).await?;
-        let bytes = self.look_up(requests::look_up(session, handle), expected).await;
-        // Nobody waits for it: a third of the time of a small array would be this answer's. What
-        // does not arrive any more goes with the session.
+        // Both are asked for at once. A server may see the look-up first, and know no such buffer
+        // yet.
+        let copied = self.request(Request::CopyToHostBufferRequest(request));
+        let looked_up = self.look_up(requests::look_up(session, handle), expected);
+        let (mut copied, mut looked_up) = (std::pin::pin!(copied), std::pin::pin!(looked_up));
+        let early = tokio::select! {
+            biased;
+            early = looked_up.as_mut() => {
+                copied.await?;
+                early
+            }
+            answer = copied.as_mut() => {
+                answer?;
+                looked_up.await
+            }
+        };
+        match early {
+            Err(ProxyError::Status(status)) if status.code() == StatusCode::NotFound => {
+                self.look_up(requests::look_up(session, handle), expected).await
+            }
+            looked_up => looked_up,
+        }
+    }
+
+    /// Deletes a host buffer. Nobody waits for it: what does not arrive any more goes with the
+    /// session.
+    fn forget(&self, request: GrpcHostBufferDeleteRequest) {
         let transport = self.transport.clone();
         tokio::spawn(async move {
-            let request = requests::delete_host_buffer(session, handle);
+            let handle = request.handle;
             let deleted: Result<GrpcHostBufferDeleteResponse, _> =
                 unary(&transport, service::HOST_BUFFER_DELETE, request).await;
             if let Err(status) = deleted {
-                tracing::debug!(handle, message = status.message(), "host buffer not deleted");
+                tracing::debug!(handle, reason = status.message(), "host buffer not deleted");
             }
         });
-        bytes
     }
 
+    /// The bytes of a host buffer, which is not there any more afterwards.
     async fn look_up(
         &self,
         request: GrpcHostBufferLookupRequest,
         expected: Option<u64>,
     ) -> Result<Bytes, ProxyError> {
+        let forgotten = requests::delete_host_buffer(request.session_id, request.handle);
         let encoder = ProstCodec::<_, GrpcHostBufferLookupResponse>::default().encoder();
         let body = EncodeBody::new_client(encoder, tokio_stream::once(Ok(request)), None, None);
-        let answer = self
-            .transport
-            .send(service::HOST_BUFFER_LOOKUP, self.transport.call(()), Body::new(body))
-            .await?;
-        let mut parts: DataParts<GrpcHostBufferLookupResponse> =
-            DataParts::new(answer, service::ANSWER_BYTES);
-        let wrong = |found: usize| {
-            expected.filter(|expected| *expected != found as u64).map(|expected| {
-                ProxyError::Protocol(format!(
-                    "the host buffer has {found} bytes; expected {expected}"
-                ))
-            })
-        };
-        // Small buffers come in one part, which is not copied.
-        let mut first = Bytes::new();
-        let mut whole = Vec::new();
-        while let Some(part) = parts.next().await? {
-            if first.is_empty() && whole.is_empty() {
-                first = part;
-                continue;
-            }
-            if whole.is_empty() {
-                let room = expected.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(0);
-                whole.try_reserve_exact(room).map_err(|error| ProxyError::System {
-                    doing: "making room for an array",
-                    error: error.into(),
-                })?;
-                whole.extend_from_slice(&std::mem::take(&mut first));
-            }
-            whole.extend_from_slice(&part);
-            // More than there can be is not read to its end.
-            if expected.is_some_and(|expected| whole.len() as u64 > expected)
-                && let Some(error) = wrong(whole.len())
-            {
-                return Err(error);
-            }
+        let mut call = self.transport.call(());
+        call.metadata_mut().insert(service::TAKE, MetadataValue::from_static("take"));
+        let answer =
+            self.transport.send(service::HOST_BUFFER_LOOKUP, call, Body::new(body)).await?;
+        let is_taken = answer.headers().contains_key(service::TAKE);
+        let bytes = gather(answer.into_body(), expected).await;
+        if !is_taken {
+            self.forget(forgotten);
         }
-        let bytes = if whole.is_empty() { first } else { whole.into() };
-        wrong(bytes.len()).map_or(Ok(bytes), Err)
+        bytes
     }
+}
+
+/// The bytes of the messages of a body; `expected` are their number, where it is known.
+///
+/// # Errors
+/// [`ProxyError::Status`]; [`ProxyError::Protocol`] for another number of bytes.
+async fn gather(body: Body, expected: Option<u64>) -> Result<Bytes, ProxyError> {
+    let mut parts: DataParts<GrpcHostBufferLookupResponse> =
+        DataParts::new(body, service::ANSWER_BYTES);
+    let wrong = |found: usize| {
+        expected.filter(|expected| *expected != found as u64).map(|expected| {
+            ProxyError::Protocol(format!("the host buffer has {found} bytes; expected {expected}"))
+        })
+    };
+    // Small buffers come in one part, which is not copied.
+    let mut first = Bytes::new();
+    let mut whole = Vec::new();
+    while let Some(part) = parts.next().await? {
+        if first.is_empty() && whole.is_empty() {
+            first = part;
+            continue;
+        }
+        if whole.is_empty() {
+            let room = expected.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(0);
+            whole.try_reserve_exact(room).map_err(|error| ProxyError::System {
+                doing: "making room for an array",
+                error: error.into(),
+            })?;
+            whole.extend_from_slice(&std::mem::take(&mut first));
+        }
+        whole.extend_from_slice(&part);
+        // More than there can be is not read to its end.
+        if expected.is_some_and(|expected| whole.len() as u64 > expected)
+            && let Some(error) = wrong(whole.len())
+        {
+            return Err(error);
+        }
+    }
+    let bytes = if whole.is_empty() { first } else { whole.into() };
+    wrong(bytes.len()).map_or(Ok(bytes), Err)
 }

@@ -247,6 +247,42 @@ impl Encryption {
     }
 }
 
+/// Encryption as it is now: it can be exchanged while the server runs.
+#[derive(Clone)]
+pub(crate) struct Acceptor(Arc<RwLock<Option<TlsAcceptor>>>);
+
+impl Acceptor {
+    /// # Errors
+    /// Those of [`Encryption::acceptor`].
+    pub(crate) fn new(encryption: &Encryption) -> Result<Self, ProxyError> {
+        encryption.acceptor().map(|acceptor| Self(Arc::new(RwLock::new(acceptor))))
+    }
+
+    /// For the next connection; `None` for a plain one.
+    pub(crate) fn now(&self) -> Option<TlsAcceptor> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Encrypts with other certificates from now on.
+    ///
+    /// # Errors
+    /// Those of [`Encryption::acceptor`]; [`ProxyError::Configuration`] where connections are
+    /// plain, which clients rely on. Nothing changes then.
+    pub(crate) fn replace(&self, encryption: &Encryption) -> Result<(), ProxyError> {
+        let acceptor = encryption.acceptor()?;
+        let mut now = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if now.is_none() {
+            return Err(ProxyError::configuration(
+                "the certificate",
+                "given",
+                "the server takes plain connections; it can be told to encrypt when it starts",
+            ));
+        }
+        *now = acceptor;
+        Ok(())
+    }
+}
+
 fn verifier(authorities: &[u8]) -> Result<Arc<dyn ClientCertVerifier>, ProxyError> {
     const WHAT: &str = "the authority of client certificates";
     let wrong = |reason: String| ProxyError::configuration(WHAT, "given", reason);

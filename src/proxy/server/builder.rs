@@ -4,7 +4,7 @@ use std::{fmt, path::PathBuf, sync::Arc};
 
 use super::{
     Server,
-    access::{Access, Encryption, Tokens},
+    access::{Acceptor, Access, Encryption, Tokens},
     arrays::Devices,
     budget::Budgets,
     context::Context,
@@ -210,7 +210,7 @@ impl ServerBuilder {
         let ranges = self.ranges.check_supported()?;
         let devices = Devices::of(&self.devices)?.on_platform(self.platform);
         // Said now, not when the first client comes.
-        let tls = self.encryption.acceptor()?;
+        let tls = Acceptor::new(&self.encryption)?;
         let gauges = Arc::default();
         let previous = self.previous_states;
         let state =

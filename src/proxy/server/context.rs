@@ -27,6 +27,8 @@ pub(crate) struct Context {
     pub(crate) gauges: Arc<Gauges>,
     /// Of all together.
     pub(crate) budgets: Budgets,
+    /// Whether the server is to stop, and takes no new sessions.
+    pub(crate) draining: watch::Sender<bool>,
     /// Whether the server stops.
     pub(crate) stop: watch::Sender<bool>,
     turns: Arc<Turns>,
@@ -55,6 +57,7 @@ impl Context {
             devices: Arc::new(devices),
             gauges,
             budgets,
+            draining: watch::Sender::new(false),
             stop: watch::Sender::new(false),
             turns: Turns::new(lanes),
             compilers: Turns::new(compilers),

@@ -31,6 +31,10 @@ pub struct Limits {
     pub peer_sessions: usize,
     /// Sessions of a connection. Real clients have one.
     pub connection_sessions: usize,
+    /// Calls that ask whether the server is well, and those that wait to hear of a change.
+    pub health_calls: usize,
+    /// The same of a peer.
+    pub peer_health_calls: usize,
     /// Array handles of all sessions.
     pub handles: usize,
     /// Array handles of a peer.
@@ -91,6 +95,8 @@ pub struct Limits {
     pub connection_idle_timeout: Duration,
     /// How long a session that holds nothing stays without a request.
     pub session_idle_timeout: Duration,
+    /// How long a session may be open in all.
+    pub session_timeout: Duration,
     /// How long an array waits for its data, and a buffer for room.
     pub host_buffer_timeout: Duration,
     /// How long a transfer or a message may stand still.
@@ -98,8 +104,12 @@ pub struct Limits {
     /// How often a silent connection is asked whether its client is still there, and how long the
     /// answer may take.
     pub keepalive: Duration,
+    /// How long open sessions may go on when the server is to stop; no new one is opened
+    /// meanwhile. By default they end at once.
+    pub drain_timeout: Duration,
     /// How long saving the state may take when the server stops, all tries together. With
-    /// `stop_timeout` it should be less than what a service manager waits before it kills.
+    /// `drain_timeout` and `stop_timeout` it should be less than what a service manager waits
+    /// before it kills.
     pub save_timeout: Duration,
     /// How long requests in progress may take when the server stops.
     pub stop_timeout: Duration,
@@ -122,6 +132,8 @@ impl Default for Limits {
             sessions: 4096,
             peer_sessions: 1024,
             connection_sessions: 64,
+            health_calls: 256,
+            peer_health_calls: 32,
             handles,
             peer_handles: handles / 2,
             handles_per_session: handles / 2,
@@ -148,9 +160,11 @@ impl Default for Limits {
             handshake_timeout: Duration::from_secs(10),
             connection_idle_timeout: Duration::from_secs(300),
             session_idle_timeout: Duration::from_secs(3600),
+            session_timeout: FOREVER,
             host_buffer_timeout: Duration::from_secs(600),
             idle_timeout: Duration::from_secs(120),
             keepalive: Duration::from_secs(30),
+            drain_timeout: Duration::ZERO,
             save_timeout: Duration::from_secs(75),
             stop_timeout: Duration::from_secs(5),
         }
@@ -162,6 +176,8 @@ enum Value<'a> {
     Count(&'a mut usize),
     Bytes(&'a mut u64),
     Time(&'a mut Duration),
+    /// A time that may be none at all.
+    Wait(&'a mut Duration),
 }
 
 /// The name of a limit, what it limits, and where it is.
@@ -178,6 +194,10 @@ const ENTRIES: &[Entry] = &[
     ("connection-sessions", "sessions of a connection", |l| {
         Value::Count(&mut l.connection_sessions)
     }),
+    ("health-calls", "calls that ask for the server's health", |l| {
+        Value::Count(&mut l.health_calls)
+    }),
+    ("peer-health-calls", "such calls of a peer", |l| Value::Count(&mut l.peer_health_calls)),
     ("handles", "array handles of all sessions", |l| Value::Count(&mut l.handles)),
     ("peer-handles", "array handles of a peer", |l| Value::Count(&mut l.peer_handles)),
     ("session-handles", "array handles of a session; futures and host buffers too", |l| {
@@ -228,6 +248,7 @@ const ENTRIES: &[Entry] = &[
     ("idle-session-seconds", "a session that holds nothing and asks nothing", |l| {
         Value::Time(&mut l.session_idle_timeout)
     }),
+    ("session-seconds", "a session in all", |l| Value::Time(&mut l.session_timeout)),
     ("idle-transfer-seconds", "a transfer or message that stands still", |l| {
         Value::Time(&mut l.idle_timeout)
     }),
@@ -237,6 +258,7 @@ const ENTRIES: &[Entry] = &[
     ("keepalive-seconds", "between questions whether a silent client is there", |l| {
         Value::Time(&mut l.keepalive)
     }),
+    ("drain-seconds", "for open sessions before a stop", |l| Value::Wait(&mut l.drain_timeout)),
     ("save-seconds", "for saving the state at a stop", |l| Value::Time(&mut l.save_timeout)),
     ("stop-seconds", "for requests in progress at a stop", |l| Value::Time(&mut l.stop_timeout)),
 ];
@@ -267,7 +289,7 @@ impl Limits {
         match of(self) {
             Value::Count(count) if unlimited => *count = usize::MAX,
             Value::Bytes(bytes) if unlimited => *bytes = u64::MAX,
-            Value::Time(time) if unlimited => *time = FOREVER,
+            Value::Time(time) | Value::Wait(time) if unlimited => *time = FOREVER,
             Value::Count(count) => {
                 let number = value.parse().ok().filter(|number| *number > 0);
                 *count = number.ok_or_else(|| wrong("a number above 0, or `unlimited`"))?;
@@ -278,18 +300,18 @@ impl Limits {
                 })?;
             }
             Value::Time(time) => {
-                let seconds = value.parse().ok().filter(|seconds| *seconds > 0.0);
-                let parsed = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-                *time = parsed
-                    .ok_or_else(|| wrong("a number of seconds above 0, or `unlimited`"))?
-                    .min(FOREVER);
+                let parsed = parse_seconds(value).filter(|seconds| !seconds.is_zero());
+                *time =
+                    parsed.ok_or_else(|| wrong("a number of seconds above 0, or `unlimited`"))?;
+            }
+            Value::Wait(time) => {
+                *time = parse_seconds(value)
+                    .ok_or_else(|| wrong("a number of seconds from 0 on, or `unlimited`"))?;
             }
         }
         // A peer's share is of the whole that there is now.
         match name {
             "host-bytes" => {
-                self.programs_per_session = self.programs_per_session.min(self.peer_programs);
-                self.executions_per_session = self.executions_per_session.min(self.peer_executions);
                 self.peer_host_bytes = self.peer_host_bytes.min(self.total_host_bytes / 2);
             }
             "pinned-bytes" => {
@@ -311,12 +333,28 @@ impl Limits {
                 }
                 Value::Count(count) => count.to_string(),
                 Value::Bytes(bytes) => show_bytes(*bytes),
-                Value::Time(time) if *time >= FOREVER => "unlimited".to_owned(),
-                Value::Time(time) => time.as_secs_f64().to_string(),
+                Value::Time(time) | Value::Wait(time) if *time >= FOREVER => "unlimited".to_owned(),
+                Value::Time(time) | Value::Wait(time) => time.as_secs_f64().to_string(),
             };
             (*name, value, *what)
         });
         entries.collect()
+    }
+
+    /// The name and the number of each limit: things, bytes, or seconds; `None` where there is none.
+    pub(crate) fn numbers(&self) -> Vec<(&'static str, Option<f64>)> {
+        let mut limits = self.clone();
+        let numbers = ENTRIES.iter().map(|(name, _, of)| {
+            let number = match of(&mut limits) {
+                Value::Count(&mut usize::MAX) | Value::Bytes(&mut u64::MAX) => None,
+                Value::Count(count) => Some(*count as f64),
+                Value::Bytes(bytes) => Some(*bytes as f64),
+                Value::Time(time) | Value::Wait(time) if *time >= FOREVER => None,
+                Value::Time(time) | Value::Wait(time) => Some(time.as_secs_f64()),
+            };
+            (*name, number)
+        });
+        numbers.collect()
     }
 
     /// With what devices of `device_bytes` bytes together leave open, and no share larger than the
@@ -335,6 +373,7 @@ impl Limits {
             (&mut self.peer_connections, self.connections),
             (&mut self.peer_calls, self.calls),
             (&mut self.peer_sessions, self.sessions),
+            (&mut self.peer_health_calls, self.health_calls),
             (&mut self.peer_handles, self.handles),
             (&mut self.peer_requests, self.requests),
             (&mut self.peer_programs, self.programs),
@@ -343,6 +382,8 @@ impl Limits {
             *part = (*part).min(whole);
         }
         self.connection_sessions = self.connection_sessions.min(self.peer_sessions);
+        self.programs_per_session = self.programs_per_session.min(self.peer_programs);
+        self.executions_per_session = self.executions_per_session.min(self.peer_executions);
         self.handles_per_session = self.handles_per_session.min(self.peer_handles);
         self.requests_per_session = self.requests_per_session.min(self.peer_requests);
         self.peer_host_bytes = self.peer_host_bytes.min(self.total_host_bytes);
@@ -356,6 +397,11 @@ impl Limits {
 
 /// Longer than any server runs, and short enough to be added to a moment.
 const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+
+fn parse_seconds(text: &str) -> Option<Duration> {
+    let seconds = Duration::try_from_secs_f64(text.parse().ok()?).ok()?;
+    Some(seconds.min(FOREVER))
+}
 
 /// The powers of 1024 and their letters.
 const UNITS: [(char, u64); 4] = [('T', 1 << 40), ('G', 1 << 30), ('M', 1 << 20), ('K', 1 << 10)];

@@ -7,7 +7,7 @@ use prost::Message as _;
 
 use super::{
     registry::Registry,
-    requests::{Answer, begin, respond},
+    requests::{Answer, Asked, begin, respond},
     sessions::{Direction, HostBufferBuilder, Session},
 };
 use crate::{
@@ -48,12 +48,12 @@ impl LocalSession {
 
     /// The answer to a request. One that needs a host buffer waits for it.
     pub async fn request(&mut self, request: IfrtRequest) -> IfrtResponse {
-        let metadata = request.request_metadata.unwrap_or_default();
+        let asked = Asked::now(&request);
         let reply = match begin(&self.session, request.request.as_ref()) {
             Answer::Now(reply) => reply,
             Answer::Later(reply) => reply.await,
         };
-        respond(&self.session.context.gauges, metadata.op_id, reply, &mut self.answered)
+        respond(&self.session.context.gauges, asked, reply, &mut self.answered)
     }
 
     /// The answer to the bytes of a request.

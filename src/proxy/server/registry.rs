@@ -6,6 +6,8 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use tokio::sync::Notify;
+
 use super::{
     access::Access,
     budget::Account,
@@ -31,6 +33,8 @@ pub(crate) struct Registry {
     /// Where clients on this machine may leave large host buffers.
     pub(crate) transfer_directory: Option<PathBuf>,
     open: Mutex<HashMap<u64, Arc<Session>>>,
+    /// Told when a session is over.
+    ended: Notify,
 }
 
 impl Registry {
@@ -42,8 +46,8 @@ impl Registry {
         state: Arc<State>,
         transfer_directory: Option<PathBuf>,
     ) -> Arc<Self> {
-        let (peers, open) = (Peers::default(), Mutex::default());
-        Arc::new(Self { context, ranges, access, peers, state, transfer_directory, open })
+        let (peers, open, ended) = (Peers::default(), Mutex::default(), Notify::new());
+        Arc::new(Self { context, ranges, access, peers, state, transfer_directory, open, ended })
     }
 
     /// The open sessions, by their ids.
@@ -51,16 +55,31 @@ impl Registry {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether new sessions are taken.
+    ///
+    /// # Errors
+    /// UNAVAILABLE while the server waits for its sessions to end.
+    pub(crate) fn is_open(&self) -> Result<(), Status> {
+        if *self.context.draining.borrow() {
+            return Err(status!(
+                Unavailable,
+                "the server is about to stop and takes no new sessions; try again when it is back"
+            ));
+        }
+        Ok(())
+    }
+
     /// Opens a session.
     ///
     /// # Errors
-    /// RESOURCE_EXHAUSTED if there are too many.
+    /// UNAVAILABLE if the server is about to stop; RESOURCE_EXHAUSTED if there are too many.
     pub(crate) fn open(
         &self,
         agreement: Agreement,
         initialization: &AttributeMap,
         caller: &Caller,
     ) -> Result<Arc<Session>, Status> {
+        self.is_open()?;
         let peer = &caller.peer;
         let levels = vec![
             caller.sessions.clone(),
@@ -112,6 +131,20 @@ impl Registry {
         }
         drop(sessions);
         session.close();
+        self.ended.notify_waiters();
+    }
+
+    /// Takes no new sessions from now on, and waits until those over the network are over.
+    pub(crate) async fn drain(&self) {
+        self.context.draining.send_replace(true);
+        loop {
+            let ended = self.ended.notified();
+            let left = self.sessions().values().filter(|session| !session.is_local()).count();
+            if left == 0 {
+                return;
+            }
+            ended.await;
+        }
     }
 
     /// Ends all sessions.

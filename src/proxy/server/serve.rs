@@ -3,14 +3,13 @@
 use std::{fmt, future::Future, sync::Arc, time::Duration};
 
 use tokio::net::TcpListener;
-use tokio_rustls::TlsAcceptor;
 
 use super::{
     LocalSession,
-    access::Tokens,
+    access::{Acceptor, Encryption, Tokens},
     limits::Limits,
     metrics::Metrics,
-    net::Connections,
+    net::{Connections, serve_page},
     registry::Registry,
     state::{LiveArrays, Occasion},
 };
@@ -23,7 +22,7 @@ use crate::{
 #[derive(Clone)]
 pub struct Server {
     pub(super) registry: Arc<Registry>,
-    tls: Option<TlsAcceptor>,
+    tls: Acceptor,
 }
 
 impl fmt::Debug for Server {
@@ -36,7 +35,7 @@ impl fmt::Debug for Server {
 }
 
 impl Server {
-    pub(super) fn new(registry: Arc<Registry>, tls: Option<TlsAcceptor>) -> Self {
+    pub(super) fn new(registry: Arc<Registry>, tls: Acceptor) -> Self {
         Self { registry, tls }
     }
 
@@ -83,6 +82,27 @@ impl Server {
         self.registry.revoke();
     }
 
+    /// Encrypts new connections with another certificate chain and key, and takes clients whose
+    /// certificates these authorities have signed (all in PEM; `None` asks for no certificates).
+    /// Connections that are open stay.
+    ///
+    /// # Errors
+    /// [`ProxyError::Configuration`] for what cannot be used, and for a server of plain
+    /// connections. Nothing changes then.
+    pub fn replace_certificates(
+        &self,
+        certificate: impl AsRef<[u8]>,
+        key: impl AsRef<[u8]>,
+        client_authorities: Option<&[u8]>,
+    ) -> Result<(), ProxyError> {
+        self.tls.replace(&Encryption {
+            identity: Some((certificate.as_ref().to_vec(), key.as_ref().to_vec())),
+            client_authorities: client_authorities.map(<[u8]>::to_vec),
+        })?;
+        tracing::info!("other certificates");
+        Ok(())
+    }
+
     /// Gives up the save that is under way, and the one at the stop: for those who are in a hurry.
     /// The state before stays.
     pub fn abandon_save(&self) {
@@ -95,7 +115,17 @@ impl Server {
         let limits = &self.registry.context.limits;
         let saving =
             if self.registry.state.is_kept() { limits.save_timeout } else { Duration::ZERO };
-        saving.saturating_add(limits.stop_timeout)
+        limits.drain_timeout.saturating_add(saving).saturating_add(limits.stop_timeout)
+    }
+
+    /// Serves the page of its [`Metrics`] at `/metrics`, in the text format of Prometheus, to
+    /// whoever connects to `listener` and asks by HTTP/1, until [`serve`](Self::serve) stops. The
+    /// page says how much there is, and of no client who it is or what it sends.
+    ///
+    /// # Errors
+    /// [`ProxyError::System`] if the listener fails.
+    pub async fn serve_metrics(&self, listener: TcpListener) -> Result<(), ProxyError> {
+        serve_page(Arc::clone(&self.registry), listener).await
     }
 
     /// Opens a session in this process, without a network between.
@@ -110,13 +140,25 @@ impl Server {
         Ok(LocalSession::new(Arc::clone(&self.registry), session))
     }
 
+    /// Takes no new sessions, and waits for the open ones to end.
+    async fn drain(&self, limit: Duration) {
+        let sessions = self.registry.context.gauges.read().sessions;
+        tracing::info!(sessions, seconds = limit.as_secs_f64(), "no new sessions are taken");
+        if tokio::time::timeout(limit, self.registry.drain()).await.is_err() {
+            let sessions = self.registry.context.gauges.read().sessions;
+            tracing::info!(sessions, "sessions that are still open end now");
+        }
+    }
+
     fn live(&self) -> Arc<dyn LiveArrays> {
         Arc::clone(&self.registry) as Arc<dyn LiveArrays>
     }
 
-    /// Serves the clients that connect to `listener`, until `shutdown` is done; then saves the
-    /// state, if it has one, and lets requests in progress finish, for the time that the limits
-    /// say. A save that fails is tried again a few times, and clients are served meanwhile.
+    /// Serves the clients that connect to `listener`, until `shutdown` is done. From then on no new
+    /// session is opened, and those that are open go on until they are over, for as long as the
+    /// limit `drain-seconds` says. Then it saves the state, if it has one, and lets requests in
+    /// progress finish, for the time that the limits say. A save that fails is tried again a few
+    /// times, and clients are served meanwhile.
     ///
     /// What hangs in a call into the plug-in, or in one of the system, is left behind on a thread
     /// of the runtime: shut that down with a timeout.
@@ -134,13 +176,14 @@ impl Server {
             error,
         })?;
         let limits = &self.registry.context.limits;
-        tracing::info!(%address, ranges = %self.registry.ranges, devices = self.registry.context.devices.len(), tls = self.tls.is_some(), "serving");
+        tracing::info!(%address, ranges = %self.registry.ranges, devices = self.registry.context.devices.len(), tls = self.tls.now().is_some(), "serving");
         let state = &self.registry.state;
         let stopping = self.registry.context.stop.clone();
         let mut stopped = self.registry.context.stop.subscribe();
         let mut saved = Ok(());
         let signal = async {
             shutdown.await;
+            self.drain(limits.drain_timeout).await;
             // While the sessions still have their arrays.
             if state.is_kept() {
                 saved = state.save_at_stop(&self.live(), limits.save_timeout).await;

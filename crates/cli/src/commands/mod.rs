@@ -24,6 +24,8 @@ mod save;
 mod selection;
 mod serve;
 mod serve_access;
+mod serve_log;
+mod serve_manager;
 mod streams;
 mod verdicts;
 mod versions;
@@ -54,6 +56,10 @@ use crate::{
 /// What the system says if there can be no worker.
 #[cfg(target_os = "linux")]
 pub(crate) fn supervise(cli: &Cli) -> io::Result<Option<u8>> {
+    if matches!(cli.command, Command::Serve(_)) {
+        // The state is what clients have sent, and this machine may have others.
+        process_settings::keep_private();
+    }
     if let Some(pipes) = &cli.worker {
         supervision::become_worker(pipes)?;
         process_settings::note();

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Map, json};
 use serdes::{
-    proxy::{self, Agreement, Client, ClientOptions, ProxyError, Ranges},
+    proxy::{self, Agreement, Client, ClientOptions, Health, ProxyError, Ranges},
     version::{Line, VersionRange},
 };
 
@@ -39,6 +39,9 @@ pub(crate) fn run(
         options = options.with_token(first_token(path)?);
     }
     let runtime = runtime()?;
+    if arguments.health {
+        return health(&runtime, address, &options, terminal);
+    }
     match runtime.block_on(proxy::negotiate_with(address, &options)) {
         Ok(agreement) => {
             let session = runtime.block_on(Client::connect_with(address, options));
@@ -91,6 +94,28 @@ fn agreed(
         Err(error) => terminal.note(format_args!("no session: {error}")),
     }
     Ok(Status::Yes)
+}
+
+/// Says whether the server takes new sessions.
+fn health(
+    runtime: &tokio::runtime::Runtime,
+    address: &str,
+    options: &ClientOptions,
+    terminal: &mut Terminal,
+) -> Result<Status, Failure> {
+    let health =
+        runtime.block_on(proxy::check_health(address, options)).map_err(|error| failure(&error))?;
+    let (name, status) = match health {
+        Health::Serving => ("serving", Status::Yes),
+        Health::NotServing => ("not_serving", Status::No),
+        Health::UnknownService => ("service_unknown", Status::Failed),
+        _ => ("unknown", Status::Failed),
+    };
+    if terminal.json() {
+        terminal.object(&json!({ "health": name, "server": address }))?;
+    }
+    terminal.line(format_args!("{NAME}{address}{NAME:#}: {}", name.replace('_', " ")))?;
+    Ok(status)
 }
 
 pub(super) fn read(path: &Path) -> Result<Vec<u8>, Failure> {

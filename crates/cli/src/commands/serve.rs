@@ -9,13 +9,13 @@ use std::{
 };
 
 use serde_json::json;
-use serdes::proxy::{ServedDevices, Server};
+use serdes::proxy::{Limits, ServedDevices, Server};
 use tokio::{
     net::TcpListener,
     sync::mpsc::{self, UnboundedReceiver},
 };
 
-use super::{device, negotiate, plugin, save, serve_access};
+use super::{device, negotiate, plugin, save, serve_access, serve_log, serve_manager};
 use crate::{
     arguments::{AccessArguments, ServeArguments},
     bridge::PythonBridge,
@@ -27,13 +27,61 @@ use crate::{
 
 /// Serves until the user or the system says stop.
 pub(crate) fn run(arguments: &ServeArguments, terminal: &mut Terminal) -> Result<Status, Failure> {
-    let Some(limits) = serve_access::limits(&arguments.access, terminal)? else {
+    let Some(mut limits) = serve_access::limits(&arguments.access, terminal)? else {
         return Ok(Status::Yes);
     };
-    logs(terminal.verbosity());
-    let ranges = negotiate::ranges(&arguments.ranges)?;
-    let address = address(&arguments.listen)?;
+    if let Some(seconds) = &arguments.drain {
+        limits
+            .set("drain-seconds", seconds)
+            .map_err(|error| Failure::new(format_args!("--drain {seconds}: {error}")))?;
+    }
+    let runtime = negotiate::runtime()?;
+    let log = {
+        let _runtime = runtime.enter();
+        serve_log::begin(arguments.log_format, terminal.verbosity())?
+    };
+    let address = address("--listen", &arguments.listen)?;
     serve_access::check(&arguments.access, address)?;
+    let metrics = arguments.metrics.as_deref().map(metrics_address).transpose()?;
+    let server = server(arguments, limits, terminal)?;
+    let served = runtime.block_on(async {
+        let (listener, address) = listen(address).await?;
+        let metrics = match metrics {
+            Some(metrics) => Some(listen(metrics).await?),
+            None => None,
+        };
+        let (stop, hangups) = requests()?;
+        announce(address, metrics.as_ref().map(|(_, address)| *address), terminal)?;
+        if let Some((listener, _)) = metrics {
+            tokio::spawn(serve_metrics(server.clone(), listener));
+        }
+        serve_manager::ready(address);
+        let access = arguments.access.clone();
+        let has_state = arguments.state.is_some();
+        let saving = tokio::spawn(save_on_hangup(server.clone(), access, hangups, has_state));
+        let limit = server.stop_limit() + LEFT_BEHIND;
+        let stop = async move {
+            stop.await;
+            serve_manager::stopping(limit + LEFT_BEHIND);
+            end_within(limit);
+        };
+        let served = server.serve(listener, stop).await;
+        saving.abort();
+        served.map_err(|error| negotiate::failure(&error))
+    });
+    // What hangs in a call into the plug-in or the system keeps nobody waiting.
+    runtime.shutdown_timeout(LEFT_BEHIND);
+    log.end();
+    served.map(|()| Status::Yes)
+}
+
+/// The server that the command line describes.
+fn server(
+    arguments: &ServeArguments,
+    limits: Limits,
+    terminal: &mut Terminal,
+) -> Result<Server, Failure> {
+    let ranges = negotiate::ranges(&arguments.ranges)?;
     let lasting = |path: &PathBuf| save::lasting(path, &arguments.plugin).map(Cow::into_owned);
     let state = arguments.state.as_ref().map(lasting).transpose()?;
     let transfer_directory = arguments.transfer_directory.as_ref().map(lasting).transpose()?;
@@ -49,36 +97,43 @@ pub(crate) fn run(arguments: &ServeArguments, terminal: &mut Terminal) -> Result
     if let Some(interpreter) = &arguments.stablehlo_bridge {
         builder = builder.program_bridge(bridge(interpreter)?);
     }
-    let server = builder.build().map_err(|error| negotiate::failure(&error))?;
-    let runtime = negotiate::runtime()?;
-    let has_state = state.is_some();
-    let served = runtime.block_on(async {
-        let listener = TcpListener::bind(address)
-            .await
-            .map_err(|error| Failure::new(format_args!("cannot listen on {address}: {error}")))?;
-        let address = listener
-            .local_addr()
-            .map_err(|error| Failure::new(format_args!("cannot listen: {error}")))?;
-        let (stop, hangups) = requests()?;
-        if terminal.json() {
-            terminal.object(&json!({ "listening": address.to_string() }))?;
-        } else {
-            terminal.raw(format!("listening on {address}\n").as_bytes())?;
+    builder.build().map_err(|error| negotiate::failure(&error))
+}
+
+/// Listens, and says where.
+async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Failure> {
+    let failed = |error| Failure::new(format_args!("cannot listen on {address}: {error}"));
+    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    Ok((listener, address))
+}
+
+/// Says where clients are served, and where the metrics are. Both at once: who reads the first line
+/// may go on before there is a second one.
+fn announce(
+    address: SocketAddr,
+    metrics: Option<SocketAddr>,
+    terminal: &mut Terminal,
+) -> Result<(), Failure> {
+    if terminal.json() {
+        let mut object = json!({ "listening": address.to_string() });
+        if let (Some(metrics), Some(object)) = (metrics, object.as_object_mut()) {
+            object.insert("metrics".to_owned(), metrics.to_string().into());
         }
-        let access = arguments.access.clone();
-        let saving = tokio::spawn(save_on_hangup(server.clone(), access, hangups, has_state));
-        let limit = server.stop_limit() + LEFT_BEHIND;
-        let stop = async move {
-            stop.await;
-            end_within(limit);
-        };
-        let served = server.serve(listener, stop).await;
-        saving.abort();
-        served.map_err(|error| negotiate::failure(&error))
-    });
-    // What hangs in a call into the plug-in or the system keeps nobody waiting.
-    runtime.shutdown_timeout(LEFT_BEHIND);
-    served.map(|()| Status::Yes)
+        return terminal.object(&object);
+    }
+    let mut text = format!("listening on {address}\n");
+    if let Some(metrics) = metrics {
+        text.push_str(&format!("metrics at http://{metrics}/metrics\n"));
+    }
+    terminal.raw(text.as_bytes())
+}
+
+/// Serves the metrics for as long as the server serves.
+async fn serve_metrics(server: Server, listener: TcpListener) {
+    if let Err(error) = server.serve_metrics(listener).await {
+        tracing::error!(%error, "the metrics are not served any more");
+    }
 }
 
 /// Whose devices are served.
@@ -103,10 +158,19 @@ fn bridge(interpreter: &Path) -> Result<Arc<PythonBridge>, Failure> {
 }
 
 /// Where to listen.
-fn address(listen: &str) -> Result<SocketAddr, Failure> {
+fn address(option: &str, listen: &str) -> Result<SocketAddr, Failure> {
     listen.to_socket_addrs().ok().and_then(|mut addresses| addresses.next()).ok_or_else(|| {
-        Failure::new(format_args!("--listen {listen}: expected HOST:PORT, such as 127.0.0.1:0"))
+        Failure::new(format_args!("{option} {listen}: expected HOST:PORT, such as 127.0.0.1:0"))
     })
+}
+
+/// Where to listen for those who read the metrics: on this machine alone, where only a port is
+/// given.
+fn metrics_address(listen: &str) -> Result<SocketAddr, Failure> {
+    match listen.strip_prefix(':').unwrap_or(listen).parse() {
+        Ok(port) => Ok(SocketAddr::from(([127, 0, 0, 1], port))),
+        Err(_) => address("--metrics", listen),
+    }
 }
 
 /// How long what is left behind at the end may take to end by itself.
@@ -146,7 +210,7 @@ fn requests() -> Result<(impl Future<Output = ()> + Send, UnboundedReceiver<()>)
     Ok((stopped, hangups))
 }
 
-/// Reads the tokens again and saves the state each time the process gets SIGHUP.
+/// Reads tokens and certificates again and saves the state each time the process gets SIGHUP.
 async fn save_on_hangup(
     server: Server,
     access: AccessArguments,
@@ -158,20 +222,10 @@ async fn save_on_hangup(
         if has_state {
             // The outcome is in the log.
             let _ = server.save().await;
-        } else if access.token_file.is_none() {
+        } else if access.token_file.is_none() && access.tls_cert.is_none() {
             tracing::warn!(
                 "SIGHUP: nothing to save into; start the server with --state FILE to have a state"
             );
         }
     }
-}
-
-/// Logs to standard error: warnings, or more with `-v`.
-fn logs(verbosity: u8) {
-    let level = match verbosity {
-        0 => tracing::Level::WARN,
-        1 => tracing::Level::INFO,
-        _ => tracing::Level::DEBUG,
-    };
-    tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).init();
 }

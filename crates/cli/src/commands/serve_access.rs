@@ -69,6 +69,26 @@ pub(super) fn limits(
     Ok(Some(limits))
 }
 
+/// What the server is given in PEM.
+struct Certificates {
+    certificate: Vec<u8>,
+    key: Vec<u8>,
+    client_authorities: Option<Vec<u8>>,
+}
+
+/// The certificates of the command line; `None` for plain connections.
+fn certificates(arguments: &AccessArguments) -> Result<Option<Certificates>, Failure> {
+    let (Some(certificate), Some(key)) = (&arguments.tls_cert, &arguments.tls_key) else {
+        return Ok(None);
+    };
+    let authorities = arguments.tls_client_ca.as_deref();
+    Ok(Some(Certificates {
+        certificate: negotiate::read(certificate)?,
+        key: negotiate::read(key)?,
+        client_authorities: authorities.map(negotiate::read).transpose()?,
+    }))
+}
+
 /// Certificates, tokens and limits for the server.
 pub(super) fn apply(
     mut builder: ServerBuilder,
@@ -76,11 +96,11 @@ pub(super) fn apply(
     limits: Limits,
 ) -> Result<ServerBuilder, Failure> {
     builder = builder.limits(limits);
-    if let (Some(certificate), Some(key)) = (&arguments.tls_cert, &arguments.tls_key) {
-        builder = builder.tls(negotiate::read(certificate)?, negotiate::read(key)?);
-    }
-    if let Some(authorities) = &arguments.tls_client_ca {
-        builder = builder.client_authorities(negotiate::read(authorities)?);
+    if let Some(given) = certificates(arguments)? {
+        builder = builder.tls(given.certificate, given.key);
+        if let Some(authorities) = given.client_authorities {
+            builder = builder.client_authorities(authorities);
+        }
     }
     if let Some(path) = &arguments.token_file {
         builder = builder.tokens(tokens(path)?);
@@ -91,12 +111,27 @@ pub(super) fn apply(
     Ok(builder)
 }
 
-/// Reads the tokens again; the old ones stay if that fails, which is in the log.
+/// Reads the tokens and the certificates again; the old ones stay if that fails, which is in the
+/// log.
 pub(super) fn renew(server: &Server, arguments: &AccessArguments) {
+    renew_certificates(server, arguments);
     let Some(path) = &arguments.token_file else { return };
     match tokens(path) {
         Ok(tokens) => server.replace_tokens(tokens),
         Err(failure) => tracing::error!(%failure, "the old tokens stay"),
+    }
+}
+
+fn renew_certificates(server: &Server, arguments: &AccessArguments) {
+    let renewed = certificates(arguments).and_then(|given| {
+        let Some(Certificates { certificate, key, client_authorities }) = given else {
+            return Ok(());
+        };
+        let replaced = server.replace_certificates(certificate, key, client_authorities.as_deref());
+        replaced.map_err(|error| negotiate::failure(&error))
+    });
+    if let Err(failure) = renewed {
+        tracing::error!(%failure, "the old certificates stay");
     }
 }
 

@@ -19,6 +19,7 @@ use super::{
     call::{Answered, Call, one},
     connection::{Busy, Connection},
     frames::only,
+    health,
     stream::ifrt_session,
     transfer::{delete, look_up, read_from_disk, store},
 };
@@ -44,16 +45,24 @@ pub(crate) async fn answer(
     connection: Arc<Connection>,
     request: Request<impl HttpBody<Data = Bytes, Error: Into<Error>> + Send + 'static>,
 ) -> Response<Body> {
-    let busy = connection.begin();
     let (parts, body) = request.into_parts();
-    let path = parts.uri.path();
-    let admitted = admit(&registry, &connection, &parts.headers, path);
-    let answered = match admitted {
-        Ok((caller, held)) => {
-            let call = Call { caller, headers: parts.headers, body: Body::new(body) };
-            dispatch(registry, path, call).await.map(|answer| (answer, held))
-        }
-        Err(status) => Err(status),
+    let (path, body) = (parts.uri.path(), Body::new(body));
+    let (busy, answered) = if health::is_health(path) {
+        let answered = match health::room(&registry, &connection.peer) {
+            Ok(held) => health::answer(registry, path, body).await.map(|answer| (answer, held)),
+            Err(status) => Err(status),
+        };
+        (connection.begin_unnamed(), answered)
+    } else {
+        let busy = connection.begin();
+        let answered = match admit(&registry, &connection, &parts.headers, path) {
+            Ok((caller, held)) => {
+                let call = Call { caller, headers: parts.headers, body };
+                dispatch(registry, path, call).await.map(|answer| (answer, held))
+            }
+            Err(status) => Err(status),
+        };
+        (busy, answered)
     };
     match answered {
         Ok((answer, held)) => answer.map(|body| Body::new(Held { body, _held: held, _busy: busy })),
@@ -76,7 +85,7 @@ fn admit(
     let mut identity = connection.identity;
     let shown = registry.access.check(headers).inspect_err(|status| {
         registry.context.gauges.unauthenticated.fetch_add(1, Ordering::Relaxed);
-        tracing::info!(peer = ?identity, path = path.escape_debug().to_string(), message = status.message(), "call refused");
+        tracing::info!(peer = ?identity, path = path.escape_debug().to_string(), reason = status.message(), "call refused");
         connection.refuse();
     })?;
     if let Shown::Token(digest) = shown {
@@ -109,6 +118,7 @@ async fn get_version(registry: Arc<Registry>, call: Call) -> Answered {
     let request: GrpcGetVersionRequest =
         only(call.body, registry.context.limits.handshake_timeout).await?;
     let (peer, client) = (call.caller.identity, Ranges::from_request(&request)?);
+    registry.is_open()?;
     let answer = registry.ranges.answer(client).inspect_err(|_| {
         tracing::warn!(?peer, %client, ranges = %registry.ranges, "handshake refused");
     })?;

@@ -39,7 +39,11 @@ struct Idle {
 }
 
 /// A call in progress.
-pub(crate) struct Busy(Arc<Connection>);
+pub(crate) struct Busy {
+    connection: Arc<Connection>,
+    /// Whether the connection is young again when it is over.
+    renews: bool,
+}
 
 impl Connection {
     pub(crate) fn new(identity: Identity, peer: Arc<Peer>, limits: &Limits) -> Arc<Self> {
@@ -56,8 +60,18 @@ impl Connection {
 
     /// Counts a call until the result is dropped.
     pub(crate) fn begin(self: &Arc<Self>) -> Busy {
+        self.busy(true)
+    }
+
+    /// The same for a call that anybody may make: it does not put off the end of a connection that
+    /// has no other.
+    pub(crate) fn begin_unnamed(self: &Arc<Self>) -> Busy {
+        self.busy(false)
+    }
+
+    fn busy(self: &Arc<Self>, renews: bool) -> Busy {
         self.calls.fetch_add(1, Ordering::Relaxed);
-        Busy(Arc::clone(self))
+        Busy { connection: Arc::clone(self), renews }
     }
 
     /// Counts a call without the right token; a client that guesses is not listened to for long.
@@ -91,7 +105,9 @@ impl Connection {
 
 impl Drop for Busy {
     fn drop(&mut self) {
-        *self.0.idle() = Idle { since: Instant::now(), called: true };
-        self.0.calls.fetch_sub(1, Ordering::Relaxed);
+        if self.renews {
+            *self.connection.idle() = Idle { since: Instant::now(), called: true };
+        }
+        self.connection.calls.fetch_sub(1, Ordering::Relaxed);
     }
 }

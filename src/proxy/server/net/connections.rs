@@ -3,25 +3,18 @@
 use std::{
     collections::{HashMap, VecDeque},
     convert::Infallible,
-    io,
-    net::{IpAddr, SocketAddr},
+    net::IpAddr,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak, atomic::Ordering},
     time::Duration,
 };
 
 use hyper::{server::conn::http2, service::service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use tokio::{
-    io::AsyncReadExt as _,
-    net::{TcpListener, TcpStream},
-    sync::oneshot,
-    task::JoinSet,
-    time::Instant,
-};
-use tokio_rustls::TlsAcceptor;
+use tokio::{io::AsyncReadExt as _, net::TcpStream, sync::oneshot, task::JoinSet, time::Instant};
 use tracing::Instrument as _;
 
 use super::{
+    accept::{Accept, Accepting},
     calls,
     connection::Connection,
     transport::{Greeted, Transport},
@@ -29,6 +22,7 @@ use super::{
 use crate::proxy::{
     ProxyError,
     server::{
+        access::Acceptor,
         budget::{Account, Holding, Peer},
         digest::hash,
         peers::Identity,
@@ -54,13 +48,13 @@ const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// The connections of a listener.
 pub(crate) struct Connections {
     registry: Arc<Registry>,
-    tls: Option<TlsAcceptor>,
+    tls: Acceptor,
     pending: Mutex<Pending>,
     open: Mutex<HashMap<u64, Vec<Weak<Connection>>>>,
 }
 
 impl Connections {
-    pub(crate) fn new(registry: Arc<Registry>, tls: Option<TlsAcceptor>) -> Arc<Self> {
+    pub(crate) fn new(registry: Arc<Registry>, tls: Acceptor) -> Arc<Self> {
         Arc::new(Self { registry, tls, pending: Mutex::default(), open: Mutex::default() })
     }
 
@@ -77,48 +71,25 @@ impl Connections {
     /// # Errors
     /// [`ProxyError::System`] if the listener fails for good.
     pub(crate) async fn serve(self: Arc<Self>, listener: impl Accept) -> Result<(), ProxyError> {
-        /// Waits after the system has refused a connection, from and to.
-        const WAITS: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(500)];
         let mut stop = self.registry.context.stop.subscribe();
         let mut tasks = JoinSet::new();
-        let mut wait = WAITS[0];
+        let mut accepting = Accepting::new(listener);
         loop {
+            // Where there is no room for one more, one who has said nothing goes.
             let accepted = tokio::select! {
                 _ = stop.wait_for(|stop| *stop) => break,
                 Some(_) = tasks.join_next() => continue,
-                accepted = listener.accept() => accepted,
+                accepted = accepting.next(|| self.pending().evict()) => accepted,
             };
-            match accepted {
-                Ok((stream, address)) => {
-                    wait = WAITS[0];
-                    self.registry
-                        .context
-                        .gauges
-                        .connections_accepted
-                        .fetch_add(1, Ordering::Relaxed);
-                    let address = address.ip();
-                    let cancelled = self.pending().add(address);
-                    let span = tracing::debug_span!("connection", %address);
-                    tasks.spawn(
-                        Arc::clone(&self).connection(stream, address, cancelled).instrument(span),
-                    );
-                }
-                // The peer was faster than this.
-                Err(error) if is_of_peer(&error) => {}
-                Err(error) if is_final(&error) => {
-                    return Err(ProxyError::System { doing: "waiting for connections", error });
-                }
-                // There are no descriptors, or no memory for one: one who has said nothing goes,
-                // and the others are waited for.
-                Err(error) => {
-                    tracing::warn!(%error, "no connection can be taken now");
-                    self.pending().evict();
-                    tokio::time::sleep(wait).await;
-                    wait = (wait * 2).min(WAITS[1]);
-                }
-            }
+            let (stream, address) = accepted?;
+            let gauges = &self.registry.context.gauges;
+            gauges.connections_accepted.fetch_add(1, Ordering::Relaxed);
+            let address = address.ip();
+            let cancelled = self.pending().add(address);
+            let span = tracing::debug_span!("connection", %address);
+            tasks.spawn(Arc::clone(&self).connection(stream, address, cancelled).instrument(span));
         }
-        drop(listener);
+        drop(accepting);
         self.pending().evict_all();
         while tasks.join_next().await.is_some() {}
         Ok(())
@@ -164,7 +135,7 @@ impl Connections {
         // Small answers must not wait for more of them.
         stream.set_nodelay(true).ok()?;
         let mut identity = Identity::at(address);
-        let mut transport = match &self.tls {
+        let mut transport = match self.tls.now() {
             None => Transport::Plain(stream),
             Some(acceptor) => {
                 let accepted = acceptor.accept(stream).await;
@@ -213,7 +184,7 @@ impl Connections {
                 Ok(held) => return Some(held),
                 Err(status) => {
                     if !self.end_idle(peer) {
-                        tracing::debug!(message = status.message(), "connection refused");
+                        tracing::debug!(reason = status.message(), "connection refused");
                         return None;
                     }
                     tokio::time::sleep(Duration::from_millis(5)).await;
@@ -296,43 +267,6 @@ impl Connections {
             .keep_alive_timeout(limits.keepalive);
         builder
     }
-}
-
-/// Where connections come from.
-pub(crate) trait Accept {
-    /// The next one.
-    ///
-    /// # Errors
-    /// What the system says.
-    fn accept(&self) -> impl Future<Output = io::Result<(TcpStream, SocketAddr)>> + Send;
-}
-
-impl Accept for TcpListener {
-    fn accept(&self) -> impl Future<Output = io::Result<(TcpStream, SocketAddr)>> + Send {
-        Self::accept(self)
-    }
-}
-
-/// Whether an error of `accept` is of the connection that it was to take.
-pub(crate) fn is_of_peer(error: &io::Error) -> bool {
-    use io::ErrorKind as Kind;
-    matches!(
-        error.kind(),
-        Kind::ConnectionAborted
-            | Kind::ConnectionReset
-            | Kind::ConnectionRefused
-            | Kind::Interrupted
-            | Kind::NetworkDown
-            | Kind::NetworkUnreachable
-            | Kind::HostUnreachable
-            | Kind::TimedOut
-    )
-}
-
-/// Whether no connection will ever come after an error of `accept`.
-pub(crate) fn is_final(error: &io::Error) -> bool {
-    use io::ErrorKind as Kind;
-    matches!(error.kind(), Kind::InvalidInput | Kind::NotConnected | Kind::Unsupported)
 }
 
 /// Connections that have said nothing yet, by address, the oldest first.

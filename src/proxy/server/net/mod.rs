@@ -2,16 +2,19 @@
 //!
 //! This part must never know what a request does.
 
+mod accept;
 mod call;
 mod calls;
 mod connection;
 mod connections;
 mod directory;
 mod frames;
+mod health;
+mod page;
 mod stream;
 mod transfer;
 mod transport;
 
-pub(crate) use self::connections::Connections;
 #[cfg(test)]
-pub(crate) use self::connections::{Accept, is_final, is_of_peer};
+pub(crate) use self::accept::{Accept, is_final, is_of_peer};
+pub(crate) use self::{connections::Connections, page::serve_page};

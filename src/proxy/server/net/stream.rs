@@ -29,7 +29,7 @@ use crate::{
             metrics::Gauges,
             peers::Caller,
             registry::Registry,
-            requests::{Answer, Reply, begin, respond},
+            requests::{Answer, Asked, Reply, begin, respond},
             sessions::Session,
         },
         service,
@@ -42,11 +42,13 @@ pub(crate) fn ifrt_session(registry: Arc<Registry>, call: Call) -> Answered {
     let peer = caller.identity;
     let session = metadata_of(&headers).and_then(|metadata| open(&registry, caller, metadata));
     let session = session.inspect_err(|status| {
-        tracing::warn!(?peer, code = %status.code(), message = status.message(), "session refused");
+        tracing::warn!(?peer, code = %status.code(), reason = status.message(), "session refused");
     })?;
-    let span = tracing::info_span!("session", number = session.number, ?peer, version = %session.agreement);
+    let agreement = session.agreement;
+    let (protocol, serdes) = (agreement.protocol().number(), agreement.serdes().number());
+    let span = tracing::info_span!("session", session = session.number, ?peer, protocol, serdes);
     let (answers, receiver) = mpsc::channel(ANSWERS);
-    let ended = Ended { registry, session: Arc::clone(&session) };
+    let ended = Ended { registry, session: Arc::clone(&session), since: Instant::now() };
     let requests =
         Messages::new(body, Terms::of(&session.accounts.messages, &session.context.limits));
     tokio::spawn(run(session, requests, answers, ended).instrument(span));
@@ -101,12 +103,13 @@ const ANSWERS: usize = 128;
 struct Ended {
     registry: Arc<Registry>,
     session: Arc<Session>,
+    since: Instant,
 }
 
 impl Drop for Ended {
     fn drop(&mut self) {
         self.registry.end(&self.session);
-        tracing::info!("session over");
+        tracing::info!(seconds = self.since.elapsed().as_secs_f64(), "session over");
     }
 }
 
@@ -118,6 +121,7 @@ async fn run(
     ended: Ended,
 ) {
     tracing::info!("session open");
+    let ends = ended.since + session.context.limits.session_timeout;
     let context = Arc::clone(&session.context);
     let mut stop = context.stop.subscribe();
     let answers = Answering {
@@ -132,6 +136,11 @@ async fn run(
             () = answers.sender.closed() => break None,
             _ = stop.wait_for(|stop| *stop) => break Some(status!(Unavailable, "the server is stopping")),
             () = session.ended() => break Some(status!(Unauthenticated, "the token of the session is none of this server's any more")),
+            () = sleep_until(ends) => break Some(status!(
+                ResourceExhausted,
+                "the session was open for as long as the limit `session-seconds` of this server allows ({})",
+                context.limits.session_timeout.as_secs_f64()
+            )),
             request = next(&session, &mut requests, begun) => request,
         };
         begun = true;
@@ -146,22 +155,23 @@ async fn run(
             }
             // A client that goes away ends the stream with an error as well.
             Err(error) => {
-                tracing::debug!(code = %error.code(), message = error.message(), "the stream broke off");
+                tracing::debug!(code = %error.code(), reason = error.message(), "the stream broke off");
                 break Some(error);
             }
         };
         let Received { message, room } = request;
-        let op_id = message.request_metadata.map(|metadata| metadata.op_id).unwrap_or_default();
-        match begin(&session, message.request.as_ref()) {
-            Answer::Now(reply) => answers.send(op_id, reply).await,
+        let asked = Asked::now(&message);
+        let span = span_of(&session, asked);
+        match span.in_scope(|| begin(&session, message.request.as_ref())) {
+            Answer::Now(reply) => answers.send(asked, reply).instrument(span).await,
             Answer::Later(reply) => {
                 let answers = answers.clone();
                 let counted = context.gauges.hold(|gauges| &gauges.tasks, 1);
                 let answer = async move {
-                    answers.send(op_id, reply.await).await;
+                    answers.send(asked, reply.await).await;
                     drop((permit, room, counted));
                 };
-                tasks.spawn(answer.in_current_span());
+                tasks.spawn(answer.instrument(span));
             }
         }
     };
@@ -170,6 +180,13 @@ async fn run(
     }
     tasks.shutdown().await;
     drop(ended);
+}
+
+/// What is said while a request is dealt with says which it is: `SESSION-NUMBER`, the same for
+/// nobody else as long as the server runs.
+fn span_of(session: &Session, asked: Asked) -> tracing::Span {
+    let request = format_args!("{}-{}", session.number, asked.op_id);
+    tracing::info_span!("request", request = %request, kind = asked.kind)
 }
 
 /// The next request, and room for it among those in progress.
@@ -261,10 +278,10 @@ impl Answering {
         }
     }
 
-    async fn send(&self, op_id: u64, reply: Reply) {
+    async fn send(&self, asked: Asked, reply: Reply) {
         if let Ok(place) = self.sender.reserve().await {
             let mut answered = self.answered.lock().await;
-            place.send(Ok(respond(&self.gauges, op_id, reply, &mut answered)));
+            place.send(Ok(respond(&self.gauges, asked, reply, &mut answered)));
         }
     }
 }

@@ -1,10 +1,11 @@
 //! The calls that carry host buffers.
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic::Ordering};
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
+use tonic::codegen::http::HeaderValue;
 
 use super::{
     call::{Answered, Call, data, metadata, one},
@@ -78,7 +79,7 @@ pub(crate) async fn store(registry: Arc<Registry>, call: Call) -> Answered {
         Ok(Some(buffer)) => filling.finish(buffer),
         Ok(None) => filling.streamed(),
         Err(status) => {
-            tracing::debug!(code = %status.code(), message = status.message(), "store failed");
+            tracing::debug!(code = %status.code(), reason = status.message(), "store failed");
             filling.fail(status.clone());
             return Err(status);
         }
@@ -163,6 +164,9 @@ async fn receive(
     received
 }
 
+/// Bytes of a store that is taken as a whole.
+const SMALL: u64 = 64 << 10;
+
 type Pieces = mpsc::Sender<Result<Piece, Status>>;
 
 /// Where the bytes of a store go, and the room that they have: an array that takes them as they
@@ -176,8 +180,9 @@ async fn target(
     size: u64,
 ) -> Result<(Option<Pieces>, Held), Status> {
     let limits = &session.context.limits;
-    if size == 0 {
-        return Ok((None, session.hold(0, Direction::Store).await?));
+    // What is small goes to its device in one turn, and not in one for each of its pieces.
+    if size <= SMALL {
+        return Ok((None, session.hold(size, Direction::Store).await?));
     }
     let pieces = if size <= limits.session_host_bytes {
         let held = tokio::select! {
@@ -219,7 +224,11 @@ async fn receive_into(
             _ = stop.wait_for(|stop| *stop) => return Err(status!(Unavailable, "the server is stopping")),
         };
         match chunk {
-            Some(Received { message, room }) => target.push(session, message.data, room).await?,
+            Some(Received { message, room }) => {
+                let bytes = message.data.len() as u64;
+                session.context.gauges.received_bytes.fetch_add(bytes, Ordering::Relaxed);
+                target.push(session, message.data, room).await?;
+            }
             None => return Ok(()),
         }
     }
@@ -230,8 +239,34 @@ pub(crate) async fn look_up(registry: Arc<Registry>, call: Call) -> Answered {
         only(call.body, registry.context.limits.idle_timeout).await?;
     let session = registry.session(request.session_id, &call.caller)?;
     let limit = registry.context.limits.host_buffer_timeout;
-    let buffer =
-        within(limit, "a host buffer", session.host_buffers.look_up(request.handle)).await?;
+    let early = session.host_buffers.look_up_early(request.handle);
+    let buffer = within(limit, "a host buffer", early).await?;
+    let takes = call.headers.contains_key(service::TAKE);
+    if takes {
+        // Somebody else may have deleted it; what was looked up is there all the same.
+        let _ = session.host_buffers.delete(request.handle);
+    }
+    let mut answer = send(&registry, &session, buffer).await?;
+    if takes {
+        answer.headers_mut().insert(service::TAKE, HeaderValue::from_static("taken"));
+    }
+    Ok(answer)
+}
+
+/// The bytes of a host buffer as an answer: as they are, where they are on the host, or read one
+/// piece after the other.
+async fn send(registry: &Registry, session: &Arc<Session>, buffer: Arc<HostBuffer>) -> Answered {
+    if let Some(pieces) = buffer.pieces() {
+        let parts: Vec<Bytes> = pieces.iter().flat_map(parts_of).collect();
+        let bytes: usize = parts.iter().map(Bytes::len).sum();
+        session.context.gauges.sent_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        let parts = parts.into_iter().map(move |part| {
+            // Counts until its last part has gone.
+            let _buffer = &buffer;
+            Ok(part)
+        });
+        return Ok(data(tokio_stream::iter(parts)));
+    }
     // What is read ahead for a client that is slow to take it.
     let ahead = match HostBufferReader::most_ahead(&buffer) {
         0 => None,
@@ -240,12 +275,13 @@ pub(crate) async fn look_up(registry: Arc<Registry>, call: Call) -> Answered {
     let (sender, receiver) = mpsc::channel(2);
     let counted = registry.context.gauges.hold(|gauges| &gauges.tasks, 1);
     let limit = registry.context.limits.idle_timeout;
+    let session = Arc::clone(session);
     tokio::spawn(async move {
         let (_counted, _ahead) = (counted, ahead);
         let mut reader = HostBufferReader::new(buffer);
         loop {
             let read = session.blocking(move || reader.next().map(|next| (reader, next))).await;
-            let mut rest = match read {
+            let piece = match read {
                 Ok((_, Next::End)) => return,
                 Ok((next, piece)) => {
                     reader = next;
@@ -259,15 +295,25 @@ pub(crate) async fn look_up(registry: Arc<Registry>, call: Call) -> Answered {
                     return;
                 }
             };
-            while !rest.is_empty() {
-                let sent = sender.send(Ok(rest.split_to(rest.len().min(service::CHUNK_BYTES))));
+            for part in parts_of(&piece) {
+                let bytes = part.len() as u64;
+                let sent = sender.send(Ok(part));
                 if !matches!(tokio::time::timeout(limit, sent).await, Ok(Ok(()))) {
                     return;
                 }
+                session.context.gauges.sent_bytes.fetch_add(bytes, Ordering::Relaxed);
             }
         }
     });
     Ok(data(ReceiverStream::new(receiver)))
+}
+
+/// The parts of a piece that go into a message each.
+fn parts_of(piece: &Bytes) -> impl Iterator<Item = Bytes> + use<> {
+    let piece = piece.clone();
+    (0..piece.len())
+        .step_by(service::CHUNK_BYTES)
+        .map(move |start| piece.slice(start..piece.len().min(start + service::CHUNK_BYTES)))
 }
 
 pub(crate) async fn delete(registry: Arc<Registry>, call: Call) -> Answered {

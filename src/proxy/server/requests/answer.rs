@@ -1,31 +1,55 @@
 //! Answers as messages.
 
-use std::sync::atomic::Ordering;
+use std::{sync::atomic::Ordering, time::Instant};
 
-use super::request::Reply;
+use super::{request::Reply, table::kind};
 use crate::{
-    proto::xla::ifrt::proxy::{IfrtResponse, ResponseMetadata},
+    codec::StatusCode,
+    proto::xla::ifrt::proxy::{IfrtRequest, IfrtResponse, ResponseMetadata},
     proxy::{server::metrics::Gauges, status::to_proto},
 };
+
+/// A request that is to be answered.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked {
+    /// Its number in its session.
+    pub(crate) op_id: u64,
+    pub(crate) kind: &'static str,
+    since: Instant,
+}
+
+impl Asked {
+    /// The request that has just come.
+    pub(crate) fn now(request: &IfrtRequest) -> Self {
+        let metadata = request.request_metadata.as_ref();
+        let op_id = metadata.map(|metadata| metadata.op_id).unwrap_or_default();
+        Self { op_id, kind: kind(request.request.as_ref()), since: Instant::now() }
+    }
+}
 
 /// The message of an answer; `answered` counts those that were no errors.
 pub(crate) fn respond(
     gauges: &Gauges,
-    op_id: u64,
+    asked: Asked,
     reply: Reply,
     answered: &mut u64,
 ) -> IfrtResponse {
+    let Asked { op_id, kind, since } = asked;
     gauges.requests.fetch_add(1, Ordering::Relaxed);
+    let (took, code) = (since.elapsed(), reply.as_ref().err().map(|status| status.code()));
+    gauges.by_kind.note(kind, code.unwrap_or(StatusCode::Ok), took);
+    let seconds = took.as_secs_f64();
     let mut metadata = ResponseMetadata { op_id, ..Default::default() };
     let response = match reply {
         Ok(response) => {
             metadata.seq_num = i64::try_from(*answered).unwrap_or(i64::MAX);
             *answered += 1;
+            tracing::debug!(seconds, "request answered");
             Some(response)
         }
         Err(status) => {
             gauges.failed_requests.fetch_add(1, Ordering::Relaxed);
-            tracing::debug!(op_id, code = %status.code(), message = status.message(), "request failed");
+            tracing::info!(seconds, code = %status.code(), reason = status.message(), "request failed");
             metadata.status = Some(to_proto(&status));
             None
         }

@@ -25,7 +25,7 @@ mod table;
 mod tests;
 
 pub(crate) use self::{
-    answer::respond,
+    answer::{Asked, respond},
     request::{Answer, Reply},
     table::begin,
 };

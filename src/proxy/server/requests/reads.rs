@@ -16,6 +16,9 @@ use crate::{
     },
 };
 
+/// Bytes of a buffer that is read at once: a turn on the way to the device costs more than it.
+const SMALL: u64 = 64 << 10;
+
 /// The bytes of an array as a host buffer, which is there before the answer.
 impl Request for CopyToHostBufferRequest {
     type Work = Reading;
@@ -80,6 +83,12 @@ async fn bring(
         && domain.shape() == array.shape()
         && (item == Item::Strings || region.is_dense())
     {
+        if memory.size() <= SMALL {
+            let (memory, held) =
+                (Arc::clone(memory), session.hold(memory.size(), Direction::Result).await?);
+            let read = move || Ok(HostBuffer::of_bytes(memory.read()?.into(), held));
+            return session.blocking(read).await;
+        }
         // Read piece by piece when it is looked up.
         let held = session.hold(0, Direction::Result).await?;
         return Ok(HostBuffer::of_memory(Arc::clone(memory), held));

@@ -64,6 +64,20 @@ impl HostBuffer {
         self.size
     }
 
+    /// Bytes that have been read.
+    pub(crate) fn of_bytes(bytes: Bytes, held: Held) -> Self {
+        let size = bytes.len() as u64;
+        Self { size, content: Content::Pieces(vec![bytes]), _held: held }
+    }
+
+    /// The pieces of a buffer that is on the host, which nobody has to wait for.
+    pub(crate) fn pieces(&self) -> Option<&[Bytes]> {
+        match &self.content {
+            Content::Pieces(pieces) => Some(pieces),
+            Content::Memory(_) => None,
+        }
+    }
+
     /// The bytes of a shard, without a copy of them.
     pub(crate) fn of_memory(memory: Arc<Memory>, held: Held) -> Self {
         Self { size: memory.size(), content: Content::Memory(memory), _held: held }

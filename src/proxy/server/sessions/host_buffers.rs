@@ -3,10 +3,11 @@
 use std::{
     collections::{HashMap, VecDeque, hash_map::Entry},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use bytes::Bytes;
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
 
 use super::HostBuffer;
 use crate::{
@@ -16,6 +17,11 @@ use crate::{
         status::status,
     },
 };
+
+/// How long a look-up waits for the request that makes its buffer.
+const EARLY: Duration = Duration::from_millis(50);
+/// Look-ups of a session that wait so at a time. The others are told at once.
+const MOST_EARLY: usize = 64;
 
 type Waiter = oneshot::Sender<Result<Arc<HostBuffer>, Status>>;
 
@@ -92,6 +98,10 @@ pub(crate) struct HostBuffers {
     slots: Mutex<Slots>,
     /// Told when an array begins to wait for a buffer.
     takers: Notify,
+    /// Told when somebody begins to make a buffer.
+    fillings: Notify,
+    /// How many look-ups may wait for that.
+    early: Semaphore,
     limit: usize,
 }
 
@@ -110,7 +120,8 @@ impl HostBuffers {
     pub(crate) fn new(limit: usize, account: Account) -> Arc<Self> {
         let (by_handle, reserve) = (HashMap::new(), Reserve::new(account));
         let slots = Mutex::new(Slots { by_handle, reserve, closed: false });
-        Arc::new(Self { slots, takers: Notify::new(), limit })
+        let early = Semaphore::new(MOST_EARLY);
+        Arc::new(Self { slots, takers: Notify::new(), fillings: Notify::new(), early, limit })
     }
 
     /// Whether there is none, and none is waited for.
@@ -137,6 +148,8 @@ impl HostBuffers {
             ));
         }
         slot.arriving = true;
+        drop(slots);
+        self.fillings.notify_waiters();
         Ok(Filling {
             buffers: Arc::clone(self),
             handle,
@@ -202,6 +215,32 @@ impl HostBuffers {
             receiver
         };
         receiver.await.unwrap_or_else(|_| Err(over()))
+    }
+
+    /// As [`look_up`](Self::look_up), for one who may have been faster than the request that makes
+    /// the buffer, because it came another way: that is waited for a moment.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) async fn look_up_early(&self, handle: u64) -> Result<Arc<HostBuffer>, Status> {
+        let Ok(_early) = self.early.try_acquire() else { return self.look_up(handle).await };
+        let mut overdue = std::pin::pin!(tokio::time::sleep(EARLY));
+        loop {
+            let begins = self.fillings.notified();
+            if !self.is_unknown(handle) {
+                return self.look_up(handle).await;
+            }
+            tokio::select! {
+                () = begins => {}
+                () = &mut overdue => return Err(unknown(handle)),
+            }
+        }
+    }
+
+    fn is_unknown(&self, handle: u64) -> bool {
+        let slots = self.lock();
+        let slot = slots.by_handle.get(&handle);
+        !slots.closed && !slot.is_some_and(|slot| slot.arriving || slot.buffer.is_some())
     }
 
     /// Drops the buffer of `handle`.

@@ -350,7 +350,9 @@ impl State {
         let saved = tokio::task::spawn_blocking(move || {
             // Until it is really over, also where nobody waits for it any more.
             let _one = (one, lock);
-            state.carry_out(&*live, &options, &watch, occasion)
+            let saved = state.carry_out(&*live, &options, &watch, occasion);
+            state.gauges.note_save(saved.is_ok());
+            saved
         });
         saved.await.map_err(|error| {
             ProxyError::Status(status!(Internal, "saving failed without a word: {error}"))

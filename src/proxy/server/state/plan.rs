@@ -165,7 +165,7 @@ impl Plan {
             match missing {
                 Missing::NotYet => tracing::debug!(name, "left out: its data have not arrived"),
                 Missing::Failed(status) => {
-                    tracing::debug!(name, code = %status.code(), message = status.message(), "left out: it could not be made");
+                    tracing::debug!(name, code = %status.code(), reason = status.message(), "left out: it could not be made");
                 }
             }
         }

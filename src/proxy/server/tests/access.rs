@@ -368,3 +368,49 @@ fn only_clients_with_a_certificate_of_the_authority_get_in() {
         assert!(matches!(nothing, Err(ProxyError::Configuration { .. })));
     });
 }
+
+#[test]
+fn certificates_are_exchanged_while_the_server_runs() {
+    test(|| async {
+        let (old_authority, old_issuer) = authority();
+        let (new_authority, new_issuer) = authority();
+        let (certificate, key) = signed("localhost", &old_issuer);
+        let server = Server::builder(&plugin()).tls(&certificate, &key).build().unwrap();
+        let running = Running::start(server).await;
+        let address = format!("https://{}", running.address);
+        let trusting = |authority: &str| ClientOptions {
+            certificate_authority: Some(authority.to_owned().into_bytes()),
+            server_name: Some("localhost".to_owned()),
+            timeout: Duration::from_secs(5),
+            ..ClientOptions::default()
+        };
+        let client = Client::connect_with(&address, trusting(&old_authority)).await.unwrap();
+        let (certificate, key) = signed("localhost", &new_issuer);
+        // What cannot be used changes nothing.
+        let (other, _) = signed("localhost", &old_issuer);
+        for (certificate, key) in [("none", &key), (&other, &key)] {
+            let replaced = running.server.replace_certificates(certificate, key, None);
+            assert!(matches!(replaced, Err(ProxyError::Configuration { .. })), "{replaced:?}");
+        }
+        negotiate_with(&address, &trusting(&old_authority)).await.unwrap();
+        running.server.replace_certificates(&certificate, &key, None).unwrap();
+        negotiate_with(&address, &trusting(&new_authority)).await.unwrap();
+        assert!(negotiate_with(&address, &trusting(&old_authority)).await.is_err());
+        // And so is who may.
+        let wanted = Some(new_authority.as_bytes());
+        running.server.replace_certificates(&certificate, &key, wanted).unwrap();
+        assert!(negotiate_with(&address, &trusting(&new_authority)).await.is_err());
+        let (own, own_key) = signed("a client", &new_issuer);
+        let certified = trusting(&new_authority).with_certificate(own, own_key);
+        negotiate_with(&address, &certified).await.unwrap();
+        // The connection of before is still one.
+        let shape = Shape::new([3]).unwrap();
+        let array = client.put(DType::U8, &shape, DeviceId(0), &b"abc"[..]).await.unwrap();
+        drop((array, client));
+        running.stop().await.unwrap();
+
+        let plain = Server::builder(&plugin()).build().unwrap();
+        let replaced = plain.replace_certificates(&certificate, &key, None);
+        assert!(matches!(replaced, Err(ProxyError::Configuration { .. })), "{replaced:?}");
+    });
+}

@@ -3,5 +3,6 @@
 mod access;
 mod model;
 mod network;
+mod operation;
 pub(super) mod session;
 mod strangers;

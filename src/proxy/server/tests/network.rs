@@ -63,6 +63,12 @@ impl Running {
         tokio::time::timeout(Duration::from_secs(20), self.task).await.unwrap().unwrap()
     }
 
+    /// Asks the server to stop; how it ends comes later.
+    pub(crate) fn ask_to_stop(self) -> JoinHandle<Result<(), ProxyError>> {
+        drop(self.stop);
+        self.task
+    }
+
     /// Waits until nothing of any session is left.
     pub(crate) async fn is_empty(&self) -> bool {
         for _ in 0..500 {
@@ -571,5 +577,68 @@ fn a_server_stops_though_a_client_is_there() {
             other => matches!(other, ProxyError::Connection { .. }),
         };
         assert!(gone, "{error:?}");
+    });
+}
+
+#[test]
+fn a_look_up_may_be_faster_than_the_request_that_makes_its_buffer() {
+    test(|| async {
+        let server = server(Ranges::supported());
+        let local = server.local_session(Ranges::supported()).unwrap();
+        let session = Arc::clone(local.session());
+        // It waits for a moment only, in which a busy machine may not come to the store.
+        let mut found = None;
+        for handle in 1..100 {
+            let own = Arc::clone(&session);
+            let early = tokio::spawn(async move {
+                let buffer = own.host_buffers.look_up_early(handle).await?;
+                own.blocking(move || buffer.whole()).await
+            });
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            assert!(session.host_buffers.look_up(handle).await.is_err());
+            local.store(handle, b"abc"[..].into()).await.unwrap();
+            if let Ok(bytes) = early.await.unwrap() {
+                found = Some(bytes);
+                break;
+            }
+        }
+        assert_eq!(found.as_deref(), Some(&b"abc"[..]));
+        // One that never comes, asked for by many.
+        let mut unknown = tokio::task::JoinSet::new();
+        for _ in 0..1000 {
+            let own = Arc::clone(&session);
+            unknown.spawn(async move { own.host_buffers.look_up_early(1000).await.map(drop) });
+        }
+        while let Some(answer) = unknown.join_next().await {
+            assert_eq!(answer.unwrap().unwrap_err().code(), StatusCode::NotFound);
+        }
+    });
+}
+
+#[test]
+fn a_buffer_that_was_read_by_our_client_is_not_there_any_more() {
+    test(|| async {
+        let running = Running::start(server(Ranges::supported())).await;
+        let client = Client::connect(&running.address).await.unwrap();
+        for size in [0, 1, 1000, 64 << 10, (64 << 10) + 1, 3 << 20] {
+            let bytes: bytes::Bytes = (0..size).map(|at| at as u8).collect();
+            let shape = Shape::new([size]).unwrap();
+            let array = client.put(DType::U8, &shape, DeviceId(0), bytes.clone()).await.unwrap();
+            for _ in 0..3 {
+                assert_eq!(client.get(&array).await.unwrap(), bytes, "{size}");
+            }
+            client.delete(&array).await.unwrap();
+        }
+        // Without a call to delete them: the session has none left, and no call came for it.
+        for _ in 0..500 {
+            if running.server.metrics().host_buffers == 0 {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        assert_eq!(running.server.metrics().host_buffers, 0);
+        drop(client);
+        assert!(running.is_empty().await);
+        running.stop().await.unwrap();
     });
 }

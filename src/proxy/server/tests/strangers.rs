@@ -32,6 +32,7 @@ use crate::{
         Client, ProxyError,
         server::{
             Limits, Server,
+            access::{Acceptor, Encryption},
             arrays::Kind,
             net::{Accept, Connections, is_final, is_of_peer},
         },
@@ -328,7 +329,8 @@ fn a_listener_that_gets_no_descriptor_waits_longer_each_time_and_serves_again() 
         let address = format!("http://{}", listener.local_addr().unwrap());
         let starved = Starved { listener, refusals: AtomicUsize::new(REFUSALS) };
         let since = Instant::now();
-        let serving = Connections::new(Arc::clone(&server.registry), None).serve(starved);
+        let plain = Acceptor::new(&Encryption::default()).unwrap();
+        let serving = Connections::new(Arc::clone(&server.registry), plain).serve(starved);
         let serving = tokio::spawn(serving);
         drop(Client::connect(&address).await.unwrap());
         // 5 milliseconds, and each time twice as many.

@@ -1,9 +1,14 @@
 //! What a server holds at the moment, counted.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::SystemTime,
 };
+
+use super::series::RequestSeries;
 
 /// What a server holds. All of it goes back to nothing when the last session is over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,6 +36,10 @@ pub struct Metrics {
     pub host_buffers: u64,
     /// Bytes of these, as announced.
     pub host_buffer_bytes: u64,
+    /// Bytes of host buffers that clients have sent since the start.
+    pub received_bytes: u64,
+    /// Bytes of host buffers that were sent to clients since the start.
+    pub sent_bytes: u64,
     /// Requests and transfers in progress.
     pub tasks: u64,
     /// Requests answered since the start.
@@ -50,8 +59,15 @@ pub struct Metrics {
     pub saved_arrays: u64,
     /// Arrays that the last save left out: their data had not arrived, or they could not be made.
     pub left_out_arrays: u64,
+    /// Saves of the state that were done since the start.
+    pub saves: u64,
+    /// Saves of the state that failed since the start.
+    pub failed_saves: u64,
+    /// When the state was last saved, in seconds since 1970; 0 where it was not.
+    pub last_save: u64,
 }
 
+/// What is counted, as it is counted.
 #[derive(Debug, Default)]
 pub(crate) struct Gauges {
     pub(crate) sessions: AtomicU64,
@@ -65,6 +81,8 @@ pub(crate) struct Gauges {
     pub(crate) executions_begun: AtomicU64,
     pub(crate) host_buffers: AtomicU64,
     pub(crate) host_buffer_bytes: AtomicU64,
+    pub(crate) received_bytes: AtomicU64,
+    pub(crate) sent_bytes: AtomicU64,
     pub(crate) tasks: AtomicU64,
     pub(crate) requests: AtomicU64,
     pub(crate) failed_requests: AtomicU64,
@@ -74,6 +92,10 @@ pub(crate) struct Gauges {
     pub(crate) unauthenticated: AtomicU64,
     saved_arrays: AtomicU64,
     left_out_arrays: AtomicU64,
+    saves: AtomicU64,
+    failed_saves: AtomicU64,
+    last_save: AtomicU64,
+    pub(crate) by_kind: RequestSeries,
 }
 
 /// A part of a gauge's value; it is taken off again on drop.
@@ -99,6 +121,17 @@ impl Gauges {
         self.left_out_arrays.store(arrays as u64, Ordering::Relaxed);
     }
 
+    /// Counts a save of the state that has ended.
+    pub(crate) fn note_save(&self, done: bool) {
+        if !done {
+            self.failed_saves.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        self.saves.fetch_add(1, Ordering::Relaxed);
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        self.last_save.store(now.map_or(0, |now| now.as_secs()), Ordering::Relaxed);
+    }
+
     pub(crate) fn read(&self) -> Metrics {
         let read = |gauge: &AtomicU64| gauge.load(Ordering::Relaxed);
         Metrics {
@@ -113,6 +146,8 @@ impl Gauges {
             executions_begun: read(&self.executions_begun),
             host_buffers: read(&self.host_buffers),
             host_buffer_bytes: read(&self.host_buffer_bytes),
+            received_bytes: read(&self.received_bytes),
+            sent_bytes: read(&self.sent_bytes),
             tasks: read(&self.tasks),
             requests: read(&self.requests),
             failed_requests: read(&self.failed_requests),
@@ -122,6 +157,9 @@ impl Gauges {
             unauthenticated: read(&self.unauthenticated),
             saved_arrays: read(&self.saved_arrays),
             left_out_arrays: read(&self.left_out_arrays),
+            saves: read(&self.saves),
+            failed_saves: read(&self.failed_saves),
+            last_save: read(&self.last_save),
         }
     }
 }
