@@ -18,6 +18,7 @@ use bytes::Bytes;
 use criterion::Criterion;
 use hyper::{body::Incoming, server::conn::http2, service::service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use rustix::time::{ClockId, clock_gettime};
 use serdes::{
     ifrt::{DType, DeviceId, Shape},
     proxy::{Client, Ranges, Server, negotiate},
@@ -61,6 +62,13 @@ async fn timed(work: impl Future<Output = ()>) -> Duration {
     begin.elapsed()
 }
 
+/// Seconds of processors that this process has used: both ends of all that is measured are in it,
+/// and what else the machine does is not.
+fn processor_seconds() -> f64 {
+    let now = clock_gettime(ClockId::ProcessCPUTime);
+    now.tv_sec as f64 + now.tv_nsec as f64 * 1e-9
+}
+
 fn median(mut times: Vec<Duration>) -> f64 {
     times.sort_unstable();
     times.get(times.len() / 2).map_or(f64::NAN, Duration::as_secs_f64)
@@ -70,19 +78,26 @@ fn median(mut times: Vec<Duration>) -> f64 {
 /// ratios of the medians.
 async fn in_turns(client: &Client, shape: &Shape, bytes: &Bytes, turns: usize) {
     let mut times = [const { Vec::new() }; 3];
+    let mut work = [0.0; 3];
     for _ in 0..turns {
+        let begin = processor_seconds();
         times[0].push(timed(tcp(bytes)).await);
+        let end_of_tcp = processor_seconds();
         let mut array = None;
         let put = async {
             let put = client.put(DType::U8, shape, DeviceId(0), bytes.clone()).await;
             array = Some(put.expect("an array"));
         };
         times[1].push(timed(put).await);
+        let end_of_put = processor_seconds();
         let array = array.expect("an array");
         let get = async {
             black_box(client.get(&array).await.expect("the bytes"));
         };
         times[2].push(timed(get).await);
+        work[0] += end_of_tcp - begin;
+        work[1] += end_of_put - end_of_tcp;
+        work[2] += processor_seconds() - end_of_put;
     }
     let [tcp, put, get] = times.map(median);
     let speed = bytes.len() as f64 / f64::from(1 << 30);
@@ -92,6 +107,12 @@ async fn in_turns(client: &Client, shape: &Shape, bytes: &Bytes, turns: usize) {
         speed / put,
         tcp / put,
         speed / get,
+        tcp / get,
+    );
+    let [tcp, put, get] = work;
+    println!(
+        "processor time of TCP for each second of it: put {:.2}, get {:.2}",
+        tcp / put,
         tcp / get,
     );
 }
@@ -166,6 +187,7 @@ async fn small(client: &Client, turns: usize, count: usize) {
     let array = Arc::new(array);
     for lanes in [1, 16] {
         let mut rates = [const { Vec::new() }; 3];
+        let mut work = [0.0; 3];
         for _ in 0..=turns {
             let (own, sent) = (channel.clone(), bytes.clone());
             let echo = move || {
@@ -186,9 +208,15 @@ async fn small(client: &Client, turns: usize, count: usize) {
                     black_box(own.get(&from).await.expect("the bytes"));
                 }
             };
+            let begin = processor_seconds();
             rates[0].push(round_trips(count, lanes, echo).await);
+            let end_of_echo = processor_seconds();
             rates[1].push(round_trips(count, lanes, put).await);
+            let end_of_put = processor_seconds();
             rates[2].push(round_trips(count, lanes, get).await);
+            work[0] += end_of_echo - begin;
+            work[1] += end_of_put - end_of_echo;
+            work[2] += processor_seconds() - end_of_put;
         }
         // Ratios within a turn: what else the machine does changes from turn to turn.
         let ratio = |kind: usize| {
@@ -201,6 +229,12 @@ async fn small(client: &Client, turns: usize, count: usize) {
             ratio(1),
             middle(rates[2].clone()),
             ratio(2),
+        );
+        let [echo, put, get] = work;
+        println!(
+            "processor time of the echo for each second of it: put {:.2}, get {:.2}",
+            echo / put,
+            echo / get,
         );
     }
 }
