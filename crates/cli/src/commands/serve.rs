@@ -69,9 +69,10 @@ pub(crate) fn run(arguments: &ServeArguments, terminal: &mut Terminal) -> Result
         saving.abort();
         served.map_err(|error| negotiate::failure(&error))
     });
+    // While there is somebody who sends.
+    log.end();
     // What hangs in a call into the plug-in or the system keeps nobody waiting.
     runtime.shutdown_timeout(LEFT_BEHIND);
-    log.end();
     served.map(|()| Status::Yes)
 }
 
