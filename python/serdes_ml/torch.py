@@ -1,0 +1,107 @@
+"""State dicts of PyTorch: tensors that share memory are stored once, and come back shared.
+
+>>> import tempfile, pathlib, torch
+>>> from serdes_ml import torch as sdt
+>>> path = pathlib.Path(tempfile.mkdtemp()) / "m.sds"
+>>> model = torch.nn.Linear(2, 3)
+>>> sdt.save_file(model.state_dict(), path)
+>>> model.load_state_dict(sdt.load_file(path))
+<All keys matched successfully>
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ._arrays import imported, to_torch
+from ._files import ALIASES, State, metadata_of, write
+from ._paths import Path, local
+from ._progress import Progress
+
+__all__ = ["load_file", "save_file"]
+
+torch = imported("torch")
+
+
+def _place(tensor: Any) -> tuple[Any, ...]:
+    """Where a tensor lies, and how; those of one place are one tensor."""
+    return (
+        tensor.device,
+        tensor.data_ptr(),
+        tensor.dtype,
+        tuple(tensor.shape),
+        tuple(tensor.stride()),
+        tensor.is_conj(),
+        tensor.is_neg(),
+    )
+
+
+def _apart(tensors: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+    """Each tensor once, and the other names of those that have several."""
+    stored: dict[str, Any] = {}
+    aliases: dict[str, str] = {}
+    first: dict[tuple[Any, ...], str] = {}
+    for name, tensor in tensors.items():
+        if not isinstance(tensor, torch.Tensor):
+            raise TypeError(
+                f"{name!r} is a {type(tensor).__name__}, and not a tensor; put it into the metadata"
+            )
+        shares = tensor.layout == torch.strided and tensor.numel() > 0
+        place = _place(tensor) if shares else None
+        if place is not None and place in first:
+            aliases[name] = first[place]
+            continue
+        if place is not None:
+            first[place] = name
+        stored[name] = tensor
+    return stored, aliases
+
+
+def save_file(
+    tensors: Mapping[str, Any],
+    filename: Path,
+    metadata: Mapping[str, str] | None = None,
+    *,
+    serdes_version: str | int = "current",
+    sync: bool = True,
+    progress: Progress = None,
+) -> None:
+    """Save a state dict into the file ``filename``.
+
+    Names of one tensor, as those of tied weights, are stored once. What else is as in
+    `serdes_ml.save_file`.
+
+    Raises:
+        TypeError: if a value is no dense tensor.
+    """
+    stored, aliases = _apart(tensors)
+    own = {ALIASES: json.dumps(aliases)} if aliases else None
+    path = local(filename)
+    write(path, stored, metadata_of(metadata, own), serdes_version, sync, progress)
+
+
+def load_file(
+    filename: Path,
+    *,
+    device: Any = "cpu",
+    only: str | Sequence[str] | None = None,
+    verify: bool = True,
+    progress: Progress = None,
+) -> dict[str, Any]:
+    """Load a state dict from the state ``filename`` onto ``device``.
+
+    Names that were stored once are one tensor again. What else is as in `serdes_ml.load_file`.
+    """
+    state = State.open(filename)
+    arrays = state.read(state.select(only), verify, progress)
+    made: dict[int, Any] = {}
+    found: dict[str, Any] = {}
+    for name, array in arrays.items():
+        tensor = made.get(id(array))
+        if tensor is None:
+            tensor = to_torch(name, array).to(device)
+            made[id(array)] = tensor
+        found[name] = tensor
+    return found
