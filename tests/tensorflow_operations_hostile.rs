@@ -103,11 +103,15 @@ fn float(name: &str) -> Vec<u8> {
 /// Reads the graph for every release, sees that it was not read often, and that all releases and
 /// loaders that give a fault cut what they show of it.
 fn judge(bytes: Vec<u8>) -> Graph {
+    judge_as(Message::GraphDef, bytes)
+}
+
+fn judge_as(message: Message, bytes: Vec<u8>) -> Graph {
     let registries: Vec<Registry> =
         Registry::releases().map(|release| Registry::tensorflow(release).unwrap()).collect();
     let source = Counted { bytes, read: AtomicU64::new(0) };
     let options = ReadOptions::default().with_registries(&registries);
-    let graphs = graph::read(&source, Message::GraphDef, Form::Binary, &options).unwrap();
+    let graphs = graph::read(&source, message, Form::Binary, &options).unwrap();
     let read = source.read.load(Ordering::Relaxed);
     // Short parts are read whole where they are looked at again.
     let most = MOST_READS * source.bytes.len() as u64 + 256 * 1024;
@@ -210,6 +214,44 @@ fn names_of_a_megabyte_are_compared_and_not_shown() {
         matches!(fault(&found), Some(ImportFaultKind::AttributeNotAllowed { .. })),
         "{found:?}"
     );
+}
+
+/// What the import of the newest release finds in a graph that calls a function, as a graph and as a
+/// SavedModel.
+fn fault_of_called(function: &[u8]) -> Option<ImportFaultKind> {
+    let bytes = graph([node("c", "f", &[], &[])], [function.to_vec()]);
+    let found = judge(bytes.clone());
+    let loaded = judge_as(Message::SavedModel, field(2, &field(2, &bytes)));
+    assert_eq!(fault(&found), fault(&loaded));
+    fault(&found).cloned()
+}
+
+#[test]
+fn names_of_a_megabyte_in_functions_are_compared_and_not_shown() {
+    // An input says more than a name.
+    let long = "n".repeat((1 << 20) - 16);
+    let too_long = "n".repeat((1 << 20) + 1);
+    let of = |nodes: &[Vec<u8>]| fault_of_called(&function("f", nodes.to_vec()));
+    let given = node(&long, "Placeholder", &[], &data_type("dtype", 1));
+    let input = format!("{long}:output:0");
+    let used = node("i", "Identity", &[&input], &data_type("T", 1));
+    assert_eq!(of(&[given.clone(), used]), None);
+    let used = node("i", "Identity", &[&input], &data_type("T", 3));
+    let found = of(&[given, used]);
+    assert!(matches!(found, Some(ImportFaultKind::InputType { .. })), "{found:?}");
+    assert_eq!(of(&[node("n", &long, &[], &[])]), Some(ImportFaultKind::UnknownOperation));
+    assert_eq!(of(&[node(&too_long, "NoOp", &[], &[])]), Some(ImportFaultKind::Oversized));
+    let value = attribute(&long, &field(2, long.as_bytes()));
+    assert_eq!(of(&[node("n", "NoOp", &[], &value)]), None);
+    let function_of = attribute("f", &field(10, &field(1, long.as_bytes())));
+    judge_as(
+        Message::SavedModel,
+        field(2, &field(2, &graph([node("c", "PartitionedCall", &[], &function_of)], []))),
+    );
+    // Names of functions count up to 64 KiB.
+    let named = function(&long, [node("n", "NoOp", &[], &[])]);
+    let found = judge(graph([node("c", &long, &[], &[])], [named]));
+    assert_eq!(fault(&found), Some(&ImportFaultKind::UnknownOperation));
 }
 
 #[test]

@@ -161,6 +161,9 @@ fn is_closed(function: &FunctionIndex) -> bool {
     signature.attributes.is_empty() && arguments.all(|argument| !argument.is_reference)
 }
 
+/// What a release makes of each kind of a function.
+type ReleaseKinds = Vec<Rc<KindFacts>>;
+
 /// By release, whether nothing is wrong with a function; one for all of them where it is the same.
 fn clear(
     function: &FunctionIndex,
@@ -169,10 +172,10 @@ fn clear(
     registries: &[Registry],
 ) -> Box<[Option<Rc<Clear>>]> {
     // The same kinds and types as in the release before come to the same.
-    let mut before: Option<(Vec<Rc<KindFacts>>, u64, Option<Rc<Clear>>)> = None;
+    let mut before: Option<(ReleaseKinds, u64, Option<Rc<Clear>>)> = None;
     let judge = |(release, registry): (usize, &Registry)| {
         let of_release = |kind: &Rc<[Option<Rc<KindFacts>>]>| kind.get(release)?.clone();
-        let facts: Vec<Rc<KindFacts>> = kinds.iter().map(of_release).collect::<Option<_>>()?;
+        let facts: ReleaseKinds = kinds.iter().map(of_release).collect::<Option<_>>()?;
         let types = types(registry);
         let are_same = |others: &[Rc<KindFacts>]| {
             others.len() == facts.len() && others.iter().zip(&facts).all(|(a, b)| Rc::ptr_eq(a, b))

@@ -16,8 +16,11 @@ use crate::artifact::graph::{
     source::Extent,
 };
 
-/// Functions are kept whole up to so many nodes and inputs in all.
+/// Functions are kept whole up to so many nodes, inputs and other parts in all.
 const KEPT: usize = 1 << 16;
+
+/// A function without anything takes as much room as so many parts.
+const EMPTY: usize = 16;
 
 /// What was read of the functions of one library, for the registries that ask.
 #[derive(Debug, Default)]
@@ -32,7 +35,7 @@ struct Memory {
     /// By the place where it begins, what is known of a function.
     digests: HashMap<u64, Rc<Digest>>,
     functions: HashMap<u64, Rc<FunctionIndex>>,
-    /// How many nodes and inputs `functions` have.
+    /// How many parts `functions` have.
     kept: usize,
     /// The names that were read last, and of what.
     named: Option<((Extent, Part), Names)>,
@@ -136,7 +139,14 @@ impl Memory {
     }
 
     fn keep(&mut self, place: Extent, function: &Rc<FunctionIndex>) {
-        let size = function.nodes.len() + function.inputs.len();
+        let parts = [
+            function.nodes.len(),
+            function.inputs.len(),
+            function.arguments.len(),
+            function.results.len(),
+            function.kinds.len(),
+        ];
+        let size = parts.iter().fold(EMPTY, |size, parts| size.saturating_add(*parts));
         if self.kept.saturating_add(size) <= KEPT {
             self.kept += size;
             self.functions.insert(place.start, Rc::clone(function));

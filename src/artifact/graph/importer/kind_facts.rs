@@ -57,7 +57,8 @@ impl KindFacts {
             None => definition.attribute(name)?.default().map(BoundValue::of_default),
         };
         let (types, counts) = fixed_types(definition, value)?;
-        if types != in_graph {
+        let mut given = types.outputs.runs().iter();
+        if types != in_graph || given.any(|run| run.element.data_type == 0) {
             return None;
         }
         let (mut outputs, mut first) = (Vec::with_capacity(counts.len()), 0_u64);
