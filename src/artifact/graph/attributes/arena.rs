@@ -63,6 +63,8 @@ pub(super) struct StoredTensor {
     numbers: Stretch,
     /// How many values it has in fields of their own.
     values: u64,
+    /// How many of these are integers of 32 bits.
+    small_integers: u64,
 }
 
 /// A list; `kept` is a stretch of the list that holds elements of its kind.
@@ -236,6 +238,7 @@ impl Attributes {
             content: self.text(tensor.content),
             numbers: tensor.numbers.of(&self.numbers),
             values: tensor.values,
+            small_integers: tensor.small_integers,
         }
     }
 }
@@ -474,6 +477,11 @@ impl StoredShape {
 impl StoredTensor {
     pub(super) fn shape_mut(&mut self) -> &mut StoredShape {
         &mut self.shape
+    }
+
+    /// Says that an integer which is added is one of 32 bits.
+    pub(super) fn count_small_integer(&mut self) {
+        self.small_integers = self.small_integers.saturating_add(1);
     }
 
     /// Adds values that are not kept.

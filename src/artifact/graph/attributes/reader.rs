@@ -272,7 +272,8 @@ impl AttributeReader {
                     tensor_proto::DTYPE => tensor.data_type = value as i32,
                     tensor_proto::VERSION_NUMBER => {}
                     tensor_proto::INT_VAL => {
-                        attributes.push_integer(tensor, i64::from(value as i32))
+                        tensor.count_small_integer();
+                        attributes.push_integer(tensor, i64::from(value as i32));
                     }
                     tensor_proto::INT64_VAL => attributes.push_integer(tensor, number),
                     _ => tensor.add_values(1),

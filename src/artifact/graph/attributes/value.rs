@@ -68,6 +68,9 @@ pub(in super::super) struct TensorValue<'a> {
     pub(in super::super) numbers: &'a [i64],
     /// How many values it has in fields of its own.
     pub(in super::super) values: u64,
+    /// How many of these stand in `int_val`, which TensorFlow reads for integers of up to 32 bits
+    /// and for no others.
+    pub(in super::super) small_integers: u64,
 }
 
 /// A list of values.

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use super::order::{Edge, Visits, visit};
 use crate::artifact::graph::{
     fault::{BodyFaultKind, Part, PartFault},
-    index::{Argument, BodyNode, FunctionIndex, Name, NameMap, Suffix, Target},
+    index::{Argument, BodyNode, Element, FunctionIndex, Name, NameMap, Suffix, Target},
     rules::LoopRole,
 };
 
@@ -69,7 +69,13 @@ pub(super) fn first_fault(function: &FunctionIndex) -> Option<PartFault> {
     body.unknown_input()
         .or_else(|| body.bad_result())
         .or_else(|| body.bad_name())
-        .or_else(|| body.cycle())
+        .or_else(|| body.cycle(is_one_tensor))
+}
+
+/// Whether an input names a tensor by its number. What names a list of them may name none, which
+/// only types can tell.
+fn is_one_tensor(target: &Target) -> bool {
+    target.element != Element::All
 }
 
 /// A function whose names are being looked at.
@@ -201,15 +207,16 @@ impl Body<'_> {
         None
     }
 
-    /// When each node is visited.
-    pub(super) fn visits(&self) -> Visits {
-        let (edges, pending) = self.edges();
+    /// When each node is visited, where `is_waited_for` says of what an input of data names
+    /// whether it is a tensor at all.
+    pub(super) fn visits(&self, is_waited_for: impl Fn(&Target) -> bool) -> Visits {
+        let (edges, pending) = self.edges(is_waited_for);
         visit(edges.iter().copied(), pending, |node| self.loop_role(node))
     }
 
     /// A node that is never visited.
-    pub(super) fn cycle(&self) -> Option<PartFault> {
-        let unvisited = self.visits().unvisited()?;
+    pub(super) fn cycle(&self, is_waited_for: impl Fn(&Target) -> bool) -> Option<PartFault> {
+        let unvisited = self.visits(is_waited_for).unvisited()?;
         Some(PartFault { part: Part::Node(unvisited), kind: BodyFaultKind::Cycle })
     }
 
@@ -219,7 +226,7 @@ impl Body<'_> {
     }
 
     /// The edges between nodes, and how many inputs each node waits for.
-    fn edges(&self) -> (Vec<Edge>, Vec<u32>) {
+    fn edges(&self, is_waited_for: impl Fn(&Target) -> bool) -> (Vec<Edge>, Vec<u32>) {
         let mut edges = Vec::new();
         let mut pending = vec![0_u32; self.function.nodes.len()];
         let mut heads: HashMap<u32, LoopHead> = HashMap::new();
@@ -229,6 +236,12 @@ impl Body<'_> {
             if let Owner::Node(from) = owner {
                 // What an operation without outputs gives is nothing to wait for.
                 if target.suffix == Suffix::None && !target.control {
+                    continue;
+                }
+                if !target.control && !is_waited_for(target) {
+                    if self.loop_role(input.node) == LoopRole::Merge {
+                        heads.entry(input.node).or_default().not_waited_for += 1;
+                    }
                     continue;
                 }
                 edges.push(Edge { from: *from, to: input.node });
@@ -254,7 +267,8 @@ impl Body<'_> {
             {
                 // The head of a loop starts with one data input; the other one comes back from the
                 // loop.
-                *pending = (head.controls + 1).saturating_sub(head.arguments);
+                let there = head.arguments.saturating_add(head.not_waited_for);
+                *pending = (head.controls + 1).saturating_sub(there);
             }
         }
         (edges, pending)
@@ -267,6 +281,8 @@ struct LoopHead {
     controls: u32,
     /// How many of its inputs are arguments, which are there from the start.
     arguments: u32,
+    /// How many of them may be no tensor at all.
+    not_waited_for: u32,
     /// Whether something comes back to it.
     is_loop: bool,
 }

@@ -1,53 +1,188 @@
-//! What shape functions refuse in a function, whoever calls it.
+//! What shape functions refuse in functions: in those that nodes call, with the shapes that the
+//! calls give them, and in those that are loaded one by one.
 //!
-//! Knows which operation each node has. It must never know what an operation does with shapes.
+//! Knows where functions are and which operation each node has. It must never know what an operation
+//! does with shapes.
 
-use std::collections::HashSet;
+use std::{
+    borrow::Borrow,
+    collections::{HashMap, HashSet},
+    rc::Rc,
+};
 
 use super::{
     body::{Body, Owner, Owners},
-    instantiate::{BodyFinding, Definitions, Finding, numbered},
-    order::Visits,
+    called_bodies::Library,
+    instantiate::numbered,
 };
-use crate::artifact::graph::{
-    ImportFaultKind,
-    fault::Part,
-    index::FunctionIndex,
-    shapes::{ShapedBody, first_body_fault},
+use crate::artifact::{
+    graph::{
+        GraphError,
+        attributes::AttributeValue,
+        fault::Part,
+        function_names::FunctionNames,
+        index::FunctionIndex,
+        name_of, node_at,
+        shapes::{BodyMismatch, Called, CalledFunctions, FunctionNode, ShapedFunction, Tensor},
+        source::{Extent, Source},
+    },
+    ops::{Operation, Registry},
 };
 
-/// The first node that a shape function refuses in a function that is built, by its number.
-pub(super) fn shape_fault<D: Definitions>(
-    function: &FunctionIndex,
-    definitions: &D,
-) -> Option<BodyFinding> {
-    let arguments = numbered(&function.arguments);
-    let mut owners: Owners = arguments.map(|(n, a)| (a.name, Owner::Argument(n))).collect();
-    for (number, node) in numbered(&function.nodes) {
-        // A list of arguments may have the name of a node.
-        if owners.insert(node.name, Owner::Node(number)).is_some() {
-            return None;
+/// How many functions may call each other one inside of the other before nothing is known.
+const DEEPEST: u32 = 64;
+
+/// The nodes of functions that are looked at for all calls of a graph, and the functions that are
+/// kept: real models have some thousand. Behind that, nothing is known.
+const MOST_NODES: usize = 1 << 18;
+
+/// The functions that the nodes of a graph call, each read when the first call comes to it.
+pub(super) struct CalledShapes<'c> {
+    library: Library<'c>,
+    /// The GraphDef version that the graph says it was written with.
+    producer: i32,
+    /// By the hash of its name; `None` for one of which nothing is known.
+    functions: HashMap<u64, Option<Rc<CalledFunction<'c>>>>,
+    depth: u32,
+    /// How many nodes were looked at.
+    nodes: usize,
+}
+
+/// A function that is called.
+struct CalledFunction<'c> {
+    place: Extent,
+    shaped: ShapedFunction<'c, Rc<FunctionIndex>>,
+}
+
+impl<'c> CalledShapes<'c> {
+    pub(super) fn of(library: Library<'c>, producer: i32) -> Self {
+        Self { library, producer, functions: HashMap::new(), depth: 0, nodes: 0 }
+    }
+
+    fn function(&mut self, name: u64) -> Result<Option<Rc<CalledFunction<'c>>>, GraphError> {
+        if let Some(known) = self.functions.get(&name) {
+            return Ok(known.clone());
+        }
+        let Library { source, names, registries, release, memo, .. } = self.library;
+        let mut found = None;
+        if let Some(place) = names.get(name).map(|function| function.place) {
+            let index = memo.index(self.library, place)?;
+            self.nodes = self.nodes.saturating_add(index.nodes.len());
+            let find = |name: &str| operation(names, registries, name);
+            let shaped = shaped(index, (source, release), find)?;
+            found = shaped.map(|shaped| Rc::new(CalledFunction { place, shaped }));
+        }
+        self.functions.insert(name, found.clone());
+        Ok(found)
+    }
+
+    /// A mismatch with the names of the node that has it.
+    fn named(
+        &self,
+        called: &CalledFunction<'_>,
+        (node, mut mismatch): BodyMismatch,
+    ) -> Result<BodyMismatch, GraphError> {
+        if mismatch.within.is_none() {
+            let Library { source, release, .. } = self.library;
+            let part = Part::Node(node);
+            let (function, name) = name_of::part_of_function(source, called.place, part, release)?;
+            let operation = called.shaped.operation(node).unwrap_or_default().to_owned();
+            mismatch.within = Some(FunctionNode { function, node: name, operation });
+        }
+        Ok((node, mismatch))
+    }
+}
+
+impl CalledFunctions for CalledShapes<'_> {
+    fn call(&mut self, function: u64, inputs: &[Tensor]) -> Called {
+        let nothing = Ok(Ok(Vec::new()));
+        if self.depth >= DEEPEST || self.nodes >= MOST_NODES {
+            return nothing;
+        }
+        let Some(called) = self.function(function)? else { return nothing };
+        self.nodes = self.nodes.saturating_add(called.shaped.nodes()).saturating_add(1);
+        self.depth += 1;
+        let inferred = called.shaped.infer(inputs, self.producer, self);
+        self.depth -= 1;
+        match inferred? {
+            Ok(results) => Ok(Ok(results)),
+            Err(mismatch) => Ok(Err(self.named(&called, mismatch)?.1)),
         }
     }
-    let visits = Body { function, owners }.visits();
-    in_order(function, definitions, &visits)
 }
 
-/// The same where it is known when each node is visited.
-pub(super) fn in_order<D: Definitions>(
-    function: &FunctionIndex,
-    definitions: &D,
-    visits: &Visits,
-) -> Option<BodyFinding> {
-    let order: Vec<u32> = visits.in_order().collect();
-    let called: HashSet<u32> =
-        function.nodes.iter().filter(|node| node.is_function).map(|node| node.kind).collect();
-    let operations = numbered(&function.kinds).map(|(number, kind)| {
-        let definition = definitions.find(&kind.operation);
-        definition.filter(|found| !found.is_name_alone() && !called.contains(&number))
-    });
-    let body = ShapedBody { function, operations: operations.collect(), order: &order };
-    let (node, mismatch) = first_body_fault(&body)?;
-    let fault = Finding::of(Part::Node(node), ImportFaultKind::Shape);
-    Some(fault.of_operation(function, node).with(&mismatch.found, &mismatch.expected))
+/// The operation of this name as one of the releases defines it that know it; none for functions.
+fn operation<'r>(
+    names: &FunctionNames,
+    registries: &'r [Registry],
+    name: &str,
+) -> Option<Operation<'r>> {
+    if names.find(name.as_bytes()).is_some() {
+        return None;
+    }
+    let mut defined = registries.iter().rev().filter_map(|registry| registry.operation(name));
+    defined.find(|found| !found.is_name_alone())
 }
+
+/// A function whose nodes have the operations that `find` knows by name; `None` where names alone
+/// do not tell which node is meant.
+fn shaped<'r, F: Borrow<FunctionIndex>>(
+    function: F,
+    (source, release): (Source<'_>, i32),
+    find: impl Fn(&str) -> Option<Operation<'r>>,
+) -> Result<Option<ShapedFunction<'r, F>>, GraphError> {
+    let index = function.borrow();
+    if index.oversized {
+        return Ok(None);
+    }
+    let arguments = numbered(&index.arguments);
+    let mut owners: Owners = arguments.map(|(n, a)| (a.name, Owner::Argument(n))).collect();
+    for (number, node) in numbered(&index.nodes) {
+        // A list of arguments may have the name of a node.
+        if owners.insert(node.name, Owner::Node(number)).is_some() {
+            return Ok(None);
+        }
+    }
+    let mut constants = HashMap::new();
+    for (number, place) in &index.constants {
+        let node = node_at::read(source, *place, None, release)?;
+        if let Some(AttributeValue::Tensor(tensor)) = node.attributes.get("value") {
+            constants.insert(*number, Tensor::constant(tensor));
+        }
+    }
+    let called: HashSet<u32> =
+        index.nodes.iter().filter(|node| node.is_function).map(|node| node.kind).collect();
+    let operations = numbered(&index.kinds)
+        .map(|(number, kind)| find(&kind.operation).filter(|_| !called.contains(&number)));
+    let operations: Vec<_> = operations.collect();
+    let order = Body { function: index, owners }.visits(|_| true).in_order().collect();
+    Ok(Some(ShapedFunction::new(function, operations.into_iter(), constants, order)))
+}
+
+/// Nobody looks into the functions that nodes call.
+struct NotCalled;
+
+impl CalledFunctions for NotCalled {
+    fn call(&mut self, _function: u64, _inputs: &[Tensor]) -> Called {
+        Ok(Ok(Vec::new()))
+    }
+}
+
+/// The first node that a shape function refuses in a function that is loaded alone, in the order of
+/// the importer's visits: nobody gives it anything, and it finds no other function.
+pub(super) fn alone(
+    place: Extent,
+    library: Library<'_>,
+) -> Result<Option<BodyMismatch>, GraphError> {
+    let Library { source, names, registries, release, follows_shapes, memo } = library;
+    if !follows_shapes {
+        return Ok(None);
+    }
+    let function = memo.index(library, place)?;
+    let find = |name: &str| operation(names, registries, name);
+    let Some(shaped) = shaped(function, (source, release), find)? else { return Ok(None) };
+    Ok(shaped.infer(&[], i32::MAX, &mut NotCalled)?.err())
+}
+
+#[cfg(test)]
+mod tests;

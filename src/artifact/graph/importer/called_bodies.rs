@@ -13,7 +13,6 @@ use std::{
 
 use super::{
     binding::{Binding, BoundValue, Scope},
-    body_shapes,
     callers::Callers,
     digest::{ClearCall, Digest},
     function_memo::FunctionMemo,
@@ -275,31 +274,76 @@ impl CalledBodies {
         wants_shape_functions: bool,
     ) -> Vec<Vec<Found>> {
         let mut findings = vec![vec![None; releases]; self.bodies.len()];
-        for function in order.iter().chain(circular) {
-            let Some(body) = self.bodies.get(*function) else { continue };
-            let is_circular = circular.binary_search(function).is_ok();
-            for release in 0..releases {
-                let own = body.own(release, wants_shape_functions);
-                let found = own
-                    .or_else(|| {
-                        body.calls.iter().find_map(|inner| {
-                            self.call_finding(inner.call, (inner.inputs, inner.outputs), release)
-                                .or_else(|| {
-                                    let called = self.positions.get(&inner.call.function)?;
-                                    let found = findings.get(*called)?.get(release)?;
-                                    found.clone().filter(|_| inner.call.inside)
-                                })
-                        })
-                    })
-                    .or_else(|| is_circular.then(|| body.recursion()));
-                if let Some(known) =
-                    findings.get_mut(*function).and_then(|known| known.get_mut(release))
-                {
-                    *known = found;
-                }
+        for function in order {
+            self.find_in(*function, &mut findings, wants_shape_functions);
+        }
+        // Of functions that call each other, what is wrong with one is found by all that come to
+        // it, before they come to themselves again.
+        let mut waiting: Vec<usize> = circular.iter().rev().copied().collect();
+        let callers = self.callers_in(circular);
+        while let Some(function) = waiting.pop() {
+            if self.find_in(function, &mut findings, wants_shape_functions) {
+                waiting.extend(callers.get(&function).into_iter().flatten());
+            }
+        }
+        for function in circular {
+            let (Some(body), Some(found)) =
+                (self.bodies.get(*function), findings.get_mut(*function))
+            else {
+                continue;
+            };
+            for found in found.iter_mut().filter(|found| found.is_none()) {
+                *found = Some(body.recursion());
             }
         }
         findings
+    }
+
+    /// Among these functions, which ones call each.
+    fn callers_in(&self, functions: &[usize]) -> HashMap<usize, Vec<usize>> {
+        let mut callers: HashMap<usize, Vec<usize>> = HashMap::new();
+        for caller in functions {
+            let calls = self.bodies.get(*caller).map(|body| body.calls.as_slice());
+            for inner in calls.unwrap_or_default().iter().filter(|inner| inner.call.inside) {
+                if let Some(called) = self.positions.get(&inner.call.function) {
+                    callers.entry(*called).or_default().push(*caller);
+                }
+            }
+        }
+        callers
+    }
+
+    /// Finds what keeps a function from being built, by release, as far as it is known of those
+    /// that it calls; whether that is more than was known before.
+    fn find_in(
+        &self,
+        function: usize,
+        findings: &mut [Vec<Found>],
+        wants_shape_functions: bool,
+    ) -> bool {
+        let Some(body) = self.bodies.get(function) else { return false };
+        let releases = findings.get(function).map_or(0, Vec::len);
+        let mut has_more = false;
+        for release in 0..releases {
+            let of = |function: usize| findings.get(function)?.get(release)?.clone();
+            if of(function).is_some() {
+                continue;
+            }
+            let called = |inner: &InnerCall| {
+                let tensors = (inner.inputs, inner.outputs);
+                self.call_finding(inner.call, tensors, release).or_else(|| {
+                    let called = self.positions.get(&inner.call.function)?;
+                    of(*called).filter(|_| inner.call.inside)
+                })
+            };
+            let own = body.own(release, wants_shape_functions);
+            let found = own.or_else(|| body.calls.iter().find_map(called));
+            has_more |= found.is_some();
+            if let Some(known) = findings.get_mut(function).and_then(|all| all.get_mut(release)) {
+                *known = found;
+            }
+        }
+        has_more
     }
 
     /// What is wrong with a call that has so many inputs and outputs, whatever is in the function.
@@ -422,15 +466,10 @@ impl Around {
                 return Rc::clone(known);
             }
             let is_clear = digest.is_clear(release);
-            let mut built = match is_clear {
+            let built = match is_clear {
                 true => Ok(Built::of(digest)),
                 false => instantiate(function, scope, &definitions),
             };
-            if let Ok(built) = &mut built
-                && library.follows_shapes
-            {
-                built.shape_fault = body_shapes::shape_fault(function, &definitions);
-            }
             let built = Rc::new(
                 built.map_err(|finding| Rc::new(FunctionFinding { function: place, finding })),
             );
@@ -492,8 +531,7 @@ impl CalledBody {
             Err(finding) => Some(Rc::clone(finding)),
             Ok(built) => {
                 let lacking = built.no_shape_function.clone().filter(|_| wants_shape_functions);
-                let found = lacking.or_else(|| built.shape_fault.clone());
-                found.map(|finding| self.with(finding))
+                lacking.map(|finding| self.with(finding))
             }
         }
     }

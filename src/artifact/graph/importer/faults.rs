@@ -17,13 +17,13 @@ use super::{
     words::{Cause, Found, Words},
 };
 use crate::artifact::graph::{
-    GraphError, ImportFault,
+    GraphError, ImportFault, ImportFaultKind,
     index::{CallingNode, Input, OutputShapes},
     kinds::{Judged, Kind},
     node_at,
     node_rules::{NodeRules, NodeType, Strictness},
     rules::{Output, shown},
-    shapes::ShapeFault,
+    shapes::{FunctionNode, ShapeFault},
 };
 
 /// Whose faults are asked for.
@@ -253,6 +253,9 @@ impl Walk<'_> {
         {
             return Ok(Some(Cause::Call(Box::new(fault))));
         }
+        if let Some(fault) = self.shapes_of_called(node) {
+            return Ok(Some(Cause::Call(Box::new(fault))));
+        }
         if is_special && self.context.index.unbound_calls().binary_search(&node).is_ok() {
             return Ok(Some(Cause::UnboundCall));
         }
@@ -427,7 +430,22 @@ impl Walk<'_> {
     /// What shapes of inputs make a shape function refuse.
     fn shapes_of_inputs(&self, node: u32) -> Option<Cause> {
         let fault = self.shapes.filter(|fault| fault.node == node)?;
-        Some(Cause::ShapesOfInputs(fault.mismatch.clone()))
+        let is_own = fault.mismatch.within.is_none();
+        is_own.then(|| Cause::ShapesOfInputs(fault.mismatch.clone()))
+    }
+
+    /// The same in the function that a node calls.
+    fn shapes_of_called(&self, node: u32) -> Option<ImportFault> {
+        let mismatch = &self.shapes.filter(|fault| fault.node == node)?.mismatch;
+        let FunctionNode { function, node, operation } = mismatch.within.clone()?;
+        Some(ImportFault {
+            kind: ImportFaultKind::Shape,
+            node,
+            function: Some(function),
+            operation,
+            found: mismatch.found.clone(),
+            expected: mismatch.expected.clone(),
+        })
     }
 
     /// Shapes of outputs that a node says itself: too few, or such as no tensor has.

@@ -30,6 +30,7 @@ use crate::artifact::{
         },
         node_rules::{ElementType, NodeFault, NodeRules, NodeType, Strictness, TypeList},
         rules::is_partitioned_call,
+        shapes::BodyMismatch,
         source::Extent,
     },
     ops::{
@@ -76,10 +77,12 @@ struct FunctionGraph<'a> {
 }
 
 /// Loads a function whose [kinds](kinds_in_graph) are these, and whose callees were loaded before;
-/// `steps` counts what is looked at for all functions of a library.
+/// `shapes` is the first node that a shape function refuses, and `steps` counts what is looked at
+/// for all functions of a library.
 pub(super) fn reload(
     (function, place): (&FunctionIndex, Extent),
     kinds: &[Option<KindInGraph>],
+    shapes: Option<&BodyMismatch>,
     definitions: &LoadDefinitions<'_>,
     deprecated: &DeprecatedOperations,
     steps: &mut u64,
@@ -97,7 +100,7 @@ pub(super) fn reload(
         .or_else(|| graph.unknown_input())
         .or_else(|| graph.structure())
         .or_else(|| graph.arguments(definitions))
-        .or_else(|| graph.visit(definitions, deprecated));
+        .or_else(|| graph.visit(definitions, deprecated, shapes));
     if let Some(finding) = before {
         return Err(own(finding));
     }
@@ -261,11 +264,12 @@ impl FunctionGraph<'_> {
         &self,
         definitions: &LoadDefinitions<'_>,
         deprecated: &DeprecatedOperations,
+        shapes: Option<&BodyMismatch>,
     ) -> Option<BodyFinding> {
         let arguments = self.arguments.iter().map(|(name, n)| (*name, Owner::Argument(*n)));
         let nodes = self.nodes.iter().map(|(name, n)| (*name, Owner::Node(*n)));
         let body = Body { function: self.function, owners: arguments.chain(nodes).collect() };
-        let visits = body.visits();
+        let visits = body.visits(|_| true);
         let starts = self.starts();
         // The first fault is that of the node which is visited first.
         for number in visits.in_order() {
@@ -275,6 +279,12 @@ impl FunctionGraph<'_> {
             let fault = self.node_fault(number, inputs, definitions, deprecated);
             if fault.is_some() {
                 return fault;
+            }
+            if let Some((node, mismatch)) = shapes
+                && *node == number
+            {
+                let fault = self.at_node(number, ImportFaultKind::Shape);
+                return Some(fault.with(&mismatch.found, &mismatch.expected));
             }
         }
         let unvisited = visits.unvisited()?;

@@ -12,6 +12,7 @@ use std::{
 
 use super::{
     bodies::in_words,
+    body_shapes,
     called_bodies::{FunctionFinding, Library},
     digest::{Clear, Digest, Judged},
     function_graph::{kinds_in_graph, reload},
@@ -176,12 +177,15 @@ impl Loading<'_> {
         let mut judged: Vec<(Key, Rc<Reloaded>)> = Vec::new();
         let mut whole = None;
         let library = self.library;
+        let shapes = body_shapes::alone(*place, library)?;
         let found = self.found.faults.iter_mut().zip(&mut self.found.functions);
         for (release, ((fault, loaded), registry)) in found.zip(library.registries).enumerate() {
             if fault.is_some() {
                 continue;
             }
-            if let Some((definition, found)) = taken_by(digest, release) {
+            if shapes.is_none()
+                && let Some((definition, found)) = taken_by(digest, release)
+            {
                 let known = clear.iter().find(|(known, _)| Rc::ptr_eq(known, found));
                 let reloaded = match known {
                     Some((_, known)) => Rc::clone(known),
@@ -207,8 +211,8 @@ impl Loading<'_> {
                 true => Err(FunctionFinding { function: *place, finding: Finding::oversized() }),
                 false => {
                     let kinds = kinds_in_graph(function, &definitions);
-                    let function = (function, *place);
-                    reload(function, &kinds, &definitions, self.deprecated, &mut self.steps)
+                    let (function, shapes) = ((function, *place), shapes.as_ref());
+                    reload(function, &kinds, shapes, &definitions, self.deprecated, &mut self.steps)
                 }
             };
             match reloaded {

@@ -2,6 +2,7 @@
 
 use super::{
     bodies::Bodies,
+    body_shapes::CalledShapes,
     context::Context,
     faults::{Functions, Reader, faults},
     judge::Findings,
@@ -13,7 +14,7 @@ use crate::artifact::graph::{
     GraphError, ImportFault, ImportFaultKind, Judgement, Loader, StructureFault,
     StructureFaultKind,
     index::{DuplicateFunction, FoundKinds, GraphIndex, TakenNames},
-    shapes::{self, ShapeFault, ShapedGraph},
+    shapes::{self, CalledFunctions, ShapeFault, ShapedGraph},
 };
 
 /// The judgements of a graph in which the importer finds a fault before it asks what operations
@@ -88,7 +89,8 @@ fn visited(
     let functions = Functions::Written(&bodies);
     let reader = |view| Reader { view, needs_shape_functions: true };
     let readers: Vec<Reader> = (0..count).map(reader).collect();
-    let shapes = shape_fault(context, visits)?;
+    let mut called = CalledShapes::of(context.library(), context.producer);
+    let shapes = shape_fault(context, visits, Some(&mut called))?;
     *do_shapes_fit = context.follows_shapes && shapes.is_none();
     let import = faults(context, visits, &readers, functions, shapes.as_ref())?;
     let needs_shape_functions = |fault: &Option<ImportFault>| {
@@ -116,13 +118,17 @@ fn visited(
 }
 
 /// The first node that a shape function refuses, where shapes are asked for.
-fn shape_fault(context: &Context<'_>, visits: &Visits) -> Result<Option<ShapeFault>, GraphError> {
+fn shape_fault(
+    context: &Context<'_>,
+    visits: &Visits,
+    called: Option<&mut dyn CalledFunctions>,
+) -> Result<Option<ShapeFault>, GraphError> {
     let Context { source, index, kinds, registries, release, producer, .. } = *context;
     if !context.follows_shapes {
         return Ok(None);
     }
     let graph = ShapedGraph { source, index, kinds, registries, release, producer };
-    shapes::first_fault(graph, visits.in_order())
+    shapes::first_fault(graph, visits.in_order(), called)
 }
 
 /// What `tf.saved_model.load` finds in the nodes outside of functions, which were loaded before.
@@ -135,7 +141,7 @@ pub(super) fn loaded(
     let readers: Vec<Reader> = (0..functions.len()).map(reader).collect();
     let functions = Functions::Reloaded(context.library(), functions);
     // Of functions that have other names by now, less is known and no more refused.
-    let shapes = if do_shapes_fit { None } else { shape_fault(context, visits)? };
+    let shapes = if do_shapes_fit { None } else { shape_fault(context, visits, None)? };
     faults(context, visits, &readers, functions, shapes.as_ref())
 }
 

@@ -142,7 +142,7 @@ fn in_words(context: &Context<'_>, view: usize, node: &NodeAt, cause: Cause) -> 
             None => (ImportFaultKind::Shape, none(), none()),
         },
         Cause::ShapesOfInputs(mismatch) => {
-            let Mismatch { found, expected } = *mismatch;
+            let Mismatch { found, expected, .. } = *mismatch;
             (ImportFaultKind::Shape, found, expected)
         }
         Cause::Attributes => return attributes(context, view, node, name, operation),

@@ -94,6 +94,13 @@ impl BodyKinds {
     pub(super) fn len(&self) -> usize {
         self.kinds.len()
     }
+
+    /// Whether the nodes of a kind are constants, by its number in the function that is being read.
+    pub(super) fn is_constant(&self, number: u32) -> bool {
+        let number = self.own.get(number as usize).copied().unwrap_or(u32::MAX);
+        let known = self.kinds.get(number as usize);
+        known.is_some_and(|known| known.kind.operation == "Const")
+    }
 }
 
 /// Gives to `state` which of the attributes that nobody else looks at a call has to fill in, and

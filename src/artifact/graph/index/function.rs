@@ -233,6 +233,9 @@ pub(in super::super) struct FunctionIndex {
     pub(in super::super) returns: NameMap<Option<Target>>,
     /// In the order of the nodes.
     pub(in super::super) calls: Vec<BodyCall>,
+    /// The nodes that are constants, by their numbers, with where they are: a kind keeps the tensor
+    /// of one of its nodes only. Empty where kinds are not asked for.
+    pub(in super::super) constants: Vec<(u32, Extent)>,
     /// Whether a name was too long to be looked at, so that nothing is known of the function.
     pub(in super::super) oversized: bool,
     /// Empty where kinds are not asked for, as the kinds.
@@ -464,11 +467,14 @@ impl FunctionVisitor<'_> {
     }
 
     fn add_node(&mut self, call: Option<Call>, begin: u64, end: u64) {
+        let node = u32::try_from(self.index.nodes.len()).unwrap_or(u32::MAX);
+        let in_file = |at: u64| self.start.saturating_add(at);
+        let place = Extent { start: in_file(begin), end: in_file(end) };
         if let Some(call) = call {
-            let node = u32::try_from(self.index.nodes.len()).unwrap_or(u32::MAX);
-            let in_file = |at: u64| self.start.saturating_add(at);
-            let place = Extent { start: in_file(begin), end: in_file(end) };
             self.index.calls.push(BodyCall { call, node, place });
+        }
+        if self.wants_kinds() && self.kinds.is_constant(self.node.kind) {
+            self.index.constants.push((node, place));
         }
         self.index.nodes.push(self.node);
     }

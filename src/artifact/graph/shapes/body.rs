@@ -1,19 +1,25 @@
-//! The shapes of the nodes in a function, whatever the call gives it.
+//! The shapes of the nodes in a function, for what a call gives it.
 //!
-//! Of arguments, of constants and of what functions give nothing is known here: a body is looked at
-//! once, not once a call.
+//! As TensorFlow does, a function is looked at for each node that calls it, with the shapes of that
+//! node's inputs. Where nobody calls it, nothing is known of its arguments.
 //!
-//! Knows what hangs together in a function. It must never know what an operation does with shapes.
+//! Knows what hangs together in a function. It must never know what an operation does with shapes,
+//! nor where other functions are.
 
-use std::collections::HashMap;
+use std::{borrow::Borrow, collections::HashMap};
 
 use super::{
-    inference::ShapeRule, known::Known, node::ShapedNode, shape::Mismatch, tensor::Tensor,
+    inference::ShapeRule,
+    known::Known,
+    node::ShapedNode,
+    shape::{Inferred, Mismatch},
+    tensor::Tensor,
 };
 use crate::artifact::{
     graph::{
+        GraphError,
         attributes::{AttributeValue, Attributes},
-        index::{BodyInput, BodyKind, Element, FunctionIndex, Name, Target},
+        index::{BodyInput, BodyKind, Element, FunctionIndex, NameMap, Target},
         node_rules::{NodeFault, shape_fault},
     },
     ops::Operation,
@@ -22,18 +28,33 @@ use crate::artifact::{
 /// The most outputs of one name that are told apart.
 const MOST_TENSORS: usize = 1 << 10;
 
+/// What a node gives that calls a function.
+///
+/// # Errors
+/// That the file cannot be read; inside of that, what a shape function refuses.
+pub(in super::super) type Called = Result<Inferred<Vec<Tensor>>, GraphError>;
+
+/// The functions that nodes call.
+pub(in super::super) trait CalledFunctions {
+    /// What the function of this name gives for these inputs; less where nothing is known.
+    fn call(&mut self, function: u64, inputs: &[Tensor]) -> Called;
+}
+
 /// A function whose shapes are followed.
-pub(in super::super) struct ShapedBody<'b> {
-    pub(in super::super) function: &'b FunctionIndex,
-    /// By kind of node: the operation; none where it is a function.
-    pub(in super::super) operations: Vec<Option<Operation<'b>>>,
+pub(in super::super) struct ShapedFunction<'r, F> {
+    function: F,
+    kinds: Vec<Option<Kind<'r>>>,
+    nodes: NameMap<u32>,
+    constants: HashMap<u32, Tensor>,
+    /// By node, the function that it calls, where the importer looks into that.
+    calls: HashMap<u32, u64>,
     /// The nodes in an order in which inputs come first, but for those that close loops.
-    pub(in super::super) order: &'b [u32],
+    order: Vec<u32>,
 }
 
 /// What the nodes of one kind have in common.
-struct Kind<'b> {
-    operation: Operation<'b>,
+struct Kind<'r> {
+    operation: Operation<'r>,
     rule: ShapeRule,
     /// By the number of its name: where an output begins, and how many tensors it is.
     outputs: HashMap<u32, (usize, usize)>,
@@ -41,35 +62,65 @@ struct Kind<'b> {
     fault: Option<Box<Mismatch>>,
 }
 
-/// The first node, in this order, that a shape function refuses for certain, by its number.
-pub(in super::super) fn first_body_fault(body: &ShapedBody<'_>) -> Option<(u32, Box<Mismatch>)> {
-    let function = body.function;
-    let kinds = function.kinds.iter().zip(&body.operations);
-    let kinds = kinds.map(|(kind, operation)| Some(Kind::of(function, kind, (*operation)?)));
-    let nodes = (0_u32..).zip(&function.nodes).map(|(number, node)| (node.name, number));
-    let mut walk = Walk {
-        function,
-        kinds: kinds.collect(),
-        nodes: nodes.collect(),
-        known: Known::of(function.nodes.len()),
-    };
-    let mut find = |node: &u32| Some((*node, walk.visit(*node).err()?));
-    body.order.iter().find_map(&mut find)
+/// Why a function cannot be: the number of a node, and what its shape function refuses.
+pub(in super::super) type BodyMismatch = (u32, Box<Mismatch>);
+
+impl<'r, F: Borrow<FunctionIndex>> ShapedFunction<'r, F> {
+    /// A function with the operations of its kinds, none where a node calls a function; with its
+    /// constants by node, and its nodes in an order in which inputs come first.
+    pub(in super::super) fn new(
+        function: F,
+        operations: impl Iterator<Item = Option<Operation<'r>>>,
+        constants: HashMap<u32, Tensor>,
+        order: Vec<u32>,
+    ) -> Self {
+        let index = function.borrow();
+        let kinds = index.kinds.iter().zip(operations);
+        let kinds =
+            kinds.map(|(kind, operation)| Some(Kind::of(index, kind, operation?))).collect();
+        let nodes = (0_u32..).zip(&index.nodes).map(|(number, node)| (node.name, number)).collect();
+        let inside = index.calls.iter().filter(|inner| inner.call.inside);
+        let calls = inside.map(|inner| (inner.node, inner.call.function)).collect();
+        Self { function, kinds, nodes, constants, calls, order }
+    }
+
+    /// The operation of a node, unless that is a function.
+    pub(in super::super) fn operation(&self, node: u32) -> Option<&str> {
+        let kind = self.function.borrow().nodes.get(node as usize)?.kind;
+        Some(self.kinds.get(kind as usize)?.as_ref()?.operation.name())
+    }
+
+    /// How many nodes it has.
+    pub(in super::super) fn nodes(&self) -> usize {
+        self.function.borrow().nodes.len()
+    }
+
+    /// What the function gives for these arguments, of which nothing is known where there are none.
+    ///
+    /// # Errors
+    /// That the file cannot be read; inside of that, the first node, in the order of the visits,
+    /// that a shape function refuses for certain.
+    pub(in super::super) fn infer(
+        &self,
+        arguments: &[Tensor],
+        producer: i32,
+        called: &mut dyn CalledFunctions,
+    ) -> Result<Result<Vec<Tensor>, BodyMismatch>, GraphError> {
+        let known = Known::of(self.nodes());
+        let mut walk = Walk { body: self, function: self.function.borrow(), arguments, known };
+        for node in &self.order {
+            if let Err(mismatch) = walk.visit(*node, producer, called)? {
+                return Ok(Err((*node, mismatch)));
+            }
+        }
+        Ok(Ok(walk.results()))
+    }
 }
 
-/// A node of a function. Which version the caller was written with is nothing that it knows.
-fn in_body<'n>(
-    operation: Operation<'n>,
-    attributes: &'n Attributes,
-    inputs: &'n [Tensor],
-) -> ShapedNode<'n> {
-    ShapedNode { operation, attributes, inputs, producer: 0, is_in_body: true }
-}
-
-impl<'b> Kind<'b> {
-    fn of(function: &FunctionIndex, kind: &'b BodyKind, operation: Operation<'b>) -> Self {
+impl<'r> Kind<'r> {
+    fn of(function: &FunctionIndex, kind: &BodyKind, operation: Operation<'r>) -> Self {
         let attributes = &kind.attributes;
-        let node = in_body(operation, attributes, &[]);
+        let node = in_body(operation, attributes, &[], 0);
         let (mut outputs, mut at) = (HashMap::new(), 0_usize);
         for argument in operation.outputs() {
             let Some(count) = node.tensors(&argument) else { break };
@@ -92,32 +143,57 @@ impl<'b> Kind<'b> {
     }
 }
 
-struct Walk<'b> {
-    function: &'b FunctionIndex,
-    kinds: Vec<Option<Kind<'b>>>,
-    nodes: HashMap<Name, u32>,
+fn in_body<'n>(
+    operation: Operation<'n>,
+    attributes: &'n Attributes,
+    inputs: &'n [Tensor],
+    producer: i32,
+) -> ShapedNode<'n> {
+    ShapedNode { operation, attributes, inputs, producer, is_in_body: true }
+}
+
+struct Walk<'w, 'r, F> {
+    body: &'w ShapedFunction<'r, F>,
+    function: &'w FunctionIndex,
+    arguments: &'w [Tensor],
     known: Known,
 }
 
-impl Walk<'_> {
-    fn visit(&mut self, number: u32) -> Result<(), Box<Mismatch>> {
-        let Some(node) = self.function.nodes.get(number as usize) else { return Ok(()) };
-        let kind = self.kinds.get(node.kind as usize).and_then(Option::as_ref);
+impl<F> Walk<'_, '_, F> {
+    /// Looks at a node whose inputs were looked at, but for those that close loops.
+    fn visit(
+        &mut self,
+        number: u32,
+        producer: i32,
+        called: &mut dyn CalledFunctions,
+    ) -> Result<Inferred<()>, GraphError> {
+        let outputs = if let Some(function) = self.body.calls.get(&number) {
+            let inputs = self.inputs(number).unwrap_or_default();
+            called.call(*function, &inputs)?
+        } else if let Some(constant) = self.body.constants.get(&number) {
+            Ok(vec![constant.clone()])
+        } else {
+            self.outputs(number, producer)
+        };
+        Ok(outputs.map(|outputs| self.known.set(number, outputs)))
+    }
+
+    /// What a node gives that calls nothing.
+    fn outputs(&self, number: u32, producer: i32) -> Inferred<Vec<Tensor>> {
+        let nothing = Ok(Vec::new());
+        let Some(node) = self.function.nodes.get(number as usize) else { return nothing };
+        let kind = self.body.kinds.get(node.kind as usize).and_then(Option::as_ref);
         let attributes = self.function.kinds.get(node.kind as usize).map(|kind| &kind.attributes);
-        let (Some(kind), Some(attributes)) = (kind, attributes) else { return Ok(()) };
+        let (Some(kind), Some(attributes)) = (kind, attributes) else { return nothing };
         if let Some(fault) = &kind.fault {
             return Err(fault.clone());
         }
         // A kind has the constant of one of its nodes.
         if kind.rule.is_empty() || kind.operation.name() == "Const" {
-            return Ok(());
+            return nothing;
         }
-        let Some(inputs) = self.inputs(number) else { return Ok(()) };
-        let operation = kind.operation;
-        let node = in_body(operation, attributes, &inputs);
-        let outputs = kind.rule.infer(&node)?;
-        self.known.set(number, outputs);
-        Ok(())
+        let Some(inputs) = self.inputs(number) else { return nothing };
+        kind.rule.infer(&in_body(kind.operation, attributes, &inputs, producer))
     }
 
     /// The tensors that a node takes; `None` if nobody knows how many they are.
@@ -133,16 +209,28 @@ impl Walk<'_> {
     }
 
     fn push(&self, target: &Target, tensors: &mut Vec<Tensor>) -> Option<()> {
-        let Some(node) = self.nodes.get(&target.name) else {
+        let Some(node) = self.body.nodes.get(&target.name) else {
             let mut arguments = self.function.arguments.iter();
-            let argument = arguments.find(|argument| argument.name == target.name)?;
-            let is_list = argument.number_attribute || argument.list_attribute;
-            let is_one = !is_list || target.argument_element.is_some();
-            return is_one.then(|| tensors.push(Tensor::nothing()));
+            let place = arguments.position(|argument| argument.name == target.name)?;
+            let is_list = |place: usize| {
+                let argument = self.function.arguments.get(place);
+                argument.is_none_or(|one| one.number_attribute || one.list_attribute)
+            };
+            if is_list(place) && target.argument_element.is_none() {
+                return None;
+            }
+            // How many tensors a list is, only the call can tell.
+            let known = self.arguments.get(place).filter(|_| !(0..=place).any(is_list));
+            tensors.push(known.cloned().unwrap_or_default());
+            return Some(());
         };
         let kind = self.function.nodes.get(*node as usize)?.kind;
-        let (first, count) =
-            *self.kinds.get(kind as usize)?.as_ref()?.outputs.get(&target.output)?;
+        let Some(kind) = self.body.kinds.get(kind as usize)? else {
+            // A function names its outputs itself.
+            let is_one = matches!(target.element, Element::Number(_));
+            return is_one.then(|| tensors.push(Tensor::nothing()));
+        };
+        let (first, count) = *kind.outputs.get(&target.output)?;
         let named = match target.element {
             Element::Number(number) => {
                 let at = first.checked_add(usize::try_from(number).ok()?)?;
@@ -153,5 +241,23 @@ impl Walk<'_> {
         };
         tensors.extend(named.map(|at| self.known.get(*node, at).cloned().unwrap_or_default()));
         Some(())
+    }
+    /// What the function gives: tensor by tensor, up to the first of which nobody knows which it
+    /// is.
+    fn results(&self) -> Vec<Tensor> {
+        let mut results = Vec::new();
+        for result in &self.function.results {
+            let target = self.function.returns.get(&result.name).copied().flatten();
+            let mut tensors = Vec::new();
+            let is_list = result.number_attribute || result.list_attribute;
+            let target = target.filter(|target| !is_list && !target.control);
+            let pushed = target.and_then(|target| self.push(&target, &mut tensors));
+            let (Some(()), Some(tensor), 1) = (pushed, tensors.pop(), tensors.len() + 1) else {
+                break;
+            };
+            // What is known of values ends with the function.
+            results.push(Tensor { value: None, ..tensor });
+        }
+        results
     }
 }

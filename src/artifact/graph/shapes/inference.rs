@@ -76,7 +76,7 @@ pub(super) fn with_said_shapes(
         let said = Shape::of(shape.dimensions);
         if let Some(output) = outputs.get_mut(place) {
             let mismatch = |mismatch: Box<Mismatch>| {
-                let Mismatch { found, expected } = *mismatch;
+                let Mismatch { found, expected, .. } = *mismatch;
                 Mismatch::new(format!("_output_shapes[{place}]: {found}"), expected)
             };
             output.shape = output.shape.merge(&said).map_err(mismatch)?;

@@ -5,10 +5,11 @@
 use std::collections::HashMap;
 
 use super::{
+    body::CalledFunctions,
     inference::{ShapeRule, with_said_shapes},
     known::Known,
     node::ShapedNode,
-    shape::Mismatch,
+    shape::{Inferred, Mismatch},
     tensor::Tensor,
 };
 use crate::artifact::{
@@ -50,12 +51,16 @@ pub(in super::super) struct ShapedGraph<'g> {
 ///
 /// Shapes hang on the definition that a release has of an operation in nothing but defaults, which
 /// no release has changed.
+///
+/// `called` knows what the functions give that nodes call; `None` where nobody looks into them.
 pub(in super::super) fn first_fault(
     graph: ShapedGraph<'_>,
     order: impl Iterator<Item = u32>,
+    called: Option<&mut dyn CalledFunctions>,
 ) -> Result<Option<ShapeFault>, GraphError> {
     let mut walk = Walk {
         graph,
+        called,
         rules: HashMap::default(),
         known: Known::of(graph.index.nodes().len()),
         near: None,
@@ -68,8 +73,9 @@ pub(in super::super) fn first_fault(
     Ok(None)
 }
 
-struct Walk<'g> {
+struct Walk<'g, 'c> {
     graph: ShapedGraph<'g>,
+    called: Option<&'c mut dyn CalledFunctions>,
     /// By operation.
     rules: HashMap<&'g str, ShapeRule, foldhash::quality::RandomState>,
     known: Known,
@@ -77,7 +83,7 @@ struct Walk<'g> {
     near: Option<NodeGroup>,
 }
 
-impl<'g> Walk<'g> {
+impl<'g> Walk<'g, '_> {
     /// The operation of a node, as one of the releases defines it that know it; none for functions.
     fn operation(&self, node: u32) -> Option<Operation<'g>> {
         let ShapedGraph { index, kinds, registries, .. } = self.graph;
@@ -89,34 +95,66 @@ impl<'g> Walk<'g> {
 
     /// Looks at a node whose inputs were looked at, but for those that close loops.
     fn visit(&mut self, node: u32) -> Result<Option<Box<Mismatch>>, GraphError> {
+        let index = self.graph.index;
+        let call = index.call_of(node).filter(|calling| calling.call.inside);
+        let is_said = index.output_shapes_of(node).is_some();
+        let inputs = self.inputs(node);
+        let (Some(calling), Some(called)) = (call, &mut self.called) else {
+            return self.visit_operation(node, &inputs, is_said);
+        };
+        let outputs = called.call(calling.call.function, &inputs)?;
+        let attributes = self.attributes(node, is_said)?;
+        Ok(self.keep(node, outputs, &attributes))
+    }
+
+    /// The same at a node that calls nothing.
+    fn visit_operation(
+        &mut self,
+        node: u32,
+        inputs: &[Tensor],
+        is_said: bool,
+    ) -> Result<Option<Box<Mismatch>>, GraphError> {
         let Some(operation) = self.operation(node) else { return Ok(None) };
         let rule = *self.rules.entry(operation.name()).or_insert_with(|| ShapeRule::of(operation));
-        let ShapedGraph { source, index, release, .. } = self.graph;
-        let is_said = index.output_shapes_of(node).is_some();
         if rule.is_empty() && !is_said {
             return Ok(None);
         }
-        let inputs = self.inputs(node);
-        let attributes = if rule.reads_attributes || is_said {
-            let place = self.place_of(node)?;
-            node_at::read(source, place.unwrap_or_default(), None, release)?.attributes
-        } else {
-            Attributes::default()
-        };
+        let attributes = self.attributes(node, rule.reads_attributes || is_said)?;
         let shaped = ShapedNode {
             operation,
             attributes: &attributes,
-            inputs: &inputs,
+            inputs,
             producer: self.graph.producer,
             is_in_body: false,
         };
         let outputs = rule.infer(&shaped);
-        let outputs = match outputs.and_then(|outputs| with_said_shapes(outputs, &attributes)) {
-            Ok(outputs) => outputs,
-            Err(mismatch) => return Ok(Some(mismatch)),
-        };
-        self.known.set(node, outputs);
-        Ok(None)
+        Ok(self.keep(node, outputs, &attributes))
+    }
+
+    /// Keeps what a node gives, as far as that goes with what it says itself.
+    fn keep(
+        &mut self,
+        node: u32,
+        outputs: Inferred<Vec<Tensor>>,
+        attributes: &Attributes,
+    ) -> Option<Box<Mismatch>> {
+        match outputs.and_then(|outputs| with_said_shapes(outputs, attributes)) {
+            Ok(outputs) => {
+                self.known.set(node, outputs);
+                None
+            }
+            Err(mismatch) => Some(mismatch),
+        }
+    }
+
+    /// The attributes of a node, if they are wanted.
+    fn attributes(&mut self, node: u32, are_wanted: bool) -> Result<Attributes, GraphError> {
+        if !are_wanted {
+            return Ok(Attributes::default());
+        }
+        let ShapedGraph { source, release, .. } = self.graph;
+        let place = self.place_of(node)?;
+        Ok(node_at::read(source, place.unwrap_or_default(), None, release)?.attributes)
     }
 
     /// Where a node is. Most of them are looked at in the order in which they are written.

@@ -4,7 +4,8 @@
 //! TensorFlow runs a shape function at each node that it imports. Here, [`first_fault`] follows
 //! shapes through a graph in the same order: where they come from (`state`), how operations change
 //! them (`elementwise`, `linear`, `windows`, `arrangement`, `reduction`, `control_flow`), and what
-//! attributes have to be (`settings`). Of nearly all operations it is known besides which ranks
+//! attributes have to be (`settings`). At a node that calls a function it goes through that one
+//! (`body`), with the shapes that the node gives it. Of nearly all operations it is known besides which ranks
 //! their inputs may have (`measured`). Whatever is not known is of unknown shape, so that nothing is
 //! refused that TensorFlow takes; a part of what it refuses is not found.
 //!
@@ -31,7 +32,8 @@ mod tensor;
 mod windows;
 
 pub(super) use self::{
-    body::{ShapedBody, first_body_fault},
+    body::{BodyMismatch, Called, CalledFunctions, ShapedFunction},
     main_graph::{ShapeFault, ShapedGraph, first_fault},
-    shape::Mismatch,
+    shape::{FunctionNode, Mismatch},
+    tensor::Tensor,
 };

@@ -191,6 +191,6 @@ impl<'n> ShapedNode<'n> {
 
 /// A mismatch with the input that it is of.
 pub(super) fn at_input(place: usize, mismatch: &Mismatch) -> Box<Mismatch> {
-    let Mismatch { found, expected } = mismatch;
+    let Mismatch { found, expected, .. } = mismatch;
     Mismatch::new(format!("input {place} of {found}"), expected.as_str())
 }

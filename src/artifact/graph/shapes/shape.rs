@@ -21,11 +21,21 @@ pub(in super::super) struct Mismatch {
     pub(in super::super) found: String,
     /// What there has to be: `a rank of 1`.
     pub(in super::super) expected: String,
+    /// The node of a function that refuses it, where one does that is called.
+    pub(in super::super) within: Option<FunctionNode>,
+}
+
+/// A node of a function, by its names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in super::super) struct FunctionNode {
+    pub(in super::super) function: String,
+    pub(in super::super) node: String,
+    pub(in super::super) operation: String,
 }
 
 impl Mismatch {
     pub(super) fn new(found: impl Into<String>, expected: impl Into<String>) -> Box<Self> {
-        Box::new(Self { found: found.into(), expected: expected.into() })
+        Box::new(Self { found: found.into(), expected: expected.into(), within: None })
     }
 }
 

@@ -36,7 +36,7 @@ impl Tensor {
     }
 
     /// A tensor of which nothing is known.
-    pub(super) const fn nothing() -> Self {
+    pub(in super::super) const fn nothing() -> Self {
         Self { shape: Shape::unknown(), value: None, variable: None }
     }
 
@@ -58,7 +58,7 @@ impl Tensor {
     }
 
     /// A constant. Its value is known where TensorFlow can read it as well.
-    pub(super) fn constant(tensor: TensorValue<'_>) -> Self {
+    pub(in super::super) fn constant(tensor: TensorValue<'_>) -> Self {
         if tensor.shape.is_unknown_rank || tensor.shape.rank != tensor.shape.dimensions.len() as u64
         {
             return Self::nothing();
@@ -71,22 +71,29 @@ impl Tensor {
 }
 
 /// The integers of a tensor that has so many elements: their bytes, or a number for each, the last
-/// one of which stands for all that follow.
+/// one of which stands for all that follow; where there is none at all, zeros.
+///
+/// TensorFlow reads the field of the tensor's own type and no other. Of a tensor with values in
+/// others besides, nothing is said.
 fn integers(tensor: TensorValue<'_>, count: usize) -> Option<Vec<i64>> {
     let content = tensor.content.bytes.unwrap_or_default();
     if tensor.content.length > content.len() as u64 {
         return None;
     }
     if content.is_empty() {
-        let numbers = tensor.numbers;
-        let is_whole = numbers.len() as u64 == tensor.values;
-        if !matches!(tensor.data_type, INT32 | INT64) || !is_whole || numbers.len() > count {
+        let TensorValue { numbers, values, small_integers, .. } = tensor;
+        let own = match tensor.data_type {
+            INT32 => small_integers,
+            INT64 => values.saturating_sub(small_integers),
+            _ => return None,
+        };
+        let is_whole = own == values && numbers.len() as u64 == values;
+        if !is_whole || numbers.len() > count {
             return None;
         }
-        let last = numbers.last().copied();
-        let mut values = numbers.to_vec();
-        values.resize(count, last.or(Some(0).filter(|_| count == 0))?);
-        return Some(values);
+        let mut integers = numbers.to_vec();
+        integers.resize(count, numbers.last().copied().unwrap_or_default());
+        return Some(integers);
     }
     let values: Vec<i64> = match tensor.data_type {
         INT32 => content.as_chunks::<4>().0.iter().map(|b| i32::from_le_bytes(*b).into()).collect(),
@@ -95,4 +102,37 @@ fn integers(tensor: TensorValue<'_>, count: usize) -> Option<Vec<i64>> {
     };
     let size = if tensor.data_type == INT32 { 4 } else { 8 };
     (values.len() == count && content.len() == count * size).then_some(values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::artifact::graph::attributes::{AttributeValue, tests::of_values};
+
+    /// The values of a vector of so many elements that are written like this.
+    fn values(data_type: &str, count: usize, written: &str) -> Option<Vec<i64>> {
+        let shape = format!("tensor_shape {{ dim {{ size: {count} }} }}");
+        let text = format!("tensor {{ dtype: {data_type} {shape} {written} }}");
+        let attributes = of_values(&[("a", &text)]);
+        let Some(AttributeValue::Tensor(tensor)) = attributes.get("a") else { panic!("{text}") };
+        Tensor::constant(tensor).value.map(|values| values.to_vec())
+    }
+
+    #[test]
+    fn integers_are_read_from_the_field_of_their_type_and_repeated_to_the_end() {
+        assert_eq!(values("DT_INT32", 3, "int_val: 5 int_val: 6"), Some(vec![5, 6, 6]));
+        assert_eq!(values("DT_INT64", 3, "int64_val: 5 int64_val: 6"), Some(vec![5, 6, 6]));
+        assert_eq!(values("DT_INT32", 2, ""), Some(vec![0, 0]));
+        assert_eq!(values("DT_INT64", 0, ""), Some(vec![]));
+    }
+
+    #[test]
+    fn of_integers_in_the_field_of_another_type_nothing_is_said() {
+        assert_eq!(values("DT_INT32", 2, "int64_val: 5 int64_val: 6"), None);
+        assert_eq!(values("DT_INT64", 2, "int_val: 5 int_val: 6"), None);
+        assert_eq!(values("DT_INT32", 2, "int_val: 5 int64_val: 6"), None);
+        assert_eq!(values("DT_INT32", 2, "int_val: 5 float_val: 6"), None);
+        assert_eq!(values("DT_INT32", 1, "int_val: 5 int_val: 6"), None, "more than it has");
+        assert_eq!(values("DT_FLOAT", 2, "int_val: 5 int_val: 6"), None);
+    }
 }

@@ -353,3 +353,38 @@ fn a_call_has_as_many_results_as_the_body_names_by_hand() {
     let first = node("h", "_Retval", &["a"], &(FLOAT.to_owned() + &attribute("index", "i: 0")));
     assert_eq!(in_body(&first, "a"), None);
 }
+
+#[test]
+fn a_list_of_no_tensors_is_nothing_to_wait_for() {
+    let list = |types: &str| format!("list {{ {types} }}");
+    let identity = |name: &str, inputs: &[&str], types: &str| {
+        node(name, "IdentityN", inputs, &attribute("T", &list(types)))
+    };
+    // It names its own output, which is none.
+    let call = |tout: &str| {
+        let rest = attribute("Tin", &list("type: DT_FLOAT"))
+            + &attribute("Tout", &list(tout))
+            + &attribute("f", "func { name: 'nobody' }")
+            + &attribute("_disable_call_shape_inference", "b: true");
+        node("p", "PartitionedCall", &["p:output", "a"], &rest)
+    };
+    assert_eq!(in_body(&call(""), "a"), None);
+    assert_eq!(in_body(&call("type: DT_FLOAT"), "a"), Some(Kind::InputCount));
+    let own = identity("i", &["i:output"], "type: DT_FLOAT");
+    let Some(Kind::Structure(found)) = in_body(&own, "a") else { panic!("no structure") };
+    assert_eq!(found.body.unwrap().kind, BodyFaultKind::Cycle);
+}
+
+#[test]
+fn what_is_wrong_with_one_of_two_that_call_each_other_comes_before_that_they_do() {
+    let calling =
+        |name: &str, nodes: &str| format!("function {{ signature {{ name: '{name}' }} {nodes} }} ");
+    let graph = |nodes: &str| {
+        let first = calling("f", &node("again", "g", &[], ""));
+        let second = calling("g", &(node("back", "f", &[], "") + nodes));
+        format!("library {{ {first} {second} }} node {{ name: 'c' op: 'f' }} ")
+    };
+    let Some(Kind::Structure(found)) = kind(&graph("")) else { panic!("no structure") };
+    assert_eq!(found.body.unwrap().kind, BodyFaultKind::Recursion);
+    assert_eq!(kind(&graph(&node("n", "NoSuchOp", &[], ""))), Some(Kind::UnknownOperation));
+}

@@ -36,8 +36,6 @@ pub(in super::super) struct Built {
     pub(in super::super) outputs: u64,
     /// A node without a shape function, which not every loader asks for.
     pub(in super::super) no_shape_function: Option<BodyFinding>,
-    /// A node that its shape function refuses.
-    pub(in super::super) shape_fault: Option<BodyFinding>,
 }
 
 /// Where the definitions of operations come from: the functions of the library first.

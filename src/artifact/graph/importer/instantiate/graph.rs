@@ -12,6 +12,7 @@ use crate::artifact::graph::{
         binding::BoundValue,
         body::{Body, Owner},
     },
+    index::Target,
 };
 
 impl<D: Definitions> Instantiation<'_, D> {
@@ -36,7 +37,8 @@ impl<D: Definitions> Instantiation<'_, D> {
             let arguments = arguments.map(|(name, number)| (*name, Owner::Argument(*number)));
             let nodes = self.node_names.iter().map(|(name, node)| (*name, Owner::Node(*node)));
             let body = Body { function: self.function, owners: arguments.chain(nodes).collect() };
-            if let Some(cycle) = body.cycle() {
+            let is_tensor = |target: &Target| self.item(target).is_none_or(|item| item.count > 0);
+            if let Some(cycle) = body.cycle(is_tensor) {
                 return Err(Finding::names(cycle.part, cycle.kind));
             }
         }
