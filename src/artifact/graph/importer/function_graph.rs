@@ -39,6 +39,10 @@ use crate::artifact::{
     },
 };
 
+/// The GraphDef version of TensorFlow 2.13, from which on Python leaves operations and the types of
+/// their outputs to C.
+const TYPES_IN_C: i32 = 1482;
+
 /// What Python takes as the attribute `_class`.
 pub(super) const CLASSES: &str = "a list of texts";
 
@@ -107,7 +111,11 @@ pub(super) fn reload(
     if let Some(found) = definitions.fault_of_called(&graph.called(definitions), steps) {
         return Err(found);
     }
-    let after = graph.device().or_else(|| graph.results()).or_else(|| graph.target(definitions));
+    let after = graph
+        .untyped(definitions)
+        .or_else(|| graph.device())
+        .or_else(|| graph.results())
+        .or_else(|| graph.target(definitions));
     match after.or_else(|| graph.placeholder(definitions)) {
         Some(finding) => Err(own(finding)),
         None => Ok(graph.reloaded(place, definitions)),
@@ -373,6 +381,22 @@ impl FunctionGraph<'_> {
         let found = format!("producer {}", definitions.registry().graph_def_version());
         let expected = format!("a producer below {}", entry.version);
         self.at_node(number, ImportFaultKind::Deprecated(entry)).with(found, expected)
+    }
+
+    /// An output of which only a caller could tell the type: 2.12 turns the types of all outputs
+    /// into those of Python, which has none for it.
+    fn untyped(&self, definitions: &LoadDefinitions<'_>) -> Option<BodyFinding> {
+        if definitions.registry().graph_def_version() >= TYPES_IN_C {
+            return None;
+        }
+        let is_untyped = |node: &BodyNode| {
+            let types = self.kind(node).and_then(|kind| kind.types.as_ref().ok());
+            let mut runs = types.into_iter().flat_map(|types| types.outputs.runs());
+            runs.any(|run| run.element.data_type == 0)
+        };
+        let (number, _) = numbered(&self.function.nodes).find(|(_, node)| is_untyped(node))?;
+        let fault = self.at_node(number, ImportFaultKind::Python);
+        Some(fault.with("an output whose type only a call tells", "a type of its own"))
     }
 
     /// A device, or the attribute `_class`, that Python cannot read.

@@ -335,3 +335,15 @@ fn python_does_not_take_a_function_in_which_a_name_comes_twice() {
     assert!(matches!(kind(Loader::LoadV1, &twice), Some(Kind::Structure(_))));
     assert_eq!(kind(Loader::Import, &twice), None);
 }
+
+#[test]
+fn a_type_that_only_a_call_tells_has_no_name_in_the_python_of_2_12() {
+    let open = "attr { key: 'dtype' value { placeholder: 'S' } }";
+    let sizes = "attr { key: 'dtype' value { type: DT_INT32 } }";
+    let empty = node("n", "Placeholder", &[], sizes) + &node("o", "Empty", &["n:output:0"], open);
+    let graph = function("f", &(node("i", "Identity", &["a"], FLOAT) + &empty), "i:output:0");
+    let kind = |release| found(release, Loader::Load, &graph, "").map(|fault| fault.kind);
+    assert_eq!(kind("2.12"), Some(Kind::Python));
+    assert_eq!(kind("2.13"), None);
+    assert_eq!(kind("2.21"), None);
+}
