@@ -22,6 +22,8 @@ LENGTHS = range(0, 9)
 SAMPLES = 10
 # Operations that end the process, or whose shapes hang on a function.
 LEFT_OUT = {"_QuantizedMatMul", "PartitionedCall", "StatefulPartitionedCall", "SymbolicGradient", "RemoteCall"}
+# They count with dimensions that are not known, so that what is refused beside unknown inputs is taken beside known ones.
+COUNT_WITH_UNKNOWN = "DTensor"
 # Samples below which nothing is said of an operation.
 FEW = 4
 # The ranks that all inputs get together.
@@ -416,7 +418,7 @@ def merge(output, files):
     lines = []
     for name, arguments in sorted(inputs_of_all_releases().items()):
         measured = [release[name] for release in releases if name in release]
-        if measured and all(one["samples"] >= FEW for one in measured):
+        if measured and not name.startswith(COUNT_WITH_UNKNOWN) and all(one["samples"] >= FEW for one in measured):
             lines.append(line(name, arguments, measured))
     pathlib.Path(output).write_text("".join(one for one in lines if one))
 

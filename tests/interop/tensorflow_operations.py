@@ -46,7 +46,7 @@ CLASSES = [
                       r"already has gradient function|Failed to find function|is self recursive|input \S* is not found|FunctionDefLibrary missing"),
     ("attr_minimum", r"must be at least minimum|less than minimum"),
     ("attr_allowed", r"is not in the list of allowed values"),
-    ("shape_function", r"for '\{\{node|^Expected \d+ items but found|codec can't decode byte|with input shapes|_output_shapes attribute|Invalid data format string|unknown static value|^type error|'type error"),
+    ("shape_function", r"for '\{\{node|^Expected \d+ items but found|codec can't decode byte|with input shapes|_output_shapes attribute|Invalid data format string|unknown static value|Invalid value in tensor used for shape|invalid shape scalar with a static value|Unknown string for partition info|^type error|'type error"),
     ("op_unknown", r"Op type not registered"),
     ("attr_kind", r"AttrValue had value with|AttrValue missing value"),
     ("attr_dtype", r"invalid DataType|must not have reference type|reference to a reference type|to a TensorFlow DType"),

@@ -4,7 +4,8 @@
 
 An operation gets attributes at random, placeholders with shapes that are known in part, and constants where it takes integers. Behind it,
 another node says which shape the output may have, so that a shape which is inferred too narrowly shows as well. Half of the graphs are of
-operations whose function is written by hand (src/artifact/graph/shapes), the others of any operation. serdes may not refuse one graph that
+operations whose function is written by hand (src/artifact/graph/shapes), the others of any operation. A third of them has the operation in a
+function, which gets its inputs from the node that calls it or from constants of its own. serdes may not refuse one graph that
 TensorFlow takes; how many of those that TensorFlow refuses it finds is printed, and must not fall. With SERDES_FULL=1 it makes 20,000 graphs.
 """
 
@@ -99,6 +100,42 @@ class Case:
             return ("list", [("int", rng.choice([-1, 0, 1, 2])) for _ in range(rng.choice([0, 1, 1, 2]))])
         return self.maker.value(kind, declared)
 
+    def into_function(self, name, node, definition, outputs):
+        """The same node in a function: what it takes comes from the call, but for some constants."""
+        rng, function = self.rng, operation_graphs.Function("in_function")
+        sources = {one.name: one for one in self.graph.nodes}
+        body, given, texts = operation_graphs.Node("op", name, [], node.attributes), [], {}
+        for text in node.inputs:
+            source = sources[text]
+            is_inside = source.operation == "Const" and rng.random() < 0.5
+            if text not in texts and is_inside:
+                function.nodes.append(source)
+                texts[text] = f"{text}:output:0"
+            elif text not in texts:
+                data_type = operation_graphs.RESOURCE if source.operation == "VarHandleOp" else source.attributes["dtype"][1]
+                texts[text] = f"arg{len(given)}"
+                function.arguments.append({"name": texts[text], "type": data_type})
+                given.append((text, data_type))
+            body.inputs.append(texts[text])
+        function.nodes.append(body)
+        function.nodes.sort(key=lambda _: rng.random())
+        results = []
+        for argument, types in outputs:
+            for place, data_type in enumerate(types):
+                result = f"out{len(results)}"
+                function.results.append({"name": result, "type": data_type})
+                function.returns[result] = f"op:{argument['name']}:{place}"
+                results.append(data_type)
+        inside = {one.name for one in function.nodes}
+        self.graph.nodes = [one for one in self.graph.nodes if one.name not in inside]
+        self.graph.functions.append(function)
+        attributes, operation = {}, "in_function"
+        if rng.random() < 0.5:
+            operation = rng.choice(["PartitionedCall", "StatefulPartitionedCall"])
+            types = lambda numbers: ("list", [("type", number) for number in numbers])
+            attributes = {"Tin": types([one for _, one in given]), "Tout": types(results), "f": ("func", ("in_function", {}))}
+        return Node("op", operation, [text for text, _ in given], attributes)
+
     def make(self, name):
         definition, rng = self.registry.ops[name], self.rng
         attributes = {}
@@ -112,10 +149,13 @@ class Case:
         if rng.random() < 0.1:
             many = sum(len(types) for _, types in self.maker.types(definition, attributes, definition.get("outputs", [])))
             node.attributes["_output_shapes"] = ("list", [("shape", self.shape()) for _ in range(many)])
-        self.graph.nodes.append(node)
         outputs = self.maker.types(definition, attributes, definition.get("outputs", []))
         flat = [number for _, types in outputs for number in types]
         is_ref = any(argument.get("is_ref") for argument, _ in outputs)
+        takes_refs = any(argument.get("is_ref") for argument in definition.get("inputs", []))
+        if not is_ref and not takes_refs and rng.random() < 0.33:
+            node = self.into_function(name, node, definition, outputs)
+        self.graph.nodes.append(node)
         if flat and not is_ref and rng.random() < 0.5:
             place = rng.randrange(len(flat))
             shape = [rng.choice([-1, 1, 2, 3, 4, 6]) for _ in range(max(0, self.rank + rng.choice([-1, 0, 0, 0, 1])))]

@@ -144,6 +144,10 @@ pub(super) fn split(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
         return Ok(nothing(0));
     };
     let outputs = usize::try_from(parts).unwrap_or_default().min(MOST_OUTPUTS);
+    // Its rank is looked at where it is a constant, and nowhere else.
+    if node.input(0).value.is_some() {
+        node.ranked(0, 0)?;
+    }
     let shape = node.shape(1);
     let (Some(rank), Some(axis)) = (shape.rank(), node.input(0).number()) else {
         return Ok(nothing(outputs));
@@ -206,20 +210,18 @@ pub(super) fn expand_dims(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     one(Shape::of(&more))
 }
 
-/// `Transpose`.
+/// `Transpose`: an axis for each dimension.
 pub(super) fn transpose(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     let shape = node.shape(0);
-    if node.shape(1).rank().is_some_and(|rank| rank > 1) {
-        node.ranked(1, 1)?;
-    }
-    let order = node.input(1).vector();
-    let (Some(dimensions), Some(order)) = (shape.dimensions(), order) else {
+    let Some(dimensions) = shape.dimensions() else {
+        if node.shape(1).rank().is_some_and(|rank| rank > 1) {
+            node.ranked(1, 1)?;
+        }
         return one(Shape::unknown());
     };
-    if dimensions.len() != order.len() {
-        let found = format!("an order of {} dimensions", order.len());
-        return Err(Mismatch::new(found, format!("one of the {} of {shape}", dimensions.len())));
-    }
+    let axes = node.ranked(1, 1)?.dimension(0);
+    merge_dimensions(dimensions.len() as i64, axes, "number of dimensions")?;
+    let Some(order) = node.input(1).vector() else { return one(Shape::of_rank(dimensions.len())) };
     let mut turned = Vec::with_capacity(order.len());
     for axis in order {
         let at = place(*axis, dimensions.len()).ok_or_else(|| no_axis(*axis, shape))?;
@@ -243,6 +245,9 @@ pub(super) fn tile(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
         }
     };
     let times = |at: usize| node.input(1).vector().and_then(|v| v.get(at).copied());
+    if let Some(times) = node.input(1).vector().and_then(|v| v.iter().find(|t| **t < UNKNOWN)) {
+        return Err(Mismatch::new(format!("{times} times"), "a number of 0 or more"));
+    }
     let size = |at: usize| match (shape.dimension(at as i64), times(at)) {
         (UNKNOWN, _) | (_, None) => UNKNOWN,
         (size, Some(times)) => size.checked_mul(times).filter(|size| *size >= 0).unwrap_or(UNKNOWN),

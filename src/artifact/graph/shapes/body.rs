@@ -56,6 +56,8 @@ pub(in super::super) struct ShapedFunction<'r, F> {
 struct Kind<'r> {
     operation: Operation<'r>,
     rule: ShapeRule,
+    /// Whether the call gives an attribute.
+    is_open: bool,
     /// By the number of its name: where an output begins, and how many tensors it is.
     outputs: HashMap<u32, (usize, usize)>,
     /// A shape in an attribute that is none.
@@ -129,17 +131,22 @@ impl<'r> Kind<'r> {
             }
             at = at.saturating_add(count);
         }
-        let is_given = |(_, value)| matches!(value, AttributeValue::Placeholder(_));
-        let fault = if attributes.iter().any(is_given) {
+        let is_given = |value| matches!(value, AttributeValue::Placeholder(_));
+        let fault = if attributes.iter().any(|(_, value)| is_given(value)) {
             None
         } else {
             shape_fault(operation.name(), attributes)
         };
+        // What a call gives decides; types alone decide nothing.
+        let is_type = |name: &str| name.starts_with('T') || name == "dtype";
+        let mut names = operation.attributes().map(|attribute| attribute.name());
+        let is_open =
+            names.any(|name| !is_type(name) && attributes.get(name).is_some_and(is_given));
         let fault = fault.map(|fault| {
             let NodeFault { found, expected, .. } = *fault;
             Mismatch::new(found, expected)
         });
-        Self { operation, rule: ShapeRule::of(operation), outputs, fault }
+        Self { operation, rule: ShapeRule::of(operation), is_open, outputs, fault }
     }
 }
 
@@ -189,7 +196,7 @@ impl<F> Walk<'_, '_, F> {
             return Err(fault.clone());
         }
         // A kind has the constant of one of its nodes.
-        if kind.rule.is_empty() || kind.operation.name() == "Const" {
+        if kind.is_open || kind.rule.is_empty() || kind.operation.name() == "Const" {
             return nothing;
         }
         let Some(inputs) = self.inputs(number) else { return nothing };

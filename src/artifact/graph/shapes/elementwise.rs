@@ -36,6 +36,25 @@ pub(super) fn compared(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     Ok(vec![Tensor::of(node.shape(0).clone())])
 }
 
+/// Two tensors of one shape, whatever else there is.
+pub(super) fn same_two(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
+    Ok(vec![Tensor::of(node.shape(0).merge(node.shape(1))?)])
+}
+
+/// `Betainc`: tensors of one shape, but for those that are scalars.
+pub(super) fn same_but_scalars(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
+    let mut merged = Shape::unknown();
+    for input in node.inputs.iter().filter(|input| input.shape.rank() != Some(0)) {
+        merged = merged.merge(&input.shape)?;
+    }
+    let are_known = node.inputs.iter().all(|input| input.shape.rank().is_some());
+    Ok(vec![if are_known && merged.rank().is_some() {
+        Tensor::of(merged)
+    } else {
+        Tensor::nothing()
+    }])
+}
+
 /// Three tensors that are repeated to fit each other: `SelectV2`.
 pub(super) fn select_broadcast(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     let values = node.shape(1).broadcast(node.shape(2))?;

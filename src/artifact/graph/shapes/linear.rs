@@ -55,13 +55,15 @@ pub(super) fn einsum(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     else {
         return Ok(vec![Tensor::nothing()]);
     };
+    let given = node.inputs.len();
+    let sides = equation.split_once("->").map_or(given, |(inputs, _)| inputs.split(',').count());
+    if !(1..=2).contains(&given) || sides != given {
+        let expected = format!("one or two, as many as in {equation:?}");
+        return Err(Mismatch::new(format!("{given} inputs"), expected));
+    }
     let Some(Equation { inputs, output }) = Equation::of(equation) else {
         return Ok(vec![Tensor::nothing()]);
     };
-    if inputs.len() != node.inputs.len() {
-        let found = format!("{} inputs", node.inputs.len());
-        return Err(Mismatch::new(found, format!("{} as in {equation:?}", inputs.len())));
-    }
     let mut sizes: Vec<(u8, i64)> = Vec::new();
     for (place, labels) in inputs.iter().enumerate() {
         let shape = node.ranked(place, labels.len())?;
@@ -123,4 +125,12 @@ pub(super) fn square(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     let size = merge_dimensions(input.dimension(-1), input.dimension(-2), "size of both sides")?;
     let stack = input.part(0, Some(-2));
     Ok(vec![Tensor::of(stack.join(&Shape::of(&[size, size])))])
+}
+
+/// `MatrixDeterminant` and others give something for each square matrix of a stack.
+pub(super) fn of_squares(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
+    let input = node.ranked_at_least(0, 2)?;
+    merge_dimensions(input.dimension(-1), input.dimension(-2), "size of both sides")?;
+    let stack = Tensor::of(input.part(0, Some(-2)));
+    Ok(vec![stack; node.operation.outputs().count()])
 }

@@ -37,3 +37,6 @@ pub(super) use self::{
     shape::{FunctionNode, Mismatch},
     tensor::Tensor,
 };
+
+#[cfg(test)]
+mod tests;

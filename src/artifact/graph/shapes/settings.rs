@@ -8,6 +8,7 @@ use super::{
     shape::{Inferred, Mismatch},
     tensor::Tensor,
 };
+use crate::artifact::{graph::attributes::AttributeValue, ops::type_name};
 
 /// The operations that load or retrieve the parameters of an embedding on a TPU name the table by
 /// its number or by its name.
@@ -57,7 +58,7 @@ fn same_length(node: &ShapedNode<'_>, types: &str, may_be_empty: bool) -> Inferr
     Ok(node.said_shapes(SHAPES)?.into_iter().map(Tensor::of).collect())
 }
 
-/// `_ReadVariablesOp`: as many types as handles.
+/// `_ReadVariablesOp`: as many types as handles, and of each variable the type that it has.
 pub(super) fn read_variables(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     if let (Some(handles), Some(types)) = (node.int("N")?, node.list_length("dtypes")?)
         && u64::try_from(handles) != Ok(types)
@@ -65,5 +66,18 @@ pub(super) fn read_variables(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
         let found = format!("dtypes of {types} values");
         return Err(Mismatch::new(found, format!("{handles}, one a handle")));
     }
-    Ok(nothing(0))
+    let Some(AttributeValue::List(types)) = node.attributes.get("dtypes") else {
+        return Ok(nothing(0));
+    };
+    let types = types.types().iter();
+    let types = types.flat_map(|run| std::iter::repeat_n(run.data_type, run.count as usize));
+    let read = |(input, data_type): (&Tensor, i32)| match input.variable.as_deref() {
+        Some(variable) if variable.data_type != data_type => {
+            let found = format!("a variable of {}", type_name(variable.data_type));
+            Err(Mismatch::new(found, format!("a variable of {}", type_name(data_type))))
+        }
+        Some(variable) => Ok(Tensor::of(variable.shape.clone())),
+        None => Ok(Tensor::nothing()),
+    };
+    node.inputs.iter().zip(types).map(read).collect()
 }

@@ -30,8 +30,8 @@ pub(super) fn placeholder(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     Ok(vec![if is_said { Tensor::of(shape) } else { Tensor::nothing() }])
 }
 
-/// `PlaceholderV2`, which means what it says.
-pub(super) fn placeholder_exact(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
+/// `PlaceholderV2`, `VariableV2` and others that mean what they say.
+pub(super) fn said(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     Ok(vec![Tensor::of(node.said_shape("shape")?)])
 }
 
@@ -78,7 +78,54 @@ pub(super) fn assign_variable(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     Ok(Vec::new())
 }
 
-/// `EnsureShape`: a tensor of the shape that is said.
+/// `Variable`: one that says the shape of a scalar means that nothing is known.
+pub(super) fn legacy_variable(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
+    let shape = node.said_shape("shape")?;
+    Ok(vec![if shape.rank() == Some(0) { Tensor::nothing() } else { Tensor::of(shape) }])
+}
+
+/// `Assign`: the value takes the place of what is there, which has to be of its shape unless the
+/// node says otherwise.
+pub(super) fn assign(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
+    let value = node.shape(1);
+    Ok(vec![match node.flag("validate_shape")? {
+        Some(true) => Tensor::of(node.shape(0).merge(value)?),
+        Some(false) => Tensor::of(value.clone()),
+        None => Tensor::nothing(),
+    }])
+}
+
+/// `ScatterAdd` and its kin: parts of a variable, which updates of their shape change.
+pub(super) fn scatter(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
+    scattered(node, node.shape(0))?;
+    Ok(vec![Tensor::of(node.shape(0).clone())])
+}
+
+/// The same by the handle of the variable.
+pub(super) fn scatter_variable(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
+    if let Some(variable) = held(node)? {
+        scattered(node, &variable.shape)?;
+    }
+    Ok(Vec::new())
+}
+
+/// The indices say which parts of the first dimension; a scalar changes all of them.
+fn scattered(node: &ShapedNode<'_>, variable: &Shape) -> Inferred<()> {
+    if variable.rank().is_some_and(|rank| rank > 0) && node.shape(2).rank() != Some(0) {
+        node.shape(1).join(&variable.part(1, None)).merge(node.shape(2))?;
+    }
+    Ok(())
+}
+
+/// `EnsureShape`: a tensor of the shape that is said. TensorFlow takes a rank that is not known for
+/// one that no tensor has.
 pub(super) fn ensure_shape(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
+    if let Some(AttributeValue::Shape(said)) = node.attributes.get("shape")
+        && said.is_unknown_rank
+        && node.shape(0).rank().is_some()
+    {
+        let found = format!("shape {}", node.shape(0));
+        return Err(Mismatch::new(found, "a shape of unknown rank, as the node says"));
+    }
     Ok(vec![Tensor::of(node.shape(0).merge(&node.said_shape("shape")?)?)])
 }

@@ -86,8 +86,16 @@ pub(super) fn depthwise(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     convolution(node, 4, true)
 }
 
+/// How an image is laid out: channels last where an operation does not let one say.
+fn format<'n>(node: &ShapedNode<'n>) -> Inferred<Option<&'n [u8]>> {
+    match node.operation.attribute("data_format") {
+        Some(_) => node.text("data_format"),
+        None => Ok(Some(b"NHWC")),
+    }
+}
+
 fn convolution(node: &ShapedNode<'_>, rank: usize, is_depthwise: bool) -> Inferred<Vec<Tensor>> {
-    let (format, padding) = (node.text("data_format")?, node.text("padding")?);
+    let (format, padding) = (format(node)?, node.text("padding")?);
     let layout = format.and_then(|format| Layout::of(format, rank));
     let (Some(layout), Some(padding)) = (layout, padding) else {
         return Ok(vec![Tensor::nothing()]);
@@ -163,7 +171,7 @@ pub(super) fn pool_3d(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
 }
 
 fn pool(node: &ShapedNode<'_>, rank: usize) -> Inferred<Vec<Tensor>> {
-    let (format, padding) = (node.text("data_format")?, node.text("padding")?);
+    let (format, padding) = (format(node)?, node.text("padding")?);
     let layout = format.and_then(|format| Layout::of(format, rank));
     let (Some(layout), Some(padding)) = (layout, padding) else {
         return Ok(vec![Tensor::nothing()]);
