@@ -162,9 +162,7 @@ impl CalledBodies {
         };
         let Library { names, memo, .. } = library;
         let digest = memo.digest(library, place)?;
-        if !library.follows_shapes
-            && let Some(known) = ClearBody::of(&digest, library.registries.len())
-        {
+        if let Some(known) = ClearBody::of(&digest, library.registries.len()) {
             self.add_clear(place, call, &known, waiting);
             return Ok(());
         }

@@ -345,7 +345,7 @@ impl PlainBody {
         walk.nodes()?;
         walk.results()?;
         let PlainWalk { edges, is_in_order, .. } = walk;
-        let has_cycle = || Body { function, owners }.cycle().is_some();
+        let has_cycle = || Body { function, owners }.cycle(|_| true).is_some();
         (is_in_order || !has_cycle()).then_some(Self { edges })
     }
 }
