@@ -127,7 +127,7 @@ rules! {
         meaning: "What comes in by an input is not what the operation takes there, by the definitions of the consumer's release: it is of \
                   another type, of a shape that cannot be, or an output that its node does not have. So it is in a function that is called \
                   and cannot be built. Shapes are followed from constants, placeholders and variables, also into functions that are called; of what only they \
-                  make impossible a part is left to TensorFlow, 1 in 140 artifacts of the corpus and 1 in 60 random graphs.",
+                  make impossible a part is left to TensorFlow, 1 in 200 artifacts of the corpus and 1 in 60 random graphs.",
         example: "`TopKV2` with `index_type` INT64 before a node that takes int64: to TensorFlow 2.12, which does not know the attribute, the \
                   indices are int32.",
         remedy: "Load the model with a release of the one that wrote it, or export it with the consumer's release.",
