@@ -1,0 +1,101 @@
+//! Pages of the documentation that tell what to edit: their blocks of code, applied to a copy of
+//! the sources.
+//!
+//! A block says what it is behind its three backticks: `diff FILE`, the lines that change, with
+//! lines around them that stand in one place of the file; `rust FILE` or `proto FILE`, a new file,
+//! or what comes at the end of one that is there.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use crate::copies::{copy_directory, root};
+
+/// What every copy has.
+const COPIED: [&str; 4] = ["build.rs", "Cargo.lock", "versions.lock", "versions.toml"];
+
+/// A block of code of a page.
+pub(crate) struct Block {
+    /// `rust`, `diff` and so on.
+    pub(crate) language: String,
+    /// What stands behind it: a path, and for an entry the line.
+    pub(crate) subject: Vec<String>,
+    pub(crate) text: String,
+}
+
+/// The blocks of a section of a page, without what a list indents them by.
+pub(crate) fn blocks(page: &str, heading: &str) -> Vec<Block> {
+    let page = fs::read_to_string(root().join(page)).unwrap();
+    let (_, section) = page.split_once(&format!("\n## {heading}\n")).unwrap();
+    let section = section.split_once("\n## ").map_or(section, |(section, _)| section);
+    let mut lines = section.lines();
+    let mut blocks = Vec::new();
+    while let Some(line) = lines.next() {
+        let Some(head) = line.trim_start().strip_prefix("```") else { continue };
+        let indentation = line.len() - line.trim_start().len();
+        let content = lines.by_ref().take_while(|line| line.trim_start() != "```");
+        let text = content.map(|line| format!("{}\n", line.get(indentation..).unwrap_or("")));
+        let mut words = head.split(' ').map(str::to_owned);
+        let language = words.next().unwrap();
+        blocks.push(Block { language, subject: words.collect(), text: text.collect() });
+    }
+    blocks
+}
+
+/// Makes the change where its unchanged and its old lines stand, which is in one place.
+pub(crate) fn apply(file: &Path, change: &str) {
+    let side = |dropped: char| -> String {
+        let lines = change.lines().filter(|line| !line.starts_with(dropped));
+        lines.map(|line| format!("{}\n", line.get(1..).unwrap_or_default())).collect()
+    };
+    let (before, after) = (side('+'), side('-'));
+    let text = fs::read_to_string(file).unwrap();
+    let places = text.matches(&before).count();
+    assert_eq!(places, 1, "{}: the change fits {places} places:\n{change}", file.display());
+    fs::write(file, text.replace(&before, &after)).unwrap();
+}
+
+/// Where the test of that name has its copies. It is the same in each run, so that what is built
+/// of them is replaced, not added.
+pub(crate) fn workplace(test: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(test)
+}
+
+/// A copy of the sources and of these directories, without what is built beside the library.
+pub(crate) fn sources(test: &str, directories: &[&str]) -> PathBuf {
+    let copy = workplace(test).join("serdes");
+    if copy.exists() {
+        fs::remove_dir_all(&copy).unwrap();
+    }
+    fs::create_dir_all(&copy).unwrap();
+    for file in COPIED {
+        fs::copy(root().join(file), copy.join(file)).unwrap();
+    }
+    for directory in directories {
+        copy_directory(&root().join(directory), &copy.join(directory));
+    }
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let mut is_kept = true;
+    let kept = manifest.lines().filter(|line| {
+        if line.starts_with('[') {
+            is_kept = !["[[test]]", "[[bench]]", "[[example]]"].contains(line);
+        }
+        is_kept
+    });
+    fs::write(copy.join("Cargo.toml"), kept.collect::<Vec<_>>().join("\n")).unwrap();
+    copy
+}
+
+/// A cargo that builds what it is told to without the network, for the test of that name.
+pub(crate) fn cargo(test: &str) -> Command {
+    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    // A directory of its own: the one in use is locked by the cargo that runs this test.
+    cargo
+        .env("CARGO_INCREMENTAL", "0")
+        .env("CARGO_PROFILE_DEV_DEBUG", "0")
+        .env("CARGO_TARGET_DIR", workplace(test).join("target"))
+        .env("CARGO_NET_OFFLINE", "true");
+    cargo
+}
