@@ -222,7 +222,8 @@ fn talk(
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(unix)]
+#[cfg(test)]
 mod tests {
     use std::{fs, os::unix::fs::PermissionsExt as _};
 

@@ -77,7 +77,7 @@ impl Offer {
             self.memories.join(", ")
         ))?;
         let Some(version) = self.stablehlo else {
-            return Ok(terminal.line(format_args!("programs: it does not say which it takes"))?);
+            return terminal.line(format_args!("programs: it does not say which it takes"));
         };
         terminal.line(format_args!("programs: up to StableHLO {version}"))?;
         for (client, passage) in self.clients() {
