@@ -81,7 +81,8 @@ fn is_clear(bytes: &[u8]) -> [bool; 3] {
         let definitions = LoadDefinitions { names, registry, loaded };
         let kinds = kinds_in_graph(&index, &definitions);
         let deprecated = crate::artifact::graph::DeprecatedOperations::tensorflow();
-        let reloaded = reload((&index, place), &kinds, &definitions, deprecated, &mut 0).unwrap();
+        let reloaded =
+            reload((&index, place), &kinds, None, &definitions, deprecated, &mut 0).unwrap();
         let expected = Reloaded::clear(place, judged.definition.as_ref().unwrap(), clear);
         assert_eq!((&reloaded.types, reloaded.needs), (&expected.types, expected.needs));
         assert!(reloaded.unset.is_none() && reloaded.attributes.is_empty());
