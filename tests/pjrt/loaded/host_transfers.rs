@@ -27,6 +27,10 @@ fn client(library: &Library) -> Client {
     library.load().unwrap().create_client(&[]).unwrap()
 }
 
+/// A piece that a program sent: the place of its device, its bytes, those of the whole, and whether
+/// it was the last.
+type SentPiece = (usize, Vec<u8>, usize, bool);
+
 /// What does nothing with pieces, and sends three.
 fn quiet() -> HostTransfers {
     HostTransfers::new()
@@ -39,7 +43,7 @@ fn a_program_sends_to_the_host_and_receives_from_it_on_each_device() {
     for minor in [29, 81, 114] {
         let library = Library::new(minor, &["EQUAL_SIZES"]);
         let client = client(&library);
-        let sent: Arc<Mutex<Vec<(usize, Vec<u8>, usize, bool)>>> = Arc::default();
+        let sent: Arc<Mutex<Vec<SentPiece>>> = Arc::default();
         let pieces = Arc::clone(&sent);
         let transfers = HostTransfers::new()
             .with_send(1, move |piece| {

@@ -117,7 +117,7 @@ impl Served {
 }
 
 fn over_both() -> Sharding {
-    let tiles = OpSharding::tiled(TileAssignment::iota(&[2], [2], [0]).unwrap());
+    let tiles = OpSharding::tiled(TileAssignment::iota([2], [2], [0]).unwrap());
     HloSharding::new(DeviceList::from([7, 8]), MemoryKind::new("device"), tiles).unwrap().into()
 }
 

@@ -254,7 +254,7 @@ impl Table {
     }
 
     fn extension_function<A: ExtensionArguments>(&self) -> Result<RawFunction, PjrtError> {
-        let missing = || PjrtError::NotInExtensions { function: *A::FUNCTION, minor: self.minor };
+        let missing = || PjrtError::NotInExtensions { function: A::FUNCTION, minor: self.minor };
         self.extensions.function(A::EXTENSION, A::OFFSET).ok_or_else(missing)
     }
 
@@ -279,7 +279,7 @@ impl Table {
             // its place there. The struct says its own size, and padding follows it.
             unsafe { called(ptr::from_mut(&mut arguments).cast()) }
         };
-        self.taken(*A::FUNCTION, error)?;
+        self.taken(A::FUNCTION, error)?;
         Ok(*arguments)
     }
 
