@@ -214,7 +214,8 @@ pub(super) fn expand_dims(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
 pub(super) fn transpose(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     let shape = node.shape(0);
     let Some(dimensions) = shape.dimensions() else {
-        if node.shape(1).rank().is_some_and(|rank| rank > 1) {
+        // Two numbers or more tell the rank, and only then is looked at how they lie.
+        if node.shape(1).elements().is_some_and(|elements| elements > 1) {
             node.ranked(1, 1)?;
         }
         return one(Shape::unknown());

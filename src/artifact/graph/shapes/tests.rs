@@ -101,6 +101,14 @@ fn an_order_has_an_axis_for_each_dimension_and_a_split_one_axis() {
     assert!(!turned(&[2, 3], constant("k", &[2], &[2, 0])));
     assert!(!turned(&[2, 3], source("k", "Placeholder", "DT_INT32", &[3])));
     assert!(!turned(&[2], source("k", "Placeholder", "DT_INT32", &[])));
+    let turned_unknown = |order: &[i64]| {
+        let nodes = node("x", "Placeholder", &[], &attribute("dtype", "type: DT_FLOAT"))
+            + &source("k", "Placeholder", "DT_INT32", order);
+        let rest = FLOAT.to_owned() + &attribute("Tperm", "type: DT_INT32");
+        is_taken(&(nodes + &node("op", "Transpose", &["x", "k"], &rest)))
+    };
+    assert!(!turned_unknown(&[2, 2]));
+    assert!(turned_unknown(&[1, 1]) && turned_unknown(&[-1, 3, 2]) && turned_unknown(&[]));
     let split = |axis: String| {
         let nodes = source("x", "Placeholder", "DT_FLOAT", &[4]) + &axis;
         let rest = FLOAT.to_owned() + &attribute("num_split", "i: 2");
