@@ -131,7 +131,7 @@ fn a_plug_in_that_fails_ends_a_restore_and_leaves_nothing_behind() {
         &["COUNT_SAID=2"],
         &["INCOMING_SAID=1"],
         &["NULL_MANAGER"],
-        &["NULL_INCOMING"],
+        &["NULL_INCOMING=0"],
         &["NULL_BUFFER"],
         &["TYPE_SAID=77"],
         &["NEGATIVE"],
