@@ -78,6 +78,7 @@ impl Buffer {
         Ok(Self { handle: Arc::new(BufferHandle { client: Arc::clone(client), raw }) })
     }
 
+    #[cfg(feature = "conformance")]
     pub(in crate::pjrt) fn raw(&self) -> *mut PJRT_Buffer {
         self.handle.raw()
     }

@@ -122,6 +122,7 @@ impl Client {
         Self { handle: Arc::clone(handle) }
     }
 
+    #[cfg(feature = "conformance")]
     pub(in crate::pjrt) fn raw(&self) -> *mut PJRT_Client {
         self.handle.raw()
     }

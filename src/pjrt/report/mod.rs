@@ -10,5 +10,7 @@ mod slots;
 
 pub use examination::Examination;
 pub use plugin_report::PluginReport;
+#[cfg(feature = "conformance")]
 pub(super) use size_rule::LONGER;
+#[cfg(feature = "conformance")]
 pub(super) use slots::{CallRecord, Slots};

@@ -3,10 +3,9 @@
 
 use std::{ffi::c_void, path::Path};
 
-use serdes_abi::pjrt::{
-    self, Minor, PADDING,
-    args::{Arguments, PJRT_Error},
-};
+#[cfg(feature = "conformance")]
+use serdes_abi::pjrt::args::Arguments;
+use serdes_abi::pjrt::{self, Minor, PADDING, args::PJRT_Error};
 
 use crate::{
     pjrt::{PjrtError, PjrtPlugin, host::border},
@@ -65,6 +64,7 @@ impl CallRecord {
     }
 
     /// Whether the plug-in wrote anything behind the size that the caller declared.
+    #[cfg(feature = "conformance")]
     pub(in crate::pjrt) fn is_untouched(&self) -> bool {
         self.words.iter().skip(1).all(|&word| word == 0)
     }
@@ -93,6 +93,7 @@ impl Slots {
         Ok(Self { plugin: plugin.clone(), address, readable })
     }
 
+    #[cfg(feature = "conformance")]
     pub(in crate::pjrt) fn address(&self) -> *const u8 {
         self.address
     }
@@ -177,6 +178,7 @@ impl Slots {
     ///
     /// # Safety
     /// The arguments are what the C API demands of the call, but for what the plug-in refuses.
+    #[cfg(feature = "conformance")]
     pub(in crate::pjrt) unsafe fn call_with<A: Arguments>(
         &self,
         arguments: &mut A,
