@@ -24,11 +24,6 @@ from pjrt_plugins import PLUGINS, download
 
 DEVICES = 4
 
-# What a plug-in is too old for, by the client's version and the package: programs with operations that the plug-in has never heard of and that
-# no older form says. They are refused, with the versions of both. There are none: what the newest client sends is written in an older form.
-TOO_NEW = {}
-REFUSED = ("StableHLO", "1.13.3")
-
 # What both runs begin with. `remote` is the address of the server, or nothing for the run in the own process.
 BEGIN = r"""
 import functools, json, os, sys, threading, time
@@ -435,9 +430,8 @@ class Run:
             [python, "-c", BEGIN + code, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **settings
         )
 
-    def finish(self, name, client, limit=900, too_new=()):
-        """What a client has found: its failures are ours, but of programs that may be too new and are refused in words. Gives those."""
-        refused = set()
+    def finish(self, name, client, limit=900):
+        """What a client has found: its failures are ours."""
         try:
             out, said = client.communicate(timeout=limit)
         except subprocess.TimeoutExpired:
@@ -446,26 +440,21 @@ class Run:
         lines = out.splitlines()
         if client.returncode != 0 or not lines:
             self.check(name, False, f"ended with {client.returncode}: {said[-2000:]}")
-            return refused
+            return
         found = json.loads(lines[-1])
         self.passed += found["passed"]
         for failure in found["failures"]:
-            case = failure.split(":")[0]
-            is_refused = case in too_new and all(words in failure for words in REFUSED)
-            refused |= {case} if is_refused else set()
-            self.check(name, is_refused, failure)
-        return refused
+            self.check(name, False, failure)
 
 
-def compare(run, name, local, remote, refused):
+def compare(run, name, local, remote):
     import numpy as np
 
     if not (os.path.exists(local) and os.path.exists(remote)):
         run.check(name, False, "a run has left no results")
         return
     local, remote = np.load(local), np.load(remote)
-    wanted = {key for key in local if key.split(".")[0] not in refused}
-    run.check(f"{name}: all cases", wanted == set(remote), sorted(wanted ^ set(remote)))
+    run.check(f"{name}: all cases", set(local) == set(remote), sorted(set(local) ^ set(remote)))
     for key in sorted(set(local) & set(remote)):
         a, b = local[key], remote[key]
         same = a.dtype == b.dtype and a.shape == b.shape
@@ -591,16 +580,15 @@ def main():
             server, address = run.serve(plugin)
             remote = os.path.join(folder, f"{package}.npz")
             if wanted("cases"):
-                too_new = TOO_NEW.get((version[:4], package), ())
-                compare(run, name, local, remote, run.finish(name, run.client(CASES, address, remote), too_new=too_new))
+                run.finish(name, run.client(CASES, address, remote))
+                compare(run, name, local, remote)
             if wanted("errors"):
                 run.finish(f"{name}: errors", run.client(ERRORS, address), 300)
             if wanted("others"):
                 pythons = [*others(arguments.cache)[:2], pathlib.Path(sys.executable)]
                 clients = [run.client(CASES, address, os.path.join(folder, f"{at}.npz"), python=str(python)) for at, python in enumerate(pythons)]
-                too_new = {case for (_, old), cases in TOO_NEW.items() if old == package for case in cases}
                 for client in clients:
-                    run.finish(f"{name}: {len(clients)} clients at once", client, too_new=too_new)
+                    run.finish(f"{name}: {len(clients)} clients at once", client)
             if wanted("killed"):
                 killed(run, name, address)
             if wanted("compiles"):
