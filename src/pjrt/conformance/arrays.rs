@@ -146,7 +146,10 @@ fn unknown_type(subject: &Subject) -> Verdict {
     // SAFETY: the handles are alive, the dimension is there, and so is more data than any two
     // elements need; a plug-in that takes it may keep nothing of it, since it is lent for the call.
     match unsafe { subject.slots.call_with(&mut arguments) } {
-        Ok(()) if arguments.buffer.is_null() => failed("it succeeds, and the array is NULL"),
+        Ok(()) if arguments.buffer.is_null() => {
+            wait(subject, arguments.done_with_host_buffer)?;
+            failed("it succeeds, and the array is NULL")
+        }
         Ok(()) => {
             let mut destroyed = PJRT_Buffer_Destroy_Args::new();
             destroyed.buffer = arguments.buffer;
