@@ -1,0 +1,63 @@
+//! Arguments of `check`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+/// A loader of saved models.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub(crate) enum ModelLoader {
+    /// tf.compat.v1.saved_model.load.
+    LoadV1,
+    /// tf.saved_model.load.
+    Load,
+    /// TF_LoadSessionFromSavedModel, the C++ loader.
+    Cpp,
+}
+
+/// Arguments of `check`.
+#[derive(Debug, Args)]
+pub(crate) struct CheckArguments {
+    /// Files, folders, checkpoint prefixes, V1 globs, or `-` for standard input.
+    #[arg(required = true, value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Another consumer for a line: LINE=N[:MIN_PRODUCER]; may be given for several lines.
+    #[arg(long, value_name = "LINE=N[:MIN_PRODUCER]")]
+    pub(crate) consumer: Vec<String>,
+    /// A TensorFlow release as the consumer (2.21.0 by default): 2.16, latest, or several, each with
+    /// a verdict: 2.12..2.16, all (2.12 to 2.21), or the option repeated.
+    #[arg(long, value_name = "RELEASE")]
+    pub(crate) tensorflow: Vec<String>,
+    /// An operation that the consumer has besides those of its release; may be repeated.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) custom_op: Vec<String>,
+    /// A file with such operations, as `serdes ops RELEASE --json` lists them, a serialized OpList, or
+    /// a name a line; or a SavedModel that lists its own; may be repeated.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ops: Vec<PathBuf>,
+    /// Which of TensorFlow's loaders decides about a saved model.
+    #[arg(long, value_enum, default_value_t = ModelLoader::LoadV1, value_name = "NAME")]
+    pub(crate) loader: ModelLoader,
+    /// The tags of a saved model's meta graph, separated by commas.
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub(crate) tags: Option<Vec<String>>,
+    /// What the input is, where its name and content do not say.
+    #[arg(long, value_name = "KIND")]
+    pub(crate) kind: Option<String>,
+    /// Read and check every byte of every tensor.
+    #[arg(long)]
+    pub(crate) verify_data: bool,
+    /// Turn warnings into reasons.
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Leave out what matches below a folder; patterns as in .gitignore, may be repeated.
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) exclude: Vec<String>,
+    /// Status 2 if a folder has files of no kind that is judged.
+    #[arg(long)]
+    pub(crate) require_known: bool,
+    /// Another list of deprecated operations than TensorFlow's: a JSON file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) deprecated: Option<PathBuf>,
+}

@@ -1,0 +1,15 @@
+//! Arguments of `inspect`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// Arguments of `inspect`.
+#[derive(Debug, Args)]
+pub(crate) struct InspectArguments {
+    /// A file, a saved model's folder, a checkpoint prefix, or `-`.
+    pub(crate) path: PathBuf,
+    /// What the input is, where its name and content do not say.
+    #[arg(long, value_name = "KIND")]
+    pub(crate) kind: Option<String>,
+}

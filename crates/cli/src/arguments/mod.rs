@@ -1,0 +1,35 @@
+//! What the command line accepts; every word here is public API (see the contract in the README).
+//!
+//! This module only describes arguments. It must never open a file or a device.
+
+mod abi;
+mod check;
+mod cli;
+mod device;
+mod diff;
+mod explain;
+mod inspect;
+mod negotiate;
+mod ops;
+mod plugin;
+mod restore;
+mod save;
+mod serve;
+mod versions;
+
+pub(crate) use self::{
+    abi::{AbiCommand, AllowedBump},
+    check::{CheckArguments, ModelLoader},
+    cli::{Cli, Color, Command, Global},
+    device::{DeviceArguments, SyncMode},
+    diff::DiffArguments,
+    explain::ExplainArguments,
+    inspect::InspectArguments,
+    negotiate::{NegotiateArguments, RangeArguments},
+    ops::OpsArguments,
+    plugin::{CheckPluginArguments, PluginArguments, PluginCommand, VerifyArguments},
+    restore::RestoreArguments,
+    save::SaveArguments,
+    serve::{AccessArguments, LogFormat, ServeArguments},
+    versions::{AddVersionArguments, ReleaseVersionsArguments, VersionsArguments, VersionsCommand},
+};

@@ -1,0 +1,76 @@
+//! Arguments of `plugin` and of the commands under it.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+/// Commands under `plugin`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum PluginCommand {
+    /// What a library says of itself, read as ELF, without loading it.
+    #[command(
+        after_help = "Examples:\n  serdes plugin inspect ./libmy_device.so\n  serdes plugin inspect xla_cuda_plugin.so --json\n\n\
+The version of a PJRT plug-in is recognised by patterns in its code and data: a hint, or null."
+    )]
+    Inspect {
+        /// The shared library.
+        library: PathBuf,
+    },
+    /// Load a plug-in, report versions, devices, missing functions; say which frameworks it fits.
+    #[command(
+        after_help = "Examples:\n  serdes plugin check ./libmy_device.so\n  serdes plugin check xla_cuda_plugin.so --for jaxlib-0.9.1\n  \
+serdes plugin check xla_cuda_plugin.so --for all --json\n  serdes plugin check xla_cpu_pjrt.so:cpu_device_count=2\n\n\
+The kind of a library is told by what it exports (GetPjrtApi alone: PJRT; pjrt:PATH says so of one that exports SE_InitPlugin too). \
+It is loaded in a process of its own; where the version in its file says that no framework asked about fits, it is not loaded at all."
+    )]
+    Check(CheckPluginArguments),
+    /// Run the conformance suite, one line a behaviour.
+    #[command(
+        after_help = "Examples:\n  serdes plugin verify ./libmy_device.so\n  serdes plugin verify --list\n  serdes plugin verify --list pjrt:\n  \
+serdes explain memcpy_dtoh"
+    )]
+    Verify(VerifyArguments),
+}
+
+/// Arguments of `plugin check`.
+#[derive(Debug, Args)]
+pub(crate) struct CheckPluginArguments {
+    #[command(flatten)]
+    pub(crate) plugin: PluginArguments,
+    /// Whether this framework and the PJRT plug-in fit: jaxlib-0.9.1, pjrt-0.96 (any framework that
+    /// was built with it) or all (every release of jaxlib that is known); repeatable.
+    #[arg(long = "for", value_name = "FRAMEWORK")]
+    pub(crate) frameworks: Vec<String>,
+}
+
+/// Arguments of `plugin verify`.
+#[derive(Debug, Args)]
+pub(crate) struct VerifyArguments {
+    #[command(flatten)]
+    pub(crate) plugin: PluginArguments,
+    /// List the behaviours and what each demands, and try none; those of PJRT for a PJRT library, or
+    /// for `pjrt:`.
+    #[arg(long)]
+    pub(crate) list: bool,
+}
+
+/// A plug-in to load.
+#[derive(Debug, Args)]
+pub(crate) struct PluginArguments {
+    /// A shared library (of a PJRT plug-in with options: PATH[:KEY=VALUE,...]), or
+    /// host[:devices=N,memory=BYTES].
+    #[arg(default_value = "host")]
+    pub(crate) plugin: String,
+    /// The layout of the library, instead of the detected one.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) layout: Option<String>,
+    /// How long opening it, or one behaviour, may take; the call that takes longer is named.
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub(crate) time_limit: u64,
+    /// Load it in this process instead of in one of its own (for debuggers).
+    #[arg(long)]
+    pub(crate) in_process: bool,
+    /// Set by the command for the process of its own: how many behaviours were tried before.
+    #[arg(long, hide = true, value_name = "COUNT")]
+    pub(crate) supervised: Option<usize>,
+}

@@ -1,0 +1,36 @@
+//! Arguments of `restore`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::arguments::{DeviceArguments, SyncMode};
+
+/// Arguments of `restore`.
+#[derive(Debug, Args)]
+pub(crate) struct RestoreArguments {
+    /// The state file, or `-` for standard input.
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) device: DeviceArguments,
+    /// Read the device back into this file: .safetensors, .npy, .npz, .sds, any other name the
+    /// prefix of a V2 checkpoint. Or `-` for standard output.
+    #[arg(long, value_name = "FILE2")]
+    pub(crate) to: Option<PathBuf>,
+    /// What to write to standard output: safetensors (the default), npy or device_state.
+    #[arg(long, value_name = "KIND", requires = "to")]
+    pub(crate) to_kind: Option<String>,
+    /// Only tensors whose name matches; may be repeated.
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) only: Vec<String>,
+    /// Take what is whole from a truncated or damaged state, and say what is not.
+    #[arg(long)]
+    pub(crate) salvage: bool,
+    /// Read FILE past the system's page cache, which spares the cache and is slower; through it,
+    /// with a warning, where the file system refuses.
+    #[arg(long, conflicts_with = "salvage")]
+    pub(crate) direct: bool,
+    /// When the command counts FILE2 as written.
+    #[arg(long, value_enum, default_value_t = SyncMode::Data)]
+    pub(crate) sync: SyncMode,
+}

@@ -1,0 +1,38 @@
+//! Arguments of `save`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::arguments::{DeviceArguments, SyncMode};
+
+/// Arguments of `save`.
+#[derive(Debug, Args)]
+pub(crate) struct SaveArguments {
+    /// Tensors: .safetensors, a TensorFlow V2 checkpoint prefix, .npy, .npz, a state file, or `-`
+    /// for standard input.
+    #[arg(long, required = true, value_name = "SOURCE")]
+    pub(crate) from: Vec<PathBuf>,
+    /// What standard input is, where its first bytes do not say: safetensors, npy, npz or
+    /// device_state.
+    #[arg(long, value_name = "KIND")]
+    pub(crate) kind: Option<String>,
+    /// The state file; replaced as a whole or not at all. Or `-` for standard output.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    #[command(flatten)]
+    pub(crate) device: DeviceArguments,
+    /// The version that the reader understands: current, week-4-old, minimum, or a number.
+    #[arg(long, value_name = "VERSION", default_value = "current", allow_hyphen_values = true)]
+    pub(crate) serdes_version: String,
+    /// When the command counts the file as written.
+    #[arg(long, value_enum, default_value_t = SyncMode::Data)]
+    pub(crate) sync: SyncMode,
+    /// Write past the system's page cache; through it, with a warning, where the file system
+    /// refuses.
+    #[arg(long)]
+    pub(crate) direct: bool,
+    /// Leave out tensors whose type has no IFRT name instead of refusing.
+    #[arg(long)]
+    pub(crate) skip_unsupported: bool,
+}

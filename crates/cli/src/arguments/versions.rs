@@ -1,0 +1,100 @@
+//! Arguments of `versions` and of the commands under it.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+/// Arguments of `versions`.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct VersionsArguments {
+    #[command(subcommand)]
+    pub(crate) command: Option<VersionsCommand>,
+    /// The day for which the selectors are computed (YYYY-MM-DD); the registry's own day by
+    /// default.
+    #[arg(long, value_name = "DATE")]
+    pub(crate) as_of: Option<String>,
+    /// The folder with the versions.toml to list, instead of this build's own lines.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
+}
+
+/// Commands under `versions`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum VersionsCommand {
+    /// Rewrite versions.lock beside versions.toml, or check it.
+    Lock {
+        /// Only compare; status 1 if a wire format changed without a new entry.
+        #[arg(long)]
+        check: bool,
+        /// The folder with versions.toml and tests/golden.
+        #[arg(long, value_name = "DIR", default_value = ".")]
+        directory: PathBuf,
+    },
+    /// Add an entry to a line of versions.toml: the first step of a new format.
+    ///
+    /// The entry goes to the end of its line, with the next number (the day's, in a line that
+    /// counts days); everything else in the file stays as it is, but as_of, which moves forward to
+    /// the entry's day. What breaks a rule of the file is refused, and nothing is written.
+    #[command(
+        after_help = "Examples:\n  serdes versions add snapshots --formats Snapshot --summary 'seeds of the shards'\n  \
+serdes versions add snapshots --formats Snapshot,Shard --introduced 2026-12-01 --directory my-crate --dry-run"
+    )]
+    Add(AddVersionArguments),
+    /// Move as_of of versions.toml to the day of a release, and freeze the formats that are new.
+    ///
+    /// The day decides what week_4_old is in the released build. A frozen format that changed, or a
+    /// new one without golden bytes, is refused, and nothing is written.
+    #[command(
+        after_help = "Examples:\n  serdes versions release\n  serdes versions release --date 2026-12-24 --directory my-crate"
+    )]
+    Release(ReleaseVersionsArguments),
+}
+
+/// Arguments of `versions add`.
+#[derive(Debug, Args)]
+pub(crate) struct AddVersionArguments {
+    /// The line, by its name in versions.toml.
+    pub(crate) line: String,
+    /// The formats that change, separated by commas.
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub(crate) formats: Vec<String>,
+    /// What is new, for people; the formats by default.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) summary: Option<String>,
+    /// The day from which builds read and write it (YYYY-MM-DD); today by default.
+    #[arg(long, value_name = "DATE")]
+    pub(crate) introduced: Option<String>,
+    /// Another number than the next one, for a line whose numbers are somebody else's.
+    #[arg(long, value_name = "N")]
+    pub(crate) number: Option<i32>,
+    /// The first release that has it.
+    #[arg(long, value_name = "RELEASE")]
+    pub(crate) released_in: Option<String>,
+    /// Where the day comes from, if it is not the day of the change.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) date_source: Option<String>,
+    /// The oldest consumer of its data.
+    #[arg(long, value_name = "N")]
+    pub(crate) min_consumer: Option<i32>,
+    /// The folder with versions.toml.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub(crate) directory: PathBuf,
+    /// Say what would be done, and write nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+/// Arguments of `versions release`.
+#[derive(Debug, Args)]
+pub(crate) struct ReleaseVersionsArguments {
+    /// The day of the release (YYYY-MM-DD); today by default.
+    #[arg(long, value_name = "DATE")]
+    pub(crate) date: Option<String>,
+    /// The folder with versions.toml, versions.lock and tests/golden.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub(crate) directory: PathBuf,
+    /// Say what would be done, and write nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
