@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 
+from checks import Checks
 from pjrt_plugins import PLUGINS, download
 
 DEVICES = 4
@@ -391,17 +392,10 @@ os._exit(0)
 """
 
 
-class Run:
+class Run(Checks):
     def __init__(self, serdes):
+        super().__init__()
         self.serdes = serdes
-        self.passed = self.failed = 0
-
-    def check(self, name, condition, detail=""):
-        if condition:
-            self.passed += 1
-        else:
-            self.failed += 1
-            print(f"FAILED {name}: {detail}", flush=True)
 
     def serve(self, plugin, *options, devices=DEVICES):
         command = [self.serdes, "serve", "--plugin", f"{plugin}:cpu_device_count={devices}", "--listen", "127.0.0.1:0", *options]
@@ -597,8 +591,7 @@ def main():
             run.stop(name, server)
             if wanted("state"):
                 state(run, name, plugin, tempfile.mkdtemp(dir=folder))
-    print(f"{run.passed} passed, {run.failed} failed")
-    sys.exit(1 if run.failed else 0)
+    sys.exit(run.end())
 
 
 if __name__ == "__main__":

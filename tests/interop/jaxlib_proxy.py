@@ -17,6 +17,8 @@ import tempfile
 import textwrap
 import threading
 
+from checks import Checks
+
 PRELUDE = r"""
 import os, sys, json
 os.environ["IFRT_PROXY_USE_INSECURE_GRPC_CREDENTIALS"] = "true"
@@ -233,17 +235,10 @@ done()
 """
 
 
-class Run:
+class Run(Checks):
     def __init__(self, serdes, plugin):
+        super().__init__()
         self.serdes, self.plugin = serdes, plugin
-        self.passed = self.failed = 0
-
-    def record(self, name, condition, detail=""):
-        if condition:
-            self.passed += 1
-        else:
-            self.failed += 1
-            print(f"FAILED {name} {detail}", flush=True)
 
     @contextlib.contextmanager
     def server(self, *options):
@@ -258,27 +253,27 @@ class Run:
         try:
             yield line.split()[-1]
         finally:
-            self.record("the server is alive", server.poll() is None, "".join(errors)[-2000:])
+            self.check("the server is alive", server.poll() is None, "".join(errors)[-2000:])
             server.send_signal(signal.SIGTERM)
             try:
                 status = server.wait(timeout=20)
             except subprocess.TimeoutExpired:
                 server.kill()
                 status = "killed"
-            self.record("the server stops with status 0", status == 0, f"{status} {''.join(errors)[-2000:]}")
+            self.check("the server stops with status 0", status == 0, f"{status} {''.join(errors)[-2000:]}")
 
     def client(self, name, body, *arguments, limit=120):
         program = textwrap.dedent(PRELUDE) + textwrap.dedent(body)
         try:
             child = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, timeout=limit)
         except subprocess.TimeoutExpired:
-            self.record(name, False, "timed out")
+            self.check(name, False, "timed out")
             return
         lines = child.stdout.strip().splitlines()
         try:
             counts = json.loads(lines[-1])
         except (IndexError, ValueError):
-            self.record(name, False, f"status {child.returncode}: {child.stderr[-3000:]}")
+            self.check(name, False, f"status {child.returncode}: {child.stderr[-3000:]}")
             return
         for line in lines[:-1]:
             print(f"{name}: {line}", flush=True)
@@ -322,7 +317,7 @@ def main():
             run.client("state", STATE, address)
         found = subprocess.run([run.serdes, "restore", state, "--json"], capture_output=True, text=True)
         # Older clients read through a shard of their own, which may still be alive when they go.
-        run.record("the state has both arrays", found.returncode == 0 and json.loads(found.stdout)["tensors"] >= 2, found.stdout + found.stderr)
+        run.check("the state has both arrays", found.returncode == 0 and json.loads(found.stdout)["tensors"] >= 2, found.stdout + found.stderr)
         with run.server("--state", state) as address:
             run.client("state again", DATA, address)
     if arguments.host_plugin:
@@ -330,8 +325,7 @@ def main():
         run.plugin = arguments.host_plugin
         with run.server() as address:
             run.client("a plug-in that was loaded", SHARDED, address)
-    print(f"{run.passed} passed, {run.failed} failed")
-    return 1 if run.failed else 0
+    return run.end()
 
 
 if __name__ == "__main__":

@@ -18,6 +18,8 @@ import sys
 import tempfile
 import time
 
+from checks import Checks
+
 CLIENT = r"""
 import os, sys
 os.environ["IFRT_PROXY_USE_INSECURE_GRPC_CREDENTIALS"] = "true"
@@ -43,17 +45,10 @@ os._exit(0)
 """
 
 
-class Run:
+class Run(Checks):
     def __init__(self, serdes):
+        super().__init__()
         self.serdes = serdes
-        self.passed = self.failed = 0
-
-    def check(self, name, condition, detail=""):
-        if condition:
-            self.passed += 1
-        else:
-            self.failed += 1
-            print(f"FAILED {name}: {detail}", flush=True)
 
     def serve(self, state, *options, **settings):
         command = [self.serdes, "serve", "--plugin", "host:devices=2", "--state", state, *options]
@@ -233,8 +228,7 @@ def main():
         kills(run, folder, arguments.kills)
         full(run, folder)
         hurry(run, folder)
-    print(f"{run.passed} passed, {run.failed} failed")
-    return 1 if run.failed else 0
+    return run.end()
 
 
 if __name__ == "__main__":

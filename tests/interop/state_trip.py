@@ -18,21 +18,18 @@ import sys
 import tempfile
 import time
 
+from checks import Checks
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 SIZES = {"BOOL": 1, "U8": 1, "I8": 1, "F8_E4M3": 1, "F8_E5M2": 1, "F16": 2, "BF16": 2, "I16": 2, "U16": 2,
          "F32": 4, "I32": 4, "U32": 4, "F64": 8, "I64": 8, "U64": 8}
 
-passed = failed = 0
+checks = Checks()
 
 
 def expect(condition, what):
-    global passed, failed
-    if condition:
-        passed += 1
-    else:
-        failed += 1
-        print(f"FAILED: {what}", flush=True)
+    checks.check(what, condition)
 
 
 def safetensors(path, tensors, metadata=None):
@@ -122,8 +119,7 @@ def main():
         wrong_input(serdes, folder)
     finally:
         shutil.rmtree(folder)
-    print(f"{passed} passed, {failed} failed")
-    sys.exit(1 if failed else 0)
+    sys.exit(checks.end())
 
 
 def c_plugin(folder):

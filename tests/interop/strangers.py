@@ -29,6 +29,8 @@ import textwrap
 import threading
 import time
 
+from checks import Checks
+
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, RST_STREAM, SETTINGS, PING, WINDOW_UPDATE, CONTINUATION = 0, 1, 3, 4, 6, 8, 9
 END_STREAM, END_HEADERS, ACK = 1, 4, 1
@@ -508,19 +510,12 @@ def percentile(values, part):
     return values[min(len(values) - 1, int(len(values) * part))]
 
 
-class Run:
+class Run(Checks):
     def __init__(self, options):
+        super().__init__()
         self.options = options
-        self.passed = self.failed = 0
         self.samples = []
         self.lock = threading.Lock()
-
-    def record(self, name, good, detail=""):
-        if good:
-            self.passed += 1
-        else:
-            self.failed += 1
-            print(f"FAILED {name} {detail}", flush=True)
 
     def collect(self, read):
         def loop():
@@ -590,14 +585,14 @@ def phase(run, name, seconds, quiet):
     line = []
     for kind in sorted(quiet or kinds):
         good, bad = kinds.get(kind, ([], []))
-        run.record(f"{name}: {kind} is served", good and not bad, f"{len(good)} good, {bad[:3]}")
+        run.check(f"{name}: {kind} is served", good and not bad, f"{len(good)} good, {bad[:3]}")
         if not good:
             continue
         p50, p99 = percentile(good, 0.5), percentile(good, 0.99)
         line.append(f"{kind} {1000 * p50:.1f}/{1000 * p99:.1f} ms ({len(good)})")
         if quiet:
             most = max(factor * quiet[kind], allowed)
-            run.record(f"{name}: {kind} does not wait", p99 <= most, f"p99 {1000 * p99:.1f} ms; quiet {1000 * quiet[kind]:.1f} ms")
+            run.check(f"{name}: {kind} does not wait", p99 <= most, f"p99 {1000 * p99:.1f} ms; quiet {1000 * quiet[kind]:.1f} ms")
     print(f"{name:20} p50/p99: {', '.join(line)}", flush=True)
     return {kind: percentile(good, 0.99) for kind, (good, _) in kinds.items() if good}
 
@@ -638,17 +633,17 @@ def main():
             stranger.kill()
             stranger.join()
             alive = server.poll() is None
-            run.record(f"{function.__name__}: the server is alive", alive, f"{server.returncode} {''.join(errors)[-2000:]}")
+            run.check(f"{function.__name__}: the server is alive", alive, f"{server.returncode} {''.join(errors)[-2000:]}")
             if not alive:
                 break
-            run.record(f"{function.__name__}: memory is bounded", resident(server) <= RESIDENT + (256 << 20), f"{resident(server) >> 20} MiB")
+            run.check(f"{function.__name__}: memory is bounded", resident(server) <= RESIDENT + (256 << 20), f"{resident(server) >> 20} MiB")
             time.sleep(0.5)
         print(f"most memory: {resident(server) >> 20} MiB", flush=True)
         if jax:
-            run.record("the client of jaxlib is alive", jax.poll() is None)
+            run.check("the client of jaxlib is alive", jax.poll() is None)
         # Strangers and clients have names and bytes; the page has neither.
         shown = page(METRICS)
-        run.record("the metrics name nobody", b"127.0.0." not in shown and TOKEN.encode() not in shown and len(shown) < 1 << 17, f"{len(shown)} bytes")
+        run.check("the metrics name nobody", b"127.0.0." not in shown and TOKEN.encode() not in shown and len(shown) < 1 << 17, f"{len(shown)} bytes")
     finally:
         for child in children:
             child.kill()
@@ -656,15 +651,14 @@ def main():
             server.send_signal(signal.SIGTERM)
             try:
                 status = server.wait(timeout=30)
-                run.record("the server stops with status 0", status == 0, str(status))
+                run.check("the server stops with status 0", status == 0, str(status))
                 for name in os.listdir(folder.name):
                     mode = os.stat(os.path.join(folder.name, name)).st_mode
-                    run.record(f"{name} is for nobody else", not mode & 0o077, oct(mode))
+                    run.check(f"{name} is for nobody else", not mode & 0o077, oct(mode))
             except subprocess.TimeoutExpired:
                 server.kill()
-                run.record("the server stops", False, "waited 30 s")
-    print(f"{run.passed} passed, {run.failed} failed")
-    sys.exit(bool(run.failed))
+                run.check("the server stops", False, "waited 30 s")
+    sys.exit(run.end())
 
 
 if __name__ == "__main__":
