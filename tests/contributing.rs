@@ -1,5 +1,6 @@
 //! What `CONTRIBUTING.md` says of a new rule and of a new request is what there is to do: its edits
-//! fit the sources, and what they make of a copy compiles, tests and all, without a warning.
+//! fit the sources, what they make of a copy compiles without a warning, and the tests that the page
+//! names pass.
 //!
 //! It does so whatever the default version is, and takes minutes: once is enough.
 
@@ -9,24 +10,50 @@ mod copies;
 mod pages;
 mod protos;
 
-use std::{fs, path::Path};
+use std::{
+    fs::{self, OpenOptions},
+    io::Write,
+    path::Path,
+    process::Command,
+};
 
-use pages::{Block, apply, blocks, cargo, sources};
+use copies::{cargo, workplace};
+use pages::{Block, apply, blocks, copy_sources};
 
 /// The sources, and what their tests include.
 const DIRECTORIES: [&str; 5] = ["src", "proto", "crates", "tests", "docs"];
 
-/// Makes the edits of a section.
+/// Where the tests of the toys are, and those that ask something of every rule and every request.
+const TESTS: [&str; 3] =
+    ["proxy::server::tests::session::", "proxy::server::requests::tests::", "tests_of_rules::"];
+
+/// One test of each of those places that must have been run.
+const NAMED_BY_THE_PAGE: [&str; 4] = [
+    "proxy::server::tests::session::the_sum_of_an_array_is_an_array_of_one_number",
+    "proxy::server::requests::tests::every_request_is_answered_though_it_says_nothing",
+    "proxy::server::requests::tests::every_request_that_fails_leaves_its_error_under_the_handles_of_its_results",
+    "tests_of_rules::every_rule_has_an_artifact_that_it_is_about",
+];
+
+fn append(file: &Path, text: &str) {
+    let mut file = OpenOptions::new().create(true).append(true).open(file).unwrap();
+    write!(file, "\n{text}").unwrap();
+}
+
+/// Makes the edits of a section, and the artifacts that its commands make.
 fn follow(section: &str, serdes: &Path) {
     for Block { language, subject, text } in blocks("CONTRIBUTING.md", section) {
         let file = subject.first().map(|file| serdes.join(file));
         match (language.as_str(), file) {
             ("diff", Some(file)) => apply(&file, &text),
-            ("rust" | "proto", Some(file)) => {
-                let before = fs::read_to_string(&file).map(|text| text + "\n");
-                fs::write(file, before.unwrap_or_default() + &text).unwrap();
+            ("rust" | "proto", Some(file)) => append(&file, &text),
+            ("console", None) => {
+                for command in text.lines().filter_map(|line| line.strip_prefix("$ printf")) {
+                    let mut shell = Command::new("sh");
+                    shell.args(["-c", &format!("printf{command}")]).current_dir(serdes);
+                    assert!(shell.status().unwrap().success(), "{command}");
+                }
             }
-            ("console", None) => {}
             other => panic!("{other:?}: neither an edit nor commands"),
         }
     }
@@ -34,16 +61,27 @@ fn follow(section: &str, serdes: &Path) {
 
 #[test]
 fn a_new_rule_and_a_new_request_are_what_the_page_says() {
-    let serdes = sources("contributing", &DIRECTORIES);
+    let serdes = workplace("contributing").join("serdes");
+    copy_sources(&serdes, &DIRECTORIES);
     follow("Add a rule of verdicts", &serdes);
     follow("Add a request of the proxy", &serdes);
     protos::write(&serdes, &protos::generate(&serdes));
-    let output = cargo("contributing")
-        .args(["check", "--quiet", "-p", "serdes", "--all-features"])
-        .args(["--lib", "--profile", "test"])
-        .env("RUSTFLAGS", "-D warnings")
+    // The tests of all rules, among those of the library: it is compiled for them alone.
+    let tests_of_rules = "#[cfg(test)]\nextern crate self as serdes;\n\
+                          #[cfg(test)]\n#[path = \"../tests/rules.rs\"]\nmod tests_of_rules;\n";
+    append(&serdes.join("src/lib.rs"), tests_of_rules);
+
+    let output = cargo()
+        .args(["test", "-p", "serdes", "--features", "proxy", "--lib", "--"])
+        .args(TESTS)
+        .env("SERDES_REGENERATE_RULES", "1")
         .current_dir(&serdes)
         .output()
         .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let [said, errors] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+    assert!(output.status.success(), "{errors}{said}");
+    assert!(!errors.contains("warning"), "{errors}");
+    for test in NAMED_BY_THE_PAGE {
+        assert!(said.contains(&format!("test {test} ... ok")), "{test}: {said}");
+    }
 }

@@ -1,8 +1,9 @@
 //! Copies of parts of this repository, for tests that build crates outside of the workspace.
 
 use std::{
-    fs,
+    env, fs,
     path::{Path, PathBuf},
+    process::Command,
 };
 
 /// The root of the repository.
@@ -22,4 +23,30 @@ pub(crate) fn copy_directory(from: &Path, to: &Path) {
             copy_directory(&entry.path(), &target);
         }
     }
+}
+
+/// An empty folder for the copies of the test of that name. It is the same in each run, so that
+/// what is built of them is replaced, not added.
+pub(crate) fn workplace(test: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
+    if folder.exists() {
+        fs::remove_dir_all(&folder).unwrap();
+    }
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// A cargo that builds what it is told to without the network.
+///
+/// All of these tests build into one directory: most of it is what the copies depend on, which is
+/// built once so. It is not the directory in use, whose names without a hash are those of the
+/// sources.
+pub(crate) fn cargo() -> Command {
+    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo
+        .env("CARGO_INCREMENTAL", "0")
+        .env("CARGO_PROFILE_DEV_DEBUG", "0")
+        .env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("target"))
+        .env("CARGO_NET_OFFLINE", "true");
+    cargo
 }

@@ -5,11 +5,7 @@
 //! lines around them that stand in one place of the file; `rust FILE` or `proto FILE`, a new file,
 //! or what comes at the end of one that is there.
 
-use std::{
-    env, fs,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::{fs, path::Path};
 
 use crate::copies::{copy_directory, root};
 
@@ -57,45 +53,43 @@ pub(crate) fn apply(file: &Path, change: &str) {
     fs::write(file, text.replace(&before, &after)).unwrap();
 }
 
-/// Where the test of that name has its copies. It is the same in each run, so that what is built
-/// of them is replaced, not added.
-pub(crate) fn workplace(test: &str) -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join(test)
-}
+/// Of the dependencies of the tests, those that no test of the library itself uses.
+const OF_OTHERS: [&str; 8] = [
+    "buffa",
+    "criterion",
+    "peak_alloc",
+    "prost-build",
+    "protox",
+    "quick-protobuf",
+    "safetensors",
+    "zip",
+];
 
-/// A copy of the sources and of these directories, without what is built beside the library.
-pub(crate) fn sources(test: &str, directories: &[&str]) -> PathBuf {
-    let copy = workplace(test).join("serdes");
-    if copy.exists() {
-        fs::remove_dir_all(&copy).unwrap();
-    }
-    fs::create_dir_all(&copy).unwrap();
-    for file in COPIED {
-        fs::copy(root().join(file), copy.join(file)).unwrap();
-    }
-    for directory in directories {
-        copy_directory(&root().join(directory), &copy.join(directory));
-    }
+/// The manifest without what is built beside the library, and without levels of optimisation, which
+/// take longer than they save here.
+fn manifest() -> String {
     let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
-    let mut is_kept = true;
+    let mut table = "";
     let kept = manifest.lines().filter(|line| {
         if line.starts_with('[') {
-            is_kept = !["[[test]]", "[[bench]]", "[[example]]"].contains(line);
+            table = line;
         }
-        is_kept
+        let package = line.split(['.', ' ']).next().unwrap_or_default();
+        let is_of_others = table == "[dev-dependencies]" && OF_OTHERS.contains(&package);
+        let is_dropped = ["[[test]]", "[[bench]]", "[[example]]"].contains(&table);
+        !is_of_others && !is_dropped && !table.starts_with("[profile.")
     });
-    fs::write(copy.join("Cargo.toml"), kept.collect::<Vec<_>>().join("\n")).unwrap();
-    copy
+    kept.collect::<Vec<_>>().join("\n")
 }
 
-/// A cargo that builds what it is told to without the network, for the test of that name.
-pub(crate) fn cargo(test: &str) -> Command {
-    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    // A directory of its own: the one in use is locked by the cargo that runs this test.
-    cargo
-        .env("CARGO_INCREMENTAL", "0")
-        .env("CARGO_PROFILE_DEV_DEBUG", "0")
-        .env("CARGO_TARGET_DIR", workplace(test).join("target"))
-        .env("CARGO_NET_OFFLINE", "true");
-    cargo
+/// Fills a folder with a copy of the sources and of these directories, without what is built beside
+/// the library.
+pub(crate) fn copy_sources(to: &Path, directories: &[&str]) {
+    for directory in directories {
+        copy_directory(&root().join(directory), &to.join(directory));
+    }
+    for file in COPIED {
+        fs::copy(root().join(file), to.join(file)).unwrap();
+    }
+    fs::write(to.join("Cargo.toml"), manifest()).unwrap();
 }
