@@ -1,5 +1,6 @@
 //! The C APIs of device plug-ins as they lie in memory: every layout that was ever published, as
-//! data and as `repr(C)` types. StreamExecutor's is here; [`pjrt`] has the history of PJRT's.
+//! data and as `repr(C)` types. StreamExecutor's is here; the module `pjrt`, behind the feature of
+//! that name, has the history of PJRT's.
 //!
 //! Two families exist, and all of their headers call themselves version 0.0.1:
 //!
@@ -42,6 +43,7 @@ pub mod diff;
 mod handles;
 mod history;
 mod layout;
+#[cfg(feature = "pjrt")]
 pub mod pjrt;
 pub mod released;
 pub mod rfc;
