@@ -111,8 +111,9 @@ pub(super) fn pack(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     for input in node.inputs {
         together = together.merge(&input.shape)?;
     }
-    let Some(axis) = node.int("axis")? else { return one(Shape::unknown()) };
+    // The axis is asked for only where there is something to hold it against.
     let Some(dimensions) = together.dimensions() else { return one(Shape::unknown()) };
+    let Some(axis) = node.int("axis")? else { return one(Shape::unknown()) };
     let at = place(axis, dimensions.len() + 1)
         .ok_or_else(|| no_axis(axis, &Shape::of_rank(dimensions.len() + 1)))?;
     let mut packed = dimensions.to_vec();
@@ -125,12 +126,11 @@ pub(super) fn pack(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
 
 /// `Unpack`: the parts of a tensor along an axis.
 pub(super) fn unpack(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
-    let (Some(axis), Some(parts)) = (node.int("axis")?, node.int("num")?) else {
-        return Ok(nothing(0));
-    };
+    let Some(parts) = node.int("num")? else { return Ok(nothing(0)) };
     let outputs = usize::try_from(parts).unwrap_or_default().min(MOST_OUTPUTS);
     let shape = node.ranked_at_least(0, 1)?;
     let Some(dimensions) = shape.dimensions() else { return Ok(nothing(outputs)) };
+    let Some(axis) = node.int("axis")? else { return Ok(nothing(outputs)) };
     let at = place(axis, dimensions.len()).ok_or_else(|| no_axis(axis, shape))?;
     merge_dimensions(shape.dimension(at as i64), parts, "number of parts")?;
     let mut rest = dimensions.to_vec();
@@ -165,9 +165,8 @@ pub(super) fn split(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
 /// `Squeeze`: dimensions of 1 are left out, all or those that are listed.
 pub(super) fn squeeze(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     let shape = node.shape(0);
-    let (Some(dimensions), Some(listed)) = (shape.dimensions(), node.ints("squeeze_dims")?) else {
-        return one(Shape::unknown());
-    };
+    let Some(dimensions) = shape.dimensions() else { return one(Shape::unknown()) };
+    let Some(listed) = node.ints("squeeze_dims")? else { return one(Shape::unknown()) };
     let mut is_listed = vec![false; dimensions.len()];
     for axis in &listed {
         let at = place(*axis, dimensions.len()).ok_or_else(|| no_axis(*axis, shape))?;

@@ -78,7 +78,8 @@ pub(super) fn select(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
 
 /// `BiasAdd`: a vector along the dimension of channels.
 pub(super) fn bias_add(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
-    let channels_first = node.text("data_format")? == Some(b"NCHW");
+    // Channels are last as well where the attribute is of another kind.
+    let channels_first = matches!(node.text("data_format"), Ok(Some(b"NCHW")));
     let input = node.ranked_at_least(0, if channels_first { 3 } else { 2 })?;
     let bias = node.ranked(1, 1)?;
     let Some(rank) = input.rank() else { return Ok(vec![Tensor::nothing()]) };

@@ -84,3 +84,6 @@ pub(super) fn with_said_shapes(
     }
     Ok(outputs)
 }
+
+#[cfg(test)]
+mod tests;

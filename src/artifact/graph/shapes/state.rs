@@ -21,7 +21,7 @@ pub(super) fn constant(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
 
 /// The GraphDef version from which on a placeholder that says the shape of a scalar means it; before,
 /// it means that nothing is known.
-const MEANT: i32 = 24;
+const MEANT: i32 = 22;
 
 /// `Placeholder`: the shape that it says.
 pub(super) fn placeholder(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
@@ -54,13 +54,14 @@ pub(super) fn variable_handle(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
 
 /// The variable that the first input is the handle of, which holds what the node says.
 fn held<'n>(node: &ShapedNode<'n>) -> Inferred<Option<&'n Variable>> {
-    let (variable, said) = (node.input(0).variable.as_deref(), node.data_type("dtype")?);
-    match (variable, said) {
-        (Some(variable), Some(said)) if variable.data_type != said => {
+    // Nobody asks for the type where nothing is known of the variable.
+    let Some(variable) = node.input(0).variable.as_deref() else { return Ok(None) };
+    match node.data_type("dtype")? {
+        Some(said) if variable.data_type != said => {
             let found = format!("a variable of {}", type_name(variable.data_type));
             Err(Mismatch::new(found, format!("a variable of {}", type_name(said))))
         }
-        _ => Ok(variable),
+        _ => Ok(Some(variable)),
     }
 }
 

@@ -33,7 +33,8 @@ fn constant(name: &str, sizes: &[i64], numbers: &[i32]) -> String {
     node(name, "Const", &[], &(rest + &attribute("value", &format!("tensor {{ {tensor} }}"))))
 }
 
-/// Whether the importer takes the nodes; what it refuses has to be the shape at the node `op`.
+/// Whether the importer takes the nodes; what it refuses has to be the shape at the node `op`, or at
+/// `m` in a function.
 fn is_taken(nodes: &str) -> bool {
     let registries = [Registry::tensorflow("2.21").unwrap()];
     let options = ReadOptions::default().with_registries(&registries);
@@ -42,7 +43,8 @@ fn is_taken(nodes: &str) -> bool {
     match graphs.meta_graphs[0].graph.judgements[0].fault(Loader::Import) {
         None => true,
         Some(fault) => {
-            assert_eq!((&fault.kind, &*fault.node), (&Kind::Shape, "op"), "{nodes}");
+            assert_eq!(fault.kind, Kind::Shape, "{nodes}");
+            assert!(matches!(&*fault.node, "op" | "m"), "{nodes}");
             false
         }
     }
@@ -154,4 +156,115 @@ fn what_a_call_gives_a_function_decides_nothing_before() {
         + &source("y", "Placeholder", "DT_FLOAT", &[3, 4]);
     let call = node("op", "f", &["x", "y"], &attribute("turned", "b: true"));
     assert!(is_taken(&(function.to_owned() + &nodes + &call)));
+}
+
+/// Whether the importer takes a call of a function that has this one node, for inputs of these
+/// shapes.
+fn is_taken_when_called(operation: &str, rest: &str, shapes: &[Option<&[i64]>]) -> bool {
+    let count = shapes.len();
+    let arguments: String =
+        (0..count).map(|n| format!("input_arg {{ name: 'a{n}' type: DT_FLOAT }} ")).collect();
+    let inputs: String = (0..count).map(|n| format!("input: 'a{n}' ")).collect();
+    let function = format!(
+        "library {{ function {{ signature {{ name: 'f' {arguments}
+            output_arg {{ name: 'r' type: DT_FLOAT }} }}
+        node_def {{ name: 'm' op: '{operation}' {inputs} {FLOAT} {rest} }}
+        ret {{ key: 'r' value: 'm:output:0' }} }} }} "
+    );
+    let source_of = |(n, sizes): (usize, &Option<&[i64]>)| match sizes {
+        Some(sizes) => source(&format!("x{n}"), "Placeholder", "DT_FLOAT", sizes),
+        None => node(&format!("x{n}"), "Placeholder", &[], &attribute("dtype", "type: DT_FLOAT")),
+    };
+    let sources: String = shapes.iter().enumerate().map(source_of).collect();
+    let inputs: Vec<String> = (0..count).map(|n| format!("x{n}")).collect();
+    let inputs: Vec<&str> = inputs.iter().map(String::as_str).collect();
+    is_taken(&(function + &sources + &node("op", "f", &inputs, "")))
+}
+
+fn numbers(name: &str, numbers: &[i64]) -> String {
+    let numbers: String = numbers.iter().map(|number| format!("i: {number} ")).collect();
+    attribute(name, &format!("list {{ {numbers} }}"))
+}
+
+#[test]
+fn an_attribute_of_another_kind_stands_for_channels_last_and_for_no_dilation() {
+    let valid = attribute("padding", "s: 'VALID'");
+    let windows = numbers("strides", &[1; 4]) + &valid;
+    let is_taken = |operation: &str, rest: &str, one: &[i64], two: Option<&[i64]>| {
+        let shapes: Vec<Option<&[i64]>> =
+            [Some(one), two].into_iter().filter(Option::is_some).collect();
+        is_taken_when_called(operation, rest, &shapes)
+    };
+    let another = attribute("data_format", "i: 3");
+    assert!(is_taken("BiasAdd", &another, &[2, 3], Some(&[3])));
+    assert!(!is_taken("BiasAdd", &another, &[3, 2], Some(&[3])));
+    let (image, filter) = (&[1, 8, 8, 3][..], Some(&[3, 3, 3, 4][..]));
+    for operation in ["Conv2D", "DepthwiseConv2dNative"] {
+        let rest = windows.clone() + &another;
+        assert!(is_taken(operation, &rest, image, filter), "{operation}");
+        assert!(!is_taken(operation, &rest, &[1, 3, 8, 8], filter), "{operation}");
+    }
+    let dilated = windows.clone() + &attribute("dilations", "s: 'x'");
+    assert!(is_taken("DepthwiseConv2dNative", &dilated, image, filter));
+    assert!(!is_taken("Conv2D", &dilated, image, filter), "which reads them");
+    let pool = windows + &numbers("ksize", &[1, 2, 2, 1]) + &another;
+    assert!(is_taken("AvgPool", &pool, &[1, 8, 8, 1], None));
+    assert!(!is_taken("AvgPool", &pool, &[1, 1, 8, 8], None));
+    let last = attribute("data_format", "s: 'NCHW'") + &numbers("strides", &[1; 5]) + &valid;
+    assert!(is_taken("Conv3D", &last, &[1, 8, 8, 8, 2], Some(&[3, 3, 3, 2, 4])), "not NCDHW");
+}
+
+#[test]
+fn an_attribute_is_asked_for_only_where_there_is_something_to_hold_it_against() {
+    let cases = [
+        ("Pack", attribute("N", "i: 1") + &attribute("axis", "s: 'x'")),
+        ("Unpack", attribute("num", "i: 2") + &attribute("axis", "s: 'x'")),
+        ("Squeeze", attribute("squeeze_dims", "s: 'x'")),
+    ];
+    for (operation, rest) in cases {
+        assert!(is_taken_when_called(operation, &rest, &[None]), "{operation}");
+        assert!(!is_taken_when_called(operation, &rest, &[Some(&[2, 3])]), "{operation}");
+    }
+}
+
+#[test]
+fn old_graphs_may_list_axes_in_any_shape_and_a_scalar_placeholder_of_theirs_is_of_any() {
+    let is_taken = |nodes: &str, producer: i32| {
+        let registries = [Registry::tensorflow("2.21").unwrap()];
+        let options = ReadOptions::default().with_registries(&registries);
+        let text = format!("{nodes} versions {{ producer: {producer} }}");
+        let graphs = read(text.as_bytes(), Message::GraphDef, Form::Text, &options).unwrap();
+        graphs.meta_graphs[0].graph.judgements[0].fault(Loader::Import).is_none()
+    };
+    let axes = source("x", "Placeholder", "DT_FLOAT", &[2, 3])
+        + &source("k", "Placeholder", "DT_INT32", &[2, 2])
+        + &node("op", "Sum", &["x", "k"], FLOAT);
+    assert!(is_taken(&axes, 20) && !is_taken(&axes, 21));
+    let scalar = source("x", "Placeholder", "DT_FLOAT", &[])
+        + &source("y", "Placeholder", "DT_FLOAT", &[2, 3])
+        + &node("op", "MatMul", &["x", "y"], FLOAT);
+    assert!(is_taken(&scalar, 21) && !is_taken(&scalar, 22));
+}
+
+#[test]
+fn a_window_is_not_larger_than_the_image_and_dilations_of_rows_and_columns_change_places() {
+    let convolved = |image: &[i64], filter: &[i64], rest: String| {
+        let operation = if image.len() == 4 { "Conv2D" } else { "Conv3D" };
+        let nodes = source("x", "Placeholder", "DT_FLOAT", image)
+            + &source("w", "Placeholder", "DT_FLOAT", filter);
+        let rest = FLOAT.to_owned() + &attribute("padding", "s: 'VALID'") + &rest;
+        is_taken(&(nodes + &node("op", operation, &["x", "w"], &rest)))
+    };
+    let strides = numbers("strides", &[1, 3, 3, 1]);
+    assert!(convolved(&[1, 8, 8, 1], &[8, 8, 1, 1], strides.clone()));
+    assert!(!convolved(&[1, 8, 8, 1], &[9, 8, 1, 1], strides));
+    let dilated = |image: &[i64], dilations: &[i64]| {
+        let rest = numbers("strides", &[1; 5]) + &numbers("dilations", dilations);
+        convolved(image, &[3, 3, 3, 1, 1], rest)
+    };
+    assert!(dilated(&[1, 7, 3, 3, 1], &[1, 3, 1, 1, 1]));
+    assert!(!dilated(&[1, 3, 7, 3, 1], &[1, 1, 3, 1, 1]));
+    assert!(dilated(&[1, 3, 3, 7, 1], &[1, 1, 3, 1, 1]));
+    assert!(!dilated(&[1, 3, 3, 7, 1], &[1, 1, 1, 3, 1]));
+    assert!(dilated(&[1, 3, 7, 3, 1], &[1, 1, 1, 3, 1]));
 }

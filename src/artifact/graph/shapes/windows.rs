@@ -17,10 +17,13 @@ struct Layout {
 
 impl Layout {
     /// `None` for those that put several channels into one element.
+    ///
+    /// What an image of three dimensions says is compared with one name, and everything else is the
+    /// other layout.
     fn of(format: &[u8], rank: usize) -> Option<Self> {
-        match format {
-            b"NHWC" | b"NDHWC" => Some(Self { channels: rank - 1, spatial: 1 }),
-            b"NCHW" | b"NCDHW" => Some(Self { channels: 1, spatial: 2 }),
+        match (format, rank) {
+            (b"NCDHW", _) | (b"NCHW", ..5) => Some(Self { channels: 1, spatial: 2 }),
+            (b"NHWC" | b"NDHWC", _) | (_, 5..) => Some(Self { channels: rank - 1, spatial: 1 }),
             _ => None,
         }
     }
@@ -45,19 +48,21 @@ fn places(input: i64, window: i64, step: Step, padding: &[u8]) -> Inferred<i64> 
     if input == UNKNOWN || window == UNKNOWN {
         return Ok(UNKNOWN);
     }
+    // An i128 holds every sum and product of two sizes.
+    let (input_size, stride) = (i128::from(input), i128::from(stride));
     let size = match padding {
         b"VALID" => {
-            // An i128 holds every sum and product of two sizes.
             let covered = (i128::from(window) - 1) * i128::from(dilation) + 1;
-            (i128::from(input) - covered + i128::from(stride)) / i128::from(stride)
+            if covered > input_size {
+                let found =
+                    format!("a window of {window}, dilated by {dilation}, over {input} elements");
+                return Err(Mismatch::new(found, "a window that is not larger than the image"));
+            }
+            (input_size - covered + stride) / stride
         }
-        b"SAME" => (i128::from(input) + i128::from(stride) - 1) / i128::from(stride),
+        b"SAME" => (input_size + stride - 1) / stride,
         _ => return Ok(UNKNOWN),
     };
-    if size < 0 {
-        let found = format!("a window of {window}, dilated by {dilation}, over {input} elements");
-        return Err(Mismatch::new(found, "a window that is not larger than the image"));
-    }
     Ok(i64::try_from(size).unwrap_or(UNKNOWN))
 }
 
@@ -86,22 +91,25 @@ pub(super) fn depthwise(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     convolution(node, 4, true)
 }
 
-/// How an image is laid out: channels last where an operation does not let one say.
-fn format<'n>(node: &ShapedNode<'n>) -> Inferred<Option<&'n [u8]>> {
+/// How an image is laid out: channels last where an operation does not let one say, and where the
+/// attribute is of another kind.
+fn format<'n>(node: &ShapedNode<'n>) -> Option<&'n [u8]> {
     match node.operation.attribute("data_format") {
-        Some(_) => node.text("data_format"),
-        None => Ok(Some(b"NHWC")),
+        Some(_) => node.text("data_format").unwrap_or(Some(b"NHWC")),
+        None => Some(b"NHWC"),
     }
 }
 
 fn convolution(node: &ShapedNode<'_>, rank: usize, is_depthwise: bool) -> Inferred<Vec<Tensor>> {
-    let (format, padding) = (format(node)?, node.text("padding")?);
+    let (format, padding) = (format(node), node.text("padding")?);
     let layout = format.and_then(|format| Layout::of(format, rank));
     let (Some(layout), Some(padding)) = (layout, padding) else {
         return Ok(vec![Tensor::nothing()]);
     };
     let (input, filter) = (node.ranked(0, rank)?, node.ranked(1, rank)?);
     let dilations = match node.operation.attribute("dilations") {
+        // Those of another kind are none, to this one alone.
+        Some(_) if is_depthwise && node.ints("dilations").is_err() => Some(vec![1; rank]),
         Some(_) => per_dimension(node, "dilations", rank)?,
         None => Some(vec![1; rank]),
     };
@@ -121,8 +129,14 @@ fn convolution(node: &ShapedNode<'_>, rank: usize, is_depthwise: bool) -> Inferr
     let mut output = vec![UNKNOWN; rank];
     for place in 0..rank - 2 {
         let at = layout.spatial + place;
-        let number = |list: &[i64]| list.get(at).copied().unwrap_or(1);
-        let step = Step { stride: number(&strides), dilation: number(&dilations) };
+        let number = |list: &[i64], at: usize| list.get(at).copied().unwrap_or(1);
+        // Of three dimensions, TensorFlow takes the dilations of the last two for each other.
+        let dilated = match (rank, place) {
+            (5, 1) => at + 1,
+            (5, 2) => at - 1,
+            _ => at,
+        };
+        let step = Step { stride: number(&strides, at), dilation: number(&dilations, dilated) };
         let size =
             places(input.dimension(at as i64), filter.dimension(place as i64), step, padding)?;
         set(&mut output, at, size);
@@ -171,7 +185,7 @@ pub(super) fn pool_3d(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
 }
 
 fn pool(node: &ShapedNode<'_>, rank: usize) -> Inferred<Vec<Tensor>> {
-    let (format, padding) = (format(node)?, node.text("padding")?);
+    let (format, padding) = (format(node), node.text("padding")?);
     let layout = format.and_then(|format| Layout::of(format, rank));
     let (Some(layout), Some(padding)) = (layout, padding) else {
         return Ok(vec![Tensor::nothing()]);
