@@ -33,6 +33,7 @@ mod judgement;
 mod kinds;
 mod name_of;
 mod node_at;
+mod node_attributes;
 mod node_bytes;
 mod node_rules;
 mod read;

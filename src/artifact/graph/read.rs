@@ -5,10 +5,10 @@ use std::{borrow::Cow, collections::HashMap};
 
 use super::{
     DeprecatedOperations, DeprecatedUse, Form, Graph, GraphError, Graphs, Judgement, Message,
+    MetaGraph,
     fast::{Depth, GraphVisitor, ScannedGraph},
-    function_names::FunctionNames,
     importer::{self, Context, Findings, FunctionMemo, Library, LoadedGraph, Visited},
-    index::{GraphSize, IndexVisitor, Indexed, Wanted, WantedKinds},
+    index::{GraphIndex, GraphSize, IndexVisitor, Indexed, MainNodes, Wanted, WantedKinds},
     name_of,
     source::Source,
 };
@@ -148,8 +148,10 @@ pub fn read(
             let graph = &mut scanned.meta_graph.graph;
             graph.judgements.resize_with(options.registries.len(), Judgement::default);
             let graph = LoadedGraph::good(&mut scanned.meta_graph, number, is_only, scanned.taken);
-            let memo = FunctionMemo::default();
-            load(source, graph, (&scanned.functions, &memo), options.deprecated, options)?;
+            let (registries, release) = (options.registries, options.release);
+            let (names, memo) = (&scanned.functions, &FunctionMemo::default());
+            let library = Library { source, names, memo, registries, release, follows_shapes };
+            importer::judge_loaders(library, options.deprecated, graph)?;
         } else if !overflow {
             // Of more than is kept nobody judges anything, and each graph is a walk of its own.
             look_closer(source, (number, is_only), &mut scanned, options)?;
@@ -163,7 +165,7 @@ pub fn read(
 /// has no other.
 fn look_closer(
     source: Source<'_>,
-    (meta_graph, is_only): (usize, bool),
+    (number, is_only): (usize, bool),
     scanned: &mut ScannedGraph,
     options: &ReadOptions<'_>,
 ) -> Result<(), GraphError> {
@@ -175,7 +177,6 @@ fn look_closer(
         false => Cow::Borrowed(options.deprecated),
     };
     let is_judged = scanned.is_visited();
-    let memo = FunctionMemo::default();
     // For the shapes, all nodes are wanted.
     let follows_shapes = options.follows_shapes(&scanned.meta_graph.graph);
     let taken = scanned.taken.take().filter(|_| is_judged && !follows_shapes);
@@ -184,66 +185,104 @@ fn look_closer(
         (true, Some(_)) => WantedKinds::OfBodies,
         (true, None) => WantedKinds::OfAll,
     };
+    let size = size_of(source, scanned)?;
+    let ScannedGraph { meta_graph, functions, .. } = scanned;
+    let functions = &*functions;
     let wanted = Wanted {
-        meta_graph,
-        size: size_of(source, scanned)?,
+        meta_graph: number,
+        size,
         release: options.release,
         operations: &operations,
-        functions: &scanned.functions,
+        functions,
         edges: scanned.needs_order || kinds == WantedKinds::OfAll,
-        calls: is_judged && !scanned.functions.is_empty(),
-        duplicate_functions: is_judged && scanned.functions.repeated(),
+        calls: is_judged && !functions.is_empty(),
+        duplicate_functions: is_judged && functions.repeated(),
         uses,
         kinds,
+        dropped_in_functions: scanned.may_drop_in_functions,
         registries: options.registries,
     };
     let mut visitor = IndexVisitor::new(source, wanted);
     source.walk(&mut visitor)?;
-    let Indexed { index, uses, kinds, main } = visitor.finish()?;
-    let meta_graph = &mut scanned.meta_graph;
-    let graph = &mut meta_graph.graph;
-    if let Some(uses) = uses {
+    let mut found = visitor.finish()?;
+    if let Some(uses) = found.uses.take() {
+        let graph = &mut meta_graph.graph;
         (graph.deprecated_nodes, graph.deprecated_in_functions) = uses.finish();
     }
-    if !is_judged {
-        let fault = graph.structure.iter();
-        let judged = |fault| importer::structure_judgements(fault, options.registries.len());
-        graph.judgements = fault.flat_map(judged).collect();
-        let (number, index) = (wanted.meta_graph, Some(&index));
-        let (visited, main) = (None, None);
-        let graph = LoadedGraph { meta_graph, number, is_only, index, visited, main };
-        return load(source, graph, (&scanned.functions, &memo), &operations, options);
-    }
-    let functions = &scanned.functions;
-    let (registries, release) = (options.registries, options.release);
+    let memo = FunctionMemo::default();
+    let (release, registries) = (options.release, options.registries);
     let library =
         Library { source, names: functions, memo: &memo, registries, release, follows_shapes };
-    let mut findings = importer::judge(library, &index)?;
-    let producer = graph.versions.producer;
-    let context = kinds.as_ref().map(|found| Context {
-        source,
-        index: &index,
-        functions,
-        memo: &memo,
-        kinds: &found.kinds,
-        registries,
-        release,
-        deprecated: &operations,
-        producer,
-        follows_shapes,
-    });
-    let mut do_shapes_fit = false;
-    if let (Some(context), Some(found)) = (&context, &kinds) {
-        (graph.judgements, do_shapes_fit) = importer::judgements(context, found, &findings)?;
+    let closer = Closer { library, wanted, is_only };
+    match is_judged {
+        true => closer.judge(meta_graph, found, taken),
+        false => closer.judge_unvisited(meta_graph, &found.index),
     }
-    let visits = findings.visits.take();
-    let visited = context.as_ref().zip(visits.as_ref());
-    let visited = visited.map(|(context, visits)| Visited { context, visits, do_shapes_fit });
-    apply(source, graph, findings, &operations, wanted)?;
-    let (meta_graph, number) = (&mut scanned.meta_graph, wanted.meta_graph);
-    let (index, main) = (Some(&index), taken.or(main));
-    let graph = LoadedGraph { meta_graph, number, is_only, index, visited, main };
-    load(source, graph, (&scanned.functions, &memo), &operations, options)
+}
+
+/// A graph that is looked at closely.
+struct Closer<'c> {
+    library: Library<'c>,
+    wanted: Wanted<'c>,
+    is_only: bool,
+}
+
+impl Closer<'_> {
+    /// Judges a graph whose nodes are visited; `taken` is what loaders look at in those outside of
+    /// functions, where every registry takes all of them.
+    fn judge(
+        &self,
+        meta_graph: &mut MetaGraph,
+        found: Indexed<'_>,
+        taken: Option<MainNodes>,
+    ) -> Result<(), GraphError> {
+        let Library { source, names, memo, registries, release, follows_shapes } = self.library;
+        let Indexed { index, kinds, main, .. } = found;
+        let graph = &mut meta_graph.graph;
+        let mut findings = importer::judge(self.library, &index)?;
+        let producer = graph.versions.producer;
+        let context = kinds.as_ref().map(|found| Context {
+            source,
+            index: &index,
+            functions: names,
+            memo,
+            kinds: &found.kinds,
+            registries,
+            release,
+            deprecated: self.wanted.operations,
+            producer,
+            follows_shapes,
+        });
+        let mut do_shapes_fit = false;
+        if let (Some(context), Some(found)) = (&context, &kinds) {
+            (graph.judgements, do_shapes_fit) = importer::judgements(context, found, &findings)?;
+        }
+        let visits = findings.visits.take();
+        let visited = context.as_ref().zip(visits.as_ref());
+        let visited = visited.map(|(context, visits)| Visited { context, visits, do_shapes_fit });
+        apply(source, graph, findings, self.wanted.operations, self.wanted)?;
+        let (main, index) = (taken.or(main), Some(&index));
+        let (number, is_only) = (self.wanted.meta_graph, self.is_only);
+        let graph = LoadedGraph { meta_graph, number, is_only, index, visited, main };
+        importer::judge_loaders(self.library, self.wanted.operations, graph)
+    }
+
+    /// Judges a graph of which it shows before any visit that nobody takes it.
+    fn judge_unvisited(
+        &self,
+        meta_graph: &mut MetaGraph,
+        index: &GraphIndex,
+    ) -> Result<(), GraphError> {
+        let graph = &mut meta_graph.graph;
+        let fault = graph.structure.iter();
+        let releases = self.library.registries.len();
+        let judged = |fault| importer::structure_judgements(fault, releases);
+        graph.judgements = fault.flat_map(judged).collect();
+        let (number, is_only, index) = (self.wanted.meta_graph, self.is_only, Some(index));
+        let (visited, main) = (None, None);
+        let graph = LoadedGraph { meta_graph, number, is_only, index, visited, main };
+        importer::judge_loaders(self.library, self.wanted.operations, graph)
+    }
 }
 
 /// The shortest node that a graph can have, in bytes, and the shortest input.
@@ -257,20 +296,6 @@ fn size_of(source: Source<'_>, scanned: &ScannedGraph) -> Result<GraphSize, Grap
     let nodes = count(scanned.meta_graph.graph.nodes, SHORTEST_NODE).unwrap_or(usize::MAX);
     let inputs = count(scanned.inputs, SHORTEST_INPUT).unwrap_or(usize::MAX);
     Ok(GraphSize { nodes, inputs })
-}
-
-/// Judges what loaders look at besides what the importer does.
-fn load(
-    source: Source<'_>,
-    graph: LoadedGraph<'_>,
-    (names, memo): (&FunctionNames, &FunctionMemo),
-    deprecated: &DeprecatedOperations,
-    options: &ReadOptions<'_>,
-) -> Result<(), GraphError> {
-    let (registries, release) = (options.registries, options.release);
-    let follows_shapes = options.follows_shapes(&graph.meta_graph.graph);
-    let library = Library { source, names, memo, registries, release, follows_shapes };
-    importer::judge_loaders(library, deprecated, graph)
 }
 
 /// Corrects what the fast walk could not know.

@@ -130,19 +130,30 @@ impl<'s> Source<'s> {
         message: MessageId,
         visitor: &mut impl Visitor,
     ) -> Result<(), GraphError> {
-        let section = Section { bytes: self.bytes, part };
-        let length = section.length();
-        if length > READ_AT_ONCE {
-            return self.walk_over(&section, message, visitor);
+        let mut bytes = Vec::new();
+        if !self.read_part(part, &mut bytes)? {
+            return self.walk_over(&Section { bytes: self.bytes, part }, message, visitor);
         }
-        let mut bytes = vec![0; usize::try_from(length).unwrap_or_default()];
-        section.read_exact_at(&mut bytes, 0)?;
         if self.form == Form::Text {
             return self.walk_over(&bytes, message, visitor);
         }
         // All bytes are there, so that one run comes to the end.
-        Scanner::new(TENSORFLOW, message, length).run(&bytes, 0, visitor)?;
+        Scanner::new(TENSORFLOW, message, bytes.len() as u64).run(&bytes, 0, visitor)?;
         Ok(())
+    }
+
+    /// The bytes of a part, in `bytes`, unless there are so many that they are read one after the
+    /// other.
+    pub(super) fn read_part(self, part: Extent, bytes: &mut Vec<u8>) -> Result<bool, GraphError> {
+        let section = Section { bytes: self.bytes, part };
+        let length = section.length();
+        if length > READ_AT_ONCE {
+            return Ok(false);
+        }
+        bytes.clear();
+        bytes.resize(usize::try_from(length).unwrap_or_default(), 0);
+        section.read_exact_at(bytes, 0)?;
+        Ok(true)
     }
 
     fn walk_over(

@@ -183,6 +183,7 @@ fn in_order(bytes: &[u8], scanned: &mut ScannedGraph) {
         duplicate_functions: false,
         uses: false,
         kinds: WantedKinds::None,
+        dropped_in_functions: true,
         registries: &[],
     };
     let source = Source::new(&bytes, Message::GraphDef, Form::Binary);

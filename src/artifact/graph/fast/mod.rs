@@ -12,6 +12,7 @@
 //! Speed decides here: batches of look-ups, another thread for large graphs, attributes that were
 //! checked once. It must never know what the importer says of a graph that is not clean.
 
+mod bodies;
 mod edges;
 mod kinds;
 mod names;

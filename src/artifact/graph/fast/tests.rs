@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU64;
 
 use crate::artifact::{
     graph::{
-        Form, Graph, ImportFaultKind as Kind, Loader, Message, ReadOptions, read,
+        DroppedAttribute, Form, Graph, ImportFaultKind as Kind, Loader, Message, ReadOptions, read,
         tests::{Counted, field},
     },
     ops::Registry,
@@ -147,4 +147,43 @@ fn more_kinds_than_have_numbers_are_left_to_the_index() {
     let wrong = [nodes, vec![last]].concat();
     let expected = Kind::AttributeKind { attribute: "N".to_owned() };
     assert_eq!(fault(&judged(&wrong, &registries).0), Some(expected));
+}
+
+#[test]
+fn what_nodes_of_functions_drop_is_found_and_counted_however_they_are_written() {
+    let flag = |key: &str, value: u8| {
+        field(5, &[field(1, key.as_bytes()), field(2, &[0x28, value])].concat())
+    };
+    let product = |name: &str, rest: &[Vec<u8>]| {
+        let rest = [&[type_of("T", 1)], rest].concat();
+        node(name, "MatMul", &["x", "y"], &rest).split_off(2)
+    };
+    // The value before the key is not the common form.
+    let turned = field(5, &[field(2, &[0x28, 1]), field(1, b"grad_a")].concat());
+    let plain = product("plain", &[flag("grad_a", 0)]);
+    let dropping = product("dropping", &[flag("grad_a", 1)]);
+    let other = product("other", &[turned]);
+    let function = |name: &str, nodes: &[&Vec<u8>]| {
+        let nodes: Vec<u8> = nodes.iter().flat_map(|node| field(3, node)).collect();
+        field(1, &[field(1, &field(1, name.as_bytes())), nodes].concat())
+    };
+    let of_graph = |functions: &[Vec<u8>]| {
+        let library = field(2, &functions.concat());
+        let (graph, times) = judged(&[input("a", 1), library], &registries(&["2.12", "2.21"]));
+        let dropped = graph.judgements.iter().map(|judgement| {
+            let dropped = judgement.dropped.iter();
+            let found =
+                |one: &DroppedAttribute| (one.function.clone(), one.node.clone(), one.nodes);
+            dropped.map(found).collect::<Vec<_>>()
+        });
+        (dropped.collect::<Vec<_>>(), times)
+    };
+    let found = |function: &str, node: &str, nodes: u64| {
+        vec![vec![(Some(function.to_owned()), node.to_owned(), nodes)], Vec::new()]
+    };
+    let nothing = vec![Vec::new(), Vec::new()];
+    assert_eq!(of_graph(&[function("f", &[&plain, &plain])]).0, nothing);
+    let both = [function("f", &[&plain]), function("g", &[&dropping, &plain, &dropping])];
+    assert_eq!(of_graph(&both).0, found("g", "dropping", 2));
+    assert_eq!(of_graph(&[function("f", &[&plain, &other])]).0, found("f", "other", 1));
 }

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::{
+    bodies::FastBodies,
     edges::FastKind,
     kinds::{FastKinds, NodeBytes},
     nodes::{NodeInProgress, NodeTable},
@@ -73,6 +74,8 @@ pub(in super::super) struct ScannedGraph {
     pub(in super::super) functions: FunctionNames,
     /// Where every registry that asks is known to take its nodes, what loaders look at in them.
     pub(in super::super) taken: Option<MainNodes>,
+    /// Whether nodes of functions may have attributes that a registry which asks does not know.
+    pub(in super::super) may_drop_in_functions: bool,
     /// Functions that say of themselves that they are deprecated.
     pub(in super::super) deprecated_functions: Vec<DeprecatedOperation>,
 }
@@ -120,6 +123,8 @@ pub(in super::super) struct GraphVisitor<'a> {
     registries: &'a [Registry],
     /// The kinds of the nodes, if registries ask, as long as all are good.
     kinds: Option<FastKinds<'a>>,
+    /// What nodes of functions are, if registries ask, as long as they drop no attribute.
+    bodies: Option<FastBodies<'a>>,
     counts: BTreeMap<Vec<u8>, u64>,
     in_versions: bool,
     in_signature: bool,
@@ -160,6 +165,7 @@ impl<'a> GraphVisitor<'a> {
             devices: DeviceReader::default(),
             registries: &[],
             kinds: None,
+            bodies: None,
             counts: BTreeMap::new(),
             in_versions: false,
             in_signature: false,
@@ -188,6 +194,7 @@ impl<'a> GraphVisitor<'a> {
     fn begin_kinds(&mut self) {
         let is_asked = !self.registries.is_empty();
         self.kinds = is_asked.then(|| FastKinds::new(self.registries));
+        self.bodies = is_asked.then(|| FastBodies::new(self.registries));
         if is_asked {
             self.table = NodeTable::new(self.size, true);
             self.known = KnownNodes::new();
@@ -233,10 +240,12 @@ impl<'a> GraphVisitor<'a> {
         let kinds = self.kinds.take().filter(|_| !needs_order);
         let taken = kinds.and_then(|kinds| kinds.finish(&edges, &functions));
         let uses = std::mem::take(&mut self.uses);
+        let may_drop_in_functions = self.bodies.take().is_none() && !self.registries.is_empty();
         if let Some(scanned) = self.scanned() {
             scanned.needs_order = needs_order;
             scanned.inputs = inputs;
             scanned.taken = taken;
+            scanned.may_drop_in_functions = may_drop_in_functions;
             scanned.functions = functions;
             let graph = &mut scanned.meta_graph.graph;
             (graph.deprecated_nodes, graph.deprecated_in_functions) = uses.finish();
@@ -267,13 +276,12 @@ impl<'a> GraphVisitor<'a> {
     }
 
     /// Takes a node of the common form.
-    fn plain_node(&mut self, in_graph: bool, bytes: &[u8], end: u64, depth: usize) -> bool {
+    fn plain_node(&mut self, bytes: &[u8], end: u64, depth: usize) -> bool {
         let Self { node, table, known, devices, .. } = self;
         node.begin_plain();
         let mut has_bad_device = false;
         let plain = known.read(bytes, depth, |reference| {
             match reference {
-                _ if !in_graph => {}
                 Reference::Input(input, seen) => return table.plain_input(node, input, seen),
                 Reference::Colocated(name) => table.colocated(node, name),
                 Reference::Device(device) => {
@@ -283,29 +291,52 @@ impl<'a> GraphVisitor<'a> {
             }
             true
         });
-        let Some(plain) = plain else { return false };
-        if self.operations.position(plain.operation).is_some()
-            || plain.operation.is_empty()
-            || !is_ascii(plain.operation)
-            || (in_graph && !is_node_name(plain.name))
-            || (!in_graph && !is_ascii(plain.name))
-        {
+        let Some(plain) = plain.filter(|plain| is_node_name(plain.name)) else { return false };
+        if !self.is_plain_operation(plain.operation) {
             return false;
         }
-        if in_graph {
-            let role = LoopRole::of(plain.operation);
-            let node = NodeBytes { bytes, end, depth };
-            let kind = self.kind(plain.operation, has_bad_device, node);
-            let kind = kind.zip(self.kinds.as_mut());
-            self.table.add_plain(&self.node, plain.name, role, end, kind);
-        }
-        if self.depth == Depth::Counted {
-            self.count_operation(plain.operation);
-        }
+        let role = LoopRole::of(plain.operation);
+        let kind = self.kind(plain.operation, has_bad_device, NodeBytes { bytes, end, depth });
+        let kind = kind.zip(self.kinds.as_mut());
+        self.table.add_plain(&self.node, plain.name, role, end, kind);
         if let Some(graph) = self.graph() {
-            *(if in_graph { &mut graph.nodes } else { &mut graph.function_nodes }) += 1;
+            graph.nodes += 1;
         }
         true
+    }
+
+    /// Takes a node of a function that has the common form.
+    fn plain_body_node(&mut self, bytes: &[u8], end: u64, depth: usize) -> bool {
+        let plain = match &mut self.bodies {
+            Some(bodies) => bodies.read(bytes, depth),
+            None => self.known.read(bytes, depth, |_| true),
+        };
+        let Some(plain) = plain.filter(|plain| is_ascii(plain.name)) else { return false };
+        if !self.is_plain_operation(plain.operation) {
+            return false;
+        }
+        let node = NodeBytes { bytes, end, depth };
+        let drops_nothing =
+            |bodies: &mut FastBodies<'_>| bodies.drops_nothing(plain.operation, node);
+        if !self.bodies.as_mut().is_some_and(drops_nothing) {
+            self.bodies = None;
+        }
+        if let Some(graph) = self.graph() {
+            graph.function_nodes += 1;
+        }
+        true
+    }
+
+    /// Whether an operation is one that nobody has to look at more closely; counts it where that is
+    /// asked for.
+    fn is_plain_operation(&mut self, operation: &[u8]) -> bool {
+        let is_plain = self.operations.position(operation).is_none()
+            && !operation.is_empty()
+            && is_ascii(operation);
+        if is_plain && self.depth == Depth::Counted {
+            self.count_operation(operation);
+        }
+        is_plain
     }
 
     /// The kind of a node of the common form, where that is asked for. One that is not good for
@@ -380,6 +411,8 @@ impl<'a> GraphVisitor<'a> {
                 self.function_deprecated.get_or_insert(0);
             }
             (FUNCTION_DEF, function_def::NODE_DEF) => {
+                // Only nodes of the common form are looked at for what they drop.
+                self.bodies = None;
                 self.owner = NodeOwner::Function;
                 self.node.clear();
             }
@@ -616,10 +649,10 @@ impl Visitor for GraphVisitor<'_> {
     ) -> bool {
         match (message, field.number) {
             (GRAPH_DEF, graph_def::NODE) if self.depth != Depth::Versions => {
-                self.plain_node(true, bytes, end, depth)
+                self.plain_node(bytes, end, depth)
             }
             (FUNCTION_DEF, function_def::NODE_DEF) if self.depth != Depth::Versions => {
-                self.plain_node(false, bytes, end, depth)
+                self.plain_body_node(bytes, end, depth)
             }
             _ => false,
         }

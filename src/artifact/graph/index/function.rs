@@ -1,47 +1,20 @@
-//! The index of one function, made in one walk over its bytes.
+//! The index of one function: its arguments, results and nodes, and what these refer to.
 //!
-//! A [`FunctionReader`] reads one function after the other, and remembers from one to the next what
-//! nodes are like.
-//!
-//! Knows how a function is written: its signature, names of nodes, what inputs and results refer to,
-//! which functions are called, and of which kinds nodes are where somebody asks. Which outputs an
-//! operation has, and what the attributes of a call make of a function, is left alone.
+//! Knows what the importer looks at in a function. It must never know how a function is written; that
+//! is the business of the [reader](super::FunctionReader).
 
-use std::{cell::RefCell, rc::Rc};
+use std::rc::Rc;
 
 use super::{
-    body_kinds::{BodyKind, BodyKinds},
-    calls::{Call, CallReader, Operation},
+    body_kinds::BodyKind,
+    calls::Call,
     names::{Name, NameHasher, NameMap},
-    signature::SignatureReader,
+    output_names::OutputNames,
 };
-use crate::{
-    artifact::{
-        graph::{
-            GraphError,
-            attributes::AttributeReader,
-            devices::DeviceReader,
-            function_names::FunctionNames,
-            node_bytes::{KnownNodes, Reference},
-            node_rules::PythonColocation,
-            rules::{LoopRole, is_body_name, is_control_input, is_node_name},
-            source::{Extent, Source},
-            whole_text::WholeText,
-        },
-        ops::OperationDefinition,
-        schema::{
-            ATTR_VALUE, ATTR_VALUE_LIST_VALUE, FUNCTION_DEF, FUNCTION_DEF_RET_ENTRY, Field,
-            MessageId, NODE_DEF, OP_DEF, OP_DEF_ARG_DEF,
-            fields::{
-                attr_value, function_def, function_def_ret_entry, node_def, op_def, op_def_arg_def,
-            },
-        },
-    },
-    wire::scan::{Piece, Step, Visitor, is_ascii},
+use crate::artifact::{
+    graph::{rules::LoopRole, source::Extent},
+    ops::OperationDefinition,
 };
-
-/// What is appended to the name of a result to name the node that returns it.
-const RESULT: &[u8] = b"_RetVal";
 
 /// What comes behind the first colon of an input or of what is returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,6 +57,36 @@ pub(in super::super) struct Target {
     pub(in super::super) argument_element: Option<u32>,
 }
 
+impl Target {
+    /// What this text names: an input of a node, or what is returned.
+    pub(super) fn of(hasher: &NameHasher, outputs: &OutputNames, text: &[u8]) -> Self {
+        let (text, control) = match text.strip_prefix(b"^") {
+            Some(name) => (name, true),
+            None => (text, false),
+        };
+        let colon = |text: &[u8]| text.iter().position(|byte| *byte == b':');
+        let (name, suffix) =
+            colon(text).and_then(|at| text.split_at_checked(at)).unwrap_or((text, b""));
+        let behind = suffix.get(1..).unwrap_or_default();
+        let (output, element) = match colon(behind).and_then(|at| behind.split_at_checked(at)) {
+            Some((output, number)) => (output, Element::of(number.get(1..).unwrap_or_default())),
+            None => (behind, Element::All),
+        };
+        let argument_element = match (element, Element::of(behind)) {
+            (Element::All, Element::Number(number)) => Some(number),
+            _ => None,
+        };
+        Self {
+            name: hasher.hash(name),
+            suffix: Suffix::of(suffix),
+            control,
+            output: outputs.number(output),
+            element,
+            argument_element,
+        }
+    }
+}
+
 /// Which element of a list a name says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Element {
@@ -106,64 +109,6 @@ impl Element {
             _ => None,
         };
         number.map_or(Self::Nowhere, Self::Number)
-    }
-}
-
-/// The names of outputs that inputs and results refer to, with numbers that are the same in all
-/// functions that one reader reads.
-#[derive(Clone, Debug, Default)]
-pub(in super::super) struct OutputNames(Rc<RefCell<NumberedOutputs>>);
-
-/// Names with their numbers.
-#[derive(Debug, Default)]
-struct NumberedOutputs {
-    hasher: NameHasher,
-    numbers: NameMap<u32>,
-    /// The short names that came last, each where its bytes say.
-    recent: [(u128, u32); RECENT_OUTPUTS],
-}
-
-/// Names of outputs that are kept at hand.
-const RECENT_OUTPUTS: usize = 16;
-
-/// The bytes of a short name with its length, never 0; `None` for one that is longer.
-fn short_name(name: &[u8]) -> Option<u128> {
-    let length = u8::try_from(name.len()).ok().filter(|length| *length < 16)?;
-    let mut bytes = [0; 16];
-    let (first, rest) = bytes.split_first_mut()?;
-    *first = length + 1;
-    rest.get_mut(..name.len())?.copy_from_slice(name);
-    Some(u128::from_le_bytes(bytes))
-}
-
-impl OutputNames {
-    /// The number of a name, a new one for a new name.
-    pub(in super::super) fn number(&self, name: &[u8]) -> u32 {
-        let NumberedOutputs { hasher, numbers, recent } = &mut *self.0.borrow_mut();
-        let short = short_name(name).unwrap_or_default();
-        let place = recent.get_mut((short >> 8 ^ short) as usize % RECENT_OUTPUTS);
-        if let Some((known, number)) = &place
-            && *known == short
-            && short != 0
-        {
-            return *number;
-        }
-        let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
-        let number = *numbers.entry(hasher.hash(name)).or_insert(next);
-        if let Some(place) = place {
-            *place = (short, number);
-        }
-        number
-    }
-
-    /// The number of a name; `None` for one that nothing refers to.
-    pub(in super::super) fn find(&self, name: &str) -> Option<u32> {
-        let names = self.0.borrow();
-        names.numbers.get(&names.hasher.hash(name.as_bytes())).copied()
-    }
-
-    fn len(&self) -> usize {
-        self.0.borrow().numbers.len()
     }
 }
 
@@ -245,525 +190,12 @@ pub(in super::super) struct FunctionIndex {
     /// By kind, its number among those of all functions that the reader has read.
     pub(in super::super) kind_numbers: Vec<u32>,
     pub(in super::super) outputs: OutputNames,
-    hasher: NameHasher,
-}
-
-/// What of a function is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) enum FunctionDepth {
-    /// Names, inputs and calls.
-    Names,
-    /// The signature and the kinds of the nodes as well.
-    Kinds,
+    pub(super) hasher: NameHasher,
 }
 
 impl FunctionIndex {
     /// The hash of a name, as nodes, arguments and results have it.
     pub(in super::super) fn hash(&self, name: &[u8]) -> Name {
         self.hasher.hash(name)
-    }
-}
-
-/// Kinds and names of outputs that are remembered.
-const MOST_REMEMBERED: usize = 1 << 14;
-
-/// Reads the functions of one library, one after the other.
-#[derive(Debug)]
-pub(in super::super) struct FunctionReader {
-    depth: FunctionDepth,
-    /// What nodes are.
-    known: KnownNodes<BodyNodeFacts>,
-    kinds: BodyKinds,
-    outputs: OutputNames,
-}
-
-impl FunctionReader {
-    pub(in super::super) fn new(depth: FunctionDepth) -> Self {
-        let (kinds, outputs) = (BodyKinds::default(), OutputNames::default());
-        Self { depth, known: KnownNodes::new(), kinds, outputs }
-    }
-
-    /// Whether it remembers so much that another one should go on.
-    pub(in super::super) fn is_full(&self) -> bool {
-        self.kinds.len().max(self.outputs.len()) > MOST_REMEMBERED
-    }
-
-    /// Reads the function at `place`.
-    pub(in super::super) fn read(
-        &mut self,
-        source: Source<'_>,
-        place: Extent,
-        functions: &FunctionNames,
-        release: i32,
-    ) -> Result<FunctionIndex, GraphError> {
-        self.kinds.begin_function();
-        let index = FunctionIndex { outputs: self.outputs.clone(), ..FunctionIndex::default() };
-        let mut visitor = FunctionVisitor {
-            functions,
-            release,
-            depth: self.depth,
-            hasher: NameHasher::default(),
-            index,
-            position: Position::Elsewhere,
-            begins: 0,
-            start: place.start,
-            node: BodyNode::default(),
-            node_begins: 0,
-            operation: Vec::new(),
-            call: CallReader::default(),
-            over: 0,
-            attributes: AttributeReader::default(),
-            kinds: &mut self.kinds,
-            signature: SignatureReader::default(),
-            control_inputs: false,
-            argument: Argument::default(),
-            returned: Returned::default(),
-            text: WholeText::default(),
-            devices: DeviceReader::default(),
-            known: &mut self.known,
-        };
-        source.walk_part(place, FUNCTION_DEF, &mut visitor)?;
-        let oversized = visitor.text.oversized || visitor.signature.is_oversized();
-        let FunctionVisitor { signature, hasher, index, kinds, .. } = visitor;
-        let ((kinds, kind_numbers), signature) = (kinds.of_function(), signature.finish());
-        Ok(FunctionIndex { oversized, kinds, kind_numbers, signature, hasher, ..index })
-    }
-}
-
-/// Where the walk is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Position {
-    Elsewhere,
-    Signature,
-    Argument,
-    Result,
-    Node,
-}
-
-/// What is known of a node by its operation and attributes alone.
-#[derive(Clone, Copy, Debug)]
-struct BodyNodeFacts {
-    call: Option<Call>,
-    is_function: bool,
-    loop_role: LoopRole,
-    /// The number of its kind among those of all functions.
-    kind: u32,
-}
-
-/// An entry of the map of what is returned.
-#[derive(Clone, Copy, Debug, Default)]
-struct Returned {
-    result: Name,
-    target: Option<Target>,
-}
-
-/// A walk over one function.
-struct FunctionVisitor<'a> {
-    functions: &'a FunctionNames,
-    /// The GraphDef version of the release that is to read the graph.
-    release: i32,
-    depth: FunctionDepth,
-    hasher: NameHasher,
-    index: FunctionIndex,
-    position: Position,
-    /// Where the message begins that is entered next, from the start of the function.
-    begins: u64,
-    /// Where the function is in the file.
-    start: u64,
-    node: BodyNode,
-    node_begins: u64,
-    operation: Vec<u8>,
-    call: CallReader,
-    /// How many messages are open that the reader of calls steps over.
-    over: u32,
-    attributes: AttributeReader,
-    kinds: &'a mut BodyKinds,
-    signature: SignatureReader,
-    /// Whether the node has a control input.
-    control_inputs: bool,
-    argument: Argument,
-    returned: Returned,
-    text: WholeText,
-    devices: DeviceReader,
-    /// What nodes are.
-    known: &'a mut KnownNodes<BodyNodeFacts>,
-}
-
-impl FunctionVisitor<'_> {
-    fn target_of(hasher: &NameHasher, outputs: &OutputNames, text: &[u8]) -> Target {
-        let (text, control) = match text.strip_prefix(b"^") {
-            Some(name) => (name, true),
-            None => (text, false),
-        };
-        let colon = |text: &[u8]| text.iter().position(|byte| *byte == b':');
-        let (name, suffix) =
-            colon(text).and_then(|at| text.split_at_checked(at)).unwrap_or((text, b""));
-        let behind = suffix.get(1..).unwrap_or_default();
-        let (output, element) = match colon(behind).and_then(|at| behind.split_at_checked(at)) {
-            Some((output, number)) => (output, Element::of(number.get(1..).unwrap_or_default())),
-            None => (behind, Element::All),
-        };
-        let argument_element = match (element, Element::of(behind)) {
-            (Element::All, Element::Number(number)) => Some(number),
-            _ => None,
-        };
-        Target {
-            name: hasher.hash(name),
-            suffix: Suffix::of(suffix),
-            control,
-            output: outputs.number(output),
-            element,
-            argument_element,
-        }
-    }
-
-    fn wants_kinds(&self) -> bool {
-        self.depth == FunctionDepth::Kinds
-    }
-
-    fn begin_node(&mut self) {
-        self.position = Position::Node;
-        self.node_begins = self.begins;
-        self.operation.clear();
-        self.attributes.clear();
-        // Without a name and an operation until it says them.
-        self.node = BodyNode {
-            name: self.hasher.hash(b""),
-            bad_name: !is_body_name(b""),
-            bad_graph_name: !is_node_name(b""),
-            no_operation: self.functions.find(b"").is_none(),
-            ..BodyNode::default()
-        };
-        self.call.clear();
-        self.control_inputs = false;
-    }
-
-    fn begin_argument(&mut self, position: Position) {
-        self.position = position;
-        // Without a name until it says one.
-        self.argument = Argument::default();
-        self.argument.name_it(b"", position, &self.hasher);
-    }
-
-    fn end_of_node(&mut self, end: u64) {
-        self.position = Position::Elsewhere;
-        let mut kind = 0;
-        if self.wants_kinds() {
-            let attributes = self.attributes.attributes();
-            kind = self.kinds.number(&self.operation, attributes);
-            self.node.kind = self.kinds.in_function(kind);
-            let (hasher, own) = (&self.hasher, self.node.name);
-            let colocation = PythonColocation::of(attributes, |name| hasher.hash(name) == own);
-            self.node.bad_device &= colocation != PythonColocation::BesideAnother;
-            self.node.bad_class = colocation == PythonColocation::Unreadable;
-        }
-        let call = self.call.call(true);
-        let BodyNode { is_function, loop_role, .. } = self.node;
-        match self.text.oversized {
-            true => self.known.forget(),
-            false => self.known.learn(BodyNodeFacts { call, is_function, loop_role, kind }),
-        }
-        self.add_node(call, self.node_begins, end);
-    }
-
-    fn add_node(&mut self, call: Option<Call>, begin: u64, end: u64) {
-        let node = u32::try_from(self.index.nodes.len()).unwrap_or(u32::MAX);
-        let in_file = |at: u64| self.start.saturating_add(at);
-        let place = Extent { start: in_file(begin), end: in_file(end) };
-        if let Some(call) = call {
-            self.index.calls.push(BodyCall { call, node, place });
-        }
-        if self.wants_kinds() && self.kinds.is_constant(self.node.kind) {
-            self.index.constants.push((node, place));
-        }
-        self.index.nodes.push(self.node);
-    }
-
-    /// Takes in a node of the common form that is like an earlier one.
-    fn take_node(&mut self, bytes: &[u8], end: u64, depth: usize) -> Option<()> {
-        let node = u32::try_from(self.index.nodes.len()).unwrap_or(u32::MAX);
-        let inputs_before = self.index.inputs.len();
-        let FunctionIndex { inputs, outputs, .. } = &mut self.index;
-        let (known, hasher, devices) = (&mut *self.known, &self.hasher, &mut self.devices);
-        let (mut has_control, mut input_order, mut bad_device) = (false, false, false);
-        let plain = known.read(bytes, depth, |reference| {
-            match reference {
-                Reference::Input(text, _) => {
-                    let is_control = is_control_input(text);
-                    has_control |= is_control;
-                    input_order |= has_control && !is_control;
-                    inputs.push(BodyInput { node, target: Self::target_of(hasher, outputs, text) });
-                }
-                Reference::Device(device) => bad_device = !devices.is_device(device),
-                Reference::Colocated(_) => {}
-            }
-            true
-        });
-        // Whether a device counts depends on what the node is beside.
-        let plain = plain.filter(|_| !bad_device);
-        let plain = plain.filter(|plain| is_ascii(plain.name) && !plain.operation.is_empty());
-        let found = plain.and_then(|plain| Some((plain.name, known.find(plain.operation)?)));
-        let Some((name, facts)) = found else {
-            // The node begins anew.
-            self.index.inputs.truncate(inputs_before);
-            return None;
-        };
-        let wants_kinds = self.depth == FunctionDepth::Kinds;
-        self.node = BodyNode {
-            name: hasher.hash(name),
-            bad_name: !is_body_name(name),
-            bad_graph_name: !is_node_name(name),
-            no_operation: false,
-            bad_device: false,
-            bad_class: false,
-            is_function: facts.is_function,
-            input_order,
-            loop_role: facts.loop_role,
-            kind: if wants_kinds { self.kinds.in_function(facts.kind) } else { 0 },
-        };
-        self.add_node(facts.call, end.saturating_sub(bytes.len() as u64), end);
-        Some(())
-    }
-
-    /// Enters a message inside of a node where one of the readers wants it.
-    fn enter_in_node(&mut self, message: MessageId, field: &'static Field) -> Step {
-        let attributes = match self.wants_kinds() {
-            true => self.attributes.enter(message, field),
-            false => Step::Over,
-        };
-        let call = if self.over > 0 { Step::Over } else { self.call.enter(message, field) };
-        if call == Step::Into || attributes == Step::Over {
-            return call;
-        }
-        self.over += 1;
-        Step::Into
-    }
-
-    fn leave_in_node(&mut self, message: MessageId, field: &'static Field) {
-        if self.wants_kinds() {
-            self.attributes.leave(message, field);
-        }
-        match self.over.checked_sub(1) {
-            Some(over) => self.over = over,
-            None => self.call.leave(message, field),
-        }
-    }
-
-    fn end_of_argument(&mut self) {
-        match self.position {
-            Position::Argument => self.index.arguments.push(self.argument),
-            Position::Result => self.index.results.push(self.argument),
-            Position::Elsewhere | Position::Signature | Position::Node => {}
-        }
-        self.position = Position::Signature;
-    }
-}
-
-impl Argument {
-    fn name_it(&mut self, name: &[u8], position: Position, hasher: &NameHasher) {
-        let result = [name, RESULT].concat();
-        self.name = hasher.hash(name);
-        self.result = hasher.hash(&result);
-        self.bad_graph_name = !is_node_name(name);
-        self.bad_name = match position {
-            Position::Result => !is_body_name(&result),
-            _ => !is_body_name(name),
-        };
-    }
-}
-
-impl Visitor for FunctionVisitor<'_> {
-    fn values(&self) -> Option<&dyn Visitor> {
-        match self.position {
-            Position::Node if self.wants_kinds() => Some(&self.attributes),
-            Position::Elsewhere | Position::Node => None,
-            _ => self.signature.default_value(),
-        }
-    }
-
-    fn values_mut(&mut self) -> Option<&mut dyn Visitor> {
-        match self.position {
-            Position::Node if self.wants_kinds() => Some(&mut self.attributes),
-            Position::Elsewhere | Position::Node => None,
-            _ => self.signature.default_value_mut(),
-        }
-    }
-
-    fn begins(&mut self, at: u64) {
-        self.begins = at;
-    }
-
-    fn enter(&mut self, message: MessageId, field: &'static Field) -> Step {
-        let is_signature = !matches!(self.position, Position::Elsewhere | Position::Node);
-        let signature = match is_signature && self.wants_kinds() {
-            true => self.signature.enter(message, field),
-            false => Step::Over,
-        };
-        match (message, field.number) {
-            (FUNCTION_DEF, function_def::SIGNATURE) => self.position = Position::Signature,
-            (OP_DEF, op_def::INPUT_ARG) => self.begin_argument(Position::Argument),
-            (OP_DEF, op_def::OUTPUT_ARG) => self.begin_argument(Position::Result),
-            (FUNCTION_DEF, function_def::NODE_DEF) => self.begin_node(),
-            (FUNCTION_DEF, function_def::RET) => {
-                self.returned = Returned { result: self.hasher.hash(b""), target: None };
-            }
-            _ if self.position == Position::Node => return self.enter_in_node(message, field),
-            _ => return signature,
-        }
-        Step::Into
-    }
-
-    fn leave(&mut self, message: MessageId, field: &'static Field, at: u64) {
-        let is_signature = !matches!(self.position, Position::Elsewhere | Position::Node);
-        if is_signature && self.wants_kinds() {
-            self.signature.leave(message, field);
-        }
-        match (message, field.number) {
-            (FUNCTION_DEF, function_def::NODE_DEF) => self.end_of_node(at),
-            (FUNCTION_DEF, function_def::SIGNATURE) => self.position = Position::Elsewhere,
-            (OP_DEF, op_def::INPUT_ARG | op_def::OUTPUT_ARG) => self.end_of_argument(),
-            (FUNCTION_DEF, function_def::RET) => {
-                self.index.returns.insert(self.returned.result, self.returned.target);
-            }
-            _ if self.position == Position::Node => self.leave_in_node(message, field),
-            _ => {}
-        }
-    }
-
-    fn integer(&mut self, message: MessageId, field: &'static Field, value: u64) {
-        match self.position {
-            Position::Elsewhere => {}
-            Position::Node => {
-                if self.wants_kinds() {
-                    self.attributes.integer(message, field, value);
-                }
-                if self.over == 0 {
-                    self.call.integer(message, field, value);
-                }
-            }
-            Position::Signature | Position::Argument | Position::Result => {
-                // An enumeration is the low half of its varint.
-                if (message, field.number) == (OP_DEF_ARG_DEF, op_def_arg_def::TYPE) {
-                    self.argument.data_type = value as u32 as i32;
-                }
-                if self.wants_kinds() {
-                    self.signature.integer(message, field, value);
-                }
-            }
-        }
-    }
-
-    fn string(&mut self, message: MessageId, field: &'static Field, piece: &[u8], is: Piece) {
-        let is_signature = !matches!(self.position, Position::Elsewhere | Position::Node);
-        if is_signature && self.wants_kinds() {
-            self.signature.string(message, field, piece, is);
-        }
-        match message {
-            NODE_DEF => self.node_string(field, piece, is),
-            OP_DEF_ARG_DEF => self.argument_string(field, piece, is),
-            FUNCTION_DEF_RET_ENTRY => {
-                let Some(text) = self.text.take(piece, is) else { return };
-                if field.number == function_def_ret_entry::KEY {
-                    self.returned.result = self.hasher.hash(text);
-                } else {
-                    let target = Self::target_of(&self.hasher, &self.index.outputs, text);
-                    self.returned.target = Some(target);
-                }
-            }
-            _ if self.position == Position::Node => {
-                if self.wants_kinds() {
-                    self.attributes.string(message, field, piece, is);
-                }
-                if self.over == 0 {
-                    self.call.string(message, field, piece, is, self.functions);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn wants_packed(&self, message: MessageId) -> bool {
-        let of_list = self.position == Position::Node && message == ATTR_VALUE_LIST_VALUE;
-        of_list || self.values().is_some_and(|values| values.wants_packed(message))
-    }
-
-    fn wants_bytes(&self, message: MessageId, field: &'static Field) -> bool {
-        // A string takes the place of another value.
-        let is_value = (message, field.number) == (ATTR_VALUE, attr_value::S);
-        (self.position == Position::Node && is_value)
-            || self.values().is_some_and(|values| values.wants_bytes(message, field))
-    }
-
-    fn release(&self) -> i32 {
-        self.release
-    }
-
-    fn wants_whole(&self, message: MessageId, field: &'static Field) -> bool {
-        (message, field.number) == (FUNCTION_DEF, function_def::NODE_DEF)
-    }
-
-    fn take(
-        &mut self,
-        message: MessageId,
-        field: &'static Field,
-        bytes: &[u8],
-        end: u64,
-        depth: usize,
-    ) -> bool {
-        (message, field.number) == (FUNCTION_DEF, function_def::NODE_DEF)
-            && self.take_node(bytes, end, depth).is_some()
-    }
-}
-
-impl FunctionVisitor<'_> {
-    fn node_string(&mut self, field: &'static Field, piece: &[u8], is: Piece) {
-        let wants_kinds = self.wants_kinds();
-        if field.number == node_def::DEVICE {
-            if let Some(device) = self.text.take(piece, is) {
-                self.node.bad_device = !self.devices.is_device(device);
-            }
-            return;
-        }
-        if !matches!(field.number, node_def::NAME | node_def::OP | node_def::INPUT) {
-            return;
-        }
-        let Some(text) = self.text.take(piece, is) else { return };
-        match field.number {
-            node_def::NAME => {
-                self.node.name = self.hasher.hash(text);
-                self.node.bad_name = !is_body_name(text);
-                self.node.bad_graph_name = !is_node_name(text);
-            }
-            node_def::OP => {
-                let operation = Operation::of(text, self.functions);
-                self.call.operation(operation);
-                self.node.is_function = matches!(operation, Operation::Function(_));
-                self.node.no_operation = text.is_empty() && !self.node.is_function;
-                self.node.loop_role = LoopRole::of(text);
-                if wants_kinds {
-                    self.operation.clear();
-                    self.operation.extend_from_slice(text);
-                }
-            }
-            _ => {
-                let is_control = is_control_input(text);
-                self.control_inputs |= is_control;
-                self.node.input_order |= self.control_inputs && !is_control;
-                let node = u32::try_from(self.index.nodes.len()).unwrap_or(u32::MAX);
-                let target = Self::target_of(&self.hasher, &self.index.outputs, text);
-                self.index.inputs.push(BodyInput { node, target });
-            }
-        }
-    }
-
-    fn argument_string(&mut self, field: &'static Field, piece: &[u8], is: Piece) {
-        let Some(text) = self.text.take(piece, is) else { return };
-        match field.number {
-            op_def_arg_def::NAME => self.argument.name_it(text, self.position, &self.hasher),
-            op_def_arg_def::TYPE_ATTR => self.argument.type_attribute = !text.is_empty(),
-            op_def_arg_def::NUMBER_ATTR => self.argument.number_attribute = !text.is_empty(),
-            op_def_arg_def::TYPE_LIST_ATTR => self.argument.list_attribute = !text.is_empty(),
-            _ => {}
-        }
     }
 }

@@ -13,10 +13,12 @@ mod call_attributes;
 mod calls;
 mod colocation;
 mod function;
+mod function_reader;
 mod graph_index;
 mod main_nodes;
 mod names;
 mod node;
+mod output_names;
 mod output_shapes;
 mod places;
 mod sameness;
@@ -29,13 +31,12 @@ pub(super) use self::{
     body_kinds::BodyKind,
     call_attributes::call_attributes,
     calls::Call,
-    function::{
-        Argument, BodyCall, BodyInput, BodyNode, Element, FunctionDepth, FunctionIndex,
-        FunctionReader, OutputNames, Suffix, Target,
-    },
+    function::{Argument, BodyCall, BodyInput, BodyNode, Element, FunctionIndex, Suffix, Target},
+    function_reader::{FunctionDepth, FunctionReader},
     graph_index::{CallingNode, DeprecatedNode, DuplicateFunction, GraphIndex, Input},
     main_nodes::{FirstNode, LostCall, LostTarget, MainNodes, NamingNode},
     names::{Name, NameMap},
+    output_names::OutputNames,
     output_shapes::OutputShapes,
     places::NodeGroup,
     signature::read as read_signature,

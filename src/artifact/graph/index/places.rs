@@ -135,6 +135,22 @@ impl Visitor for PlaceVisitor {
         Step::Into
     }
 
+    fn take(
+        &mut self,
+        message: MessageId,
+        field: &'static Field,
+        bytes: &[u8],
+        end: u64,
+        _depth: usize,
+    ) -> bool {
+        let is_node = (message, field.number) == (GRAPH_DEF, graph_def::NODE);
+        if is_node {
+            let end = self.in_graph.saturating_add(end);
+            self.places.push(Extent { start: end.saturating_sub(bytes.len() as u64), end });
+        }
+        is_node
+    }
+
     fn leave(&mut self, message: MessageId, field: &'static Field, at: u64) {
         if (message, field.number) == (GRAPH_DEF, graph_def::NODE)
             && let Some(last) = self.places.last_mut()

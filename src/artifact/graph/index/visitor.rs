@@ -181,11 +181,11 @@ impl<'a> IndexVisitor<'a> {
     }
 
     fn is_library_wanted(&self) -> bool {
-        self.sameness.is_some() || self.are_body_nodes_wanted()
+        self.sameness.is_some() || self.uses.is_some() || self.kinds.is_some()
     }
 
     fn are_body_nodes_wanted(&self) -> bool {
-        self.uses.is_some() || self.kinds.is_some()
+        self.uses.is_some() || (self.kinds.is_some() && self.wanted.dropped_in_functions)
     }
 
     /// What compares functions, where the walk is in the library.
@@ -317,6 +317,9 @@ impl<'a> IndexVisitor<'a> {
 
     /// Takes in a node of a function that is like an earlier one.
     fn take_body_node(&mut self, bytes: &[u8], depth: usize) -> bool {
+        if !self.are_body_nodes_wanted() {
+            return self.sameness.is_none();
+        }
         // Whoever compares functions looks at each node whole.
         let Some(found) = self.kinds.as_mut().filter(|_| self.sameness.is_none()) else {
             return false;
@@ -594,7 +597,9 @@ impl Visitor for IndexVisitor<'_> {
     fn wants_whole(&self, message: MessageId, field: &'static Field) -> bool {
         match (message, field.number) {
             (GRAPH_DEF, graph_def::NODE) => self.wanted.edges,
-            (FUNCTION_DEF, function_def::NODE_DEF) => self.kinds.is_some(),
+            (FUNCTION_DEF, function_def::NODE_DEF) => {
+                self.kinds.is_some() && self.are_body_nodes_wanted()
+            }
             _ => false,
         }
     }

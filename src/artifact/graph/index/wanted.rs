@@ -29,6 +29,9 @@ pub(in super::super) struct Wanted<'a> {
     pub(in super::super) uses: bool,
     /// Which kind nodes are, for `registries`.
     pub(in super::super) kinds: WantedKinds,
+    /// Where kinds are asked for, the attributes that nodes of functions drop; if not, they are
+    /// known to drop none.
+    pub(in super::super) dropped_in_functions: bool,
     pub(in super::super) registries: &'a [Registry],
 }
 
@@ -36,9 +39,10 @@ pub(in super::super) struct Wanted<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum WantedKinds {
     None,
-    /// Of nodes of functions, as far as attributes go that they drop.
+    /// Of none outside of functions: names of functions and what is dropped in them is asked for
+    /// alone.
     OfBodies,
-    /// The same, and of all nodes outside of functions; then with their inputs.
+    /// Of all nodes outside of functions as well; then with their inputs.
     OfAll,
 }
 

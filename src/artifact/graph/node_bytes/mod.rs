@@ -13,5 +13,5 @@ mod plain;
 
 pub(super) use self::{
     known::KnownNodes,
-    plain::{Reference, short_field},
+    plain::{PlainNode, Reference, short_field},
 };

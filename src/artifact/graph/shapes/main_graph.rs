@@ -2,7 +2,7 @@
 //!
 //! Knows what hangs together. It must never know what an operation does with shapes.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, rc::Rc};
 
 use super::{
     body::CalledFunctions,
@@ -18,7 +18,7 @@ use crate::artifact::{
         attributes::Attributes,
         index::{GraphIndex, Input, NodeGroup},
         kinds::Kinds,
-        node_at,
+        node_attributes::NodeAttributes,
         rules::Output,
         source::{Extent, Source},
     },
@@ -63,6 +63,8 @@ pub(in super::super) fn first_fault(
         called,
         rules: HashMap::default(),
         known: Known::of(graph.index.nodes().len()),
+        read: NodeAttributes::new(),
+        none: Rc::default(),
         near: None,
     };
     for node in order {
@@ -79,6 +81,9 @@ struct Walk<'g, 'c> {
     /// By operation.
     rules: HashMap<&'g str, ShapeRule, foldhash::quality::RandomState>,
     known: Known,
+    read: NodeAttributes,
+    /// What stands for attributes that are not wanted.
+    none: Rc<Attributes>,
     /// The places that were found last.
     near: Option<NodeGroup>,
 }
@@ -148,13 +153,13 @@ impl<'g> Walk<'g, '_> {
     }
 
     /// The attributes of a node, if they are wanted.
-    fn attributes(&mut self, node: u32, are_wanted: bool) -> Result<Attributes, GraphError> {
+    fn attributes(&mut self, node: u32, are_wanted: bool) -> Result<Rc<Attributes>, GraphError> {
         if !are_wanted {
-            return Ok(Attributes::default());
+            return Ok(Rc::clone(&self.none));
         }
         let ShapedGraph { source, release, .. } = self.graph;
         let place = self.place_of(node)?;
-        Ok(node_at::read(source, place.unwrap_or_default(), None, release)?.attributes)
+        self.read.read(source, place.unwrap_or_default(), release)
     }
 
     /// Where a node is. Most of them are looked at in the order in which they are written.

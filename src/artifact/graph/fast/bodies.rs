@@ -1,0 +1,68 @@
+//! Whether nodes of functions have attributes that a release forgets, while their bytes pass by.
+//!
+//! Mostly none has, and nobody has to look at them again for that. Which attributes those are where
+//! there are some, and how many nodes have them, is for the second step to see.
+
+use super::kinds::NodeBytes;
+use crate::{
+    artifact::{
+        graph::{
+            attributes::AttributeReader,
+            kinds::Kinds,
+            node_bytes::{KnownNodes, PlainNode},
+        },
+        ops::Registry,
+        schema::{NODE_DEF, TENSORFLOW},
+    },
+    wire::scan::{Progress, Scanner},
+};
+
+/// The kinds of the nodes in the functions of one graph, as long as none of them drops anything.
+#[derive(Debug)]
+pub(super) struct FastBodies<'a> {
+    kinds: Kinds<'a>,
+    /// The nodes that drop nothing.
+    known: KnownNodes<()>,
+    reader: AttributeReader,
+    scanner: Scanner,
+}
+
+impl<'a> FastBodies<'a> {
+    pub(super) fn new(registries: &'a [Registry]) -> Self {
+        Self {
+            kinds: Kinds::new(registries),
+            known: KnownNodes::new(),
+            reader: AttributeReader::default(),
+            scanner: Scanner::new(TENSORFLOW, NODE_DEF, 0),
+        }
+    }
+
+    /// Reads a node of the common form.
+    #[inline]
+    pub(super) fn read<'b>(&mut self, bytes: &'b [u8], depth: usize) -> Option<PlainNode<'b>> {
+        self.known.read(bytes, depth, |_| true)
+    }
+
+    /// Whether the node that was read last, which has this operation, drops nothing whatever the
+    /// release.
+    #[inline]
+    pub(super) fn drops_nothing(&mut self, operation: &[u8], node: NodeBytes<'_>) -> bool {
+        self.known.find(operation).is_some() || self.judge(operation, node)
+    }
+
+    /// Reads the attributes of a node, and asks the registries.
+    #[cold]
+    fn judge(&mut self, operation: &[u8], node: NodeBytes<'_>) -> bool {
+        self.reader.clear();
+        self.scanner.restart(NODE_DEF, node.bytes.len() as u64, node.depth);
+        let run = self.scanner.run(node.bytes, 0, &mut self.reader);
+        let is_read = matches!(run, Ok(Progress::Done));
+        // A function of this name, which hides the operation, drops nothing either.
+        let drops_nothing =
+            is_read && self.kinds.of_body_node(operation, self.reader.attributes()) == 0;
+        if drops_nothing {
+            self.known.learn(());
+        }
+        drops_nothing
+    }
+}
