@@ -10,12 +10,7 @@ mod copies;
 mod pages;
 mod protos;
 
-use std::{
-    fs::{self, OpenOptions},
-    io::Write,
-    path::Path,
-    process::Command,
-};
+use std::{fs::OpenOptions, io::Write, path::Path, process::Command};
 
 use copies::{cargo, workplace};
 use pages::{Block, apply, blocks, copy_sources};

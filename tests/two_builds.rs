@@ -1,14 +1,20 @@
 //! States between two builds of this library: one whose registry has a younger container format,
 //! and one that does not know it.
 //!
-//! A small crate outside of the workspace depends on both and runs the cross. Once is enough,
-//! whatever the default version is: they are built as others build them.
+//! The older one is the library of this test. The younger one is a program outside of the workspace
+//! that depends on a copy. Once is enough, whatever the default version is: the copy is built as
+//! others build it.
 
 #![cfg(not(ifrt_testing_bad_default_serdes_version))]
 
 mod copies;
+mod states;
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use copies::{cargo, copy_directory, root, workplace};
 
@@ -25,101 +31,16 @@ min_consumer = 1
 
 const MANIFEST: &str = r#"
 [package]
-name = "cross"
+name = "younger"
 version = "0.0.0"
 edition = "2024"
 publish = false
 
 [dependencies]
-older = { package = "serdes", path = "older", default-features = false, features = ["device"] }
-younger = { package = "serdes", path = "younger", default-features = false, features = ["device"] }
+serdes = { path = "serdes", default-features = false, features = ["device"] }
 
 [workspace]
-exclude = ["older", "younger"]
-"#;
-
-const MAIN: &str = r#"
-macro_rules! build {
-    ($name:ident) => {
-        mod $name {
-            use std::{io::Read, path::Path};
-            use $name::{
-                device_state::{Error, Part, Reader, SaveId, Versions, Watch, WriteOptions, merge},
-                ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding},
-            };
-
-            fn options(current: bool) -> WriteOptions {
-                WriteOptions::new(if current { Versions::current() } else { Versions::week_4_old() })
-            }
-
-            fn spec() -> ArraySpec {
-                let sharding = SingleDeviceSharding::new(DeviceId(0));
-                ArraySpec::new(DType::U8, Shape::new([3]).unwrap(), sharding)
-            }
-
-            pub fn save(path: &Path, current: bool) -> i32 {
-                let mut writer = options(current).create(path).unwrap();
-                writer.add_bytes("w", &spec(), &[1, 2, 3]).unwrap();
-                writer.finish().unwrap();
-                Reader::open(path).unwrap().format()
-            }
-
-            pub fn save_in_parts(path: &Path, current: bool) {
-                let save = SaveId::random();
-                for number in 0..2 {
-                    let part = Part::new(save, number, 2).unwrap();
-                    let mut writer = options(current).create_part(path, part).unwrap();
-                    let name = if number == 0 { "w" } else { "x" };
-                    writer.add_bytes(name, &spec(), &[1, 2, 3]).unwrap();
-                    writer.finish().unwrap();
-                }
-                merge(path, save, &options(current)).unwrap();
-            }
-
-            /// The data of `w`, or what the state is refused for.
-            pub fn read(path: &Path) -> Result<Vec<u8>, String> {
-                let state = Reader::open(path).map_err(|error| match error {
-                    Error::TooNew { found, supported, .. } => format!("too new: {found} > {supported}"),
-                    other => other.to_string(),
-                })?;
-                assert!(state.verify(&Watch::new()).unwrap().is_empty());
-                let mut data = Vec::new();
-                state.tensor("w").unwrap().read().unwrap().read_to_end(&mut data).unwrap();
-                Ok(data)
-            }
-        }
-    };
-}
-
-build!(older);
-build!(younger);
-
-fn main() {
-    let directory = std::env::temp_dir().join(format!("serdes-cross-{}", std::process::id()));
-    std::fs::create_dir_all(&directory).unwrap();
-    let path = directory.join("a.sds");
-    // What the younger one writes for builds of four weeks ago, the older one reads.
-    assert_eq!(younger::save(&path, false), 0);
-    assert_eq!(older::read(&path), Ok(vec![1, 2, 3]));
-    younger::save_in_parts(&path, false);
-    assert_eq!(older::read(&path), Ok(vec![1, 2, 3]));
-    // What the older one writes, the younger one reads.
-    for current in [false, true] {
-        assert_eq!(older::save(&path, current), 0);
-        assert_eq!(younger::read(&path), Ok(vec![1, 2, 3]));
-        older::save_in_parts(&path, current);
-        assert_eq!(younger::read(&path), Ok(vec![1, 2, 3]));
-    }
-    // What the younger one writes for its like, the older one refuses as too new.
-    assert_eq!(younger::save(&path, true), 1);
-    assert_eq!(younger::read(&path), Ok(vec![1, 2, 3]));
-    assert_eq!(older::read(&path), Err("too new: 1 > 0".to_owned()));
-    younger::save_in_parts(&path, true);
-    assert_eq!(younger::read(&path), Ok(vec![1, 2, 3]));
-    assert_eq!(older::read(&path), Err("too new: 1 > 0".to_owned()));
-    std::fs::remove_dir_all(&directory).unwrap();
-    println!("the cross holds");
-}
+exclude = ["serdes"]
 "#;
 
 /// The table of a manifest with this head, up to the next one.
@@ -129,8 +50,8 @@ fn table<'a>(manifest: &'a str, head: &str) -> &'a str {
     &rest[..rest[1..].find("\n[").map_or(rest.len(), |end| end + 2)]
 }
 
-/// The library as it is, with another version and registry, in a directory of its own.
-fn copy_library(to: &Path, version: &str, registry: &str) {
+/// The library as it is, with another registry, in a directory of its own.
+fn copy_library(to: &Path, registry: &str) {
     for directory in ["src", "proto", "tests/golden"] {
         if root().join(directory).exists() {
             copy_directory(&root().join(directory), &to.join(directory));
@@ -146,8 +67,7 @@ fn copy_library(to: &Path, version: &str, registry: &str) {
         table(&manifest, "[workspace.dependencies]").replace("\"crates/", &format!("\"{crates}/"));
     let dependencies = dependencies.lines().filter(|line| !line.starts_with("serdes = "));
     let parts = [
-        table(&manifest, "[workspace.package]")
-            .replace("version = \"0.1.0\"", &format!("version = \"{version}\"")),
+        table(&manifest, "[workspace.package]").to_owned(),
         dependencies.collect::<Vec<_>>().join("\n"),
         "[package]\nname = \"serdes\"\nversion.workspace = true\nedition.workspace = true\n"
             .to_owned(),
@@ -161,31 +81,75 @@ fn copy_library(to: &Path, version: &str, registry: &str) {
     fs::write(to.join("Cargo.toml"), text).unwrap();
 }
 
-#[test]
-fn states_pass_between_a_build_with_a_younger_format_and_one_without() {
-    let directory = workplace("two-builds");
+/// The registry of the younger build.
+fn younger_registry() -> String {
     let registry = fs::read_to_string(root().join("versions.toml")).unwrap();
     let day = registry.lines().find(|line| line.starts_with("as_of")).unwrap();
     let (head, tail) = registry.split_once("[[line]]\nname = \"device_state\"").unwrap();
     let next = tail.find("\n[[line]]").unwrap();
-    let younger = format!(
-        "{head}[[line]]\nname = \"device_state\"{}{YOUNGER_ENTRY}{}",
-        &tail[..next],
-        &tail[next..]
-    );
-    let younger = younger.replace(day, &format!("as_of = {YOUNGER_DAY}"));
-    copy_library(&directory.join("older"), "0.1.0", &registry);
-    copy_library(&directory.join("younger"), "0.2.0", &younger);
-    fs::create_dir(directory.join("src")).unwrap();
-    fs::write(directory.join("src/main.rs"), MAIN).unwrap();
-    fs::write(directory.join("Cargo.toml"), MANIFEST).unwrap();
-    fs::copy(root().join("Cargo.lock"), directory.join("Cargo.lock")).unwrap();
-    let output = cargo()
-        .args(["run", "--manifest-path"])
-        .arg(directory.join("Cargo.toml"))
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
-    assert!(text.contains("the cross holds"), "{text}");
+    let entries = &tail[..next];
+    let younger =
+        format!("{head}[[line]]\nname = \"device_state\"{entries}{YOUNGER_ENTRY}{}", &tail[next..]);
+    younger.replace(day, &format!("as_of = {YOUNGER_DAY}"))
+}
+
+/// Builds the program of the younger build in this folder.
+fn build(folder: &Path) -> PathBuf {
+    copy_library(&folder.join("serdes"), &younger_registry());
+    fs::create_dir(folder.join("src")).unwrap();
+    fs::write(folder.join("src/main.rs"), include_str!("states/younger.rs")).unwrap();
+    fs::write(folder.join("src/states.rs"), include_str!("states/mod.rs")).unwrap();
+    fs::write(folder.join("Cargo.toml"), MANIFEST).unwrap();
+    fs::copy(root().join("Cargo.lock"), folder.join("Cargo.lock")).unwrap();
+    let manifest = folder.join("Cargo.toml");
+    let mut build = cargo();
+    // Where it is put is read from what cargo says of it.
+    build.args(["build", "--message-format", "json-render-diagnostics", "--manifest-path"]);
+    let output = build.arg(manifest).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let said = String::from_utf8(output.stdout).unwrap();
+    let messages = said.lines().map(|line| serde_json::from_str(line).unwrap());
+    let built = |message: serde_json::Value| message["executable"].as_str().map(PathBuf::from);
+    messages.filter_map(built).next().unwrap()
+}
+
+/// Has the younger build do this, and gives what it printed.
+fn ask(younger: &Path, words: [&str; 2], path: &Path) -> String {
+    let [verb, day] = words;
+    let mut command = Command::new(younger);
+    command.arg(verb).arg(path).args(Some(day).filter(|day| !day.is_empty()));
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
+}
+
+#[test]
+fn states_pass_between_a_build_with_a_younger_format_and_one_without() {
+    let folder = workplace("two-builds");
+    let younger = build(&folder);
+    let path = folder.join("a.sds");
+    let younger_save = |day| ask(&younger, ["save", day], &path);
+    let younger_save_in_parts = |day| ask(&younger, ["save-in-parts", day], &path);
+    let younger_read = || ask(&younger, ["read", ""], &path);
+    const DATA: &str = "Ok([1, 2, 3])";
+
+    // What the younger one writes for builds of four weeks ago, the older one reads.
+    assert_eq!(younger_save("old"), "0");
+    assert_eq!(states::read(&path), Ok(vec![1, 2, 3]));
+    younger_save_in_parts("old");
+    assert_eq!(states::read(&path), Ok(vec![1, 2, 3]));
+    // What the older one writes, the younger one reads.
+    for is_for_today in [false, true] {
+        assert_eq!(states::save(&path, is_for_today), 0);
+        assert_eq!(younger_read(), DATA);
+        states::save_in_parts(&path, is_for_today);
+        assert_eq!(younger_read(), DATA);
+    }
+    // What the younger one writes for its like, the older one refuses as too new.
+    assert_eq!(younger_save("today"), "1");
+    assert_eq!(younger_read(), DATA);
+    assert_eq!(states::read(&path), Err("too new: 1 > 0".to_owned()));
+    younger_save_in_parts("today");
+    assert_eq!(younger_read(), DATA);
+    assert_eq!(states::read(&path), Err("too new: 1 > 0".to_owned()));
 }
