@@ -1,5 +1,7 @@
 //! How much memory the check of a graph takes, counted by the allocator.
 
+mod wire_fields;
+
 use std::sync::Mutex;
 
 use peak_alloc::PeakAlloc;
@@ -7,6 +9,7 @@ use serdes::artifact::{
     graph::{Form, Message, ReadOptions, read},
     ops::Registry,
 };
+use wire_fields::field;
 
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;
@@ -22,17 +25,6 @@ const BYTES_PER_NODE: f64 = 33.55;
 /// Whatever the graph is: windows, what is known of nodes, of the operations and of names that
 /// another thread looks up.
 const FOR_ALL: f64 = 1_200_000.0;
-
-fn field(number: u8, content: &[u8]) -> Vec<u8> {
-    let mut bytes = vec![number << 3 | 2];
-    let mut length = content.len();
-    while length >= 0x80 {
-        bytes.push(length as u8 | 0x80);
-        length >>= 7;
-    }
-    bytes.push(length as u8);
-    [bytes, content.to_vec()].concat()
-}
 
 fn float(key: &str) -> Vec<u8> {
     field(5, &[field(1, key.as_bytes()), field(2, &[0x30, 1])].concat())

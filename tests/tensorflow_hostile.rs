@@ -1,5 +1,7 @@
 //! Damaged and hostile artifacts: no crash, no hang, and a verdict that the format allows.
 
+mod wire_fields;
+
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
@@ -7,6 +9,7 @@ use serdes::{
     artifact::graph::{self, Form, Message, ReadOptions},
     check::{self, Kind, Options, Outcome},
 };
+use wire_fields::field;
 
 const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/tensorflow");
 
@@ -148,19 +151,6 @@ fn a_model_with_more_meta_graphs_than_are_kept_is_unsupported_and_takes_little_m
     let artifact = check::reader(&bytes[..], Some(Kind::SavedModel)).unwrap();
     let verdict = artifact.check(&Options::default()).unwrap();
     assert_eq!(verdict.reasons()[0].rule.id(), "unsupported", "{verdict}");
-}
-
-/// A field with a length.
-fn field(number: u8, content: &[u8]) -> Vec<u8> {
-    let mut bytes = vec![number << 3 | 2];
-    let mut length = content.len();
-    while length >= 0x80 {
-        bytes.push(length as u8 | 0x80);
-        length >>= 7;
-    }
-    bytes.push(length as u8);
-    bytes.extend_from_slice(content);
-    bytes
 }
 
 fn quoted(text: &str) -> String {

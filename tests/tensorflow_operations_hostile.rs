@@ -1,6 +1,8 @@
 //! Graphs made to cost much: every one is judged for ten releases, the file is read a few times at
 //! most, and the answer is the importer's.
 
+mod wire_fields;
+
 use std::{
     io,
     sync::atomic::{AtomicU64, Ordering},
@@ -13,6 +15,7 @@ use serdes::{
     },
     files::ReadAt,
 };
+use wire_fields::field;
 
 /// How often a file may be read from its beginning to its end: the walk that knows the operations,
 /// the one that knows the edges, and for each of ten releases the node that has the fault, which
@@ -45,15 +48,6 @@ fn varint(mut value: u64, out: &mut Vec<u8>) {
         value >>= 7;
     }
     out.push(value as u8);
-}
-
-/// A field with a length.
-fn field(number: u64, content: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(content.len() + 8);
-    varint(number << 3 | 2, &mut out);
-    varint(content.len() as u64, &mut out);
-    out.extend_from_slice(content);
-    out
 }
 
 /// A field with a number.

@@ -17,6 +17,8 @@ mod fields;
 pub(crate) mod packed;
 #[cfg(feature = "artifact")]
 pub(crate) mod scan;
+#[cfg(all(test, feature = "artifact"))]
+pub(crate) mod testing;
 pub(crate) mod varint;
 
 pub(crate) use backward::BackwardWriter;

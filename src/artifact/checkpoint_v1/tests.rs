@@ -1,12 +1,15 @@
 use std::path::{Path, PathBuf};
 
 use super::*;
-use crate::artifact::{
-    StatusCode,
-    data_type::DataType,
-    slice::TensorSlice,
-    table::{TableOptions, TableWriter},
-    tensor_bundle::{MemoryFiles, VerifyOptions},
+use crate::{
+    artifact::{
+        StatusCode,
+        data_type::DataType,
+        slice::TensorSlice,
+        table::{TableOptions, TableWriter},
+        tensor_bundle::{MemoryFiles, VerifyOptions},
+    },
+    wire::testing::field,
 };
 
 fn corpus(name: &str) -> PathBuf {
@@ -49,14 +52,6 @@ fn strings_and_slices_are_joined() {
     assert_eq!((part.shape(), part.slices().count()), (&[4, 7][..], 2));
     let ones: Vec<u8> = std::iter::repeat_n(1f32.to_le_bytes(), 28).flatten().collect();
     assert_eq!(checkpoint.read(part).unwrap(), ones);
-}
-
-/// A field of bytes.
-fn field(number: u8, value: &[u8]) -> Vec<u8> {
-    let mut out = vec![number << 3 | 2];
-    crate::wire::varint::push(&mut out, value.len() as u64);
-    out.extend_from_slice(value);
-    out
 }
 
 /// A file with rows `first..first + rows` of the int32 tensor "t" of `shape` rows by 2.

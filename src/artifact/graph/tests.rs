@@ -16,22 +16,12 @@ use super::{
     source::Source,
     *,
 };
+pub(super) use crate::wire::testing::field;
 use crate::{
     artifact::schema::{Field, GRAPH_DEF, MessageId},
     files::ReadAt,
     wire::scan::{Piece, Step, Visitor},
 };
-
-/// A field of up to 2^14 bytes.
-pub(super) fn field(number: u8, content: &[u8]) -> Vec<u8> {
-    let mut bytes = vec![number << 3 | 2];
-    match u8::try_from(content.len()) {
-        Ok(short @ 0..=0x7f) => bytes.push(short),
-        _ => bytes.extend([content.len() as u8 | 0x80, (content.len() >> 7) as u8]),
-    }
-    bytes.extend_from_slice(content);
-    bytes
-}
 
 fn node_of(name: &str, operation: &str, rest: &[&[u8]]) -> Vec<u8> {
     let node = [field(1, name.as_bytes()), field(2, operation.as_bytes()), rest.concat()];

@@ -338,18 +338,14 @@ mod tests {
     use std::{fs, path::Path};
 
     use super::*;
-    use crate::artifact::ops::{Registry, read_list, read_saved_model};
+    use crate::{
+        artifact::ops::{Registry, read_list, read_saved_model},
+        wire::testing::field,
+    };
 
     fn model(name: &str) -> Vec<u8> {
         let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/tensorflow");
         fs::read(data.join(name).join("saved_model.pb")).unwrap()
-    }
-
-    /// The bytes of a field that is a message or a text.
-    fn field(number: u8, content: &[u8]) -> Vec<u8> {
-        let length = u8::try_from(content.len()).unwrap();
-        assert!(length < 128, "a length of one byte");
-        [&[number << 3 | 2, length], content].concat()
     }
 
     /// A SavedModel with these lists of operations, each in a meta graph beside a graph.

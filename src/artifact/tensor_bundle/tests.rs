@@ -16,6 +16,7 @@ use crate::{
         table::{TableOptions, TableWriter},
     },
     files::crc32c,
+    wire::testing::field,
 };
 
 fn corpus(name: &str) -> PathBuf {
@@ -348,11 +349,6 @@ fn entries_that_overlap_are_not_read_for_ever() {
         report.errors.len()
     );
     assert!(report.verified_bytes < 200 << 20);
-}
-
-/// A field of a message with a length.
-fn field(number: u8, payload: &[u8]) -> Vec<u8> {
-    [&[number << 3 | 2, payload.len() as u8], payload].concat()
 }
 
 /// A checkpoint with the float tensor "part" of 6 rows by 4, in pieces of two rows from these on.

@@ -1,22 +1,10 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::wire::testing::field;
 
 fn told(bytes: &[u8], name: &str) -> Detected {
     detect(&bytes, Some(Path::new(name))).unwrap()
-}
-
-/// A field of bytes.
-fn field(number: u8, content: &[u8]) -> Vec<u8> {
-    let mut bytes = vec![number << 3 | 2];
-    let mut length = content.len();
-    while length >= 0x80 {
-        bytes.push(length as u8 | 0x80);
-        length >>= 7;
-    }
-    bytes.push(length as u8);
-    bytes.extend_from_slice(content);
-    bytes
 }
 
 fn node(name: &[u8], operation: &[u8]) -> Vec<u8> {
