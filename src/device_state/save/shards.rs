@@ -216,12 +216,7 @@ impl Writer {
         let unsupported = |reason| Error::Unsupported { name: name.to_owned(), reason };
         let wrong = |reason| Error::shards(name, reason);
         let element = element_bytes(spec).map_err(unsupported)?;
-        let mut by_device: HashMap<DeviceId, &'b Shard<'a, M>> = HashMap::new();
-        for shard in shards {
-            if by_device.insert(shard.device, shard).is_some() {
-                return Err(wrong(format!("the device {} has two of them", shard.device)));
-            }
-        }
+        let by_device = by_device(shards).map_err(wrong)?;
         let (holders, idle) = holders(spec, shards).map_err(unsupported)?;
         let known: HashSet<DeviceId> =
             holders.iter().flat_map(|(_, devices)| devices).chain(&idle).copied().collect();
@@ -266,6 +261,19 @@ impl Writer {
         }
         Ok(chosen)
     }
+}
+
+/// The shards by their devices, of which each has one.
+fn by_device<'a, 'b, M: ?Sized>(
+    shards: &'b [Shard<'a, M>],
+) -> Result<HashMap<DeviceId, &'b Shard<'a, M>>, String> {
+    let mut by_device = HashMap::with_capacity(shards.len());
+    for shard in shards {
+        if by_device.insert(shard.device, shard).is_some() {
+            return Err(format!("the device {} has two of them", shard.device));
+        }
+    }
+    Ok(by_device)
 }
 
 /// Parts of an array, each with the devices that hold it, and devices that hold nothing.
