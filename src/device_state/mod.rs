@@ -43,6 +43,6 @@ pub use save::{Shard, Writer, Written};
 #[cfg(feature = "object_store")]
 pub use store::ObjectParts;
 pub use store::{
-    Commit, LocalParts, Merged, Part, PartStore, PendingPart, SaveId, merge, merge_in,
+    Commit, LocalParts, Merged, Part, PartStore, PendingPart, SaveId, discard, merge, merge_in,
 };
 pub use versions::Versions;

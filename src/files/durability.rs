@@ -1,8 +1,21 @@
 //! How far bytes and names are taken to the disk.
 
 use std::{fs::File, path::Path};
+#[cfg(feature = "device")]
+use std::{
+    io,
+    sync::mpsc::{RecvTimeoutError, sync_channel},
+    thread,
+    time::Duration,
+};
 
 use super::Error;
+#[cfg(feature = "device")]
+use super::{Cancelled, Watch};
+
+/// How often a wait for the disk looks whether the work was stopped.
+#[cfg(feature = "device")]
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// How far a file is taken to the disk before it gets its name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -16,6 +29,40 @@ pub enum Durability {
     None,
 }
 
+/// Takes the bytes of a file to the disk, which no signal ends and which may take minutes. Once the
+/// work is stopped nobody waits for it any more: the file may then be removed.
+#[cfg(feature = "device")]
+pub(crate) fn sync_watched(file: &File, watch: &Watch) -> io::Result<Result<(), Cancelled>> {
+    let file = file.try_clone()?;
+    watched(watch, move || file.sync_data())
+}
+
+/// Does `work` on a thread of its own, and waits for it until the watch is cancelled.
+#[cfg(feature = "device")]
+fn watched(
+    watch: &Watch,
+    work: impl FnOnce() -> io::Result<()> + Send + 'static,
+) -> io::Result<Result<(), Cancelled>> {
+    let (done, ended) = sync_channel(1);
+    thread::Builder::new().name("serdes sync".to_owned()).spawn(move || {
+        // Nobody may be waiting any more.
+        let _ = done.send(work());
+    })?;
+    loop {
+        match ended.recv_timeout(LOOK_EVERY) {
+            Ok(synced) => return synced.map(Ok),
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(io::Error::other("the syncing thread panicked"));
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                if let Err(cancelled) = watch.check() {
+                    return Ok(Err(cancelled));
+                }
+            }
+        }
+    }
+}
+
 /// Makes new names in a directory last.
 pub(crate) fn sync_directory(path: &Path) -> Result<(), Error> {
     if cfg!(unix) {
@@ -24,4 +71,42 @@ pub(crate) fn sync_directory(path: &Path) -> Result<(), Error> {
             .map_err(|error| Error::new("sync", path, error))?;
     }
     Ok(())
+}
+
+#[cfg(all(test, feature = "device"))]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::*;
+
+    #[test]
+    fn a_sync_that_does_not_end_is_left_alone_when_the_work_is_stopped() {
+        let watch = Watch::new();
+        let (release, blocked) = channel::<()>();
+        let (began, begun) = channel();
+        let stopper = watch.clone();
+        let stop = thread::spawn(move || {
+            begun.recv().unwrap();
+            stopper.cancel();
+        });
+        let waited = watched(&watch, move || {
+            began.send(()).unwrap();
+            // Until the test has ended.
+            let _ = blocked.recv();
+            Ok(())
+        });
+        assert_eq!(waited.unwrap(), Err(Cancelled));
+        drop(release);
+        stop.join().unwrap();
+    }
+
+    #[test]
+    fn what_the_disk_says_to_a_sync_reaches_whoever_waits() {
+        let watch = Watch::new();
+        assert_eq!(watched(&watch, || Ok(())).unwrap(), Ok(()));
+        let full = watched(&watch, || Err(io::ErrorKind::StorageFull.into()));
+        assert_eq!(full.unwrap_err().kind(), io::ErrorKind::StorageFull);
+        let file = tempfile::tempfile().unwrap();
+        assert_eq!(sync_watched(&file, &watch).unwrap(), Ok(()));
+    }
 }

@@ -36,6 +36,8 @@ pub(crate) use crc32c::{Crc32c, crc32c};
 pub(crate) use direct::{DirectSink, DirectSource, StillDirect};
 pub use durability::Durability;
 pub(crate) use durability::sync_directory;
+#[cfg(feature = "device")]
+pub(crate) use durability::sync_watched;
 pub(crate) use error::Error;
 #[cfg(feature = "device")]
 pub(crate) use file_sink::FileSink;

@@ -25,6 +25,7 @@ use crate::{
         hosted::{AllStreams, HostedMemory},
         pump::{ChunkSums, Memory},
     },
+    files::{Durability, sync_watched},
     ifrt::ArraySpec,
     version::VersionDef,
 };
@@ -165,13 +166,21 @@ impl Writer {
         };
         self.staging.put(&index)?;
         self.staging.put(&trailer.encode())?;
+        let path = self.staging.path().to_owned();
         self.staging.finish()?;
         let time = self.begin.map(|begin| begin.elapsed()).unwrap_or_default();
         let direct = self.commit.as_ref().is_some_and(|commit| commit.is_direct());
         let sync_time = match self.commit {
             Some(commit) => {
                 self.options.watch.check()?;
-                commit.commit(self.options.durability)?
+                let begin = Instant::now();
+                if let (Durability::Data, Some(file)) = (self.options.durability, &self.file) {
+                    // What cannot be stopped, the commit, has little left to do then.
+                    sync_watched(file, &self.options.watch)
+                        .map_err(|error| Error::io("sync", &path, error))??;
+                }
+                let synced = begin.elapsed();
+                synced + commit.commit(self.options.durability)?
             }
             // A stream has all its bytes, an object is there: too late to stop.
             None => Duration::ZERO,

@@ -156,9 +156,41 @@ fn incomplete(save: SaveId, found: u32, expected: u32, first_missing: u32) -> Er
     Error::IncompleteSave { save: save.to_string(), found, expected, first_missing }
 }
 
+/// Removes the parts of a save of the state at `path` that failed, so that nobody will merge them.
+/// They stay if the state is made of them, or one of them is still being written: then whoever
+/// writes it calls this as well.
+///
+/// The next save does the same before it begins; this is for a disk that is full until then.
+/// Failures are no concern of the caller.
+///
+/// ```
+/// use serdes::device_state::{Part, SaveId, Versions, WriteOptions, discard};
+///
+/// let directory = tempfile::tempdir()?;
+/// let path = directory.path().join("step-1000.sds");
+/// let save = SaveId::random();
+/// WriteOptions::new(Versions::current()).create_part(&path, Part::new(save, 0, 2)?)?.finish()?;
+/// // The other process failed.
+/// discard(&path, save);
+/// assert_eq!(directory.path().read_dir()?.count(), 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn discard(path: impl AsRef<Path>, save: SaveId) {
+    let store = LocalParts::new(path.as_ref());
+    // What cannot be listed may be of any save: then all of it stays.
+    let Ok(parts) = store.list_parts() else { return };
+    let others: Vec<_> = parts.into_iter().map(Part::save).filter(|one| *one != save).collect();
+    clean_all_but(&store, &others);
+}
+
 /// Removes what dead savers left, before a part of the save `ours` is begun; the parts of the state
 /// that is there stay.
 pub(in crate::device_state) fn clean_before(store: &dyn PartStore, ours: SaveId) {
+    clean_all_but(store, &[ours]);
+}
+
+/// Removes what dead savers left of other saves than `keep` and that of the state that is there.
+fn clean_all_but(store: &dyn PartStore, keep: &[SaveId]) {
     let current = match store.open_index() {
         Ok(source) => {
             let length = source.size().unwrap_or_default();
@@ -174,7 +206,7 @@ pub(in crate::device_state) fn clean_before(store: &dyn PartStore, ours: SaveId)
         Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => None,
         Err(_) => return,
     };
-    store.clean(&[ours, current.unwrap_or(ours)]);
+    store.clean(&[keep, current.as_slice()].concat());
 }
 
 /// A part while its index is read: there may be more parts than a process may have open files.

@@ -18,7 +18,7 @@ mod tests;
 pub use local::LocalParts;
 pub(super) use local::WholeFile;
 pub(super) use merge::clean_before;
-pub use merge::{Merged, merge, merge_in};
+pub use merge::{Merged, discard, merge, merge_in};
 pub(super) use new_file::NewFile;
 #[cfg(feature = "object_store")]
 pub use object::ObjectParts;

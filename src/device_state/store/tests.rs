@@ -195,6 +195,31 @@ fn what_dead_savers_left_goes_at_the_next_save_and_what_living_ones_write_stays(
 }
 
 #[test]
+fn parts_of_a_save_that_failed_can_be_discarded_and_those_of_others_stay() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.sds");
+    let parts = directory.path().join("a.sds.parts");
+    save(&path, FIRST).unwrap();
+    save_part(&path, SECOND, 0);
+    // Another process still writes its part.
+    let living = part(&path, SECOND, 1);
+    discard(&path, SECOND);
+    assert_eq!(names(&parts).len(), 4, "{:?}", names(&parts));
+    drop(living);
+    discard(&path, SECOND);
+    assert_eq!(names(&parts).len(), 2, "{:?}", names(&parts));
+    let third = SaveId::new([3; 16]);
+    save_part(&path, third, 1);
+    // Those of which the state is made are no save that failed, and others are not meant.
+    discard(&path, FIRST);
+    assert!(is_whole(&path));
+    assert_eq!(names(&parts).len(), 3, "{:?}", names(&parts));
+    discard(&path, third);
+    assert_eq!(names(&parts).len(), 2, "{:?}", names(&parts));
+    discard(&directory.path().join("nothing.sds"), third);
+}
+
+#[test]
 fn a_dropped_part_leaves_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.sds");
