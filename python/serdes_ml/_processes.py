@@ -6,9 +6,10 @@ each says how its part went, and the first one makes the state of the parts, or 
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from . import _native
@@ -18,8 +19,13 @@ from ._errors import SerdesError
 DEFAULT_TIMEOUT = 600.0
 """Seconds that a process waits for the others."""
 
-# How long one question may take, so that Ctrl-C is heard.
+# How long one question to the store may take, so that Ctrl-C is heard.
 _LOOK_EVERY_MS = 200
+# How long the first process waits between two looks at the others, which may be thousands.
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.002, 0.25
+# What begins a word about a failure; any other begins with "=", as a store may take an empty one
+# for none.
+_FAILED = "!"
 
 # Saves of this process, which are numbered alike in all: every process takes part in each.
 _numbers = itertools.count()
@@ -44,12 +50,26 @@ class Processes:
         client = imported("jax._src.distributed").global_state.client
         return Processes(jax.process_index(), count, timeout, client)
 
+    @contextlib.contextmanager
+    def preparing(self) -> Iterator[None]:
+        """What this process does before it saves; if it fails, the others need not wait for it."""
+        try:
+            yield
+        except BaseException as error:
+            if self.count > 1:
+                self._set_failure("id" if self.index == 0 else f"part/{self.index}", error)
+            raise
+
     def save(
         self,
         write: Callable[[tuple[bytes, int, int] | None], None],
         merge: Callable[[bytes], None],
+        discard: Callable[[bytes], None],
     ) -> None:
         """Write the part of this process and have the state made of all.
+
+        ``discard`` removes the parts of a save that no state is made of; the last of the processes
+        that notices the failure removes all.
 
         Raises:
             SerdesError: if another process failed, or said nothing in time.
@@ -58,64 +78,107 @@ class Processes:
             write(None)
             return
         save = self._agree()
-        failure: BaseException | None = None
         try:
             write((save, self.index, self.count))
         except BaseException as error:
-            failure = error
-        self._set(f"part/{self.index}", "" if failure is None else f"{failure!r}")
-        if failure is not None:
-            raise failure
+            self._set_failure("state" if self.index == 0 else f"part/{self.index}", error)
+            discard(save)
+            raise
         if self.index == 0:
-            self._merge(save, merge)
+            self._make(save, merge, discard)
             return
-        said = self._get("state", "the first process")
-        if said:
-            raise SerdesError(f"the state was not made: {said}", "unsupported")
+        self._set(f"part/{self.index}")
+        try:
+            self._get("state")
+        except BaseException as error:
+            # The first process makes no state any more, of which this one would not know.
+            self._set_failure(f"left/{self.index}", error)
+            discard(save)
+            raise
 
     def _agree(self) -> bytes:
         """The id of the save, which the first process chooses."""
         if self.index > 0:
-            return bytes.fromhex(self._get("id", "the first process"))
+            return bytes.fromhex(self._get("id"))
         self._forget(self._number - 2)
         save = _native.new_save_id()
         self._set("id", save.hex())
         return save
 
-    def _merge(self, save: bytes, merge: Callable[[bytes], None]) -> None:
+    def _make(
+        self, save: bytes, merge: Callable[[bytes], None], discard: Callable[[bytes], None]
+    ) -> None:
         try:
-            for index in range(1, self.count):
-                said = self._get(f"part/{index}", f"process {index}")
-                if said:
-                    raise SerdesError(f"process {index} failed: {said}", "unsupported")
+            self._wait_for_parts()
             merge(save)
         except BaseException as error:
-            self._set("state", f"{error!r}")
+            self._set_failure("state", error)
+            discard(save)
             raise
-        self._set("state", "")
+        self._set("state")
+
+    def _wait_for_parts(self) -> None:
+        """Wait until every process has written its part."""
+        until = time.monotonic() + self._timeout
+        pause = _SHORTEST_PAUSE
+        while True:
+            said = self._all("part")
+            for index, word in sorted(said.items()):
+                if word.startswith(_FAILED):
+                    raise SerdesError(f"process {index} failed: {word[1:]}", "unsupported")
+            missing = set(range(1, self.count)) - said.keys()
+            if not missing:
+                break
+            if time.monotonic() >= until:
+                raise self._silence(f"process {min(missing)}", len(missing) - 1)
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+        for index, word in self._all("left").items():
+            raise SerdesError(f"process {index} did not wait: {word[1:]}", "unsupported")
 
     def _key(self, name: str) -> str:
         return f"serdes_ml/{self._number}/{name}"
 
-    def _set(self, name: str, value: str) -> None:
-        # A store may take an empty value for none.
-        self._client.key_value_set(self._key(name), f"={value}")
+    def _set(self, name: str, word: str = "") -> None:
+        self._client.key_value_set(self._key(name), f"={word}")
 
-    def _get(self, name: str, who: str) -> str:
+    def _set_failure(self, name: str, error: BaseException) -> None:
+        """Tell the others; where the store is gone as well, they find out by themselves."""
+        with contextlib.suppress(Exception):
+            self._client.key_value_set(self._key(name), f"{_FAILED}{error!r}")
+
+    def _all(self, kind: str) -> dict[int, str]:
+        """What all processes have said of one kind, by their numbers."""
+        found = self._client.key_value_dir_get(self._key(f"{kind}/"))
+        return {int(key.rpartition("/")[2]): word for key, word in found}
+
+    def _get(self, name: str) -> str:
+        """What the first process says; it is waited for."""
         until = time.monotonic() + self._timeout
         while True:
             try:
                 found: str = self._client.blocking_key_value_get(self._key(name), _LOOK_EVERY_MS)
-                return found[1:]
+                break
             except Exception as error:
                 if "DEADLINE_EXCEEDED" not in str(error):
-                    raise
+                    raise SerdesError(
+                        f"the first process cannot be reached; the state was not made: {error}",
+                        "unsupported",
+                        remedy="Look whether it still runs, and save again.",
+                    ) from error
             if time.monotonic() >= until:
-                raise SerdesError(
-                    f"{who} said nothing for {self._timeout:g} s; the state was not made",
-                    "unsupported",
-                    remedy="Look whether it still runs, and save again.",
-                )
+                raise self._silence("the first process", 0)
+        if found.startswith(_FAILED):
+            raise SerdesError(f"the state was not made: {found[1:]}", "unsupported")
+        return found[1:]
+
+    def _silence(self, who: str, others: int) -> SerdesError:
+        more = f" and {others} others" if others else ""
+        return SerdesError(
+            f"{who}{more} said nothing for {self._timeout:g} s; the state was not made",
+            "unsupported",
+            remedy="Look whether it still runs, and save again.",
+        )
 
     def _forget(self, number: int) -> None:
         """Remove what was said at an earlier save, which nobody asks for any more."""

@@ -24,7 +24,7 @@ import numpy as np
 from . import _native
 from ._arrays import STRING, Array, dtype_name, dtype_of, imported, strings_of, to_numpy
 from ._async import Future, in_background
-from ._errors import Corrupt
+from ._errors import Corrupt, Unsupported
 from ._files import RESERVED, State, metadata_of
 from ._paths import Path, local
 from ._processes import DEFAULT_TIMEOUT, Processes
@@ -38,6 +38,12 @@ jax = imported("jax")
 LEAVES = RESERVED + "leaves"
 """Leaves that are no arrays: a JSON object of names and values."""
 
+KEYS = RESERVED + "random_keys"
+"""Leaves that are typed random keys: a JSON object of names and generators.
+
+What is stored of such a leaf is the data of its keys, an array of numbers with more dimensions.
+"""
+
 # Bytes of shards that lie on the host at a time while a tree is loaded.
 _BATCH_BYTES = 256 << 20
 
@@ -47,6 +53,8 @@ class _Leaves(NamedTuple):
 
     tensors: list[tuple[Any, ...]]
     plain: dict[str, int | float | bool | str]
+    # The generator of typed random keys, by the names of the leaves.
+    keys: dict[str, str]
 
 
 def _name(path: Any) -> str:
@@ -86,10 +94,6 @@ def _host(name: str, value: Any, copy: bool) -> Array:
 def _tensor(name: str, value: Any, copy: bool, processes: Processes) -> tuple[Any, ...] | None:
     """What this process writes of an array; None if that is nothing."""
     if isinstance(value, jax.Array):
-        if jax.dtypes.issubdtype(value.dtype, jax.dtypes.extended):
-            raise TypeError(
-                f"{name!r} holds typed random keys; save jax.random.key_data(...) of it"
-            )
         if value.is_fully_addressable and processes.count > 1 and processes.index > 0:
             # Every process has it all: the first one writes it.
             return None
@@ -114,13 +118,29 @@ def _tensor(name: str, value: Any, copy: bool, processes: Processes) -> tuple[An
     return (name, dtype_name(name, array.dtype), array.shape, array)
 
 
+def _is_keys(leaf: Any) -> bool:
+    """Whether a leaf, or what describes one, is an array of typed random keys."""
+    dtype = getattr(leaf, "dtype", None)
+    return dtype is not None and bool(jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key))
+
+
+def _generator(name: str, keys: Any) -> str:
+    found = jax.random.key_impl(keys)
+    if not isinstance(found, str):
+        raise TypeError(
+            f"{name!r} holds random keys of {found}, which jax knows by no name; save"
+            " jax.random.key_data(...) of it"
+        )
+    return found
+
+
 def _leaves_of(tree: Any, copy: bool, processes: Processes) -> _Leaves:
     named, _ = _flatten(tree)
+    keys = {name: _generator(name, leaf) for name, leaf in named if _is_keys(leaf)}
+    named = [(name, jax.random.key_data(leaf) if name in keys else leaf) for name, leaf in named]
     for _, leaf in named:
         # All copies to the host are under way before the first is waited for.
-        if isinstance(leaf, jax.Array) and not jax.dtypes.issubdtype(
-            leaf.dtype, jax.dtypes.extended
-        ):
+        if isinstance(leaf, jax.Array):
             for shard in leaf.addressable_shards:
                 if shard.replica_id == 0:
                     shard.data.copy_to_host_async()
@@ -133,7 +153,7 @@ def _leaves_of(tree: Any, copy: bool, processes: Processes) -> _Leaves:
         tensor = _tensor(name, leaf, copy, processes)
         if tensor is not None:
             tensors.append(tensor)
-    return _Leaves(tensors, plain)
+    return _Leaves(tensors, plain, keys)
 
 
 class _Save(NamedTuple):
@@ -163,7 +183,10 @@ class _Save(NamedTuple):
         def merge(save: bytes) -> None:
             _native.merge(self.path, save, self.metadata, self.serdes_version, self.sync)
 
-        self.processes.save(write, merge)
+        def discard(save: bytes) -> None:
+            _native.discard(self.path, save)
+
+        self.processes.save(write, merge, discard)
 
 
 def _prepare(
@@ -176,10 +199,12 @@ def _prepare(
     copy: bool,
 ) -> _Save:
     processes = Processes.of_jax(timeout)
-    leaves = _leaves_of(tree, copy, processes)
-    own = {LEAVES: json.dumps(leaves.plain)} if leaves.plain else None
-    pairs = metadata_of(metadata, own)
-    return _Save(local(path), leaves, pairs, serdes_version, sync, processes)
+    with processes.preparing():
+        leaves = _leaves_of(tree, copy, processes)
+        words = ((LEAVES, leaves.plain), (KEYS, leaves.keys))
+        own = {key: json.dumps(found) for key, found in words if found}
+        pairs = metadata_of(metadata, own)
+        return _Save(local(path), leaves, pairs, serdes_version, sync, processes)
 
 
 def save(
@@ -195,13 +220,15 @@ def save(
     """Save a pytree of arrays with their shardings into the state ``path``.
 
     Leaves are named by their paths, ``params/w``. Leaves that are no arrays (int, float, bool, str)
-    are kept as they are. Where there are several processes, each calls this with the same tree and
-    a path of one file system; the state appears when all have written their part, and if one of
-    them fails, or says nothing for ``timeout`` seconds, all of them raise and what was there stays.
+    are kept as they are, and so are typed random keys. Where there are several processes, each
+    calls this with the same tree and a path of one file system; the state appears when all have
+    written their part, and if one of them fails, or says nothing for ``timeout`` seconds, all of
+    them raise and what was there stays.
 
     Raises:
         ValueError: if two leaves have one name.
-        TypeError: if a leaf is of a type that no state holds, as typed random keys.
+        TypeError: if a leaf is of a type that no state holds.
+        SerdesError: if another process failed, or said nothing in time.
     """
     prepared = _prepare(path, tree, metadata, serdes_version, sync, timeout, copy=False)
     prepared.run(progress)
@@ -293,17 +320,84 @@ class _Loading:
         self._pending, self._bytes = [], 0
 
 
-def _plain(state: State) -> dict[str, int | float | bool | str]:
-    text = state.own.get(LEAVES)
+def _object(state: State, key: str) -> dict[str, Any]:
+    """An object in the metadata that the package keeps for itself; empty where there is none."""
+    text = state.own.get(key)
     if text is None:
         return {}
     try:
         found = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        raise Corrupt(f"the metadata {LEAVES} of the state is no object", "corrupt", text[:200])
-    return _cast("dict[str, int | float | bool | str]", found)
+        raise Corrupt(f"the metadata {key} of the state is no object", "corrupt", text[:200])
+    return _cast("dict[str, Any]", found)
+
+
+class _Keys:
+    """The leaves of a state that are typed random keys."""
+
+    def __init__(self, state: State) -> None:
+        self._generators = _object(state, KEYS)
+        known = set(state.names)
+        for name, generator in self._generators.items():
+            fits = isinstance(generator, str) and name in known
+            if not fits or state.describe(name)[0] != "U32":
+                raise Corrupt(
+                    f"the metadata {KEYS} of the state names keys that are not there",
+                    "corrupt",
+                    f"{name!r}: {generator!r}"[:200],
+                    "names of arrays of U32, and of generators",
+                    "Take another copy, or save it again.",
+                )
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._generators
+
+    def dtype(self, name: str) -> Any:
+        """The type of keys that a leaf has."""
+        generator = self._generators[name]
+        try:
+            return jax.random.key(0, impl=generator).dtype
+        except (TypeError, ValueError):
+            raise Unsupported(
+                f"{name!r} holds random keys of {generator!r}, which this jax does not know",
+                "unsupported",
+                str(generator),
+                remedy="Load it with a jax that has this generator.",
+            ) from None
+
+    def wrapped(self, name: str, data: Any, sharding: Any) -> Any:
+        """The keys whose data these are, with a sharding if there is one."""
+        found = jax.random.wrap_key_data(data, impl=self._generators[name])
+        if sharding is None or found.sharding == sharding:
+            return found
+        if not found.is_fully_addressable and found.sharding.is_equivalent_to(sharding, found.ndim):
+            return found
+        return jax.device_put(found, sharding)
+
+    def wanted(self, name: str, leaf: Any, shape: tuple[int, ...]) -> Any:
+        """The sharding of the data for keys like ``leaf``, where ``shape`` is that of the data."""
+        if name not in self:
+            raise ValueError(f"{name!r} holds no random keys in the state, and not {leaf.dtype}")
+        known = self.dtype(name)
+        if leaf.dtype != known:
+            raise ValueError(f"{name!r} is {known} in the state, and not {leaf.dtype}")
+        keys = jax.eval_shape(
+            lambda data: jax.random.wrap_key_data(data, impl=self._generators[name]),
+            jax.ShapeDtypeStruct(shape, np.uint32),
+        )
+        if tuple(leaf.shape) != keys.shape:
+            raise ValueError(
+                f"{name!r} is {known}{list(keys.shape)} in the state, and not {list(leaf.shape)}"
+            )
+        sharding = getattr(leaf, "sharding", None)
+        if sharding is None or isinstance(
+            sharding, (jax.sharding.NamedSharding, jax.sharding.SingleDeviceSharding)
+        ):
+            # Dimensions that a specification does not name are whole, as those of the data are.
+            return sharding
+        raise ValueError(f"{name!r}: keys are loaded with a NamedSharding, not with {sharding}")
 
 
 def load(
@@ -327,9 +421,9 @@ def load(
         ValueError: if a leaf has another shape, or another type and ``cast`` is not true.
     """
     state = State.open(path)
-    plain = _plain(state)
+    plain, keys = _object(state, LEAVES), _Keys(state)
     if like is None:
-        return _load_all(state, plain, verify, progress)
+        return _load_all(state, plain, keys, verify, progress)
     named, structure = _flatten(like)
     loading = _Loading(state, verify, progress)
     found: dict[int, Any] = {}
@@ -340,10 +434,15 @@ def load(
             found[position] = plain[name]
             continue
         dtype, shape = _described(state, plain, name)
+        stored = dtype_of(name, dtype)
+        if _is_keys(leaf):
+            sharding = keys.wanted(name, leaf, shape)
+            loading.add(position, _wanted(name, shape, stored, sharding), stored)
+            continue
         if dtype == STRING:
             found[position] = state.read([name], verify, progress)[name]
             continue
-        stored, wants = dtype_of(name, dtype), np.dtype(leaf.dtype)
+        wants = np.dtype(leaf.dtype)
         if tuple(leaf.shape) != shape:
             raise ValueError(
                 f"{name!r} is {stored}{list(shape)} in the state, and not {wants}{list(leaf.shape)}"
@@ -360,6 +459,9 @@ def load(
         loading.add(position, _wanted(name, shape, wants, sharding), stored)
     loading.finish()
     found.update(loading.found)
+    for position, (name, leaf) in enumerate(named):
+        if _is_keys(leaf):
+            found[position] = keys.wrapped(name, found[position], getattr(leaf, "sharding", None))
     leaves = [found[position] for position in range(len(named))]
     return jax.tree_util.tree_unflatten(structure, leaves)
 
@@ -380,7 +482,7 @@ def _described(state: State, plain: Mapping[str, Any], name: str) -> tuple[str, 
 
 
 def _load_all(
-    state: State, plain: Mapping[str, Any], verify: bool, progress: Progress
+    state: State, plain: Mapping[str, Any], keys: _Keys, verify: bool, progress: Progress
 ) -> dict[str, Any]:
     loading = _Loading(state, verify, progress)
     on_host: list[str] = []
@@ -394,7 +496,9 @@ def _load_all(
     loading.finish()
     found = dict(state.read(on_host, verify, progress))
     names = dict(enumerate(state.names))
-    found.update({names[position]: leaf for position, leaf in loading.found.items()})
+    for position, leaf in loading.found.items():
+        name = names[position]
+        found[name] = keys.wrapped(name, leaf, None) if name in keys else leaf
     found.update(plain)
     return dict(sorted(found.items()))
 

@@ -139,10 +139,38 @@ def test_what_does_not_fit_is_named(path: pathlib.Path) -> None:
         sdj.load(path, like={"a": {"w": 7}})
     with pytest.raises(ValueError, match="two leaves"):
         sdj.save(path, {"a/b": jnp.ones(1), "a": {"b": jnp.ones(1)}})
-    with pytest.raises(TypeError, match="'key'"):
-        sdj.save(path, {"key": jax.random.key(0)})
     with pytest.raises(TypeError, match="'thing'"):
         sdj.save(path, {"thing": object()})
+
+
+def test_typed_random_keys_come_back_as_keys_on_any_mesh(path: pathlib.Path) -> None:
+    keys = jax.random.split(jax.random.key(7), 8)
+    tree = {
+        "one": jax.random.key(0),
+        "rbg": jax.random.key(1, impl="rbg"),
+        "many": jax.device_put(keys, sharding(4, 2, "x")),
+    }
+    sdj.save(path, tree)
+    like = {
+        "one": tree["one"],
+        "rbg": jax.eval_shape(lambda: tree["rbg"]),
+        "many": jax.ShapeDtypeStruct((8,), keys.dtype, sharding=sharding(2, 2, "y")),
+    }
+    loaded = sdj.load(path, like)
+    for name, expected in tree.items():
+        for found in (loaded[name], sdj.load(path)[name]):
+            assert found.dtype == expected.dtype
+            np.testing.assert_array_equal(jax.random.key_data(found), jax.random.key_data(expected))
+    assert loaded["many"].sharding == sharding(2, 2, "y")
+    # To others they are numbers.
+    assert sd.load_file(path)["many"].shape == (8, 2)
+    with pytest.raises(ValueError, match="'one' is key<fry>"):
+        sdj.load(path, {"one": tree["rbg"]})
+    with pytest.raises(ValueError, match="'many' is key<fry>"):
+        sdj.load(path, {"many": keys[:4]})
+    sdj.save(path, {"w": jnp.zeros(2, np.uint32)})
+    with pytest.raises(ValueError, match="'w' holds no random keys"):
+        sdj.load(path, {"w": tree["one"]})
 
 
 def test_a_save_in_the_background_has_the_values_of_its_call(path: pathlib.Path) -> None:

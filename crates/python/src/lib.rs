@@ -34,7 +34,7 @@ mod _native {
     #[pymodule_export]
     use super::verdicts::{check, check_all, difference, explain, inspect, versions};
     #[pymodule_export]
-    use super::writer::{merge, new_save_id, save};
+    use super::writer::{discard, merge, new_save_id, save};
 
     /// The version of the package.
     #[pymodule_export]

@@ -253,6 +253,12 @@ pub(crate) fn merge(
     merged.map(drop).map_err(|error| failures::of_state(py, &error, Some(&path)))
 }
 
+/// Removes the parts of a save that failed, unless another process still writes one of them.
+#[pyfunction]
+pub(crate) fn discard(py: Python<'_>, path: PathBuf, id: [u8; 16]) {
+    py.detach(|| device_state::discard(&path, SaveId::new(id)));
+}
+
 /// The id of a new save of several processes.
 #[pyfunction]
 pub(crate) fn new_save_id(py: Python<'_>) -> Bound<'_, PyBytes> {
