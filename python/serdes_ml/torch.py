@@ -7,22 +7,36 @@
 >>> sdt.save_file(model.state_dict(), path)
 >>> model.load_state_dict(sdt.load_file(path))
 <All keys matched successfully>
+
+`StorageWriter` and `StorageReader` are the storage of ``torch.distributed.checkpoint``.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._arrays import imported, to_torch
 from ._files import ALIASES, State, metadata_of, write
 from ._paths import Path, local
 from ._progress import Progress
 
-__all__ = ["load_file", "save_file"]
+if TYPE_CHECKING:
+    from ._checkpoint import StorageReader, StorageWriter
+
+__all__ = ["StorageReader", "StorageWriter", "load_file", "save_file"]
 
 torch = imported("torch")
+
+
+def __getattr__(name: str) -> Any:
+    # torch.distributed takes its time to import, and not every build of torch has it.
+    if name in ("StorageReader", "StorageWriter"):
+        from . import _checkpoint
+
+        return getattr(_checkpoint, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def _place(tensor: Any) -> tuple[Any, ...]:

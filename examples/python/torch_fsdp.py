@@ -1,0 +1,89 @@
+"""A model that FSDP shards over four processes is saved, and two processes go on with it.
+
+    python examples/python/torch_fsdp.py
+
+Each process writes its own shards with torch.distributed.checkpoint into one state, and reads what
+its shards are then. In a job of your own `train` is what every process does, and torchrun starts
+the processes.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+STEPS = 3
+
+
+def train(folder: str, restore: bool) -> None:
+    """What one process does: a few steps, from the checkpoint on if there is one."""
+    import torch
+    import torch.distributed as dist
+    import torch.distributed.checkpoint as dcp
+    from serdes_ml import torch as sdt
+    from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.ReLU(), torch.nn.Linear(32, 1))
+    fully_shard(model, mesh=init_device_mesh("cpu", (dist.get_world_size(),)))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+    done = 0
+    if restore:
+        weights, moments = get_state_dict(model, optimizer)
+        state = {"model": weights, "optimizer": moments, "step": 0}
+        dcp.load(state, storage_reader=sdt.StorageReader(folder))
+        set_state_dict(
+            model, optimizer, model_state_dict=state["model"], optim_state_dict=state["optimizer"]
+        )
+        done = state["step"]
+    for step in range(done, done + STEPS):
+        # The same batch in every process, so that any number of them takes the same steps.
+        generator = torch.Generator().manual_seed(step)
+        batch = torch.randn(8, 16, generator=generator)
+        loss = (model(batch) - batch.sum(1, keepdim=True)).square().mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    if not restore:
+        weights, moments = get_state_dict(model, optimizer)
+        state = {"model": weights, "optimizer": moments, "step": STEPS}
+        dcp.save(state, storage_writer=sdt.StorageWriter(folder, metadata={"run": "example"}))
+    if dist.get_rank() == 0:
+        count, last = dist.get_world_size(), loss.item()
+        print(f"{count} processes have done {done + STEPS} steps; loss {last:.4f}", flush=True)
+
+
+def run(count: int, action: str, folder: pathlib.Path) -> None:
+    """Start processes on this machine, and wait for them."""
+    store = folder / f"store-{action}"
+    processes = [
+        subprocess.Popen([sys.executable, __file__, action, folder, store, str(count), str(rank)])
+        for rank in range(count)
+    ]
+    if any([process.wait() for process in processes]):
+        sys.exit(f"a process that was to {action} failed")
+
+
+def main() -> None:
+    """All of it, or where arguments say so, one process."""
+    if len(sys.argv) == 1:
+        with tempfile.TemporaryDirectory() as folder:
+            run(4, "save", pathlib.Path(folder))
+            run(2, "restore", pathlib.Path(folder))
+        return
+    import torch.distributed as dist
+
+    action, folder, store, count, rank = sys.argv[1:]
+    dist.init_process_group(
+        "gloo", init_method=f"file://{store}", rank=int(rank), world_size=int(count)
+    )
+    train(f"{folder}/checkpoint", action == "restore")
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
