@@ -23,85 +23,17 @@
 //! ```
 
 mod entry;
+mod error;
 #[cfg(test)]
 mod tests;
 mod text;
 
-use std::{fs, io, path::Path};
+use std::{fs, path::Path};
 
 pub use entry::NewEntry;
+pub use error::EditError;
 
-use crate::{Date, Declarations, RegistryErrors, edit::text::Source, parse};
-
-/// Why a versions.toml was not changed.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum EditError {
-    /// The file cannot be read.
-    #[error("{file}: cannot be read: {source}")]
-    Read {
-        /// The file as it was named.
-        file: String,
-        /// The cause.
-        source: io::Error,
-    },
-    /// The file cannot be written; what was there is still there.
-    #[error("{file}: cannot be written, and is as it was: {source}")]
-    Write {
-        /// The file as it was named.
-        file: String,
-        /// The cause.
-        source: io::Error,
-    },
-    /// The file breaks a rule as it is.
-    #[error("the file breaks a rule before anything is changed; mend that first:\n{0}")]
-    Invalid(RegistryErrors),
-    /// The file would break a rule.
-    #[error("nothing is changed, since the result would break a rule:\n{0}")]
-    Refused(RegistryErrors),
-    /// There is no line of that name.
-    #[error("there is no line {found:?}; the lines are {known}")]
-    UnknownLine {
-        /// The name, cut at 60 characters.
-        found: String,
-        /// The lines there are.
-        known: String,
-    },
-    /// An entry that says nothing.
-    #[error("an entry needs a summary or formats: say what is new with it")]
-    NothingSaid,
-    /// The line has no number left, or none that stands for the day.
-    #[error("{line} has no number for {day}: the last one is {last}; start a new line")]
-    OutOfNumbers {
-        /// The line.
-        line: String,
-        /// The day of the entry.
-        day: Date,
-        /// The newest number.
-        last: i32,
-    },
-    /// The day of the registry would go back.
-    #[error("as_of is {as_of}, and {found} is before it; a registry's day only goes forward")]
-    AsOfGoesBack {
-        /// The day asked for.
-        found: Date,
-        /// The day of the registry.
-        as_of: Date,
-    },
-    /// The file is written in a way that has no place for another entry.
-    #[error(
-        "{file}:{row}: the entries of {line} are written as an inline array; write them as \
-         [[line.entry]] tables, so that one can be added"
-    )]
-    InlineEntries {
-        /// The file as it was named.
-        file: String,
-        /// The row of the last entry.
-        row: usize,
-        /// The line.
-        line: String,
-    },
-}
+use crate::{Date, Declarations, edit::text::Source, parse};
 
 /// A selection of a line that is another one after an edit.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -31,6 +31,7 @@
 //! The fingerprint is CRC-64/NVME with the length: it finds accidents, not forgers.
 
 mod difference;
+mod line_formats;
 mod package;
 #[cfg(test)]
 mod tests;
@@ -40,7 +41,8 @@ use std::{collections::BTreeMap, fmt};
 use crc_fast::{CrcAlgorithm, checksum};
 
 pub use difference::{Difference, Differences};
-pub use package::{LineFormats, LockError, Package};
+pub use line_formats::LineFormats;
+pub use package::{LockError, Package};
 
 /// What a fingerprint is of.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

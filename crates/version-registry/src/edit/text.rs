@@ -7,7 +7,7 @@ use toml::{
     de::{DeTable, DeValue},
 };
 
-use super::EditError;
+use super::error::EditError;
 use crate::Date;
 
 /// A text with changes that are still to be made.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Fingerprint, Item, Lock, golden_version, package::LineFormats};
+use super::{Fingerprint, Item, LineFormats, Lock, golden_version};
 
 /// One difference between versions.lock and the package.
 #[derive(Clone, Debug, PartialEq, Eq)]
