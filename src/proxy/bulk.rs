@@ -30,7 +30,9 @@ use tonic::{
 use super::status::{from_grpc, status, to_grpc};
 use crate::{
     codec::Status,
-    proto::xla::ifrt::proxy::{GrpcHostBufferLookupResponse, GrpcHostBufferStoreResponse},
+    proto::xla::ifrt::proxy::{
+        GrpcHostBufferLookupResponse, GrpcHostBufferStoreRequest, GrpcHostBufferStoreResponse,
+    },
 };
 
 /// Bytes before a message: whether it is compressed, and how long it is.
@@ -39,6 +41,9 @@ pub(super) const HEADER: usize = 5;
 /// The field of the data in every message of this kind, `HostBufferStore`'s and
 /// `HostBufferLookup`'s.
 const DATA: u32 = 1;
+
+/// What that field begins with.
+pub(super) const DATA_KEY: u8 = (DATA as u8) << 3 | WireType::LengthDelimited as u8;
 
 /// Data that is copied behind what goes before it, because a frame of its own costs more.
 const SMALL: usize = 4 << 10;
@@ -250,13 +255,12 @@ impl<M: Message + Default + Into<Bytes>> DataParts<M> {
     /// Begins a message of this length: sets how much of its data is to come, or reads a message of
     /// another form whole and returns its data.
     async fn begin(&mut self, length: usize) -> Result<Option<Bytes>, Status> {
-        const KEY: u8 = (DATA as u8) << 3 | WireType::LengthDelimited as u8;
         if length == 0 {
             return Ok(None);
         }
         let mut head = vec![self.byte().await?];
         let (mut data, mut shift) = (0_u64, 0);
-        while head.first() == Some(&KEY) && head.len() < length && shift < 35 {
+        while head.first() == Some(&DATA_KEY) && head.len() < length && shift < 35 {
             let byte = self.byte().await?;
             head.push(byte);
             data |= u64::from(byte & 0x7f) << shift;
@@ -298,6 +302,12 @@ impl From<GrpcHostBufferLookupResponse> for Bytes {
     }
 }
 
+impl From<GrpcHostBufferStoreRequest> for Bytes {
+    fn from(message: GrpcHostBufferStoreRequest) -> Self {
+        message.data
+    }
+}
+
 impl From<GrpcHostBufferStoreResponse> for Bytes {
     fn from(_: GrpcHostBufferStoreResponse) -> Self {
         Self::new()
@@ -309,7 +319,7 @@ mod tests {
     use tokio_stream::StreamExt as _;
 
     use super::*;
-    use crate::{codec::StatusCode, proto::xla::ifrt::proxy::GrpcHostBufferStoreRequest};
+    use crate::codec::StatusCode;
 
     fn framed(message: &[u8]) -> Vec<u8> {
         let mut bytes = vec![0];

@@ -15,6 +15,7 @@ mod loaded {
     mod plugins;
     mod programs;
     #[cfg(feature = "proxy")]
+    mod served_callbacks;
     mod served_programs;
     mod state;
     mod transfers;

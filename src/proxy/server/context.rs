@@ -34,12 +34,17 @@ pub(crate) struct Context {
     turns: Arc<Turns>,
     /// Lanes of their own for what takes long: nothing else waits for a compiler.
     compilers: Arc<Turns>,
+    /// And for programs that call functions of their clients: a plug-in may wait for a client then.
+    callers: Arc<Turns>,
     /// Who launches a program on several devices: each device must get such programs in the same
     /// order, or they wait for each other for ever.
     pub(crate) launches: Arc<Mutex<()>>,
     /// Who writes programs for the plug-in where that is not done here.
     pub(crate) bridge: Option<Arc<dyn ProgramBridge>>,
 }
+
+/// Programs that call functions of their clients and are being launched, at a time.
+const CALLERS: usize = 64;
 
 impl Context {
     /// `limits` are [resolved](Limits::resolved).
@@ -61,6 +66,7 @@ impl Context {
             stop: watch::Sender::new(false),
             turns: Turns::new(lanes),
             compilers: Turns::new(compilers),
+            callers: Turns::new(CALLERS),
             launches: Arc::default(),
             bridge,
         })
@@ -89,6 +95,18 @@ impl Context {
         work: impl FnOnce() -> Result<T, Status> + Send + 'static,
     ) -> Result<T, Status> {
         on_lane(&self.compilers, turn, work).await
+    }
+
+    /// As [`blocking`](Self::blocking), of a program that may wait for its client.
+    ///
+    /// # Errors
+    /// As [`blocking`](Self::blocking).
+    pub(crate) async fn calling<T: Send + 'static>(
+        &self,
+        turn: Turn,
+        work: impl FnOnce() -> Result<T, Status> + Send + 'static,
+    ) -> Result<T, Status> {
+        on_lane(&self.callers, turn, work).await
     }
 
     /// As [`blocking`](Self::blocking), of work that may take long: `step` does a piece of it, and

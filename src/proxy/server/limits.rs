@@ -88,6 +88,11 @@ pub struct Limits {
     /// How long a client waits for a program to be compiled. The compiler itself cannot be stopped:
     /// it keeps its place among those that compile until it ends.
     pub compilation_timeout: Duration,
+    /// How long a client waits for a program that it runs. The program itself cannot be stopped: it
+    /// keeps its place among those that run until it ends.
+    pub execution_timeout: Duration,
+    /// How long a program waits for its client, where it calls a function of it.
+    pub callback_timeout: Duration,
     /// How long a client may take to say who it is: the handshakes of TLS and HTTP/2, the first
     /// call of a connection, and the first request of a session.
     pub handshake_timeout: Duration,
@@ -157,6 +162,8 @@ impl Default for Limits {
             peer_executions: 1 << 11,
             executions_per_session: 1 << 10,
             compilation_timeout: Duration::from_secs(3600),
+            execution_timeout: FOREVER,
+            callback_timeout: Duration::from_secs(600),
             handshake_timeout: Duration::from_secs(10),
             connection_idle_timeout: Duration::from_secs(300),
             session_idle_timeout: Duration::from_secs(3600),
@@ -238,6 +245,12 @@ const ENTRIES: &[Entry] = &[
     }),
     ("compilation-seconds", "until a client gets no program any more", |l| {
         Value::Time(&mut l.compilation_timeout)
+    }),
+    ("execution-seconds", "until a client gets no results of a program any more", |l| {
+        Value::Time(&mut l.execution_timeout)
+    }),
+    ("callback-seconds", "a program that waits for its client", |l| {
+        Value::Time(&mut l.callback_timeout)
     }),
     ("handshake-seconds", "until a client has said who it is and what it wants", |l| {
         Value::Time(&mut l.handshake_timeout)
@@ -355,6 +368,11 @@ impl Limits {
             (*name, number)
         });
         numbers.collect()
+    }
+
+    /// How long a client waits for a program that it runs, if that has an end.
+    pub(crate) fn execution_limit(&self) -> Option<Duration> {
+        Some(self.execution_timeout).filter(|limit| *limit < FOREVER)
     }
 
     /// With what devices of `device_bytes` bytes together leave open, and no share larger than the

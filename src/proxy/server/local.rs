@@ -1,6 +1,10 @@
 //! A session without a network.
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    future::Future,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use bytes::Bytes;
 use prost::Message as _;
@@ -21,7 +25,7 @@ use crate::{
 pub struct LocalSession {
     registry: Arc<Registry>,
     session: Arc<Session>,
-    answered: u64,
+    answered: Arc<Mutex<u64>>,
 }
 
 impl fmt::Debug for LocalSession {
@@ -32,7 +36,7 @@ impl fmt::Debug for LocalSession {
 
 impl LocalSession {
     pub(crate) fn new(registry: Arc<Registry>, session: Arc<Session>) -> Self {
-        Self { registry, session, answered: 0 }
+        Self { registry, session, answered: Arc::default() }
     }
 
     #[cfg(test)]
@@ -48,12 +52,27 @@ impl LocalSession {
 
     /// The answer to a request. One that needs a host buffer waits for it.
     pub async fn request(&mut self, request: IfrtRequest) -> IfrtResponse {
+        self.begin(request).await
+    }
+
+    /// The answer to a request, which is taken up at once, and whose answer may be waited for
+    /// beside those of others: one that asks for the next call of a function has it when a program
+    /// calls that, maybe one whose answer is waited for as well.
+    pub fn begin(
+        &mut self,
+        request: IfrtRequest,
+    ) -> impl Future<Output = IfrtResponse> + Send + use<> {
         let asked = Asked::now(&request);
-        let reply = match begin(&self.session, request.request.as_ref()) {
-            Answer::Now(reply) => reply,
-            Answer::Later(reply) => reply.await,
-        };
-        respond(&self.session.context.gauges, asked, reply, &mut self.answered)
+        let answer = begin(&self.session, request.request.as_ref());
+        let (session, answered) = (Arc::clone(&self.session), Arc::clone(&self.answered));
+        async move {
+            let reply = match answer {
+                Answer::Now(reply) => reply,
+                Answer::Later(reply) => reply.await,
+            };
+            let mut answered = answered.lock().unwrap_or_else(PoisonError::into_inner);
+            respond(&session.context.gauges, asked, reply, &mut answered)
+        }
     }
 
     /// The answer to the bytes of a request.

@@ -10,8 +10,8 @@ type State<T> = Option<Result<T, Status>>;
 #[derive(Clone, Debug)]
 pub(crate) struct Promised<T>(watch::Receiver<State<T>>);
 
-/// Who owes a value. Dropping it without a word makes the value fail.
-#[derive(Debug)]
+/// Who owes a value. Dropping it without a word makes the value fail; of two words the first counts.
+#[derive(Clone, Debug)]
 pub(crate) struct Promise<T>(watch::Sender<State<T>>);
 
 impl<T: Clone> Promised<T> {
@@ -45,6 +45,12 @@ impl<T: Clone> Promised<T> {
 
 impl<T> Promise<T> {
     pub(crate) fn keep(self, result: Result<T, Status>) {
-        self.0.send_replace(Some(result));
+        self.0.send_if_modified(|state| {
+            let is_first = state.is_none();
+            if is_first {
+                *state = Some(result);
+            }
+            is_first
+        });
     }
 }

@@ -37,6 +37,8 @@ const STREAMS: u32 = 128;
 /// Bytes of a connection that may be on the way unread: a store that nobody reads yet fills its
 /// stream's window, and must leave room for the others.
 const CONNECTION_WINDOW: u32 = STREAM_WINDOW * STREAMS;
+/// Bytes of a frame: with the 16 KiB that HTTP/2 begins with, what arrives has to be put together.
+const FRAME_BYTES: u32 = 256 << 10;
 /// Initialisation data comes in the headers of the session: the usual 16 KiB refuse what real
 /// clients may send.
 const HEADER_LIST_BYTES: u32 = 256 << 10;
@@ -261,6 +263,7 @@ impl Connections {
             .timer(TokioTimer::new())
             .initial_stream_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
+            .max_frame_size(FRAME_BYTES)
             .max_concurrent_streams(STREAMS)
             .max_header_list_size(HEADER_LIST_BYTES)
             .keep_alive_interval(limits.keepalive)

@@ -10,7 +10,7 @@ use tonic::{body::Body, codegen::http::HeaderMap};
 use crate::{
     codec::Status,
     proxy::{
-        bulk::{BodyBytes, HEADER},
+        bulk::{BodyBytes, DATA_KEY, HEADER},
         server::{
             budget::{Account, Holding},
             deadline::within,
@@ -106,9 +106,7 @@ impl<M: Message + Default> Messages<M> {
             }
             self.arriving().await?;
         };
-        let message = M::decode(whole).map_err(|error| {
-            status!(InvalidArgument, "the bytes of a message are none that this call has: {error}")
-        })?;
+        let message = M::decode(whole).map_err(no_message)?;
         Ok(Some(Received { message, room: assembling.room }))
     }
 
@@ -151,6 +149,144 @@ impl<M: Message + Default> Messages<M> {
     }
 }
 
+impl<M: Message + Default + Into<Bytes>> Messages<M> {
+    /// The data of the next message, which has no other field as a rule: as [`next`](Self::next),
+    /// but what comes in long pieces stays in them, and is not copied.
+    ///
+    /// # Errors
+    /// As [`next`](Self::next).
+    pub(crate) async fn next_data(
+        &mut self,
+        limit: &'static str,
+        most: u64,
+    ) -> Result<Option<Received<Vec<Bytes>>>, Status> {
+        if !self.begin().await? {
+            return Ok(None);
+        }
+        let length = self.header().await?;
+        check(length, limit, most)?;
+        let mut gathering =
+            Gathering { pieces: Vec::new(), tail: Vec::new(), bytes: 0, room: None };
+        while gathering.bytes < length {
+            self.arriving().await?;
+            let piece = self.bytes.take(length - gathering.bytes);
+            gathering.push(piece, length, &self.terms).await?;
+        }
+        let Gathering { mut pieces, tail, room, .. } = gathering;
+        if !tail.is_empty() {
+            pieces.push(tail.into());
+        }
+        let message = match without_head(&mut pieces, length) {
+            true => pieces,
+            // One of a newer build, with other fields.
+            false => {
+                let message = M::decode(Bytes::from(pieces.concat())).map_err(no_message)?;
+                vec![message.into()]
+            }
+        };
+        Ok(Some(Received { message, room }))
+    }
+}
+
+/// The bytes of a message in the pieces in which they came.
+struct Gathering {
+    pieces: Vec<Bytes>,
+    /// Short pieces are put together: each would keep the memory alive that it was received in, and
+    /// cost a call of its own wherever it goes.
+    tail: Vec<u8>,
+    bytes: usize,
+    room: Option<Holding>,
+}
+
+impl Gathering {
+    /// Bytes of a piece that is kept as it came.
+    const LONG: usize = 64 << 10;
+
+    async fn push(&mut self, piece: Bytes, length: usize, terms: &Terms) -> Result<(), Status> {
+        let before = self.bytes;
+        self.bytes += piece.len();
+        let due = self.bytes.saturating_sub(terms.free) - before.saturating_sub(terms.free);
+        if let Some(account) = terms.account.as_ref().filter(|_| due > 0) {
+            let more = account.take_within(due as u64, terms.room).await?;
+            match &mut self.room {
+                Some(room) => room.add(more),
+                room => *room = Some(more),
+            }
+        }
+        if piece.len() >= Self::LONG || self.bytes == length && self.tail.is_empty() {
+            if !self.tail.is_empty() {
+                self.pieces.push(std::mem::take(&mut self.tail).into());
+            }
+            self.pieces.push(piece);
+            return Ok(());
+        }
+        let needed = self.tail.len() + piece.len();
+        if needed > self.tail.capacity() {
+            let left = length - before + self.tail.len();
+            let new = needed.max(self.tail.capacity().saturating_mul(4)).max(Self::LONG).min(left);
+            self.tail.try_reserve_exact(new - self.tail.len()).map_err(|_| {
+                status!(ResourceExhausted, "the host has no {new} bytes left for a message")
+            })?;
+        }
+        self.tail.extend_from_slice(&piece);
+        Ok(())
+    }
+}
+
+/// Takes what stands before the data off a message of `length` bytes; false, if it has something
+/// else than data, and is left as it is.
+fn without_head(pieces: &mut Vec<Bytes>, length: usize) -> bool {
+    if length == 0 {
+        return true;
+    }
+    let mut first = pieces.iter().flat_map(|piece| piece.iter().copied());
+    if first.next() != Some(DATA_KEY) {
+        return false;
+    }
+    let (mut data, mut head) = (0_u64, 1);
+    loop {
+        let Some(byte) = first.next() else { return false };
+        data |= u64::from(byte & 0x7f) << (7 * (head - 1));
+        head += 1;
+        if byte < 0x80 {
+            break;
+        }
+        // No message is so long.
+        if head > 5 {
+            return false;
+        }
+    }
+    if data != (length - head) as u64 {
+        return false;
+    }
+    drop(first);
+    while let Some(piece) = pieces.first_mut().filter(|_| head > 0) {
+        let off = piece.len().min(head);
+        piece.advance(off);
+        head -= off;
+        if piece.is_empty() {
+            pieces.remove(0);
+        }
+    }
+    true
+}
+
+/// # Errors
+/// RESOURCE_EXHAUSTED.
+fn check(length: usize, limit: &str, most: u64) -> Result<(), Status> {
+    if length as u64 > most {
+        return Err(status!(
+            ResourceExhausted,
+            "a message of {length} bytes is more than the limit `{limit}` of this server allows ({most})"
+        ));
+    }
+    Ok(())
+}
+
+fn no_message(error: prost::DecodeError) -> Status {
+    status!(InvalidArgument, "the bytes of a message are none that this call has: {error}")
+}
+
 /// A message of which not all bytes are there.
 struct Assembling {
     length: usize,
@@ -170,14 +306,7 @@ impl Assembling {
         most: &impl Fn(&[u8]) -> (&'static str, u64),
     ) -> Result<(), Status> {
         let (limit, most) = most(bytes);
-        if self.length as u64 > most {
-            return Err(status!(
-                ResourceExhausted,
-                "a message of {} bytes is more than the limit `{limit}` of this server allows ({most})",
-                self.length,
-            ));
-        }
-        Ok(())
+        check(self.length, limit, most)
     }
 
     /// Adds bytes. The room for them grows fourfold at a time, however long the message is to
@@ -302,6 +431,58 @@ mod tests {
             }
             assert!(messages.next(most).await.unwrap().is_none());
         }
+    }
+
+    #[tokio::test]
+    async fn data_is_read_however_it_is_cut_and_long_pieces_stay_as_they_came() {
+        let sent = [&b""[..], b"abc", &[7; 200_000]];
+        let mut whole: Vec<u8> = sent.iter().flat_map(|data| framed(data)).collect();
+        // A field that a newer client may add; data in two parts, of which the last counts.
+        for message in [&b"\x10\x07\x0a\x02de"[..], b"\x0a\x01x\x0a\x02hi"] {
+            whole.extend_from_slice(&[0, 0, 0, 0, message.len() as u8]);
+            whole.extend_from_slice(message);
+        }
+        for size in [1, 2, 3, 5, 6, 11, 4096, 65_536, 100_000, whole.len()] {
+            let (sender, mut messages) = messages(&account(1 << 20));
+            let mut long = Vec::new();
+            for bytes in whole.chunks(size) {
+                let bytes = Bytes::copy_from_slice(bytes);
+                long.push(bytes.as_ptr_range());
+                sender.send(bytes).unwrap();
+            }
+            drop(sender);
+            for (at, data) in [&sent[..], &[b"de", b"hi"]].concat().into_iter().enumerate() {
+                let received = messages.next_data("test", 1 << 30).await.unwrap().unwrap();
+                assert_eq!(received.message.concat(), data, "{size}");
+                if at == 2 && size >= 65_536 {
+                    let piece = received.message.iter().find(|piece| piece.len() >= 65_536);
+                    let start = piece.unwrap().as_ptr();
+                    assert!(long.iter().any(|range| range.contains(&start)), "{size}");
+                }
+            }
+            assert!(messages.next_data("test", 1 << 30).await.unwrap().is_none());
+        }
+    }
+
+    #[tokio::test]
+    async fn data_waits_for_room_and_ends_with_the_name_of_the_limit() {
+        for piece in [1_000, 100_000] {
+            let account = account(1 << 20);
+            let (sender, mut messages) = messages(&account);
+            for bytes in framed(&vec![1; 900_000]).chunks(piece) {
+                sender.send(Bytes::copy_from_slice(bytes)).unwrap();
+            }
+            let held = account.take_now(500_000).unwrap();
+            let error = messages.next_data("test-message-bytes", 1 << 30).await.unwrap_err();
+            assert_eq!(error.code(), StatusCode::ResourceExhausted);
+            assert!(error.message().contains("`test-bytes`"), "{}", error.message());
+            drop(held);
+            assert!(account.take_now(1 << 20).is_ok());
+        }
+        let (sender, mut messages) = messages(&account(1 << 20));
+        sender.send(framed(&[1; 100]).into()).unwrap();
+        let error = messages.next_data("test-message-bytes", 50).await.unwrap_err();
+        assert!(error.message().contains("`test-message-bytes`"), "{}", error.message());
     }
 
     #[tokio::test]

@@ -99,28 +99,28 @@ impl Target {
     async fn push(
         &mut self,
         session: &Session,
-        piece: Bytes,
+        part: Vec<Bytes>,
         room: Option<Holding>,
     ) -> Result<(), Status> {
         match self {
             Self::Store(buffer) => {
                 // What is too much is refused and not waited for.
-                let needs = buffer.needs(piece.len());
+                let needs = buffer.needs(length_of(&part));
                 if needs > 0 {
                     // The room of the message would be waited for by its own bytes otherwise.
                     drop(room);
                     buffer.cover(needs, session.arriving(needs).await?);
                 }
-                buffer.push(piece)
+                part.into_iter().try_for_each(|piece| buffer.push(piece))
             }
             Self::Array { pieces, size, received, .. } => {
-                *received = received.saturating_add(piece.len() as u64);
+                *received = received.saturating_add(length_of(&part));
                 if received > size {
                     return Err(wrong_size(*size, *received));
                 }
-                if !piece.is_empty() {
+                if !part.is_empty() {
                     // An array that could not be made does not take the rest.
-                    let _ = pieces.send(Ok((piece, room))).await;
+                    let _ = pieces.send(Ok(Piece { bytes: part, _room: room })).await;
                 }
                 Ok(())
             }
@@ -136,6 +136,10 @@ impl Target {
             Self::Array { .. } => Ok(None),
         }
     }
+}
+
+fn length_of(part: &[Bytes]) -> u64 {
+    part.iter().map(|piece| piece.len() as u64).sum()
 }
 
 /// Receives a host buffer; `None` if an array has taken it.
@@ -217,7 +221,7 @@ async fn receive_into(
         let chunk = async {
             let idle = session.context.limits.idle_timeout;
             within(idle, "the next part of a host buffer", chunks.begin()).await?;
-            chunks.next(|_| ("bytes of a part of a host buffer", service::MESSAGE_BYTES)).await
+            chunks.next_data("bytes of a part of a host buffer", service::MESSAGE_BYTES).await
         };
         let chunk = tokio::select! {
             chunk = chunk => chunk?,
@@ -225,9 +229,9 @@ async fn receive_into(
         };
         match chunk {
             Some(Received { message, room }) => {
-                let bytes = message.data.len() as u64;
+                let bytes = length_of(&message);
                 session.context.gauges.received_bytes.fetch_add(bytes, Ordering::Relaxed);
-                target.push(session, message.data, room).await?;
+                target.push(session, message, room).await?;
             }
             None => return Ok(()),
         }

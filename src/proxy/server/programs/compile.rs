@@ -8,13 +8,14 @@ use std::{
 use bytes::Bytes;
 
 use super::{
+    callback::HostCallbacks,
     describe::{self, Described},
     module::Module,
     program::{Output, Program},
     readable,
 };
 use crate::{
-    codec::{DeserializeOptions, FromProto as _, Registered as _, Status},
+    codec::{DeserializeOptions, FromProto as _, Registered as _, Status, StatusCode},
     device_state::Contents,
     ifrt::{
         ArraySpec, DType, DeviceId, DeviceList, HloProgram, HloSharding, IfrtError, MemoryKind,
@@ -42,6 +43,7 @@ const HOST_MEMORY_SPACE: i64 = 5;
 pub(crate) struct Source {
     artifact: Bytes,
     options: CompileOptions,
+    callbacks: Arc<HostCallbacks>,
 }
 
 impl Source {
@@ -53,6 +55,7 @@ impl Source {
     pub(crate) fn read(
         program: Option<&Serialized>,
         options: Option<&Serialized>,
+        callbacks: Arc<HostCallbacks>,
     ) -> Result<Self, Status> {
         let program = of_type(program, "program", HloProgram::TYPE_NAME)?;
         let options = of_type(options, "compile options", XlaCompileOptions::TYPE_NAME)?;
@@ -63,7 +66,7 @@ impl Source {
             .map_err(|error| error.to_status())?;
         let options = CompileOptions::of_bytes(options.compile_options().to_vec())
             .map_err(|error| of_pjrt(&error))?;
-        Ok(Self { artifact: program, options })
+        Ok(Self { artifact: program, options, callbacks })
     }
 }
 
@@ -96,7 +99,10 @@ pub(crate) fn compile(
     let artifact = readable::readable(&source.artifact, client, bridge)?;
     let program = pjrt::Program::new(&artifact, ProgramFormat::Mlir);
     let loaded = client.compile(&program, &source.options);
-    let loaded = loaded.map_err(|error| readable::refused(of_pjrt(&error), &artifact, client))?;
+    let loaded = loaded.map_err(|error| {
+        let status = readable::refused(of_pjrt(&error), &artifact, client);
+        of_callbacks(status, source.callbacks.list().len(), client)
+    })?;
     let executable = loaded.executable();
     let module = executable.optimized_program().map_err(|error| of_pjrt(&error));
     let module = module.and_then(|program| {
@@ -133,6 +139,7 @@ pub(crate) fn compile(
         parameters: Some(module.parameters.len()),
         donated: donated(&module),
         outputs,
+        callbacks: Arc::clone(&source.callbacks),
         answer,
         metadata,
         deleted: AtomicBool::new(false),
@@ -140,6 +147,21 @@ pub(crate) fn compile(
         _counted: gauges.hold(|gauges| &gauges.programs, 1),
         loaded,
     })
+}
+
+/// What a client is told of a program that the plug-in does not compile: where it calls functions of
+/// its client, that may be the reason, and its user knows them by other names.
+fn of_callbacks(status: Status, callbacks: usize, client: &Client) -> Status {
+    if callbacks == 0 || status.code() == StatusCode::ResourceExhausted {
+        return status;
+    }
+    let message = format!(
+        "{}; the program calls functions of its client ({callbacks}: jax.pure_callback, io_callback, debug.print and the like), which many plug-ins do not take (this is {} of PJRT {}): compile it without, or run that part on the client's own CPU",
+        status.message(),
+        client.platform_name(),
+        client.minor(),
+    );
+    Status::new(status.code(), message)
 }
 
 /// Those that the module says, as far as there are such parameters.
@@ -254,7 +276,7 @@ fn whole_shape(sharding: &OpSharding, shard: &Shape) -> Result<Shape, IfrtError>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{codec::StatusCode, ifrt::xla::TileAssignment};
+    use crate::ifrt::xla::TileAssignment;
 
     #[test]
     fn an_array_is_as_many_shards_as_there_are_tiles() {
@@ -297,7 +319,8 @@ mod tests {
             ),
             (Some(program), Some(value("xla::ifrt::XlaCompileOptions")), StatusCode::DataLoss, ""),
         ] {
-            let error = Source::read(program.as_ref(), options.as_ref()).unwrap_err();
+            let error =
+                Source::read(program.as_ref(), options.as_ref(), Arc::default()).unwrap_err();
             assert_eq!(error.code(), code, "{}", error.message());
             assert!(error.message().contains(part), "{}", error.message());
         }

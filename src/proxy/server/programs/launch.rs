@@ -12,7 +12,7 @@ use crate::{
             arrays::{Array, Buffer, Memory, Place},
             budget::{Holding, Share},
             metrics::{Counted, Gauges},
-            promise::Promised,
+            promise::{Promise, Promised},
         },
         status::{of_pjrt, status},
     },
@@ -102,14 +102,16 @@ fn buffers_of(array: &Array) -> Vec<Option<Buffer>> {
 #[derive(Debug)]
 pub(crate) struct Running {
     _held: Holding,
+    /// Room on the host for what it says to its client.
+    _said: Option<Holding>,
     _counted: Counted,
 }
 
 impl Running {
     /// One more, for which there is room.
-    pub(crate) fn new(held: Holding, gauges: &Arc<Gauges>) -> Self {
+    pub(crate) fn new(held: Holding, said: Option<Holding>, gauges: &Arc<Gauges>) -> Self {
         gauges.executions_begun.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        Self { _held: held, _counted: gauges.hold(|gauges| &gauges.executions, 1) }
+        Self { _held: held, _said: said, _counted: gauges.hold(|gauges| &gauges.executions, 1) }
     }
 }
 
@@ -126,8 +128,15 @@ pub(crate) struct Launch {
 pub(crate) struct Launched {
     /// The shards of each output, in the order of the program's devices.
     pub(crate) outputs: Vec<Vec<Memory>>,
-    /// Done when everything is computed, or failed.
-    pub(crate) done: Vec<Promised<()>>,
+    /// Of each device, or of each output: whether it is computed, or has failed.
+    pub(crate) done: Vec<Completion>,
+}
+
+/// Something that a program does, and who may say that it is done.
+#[derive(Clone, Debug)]
+pub(crate) struct Completion {
+    pub(crate) outcome: Promised<()>,
+    pub(crate) promise: Promise<()>,
 }
 
 /// The arguments of one device at most, of those that are counted by argument and then by device.
@@ -157,7 +166,9 @@ impl Launch {
             output.spaces.iter().map(|_| share(output)).collect::<Result<Vec<_>, _>>()
         });
         let shares: Vec<_> = shares.collect::<Result<_, _>>()?;
-        let options = ExecuteOptions::new().with_launch_id(launch_id);
+        let transfers = program.callbacks.transfers(program.devices.len());
+        let options =
+            ExecuteOptions::new().with_launch_id(launch_id).with_host_transfers(transfers);
         let execution = program.loaded.execute(lists.arguments(program.devices.len())?, &options);
         let (buffers, events) = execution.map_err(|error| of_pjrt(&error))?.into_parts();
         let done = completions(&buffers, events, program.devices.len(), running)?;
@@ -213,7 +224,7 @@ fn completions(
     events: Vec<Event>,
     devices: usize,
     running: Running,
-) -> Result<Vec<Vec<Promised<()>>>, Status> {
+) -> Result<Vec<Vec<Completion>>, Status> {
     let running = Arc::new(running);
     if events.len() == devices {
         return Ok(events.iter().map(|event| vec![completion(Some(event), &running)]).collect());
@@ -229,19 +240,23 @@ fn completions(
 }
 
 /// A promise that is kept when an event has happened.
-fn completion(event: Option<&Event>, running: &Arc<Running>) -> Promised<()> {
-    let Some(event) = event else { return Promised::known(Ok(())) };
-    let (promise, promised) = Promised::coming();
+fn completion(event: Option<&Event>, running: &Arc<Running>) -> Completion {
+    let (promise, outcome) = Promised::coming();
+    let completion = Completion { outcome, promise: promise.clone() };
+    let Some(event) = event else {
+        promise.keep(Ok(()));
+        return completion;
+    };
     let running = Arc::clone(running);
     let done = event.when_ready(move |result| {
         promise.keep(result.map_err(|error| of_pjrt(&error)));
         drop(running);
     });
-    match done {
-        Ok(()) => promised,
+    if done.is_err() {
         // A plug-in that cannot call back is waited for.
-        Err(_) => Promised::known(event.wait().map_err(|error| of_pjrt(&error))),
+        completion.promise.clone().keep(event.wait().map_err(|error| of_pjrt(&error)));
     }
+    completion
 }
 
 /// The outputs as memory, by output and then by device.
@@ -249,7 +264,7 @@ fn outputs(
     program: &Program,
     buffers: Vec<Vec<pjrt::Buffer>>,
     shares: Vec<Vec<Share>>,
-    done: &[Vec<Promised<()>>],
+    done: &[Vec<Completion>],
     gauges: &Arc<Gauges>,
 ) -> Result<Vec<Vec<Memory>>, Status> {
     let mut outputs: Vec<Vec<Memory>> = shares.iter().map(|_| Vec::new()).collect();
@@ -259,7 +274,7 @@ fn outputs(
         for (at, (buffer, ((output, shares), described))) in
             of_device.into_iter().zip(places).enumerate()
         {
-            let computed = done.get(at).or(done.first()).cloned();
+            let computed = done.get(at).or(done.first()).map(|done| done.outcome.clone());
             let (Some(computed), Some(share)) = (computed, shares.next()) else {
                 return Err(status!(Internal, "the plug-in gave an output that it did not say"));
             };

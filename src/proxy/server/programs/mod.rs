@@ -1,18 +1,22 @@
 //! Programs on the devices of a PJRT client: compiled, described to a client, run.
 //!
 //! `module` reads what only the compiled module says; `compile` makes a [`Program`] of what a client
-//! has sent, `describe` says of it what a client asks, `launch` runs it. This part must never know a
-//! handle, a session or a request.
+//! has sent, `describe` says of it what a client asks, `launch` runs it, and `callback` and `exchange`
+//! carry what it sends to functions of its client and receives from them. This part must never know
+//! a handle, a session or a request.
 
+mod callback;
 mod compile;
 mod describe;
+mod exchange;
 mod launch;
 mod module;
 mod program;
 mod readable;
 
 pub(crate) use self::{
+    callback::{Call, HostCallback, HostCallbacks},
     compile::{Source, compile},
-    launch::{Argument, Launch, Launched, Running},
+    launch::{Argument, Completion, Launch, Launched, Running},
     program::Program,
 };

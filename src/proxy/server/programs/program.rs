@@ -2,8 +2,13 @@
 
 use std::{
     collections::BTreeSet,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
+
+use super::callback::HostCallbacks;
 
 use crate::{
     codec::Status,
@@ -32,6 +37,8 @@ pub(crate) struct Program {
     /// Those of them whose memory it takes.
     pub(super) donated: BTreeSet<usize>,
     pub(super) outputs: Vec<Output>,
+    /// The functions of its client that it calls.
+    pub(super) callbacks: Arc<HostCallbacks>,
     /// What a client is told when it is compiled, without handles.
     pub(super) answer: CompileResponse,
     /// What a client is told of it afterwards.
@@ -65,6 +72,16 @@ impl Program {
     /// Whether it runs on several devices at once.
     pub(crate) fn is_spread(&self) -> bool {
         self.devices.len() > 1
+    }
+
+    /// Whether it calls functions of its client, and so may wait for it.
+    pub(crate) fn calls_back(&self) -> bool {
+        !self.callbacks.list().is_empty()
+    }
+
+    /// How much a run may have on the host at a time because of them.
+    pub(crate) fn callback_bytes(&self) -> u64 {
+        self.callbacks.bytes().saturating_mul(self.devices.len() as u64)
     }
 
     /// What it gives.

@@ -25,7 +25,7 @@ use crate::{
             arrays::attribute,
             budget::Holding,
             context::Context,
-            programs::{Program, Source, compile},
+            programs::{HostCallback, HostCallbacks, Program, Source, compile},
             promise::Promised,
             sessions::{Session, short},
         },
@@ -38,16 +38,14 @@ impl Request for CompileRequest {
 
     fn plan(&self, context: &Context, session: &Session) -> Result<Job<Compiling>, Status> {
         let client = context.devices.client().ok_or_else(|| unserved("compile programs"))?.clone();
-        if !self.host_callbacks.is_empty() {
-            return Err(status!(
-                Unimplemented,
-                "the program calls back into its host {} times (jax.pure_callback, io_callback, debug.print), which the devices of this server cannot; compile it without, or run that part on the client's own CPU",
-                self.host_callbacks.len()
-            ));
-        }
-        let source = Source::read(self.program.as_ref(), self.compile_options.as_ref())?;
+        let limit = context.limits.callback_timeout;
+        let callbacks =
+            self.host_callbacks.iter().map(|bytes| HostCallback::read(bytes.clone(), limit));
+        let callbacks = HostCallbacks::new(callbacks.collect::<Result<_, _>>()?);
+        let (program, options) = (self.program.as_ref(), self.compile_options.as_ref());
+        let source = Source::read(program, options, Arc::clone(&callbacks))?;
         let held = session.accounts.programs.take_now(1)?;
-        Ok(Job::Work(Compiling { client, source, held }))
+        Ok(Job::Work(Compiling { client, source, callbacks, held }))
     }
 }
 
@@ -68,12 +66,13 @@ pub(super) fn loaded(
 pub(super) struct Compiling {
     client: Client,
     source: Source,
+    callbacks: Arc<HostCallbacks>,
     held: Holding,
 }
 
 impl Work for Compiling {
     async fn run(self, session: Arc<Session>) -> Reply {
-        let Self { client, source, held } = self;
+        let Self { client, source, callbacks, held } = self;
         let context = Arc::clone(&session.context);
         let program = session
             .compiling(move || {
@@ -87,6 +86,9 @@ impl Work for Compiling {
         let mut table = session.table();
         // It is ready; clients of old builds ask, and can ask once.
         answer.ready_future_handle = Some(table.future(Promised::known(Ok(())))?);
+        // Each waits for its calls in a request that goes on as long as the program is there.
+        let most = session.context.limits.requests_per_session / 2;
+        answer.loaded_host_callback_handles = table.add_callbacks(callbacks.list(), most)?;
         answer.loaded_executable_handle = table.add_program(Arc::new(program))?;
         Ok(Response::CompileResponse(answer))
     }

@@ -1,6 +1,6 @@
 //! Programs that are run.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use super::{
     compilation::loaded,
@@ -18,7 +18,7 @@ use crate::{
         server::{
             arrays::{Array, Buffer, Memory, Shard},
             context::Context,
-            programs::{Argument, Launch, Launched, Program, Running},
+            programs::{Argument, Completion, Launch, Launched, Program, Running},
             promise::{Promise, Promised},
             sessions::{Session, short},
         },
@@ -168,6 +168,9 @@ impl Work for Executing {
                 return Err(error);
             }
         };
+        if let Some(limit) = session.context.limits.execution_limit() {
+            tokio::spawn(give_up(launched.done.clone(), limit));
+        }
         for (promises, memories) in promises.into_iter().zip(launched.outputs) {
             for (promise, memory) in promises.into_iter().zip(memories) {
                 promise.keep(Ok(Arc::new(memory)));
@@ -177,7 +180,7 @@ impl Work for Executing {
             tokio::spawn(async move {
                 let mut outcome = Ok(());
                 for done in launched.done {
-                    outcome = outcome.and(done.wait().await);
+                    outcome = outcome.and(done.outcome.wait().await);
                 }
                 status.keep(outcome.map_err(|status| short(&status)));
             });
@@ -192,19 +195,60 @@ async fn begin(launch: Launch, session: &Arc<Session>) -> Result<Launched, Statu
         argument.wait().await?;
     }
     let context = &session.context;
-    let running = Running::new(session.execution().await?, &context.gauges);
+    let running = session.execution().await?;
+    let said = match launch.program.callback_bytes() {
+        0 => None,
+        bytes => Some(session.said(bytes).await?),
+    };
+    let running = Running::new(running, said, &context.gauges);
     let in_order = match launch.program.is_spread() {
         true => Some(Arc::clone(&context.launches).lock_owned().await),
         false => None,
     };
     let own = Arc::clone(session);
+    let calls_back = launch.program.calls_back();
     let run = move || {
         let _in_order = in_order;
         launch.run(running, &own.context.gauges, |output| {
             own.accounts.shard(output.kind, output.contents.bytes())
         })
     };
-    session.blocking(run).await
+    let launched = async {
+        match calls_back {
+            true => session.calling(run).await,
+            false => session.blocking(run).await,
+        }
+    };
+    match context.limits.execution_limit() {
+        Some(limit) => {
+            let launched = tokio::time::timeout(limit, launched).await;
+            launched.unwrap_or_else(|_| Err(overdue(limit)))
+        }
+        None => launched.await,
+    }
+}
+
+/// Says of a program that its client waits for it no more, unless it has ended before.
+async fn give_up(done: Vec<Completion>, limit: Duration) {
+    let all = async {
+        for done in &done {
+            // What it was is said by the results.
+            let _ = done.outcome.wait().await;
+        }
+    };
+    if tokio::time::timeout(limit, all).await.is_err() {
+        for done in done {
+            done.promise.keep(Err(overdue(limit)));
+        }
+    }
+}
+
+fn overdue(limit: Duration) -> Status {
+    status!(
+        DeadlineExceeded,
+        "the program did not end within the {} seconds that the limit `execution-seconds` of this server allows; nobody can stop it, and its devices may be busy with it still",
+        limit.as_secs_f64()
+    )
 }
 
 impl Request for LoadedExecutableFetchExecuteResultRequest {

@@ -22,7 +22,9 @@ use crate::{
             },
             context::Context,
             promise::Promise,
-            sessions::{Arrival, Direction, Held, HostBuffer, HostBufferReader, Incoming, Session},
+            sessions::{
+                Arrival, Direction, Held, HostBuffer, HostBufferReader, Incoming, Piece, Session,
+            },
         },
         status::status,
     },
@@ -261,12 +263,12 @@ async fn stream(
     let mut left = size;
     while left > 0 {
         let pieces = incoming.next(STEP).await?;
-        left = left.saturating_sub(pieces.iter().map(|(piece, _)| piece.len() as u64).sum());
+        left = left.saturating_sub(pieces.iter().map(Piece::size).sum());
         writers = session
             .blocking(move || {
                 for writer in &mut writers {
-                    for (piece, _) in &pieces {
-                        writer.push(piece)?;
+                    for bytes in pieces.iter().flat_map(|piece| &piece.bytes) {
+                        writer.push(bytes)?;
                     }
                 }
                 Ok(writers)

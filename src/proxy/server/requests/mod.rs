@@ -7,6 +7,7 @@
 
 mod answer;
 mod arrays;
+mod callbacks;
 mod compilation;
 mod copies;
 mod execution;

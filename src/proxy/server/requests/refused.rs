@@ -5,7 +5,6 @@ use crate::{
     codec::Status,
     proto::xla::ifrt::proxy::{
         LoadedExecutableMpmdCostAnalysisRequest, LoadedExecutableMpmdMetadataRequest,
-        LoadedHostCallbackPollRequest, LoadedHostCallbackReturnRequest,
     },
     proxy::{
         server::{context::Context, sessions::Session},
@@ -33,6 +32,4 @@ macro_rules! refused {
 refused! {
     "this server compiles programs of one part; ask for the executable as a whole":
         LoadedExecutableMpmdMetadataRequest, LoadedExecutableMpmdCostAnalysisRequest;
-    "this server has no programs that call back into their host":
-        LoadedHostCallbackPollRequest, LoadedHostCallbackReturnRequest;
 }

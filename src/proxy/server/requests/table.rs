@@ -69,9 +69,10 @@ requests! {
     // execution.rs
     LoadedExecutableExecuteRequest,
     LoadedExecutableFetchExecuteResultRequest,
+    // callbacks.rs
+    LoadedHostCallbackPollRequest,
+    LoadedHostCallbackReturnRequest,
     // refused.rs
     LoadedExecutableMpmdMetadataRequest,
     LoadedExecutableMpmdCostAnalysisRequest,
-    LoadedHostCallbackPollRequest,
-    LoadedHostCallbackReturnRequest,
 }

@@ -167,10 +167,10 @@ impl HostBufferBuilder {
         Self { pieces, tail, size: 0, covered: 0, announced, held }
     }
 
-    /// How much room a piece of that many bytes needs more. It is taken for more than a small piece
+    /// How much room that many bytes need more. It is taken for more than a small piece
     /// at a time, and never for more than what was announced.
-    pub(crate) fn needs(&self, piece: usize) -> u64 {
-        let needed = self.size.saturating_add(piece as u64);
+    pub(crate) fn needs(&self, bytes: u64) -> u64 {
+        let needed = self.size.saturating_add(bytes);
         if needed <= self.covered {
             return 0;
         }

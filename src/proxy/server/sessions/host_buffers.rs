@@ -40,8 +40,19 @@ pub(crate) struct Incoming {
     pieces: mpsc::Receiver<Result<Piece, Status>>,
 }
 
-/// Bytes on their way into an array, and the room that they take until they are there.
-pub(crate) type Piece = (Bytes, Option<Holding>);
+/// Bytes on their way into an array, in the pieces in which they came.
+#[derive(Debug)]
+pub(crate) struct Piece {
+    pub(crate) bytes: Vec<Bytes>,
+    /// The room that they take until they are there.
+    pub(crate) _room: Option<Holding>,
+}
+
+impl Piece {
+    pub(crate) fn size(&self) -> u64 {
+        self.bytes.iter().map(|bytes| bytes.len() as u64).sum()
+    }
+}
 
 impl Incoming {
     /// The pieces that are there, at least one and at most about `most` bytes. Waits for it.
@@ -51,13 +62,13 @@ impl Incoming {
     pub(crate) async fn next(&mut self, most: usize) -> Result<Vec<Piece>, Status> {
         let broken = || status!(Unavailable, "the transfer of the host buffer broke off");
         let first = self.pieces.recv().await.unwrap_or_else(|| Err(broken()))?;
-        let mut bytes = first.0.len();
+        let mut bytes = first.size();
         let mut pieces = vec![first];
-        while bytes < most
+        while bytes < most as u64
             && let Ok(piece) = self.pieces.try_recv()
         {
             let piece = piece?;
-            bytes = bytes.saturating_add(piece.0.len());
+            bytes = bytes.saturating_add(piece.size());
             pieces.push(piece);
         }
         Ok(pieces)

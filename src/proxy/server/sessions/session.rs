@@ -225,12 +225,32 @@ impl Session {
         within(self.context.limits.compilation_timeout, "the program", compiled).await
     }
 
+    /// Runs something that waits for a device, and maybe for its client, when it is this session's
+    /// turn to.
+    ///
+    /// # Errors
+    /// Those of `work`; INTERNAL if it panics.
+    pub(crate) async fn calling<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, Status> + Send + 'static,
+    ) -> Result<T, Status> {
+        self.context.calling(self.turn, work).await
+    }
+
     /// Takes a place among the programs that run, and waits until there is one.
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED if it took too long.
     pub(crate) async fn execution(&self) -> Result<Holding, Status> {
         self.accounts.executions.take_within(1, self.room_timeout()).await
+    }
+
+    /// Takes room for what a program says to its client while it runs, and waits until there is some.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED if there will never be enough, or it took too long.
+    pub(crate) async fn said(&self, bytes: u64) -> Result<Holding, Status> {
+        self.accounts.results.take_within(bytes, self.room_timeout()).await
     }
 
     /// Memory for a shard. May wait for the device.

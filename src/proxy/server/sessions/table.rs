@@ -13,7 +13,7 @@ use crate::{
             budget::{Account, Reserve},
             handles::{SERVER_HANDLES, unguessable},
             metrics::{Counted, Gauges},
-            programs::Program,
+            programs::{Call, HostCallback, Program},
             promise::Promised,
         },
         status::status,
@@ -35,6 +35,10 @@ pub(crate) struct Table {
     arrays: HashMap<u64, (Entry, Counted)>,
     futures: HashMap<u64, Promised<()>>,
     programs: HashMap<u64, Arc<Program>>,
+    /// Functions of the client that its programs call.
+    callbacks: HashMap<u64, Arc<HostCallback>>,
+    /// Calls of them that the client has taken and not answered.
+    calls: HashMap<u64, Call>,
     limit: usize,
     reserve: Reserve,
     gauges: Arc<Gauges>,
@@ -47,6 +51,8 @@ impl Table {
             arrays: HashMap::new(),
             futures: HashMap::new(),
             programs: HashMap::new(),
+            callbacks: HashMap::new(),
+            calls: HashMap::new(),
             limit,
             reserve: Reserve::new(account),
             gauges,
@@ -63,6 +69,8 @@ impl Table {
             if !self.arrays.contains_key(&handle)
                 && !self.futures.contains_key(&handle)
                 && !self.programs.contains_key(&handle)
+                && !self.callbacks.contains_key(&handle)
+                && !self.calls.contains_key(&handle)
             {
                 return Ok(handle);
             }
@@ -278,6 +286,79 @@ impl Table {
         self.programs.remove(&handle).ok_or_else(|| unknown_program(handle))
     }
 
+    /// Puts functions that a program calls under handles of the server's; there are never more than
+    /// `most` of them.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED; INTERNAL if the system gives no random numbers.
+    pub(crate) fn add_callbacks(
+        &mut self,
+        callbacks: &[Arc<HostCallback>],
+        most: usize,
+    ) -> Result<Vec<u64>, Status> {
+        let is_too_many =
+            |table: &Self| table.callbacks.len().saturating_add(callbacks.len()) > most;
+        if is_too_many(self) {
+            // Those that no program calls any more, and no client has asked for since.
+            self.callbacks.retain(|_, callback| !callback.is_over());
+        }
+        if is_too_many(self) {
+            return Err(status!(
+                ResourceExhausted,
+                "the programs of the session call {} functions of its client, each of which waits in a request of its own, and half of the limit `session-requests` of this server is {most}; there is no room for {} more: destruct some programs first",
+                self.callbacks.len(),
+                callbacks.len(),
+            ));
+        }
+        let handles = callbacks.iter().map(|callback| {
+            let handle = self.server_handle()?;
+            self.callbacks.insert(handle, Arc::clone(callback));
+            Ok(handle)
+        });
+        handles.collect()
+    }
+
+    /// The function of a handle.
+    ///
+    /// # Errors
+    /// NOT_FOUND.
+    pub(crate) fn callback(&self, handle: u64) -> Result<Arc<HostCallback>, Status> {
+        self.callbacks.get(&handle).cloned().ok_or_else(|| {
+            status!(
+                NotFound,
+                "there is no function {handle} in this session that a program calls; it never was, or no program calls it any more"
+            )
+        })
+    }
+
+    /// Forgets a function that no program calls any more.
+    pub(crate) fn drop_callback(&mut self, handle: u64) {
+        self.callbacks.remove(&handle);
+    }
+
+    /// Puts a call that the client takes under a handle of the server's.
+    ///
+    /// # Errors
+    /// INTERNAL if the system gives no random numbers.
+    pub(crate) fn add_call(&mut self, call: Call) -> Result<u64, Status> {
+        let handle = self.server_handle()?;
+        self.calls.insert(handle, call);
+        Ok(handle)
+    }
+
+    /// Takes a call, to answer it.
+    ///
+    /// # Errors
+    /// NOT_FOUND.
+    pub(crate) fn take_call(&mut self, handle: u64) -> Result<Call, Status> {
+        self.calls.remove(&handle).ok_or_else(|| {
+            status!(
+                NotFound,
+                "there is no call {handle} of a function in this session; it never was, or was answered"
+            )
+        })
+    }
+
     /// All live arrays, by handle.
     pub(crate) fn live(&self) -> Vec<(u64, Arc<Array>)> {
         let live = self.arrays.iter().filter_map(|(handle, (entry, _))| match entry {
@@ -293,6 +374,9 @@ impl Table {
     pub(crate) fn clear(&mut self) {
         self.arrays.clear();
         self.futures.clear();
+        // Programs that wait for the client wait no more.
+        self.callbacks.drain().for_each(|(_, callback)| callback.end());
+        self.calls.clear();
         self.programs.clear();
         self.reserve.clear();
     }

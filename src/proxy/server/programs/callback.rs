@@ -1,0 +1,378 @@
+//! Functions of the client that a program calls while it runs.
+//!
+//! A device sends each operand through a channel of its own. With the last of them the function is
+//! called: the plug-in's thread that has brought it waits for the client's answer, as it does in
+//! the runtime that this protocol was made with, and then the device gets the results.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc},
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use tokio::sync::Notify;
+
+use super::exchange::Exchange;
+use crate::{
+    codec::{DeserializeOptions, FromProto as _, Status},
+    ifrt::{HostCallbackArgument, XlaHostCallback},
+    pjrt::{ElementType, HostTransfers},
+    proxy::status::status,
+};
+
+/// What goes through a channel each time the function is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Channel {
+    id: u32,
+    pub(super) bytes: usize,
+}
+
+/// A function of the client, and the calls of it that nobody has taken yet.
+#[derive(Debug)]
+pub(crate) struct HostCallback {
+    pub(super) operands: Vec<Channel>,
+    pub(super) results: Vec<Channel>,
+    /// How long the client may take to answer a call.
+    pub(super) limit: Duration,
+    queue: Mutex<Queue>,
+    /// Told when there is a call, or will be none any more.
+    changed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    calls: VecDeque<Call>,
+    is_over: bool,
+}
+
+/// A call that waits for its answer. Dropping it says that there will be none.
+#[derive(Debug)]
+pub(crate) struct Call {
+    /// All operands, one after the other.
+    pub(crate) operands: Bytes,
+    /// How long all results are together.
+    expected: usize,
+    answer: mpsc::SyncSender<Result<Bytes, String>>,
+}
+
+impl Call {
+    /// Answers with all results, one after the other, or with the words of the function's error.
+    ///
+    /// # Errors
+    /// INVALID_ARGUMENT for results of another length, which is the call's error, too.
+    pub(crate) fn answer(self, results: Result<Bytes, String>) -> Result<(), Status> {
+        let wrong = match &results {
+            Ok(results) if results.len() != self.expected => Some(status!(
+                InvalidArgument,
+                "the results of a call back into the client have {} bytes; expected {}",
+                results.len(),
+                self.expected
+            )),
+            _ => None,
+        };
+        let answer = match &wrong {
+            Some(status) => Err(status.message().to_owned()),
+            None => results,
+        };
+        // The program may have stopped waiting.
+        let _ = self.answer.try_send(answer);
+        wrong.map_or(Ok(()), Err)
+    }
+}
+
+impl HostCallback {
+    /// The function that a client describes.
+    ///
+    /// # Errors
+    /// INVALID_ARGUMENT for bytes that describe none, arrays of unknown length, and a function
+    /// without operands: nothing would say when to call it; UNIMPLEMENTED for operands or results
+    /// in another order than row-major.
+    pub(crate) fn read(bytes: Bytes, limit: Duration) -> Result<Arc<Self>, Status> {
+        let callback = XlaHostCallback::from_bytes(bytes, &DeserializeOptions::new())
+            .map_err(|error| error.to_status())?;
+        let (operands, results) = (callback.operands(), callback.results());
+        if operands.is_empty() {
+            return Err(status!(
+                InvalidArgument,
+                "a function of the host has no operand; expected one at least, which says when it is called"
+            ));
+        }
+        let is_own_order = callback.use_major_to_minor_data_layout();
+        if let Some(other) =
+            operands.iter().chain(results).find(|argument| !is_own_order && !is_row_major(argument))
+        {
+            return Err(status!(
+                Unimplemented,
+                "an operand or a result of a function of the host is {}, in the order of the device; this server has them row-major only",
+                other.shape
+            ));
+        }
+        let channels =
+            |list: &[HostCallbackArgument]| list.iter().map(channel).collect::<Result<_, _>>();
+        Ok(Arc::new(Self {
+            operands: channels(operands)?,
+            results: channels(results)?,
+            limit,
+            queue: Mutex::default(),
+            changed: Notify::new(),
+        }))
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next call; `None` when there will be none any more.
+    pub(crate) async fn next(&self) -> Option<Call> {
+        loop {
+            let mut changed = std::pin::pin!(self.changed.notified());
+            changed.as_mut().enable();
+            {
+                let mut queue = self.queue();
+                if let Some(call) = queue.calls.pop_front() {
+                    return Some(call);
+                }
+                if queue.is_over {
+                    return None;
+                }
+            }
+            changed.await;
+        }
+    }
+
+    /// Whether there will be no call any more.
+    pub(crate) fn is_over(&self) -> bool {
+        self.queue().is_over
+    }
+
+    /// Says that nobody calls any more, or that nobody answers: those who wait for an answer to a
+    /// call that was not taken get none.
+    pub(crate) fn end(&self) {
+        let left = {
+            let mut queue = self.queue();
+            queue.is_over = true;
+            std::mem::take(&mut queue.calls)
+        };
+        drop(left);
+        self.changed.notify_waiters();
+    }
+
+    /// Calls the function, and waits for what it answers.
+    ///
+    /// # Errors
+    /// The words of the function's error, or why there is no answer.
+    pub(super) fn call(&self, operands: Bytes) -> Result<Bytes, String> {
+        let (answer, answered) = mpsc::sync_channel(1);
+        {
+            let mut queue = self.queue();
+            if queue.is_over {
+                return Err(gone());
+            }
+            queue.calls.push_back(Call { operands, expected: self.result_bytes(), answer });
+        }
+        self.changed.notify_waiters();
+        match answered.recv_timeout(self.limit) {
+            Ok(answer) => answer,
+            Err(mpsc::RecvTimeoutError::Disconnected) => Err(gone()),
+            Err(mpsc::RecvTimeoutError::Timeout) => Err(late(self.limit)),
+        }
+    }
+
+    /// How long all operands are together.
+    fn operand_bytes(&self) -> usize {
+        self.operands.iter().map(|channel| channel.bytes).fold(0, usize::saturating_add)
+    }
+
+    fn result_bytes(&self) -> usize {
+        self.results.iter().map(|channel| channel.bytes).fold(0, usize::saturating_add)
+    }
+}
+
+fn gone() -> String {
+    "the client whose function the program calls has gone".to_owned()
+}
+
+/// Why a program waits no more.
+pub(super) fn late(limit: Duration) -> String {
+    format!(
+        "nothing came for {} seconds between a program and the function of its client that it calls, which is the limit `callback-seconds` of this server",
+        limit.as_secs_f64()
+    )
+}
+
+fn is_row_major(argument: &HostCallbackArgument) -> bool {
+    argument.shape.layout().is_none_or(|layout| {
+        layout.minor_to_major().iter().rev().enumerate().all(|(at, dim)| *dim == at as i64)
+    })
+}
+
+/// # Errors
+/// INVALID_ARGUMENT for what has no length.
+fn channel(argument: &HostCallbackArgument) -> Result<Channel, Status> {
+    let shape = &argument.shape;
+    let element = shape.element_type().name();
+    let element = element.and_then(|name| ElementType::of_name(&name.to_ascii_uppercase()));
+    let bytes = element.and_then(|element| {
+        let mut bytes = element.host_bytes();
+        for dim in shape.dimensions() {
+            bytes = bytes.checked_mul(usize::try_from(*dim).ok()?)?;
+        }
+        Some(bytes)
+    });
+    let bytes = bytes.filter(|bytes| *bytes <= isize::MAX as usize).ok_or_else(|| {
+        status!(
+            InvalidArgument,
+            "an operand or a result of a function of the host is {shape}; expected an array of a known length"
+        )
+    })?;
+    Ok(Channel { id: argument.channel_id, bytes })
+}
+
+/// The functions that a program calls. When neither it nor a run of it is left, nobody calls them
+/// any more.
+#[derive(Debug, Default)]
+pub(crate) struct HostCallbacks(Vec<Arc<HostCallback>>);
+
+impl HostCallbacks {
+    pub(crate) fn new(callbacks: Vec<Arc<HostCallback>>) -> Arc<Self> {
+        Arc::new(Self(callbacks))
+    }
+
+    pub(crate) fn list(&self) -> &[Arc<HostCallback>] {
+        &self.0
+    }
+
+    /// How much a run on one device may have on the host at a time because of them.
+    pub(super) fn bytes(&self) -> u64 {
+        let of = |callback: &Arc<HostCallback>| {
+            // What is being called with, and what comes for the next call; results until the device
+            // takes them.
+            let operands = callback.operand_bytes().saturating_mul(2);
+            let results = callback.result_bytes().saturating_mul(Exchange::AHEAD + 1);
+            operands.saturating_add(results) as u64
+        };
+        self.0.iter().map(of).fold(0, u64::saturating_add)
+    }
+
+    /// What a run on so many devices is given to call them with.
+    pub(super) fn transfers(self: &Arc<Self>, devices: usize) -> HostTransfers {
+        let mut transfers = HostTransfers::new();
+        for callback in &self.0 {
+            let exchanges: Arc<[Exchange]> =
+                (0..devices).map(|_| Exchange::new(Arc::clone(callback))).collect();
+            for (at, channel) in callback.operands.iter().enumerate() {
+                let (all, own) = (Arc::clone(self), Arc::clone(&exchanges));
+                transfers = transfers.with_send(channel.id.into(), move |piece| {
+                    let _all = &all;
+                    let exchange = own.get(piece.device_index());
+                    exchange
+                        .map_or(Ok(()), |exchange| exchange.sent(at, piece.data(), piece.is_last()))
+                });
+            }
+            for (at, channel) in callback.results.iter().enumerate() {
+                let own = Arc::clone(&exchanges);
+                transfers = transfers.with_receive(channel.id.into(), move |mut stream| {
+                    let exchange = own.get(stream.device_index());
+                    // Without a result the stream ends empty, and the run has failed before.
+                    if let Some(result) = exchange.and_then(|exchange| exchange.received(at))
+                        && let Err(error) = stream.write(result.into())
+                    {
+                        tracing::info!(%error, "a device did not take what its program receives");
+                    }
+                });
+            }
+        }
+        transfers
+    }
+}
+
+impl Drop for HostCallbacks {
+    fn drop(&mut self) {
+        self.0.iter().for_each(|callback| callback.end());
+    }
+}
+
+/// When something that is waited for from now on is late.
+pub(super) fn deadline(limit: Duration) -> Option<Instant> {
+    Instant::now().checked_add(limit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        codec::{StatusCode, ToProto as _},
+        ifrt::xla::{PrimitiveType, Shape},
+        version::SerDesVersion,
+    };
+
+    fn argument(channel_id: u32, dims: &[i64]) -> HostCallbackArgument {
+        HostCallbackArgument { channel_id, shape: Shape::array(PrimitiveType::F32, dims) }
+    }
+
+    fn read(callback: &XlaHostCallback) -> Result<Arc<HostCallback>, Status> {
+        let bytes = callback.to_bytes(SerDesVersion::current()).unwrap();
+        HostCallback::read(bytes.into(), Duration::from_secs(20))
+    }
+
+    fn doubling() -> Arc<HostCallback> {
+        read(&XlaHostCallback::new([argument(1, &[2])], [argument(2, &[2])])).unwrap()
+    }
+
+    #[test]
+    fn what_is_no_function_is_refused() {
+        let found = read(&XlaHostCallback::new([argument(1, &[2, 3]), argument(5, &[])], []));
+        assert_eq!(found.unwrap().operand_bytes(), 28);
+        for (callback, part) in [
+            (XlaHostCallback::new([], [argument(2, &[2])]), "no operand"),
+            (XlaHostCallback::new([argument(1, &[i64::MAX, 9])], []), "known length"),
+            (XlaHostCallback::new([argument(1, &[-1])], []), "known length"),
+            (
+                XlaHostCallback::new(
+                    [HostCallbackArgument { channel_id: 1, shape: Shape::tuple([]) }],
+                    [],
+                ),
+                "known length",
+            ),
+        ] {
+            let error = read(&callback).unwrap_err();
+            assert_eq!(error.code(), StatusCode::InvalidArgument, "{}", error.message());
+            assert!(error.message().contains(part), "{}", error.message());
+        }
+        assert!(HostCallback::read(Bytes::from_static(&[0xff; 9]), Duration::ZERO).is_err());
+    }
+
+    #[tokio::test]
+    async fn who_calls_waits_for_the_answer_of_the_client() {
+        let callback = doubling();
+        let own = Arc::clone(&callback);
+        let called = std::thread::spawn(move || own.call(Bytes::from_static(b"operands")));
+        let call = callback.next().await.unwrap();
+        assert_eq!(&call.operands[..], b"operands");
+        call.answer(Ok(Bytes::from_static(b"resulted"))).unwrap();
+        assert_eq!(called.join().unwrap().unwrap(), &b"resulted"[..]);
+
+        let own = Arc::clone(&callback);
+        let called = std::thread::spawn(move || own.call(Bytes::new()));
+        let error =
+            callback.next().await.unwrap().answer(Ok(Bytes::from_static(b"no"))).unwrap_err();
+        assert!(error.message().contains("2 bytes; expected 8"), "{}", error.message());
+        assert_eq!(called.join().unwrap().unwrap_err(), error.message());
+    }
+
+    #[tokio::test]
+    async fn nobody_waits_for_a_client_that_has_gone() {
+        let callback = doubling();
+        let own = Arc::clone(&callback);
+        let called = std::thread::spawn(move || own.call(Bytes::new()));
+        // Taken, and never answered.
+        drop(callback.next().await.unwrap());
+        assert!(called.join().unwrap().unwrap_err().contains("has gone"));
+        let own = Arc::clone(&callback);
+        let called = std::thread::spawn(move || own.call(Bytes::new()));
+        drop(HostCallbacks::new(vec![Arc::clone(&callback)]));
+        assert!(called.join().unwrap().unwrap_err().contains("has gone"));
+        assert!(callback.next().await.is_none());
+    }
+}
