@@ -30,7 +30,7 @@ use serdes::{
         Serialized,
         proxy::{
             CheckValueReadyRequest, CompileRequest, DestructArrayRequest, GrpcIfrtSessionMetadata,
-            GrpcIfrtVersion, IfrtRequest, IfrtResponse, LoadedExecutableExecuteRequest,
+            IfrtProxyVersion, IfrtRequest, IfrtResponse, LoadedExecutableExecuteRequest,
             RequestMetadata, ifrt_request::Request, ifrt_response::Response,
         },
     },
@@ -106,7 +106,8 @@ struct Session {
 impl Session {
     async fn open(channel: &Channel) -> Result<Self, Failure> {
         let version = SerDesVersion::current().number();
-        let version = GrpcIfrtVersion { protocol_version: 25, ifrt_serdes_version_number: version };
+        let version =
+            IfrtProxyVersion { protocol_version: 25, ifrt_serdes_version_number: version };
         let metadata =
             GrpcIfrtSessionMetadata { version: Some(version), initialization_data: None };
         let (requests, outgoing) = mpsc::unbounded_channel();

@@ -3,11 +3,15 @@
 //!
 //! This part must never know a session, a request, a connection or the state.
 
-use std::sync::Arc;
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
 
 use tokio::{
+    runtime::Handle,
     sync::{Mutex, watch},
-    task::spawn_blocking,
+    task::{block_in_place, spawn_blocking},
 };
 
 use super::{
@@ -15,6 +19,7 @@ use super::{
     budget::Budgets,
     limits::Limits,
     metrics::Gauges,
+    pace::Pace,
     turns::{Turn, Turns},
 };
 use crate::{codec::Status, proxy::status::status, stablehlo::ProgramBridge};
@@ -36,6 +41,8 @@ pub(crate) struct Context {
     compilers: Arc<Turns>,
     /// And for programs that call functions of their clients: a plug-in may wait for a client then.
     callers: Arc<Turns>,
+    /// Of small transfers between the host and a device.
+    pub(crate) transfers: Pace,
     /// Who launches a program on several devices: each device must get such programs in the same
     /// order, or they wait for each other for ever.
     pub(crate) launches: Arc<Mutex<()>>,
@@ -67,6 +74,7 @@ impl Context {
             turns: Turns::new(lanes),
             compilers: Turns::new(compilers),
             callers: Turns::new(CALLERS),
+            transfers: Pace::default(),
             launches: Arc::default(),
             bridge,
         })
@@ -83,6 +91,29 @@ impl Context {
         work: impl FnOnce() -> Result<T, Status> + Send + 'static,
     ) -> Result<T, Status> {
         on_lane(&self.turns, turn, work).await
+    }
+
+    /// As [`blocking`](Self::blocking), of calls that may have been quick so far: those are made
+    /// here and now.
+    ///
+    /// # Errors
+    /// As [`blocking`](Self::blocking).
+    pub(crate) async fn at_pace<T: Send + 'static>(
+        &self,
+        turn: Turn,
+        pace: &Pace,
+        work: impl FnOnce() -> Result<T, Status> + Send + 'static,
+    ) -> Result<T, Status> {
+        let has_others =
+            || Handle::current().runtime_flavor() == tokio::runtime::RuntimeFlavor::MultiThread;
+        if !pace.is_quick() || !has_others() {
+            return on_lane(&self.turns, turn, work).await;
+        }
+        let _lane = self.turns.take(turn).await;
+        let done = block_in_place(|| catch_unwind(AssertUnwindSafe(work)));
+        done.unwrap_or_else(|_| {
+            Err(status!(Internal, "a call into the plug-in failed: it panicked"))
+        })
     }
 
     /// As [`blocking`](Self::blocking), of a compilation, which may take minutes.

@@ -19,6 +19,7 @@ mod limits;
 mod local;
 mod metrics;
 mod net;
+mod pace;
 mod peers;
 mod programs;
 mod promise;

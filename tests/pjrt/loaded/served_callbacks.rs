@@ -271,6 +271,7 @@ async fn a_program_waits_for_its_client_no_longer_than_it_may() {
     let program = served.compile(8).await.loaded_executable_handle;
     let (_, words) = served.execute(program, 2).await.unwrap_err();
     assert!(words.contains("`callback-seconds`"), "{words}");
+    drop(served);
 
     // A program that its client waits for no more, though nobody can stop it: the call comes to its
     // end afterwards.

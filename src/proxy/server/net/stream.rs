@@ -1,6 +1,12 @@
 //! The stream of a session: requests in their order, answers as they come.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    future::{Future, poll_fn},
+    pin::Pin,
+    sync::Arc,
+    task::Poll,
+    time::Duration,
+};
 
 use prost::encoding::{WireType, decode_key, decode_varint};
 use tokio::{
@@ -123,24 +129,17 @@ async fn run(
     tracing::info!("session open");
     let ends = ended.since + session.context.limits.session_timeout;
     let context = Arc::clone(&session.context);
-    let mut stop = context.stop.subscribe();
     let answers = Answering {
         gauges: Arc::clone(&context.gauges),
         sender: answers,
         answered: Arc::default(),
     };
     let (mut tasks, mut begun) = (JoinSet::new(), false);
+    let mut over = std::pin::pin!(over(&session, &answers, ends));
     let last = loop {
         let request = tokio::select! {
             biased;
-            () = answers.sender.closed() => break None,
-            _ = stop.wait_for(|stop| *stop) => break Some(status!(Unavailable, "the server is stopping")),
-            () = session.ended() => break Some(status!(Unauthenticated, "the token of the session is none of this server's any more")),
-            () = sleep_until(ends) => break Some(status!(
-                ResourceExhausted,
-                "the session was open for as long as the limit `session-seconds` of this server allows ({})",
-                context.limits.session_timeout.as_secs_f64()
-            )),
+            last = over.as_mut() => break last,
             request = next(&session, &mut requests, begun) => request,
         };
         begun = true;
@@ -164,7 +163,12 @@ async fn run(
         let span = span_of(&session, asked);
         match span.in_scope(|| begin(&session, message.request.as_ref())) {
             Answer::Now(reply) => answers.send(asked, reply).instrument(span).await,
-            Answer::Later(reply) => {
+            Answer::Later(mut reply) => {
+                // What does not wait needs no task of its own.
+                if let Poll::Ready(reply) = at_once(&mut reply, &span).await {
+                    answers.send(asked, reply).instrument(span).await;
+                    continue;
+                }
                 let answers = answers.clone();
                 let counted = context.gauges.hold(|gauges| &gauges.tasks, 1);
                 let answer = async move {
@@ -182,9 +186,34 @@ async fn run(
     drop(ended);
 }
 
+/// Waits until no more requests are taken, whatever the client says; what it is told, if it is there.
+async fn over(session: &Session, answers: &Answering, ends: Instant) -> Option<Status> {
+    let limits = &session.context.limits;
+    let mut stop = session.context.stop.subscribe();
+    tokio::select! {
+        biased;
+        () = answers.sender.closed() => None,
+        _ = stop.wait_for(|stop| *stop) => Some(status!(Unavailable, "the server is stopping")),
+        () = session.ended() => Some(status!(Unauthenticated, "the token of the session is none of this server's any more")),
+        () = sleep_until(ends) => Some(status!(
+            ResourceExhausted,
+            "the session was open for as long as the limit `session-seconds` of this server allows ({})",
+            limits.session_timeout.as_secs_f64()
+        )),
+    }
+}
+
+/// Begins to answer a request; the answer, if nothing has to be waited for.
+async fn at_once(
+    reply: &mut (impl Future<Output = Reply> + Unpin),
+    span: &tracing::Span,
+) -> Poll<Reply> {
+    poll_fn(|context| Poll::Ready(span.in_scope(|| Pin::new(&mut *reply).poll(context)))).await
+}
+
 /// What is said while a request is dealt with says which it is: `SESSION-NUMBER`, the same for
 /// nobody else as long as the server runs.
-fn span_of(session: &Session, asked: Asked) -> tracing::Span {
+pub(super) fn span_of(session: &Session, asked: Asked) -> tracing::Span {
     let request = format_args!("{}-{}", session.number, asked.op_id);
     tracing::info_span!("request", request = %request, kind = asked.kind)
 }

@@ -99,9 +99,9 @@ pub(crate) fn compile(
     let artifact = readable::readable(&source.artifact, client, bridge)?;
     let program = pjrt::Program::new(&artifact, ProgramFormat::Mlir);
     let loaded = client.compile(&program, &source.options);
-    let loaded = loaded.map_err(|error| {
-        let status = readable::refused(of_pjrt(&error), &artifact, client);
-        of_callbacks(status, source.callbacks.list().len(), client)
+    let loaded = loaded.map_err(|error| match source.callbacks.list().len() {
+        0 => readable::refused(of_pjrt(&error), &artifact, client),
+        callbacks => of_callbacks(of_pjrt(&error), callbacks, client),
     })?;
     let executable = loaded.executable();
     let module = executable.optimized_program().map_err(|error| of_pjrt(&error));
@@ -143,16 +143,17 @@ pub(crate) fn compile(
         answer,
         metadata,
         deleted: AtomicBool::new(false),
+        pace: Arc::default(),
         _held: held,
         _counted: gauges.hold(|gauges| &gauges.programs, 1),
         loaded,
     })
 }
 
-/// What a client is told of a program that the plug-in does not compile: where it calls functions of
-/// its client, that may be the reason, and its user knows them by other names.
+/// What a client is told of a program that calls functions of it and is not compiled: that may be the
+/// reason, and its user knows them by other names.
 fn of_callbacks(status: Status, callbacks: usize, client: &Client) -> Status {
-    if callbacks == 0 || status.code() == StatusCode::ResourceExhausted {
+    if status.code() == StatusCode::ResourceExhausted {
         return status;
     }
     let message = format!(

@@ -21,6 +21,7 @@ use crate::{
             arrays::{Kind, MemorySpace},
             budget::Holding,
             metrics::Counted,
+            pace::Pace,
         },
         status::{of_pjrt, status},
     },
@@ -44,6 +45,8 @@ pub(crate) struct Program {
     /// What a client is told of it afterwards.
     pub(super) metadata: LoadedExecutableMetadataResponse,
     pub(super) deleted: AtomicBool,
+    /// Of launching it: a plug-in may only take it up then, or run it to its end.
+    pub(crate) pace: Arc<Pace>,
     pub(super) _held: Holding,
     pub(super) _counted: Counted,
 }

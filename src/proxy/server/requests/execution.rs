@@ -206,20 +206,26 @@ async fn begin(launch: Launch, session: &Arc<Session>) -> Result<Launched, Statu
         false => None,
     };
     let own = Arc::clone(session);
-    let calls_back = launch.program.calls_back();
+    let (calls_back, pace) = (launch.program.calls_back(), Arc::clone(&launch.program.pace));
+    let own_pace = Arc::clone(&pace);
     let run = move || {
         let _in_order = in_order;
-        launch.run(running, &own.context.gauges, |output| {
-            own.accounts.shard(output.kind, output.contents.bytes())
+        own_pace.note(|| {
+            launch.run(running, &own.context.gauges, |output| {
+                own.accounts.shard(output.kind, output.contents.bytes())
+            })
         })
     };
+    let limit = context.limits.execution_limit();
     let launched = async {
         match calls_back {
             true => session.calling(run).await,
-            false => session.blocking(run).await,
+            // What may take too long must be such that nobody has to wait for it.
+            false if limit.is_some() => session.blocking(run).await,
+            false => session.at_pace(&pace, run).await,
         }
     };
-    match context.limits.execution_limit() {
+    match limit {
         Some(limit) => {
             let launched = tokio::time::timeout(limit, launched).await;
             launched.unwrap_or_else(|_| Err(overdue(limit)))

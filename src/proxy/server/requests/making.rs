@@ -319,6 +319,22 @@ async fn write_shard(
     let whole = domain.shape() == &source.shape;
     let reader = HostBufferReader::new(Arc::clone(buffer));
     match source.item {
+        Item::Bytes(_) if whole && source.region.is_dense() && buffer.is_small() => {
+            let (own, buffer, space) = (Arc::clone(session), Arc::clone(buffer), *space);
+            let contents = making.contents(source.dtype)?;
+            let write = move || {
+                own.context.transfers.note(|| {
+                    let mut writer = own.writer(space, &contents)?;
+                    buffer
+                        .pieces()
+                        .into_iter()
+                        .flatten()
+                        .try_for_each(|bytes| writer.push(bytes))?;
+                    writer.finish()
+                })
+            };
+            session.at_pace(&session.context.transfers, write).await
+        }
         Item::Bytes(_) if whole && source.region.is_dense() => {
             session.pump(*space, making.contents(source.dtype)?, reader, None).await
         }

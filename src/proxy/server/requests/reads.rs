@@ -86,8 +86,12 @@ async fn bring(
         if memory.size() <= SMALL {
             let (memory, held) =
                 (Arc::clone(memory), session.hold(memory.size(), Direction::Result).await?);
-            let read = move || Ok(HostBuffer::of_bytes(memory.read()?.into(), held));
-            return session.blocking(read).await;
+            let context = Arc::clone(&session.context);
+            let read = move || {
+                let bytes = context.transfers.note(|| memory.read())?;
+                Ok(HostBuffer::of_bytes(bytes.into(), held))
+            };
+            return session.at_pace(&session.context.transfers, read).await;
         }
         // Read piece by piece when it is looked up.
         let held = session.hold(0, Direction::Result).await?;

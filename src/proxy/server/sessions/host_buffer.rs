@@ -78,6 +78,13 @@ impl HostBuffer {
         }
     }
 
+    /// Whether it is on the host, and so short that a turn on the way to a device costs more than
+    /// its bytes.
+    pub(crate) fn is_small(&self) -> bool {
+        const SMALL: u64 = 64 << 10;
+        self.size <= SMALL && self.pieces().is_some()
+    }
+
     /// The bytes of a shard, without a copy of them.
     pub(crate) fn of_memory(memory: Arc<Memory>, held: Held) -> Self {
         Self { size: memory.size(), content: Content::Memory(memory), _held: held }

@@ -20,6 +20,7 @@ use crate::{
             context::Context,
             deadline::within,
             metrics::Counted,
+            pace::Pace,
             peers::{Caller, Identity},
             state::{Names, State},
             turns::Turn,
@@ -211,6 +212,18 @@ impl Session {
         work: impl FnOnce() -> Result<T, Status> + Send + 'static,
     ) -> Result<T, Status> {
         self.context.blocking(self.turn, work).await
+    }
+
+    /// As [`blocking`](Self::blocking), here and now, if such calls have been quick.
+    ///
+    /// # Errors
+    /// As [`blocking`](Self::blocking).
+    pub(crate) async fn at_pace<T: Send + 'static>(
+        &self,
+        pace: &Pace,
+        work: impl FnOnce() -> Result<T, Status> + Send + 'static,
+    ) -> Result<T, Status> {
+        self.context.at_pace(self.turn, pace, work).await
     }
 
     /// Runs something that compiles, when it is this session's turn to.
