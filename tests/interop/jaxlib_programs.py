@@ -4,7 +4,7 @@ PYTHON tests/interop/jaxlib_programs.py --serdes PATH_OF_BINARY [--host-plugin P
 
 The same cases are run twice by the same jaxlib: in its own process on four devices of its own, and through the proxy on four of the plug-in.
 What both give must be equal: exactly for whole numbers, within rounding for others (the two compilers are of different days). Then what goes
-wrong: it must be an error that a person understands, and the session goes on. Then two clients of different builds at once, a client that is
+wrong: it must be an error that a person understands, and the session goes on. Then a platform of another name, two clients of different builds at once, a client that is
 killed while its program runs, a state that is saved while a loop runs, and many compilations, after which the server has not grown.
 With SERDES_FULL there are a thousand of them over every plug-in, else a hundred over one: the newest for the oldest client, and the oldest, which
 needs its programs written anew, for the newest. Ends with `N passed, N failed`; status 0 if nothing failed.
@@ -353,6 +353,38 @@ fails("arrays on different devices", lambda: jax.jit(lambda a, b: a + b)(here, t
 leave()
 """
 
+# Under another name of the platform jax writes linear algebra out, and sends what calls back into the client: no plug-in of these takes that.
+PLATFORM = r"""
+from jax.experimental import io_callback
+check("the platform", jax.default_backend() == jax.devices()[0].platform == sys.argv[2], jax.default_backend())
+x = np.array([[4, 1, 0], [1, 5, 2], [0, 2, 6]], np.float32)
+for name in ("cholesky", "eigvalsh", "det", "pinv"):
+    found, expected = np.asarray(getattr(jnp.linalg, name)(x)), getattr(np.linalg, name)(x)
+    check(name, np.allclose(found, expected, rtol=1e-3, atol=1e-3), f"{found} {expected}")
+q, r = jnp.linalg.qr(x)
+check("qr", np.allclose(np.asarray(q @ r), x, atol=1e-3), q @ r)
+u, s, v = jnp.linalg.svd(x)
+check("svd", np.allclose(np.asarray(u * s @ v), x, atol=1e-3), u * s @ v)
+
+def refused(name, function):
+    try:
+        jax.block_until_ready(function(jnp.ones(3, jnp.float32)))
+        jax.effects_barrier()
+    except jax.errors.JaxRuntimeError as error:
+        check(name, all(word in str(error) for word in ("UNIMPLEMENTED", "send", "jax.pure_callback", "without")), str(error)[:800])
+    except BaseException as error:
+        check(name, False, f"{type(error).__name__}: {str(error)[:400]}")
+    else:
+        check(name, False, "nothing was raised")
+    check(f"after {name}", float(jnp.float32(1) + 1) == 2)
+
+refused("pure_callback", jax.jit(lambda a: jax.pure_callback(np.sin, a, a)))
+refused("pure_callback of several", jax.jit(lambda a: jax.pure_callback(lambda b, c: (b + c, b), (a, a), a, a + 1)))
+refused("io_callback", jax.jit(lambda a: io_callback(lambda b: b * 2, a, a)))
+refused("debug.print", jax.jit(lambda a: (jax.debug.print("{a}", a=a), a + 1)[1]))
+leave()
+"""
+
 # A program that takes seconds, told when it has begun.
 LONG = r"""
 f = jax.jit(lambda a: lax.fori_loop(0, 100000, lambda i, a: jnp.tanh(a @ a), a))
@@ -552,7 +584,7 @@ def main():
     default = pathlib.Path(os.environ.get("SERDES_CI_CACHE", pathlib.Path.home() / ".cache/serdes-ci")) / "pjrt"
     parser.add_argument("--cache", type=pathlib.Path, default=default, help="where packages are kept")
     parser.add_argument("--plugin", help="only this package")
-    parser.add_argument("--only", help="only this part: cases, errors, others, killed, compiles, state")
+    parser.add_argument("--only", help="only this part: cases, errors, others, killed, compiles, platform, state")
     arguments = parser.parse_args()
     try:
         import jaxlib
@@ -589,6 +621,10 @@ def main():
                 compiles(run, name, server, address, 1000 if os.environ.get("SERDES_FULL") else 100)
             run.check(f"{name}: the server is there", server.poll() is None)
             run.stop(name, server)
+            if wanted("platform"):
+                server, address = run.serve(plugin, "--platform-name", "tpu")
+                run.finish(f"{name}: called tpu", run.client(PLATFORM, address, "tpu"), 300)
+                run.stop(f"{name}: called tpu", server)
             if wanted("state"):
                 state(run, name, plugin, tempfile.mkdtemp(dir=folder))
     sys.exit(run.end())

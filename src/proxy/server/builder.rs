@@ -105,7 +105,8 @@ impl ServerBuilder {
     ///
     /// JAX chooses by it how it writes programs: under `cpu` linear algebra becomes calls into the
     /// client's own LAPACK, which no plug-in has; under `tpu` it is written out, and any compiler
-    /// takes it, but calls back into the host are then sent to a server that refuses them.
+    /// takes it, and programs that call functions of their client are sent here, though not every
+    /// plug-in takes them.
     #[must_use]
     pub fn platform_name(mut self, name: impl Into<String>) -> Self {
         self.platform = Some(name.into());
@@ -202,12 +203,15 @@ impl ServerBuilder {
     /// The server; it does nothing yet.
     ///
     /// # Errors
-    /// [`ProxyError::Configuration`] for ranges that this build does not speak, a certificate or a
-    /// key that cannot be used, a place where no state can be written or another server has its
+    /// [`ProxyError::Configuration`] for ranges that this build does not speak, a name that no
+    /// platform has, a certificate or a key that cannot be used, a place where no state can be written or another server has its
     /// state, and a plug-in without devices; [`ProxyError::State`] for a state that cannot be
     /// restored; [`ProxyError::Device`] if a device cannot be used.
     pub fn build(self) -> Result<Server, ProxyError> {
         let ranges = self.ranges.check_supported()?;
+        if let Some(name) = &self.platform {
+            check_platform(name)?;
+        }
         let devices = Devices::of(&self.devices)?.on_platform(self.platform);
         // Said now, not when the first client comes.
         let tls = Acceptor::new(&self.encryption)?;
@@ -224,4 +228,21 @@ impl ServerBuilder {
         let (state, directory) = (Arc::new(state), self.transfer_directory);
         Ok(Server::new(Registry::new(context, ranges, access, state, directory), tls))
     }
+}
+
+/// # Errors
+/// [`ProxyError::Configuration`] for what clients could not take for a name.
+fn check_platform(name: &str) -> Result<(), ProxyError> {
+    /// No platform has a longer one.
+    const LONGEST: usize = 64;
+    let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    if (1..=LONGEST).contains(&name.len()) && name.bytes().all(is_of_name) {
+        return Ok(());
+    }
+    let reason = "expected 1 to 64 letters, digits, `_`, `-` or `.`, such as `cpu` or `tpu`";
+    Err(ProxyError::configuration(
+        "the name of the platform",
+        name.escape_debug().to_string(),
+        reason,
+    ))
 }

@@ -54,6 +54,11 @@ pub(crate) struct ServeArguments {
     /// The layout of the plug-in, where it is not to be detected.
     #[arg(long, value_name = "NAME")]
     pub(crate) layout: Option<String>,
+    /// What clients are told that the platform of the devices is called, in place of what the
+    /// plug-in calls it: JAX writes programs by that name. Under `tpu` linear algebra is written
+    /// out, where `cpu` calls functions that only a jaxlib of the same process has.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) platform_name: Option<String>,
     #[command(flatten)]
     pub(crate) ranges: RangeArguments,
     /// A device state: its arrays are restored at start; arrays of clients are saved into it on

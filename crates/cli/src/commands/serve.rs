@@ -95,6 +95,9 @@ fn server(
     if let Some(path) = &state {
         builder = builder.state(path).previous_states(arguments.keep).state_versions(versions);
     }
+    if let Some(name) = &arguments.platform_name {
+        builder = builder.platform_name(name);
+    }
     if let Some(interpreter) = &arguments.stablehlo_bridge {
         builder = builder.program_bridge(bridge(interpreter)?);
     }
