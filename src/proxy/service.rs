@@ -31,6 +31,13 @@ pub(super) const STORE_METADATA: &str = "ifrt-proxy-grpc-host-buffer-store-metad
 /// their buffers are deleted as ever.
 pub(super) const TAKE: &str = "serdes-take-host-buffer";
 
+/// The key by which our server says, in its answer to `GetVersion`, that a transfer of a host buffer
+/// may bring the request along that the buffer is for. A small array is one call then, and not two.
+/// Other servers do not say it, and get two.
+pub(super) const TAKES_REQUESTS: &str = "serdes-takes-requests";
+/// The key of that request in the metadata of the transfer: an `IfrtRequest`.
+pub(super) const REQUEST: &str = "serdes-request-bin";
+
 /// The most bytes of data in a message of a host-buffer call, as the real ones have it.
 pub(super) const CHUNK_BYTES: usize = 1 << 20;
 

@@ -33,8 +33,8 @@ use super::{ClientOptions, unexpected};
 use crate::{
     codec::{Status, StatusCode},
     proto::xla::ifrt::proxy::{
-        GrpcGetVersionResponse, IfrtRequest, IfrtResponse, ifrt_request::Request,
-        ifrt_response::Response,
+        CheckValueReadyRequest, GrpcGetVersionResponse, IfrtRequest, IfrtResponse,
+        ifrt_request::Request, ifrt_response::Response,
     },
     proxy::{
         Agreement, ProxyError,
@@ -177,13 +177,26 @@ where
     T: Message + Send + Sync + 'static,
     U: Message + Default + Send + Sync + 'static,
 {
+    call(transport, path, message).await.map(tonic::Response::into_inner)
+}
+
+/// As [`unary`], with what the server says beside the message.
+async fn call<T, U>(
+    transport: &Transport,
+    path: &'static str,
+    message: T,
+) -> Result<tonic::Response<U>, Status>
+where
+    T: Message + Send + Sync + 'static,
+    U: Message + Default + Send + Sync + 'static,
+{
     let mut grpc = ready(transport).await?;
     let codec: ProstCodec<T, U> = ProstCodec::default();
     let answer = grpc.unary(transport.call(message), PathAndQuery::from_static(path), codec).await;
-    answer.map(tonic::Response::into_inner).map_err(|status| from_grpc(&status))
+    answer.map_err(|status| from_grpc(&status))
 }
 
-/// Asks the server for the versions of the session.
+/// Asks the server for the versions of the session; also, whether it takes requests with transfers.
 ///
 /// # Errors
 /// [`ProxyError::Refused`]; [`ProxyError::Connection`]; [`ProxyError::Protocol`].
@@ -191,10 +204,10 @@ pub(super) async fn handshake(
     transport: &Transport,
     address: &str,
     options: &ClientOptions,
-) -> Result<Agreement, ProxyError> {
-    let asked = unary(transport, service::GET_VERSION, options.ranges.to_request());
+) -> Result<(Agreement, bool), ProxyError> {
+    let asked = call(transport, service::GET_VERSION, options.ranges.to_request());
     let answer = tokio::time::timeout(options.timeout, asked).await;
-    let answer: GrpcGetVersionResponse = match answer {
+    let answer: tonic::Response<GrpcGetVersionResponse> = match answer {
         Ok(Ok(answer)) => answer,
         Ok(Err(status)) if status.code() == StatusCode::Unavailable => {
             return Err(ProxyError::Connection {
@@ -221,13 +234,15 @@ pub(super) async fn handshake(
             });
         }
     };
-    let version = answer.version.unwrap_or_default();
-    options.ranges.confirm(version).map_err(|_| {
+    let takes_requests = answer.metadata().contains_key(service::TAKES_REQUESTS);
+    let version = answer.into_inner().version.unwrap_or_default();
+    let agreement = options.ranges.confirm(version).map_err(|_| {
         ProxyError::Protocol(format!(
             "it chose protocol {} and serdes {}; it was offered {}",
             version.protocol_version, version.ifrt_serdes_version_number, options.ranges
         ))
-    })
+    })?;
+    Ok((agreement, takes_requests))
 }
 
 /// Who waits for an answer.
@@ -257,6 +272,8 @@ pub(super) struct Connection {
     waiting: Arc<Mutex<Waiting>>,
     next_handle: AtomicU64,
     user_context: u64,
+    /// Whether transfers may bring requests along.
+    takes_requests: bool,
     reader: AbortHandle,
 }
 
@@ -271,7 +288,7 @@ impl Connection {
     /// As [`open`] and [`handshake`]; [`ProxyError::Status`] if the server refuses the session.
     pub(super) async fn open(address: &str, options: &ClientOptions) -> Result<Self, ProxyError> {
         let transport = open(address, options).await?;
-        let agreement = handshake(&transport, address, options).await?;
+        let (agreement, takes_requests) = handshake(&transport, address, options).await?;
         let metadata = requests::session_metadata(agreement, &options.initialization_data)?;
         let (requests, outgoing) = mpsc::unbounded_channel();
         let mut call = transport.call(UnboundedReceiverStream::new(outgoing));
@@ -293,8 +310,27 @@ impl Connection {
             waiting,
             next_handle: AtomicU64::new(1),
             user_context: RandomState::new().hash_one(address).max(1),
+            takes_requests,
             reader,
         })
+    }
+
+    /// Whether transfers may bring requests along.
+    pub(super) const fn takes_requests(&self) -> bool {
+        self.takes_requests
+    }
+
+    /// The same, to a server that does not take requests with transfers.
+    #[cfg(test)]
+    pub(super) fn without_requests(self) -> Self {
+        let mut own = self;
+        own.takes_requests = false;
+        own
+    }
+
+    /// A request that is not on the stream of the session, and has no number there.
+    pub(super) fn unnumbered(&self, request: Request) -> IfrtRequest {
+        requests::numbered(0, self.user_context, request)
     }
 
     /// Takes the id that the server gave the session.
@@ -356,6 +392,22 @@ impl Connection {
                     reason: "the session is over".to_owned(),
                 }),
             }
+        }
+    }
+
+    /// Why a transfer failed: where its session is over, that has a reason of its own.
+    pub(super) async fn reason(&self, error: ProxyError) -> ProxyError {
+        const OF_SESSIONS: [StatusCode; 3] =
+            [StatusCode::NotFound, StatusCode::Cancelled, StatusCode::Unavailable];
+        if !matches!(&error, ProxyError::Status(status) if OF_SESSIONS.contains(&status.code())) {
+            return error;
+        }
+        // Of no array, and so answered at once by a session that goes on.
+        let question = CheckValueReadyRequest { value_handles: Vec::new() };
+        let question = Request::CheckValueReadyRequest(question);
+        match self.request(question).await {
+            Ok(_) => error,
+            Err(over) => over,
         }
     }
 

@@ -102,7 +102,8 @@ pub async fn negotiate_with(
     options: &ClientOptions,
 ) -> Result<Agreement, ProxyError> {
     let channel = connection::open(address, options).await?;
-    connection::handshake(&channel, address, options).await
+    let (agreement, _) = connection::handshake(&channel, address, options).await?;
+    Ok(agreement)
 }
 
 /// Whether the server takes new sessions.
@@ -189,8 +190,30 @@ impl Client {
     /// As [`negotiate`]; [`ProxyError::Status`] if the server refuses the session.
     pub async fn connect_with(address: &str, options: ClientOptions) -> Result<Self, ProxyError> {
         let connection = Connection::open(address, &options).await?;
+        Self::over(connection, address, options.timeout).await
+    }
+
+    /// As [`connect`](Self::connect), as if the server were not one of ours.
+    #[cfg(test)]
+    pub(in crate::proxy) async fn connect_as_to_others(address: &str) -> Result<Self, ProxyError> {
+        let options = ClientOptions::default();
+        let connection = Connection::open(address, &options).await?;
+        Self::over(connection.without_requests(), address, options.timeout).await
+    }
+
+    /// The id of its session.
+    #[cfg(test)]
+    pub(in crate::proxy) fn session_id(&self) -> u64 {
+        self.connection.session()
+    }
+
+    /// A client of a session that is open, and has not begun.
+    async fn over(
+        connection: Connection,
+        address: &str,
+        limit: Duration,
+    ) -> Result<Self, ProxyError> {
         let init = connection.request(Request::InitRequest(InitRequest {}));
-        let limit = options.timeout;
         let answer = tokio::time::timeout(limit, init).await.unwrap_or_else(|_| {
             Err(ProxyError::Connection {
                 address: address.to_owned(),
@@ -298,8 +321,23 @@ impl Client {
             version,
         )?;
         let array = RemoteArray::new(connection, handle, spec.clone());
-        let made = connection.request(Request::MakeArrayFromHostBufferRequest(request));
-        let stored = connection.store(handle, bytes);
+        let request = Request::MakeArrayFromHostBufferRequest(request);
+        if connection.takes_requests() {
+            let own = Arc::clone(connection);
+            // Ends by itself where nobody waits for it any more: what it has made is freed then, and
+            // never before it is made.
+            let put = tokio::spawn(async move {
+                match own.store(handle, bytes, Some(request)).await {
+                    Ok(()) => Ok(array),
+                    Err(error) => Err(own.reason(error).await),
+                }
+            });
+            return put.await.unwrap_or_else(|error| {
+                Err(ProxyError::Protocol(format!("the transfer was given up: {error}")))
+            });
+        }
+        let made = connection.request(request);
+        let stored = connection.store(handle, bytes, None);
         tokio::try_join!(made, stored)?;
         Ok(array)
     }
@@ -337,7 +375,7 @@ impl Client {
         let made = connection.request(Request::MakeArraysFromHostBufferShardsRequest(request));
         let stored = async {
             for (handle, bytes) in handles.iter().zip(shards) {
-                connection.store(*handle, bytes).await?;
+                connection.store(*handle, bytes, None).await?;
             }
             Ok(())
         };

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use prost::Message as _;
 use tonic::{
+    Request as Call,
     body::Body,
     codec::{Codec as _, EncodeBody},
     metadata::MetadataValue,
@@ -24,11 +25,16 @@ use crate::{
 };
 
 impl Connection {
-    /// Stores a host buffer.
+    /// Stores a host buffer, with the request that it is for, where the server takes both at once.
     ///
     /// # Errors
     /// [`ProxyError::Status`].
-    pub(super) async fn store(&self, handle: u64, bytes: Bytes) -> Result<(), ProxyError> {
+    pub(super) async fn store(
+        &self,
+        handle: u64,
+        bytes: Bytes,
+        request: Option<Request>,
+    ) -> Result<(), ProxyError> {
         let metadata = requests::store_metadata(self.session(), handle, bytes.len());
         let parts = (0..bytes.len()).step_by(service::CHUNK_BYTES).map(move |start| {
             Ok(bytes.slice(start..bytes.len().min(start + service::CHUNK_BYTES)))
@@ -36,6 +42,9 @@ impl Connection {
         let mut call = self.transport.call(());
         let value = MetadataValue::from_bytes(&metadata.encode_to_vec());
         call.metadata_mut().insert_bin(service::STORE_METADATA, value);
+        if let Some(request) = request {
+            self.bring(&mut call, request);
+        }
         let body = DataMessages::request(tokio_stream::iter(parts));
         let answer = self.transport.send(service::HOST_BUFFER_STORE, call, body).await?;
         let mut answer: DataParts<GrpcHostBufferStoreResponse> =
@@ -55,10 +64,19 @@ impl Connection {
     ) -> Result<Bytes, ProxyError> {
         let (session, handle) = (self.session(), self.new_handle());
         let request = requests::copy_to_host_buffer(array_handle, handle);
+        if self.takes_requests() {
+            let copied = Request::CopyToHostBufferRequest(request);
+            let found =
+                self.look_up(requests::look_up(session, handle), Some(copied), expected).await;
+            return match found {
+                Ok(bytes) => Ok(bytes),
+                Err(error) => Err(self.reason(error).await),
+            };
+        }
         // Both are asked for at once. A server may see the look-up first, and know no such buffer
         // yet.
         let copied = self.request(Request::CopyToHostBufferRequest(request));
-        let looked_up = self.look_up(requests::look_up(session, handle), expected);
+        let looked_up = self.look_up(requests::look_up(session, handle), None, expected);
         let (mut copied, mut looked_up) = (std::pin::pin!(copied), std::pin::pin!(looked_up));
         let early = tokio::select! {
             biased;
@@ -73,10 +91,19 @@ impl Connection {
         };
         match early {
             Err(ProxyError::Status(status)) if status.code() == StatusCode::NotFound => {
-                self.look_up(requests::look_up(session, handle), expected).await
+                self.look_up(requests::look_up(session, handle), None, expected).await
             }
             looked_up => looked_up,
         }
+    }
+
+    /// Has a call bring a request along.
+    fn bring<T>(&self, call: &mut Call<T>, request: Request) {
+        let request = self.unnumbered(request).encode_to_vec();
+        let mut value = MetadataValue::from_bytes(&request);
+        // It is another one each time: the tables of HTTP/2 need not remember it.
+        value.set_sensitive(true);
+        call.metadata_mut().insert_bin(service::REQUEST, value);
     }
 
     /// Deletes a host buffer. Nobody waits for it: what does not arrive any more goes with the
@@ -93,10 +120,12 @@ impl Connection {
         });
     }
 
-    /// The bytes of a host buffer, which is not there any more afterwards.
+    /// The bytes of a host buffer, which is not there any more afterwards; with the request that
+    /// fills it, where the server takes both at once.
     async fn look_up(
         &self,
         request: GrpcHostBufferLookupRequest,
+        copied: Option<Request>,
         expected: Option<u64>,
     ) -> Result<Bytes, ProxyError> {
         let forgotten = requests::delete_host_buffer(request.session_id, request.handle);
@@ -104,6 +133,9 @@ impl Connection {
         let body = EncodeBody::new_client(encoder, tokio_stream::once(Ok(request)), None, None);
         let mut call = self.transport.call(());
         call.metadata_mut().insert(service::TAKE, MetadataValue::from_static("take"));
+        if let Some(copied) = copied {
+            self.bring(&mut call, copied);
+        }
         let answer =
             self.transport.send(service::HOST_BUFFER_LOOKUP, call, Body::new(body)).await?;
         let is_taken = answer.headers().contains_key(service::TAKE);

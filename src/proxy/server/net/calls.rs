@@ -11,7 +11,7 @@ use tonic::{
     body::Body,
     codegen::{
         Body as HttpBody,
-        http::{HeaderMap, Request, Response},
+        http::{HeaderMap, HeaderValue, Request, Response},
     },
 };
 
@@ -123,7 +123,9 @@ async fn get_version(registry: Arc<Registry>, call: Call) -> Answered {
         tracing::warn!(?peer, %client, ranges = %registry.ranges, "handshake refused");
     })?;
     tracing::debug!(?peer, %client, %answer, "handshake");
-    Ok(one(GrpcGetVersionResponse { version: Some(answer.to_proto()) }))
+    let mut answered = one(GrpcGetVersionResponse { version: Some(answer.to_proto()) });
+    answered.headers_mut().insert(service::TAKES_REQUESTS, HeaderValue::from_static("yes"));
+    Ok(answered)
 }
 
 /// An answer on its way, which counts as a call in progress until it is there or given up.

@@ -165,8 +165,7 @@ impl<M: Message + Default + Into<Bytes>> Messages<M> {
         }
         let length = self.header().await?;
         check(length, limit, most)?;
-        let mut gathering =
-            Gathering { pieces: Vec::new(), tail: Vec::new(), bytes: 0, room: None };
+        let mut gathering = Gathering::default();
         while gathering.bytes < length {
             self.arriving().await?;
             let piece = self.bytes.take(length - gathering.bytes);
@@ -189,25 +188,32 @@ impl<M: Message + Default + Into<Bytes>> Messages<M> {
 }
 
 /// The bytes of a message in the pieces in which they came.
+#[derive(Default)]
 struct Gathering {
     pieces: Vec<Bytes>,
     /// Short pieces are put together: each would keep the memory alive that it was received in, and
     /// cost a call of its own wherever it goes.
     tail: Vec<u8>,
     bytes: usize,
+    /// Bytes that room has been taken for.
+    paid: usize,
     room: Option<Holding>,
 }
 
 impl Gathering {
-    /// Bytes of a piece that is kept as it came.
+    /// Bytes of a piece that is kept as it came. Room is taken for no fewer at a time, however short
+    /// the pieces are.
     const LONG: usize = 64 << 10;
 
     async fn push(&mut self, piece: Bytes, length: usize, terms: &Terms) -> Result<(), Status> {
         let before = self.bytes;
         self.bytes += piece.len();
-        let due = self.bytes.saturating_sub(terms.free) - before.saturating_sub(terms.free);
+        let due = self.bytes.saturating_sub(terms.free).saturating_sub(self.paid);
         if let Some(account) = terms.account.as_ref().filter(|_| due > 0) {
-            let more = account.take_within(due as u64, terms.room).await?;
+            let most = length.saturating_sub(terms.free).saturating_sub(self.paid);
+            let step = due.max(Self::LONG).min(most);
+            let more = account.take_within(step as u64, terms.room).await?;
+            self.paid += step;
             match &mut self.room {
                 Some(room) => room.add(more),
                 room => *room = Some(more),

@@ -13,6 +13,7 @@ mod health;
 mod page;
 mod stream;
 mod transfer;
+mod transfer_request;
 mod transport;
 
 #[cfg(test)]

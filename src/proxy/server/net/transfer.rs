@@ -11,6 +11,7 @@ use super::{
     call::{Answered, Call, data, metadata, one},
     directory::take_file,
     frames::{Messages, Received, Terms, only},
+    transfer_request,
 };
 use crate::{
     codec::Status,
@@ -72,10 +73,32 @@ pub(crate) async fn store(registry: Arc<Registry>, call: Call) -> Answered {
             )
         },
     )?;
+    let request = transfer_request::of_headers(&headers)?;
     let (session, filling, size) = announced(&registry, &caller, &metadata)?;
     let chunks = Messages::new(body, Terms::of(&session.accounts.arrived, &session.context.limits));
-    let received = receive(&session, &filling, size, chunks).await;
-    match received {
+    let stored = take_in(&session, filling, size, chunks);
+    match request {
+        Some(request) if transfer_request::makes(&request, metadata.handle) => {
+            let _permit = session.accounts.requests.take(1).await?;
+            let (stored, made) =
+                tokio::join!(stored, transfer_request::take_up(&session, &request));
+            // Why it was not stored is why it was not made.
+            stored.and(made)?;
+        }
+        Some(_) => return Err(transfer_request::wrong(metadata.handle)),
+        None => stored.await?,
+    }
+    Ok(one(GrpcHostBufferStoreResponse {}))
+}
+
+/// Takes a host buffer in, and gives it to whoever waits for it.
+async fn take_in(
+    session: &Session,
+    filling: Filling,
+    size: u64,
+    chunks: Messages<GrpcHostBufferStoreRequest>,
+) -> Result<(), Status> {
+    match receive(session, &filling, size, chunks).await {
         Ok(Some(buffer)) => filling.finish(buffer),
         Ok(None) => filling.streamed(),
         Err(status) => {
@@ -84,7 +107,7 @@ pub(crate) async fn store(registry: Arc<Registry>, call: Call) -> Answered {
             return Err(status);
         }
     }
-    Ok(one(GrpcHostBufferStoreResponse {}))
+    Ok(())
 }
 
 /// Where received bytes go.
@@ -238,18 +261,36 @@ async fn receive_into(
     }
 }
 
+/// A host buffer that is given up when it is looked up, or nobody waits for it any more.
+struct Taken<'a> {
+    session: &'a Session,
+    handle: u64,
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        // Somebody else may have deleted it; what was looked up is there all the same.
+        let _ = self.session.host_buffers.delete(self.handle);
+    }
+}
+
 pub(crate) async fn look_up(registry: Arc<Registry>, call: Call) -> Answered {
     let request: GrpcHostBufferLookupRequest =
         only(call.body, registry.context.limits.idle_timeout).await?;
     let session = registry.session(request.session_id, &call.caller)?;
     let limit = registry.context.limits.host_buffer_timeout;
+    let takes = call.headers.contains_key(service::TAKE);
+    let taken = takes.then(|| Taken { session: &session, handle: request.handle });
+    if let Some(fills) = transfer_request::of_headers(&call.headers)? {
+        if !transfer_request::fills(&fills, request.handle) {
+            return Err(transfer_request::wrong(request.handle));
+        }
+        let _permit = session.accounts.requests.take(1).await?;
+        transfer_request::take_up(&session, &fills).await?;
+    }
     let early = session.host_buffers.look_up_early(request.handle);
     let buffer = within(limit, "a host buffer", early).await?;
-    let takes = call.headers.contains_key(service::TAKE);
-    if takes {
-        // Somebody else may have deleted it; what was looked up is there all the same.
-        let _ = session.host_buffers.delete(request.handle);
-    }
+    drop(taken);
     let mut answer = send(&registry, &session, buffer).await?;
     if takes {
         answer.headers_mut().insert(service::TAKE, HeaderValue::from_static("taken"));

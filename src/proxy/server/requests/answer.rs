@@ -27,6 +27,23 @@ impl Asked {
     }
 }
 
+/// Counts a request that is answered, and says so.
+pub(crate) fn note(gauges: &Gauges, asked: Asked, reply: &Reply) {
+    let Asked { kind, since, .. } = asked;
+    gauges.requests.fetch_add(1, Ordering::Relaxed);
+    let took = since.elapsed();
+    let code = reply.as_ref().map_or_else(|status| status.code(), |_| StatusCode::Ok);
+    gauges.by_kind.note(kind, code, took);
+    let seconds = took.as_secs_f64();
+    match reply {
+        Ok(_) => tracing::debug!(seconds, "request answered"),
+        Err(status) => {
+            gauges.failed_requests.fetch_add(1, Ordering::Relaxed);
+            tracing::info!(seconds, code = %status.code(), reason = status.message(), "request failed");
+        }
+    }
+}
+
 /// The message of an answer; `answered` counts those that were no errors.
 pub(crate) fn respond(
     gauges: &Gauges,
@@ -34,22 +51,15 @@ pub(crate) fn respond(
     reply: Reply,
     answered: &mut u64,
 ) -> IfrtResponse {
-    let Asked { op_id, kind, since } = asked;
-    gauges.requests.fetch_add(1, Ordering::Relaxed);
-    let (took, code) = (since.elapsed(), reply.as_ref().err().map(|status| status.code()));
-    gauges.by_kind.note(kind, code.unwrap_or(StatusCode::Ok), took);
-    let seconds = took.as_secs_f64();
-    let mut metadata = ResponseMetadata { op_id, ..Default::default() };
+    note(gauges, asked, &reply);
+    let mut metadata = ResponseMetadata { op_id: asked.op_id, ..Default::default() };
     let response = match reply {
         Ok(response) => {
             metadata.seq_num = i64::try_from(*answered).unwrap_or(i64::MAX);
             *answered += 1;
-            tracing::debug!(seconds, "request answered");
             Some(response)
         }
         Err(status) => {
-            gauges.failed_requests.fetch_add(1, Ordering::Relaxed);
-            tracing::info!(seconds, code = %status.code(), reason = status.message(), "request failed");
             metadata.status = Some(to_proto(&status));
             None
         }

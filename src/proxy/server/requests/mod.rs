@@ -26,7 +26,7 @@ mod table;
 mod tests;
 
 pub(crate) use self::{
-    answer::{Asked, respond},
+    answer::{Asked, note, respond},
     request::{Answer, Reply},
     table::begin,
 };

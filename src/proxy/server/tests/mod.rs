@@ -3,6 +3,7 @@
 mod access;
 mod model;
 mod network;
+mod one_call;
 mod operation;
 pub(super) mod session;
 mod strangers;
