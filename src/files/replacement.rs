@@ -133,7 +133,6 @@ impl Replacement {
     }
 
     /// The directory in which the target appears: absolute, without links.
-    #[cfg(feature = "artifact")]
     pub(crate) fn directory(&self) -> &Path {
         &self.place.directory
     }

@@ -24,6 +24,8 @@ pub enum Phase {
     Verify,
     /// Data of two files is read and compared.
     Compare,
+    /// Tensors of files go into another file.
+    Convert,
 }
 
 /// Hears how far a piece of work has come; called from several threads, often, so be quick.

@@ -73,6 +73,24 @@ pub enum Error {
         /// What was expected.
         reason: String,
     },
+    /// Nobody has a tensor of such a name.
+    #[error("none of the {count} tensors has a name that {} matches", quoted(pattern))]
+    #[non_exhaustive]
+    NoMatch {
+        /// The pattern.
+        pattern: String,
+        /// Number of tensors that there are.
+        count: usize,
+    },
+    /// The file is whole, and this is not read.
+    #[error("{}: {reason}", path.display())]
+    #[non_exhaustive]
+    Unsupported {
+        /// The file.
+        path: PathBuf,
+        /// What it is, and what to do.
+        reason: String,
+    },
     /// More bytes came from a stream than are kept.
     #[error("the stream gave more than {limit} bytes; save them to a file and name that")]
     #[non_exhaustive]
@@ -130,6 +148,10 @@ impl Error {
         Self::Refused { name: name.to_owned(), reason: cut(&reason.into()) }
     }
 
+    pub(crate) fn unsupported(path: &Path, reason: impl Into<String>) -> Self {
+        Self::Unsupported { path: path.to_path_buf(), reason: cut(&reason.into()) }
+    }
+
     pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
         Self::Io { action, path: path.to_path_buf(), source }
     }
@@ -171,6 +193,7 @@ mod tests {
         for error in [
             Error::corrupt("x".as_ref(), "npy", long.clone(), long.clone()),
             Error::refused(&long, long.clone()),
+            Error::unsupported("x".as_ref(), long.clone()),
             Error::Data { name: long.clone(), source: io::ErrorKind::Other.into() },
         ] {
             let message = error.to_string();

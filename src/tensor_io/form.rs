@@ -12,7 +12,9 @@ use std::{
 use super::bundle;
 #[cfg(feature = "npz")]
 use super::npz;
-use super::{Error, Output, Source, Target, npy, safetensors, state};
+#[cfg(feature = "torch")]
+use super::torch;
+use super::{Error, Output, Source, Target, npy, safetensors, sharded, state};
 use crate::{
     device_state::{MAGIC, Reader, WriteOptions},
     files::{
@@ -35,13 +37,24 @@ pub enum Form {
     DeviceState,
     /// A TensorFlow V2 checkpoint: several files, named by the prefix that they share.
     TensorBundle,
+    /// A file of PyTorch's `torch.save`; read, and not written.
+    Torch,
+    /// The index of files that hold tensors together: `NAME.safetensors.index.json`.
+    ShardIndex,
 }
 
 impl Form {
-    const ALL: [Self; 5] =
-        [Self::Safetensors, Self::Npy, Self::Npz, Self::DeviceState, Self::TensorBundle];
+    const ALL: [Self; 7] = [
+        Self::Safetensors,
+        Self::Npy,
+        Self::Npz,
+        Self::DeviceState,
+        Self::TensorBundle,
+        Self::Torch,
+        Self::ShardIndex,
+    ];
 
-    /// `safetensors`, `npy`, `npz`, `device_state` or `tensor_bundle`.
+    /// `safetensors`, `npy`, `npz`, `device_state`, `tensor_bundle`, `torch` or `shard_index`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Safetensors => "safetensors",
@@ -49,12 +62,17 @@ impl Form {
             Self::Npz => "npz",
             Self::DeviceState => "device_state",
             Self::TensorBundle => "tensor_bundle",
+            Self::Torch => "torch",
+            Self::ShardIndex => "shard_index",
         }
     }
 
     /// What a path is by its name; what says nothing else is the prefix of a checkpoint, which
     /// names no file.
     fn of_name(path: &Path) -> Self {
+        if sharded::is_index(path) {
+            return Self::ShardIndex;
+        }
         let extension =
             path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
         match extension.to_ascii_lowercase().as_str() {
@@ -62,6 +80,7 @@ impl Form {
             "npy" => Self::Npy,
             "npz" => Self::Npz,
             "sds" => Self::DeviceState,
+            "pt" | "pth" => Self::Torch,
             _ => Self::TensorBundle,
         }
     }
@@ -80,6 +99,8 @@ impl Form {
             head if *head == MAGIC => Some(Self::DeviceState),
             [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => Some(Self::Npy),
             [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] => Some(Self::Npz),
+            #[cfg(feature = "torch")]
+            head if torch::is_legacy(head) => Some(Self::Torch),
             // The length of a safetensors header is below 2^27.
             [.., 0..8, 0, 0, 0, 0] if length == head.len() => Some(Self::Safetensors),
             _ => None,
@@ -111,8 +132,9 @@ impl FromStr for Form {
     }
 }
 
-/// Opens the tensors at `path`: safetensors, npy, npz, a device state, or the prefix or index of a
-/// TensorFlow V2 checkpoint, by its name; a file without a telling name by its first bytes.
+/// Opens the tensors at `path`: safetensors, npy, npz, a device state, a file of PyTorch's, the
+/// index of shards, or the prefix or index of a TensorFlow V2 checkpoint, by its name; a file without
+/// a telling name by its first bytes.
 ///
 /// # Errors
 /// If there is no such file, it is none of these, or its head is damaged.
@@ -129,11 +151,33 @@ pub fn open(path: impl AsRef<Path>) -> Result<Box<dyn Source>, Error> {
             return open_checkpoint(path);
         }
     }
+    if form == Form::ShardIndex {
+        return Ok(Box::new(sharded::ShardedSource::open(path)?));
+    }
     let file = read_at::open(path).map_err(|error| Error::io("open", path, error))?;
+    let file: Arc<dyn ReadAt> = Arc::new(file);
     if form == Form::TensorBundle {
         form = told_by_content(&file, path)?;
     }
-    open_form(Arc::new(file), path, form)
+    open_form(file, path, form)
+}
+
+/// Opens one of the files that an index names: safetensors, or a file of PyTorch's.
+///
+/// # Errors
+/// As [`open`]; and for every other kind.
+pub(super) fn open_shard(path: &Path) -> Result<Box<dyn Source>, Error> {
+    let file = read_at::open(path).map_err(|error| Error::io("open", path, error))?;
+    let file: Arc<dyn ReadAt> = Arc::new(file);
+    match Form::of_name(path) {
+        form @ (Form::Safetensors | Form::Torch) => open_form(file, path, form),
+        _ => match told_by_content(&file, path)? {
+            form @ (Form::Safetensors | Form::Torch) => open_form(file, path, form),
+            form => {
+                Err(unknown(path, &format!("is of the kind {form}; expected safetensors or torch")))
+            }
+        },
+    }
 }
 
 /// Opens tensors in any source of bytes; `path` is for messages, and gives the tensor of an npy
@@ -149,7 +193,7 @@ pub fn open_at(
     let path = path.as_ref();
     let form = match form {
         Some(form) => form,
-        None => told_by_content(&*source, path)?,
+        None => told_by_content(&source, path)?,
     };
     open_form(source, path, form)
 }
@@ -170,11 +214,16 @@ pub fn open_stream(
     open_at(kept.ok_or(Error::TooLong { limit: LONGEST_STREAM })?, path, form)
 }
 
-fn told_by_content(source: &dyn ReadAt, path: &Path) -> Result<Form, Error> {
-    let form = Form::of_content(source).map_err(|error| Error::io("read", path, error))?;
-    form.ok_or_else(|| {
-        unknown(path, "is no safetensors file, checkpoint prefix, npy, npz or device state")
-    })
+fn told_by_content(source: &Arc<dyn ReadAt>, path: &Path) -> Result<Form, Error> {
+    match Form::of_content(source).map_err(|error| Error::io("read", path, error))? {
+        #[cfg(feature = "torch")]
+        Some(Form::Npz) if torch::is_archive(source, path) => Ok(Form::Torch),
+        Some(form) => Ok(form),
+        None => Err(unknown(
+            path,
+            "is no safetensors file, checkpoint prefix, npy, npz, device state or file of torch.save",
+        )),
+    }
 }
 
 fn open_form(source: Arc<dyn ReadAt>, path: &Path, form: Form) -> Result<Box<dyn Source>, Error> {
@@ -188,7 +237,21 @@ fn open_form(source: Arc<dyn ReadAt>, path: &Path, form: Form) -> Result<Box<dyn
         Form::TensorBundle => {
             return Err(unknown(path, "a checkpoint is several files; name their prefix"));
         }
+        Form::Torch => open_torch(source, path)?,
+        Form::ShardIndex => {
+            return Err(unknown(path, "an index names files beside it; name it by its path"));
+        }
     })
+}
+
+#[cfg(feature = "torch")]
+fn open_torch(source: Arc<dyn ReadAt>, path: &Path) -> Result<Box<dyn Source>, Error> {
+    Ok(Box::new(torch::TorchSource::new(source, path)?))
+}
+
+#[cfg(not(feature = "torch"))]
+fn open_torch(_: Arc<dyn ReadAt>, path: &Path) -> Result<Box<dyn Source>, Error> {
+    Err(unknown(path, "this build reads no files of PyTorch's; enable the feature `torch`"))
 }
 
 #[cfg(feature = "npz")]
@@ -232,7 +295,33 @@ pub fn create(path: impl AsRef<Path>, options: &WriteOptions) -> Result<Box<dyn 
         Form::Npz => create_npz(path, options.durability())?,
         Form::DeviceState => Box::new(state::StateTarget::create(path, options)),
         Form::TensorBundle => create_checkpoint(path, options.durability())?,
+        Form::Torch | Form::ShardIndex => {
+            check_prefix(path)?;
+            return Err(unknown(path, "files of this kind are not written"));
+        }
     })
+}
+
+/// Begins safetensors files of at most `shard_bytes` bytes of tensors each (a larger tensor has one
+/// for itself), and their index: for `model.safetensors` these are
+/// `model-00001-of-00003.safetensors` and so on, and `model.safetensors.index.json`. What fits one
+/// file is one file, without an index. They appear at the end, the index last.
+///
+/// # Errors
+/// [`Error::UnknownForm`] if the path does not end in `.safetensors`, or no file can be made there.
+pub fn create_sharded(
+    path: impl AsRef<Path>,
+    shard_bytes: u64,
+    options: &WriteOptions,
+) -> Result<Box<dyn Target>, Error> {
+    let path = path.as_ref();
+    if Form::of_name(path) != Form::Safetensors {
+        return Err(unknown(
+            path,
+            "only safetensors are written as shards; name a .safetensors file",
+        ));
+    }
+    Ok(Box::new(sharded::ShardedTarget::new(path, shard_bytes, options.durability())))
 }
 
 /// Begins tensors of this kind that go into a stream, such as standard output, front to back. A
@@ -251,7 +340,7 @@ pub fn create_stream(
         Form::Safetensors => Box::new(safetensors::SafetensorsTarget::new(Output::stream(stream))),
         Form::Npy => Box::new(npy::NpyTarget::new(Output::stream(stream))),
         Form::DeviceState => Box::new(state::StateTarget::stream(stream, options)),
-        Form::Npz | Form::TensorBundle => {
+        Form::Npz | Form::TensorBundle | Form::Torch | Form::ShardIndex => {
             let reason = "is not written into a stream; safetensors, npy and device_state are";
             return Err(unknown(Path::new(form.as_str()), reason));
         }

@@ -1,4 +1,5 @@
-//! Files of tensors as streams: safetensors, npy and npz, TensorFlow V2 checkpoints, device states.
+//! Files of tensors as streams: safetensors, alone or as shards with an index, npy and npz,
+//! TensorFlow V2 checkpoints, device states; and to read, files of PyTorch's `torch.save`.
 //!
 //! A [`Source`] lists its tensors and gives the bytes of one at a time; a [`Target`] is told of all
 //! and becomes the [`TensorSink`] that takes them the same way. Neither ever holds a whole tensor.
@@ -7,6 +8,9 @@
 //!
 //! This room must never know a device or judge an artifact.
 
+pub(crate) mod aliases;
+#[cfg(any(feature = "npz", feature = "torch"))]
+mod archive;
 #[cfg(feature = "artifact")]
 mod bundle;
 mod diff;
@@ -22,13 +26,16 @@ mod number;
 mod output;
 mod safetensors;
 mod section;
+mod sharded;
 mod source;
 mod state;
 mod target;
+#[cfg(feature = "torch")]
+mod torch;
 
 pub use diff::{Comparison, Difference, diff};
 pub use error::Error;
-pub use form::{Form, create, create_stream, open, open_at, open_stream};
+pub use form::{Form, create, create_sharded, create_stream, open, open_at, open_stream};
 pub use info::{Metadata, TensorInfo, element_bytes};
 pub use number::Tolerance;
 use output::Output;

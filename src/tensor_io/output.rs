@@ -51,11 +51,16 @@ impl Output {
 
     /// Hands the rest to the system and gives a file its name; answers how long syncing and
     /// renaming took: no time, for a stream.
-    pub(super) fn finish(mut self) -> Result<Duration, Error> {
-        self.out.flush().map_err(|error| Error::io("write", &self.path, error))?;
-        match self.replacement.take() {
+    pub(super) fn finish(self) -> Result<Duration, Error> {
+        match self.seal()? {
             Some((replacement, durability)) => Ok(replacement.finish(durability)?),
             None => Ok(Duration::ZERO),
         }
+    }
+
+    /// Hands the rest to the system; what gives a file its name.
+    pub(super) fn seal(mut self) -> Result<Option<(Replacement, Durability)>, Error> {
+        self.out.flush().map_err(|error| Error::io("write", &self.path, error))?;
+        Ok(self.replacement.take())
     }
 }

@@ -33,6 +33,12 @@ pub trait Source: Send {
         &None
     }
 
+    /// The position of the tensor of which the one at a position is another name: the same bytes,
+    /// type and shape. None, unless the kind of file tells that.
+    fn alias_of(&self, _position: usize) -> Option<usize> {
+        None
+    }
+
     /// The bytes of the tensor at a position in [`tensors`](Self::tensors), not for strings.
     ///
     /// # Errors

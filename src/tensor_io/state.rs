@@ -6,37 +6,47 @@ use std::{
     time::Duration,
 };
 
-use super::{Announced, Error, Metadata, Source, Target, TensorInfo, TensorSink};
+use super::{Announced, Error, Metadata, Source, Target, TensorInfo, TensorSink, aliases};
 use crate::{
     device_state::{Reader, Tensor, WriteOptions, Writer},
     ifrt::{ArraySpec, DeviceId, SingleDeviceSharding},
 };
 
-/// A device state as a source.
+/// A device state as a source; other names of tensors, of which its metadata tell, follow these.
 pub(super) struct StateSource {
     path: PathBuf,
     tensors: Vec<Tensor>,
     infos: Vec<TensorInfo>,
+    /// The tensor of which each of the last ones is another name.
+    aliases: Vec<usize>,
     metadata: Metadata,
 }
 
 impl StateSource {
     pub(super) fn new(reader: &Reader, path: &Path) -> Result<Self, Error> {
         let tensors = reader.tensors_in_file_order()?;
-        let infos = tensors
+        let mut infos = tensors
             .iter()
             .map(|tensor| {
                 let (spec, name) = (tensor.spec(), tensor.name());
                 TensorInfo::new(name, spec.dtype(), spec.shape().clone())
             })
-            .collect::<Result<_, _>>()?;
-        let metadata = reader.metadata().map(<[_]>::to_vec);
-        Ok(Self { path: path.to_path_buf(), tensors, infos, metadata })
+            .collect::<Result<Vec<_>, _>>()?;
+        let mut metadata = reader.metadata().map(<[_]>::to_vec);
+        let stored: Vec<&str> = tensors.iter().map(Tensor::name).collect();
+        let mut places = Vec::new();
+        for (name, place) in aliases::take(&mut metadata, &stored) {
+            if let Some(info) = infos.get(place) {
+                infos.push(TensorInfo { name, ..info.clone() });
+                places.push(place);
+            }
+        }
+        Ok(Self { path: path.to_path_buf(), tensors, infos, aliases: places, metadata })
     }
 
     fn tensor(&self, position: usize) -> Result<&Tensor, Error> {
         self.tensors
-            .get(position)
+            .get(self.alias_of(position).unwrap_or(position))
             .ok_or_else(|| Error::io("read", &self.path, io::ErrorKind::NotFound.into()))
     }
 }
@@ -52,6 +62,10 @@ impl Source for StateSource {
 
     fn metadata(&self) -> &Metadata {
         &self.metadata
+    }
+
+    fn alias_of(&self, position: usize) -> Option<usize> {
+        self.aliases.get(position.checked_sub(self.tensors.len())?).copied()
     }
 
     fn read(&self, position: usize) -> Result<Box<dyn Read + Send + '_>, Error> {
@@ -87,6 +101,10 @@ impl StateTarget {
 }
 
 impl Target for StateTarget {
+    fn keeps_aliases(&self) -> bool {
+        true
+    }
+
     fn begin(
         self: Box<Self>,
         tensors: Vec<TensorInfo>,

@@ -6,6 +6,12 @@ use super::{Error, Metadata, TensorInfo};
 
 /// A place for a file of tensors that was not begun yet.
 pub trait Target: Send {
+    /// Whether its metadata tell other names of tensors, so that what has several names is written
+    /// once. Not, unless the kind of file does.
+    fn keeps_aliases(&self) -> bool {
+        false
+    }
+
     /// Begins the file, which holds these tensors. It appears when it is
     /// [finished](TensorSink::finish), or not at all.
     ///

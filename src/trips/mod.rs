@@ -1,12 +1,15 @@
-//! Whole trips: files of tensors onto a device and into a state, and back.
+//! Whole trips: files of tensors onto a device and into a state, and back; or into another file.
 //!
 //! This room is where files of tensors and devices meet. It must never know what kinds of files
 //! there are, nor how a state is laid out, nor the command that asks for a trip.
 
+mod convert;
+mod plan;
 mod restore;
 mod save;
 #[cfg(test)]
 mod tests;
 
+pub use convert::{ConvertOptions, ConvertReport, convert};
 pub use restore::{RestoreReport, restore};
 pub use save::{SaveReport, save, save_stream};

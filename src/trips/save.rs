@@ -1,17 +1,17 @@
 //! Tensors of files onto a device, and its buffers into a state.
 
 use std::{
-    collections::HashSet,
     io::Write,
     path::Path,
     time::{Duration, Instant},
 };
 
+use super::plan::{Choice, Plan, Planned, plan};
 use crate::{
     device_state::{self, Contents, HostedDevice, Uploads, WriteOptions, Writer},
     files::{Phase, Watch},
     ifrt::{ArraySpec, DType, SingleDeviceSharding},
-    tensor_io::{Error, Metadata, Refused, Source, TensorInfo},
+    tensor_io::{Error, Refused, Source, TensorInfo},
 };
 
 /// What a save did.
@@ -48,7 +48,7 @@ enum Loaded<M> {
 ///
 /// The device is one of a StreamExecutor plug-in or of a PJRT client. The state says that its arrays
 /// are on the device's ordinal, or its id. The metadata is that of the first
-/// source that has some.
+/// source that has some; a tensor of several names is stored once, and the metadata tell the others.
 ///
 /// # Errors
 /// [`Error::CannotSave`] for the first tensor that no state can hold, unless `skip_unsupported`;
@@ -91,23 +91,22 @@ fn save_into<D: HostedDevice>(
     skip_unsupported: bool,
     watch: &Watch,
 ) -> Result<SaveReport, Error> {
-    let mut report =
-        SaveReport { skipped: check(sources, skip_unsupported)?, ..SaveReport::default() };
+    let choice = Choice { only: &[], skip_unsupported, keep_aliases: true };
+    let Plan { tensors, metadata, skipped } = plan(sources, choice)?;
+    let mut report = SaveReport { skipped, ..SaveReport::default() };
     // The output is begun before the work, so that a place where no file can be made is found out
     // at once.
-    let metadata: Metadata = sources.iter().find_map(|source| source.metadata().clone());
     let options = options.clone().with_metadata(metadata).with_watch(watch.clone());
     let mut writer = begin_state(options)?;
 
     let begin = Instant::now();
-    let infos = || sources.iter().flat_map(|source| source.tensors());
-    let total = infos().map(|info| info.bytes).sum();
+    let total = tensors.iter().map(|tensor| tensor.info.bytes).sum();
     watch.begin(Phase::Upload, total);
-    let loaded = load(sources, device, watch)?;
+    let loaded = load(&tensors, device, watch)?;
     report.upload_time = begin.elapsed();
 
     watch.begin(Phase::Save, total);
-    for (info, loaded) in infos().zip(loaded) {
+    for (Planned { info, .. }, loaded) in tensors.iter().zip(loaded) {
         let sharding = SingleDeviceSharding::new(device.device_id());
         let spec = ArraySpec::new(info.dtype, info.shape.clone(), sharding);
         match loaded {
@@ -125,42 +124,24 @@ fn save_into<D: HostedDevice>(
     Ok(report)
 }
 
-/// What the sources have that no state can hold, if that may be left out.
-fn check(sources: &[Box<dyn Source>], skip_unsupported: bool) -> Result<Vec<Refused>, Error> {
-    let mut names = HashSet::new();
-    let mut twice = sources.iter().flat_map(|source| source.tensors());
-    if let Some(info) = twice.find(|info| !names.insert(info.name.as_str())) {
-        return Err(device_state::Error::DuplicateName { name: info.name.clone() }.into());
-    }
-    let skipped: Vec<_> = sources.iter().flat_map(|source| source.refused()).cloned().collect();
-    match skipped.first() {
-        Some(Refused { name, reason }) if !skip_unsupported => {
-            Err(Error::CannotSave { name: name.clone(), reason: reason.clone() })
-        }
-        _ => Ok(skipped),
-    }
-}
-
-/// Puts the tensors of the sources onto the device, in their order.
+/// Puts tensors of the sources onto the device, in their order.
 fn load<D: HostedDevice>(
-    sources: &[Box<dyn Source>],
+    tensors: &[Planned<'_>],
     device: &D,
     watch: &Watch,
 ) -> Result<Vec<Loaded<D::Memory>>, Error> {
     let mut uploads = Uploads::<D::Memory>::new(device, watch);
     let mut loaded = Vec::new();
-    for source in sources {
-        for (position, info) in source.tensors().iter().enumerate() {
-            if info.dtype == DType::String {
-                loaded.push(Loaded::Strings(source.strings(position)?));
-                continue;
-            }
-            let mut data = source.read(position)?;
-            let memory = uploads
-                .put(&info.name, &mut *data, &contents_of(info)?)?
-                .map_err(|source| Error::Data { name: info.name.clone(), source })?;
-            loaded.push(Loaded::OnDevice(memory));
+    for Planned { source, position, info } in tensors {
+        if info.dtype == DType::String {
+            loaded.push(Loaded::Strings(source.strings(*position)?));
+            continue;
         }
+        let mut data = source.read(*position)?;
+        let memory = uploads
+            .put(&info.name, &mut *data, &contents_of(info)?)?
+            .map_err(|source| Error::Data { name: info.name.clone(), source })?;
+        loaded.push(Loaded::OnDevice(memory));
     }
     Ok(loaded)
 }

@@ -1,6 +1,6 @@
 //! Writing safetensors files.
 
-use std::{io::Read, time::Duration};
+use std::{io::Read, path::Path, time::Duration};
 
 use super::{
     super::{
@@ -62,29 +62,27 @@ fn file_bytes(info: &TensorInfo) -> u64 {
     }
 }
 
-impl Target for SafetensorsTarget {
-    fn begin(
-        self: Box<Self>,
-        tensors: Vec<TensorInfo>,
+/// How tensors are written: what stands before them, and their order.
+pub(in super::super) struct SafetensorsPlan {
+    /// The header and its length.
+    pub(in super::super) header: Vec<u8>,
+    /// The order in which their bytes follow: positions in the list.
+    pub(in super::super) order: Vec<usize>,
+}
+
+impl SafetensorsPlan {
+    /// A plan for the file at a path, which is for messages.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] if the form cannot hold one of the tensors.
+    pub(in super::super) fn new(
+        tensors: &[TensorInfo],
         metadata: &Metadata,
-    ) -> Result<Box<dyn TensorSink>, Error> {
+        path: &Path,
+    ) -> Result<Self, Error> {
         let mut accepted = Vec::with_capacity(tensors.len());
         for (position, info) in tensors.iter().enumerate() {
-            let Some((dtype, rank)) = to_name(info.dtype) else {
-                let reason = format!("{KIND} has no element type {}", info.dtype);
-                return Err(Error::refused(&info.name, reason));
-            };
-            let bits = u64::from(info.dtype.bits().unwrap_or(8));
-            if bits < 8 && (info.elements() * bits) % 8 != 0 {
-                let reason = format!(
-                    "{} elements of {bits} bits do not fill whole bytes, as {KIND} wants",
-                    info.elements()
-                );
-                return Err(Error::refused(&info.name, reason));
-            }
-            if info.name == "__metadata__" {
-                return Err(Error::refused(&info.name, "safetensors keeps this name for itself"));
-            }
+            let (dtype, rank) = accept(info)?;
             accepted.push(Accepted { position, info, dtype, rank });
         }
         order(&mut accepted);
@@ -102,11 +100,59 @@ impl Target for SafetensorsTarget {
             .filter(|header| header.len() as u64 <= MAXIMUM_HEADER_BYTES + 8);
         let Some(header) = header else {
             let reason = format!("the header would be longer than {MAXIMUM_HEADER_BYTES} bytes");
-            return Err(Error::UnknownForm { path: self.0.path().to_owned(), reason });
+            return Err(Error::UnknownForm { path: path.to_owned(), reason });
         };
+        Ok(Self { header, order })
+    }
+}
+
+/// What the form calls the type of a tensor's elements, and where it sorts that.
+fn accept(info: &TensorInfo) -> Result<(&'static str, usize), Error> {
+    let Some((dtype, rank)) = to_name(info.dtype) else {
+        let reason = format!("{KIND} has no element type {}", info.dtype);
+        return Err(Error::refused(&info.name, reason));
+    };
+    let bits = u64::from(info.dtype.bits().unwrap_or(8));
+    if bits < 8 && (info.elements() * bits) % 8 != 0 {
+        let reason = format!(
+            "{} elements of {bits} bits do not fill whole bytes, as {KIND} wants",
+            info.elements()
+        );
+        return Err(Error::refused(&info.name, reason));
+    }
+    if info.name == "__metadata__" {
+        return Err(Error::refused(&info.name, "safetensors keeps this name for itself"));
+    }
+    Ok((dtype, rank))
+}
+
+/// Writes the bytes of a tensor.
+pub(in super::super) fn put_tensor(
+    info: &TensorInfo,
+    data: &mut dyn Read,
+    out: &mut Output,
+) -> Result<(), Error> {
+    let Some(bits @ 1..8) = info.dtype.bits() else {
+        return pass_on(&info.name, data, info.bytes, |bytes| out.put(bytes));
+    };
+    let (mut pack, mut packed) = (Pack::default(), Vec::new());
+    pass_on(&info.name, data, info.bytes, |elements| {
+        packed.clear();
+        pack.push(elements, bits, &mut packed);
+        out.put(&packed)
+    })
+}
+
+impl Target for SafetensorsTarget {
+    fn begin(
+        self: Box<Self>,
+        tensors: Vec<TensorInfo>,
+        metadata: &Metadata,
+    ) -> Result<Box<dyn TensorSink>, Error> {
         let Self(mut out) = *self;
-        out.put(&header)?;
-        Ok(Box::new(SafetensorsSink { out, tensors: Announced::ordered(tensors, order) }))
+        let plan = SafetensorsPlan::new(&tensors, metadata, out.path())?;
+        out.put(&plan.header)?;
+        Ok(Box::new(SafetensorsSink { out, tensors: Announced::ordered(tensors, plan.order) }))
     }
 }
 
@@ -116,17 +162,7 @@ impl TensorSink for SafetensorsSink {
     }
 
     fn write(&mut self, position: usize, data: &mut dyn Read) -> Result<(), Error> {
-        let Self { tensors, out } = self;
-        let info = tensors.get(position)?;
-        let Some(bits @ 1..8) = info.dtype.bits() else {
-            return pass_on(&info.name, data, info.bytes, |bytes| out.put(bytes));
-        };
-        let (mut pack, mut packed) = (Pack::default(), Vec::new());
-        pass_on(&info.name, data, info.bytes, |elements| {
-            packed.clear();
-            pack.push(elements, bits, &mut packed);
-            out.put(&packed)
-        })
+        put_tensor(self.tensors.get(position)?, data, &mut self.out)
     }
 
     fn write_strings(&mut self, position: usize, _: &[Vec<u8>]) -> Result<(), Error> {

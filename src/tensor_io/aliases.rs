@@ -1,0 +1,84 @@
+//! What the metadata of a state says for the package `serdes_ml`: other names of its tensors, and
+//! leaves that are no tensors.
+//!
+//! Source: `python/serdes_ml/_files.py` (aliases) and `python/serdes_ml/jax.py` (leaves).
+
+use std::collections::{HashMap, HashSet};
+
+use super::{Metadata, json::Ordered};
+
+/// The key under which other names of tensors stand: a JSON object, each name with that under which
+/// the tensor is stored.
+const ALIASES: &str = "serdes_ml.aliases";
+
+/// The key under which leaves stand that are no tensors: a JSON object, each name with its value.
+pub(super) const LEAVES: &str = "serdes_ml.leaves";
+
+/// Takes the other names of tensors out of metadata: each with the position of the tensor among
+/// `stored`. Metadata that says something else stays as it is.
+pub(super) fn take(metadata: &mut Metadata, stored: &[&str]) -> Vec<(String, usize)> {
+    let Some(pairs) = metadata else { return Vec::new() };
+    let Some(at) = pairs.iter().position(|(key, _)| key == ALIASES) else { return Vec::new() };
+    let found: Option<Ordered<String>> =
+        pairs.get(at).and_then(|(_, text)| serde_json::from_str(text).ok());
+    let places: HashMap<&str, usize> =
+        stored.iter().enumerate().map(|(place, name)| (*name, place)).collect();
+    let aliases: Option<Vec<_>> = found.and_then(|Ordered(found)| {
+        let place_of = |(name, stored): (String, String)| Some((name, *places.get(&*stored)?));
+        found.into_iter().map(place_of).collect()
+    });
+    let Some(mut aliases) = aliases else { return Vec::new() };
+    // What is stored under a name of its own is that.
+    aliases.retain(|(name, _)| !places.contains_key(&**name));
+    pairs.remove(at);
+    if pairs.is_empty() {
+        *metadata = None;
+    }
+    aliases
+}
+
+/// Metadata with other names of tensors, each with the name under which it is stored.
+pub(crate) fn put(metadata: Metadata, aliases: &[(&str, &str)]) -> Metadata {
+    if aliases.is_empty() {
+        return metadata;
+    }
+    let quoted = |text: &str| serde_json::Value::from(text).to_string();
+    let mut seen = HashSet::new();
+    let entries = aliases
+        .iter()
+        .filter(|(name, _)| seen.insert(*name))
+        .map(|(name, stored)| format!("{}: {}", quoted(name), quoted(stored)));
+    let text = format!("{{{}}}", entries.collect::<Vec<_>>().join(", "));
+    let mut pairs = metadata.unwrap_or_default();
+    pairs.retain(|(key, _)| key != ALIASES);
+    pairs.push((ALIASES.to_owned(), text));
+    Some(pairs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_names_of_tensors_are_put_into_metadata_and_taken_out_again() {
+        let own = Some(vec![("step".to_owned(), "7".to_owned())]);
+        let mut metadata = put(own.clone(), &[("head", "w"), ("caf\u{e9} \"x\"", "w")]);
+        assert_eq!(metadata.as_ref().map(Vec::len), Some(2));
+        let aliases = take(&mut metadata, &["b", "w"]);
+        assert_eq!(aliases, [("head".to_owned(), 1), ("caf\u{e9} \"x\"".to_owned(), 1)]);
+        assert_eq!(metadata, own);
+        let mut metadata = put(None, &[("head", "w")]);
+        take(&mut metadata, &["w"]);
+        assert_eq!(metadata, None);
+    }
+
+    #[test]
+    fn metadata_that_names_no_tensor_stays_as_it_is() {
+        for text in ["", "[]", r#"{"a": 1}"#, r#"{"a": "gone"}"#, r#"{"a":"w","a":"w"}"#] {
+            let mut metadata = Some(vec![(ALIASES.to_owned(), text.to_owned())]);
+            let before = metadata.clone();
+            assert_eq!(take(&mut metadata, &["w"]), []);
+            assert_eq!(metadata, before, "{text}");
+        }
+    }
+}

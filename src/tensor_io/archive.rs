@@ -1,0 +1,207 @@
+//! Zip archives whose entries are read where they lie: what NumPy's and PyTorch's files share.
+//!
+//! It must never know what an entry holds.
+
+use std::{
+    io::{self, Read, Seek, SeekFrom},
+    path::Path,
+    sync::Arc,
+};
+
+use zip::CompressionMethod;
+
+use super::{Error, section::Section};
+use crate::files::ReadAt;
+
+/// An entry of an archive.
+pub(super) struct Member {
+    pub(super) name: String,
+    /// How its bytes are kept, in words.
+    pub(super) method: String,
+    /// Where its bytes are; `None` if they are neither stored nor deflated.
+    pub(super) content: Option<Content>,
+    /// Whether they are in the file, and nobody has encrypted them.
+    pub(super) is_inside: bool,
+}
+
+/// Where an entry lies in the archive, and what its bytes must be.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Content {
+    pub(super) begin: u64,
+    pub(super) stored_bytes: u64,
+    pub(super) bytes: u64,
+    pub(super) compressed: bool,
+    pub(super) checksum: u32,
+}
+
+/// The entries of an archive that is read as a file of this kind.
+///
+/// # Errors
+/// If there is no list of entries, or two have one name: of these the archive would give out the
+/// last one alone.
+pub(super) fn members(
+    file: &Arc<dyn ReadAt>,
+    path: &Path,
+    kind: &'static str,
+) -> Result<Vec<Member>, Error> {
+    let size = file.size().map_err(|error| Error::io("read", path, error))?;
+    let corrupt = |error: zip::result::ZipError| match error {
+        zip::result::ZipError::Io(error) if error.kind() != io::ErrorKind::UnexpectedEof => {
+            Error::io("read", path, error)
+        }
+        error => Error::corrupt(path, kind, error.to_string(), "a zip archive"),
+    };
+    let positioned = Positioned { file: Arc::clone(file), position: 0, size };
+    let mut archive = zip::ZipArchive::new(positioned).map_err(corrupt)?;
+    if archive.has_duplicate_names() {
+        return Err(Error::corrupt(path, kind, "two entries of one name", "each name once"));
+    }
+    let mut members = Vec::with_capacity(archive.len());
+    for number in 0..archive.len() {
+        let found = archive.by_index_raw(number).map_err(corrupt)?;
+        let name = found.name().map_err(corrupt)?.into_owned();
+        let content = Content::of(&found);
+        let is_inside = content.is_some_and(|content| {
+            let end = content.begin.checked_add(content.stored_bytes);
+            end.is_some_and(|end| end <= size) && !found.encrypted()
+        });
+        members.push(Member {
+            name,
+            method: format!("{:?}", found.compression()),
+            content,
+            is_inside,
+        });
+    }
+    Ok(members)
+}
+
+impl Content {
+    /// That of an entry that is stored or deflated.
+    fn of<R: Read>(found: &zip::read::ZipFile<'_, R>) -> Option<Self> {
+        let compressed = match found.compression() {
+            CompressionMethod::Stored => false,
+            CompressionMethod::Deflated => true,
+            _ => return None,
+        };
+        Some(Self {
+            begin: found.data_start()?,
+            stored_bytes: found.compressed_size(),
+            bytes: found.size(),
+            compressed,
+            checksum: found.crc32(),
+        })
+    }
+
+    /// Its bytes, not compared with anything.
+    pub(super) fn raw(self, file: &dyn ReadAt) -> Box<dyn Read + Send + '_> {
+        let section = Section::new(file, self.begin, self.begin.saturating_add(self.stored_bytes));
+        if self.compressed {
+            Box::new(flate2::read::DeflateDecoder::new(section))
+        } else {
+            Box::new(section)
+        }
+    }
+
+    /// Its bytes, which end in an error if they are not those that the archive describes.
+    pub(super) fn checked(self, file: &dyn ReadAt) -> Checked<Box<dyn Read + Send + '_>> {
+        Checked::new(self.raw(file), self.bytes, self.checksum)
+    }
+
+    /// Reads it to its end; `go_on` hears of bytes that were read, and may end the work.
+    ///
+    /// # Errors
+    /// If its bytes are not those that the archive describes.
+    pub(super) fn compare(
+        self,
+        file: &dyn ReadAt,
+        go_on: &mut dyn FnMut(u64) -> bool,
+    ) -> io::Result<()> {
+        if self.bytes == 0 {
+            return match self.checksum {
+                0 => Ok(()),
+                _ => Err(io::Error::new(io::ErrorKind::InvalidData, "checksum mismatch")),
+            };
+        }
+        let mut checked = self.checked(file);
+        let mut step = vec![0; self.bytes.min(1 << 20) as usize];
+        loop {
+            let count = checked.read(&mut step)?;
+            if count == 0 || !go_on(count as u64) {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// An error of reading an entry: of the file, or of the system.
+pub(super) fn read_error(path: &Path, kind: &'static str, error: io::Error) -> Error {
+    match error.kind() {
+        io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::UnexpectedEof => {
+            Error::corrupt(path, kind, error.to_string(), "an intact archive")
+        }
+        _ => Error::io("read", path, error),
+    }
+}
+
+/// Gives out exactly the announced bytes, and an error if they are not those that the archive
+/// describes.
+pub(super) struct Checked<R> {
+    inner: R,
+    left: u64,
+    digest: crc_fast::Digest,
+    expected: u32,
+}
+
+impl<R: Read> Checked<R> {
+    fn new(inner: R, bytes: u64, expected: u32) -> Self {
+        let digest = crc_fast::Digest::new(crc_fast::CrcAlgorithm::Crc32IsoHdlc);
+        Self { inner, left: bytes, digest, expected }
+    }
+}
+
+impl<R: Read> Read for Checked<R> {
+    #[expect(clippy::indexing_slicing, reason = "a reader gives no more than it is asked for")]
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let count = self.left.min(out.len() as u64) as usize;
+        if count == 0 {
+            return Ok(0);
+        }
+        let count = self.inner.read(&mut out[..count])?;
+        if count == 0 {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "an array that ends early"));
+        }
+        self.digest.update(&out[..count]);
+        self.left -= count as u64;
+        if self.left == 0 && self.digest.finalize() != u64::from(self.expected) {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "checksum mismatch"));
+        }
+        Ok(count)
+    }
+}
+
+/// A source with a position, as the archive's reader wants it.
+struct Positioned {
+    file: Arc<dyn ReadAt>,
+    position: u64,
+    size: u64,
+}
+
+impl Read for Positioned {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read_at(out, self.position)?;
+        self.position += count as u64;
+        Ok(count)
+    }
+}
+
+impl Seek for Positioned {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let position = match to {
+            SeekFrom::Start(position) => Some(position),
+            SeekFrom::End(distance) => self.size.checked_add_signed(distance),
+            SeekFrom::Current(distance) => self.position.checked_add_signed(distance),
+        };
+        self.position = position.ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(self.position)
+    }
+}

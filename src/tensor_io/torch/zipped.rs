@@ -1,0 +1,129 @@
+//! The zip archives of PyTorch since 1.6: `NAME/data.pkl`, and a storage in each `NAME/data/KEY`.
+
+use std::{collections::HashMap, io::Read, path::Path, sync::Arc};
+
+use super::{
+    super::{
+        Error,
+        archive::{self, Content, Member, read_error},
+    },
+    KIND,
+    error::TorchError,
+    input::Input,
+    machine,
+    read::{Parsed, Stored},
+};
+use crate::files::ReadAt;
+
+/// The pickle in an archive.
+const PICKLE: &str = "data.pkl";
+
+/// Bytes of an entry that says in which order the bytes of numbers are.
+const LONGEST_WORD: u64 = 16;
+
+/// Whether a zip archive is one of PyTorch's, and not of NumPy's.
+pub(in super::super) fn is_archive(file: &Arc<dyn ReadAt>, path: &Path) -> bool {
+    archive::members(file, path, KIND)
+        .is_ok_and(|members| members.iter().any(|member| prefix(&member.name).is_some()))
+}
+
+/// What stands before the name of the pickle, if it is that.
+fn prefix(name: &str) -> Option<&str> {
+    let prefix = name.strip_suffix(PICKLE)?;
+    let folder = prefix.strip_suffix('/').unwrap_or(prefix);
+    let is_at_top = !folder.contains('/') && (prefix.is_empty() || prefix.ends_with('/'));
+    is_at_top.then_some(prefix)
+}
+
+/// What an archive describes, and where its storages lie.
+pub(super) fn parse(file: &Arc<dyn ReadAt>, path: &Path) -> Result<Parsed, Error> {
+    let members = archive::members(file, path, KIND)?;
+    let Some(prefix) = members.iter().find_map(|member| prefix(&member.name)) else {
+        let reason = "is an archive without data.pkl; expected one of torch.save";
+        return Err(Error::unsupported(path, reason));
+    };
+    let prefix = prefix.to_owned();
+    let mut contents = HashMap::new();
+    let mut is_program = false;
+    for Member { name, content, is_inside, .. } in members {
+        let Some(name) = name.strip_prefix(&prefix) else { continue };
+        is_program |= name == "constants.pkl" || name.starts_with("code/");
+        contents.insert(name.to_owned(), content.filter(|_| is_inside));
+    }
+    if is_program {
+        let reason =
+            "is a program of TorchScript; save the state_dict() of the module that it was made of";
+        return Err(Error::unsupported(path, reason));
+    }
+    check_byte_order(&contents, file, path)?;
+    let pickle = stored(&contents, PICKLE, path)?;
+    pickle.compare(file, &mut |_| true).map_err(|error| read_error(path, KIND, error))?;
+    let mut input = Input::new(file, pickle.begin, pickle.begin.saturating_add(pickle.bytes));
+    let (values, root) = machine::read(&mut input).map_err(|error| error.of(path))?;
+    let mut storages = HashMap::new();
+    for storage in values.storages() {
+        if !storages.contains_key(&storage.key) {
+            let content = stored(&contents, &format!("data/{}", storage.key), path)?;
+            // Where PyTorch was told not to compute checksums there is none.
+            let checked = (content.checksum != 0).then_some(content);
+            let place = Stored { begin: content.begin, bytes: content.bytes, checked };
+            storages.insert(Arc::clone(&storage.key), place);
+        }
+    }
+    Ok(Parsed { pickle_bytes: input.read(), values, root, storages })
+}
+
+/// Where an entry lies that is there, and not compressed.
+fn stored(
+    contents: &HashMap<String, Option<Content>>,
+    name: &str,
+    path: &Path,
+) -> Result<Content, Error> {
+    match contents.get(name) {
+        Some(Some(content)) if !content.compressed && content.bytes == content.stored_bytes => {
+            Ok(*content)
+        }
+        Some(Some(content)) if content.compressed => {
+            let reason = format!(
+                "{name} is compressed, as torch.save never writes it; unpack the archive and pack it without compression"
+            );
+            Err(Error::unsupported(path, reason))
+        }
+        Some(_) => {
+            let found = format!("{name} outside the archive, or encrypted");
+            Err(Error::corrupt(path, KIND, found, "an entry inside it"))
+        }
+        None => {
+            Err(Error::corrupt(path, KIND, format!("no entry {name}"), "all that the pickle names"))
+        }
+    }
+}
+
+/// An error unless numbers are little endian, as they are where nothing is said.
+fn check_byte_order(
+    contents: &HashMap<String, Option<Content>>,
+    file: &Arc<dyn ReadAt>,
+    path: &Path,
+) -> Result<(), Error> {
+    if !contents.contains_key("byteorder") {
+        return Ok(());
+    }
+    let content = stored(contents, "byteorder", path)?;
+    let mut word = Vec::new();
+    content
+        .raw(file)
+        .take(LONGEST_WORD)
+        .read_to_end(&mut word)
+        .map_err(|error| read_error(path, KIND, error))?;
+    match &*word {
+        b"little" => Ok(()),
+        b"big" => Err(TorchError::unsupported(
+            "its numbers are big endian; load it with torch and save it on a machine that is little endian",
+        )
+        .of(path)),
+        other => {
+            let found = format!("the byte order {:?}", String::from_utf8_lossy(other));
+            Err(Error::corrupt(path, KIND, found, "little or big"))
+        }
+    }
+}

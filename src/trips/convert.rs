@@ -1,0 +1,122 @@
+//! Tensors of files into another file, without a device.
+
+use std::{
+    io::{self, Read},
+    time::{Duration, Instant},
+};
+
+use super::plan::{Choice, Plan, plan};
+use crate::{
+    files::{Cancelled, Phase, Watch},
+    ifrt::DType,
+    tensor_io::{Error, Refused, Source, Target},
+};
+
+/// How tensors are converted.
+#[derive(Clone, Debug, Default)]
+pub struct ConvertOptions {
+    only: Vec<String>,
+    skip_unsupported: bool,
+}
+
+impl ConvertOptions {
+    /// All tensors; what cannot be moved is an error.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Only tensors whose names one of these patterns matches (`*`, `?`, `[a-z]`).
+    #[must_use]
+    pub fn with_only(mut self, patterns: Vec<String>) -> Self {
+        self.only = patterns;
+        self
+    }
+
+    /// Whether what cannot be moved is left out.
+    #[must_use]
+    pub fn with_skip_unsupported(mut self, skip: bool) -> Self {
+        self.skip_unsupported = skip;
+        self
+    }
+}
+
+/// What a conversion did.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct ConvertReport {
+    /// Number of tensors written.
+    pub tensors: u64,
+    /// Their payload in bytes.
+    pub bytes: u64,
+    /// From the first read until the last byte was handed to the system.
+    pub time: Duration,
+    /// Syncing and renaming.
+    pub sync_time: Duration,
+    /// What was left out.
+    pub skipped: Vec<Refused>,
+}
+
+/// Streams the tensors of `sources` into `target`, a step of a megabyte at a time.
+///
+/// Where the target's metadata tell other names of tensors, what has several names is written once;
+/// elsewhere under each of them. The metadata is that of the first source that has some.
+///
+/// # Errors
+/// [`Error::CannotSave`] for the first value that cannot be moved, unless it may be left out; two
+/// tensors of one name; what the target cannot hold; what the sources or the target report. No file
+/// is left behind then, and an old one stays.
+pub fn convert(
+    sources: &[Box<dyn Source>],
+    target: Box<dyn Target>,
+    options: &ConvertOptions,
+    watch: &Watch,
+) -> Result<ConvertReport, Error> {
+    let choice = Choice {
+        only: &options.only,
+        skip_unsupported: options.skip_unsupported,
+        keep_aliases: target.keeps_aliases(),
+    };
+    let Plan { tensors, metadata, skipped } = plan(sources, choice)?;
+    let bytes = tensors.iter().map(|tensor| tensor.info.bytes).sum();
+    let infos = tensors.iter().map(|tensor| tensor.info.clone()).collect();
+    let mut sink = target.begin(infos, &metadata)?;
+
+    let begin = Instant::now();
+    watch.begin(Phase::Convert, bytes);
+    let mut report = ConvertReport { skipped, bytes, ..ConvertReport::default() };
+    for position in sink.order().to_vec() {
+        let Some(tensor) = tensors.get(position) else { continue };
+        report.tensors += 1;
+        if tensor.info.dtype == DType::String {
+            sink.write_strings(position, &tensor.source.strings(tensor.position)?)?;
+            watch.advance(tensor.info.bytes)?;
+            continue;
+        }
+        let data = tensor.source.read(tensor.position)?;
+        let mut data = Watched { data, watch };
+        sink.write(position, &mut data).map_err(|error| match watch.check() {
+            Ok(()) => error,
+            Err(cancelled) => Error::from(cancelled),
+        })?;
+    }
+    watch.check()?;
+    report.time = begin.elapsed();
+    report.sync_time = sink.finish()?;
+    Ok(report)
+}
+
+/// Bytes that a watch hears of as they are read.
+struct Watched<'a, R> {
+    data: R,
+    watch: &'a Watch,
+}
+
+impl<R: Read> Read for Watched<'_, R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let count = self.data.read(out)?;
+        self.watch
+            .advance(count as u64)
+            .map_err(|cancelled: Cancelled| io::Error::other(cancelled))?;
+        Ok(count)
+    }
+}

@@ -1,0 +1,86 @@
+//! Which tensors of several sources are moved, and what is said of them besides.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::{
+    device_state::{self, matches_any},
+    tensor_io::{Error, Metadata, Refused, Source, TensorInfo, aliases},
+};
+
+/// A tensor of a source.
+#[derive(Clone, Copy)]
+pub(super) struct Planned<'a> {
+    pub(super) source: &'a dyn Source,
+    pub(super) position: usize,
+    pub(super) info: &'a TensorInfo,
+}
+
+/// What is moved.
+pub(super) struct Plan<'a> {
+    pub(super) tensors: Vec<Planned<'a>>,
+    /// That of the first source that has some, with the names that are left out because they are
+    /// other names of a tensor.
+    pub(super) metadata: Metadata,
+    /// What is left out because it cannot be moved.
+    pub(super) skipped: Vec<Refused>,
+}
+
+/// How what is moved is chosen.
+#[derive(Clone, Copy)]
+pub(super) struct Choice<'a> {
+    /// Patterns of names; none stands for all.
+    pub(super) only: &'a [String],
+    /// Whether what cannot be moved is left out.
+    pub(super) skip_unsupported: bool,
+    /// Whether other names of a tensor go into the metadata, and the tensor is moved once.
+    pub(super) keep_aliases: bool,
+}
+
+/// Plans a trip of the tensors of `sources`.
+///
+/// # Errors
+/// [`Error::CannotSave`] for the first tensor that cannot be moved, unless that may be left out; two
+/// tensors of one name; a pattern that no name matches.
+pub(super) fn plan<'a>(
+    sources: &'a [Box<dyn Source>],
+    choice: Choice<'_>,
+) -> Result<Plan<'a>, Error> {
+    let Choice { only, skip_unsupported, keep_aliases } = choice;
+    let is_chosen = |name: &str| only.is_empty() || matches_any(only, name);
+    let all = || sources.iter().flat_map(|source| source.tensors());
+    let mut names = HashSet::new();
+    if let Some(info) = all().find(|info| !names.insert(info.name.as_str())) {
+        return Err(device_state::Error::DuplicateName { name: info.name.clone() }.into());
+    }
+    for pattern in only {
+        if !all().any(|info| matches_any(&[pattern], &info.name)) {
+            let (pattern, count) = (pattern.clone(), all().count());
+            return Err(Error::NoMatch { pattern, count });
+        }
+    }
+    let refused = sources.iter().flat_map(|source| source.refused());
+    let skipped: Vec<Refused> = refused.filter(|one| is_chosen(&one.name)).cloned().collect();
+    if let Some(Refused { name, reason }) = skipped.first().filter(|_| !skip_unsupported) {
+        return Err(Error::CannotSave { name: name.clone(), reason: reason.clone() });
+    }
+    let (mut tensors, mut other_names) = (Vec::new(), Vec::new());
+    for source in sources {
+        let source = &**source;
+        let infos = source.tensors();
+        // Of a tensor that has several names the first one that is chosen is that of its bytes.
+        let mut first: HashMap<usize, &str> = HashMap::new();
+        for (position, info) in infos.iter().enumerate().filter(|(_, info)| is_chosen(&info.name)) {
+            if keep_aliases {
+                let bytes = source.alias_of(position).unwrap_or(position);
+                let name = *first.entry(bytes).or_insert(&info.name);
+                if name != info.name {
+                    other_names.push((&*info.name, name));
+                    continue;
+                }
+            }
+            tensors.push(Planned { source, position, info });
+        }
+    }
+    let metadata = sources.iter().find_map(|source| source.metadata().clone());
+    Ok(Plan { tensors, metadata: aliases::put(metadata, &other_names), skipped })
+}
