@@ -34,10 +34,12 @@ from ._verdicts import (
 )
 
 if TYPE_CHECKING:
+    from ._convert import Conversion, convert
     from ._files import Slice, load, load_file, safe_open, save, save_file
 
 __all__ = [
     "Consumer",
+    "Conversion",
     "Corrupt",
     "NotFound",
     "Reason",
@@ -52,6 +54,7 @@ __all__ = [
     "__version__",
     "check",
     "check_all",
+    "convert",
     "diff",
     "explain",
     "inspect",
@@ -64,6 +67,7 @@ __all__ = [
 ]
 
 _OF_FILES = ("Slice", "load", "load_file", "safe_open", "save", "save_file")
+_OF_CONVERT = ("Conversion", "convert")
 
 
 def __getattr__(name: str) -> Any:
@@ -71,6 +75,12 @@ def __getattr__(name: str) -> Any:
         from . import _files
 
         found = getattr(_files, name)
+        globals()[name] = found
+        return found
+    if name in _OF_CONVERT:
+        from . import _convert
+
+        found = getattr(_convert, name)
         globals()[name] = found
         return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -148,6 +148,11 @@ impl Error {
         Self::Refused { name: name.to_owned(), reason: cut(&reason.into()) }
     }
 
+    /// The bytes of a tensor could not be read: for sources of others.
+    pub fn of_data(name: impl Into<String>, source: io::Error) -> Self {
+        Self::Data { name: name.into(), source }
+    }
+
     pub(crate) fn unsupported(path: &Path, reason: impl Into<String>) -> Self {
         Self::Unsupported { path: path.to_path_buf(), reason: cut(&reason.into()) }
     }

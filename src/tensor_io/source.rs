@@ -14,6 +14,13 @@ pub struct Refused {
     pub reason: String,
 }
 
+impl Refused {
+    /// The tensor of that name, and why no state can hold it.
+    pub fn new(name: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self { name: name.into(), reason: reason.into() }
+    }
+}
+
 /// A file that tensors are read from.
 pub trait Source: Send {
     /// What kind of file it is, in the words of the command.

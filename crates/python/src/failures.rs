@@ -69,7 +69,8 @@ pub(crate) fn of_tensors(py: Python<'_>, error: &tensor_io::Error) -> PyErr {
         Error::Data { source, .. } if source.kind() == io::ErrorKind::InvalidData => {
             of_reason(py, &Reason::new(Rule::Corrupt, error.to_string()), None)
         }
-        Error::UnknownForm { path, .. } => {
+        Error::NoMatch { .. } => PyKeyError::new_err(error.to_string()),
+        Error::UnknownForm { path, .. } | Error::Unsupported { path, .. } => {
             of_reason(py, &Reason::new(Rule::Unsupported, error.to_string()), Some(path))
         }
         Error::Bundle(_) => of_reason(py, &Reason::new(Rule::Corrupt, error.to_string()), None),

@@ -17,6 +17,7 @@
 )]
 
 mod command;
+mod convert;
 mod failures;
 mod memory;
 mod reader;
@@ -29,6 +30,8 @@ mod writer;
 mod _native {
     #[pymodule_export]
     use super::command::command;
+    #[pymodule_export]
+    use super::convert::convert;
     #[pymodule_export]
     use super::reader::{Reader, matching};
     #[pymodule_export]

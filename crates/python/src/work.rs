@@ -17,15 +17,34 @@ use serdes::files::{Phase, Progress, Watch};
 /// How often the caller looks for signals and calls back.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Bytes that are done.
-#[derive(Default)]
-struct Counter(AtomicU64);
+/// Bytes that are done, and all bytes.
+struct Counter {
+    done: AtomicU64,
+    total: AtomicU64,
+    /// Whether the work says how many bytes there are, since the caller does not know.
+    learns_total: bool,
+}
+
+impl Counter {
+    fn new(total: u64) -> Self {
+        Self { done: AtomicU64::new(0), total: AtomicU64::new(total), learns_total: total == 0 }
+    }
+
+    fn both(&self) -> (u64, u64) {
+        let total = self.total.load(Ordering::Relaxed);
+        (self.done.load(Ordering::Relaxed).min(total), total)
+    }
+}
 
 impl Progress for Counter {
-    fn begin(&self, _: Phase, _: u64) {}
+    fn begin(&self, _: Phase, bytes: u64) {
+        if self.learns_total {
+            self.total.fetch_add(bytes, Ordering::Relaxed);
+        }
+    }
 
     fn advance(&self, bytes: u64) {
-        self.0.fetch_add(bytes, Ordering::Relaxed);
+        self.done.fetch_add(bytes, Ordering::Relaxed);
     }
 }
 
@@ -56,7 +75,8 @@ impl Drop for SaysEnd<'_> {
 }
 
 /// Does `work` without the interpreter, `total` bytes of it, and answers what it answers. `progress`
-/// is called with the bytes that are done and all bytes.
+/// is called with the bytes that are done and all bytes; for a `total` of 0 with those of which the
+/// work says that it begins them.
 ///
 /// # Errors
 /// What a signal handler or `progress` raises: the work is stopped then, and has ended.
@@ -66,11 +86,11 @@ pub(crate) fn interruptible<T: Send>(
     total: u64,
     work: impl FnOnce(&Watch) -> T + Send,
 ) -> PyResult<T> {
-    let counter = Arc::new(Counter::default());
+    let counter = Arc::new(Counter::new(total));
     let watch = &Watch::new().with_progress(Arc::clone(&counter) as Arc<dyn Progress>);
     let ended = &Ended::default();
-    let tell = |done: u64| match progress {
-        Some(progress) => progress.call1((done.min(total), total)).map(drop),
+    let tell = || match progress {
+        Some(progress) => progress.call1(counter.both()).map(drop),
         None => Ok(()),
     };
     thread::scope(|scope| {
@@ -82,14 +102,13 @@ pub(crate) fn interruptible<T: Send>(
             if py.detach(|| ended.wait(LOOK_EVERY)) {
                 break Ok(());
             }
-            let done = counter.0.load(Ordering::Relaxed);
-            if let Err(error) = py.check_signals().and_then(|()| tell(done)) {
+            if let Err(error) = py.check_signals().and_then(|()| tell()) {
                 watch.cancel();
                 break Err(error);
             }
         };
         let result = py.detach(|| worker.join()).unwrap_or_else(|panic| resume_unwind(panic));
-        heard.and_then(|()| tell(counter.0.load(Ordering::Relaxed)))?;
+        heard.and_then(|()| tell())?;
         Ok(result)
     })
 }

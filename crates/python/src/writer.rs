@@ -139,7 +139,8 @@ pub(crate) enum GivenVersion {
 }
 
 impl GivenVersion {
-    fn versions(&self) -> PyResult<Versions> {
+    /// The versions of both lines.
+    pub(crate) fn versions(&self) -> PyResult<Versions> {
         match self {
             Self::Number(number) => {
                 let specs = AnyVersionAccessor::get(*number)

@@ -134,6 +134,10 @@ def main():
         save("views%s.pt" % ending, views(), **options)
         save("training_state%s.pt" % ending, training_state(), **options)
         save("alone%s.pt" % ending, torch.arange(3), **options)
+    if hasattr(torch.serialization, "set_crc32_options"):
+        torch.serialization.set_crc32_options(False)
+        save("without_checksums.pt", {"w": torch.arange(4.0), "turned": torch.ones(2, 3).t()})
+        torch.serialization.set_crc32_options(True)
     # What is refused: a module with its class, a program, tensors that are not dense numbers.
     torch.save(torch.nn.Linear(1, 1), os.path.join(folder, "module.pt"))
     others = {"w": torch.ones(2), "sparse": torch.eye(2).to_sparse()}

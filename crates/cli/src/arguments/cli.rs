@@ -3,9 +3,9 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::arguments::{
-    AbiCommand, CheckArguments, DiffArguments, ExplainArguments, InspectArguments,
-    NegotiateArguments, OpsArguments, PluginCommand, RestoreArguments, SaveArguments,
-    ServeArguments, VersionsArguments,
+    AbiCommand, CheckArguments, ConvertArguments, DiffArguments, ExplainArguments,
+    InspectArguments, NegotiateArguments, OpsArguments, PluginCommand, RestoreArguments,
+    SaveArguments, ServeArguments, VersionsArguments,
 };
 
 /// Move machine-learning state between builds that were not made on the same day.
@@ -122,6 +122,20 @@ Without --rtol and --atol elements differ where a byte does. With one of them, n
 NaN equals NaN, an infinity itself, 0 equals -0; strings are compared byte for byte. Tensors are told by their names; two files of one \
 tensor, of which one is an .npy, are compared whatever they are called. Status 2 where a tensor cannot be compared.")]
     Diff(DiffArguments),
+    /// Read tensors that others wrote, PyTorch's among them, into a state or another file, without a
+    /// device.
+    #[command(
+        override_usage = "serdes convert [OPTIONS] <SOURCE>... <TARGET>",
+        after_help = "Examples:\n  serdes convert model.pt model.sds\n  \
+serdes convert model.safetensors.index.json model.sds\n  \
+serdes convert checkpoint.pth weights.safetensors --only 'model/*' --shard-bytes 5GB\n  \
+serdes convert ckpt-1000 weights.npz\n\n\
+Nothing in a file of PyTorch's is run: what describes tensors is read, everything else refused by its name, or left out with \
+--skip-unsupported. Nested state dicts become names such as model/layer.weight and optimizer/state/0/exp_avg; numbers and texts between \
+the tensors go into the metadata. Names of one tensor are one tensor in a state, and a tensor each elsewhere. Checkpoints of Orbax are \
+read from Python: serdes_ml.convert(FOLDER, TARGET)."
+    )]
+    Convert(ConvertArguments),
     /// Inspect, check and verify plug-ins, of StreamExecutor and of PJRT.
     #[command(subcommand)]
     Plugin(PluginCommand),

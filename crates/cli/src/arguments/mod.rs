@@ -5,6 +5,7 @@
 mod abi;
 mod check;
 mod cli;
+mod convert;
 mod device;
 mod diff;
 mod explain;
@@ -21,6 +22,7 @@ pub(crate) use self::{
     abi::{AbiCommand, AllowedBump},
     check::{CheckArguments, ModelLoader},
     cli::{Cli, Color, Command, Global},
+    convert::ConvertArguments,
     device::{DeviceArguments, SyncMode},
     diff::DiffArguments,
     explain::ExplainArguments,

@@ -4,6 +4,7 @@
 mod abi;
 mod check;
 mod consumers;
+mod convert;
 mod device;
 mod diff;
 mod explain;
@@ -116,6 +117,7 @@ pub(crate) fn run(command: &Command, terminal: &mut Terminal) -> Result<Status, 
         Command::Save(arguments) => save::run(arguments, terminal),
         Command::Restore(arguments) => restore::run(arguments, terminal),
         Command::Diff(arguments) => diff::run(arguments, terminal),
+        Command::Convert(arguments) => convert::run(arguments, terminal),
         Command::Plugin(command) => plugin::run(command, terminal),
         Command::Abi(command) => abi::run(command, terminal),
         Command::Negotiate(arguments) => negotiate::run(arguments, terminal),

@@ -1,9 +1,9 @@
-//! What `save` and `restore` say of the tensors that they moved, in the same keys and words.
+//! What `save`, `restore` and `convert` say of the tensors that they moved, in the same keys and words.
 
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use serdes::trips::{RestoreReport, SaveReport};
+use serdes::trips::{ConvertReport, RestoreReport, SaveReport};
 
 use crate::terminal::{bytes, count, rate};
 
@@ -19,6 +19,17 @@ pub(crate) struct Moved {
 impl Moved {
     /// By a save whose command began then.
     pub(crate) fn saved(report: &SaveReport, begin: Instant) -> Self {
+        Self {
+            tensors: report.tensors,
+            bytes: report.bytes,
+            time: report.time,
+            sync_time: report.sync_time,
+            total_time: begin.elapsed(),
+        }
+    }
+
+    /// By a conversion whose command began then.
+    pub(crate) fn converted(report: &ConvertReport, begin: Instant) -> Self {
         Self {
             tensors: report.tensors,
             bytes: report.bytes,

@@ -26,6 +26,7 @@ impl Progress for Phases {
                 Phase::ReadBack => "read back",
                 Phase::Verify => "verifying",
                 Phase::Compare => "comparing",
+                Phase::Convert => "converting",
                 _ => "working",
             },
             bytes,

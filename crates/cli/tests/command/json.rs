@@ -66,6 +66,7 @@ fn the_page_describes_each_object_that_a_command_prints() {
         ("save", &["save", "--from", text(&tiny), "-o", state]),
         ("restore", &["restore", state]),
         ("diff", &["diff", state, text(&tiny)]),
+        ("convert", &["convert", text(&tiny), state]),
         ("plugin check", &["plugin", "check", "host"]),
         ("plugin verify", &["plugin", "verify", "host"]),
         ("abi diff", &["abi", "diff", &old, &new]),

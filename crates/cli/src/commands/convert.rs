@@ -1,0 +1,121 @@
+//! `serdes convert`: tensors of files into another file, without a device.
+
+use std::{
+    path::{Path, PathBuf},
+    time::Instant,
+};
+
+use serde_json::json;
+use serdes::{
+    device_state::WriteOptions,
+    tensor_io::{self, Form, Target},
+    trips::{self, ConvertOptions, ConvertReport},
+};
+
+use crate::{
+    arguments::ConvertArguments,
+    commands::{failures, moved::Moved, save, streams, watch},
+    failure::Failure,
+    terminal::{GOOD, NAME, Status, Terminal},
+};
+
+/// Converts.
+pub(crate) fn run(
+    arguments: &ConvertArguments,
+    terminal: &mut Terminal,
+) -> Result<Status, Failure> {
+    let begin = Instant::now();
+    let Some((to, from)) = arguments.paths.split_last().filter(|(_, from)| !from.is_empty()) else {
+        return Err(Failure::new("expected what is read, and last what is written"));
+    };
+    let stream = output_form(arguments, to)?;
+    let versions = save::versions(&arguments.serdes_version, terminal)?;
+    streams::once(from.iter().map(PathBuf::as_path))?;
+    let form = save::input_form(arguments.kind.as_deref(), from)?;
+    for path in from {
+        refuse_other_programs(path, to)?;
+    }
+    let options = WriteOptions::new(versions).with_durability(save::durability(arguments.sync));
+    let sources =
+        from.iter().map(|path| streams::open(path, form)).collect::<Result<Vec<_>, _>>()?;
+    let target = target(arguments, to, stream, &options, terminal)?;
+    let watch = watch::watch(terminal)?;
+    let choice = ConvertOptions::new()
+        .with_only(arguments.only.clone())
+        .with_skip_unsupported(arguments.skip_unsupported);
+    let report = trips::convert(&sources, target, &choice, &watch).map_err(failures::tensor_io)?;
+    say(to, &report, begin, terminal)?;
+    Ok(Status::Yes)
+}
+
+/// What goes to standard output, if that is the target.
+fn output_form(arguments: &ConvertArguments, to: &Path) -> Result<Option<Form>, Failure> {
+    let form = streams::form("--to-kind", arguments.to_kind.as_deref())?;
+    match (streams::is_output(to), form) {
+        (false, None) => Ok(None),
+        (false, Some(_)) => Err(Failure::new(
+            "--to-kind says what goes to standard output; the name of a file says it itself",
+        )),
+        (true, _) if arguments.shard_bytes.is_some() => {
+            Err(Failure::new("--shard-bytes: shards are files; name one instead of -"))
+        }
+        (true, form) => Ok(Some(form.unwrap_or(Form::DeviceState))),
+    }
+}
+
+/// Where the tensors go.
+fn target(
+    arguments: &ConvertArguments,
+    to: &Path,
+    stream: Option<Form>,
+    options: &WriteOptions,
+    terminal: &mut Terminal,
+) -> Result<Box<dyn Target>, Failure> {
+    let target = match (stream, arguments.shard_bytes) {
+        (Some(form), _) => tensor_io::create_stream(terminal.take_stream()?, form, options),
+        (None, Some(bytes)) => tensor_io::create_sharded(to, bytes, options),
+        (None, None) => tensor_io::create(to, options),
+    };
+    target.map_err(failures::tensor_io)
+}
+
+/// An error for a folder of Orbax, which is read by a library of Python's alone.
+fn refuse_other_programs(path: &Path, to: &Path) -> Result<(), Failure> {
+    const MARKS: [&str; 5] =
+        ["_METADATA", "_CHECKPOINT_METADATA", "manifest.ocdbt", "checkpoint", "_sharding"];
+    if !path.is_dir() || !MARKS.iter().any(|mark| path.join(mark).exists()) {
+        return Ok(());
+    }
+    let failure = Failure::new(format_args!(
+        "{} is a checkpoint of Orbax, whose arrays are read through tensorstore, from Python",
+        path.display()
+    ));
+    Err(failure.with_hint(format_args!(
+        "`pip install 'serdes-ml[orbax]'`, then `python -c \"import serdes_ml; serdes_ml.convert({:?}, {:?})\"`",
+        path.display().to_string(),
+        to.display().to_string()
+    )))
+}
+
+/// Says what was converted, and what was left out.
+fn say(
+    to: &Path,
+    report: &ConvertReport,
+    begin: Instant,
+    terminal: &mut Terminal,
+) -> Result<(), Failure> {
+    let moved = Moved::converted(report, begin);
+    for skipped in &report.skipped {
+        terminal.warning(format_args!("left out {:?}: {}", skipped.name, skipped.reason));
+    }
+    if terminal.json() {
+        let skipped: Vec<_> = report.skipped.iter().map(|skipped| &skipped.name).collect();
+        terminal.object(&moved.object(json!({ "target": to, "skipped": skipped })))?;
+    }
+    terminal.line(format_args!(
+        "{GOOD}converted{GOOD:#} {} to {NAME}{}{NAME:#} {}",
+        moved.amount(),
+        to.display(),
+        moved.pace(),
+    ))
+}

@@ -1,0 +1,190 @@
+//! `serdes convert`: what others wrote, into a state and back.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+};
+
+use serde_json::Value;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// A file that real PyTorch wrote.
+fn torch(name: &str) -> PathBuf {
+    root().join("tests/data/torch/2.15.0").join(name)
+}
+
+fn serdes(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_serdes")).args(arguments).output().unwrap()
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+fn done(arguments: &[&str]) -> Output {
+    let output = serdes(arguments);
+    assert!(output.status.success(), "{arguments:?}: {output:?}");
+    output
+}
+
+/// What is said of a failure; nothing was written.
+fn refused(arguments: &[&str], target: &Path) -> String {
+    let output = serdes(arguments);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {output:?}");
+    assert!(!target.exists(), "{arguments:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+fn object(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn inspect(path: &Path) -> Value {
+    object(&done(&["inspect", text(path), "--json"]))
+}
+
+fn names(inspected: &Value) -> Vec<&str> {
+    let tensors = inspected["tensors"].as_array().unwrap();
+    tensors.iter().map(|tensor| tensor["name"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn a_file_of_torch_becomes_a_state_and_the_state_is_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    for file in ["training_state.pt", "training_state_legacy.pt", "every_type.pt", "views.pt"] {
+        let state = folder.path().join(format!("{file}.sds"));
+        let report = object(&done(&["convert", text(&torch(file)), text(&state), "--json"]));
+        assert!(report["bytes"].as_u64().unwrap() > 0, "{report}");
+        done(&["check", text(&state), "--verify-data"]);
+        done(&["diff", text(&torch(file)), text(&state)]);
+    }
+    let inspected = inspect(&folder.path().join("training_state.pt.sds"));
+    assert!(names(&inspected).contains(&"model/0.weight"), "{inspected}");
+    assert!(names(&inspected).contains(&"optimizer/state/0/exp_avg"));
+    // The parameters are the tensors of the model.
+    assert!(!names(&inspected).contains(&"parameters/0"));
+}
+
+#[test]
+fn names_of_one_tensor_are_stored_once_and_written_out_elsewhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let [state, weights, again] =
+        ["a.sds", "a.safetensors", "b.sds"].map(|name| folder.path().join(name));
+    done(&["convert", text(&torch("views.pt")), text(&state)]);
+    assert!(!names(&inspect(&state)).contains(&"again"));
+    done(&["convert", text(&state), text(&weights)]);
+    let inspected = inspect(&weights);
+    let found = names(&inspected);
+    assert!(found.contains(&"again") && found.contains(&"base"), "{found:?}");
+    done(&["diff", text(&torch("views.pt")), text(&weights)]);
+    // A state of a state keeps what it says of them.
+    done(&["convert", text(&state), text(&again)]);
+    assert_eq!(fs::metadata(&state).unwrap().len(), fs::metadata(&again).unwrap().len());
+    done(&["diff", text(&state), text(&again)]);
+    // Only the other name: then it is the one.
+    let only = folder.path().join("only.sds");
+    done(&["convert", text(&state), text(&only), "--only", "again"]);
+    assert_eq!(names(&inspect(&only)), ["again"]);
+}
+
+#[test]
+fn save_and_diff_read_files_of_torch_as_well() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("a.sds");
+    done(&["save", "--from", text(&torch("views.pt")), "-o", text(&state)]);
+    done(&["diff", text(&state), text(&torch("views_legacy.pt"))]);
+    assert!(!names(&inspect(&state)).contains(&"again"));
+}
+
+#[test]
+fn shards_are_written_with_their_index_and_read_by_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let [shards, one] = ["m.safetensors", "one.safetensors"].map(|name| folder.path().join(name));
+    let source = torch("training_state.pt");
+    done(&["convert", text(&source), text(&shards), "--shard-bytes", "50"]);
+    let index = folder.path().join("m.safetensors.index.json");
+    assert!(index.exists() && !shards.exists());
+    done(&["convert", text(&index), text(&one)]);
+    done(&["diff", text(&source), text(&one)]);
+    let left = folder.path().join("m-00001-of-00002.safetensors");
+    let first = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
+    let first = first.filter(|path| text(path).contains("m-00001-of-")).next().unwrap_or(left);
+    fs::remove_file(first).unwrap();
+    let target = folder.path().join("none.sds");
+    let said = refused(&["convert", text(&index), text(&target)], &target);
+    assert!(said.contains("m-00001-of-"), "{said}");
+}
+
+#[test]
+fn what_no_state_holds_is_refused_by_name_or_left_out_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("a.sds");
+    let source = torch("others.pt");
+    let said = refused(&["convert", text(&source), text(&state)], &state);
+    assert!(said.contains("sparse") && said.contains("--skip-unsupported"), "{said}");
+    let output = done(&["convert", text(&source), text(&state), "--skip-unsupported", "--json"]);
+    let skipped = object(&output)["skipped"].clone();
+    assert_eq!(skipped, serde_json::json!(["sparse", "conjugate", "quantized"]));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("_rebuild_qtensor"));
+    assert_eq!(names(&inspect(&state)), ["w"]);
+    for (file, word) in [("module.pt", "Linear"), ("program.pt", "TorchScript")] {
+        let target = folder.path().join("none.sds");
+        let said = refused(&["convert", text(&torch(file)), text(&target)], &target);
+        assert!(said.contains(word), "{said}");
+    }
+}
+
+#[test]
+fn streams_are_read_and_written() {
+    let source = fs::File::open(torch("views.pt")).unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_serdes"))
+        .args(["convert", "-", "-", "--to-kind", "safetensors"])
+        .stdin(source)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.safetensors");
+    let mut file = fs::File::create(&path).unwrap();
+    std::io::copy(child.stdout.as_mut().unwrap(), &mut file).unwrap();
+    assert!(child.wait().unwrap().success());
+    done(&["diff", text(&torch("views.pt")), text(&path)]);
+}
+
+#[test]
+fn wrong_arguments_write_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("a.sds");
+    let source = torch("alone.pt");
+    for (arguments, word) in [
+        (vec!["--shard-bytes", "10"], "safetensors"),
+        (vec!["--to-kind", "npy"], "--to-kind"),
+        (vec!["--kind", "npy"], "--kind"),
+        (vec!["--only", "nothing*"], "nothing*"),
+        (vec!["--serdes-version", "99"], "--serdes-version"),
+    ] {
+        let all = [vec!["convert", text(&source), text(&target)], arguments].concat();
+        let said = refused(&all, &target);
+        assert!(said.contains(word), "{said}");
+    }
+    let written = folder.path().join("a.pt");
+    let said = refused(&["convert", text(&source), text(&written)], &written);
+    assert!(said.contains(".pt are not written"), "{said}");
+    assert_eq!(serdes(&["convert", text(&source)]).status.code(), Some(2));
+    // Two sources with one name.
+    let said = refused(&["convert", text(&source), text(&source), text(&target)], &target);
+    assert!(said.contains("alone"), "{said}");
+}
+
+#[test]
+fn a_folder_of_orbax_is_told_with_who_reads_it() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("_CHECKPOINT_METADATA"), "{}").unwrap();
+    let target = folder.path().join("a.sds");
+    let said = refused(&["convert", text(folder.path()), text(&target)], &target);
+    assert!(said.contains("serdes_ml.convert") && said.contains("serdes-ml[orbax]"), "{said}");
+}

@@ -1,0 +1,209 @@
+//! Tensors that others wrote, into a state or another file: files that the library reads, and
+//! arrays that Python reads piece by piece.
+
+use std::{
+    io::{self, Read},
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use pyo3::{exceptions::PyValueError, prelude::*, types::PyIterator};
+use serdes::{
+    device_state::{Durability, WriteOptions},
+    ifrt::{DType, Shape},
+    tensor_io::{self, Error, Metadata, Refused, Source, TensorInfo},
+    trips::{self, ConvertOptions},
+};
+
+use crate::{failures, memory::Readable, work::interruptible, writer::GivenVersion};
+
+/// What a tensor is called, its type in IFRT's words, and its shape.
+type GivenInfo = (String, String, Vec<i64>);
+
+/// A name, and what is said of it.
+type Words = Vec<(String, String)>;
+
+/// Where tensors come from, as Python says it.
+#[derive(FromPyObject)]
+pub(crate) enum GivenSource<'py> {
+    /// A file.
+    Path(PathBuf),
+    /// What it is called; its tensors; its metadata; what is left out of it, and why; what gives, for
+    /// the position of a tensor, arrays that follow each other in its bytes.
+    Arrays(String, Vec<GivenInfo>, Words, Words, Bound<'py, PyAny>),
+}
+
+/// A source, or where it is.
+enum Prepared {
+    Path(PathBuf),
+    Arrays(Box<Arrays>),
+}
+
+/// Arrays that Python reads.
+struct Arrays {
+    name: String,
+    tensors: Vec<TensorInfo>,
+    metadata: Metadata,
+    refused: Vec<Refused>,
+    pieces: Py<PyAny>,
+    raised: Raised,
+}
+
+/// What Python raised where the library can only be told of an error.
+#[derive(Clone, Default)]
+struct Raised(Arc<Mutex<Option<PyErr>>>);
+
+impl Raised {
+    fn keep(&self, error: PyErr) -> io::Error {
+        let told = io::Error::other(error.to_string());
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        told
+    }
+
+    fn take(&self) -> Option<PyErr> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl Prepared {
+    fn of(given: GivenSource<'_>, raised: &Raised) -> PyResult<Self> {
+        let (name, infos, metadata, refused, pieces) = match given {
+            GivenSource::Path(path) => return Ok(Self::Path(path)),
+            GivenSource::Arrays(name, infos, metadata, refused, pieces) => {
+                (name, infos, metadata, refused, pieces)
+            }
+        };
+        let wrong = |error: &dyn std::fmt::Display| PyValueError::new_err(error.to_string());
+        let tensors = infos.into_iter().map(|(name, dtype, dims)| {
+            let dtype: DType = dtype.parse().map_err(|error| wrong(&error))?;
+            let shape = Shape::new(dims).map_err(|error| wrong(&error))?;
+            TensorInfo::new(name, dtype, shape).map_err(|error| wrong(&error))
+        });
+        Ok(Self::Arrays(Box::new(Arrays {
+            name,
+            tensors: tensors.collect::<PyResult<_>>()?,
+            metadata: (!metadata.is_empty()).then_some(metadata),
+            refused: refused.into_iter().map(|(name, reason)| Refused::new(name, reason)).collect(),
+            pieces: pieces.unbind(),
+            raised: raised.clone(),
+        })))
+    }
+
+    fn open(self) -> Result<Box<dyn Source>, Error> {
+        match self {
+            Self::Path(path) => tensor_io::open(path),
+            Self::Arrays(arrays) => Ok(arrays),
+        }
+    }
+}
+
+impl Source for Arrays {
+    fn kind(&self) -> &'static str {
+        "arrays"
+    }
+
+    fn tensors(&self) -> &[TensorInfo] {
+        &self.tensors
+    }
+
+    fn refused(&self) -> &[Refused] {
+        &self.refused
+    }
+
+    fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    fn read(&self, position: usize) -> Result<Box<dyn Read + Send + '_>, Error> {
+        let pieces = Python::attach(|py| {
+            let pieces = self.pieces.bind(py).call1((position,))?;
+            Ok::<_, PyErr>(pieces.try_iter()?.unbind())
+        });
+        let pieces = pieces.map_err(|error| {
+            let name = self.tensors.get(position).map_or(&self.name, |info| &info.name);
+            Error::of_data(name, self.raised.keep(error))
+        })?;
+        Ok(Box::new(Pieces { pieces, piece: None, taken: 0, raised: self.raised.clone() }))
+    }
+}
+
+/// The bytes of arrays that follow each other, each let go before the next is asked for.
+struct Pieces {
+    pieces: Py<PyIterator>,
+    piece: Option<Readable>,
+    taken: usize,
+    raised: Raised,
+}
+
+impl Pieces {
+    fn next(&mut self) -> io::Result<bool> {
+        self.taken = 0;
+        self.piece = None;
+        let found = Python::attach(|py| {
+            let next = self.pieces.bind(py).clone().next();
+            next.map(|array| Readable::of(&array?)).transpose()
+        });
+        self.piece = found.map_err(|error| self.raised.keep(error))?;
+        Ok(self.piece.is_some())
+    }
+}
+
+impl Read for Pieces {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let rest = self.piece.as_ref().and_then(|piece| piece.bytes().get(self.taken..));
+            match rest {
+                Some(mut rest) if !rest.is_empty() => {
+                    let count = rest.read(out)?;
+                    self.taken += count;
+                    return Ok(count);
+                }
+                _ => {
+                    if !self.next()? {
+                        return Ok(0);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Reads the tensors of sources and writes them to a path; answers how many there are, their bytes,
+/// and what was left out, with why.
+#[pyfunction]
+#[pyo3(signature = (sources, target, only, shard_bytes, version, sync, skip_unsupported, progress))]
+#[expect(clippy::too_many_arguments, reason = "they are those of a function of Python")]
+pub(crate) fn convert(
+    py: Python<'_>,
+    sources: Vec<GivenSource<'_>>,
+    target: PathBuf,
+    only: Vec<String>,
+    shard_bytes: Option<u64>,
+    version: GivenVersion,
+    sync: bool,
+    skip_unsupported: bool,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<(u64, u64, Words)> {
+    let durability = if sync { Durability::Data } else { Durability::None };
+    let options = WriteOptions::new(version.versions()?).with_durability(durability);
+    let choice = ConvertOptions::new().with_only(only).with_skip_unsupported(skip_unsupported);
+    let raised = Raised::default();
+    let sources = sources.into_iter().map(|given| Prepared::of(given, &raised));
+    let sources = sources.collect::<PyResult<Vec<_>>>()?;
+    let converted = interruptible(py, progress, 0, |watch| {
+        let sources = sources.into_iter().map(Prepared::open).collect::<Result<Vec<_>, _>>()?;
+        let target = match shard_bytes {
+            Some(bytes) => tensor_io::create_sharded(&target, bytes, &options)?,
+            None => tensor_io::create(&target, &options)?,
+        };
+        trips::convert(&sources, target, &choice, watch)
+    })?;
+    match (converted, raised.take()) {
+        (Ok(report), _) => {
+            let skipped = report.skipped.into_iter().map(|skipped| (skipped.name, skipped.reason));
+            Ok((report.tensors, report.bytes, skipped.collect()))
+        }
+        (Err(_), Some(error)) => Err(error),
+        (Err(error), None) => Err(failures::of_tensors(py, &error)),
+    }
+}

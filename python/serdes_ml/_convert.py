@@ -1,0 +1,254 @@
+"""Tensors that others wrote, into a state or another file."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import _native
+from ._arrays import Array, dtype_name, imported
+from ._errors import Corrupt, Unsupported
+from ._files import RESERVED
+from ._paths import Path, local
+from ._progress import Progress, listener
+
+LEAVES = RESERVED + "leaves"
+"""Leaves that are no arrays, as `serdes_ml.jax` keeps them: a JSON object."""
+
+_PIECE = 32 << 20
+"""Bytes of an array that are read at a time."""
+
+
+class Conversion(NamedTuple):
+    """What a conversion did."""
+
+    tensors: int
+    """How many tensors were written."""
+    bytes: int
+    """Their bytes."""
+    skipped: dict[str, str]
+    """What was left out, and why."""
+
+
+def convert(
+    source: Path | Sequence[Path],
+    target: Path,
+    *,
+    only: str | Sequence[str] | None = None,
+    shard_bytes: int | None = None,
+    serdes_version: str | int = "current",
+    skip_unsupported: bool = False,
+    sync: bool = True,
+    progress: Progress = None,
+) -> Conversion:
+    """Write the tensors of ``source``, or of several, into ``target``.
+
+    Read are files of ``torch.save`` (of which nothing is run), safetensors, their index
+    (``model.safetensors.index.json``), npz, npy, checkpoints of TensorFlow by their prefix, states,
+    and folders of Orbax, where tensorstore is installed (``serdes-ml[orbax]``). Written are, by
+    their names, ``.sds``, ``.safetensors``, ``.npz``, ``.npy``, and prefixes of checkpoints; with
+    ``shard_bytes`` several safetensors files and their index.
+
+    Nested dicts and lists become names: ``model/layer.weight``, ``optimizer/state/0/exp_avg``.
+    Numbers and texts between the tensors go into the metadata, where `serdes_ml.jax.load` finds
+    them. Names of one tensor are one tensor in a state, and a tensor each elsewhere. What can be
+    neither is refused by its name, or left out with ``skip_unsupported``. Tensors pass piece by
+    piece, so that a file may be larger than the memory.
+
+    >>> import tempfile, pathlib, numpy as np, serdes_ml as sd
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> np.savez(folder / "a.npz", w=np.arange(3.0))
+    >>> sd.convert(folder / "a.npz", folder / "a.sds")
+    Conversion(tensors=1, bytes=24, skipped={})
+    >>> sd.load_file(folder / "a.sds")["w"]
+    array([0., 1., 2.])
+
+    Raises:
+        Unsupported: if something is no tensor of a type that the target holds.
+        Corrupt: if a file is damaged.
+        KeyError: if a pattern of ``only`` matches no tensor.
+    """
+    paths = [source] if isinstance(source, (str, pathlib.Path)) or hasattr(source, "__fspath__") else source
+    sources: list[Any] = []
+    for path in paths:  # type: ignore[union-attr]
+        name = local(path)
+        folder = _orbax_folder(name)
+        sources.append(name if folder is None else _Orbax(folder).source())
+    patterns = [only] if isinstance(only, str) else list(only or ())
+    if shard_bytes is not None and shard_bytes < 1:
+        raise ValueError(f"shard_bytes: expected 1 or more, found {shard_bytes}")
+    tensors, size, skipped = _native.convert(
+        sources,
+        local(target),
+        patterns,
+        shard_bytes,
+        serdes_version,
+        sync,
+        skip_unsupported,
+        listener(progress),
+    )
+    return Conversion(tensors, size, dict(skipped))
+
+
+_METADATA = "_METADATA"
+
+
+def _orbax_folder(name: str) -> pathlib.Path | None:
+    """The folder of an item of Orbax that a path names: itself, or the only item in it."""
+    folder = pathlib.Path(name)
+    if not folder.is_dir():
+        return None
+    if (folder / _METADATA).exists():
+        return folder
+    items = [item.parent for item in sorted(folder.glob("*/" + _METADATA))]
+    if len(items) == 1:
+        return items[0]
+    if items:
+        found = ", ".join(item.name for item in items)
+        raise Unsupported(
+            f"{name} is a checkpoint of several items: {found}",
+            "unsupported",
+            found,
+            "one item",
+            "Name the folder of one of them.",
+        )
+    if (folder / "_CHECKPOINT_METADATA").exists() or (folder / "manifest.ocdbt").exists():
+        raise Unsupported(
+            f"{name} is a checkpoint of Orbax without {_METADATA}, which lists its arrays",
+            "unsupported",
+            "no " + _METADATA,
+            "a checkpoint of Orbax 0.5 or newer",
+            "Restore it with Orbax, and save it again.",
+        )
+    return None
+
+
+class _Orbax:
+    """The leaves of a checkpoint of Orbax, read through tensorstore."""
+
+    def __init__(self, folder: pathlib.Path) -> None:
+        try:
+            self._tensorstore = imported("tensorstore")
+        except ImportError:
+            raise Unsupported(
+                f"{folder} is a checkpoint of Orbax, whose arrays are read through tensorstore",
+                "unsupported",
+                "no tensorstore",
+                "tensorstore",
+                "pip install 'serdes-ml[orbax]'",
+            ) from None
+        self._folder = folder
+        self._tree = self._json(_METADATA)
+        self._strings: dict[str, Any] | None = None
+
+    def _json(self, name: str) -> dict[str, Any]:
+        path = self._folder / name
+        try:
+            found = json.loads(path.read_bytes())
+        except ValueError as error:
+            raise Corrupt(
+                f"{path} is no JSON: {error}", "corrupt", str(error), "JSON", "Take another copy."
+            ) from None
+        if not isinstance(found, dict):
+            raise Corrupt(f"{path} is no object", "corrupt", type(found).__name__, "an object")
+        return found
+
+    def source(self) -> tuple[Any, ...]:
+        """The leaves as the extension takes them."""
+        infos: list[tuple[str, str, tuple[int, ...]]] = []
+        stores: list[Any] = []
+        plain: dict[str, Any] = {}
+        refused: list[tuple[str, str]] = []
+        for keys, kind in self._leaves():
+            name, stored = "/".join(keys), ".".join(keys)
+            if kind == "string":
+                plain[name] = self._string(stored)
+            elif kind in ("None", "Dict", "List", "Tuple") or kind.startswith("NamedTuple"):
+                # As in a pytree, they are the absence of a leaf.
+                continue
+            elif kind == "scalar":
+                plain[name] = self._open(stored).read().result().item()
+            elif kind in ("jax.Array", "np.ndarray"):
+                store = self._open(stored)
+                dtype = dtype_name(name, store.dtype.numpy_dtype)
+                infos.append((name, dtype, tuple(store.shape)))
+                stores.append(store)
+            else:
+                refused.append((name, f"is of the kind {kind}, which no state holds"))
+        metadata = [(LEAVES, json.dumps(plain))] if plain else []
+
+        def pieces(position: int) -> Iterator[Array]:
+            return _pieces(stores[position])
+
+        return (str(self._folder), infos, metadata, refused, pieces)
+
+    def _leaves(self) -> Iterator[tuple[list[str], str]]:
+        try:
+            for entry in self._tree["tree_metadata"].values():
+                keys = [str(key["key"]) for key in entry["key_metadata"]]
+                yield keys, str(entry["value_metadata"]["value_type"])
+        except (AttributeError, KeyError, TypeError) as error:
+            raise Corrupt(
+                f"{self._folder / _METADATA} lists no leaves: {error!r}",
+                "corrupt",
+                repr(error),
+                "tree_metadata of keys and values",
+                "Take another copy.",
+            ) from None
+
+    def _string(self, stored: str) -> Any:
+        if self._strings is None:
+            self._strings = self._json("_strings.json")
+        return self._strings.get(stored)
+
+    def _open(self, stored: str) -> Any:
+        folder = str(self._folder.absolute())
+        files: dict[str, Any]
+        if self._tree.get("use_ocdbt", True):
+            files = {"driver": "ocdbt", "base": {"driver": "file", "path": folder + "/"}, "path": stored + "/"}
+        else:
+            files = {"driver": "file", "path": f"{folder}/{stored}/"}
+        driver = "zarr3" if self._tree.get("use_zarr3", False) else "zarr"
+        spec = {"driver": driver, "kvstore": files}
+        try:
+            return self._tensorstore.open(spec, open=True, read=True).result()
+        except ValueError as error:
+            raise Corrupt(
+                f"{stored!r} of {folder} cannot be opened: {error}",
+                "corrupt",
+                str(error),
+                "an array",
+                "Take another copy.",
+            ) from None
+
+
+def _pieces(store: Any) -> Iterator[Array]:
+    """The elements of an array in row-major order, some at a time."""
+    shape = tuple(store.shape)
+    element = store.dtype.numpy_dtype.itemsize
+    yield from _parts(store, shape, element)
+
+
+def _parts(store: Any, shape: tuple[int, ...], element: int) -> Iterator[Array]:
+    size = element
+    for extent in shape:
+        size *= extent
+    if size <= _PIECE or not shape:
+        yield np.ascontiguousarray(store.read().result())
+        return
+    row = size // shape[0]
+    if row > _PIECE:
+        for number in range(shape[0]):
+            yield from _parts(store[number], shape[1:], element)
+        return
+    # Whole chunks at a time, where rows of them fit, so that none is read twice.
+    chunk = (store.chunk_layout.read_chunk.shape or (1,))[0]
+    rows = max(1, _PIECE // row)
+    rows = max(rows - rows % chunk, 1) if rows >= chunk else rows
+    for begin in range(0, shape[0], rows):
+        part = store[begin : min(begin + rows, shape[0])].read().result()
+        yield np.ascontiguousarray(part)
