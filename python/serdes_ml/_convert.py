@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pathlib
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -72,9 +73,9 @@ def convert(
         Corrupt: if a file is damaged.
         KeyError: if a pattern of ``only`` matches no tensor.
     """
-    paths = [source] if isinstance(source, (str, pathlib.Path)) or hasattr(source, "__fspath__") else source
+    paths = [source] if isinstance(source, (str, os.PathLike)) else source
     sources: list[Any] = []
-    for path in paths:  # type: ignore[union-attr]
+    for path in paths:
         name = local(path)
         folder = _orbax_folder(name)
         sources.append(name if folder is None else _Orbax(folder).source())
@@ -209,7 +210,11 @@ class _Orbax:
         folder = str(self._folder.absolute())
         files: dict[str, Any]
         if self._tree.get("use_ocdbt", True):
-            files = {"driver": "ocdbt", "base": {"driver": "file", "path": folder + "/"}, "path": stored + "/"}
+            files = {
+                "driver": "ocdbt",
+                "base": {"driver": "file", "path": folder + "/"},
+                "path": stored + "/",
+            }
         else:
             files = {"driver": "file", "path": f"{folder}/{stored}/"}
         driver = "zarr3" if self._tree.get("use_zarr3", False) else "zarr"
