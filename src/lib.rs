@@ -64,7 +64,7 @@
 //! # Rooms
 //!
 //! A room uses only those above it, and none points back: [`version`], [`files`] and `wire`; [`proto`] and [`codec`]; [`ifrt`];
-//! [`stream_executor`]; [`pjrt`]; [`device_state`]; [`artifact`]; [`tensor_io`]; [`trips`]; [`check`]; and the proxy.
+//! [`stream_executor`]; [`pjrt`]; [`device_state`]; [`artifact`]; [`storage`]; [`tensor_io`]; [`trips`]; [`check`]; and the proxy.
 //!
 //! # Features
 //!
@@ -76,6 +76,7 @@
 //! | `serde` | `Serialize` and `Deserialize` for the types of [`ifrt`] and for versions |
 //! | `mmap` | views of a state's tensors where they lie in the file |
 //! | `object_store` | states in object storage, of one process or of several, written by multipart uploads and read by ranges |
+//! | `addresses` | [`storage`]: `s3://`, `gs://`, `az://`, `file://` and `https://` wherever a path is |
 //! | `npz` | NumPy's archives as sources and targets in [`tensor_io`] |
 //! | `proxy` | the server and the client of arrays over gRPC |
 //! | `conformance` | [`stream_executor`]'s suite of what the C API demands of a plug-in |
@@ -112,6 +113,8 @@ pub mod proto;
 #[cfg(feature = "proxy")]
 pub mod proxy;
 pub mod stablehlo;
+#[cfg(feature = "device")]
+pub mod storage;
 #[cfg(feature = "device")]
 pub mod stream_executor;
 #[cfg(feature = "device")]

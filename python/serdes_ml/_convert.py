@@ -14,7 +14,7 @@ from . import _native
 from ._arrays import Array, dtype_name, imported
 from ._errors import Corrupt, Unsupported
 from ._files import RESERVED
-from ._paths import Path, local
+from ._paths import Path, place
 from ._progress import Progress, listener
 
 LEAVES = RESERVED + "leaves"
@@ -76,7 +76,7 @@ def convert(
     paths = [source] if isinstance(source, (str, os.PathLike)) else source
     sources: list[Any] = []
     for path in paths:
-        name = local(path)
+        name = place(path)
         folder = _orbax_folder(name)
         sources.append(name if folder is None else _Orbax(folder).source())
     patterns = [only] if isinstance(only, str) else list(only or ())
@@ -84,7 +84,7 @@ def convert(
         raise ValueError(f"shard_bytes: expected 1 or more, found {shard_bytes}")
     tensors, size, skipped = _native.convert(
         sources,
-        local(target),
+        place(target),
         patterns,
         shard_bytes,
         serdes_version,

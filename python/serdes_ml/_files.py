@@ -21,7 +21,7 @@ from ._arrays import (
     to_numpy,
 )
 from ._errors import Corrupt
-from ._paths import Path, local
+from ._paths import Path, place
 from ._progress import Progress, listener
 
 RESERVED = "serdes_ml."
@@ -113,7 +113,7 @@ def save_file(
         TypeError: if a value is no array, or of a type that no state holds.
         OSError: if the file cannot be written; what was there stays.
     """
-    path = local(filename)
+    path = place(filename)
     write(path, tensors, metadata_of(metadata), serdes_version, sync, progress)
 
 
@@ -148,7 +148,7 @@ class State:
     @staticmethod
     def open(path: Path) -> State:
         """The state in a file."""
-        return State(_native.Reader.open(local(path)))
+        return State(_native.Reader.open(place(path)))
 
     @staticmethod
     def of_bytes(data: Any) -> State:

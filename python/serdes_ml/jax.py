@@ -26,7 +26,7 @@ from ._arrays import STRING, Array, dtype_name, dtype_of, imported, strings_of, 
 from ._async import Future, in_background
 from ._errors import Corrupt, Unsupported
 from ._files import RESERVED, State, metadata_of
-from ._paths import Path, local
+from ._paths import Path, place
 from ._processes import DEFAULT_TIMEOUT, Processes
 from ._progress import Progress, listener
 from ._steps import Steps as _Steps
@@ -204,7 +204,7 @@ def _prepare(
         words = ((LEAVES, leaves.plain), (KEYS, leaves.keys))
         own = {key: json.dumps(found) for key, found in words if found}
         pairs = metadata_of(metadata, own)
-        return _Save(local(path), leaves, pairs, serdes_version, sync, processes)
+        return _Save(place(path), leaves, pairs, serdes_version, sync, processes)
 
 
 def save(
@@ -221,9 +221,9 @@ def save(
 
     Leaves are named by their paths, ``params/w``. Leaves that are no arrays (int, float, bool, str)
     are kept as they are, and so are typed random keys. Where there are several processes, each
-    calls this with the same tree and a path of one file system; the state appears when all have
-    written their part, and if one of them fails, or says nothing for ``timeout`` seconds, all of
-    them raise and what was there stays.
+    calls this with the same tree and a path of one file system, or an address; the state appears
+    when all have written their part, and if one of them fails, or says nothing for ``timeout``
+    seconds, all of them raise and what was there stays.
 
     Raises:
         ValueError: if two leaves have one name.

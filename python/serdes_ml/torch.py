@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._arrays import imported, to_torch
 from ._files import ALIASES, State, metadata_of, write
-from ._paths import Path, local
+from ._paths import Path, place
 from ._progress import Progress
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def save_file(
     """
     stored, aliases = _apart(tensors)
     own = {ALIASES: json.dumps(aliases)} if aliases else None
-    path = local(filename)
+    path = place(filename)
     write(path, stored, metadata_of(metadata, own), serdes_version, sync, progress)
 
 

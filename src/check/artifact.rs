@@ -22,7 +22,7 @@ use super::{
     spool::spool,
     tensor_bundle, tensors,
 };
-use crate::files::ReadAt;
+use crate::files::{EntryKind, FileSystem, ReadAt, Tree};
 
 /// An artifact of a known kind.
 #[derive(Clone)]
@@ -49,7 +49,7 @@ impl fmt::Debug for Artifact {
 /// [`CheckError`], if there is nothing, a directory that is no SavedModel, or the system cannot
 /// read it.
 pub fn path(path: impl AsRef<Path>) -> Result<Artifact, CheckError> {
-    open(path.as_ref(), None)
+    open(&system(), path.as_ref(), None)
 }
 
 /// Opens the artifact at a path as one of a kind, where the caller knows better than name and
@@ -58,7 +58,24 @@ pub fn path(path: impl AsRef<Path>) -> Result<Artifact, CheckError> {
 /// # Errors
 /// As [`path`].
 pub fn path_of_kind(path: impl AsRef<Path>, kind: Option<Kind>) -> Result<Artifact, CheckError> {
-    open(path.as_ref(), kind)
+    open(&system(), path.as_ref(), kind)
+}
+
+/// Opens the artifact at a path of any tree of files: object storage, or a tree of one's own.
+///
+/// # Errors
+/// As [`path`].
+pub fn path_in(
+    tree: Arc<dyn Tree>,
+    path: impl AsRef<Path>,
+    kind: Option<Kind>,
+) -> Result<Artifact, CheckError> {
+    open(&tree, path.as_ref(), kind)
+}
+
+/// The files of the system.
+pub(super) fn system() -> Arc<dyn Tree> {
+    Arc::new(FileSystem)
 }
 
 /// An artifact in memory; its kind is told from its content.
@@ -67,7 +84,7 @@ pub fn bytes(bytes: Vec<u8>) -> Artifact {
     let source: Arc<dyn ReadAt> = Arc::new(bytes);
     // Memory can always be read.
     let detected = detect(&source, None).unwrap_or(Detected::Unmarked);
-    of_bytes(Bytes { source, label: "-".to_owned(), path: None }, detected, None)
+    of_bytes(Bytes { source, label: "-".to_owned(), path: None, tree: system() }, detected, None)
 }
 
 /// An artifact from a stream, such as standard input; kept in memory up to 64 MiB, and in a
@@ -83,7 +100,7 @@ pub fn reader(input: impl Read, kind: Option<Kind>) -> Result<Artifact, CheckErr
     let source = spool(input, &label, None, kind)?;
     let detected =
         detect(&source, None).map_err(|source| CheckError::Io { path: label.clone(), source })?;
-    Ok(of_bytes(Bytes { source, label, path: None }, detected, kind))
+    Ok(of_bytes(Bytes { source, label, path: None, tree: system() }, detected, kind))
 }
 
 fn of_bytes(bytes: Bytes, detected: Detected, kind: Option<Kind>) -> Artifact {
@@ -95,53 +112,60 @@ fn of_bytes(bytes: Bytes, detected: Detected, kind: Option<Kind>) -> Artifact {
 }
 
 /// Opens a path, as a kind that the caller names if they do.
-pub(super) fn open(path: &Path, kind: Option<Kind>) -> Result<Artifact, CheckError> {
-    let label = path.to_string_lossy().into_owned();
+pub(super) fn open(
+    tree: &Arc<dyn Tree>,
+    path: &Path,
+    kind: Option<Kind>,
+) -> Result<Artifact, CheckError> {
+    let label = tree.name(path);
     let failed = |source: io::Error| CheckError::of_system(label.clone(), source);
     let told = |opened| Artifact { label: label.clone(), is_told: true, opened };
-    let metadata = std::fs::metadata(path);
-    if metadata.as_ref().is_ok_and(std::fs::Metadata::is_dir) {
-        let kind = kind.or_else(|| kind_of_directory(path));
-        let opened = kind.and_then(|kind| Opened::of_directory(kind, path));
+    let entry = tree.look(path);
+    if matches!(entry, Ok(EntryKind::Directory)) {
+        let kind = kind.or_else(|| kind_of_directory(&**tree, path));
+        let opened = kind.and_then(|kind| Opened::of_directory(kind, tree, path));
         return opened.map(told).ok_or(CheckError::Directory { path: label });
     }
-    if let Some(prefix) = prefix_of_bundle(path, kind)
-        && let Some(bundle) = Opened::of_files(Kind::TensorBundle, &prefix)
+    if let Some(prefix) = prefix_of_bundle(&**tree, path, kind)
+        && let Some(bundle) = Opened::of_files(Kind::TensorBundle, tree, &prefix)
     {
         return Ok(told(bundle));
     }
-    let metadata = match metadata {
-        Ok(metadata) => metadata,
+    let entry = match entry {
+        Ok(entry) => entry,
         Err(error) => {
             let is_absent = error.kind() == io::ErrorKind::NotFound;
             let kind = kind.unwrap_or(Kind::CheckpointV1);
-            return match Opened::of_files(kind, path) {
+            return match Opened::of_files(kind, tree, path) {
                 Some(opened) if is_absent && is_pattern(path) => Ok(told(opened)),
                 _ => Err(failed(error)),
             };
         }
     };
-    let file = File::open(path).map_err(failed)?;
-    // A pipe has no ends to look at, and no length.
-    let source: Arc<dyn ReadAt> =
-        if metadata.is_file() { Arc::new(file) } else { spool(file, &label, Some(path), kind)? };
+    let source = if entry == EntryKind::File {
+        tree.open(path).map_err(failed)?
+    } else {
+        // A pipe has no ends to look at, and no length.
+        spool(File::open(path).map_err(failed)?, &label, Some(path), kind)?
+    };
     let detected = detect(&source, Some(path)).map_err(failed)?;
-    Ok(of_bytes(Bytes { source, label, path: Some(path.to_owned()) }, detected, kind))
+    let bytes = Bytes { source, label, path: Some(path.to_owned()), tree: Arc::clone(tree) };
+    Ok(of_bytes(bytes, detected, kind))
 }
 
 /// The kind that a directory is of by what is in it.
-pub(super) fn kind_of_directory(directory: &Path) -> Option<Kind> {
-    if saved_model::is_saved_model(directory) {
+pub(super) fn kind_of_directory(tree: &dyn Tree, directory: &Path) -> Option<Kind> {
+    if saved_model::is_saved_model(tree, directory) {
         Some(Kind::SavedModel)
     } else {
-        is_orbax(directory).then_some(Kind::Orbax)
+        is_orbax(tree, directory).then_some(Kind::Orbax)
     }
 }
 
 /// Whether a directory is a checkpoint of Orbax: it describes itself, or its tree beside the
 /// database of its arrays.
-fn is_orbax(directory: &Path) -> bool {
-    let has = |name: &str| directory.join(name).exists();
+fn is_orbax(tree: &dyn Tree, directory: &Path) -> bool {
+    let has = |name: &str| tree.look(&directory.join(name)).is_ok();
     has("_CHECKPOINT_METADATA")
         || (has("_METADATA")
             && ["manifest.ocdbt", "_sharding", "array_metadatas", "ocdbt.process_0", "d"]
@@ -151,8 +175,8 @@ fn is_orbax(directory: &Path) -> bool {
 
 /// The prefix of the V2 checkpoint that a path names: the path itself, or that of a shard, if its
 /// index is there.
-fn prefix_of_bundle(path: &Path, kind: Option<Kind>) -> Option<PathBuf> {
-    let has_index = |prefix: &Path| with_suffix(prefix, ".index").is_file();
+fn prefix_of_bundle(tree: &dyn Tree, path: &Path, kind: Option<Kind>) -> Option<PathBuf> {
+    let has_index = |prefix: &Path| tree.has_file(&with_suffix(prefix, ".index"));
     if matches!(kind, None | Some(Kind::TensorBundle)) && has_index(path) {
         return Some(path.to_owned());
     }
@@ -160,6 +184,21 @@ fn prefix_of_bundle(path: &Path, kind: Option<Kind>) -> Option<PathBuf> {
         return None;
     }
     shard_prefix(path).filter(|prefix| has_index(prefix))
+}
+
+/// The paths that a pattern matches, in the order of their names.
+pub(super) fn matching(tree: &dyn Tree, pattern: &Path) -> Option<Vec<PathBuf>> {
+    if tree.is_of_system(pattern) {
+        return Some(glob::glob(pattern.to_str()?).ok()?.flatten().collect());
+    }
+    // Names of prefixes of a store are no patterns: there may be very many below them.
+    let name = glob::Pattern::new(pattern.file_name()?.to_str()?).ok()?;
+    let mut found = tree.list(pattern.parent()?).unwrap_or_default();
+    found.retain(|path| {
+        path.file_name().and_then(|name| name.to_str()).is_some_and(|text| name.matches(text))
+    });
+    found.sort_unstable();
+    Some(found)
 }
 
 /// The prefix of the checkpoint that a data shard belongs to: `ckpt` of `ckpt.data-00000-of-00002`.

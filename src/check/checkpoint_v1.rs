@@ -9,9 +9,10 @@ use std::{
 
 use super::{
     Findings, Inspection, Options, Reason, Rule, TensorSummary, Warning,
+    artifact::{is_pattern, matching},
     consumer::ArtifactLine,
     error::{reason_of_io, rule_of_io},
-    opened::{Bytes, CheckpointFiles},
+    opened::{Bytes, CheckpointFiles, Located},
 };
 use crate::{
     artifact::{
@@ -42,13 +43,19 @@ fn open(
     consumer: Option<&version::Consumer>,
 ) -> Result<CheckpointV1, CheckpointV1Error> {
     match files {
-        CheckpointFiles::Named(pattern) => match consumer {
-            Some(consumer) => CheckpointV1::open_for(pattern, consumer),
-            None => {
-                let line = ArtifactLine::Checkpoint.name();
-                CheckpointV1::open_for(pattern, &version::Consumer::new(line, i32::MAX, i32::MIN))
+        CheckpointFiles::Named(Located { tree, path }) => {
+            let any =
+                || version::Consumer::new(ArtifactLine::Checkpoint.name(), i32::MAX, i32::MIN);
+            if tree.is_of_system(path) {
+                return CheckpointV1::open_for(path, consumer.unwrap_or(&any()));
             }
-        },
+            let paths = if is_pattern(path) { matching(&**tree, path) } else { None };
+            let paths = paths.unwrap_or_else(|| vec![path.clone()]);
+            if paths.is_empty() {
+                return Err(CheckpointV1Error::NoFiles { pattern: tree.name(path) });
+            }
+            CheckpointV1::open_files(tree, &paths, consumer.or(Some(&any())))
+        }
         CheckpointFiles::One(Bytes { source, label, .. }) => {
             let path = PathBuf::from(label);
             CheckpointV1::open_files(&OneFile(source.clone()), &[path], consumer)

@@ -6,7 +6,7 @@ use std::{collections::HashMap, sync::Arc};
 use super::{
     Findings, Inspection, NestedVersion, Options, Reason, Remedy, Rule, TensorSummary,
     consumer::ArtifactLine, error::rule_of_io, ifrt::reason as reason_of_spec, opened::Bytes,
-    rule::messages,
+    rule::messages, state_summary::Summing,
 };
 use crate::{
     device_state::{Error, Reader, Tensor},
@@ -17,8 +17,9 @@ use crate::{
 const LISTED: usize = 100;
 
 fn open(file: &Bytes) -> Result<Reader, Box<Reason>> {
-    Reader::from_source(Arc::clone(&file.source), &file.label)
-        .map_err(|error| Box::new(Reason::from(&error)))
+    let source = Arc::clone(&file.source);
+    let opened = Reader::from_source_among(source, &file.label, file.tree.clone());
+    opened.map_err(|error| Box::new(Reason::from(&error)))
 }
 
 /// What a verdict says of an error of reading or writing a state, for those who want the rule of an
@@ -155,15 +156,21 @@ pub(super) fn inspect(file: &Bytes, mut inspection: Inspection) -> Result<Inspec
     inspection.details.insert("requested".to_owned(), reader.ifrt_version().to_string());
     inspection.details.insert("written by".to_owned(), reader.producer_release().to_owned());
     let mut specs = Specs::default();
+    let mut state = Summing::of(&reader);
     for tensor in reader.tensors() {
         let tensor = tensor.map_err(|error| Box::new(Reason::from(&error)))?;
         specs.add(&tensor, i32::MAX)?;
+        let sharding = state.add(&tensor);
         let spec: &ifrt::ArraySpec = tensor.spec();
         let shape = Some(spec.shape().dims().to_vec());
         let bytes = Some(tensor.bytes());
         let dtype = spec.dtype().name();
-        inspection.tensors.push(TensorSummary::new(tensor.name(), dtype, shape, bytes));
+        let mut summary = TensorSummary::new(tensor.name(), dtype, shape, bytes);
+        summary.sharding = Some(sharding);
+        summary.pieces = Some(tensor.piece_devices().count() as u64);
+        inspection.tensors.push(summary);
     }
+    inspection.state = Some(state.finish());
     let highest = Some(specs.highest.into());
     inspection.nested.push(NestedVersion::new("array specs", "ifrt_serdes", highest));
     Ok(inspection)

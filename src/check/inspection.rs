@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Kind, Versions};
+use super::{Kind, StateSummary, Versions};
 
 /// A version that is recorded inside of an artifact, below its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +43,12 @@ pub struct TensorSummary {
     pub shape: Option<Vec<i64>>,
     /// Bytes that its elements take; `None` if it is not known.
     pub bytes: Option<u64>,
+    /// The number of its sharding among those of a device state; `None` for other kinds.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub sharding: Option<u64>,
+    /// The number of its pieces in a device state; `None` for other kinds.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub pieces: Option<u64>,
 }
 
 impl TensorSummary {
@@ -53,7 +59,8 @@ impl TensorSummary {
         shape: Option<Vec<i64>>,
         bytes: Option<u64>,
     ) -> Self {
-        Self { name: name.into(), dtype: dtype.into(), shape, bytes }
+        let (name, dtype) = (name.into(), dtype.into());
+        Self { name, dtype, shape, bytes, sharding: None, pieces: None }
     }
 }
 
@@ -88,6 +95,9 @@ pub struct Inspection {
     /// How many operations the meta graph that is loaded lists as those that it uses; `None` as
     /// above.
     pub stripped_op_list: Option<u64>,
+    /// What a device state says of its devices; `None` for other kinds.
+    #[cfg_attr(feature = "serde", serde(flatten))]
+    pub state: Option<StateSummary>,
     /// What else is worth telling: the tags of meta graphs, the release that wrote it, by name.
     pub details: BTreeMap<String, String>,
 }
@@ -107,6 +117,7 @@ impl Inspection {
             release: None,
             stripped_default_attrs: None,
             stripped_op_list: None,
+            state: None,
             details: BTreeMap::new(),
         }
     }

@@ -53,6 +53,7 @@ mod remedy;
 mod rule;
 mod saved_model;
 mod spool;
+mod state_summary;
 mod tensor_bundle;
 mod tensors;
 mod verdict;
@@ -61,7 +62,7 @@ mod walk;
 use verdict::Findings;
 
 pub use self::{
-    artifact::{Artifact, bytes, path, path_of_kind, reader},
+    artifact::{Artifact, bytes, path, path_in, path_of_kind, reader},
     consumer::{ArtifactLine, Consumer, ConsumerError},
     error::CheckError,
     inspection::{Inspection, NestedVersion, TensorSummary},
@@ -71,6 +72,9 @@ pub use self::{
     reason::{Reason, Warning},
     remedy::Remedy,
     rule::{Explanation, Rule, UnknownRule},
+    state_summary::{
+        AxisSummary, DeviceSummary, MeshSummary, PartSummary, ShardingSummary, StateSummary,
+    },
     verdict::{Cancelled, ConsumerVersion, Outcome, Verdict, Verdicts, Versions},
     walk::{Skipped, Walk, all, walk},
 };

@@ -8,7 +8,10 @@ use std::{
 };
 
 use super::Kind;
-use crate::{files::ReadAt, tensor_io};
+use crate::{
+    files::{ReadAt, Tree},
+    tensor_io,
+};
 
 /// A file, or bytes in memory.
 #[derive(Clone)]
@@ -18,6 +21,15 @@ pub(super) struct Bytes {
     pub(super) label: String,
     /// The path, where the bytes are those of a file.
     pub(super) path: Option<PathBuf>,
+    /// Where the file lies, and what belongs to it.
+    pub(super) tree: Arc<dyn Tree>,
+}
+
+/// Files by a path that they share, or that leads to where they are.
+#[derive(Clone)]
+pub(super) struct Located {
+    pub(super) tree: Arc<dyn Tree>,
+    pub(super) path: PathBuf,
 }
 
 impl Bytes {
@@ -40,7 +52,7 @@ pub(super) enum GraphKind {
 #[derive(Clone)]
 pub(super) enum ModelFiles {
     /// The directory that holds it.
-    Directory(PathBuf),
+    Directory(Located),
     /// Its message alone: `saved_model.pb`.
     Message(Bytes),
 }
@@ -49,7 +61,7 @@ pub(super) enum ModelFiles {
 #[derive(Clone)]
 pub(super) enum CheckpointFiles {
     /// All that share a prefix, or match a pattern.
-    Named(PathBuf),
+    Named(Located),
     /// One of them: the index of a V2 checkpoint, or a shard of a V1 checkpoint.
     One(Bytes),
 }
@@ -124,8 +136,9 @@ impl Opened {
 
     /// An artifact of this kind in the files that share a prefix or match a pattern; `None` for a
     /// kind that is not kept so.
-    pub(super) fn of_files(kind: Kind, path: &Path) -> Option<Self> {
-        let files = CheckpointFiles::Named(path.to_owned());
+    pub(super) fn of_files(kind: Kind, tree: &Arc<dyn Tree>, path: &Path) -> Option<Self> {
+        let files =
+            CheckpointFiles::Named(Located { tree: Arc::clone(tree), path: path.to_owned() });
         match kind {
             Kind::TensorBundle => Some(Self::Bundle(files)),
             Kind::CheckpointV1 => Some(Self::CheckpointV1(files)),
@@ -134,9 +147,10 @@ impl Opened {
     }
 
     /// An artifact of this kind in a directory; `None` for a kind that is not kept so.
-    pub(super) fn of_directory(kind: Kind, path: &Path) -> Option<Self> {
+    pub(super) fn of_directory(kind: Kind, tree: &Arc<dyn Tree>, path: &Path) -> Option<Self> {
+        let located = || Located { tree: Arc::clone(tree), path: path.to_owned() };
         match kind {
-            Kind::SavedModel => Some(Self::SavedModel(ModelFiles::Directory(path.to_owned()))),
+            Kind::SavedModel => Some(Self::SavedModel(ModelFiles::Directory(located()))),
             Kind::Orbax => Some(Self::Recognised(kind, None)),
             _ => None,
         }

@@ -3,11 +3,7 @@
 //! One loader decides, `tf.compat.v1.saved_model.load` unless another is asked for; what the others
 //! would do is said beside it.
 
-use std::{
-    fs::{self, File},
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{ffi::OsStr, path::Path, sync::Arc};
 
 use super::{
     CheckError, Consumer, Findings, Inspection, Kind, Loader, Loaders, Options, Reason, Remedy,
@@ -16,7 +12,7 @@ use super::{
     each::{Each, check_beside_graphs},
     graph::{self, Asked, LISTED, name_of, show_tags},
     loaders::{LOADERS, differs},
-    opened::{Bytes, ModelFiles, with_suffix},
+    opened::{Bytes, Located, ModelFiles, with_suffix},
     operations, other_kind,
     reading::{Reading, read_each},
     releases::say_which_load,
@@ -25,7 +21,7 @@ use super::{
 };
 use crate::{
     artifact::graph::{Form, Graph, GraphError, Graphs, Message, MetaGraph, ReadOptions, read},
-    files::ReadAt,
+    files::{ReadAt, Tree},
 };
 
 const BINARY: &str = "saved_model.pb";
@@ -49,20 +45,20 @@ const PARTS: [&str; 7] = [
 ];
 
 /// Whether a directory holds a SavedModel, or what is left of one.
-pub(super) fn is_saved_model(directory: &Path) -> bool {
-    let has = |name: &&str| directory.join(name).is_file();
+pub(super) fn is_saved_model(tree: &dyn Tree, directory: &Path) -> bool {
+    let has = |name: &&str| tree.has_file(&directory.join(name));
     [BINARY, TEXT, CHUNKED].iter().any(has)
         || (MARKS.iter().any(has)
-            && fs::read_dir(directory).is_ok_and(|mut entries| {
-                entries.all(|entry| {
-                    entry.is_ok_and(|entry| PARTS.iter().any(|part| entry.file_name() == *part))
+            && tree.list(directory).is_ok_and(|entries| {
+                entries.iter().all(|entry| {
+                    PARTS.iter().any(|part| entry.file_name() == Some(OsStr::new(part)))
                 })
             }))
 }
 
 /// The file that holds the message, and how.
 fn locate(model: &ModelFiles) -> Result<(Arc<dyn ReadAt>, Form), Box<Reason>> {
-    let directory = match model {
+    let Located { tree, path: directory } = match model {
         ModelFiles::Message(file) => {
             let is_text = |path: &Path| path.extension().is_some_and(|found| found == "pbtxt");
             let text = file.path.as_deref().is_some_and(is_text);
@@ -72,14 +68,14 @@ fn locate(model: &ModelFiles) -> Result<(Arc<dyn ReadAt>, Form), Box<Reason>> {
     };
     for (name, form) in [(BINARY, Form::Binary), (TEXT, Form::Text)] {
         let path = directory.join(name);
-        if path.is_file() {
-            let file = File::open(&path).map_err(|source| {
-                CheckError::Io { path: path.to_string_lossy().into_owned(), source }.reason()
-            })?;
-            return Ok((Arc::new(file), form));
+        if tree.has_file(&path) {
+            let file = tree.open(&path);
+            let file =
+                file.map_err(|source| CheckError::Io { path: tree.name(&path), source }.reason())?;
+            return Ok((file, form));
         }
     }
-    Err(if directory.join(CHUNKED).is_file() {
+    Err(if tree.has_file(&directory.join(CHUNKED)) {
         Reason::from(messages::model_in_chunks()).with_remedy(Remedy::SaveUnchunked)
     } else {
         Reason::from(messages::no_message_of_model(BINARY, TEXT)).with_remedy(Remedy::CheckPath)
@@ -163,7 +159,8 @@ fn judge(
             findings.versions = Some((&meta_graph.graph.versions).into());
             findings.loaders = judged.loaders;
             findings.add(judged);
-            if meta_graph.has_saver && index_of_variables(model).is_some_and(|path| !path.is_file())
+            if meta_graph.has_saver
+                && variables_of(model).is_some_and(|variables| !has_index(&variables))
             {
                 let warning = Warning::from(messages::index_of_variables_missing());
                 findings.warn(warning.at("variables/variables.index"));
@@ -226,23 +223,24 @@ fn by_functions_alone(graph: &Graph, consumer: &Consumer) -> Findings {
     }
 }
 
-/// The prefix of the checkpoint that belongs to a SavedModel.
-fn variables_prefix(model: &ModelFiles) -> Option<PathBuf> {
-    let directory = match model {
-        ModelFiles::Directory(directory) => directory.as_path(),
-        ModelFiles::Message(Bytes { path, .. }) => path.as_deref()?.parent()?,
+/// The checkpoint that belongs to a SavedModel, by its prefix.
+fn variables_of(model: &ModelFiles) -> Option<Located> {
+    let (tree, directory) = match model {
+        ModelFiles::Directory(Located { tree, path }) => (tree, path.as_path()),
+        ModelFiles::Message(Bytes { tree, path, .. }) => (tree, path.as_deref()?.parent()?),
     };
-    Some(directory.join("variables").join("variables"))
+    let path = directory.join("variables").join("variables");
+    Some(Located { tree: Arc::clone(tree), path })
 }
 
-fn index_of_variables(model: &ModelFiles) -> Option<PathBuf> {
-    variables_prefix(model).map(|prefix| with_suffix(&prefix, ".index"))
+fn has_index(checkpoint: &Located) -> bool {
+    checkpoint.tree.has_file(&with_suffix(&checkpoint.path, ".index"))
 }
 
 /// The variables of a model, where they are.
 fn variables(model: &ModelFiles, options: &Options) -> Findings {
-    match variables_prefix(model).filter(|prefix| with_suffix(prefix, ".index").is_file()) {
-        Some(prefix) => tensor_bundle::check_variables(&prefix, options),
+    match variables_of(model).filter(has_index) {
+        Some(variables) => tensor_bundle::check_variables(&variables, options),
         None => Findings::default(),
     }
 }
@@ -292,8 +290,8 @@ pub(super) fn inspect(
             graph::date(meta_graph, &mut inspection);
         }
     }
-    Ok(match variables_prefix(model) {
-        Some(prefix) => tensor_bundle::inspect_variables(&prefix, inspection),
+    Ok(match variables_of(model) {
+        Some(variables) => tensor_bundle::inspect_variables(&variables, inspection),
         None => inspection,
     })
 }

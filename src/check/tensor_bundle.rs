@@ -11,13 +11,13 @@ use super::{
     Findings, Inspection, Options, Reason, Rule, TensorSummary, Warning,
     consumer::ArtifactLine,
     error::{reason_of_io, rule_of_io},
-    opened::{Bytes, CheckpointFiles, with_suffix},
+    opened::{Bytes, CheckpointFiles, Located, with_suffix},
     rule::messages,
 };
 use crate::{
     artifact::{
         table::{TableDefect, TableError},
-        tensor_bundle::{Bundle, BundleError, BundleReport, FileSystem, Files, TensorEntry},
+        tensor_bundle::{Bundle, BundleError, BundleReport, Files, TensorEntry},
     },
     files::ReadAt,
 };
@@ -50,10 +50,10 @@ fn prefix_of(index: &Path) -> Option<PathBuf> {
 
 fn open(files: &CheckpointFiles) -> Result<Bundle, Box<Reason>> {
     let bundle = match files {
-        CheckpointFiles::Named(prefix) => Bundle::open_any(FileSystem, prefix),
-        CheckpointFiles::One(Bytes { source, label, path }) => {
+        CheckpointFiles::Named(Located { tree, path }) => Bundle::open_any(Arc::clone(tree), path),
+        CheckpointFiles::One(Bytes { source, label, path, tree }) => {
             match path.as_deref().and_then(prefix_of) {
-                Some(prefix) => Bundle::open_any(FileSystem, prefix),
+                Some(prefix) => Bundle::open_any(Arc::clone(tree), prefix),
                 None => {
                     let prefix = PathBuf::from(label);
                     let path = with_suffix(&prefix, ".index");
@@ -150,9 +150,9 @@ pub(super) fn check(files: &CheckpointFiles, options: &Options) -> Findings {
 /// Where the checkpoint of a SavedModel is; it tells its versions from those of the graph.
 const VARIABLES: &str = "variables/variables.index";
 
-/// The same for the checkpoint of a SavedModel, which `prefix` names.
-pub(super) fn check_variables(prefix: &Path, options: &Options) -> Findings {
-    match Bundle::open_any(FileSystem, prefix) {
+/// The same for the checkpoint of a SavedModel.
+pub(super) fn check_variables(variables: &Located, options: &Options) -> Findings {
+    match Bundle::open_any(Arc::clone(&variables.tree), &variables.path) {
         Ok(bundle) => judge(&bundle, options, Some(VARIABLES)),
         Err(error) => {
             let mut reason = reason(&error);
@@ -204,8 +204,8 @@ pub(super) fn inspect(
 }
 
 /// The tensors of the checkpoint of a SavedModel; none if it cannot be read.
-pub(super) fn inspect_variables(prefix: &Path, inspection: Inspection) -> Inspection {
-    match Bundle::open_any(FileSystem, prefix) {
+pub(super) fn inspect_variables(variables: &Located, inspection: Inspection) -> Inspection {
+    match Bundle::open_any(Arc::clone(&variables.tree), &variables.path) {
         Ok(bundle) => tensors(&bundle, inspection),
         Err(_) => inspection,
     }
@@ -222,7 +222,7 @@ fn tensors(bundle: &Bundle, inspection: Inspection) -> Inspection {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::checkpoint_v1;
+    use crate::{check::checkpoint_v1, files::FileSystem};
 
     /// A file on a disk that is broken.
     struct Unreadable;
@@ -239,7 +239,12 @@ mod tests {
 
     #[test]
     fn an_index_that_the_system_cannot_read_is_not_called_corrupt() {
-        let bytes = Bytes { source: Arc::new(Unreadable), label: "-".to_owned(), path: None };
+        let bytes = Bytes {
+            source: Arc::new(Unreadable),
+            label: "-".to_owned(),
+            path: None,
+            tree: Arc::new(FileSystem),
+        };
         let files = CheckpointFiles::One(bytes);
         let options = Options::default();
         for findings in [check(&files, &options), checkpoint_v1::check(&files, &options)] {

@@ -5,17 +5,19 @@
 
 use std::{
     ffi::OsStr,
-    fmt, fs, io,
+    fmt, io,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use super::{
     Artifact, Cancelled, CheckError, Consumer, Kind, Options, Reason, Remedy, Verdict, Verdicts,
-    artifact::{is_pattern, kind_of_directory, open, shard_prefix},
+    artifact::{is_pattern, kind_of_directory, matching, open, shard_prefix, system},
     detect::{self, of_judged},
     opened::with_suffix,
     rule::messages,
 };
+use crate::files::{EntryKind, Tree};
 
 /// Directories inside one another that are walked into.
 const MAXIMUM_DEPTH: usize = 64;
@@ -37,6 +39,7 @@ const LISTED: usize = 100;
 pub fn walk(path: impl AsRef<Path>, options: &Options) -> Walk<'_> {
     Walk {
         root: path.as_ref().to_owned(),
+        tree: system(),
         stage: Stage::Begin,
         pending: Vec::new(),
         directory: false,
@@ -109,6 +112,8 @@ impl fmt::Debug for Excluded<'_> {
 #[derive(Debug)]
 pub struct Walk<'o> {
     root: PathBuf,
+    /// Where the path and all below it lie.
+    tree: Arc<dyn Tree>,
     stage: Stage,
     /// What is still to be looked at, the next one last, with its depth below the path that was
     /// given.
@@ -130,6 +135,12 @@ impl<'o> Walk<'o> {
     #[must_use]
     pub fn of_kind(self, kind: Kind) -> Self {
         Self { kind: Some(kind), ..self }
+    }
+
+    /// The same, of a path of this tree of files: object storage, or a tree of one's own.
+    #[must_use]
+    pub fn in_tree(self, tree: Arc<dyn Tree>) -> Self {
+        Self { tree, ..self }
     }
 
     /// The same, which leaves out what `excluded` says, neither checked nor skipped. It is asked
@@ -191,7 +202,7 @@ impl<'o> Walk<'o> {
             self.pending.extend(matches.into_iter().rev().map(|path| (path, 0)));
             return None;
         }
-        Some(match open(&root, self.kind) {
+        Some(match open(&self.tree, &root, self.kind) {
             Ok(artifact) => self.judge(&artifact),
             Err(CheckError::Directory { .. }) => match self.list(&root, 0) {
                 Ok(()) => return None,
@@ -237,35 +248,36 @@ impl Walk<'_> {
     /// What a pattern matches, if every match is an artifact of its own.
     fn matches(&self, pattern: &Path) -> Option<Vec<PathBuf>> {
         let one_checkpoint = matches!(self.kind, Some(Kind::CheckpointV1 | Kind::TensorBundle));
-        if one_checkpoint || !is_pattern(pattern) || pattern.exists() {
+        if one_checkpoint || !is_pattern(pattern) || self.tree.look(pattern).is_ok() {
             return None;
         }
-        let matches: Vec<_> = glob::glob(pattern.to_str()?).ok()?.flatten().collect();
+        let matches = matching(&*self.tree, pattern)?;
         let is_v1 = |path: &PathBuf| {
-            open(path, None).is_ok_and(|artifact| artifact.kind() == Kind::CheckpointV1)
+            open(&self.tree, path, None).is_ok_and(|artifact| artifact.kind() == Kind::CheckpointV1)
         };
         if matches.iter().all(is_v1) { None } else { Some(matches) }
     }
 
     /// Looks at one entry of a directory; `None` if it gets no verdict.
     fn visit(&mut self, path: &Path, depth: usize) -> Option<Result<Verdicts, Cancelled>> {
-        let entry = match fs::symlink_metadata(path) {
+        let entry = match self.tree.look_at_entry(path) {
             Ok(entry) => entry,
             // It was taken away since the directory was read.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
-            Err(source) => return Some(Ok(self.refused(path, &unreadable(path, source)))),
+            Err(source) => return Some(Ok(self.refused(path, &self.unreadable(path, source)))),
         };
-        if self.is_excluded(path, entry.is_dir()) {
+        let is_directory = entry == EntryKind::Directory;
+        if self.is_excluded(path, is_directory) {
             return None;
         }
-        if entry.is_dir() {
+        if is_directory {
             return self.visit_directory(path, depth);
         }
         // A link to a file is as good as the file; a link to a directory may lead back here.
-        match fs::metadata(path) {
-            Ok(target) if target.is_file() => self.visit_file(path),
+        match self.tree.look(path) {
+            Ok(EntryKind::File) => self.visit_file(path),
             Err(source) if is_named_as_artifact(path) => {
-                Some(Ok(self.refused(path, &unreadable(path, source))))
+                Some(Ok(self.refused(path, &self.unreadable(path, source))))
             }
             _ => {
                 self.skipped.add(path.to_owned());
@@ -279,23 +291,23 @@ impl Walk<'_> {
         path: &Path,
         depth: usize,
     ) -> Option<Result<Verdicts, Cancelled>> {
-        match kind_of_directory(path) {
+        match kind_of_directory(&*self.tree, path) {
             Some(kind) if kind.is_judged() => return Some(self.check(path, None)),
             Some(_) => {
                 self.skipped.add(path.to_owned());
                 return None;
             }
-            None if is_parts_of_a_state(path) => return None,
+            None if is_parts_of_a_state(&self.tree, path) => return None,
             None => {}
         }
         self.list(path, depth).err().map(|reason| Ok(self.refused(path, &reason)))
     }
 
     fn visit_file(&mut self, path: &Path) -> Option<Result<Verdicts, Cancelled>> {
-        if belongs_to_a_checkpoint(path) {
+        if belongs_to_a_checkpoint(&*self.tree, path) {
             return None;
         }
-        match open(path, None) {
+        match open(&self.tree, path, None) {
             Ok(artifact) if !artifact.is_marked(|| is_named_as_artifact(path)) => {
                 self.skipped.add(path.to_owned());
                 None
@@ -307,7 +319,7 @@ impl Walk<'_> {
     }
 
     fn check(&self, path: &Path, kind: Option<Kind>) -> Result<Verdicts, Cancelled> {
-        match open(path, kind) {
+        match open(&self.tree, path, kind) {
             Ok(artifact) => self.judge(&artifact),
             Err(error) => Ok(self.refused(path, &error.reason())),
         }
@@ -326,7 +338,7 @@ impl Walk<'_> {
 
     /// What every consumer is told of a path at which nothing can be judged.
     fn refused(&self, path: &Path, reason: &Reason) -> Verdicts {
-        let path = path.to_string_lossy().into_owned();
+        let path = self.tree.name(path);
         let verdict = |consumer| Verdict::without_artifact(path.clone(), consumer, reason.clone());
         let verdicts = self.consumers().iter().map(verdict).collect();
         Verdicts::new(path.clone(), verdicts)
@@ -342,37 +354,40 @@ impl Walk<'_> {
             let reason = Reason::from(messages::too_many_directories(MAXIMUM_DEPTH));
             return Err(reason.with_remedy(Remedy::CheckBelow).into());
         }
-        let entries: io::Result<Vec<PathBuf>> = fs::read_dir(directory)
-            .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect());
-        let mut entries = entries.map_err(|source| unreadable(directory, source))?;
+        let entries = self.tree.list(directory);
+        let mut entries = entries.map_err(|source| self.unreadable(directory, source))?;
         self.directory = true;
         entries.sort_unstable_by(|left, right| right.cmp(left));
         self.pending.extend(entries.into_iter().map(|path| (path, depth + 1)));
         Ok(())
     }
+
+    fn unreadable(&self, path: &Path, source: io::Error) -> Reason {
+        CheckError::of_system(self.tree.name(path), source).reason()
+    }
 }
 
 /// Whether a file is a shard of a checkpoint whose index is there, or the list that TensorFlow
 /// keeps beside its checkpoints.
-fn belongs_to_a_checkpoint(path: &Path) -> bool {
+fn belongs_to_a_checkpoint(tree: &dyn Tree, path: &Path) -> bool {
     if let Some(prefix) = shard_prefix(path) {
-        return with_suffix(&prefix, ".index").is_file();
+        return tree.has_file(&with_suffix(&prefix, ".index"));
     }
     if path.file_name() != Some(OsStr::new("checkpoint")) {
         return false;
     }
     let start = || -> io::Result<bool> {
         let mut start = [0; 22];
-        let file = fs::File::open(path)?;
+        let file = tree.open(path)?;
         Ok(detect::read_up_to(&file, &mut start, 0)? == b"model_checkpoint_path:")
     };
     start().unwrap_or(false)
 }
 
 /// Whether a directory holds the parts of the state beside it: `x.sds.parts` of `x.sds`.
-fn is_parts_of_a_state(directory: &Path) -> bool {
+fn is_parts_of_a_state(tree: &Arc<dyn Tree>, directory: &Path) -> bool {
     directory.extension().is_some_and(|extension| extension == "parts")
-        && open(&directory.with_extension(""), None)
+        && open(tree, &directory.with_extension(""), None)
             .is_ok_and(|artifact| artifact.kind() == Kind::DeviceState)
 }
 
@@ -386,8 +401,4 @@ fn is_named_as_artifact(path: &Path) -> bool {
         Some(_) => true,
         None => name.ends_with(".pb") && name != "fingerprint.pb" && name != "keras_metadata.pb",
     }
-}
-
-fn unreadable(path: &Path, source: io::Error) -> Reason {
-    CheckError::of_system(path.to_string_lossy(), source).reason()
 }

@@ -328,6 +328,10 @@ impl Error {
     }
 
     pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
+        // A wait for a store was stopped, which is no error of the store.
+        if source.get_ref().is_some_and(|error| error.is::<Cancelled>()) {
+            return Self::Cancelled;
+        }
         Self::Io { action, path: path.to_path_buf(), source }
     }
 }

@@ -79,6 +79,11 @@ impl WriteOptions {
         self
     }
 
+    /// Who listens, and who may stop the work.
+    pub(crate) fn watch(&self) -> Watch {
+        self.watch.clone()
+    }
+
     /// Bytes under one checksum: a power of two from 64 to 2^24; others are rounded up to one.
     /// Small chunks let a reader verify small parts.
     #[must_use]

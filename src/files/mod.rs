@@ -18,6 +18,8 @@ mod durability;
 mod error;
 #[cfg(feature = "device")]
 mod file_sink;
+#[cfg(feature = "object_store")]
+pub(crate) mod object;
 mod partial;
 mod place;
 #[cfg(feature = "device")]
@@ -27,6 +29,7 @@ mod replacement;
 mod system_status;
 #[cfg(all(test, feature = "device"))]
 pub(crate) mod tests;
+mod tree;
 mod watch;
 
 #[cfg(feature = "artifact")]
@@ -50,4 +53,5 @@ pub use read_at::ReadAt;
 pub use read_at::{LONGEST_STREAM, spool};
 pub(crate) use replacement::Replacement;
 pub(crate) use system_status::status_of;
+pub use tree::{EntryKind, FileSystem, Files, Tree};
 pub use watch::{Cancelled, Phase, Progress, Watch};

@@ -14,6 +14,7 @@ use crate::{
     },
     files::Durability,
     ifrt::{DType, Shape},
+    storage::Storage,
 };
 
 const KIND: &str = "tensor_bundle";
@@ -29,8 +30,8 @@ pub(super) struct BundleSource {
 
 impl BundleSource {
     /// Opens the checkpoint with this prefix.
-    pub(super) fn open(prefix: &Path) -> Result<Self, Error> {
-        let bundle = Bundle::open(prefix)?;
+    pub(super) fn open(storage: &Storage, prefix: &Path) -> Result<Self, Error> {
+        let bundle = Bundle::open_in(storage.clone(), prefix)?;
         let listing = bundle.tensors();
         // What TensorFlow would restore in silence without a part of itself is not moved at all.
         if let Some(defect) = listing.defects.into_iter().next() {

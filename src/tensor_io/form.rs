@@ -14,13 +14,14 @@ use super::bundle;
 use super::npz;
 #[cfg(feature = "torch")]
 use super::torch;
-use super::{Error, Output, Source, Target, npy, safetensors, sharded, state};
+use super::{Error, Output, Source, Target, brought, npy, safetensors, sharded, state};
 use crate::{
     device_state::{MAGIC, Reader, WriteOptions},
     files::{
-        Durability, ReadAt,
-        read_at::{self, LONGEST_STREAM, spool},
+        Durability, Files, ReadAt, Tree,
+        read_at::{LONGEST_STREAM, spool},
     },
+    storage::Storage,
 };
 
 /// A kind of file that holds tensors.
@@ -139,43 +140,56 @@ impl FromStr for Form {
 /// # Errors
 /// If there is no such file, it is none of these, or its head is damaged.
 pub fn open(path: impl AsRef<Path>) -> Result<Box<dyn Source>, Error> {
+    open_in(&Storage::system(), path)
+}
+
+/// As [`open`], of a path of any storage.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_in(storage: &Storage, path: impl AsRef<Path>) -> Result<Box<dyn Source>, Error> {
     let path = path.as_ref();
     let mut form = Form::of_name(path);
     if form == Form::TensorBundle {
         if path.extension().is_some_and(|extension| extension == "index") {
-            return open_checkpoint(&path.with_extension(""));
+            return open_checkpoint(storage, &path.with_extension(""));
         }
         let mut index = path.as_os_str().to_owned();
         index.push(".index");
-        if Path::new(&index).exists() {
-            return open_checkpoint(path);
+        if storage.look(Path::new(&index)).is_ok() {
+            return open_checkpoint(storage, path);
         }
     }
     if form == Form::ShardIndex {
-        return Ok(Box::new(sharded::ShardedSource::open(path)?));
+        return Ok(Box::new(sharded::ShardedSource::open(storage, path)?));
     }
-    let file = read_at::open(path).map_err(|error| Error::io("open", path, error))?;
-    let file: Arc<dyn ReadAt> = Arc::new(file);
+    let shown = PathBuf::from(storage.name(path));
+    let file = storage.open(path).map_err(|error| Error::io("open", &shown, error))?;
     if form == Form::TensorBundle {
-        form = told_by_content(&file, path)?;
+        form = told_by_content(&file, &shown)?;
     }
-    open_form(file, path, form)
+    if form == Form::DeviceState {
+        let reader = Reader::from_source_among(file, &shown, Arc::new(storage.clone()))?;
+        return Ok(Box::new(state::StateSource::new(&reader, &shown)?));
+    }
+    open_form(file, &shown, form)
 }
 
 /// Opens one of the files that an index names: safetensors, or a file of PyTorch's.
 ///
 /// # Errors
 /// As [`open`]; and for every other kind.
-pub(super) fn open_shard(path: &Path) -> Result<Box<dyn Source>, Error> {
-    let file = read_at::open(path).map_err(|error| Error::io("open", path, error))?;
-    let file: Arc<dyn ReadAt> = Arc::new(file);
+pub(super) fn open_shard(storage: &Storage, path: &Path) -> Result<Box<dyn Source>, Error> {
+    let shown = PathBuf::from(storage.name(path));
+    let file = storage.open(path).map_err(|error| Error::io("open", &shown, error))?;
     match Form::of_name(path) {
-        form @ (Form::Safetensors | Form::Torch) => open_form(file, path, form),
-        _ => match told_by_content(&file, path)? {
-            form @ (Form::Safetensors | Form::Torch) => open_form(file, path, form),
-            form => {
-                Err(unknown(path, &format!("is of the kind {form}; expected safetensors or torch")))
-            }
+        form @ (Form::Safetensors | Form::Torch) => open_form(file, &shown, form),
+        _ => match told_by_content(&file, &shown)? {
+            form @ (Form::Safetensors | Form::Torch) => open_form(file, &shown, form),
+            form => Err(unknown(
+                &shown,
+                &format!("is of the kind {form}; expected safetensors or torch"),
+            )),
         },
     }
 }
@@ -265,12 +279,12 @@ fn open_npz(_: Arc<dyn ReadAt>, path: &Path) -> Result<Box<dyn Source>, Error> {
 }
 
 #[cfg(feature = "artifact")]
-fn open_checkpoint(prefix: &Path) -> Result<Box<dyn Source>, Error> {
-    Ok(Box::new(bundle::BundleSource::open(prefix)?))
+fn open_checkpoint(storage: &Storage, prefix: &Path) -> Result<Box<dyn Source>, Error> {
+    Ok(Box::new(bundle::BundleSource::open(storage, prefix)?))
 }
 
 #[cfg(not(feature = "artifact"))]
-fn open_checkpoint(prefix: &Path) -> Result<Box<dyn Source>, Error> {
+fn open_checkpoint(_: &Storage, prefix: &Path) -> Result<Box<dyn Source>, Error> {
     Err(unknown(prefix, "this build reads no checkpoints; enable the feature `artifact`"))
 }
 
@@ -324,6 +338,59 @@ pub fn create_sharded(
     Ok(Box::new(sharded::ShardedTarget::new(path, shard_bytes, options.durability())))
 }
 
+/// As [`create_sharded`], at a path of any storage. At an address the files are made in a temporary
+/// directory, and brought there when they are finished, their index last.
+///
+/// # Errors
+/// As [`create_sharded`].
+pub fn create_sharded_in(
+    storage: &Storage,
+    path: impl AsRef<Path>,
+    shard_bytes: u64,
+    options: &WriteOptions,
+) -> Result<Box<dyn Target>, Error> {
+    let path = path.as_ref();
+    let shown = PathBuf::from(storage.name(path));
+    let system = storage.system_path(path).map_err(|error| Error::io("create", &shown, error))?;
+    if let Some(path) = system {
+        return create_sharded(path, shard_bytes, options);
+    }
+    let make = |path: PathBuf, options: &WriteOptions| create_sharded(path, shard_bytes, options);
+    Ok(Box::new(brought::BroughtTarget::create(storage, path, options, make)?))
+}
+
+/// As [`create`], at a path of any storage. At an address, an archive and a checkpoint are made in a
+/// temporary directory, and brought there when they are finished; the index of a checkpoint is the
+/// last.
+///
+/// # Errors
+/// As [`create`].
+pub fn create_in(
+    storage: &Storage,
+    path: impl AsRef<Path>,
+    options: &WriteOptions,
+) -> Result<Box<dyn Target>, Error> {
+    let (path, durability) = (path.as_ref(), options.durability());
+    let shown = PathBuf::from(storage.name(path));
+    let system = storage.system_path(path).map_err(|error| Error::io("create", &shown, error))?;
+    if let Some(path) = system {
+        return create(path, options);
+    }
+    let put = || -> Result<Output, Error> {
+        Ok(Output::pending(storage.put(path, durability)?, shown.clone(), durability))
+    };
+    Ok(match Form::of_name(path) {
+        Form::DeviceState => Box::new(state::StateTarget::at(storage, path, options)),
+        Form::Safetensors => Box::new(safetensors::SafetensorsTarget::new(put()?)),
+        Form::Npy => Box::new(npy::NpyTarget::new(put()?)),
+        Form::Npz => Box::new(brought::BroughtTarget::create(storage, path, options, create)?),
+        Form::TensorBundle | Form::Torch | Form::ShardIndex => {
+            check_ending(path)?;
+            Box::new(brought::BroughtTarget::create(storage, path, options, create)?)
+        }
+    })
+}
+
 /// Begins tensors of this kind that go into a stream, such as standard output, front to back. A
 /// stream is not taken back: where the work fails, it ends early.
 ///
@@ -354,8 +421,8 @@ const NOT_WRITTEN: [&str; 13] = [
     ".msgpack", ".zip", ".json",
 ];
 
-/// An error if no checkpoint can have this prefix, or none should.
-fn check_prefix(prefix: &Path) -> Result<(), Error> {
+/// An error for endings of kinds that are not written.
+fn check_ending(prefix: &Path) -> Result<(), Error> {
     let text = prefix.to_string_lossy();
     let lower = text.to_ascii_lowercase();
     if let Some(ending) = NOT_WRITTEN.iter().find(|ending| lower.ends_with(**ending)) {
@@ -365,6 +432,13 @@ fn check_prefix(prefix: &Path) -> Result<(), Error> {
         );
         return Err(unknown(prefix, &reason));
     }
+    Ok(())
+}
+
+/// An error if no checkpoint can have this prefix, or none should.
+fn check_prefix(prefix: &Path) -> Result<(), Error> {
+    check_ending(prefix)?;
+    let text = prefix.to_string_lossy();
     // The last part of `a/` and `a/.` is `a` to the system's parser of paths.
     let is_folder = text.ends_with(std::path::is_separator)
         || text.ends_with("/.")

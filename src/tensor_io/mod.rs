@@ -11,6 +11,7 @@
 pub(crate) mod aliases;
 #[cfg(any(feature = "npz", feature = "torch"))]
 mod archive;
+mod brought;
 #[cfg(feature = "artifact")]
 mod bundle;
 mod diff;
@@ -35,7 +36,10 @@ mod torch;
 
 pub use diff::{Comparison, Difference, diff};
 pub use error::Error;
-pub use form::{Form, create, create_sharded, create_stream, open, open_at, open_stream};
+pub use form::{
+    Form, create, create_in, create_sharded, create_sharded_in, create_stream, open, open_at,
+    open_in, open_stream,
+};
 pub use info::{Metadata, TensorInfo, element_bytes};
 pub use number::Tolerance;
 use output::Output;

@@ -7,7 +7,10 @@ use std::{
 };
 
 use super::Error;
-use crate::files::{Durability, Replacement};
+use crate::{
+    device_state::{Commit, PendingPart},
+    files::{Durability, Replacement},
+};
 
 /// What a stream is called in messages.
 const STREAM: &str = "the output stream";
@@ -16,8 +19,15 @@ const STREAM: &str = "the output stream";
 pub(super) struct Output {
     path: PathBuf,
     out: BufWriter<Box<dyn Write + Send>>,
-    /// What gives the file its name; a stream has none.
-    replacement: Option<(Replacement, Durability)>,
+    ending: Ending,
+}
+
+/// What makes a file appear.
+enum Ending {
+    /// Nothing: it is a stream.
+    Stream,
+    File(Replacement, Durability),
+    Pending(Box<dyn Commit>, Durability),
 }
 
 impl Output {
@@ -29,14 +39,21 @@ impl Output {
         Ok(Self {
             path: path.to_path_buf(),
             out: BufWriter::with_capacity(1 << 20, Box::new(file)),
-            replacement: Some((replacement, durability)),
+            ending: Ending::File(replacement, durability),
         })
+    }
+
+    /// A file somewhere that is begun already, and called so in messages.
+    pub(super) fn pending(pending: PendingPart, path: PathBuf, durability: Durability) -> Self {
+        let PendingPart { sink, commit } = pending;
+        let out = BufWriter::with_capacity(1 << 20, sink);
+        Self { path, out, ending: Ending::Pending(commit, durability) }
     }
 
     /// A stream; what was written before an error stays written.
     pub(super) fn stream(sink: Box<dyn Write + Send>) -> Self {
         let out = BufWriter::with_capacity(1 << 20, sink);
-        Self { path: PathBuf::from(STREAM), out, replacement: None }
+        Self { path: PathBuf::from(STREAM), out, ending: Ending::Stream }
     }
 
     /// What it is called in messages.
@@ -52,15 +69,25 @@ impl Output {
     /// Hands the rest to the system and gives a file its name; answers how long syncing and
     /// renaming took: no time, for a stream.
     pub(super) fn finish(self) -> Result<Duration, Error> {
-        match self.seal()? {
-            Some((replacement, durability)) => Ok(replacement.finish(durability)?),
-            None => Ok(Duration::ZERO),
+        match self.end()? {
+            Ending::File(replacement, durability) => Ok(replacement.finish(durability)?),
+            Ending::Pending(commit, durability) => Ok(commit.commit(durability)?),
+            Ending::Stream => Ok(Duration::ZERO),
         }
     }
 
-    /// Hands the rest to the system; what gives a file its name.
-    pub(super) fn seal(mut self) -> Result<Option<(Replacement, Durability)>, Error> {
+    /// Hands the rest to the system; what gives a file of the file system its name.
+    pub(super) fn seal(self) -> Result<Option<(Replacement, Durability)>, Error> {
+        Ok(match self.end()? {
+            Ending::File(replacement, durability) => Some((replacement, durability)),
+            Ending::Pending(..) | Ending::Stream => None,
+        })
+    }
+
+    /// Hands the rest to the system, and closes what it went through: what appears must not be
+    /// written any more.
+    fn end(mut self) -> Result<Ending, Error> {
         self.out.flush().map_err(|error| Error::io("write", &self.path, error))?;
-        Ok(self.replacement.take())
+        Ok(self.ending)
     }
 }

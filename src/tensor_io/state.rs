@@ -10,6 +10,7 @@ use super::{Announced, Error, Metadata, Source, Target, TensorInfo, TensorSink, 
 use crate::{
     device_state::{Reader, Tensor, WriteOptions, Writer},
     ifrt::{ArraySpec, DeviceId, SingleDeviceSharding},
+    storage::Storage,
 };
 
 /// A device state as a source; other names of tensors, of which its metadata tell, follow these.
@@ -86,13 +87,18 @@ pub(super) struct StateTarget {
 
 /// Where the state goes.
 enum StateOutput {
-    File(PathBuf),
+    At(Storage, PathBuf),
     Stream(Box<dyn Write + Send>),
 }
 
 impl StateTarget {
     pub(super) fn create(path: &Path, options: &WriteOptions) -> Self {
-        Self { output: StateOutput::File(path.to_path_buf()), options: options.clone() }
+        Self::at(&Storage::system(), path, options)
+    }
+
+    pub(super) fn at(storage: &Storage, path: &Path, options: &WriteOptions) -> Self {
+        let output = StateOutput::At(storage.clone(), path.to_path_buf());
+        Self { output, options: options.clone() }
     }
 
     pub(super) fn stream(sink: Box<dyn Write + Send>, options: &WriteOptions) -> Self {
@@ -112,7 +118,7 @@ impl Target for StateTarget {
     ) -> Result<Box<dyn TensorSink>, Error> {
         let options = self.options.with_metadata(metadata.clone());
         let writer = match self.output {
-            StateOutput::File(path) => options.create(path)?,
+            StateOutput::At(storage, path) => storage.create_state(&path, options)?,
             StateOutput::Stream(sink) => options.stream(sink)?,
         };
         Ok(Box::new(StateSink { writer, tensors: Announced::in_order(tensors) }))

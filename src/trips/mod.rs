@@ -12,4 +12,4 @@ mod tests;
 
 pub use convert::{ConvertOptions, ConvertReport, convert};
 pub use restore::{RestoreReport, restore};
-pub use save::{SaveReport, save, save_stream};
+pub use save::{SaveReport, save, save_into, save_stream};

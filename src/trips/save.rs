@@ -83,7 +83,12 @@ pub fn save_stream<D: HostedDevice>(
     save_into(begin, sources, device, options, skip_unsupported, watch)
 }
 
-fn save_into<D: HostedDevice>(
+/// As [`save`], into the state that `begin_state` begins: at an address, or as the part of one process
+/// of several.
+///
+/// # Errors
+/// As [`save`].
+pub fn save_into<D: HostedDevice>(
     begin_state: impl FnOnce(WriteOptions) -> Result<Writer, device_state::Error>,
     sources: &[Box<dyn Source>],
     device: &D,

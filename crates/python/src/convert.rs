@@ -11,11 +11,14 @@ use pyo3::{exceptions::PyValueError, prelude::*, types::PyIterator};
 use serdes::{
     device_state::{Durability, WriteOptions},
     ifrt::{DType, Shape},
+    storage::Storage,
     tensor_io::{self, Error, Metadata, Refused, Source, TensorInfo},
     trips::{self, ConvertOptions},
 };
 
-use crate::{failures, memory::Readable, work::interruptible, writer::GivenVersion};
+use crate::{
+    failures, memory::Readable, places::storage, work::interruptible, writer::GivenVersion,
+};
 
 /// What a tensor is called, its type in IFRT's words, and its shape.
 type GivenInfo = (String, String, Vec<i64>);
@@ -89,9 +92,9 @@ impl Prepared {
         })))
     }
 
-    fn open(self) -> Result<Box<dyn Source>, Error> {
+    fn open(self, storage: &Storage) -> Result<Box<dyn Source>, Error> {
         match self {
-            Self::Path(path) => tensor_io::open(path),
+            Self::Path(path) => tensor_io::open_in(storage, path),
             Self::Arrays(arrays) => Ok(arrays),
         }
     }
@@ -191,10 +194,13 @@ pub(crate) fn convert(
     let sources = sources.into_iter().map(|given| Prepared::of(given, &raised));
     let sources = sources.collect::<PyResult<Vec<_>>>()?;
     let converted = interruptible(py, progress, 0, |watch| {
-        let sources = sources.into_iter().map(Prepared::open).collect::<Result<Vec<_>, _>>()?;
+        let storage = storage(watch);
+        let sources = sources.into_iter().map(|source| source.open(&storage));
+        let sources = sources.collect::<Result<Vec<_>, _>>()?;
+        let options = options.with_watch(watch.clone());
         let target = match shard_bytes {
-            Some(bytes) => tensor_io::create_sharded(&target, bytes, &options)?,
-            None => tensor_io::create(&target, &options)?,
+            Some(bytes) => tensor_io::create_sharded_in(&storage, &target, bytes, &options)?,
+            None => tensor_io::create_in(&storage, &target, &options)?,
         };
         trips::convert(&sources, target, &choice, watch)
     })?;

@@ -3,7 +3,7 @@
 //! Which exception it is follows from the rule that a verdict would name; what is about the caller
 //! is a `ValueError` or a `KeyError`, what the system says is an `OSError`.
 
-use std::{io, path::Path};
+use std::{io, path::Path, sync::Arc};
 
 use pyo3::{
     exceptions::{PyKeyError, PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyValueError},
@@ -11,7 +11,9 @@ use pyo3::{
 };
 use serdes::{
     check::{self, CheckError, Kind, Reason, Rule},
-    device_state, tensor_io,
+    device_state,
+    storage::Storage,
+    tensor_io,
 };
 
 /// Numbers of the system for what Rust found out itself.
@@ -52,7 +54,9 @@ pub(crate) fn of_state(py: Python<'_>, error: &device_state::Error, path: Option
 
 /// Whether the file is a whole one of another kind, and no damaged state.
 fn is_of_another_kind(path: Option<&Path>) -> bool {
-    let kind = path.and_then(|path| check::path(path).ok()).map(|artifact| artifact.kind());
+    let kind = path
+        .and_then(|path| check::path_in(Arc::new(Storage::anywhere()), path, None).ok())
+        .map(|artifact| artifact.kind());
     kind.is_some_and(|kind| kind != Kind::DeviceState)
 }
 
@@ -122,6 +126,9 @@ fn of_system(py: Python<'_>, error: &io::Error, message: String, path: &Path) ->
     let number = error.raw_os_error().unwrap_or(match error.kind() {
         io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData => {
             return of_reason(py, &Reason::new(Rule::Corrupt, message), Some(path));
+        }
+        io::ErrorKind::Unsupported => {
+            return of_reason(py, &Reason::new(Rule::Unsupported, message), Some(path));
         }
         io::ErrorKind::NotFound => errno::NOT_FOUND,
         io::ErrorKind::PermissionDenied => errno::PERMISSION,

@@ -20,6 +20,7 @@ mod command;
 mod convert;
 mod failures;
 mod memory;
+mod places;
 mod reader;
 mod verdicts;
 mod work;

@@ -15,6 +15,7 @@ use serdes::{
 use crate::{
     failures,
     memory::{Readable, Writable},
+    places::storage,
     work::interruptible,
 };
 
@@ -33,7 +34,8 @@ impl Reader {
     /// Opens the state at a path.
     #[staticmethod]
     fn open(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        match py.detach(|| device_state::Reader::open(&path)) {
+        let opened = interruptible(py, None, 0, |watch| storage(watch).open_state(&path))?;
+        match opened {
             Ok(reader) => Ok(Self { reader, path: Some(path) }),
             Err(error) => Err(failures::of_state(py, &error, Some(&path))),
         }

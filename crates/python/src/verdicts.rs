@@ -2,7 +2,7 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
     thread,
 };
 
@@ -10,13 +10,14 @@ use pyo3::{exceptions::PyValueError, prelude::*};
 use serdes::{
     artifact::ops::OperationDefinition,
     check::{Cancelled, Consumer, Kind, Loader, Options, Rule, Verdict},
-    files::Watch,
+    files::{Tree, Watch},
+    storage::Storage,
     tensor_io::{self, Tolerance},
     version::Date,
 };
 use serdes_cli::objects;
 
-use crate::{failures, work::interruptible};
+use crate::{failures, places::storage, work::interruptible};
 
 fn wrong(error: impl std::fmt::Display) -> PyErr {
     PyValueError::new_err(error.to_string())
@@ -43,6 +44,7 @@ struct Question {
     consumers: Vec<Consumer>,
     options: Options,
     kind: Option<Kind>,
+    tree: Arc<dyn Tree>,
 }
 
 impl Asked {
@@ -81,15 +83,16 @@ impl Asked {
         }
         let kind = self.kind.as_deref().map(str::parse::<Kind>).transpose();
         let kind = kind.map_err(|error| format!("kind: {error}"))?;
-        Ok(Question { consumers, options, kind })
+        Ok(Question { consumers, options, kind, tree: Arc::new(storage(watch)) })
     }
 }
 
 impl Question {
     /// The verdicts on what is at a path or below it.
     fn walk(&self, path: &Path, watch: &Watch) -> Result<Vec<Verdict>, Cancelled> {
-        let mut walk =
-            serdes::check::walk(path, &self.options).for_consumers(self.consumers.iter().cloned());
+        let mut walk = serdes::check::walk(path, &self.options)
+            .in_tree(Arc::clone(&self.tree))
+            .for_consumers(self.consumers.iter().cloned());
         if let Some(kind) = self.kind {
             walk = walk.of_kind(kind);
         }
@@ -186,7 +189,7 @@ fn check_paths(
 pub(crate) fn inspect(py: Python<'_>, path: PathBuf, kind: Option<String>) -> PyResult<String> {
     let kind = kind.as_deref().map(str::parse::<Kind>).transpose().map_err(wrong)?;
     let artifact = py
-        .detach(|| serdes::check::path_of_kind(&path, kind))
+        .detach(|| serdes::check::path_in(Arc::new(Storage::anywhere()), &path, kind))
         .map_err(|error| failures::of_path(py, &error, &path))?;
     let inspection = interruptible(py, None, 0, |_| artifact.inspect())?
         .map_err(|reason| failures::of_reason(py, &reason, Some(&path)))?;
@@ -224,7 +227,9 @@ pub(crate) fn difference(
     });
     let tolerance = tolerance.transpose()?;
     let found = interruptible(py, None, 0, |watch| {
-        let (a, b) = (tensor_io::open(&a)?, tensor_io::open(&b)?);
+        let storage = storage(watch);
+        let open = |path: &Path| tensor_io::open_in(&storage, path);
+        let (a, b) = (open(&a)?, open(&b)?);
         tensor_io::diff(&*a, &*b, tolerance, watch, |_| {})
     })?;
     let found = found.map_err(|error| failures::of_tensors(py, &error))?;

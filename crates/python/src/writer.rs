@@ -8,17 +8,16 @@ use std::{
 
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyBytes};
 use serdes::{
-    device_state::{
-        self, Durability, Error, Part, SaveId, Shard, Versions, WriteOptions, Writer, merge as join,
-    },
+    device_state::{self, Durability, Error, Part, SaveId, Shard, Versions, WriteOptions, Writer},
     ifrt::{
         ArraySpec, DType, DeviceId, DeviceList, HloSharding, IndexDomain, MemoryKind,
         OpaqueSharding, Shape, Sharding, SingleDeviceSharding, xla::OpSharding,
     },
+    storage::Storage,
     version::AnyVersionAccessor,
 };
 
-use crate::{failures, memory::Readable, reader::domain, work::interruptible};
+use crate::{failures, memory::Readable, places::storage, reader::domain, work::interruptible};
 
 /// A shard: the id of its device, the first index and the extent of each dimension, an array.
 type GivenShard<'py> = (i32, Vec<i64>, Vec<i64>, Bound<'py, PyAny>);
@@ -190,7 +189,7 @@ pub(crate) fn save<'py>(
     let kept = Kept::default();
     let target = Target { path: path.as_deref(), part, kept: kept.clone() };
     interruptible(py, progress, total, |watch| -> Result<(), Error> {
-        let mut writer = target.begin(options.with_watch(watch.clone()))?;
+        let mut writer = target.begin(&storage(watch), options.with_watch(watch.clone()))?;
         for tensor in &tensors {
             tensor.write(&mut writer)?;
         }
@@ -210,12 +209,13 @@ struct Target<'a> {
 }
 
 impl Target<'_> {
-    fn begin(&self, options: WriteOptions) -> Result<Writer, Error> {
+    fn begin(&self, storage: &Storage, options: WriteOptions) -> Result<Writer, Error> {
         match (self.path, self.part) {
             (None, _) => options.stream(self.kept.clone()),
-            (Some(path), None) => options.create(path),
+            (Some(path), None) => storage.create_state(path, options),
             (Some(path), Some((id, number, count))) => {
-                options.create_part(path, Part::new(SaveId::new(id), number, count)?)
+                let part = Part::new(SaveId::new(id), number, count)?;
+                storage.create_part(path, part, options)
             }
         }
     }
@@ -249,7 +249,7 @@ pub(crate) fn merge(
 ) -> PyResult<()> {
     let options = options(metadata, &version, sync)?;
     let merged = interruptible(py, None, 0, |watch| {
-        join(&path, SaveId::new(id), &options.with_watch(watch.clone()))
+        storage(watch).merge(&path, SaveId::new(id), &options.with_watch(watch.clone()))
     })?;
     merged.map(drop).map_err(|error| failures::of_state(py, &error, Some(&path)))
 }

@@ -1,39 +1,15 @@
-//! Where the files of a bundle come from: a file system, or memory.
+//! What the files of a bundle are called, and files that lie in memory.
 
 use std::{
     collections::HashMap,
     ffi::OsString,
-    fmt, io,
+    io,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
-use crate::files::{ReadAt, read_at};
-
-/// Something that files can be opened from by their path.
-pub trait Files: Send + Sync + fmt::Debug {
-    /// Opens a file for reading at any position.
-    ///
-    /// # Errors
-    /// [`io::ErrorKind::NotFound`] if it is not there, or what the system says.
-    fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadAt>>;
-}
-
-impl fmt::Debug for dyn ReadAt {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ReadAt").field("size", &self.size().ok()).finish_non_exhaustive()
-    }
-}
-
-/// The files of the system.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FileSystem;
-
-impl Files for FileSystem {
-    fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadAt>> {
-        Ok(Arc::new(read_at::open(path)?))
-    }
-}
+use crate::files::ReadAt;
+pub use crate::files::{FileSystem, Files};
 
 /// Files that lie in memory.
 #[derive(Clone, Debug, Default)]

@@ -72,7 +72,18 @@ impl Bundle {
     /// # Errors
     /// What keeps it from being opened; nothing else of it is looked at.
     pub fn open(prefix: impl AsRef<Path>) -> Result<Self, BundleError> {
-        let bundle = Self::open_any(FileSystem, prefix)?;
+        Self::open_in(FileSystem, prefix)
+    }
+
+    /// The same out of `files`.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_in(
+        files: impl Files + 'static,
+        prefix: impl AsRef<Path>,
+    ) -> Result<Self, BundleError> {
+        let bundle = Self::open_any(files, prefix)?;
         bundle.check_versions(&super::default_consumer())?;
         Ok(bundle)
     }

@@ -17,9 +17,9 @@ use crate::{
             spread,
             trailer::{TRAILER_BYTES, Trailer},
         },
-        store::{Parts, Spread},
+        store::{Parts, ReadOnlyParts, Spread},
     },
-    files::{ReadAt, read_at},
+    files::{Files, ReadAt, read_at},
     version::{DeviceState, UnknownVersion, VersionDef},
 };
 
@@ -78,6 +78,21 @@ impl Reader {
         path: impl Into<PathBuf>,
     ) -> Result<Self, Error> {
         Self::from_index(Box::new(source), path.into(), None, Parts::open)
+    }
+
+    /// As [`from_source`](Self::from_source), of a state whose parts lie among these files; `path`
+    /// is where the state is among them.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn from_source_among(
+        source: impl ReadAt + 'static,
+        path: impl Into<PathBuf>,
+        files: Arc<dyn Files>,
+    ) -> Result<Self, Error> {
+        let path = path.into();
+        let parts = Arc::new(ReadOnlyParts::new(files, path.clone()));
+        Self::from_index(Box::new(source), path, Some(parts), Parts::open)
     }
 
     /// Opens the state of a store.

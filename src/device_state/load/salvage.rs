@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     device_state::{
-        Error,
+        Error, PartStore,
         format::{
             ALIGNMENT, checksum,
             header::Header,
@@ -27,9 +27,9 @@ use crate::{
         },
         pump::ChunkSums,
         shards::check_tiling,
-        store::{Lost, Parts},
+        store::{Lost, Parts, ReadOnlyParts},
     },
-    files::{ReadAt, Watch, read_at},
+    files::{Files, ReadAt, Watch, read_at},
 };
 
 /// Headers of pieces that are searched for are not longer; a name or sharding of that size is no
@@ -94,7 +94,7 @@ impl Reader {
             Ok(file) => Ok(Box::new(file) as Box<dyn ReadAt>),
             Err(error) => Err(Error::io("open", path, error)),
         };
-        Self::salvage_opened(&open, path, watch).map_err(unread)
+        Self::salvage_opened(&open, path, None, watch).map_err(unread)
     }
 
     /// As [`salvage`](Self::salvage), of a state in any source of bytes; `path` is for messages,
@@ -108,12 +108,34 @@ impl Reader {
         watch: &Watch,
     ) -> Result<Salvaged, Error> {
         let open = || Ok(Box::new(Arc::clone(&source)) as Box<dyn ReadAt>);
-        Self::salvage_opened(&open, path.as_ref(), watch).map_err(unread)
+        Self::salvage_opened(&open, path.as_ref(), None, watch).map_err(unread)
     }
 
-    fn salvage_opened(open: &Open<'_>, path: &Path, watch: &Watch) -> Result<Salvaged, Error> {
+    /// As [`salvage_source`](Self::salvage_source), of a state whose parts lie among these files;
+    /// `path` is where the state is among them.
+    ///
+    /// # Errors
+    /// As [`salvage`](Self::salvage).
+    pub fn salvage_among(
+        source: Arc<dyn ReadAt>,
+        path: impl AsRef<Path>,
+        files: Arc<dyn Files>,
+        watch: &Watch,
+    ) -> Result<Salvaged, Error> {
+        let path = path.as_ref();
+        let open = || Ok(Box::new(Arc::clone(&source)) as Box<dyn ReadAt>);
+        let parts = Arc::new(ReadOnlyParts::new(files, path.to_owned()));
+        Self::salvage_opened(&open, path, Some(parts), watch).map_err(unread)
+    }
+
+    fn salvage_opened(
+        open: &Open<'_>,
+        path: &Path,
+        store: Option<Arc<dyn PartStore>>,
+        watch: &Watch,
+    ) -> Result<Salvaged, Error> {
         let mut lost_parts = Vec::new();
-        let opened = Self::from_index(open()?, path.to_owned(), None, |store, merged| {
+        let opened = Self::from_index(open()?, path.to_owned(), store, |store, merged| {
             let (parts, lost) = Parts::open_left(store, merged)?;
             let (unread, lost): (Vec<_>, Vec<_>) = lost.into_iter().partition(is_unread);
             lost_parts = lost;

@@ -57,6 +57,14 @@ fn bytes_of(dtype: DType, elements: u64) -> Option<u64> {
     dtype.unpacked_byte_size().and_then(|bytes| elements.checked_mul(bytes.into()))
 }
 
+/// From which device a piece was saved, and how long it is.
+#[cfg(feature = "artifact")]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PieceOfDevice {
+    pub(crate) device: i32,
+    pub(crate) bytes: u64,
+}
+
 /// One tensor of an open state.
 #[derive(Clone)]
 pub struct Tensor {
@@ -101,6 +109,16 @@ impl Tensor {
     /// Length of its data in bytes, all shards together.
     pub fn bytes(&self) -> u64 {
         self.pieces().map(|(_, piece)| piece.data_bytes).sum()
+    }
+
+    /// The device and the bytes of each of its pieces.
+    #[cfg(feature = "artifact")]
+    pub(crate) fn piece_devices(&self) -> impl Iterator<Item = PieceOfDevice> {
+        let index = &self.reader.shared.index;
+        self.pieces().map(|(_, piece)| PieceOfDevice {
+            device: index.placement(piece.placement).map_or(0, |placement| placement.device),
+            bytes: piece.data_bytes,
+        })
     }
 
     /// Number and entry of each of its pieces.

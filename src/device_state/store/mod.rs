@@ -12,6 +12,7 @@ mod object;
 mod part;
 mod part_store;
 mod parts;
+mod read_only;
 #[cfg(test)]
 mod tests;
 
@@ -25,3 +26,4 @@ pub use object::ObjectParts;
 pub use part::{Part, SaveId};
 pub use part_store::{Commit, PartStore, PendingPart};
 pub(super) use parts::{Lost, Parts, Spread};
+pub(super) use read_only::ReadOnlyParts;

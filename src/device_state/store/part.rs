@@ -37,6 +37,25 @@ impl SaveId {
         Self((half() << 64 | half()).to_le_bytes())
     }
 
+    /// The id that a text stands for, so that processes agree on it without speaking: the 32
+    /// hexadecimal digits of an id are that id, any other text is hashed (FNV-1a of 128 bits).
+    ///
+    /// ```
+    /// use serdes::device_state::SaveId;
+    ///
+    /// let save = SaveId::random();
+    /// assert_eq!(SaveId::of_text(&save.to_string()), save);
+    /// assert_ne!(SaveId::of_text("step-10"), SaveId::of_text("step-11"));
+    /// ```
+    pub fn of_text(text: &str) -> Self {
+        const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+        const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
+        let hash = |hash: u128, byte: u8| (hash ^ u128::from(byte)).wrapping_mul(PRIME);
+        text.to_ascii_lowercase()
+            .parse()
+            .unwrap_or_else(|_| Self(text.bytes().fold(BASIS, hash).to_be_bytes()))
+    }
+
     /// Its 16 bytes.
     pub const fn bytes(self) -> [u8; 16] {
         self.0

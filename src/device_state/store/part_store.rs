@@ -1,8 +1,14 @@
 //! What a place must offer in which several processes save a state.
 
-use std::{fmt, fs::File, io::Write, path::PathBuf, time::Duration};
+use std::{
+    fmt,
+    fs::File,
+    io::Write,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
-use super::{Part, SaveId};
+use super::{NewFile, Part, SaveId};
 use crate::{
     device_state::Error,
     files::{Durability, ReadAt},
@@ -37,6 +43,19 @@ pub struct PendingPart {
     pub sink: Box<dyn Write + Send>,
     /// What makes it appear.
     pub commit: Box<dyn Commit>,
+}
+
+impl PendingPart {
+    /// A file of the file system in the making, which replaces what is at `path` when it is
+    /// committed with this durability.
+    ///
+    /// # Errors
+    /// If no file can be made beside `path`.
+    pub(crate) fn create(path: &Path, durability: Durability) -> Result<Self, Error> {
+        let mut file = NewFile::create(path)?;
+        let sink = file.sink(durability, false)?;
+        Ok(Self { sink, commit: Box::new(file) })
+    }
 }
 
 impl fmt::Debug for PendingPart {

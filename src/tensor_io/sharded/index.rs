@@ -1,12 +1,16 @@
 //! The index of shards.
 
-use std::{collections::BTreeMap, fmt, fs, io::Read, path::Path};
+use std::{collections::BTreeMap, fmt, fs, path::Path};
 
 use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 
 use super::{
     super::{Error, json::Ordered},
     KIND,
+};
+use crate::{
+    files::{Files, ReadAt, Tree},
+    storage::Storage,
 };
 
 /// What the name of an index ends in.
@@ -30,17 +34,19 @@ pub(super) struct Index {
 
 impl Index {
     /// Reads the index at a path.
-    pub(super) fn read(path: &Path) -> Result<Self, Error> {
+    pub(super) fn read(storage: &Storage, path: &Path) -> Result<Self, Error> {
+        let file = storage.open(path);
+        let shown = storage.name(path);
+        let path = Path::new(&shown);
         let corrupt = |found: String, expected| Error::corrupt(path, KIND, found, expected);
-        let open = |error| Error::io("open", path, error);
-        let file = crate::files::read_at::open(path).map_err(open)?;
-        let mut text = Vec::new();
-        file.take(LONGEST + 1)
-            .read_to_end(&mut text)
-            .map_err(|error| Error::io("read", path, error))?;
-        if text.len() as u64 > LONGEST {
+        let file = file.map_err(|error| Error::io("open", path, error))?;
+        let read = |error| Error::io("read", path, error);
+        let size = file.size().map_err(read)?;
+        if size > LONGEST {
             return Err(corrupt(format!("more than {LONGEST} bytes"), "an index"));
         }
+        let mut text = vec![0; usize::try_from(size).unwrap_or_default()];
+        file.read_exact_at(&mut text, 0).map_err(read)?;
         let object: Object = serde_json::from_slice(&text)
             .map_err(|error| corrupt(format!("an index with {error}"), "a weight_map in JSON"))?;
         let Ordered(weights) = object.weight_map;

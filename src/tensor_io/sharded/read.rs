@@ -11,6 +11,7 @@ use super::{
     KIND,
     index::Index,
 };
+use crate::storage::Storage;
 
 /// Names that a message lists.
 const LISTED: usize = 5;
@@ -33,8 +34,8 @@ impl ShardedSource {
     ///
     /// # Errors
     /// If a file is not there, or tensors are missing, doubled, or not in the index: they are named.
-    pub(in super::super) fn open(path: &Path) -> Result<Self, Error> {
-        let index = Index::read(path)?;
+    pub(in super::super) fn open(storage: &Storage, path: &Path) -> Result<Self, Error> {
+        let index = Index::read(storage, path)?;
         let mut names = HashSet::new();
         let files: Vec<&str> = index
             .weights
@@ -52,7 +53,7 @@ impl ShardedSource {
             metadata: None,
         };
         for file in &files {
-            source.add(form::open_shard(&path.with_file_name(file))?);
+            source.add(form::open_shard(storage, &path.with_file_name(file))?);
         }
         source.compare(&index, &files)?;
         Ok(source)

@@ -4,8 +4,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::arguments::{
     AbiCommand, CheckArguments, ConvertArguments, DiffArguments, ExplainArguments,
-    InspectArguments, NegotiateArguments, OpsArguments, PluginCommand, RestoreArguments,
-    SaveArguments, ServeArguments, VersionsArguments,
+    InspectArguments, MergeArguments, NegotiateArguments, OpsArguments, PluginCommand,
+    RestoreArguments, SaveArguments, ServeArguments, VersionsArguments,
 };
 
 /// Move machine-learning state between builds that were not made on the same day.
@@ -113,6 +113,14 @@ serdes restore state.sds --to - --to-kind npy --only bias | my-reader\n\n\
 standard output as FILE2, which then gets the tensors and nothing else (results go to standard error). With --salvage the status is 1 \
 where anything is lost, or may be.")]
     Restore(RestoreArguments),
+    /// Make a state of the parts that several processes saved together.
+    #[command(after_help = "Examples:\n  \
+serdes save --from shard-0.safetensors --part 0/2 --id step-10 -o run/step-10.sds\n  \
+serdes save --from shard-1.safetensors --part 1/2 --id step-10 -o run/step-10.sds\n  \
+serdes merge run/step-10.sds --id step-10\n\n\
+The state appears in one step, once all parts are there; no data is copied. What an attempt left that nobody merged is removed by the \
+next one.")]
+    Merge(MergeArguments),
     /// Which tensors differ, and by how much.
     #[command(after_help = "Examples:\n  serdes diff before.sds after.safetensors\n  \
 serdes diff a.npy b.npy --rtol 1e-5 --atol 1e-8\n  \

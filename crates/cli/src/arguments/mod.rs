@@ -10,6 +10,7 @@ mod device;
 mod diff;
 mod explain;
 mod inspect;
+mod merge;
 mod negotiate;
 mod ops;
 mod plugin;
@@ -27,6 +28,7 @@ pub(crate) use self::{
     diff::DiffArguments,
     explain::ExplainArguments,
     inspect::InspectArguments,
+    merge::MergeArguments,
     negotiate::{NegotiateArguments, RangeArguments},
     ops::OpsArguments,
     plugin::{CheckPluginArguments, PluginArguments, PluginCommand, VerifyArguments},

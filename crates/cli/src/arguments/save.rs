@@ -20,6 +20,13 @@ pub(crate) struct SaveArguments {
     /// The state file; replaced as a whole or not at all. Or `-` for standard output.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
+    /// Write one part of a state that N processes save together, counted from 0: 0/4 to 3/4.
+    /// `serdes merge` makes the state of them.
+    #[arg(long, value_name = "K/N", requires = "id")]
+    pub(crate) part: Option<String>,
+    /// What the processes call this save: the same text for all parts, another for every attempt.
+    #[arg(long, value_name = "ID", requires = "part")]
+    pub(crate) id: Option<String>,
     #[command(flatten)]
     pub(crate) device: DeviceArguments,
     /// The version that the reader understands: current, week-4-old, minimum, or a number.

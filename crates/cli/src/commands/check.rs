@@ -1,15 +1,19 @@
 //! `serdes check`: verdicts on artifacts.
 
-use std::{collections::BTreeMap, io, path::Path};
+use std::{collections::BTreeMap, io, path::Path, sync::Arc};
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
-use serdes::check::{self, Kind, Outcome, Verdicts, Walk};
+use serdes::{
+    check::{self, Kind, Outcome, Verdicts, Walk},
+    files::Tree,
+    storage::Storage,
+};
 
 use crate::{
     arguments::CheckArguments,
     commands::{
         consumers::{consumers, options},
-        verdicts, watch,
+        places, verdicts, watch,
     },
     failure::Failure,
     terminal::{FAINT, NAME, Status, Terminal, shown},
@@ -32,16 +36,22 @@ pub(crate) fn run(arguments: &CheckArguments, terminal: &mut Terminal) -> Result
             None
         });
     }
+    let mut storage = Storage::anywhere();
     if arguments.verify_data {
-        options = options.with_watch(watch::watch(terminal)?);
+        let watch = watch::watch(terminal)?;
+        storage = places::storage(&watch);
+        options = options.with_watch(watch);
     }
+    let storage: Arc<dyn Tree> = Arc::new(storage);
     for (path, artifact) in arguments.paths.iter().zip(artifacts) {
         if let Some(artifact) = artifact {
             let verdicts = artifact.check_for(&consumers.all, &options).map_err(Failure::of)?;
             summary.show(&verdicts, terminal)?;
             continue;
         }
-        let mut walk = check::walk(path, &options).for_consumers(consumers.all.iter().cloned());
+        let mut walk = check::walk(path, &options)
+            .in_tree(Arc::clone(&storage))
+            .for_consumers(consumers.all.iter().cloned());
         if let Some(kind) = kind {
             walk = walk.of_kind(kind);
         }

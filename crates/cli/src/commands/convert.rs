@@ -8,13 +8,14 @@ use std::{
 use serde_json::json;
 use serdes::{
     device_state::WriteOptions,
+    storage::Storage,
     tensor_io::{self, Form, Target},
     trips::{self, ConvertOptions, ConvertReport},
 };
 
 use crate::{
     arguments::ConvertArguments,
-    commands::{failures, moved::Moved, save, streams, watch},
+    commands::{failures, moved::Moved, places, save, streams, watch},
     failure::Failure,
     terminal::{GOOD, NAME, Status, Terminal},
 };
@@ -36,10 +37,13 @@ pub(crate) fn run(
         refuse_other_programs(path, to)?;
     }
     let options = WriteOptions::new(versions).with_durability(save::durability(arguments.sync));
-    let sources =
-        from.iter().map(|path| streams::open(path, form)).collect::<Result<Vec<_>, _>>()?;
-    let target = target(arguments, to, stream, &options, terminal)?;
+    let input = streams::input_among(from.iter().map(PathBuf::as_path))?;
     let watch = watch::watch(terminal)?;
+    let storage = places::storage(&watch);
+    let open = |path: &PathBuf| streams::open(&storage, path, input.as_ref(), form);
+    let sources = from.iter().map(open).collect::<Result<Vec<_>, _>>()?;
+    let options = options.with_watch(watch.clone());
+    let target = target(arguments, &storage, to, stream, &options, terminal)?;
     let choice = ConvertOptions::new()
         .with_only(arguments.only.clone())
         .with_skip_unsupported(arguments.skip_unsupported);
@@ -66,6 +70,7 @@ fn output_form(arguments: &ConvertArguments, to: &Path) -> Result<Option<Form>, 
 /// Where the tensors go.
 fn target(
     arguments: &ConvertArguments,
+    storage: &Storage,
     to: &Path,
     stream: Option<Form>,
     options: &WriteOptions,
@@ -73,8 +78,8 @@ fn target(
 ) -> Result<Box<dyn Target>, Failure> {
     let target = match (stream, arguments.shard_bytes) {
         (Some(form), _) => tensor_io::create_stream(terminal.take_stream()?, form, options),
-        (None, Some(bytes)) => tensor_io::create_sharded(to, bytes, options),
-        (None, None) => tensor_io::create(to, options),
+        (None, Some(bytes)) => tensor_io::create_sharded_in(storage, to, bytes, options),
+        (None, None) => tensor_io::create_in(storage, to, options),
     };
     target.map_err(failures::tensor_io)
 }

@@ -6,7 +6,7 @@ use serdes::tensor_io::{self, Comparison, Difference, Tolerance};
 
 use crate::{
     arguments::DiffArguments,
-    commands::{failures, save, streams, watch},
+    commands::{failures, places, save, streams, watch},
     failure::Failure,
     objects,
     terminal::{BAD, FAINT, GOOD, NAME, Status, Terminal, count, shown},
@@ -18,12 +18,15 @@ pub(crate) fn run(arguments: &DiffArguments, terminal: &mut Terminal) -> Result<
     let paths = [arguments.a.clone(), arguments.b.clone()];
     streams::once(paths.iter().map(PathBuf::as_path))?;
     let form = save::input_form(arguments.kind.as_deref(), &paths)?;
-    let (a, b) = (streams::open(&arguments.a, form)?, streams::open(&arguments.b, form)?);
+    let input = streams::input_among(paths.iter().map(PathBuf::as_path))?;
+    let watch = watch::watch(terminal)?;
+    let storage = places::storage(&watch);
+    let open = |path| streams::open(&storage, path, input.as_ref(), form);
+    let (a, b) = (open(&arguments.a)?, open(&arguments.b)?);
     let refused = a.refused().len() + b.refused().len();
     for refused in a.refused().iter().chain(b.refused()) {
         terminal.warning(format_args!("left out {:?}: {}", refused.name, refused.reason));
     }
-    let watch = watch::watch(terminal)?;
     let mut printed = Ok(());
     let differences = tensor_io::diff(&*a, &*b, tolerance, &watch, |difference| {
         if printed.is_ok() {

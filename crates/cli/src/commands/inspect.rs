@@ -1,8 +1,11 @@
 //! `serdes inspect`: what is in an artifact.
 
-use std::{io, path::Path};
+use std::{io, path::Path, sync::Arc};
 
-use serdes::check::{self, Inspection, Kind, TensorSummary};
+use serdes::{
+    check::{self, AxisSummary, Inspection, Kind, StateSummary, TensorSummary},
+    storage::Storage,
+};
 
 use crate::{
     arguments::InspectArguments,
@@ -20,7 +23,7 @@ pub(crate) fn run(
     let artifact = if arguments.path == Path::new("-") {
         check::reader(io::stdin().lock(), kind)
     } else {
-        check::path_of_kind(&arguments.path, kind)
+        check::path_in(Arc::new(Storage::anywhere()), &arguments.path, kind)
     }
     .map_err(Failure::of)?;
     let inspection = artifact.inspect().map_err(|reason| remedies::failure(&reason))?;
@@ -49,6 +52,9 @@ fn show(inspection: &Inspection, terminal: &mut Terminal) -> Result<(), Failure>
             .fact("versions", format_args!("producer {producer}, min_consumer {oldest}{bad}"))?;
     }
     facts(inspection, terminal)?;
+    if let Some(state) = &inspection.state {
+        show_state(state, terminal)?;
+    }
     nested(inspection, terminal)?;
     operations(inspection, terminal)?;
     let holds_tensors = matches!(inspection.kind, Kind::DeviceState | Kind::TensorBundle);
@@ -87,6 +93,39 @@ fn facts(inspection: &Inspection, terminal: &mut Terminal) -> Result<(), Failure
     }
     if let Some(functions) = inspection.functions {
         terminal.fact("functions", functions)?;
+    }
+    Ok(())
+}
+
+/// Prints the devices of a state, and how its arrays lie on them.
+fn show_state(state: &StateSummary, terminal: &mut Terminal) -> Result<(), Failure> {
+    if let Some(part) = &state.part {
+        terminal.fact("part", format_args!("{} of {} of {}", part.number, part.count, part.id))?;
+    }
+    if state.parts > 0 {
+        terminal.fact("parts", state.parts)?;
+    }
+    for (key, value) in &state.metadata {
+        terminal.fact("metadata", format_args!("{} = {}", shown(key), shown(value)))?;
+    }
+    terminal.fact("pieces", state.pieces)?;
+    for device in &state.devices {
+        let pieces = count(device.pieces, "piece");
+        let size = bytes(device.bytes);
+        terminal.fact("device", format_args!("{}: {pieces}, {size}", device.id))?;
+    }
+    for mesh in &state.meshes {
+        let axis = |axis: &AxisSummary| match &axis.name {
+            Some(name) => format!("{}={}", shown(name), axis.size),
+            None => axis.size.to_string(),
+        };
+        let axes: Vec<String> = mesh.axes.iter().map(axis).collect();
+        let devices = count(mesh.devices.len() as u64, "device");
+        terminal.fact("mesh", format_args!("{} of {devices}", axes.join(" x ")))?;
+    }
+    for sharding in &state.shardings {
+        let tensors = count(sharding.tensors, "tensor");
+        terminal.fact("sharding", format_args!("{tensors}: {}", shown(&sharding.sharding)))?;
     }
     Ok(())
 }

@@ -10,11 +10,13 @@ mod diff;
 mod explain;
 mod failures;
 mod inspect;
+mod merge;
 mod moved;
 mod negotiate;
 mod offer;
 mod ops;
 mod pjrt_check;
+mod places;
 mod plugin;
 mod plugin_inspect;
 mod plugin_process;
@@ -116,6 +118,7 @@ pub(crate) fn run(command: &Command, terminal: &mut Terminal) -> Result<Status, 
         Command::Ops(arguments) => ops::run(arguments, terminal),
         Command::Save(arguments) => save::run(arguments, terminal),
         Command::Restore(arguments) => restore::run(arguments, terminal),
+        Command::Merge(arguments) => merge::run(arguments, terminal),
         Command::Diff(arguments) => diff::run(arguments, terminal),
         Command::Convert(arguments) => convert::run(arguments, terminal),
         Command::Plugin(command) => plugin::run(command, terminal),

@@ -8,6 +8,7 @@ use serdes::{
         Damage, LocalParts, Reader, Tensor, Versions, Watch, WriteOptions, matches_any,
     },
     files::ReadAt,
+    storage::Storage,
     tensor_io::{self, Form, Target},
     trips,
 };
@@ -18,7 +19,7 @@ use crate::{
         device::{self, OpenDevice},
         failures,
         moved::Moved,
-        save, streams, watch,
+        places, save, streams, watch,
     },
     failure::Failure,
     terminal::{BAD, GOOD, NAME, Status, Terminal, WARN, count},
@@ -53,18 +54,22 @@ pub(crate) fn run(
     // Read before anybody listens for Ctrl-C: a process that waits for its input is ended by it.
     let input = if from_stream { Some(streams::input()?) } else { None };
     let watch = watch::watch(terminal)?;
+    let storage = places::storage(&watch);
+    if arguments.direct {
+        places::refuse_direct(&arguments.file)?;
+    }
     let file = save::lasting(&arguments.file, &arguments.device.plugin)?;
     let files = Arc::new(LocalParts::new(&*file).with_direct(arguments.direct));
     let found = if arguments.salvage {
-        salvage(arguments, input, &file, &watch, terminal)?
+        salvage(arguments, input, &storage, &file, &watch, terminal)?
     } else {
-        open(arguments, input, &file, &files)?
+        open(arguments, input, &storage, &file, &files)?
     };
     // Before any code of the plug-in runs.
     let to = arguments.to.as_deref();
     let to = to.map(|path| save::lasting(path, &arguments.device.plugin)).transpose()?;
     let device = device::open(&arguments.device)?;
-    let target = target(arguments, stream, to, &watch)?;
+    let target = target(arguments, stream, &storage, to, &watch)?;
     let (state, tensors) = (&found.state, &found.tensors);
     let report = match &device {
         OpenDevice::StreamExecutor(_, device) => {
@@ -103,13 +108,14 @@ pub(crate) fn run(
 fn open(
     arguments: &RestoreArguments,
     input: Option<Arc<dyn ReadAt>>,
+    storage: &Storage,
     file: &Path,
     files: &Arc<LocalParts>,
 ) -> Result<Found, Failure> {
     let state = match input {
         Some(input) => Reader::from_source(input, streams::INPUT),
         None if arguments.direct => Reader::open_in(files.clone()),
-        None => Reader::open(file),
+        None => storage.open_state(file),
     }
     .map_err(failures::device_state)?;
     let tensors = state.select(&arguments.only).map_err(failures::device_state)?;
@@ -120,13 +126,14 @@ fn open(
 fn salvage(
     arguments: &RestoreArguments,
     input: Option<Arc<dyn ReadAt>>,
+    storage: &Storage,
     file: &Path,
     watch: &Watch,
     terminal: &mut Terminal,
 ) -> Result<Found, Failure> {
     let salvaged = match input {
         Some(input) => Reader::salvage_source(input, streams::INPUT, watch),
-        None => Reader::salvage(file, watch),
+        None => storage.salvage_state(file, watch),
     }
     .map_err(failures::device_state)?;
     if !salvaged.complete_list {
@@ -166,6 +173,7 @@ fn salvage(
 fn target(
     arguments: &RestoreArguments,
     stream: Option<(impl Write + Send + 'static, Form)>,
+    storage: &Storage,
     to: Option<Cow<'_, Path>>,
     watch: &Watch,
 ) -> Result<Option<Box<dyn Target>>, Failure> {
@@ -174,7 +182,7 @@ fn target(
         .with_watch(watch.clone());
     let target = match (stream, to) {
         (Some((stream, form)), _) => tensor_io::create_stream(stream, form, &options),
-        (None, Some(path)) => tensor_io::create(path, &options),
+        (None, Some(path)) => tensor_io::create_in(storage, path, &options),
         (None, None) => return Ok(None),
     };
     target.map(Some).map_err(failures::tensor_io)

@@ -9,7 +9,8 @@ use std::{
 
 use serde_json::json;
 use serdes::{
-    device_state::{Durability, HostedDevice, Versions, Watch, WriteOptions},
+    device_state::{Durability, HostedDevice, Part, SaveId, Versions, Watch, WriteOptions},
+    storage::Storage,
     tensor_io::{self, Form, Source},
     trips::{self, SaveReport},
     version::{SerDesAnyVersionAccessor, Version},
@@ -21,7 +22,7 @@ use crate::{
         device::{self, OpenDevice},
         failures,
         moved::Moved,
-        plugin, selection, streams, watch,
+        places, plugin, selection, streams, watch,
     },
     failure::Failure,
     terminal::{GOOD, NAME, Status, Terminal},
@@ -44,17 +45,28 @@ pub(crate) fn run(arguments: &SaveArguments, terminal: &mut Terminal) -> Result<
         .with_direct(arguments.direct);
     streams::once(arguments.from.iter().map(PathBuf::as_path))?;
     let form = input_form(arguments.kind.as_deref(), &arguments.from)?;
+    let part = part(arguments)?;
+    if arguments.direct {
+        places::refuse_direct(&arguments.output)?;
+    }
+    let input = streams::input_among(arguments.from.iter().map(PathBuf::as_path))?;
+    let watch = watch::watch(terminal)?;
+    let storage = places::storage(&watch);
     let sources = arguments
         .from
         .iter()
-        .map(|path| streams::open(&lasting(path, &arguments.device.plugin)?, form))
+        .map(|path| {
+            let path = lasting(path, &arguments.device.plugin)?;
+            streams::open(&storage, &path, input.as_ref(), form)
+        })
         .collect::<Result<Vec<_>, _>>()?;
     let output = lasting(&arguments.output, &arguments.device.plugin)?;
     let device = device::open(&arguments.device)?;
-    let watch = watch::watch(terminal)?;
     let trip = Trip {
         sources: &sources,
+        storage: &storage,
         output: &output,
+        part,
         options: &options,
         skip_unsupported: arguments.skip_unsupported,
         watch: &watch,
@@ -73,7 +85,10 @@ pub(crate) fn run(arguments: &SaveArguments, terminal: &mut Terminal) -> Result<
 /// What is saved, and where it goes.
 struct Trip<'a> {
     sources: &'a [Box<dyn Source>],
+    storage: &'a Storage,
     output: &'a Path,
+    /// Which part of the state it is, if several processes save it.
+    part: Option<Part>,
     options: &'a WriteOptions,
     skip_unsupported: bool,
     watch: &'a Watch,
@@ -86,13 +101,15 @@ impl Trip<'_> {
         device: &D,
         stream: Option<impl Write + Send + 'static>,
     ) -> Result<SaveReport, tensor_io::Error> {
-        let Self { sources, output, options, skip_unsupported, watch } = *self;
-        match stream {
-            Some(stream) => {
-                trips::save_stream(sources, stream, device, options, skip_unsupported, watch)
-            }
-            None => trips::save(sources, output, device, options, skip_unsupported, watch),
+        let Self { sources, storage, output, part, options, skip_unsupported, watch } = *self;
+        if let Some(stream) = stream {
+            return trips::save_stream(sources, stream, device, options, skip_unsupported, watch);
         }
+        let begin = |options: WriteOptions| match part {
+            Some(part) => storage.create_part(output, part, options),
+            None => storage.create_state(output, options),
+        };
+        trips::save_into(begin, sources, device, options, skip_unsupported, watch)
     }
 }
 
@@ -124,6 +141,7 @@ fn say(
             "format": versions.container().number(),
             "file_bytes": report.file_bytes,
             "direct": report.direct,
+            "part": arguments.part,
             "upload_seconds": report.upload_time.as_secs_f64(),
             "skipped": skipped,
         })))?;
@@ -135,6 +153,25 @@ fn say(
         moved.pace(),
         versions.specs(),
     ))
+}
+
+/// The part of a state that `--part` and `--id` name.
+fn part(arguments: &SaveArguments) -> Result<Option<Part>, Failure> {
+    let (Some(text), Some(id)) = (&arguments.part, &arguments.id) else { return Ok(None) };
+    if streams::is_output(&arguments.output) {
+        return Err(Failure::new("--part: standard output takes whole states; name a file"));
+    }
+    let numbers = text.split_once('/').and_then(|(number, count)| {
+        Some((plain_number(number)?, plain_number(count)?)).filter(|(number, _)| *number >= 0)
+    });
+    let wrong = || {
+        Failure::new(format_args!(
+            "--part {text}: expected K/N, the number of the part and how many there are, counted from 0: 0/4 to 3/4"
+        ))
+    };
+    let (number, count) = numbers.ok_or_else(wrong)?;
+    let part = Part::new(SaveId::of_text(id), number.cast_unsigned(), count.cast_unsigned());
+    part.map(Some).map_err(|_| wrong())
 }
 
 /// Says that the work is done as far as it matters: what is left is to unload the plug-in.
@@ -150,7 +187,7 @@ pub(crate) fn lasting<'a>(path: &'a Path, plugin: &str) -> Result<Cow<'a, Path>,
     if plugin::is_embedded(plugin) || streams::is_input(path) || streams::is_output(path) {
         return Ok(Cow::Borrowed(path));
     }
-    std::path::absolute(path).map(Cow::Owned).map_err(|error| {
+    Storage::anywhere().absolute(path).map_err(|error| {
         Failure::new(format_args!("cannot find out where {} is: {error}", path.display()))
     })
 }

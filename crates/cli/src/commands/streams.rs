@@ -12,6 +12,7 @@ use std::{
 
 use serdes::{
     files::{LONGEST_STREAM, ReadAt, spool},
+    storage::Storage,
     tensor_io::{self, Form, Source},
 };
 
@@ -48,13 +49,25 @@ pub(crate) fn form(option: &str, name: Option<&str>) -> Result<Option<Form>, Fai
     .transpose()
 }
 
-/// Opens tensors at a path, or out of standard input, which is of this form, or of the one that its
-/// first bytes say.
-pub(crate) fn open(path: &Path, form: Option<Form>) -> Result<Box<dyn Source>, Failure> {
-    let opened = if is_input(path) {
-        tensor_io::open_at(input()?, INPUT, form)
-    } else {
-        tensor_io::open(path)
+/// All of standard input, if one of the paths is it. It is read before anybody listens for Ctrl-C: a
+/// process that waits for its input is ended by it.
+pub(crate) fn input_among<'a>(
+    paths: impl IntoIterator<Item = &'a Path>,
+) -> Result<Option<Arc<dyn ReadAt>>, Failure> {
+    if paths.into_iter().any(is_input) { input().map(Some) } else { Ok(None) }
+}
+
+/// Opens tensors at a path of the storage, or out of standard input, which is of this form, or of the
+/// one that its first bytes say.
+pub(crate) fn open(
+    storage: &Storage,
+    path: &Path,
+    input: Option<&Arc<dyn ReadAt>>,
+    form: Option<Form>,
+) -> Result<Box<dyn Source>, Failure> {
+    let opened = match input.filter(|_| is_input(path)) {
+        Some(input) => tensor_io::open_at(Arc::clone(input), INPUT, form),
+        None => tensor_io::open_in(storage, path),
     };
     opened.map_err(failures::tensor_io)
 }

@@ -1,6 +1,7 @@
 //! The contract of the command: a file a subcommand, and one for each thing that all of them do.
 
 mod abi;
+mod addresses;
 mod check;
 mod check_kinds;
 mod check_operations;
@@ -11,6 +12,7 @@ mod explain;
 mod help;
 mod inspect;
 mod json;
+mod merge;
 mod negotiate;
 mod ops;
 mod plugin;

@@ -1,13 +1,10 @@
-//! States in object storage: uploads that are completed last, and reads by ranges.
+//! States in object storage, of one process or of several.
 //!
-//! Stores speak async, states do not: a small runtime of our own carries the requests, and callers
-//! wait for them on a channel, so that it does not matter whether they have a runtime themselves.
-//! This part knows stores only through the crate `object_store`, never one of them by name.
+//! What objects are as files, `files` knows. This part knows stores only through the crate
+//! `object_store`, never one of them by name.
 
-mod driver;
+mod commit;
 mod parts;
-mod source;
-mod upload;
 
 #[cfg(test)]
 mod tests;
@@ -37,7 +34,11 @@ impl WriteOptions {
         store: Arc<dyn ObjectStore>,
         location: &Path,
     ) -> Result<Writer, Error> {
-        let parts = ObjectParts::new(store, location.clone())?;
+        self.create_in(&ObjectParts::new(store, location.clone())?)
+    }
+
+    /// As [`create_object`](Self::create_object), in place of what is there.
+    pub(crate) fn create_in(self, parts: &ObjectParts) -> Result<Writer, Error> {
         let pending = parts.put_whole()?;
         Writer::new(self, pending.sink, parts.place(), Some(pending.commit))
     }

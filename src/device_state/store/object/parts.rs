@@ -14,16 +14,15 @@ use object_store::{
     path::{Path, PathPart},
 };
 
-use super::{
-    driver::{Driver, system_error, wait},
-    source::Object,
-    upload,
-};
+use super::commit::UploadCommit;
 use crate::{
     device_state::{
         Commit, Error, Part, PartStore, PendingPart, SaveId, format::role::Role, load::read_header,
     },
-    files::{Durability, ReadAt},
+    files::{
+        Durability, ReadAt, Watch,
+        object::{Driver, Object, Upload, UploadSink, system_error},
+    },
 };
 
 /// Age from which on parts of other saves count as left by dead savers.
@@ -71,6 +70,8 @@ pub struct ObjectParts {
     driver: Arc<Driver>,
     store: Arc<dyn ObjectStore>,
     location: Path,
+    /// What it is called in messages.
+    place: PathBuf,
     name: String,
     leftover_age: Duration,
     /// What the index was when somebody last looked; `None` before.
@@ -99,18 +100,29 @@ impl ObjectParts {
     /// [`Error::Invalid`] if `location` is the root of the store; or if the system has no thread
     /// for the requests.
     pub fn new(store: Arc<dyn ObjectStore>, location: Path) -> Result<Self, Error> {
+        let driver = Driver::new(Watch::new()).map_err(|error| {
+            Error::io("start requests to", &place_of(&*store, &location), error)
+        })?;
+        Self::driven(Arc::new(driver), store, location)
+    }
+
+    /// The state at `location` of `store`, of which `driver` carries the requests.
+    pub(crate) fn driven(
+        driver: Arc<Driver>,
+        store: Arc<dyn ObjectStore>,
+        location: Path,
+    ) -> Result<Self, Error> {
         let Some(name) = location.filename().map(str::to_owned) else {
             return Err(Error::invalid(
                 "found the root of an object store as the place of a state; expected a name"
                     .to_owned(),
             ));
         };
-        let driver = Driver::new().map_err(|error| {
-            Error::io("start requests to", &place_of(&*store, &location), error)
-        })?;
+        let place = place_of(&*store, &location);
         Ok(Self {
-            driver: Arc::new(driver),
+            driver,
             store,
+            place,
             location,
             name,
             leftover_age: LEFTOVER_AGE,
@@ -123,6 +135,19 @@ impl ObjectParts {
     #[must_use]
     pub fn with_leftover_age(mut self, age: Duration) -> Self {
         self.leftover_age = age;
+        self
+    }
+
+    /// What makes an upload appear that is no state, with the place for messages.
+    #[cfg(feature = "addresses")]
+    pub(crate) fn commit(upload: Upload, place: PathBuf) -> Box<dyn Commit> {
+        Box::new(UploadCommit { upload, place })
+    }
+
+    /// The same, called so in messages.
+    #[cfg(feature = "addresses")]
+    pub(crate) fn called(mut self, place: PathBuf) -> Self {
+        self.place = place;
         self
     }
 
@@ -177,14 +202,15 @@ impl ObjectParts {
     }
 
     /// Begins an object beside or at the location.
-    fn upload(&self, location: Path) -> Result<(upload::UploadSink, upload::UploadCommit), Error> {
-        let place = place_of(&*self.store, &location);
-        upload::begin(Arc::clone(&self.driver), Arc::clone(&self.store), location, place)
+    fn upload(&self, location: Path, place: PathBuf) -> Result<(UploadSink, UploadCommit), Error> {
+        let begun = Upload::begin(Arc::clone(&self.driver), Arc::clone(&self.store), location);
+        let (sink, upload) = begun.map_err(|error| Error::io("create", &place, error))?;
+        Ok((sink, UploadCommit { upload, place }))
     }
 
     /// Begins a state of one object that takes the place of what is there.
-    pub(super) fn put_whole(&self) -> Result<PendingPart, Error> {
-        let (sink, commit) = self.upload(self.location.clone())?;
+    pub(crate) fn put_whole(&self) -> Result<PendingPart, Error> {
+        let (sink, commit) = self.upload(self.location.clone(), self.place.clone())?;
         let commit = WholeObject { commit, parts: self.clone() };
         Ok(PendingPart { sink: Box::new(sink), commit: Box::new(commit) })
     }
@@ -194,13 +220,13 @@ impl ObjectParts {
         let mut under_way = VecDeque::new();
         for location in locations {
             if under_way.len() == REMOVALS {
-                under_way.pop_front().map(|outcome| wait(&outcome));
+                under_way.pop_front().map(|outcome| self.driver.wait(&outcome));
             }
             let store = Arc::clone(&self.store);
             under_way.push_back(self.driver.start(async move { store.delete(&location).await }));
         }
         for outcome in under_way {
-            let _ = wait(&outcome);
+            let _ = self.driver.wait(&outcome);
         }
     }
 }
@@ -212,7 +238,7 @@ fn place_of(store: &dyn ObjectStore, location: &Path) -> PathBuf {
 
 /// A state of one object that takes the place of a state, also of one of several parts.
 struct WholeObject {
-    commit: upload::UploadCommit,
+    commit: UploadCommit,
     parts: ObjectParts,
 }
 
@@ -228,7 +254,7 @@ impl Commit for WholeObject {
 
 impl PartStore for ObjectParts {
     fn place(&self) -> PathBuf {
-        place_of(&*self.store, &self.location)
+        self.place.clone()
     }
 
     fn directory(&self) -> String {
@@ -238,7 +264,8 @@ impl PartStore for ObjectParts {
     fn put_part(&self, part: Part) -> Result<PendingPart, Error> {
         let prefix = self.prefix(&self.directory());
         let prefix = prefix.map_err(|error| Error::io("create", &self.place(), error))?;
-        let (sink, commit) = self.upload(prefix.join(part.name()))?;
+        let place = self.place.with_file_name(self.directory()).join(part.name());
+        let (sink, commit) = self.upload(prefix.join(part.name()), place)?;
         Ok(PendingPart { sink: Box::new(sink), commit: Box::new(commit) })
     }
 

@@ -10,12 +10,12 @@ use bytes::Bytes;
 use object_store::{ObjectStoreExt, local::LocalFileSystem, memory::InMemory};
 use tokio::runtime::Builder;
 
-use super::{upload::PART_BYTES, *};
+use super::*;
 use crate::{
     device_state::{
         Merged, Part, PendingPart, SaveId, Shard, ShardTarget, Versions, merge, merge_in,
     },
-    files::{Durability, ReadAt, Watch, tests::noise},
+    files::{Durability, ReadAt, Watch, object::PART_BYTES, tests::noise},
     ifrt::{
         ArraySpec, DType, DeviceId, DeviceList, HloSharding, MemoryKind, Shape, Sharding,
         SingleDeviceSharding,

@@ -3,10 +3,7 @@
 use std::{
     io,
     ops::Range,
-    sync::{
-        Arc,
-        mpsc::{Receiver, sync_channel},
-    },
+    sync::{Arc, mpsc::Receiver},
 };
 
 use bytes::Bytes;
@@ -15,18 +12,22 @@ use object_store::{
     UpdateVersion, path::Path,
 };
 
-use super::driver::{Driver, system_error};
+use super::Driver;
 use crate::files::ReadAt;
 
 /// An object that is read by ranges; one that is replaced meanwhile is an error.
-pub(super) struct Object {
+pub(crate) struct Object {
     driver: Arc<Driver>,
     store: Arc<dyn ObjectStore>,
     meta: ObjectMeta,
 }
 
 impl Object {
-    pub(super) fn open(
+    /// Asks the store for the object at a location.
+    ///
+    /// # Errors
+    /// If there is none, or what the store says.
+    pub(crate) fn open(
         driver: Arc<Driver>,
         store: Arc<dyn ObjectStore>,
         location: Path,
@@ -36,8 +37,18 @@ impl Object {
         Ok(Self { driver, store, meta })
     }
 
+    /// An object of which the store has told already what it is.
+    #[cfg(feature = "addresses")]
+    pub(crate) fn described(
+        driver: Arc<Driver>,
+        store: Arc<dyn ObjectStore>,
+        meta: ObjectMeta,
+    ) -> Self {
+        Self { driver, store, meta }
+    }
+
     /// Which of the objects that the location had or will have.
-    pub(super) fn version(&self) -> UpdateVersion {
+    pub(crate) fn version(&self) -> UpdateVersion {
         UpdateVersion { e_tag: self.meta.e_tag.clone(), version: self.meta.version.clone() }
     }
 
@@ -74,13 +85,7 @@ impl ReadAt for Object {
         if range.is_empty() || range.end > self.meta.size {
             return None;
         }
-        let request = self.get(range);
-        let (send, answer) = sync_channel(1);
-        self.driver.spawn(async move {
-            // Nobody waits for a read that was given up.
-            let _ = send.send(request.await.map_err(system_error));
-        });
-        Some(answer)
+        Some(self.driver.start(self.get(range)))
     }
 
     fn answers_late(&self) -> bool {

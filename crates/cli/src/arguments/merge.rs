@@ -1,0 +1,20 @@
+//! Arguments of `merge`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::arguments::SyncMode;
+
+/// Arguments of `merge`.
+#[derive(Debug, Args)]
+pub(crate) struct MergeArguments {
+    /// The state, as the processes named it with `-o`.
+    pub(crate) name: PathBuf,
+    /// What the processes called their save.
+    #[arg(long, value_name = "ID")]
+    pub(crate) id: String,
+    /// When the command counts the state as written.
+    #[arg(long, value_enum, default_value_t = SyncMode::Data)]
+    pub(crate) sync: SyncMode,
+}

@@ -1,0 +1,47 @@
+//! `serdes merge`: the state of the parts that several processes saved.
+
+use std::time::Instant;
+
+use serde_json::json;
+use serdes::device_state::{SaveId, Versions, WriteOptions};
+
+use crate::{
+    arguments::MergeArguments,
+    commands::{failures, places, save, streams, watch},
+    failure::Failure,
+    terminal::{GOOD, NAME, Status, Terminal, bytes, count},
+};
+
+/// Merges.
+pub(crate) fn run(arguments: &MergeArguments, terminal: &mut Terminal) -> Result<Status, Failure> {
+    let begin = Instant::now();
+    if streams::is_input(&arguments.name) || streams::is_output(&arguments.name) {
+        return Err(Failure::new("parts lie beside a state that has a name; expected a path"));
+    }
+    let watch = watch::watch(terminal)?;
+    let storage = places::storage(&watch);
+    let options = WriteOptions::new(Versions::current())
+        .with_durability(save::durability(arguments.sync))
+        .with_watch(watch);
+    let save = SaveId::of_text(&arguments.id);
+    let merged = storage.merge(&arguments.name, save, &options).map_err(failures::device_state)?;
+    if terminal.json() {
+        terminal.object(&json!({
+            "parts": merged.parts,
+            "tensors": merged.tensors,
+            "bytes": merged.bytes,
+            "index_bytes": merged.index_bytes,
+            "id": save.to_string(),
+            "sync_seconds": merged.sync_time.as_secs_f64(),
+            "total_seconds": begin.elapsed().as_secs_f64(),
+        }))?;
+    }
+    terminal.line(format_args!(
+        "{GOOD}merged{GOOD:#} {} into {NAME}{}{NAME:#}: {}, {}",
+        count(merged.parts.into(), "part"),
+        arguments.name.display(),
+        count(merged.tensors, "tensor"),
+        bytes(merged.bytes),
+    ))?;
+    Ok(Status::Yes)
+}

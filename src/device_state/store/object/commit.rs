@@ -1,0 +1,21 @@
+//! What makes an upload appear, as states are made to appear.
+
+use std::{path::PathBuf, time::Duration};
+
+use crate::{
+    device_state::{Commit, Error},
+    files::{Durability, object::Upload},
+};
+
+/// The end of an upload that makes the object appear.
+pub(super) struct UploadCommit {
+    pub(super) upload: Upload,
+    /// For messages.
+    pub(super) place: PathBuf,
+}
+
+impl Commit for UploadCommit {
+    fn commit(self: Box<Self>, _: Durability) -> Result<Duration, Error> {
+        self.upload.complete().map_err(|error| Error::io("finish", &self.place, error))
+    }
+}

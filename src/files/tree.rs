@@ -1,0 +1,155 @@
+//! Files by their paths: those of the system, and those of other places that can be asked the same
+//! questions.
+//!
+//! It must never know what the bytes mean, nor write any.
+
+use std::{
+    fmt, fs, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use super::{ReadAt, read_at};
+
+/// Something that files can be opened from by their path.
+pub trait Files: Send + Sync + fmt::Debug {
+    /// Opens a file for reading at any position.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotFound`] if it is not there, or what the system says.
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadAt>>;
+}
+
+/// What a path leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum EntryKind {
+    /// A file: bytes that can be read from any place.
+    File,
+    /// A directory, or a prefix under which there are objects.
+    Directory,
+    /// A pipe, a device, a link that leads nowhere.
+    Other,
+}
+
+/// Files in directories.
+///
+/// A path is text to this trait: what is an address to one implementation is the name of a file to
+/// another.
+pub trait Tree: Files {
+    /// What a path leads to, links followed.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotFound`] if it leads to nothing, or what the system says.
+    fn look(&self, path: &Path) -> io::Result<EntryKind>;
+
+    /// What an entry of a directory is itself: [`EntryKind::Other`] for a link. Where there are no
+    /// links, as by default, it is what the path leads to.
+    ///
+    /// # Errors
+    /// As [`look`](Self::look).
+    fn look_at_entry(&self, path: &Path) -> io::Result<EntryKind> {
+        self.look(path)
+    }
+
+    /// The entries of a directory, in no order.
+    ///
+    /// # Errors
+    /// If the path leads to no directory, or it cannot be listed.
+    fn list(&self, directory: &Path) -> io::Result<Vec<PathBuf>>;
+
+    /// Whether the path is one of the system's own file system. `false` by default.
+    fn is_of_system(&self, _path: &Path) -> bool {
+        false
+    }
+
+    /// What a path is called in messages: nothing of it that is secret. The path by default.
+    fn name(&self, path: &Path) -> String {
+        path.to_string_lossy().into_owned()
+    }
+
+    /// Whether a path leads to a file.
+    fn has_file(&self, path: &Path) -> bool {
+        matches!(self.look(path), Ok(EntryKind::File))
+    }
+}
+
+impl<T: Files + ?Sized> Files for Arc<T> {
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadAt>> {
+        (**self).open(path)
+    }
+}
+
+impl fmt::Debug for dyn ReadAt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReadAt").field("size", &self.size().ok()).finish_non_exhaustive()
+    }
+}
+
+/// The files of the system.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FileSystem;
+
+impl Files for FileSystem {
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadAt>> {
+        Ok(Arc::new(read_at::open(path)?))
+    }
+}
+
+impl Tree for FileSystem {
+    fn look(&self, path: &Path) -> io::Result<EntryKind> {
+        fs::metadata(path).map(|found| kind_of(found.file_type()))
+    }
+
+    fn look_at_entry(&self, path: &Path) -> io::Result<EntryKind> {
+        fs::symlink_metadata(path).map(|found| kind_of(found.file_type()))
+    }
+
+    fn list(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {
+        fs::read_dir(directory)?.map(|entry| Ok(entry?.path())).collect()
+    }
+
+    fn is_of_system(&self, _: &Path) -> bool {
+        true
+    }
+}
+
+fn kind_of(found: fs::FileType) -> EntryKind {
+    if found.is_file() {
+        EntryKind::File
+    } else if found.is_dir() {
+        EntryKind::Directory
+    } else {
+        EntryKind::Other
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_files_of_the_system_are_told_from_directories_and_from_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a");
+        fs::write(&file, b"abc").unwrap();
+        assert_eq!(FileSystem.look(&file).unwrap(), EntryKind::File);
+        assert_eq!(FileSystem.look(folder.path()).unwrap(), EntryKind::Directory);
+        let nothing = FileSystem.look(&folder.path().join("b")).unwrap_err();
+        assert_eq!(nothing.kind(), io::ErrorKind::NotFound);
+        assert_eq!(FileSystem.list(folder.path()).unwrap(), [file.clone()]);
+        assert_eq!(FileSystem.open(&file).unwrap().size().unwrap(), 3);
+        assert!(FileSystem.has_file(&file) && !FileSystem.has_file(folder.path()));
+        assert!(FileSystem.list(&file).is_err());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_is_itself_as_an_entry_and_what_it_leads_to_as_a_path() {
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(folder.path(), &link).unwrap();
+        assert_eq!(FileSystem.look(&link).unwrap(), EntryKind::Directory);
+        assert_eq!(FileSystem.look_at_entry(&link).unwrap(), EntryKind::Other);
+    }
+}

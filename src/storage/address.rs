@@ -1,0 +1,174 @@
+//! Addresses as people write them.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use object_store::path::Path as Key;
+
+/// The kinds of object storage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Scheme {
+    /// S3, and what speaks as it does.
+    S3,
+    /// Google Cloud Storage.
+    Google,
+    /// Azure's blobs.
+    Azure,
+}
+
+/// Where an address leads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Address {
+    /// An object, or a prefix of objects, of a bucket.
+    Object {
+        /// Of which kind of storage.
+        scheme: Scheme,
+        /// The bucket, or container.
+        bucket: String,
+        /// The key, as it is written: nothing in it is decoded.
+        key: Key,
+    },
+    /// A path of the file system.
+    File(PathBuf),
+    /// A page of the web.
+    Web(http::Uri),
+}
+
+impl Address {
+    /// The address that a path is; `None` if it is a path of the file system.
+    ///
+    /// # Errors
+    /// If it begins as an address and is none.
+    pub(super) fn of(path: &Path) -> Option<io::Result<Self>> {
+        let text = path.to_str()?;
+        let (scheme, rest) = text.split_once(":/")?;
+        // What makes paths of texts takes one of two slashes for superfluous.
+        let whole = rest.strip_prefix('/');
+        let rest = whole.unwrap_or(rest);
+        match (scheme.to_ascii_lowercase().as_str(), whole) {
+            ("s3" | "s3a", _) => Some(object(Scheme::S3, rest)),
+            ("gs" | "gcs", _) => Some(object(Scheme::Google, rest)),
+            ("az" | "azure", _) => Some(object(Scheme::Azure, rest)),
+            ("file", Some(rest)) => Some(file(rest)),
+            ("http" | "https", Some(_)) => Some(web(text)),
+            _ => None,
+        }
+    }
+}
+
+fn invalid(reason: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, reason)
+}
+
+fn object(scheme: Scheme, rest: &str) -> io::Result<Address> {
+    let (bucket, key) = rest.split_once('/').unwrap_or((rest, ""));
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-._$".contains(&byte);
+    if bucket.is_empty() || !bucket.bytes().all(is_name) {
+        return Err(invalid("the address names no bucket; expected s3://bucket/key"));
+    }
+    let key = Key::parse(key).map_err(|_| {
+        invalid("the key of the address has an empty part, `.`, `..` or a control character")
+    })?;
+    Ok(Address::Object { scheme, bucket: bucket.to_owned(), key })
+}
+
+/// `file:///path` and `file://localhost/path`.
+fn file(rest: &str) -> io::Result<Address> {
+    let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+    if !host.is_empty() && !host.eq_ignore_ascii_case("localhost") {
+        return Err(invalid("files of other machines cannot be read; expected file:///path"));
+    }
+    let path = decoded(&format!("/{path}")).ok_or_else(|| {
+        invalid("the address has a percent sign without two hexadecimal digits, or is no UTF-8")
+    })?;
+    Ok(Address::File(PathBuf::from(path)))
+}
+
+/// A text whose characters may be written as `%2F`.
+fn decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, behind)) = rest.split_once('%') {
+        bytes.extend_from_slice(before.as_bytes());
+        let digits = behind.get(..2).filter(|digits| !digits.contains(['+', '-']))?;
+        bytes.push(u8::from_str_radix(digits, 16).ok()?);
+        rest = behind.get(2..)?;
+    }
+    bytes.extend_from_slice(rest.as_bytes());
+    String::from_utf8(bytes).ok()
+}
+
+fn web(text: &str) -> io::Result<Address> {
+    let text = text.split('#').next().unwrap_or_default();
+    let uri: http::Uri = text
+        .parse()
+        .map_err(|_| invalid("the address is none of the web; write what is not ASCII as %20"))?;
+    match uri.authority() {
+        Some(host) if host.as_str().contains('@') => {
+            Err(invalid("the address has a name or password in it, which is not sent"))
+        }
+        Some(_) => Ok(Address::Web(uri)),
+        None => Err(invalid("the address names no host")),
+    }
+}
+
+/// An address of the web without what may be secret: the query.
+pub(super) fn shown(uri: &http::Uri) -> String {
+    let (scheme, host) = (uri.scheme_str().unwrap_or_default(), uri.host().unwrap_or_default());
+    let port = uri.port_u16().map(|port| format!(":{port}")).unwrap_or_default();
+    format!("{scheme}://{host}{port}{}", uri.path())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str) -> Option<Result<Address, String>> {
+        Address::of(Path::new(text)).map(|found| found.map_err(|error| error.to_string()))
+    }
+
+    fn object(scheme: Scheme, bucket: &str, key: &str) -> Option<Result<Address, String>> {
+        let key = Key::parse(key).unwrap();
+        Some(Ok(Address::Object { scheme, bucket: bucket.to_owned(), key }))
+    }
+
+    #[test]
+    fn an_address_is_known_by_its_scheme_and_everything_else_is_a_path() {
+        assert_eq!(of("s3://b/runs/7.sds"), object(Scheme::S3, "b", "runs/7.sds"));
+        assert_eq!(of("S3://b"), object(Scheme::S3, "b", ""));
+        assert_eq!(of("gs://b/dir/"), object(Scheme::Google, "b", "dir"));
+        assert_eq!(of("az://my-container/a b%20"), object(Scheme::Azure, "my-container", "a b%20"));
+        // As `pathlib` makes it of the address.
+        assert_eq!(of("s3:/b/runs/7.sds"), object(Scheme::S3, "b", "runs/7.sds"));
+        for path in ["a.sds", "/a/b", "C:/x", "a:/b", "s3", "http:/x", "file:/x", "-", "x://y"] {
+            assert_eq!(of(path), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_file_is_a_path_of_this_machine() {
+        let path = |text: &str| Some(Ok(Address::File(PathBuf::from(text))));
+        assert_eq!(of("file:///a/b%20c"), path("/a/b c"));
+        assert_eq!(of("file://localhost/a"), path("/a"));
+        for wrong in ["file://host/a", "file:///a%2", "file:///a%+1", "file:///%ff"] {
+            assert!(matches!(of(wrong), Some(Err(_))), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_address_that_leads_nowhere_says_what_is_expected() {
+        for wrong in ["s3://", "s3:///key", "s3://b/a//b", "s3://b/../x", "s3://me:pass@b/x"] {
+            assert!(matches!(of(wrong), Some(Err(_))), "{wrong}");
+        }
+        assert!(matches!(of("https://me:pass@host/x"), Some(Err(_))));
+        assert!(matches!(of("https://host/\u{fc}"), Some(Err(_))));
+    }
+
+    #[test]
+    fn the_query_of_an_address_is_never_shown() {
+        let uri = "https://host:8443/a/b?X-Amz-Signature=secret".parse().unwrap();
+        assert_eq!(shown(&uri), "https://host:8443/a/b");
+    }
+}

@@ -1,0 +1,33 @@
+//! Where files lie: the file system, object storage, the web.
+//!
+//! A [`Storage`] takes paths as people write them. What is an address (`s3://bucket/key`,
+//! `gs://bucket/key`, `az://container/key`, `file:///path`, and to read `https://host/path`) leads
+//! where it says, with the credentials that the environment has, as the crate `object_store` takes
+//! them; everything else is a path of the file system. Without the feature `addresses` all paths
+//! are.
+//!
+//! An object is read by ranges, and no more of it than is asked for; it is written by an upload that
+//! is completed last, and nothing stays of one that fails or is stopped.
+//!
+//! This room must never know what files are for, apart from where the parts of a state lie. No
+//! message of it holds anything secret.
+
+#[cfg(feature = "addresses")]
+mod address;
+#[cfg(feature = "addresses")]
+mod bucket;
+#[cfg(feature = "addresses")]
+mod client;
+mod places;
+#[cfg(feature = "addresses")]
+mod remote;
+#[cfg(feature = "addresses")]
+mod stores;
+#[cfg(all(test, feature = "addresses"))]
+mod tests;
+#[cfg(feature = "addresses")]
+mod via;
+#[cfg(feature = "addresses")]
+mod web;
+
+pub use places::Storage;

@@ -1,0 +1,253 @@
+//! Addresses of a store that lies in memory, and of files.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use object_store::{ObjectStore, ObjectStoreExt, memory::InMemory, path::Path as Key};
+
+use super::Storage;
+use crate::{
+    device_state::{Durability, Error, Part, PendingPart, SaveId, Versions, Watch, WriteOptions},
+    files::{EntryKind, Files, Tree, tests::noise},
+    ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding},
+};
+
+const BUCKET: &str = "s3://bucket";
+
+fn bucket() -> (Arc<InMemory>, Storage) {
+    let store = Arc::new(InMemory::new());
+    let storage = Storage::anywhere().with_bucket(BUCKET, store.clone()).unwrap();
+    (store, storage)
+}
+
+fn keys(store: &InMemory) -> Vec<String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let list =
+        |prefix: Option<Key>| runtime.block_on(store.list_with_delimiter(prefix.as_ref())).unwrap();
+    let mut keys = Vec::new();
+    let mut prefixes = vec![None];
+    while let Some(prefix) = prefixes.pop() {
+        let found = list(prefix);
+        keys.extend(found.objects.into_iter().map(|meta| meta.location.to_string()));
+        prefixes.extend(found.common_prefixes.into_iter().map(Some));
+    }
+    keys.sort();
+    keys
+}
+
+fn put(store: &InMemory, key: &str, bytes: Vec<u8>) {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(store.put(&Key::parse(key).unwrap(), bytes.into())).unwrap();
+}
+
+fn spec(bytes: usize) -> ArraySpec {
+    let shape = Shape::new([bytes as i64]).unwrap();
+    ArraySpec::new(DType::U8, shape, SingleDeviceSharding::new(DeviceId(0)))
+}
+
+fn options() -> WriteOptions {
+    WriteOptions::new(Versions::current())
+}
+
+#[test]
+fn a_state_at_an_address_appears_when_it_is_finished() {
+    let (store, storage) = bucket();
+    let path = Path::new("s3://bucket/runs/step-7.sds");
+    let mut writer = storage.create_state(path, options()).unwrap();
+    writer.add_bytes("w", &spec(3), &[1, 2, 3]).unwrap();
+    let missing = storage.open_state(path).unwrap_err();
+    assert!(
+        matches!(&missing, Error::Io { source, .. }
+        if source.kind() == std::io::ErrorKind::NotFound),
+        "{missing}"
+    );
+    assert!(missing.to_string().contains("s3://bucket/runs/step-7.sds"), "{missing}");
+    writer.finish().unwrap();
+    let state = storage.open_state(path).unwrap();
+    assert_eq!(state.names().collect::<Vec<_>>(), ["w"]);
+    assert!(state.verify(&Watch::new()).unwrap().is_empty());
+    assert_eq!(keys(&store), ["runs/step-7.sds"]);
+}
+
+#[test]
+fn the_parts_of_processes_become_a_state_at_an_address() {
+    let (_store, storage) = bucket();
+    let path = Path::new("s3://bucket/step.sds");
+    let save = SaveId::of_text("step-10");
+    for number in 0..2 {
+        let part = Part::new(save, number, 2).unwrap();
+        let mut writer = storage.create_part(path, part, options()).unwrap();
+        writer.add_bytes(&format!("w{number}"), &spec(5), &[number as u8; 5]).unwrap();
+        writer.finish().unwrap();
+    }
+    assert!(storage.open_state(path).is_err(), "nothing appears before the merge");
+    let merged = storage.merge(path, save, &options()).unwrap();
+    assert_eq!((merged.parts, merged.tensors), (2, 2));
+    let state = storage.open_state(path).unwrap();
+    assert!(state.verify(&Watch::new()).unwrap().is_empty());
+    // Whoever opens it by paths finds the parts too.
+    let tensors = crate::tensor_io::open_in(&storage, path).unwrap();
+    assert_eq!(tensors.tensors().len(), 2);
+}
+
+#[test]
+fn a_bucket_is_a_tree_of_its_prefixes() {
+    let (store, storage) = bucket();
+    put(&store, "a/b/file", b"12345".to_vec());
+    put(&store, "a/other", Vec::new());
+    let look = |text: &str| storage.look(Path::new(text)).map_err(|error| error.kind());
+    assert_eq!(look("s3://bucket"), Ok(EntryKind::Directory));
+    assert_eq!(look("s3://bucket/a"), Ok(EntryKind::Directory));
+    assert_eq!(look("s3://bucket/a/b/file"), Ok(EntryKind::File));
+    assert_eq!(look("s3://bucket/a/b/fil"), Err(std::io::ErrorKind::NotFound));
+    assert_eq!(look("s3://bucket/nothing"), Err(std::io::ErrorKind::NotFound));
+    let mut entries = storage.list(Path::new("s3://bucket/a")).unwrap();
+    entries.sort();
+    assert_eq!(entries, ["s3://bucket/a/b", "s3://bucket/a/other"].map(PathBuf::from));
+    let file = storage.open(Path::new("s3://bucket/a/b/file")).unwrap();
+    let mut back = [0; 5];
+    file.read_exact_at(&mut back, 0).unwrap();
+    assert_eq!(&back, b"12345");
+    assert!(storage.list(Path::new("s3://bucket/a/other")).is_err());
+    assert!(storage.open(Path::new("s3://bucket/a")).is_err());
+}
+
+#[test]
+fn a_file_of_any_kind_appears_whole_or_not_at_all() {
+    let (store, storage) = bucket();
+    let path = Path::new("s3://bucket/report.json");
+    let large = noise(30 << 20, 5);
+    let begin = || storage.put(path, Durability::None).unwrap();
+    let PendingPart { mut sink, commit } = begin();
+    sink.write_all(&large).unwrap();
+    sink.flush().unwrap();
+    drop((sink, commit));
+    assert!(keys(&store).is_empty(), "it was not committed");
+    let PendingPart { mut sink, commit } = begin();
+    sink.write_all(&large).unwrap();
+    sink.flush().unwrap();
+    drop(sink);
+    commit.commit(Durability::None).unwrap();
+    let back = storage.open(path).unwrap();
+    let mut bytes = vec![0; back.size().unwrap() as usize];
+    back.read_exact_at(&mut bytes, 0).unwrap();
+    assert!(bytes == large);
+}
+
+#[test]
+fn a_file_address_is_a_path_and_everything_else_a_path_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let storage = Storage::anywhere();
+    let path = folder.path().join("a b.sds");
+    let address = format!("file://{}", path.display().to_string().replace(' ', "%20"));
+    let writer = storage.create_state(Path::new(&address), options()).unwrap();
+    writer.finish().unwrap();
+    assert!(path.is_file());
+    assert!(storage.open_state(&path).unwrap().is_empty());
+    assert!(storage.is_of_system(Path::new(&address)));
+    assert!(!storage.is_of_system(Path::new("s3://bucket/x")));
+    assert!(Storage::system().is_of_system(Path::new("s3://bucket/x")));
+    assert_eq!(*storage.absolute(Path::new("s3://b/x")).unwrap(), *Path::new("s3://b/x"));
+    assert!(storage.absolute(Path::new("x")).unwrap().is_absolute());
+}
+
+#[test]
+fn what_the_web_serves_is_not_written() {
+    let error = Storage::anywhere()
+        .create_state(Path::new("https://host.invalid/a.sds?token=secret"), options())
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("only read") && !error.contains("secret"), "{error}");
+}
+
+#[test]
+fn a_stopped_work_waits_for_no_store() {
+    let watch = Watch::new();
+    let (_store, storage) = bucket();
+    let storage = storage.with_watch(&watch);
+    watch.cancel();
+    let stopped = storage.create_state(Path::new("s3://bucket/a.sds"), options());
+    // What answers at once is not waited for; what does not is stopped.
+    if let Err(error) = stopped {
+        assert!(matches!(error, Error::Cancelled), "{error}");
+    }
+}
+
+#[test]
+fn tensors_of_all_kinds_make_the_trip_to_an_address_and_back() {
+    use crate::tensor_io::{self, TensorInfo};
+    let (store, storage) = bucket();
+    let info = TensorInfo::new("w", DType::U8, Shape::new([4]).unwrap()).unwrap();
+    let mut names = vec!["a.safetensors", "a.npy", "a.sds"];
+    names.extend(cfg!(feature = "npz").then_some("a.npz"));
+    names.extend(cfg!(feature = "artifact").then_some("ckpt-1"));
+    for name in names {
+        let path = format!("s3://bucket/out/{name}");
+        // A second one takes the place of the first.
+        for bytes in [[1, 2, 3, 4], [5, 6, 7, 8]] {
+            let target = tensor_io::create_in(&storage, &path, &options()).unwrap();
+            let mut sink = target.begin(vec![info.clone()], &None).unwrap();
+            sink.write(0, &mut &bytes[..]).unwrap();
+            sink.finish().unwrap();
+            let storage = storage.clone().with_watch(&Watch::new());
+            let source = tensor_io::open_in(&storage, &path).unwrap();
+            let mut back = Vec::new();
+            source.read(0).unwrap().read_to_end(&mut back).unwrap();
+            assert_eq!(back, bytes, "{name}");
+        }
+    }
+    let data = keys(&store).into_iter().filter(|key| key.contains(".data-")).count();
+    assert_eq!(data, usize::from(cfg!(feature = "artifact")), "{:?}", keys(&store));
+    for name in ["a.pt", "a.h5"] {
+        let path = format!("s3://bucket/out/{name}");
+        assert!(tensor_io::create_in(&storage, &path, &options()).is_err(), "{name}");
+    }
+}
+
+#[cfg(feature = "artifact")]
+#[test]
+fn artifacts_at_an_address_are_judged_as_those_of_files() {
+    use crate::check::{self, Kind, Options, Outcome};
+    let (store, storage) = bucket();
+    let graph = vec![0x22, 6, 0x08, 0xaa, 0x13, 0x10, 0x88, 0x0e];
+    put(&store, "models/graph.pb", graph.clone());
+    // A SavedModel of one meta graph with the tag `serve`.
+    let mut meta_graph = vec![0x0a, 7, 0x22, 5];
+    meta_graph.extend(b"serve");
+    meta_graph.extend([0x12, graph.len() as u8]);
+    meta_graph.extend(&graph);
+    let mut model = vec![0x08, 1, 0x12, meta_graph.len() as u8];
+    model.extend(&meta_graph);
+    put(&store, "models/exported/saved_model.pb", model);
+    put(&store, "models/notes.txt", b"no artifact".to_vec());
+    let mut writer =
+        storage.create_state(Path::new("s3://bucket/models/a.sds"), options()).unwrap();
+    writer.add_bytes("w", &spec(3), &[1, 2, 3]).unwrap();
+    writer.finish().unwrap();
+
+    let tree: Arc<dyn Tree> = Arc::new(storage);
+    let options = Options::default().with_verify_data(true);
+    let mut walk = check::walk("s3://bucket/models", &options).in_tree(Arc::clone(&tree));
+    let mut found = Vec::new();
+    while let Some(verdicts) = walk.next_artifact() {
+        let verdict = verdicts.unwrap().into_iter().next().unwrap();
+        assert_eq!(verdict.outcome(), Outcome::Acceptable, "{verdict:?}");
+        found.push((verdict.path.clone(), verdict.kind.unwrap()));
+    }
+    let at = |name: &str| format!("s3://bucket/models/{name}");
+    assert_eq!(
+        found,
+        [
+            (at("a.sds"), Kind::DeviceState),
+            (at("exported"), Kind::SavedModel),
+            (at("graph.pb"), Kind::GraphDef)
+        ]
+    );
+    assert_eq!(walk.skipped().count, 1);
+    let artifact = check::path_in(Arc::clone(&tree), at("a.sds"), None).unwrap();
+    assert_eq!(artifact.inspect().unwrap().tensors.len(), 1);
+    let missing = check::path_in(tree, at("nothing"), None).unwrap_err();
+    assert!(matches!(missing, check::CheckError::NotFound { .. }), "{missing}");
+}
