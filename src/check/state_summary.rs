@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::{
     device_state::{Reader, Tensor},
-    ifrt::{self, HloSharding, Sharding},
+    ifrt::{HloSharding, Sharding},
 };
 
 /// The devices of a state, and how its arrays lie on them.
@@ -61,7 +61,7 @@ pub struct ShardingSummary {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct MeshSummary {
-    /// Its axes, the most significant first.
+    /// Its axes, in the order in which the sharding lists them.
     pub axes: Vec<AxisSummary>,
     /// The ids of its devices, in the order of the sharding.
     pub devices: Vec<i32>,
@@ -203,8 +203,7 @@ fn kind_of(sharding: &Sharding) -> &'static str {
 fn mesh_of(sharding: &Sharding) -> Option<MeshSummary> {
     let axes: Vec<AxisSummary> = match sharding {
         Sharding::ShardingParam(sharding) => {
-            // The sizes are listed from the least significant axis on.
-            let sizes = sharding.param().axis_sizes().iter().rev();
+            let sizes = sharding.param().axis_sizes().iter();
             sizes.map(|size| AxisSummary { name: None, size: (*size).into() }).collect()
         }
         Sharding::Hlo(sharding) => axes_of_hlo(sharding)?,
@@ -214,13 +213,11 @@ fn mesh_of(sharding: &Sharding) -> Option<MeshSummary> {
 }
 
 fn axes_of_hlo(sharding: &HloSharding) -> Option<Vec<AxisSummary>> {
-    let words: &ifrt::xla::OpSharding = sharding.op_sharding();
+    let words = sharding.op_sharding();
     if let Some(mesh) = words.named_sharding().and_then(|named| named.mesh.as_ref()) {
-        let axis = |axis: &crate::proto::xla::mesh_proto::MeshAxis| AxisSummary {
-            name: Some(axis.name.clone()),
-            size: axis.size,
-        };
-        return Some(mesh.axes.iter().map(axis).collect());
+        let axes = mesh.axes.iter();
+        let axes = axes.map(|axis| AxisSummary { name: Some(axis.name.clone()), size: axis.size });
+        return Some(axes.collect());
     }
     let tiles = words.tile_assignment()?;
     // An iota is over the axes of the mesh, as far as they were told apart.

@@ -102,9 +102,11 @@ fn decoded(text: &str) -> Option<String> {
 
 fn web(text: &str) -> io::Result<Address> {
     let text = text.split('#').next().unwrap_or_default();
-    let uri: http::Uri = text
-        .parse()
-        .map_err(|_| invalid("the address is none of the web; write what is not ASCII as %20"))?;
+    let wrong = || invalid("the address is none of the web; write what is not ASCII as %C3%BC");
+    if !text.is_ascii() {
+        return Err(wrong());
+    }
+    let uri: http::Uri = text.parse().map_err(|_| wrong())?;
     match uri.authority() {
         Some(host) if host.as_str().contains('@') => {
             Err(invalid("the address has a name or password in it, which is not sent"))

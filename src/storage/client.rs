@@ -32,6 +32,7 @@ use tokio::time::timeout;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto::ring};
 
 use super::via::Via;
+use crate::files::object::with_causes;
 
 /// How long a request may take with its answer: an upload of a part over a slow line, too.
 const LONGEST_REQUEST: Duration = Duration::from_secs(5 * 60);
@@ -120,28 +121,8 @@ impl Client {
         self.client.request(request).await.map_err(|error| {
             let kind =
                 if error.is_connect() { HttpErrorKind::Connect } else { HttpErrorKind::Request };
-            HttpError::new(kind, WithCauses::of(&error))
+            HttpError::new(kind, io::Error::other(with_causes(&error)))
         })
-    }
-}
-
-/// An error with what led to it, in one line: stores show no causes.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-struct WithCauses(String);
-
-impl WithCauses {
-    fn of(error: &dyn std::error::Error) -> Self {
-        let mut words = error.to_string();
-        let mut cause = error.source();
-        while let Some(found) = cause {
-            let more = found.to_string();
-            if !words.contains(&more) {
-                words = format!("{words}: {more}");
-            }
-            cause = found.source();
-        }
-        Self(words)
     }
 }
 
@@ -160,7 +141,7 @@ impl HttpService for Client {
         let answer = async {
             let (head, body) = self.send(request).await?.into_parts();
             let body = Limited::new(body, most).collect().await.map_err(|error| {
-                HttpError::new(HttpErrorKind::Interrupted, WithCauses::of(&*error))
+                HttpError::new(HttpErrorKind::Interrupted, io::Error::other(with_causes(&*error)))
             })?;
             Ok(HttpResponse::from_parts(head, body.to_bytes().into()))
         };

@@ -1,9 +1,9 @@
-"""States in a bucket: the library against an emulator of S3, over the loopback interface.
+"""States in a bucket: the library and the command against an emulator of S3, over the loopback interface.
 
 python tests/interop/object_store.py --serdes BINARY --host-plugin LIBRARY [--example BINARY]
 
-The Python that runs it has moto[server]. The program is examples/object-state; without --example it is built. The command and the
-plug-in are not needed: they are taken so that all scripts of this folder are called the same way.
+The Python that runs it has moto[server]. The program is examples/object-state; without --example it is built. What the command does with
+addresses is in bucket_command.py. The plug-in is not needed: it is taken so that all scripts of this folder are called the same way.
 """
 
 import argparse
@@ -17,23 +17,20 @@ import time
 import urllib.request
 
 import boto3
+import bucket_command
 from botocore.config import Config
+from checks import Checks
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 BUCKET, NAME = "states", "runs/7/step-1000.sds"
 SAVERS = 4
 
-passed = failed = 0
+checks = Checks()
 
 
 def expect(condition, what):
-    global passed, failed
-    if condition:
-        passed += 1
-    else:
-        failed += 1
-        print(f"FAILED: {what}", flush=True)
+    checks.check(what, condition)
 
 
 def build():
@@ -77,15 +74,15 @@ def main():
                                       stdout=log, stderr=log, env=environment)
             try:
                 await_server(server, url)
-                check(program, url, folder, environment)
+                check(program, arguments.serdes, port, folder, environment)
             finally:
                 server.terminate()
                 server.wait(timeout=30)
-    print(f"{passed} passed, {failed} failed")
-    sys.exit(1 if failed else 0)
+    sys.exit(checks.end())
 
 
-def check(program, url, folder, environment):
+def check(program, serdes, port, folder, environment):
+    url = f"http://127.0.0.1:{port}"
     keys = {"aws_access_key_id": "emulated", "aws_secret_access_key": "emulated", "region_name": "us-east-1"}
     s3 = boto3.client("s3", endpoint_url=url, config=Config(proxies={}), **keys)
     s3.create_bucket(Bucket=BUCKET)
@@ -200,6 +197,8 @@ def check(program, url, folder, environment):
            f"no such bucket: {result.stderr}")
     result = run("get", "no-such-bucket", NAME, "data", os.devnull)
     expect(result.returncode == 1 and "no-such-bucket" in result.stderr, f"no such bucket to read: {result.stderr}")
+    if serdes:
+        bucket_command.check(serdes, s3, port, folder, environment, checks)
     # From now on the emulator looks at keys.
     headers = {"Content-Type": "text/plain"}
     request = urllib.request.Request(url + "/moto-api/reset-auth", data=b"0", headers=headers, method="POST")
@@ -211,6 +210,8 @@ def check(program, url, folder, environment):
     expect(result.returncode == 1 and NAME in result.stderr, f"a stranger who reads: {result.stderr}")
     result = run("list", BUCKET, NAME, AWS_ENDPOINT=f"http://127.0.0.1:{free_port()}")
     expect(result.returncode == 1 and result.stderr.startswith("error: cannot open"), f"nobody answers: {result.stderr}")
+    if serdes:
+        bucket_command.check_refused(serdes, folder, environment, checks)
 
 
 if __name__ == "__main__":

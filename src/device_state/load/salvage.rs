@@ -541,7 +541,7 @@ mod tests {
                 Ok(Box::new(BadSector(bytes, begin..begin + 1)) as Box<dyn ReadAt>)
             };
             let path = Path::new("bad.sds");
-            let error = Reader::salvage_opened(&open, path, &Watch::new()).unwrap_err();
+            let error = Reader::salvage_opened(&open, path, None, &Watch::new()).unwrap_err();
             assert!(matches!(error, Error::Io { action: "read", .. }), "{error}");
         }
     }

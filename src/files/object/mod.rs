@@ -5,13 +5,12 @@
 //! This part knows stores only through the crate `object_store`, never one of them by name.
 
 mod driver;
+#[cfg(feature = "addresses")]
 mod ranges;
 mod source;
 mod upload;
 mod words;
 
-#[cfg(feature = "addresses")]
-pub(crate) use self::ranges::RangeCache;
 #[cfg(test)]
 pub(crate) use self::upload::PART_BYTES;
 pub(crate) use self::{
@@ -19,3 +18,5 @@ pub(crate) use self::{
     source::Object,
     upload::{Upload, UploadSink},
 };
+#[cfg(feature = "addresses")]
+pub(crate) use self::{ranges::RangeCache, words::with_causes};

@@ -32,21 +32,20 @@ fn answer_of(error: &StoreError) -> Option<String> {
         source = found.source();
         // These words are the method, the address and the time; their source is the answer.
         if found.to_string().starts_with("Error performing ") {
-            return source.map(|answer| of_answer(&deepest(answer)));
+            return source.map(|answer| of_answer(&with_causes(answer)));
         }
     }
     None
 }
 
-/// The words of an error, and of its causes where they say more.
-fn deepest(error: &(dyn Error + 'static)) -> String {
+/// The words of an error, and of its causes where they say more: stores show no causes.
+pub(crate) fn with_causes(error: &(dyn Error + 'static)) -> String {
     let mut words = error.to_string();
     let mut cause = error.source();
     while let Some(found) = cause {
         let more = found.to_string();
         if !words.contains(&more) {
-            words.push_str(": ");
-            words.push_str(&more);
+            words = format!("{words}: {more}");
         }
         cause = found.source();
     }
