@@ -242,7 +242,7 @@ impl<'r> Operation<'r> {
     }
 
     fn release_name(&self, index: usize) -> Option<&'r str> {
-        Some(self.table.release(index).0).filter(|name| !name.is_empty())
+        Some(self.table.release(index)).filter(|name| !name.is_empty())
     }
 
     /// The same, owned.

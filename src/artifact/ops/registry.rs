@@ -77,7 +77,7 @@ impl Registry {
     /// The releases whose operations are built in, `MAJOR.MINOR`, oldest first.
     pub fn releases() -> impl Iterator<Item = &'static str> {
         let table: &'static Table = &TENSORFLOW;
-        (0..table.releases()).map(|index| table.release(index).0)
+        (0..table.releases()).map(|index| table.release(index))
     }
 
     /// The same with these operations besides. One that was there already is replaced.
@@ -103,19 +103,19 @@ impl Registry {
     /// The release, `MAJOR.MINOR`.
     #[must_use]
     pub fn release(&self) -> &'static str {
-        TENSORFLOW.release(self.release).0
+        TENSORFLOW.release(self.release)
     }
 
     /// The exact release whose operations were read.
     #[must_use]
     pub fn measured_release(&self) -> &'static str {
-        TENSORFLOW.release(self.release).1
+        TENSORFLOW.measured_release(self.release)
     }
 
     /// The release's GraphDef version.
     #[must_use]
     pub fn graph_def_version(&self) -> i32 {
-        TENSORFLOW.release(self.release).2
+        TENSORFLOW.graph_def_version(self.release)
     }
 
     /// Whether the release has an element type of this number. References are not element types.
@@ -130,9 +130,14 @@ impl Registry {
     /// ```
     #[must_use]
     pub fn has_type(&self, number: i32) -> bool {
-        let (.., types) = TENSORFLOW.release(self.release);
+        let types = self.types();
         u32::try_from(number).ok().and_then(|number| types.checked_shr(number)).unwrap_or(0) & 1
             == 1
+    }
+
+    /// The element types that the release has, as bits: all that [`has_type`](Self::has_type) says.
+    pub(in crate::artifact) fn types(&self) -> u64 {
+        TENSORFLOW.types(self.release)
     }
 
     /// The operation of this name. Names are compared exactly. Allocates nothing.

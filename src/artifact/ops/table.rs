@@ -71,18 +71,30 @@ impl Table {
         self.operations
     }
 
-    /// The name, the exact release that was read, the GraphDef version and the known types of a
-    /// release.
-    pub(super) fn release(&self, index: usize) -> (&str, &str, i32, u64) {
-        let at = HEAD + index * RELEASE;
-        let types = u64::from(number_at(&self.bytes, at + 12));
-        let more = u64::from(number_at(&self.bytes, at + 16));
-        (
-            self.string(number_at(&self.bytes, at)),
-            self.string(number_at(&self.bytes, at + 4)),
-            number_at(&self.bytes, at + 8) as i32,
-            types | more << 32,
-        )
+    /// A number of a release: which one stands where is said below.
+    fn of_release(&self, release: usize, place: usize) -> u32 {
+        number_at(&self.bytes, HEAD + release * RELEASE + place * 4)
+    }
+
+    /// The name of a release.
+    pub(super) fn release(&self, release: usize) -> &str {
+        self.string(self.of_release(release, 0))
+    }
+
+    /// The exact release that was read.
+    pub(super) fn measured_release(&self, release: usize) -> &str {
+        self.string(self.of_release(release, 1))
+    }
+
+    /// The GraphDef version of a release.
+    pub(super) fn graph_def_version(&self, release: usize) -> i32 {
+        self.of_release(release, 2) as i32
+    }
+
+    /// The types that a release knows, as bits.
+    pub(super) fn types(&self, release: usize) -> u64 {
+        let (low, high) = (self.of_release(release, 3), self.of_release(release, 4));
+        u64::from(low) | u64::from(high) << 32
     }
 
     pub(super) fn string(&self, index: u32) -> &str {

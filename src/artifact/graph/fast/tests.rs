@@ -5,7 +5,11 @@ use std::sync::atomic::AtomicU64;
 
 use crate::artifact::{
     graph::{
-        DroppedAttribute, Form, Graph, ImportFaultKind as Kind, Loader, Message, ReadOptions, read,
+        DeprecatedOperations, DroppedAttribute, Form, Graph, ImportFaultKind as Kind, Loader,
+        Message, ReadOptions,
+        fast::{Depth, GraphVisitor},
+        read,
+        source::Source,
         tests::{Counted, field},
     },
     ops::Registry,
@@ -186,4 +190,33 @@ fn what_nodes_of_functions_drop_is_found_and_counted_however_they_are_written() 
     let both = [function("f", &[&plain]), function("g", &[&dropping, &plain, &dropping])];
     assert_eq!(of_graph(&both).0, found("g", "dropping", 2));
     assert_eq!(of_graph(&[function("f", &[&plain, &other])]).0, found("f", "other", 1));
+}
+
+#[test]
+fn of_functions_that_drop_nothing_nobody_looks_at_a_node_again() {
+    let function = |name: usize| {
+        let nodes = (0..300).flat_map(|number| {
+            let node = node(&format!("n{number}"), "Identity", &["x"], &[type_of("T", 1)]);
+            field(3, &node[2..])
+        });
+        let signature = field(1, &field(1, format!("f{name}").as_bytes()));
+        field(2, &field(1, &[signature, nodes.collect()].concat()))
+    };
+    let registries = registries(&["2.12"]);
+    let may_drop = |bytes: &[u8]| {
+        let source = Source::new(&bytes, Message::GraphDef, Form::Binary);
+        let (deprecated, size) = (DeprecatedOperations::tensorflow(), bytes.len() as u64);
+        let root = source.message();
+        let mut visitor = GraphVisitor::new(root, size, Depth::Whole, deprecated, i32::MAX)
+            .with_registries(&registries);
+        source.walk(&mut visitor).unwrap();
+        visitor.finish().0[0].may_drop_in_functions
+    };
+    // Some windows, so that nodes lie in two of them.
+    let functions: Vec<u8> = (0..200).flat_map(function).collect();
+    assert!(functions.len() > 1 << 20);
+    assert!(!may_drop(&functions));
+    let twice = node("n", "Relu", &["x"], &[field(2, b"Identity")]);
+    let twice = field(1, &[field(1, &field(1, b"g")), field(3, &twice[2..])].concat());
+    assert!(may_drop(&[functions, field(2, &twice)].concat()), "a node of another form");
 }

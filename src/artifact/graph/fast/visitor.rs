@@ -631,7 +631,11 @@ impl Visitor for GraphVisitor<'_> {
     }
 
     fn wants_whole(&self, message: MessageId, field: &'static Field) -> bool {
-        self.kinds.is_some() && (message, field.number) == (GRAPH_DEF, graph_def::NODE)
+        match (message, field.number) {
+            (GRAPH_DEF, graph_def::NODE) => self.kinds.is_some(),
+            (FUNCTION_DEF, function_def::NODE_DEF) => self.bodies.is_some(),
+            _ => false,
+        }
     }
 
     fn release(&self) -> i32 {

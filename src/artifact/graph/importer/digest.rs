@@ -14,7 +14,7 @@ use super::{
     count,
     function_graph::loaded_definition,
     instantiate::{BodyFinding, Finding, numbered},
-    kind_facts::{KindFacts, KnownKinds, types},
+    kind_facts::{KindFacts, KnownKinds},
     loaded_functions::{Named, named_by},
     loaders::words_of_tensor,
 };
@@ -176,7 +176,7 @@ fn clear(
     let judge = |(release, registry): (usize, &Registry)| {
         let of_release = |kind: &Rc<[Option<Rc<KindFacts>>]>| kind.get(release)?.clone();
         let facts: ReleaseKinds = kinds.iter().map(of_release).collect::<Option<_>>()?;
-        let types = types(registry);
+        let types = registry.types();
         let are_same = |others: &[Rc<KindFacts>]| {
             others.len() == facts.len() && others.iter().zip(&facts).all(|(a, b)| Rc::ptr_eq(a, b))
         };

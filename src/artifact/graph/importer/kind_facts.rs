@@ -145,7 +145,7 @@ fn by_release(
     let mut before: Option<(_, Option<Rc<KindFacts>>)> = None;
     let ask = |registry: &Registry| {
         let definition = registry.operation(&kind.operation)?;
-        let key = (definition.definition_id(), types(registry));
+        let key = (definition.definition_id(), registry.types());
         let is_deprecated = |registry: &Registry| {
             definition.deprecated_since().map(|since| registry.graph_def_version() >= since)
         };
@@ -162,10 +162,4 @@ fn by_release(
         found
     };
     registries.iter().map(ask).collect()
-}
-
-/// The element types that a release knows, as bits.
-pub(super) fn types(registry: &Registry) -> u64 {
-    let types = (0..64).filter(|number| registry.has_type(*number));
-    types.fold(0, |types, number| types | 1 << number)
 }

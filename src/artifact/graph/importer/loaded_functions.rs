@@ -17,7 +17,6 @@ use super::{
     digest::{Clear, Digest, Judged},
     function_graph::{kinds_in_graph, reload},
     instantiate::{BodyFinding, Finding},
-    kind_facts::types,
     reloaded::{LoadDefinitions, Reloaded, ReloadedLibrary},
 };
 use crate::artifact::{
@@ -236,7 +235,7 @@ fn taken_by(digest: &Digest, release: usize) -> Option<(&Rc<OperationDefinition>
 
 fn key(function: &FunctionIndex, definitions: &LoadDefinitions<'_>, registry: &Registry) -> Key {
     let kinds = function.kinds.iter().map(|kind| definitions.identity(&kind.operation));
-    (kinds.collect(), types(registry))
+    (kinds.collect(), registry.types())
 }
 
 /// The functions that attributes name; a name that no function of the library has is an error.

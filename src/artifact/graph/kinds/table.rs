@@ -22,9 +22,6 @@ use crate::artifact::{
 /// Nodes that were judged are remembered by a hash of what was judged, up to so many.
 const REMEMBERED: usize = 1 << 16;
 
-/// Numbers of element types are below this; those of references are above.
-const ELEMENT_TYPES: i32 = 100;
-
 /// So long a hash that no two that differ have the same.
 type Key = [u64; 2];
 
@@ -64,11 +61,8 @@ impl<'a> Kinds<'a> {
         });
         let mut dropped = Interner::default();
         dropped.number(DroppedSet::default());
-        let types = |registry: &Registry| -> Vec<bool> {
-            (0..ELEMENT_TYPES).map(|number| registry.has_type(number)).collect()
-        };
         let pairs = registries.iter().skip(1).zip(registries);
-        let are_same = pairs.map(|(registry, before)| types(registry) == types(before));
+        let are_same = pairs.map(|(registry, before)| registry.types() == before.types());
         let has_types_of_one_before = [false].into_iter().chain(are_same).collect();
         Self {
             registries,
