@@ -88,6 +88,15 @@ mod loaded {
         options.create(path).unwrap()
     }
 
+    /// Saves them all.
+    fn save_arrays(path: &Path) {
+        let mut state = writer(path);
+        for (name, spec, data) in arrays() {
+            state.add_bytes(&name, &spec, &data).unwrap();
+        }
+        state.finish().unwrap();
+    }
+
     /// Onto the device and from it into another state.
     fn by_way_of<D: HostedDevice>(device: &D, from: &Path, to: &Path) {
         let state = Reader::open(from).unwrap();
@@ -105,11 +114,7 @@ mod loaded {
     fn a_state_goes_from_one_interface_to_the_other_and_back_bit_for_bit() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
-        let mut first = writer(&path("first.sds"));
-        for (name, spec, data) in arrays() {
-            first.add_bytes(&name, &spec, &data).unwrap();
-        }
-        first.finish().unwrap();
+        save_arrays(&path("first.sds"));
         let expected = std::fs::read(path("first.sds")).unwrap();
         let space = &spaces(&[("devices", 2)])[1];
         by_way_of(space, &path("first.sds"), &path("pjrt.sds"));
@@ -124,11 +129,7 @@ mod loaded {
     fn other_memories_of_a_device_are_read_and_written_too() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
-        let mut first = writer(&path("first.sds"));
-        for (name, spec, data) in arrays() {
-            first.add_bytes(&name, &spec, &data).unwrap();
-        }
-        first.finish().unwrap();
+        save_arrays(&path("first.sds"));
         let device = spaces(&[])[0].device().clone();
         for kind in ["device", "pinned_host", "unpinned_host"] {
             let space = MemorySpace::of_kind(&device, kind).unwrap();

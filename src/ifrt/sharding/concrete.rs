@@ -52,6 +52,22 @@ impl ShardShapes {
         }
     }
 
+    /// Fails unless there is an index domain for each shard.
+    pub(in crate::ifrt) fn require_one_each(
+        &self,
+        domains: &[IndexDomain],
+    ) -> Result<(), IfrtError> {
+        if domains.len() == self.shard_count() {
+            return Ok(());
+        }
+        Err(IfrtError::CountMismatch {
+            what: "index domains",
+            found: domains.len() as u64,
+            other: "shards",
+            expected: self.shard_count() as u64,
+        })
+    }
+
     /// The shapes of the shards, if the array has this static shape.
     pub(in crate::ifrt) fn of(&self, shape: &Shape) -> Result<&[Shape], IfrtError> {
         match self {
@@ -191,14 +207,7 @@ impl ConcreteSharding {
     /// # Errors
     /// [`IfrtError::CountMismatch`] if there is not one for each shard.
     pub fn with_index_domains(mut self, domains: Vec<IndexDomain>) -> Result<Self, IfrtError> {
-        if domains.len() != self.shapes.shard_count() {
-            return Err(IfrtError::CountMismatch {
-                what: "index domains",
-                found: domains.len() as u64,
-                other: "shards",
-                expected: self.shapes.shard_count() as u64,
-            });
-        }
+        self.shapes.require_one_each(&domains)?;
         self.index_domains = Some(domains);
         Ok(self)
     }

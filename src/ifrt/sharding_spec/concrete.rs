@@ -41,14 +41,7 @@ impl ConcreteShardingSpec {
     /// # Errors
     /// [`IfrtError::CountMismatch`] if there is not one for each shard.
     pub fn with_index_domains(mut self, domains: Vec<IndexDomain>) -> Result<Self, IfrtError> {
-        if domains.len() != self.shapes.shard_count() {
-            return Err(IfrtError::CountMismatch {
-                what: "index domains",
-                found: domains.len() as u64,
-                other: "shards",
-                expected: self.shapes.shard_count() as u64,
-            });
-        }
+        self.shapes.require_one_each(&domains)?;
         self.index_domains = Some(domains);
         Ok(self)
     }
