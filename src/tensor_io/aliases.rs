@@ -12,6 +12,7 @@ use super::{Metadata, json::Ordered};
 const ALIASES: &str = "serdes_ml.aliases";
 
 /// The key under which leaves stand that are no tensors: a JSON object, each name with its value.
+#[cfg(feature = "torch")]
 pub(super) const LEAVES: &str = "serdes_ml.leaves";
 
 /// Takes the other names of tensors out of metadata: each with the position of the tensor among

@@ -153,6 +153,7 @@ impl Error {
         Self::Data { name: name.into(), source }
     }
 
+    #[cfg(any(test, feature = "torch"))]
     pub(crate) fn unsupported(path: &Path, reason: impl Into<String>) -> Self {
         Self::Unsupported { path: path.to_path_buf(), reason: cut(&reason.into()) }
     }

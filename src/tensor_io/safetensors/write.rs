@@ -113,7 +113,7 @@ fn accept(info: &TensorInfo) -> Result<(&'static str, usize), Error> {
         return Err(Error::refused(&info.name, reason));
     };
     let bits = u64::from(info.dtype.bits().unwrap_or(8));
-    if bits < 8 && (info.elements() * bits) % 8 != 0 {
+    if bits < 8 && !(info.elements() * bits).is_multiple_of(8) {
         let reason = format!(
             "{} elements of {bits} bits do not fill whole bytes, as {KIND} wants",
             info.elements()
