@@ -1,15 +1,16 @@
 """Several processes of jax.distributed save one state, and another number of them restores it.
 
-    python examples/python/jax_processes.py          # four processes save, two restore
+    python examples/python/jax_processes.py                    # four processes save, two restore
+    python examples/python/jax_processes.py s3://bucket/run    # the same, in object storage
 
-Each process writes the shards that it owns, and reads what its own shards need. In a job of your
+Credentials of object storage are those of the environment (AWS_ACCESS_KEY_ID and so on). Each
+process writes the shards that it owns, and reads what its own shards need. In a job of your
 own, every process does what `save` and `restore` do here, and your launcher starts the processes.
 """
 
 from __future__ import annotations
 
 import os
-import pathlib
 import socket
 import subprocess
 import sys
@@ -46,7 +47,7 @@ def state(path: str, restore: bool) -> None:
         print(f"process {jax.process_index()} saved {len(w.addressable_shards)} shards")
 
 
-def run(count: int, action: str, path: pathlib.Path) -> None:
+def run(count: int, action: str, path: str) -> None:
     """Start processes on this machine, and wait for them."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -55,7 +56,7 @@ def run(count: int, action: str, path: pathlib.Path) -> None:
     environment = {**os.environ, "XLA_FLAGS": devices, "JAX_PLATFORMS": "cpu"}
     processes = [
         subprocess.Popen(
-            [sys.executable, __file__, action, str(path), address, str(count), str(index)],
+            [sys.executable, __file__, action, path, address, str(count), str(index)],
             env=environment,
         )
         for index in range(count)
@@ -66,9 +67,9 @@ def run(count: int, action: str, path: pathlib.Path) -> None:
 
 def main() -> None:
     """All of it, or where arguments say so, one process."""
-    if len(sys.argv) == 1:
+    if len(sys.argv) <= 2:
         with tempfile.TemporaryDirectory() as folder:
-            path = pathlib.Path(folder) / "state.sds"
+            path = f"{(sys.argv[1:] or [folder])[0]}/state.sds"
             run(4, "save", path)
             run(2, "restore", path)
         return
