@@ -23,7 +23,7 @@ from . import _native
 from ._arrays import STRING, Array, dtype_name, dtype_of, from_torch, imported, to_torch
 from ._errors import Corrupt, SerdesError, Unsupported
 from ._files import RESERVED, State, metadata_of
-from ._paths import Path, local
+from ._paths import Path, is_remote, local, place
 
 __all__ = ["FILE", "StorageReader", "StorageWriter"]
 
@@ -130,8 +130,8 @@ class StorageWriter(_Writer):  # type: ignore[misc]
         """Make the folder."""
         self._rank = _rank_of_its_own(kwargs)
         path = self._path()
-        if "://" not in path:
-            pathlib.Path(path).parent.mkdir(parents=True, exist_ok=True)
+        if not is_remote(path):
+            pathlib.Path(local(path)).parent.mkdir(parents=True, exist_ok=True)
 
     def storage_meta(self) -> Any:
         """What planners may know of this."""
@@ -196,7 +196,7 @@ def _state_in(folder: str | None, rank: int | None) -> str:
         raise ValueError("no folder was given, and no checkpoint's id that names one")
     stem, dot, suffix = FILE.partition(".")
     name = FILE if rank is None else f"{stem}-{rank}{dot}{suffix}"
-    return local(f"{folder.rstrip('/')}/{name}")
+    return place(f"{folder.rstrip('/')}/{name}")
 
 
 class _Entry(NamedTuple):
@@ -374,7 +374,10 @@ class StorageReader(_Reader):  # type: ignore[misc]
 
     def _open(self) -> State:
         folder = self._folder
-        if folder is not None and "://" not in folder and pathlib.Path(folder).is_file():
+        # An address that ends as states do is one; elsewhere the system knows what is a file.
+        if folder is not None and (
+            folder.endswith(".sds") if is_remote(folder) else pathlib.Path(local(folder)).is_file()
+        ):
             return State.open(folder)
         return State.open(_state_in(folder, self._rank))
 

@@ -10,8 +10,11 @@ from urllib.request import url2pathname
 from ._errors import Unsupported
 
 Path = str | PathLike[str]
-"""A place of a file: a path, or an address (``s3://``, ``gs://``, ``az://``, ``file://``, and to read
-``https://``). Addresses are reached with the credentials of the environment, as in the command."""
+"""A place of a file: a path, or an address (``s3://``, ``gs://``, ``az://``, ``file://``).
+
+Addresses of the web (``https://``) can be read. Addresses are reached with the credentials of the
+environment, as in the command.
+"""
 
 _REMOTE = ("s3", "gs", "az", "http", "https")
 

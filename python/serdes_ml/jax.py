@@ -26,7 +26,7 @@ from ._arrays import STRING, Array, dtype_name, dtype_of, imported, strings_of, 
 from ._async import Future, in_background
 from ._errors import Corrupt, Unsupported
 from ._files import RESERVED, State, metadata_of
-from ._paths import Path, place
+from ._paths import Path, is_remote, local, place
 from ._processes import DEFAULT_TIMEOUT, Processes
 from ._progress import Progress, listener
 from ._steps import Steps as _Steps
@@ -184,7 +184,9 @@ class _Save(NamedTuple):
             _native.merge(self.path, save, self.metadata, self.serdes_version, self.sync)
 
         def discard(save: bytes) -> None:
-            _native.discard(self.path, save)
+            # Object storage has no locks: there the next saves remove what has become old.
+            if not is_remote(self.path):
+                _native.discard(local(self.path), save)
 
         self.processes.save(write, merge, discard)
 

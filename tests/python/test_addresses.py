@@ -1,6 +1,7 @@
 """Paths that are addresses: files of the web here, buckets where an emulator of S3 is given.
 
-``SERDES_S3_EMULATOR`` names a Python with ``moto[server]``; without it the tests of buckets are skipped.
+``SERDES_S3_EMULATOR`` names a Python with ``moto[server]``; without it the tests of buckets are
+skipped.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 import serdes_ml as sd
 
 
@@ -32,7 +32,7 @@ class Web:
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
-            def do_GET(self) -> None:  # noqa: N802
+            def do_GET(self) -> None:
                 path = folder / self.path.lstrip("/").partition("?")[0]
                 whole = path.read_bytes() if path.is_file() else None
                 span = self.headers.get("Range", "").removeprefix("bytes=").split("-")
@@ -164,4 +164,5 @@ def test_processes_of_jax_save_to_a_bucket(bucket: str) -> None:
     tree = {"w": jax.numpy.arange(12.0).reshape(3, 4), "step": 7}
     sdj.save(f"{bucket}/jax/state.sds", tree)
     loaded = sdj.load(f"{bucket}/jax/state.sds", like=tree)
-    assert np.array_equal(loaded["w"], tree["w"]) and loaded["step"] == 7
+    assert np.array_equal(loaded["w"], tree["w"])
+    assert loaded["step"] == 7
