@@ -49,6 +49,9 @@ replay!(
 #[cfg(feature = "proxy")]
 replay!(proxy_requests);
 
+#[cfg(feature = "torch")]
+replay!(torch);
+
 #[test]
 fn changed_graphs_get_the_same_judgement_alone_as_among_all_releases() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/operations");

@@ -11,6 +11,8 @@ mod protobuf;
 #[cfg(feature = "proxy")]
 mod proxy;
 mod stablehlo;
+#[cfg(feature = "torch")]
+mod torch;
 
 pub use checkpoints::{checkpoint_v1, table, tensor_bundle};
 pub use device_state::{device_state, merged_state};
@@ -20,3 +22,5 @@ pub use operations::{changed_operations, operations};
 #[cfg(feature = "proxy")]
 pub use proxy::proxy_requests;
 pub use stablehlo::stablehlo_programs;
+#[cfg(feature = "torch")]
+pub use torch::torch;
