@@ -115,7 +115,7 @@ impl Served {
             program: value("XlaProgram", b"outputs 1 donates -1 talks"),
             // One replica of two partitions.
             compile_options: value("XlaCompileOptions", &[0x0a, 6, 0x1a, 4, 0x20, 1, 0x28, 2]),
-            host_callbacks: vec![callback.to_bytes(SerDesVersion::current()).unwrap().into()],
+            host_callbacks: vec![callback.to_bytes(SerDesVersion::current()).unwrap()],
         };
         match self.ask(Request::CompileRequest(request)).await? {
             Response::CompileResponse(answer) => Ok(answer),

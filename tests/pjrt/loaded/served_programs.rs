@@ -313,7 +313,7 @@ async fn a_program_that_is_not_compiled_says_why() {
         shape: xla::Shape::array(xla::PrimitiveType::U8, [4]),
     };
     let callback = XlaHostCallback::new([argument], []).to_bytes(SerDesVersion::current());
-    let host_callbacks = vec![callback.unwrap().into()];
+    let host_callbacks = vec![callback.unwrap()];
     let called_back = CompileRequest { host_callbacks, ..compile_request("another language") };
     let (code, words) = served.ask(Request::CompileRequest(called_back)).await.unwrap_err();
     assert_eq!(code, StatusCode::Unknown);

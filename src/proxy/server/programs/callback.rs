@@ -313,7 +313,7 @@ mod tests {
 
     fn read(callback: &XlaHostCallback) -> Result<Arc<HostCallback>, Status> {
         let bytes = callback.to_bytes(SerDesVersion::current()).unwrap();
-        HostCallback::read(bytes.into(), Duration::from_secs(20))
+        HostCallback::read(bytes, Duration::from_secs(20))
     }
 
     fn doubling() -> Arc<HostCallback> {

@@ -176,7 +176,7 @@ mod tests {
         let (operands, results) =
             ([argument(1, 2), argument(2, 1)], [argument(3, 1), argument(4, 3)]);
         let bytes = XlaHostCallback::new(operands, results).to_bytes(SerDesVersion::current());
-        Arc::new(Exchange::new(HostCallback::read(bytes.unwrap().into(), limit).unwrap()))
+        Arc::new(Exchange::new(HostCallback::read(bytes.unwrap(), limit).unwrap()))
     }
 
     const LONG: Duration = Duration::from_secs(20);
