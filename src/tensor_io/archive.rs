@@ -17,6 +17,7 @@ use crate::files::ReadAt;
 pub(super) struct Member {
     pub(super) name: String,
     /// How its bytes are kept, in words.
+    #[cfg(feature = "npz")]
     pub(super) method: String,
     /// Where its bytes are; `None` if they are neither stored nor deflated.
     pub(super) content: Option<Content>,
@@ -67,6 +68,7 @@ pub(super) fn members(
         });
         members.push(Member {
             name,
+            #[cfg(feature = "npz")]
             method: format!("{:?}", found.compression()),
             content,
             is_inside,
