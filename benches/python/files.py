@@ -1,14 +1,17 @@
-"""Save and load of 1 GiB in 64 tensors, against safetensors, in one run.
+"""Save and load of 1 GiB in 64 tensors, against safetensors, and against Orbax and torch.save where
+they are installed, in one run.
 
     python benches/python/files.py [FOLDER]
 
 Each is done in turns, several times, in the same folder, without syncing (safetensors does not);
-what is printed is the best of each, and how they compare. A folder in memory (/dev/shm) measures
+what is printed is the best of each and how they compare, in time and in time of the processor,
+which says more on a machine that is not quiet. A folder in memory (/dev/shm) measures
 the programs, one on a disk the disk.
 """
 
 from __future__ import annotations
 
+import contextlib
 import pathlib
 import resource
 import subprocess
@@ -24,16 +27,41 @@ import serdes_ml as sd
 TENSORS, BYTES, ROUNDS = 64, 16 << 20, 5
 
 
-def best(work: dict[str, Callable[[], Any]]) -> dict[str, float]:
-    """Seconds of the fastest round of each."""
-    times: dict[str, list[float]] = {name: [] for name in work}
+Times = dict[str, tuple[float, float]]
+"""Seconds, and seconds of the processor."""
+
+
+def best(work: dict[str, Callable[[], Any]]) -> Times:
+    """The fastest round of each."""
+    times: dict[str, list[tuple[float, float]]] = {name: [] for name in work}
     for _ in range(ROUNDS):
         for name, one in work.items():
-            begin = time.perf_counter()
+            begin, processor = time.perf_counter(), time.process_time()
             result = one()
-            times[name].append(time.perf_counter() - begin)
+            times[name].append((time.perf_counter() - begin, time.process_time() - processor))
             del result
-    return {name: min(found) for name, found in times.items()}
+    return {
+        name: (min(one[0] for one in found), min(one[1] for one in found))
+        for name, found in times.items()
+    }
+
+
+def others(tensors: dict[str, Any], folder: pathlib.Path) -> Times:
+    """What Orbax and torch take, where they are installed."""
+    work: dict[str, Callable[[], Any]] = {}
+    with contextlib.suppress(ImportError):
+        import orbax.checkpoint as ocp
+
+        checkpointer = ocp.PyTreeCheckpointer()
+        work["save orbax"] = lambda: checkpointer.save(folder / "orbax", tensors, force=True)
+        work["load orbax"] = lambda: checkpointer.restore(folder / "orbax")
+    with contextlib.suppress(ImportError):
+        import torch
+
+        tree = {name: torch.from_numpy(array) for name, array in tensors.items()}
+        work["save torch"] = lambda: torch.save(tree, folder / "a.pt")
+        work["load torch"] = lambda: torch.load(folder / "a.pt")
+    return best(work)
 
 
 def import_time() -> float:
@@ -71,13 +99,15 @@ def main() -> None:
             }
         )
         with sd.safe_open(ours) as f:
-            begin = time.perf_counter()
-            f.get_slice("layer33")[: BYTES // 64]
-            times["slice of 256 KiB"] = time.perf_counter() - begin
-    for name, seconds in times.items():
+            times |= best({"slice of 1 MiB": lambda: f.get_slice("layer33")[: 1 << 18]})
+        times |= others(tensors, pathlib.Path(folder))
+    for name, (seconds, processor) in times.items():
         peer = times.get(f"{name.split()[0]} safetensors")
-        compared = "" if peer is None else f"  {peer / seconds:5.2f} of safetensors"
-        print(f"{name:26} {seconds:8.4f} s{compared}")
+        compared = ""
+        if peer is not None:
+            ratios = peer[0] / seconds, peer[1] / max(processor, 1e-9)
+            compared = f"  {ratios[0]:5.2f} of safetensors ({ratios[1]:5.2f})"
+        print(f"{name:26} {seconds:8.4f} s {processor:8.4f} s{compared}")
     print(f"{'import':26} {import_time():8.4f} s beside numpy")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
     print(f"{'peak memory':26} {peak:8} MiB")

@@ -393,7 +393,7 @@ mod tests {
     fn what_is_too_long_for_memory_is_read_in_bands_and_rows() {
         // Turned: rows of 64 elements that lie 1 MiB apart.
         let turned = first_bytes(&[(1 << 20, 1), (64, 1 << 20)], 1 << 17).unwrap();
-        let wanted = |at: u64| (((at % 64) << 20 | at / 64) / 1024) as u8;
+        let wanted = |at: u64| ((((at % 64) << 20) | (at / 64)) / 1024) as u8;
         assert!((0..1 << 17).all(|at| turned[at as usize] == wanted(at)));
         // Cut: every second kilobyte of each row.
         let cut = first_bytes(&[(1 << 16, 2048), (1024, 1)], 1 << 14).unwrap();
