@@ -303,6 +303,12 @@ impl Tree for Storage {
             Place::System(path) => FileSystem.look(&path),
             #[cfg(feature = "addresses")]
             Place::Object(bucket, key) => bucket.look(&key),
+            // What is added to an address that is signed is added to its query: the server would
+            // answer with the file itself.
+            #[cfg(feature = "addresses")]
+            Place::Web(_, uri) if uri.query().is_some_and(|query| query.ends_with(".index")) => {
+                Err(io::ErrorKind::NotFound.into())
+            }
             #[cfg(feature = "addresses")]
             Place::Web(web, uri) => web.open(&uri).map(|_| EntryKind::File),
         }
