@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(FileSystem.look(folder.path()).unwrap(), EntryKind::Directory);
         let nothing = FileSystem.look(&folder.path().join("b")).unwrap_err();
         assert_eq!(nothing.kind(), io::ErrorKind::NotFound);
-        assert_eq!(FileSystem.list(folder.path()).unwrap(), [file.clone()]);
+        assert_eq!(FileSystem.list(folder.path()).unwrap(), std::slice::from_ref(&file));
         assert_eq!(FileSystem.open(&file).unwrap().size().unwrap(), 3);
         assert!(FileSystem.has_file(&file) && !FileSystem.has_file(folder.path()));
         assert!(FileSystem.list(&file).is_err());

@@ -216,7 +216,7 @@ fn parts_of_a_save_that_failed_can_be_discarded_and_those_of_others_stay() {
     assert_eq!(names(&parts).len(), 3, "{:?}", names(&parts));
     discard(&path, third);
     assert_eq!(names(&parts).len(), 2, "{:?}", names(&parts));
-    discard(&directory.path().join("nothing.sds"), third);
+    discard(directory.path().join("nothing.sds"), third);
 }
 
 #[test]
