@@ -54,16 +54,8 @@ pub(crate) fn apply(file: &Path, change: &str) {
 }
 
 /// Of the dependencies of the tests, those that no test of the library itself uses.
-const OF_OTHERS: [&str; 8] = [
-    "buffa",
-    "criterion",
-    "peak_alloc",
-    "prost-build",
-    "protox",
-    "quick-protobuf",
-    "safetensors",
-    "zip",
-];
+const OF_OTHERS: [&str; 7] =
+    ["buffa", "criterion", "peak_alloc", "prost-build", "protox", "quick-protobuf", "zip"];
 
 /// The manifest without what is built beside the library, and without levels of optimisation, which
 /// take longer than they save here.
