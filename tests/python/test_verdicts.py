@@ -149,7 +149,8 @@ def test_an_inspection_is_that_of_the_command(path: pathlib.Path) -> None:
     sd.save_file({"w": np.ones((2, 3), np.float32)}, path)
     found = sd.inspect(path)
     assert found == printed("inspect", str(path))[0]
-    assert found["tensors"][0] == {"name": "w", "dtype": "F32", "shape": [2, 3], "bytes": 24}
+    expected = {"name": "w", "dtype": "F32", "shape": [2, 3], "bytes": 24}
+    assert expected.items() <= found["tensors"][0].items()
     path.write_bytes(b"\x8fSDS")
     with pytest.raises(sd.Corrupt):
         sd.inspect(path)

@@ -254,6 +254,15 @@ struct Sending {
     next_op: u64,
 }
 
+impl Sending {
+    /// The number of the next request.
+    const fn next_number(&mut self) -> u64 {
+        let number = self.next_op;
+        self.next_op += 1;
+        number
+    }
+}
+
 /// Who waits for which answer; why nobody will get one any more.
 #[derive(Default)]
 struct Waiting {
@@ -328,9 +337,11 @@ impl Connection {
         own
     }
 
-    /// A request that is not on the stream of the session, and has no number there.
-    pub(super) fn unnumbered(&self, request: Request) -> IfrtRequest {
-        requests::numbered(0, self.user_context, request)
+    /// A request that is not sent on the stream of the session; its number is one of the session's
+    /// all the same, as logs know it by that.
+    pub(super) fn beside_stream(&self, request: Request) -> IfrtRequest {
+        let op_id = lock(&self.sending).next_number();
+        requests::numbered(op_id, self.user_context, request)
     }
 
     /// Takes the id that the server gave the session.
@@ -357,8 +368,7 @@ impl Connection {
     fn send(&self, request: Request) -> oneshot::Receiver<Result<Response, Status>> {
         let (sender, receiver) = oneshot::channel();
         let mut sending = lock(&self.sending);
-        let op_id = sending.next_op;
-        sending.next_op += 1;
+        let op_id = sending.next_number();
         let mut waiting = lock(&self.waiting);
         match &waiting.over {
             Some(status) => drop(sender.send(Err(status.clone()))),

@@ -99,7 +99,7 @@ impl Connection {
 
     /// Has a call bring a request along.
     fn bring<T>(&self, call: &mut Call<T>, request: Request) {
-        let request = self.unnumbered(request).encode_to_vec();
+        let request = self.beside_stream(request).encode_to_vec();
         let mut value = MetadataValue::from_bytes(&request);
         // It is another one each time: the tables of HTTP/2 need not remember it.
         value.set_sensitive(true);
