@@ -1,7 +1,9 @@
 """Several processes that save one state together.
 
 They agree through a store of keys and values that all of them reach: the first one names the save,
-each says how its part went, and the first one makes the state of the parts, or nobody does.
+each says how its part went, and the first one makes the state of the parts, or nobody does. Before
+that it is decided, once and for all, whether the state is made: who no longer waits says that it is
+not, and only then may the parts be removed.
 """
 
 from __future__ import annotations
@@ -26,6 +28,8 @@ _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.002, 0.25
 # What begins a word about a failure; any other begins with "=", as a store may take an empty one
 # for none.
 _FAILED = "!"
+# The word that the state is made of the parts.
+_MAKE = "="
 
 # Saves of this process, which are numbered alike in all: every process takes part in each.
 _numbers = itertools.count()
@@ -89,17 +93,20 @@ class Processes:
             return
         self._set(f"part/{self.index}")
         try:
-            self._get("state")
+            made = self._get("state")
         except BaseException as error:
-            # The first process makes no state any more, of which this one would not know.
-            self._set_failure(f"left/{self.index}", error)
-            discard(save)
+            # The first process may be making the state, and then needs what this one wrote.
+            if self._decide(f"{_FAILED}{error!r}") != _MAKE:
+                discard(save)
             raise
+        if made.startswith(_FAILED):
+            discard(save)
+        self._accept(made)
 
     def _agree(self) -> bytes:
         """The id of the save, which the first process chooses."""
         if self.index > 0:
-            return bytes.fromhex(self._get("id"))
+            return bytes.fromhex(self._accept(self._get("id")))
         self._forget(self._number - 2)
         save = _native.new_save_id()
         self._set("id", save.hex())
@@ -110,6 +117,9 @@ class Processes:
     ) -> None:
         try:
             self._wait_for_parts()
+            decided = self._decide(_MAKE)
+            if decided != _MAKE:
+                raise SerdesError(f"another process did not wait: {decided[1:]}", "unsupported")
             merge(save)
         except BaseException as error:
             self._set_failure("state", error)
@@ -133,8 +143,23 @@ class Processes:
                 raise self._silence(f"process {min(missing)}", len(missing) - 1)
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
-        for index, word in self._all("left").items():
-            raise SerdesError(f"process {index} did not wait: {word[1:]}", "unsupported")
+
+    def _decide(self, word: str) -> str:
+        """Say whether the state is made of the parts, and answer what was decided: the first word
+        counts, whoever says it. Where the store cannot be asked, it may be made.
+        """
+        try:
+            # The store takes no second word for a key.
+            self._client.key_value_set(self._key("decision"), word)
+            return word
+        except Exception:
+            try:
+                key = self._key("decision")
+                return str(self._client.blocking_key_value_get(key, _LOOK_EVERY_MS))
+            except Exception:
+                if self.index == 0:
+                    raise
+                return _MAKE
 
     def _key(self, name: str) -> str:
         return f"serdes_ml/{self._number}/{name}"
@@ -168,9 +193,14 @@ class Processes:
                     ) from error
             if time.monotonic() >= until:
                 raise self._silence("the first process", 0)
-        if found.startswith(_FAILED):
-            raise SerdesError(f"the state was not made: {found[1:]}", "unsupported")
-        return found[1:]
+        return found
+
+    @staticmethod
+    def _accept(word: str) -> str:
+        """What a word says that tells of no failure."""
+        if word.startswith(_FAILED):
+            raise SerdesError(f"the state was not made: {word[1:]}", "unsupported")
+        return word[1:]
 
     def _silence(self, who: str, others: int) -> SerdesError:
         more = f" and {others} others" if others else ""
