@@ -1,16 +1,19 @@
 //! A bucket as a tree of files.
 //!
-//! What a prefix holds is asked for once and kept: whoever looks at the files of a model asks for
-//! each by its name. So a bucket is for one piece of work, and not for a process.
+//! What a prefix holds is asked for once and kept, unless it is long: whoever looks at the files of a
+//! model asks for each by its name. So a bucket is for one piece of work, and not for a process.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
-    io,
+    fmt, io,
+    ops::ControlFlow,
     sync::{Arc, Mutex, PoisonError},
 };
 
 use object_store::{
-    Error as StoreError, ObjectMeta, ObjectStore, ObjectStoreExt, path::Path as Key,
+    Error as StoreError, ListResult, ObjectMeta, ObjectStore, ObjectStoreExt,
+    list::{PaginatedListOptions, PaginatedListStore},
+    path::Path as Key,
 };
 
 use crate::files::{
@@ -21,24 +24,53 @@ use crate::files::{
 /// Prefixes of which it is kept what they hold.
 const KEPT: usize = 256;
 
+/// Entries of a prefix of which it is kept what they are; a longer one is asked for again.
+const LONGEST: usize = 10_000;
+
+/// The client of a bucket.
+#[derive(Clone)]
+pub(super) struct Client {
+    pub(super) store: Arc<dyn ObjectStore>,
+    /// What lists in pages, where the store can; else a prefix is listed in one go.
+    pub(super) pages: Option<Arc<dyn PaginatedListStore>>,
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Client").field(&self.store).finish()
+    }
+}
+
 /// A bucket, and what was seen of it.
 #[derive(Debug)]
 pub(super) struct Bucket {
     pub(super) driver: Arc<Driver>,
-    pub(super) store: Arc<dyn ObjectStore>,
+    pub(super) client: Client,
     listings: Mutex<HashMap<String, Arc<Listing>>>,
 }
 
-/// What a prefix holds.
+/// What a prefix holds, or some of it where that is more than is kept.
 #[derive(Debug, Default)]
 struct Listing {
     objects: BTreeMap<String, ObjectMeta>,
     prefixes: BTreeSet<String>,
+    is_long: bool,
 }
 
 impl Listing {
     fn is_empty(&self) -> bool {
         self.objects.is_empty() && self.prefixes.is_empty()
+    }
+
+    fn add(&mut self, prefix: &Key, page: ListResult) {
+        for meta in page.objects {
+            // What is called as the prefix itself marks it, and is in no directory.
+            let name = name_below(prefix, &meta.location);
+            self.objects.extend(name.map(|name| (name, meta)));
+        }
+        let names = page.common_prefixes.iter().filter_map(|found| name_below(prefix, found));
+        self.prefixes.extend(names);
+        self.is_long = self.objects.len() + self.prefixes.len() > LONGEST;
     }
 }
 
@@ -49,8 +81,8 @@ enum Found {
 }
 
 impl Bucket {
-    pub(super) fn new(driver: Arc<Driver>, store: Arc<dyn ObjectStore>) -> Self {
-        Self { driver, store, listings: Mutex::default() }
+    pub(super) fn new(driver: Arc<Driver>, client: Client) -> Self {
+        Self { driver, client, listings: Mutex::default() }
     }
 
     /// What lies at a key.
@@ -72,7 +104,7 @@ impl Bucket {
         let Found::Object(meta) = self.find(key)? else {
             return Err(io::ErrorKind::IsADirectory.into());
         };
-        let object = Object::described(Arc::clone(&self.driver), Arc::clone(&self.store), meta);
+        let object = Object::described(Arc::clone(&self.driver), self.store(), meta);
         Ok(Arc::new(RangeCache::new(object)?))
     }
 
@@ -88,9 +120,67 @@ impl Bucket {
                 Found::Prefix => io::ErrorKind::NotFound.into(),
             });
         }
+        if listing.is_long {
+            let mut names = BTreeSet::new();
+            self.visit(prefix, &mut |name| {
+                names.insert(name.to_owned());
+            })?;
+            return Ok(names.into_iter().collect());
+        }
         // Where an object has the name of a prefix, there is one entry of it.
         let names: BTreeSet<&String> = listing.objects.keys().chain(&listing.prefixes).collect();
         Ok(names.into_iter().cloned().collect())
+    }
+
+    /// Calls `visit` with each name under a prefix; one page of them is in memory at a time.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub(super) fn visit(&self, prefix: &Key, visit: &mut dyn FnMut(&str)) -> io::Result<()> {
+        self.each_page(prefix, &mut |page| {
+            let objects = page.objects.iter().map(|meta| &meta.location);
+            let names = objects.chain(&page.common_prefixes);
+            names.filter_map(|key| name_below(prefix, key)).for_each(|name| visit(&name));
+            ControlFlow::Continue(())
+        })
+    }
+
+    /// Hands over what a prefix holds, page by page, until it is told to stop.
+    fn each_page(
+        &self,
+        prefix: &Key,
+        take: &mut dyn FnMut(ListResult) -> ControlFlow<()>,
+    ) -> io::Result<()> {
+        let Some(pages) = &self.client.pages else {
+            let (store, prefix) = (self.store(), prefix.clone());
+            let whole = self.driver.run(async move {
+                let prefix = (!prefix.is_root()).then_some(&prefix);
+                store.list_with_delimiter(prefix).await
+            })?;
+            let _ = take(whole);
+            return Ok(());
+        };
+        let below = (!prefix.is_root()).then(|| format!("{prefix}/"));
+        let mut token: Option<String> = None;
+        loop {
+            let (pages, below) = (Arc::clone(pages), below.clone());
+            let options = PaginatedListOptions {
+                delimiter: Some("/".into()),
+                page_token: token.clone(),
+                ..PaginatedListOptions::default()
+            };
+            let page = self
+                .driver
+                .run(async move { pages.list_paginated(below.as_deref(), options).await })?;
+            if take(page.result).is_break() || page.page_token.is_none() {
+                return Ok(());
+            }
+            if page.page_token == token {
+                let reason = "the store gives the same page of a listing again and again";
+                return Err(io::Error::other(reason));
+            }
+            token = page.page_token;
+        }
     }
 
     /// Begins the object at a key.
@@ -98,7 +188,7 @@ impl Bucket {
     /// # Errors
     /// What the store says.
     pub(super) fn put(&self, key: Key) -> io::Result<(UploadSink, Upload)> {
-        Upload::begin(Arc::clone(&self.driver), Arc::clone(&self.store), key)
+        Upload::begin(Arc::clone(&self.driver), self.store(), key)
     }
 
     /// Removes the object at a key.
@@ -106,8 +196,12 @@ impl Bucket {
     /// # Errors
     /// What the store says.
     pub(super) fn remove(&self, key: Key) -> io::Result<()> {
-        let store = Arc::clone(&self.store);
+        let store = self.store();
         self.driver.run(async move { store.delete(&key).await })
+    }
+
+    fn store(&self) -> Arc<dyn ObjectStore> {
+        Arc::clone(&self.client.store)
     }
 
     fn find(&self, key: &Key) -> io::Result<Found> {
@@ -126,7 +220,7 @@ impl Bucket {
                 None => Err(not_found()),
             };
         }
-        let (store, asked) = (Arc::clone(&self.store), key.clone());
+        let (store, asked) = (self.store(), key.clone());
         // Which error it is decides what comes next.
         let answer = self.driver.run(async move { Ok(store.head(&asked).await) })?;
         match answer {
@@ -144,20 +238,15 @@ impl Bucket {
         if let Some(listing) = self.listings().get(prefix.as_ref()) {
             return Ok(Arc::clone(listing));
         }
-        let (store, asked) = (Arc::clone(&self.store), prefix.clone());
-        let found = self.driver.run(async move {
-            let prefix = (!asked.is_root()).then_some(&asked);
-            store.list_with_delimiter(prefix).await
-        })?;
         let mut listing = Listing::default();
-        for meta in found.objects {
-            // What is called as the prefix itself marks it, and is in no directory.
-            let name = name_below(prefix, &meta.location);
-            listing.objects.extend(name.map(|name| (name, meta)));
-        }
-        let names = found.common_prefixes.iter().filter_map(|found| name_below(prefix, found));
-        listing.prefixes.extend(names);
+        self.each_page(prefix, &mut |page| {
+            listing.add(prefix, page);
+            if listing.is_long { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
         let listing = Arc::new(listing);
+        if listing.is_long {
+            return Ok(listing);
+        }
         let mut listings = self.listings();
         if listings.len() == KEPT {
             listings.clear();
@@ -183,4 +272,108 @@ fn name_below(prefix: &Key, key: &Key) -> Option<String> {
         key.as_ref().strip_prefix(prefix.as_ref())?.strip_prefix('/')?
     };
     (!rest.is_empty() && !rest.contains('/')).then(|| rest.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::Range;
+
+    use object_store::{Result as StoreResult, list::PaginatedListResult, memory::InMemory};
+
+    use super::*;
+    use crate::files::Watch;
+
+    /// Pages of one object each: those of these numbers, the last of which names itself as the next
+    /// if it is to go on for ever.
+    struct Pages {
+        numbers: Range<usize>,
+        endless: bool,
+        asked: Mutex<Vec<Option<String>>>,
+    }
+
+    #[async_trait::async_trait]
+    impl PaginatedListStore for Pages {
+        async fn list_paginated(
+            &self,
+            prefix: Option<&str>,
+            options: PaginatedListOptions,
+        ) -> StoreResult<PaginatedListResult> {
+            assert_eq!((prefix, options.delimiter.as_deref()), (Some("run/"), Some("/")));
+            self.asked.lock().unwrap().push(options.page_token.clone());
+            let number =
+                options.page_token.map_or(self.numbers.start, |token| token.parse().unwrap());
+            let meta = |location: String| ObjectMeta {
+                location: Key::parse(location).unwrap(),
+                last_modified: Default::default(),
+                size: 0,
+                e_tag: None,
+                version: None,
+            };
+            let result = ListResult {
+                common_prefixes: vec![Key::parse(format!("run/{number}.parts")).unwrap()],
+                // The first is the mark of the prefix itself.
+                objects: vec![meta("run".to_owned()), meta(format!("run/{number}"))],
+                extensions: Default::default(),
+            };
+            let last = number + 1 == self.numbers.end;
+            let page_token = match (last, self.endless) {
+                (true, true) => Some(number.to_string()),
+                (true, false) => None,
+                _ => Some((number + 1).to_string()),
+            };
+            Ok(PaginatedListResult { result, page_token })
+        }
+    }
+
+    fn bucket(pages: Option<Arc<Pages>>) -> Bucket {
+        let pages = pages.map(|pages| pages as Arc<dyn PaginatedListStore>);
+        let client = Client { store: Arc::new(InMemory::new()), pages };
+        Bucket::new(Arc::new(Driver::new(Watch::new()).unwrap()), client)
+    }
+
+    fn pages(numbers: Range<usize>, endless: bool) -> Arc<Pages> {
+        Arc::new(Pages { numbers, endless, asked: Mutex::default() })
+    }
+
+    #[test]
+    fn a_prefix_is_visited_page_by_page() {
+        let pages = pages(0..3, false);
+        let bucket = bucket(Some(Arc::clone(&pages)));
+        let mut names = Vec::new();
+        bucket.visit(&Key::from("run"), &mut |name| names.push(name.to_owned())).unwrap();
+        assert_eq!(names, ["0", "0.parts", "1", "1.parts", "2", "2.parts"]);
+        let asked = pages.asked.lock().unwrap().clone();
+        assert_eq!(asked, [None, Some("1".to_owned()), Some("2".to_owned())]);
+    }
+
+    #[test]
+    fn a_store_that_repeats_itself_is_an_error_and_no_loop() {
+        let bucket = bucket(Some(pages(0..2, true)));
+        let error = bucket.visit(&Key::from("run"), &mut |_| {}).unwrap_err().to_string();
+        assert!(error.contains("again and again"), "{error}");
+    }
+
+    #[test]
+    fn of_a_long_prefix_it_is_not_kept_what_it_holds() {
+        let pages = pages(0..LONGEST, false);
+        let bucket = bucket(Some(Arc::clone(&pages)));
+        assert_eq!(bucket.look(&Key::from("run")).unwrap(), EntryKind::Directory);
+        // Half of the pages say that it is long.
+        assert_eq!(pages.asked.lock().unwrap().len(), LONGEST / 2 + 1);
+        assert_eq!(bucket.list(&Key::from("run")).unwrap().len(), 2 * LONGEST);
+        assert!(bucket.listings().is_empty());
+    }
+
+    #[test]
+    fn what_lists_in_one_go_is_visited_as_well() {
+        let bucket = bucket(None);
+        let store = bucket.store();
+        let put = async move { store.put(&Key::from("run/a"), vec![1].into()).await };
+        bucket.driver.run(put).unwrap();
+        let mut names = Vec::new();
+        for prefix in ["run", "nothing"] {
+            bucket.visit(&Key::from(prefix), &mut |name| names.push(name.to_owned())).unwrap();
+        }
+        assert_eq!(names, ["a"]);
+    }
 }

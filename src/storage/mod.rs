@@ -20,6 +20,8 @@ mod bucket;
 mod client;
 mod places;
 #[cfg(feature = "addresses")]
+mod profiles;
+#[cfg(feature = "addresses")]
 mod remote;
 #[cfg(feature = "addresses")]
 mod stores;

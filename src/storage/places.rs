@@ -22,7 +22,7 @@ use crate::device_state::{Commit, ObjectParts};
 use crate::{
     device_state::{
         Durability, Error, LocalParts, Merged, Part, PartStore, PendingPart, Reader, Salvaged,
-        SaveId, Watch, WriteOptions, Writer, merge_in,
+        SaveId, Watch, WriteOptions, Writer, discard, merge_in,
     },
     files::{EntryKind, FileSystem, Files, ReadAt, Tree},
 };
@@ -194,6 +194,51 @@ impl Storage {
         merge_in(store, save, options)
     }
 
+    /// Removes the state at a path, and then its parts: nobody opens one whose parts are half gone.
+    /// Parts that another saver writes stay.
+    ///
+    /// ```
+    /// use serdes::{device_state::{Versions, WriteOptions}, storage::Storage};
+    ///
+    /// let directory = tempfile::tempdir()?;
+    /// let path = directory.path().join("step-7.sds");
+    /// let storage = Storage::system();
+    /// storage.create_state(&path, WriteOptions::new(Versions::current()))?.finish()?;
+    /// storage.remove_state(&path)?;
+    /// assert!(storage.open_state(&path).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If there is none, or it cannot be removed. What is left of the parts of one that is not there
+    /// goes nevertheless.
+    pub fn remove_state(&self, path: &Path) -> Result<(), Error> {
+        match self.place(path).map_err(|error| self.failed("remove", path, error))? {
+            Place::System(path) => LocalParts::new(path.into_owned()).remove_state(),
+            #[cfg(feature = "addresses")]
+            Place::Object(bucket, key) => object_parts(&bucket, key, path)?.remove_state(),
+            #[cfg(feature = "addresses")]
+            Place::Web(..) => Err(self.failed("remove", path, read_only())),
+        }
+    }
+
+    /// Removes the parts of a save of the state at a path that failed, so that nobody will merge
+    /// them. They stay if the state is made of them; failures are no concern of the caller.
+    ///
+    /// Parts in object storage have no locks: all processes of the save must know that it failed.
+    pub fn discard(&self, path: &Path, save: SaveId) {
+        match self.place(path) {
+            Ok(Place::System(path)) => discard(path, save),
+            #[cfg(feature = "addresses")]
+            Ok(Place::Object(bucket, key)) => {
+                if let Ok(parts) = object_parts(&bucket, key, path) {
+                    parts.discard(save);
+                }
+            }
+            _ => {}
+        }
+    }
+
     /// Begins any file at a path, front to back; it appears, and replaces what was there, when it
     /// is committed.
     ///
@@ -212,6 +257,37 @@ impl Storage {
             }
             #[cfg(feature = "addresses")]
             Place::Web(..) => Err(self.failed("create", path, read_only())),
+        }
+    }
+
+    /// Calls `visit` with the name of each entry of a directory, in no order. Where a store lists in
+    /// pages, one of them is in memory at a time; a prefix that holds nothing has no entries.
+    ///
+    /// ```
+    /// use serdes::storage::Storage;
+    ///
+    /// let directory = tempfile::tempdir()?;
+    /// std::fs::write(directory.path().join("step-7.sds"), b"")?;
+    /// let mut names = Vec::new();
+    /// Storage::system().visit(directory.path(), &mut |name| names.push(name.to_owned()))?;
+    /// assert_eq!(names, ["step-7.sds"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the path leads to no directory, or it cannot be listed.
+    pub fn visit(&self, directory: &Path, visit: &mut dyn FnMut(&str)) -> io::Result<()> {
+        match self.place(directory)? {
+            Place::System(directory) => {
+                for entry in std::fs::read_dir(directory)? {
+                    visit(&entry?.file_name().to_string_lossy());
+                }
+                Ok(())
+            }
+            #[cfg(feature = "addresses")]
+            Place::Object(bucket, key) => bucket.visit(&key, visit),
+            #[cfg(feature = "addresses")]
+            Place::Web(..) => Err(no_listing()),
         }
     }
 
@@ -275,13 +351,19 @@ impl Storage {
 
 #[cfg(feature = "addresses")]
 fn object_parts(bucket: &Bucket, key: Key, path: &Path) -> Result<ObjectParts, Error> {
-    let (driver, store) = (Arc::clone(&bucket.driver), Arc::clone(&bucket.store));
+    let (driver, store) = (Arc::clone(&bucket.driver), Arc::clone(&bucket.client.store));
     Ok(ObjectParts::driven(driver, store, key)?.called(path.to_path_buf()))
 }
 
 #[cfg(feature = "addresses")]
 fn read_only() -> io::Error {
     let reason = "addresses of the web are only read; write to a file, s3://, gs:// or az://";
+    io::Error::new(io::ErrorKind::Unsupported, reason)
+}
+
+#[cfg(feature = "addresses")]
+fn no_listing() -> io::Error {
+    let reason = "a server of the web does not say what a folder holds; name a file";
     io::Error::new(io::ErrorKind::Unsupported, reason)
 }
 
@@ -330,10 +412,7 @@ impl Tree for Storage {
                 Ok(bucket.list(&key)?.into_iter().map(|name| directory.join(name)).collect())
             }
             #[cfg(feature = "addresses")]
-            Place::Web(..) => {
-                let reason = "a server of the web does not say what a folder holds; name a file";
-                Err(io::Error::new(io::ErrorKind::Unsupported, reason))
-            }
+            Place::Web(..) => Err(no_listing()),
         }
     }
 

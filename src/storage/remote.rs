@@ -8,7 +8,12 @@ use std::{
 
 use object_store::ObjectStore;
 
-use super::{address::Scheme, bucket::Bucket, stores, web::Web};
+use super::{
+    address::Scheme,
+    bucket::{Bucket, Client},
+    stores,
+    web::Web,
+};
 use crate::files::{Watch, object::Driver};
 
 /// A bucket's name among those of all storage.
@@ -64,11 +69,11 @@ impl Remote {
         if let Some(known) = buckets.get(&name) {
             return Ok(Arc::clone(known));
         }
-        let store = match self.given.get(&name) {
-            Some(store) => Arc::clone(store),
+        let client = match self.given.get(&name) {
+            Some(store) => Client { store: Arc::clone(store), pages: None },
             None => stores::connect(scheme, bucket)?,
         };
-        let made = Arc::new(Bucket::new(self.driver()?, store));
+        let made = Arc::new(Bucket::new(self.driver()?, client));
         buckets.insert(name, Arc::clone(&made));
         Ok(made)
     }

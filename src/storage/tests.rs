@@ -92,6 +92,112 @@ fn the_parts_of_processes_become_a_state_at_an_address() {
     assert_eq!(tensors.tensors().len(), 2);
 }
 
+/// Saves a state of two parts, of which `left_out` is not written; it appears if all are there.
+fn save_parts(storage: &Storage, path: &Path, save: SaveId, left_out: Option<u32>) {
+    for number in (0..2).filter(|number| Some(*number) != left_out) {
+        let part = Part::new(save, number, 2).unwrap();
+        let mut writer = storage.create_part(path, part, options()).unwrap();
+        writer.add_bytes(&format!("w{number}"), &spec(5), &[number as u8; 5]).unwrap();
+        writer.finish().unwrap();
+    }
+    assert_eq!(storage.merge(path, save, &options()).is_ok(), left_out.is_none());
+}
+
+/// The files of a folder and of those in it, by their names.
+fn files(folder: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(below) = folders.pop() {
+        for entry in std::fs::read_dir(below).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => folders.push(path),
+                false => found.push(path.strip_prefix(folder).unwrap().display().to_string()),
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn a_state_is_removed_with_its_parts_and_others_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let (store, bucket) = bucket();
+    for (storage, root) in
+        [(bucket, BUCKET.to_owned()), (Storage::anywhere(), folder.path().display().to_string())]
+    {
+        let path = |name: &str| PathBuf::from(format!("{root}/run/{name}"));
+        if root != BUCKET {
+            std::fs::create_dir(folder.path().join("run")).unwrap();
+        }
+        let there = || if root == BUCKET { keys(&store) } else { files(folder.path()) };
+        save_parts(&storage, &path("1.sds"), SaveId::of_text("one"), None);
+        save_parts(&storage, &path("2.sds"), SaveId::of_text("two"), None);
+        storage.create_state(&path("3.sds"), options()).unwrap().finish().unwrap();
+        storage.remove_state(&path("1.sds")).unwrap();
+        storage.remove_state(&path("3.sds")).unwrap();
+        let left = there();
+        assert_eq!(left.len(), 3, "{left:?}");
+        assert!(left.iter().all(|name| name.starts_with("run/2.sds")), "{left:?}");
+        let error = storage.remove_state(&path("1.sds")).unwrap_err();
+        assert!(
+            matches!(&error, Error::Io { source, .. }
+            if source.kind() == std::io::ErrorKind::NotFound),
+            "{error}"
+        );
+        assert!(storage.open_state(&path("2.sds")).is_ok());
+    }
+    let error = Storage::anywhere().remove_state(Path::new("https://host.invalid/a.sds"));
+    assert!(error.unwrap_err().to_string().contains("only read"));
+}
+
+#[test]
+fn the_parts_of_a_save_that_failed_go_and_those_of_a_state_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let (store, bucket) = bucket();
+    for (storage, root) in
+        [(bucket, BUCKET.to_owned()), (Storage::anywhere(), folder.path().display().to_string())]
+    {
+        let path = PathBuf::from(format!("{root}/a.sds"));
+        let there = || if root == BUCKET { keys(&store) } else { files(folder.path()) };
+        let (old, failed) = (SaveId::of_text("old"), SaveId::of_text("failed"));
+        save_parts(&storage, &path, old, None);
+        let before = there();
+        save_parts(&storage, &path, failed, Some(0));
+        assert_eq!(there().len(), before.len() + 1);
+        storage.discard(&path, old);
+        storage.discard(&path, failed);
+        assert_eq!(there(), before);
+        assert!(storage.open_state(&path).is_ok());
+    }
+}
+
+#[test]
+fn entries_are_visited_by_their_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let (store, bucket) = bucket();
+    put(&store, "run/b.sds", Vec::new());
+    put(&store, "run/b.sds.parts/part", Vec::new());
+    std::fs::write(folder.path().join("b.sds"), b"").unwrap();
+    std::fs::create_dir(folder.path().join("b.sds.parts")).unwrap();
+    for (storage, path) in [
+        (&bucket, "s3://bucket/run".to_owned()),
+        (&bucket, "s3://bucket/run/".to_owned()),
+        (&Storage::anywhere(), folder.path().display().to_string()),
+    ] {
+        let mut names = Vec::new();
+        storage.visit(Path::new(&path), &mut |name| names.push(name.to_owned())).unwrap();
+        names.sort();
+        assert_eq!(names, ["b.sds", "b.sds.parts"], "{path}");
+    }
+    let mut count = 0;
+    bucket.visit(Path::new("s3://bucket/nothing"), &mut |_| count += 1).unwrap();
+    assert_eq!(count, 0);
+    assert!(Storage::anywhere().visit(&folder.path().join("nothing"), &mut |_| {}).is_err());
+    assert!(bucket.visit(Path::new("https://host.invalid/"), &mut |_| {}).is_err());
+}
+
 #[test]
 fn a_bucket_is_a_tree_of_its_prefixes() {
     let (store, storage) = bucket();

@@ -131,6 +131,15 @@ impl LocalParts {
         })
     }
 
+    /// Removes the state, and then its parts: nobody opens one whose parts are half gone. Parts that
+    /// another state names, or that somebody writes, stay.
+    pub(crate) fn remove_state(&self) -> Result<(), Error> {
+        let removed = fs::remove_file(&self.path);
+        // Parts of one that was removed half way go as well.
+        self.clean(&[]);
+        removed.map_err(|error| Error::io("remove", &self.path, error))
+    }
+
     /// The names in the directory of the parts; `None` if the system does not give all of them.
     fn names(&self) -> Option<Vec<String>> {
         let entries = fs::read_dir(self.parts()).ok()?;

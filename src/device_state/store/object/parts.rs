@@ -215,6 +215,32 @@ impl ObjectParts {
         Ok(PendingPart { sink: Box::new(sink), commit: Box::new(commit) })
     }
 
+    /// Removes the state, and then its parts: nobody opens one whose parts are half gone.
+    #[cfg(feature = "addresses")]
+    pub(crate) fn remove_state(&self) -> Result<(), Error> {
+        let failed = |error| Error::io("remove", &self.place, error);
+        let there = self.look()?.version.is_some();
+        if there {
+            let (store, location) = (Arc::clone(&self.store), self.location.clone());
+            self.driver.run(async move { store.delete(&location).await }).map_err(failed)?;
+        }
+        // Parts of one that was removed half way go as well.
+        self.clean(&[]);
+        if there { Ok(()) } else { Err(failed(io::ErrorKind::NotFound.into())) }
+    }
+
+    /// Removes the parts of a save that failed; see [`discard`](crate::device_state::discard).
+    #[cfg(feature = "addresses")]
+    pub(crate) fn discard(&self, save: SaveId) {
+        // What cannot be looked at may need the parts.
+        let Ok(now) = self.look() else { return };
+        let Ok(parts) = self.list() else { return };
+        if now.save != Some(save) {
+            let of_it = parts.into_iter().filter(|(part, _)| part.save() == save);
+            self.remove(of_it.map(|(_, meta)| meta.location));
+        }
+    }
+
     /// Removes objects, several at a time; what cannot be removed stays.
     fn remove(&self, locations: impl Iterator<Item = Path>) {
         let mut under_way = VecDeque::new();
