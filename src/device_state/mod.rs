@@ -39,7 +39,7 @@ pub use load::{
 };
 pub use options::WriteOptions;
 pub(crate) use pump::{Contents, Downloads, Uploads};
-pub use save::{Shard, Writer, Written};
+pub use save::{DeferredBytes, Shard, Writer, Written};
 #[cfg(feature = "object_store")]
 pub use store::ObjectParts;
 pub use store::{

@@ -4,7 +4,6 @@
 use std::{
     io::{self, Read},
     path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
 };
 
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyIterator};
@@ -17,7 +16,8 @@ use serdes::{
 };
 
 use crate::{
-    failures, memory::Readable, places::storage, work::interruptible, writer::GivenVersion,
+    failures, memory::Readable, places::storage, raised::Raised, work::interruptible,
+    writer::GivenVersion,
 };
 
 /// What a tensor is called, its type in IFRT's words, and its shape.
@@ -50,22 +50,6 @@ struct Arrays {
     refused: Vec<Refused>,
     pieces: Py<PyAny>,
     raised: Raised,
-}
-
-/// What Python raised where the library can only be told of an error.
-#[derive(Clone, Default)]
-struct Raised(Arc<Mutex<Option<PyErr>>>);
-
-impl Raised {
-    fn keep(&self, error: PyErr) -> io::Error {
-        let told = io::Error::other(error.to_string());
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
-        told
-    }
-
-    fn take(&self) -> Option<PyErr> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
 }
 
 impl Prepared {

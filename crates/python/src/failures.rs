@@ -122,7 +122,7 @@ pub(crate) fn of_reason(py: Python<'_>, reason: &Reason, path: Option<&Path>) ->
 }
 
 /// What the system says, or Rust in its place.
-fn of_system(py: Python<'_>, error: &io::Error, message: String, path: &Path) -> PyErr {
+pub(crate) fn of_system(py: Python<'_>, error: &io::Error, message: String, path: &Path) -> PyErr {
     let number = error.raw_os_error().unwrap_or(match error.kind() {
         io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData => {
             return of_reason(py, &Reason::new(Rule::Corrupt, message), Some(path));

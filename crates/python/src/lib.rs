@@ -18,9 +18,11 @@
 
 mod command;
 mod convert;
+mod deferred;
 mod failures;
 mod memory;
 mod places;
+mod raised;
 mod reader;
 mod verdicts;
 mod work;
@@ -34,11 +36,13 @@ mod _native {
     #[pymodule_export]
     use super::convert::convert;
     #[pymodule_export]
+    use super::places::{names, system_path};
+    #[pymodule_export]
     use super::reader::{Reader, matching};
     #[pymodule_export]
     use super::verdicts::{check, check_all, difference, explain, inspect, versions};
     #[pymodule_export]
-    use super::writer::{discard, merge, new_save_id, save};
+    use super::writer::{discard, merge, new_save_id, remove_state, save};
 
     /// The version of the package.
     #[pymodule_export]

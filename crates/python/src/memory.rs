@@ -76,6 +76,12 @@ impl Readable {
     }
 }
 
+impl AsRef<[u8]> for Readable {
+    fn as_ref(&self) -> &[u8] {
+        self.bytes()
+    }
+}
+
 impl ReadAt for Readable {
     fn size(&self) -> io::Result<u64> {
         self.bytes().size()

@@ -1,9 +1,43 @@
 //! Where paths lead: to files, and to what addresses name.
 
-use serdes::{files::Watch, storage::Storage};
+use std::path::PathBuf;
+
+use pyo3::{exceptions::PyValueError, prelude::*};
+use serdes::{device_state::matches_any, files::Watch, storage::Storage};
+
+use crate::{failures, work::interruptible};
 
 /// The file system, object storage and the web, for one piece of work that this watch stops. The
 /// environment is asked anew each time: a program of Python may change it.
 pub(crate) fn storage(watch: &Watch) -> Storage {
     Storage::anywhere().with_watch(watch)
+}
+
+/// The path of the file system that a path is, or leads to; None for other places.
+#[pyfunction]
+pub(crate) fn system_path(path: PathBuf) -> PyResult<Option<PathBuf>> {
+    let found = Storage::anywhere().system_path(&path).map(|found| found.map(Into::into));
+    found.map_err(|error| PyValueError::new_err(format!("{}: {error}", path.display())))
+}
+
+/// Those of the names in a folder, or under an address, that one of the patterns matches.
+#[pyfunction]
+pub(crate) fn names(
+    py: Python<'_>,
+    folder: PathBuf,
+    patterns: Vec<String>,
+) -> PyResult<Vec<String>> {
+    let mut names = Vec::new();
+    let listed = interruptible(py, None, 0, |watch| {
+        storage(watch).visit(&folder, &mut |name| {
+            if matches_any(&patterns, name) {
+                names.push(name.to_owned());
+            }
+        })
+    })?;
+    listed.map_err(|error| {
+        let message = format!("cannot list {}: {error}", folder.display());
+        failures::of_system(py, &error, message, &folder)
+    })?;
+    Ok(names)
 }

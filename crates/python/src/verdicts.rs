@@ -11,7 +11,6 @@ use serdes::{
     artifact::ops::OperationDefinition,
     check::{Cancelled, Consumer, Kind, Loader, Options, Rule, Verdict},
     files::{Tree, Watch},
-    storage::Storage,
     tensor_io::{self, Tolerance},
     version::Date,
 };
@@ -188,11 +187,12 @@ fn check_paths(
 #[pyo3(signature = (path, kind))]
 pub(crate) fn inspect(py: Python<'_>, path: PathBuf, kind: Option<String>) -> PyResult<String> {
     let kind = kind.as_deref().map(str::parse::<Kind>).transpose().map_err(wrong)?;
-    let artifact = py
-        .detach(|| serdes::check::path_in(Arc::new(Storage::anywhere()), &path, kind))
-        .map_err(|error| failures::of_path(py, &error, &path))?;
-    let inspection = interruptible(py, None, 0, |_| artifact.inspect())?
-        .map_err(|reason| failures::of_reason(py, &reason, Some(&path)))?;
+    let inspection = interruptible(py, None, 0, |watch| {
+        let artifact = serdes::check::path_in(Arc::new(storage(watch)), &path, kind);
+        artifact.map(|artifact| artifact.inspect())
+    })?
+    .map_err(|error| failures::of_path(py, &error, &path))?
+    .map_err(|reason| failures::of_reason(py, &reason, Some(&path)))?;
     objects::inspection(&inspection)
         .map(|object| object.to_string())
         .map_err(|error| failures::of_json(&error))

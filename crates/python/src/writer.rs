@@ -8,7 +8,9 @@ use std::{
 
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyBytes};
 use serdes::{
-    device_state::{self, Durability, Error, Part, SaveId, Shard, Versions, WriteOptions, Writer},
+    device_state::{
+        self, DeferredBytes, Durability, Error, Part, SaveId, Shard, Versions, WriteOptions, Writer,
+    },
     ifrt::{
         ArraySpec, DType, DeviceId, DeviceList, HloSharding, IndexDomain, MemoryKind,
         OpaqueSharding, Shape, Sharding, SingleDeviceSharding, xla::OpSharding,
@@ -17,15 +19,18 @@ use serdes::{
     version::AnyVersionAccessor,
 };
 
-use crate::{failures, memory::Readable, places::storage, reader::domain, work::interruptible};
+use crate::{
+    deferred::Bytes, failures, places::storage, raised::Raised, reader::domain, work::interruptible,
+};
 
-/// A shard: the id of its device, the first index and the extent of each dimension, an array.
+/// A shard: the id of its device, the first index and the extent of each dimension, an array or a
+/// function that makes it.
 type GivenShard<'py> = (i32, Vec<i64>, Vec<i64>, Bound<'py, PyAny>);
 
 /// A tensor as Python gives it.
 #[derive(FromPyObject)]
 pub(crate) enum Given<'py> {
-    /// Name, type in IFRT's words, shape, an array.
+    /// Name, type in IFRT's words, shape, an array or a function that makes it.
     Array(String, String, Vec<i64>, Bound<'py, PyAny>),
     /// Name, type, shape, the ids of all devices, the sharding in XLA's words where there are some,
     /// the kind of memory, the shards of this process.
@@ -42,9 +47,9 @@ pub(crate) enum Given<'py> {
 
 /// What a state gets of a tensor.
 enum Contents {
-    Numbers(Readable),
+    Numbers(Bytes),
     Strings(Vec<Vec<u8>>),
-    Shards(Vec<(DeviceId, IndexDomain, Readable)>),
+    Shards(Vec<(DeviceId, IndexDomain, Bytes)>),
 }
 
 /// A tensor that is ready to be written.
@@ -57,15 +62,13 @@ struct Prepared {
 impl Prepared {
     fn bytes(&self) -> u64 {
         match &self.contents {
-            Contents::Numbers(memory) => memory.bytes().len() as u64,
+            Contents::Numbers(bytes) => bytes.count(),
             Contents::Strings(strings) => strings.iter().map(|one| one.len() as u64 + 8).sum(),
-            Contents::Shards(shards) => {
-                shards.iter().map(|(.., memory)| memory.bytes().len() as u64).sum()
-            }
+            Contents::Shards(shards) => shards.iter().map(|(.., bytes)| bytes.count()).sum(),
         }
     }
 
-    fn of(given: Given<'_>) -> PyResult<Self> {
+    fn of(given: Given<'_>, raised: &Raised) -> PyResult<Self> {
         match given {
             Given::Array(name, dtype, dims, array) => {
                 let sharding = SingleDeviceSharding::new(DeviceId(0));
@@ -73,7 +76,7 @@ impl Prepared {
                 let contents = if spec.dtype() == DType::String {
                     Contents::Strings(array.extract()?)
                 } else {
-                    Contents::Numbers(Readable::of(&array)?)
+                    Contents::Numbers(Bytes::of(&array, spec.dtype(), &dims, raised)?)
                 };
                 Ok(Self { name, spec, contents })
             }
@@ -82,7 +85,8 @@ impl Prepared {
                 let spec = spec_of(&dtype, &dims, sharding)?;
                 let shards = shards.into_iter().map(|(device, origin, extent, array)| {
                     let domain = domain(&origin, &extent)?;
-                    Ok((DeviceId(device), domain, Readable::of(&array)?))
+                    let bytes = Bytes::of(&array, spec.dtype(), &extent, raised)?;
+                    Ok((DeviceId(device), domain, bytes))
                 });
                 let contents = Contents::Shards(shards.collect::<PyResult<_>>()?);
                 Ok(Self { name, spec, contents })
@@ -92,16 +96,20 @@ impl Prepared {
 
     fn write(&self, writer: &mut Writer) -> Result<(), Error> {
         match &self.contents {
-            Contents::Numbers(memory) => writer.add_bytes(&self.name, &self.spec, memory.bytes()),
+            Contents::Numbers(bytes) => writer.add_deferred(&self.name, &self.spec, bytes),
             Contents::Strings(strings) => writer.add_strings(&self.name, &self.spec, strings),
             Contents::Shards(shards) => {
-                let shards: Vec<Shard<'_, [u8]>> = shards
-                    .iter()
-                    .map(|(device, domain, memory)| {
-                        Shard::new(*device, memory.bytes()).at(domain.clone())
-                    })
-                    .collect();
-                writer.add_sharded_bytes(&self.name, &self.spec, &shards)
+                let here = shards.iter().map(|(device, domain, bytes)| {
+                    Some(Shard::new(*device, bytes.here()?).at(domain.clone()))
+                });
+                if let Some(here) = here.collect::<Option<Vec<_>>>() {
+                    return writer.add_sharded_bytes(&self.name, &self.spec, &here);
+                }
+                let shards = shards.iter().map(|(device, domain, bytes)| {
+                    Shard::new(*device, bytes as &dyn DeferredBytes).at(domain.clone())
+                });
+                let shards: Vec<_> = shards.collect();
+                writer.add_sharded_deferred(&self.name, &self.spec, &shards)
             }
         }
     }
@@ -184,18 +192,22 @@ pub(crate) fn save<'py>(
     progress: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Option<Bound<'py, PyBytes>>> {
     let options = options(metadata, &version, sync)?;
-    let tensors = tensors.into_iter().map(Prepared::of).collect::<PyResult<Vec<_>>>()?;
+    let raised = Raised::default();
+    let tensors = tensors.into_iter().map(|given| Prepared::of(given, &raised));
+    let tensors = tensors.collect::<PyResult<Vec<_>>>()?;
     let total = tensors.iter().map(Prepared::bytes).sum();
     let kept = Kept::default();
     let target = Target { path: path.as_deref(), part, kept: kept.clone() };
-    interruptible(py, progress, total, |watch| -> Result<(), Error> {
+    let saved = interruptible(py, progress, total, |watch| -> Result<(), Error> {
         let mut writer = target.begin(&storage(watch), options.with_watch(watch.clone()))?;
         for tensor in &tensors {
             tensor.write(&mut writer)?;
         }
         writer.finish().map(drop)
-    })?
-    .map_err(|error| failures::of_state(py, &error, path.as_deref()))?;
+    })?;
+    saved.map_err(|error| {
+        raised.take().unwrap_or_else(|| failures::of_state(py, &error, path.as_deref()))
+    })?;
     Ok(path
         .is_none()
         .then(|| PyBytes::new(py, &kept.0.lock().unwrap_or_else(PoisonError::into_inner))))
@@ -256,8 +268,15 @@ pub(crate) fn merge(
 
 /// Removes the parts of a save that failed, unless another process still writes one of them.
 #[pyfunction]
-pub(crate) fn discard(py: Python<'_>, path: PathBuf, id: [u8; 16]) {
-    py.detach(|| device_state::discard(&path, SaveId::new(id)));
+pub(crate) fn discard(py: Python<'_>, path: PathBuf, id: [u8; 16]) -> PyResult<()> {
+    interruptible(py, None, 0, |watch| storage(watch).discard(&path, SaveId::new(id)))
+}
+
+/// Removes the state at a path, and then its parts.
+#[pyfunction]
+pub(crate) fn remove_state(py: Python<'_>, path: PathBuf) -> PyResult<()> {
+    let removed = interruptible(py, None, 0, |watch| storage(watch).remove_state(&path))?;
+    removed.map_err(|error| failures::of_state(py, &error, Some(&path)))
 }
 
 /// The id of a new save of several processes.

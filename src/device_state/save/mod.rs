@@ -5,6 +5,7 @@
 //! data and is ended. Whole arrays and shards are two users of these steps. This part must never
 //! know what kind of store the bytes go to.
 
+mod deferred;
 mod output;
 mod parallel;
 mod shards;
@@ -14,6 +15,7 @@ mod tests;
 mod whole;
 mod writer;
 
+pub use deferred::DeferredBytes;
 pub(super) use output::Sink;
 pub use shards::Shard;
 pub use writer::{Writer, Written};

@@ -2,7 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Writer, whole::check_contents};
+use super::{
+    Writer,
+    deferred::{DeferredBytes, bytes_of},
+    whole::check_contents,
+};
 use crate::{
     codec::ToProto,
     device_state::{
@@ -194,6 +198,38 @@ impl Writer {
         Ok(())
     }
 
+    /// As [`add_sharded_bytes`](Self::add_sharded_bytes), of shards that come into memory
+    /// one after the other.
+    ///
+    /// # Errors
+    /// As [`add_sharded`](Self::add_sharded); or if the bytes of a shard cannot be had, or are
+    /// fewer than it said.
+    pub fn add_sharded_deferred(
+        &mut self,
+        name: &str,
+        spec: &ArraySpec,
+        shards: &[Shard<'_, dyn DeferredBytes + '_>],
+    ) -> Result<(), Error> {
+        let spec = &self.specs_of(name, spec)?;
+        // They are nothing but bytes.
+        let check = |_: &mut dyn Iterator<Item = i64>, _: &(dyn DeferredBytes + '_)| Ok(());
+        let chosen = self.choose(name, spec.given, shards, |shard| shard.count(), check)?;
+        if chosen.is_empty() {
+            return Ok(());
+        }
+        let array = self.begin_array(name, &spec.stored)?;
+        for (block, shard) in chosen {
+            let domain = block.to_domain(spec.given.shape());
+            let placement = Placement { device: shard.device.0, domain };
+            let count = shard.memory.count();
+            let bytes = bytes_of(name, shard.memory)?;
+            let mut piece = self.begin_piece(&array, placement, count)?;
+            self.put_reader(&mut piece, &mut (*bytes).as_ref(), count)?;
+            self.end_piece(piece)?;
+        }
+        Ok(())
+    }
+
     /// A spec as it is given and as it is stored, if it can be stored.
     fn specs_of<'a>(&self, name: &str, spec: &'a ArraySpec) -> Result<Specs<'a>, Error> {
         let specs = without_index_domains(spec);
@@ -339,4 +375,96 @@ fn without_index_domains(spec: &ArraySpec) -> Specs<'_> {
         _ => spec.clone(),
     };
     Specs { given: spec, stored }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{cell::Cell, io};
+
+    use super::*;
+    use crate::{
+        device_state::{Versions, Watch, WriteOptions},
+        files::tests::noise,
+        ifrt::{
+            DType, DeviceList, HloSharding, MemoryKind, Shape,
+            xla::{OpSharding, TileAssignment},
+        },
+    };
+
+    const ROW: usize = 5000;
+
+    /// A row that notes while it is in memory, and may be shorter than it says or not to be had.
+    struct Row<'a> {
+        number: usize,
+        in_memory: &'a Cell<Option<usize>>,
+        bytes: usize,
+    }
+
+    struct Loaded<'a>(Vec<u8>, &'a Cell<Option<usize>>);
+
+    impl AsRef<[u8]> for Loaded<'_> {
+        fn as_ref(&self) -> &[u8] {
+            &self.0
+        }
+    }
+
+    impl Drop for Loaded<'_> {
+        fn drop(&mut self) {
+            self.1.set(None);
+        }
+    }
+
+    impl DeferredBytes for Row<'_> {
+        fn count(&self) -> u64 {
+            ROW as u64
+        }
+
+        fn bytes(&self) -> io::Result<Box<dyn AsRef<[u8]> + '_>> {
+            assert_eq!(self.in_memory.replace(Some(self.number)), None, "one at a time");
+            if self.bytes == 0 {
+                return Err(io::Error::other("the device is gone"));
+            }
+            Ok(Box::new(Loaded(noise(self.bytes, self.number as u64), self.in_memory)))
+        }
+    }
+
+    /// The state of four rows on four devices, of which the last has so many bytes.
+    fn save(bytes_of_last: usize) -> Result<Vec<u8>, String> {
+        let rows = OpSharding::tiled(TileAssignment::iota([4, 1], [4], [0]).unwrap());
+        let devices = DeviceList::from([0, 1, 2, 3]);
+        let sharding = HloSharding::new(devices, MemoryKind::unset(), rows).unwrap();
+        let spec = ArraySpec::new(DType::U8, Shape::new([4, ROW as i64]).unwrap(), sharding);
+        let in_memory = Cell::new(None);
+        let rows = [0, 1, 2, 3].map(|number| {
+            let bytes = if number == 3 { bytes_of_last } else { ROW };
+            Row { number, in_memory: &in_memory, bytes }
+        });
+        let shards = rows.each_ref().map(|row| {
+            let device = DeviceId(row.number as i32);
+            Shard::new(device, row as &dyn DeferredBytes)
+        });
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.sds");
+        let mut writer = WriteOptions::new(Versions::current()).create(&path).unwrap();
+        let added = writer.add_sharded_deferred("rows", &spec, &shards);
+        added.and_then(|()| writer.finish()).map_err(|error| error.to_string())?;
+        let state = crate::device_state::Reader::open(&path).unwrap();
+        assert!(state.verify(&Watch::new()).unwrap().is_empty());
+        let mut bytes = Vec::new();
+        io::copy(&mut state.tensor("rows").unwrap().read().unwrap(), &mut bytes).unwrap();
+        Ok(bytes)
+    }
+
+    #[test]
+    fn shards_that_come_later_are_in_memory_one_at_a_time() {
+        let expected: Vec<u8> = (0..4).flat_map(|number| noise(ROW, number)).collect();
+        assert!(save(ROW).unwrap() == expected);
+    }
+
+    #[test]
+    fn a_shard_that_cannot_be_had_or_is_short_ends_the_save() {
+        let gone = save(0).unwrap_err();
+        assert!(gone.contains("rows") && gone.contains("the device is gone"), "{gone}");
+        assert!(save(ROW - 1).is_err());
+    }
 }

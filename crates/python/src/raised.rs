@@ -1,0 +1,26 @@
+//! What Python raised where the library can only be told of an error.
+
+use std::{
+    io,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use pyo3::PyErr;
+
+/// The first exception of a piece of work, until somebody raises it again.
+#[derive(Clone, Default)]
+pub(crate) struct Raised(Arc<Mutex<Option<PyErr>>>);
+
+impl Raised {
+    /// Keeps an exception, and answers the error that stands for it.
+    pub(crate) fn keep(&self, error: PyErr) -> io::Error {
+        let told = io::Error::other(error.to_string());
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        told
+    }
+
+    /// The exception that was kept.
+    pub(crate) fn take(&self) -> Option<PyErr> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}

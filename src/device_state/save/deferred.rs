@@ -1,0 +1,73 @@
+//! Bytes that come into memory when their turn comes, so that those of a whole state are never there
+//! together.
+
+use std::{io, path::Path};
+
+use super::Writer;
+use crate::{device_state::Error, ifrt::ArraySpec};
+
+/// Bytes of an array, or of a shard, that are not in memory before they are written, as those that a
+/// device of somebody else still has.
+pub trait DeferredBytes {
+    /// How many there are.
+    fn count(&self) -> u64;
+
+    /// Brings them into memory, where they stay until what is answered is dropped: that is before
+    /// the next are asked for.
+    ///
+    /// # Errors
+    /// If they cannot be had.
+    fn bytes(&self) -> io::Result<Box<dyn AsRef<[u8]> + '_>>;
+}
+
+/// The bytes of a tensor of this name, or of a shard of it.
+pub(super) fn bytes_of<'a>(
+    name: &str,
+    deferred: &'a (dyn DeferredBytes + '_),
+) -> Result<Box<dyn AsRef<[u8]> + 'a>, Error> {
+    deferred.bytes().map_err(|error| Error::io("get data of", Path::new(name), error))
+}
+
+impl Writer {
+    /// As [`add_bytes`](Self::add_bytes), of bytes that come into memory now, and go again.
+    ///
+    /// ```
+    /// use std::io;
+    /// use serdes::device_state::{DeferredBytes, Reader, Versions, Writer};
+    /// use serdes::ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding};
+    ///
+    /// /// What another program computes.
+    /// struct Zeros(usize);
+    ///
+    /// impl DeferredBytes for Zeros {
+    ///     fn count(&self) -> u64 {
+    ///         self.0 as u64
+    ///     }
+    ///
+    ///     fn bytes(&self) -> io::Result<Box<dyn AsRef<[u8]> + '_>> {
+    ///         Ok(Box::new(vec![0; self.0]))
+    ///     }
+    /// }
+    ///
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("a.sds");
+    /// let spec = ArraySpec::new(DType::F32, Shape::new([2])?, SingleDeviceSharding::new(DeviceId(0)));
+    /// let mut state = Writer::create(&path, Versions::current())?;
+    /// state.add_deferred("bias", &spec, &Zeros(8))?;
+    /// state.finish()?;
+    /// assert_eq!(Reader::open(&path)?.data_bytes(), 8);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`add_bytes`](Self::add_bytes); or if the bytes cannot be had.
+    pub fn add_deferred(
+        &mut self,
+        name: &str,
+        spec: &ArraySpec,
+        bytes: &dyn DeferredBytes,
+    ) -> Result<(), Error> {
+        let bytes = bytes_of(name, bytes)?;
+        self.add_bytes(name, spec, (*bytes).as_ref())
+    }
+}
