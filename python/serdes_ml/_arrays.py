@@ -177,6 +177,37 @@ def from_torch(name: str, value: Any) -> Array:
     return found.view(dtype_of(name, ours))
 
 
+def dtype_of_value(name: str, value: Any) -> np.dtype[Any]:
+    """The numpy type of an array of any framework, wherever it lies."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor):
+        found: np.dtype[Any] = from_torch(name, torch.empty(0, dtype=value.dtype)).dtype
+        return found
+    return np.dtype(value.dtype)
+
+
+def _is_copied(value: object) -> bool:
+    """Whether numbers lie elsewhere than in memory of the processor, or not row by row."""
+    torch, jax = sys.modules.get("torch"), sys.modules.get("jax")
+    if torch is not None and isinstance(value, torch.Tensor):
+        dense = value.layout == torch.strided and not value.is_quantized
+        return bool(dense and not (value.device.type == "cpu" and value.is_contiguous()))
+    if jax is not None and isinstance(value, jax.Array):
+        plain = not jax.dtypes.issubdtype(value.dtype, jax.dtypes.extended)
+        on_host = all(device.platform == "cpu" for device in value.devices())
+        return bool(plain and value.is_fully_addressable and not on_host)
+    if type(value) is np.ndarray and value.dtype.kind not in "OUST":
+        return not (value.flags.c_contiguous and value.dtype.isnative)
+    return False
+
+
+def hosted(name: str, value: Any) -> Array | Callable[[], Array]:
+    """What is given for a tensor as a numpy array; where that takes a copy, what makes it when its
+    turn comes, so that copies of several are not there together.
+    """
+    return (lambda: to_numpy(name, value)) if _is_copied(value) else to_numpy(name, value)
+
+
 def to_torch(name: str, array: Array) -> Any:
     """A numpy array as a torch.Tensor that shares its memory."""
     torch = imported("torch")

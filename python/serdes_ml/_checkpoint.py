@@ -10,20 +10,31 @@ from __future__ import annotations
 import dataclasses
 import io
 import json
+import math
 import os
 import pathlib
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from . import _native
-from ._arrays import STRING, Array, dtype_name, dtype_of, from_torch, imported, to_torch
+from ._arrays import (
+    STRING,
+    Array,
+    dtype_name,
+    dtype_of,
+    dtype_of_value,
+    from_torch,
+    hosted,
+    imported,
+    to_torch,
+)
 from ._errors import Corrupt, SerdesError, Unsupported
 from ._files import RESERVED, State, metadata_of
-from ._paths import Path, is_remote, local, place
+from ._paths import Path, inside, place, system_path
 
 __all__ = ["FILE", "StorageReader", "StorageWriter"]
 
@@ -129,9 +140,9 @@ class StorageWriter(_Writer):  # type: ignore[misc]
     def set_up_storage_writer(self, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:
         """Make the folder."""
         self._rank = _rank_of_its_own(kwargs)
-        path = self._path()
-        if not is_remote(path):
-            pathlib.Path(local(path)).parent.mkdir(parents=True, exist_ok=True)
+        path = system_path(self._path())
+        if path is not None:
+            pathlib.Path(path).parent.mkdir(parents=True, exist_ok=True)
 
     def storage_meta(self) -> Any:
         """What planners may know of this."""
@@ -159,9 +170,7 @@ class StorageWriter(_Writer):  # type: ignore[misc]
         save = self._written = _save_id(turn.save)
         part = (save, turn.number, turn.parts)
         _native.save(self._path(), tensors, None, self._serdes_version, self._sync, part, None)
-        return _done(
-            [_storage.WriteResult(entry.index, entry.array.nbytes, save) for entry in entries]
-        )
+        return _done([_storage.WriteResult(entry.index, entry.size, save) for entry in entries])
 
     def finish(self, metadata: Any, results: list[list[Any]]) -> None:
         """Make the state of all parts."""
@@ -196,19 +205,26 @@ def _state_in(folder: str | None, rank: int | None) -> str:
         raise ValueError("no folder was given, and no checkpoint's id that names one")
     stem, dot, suffix = FILE.partition(".")
     name = FILE if rank is None else f"{stem}-{rank}{dot}{suffix}"
-    return place(f"{folder.rstrip('/')}/{name}")
+    return place(inside(folder, name))
 
 
 class _Entry(NamedTuple):
-    """What a planner gave to be written, on the host."""
+    """What a planner gave to be written: on the host, or brought there when its turn comes."""
 
     index: Any
-    array: Array
+    array: Array | Callable[[], Array]
+    dtype: np.dtype[Any]
+    extent: tuple[int, ...]
     # Of a tensor: its shape, and the first index of the part; of bytes, nothing.
     shape: tuple[int, ...] | None
     origin: tuple[int, ...]
     # Whether others may hold parts of the same tensor.
     is_shard: bool
+
+    @property
+    def size(self) -> int:
+        """Its bytes."""
+        return math.prod(self.extent) * self.dtype.itemsize
 
     @staticmethod
     def of(item: Any, planner: Any) -> _Entry:
@@ -216,16 +232,19 @@ class _Entry(NamedTuple):
         found = planner.resolve_data(item)
         if item.type == kinds.BYTE_IO:
             data = found.getbuffer() if isinstance(found, io.BytesIO) else memoryview(found)
-            array = np.frombuffer(data, np.uint8) if len(data) else np.empty(0, np.uint8)
-            return _Entry(item.index, array, None, (), False)
-        array = from_torch(item.index.fqn, found)
+            words = np.frombuffer(data, np.uint8) if len(data) else np.empty(0, np.uint8)
+            return _Entry(item.index, words, words.dtype, words.shape, None, (), False)
         chunk, shape = item.tensor_data.chunk, tuple(item.tensor_data.size)
-        if array.shape != tuple(chunk.sizes):
+        name, extent = item.index.fqn, tuple(found.shape)
+        if extent != tuple(chunk.sizes):
             raise ValueError(
-                f"the planner gave {list(array.shape)} elements of {item.index.fqn!r}, and"
+                f"the planner gave {list(extent)} elements of {name!r}, and"
                 f" planned {list(chunk.sizes)}"
             )
-        return _Entry(item.index, array, shape, tuple(chunk.offsets), item.type == kinds.SHARD)
+        is_shard = item.type == kinds.SHARD
+        array = hosted(name, found)
+        dtype = dtype_of_value(name, found)
+        return _Entry(item.index, array, dtype, extent, shape, tuple(chunk.offsets), is_shard)
 
 
 def _left_out(plans: Sequence[Any]) -> list[frozenset[str]]:
@@ -255,15 +274,15 @@ def _tensors(entries: Sequence[_Entry], turn: _Turn) -> list[tuple[Any, ...]]:
         name, array, shape = entry.index.fqn, entry.array, entry.shape
         if name in turn.left_out:
             continue
-        dtype = dtype_name(name, array.dtype)
+        dtype = dtype_name(name, entry.dtype)
         if shape is not None and 0 in shape:
-            tensors[name] = (name, dtype, shape, np.empty(shape, array.dtype))
+            tensors[name] = (name, dtype, shape, np.empty(shape, entry.dtype))
         elif shape is None or not entry.is_shard:
-            tensors[name] = (name, dtype, array.shape, array)
-        elif array.size:
+            tensors[name] = (name, dtype, entry.extent, array)
+        elif 0 not in entry.extent:
             # A process beyond the end of a tensor holds nothing of it.
             tensor = tensors.setdefault(name, (name, dtype, shape, devices, None, None, []))
-            tensor[-1].append((turn.number, list(entry.origin), list(array.shape), array))
+            tensor[-1].append((turn.number, list(entry.origin), list(entry.extent), array))
     return list(tensors.values())
 
 
@@ -374,11 +393,11 @@ class StorageReader(_Reader):  # type: ignore[misc]
 
     def _open(self) -> State:
         folder = self._folder
-        # An address that ends as states do is one; elsewhere the system knows what is a file.
-        if folder is not None and (
-            folder.endswith(".sds") if is_remote(folder) else pathlib.Path(local(folder)).is_file()
-        ):
-            return State.open(folder)
+        if folder is not None:
+            # An address that ends as states do is one; elsewhere the system knows what is a file.
+            path = system_path(folder)
+            if folder.endswith(".sds") if path is None else pathlib.Path(path).is_file():
+                return State.open(folder)
         return State.open(_state_in(folder, self._rank))
 
 

@@ -16,9 +16,10 @@ from ._arrays import (
     array_of_strings,
     dtype_name,
     dtype_of,
+    dtype_of_value,
     framework_of,
+    hosted,
     strings_of,
-    to_numpy,
 )
 from ._errors import Corrupt
 from ._paths import Path, place
@@ -56,8 +57,11 @@ def given(tensors: Mapping[str, Any]) -> list[tuple[str, str, tuple[int, ...], A
     for name, value in tensors.items():
         if not isinstance(cast("object", name), str):
             raise TypeError(f"names of tensors are texts, found {type(name).__name__}")
-        array = to_numpy(name, value)
-        if array.dtype.kind in "OUST":
+        array = hosted(name, value)
+        if callable(array):
+            dtype = dtype_name(name, dtype_of_value(name, value))
+            found.append((name, dtype, tuple(value.shape), array))
+        elif array.dtype.kind in "OUST":
             found.append((name, STRING, array.shape, strings_of(name, array)))
         else:
             found.append((name, dtype_name(name, array.dtype), array.shape, array))
@@ -157,6 +161,27 @@ class State:
         array = np.frombuffer(view, np.uint8) if view.nbytes else np.empty(0, np.uint8)
         return State(_native.Reader.of_bytes(array))
 
+    def object(self, key: str) -> dict[str, Any]:
+        """An object in the metadata that is the package's own; empty where there is none."""
+        text = self.own.get(key)
+        if text is None:
+            return {}
+        try:
+            found = json.loads(text)
+        except (ValueError, RecursionError):
+            found = None
+        if not isinstance(found, dict):
+            raise Corrupt(f"the metadata {key} of the state is no object", "corrupt", text[:200])
+        return cast("dict[str, Any]", found)
+
+    def size(self, names: Iterable[str]) -> int:
+        """Bytes of tensors of which `read` tells as progress: those that are stored under one name
+        count once, and strings not at all.
+        """
+        own = {self.stored(name) for name in names}
+        described = [self.reader.describe(name) for name in own]
+        return sum(size for dtype, _, size in described if dtype != STRING)
+
     def _aliases(self) -> dict[str, str]:
         text = self.own.get(ALIASES)
         if text is None:
@@ -250,6 +275,12 @@ def load_file(
     compares no checksums. Arrays own their memory and can be written to; strings come as arrays of
     ``bytes`` objects.
 
+    >>> import tempfile, pathlib, numpy as np, serdes_ml as sd
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "state.sds"
+    >>> sd.save_file({"encoder/w": np.ones(2), "decoder/w": np.zeros(2)}, path)
+    >>> sd.load_file(path, only=["encoder/*"])
+    {'encoder/w': array([1., 1.])}
+
     Raises:
         NotFound: if there is no such file.
         TooNew, TooOld, Corrupt: if this build must not, or nobody can, read it.
@@ -287,7 +318,18 @@ _Index = int | slice | EllipsisType
 
 
 class Slice:
-    """A tensor of which parts are read: ``f.get_slice("w")[10:20, :]``."""
+    """A tensor of which parts are read: ``f.get_slice("w")[10:20, :]``.
+
+    Of numbers the chunks are read that the part crosses; strings are read as a whole.
+
+    >>> import tempfile, pathlib, numpy as np, serdes_ml as sd
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "state.sds"
+    >>> sd.save_file({"w": np.arange(12).reshape(3, 4)}, path)
+    >>> with sd.safe_open(path) as f:
+    ...     part = f.get_slice("w")
+    ...     part.get_shape(), part[1, ::2], part[..., -1]
+    ([3, 4], array([4, 6]), array([ 3,  7, 11]))
+    """
 
     def __init__(self, state: State, name: str, framework: str, verify: bool) -> None:
         self._state, self._name, self._verify = state, name, verify

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from os import PathLike, fspath
 from typing import cast
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
-from ._errors import Unsupported
+from . import _native
 
 Path = str | PathLike[str]
 """A place of a file: a path, or an address (``s3://``, ``gs://``, ``az://``, ``file://``).
@@ -15,8 +13,6 @@ Path = str | PathLike[str]
 Addresses of the web (``https://``) can be read. Addresses are reached with the credentials of the
 environment, as in the command.
 """
-
-_REMOTE = ("s3", "gs", "az", "http", "https")
 
 
 def place(path: Path) -> str:
@@ -26,24 +22,14 @@ def place(path: Path) -> str:
     return fspath(path)
 
 
-def is_remote(path: Path) -> bool:
-    """Whether a path is an address of object storage or of the web."""
-    scheme, separator, _ = place(path).partition("://")
-    return bool(separator) and scheme.lower() in _REMOTE
+def system_path(path: Path) -> str | None:
+    """The path in the file system that a path, or an address of the form ``file://``, names; None
+    of an address of object storage or of the web.
+    """
+    found = _native.system_path(place(path))
+    return None if found is None else fspath(found)
 
 
-def local(path: Path) -> str:
-    """The path in the file system that a path, or an address of the form ``file://``, names."""
-    text = place(path)
-    if is_remote(text):
-        raise Unsupported(
-            f"{text.partition('?')[0]} is an address, and this takes paths of the file system",
-            "unsupported",
-            text.partition("://")[0],
-            "a path",
-            "Name a path.",
-        )
-    scheme, separator, _ = text.partition("://")
-    if separator and scheme == "file":
-        return url2pathname(urlsplit(text).path)
-    return text
+def inside(folder: str, name: str) -> str:
+    """The place of a file in a folder, or under an address."""
+    return f"{folder.rstrip('/')}/{name}"

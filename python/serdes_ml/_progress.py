@@ -29,3 +29,19 @@ def listener(progress: Progress) -> Callable[[int, int], object] | None:
     if not callable(progress):
         raise TypeError(f"progress: expected True or a callable, found {type(progress).__name__}")
     return progress
+
+
+class Whole:
+    """Several pieces of work that are one to whoever listens: bytes of all of them."""
+
+    def __init__(self, progress: Progress, total: int) -> None:
+        self._listener = listener(progress)
+        self._before, self._total = 0, total
+
+    def piece(self, size: int) -> Callable[[int, int], object] | None:
+        """Who is called for the next piece of the work, of this many bytes."""
+        told, before = self._listener, self._before
+        self._before += size
+        if told is None:
+            return None
+        return lambda done, _: told(before + done, self._total)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import contextlib
 import pathlib
 import re
-import shutil
 from types import TracebackType
 from typing import TypeVar
 
+from . import _native
 from ._async import Future
 from ._errors import NotFound
-from ._paths import Path, local
+from ._paths import Path, inside, place, system_path
 
 _Self = TypeVar("_Self", bound="Steps")
-_NAME = re.compile(r"step-(\d{8,})\.sds")
+_NAME = re.compile(r"step-(\d{8,})\.sds(\.parts)?")
 
 
 class Steps:
@@ -23,10 +23,13 @@ class Steps:
     def __init__(self, folder: Path, keep: int | None = None) -> None:
         if keep is not None and keep < 1:
             raise ValueError(f"keep: expected 1 or more, or None for all, found {keep}")
-        self._folder = pathlib.Path(local(folder))
         self._keep = keep
         self._pending: list[Future] = []
-        self._folder.mkdir(parents=True, exist_ok=True)
+        found = system_path(folder)
+        self._is_local = found is not None
+        self._folder = place(folder) if found is None else found
+        if self._is_local:
+            pathlib.Path(self._folder).mkdir(parents=True, exist_ok=True)
 
     def __enter__(self: _Self) -> _Self:
         return self
@@ -42,22 +45,28 @@ class Steps:
             for future in pending:
                 future.result()
 
-    def path(self, step: int) -> pathlib.Path:
-        """The place of the state of a step."""
+    def path(self, step: int) -> Path:
+        """The place of the state of a step: a path, or an address under that of the run."""
         if step < 0:
             raise ValueError(f"a step is 0 or more, found {step}")
-        return self._folder / f"step-{step:08}.sds"
+        at = inside(self._folder, f"step-{step:08}.sds")
+        return pathlib.Path(at) if self._is_local else at
 
-    def existing(self, step: int | None) -> pathlib.Path:
+    def existing(self, step: int | None) -> Path:
         """The same, of a step that has a state."""
         if step is None:
-            raise NotFound(f"{self._folder} holds no state of a step", path=str(self._folder))
+            raise NotFound(f"{self._folder} holds no state of a step", path=self._folder)
         return self.path(step)
 
     def all(self) -> list[int]:
         """The steps that have a state, in their order."""
-        found = (_NAME.fullmatch(entry.name) for entry in self._folder.iterdir())
-        return sorted({int(match[1]) for match in found if match})
+        return sorted({step for step, is_state in self._names() if is_state})
+
+    def _names(self) -> list[tuple[int, bool]]:
+        """Steps of which there is something: the state, or no more than parts of it."""
+        names = _native.names(self._folder, ["step-*.sds", "step-*.sds.parts"])
+        found = (_NAME.fullmatch(name) for name in names)
+        return [(int(match[1]), match[2] is None) for match in found if match]
 
     def latest(self) -> int | None:
         """The last step that has a state; None if there is none."""
@@ -69,16 +78,25 @@ class Steps:
         self._pending.append(future)
         return future
 
+    def delete(self, step: int) -> None:
+        """Remove the state of a step; where there are several processes, the first one does.
+
+        Raises:
+            NotFound: if the step has none.
+        """
+        if self._prunes():
+            _native.remove_state(self.path(step))
+
     def prune(self) -> None:
-        """Remove the states that are not kept."""
+        """Remove the states that are not kept, and parts that are left of older ones."""
         if self._keep is None or not self._prunes():
             return
-        for step in self.all()[: -self._keep]:
-            path = self.path(step)
-            # The state first: nobody opens parts that are half gone.
-            with contextlib.suppress(FileNotFoundError):
-                path.unlink()
-            shutil.rmtree(path.with_name(path.name + ".parts"), ignore_errors=True)
+        names = self._names()
+        kept = sorted({step for step, is_state in names if is_state})[-self._keep :]
+        for step in sorted({step for step, _ in names}):
+            if kept and step < kept[0]:
+                with contextlib.suppress(FileNotFoundError):
+                    self.delete(step)
 
     def _prunes(self) -> bool:
         """Whether this process removes what is not kept."""

@@ -6,14 +6,12 @@ import datetime
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from os import PathLike, fspath
+from os import PathLike
 from typing import Any, cast
 
 from . import _native
 from ._errors import Unsupported
-
-Path = str | PathLike[str]
-"""A place of a file."""
+from ._paths import Path, place
 
 
 @dataclass(frozen=True)
@@ -247,6 +245,13 @@ def inspect(path: Path, *, kind: str | None = None) -> dict[str, Any]:
 
     The object that ``serdes inspect --json`` prints.
 
+    >>> import tempfile, pathlib, numpy as np, serdes_ml as sd
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "state.sds"
+    >>> sd.save_file({"w": np.ones(2, np.float32)}, path, {"step": "7"})
+    >>> found = sd.inspect(path)
+    >>> found["kind"], found["metadata"], [one["name"] for one in found["tensors"]]
+    ('device_state', {'step': '7'}, ['w'])
+
     Raises:
         SerdesError: by the rule that keeps it from being read: `NotFound`, `Corrupt`, `TooNew`.
     """
@@ -282,7 +287,18 @@ def diff(
 
     Files are states, safetensors, npy, npz or checkpoints, each of another kind if you like. With
     ``rtol`` or ``atol`` numbers are equal where ``|a - b| <= atol + rtol * |b|``.
+
+    >>> import tempfile, pathlib, numpy as np, serdes_ml as sd
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> sd.save_file({"w": np.ones(2), "b": np.ones(2)}, folder / "a.sds")
+    >>> np.savez(folder / "b.npz", w=np.ones(2), b=np.zeros(2))
+    >>> [(one["name"], one["result"]) for one in sd.diff(folder / "a.sds", folder / "b.npz")]
+    [('w', 'equal'), ('b', 'differs')]
+
+    Raises:
+        NotFound, Corrupt, TooNew, Unsupported: if one of the files cannot be read.
+        ValueError: if a tolerance is below 0.
     """
     tolerance = None if rtol is None and atol is None else (rtol or 0.0, atol or 0.0)
-    found = _native.difference(fspath(a), fspath(b), tolerance)
+    found = _native.difference(place(a), place(b), tolerance)
     return cast("list[dict[str, Any]]", json.loads(found))

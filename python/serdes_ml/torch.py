@@ -87,6 +87,14 @@ def save_file(
     Names of one tensor, as those of tied weights, are stored once. What else is as in
     `serdes_ml.save_file`.
 
+    >>> import tempfile, pathlib, torch, serdes_ml as sd
+    >>> from serdes_ml import torch as sdt
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "m.sds"
+    >>> weight = torch.ones(2)
+    >>> sdt.save_file({"encoder": weight, "decoder": weight}, path)
+    >>> sd.inspect(path)["tensors"][0]["name"], sorted(sd.load_file(path))
+    ('encoder', ['decoder', 'encoder'])
+
     Raises:
         TypeError: if a value is no dense tensor.
     """
@@ -107,6 +115,18 @@ def load_file(
     """Load a state dict from the state ``filename`` onto ``device``.
 
     Names that were stored once are one tensor again. What else is as in `serdes_ml.load_file`.
+
+    >>> import tempfile, pathlib, torch
+    >>> from serdes_ml import torch as sdt
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "m.sds"
+    >>> weight = torch.ones(2, dtype=torch.bfloat16)
+    >>> sdt.save_file({"encoder": weight, "decoder": weight}, path)
+    >>> state = sdt.load_file(path)
+    >>> state["encoder"] is state["decoder"], state["encoder"].dtype
+    (True, torch.bfloat16)
+
+    Raises:
+        TypeError: if the state holds strings, or a type that torch does not have.
     """
     state = State.open(filename)
     arrays = state.read(state.select(only), verify, progress)

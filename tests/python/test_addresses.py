@@ -9,6 +9,7 @@ from __future__ import annotations
 import http.server
 import os
 import pathlib
+import re
 import socket
 import subprocess
 import threading
@@ -20,6 +21,7 @@ from typing import Any
 import numpy as np
 import pytest
 import serdes_ml as sd
+from serdes_ml import _native
 
 
 class Web:
@@ -166,3 +168,133 @@ def test_processes_of_jax_save_to_a_bucket(bucket: str) -> None:
     loaded = sdj.load(f"{bucket}/jax/state.sds", like=tree)
     assert np.array_equal(loaded["w"], tree["w"])
     assert loaded["step"] == 7
+
+
+def keys(prefix: str) -> list[str]:
+    """The names of all objects under a prefix of the bucket."""
+    url = f"{os.environ['AWS_ENDPOINT']}/states?list-type=2&prefix={prefix}&max-keys=1000"
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(url, timeout=30) as answer:
+        return re.findall(r"<Key>([^<]*)</Key>", answer.read().decode())
+
+
+def test_steps_are_listed_kept_restored_and_removed_in_a_bucket(bucket: str) -> None:
+    jax = pytest.importorskip("jax")
+    from serdes_ml import jax as sdj
+
+    run = f"{bucket}/steps"
+    with sdj.Steps(run, keep=2) as steps:
+        assert steps.all() == []
+        assert steps.latest() is None
+        with pytest.raises(sd.NotFound):
+            steps.load(steps.latest())
+        for step in (10, 20, 30):
+            steps.save(step, {"w": jax.numpy.full(3, step)})
+        steps.save_async(40, {"w": jax.numpy.full(3, 40)})
+    assert steps.all() == [30, 40]
+    assert steps.path(40) == f"{run}/step-00000040.sds"
+    assert steps.load(steps.latest())["w"].tolist() == [40, 40, 40]
+    assert keys("steps/") == ["steps/step-00000030.sds", "steps/step-00000040.sds"]
+    steps.delete(40)
+    with pytest.raises(sd.NotFound):
+        steps.delete(40)
+    assert steps.latest() == 30
+    assert [verdict.kind for verdict in sd.check_all([run])] == ["device_state"]
+
+
+def parts_of(address: str, save: bytes, numbers: range) -> None:
+    """Write parts of a save of two processes."""
+    for number in numbers:
+        tensor = (f"w{number}", "U8", (3,), np.full(3, number, np.uint8))
+        _native.save(address, [tensor], None, "current", True, (save, number, 2), None)
+
+
+def test_a_state_of_parts_goes_from_a_bucket_with_its_parts(bucket: str) -> None:
+    address = f"{bucket}/parts/step-00000001.sds"
+    first, failed = _native.new_save_id(), _native.new_save_id()
+    parts_of(address, first, range(2))
+    _native.merge(address, first, None, "current", True)
+    before = keys("parts/")
+    parts_of(address, failed, range(1))
+    assert len(keys("parts/")) == len(before) + 1
+    # Those that the state is made of stay.
+    for save in (first, failed):
+        _native.discard(address, save)
+    assert keys("parts/") == before
+    assert sd.check(address, verify_data=True)
+    assert _native.names(f"{bucket}/parts", ["step-*"]) == [
+        "step-00000001.sds",
+        "step-00000001.sds.parts",
+    ]
+    _native.remove_state(address)
+    assert keys("parts/") == []
+
+
+def test_a_long_prefix_is_listed_in_pages(bucket: str) -> None:
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    for step in range(1050):
+        key = f"{os.environ['AWS_ENDPOINT']}/states/long/step-{step:08}.sds"
+        opener.open(urllib.request.Request(key, data=b"x", method="PUT"), timeout=30).close()
+    found = _native.names(f"{bucket}/long", ["step-*.sds"])
+    assert sorted(found) == [f"step-{step:08}.sds" for step in range(1050)]
+    assert _native.names(f"{bucket}/long", ["step-000010[0-4]*"]) == found[1000:1050]
+
+
+def test_a_checkpoint_of_torch_makes_the_trip_to_a_bucket(bucket: str) -> None:
+    torch = pytest.importorskip("torch", minversion="2.4")
+    import torch.distributed.checkpoint as dcp
+    from serdes_ml import torch as sdt
+
+    folder = f"{bucket}/dcp/7"
+    for step in (1, 2):
+        state_dict = {"model": {"w": torch.full((3, 2), step)}, "step": step}
+        dcp.save(state_dict, storage_writer=sdt.StorageWriter(folder), no_dist=True)
+        assert [key.rpartition("/")[0] for key in keys("dcp/")] == [
+            "dcp/7",
+            "dcp/7/state.sds.parts",
+        ]
+        for place in (folder, f"{folder}/", f"{folder}/state.sds"):
+            loaded = {"model": {"w": torch.zeros(3, 2, dtype=torch.int64)}, "step": 0}
+            dcp.load(loaded, storage_reader=sdt.StorageReader(place), no_dist=True)
+            assert loaded["model"]["w"].tolist() == [[step, step]] * 3
+            assert loaded["step"] == step
+    with pytest.raises(sd.NotFound):
+        sdt.StorageReader(f"{bucket}/dcp/8").read_metadata()
+    _native.remove_state(f"{folder}/state.sds")
+    assert keys("dcp/") == []
+
+
+def test_a_profile_leads_to_a_bucket(
+    bucket: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endpoint = os.environ["AWS_ENDPOINT"]
+    for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "REGION", "ENDPOINT"):
+        monkeypatch.delenv(f"AWS_{name}")
+    config, credentials = tmp_path / "config", tmp_path / "credentials"
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(config))
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(credentials))
+    monkeypatch.setenv("AWS_PROFILE", "lab")
+    config.write_text(
+        f"[profile lab]\nregion = us-east-1\nendpoint_url = {endpoint}\n"
+        "[profile role]\nrole_arn = arn:aws:iam::1:role/x\n"
+    )
+    credentials.write_text("[lab]\naws_access_key_id = id\naws_secret_access_key = secret\n")
+    address = f"{bucket}/profile.sds"
+    sd.save_file({"w": np.ones(2)}, address)
+    assert sd.load_file(address)["w"].tolist() == [1, 1]
+    monkeypatch.setenv("AWS_PROFILE", "role")
+    with pytest.raises(OSError, match="role_arn"):
+        sd.load_file(address)
+    monkeypatch.setenv("AWS_PROFILE", "nobody")
+    with pytest.raises(OSError, match="nobody"):
+        sd.load_file(address)
+
+
+def test_an_address_of_the_web_is_no_folder_of_steps(web: Web) -> None:
+    pytest.importorskip("jax")
+    from serdes_ml import jax as sdj
+
+    with pytest.raises(sd.Unsupported, match="name a file"):
+        sdj.Steps(web.url).all()
+    with pytest.raises(ValueError, match="s3://"):
+        sdj.Steps("s3://")

@@ -286,6 +286,49 @@ def test_saves_in_the_background_and_by_plans_that_are_kept_replace_each_other(
     assert_loads(tmp_path, 1, 3)
 
 
+def test_processes_that_do_not_speak_have_a_state_each(tmp_path: pathlib.Path) -> None:
+    ended = run(tmp_path, 2, "apart", steps=[1, 2])
+    assert all(one.found == {"same": True} for one in ended), ended
+    folder = tmp_path / "checkpoint"
+    names = [f"state-{rank}.sds" for rank in range(2)]
+    assert sorted(os.listdir(folder)) == sorted([*names, *(f"{name}.parts" for name in names)])
+    for rank, name in enumerate(names):
+        assert sd.load_file(folder / name)["own"].shape == (rank + 2, 3)
+        assert sd.check(folder / name, verify_data=True)
+
+
+def test_tensors_that_are_copied_come_when_their_turn_comes(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from serdes_ml import _arrays
+
+    there: list[str] = []
+    plain = _arrays.from_torch
+
+    def counting(name: str, value: Any) -> Any:
+        if value.numel():
+            there.append(name)
+        return plain(name, value)
+
+    saving = _native.save
+
+    def save_then(path: Any, tensors: Any, *rest: Any) -> Any:
+        # Nothing was copied before.
+        assert there == ["plain"]
+        assert [callable(tensor[3]) for tensor in tensors if tensor[0] != "plain"] == [True, True]
+        return saving(path, tensors, *rest)
+
+    monkeypatch.setattr(_arrays, "from_torch", counting)
+    monkeypatch.setattr(_native, "save", save_then)
+    grid = torch.arange(12, dtype=torch.bfloat16).reshape(3, 4)
+    saved = {"odd": grid[:, ::2], "plain": grid, "turned": grid.T}
+    save(saved, tmp_path)
+    loaded = {name: torch.zeros(one.shape, dtype=one.dtype) for name, one in saved.items()}
+    load(loaded, tmp_path)
+    for name, tensor in saved.items():
+        assert torch.equal(loaded[name], tensor)
+
+
 @pytest.mark.parametrize("victim", [0, 1])
 @pytest.mark.parametrize("deadly", [False, True])
 def test_a_process_that_dies_or_has_a_full_disk_leaves_the_old_state(

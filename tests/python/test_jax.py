@@ -223,6 +223,81 @@ def test_steps_keep_the_newest(tmp_path: pathlib.Path) -> None:
         sdj.Steps(run, keep=0)
 
 
+def test_steps_remove_what_was_removed_half_way(tmp_path: pathlib.Path) -> None:
+    with sdj.Steps(tmp_path.as_uri(), keep=2) as steps:
+        for step in (1, 2, 3):
+            # Of a process that died between the state and its parts.
+            (tmp_path / f"step-{step:08}.sds.parts").mkdir()
+            steps.save(step, {"w": jnp.zeros(1)})
+        assert steps.all() == [2, 3]
+        assert steps.path(3) == tmp_path / "step-00000003.sds"
+        steps.delete(2)
+        with pytest.raises(sd.NotFound):
+            steps.delete(2)
+        assert steps.all() == [3]
+    assert not (tmp_path / "step-00000001.sds.parts").exists()
+
+
+def test_a_leaf_without_a_sharding_goes_onto_the_default_device(path: pathlib.Path) -> None:
+    sdj.save(path, {"w": jnp.ones(2)})
+    fourth = jax.devices()[3]
+    with jax.default_device(fourth):
+        like = {"w": jax.ShapeDtypeStruct((2,), np.float32)}
+        for loaded in (sdj.load(path), sdj.load(path, like)):
+            assert loaded["w"].devices() == {fourth}
+    assert sdj.load(path)["w"].devices() == {jax.devices()[0]}
+
+
+def test_progress_is_that_of_the_whole_load(
+    path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from serdes_ml import _shards
+
+    monkeypatch.setattr(_shards, "_BATCH_BYTES", 5000)
+    tree = {f"w{n}": jnp.full(1000, n, np.float32) for n in range(4)}
+    tree["host"] = np.arange(500)
+    sdj.save(path, {**tree, "names": np.array(["a", "b"])})
+    for like in (None, tree):
+        told: list[tuple[int, int]] = []
+        sdj.load(path, like, progress=lambda *at, told=told: told.append(at))
+        done = [at[0] for at in told]
+        assert done == sorted(done)
+        assert {at[1] for at in told} == {20_000}
+        assert done[-1] == 20_000
+
+
+def test_shards_of_accelerators_are_copied_one_after_the_other(
+    path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sdj, "_is_on_host", lambda data: False)
+    monkeypatch.setattr(sdj, "AHEAD_BYTES", 100)
+    values = np.arange(16 * 24, dtype=np.float32).reshape(16, 24)
+    tree = {
+        "w": jax.device_put(values, sharding(4, 2, "x", "y")),
+        "b": jax.device_put(values.astype(jnp.bfloat16), sharding(4, 2, "y")),
+        "key": jax.random.key(3),
+        "empty": jnp.zeros((0, 3)),
+        "scalar": jnp.float32(7),
+    }
+    for background in (False, True):
+        if background:
+            sdj.save_async(path, tree).result()
+        else:
+            sdj.save(path, tree)
+        loaded = sdj.load(path, tree)
+        np.testing.assert_array_equal(np.asarray(loaded["w"]), values)
+        np.testing.assert_array_equal(np.asarray(loaded["b"]), np.asarray(tree["b"]))
+        assert loaded["scalar"] == 7
+        assert loaded["empty"].shape == (0, 3)
+        assert sd.check(path, verify_data=True)
+
+
+def test_what_is_no_array_in_like_is_a_type_error_that_names_it(path: pathlib.Path) -> None:
+    sdj.save(path, {"w": jnp.ones(2)})
+    with pytest.raises(TypeError, match="'w' of like is a object"):
+        sdj.load(path, {"w": object()})
+
+
 WORKER = """
 import os, sys
 port, count, index, action, path = sys.argv[1:6]

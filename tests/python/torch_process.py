@@ -100,6 +100,23 @@ def save() -> dict[str, Any]:
     return {}
 
 
+def own(step: int) -> dict[str, Any]:
+    """What this process has for itself."""
+    shape = (index + 2, 3)
+    return {"own": torch.full(shape, float(step + index)), "rank": index, "step": step}
+
+
+def apart() -> dict[str, Any]:
+    """Save and load what each process has for itself, without a word to the others."""
+    for step in asked["steps"]:
+        writer = sdt.StorageWriter(asked["folder"])
+        dcp.save(own(step), storage_writer=writer, use_collectives=False)
+    dist.barrier()
+    found = own(-1)
+    dcp.load(found, storage_reader=sdt.StorageReader(asked["folder"]))
+    return {"same": same(found, own(asked["steps"][-1]))}
+
+
 def load() -> dict[str, Any]:
     """Load, and compare."""
     found = state_dict(-1)
@@ -123,6 +140,7 @@ def attempt() -> dict[str, Any]:
     return {"raised": None}
 
 
-print("found", json.dumps({"save": save, "load": load, "attempt": attempt}[action]()), flush=True)
+ACTIONS = {"save": save, "load": load, "apart": apart, "attempt": attempt}
+print("found", json.dumps(ACTIONS[action]()), flush=True)
 # Without a farewell, which waits for processes that are no more.
 os._exit(0)
