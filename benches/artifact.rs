@@ -126,7 +126,7 @@ fn forms(_criterion: &mut Criterion) {
                 || graph::read(&file, graph.message, Form::Binary, &options).expect("a graph");
             let before = MEMORY.current_usage();
             MEMORY.reset_peak_usage();
-            let time = best(5, check).as_secs_f64();
+            let time = best(3, check).as_secs_f64();
             let memory = MEMORY.peak_usage().saturating_sub(before) as f64 / f64::from(1 << 20);
             let ratio = time / *without.get_or_insert(time);
             let (releases, time) = (registries.len(), time * 1e3);
@@ -170,6 +170,7 @@ fn graphs(criterion: &mut Criterion) {
         }
         let mut group = criterion.benchmark_group(format!("graph of {name}"));
         group.sample_size(10);
+        group.warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(2));
         group.bench_function("versions", |bencher| bencher.iter(scan));
         group.bench_function("check", |bencher| bencher.iter(check));
         group.bench_function("check for one release", |bencher| {

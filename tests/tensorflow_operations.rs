@@ -161,7 +161,9 @@ fn loader(operation: &str) -> Loader {
 /// The classes of TensorFlow's reasons that a fault of structure stands for.
 fn structure_classes(fault: &StructureFault) -> &'static [&'static str] {
     match fault.kind {
-        StructureFaultKind::DuplicateFunction => &["function_name"],
+        StructureFaultKind::DuplicateFunction | StructureFaultKind::UnequalFunction => {
+            &["function_name"]
+        }
         StructureFaultKind::SecondGradient => &["function_body"],
         StructureFaultKind::CalledFunction => &["function_body", "graph_structure"],
         _ => &["graph_structure"],

@@ -13,7 +13,7 @@ pub(crate) struct Written {
 /// A graph of about `nodes` nodes in each form.
 pub(crate) fn forms(nodes: usize) -> impl Iterator<Item = Written> {
     type Form = (&'static str, Message, fn(usize) -> Vec<u8>);
-    let forms: [Form; 7] = [
+    let forms: [Form; 9] = [
         ("bare graph", Message::GraphDef, |nodes| graph(&mixed(nodes), &[])),
         ("graph with devices", Message::GraphDef, |nodes| {
             let device = field(4, b"/device:CPU:0");
@@ -38,6 +38,14 @@ pub(crate) fn forms(nodes: usize) -> impl Iterator<Item = Written> {
         ("SavedModel of TF2", Message::SavedModel, |nodes| {
             let library = library(100, nodes / 100);
             saved_model(&graph(&[mixed(20), calls(100)].concat(), &library), true)
+        }),
+        ("SavedModel with functions that nobody calls", Message::SavedModel, |nodes| {
+            saved_model(&graph(&mixed(20), &library(100, nodes / 100)), false)
+        }),
+        ("SavedModel that no release takes", Message::SavedModel, |nodes| {
+            let unknown = vec![node("unknown", "NoSuchOperation", &[], &[])];
+            let nodes = [mixed(nodes), calls(5), unknown].concat();
+            saved_model(&graph(&nodes, &library(5, 20)), false)
         }),
     ];
     forms.into_iter().map(move |(name, message, make)| Written {

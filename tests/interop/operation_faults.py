@@ -195,7 +195,8 @@ def attribute_function(graph, rng, registry, nodes, body):
     if not there:
         return False
     node, declared = rng.choice(there)
-    one = ("func", (rng.choice(["", "missing", "NoOp", *names_of(graph)]), rng.choice([{}, {"T": ("type", 1)}, {"x": ("none",)}])))
+    inside = [{}, {"T": ("type", 1)}, {"x": ("none",)}, {"x": ("placeholder", rng.choice(["T", "N", "", "other"]))}, {"x": ("func", (rng.choice(["missing", *names_of(graph)]), {}))}]
+    one = ("func", (rng.choice(["", "missing", "NoOp", *names_of(graph)]), rng.choice(inside)))
     node.attributes[declared["name"]] = ("list", [one]) if declared["type"].startswith("list") else one
     return True
 
@@ -350,8 +351,9 @@ def input_unknown(graph, rng, registry, nodes, body):
 
 
 def input_control(graph, rng, registry, nodes, body):
-    node, other = rng.choice(nodes), rng.choice(nodes)
-    text = "^" + other.name + (":0" if rng.random() < 0.1 else "")
+    node = rng.choice(nodes)
+    names = [other.name for other in nodes] + [argument["name"] for argument in (body.arguments if body else [])]
+    text = "^" + rng.choice(names) + (":0" if rng.random() < 0.1 else "")
     node.inputs.insert(rng.randrange(len(node.inputs) + 1) if rng.random() < 0.4 else len(node.inputs), text)
     return True
 
@@ -541,6 +543,48 @@ def recursion(graph, rng, registry, nodes, body):
     return True
 
 
+def call_given(graph, rng, registry, nodes, body):
+    """What a call gives to the function: attributes of other kinds, too few, too many, or left to others."""
+    calls = [node for node in nodes if node.operation in names_of(graph)]
+    calls += [node for node in nodes if node.attributes.get("f", ("none",))[0] == "func"]
+    if not calls:
+        return False
+    call = rng.choice(calls)
+    is_named = call.operation in names_of(graph)
+    given = call.attributes if is_named else dict(call.attributes["f"][1][1])
+    name = rng.choice([*given, "T", "N", "Ts"])
+    if rng.random() < 0.3:
+        given.pop(name, None)
+    else:
+        given[name] = rng.choice([("placeholder", rng.choice(["T", "N", name])), any_value(rng, names_of(graph)), ("type", rng.choice(ODD_TYPES))])
+    if not is_named:
+        call.attributes["f"] = ("func", (call.attributes["f"][1][0], given))
+    return True
+
+
+def function_attributes(graph, rng, registry, nodes, body):
+    """Attributes of a function, of its arguments, and its control outputs."""
+    if not body:
+        return False
+    form = rng.randrange(6)
+    shapes = [("shape", rng.choice([None, [2], [-1, 2], *ODD_SHAPES])) for _ in range(rng.choice([0, 1, 1, 2]))]
+    if form == 0:
+        body.attributes["_input_shapes"] = rng.choice([("list", shapes), any_value(rng, names_of(graph))])
+    elif form == 1:
+        body.attributes[rng.choice(["_noinline", "api_implements", "x", "", "_class"])] = any_value(rng, [*names_of(graph), "missing"])
+    elif form == 2:
+        name = rng.choice(["_output_shapes", "_output_shapes", "_class", "dtype", "_x", "shape"])
+        body.argument_attributes[rng.choice([0, 0, 1, 5])] = {name: rng.choice([("list", shapes), ("shape", [2]), any_value(rng, [])])}
+    elif form == 3:
+        body.control_outputs.append(rng.choice(["done", "other", ""]))
+    elif form == 4:
+        body.control_returns[rng.choice(["done", "other"])] = texts(body.nodes, body, rng) if body.nodes and rng.random() < 0.3 else rng.choice(["missing", ""])
+    else:
+        graph.registered_gradients.append((rng.choice(["missing", "", *names_of(graph)]), rng.choice(["", "gradient", "other"])))
+        rng.choice(body.nodes).attributes["_gradient_op_type"] = rng.choice([("string", b"gradient"), ("string", b"missing"), ("int", 1)])
+    return True
+
+
 def call_attributes(graph, rng, registry, nodes, body):
     calls = [node for node in nodes if node.operation in ("PartitionedCall", "StatefulPartitionedCall") or node.operation in names_of(graph)]
     if not calls:
@@ -567,7 +611,8 @@ FAULTS = [
     attribute_function, attribute_unknown, attribute_unknown, colocation, output_shapes, attribute_wire, attribute_wire, attribute_swapped,
     attribute_default, input_gone, input_gone, input_more, input_more, input_other, input_other, input_index, input_index, input_unknown,
     input_control, cycle, inputs_shuffled, loop_parts, references, device, full_type, function_name, function_twice, gradients, function_gone,
-    signature, signature, returns, returns, placeholders, placeholders, recursion, call_attributes, call_attributes,
+    signature, signature, returns, returns, placeholders, placeholders, recursion, call_attributes, call_attributes, call_given, call_given,
+    function_attributes, function_attributes,
 ]
 
 

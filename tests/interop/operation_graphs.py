@@ -86,11 +86,12 @@ class Node:
 
 
 class Function:
-    """`arguments`, `results`: dictionaries as in the registry, with types as numbers. `attrs`: name to kind and default."""
+    """`arguments`, `results`: dictionaries as in the registry, with types as numbers. `attrs`: name to kind and default.
+    `argument_attributes`: by number of the argument."""
 
     def __init__(self, name):
         self.name, self.arguments, self.results, self.attrs, self.nodes = name, [], [], {}, []
-        self.returns, self.control_returns, self.attributes, self.more = {}, {}, {}, b""
+        self.returns, self.control_outputs, self.control_returns, self.attributes, self.argument_attributes, self.more = {}, [], {}, {}, {}, b""
 
     def bytes(self):
         signature = field(1, self.name)
@@ -102,21 +103,25 @@ class Function:
                 signature += field(number, out + (field(16, 1) if one.get("is_ref") else b""))
         for name, (kind, default) in self.attrs.items():
             signature += field(4, field(1, name) + field(2, kind) + (field(3, attribute_bytes(default)) if default else b""))
+        signature += b"".join(field(20, name) for name in self.control_outputs)
         out = field(1, signature) + b"".join(field(3, node.bytes()) for node in self.nodes)
         out += b"".join(field(4, field(1, key) + field(2, value)) for key, value in self.returns.items())
         out += b"".join(field(5, entry(key, one)) for key, one in self.attributes.items())
+        for number, attributes in self.argument_attributes.items():
+            out += field(7, field(1, number) + field(2, b"".join(field(1, entry(key, one)) for key, one in attributes.items())))
         return out + b"".join(field(6, field(1, key) + field(2, value)) for key, value in self.control_returns.items()) + self.more
 
 
 class Graph:
     def __init__(self):
-        self.nodes, self.functions, self.gradients, self.faults = [], [], [], []
+        self.nodes, self.functions, self.gradients, self.registered_gradients, self.faults = [], [], [], [], []
         self.producer, self.min_consumer, self.bad_consumers = 0, 0, []
 
     def bytes(self):
         out = b"".join(field(1, node.bytes()) for node in self.nodes)
         library = b"".join(field(1, function.bytes()) for function in self.functions)
         library += b"".join(field(2, field(1, name) + field(2, gradient)) for name, gradient in self.gradients)
+        library += b"".join(field(3, field(1, gradient) + field(2, operation)) for gradient, operation in self.registered_gradients)
         out += field(2, library) if library else b""
         versions = field(1, self.producer) if self.producer else b""
         versions += field(2, self.min_consumer) if self.min_consumer else b""
@@ -468,6 +473,14 @@ def make_function(registry, rng, operations, graph, name):
     decorate(function.nodes, rng, maker)
     if function.nodes and rng.random() < 0.1:
         function.control_returns["done"] = rng.choice(function.nodes).name
+        function.control_outputs += ["done"] if rng.random() < 0.7 else []
+    plain = not any({"number_attr", "type_attr", "type_list_attr"} & argument.keys() for argument in function.arguments)
+    if plain and rng.random() < 0.1:
+        function.attributes["_input_shapes"] = ("list", [("shape", None)] * len(function.arguments))
+    if function.arguments and rng.random() < 0.1:
+        function.argument_attributes[0] = {"_output_shapes": ("list", [("shape", None)]), "_user_specified_name": ("string", b"x")}
+    if rng.random() < 0.1:
+        function.attributes[rng.choice(["_noinline", "_XlaMustCompile"])] = ("bool", rng.random() < 0.5)
     rng.shuffle(function.nodes)
     return function
 

@@ -50,6 +50,10 @@ pub enum StructureFaultKind {
     /// Another function of the library has the same name and is not the same.
     #[error("another function has the same name and does something else")]
     DuplicateFunction,
+    /// TensorFlow does not find it equal to itself, and so does not take it a second time, as
+    /// loaders in Python ask it to.
+    #[error("it comes a second time in Python, and is not found to be the same")]
+    UnequalFunction,
     /// The library says of two functions that they are its gradient.
     #[error("the library names two functions as its gradient")]
     SecondGradient,
@@ -83,7 +87,7 @@ impl StructureFaultKind {
     /// What has the fault.
     fn whose(self) -> &'static str {
         match self {
-            Self::DuplicateFunction | Self::SecondGradient => "function",
+            Self::DuplicateFunction | Self::UnequalFunction | Self::SecondGradient => "function",
             _ => "node",
         }
     }

@@ -84,6 +84,13 @@ impl Judgement {
         }
     }
 
+    /// Says what these loaders find first.
+    pub(super) fn set_faults(&mut self, loaders: &[Loader], fault: &ImportFault) {
+        for loader in loaders {
+            self.set_fault(*loader, Some(fault.clone()));
+        }
+    }
+
     /// Says what this loader finds first.
     pub(super) fn set_fault(&mut self, loader: Loader, fault: Option<ImportFault>) {
         if let Some(known) = self.faults.get_mut(loader as usize) {

@@ -185,6 +185,7 @@ fn look_closer(
         (true, Some(_)) => WantedKinds::OfBodies,
         (true, None) => WantedKinds::OfAll,
     };
+    let is_faulty = scanned.meta_graph.graph.structure.is_some();
     let size = size_of(source, scanned)?;
     let ScannedGraph { meta_graph, functions, .. } = scanned;
     let functions = &*functions;
@@ -194,7 +195,7 @@ fn look_closer(
         release: options.release,
         operations: &operations,
         functions,
-        edges: scanned.needs_order || kinds == WantedKinds::OfAll,
+        edges: scanned.needs_order || is_faulty || kinds == WantedKinds::OfAll,
         calls: is_judged && !functions.is_empty(),
         duplicate_functions: is_judged && functions.repeated(),
         uses,
@@ -306,7 +307,7 @@ pub(super) fn apply(
     operations: &DeprecatedOperations,
     wanted: Wanted<'_>,
 ) -> Result<(), GraphError> {
-    graph.structure = findings.fault;
+    graph.structure = findings.nameless_call.or(findings.fault);
     graph.visited_before_fault = findings.visited_before_fault;
     let Some(order) = findings.deprecated.filter(|_| wanted.edges) else { return Ok(()) };
     let uses = std::mem::take(&mut graph.deprecated_nodes).into_iter();

@@ -26,13 +26,16 @@
 //! Knows what an operation is. It must never know a graph, nor judge one.
 
 mod definition;
+mod definition_json;
 mod display;
 mod encode;
 mod list;
+mod list_error;
 mod op_list;
 mod operation;
 mod registry;
 mod table;
+mod value;
 
 pub(crate) use definition::type_name;
 pub use definition::{
@@ -41,8 +44,8 @@ pub use definition::{
 };
 pub use display::Difference;
 pub use encode::{History, ReleaseRecord};
-pub use list::{ListError, read_list, read_saved_model};
-pub use operation::{
-    Argument, ArgumentSource, Attribute, DefinitionId, Operation, Shape, Value, Values,
-};
+pub use list::{read_list, read_saved_model};
+pub use list_error::ListError;
+pub use operation::{Argument, ArgumentSource, Attribute, DefinitionId, Operation};
 pub use registry::{OperationList, Registry, UnknownRelease};
+pub use value::{Shape, Value, Values};

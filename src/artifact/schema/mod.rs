@@ -4,240 +4,27 @@
 //! Knows field numbers, names and types. It must never know what a graph means or where its bytes
 //! come from.
 
+mod dialect;
+mod enumeration;
 mod generated;
+mod messages;
 
-pub(crate) use self::generated::{
-    fields,
-    tables::{
-        ATTR_VALUE, ATTR_VALUE_LIST_VALUE, FUNCTION_DEF, FUNCTION_DEF_LIBRARY,
-        FUNCTION_DEF_RET_ENTRY, GRADIENT_DEF, GRAPH_DEF, META_GRAPH_DEF,
-        META_GRAPH_DEF_META_INFO_DEF, NAME_ATTR_LIST, NAME_ATTR_LIST_ATTR_ENTRY, NODE_DEF,
-        NODE_DEF_ATTR_ENTRY, OP_DEF, OP_DEF_ARG_DEF, OP_DEF_ATTR_DEF, OP_DEPRECATION, OP_LIST,
-        SAVED_MODEL, TENSOR_PROTO, TENSOR_SHAPE_PROTO, TENSOR_SHAPE_PROTO_DIM, VERSION_DEF,
+#[cfg(feature = "device")]
+pub(crate) use self::dialect::ReleaseDialect;
+pub(crate) use self::{
+    dialect::{has_old_text_parser, knows_field, knows_value},
+    enumeration::EnumType,
+    generated::{
+        fields,
+        tables::{
+            ATTR_VALUE, ATTR_VALUE_LIST_VALUE, FUNCTION_DEF, FUNCTION_DEF_LIBRARY,
+            FUNCTION_DEF_RET_ENTRY, GRADIENT_DEF, GRAPH_DEF, META_GRAPH_DEF,
+            META_GRAPH_DEF_META_INFO_DEF, NAME_ATTR_LIST, NAME_ATTR_LIST_ATTR_ENTRY, NODE_DEF,
+            NODE_DEF_ATTR_ENTRY, OP_DEF, OP_DEF_ARG_DEF, OP_DEF_ATTR_DEF, OP_DEPRECATION, OP_LIST,
+            SAVED_MODEL, TENSOR_PROTO, TENSOR_SHAPE_PROTO, TENSOR_SHAPE_PROTO_DIM, VERSION_DEF,
+        },
     },
+    messages::TENSORFLOW,
 };
-use self::{
-    fields::{
-        graph_debug_info, graph_debug_info_stack_trace, graph_def, signature_def, structured_value,
-    },
-    generated::tables,
-    tables::{GRAPH_DEBUG_INFO, GRAPH_DEBUG_INFO_STACK_TRACE, SIGNATURE_DEF, STRUCTURED_VALUE},
-};
-
-pub(crate) use crate::wire::scan::{Field, Kind, Label, MessageId, MessageType, Schema};
+pub(crate) use crate::wire::scan::{Field, Kind, Label, MessageId, MessageType};
 use Label::{Optional as OPTIONAL, Plain as PLAIN, Repeated as REPEATED};
-
-/// The messages that can be reached from a SavedModel.
-pub(crate) const TENSORFLOW: Schema = Schema::new(&tables::MESSAGES);
-
-impl MessageId {
-    /// What the table says of this message.
-    pub(crate) fn describe(self) -> &'static MessageType {
-        TENSORFLOW.message(self)
-    }
-
-    /// The message with this full name (`tensorflow.GraphDef`).
-    pub(crate) fn by_name(name: &str) -> Option<Self> {
-        TENSORFLOW.by_name(name)
-    }
-}
-
-/// An enumeration: names and their numbers.
-#[derive(Debug)]
-pub(crate) struct EnumType {
-    values: &'static [(&'static str, i32)],
-}
-
-impl EnumType {
-    const fn new(values: &'static [(&'static str, i32)]) -> Self {
-        Self { values }
-    }
-
-    /// The enumeration that [`Kind::Enum`] names.
-    pub(crate) fn get(index: u8) -> Option<&'static Self> {
-        tables::ENUMS.get(usize::from(index))
-    }
-
-    /// The enumeration of element types (`DT_FLOAT` and so on).
-    pub(crate) fn data_types() -> Option<&'static Self> {
-        match tables::TENSOR_PROTO.describe().field_named("dtype")?.kind {
-            Kind::Enum(index) => Self::get(index),
-            _ => None,
-        }
-    }
-
-    /// The number of a name.
-    pub(crate) fn number(&self, name: &str) -> Option<i32> {
-        self.values.iter().find(|value| value.0 == name).map(|value| value.1)
-    }
-
-    /// The name of a number.
-    pub(crate) fn name(&self, number: i32) -> Option<&'static str> {
-        self.values.iter().find(|value| value.1 == number).map(|value| value.0)
-    }
-}
-
-/// GraphDef versions of the releases that brought fields or values of the table, whose descriptors
-/// were compared one by one from TensorFlow 2.12 on. What 2.12 has already counts as known to every
-/// release.
-const TENSORFLOW_2_13: i32 = 1482;
-const TENSORFLOW_2_14: i32 = 1575;
-const TENSORFLOW_2_15: i32 = 1645;
-const TENSORFLOW_2_19: i32 = 2129;
-const TENSORFLOW_2_20: i32 = 2288;
-const TENSORFLOW_2_21: i32 = 2474;
-
-/// The last release that asks for protobuf 4.
-const TENSORFLOW_2_17: i32 = 1882;
-
-/// What of reading one form depends on the release: two of the same dialect read everything alike.
-#[cfg(any(test, feature = "device"))]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ReleaseDialect {
-    /// How many of the releases that brought something it is not older than.
-    known: usize,
-    has_old_text_parser: bool,
-}
-
-#[cfg(any(test, feature = "device"))]
-impl ReleaseDialect {
-    /// How the release with this GraphDef version reads the binary form: fields matter there.
-    pub(crate) fn binary(release: i32) -> Self {
-        let changes = [TENSORFLOW_2_13, TENSORFLOW_2_14];
-        Self { known: count_until(&changes, release), has_old_text_parser: false }
-    }
-
-    /// How it reads the text form: names of values matter as well, and so does the parser.
-    pub(crate) fn text(release: i32) -> Self {
-        let changes = [
-            TENSORFLOW_2_13,
-            TENSORFLOW_2_14,
-            TENSORFLOW_2_15,
-            TENSORFLOW_2_19,
-            TENSORFLOW_2_20,
-            TENSORFLOW_2_21,
-        ];
-        let known = count_until(&changes, release);
-        Self { known, has_old_text_parser: has_old_text_parser(release) }
-    }
-
-    /// Whether both come with the same parser: a newer one then takes what an older one does.
-    #[cfg(feature = "device")]
-    pub(crate) fn has_parser_of(self, other: Self) -> bool {
-        self.has_old_text_parser == other.has_old_text_parser
-    }
-}
-
-#[cfg(any(test, feature = "device"))]
-fn count_until(changes: &[i32], release: i32) -> usize {
-    changes.iter().filter(|first| release >= **first).count()
-}
-
-/// Whether a release comes with protobuf 4, whose text parser takes some numbers and escapes
-/// otherwise.
-pub(crate) const fn has_old_text_parser(release: i32) -> bool {
-    release <= TENSORFLOW_2_17
-}
-
-/// Whether a release of this GraphDef version knows a field of the table.
-#[inline]
-pub(crate) fn knows_field(release: i32, message: MessageId, number: u32) -> bool {
-    let first = match (message, number) {
-        (GRAPH_DEF, graph_def::DEBUG_INFO) | (STRUCTURED_VALUE, structured_value::TENSOR_VALUE) => {
-            TENSORFLOW_2_13
-        }
-        (SIGNATURE_DEF, signature_def::DEFAULTS)
-        | (STRUCTURED_VALUE, structured_value::NUMPY_VALUE)
-        | (
-            GRAPH_DEBUG_INFO,
-            graph_debug_info::FRAMES_BY_ID
-            | graph_debug_info::NAME_TO_TRACE_ID
-            | graph_debug_info::TRACES_BY_ID,
-        )
-        | (GRAPH_DEBUG_INFO_STACK_TRACE, graph_debug_info_stack_trace::FRAME_ID) => TENSORFLOW_2_14,
-        _ => return true,
-    };
-    release >= first
-}
-
-/// The same for the name of an enumeration's value.
-pub(crate) fn knows_value(release: i32, name: &str) -> bool {
-    let first = match name.strip_suffix("_REF").unwrap_or(name) {
-        "DT_INT4" | "DT_UINT4" => TENSORFLOW_2_15,
-        "DT_FLOAT8_E4M3FNUZ" | "DT_FLOAT8_E4M3B11FNUZ" | "DT_FLOAT8_E5M2FNUZ" => TENSORFLOW_2_19,
-        "DT_INT2" | "DT_UINT2" => TENSORFLOW_2_20,
-        "DT_FLOAT4_E2M1FN" => TENSORFLOW_2_21,
-        _ => return true,
-    };
-    release >= first
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_message_and_enumeration_that_a_field_names_is_in_the_table() {
-        for message in &tables::MESSAGES {
-            for field in message.fields {
-                match field.kind {
-                    Kind::Message(id) => {
-                        assert!(usize::from(id.0) < tables::MESSAGES.len(), "{}", field.name)
-                    }
-                    Kind::Enum(index) => assert!(EnumType::get(index).is_some(), "{}", field.name),
-                    _ => {}
-                }
-                assert!(std::ptr::eq(message.field(field.number).unwrap(), field));
-            }
-        }
-    }
-
-    #[test]
-    fn the_messages_that_the_readers_name_are_the_ones_they_mean() {
-        assert_eq!(VERSION_DEF.describe().name, "tensorflow.VersionDef");
-        assert_eq!(MessageId::by_name("tensorflow.GraphDef"), Some(GRAPH_DEF));
-        assert_eq!(NODE_DEF.describe().field(2).unwrap().name, "op");
-        assert!(GRAPH_DEF.describe().field(99).is_none());
-        assert!(MessageId::by_name("tensorflow.Nothing").is_none());
-    }
-
-    #[test]
-    fn a_release_knows_the_fields_and_names_that_it_has() {
-        // The GraphDef versions of TensorFlow 2.12 to 2.21, in order; each thing with the first
-        // that has it.
-        let releases = [1395, 1482, 1575, 1645, 1766, 1882, 1994, 2129, 2288, 2474];
-        for (message, number, first) in [
-            (GRAPH_DEF, 4, 1395),
-            (GRAPH_DEF, 5, 1482),
-            (STRUCTURED_VALUE, 55, 1482),
-            (STRUCTURED_VALUE, 56, 1575),
-            (SIGNATURE_DEF, 4, 1575),
-            (GRAPH_DEBUG_INFO, 2, 1395),
-            (GRAPH_DEBUG_INFO, 5, 1575),
-            (GRAPH_DEBUG_INFO_STACK_TRACE, 2, 1575),
-        ] {
-            for release in releases {
-                assert_eq!(knows_field(release, message, number), release >= first, "{number}");
-            }
-        }
-        // Two releases of one dialect know the same.
-        for (release, next) in releases.iter().zip(&releases[1..]) {
-            let text = ReleaseDialect::text(*release) == ReleaseDialect::text(*next);
-            let binary = ReleaseDialect::binary(*release) == ReleaseDialect::binary(*next);
-            assert_eq!(text, [1645, 1766].contains(release), "{release}");
-            assert_eq!(binary, *release >= 1575, "{release}");
-        }
-        for (name, first) in [
-            ("DT_FLOAT", 1395),
-            ("DT_FLOAT8_E5M2", 1395),
-            ("DT_INT4_REF", 1645),
-            ("DT_FLOAT8_E5M2FNUZ", 2129),
-            ("DT_UINT2", 2288),
-            ("DT_FLOAT4_E2M1FN_REF", 2474),
-        ] {
-            for release in releases {
-                assert_eq!(knows_value(release, name), release >= first, "{name} {release}");
-            }
-        }
-    }
-}

@@ -89,9 +89,13 @@ impl ScannedGraph {
             && !self.needs_order
     }
 
-    /// Whether the importer comes as far as visiting nodes, if it is not known otherwise.
+    /// Whether a loader comes as far as visiting nodes, if it is not known otherwise.
     pub(in super::super) fn is_visited(&self) -> bool {
-        self.needs_order || self.meta_graph.graph.structure.is_none()
+        // A node without an operation may call the function without a name.
+        let is_taken = |fault: &StructureFault| {
+            fault.kind == StructureFaultKind::NoOperation && self.functions.find(b"").is_some()
+        };
+        self.needs_order || self.meta_graph.graph.structure.as_ref().is_none_or(is_taken)
     }
 }
 

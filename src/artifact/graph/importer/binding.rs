@@ -105,7 +105,8 @@ impl BoundValue {
         match self {
             // No value at all stands for an empty list.
             Self::Unset => kind.is_list,
-            Self::Placeholder => true,
+            // What calls from a graph leaves nothing to others.
+            Self::Placeholder => false,
             Self::Int(_) => kind == scalar(Element::Int),
             Self::Type(_) => kind == scalar(Element::Type),
             Self::Other(element) => kind == scalar(*element),

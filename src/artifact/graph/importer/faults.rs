@@ -281,8 +281,9 @@ impl Walk<'_> {
             Functions::Written(bodies) => bodies.fault(call, tensors, reader),
             Functions::Reloaded(library, libraries) => {
                 let registry = self.context.kinds.registry_of(reader.view);
-                let Some(functions) = libraries.get(registry) else { return Ok(None) };
-                functions.fault(library, call, tensors)
+                let of_release = libraries.get(registry).zip(library.registries.get(registry));
+                let Some((functions, registry)) = of_release else { return Ok(None) };
+                functions.fault(library, registry, call, tensors)
             }
         }
     }
@@ -296,7 +297,7 @@ impl Walk<'_> {
     ) -> Result<Option<Cause>, GraphError> {
         let Context { source, release, registries, kinds, .. } = *self.context;
         let registry = registries.get(kinds.registry_of(reader.view));
-        if !function.attributes.is_empty()
+        if function.is_open()
             && let (Some(registry), Some(operation)) = (registry, function.operation())
         {
             let place = self.context.index.place_of(source, node)?;

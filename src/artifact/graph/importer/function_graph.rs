@@ -7,41 +7,35 @@
 //!
 //! Knows one function and one release. It must never know the library around it.
 
-use std::{
-    collections::{HashMap, HashSet},
-    rc::Rc,
-};
+mod written;
 
+use std::{collections::HashMap, rc::Rc};
+
+pub(super) use self::written::loaded_definition;
 use super::{
     body::{Body, Owner},
     called_bodies::FunctionFinding,
     count,
     instantiate::{BodyFinding, Definitions, Finding, numbered},
-    reloaded::{LoadDefinitions, Reloaded, ReloadedCall},
+    reloaded::{LoadDefinitions, Reloaded},
 };
 use crate::artifact::{
     graph::{
         DeprecatedOperation, DeprecatedOperations, ImportFaultKind,
         attributes::AttributeValue,
         fault::{BodyFaultKind, Part},
-        index::{
-            Argument as WrittenArgument, BodyInput, BodyKind, BodyNode, Element, FunctionIndex,
-            NameMap, Suffix, Target,
-        },
-        node_rules::{ElementType, NodeFault, NodeRules, NodeType, Strictness, TypeList},
+        index::{BodyInput, BodyKind, BodyNode, Element, FunctionIndex, NameMap, Suffix, Target},
+        node_rules::{ElementType, NodeFault, NodeRules, NodeType, Strictness},
         rules::is_partitioned_call,
         shapes::BodyMismatch,
         source::Extent,
     },
-    ops::{
-        Argument, ArgumentDefinition, ArgumentSource, ArgumentType, AttributeDefinition, Operation,
-        OperationDefinition, type_name,
-    },
+    ops::{Argument, ArgumentSource, Operation, type_name},
 };
 
-/// The GraphDef version of TensorFlow 2.13, from which on Python leaves operations and the types of
-/// their outputs to C.
-const TYPES_IN_C: i32 = 1482;
+/// What is found and expected of an output whose type only a caller could tell.
+pub(super) const UNTYPED: (&str, &str) =
+    ("an output whose type only a call tells", "a type of its own");
 
 /// What Python takes as the attribute `_class`.
 pub(super) const CLASSES: &str = "a list of texts";
@@ -108,11 +102,14 @@ pub(super) fn reload(
     if let Some(finding) = before {
         return Err(own(finding));
     }
+    if let Some(found) = graph.misgiven(definitions) {
+        return Err(found);
+    }
     if let Some(found) = definitions.fault_of_called(&graph.called(definitions), steps) {
         return Err(found);
     }
     let after = graph
-        .untyped(definitions)
+        .untyped()
         .or_else(|| graph.device())
         .or_else(|| graph.results())
         .or_else(|| graph.target(definitions));
@@ -244,7 +241,6 @@ impl FunctionGraph<'_> {
             let kind = match names.insert(node.name, ()) {
                 _ if node.bad_graph_name => BodyFaultKind::Name,
                 Some(()) => BodyFaultKind::Duplicate,
-                None if node.no_operation => BodyFaultKind::NoOperation,
                 None if node.input_order => BodyFaultKind::InputOrder,
                 None => continue,
             };
@@ -383,12 +379,9 @@ impl FunctionGraph<'_> {
         self.at_node(number, ImportFaultKind::Deprecated(entry)).with(found, expected)
     }
 
-    /// An output of which only a caller could tell the type: 2.12 turns the types of all outputs
-    /// into those of Python, which has none for it.
-    fn untyped(&self, definitions: &LoadDefinitions<'_>) -> Option<BodyFinding> {
-        if definitions.registry().graph_def_version() >= TYPES_IN_C {
-            return None;
-        }
+    /// An output of which only a caller could tell the type: Python makes a tensor of each output,
+    /// and has no name for such a type.
+    fn untyped(&self) -> Option<BodyFinding> {
         let is_untyped = |node: &BodyNode| {
             let types = self.kind(node).and_then(|kind| kind.types.as_ref().ok());
             let mut runs = types.into_iter().flat_map(|types| types.outputs.runs());
@@ -396,7 +389,7 @@ impl FunctionGraph<'_> {
         };
         let (number, _) = numbered(&self.function.nodes).find(|(_, node)| is_untyped(node))?;
         let fault = self.at_node(number, ImportFaultKind::Python);
-        Some(fault.with("an output whose type only a call tells", "a type of its own"))
+        Some(fault.with(UNTYPED.0, UNTYPED.1))
     }
 
     /// A device, or the attribute `_class`, that Python cannot read.
@@ -420,6 +413,18 @@ impl FunctionGraph<'_> {
         let (number, _) = results.find(|(_, target)| is_lost(target))?;
         let fault = Finding::of(Part::Result(number), ImportFaultKind::Python);
         Some(fault.with("a result that nothing in the function is", "NODE:OUTPUT:NUMBER"))
+    }
+
+    /// What is wrong with what a node gives to the function that is its operation, and shows once
+    /// that is built.
+    fn misgiven(&self, definitions: &LoadDefinitions<'_>) -> Option<FunctionFinding> {
+        let mut direct = self.function.calls.iter().filter(|call| call.call.direct);
+        direct.find_map(|call| {
+            let node = self.function.nodes.get(call.node as usize)?;
+            let kind = self.function.kinds.get(node.kind as usize)?;
+            let callee = definitions.loaded.get(call.call.function)?;
+            callee.misgiven(&kind.attributes, definitions.registry)
+        })
     }
 
     /// The functions that nodes have as their operations.
@@ -460,134 +465,6 @@ impl FunctionGraph<'_> {
             let fault = self.at_node(number, ImportFaultKind::AttributeUnknown { attribute });
             Some(fault.with(found, "a value"))
         })
-    }
-
-    /// The function once it is written out again.
-    fn reloaded(&self, place: Extent, definitions: &LoadDefinitions<'_>) -> Reloaded {
-        let function = self.function;
-        let (mut inputs, mut outputs) = (TypeList::default(), TypeList::default());
-        let mut definition = loaded_definition(function);
-        for argument in &function.arguments {
-            inputs.push(ElementType::new(argument.data_type, false), 1);
-        }
-        for (result, written) in function.results.iter().zip(&mut definition.outputs) {
-            let target = function.returns.get(&result.name).copied().flatten();
-            let element = target.and_then(|target| self.element(&target));
-            let data_type = element.map_or(result.data_type, |element| element.data_type);
-            outputs.push(ElementType::new(data_type, false), 1);
-            written.element = ArgumentType::Fixed(data_type);
-        }
-        self.open_attributes(&mut definition, definitions);
-        let types = NodeType { inputs, outputs };
-        let unset = self.unset(definitions);
-        let needs = self.needs(&types);
-        Reloaded::new(place, definition.into(), types, needs, unset, self.calls(definitions))
-    }
-
-    /// How many tensors a call must take and give: arguments and results may be written as nodes
-    /// that name them by their numbers.
-    fn needs(&self, types: &NodeType) -> (u64, u64) {
-        let (mut inputs, mut outputs) = (types.inputs.len(), types.outputs.len());
-        for kind in &self.function.kinds {
-            let most = match &*kind.operation {
-                "_Arg" => &mut inputs,
-                "_Retval" => &mut outputs,
-                _ => continue,
-            };
-            if let Some(AttributeValue::Int(index)) = kind.attributes.get("index") {
-                *most = (*most).max(u64::try_from(index).unwrap_or_default().saturating_add(1));
-            }
-        }
-        (inputs, outputs)
-    }
-
-    /// The attributes of the function: what the placeholders in it name.
-    fn open_attributes(
-        &self,
-        definition: &mut OperationDefinition,
-        definitions: &LoadDefinitions<'_>,
-    ) {
-        let mut known = HashSet::new();
-        for kind in &self.function.kinds {
-            let Some(operation) = definitions.find(&kind.operation) else { continue };
-            for (attribute, name) in placeholders(kind) {
-                let declared = operation.attribute(&attribute);
-                // The name of a resource is written anew.
-                let Some(declared) = declared.filter(|one| one.name() != "shared_name") else {
-                    continue;
-                };
-                if known.insert(name.clone()) {
-                    definition.attributes.push(AttributeDefinition {
-                        name,
-                        kind: declared.kind(),
-                        default: None,
-                        minimum: None,
-                        allowed: None,
-                    });
-                }
-            }
-        }
-    }
-
-    /// A node that has an attribute without a value once defaults stand where there are some.
-    fn unset(&self, definitions: &LoadDefinitions<'_>) -> Option<BodyFinding> {
-        let unset = |kind: &Rc<BodyKind>| {
-            let operation = definitions.registry.operation(&kind.operation);
-            let operation = operation.filter(|_| definitions.function(&kind.operation).is_none());
-            let is_filled_in = |name: &[u8]| {
-                let name = std::str::from_utf8(name).unwrap_or_default();
-                let known = operation.and_then(|operation| operation.attribute(name));
-                name == "shared_name" && known.is_some()
-                    || known.is_some_and(|attribute| attribute.has_default())
-            };
-            let mut own = kind.attributes.iter();
-            let own = own
-                .find(|(name, value)| matches!(value, AttributeValue::None) && !is_filled_in(name));
-            let name = own.map(|(name, _)| name);
-            let name = name.or_else(|| Some(kind.attributes.nested().next()?.0))?;
-            Some(String::from_utf8_lossy(name).into_owned())
-        };
-        let unset: Vec<Option<String>> = self.function.kinds.iter().map(unset).collect();
-        let mut nodes = numbered(&self.function.nodes);
-        nodes.find_map(|(number, node)| {
-            let name = unset.get(node.kind as usize)?.as_ref()?;
-            let fault = self.at_node(number, ImportFaultKind::FunctionBody);
-            Some(fault.with(format!("{name} = no value"), "a value, or an attribute of the call"))
-        })
-    }
-
-    /// The calls of functions that an importer looks into.
-    fn calls(&self, definitions: &LoadDefinitions<'_>) -> Vec<ReloadedCall> {
-        let inside = self.function.calls.iter().filter(|call| call.call.inside);
-        let calls = inside.map(|found| {
-            let node = self.function.nodes.get(found.node as usize);
-            let kind = node.and_then(|node| self.kind(node));
-            let types = kind.and_then(|kind| kind.types.as_ref().ok());
-            let tensors = types
-                .map_or((u64::MAX, u64::MAX), |types| (types.inputs.len(), types.outputs.len()));
-            let call = found.call;
-            debug_assert!(definitions.loaded.get(call.function).is_some());
-            ReloadedCall { function: call.function, direct: call.direct, tensors, node: found.node }
-        });
-        calls.collect()
-    }
-}
-
-/// The signature of a function once it is loaded: each argument and result is one tensor of the type
-/// that is written, and no attributes are left.
-pub(super) fn loaded_definition(function: &FunctionIndex) -> OperationDefinition {
-    let fixed = |(argument, written): (&WrittenArgument, &ArgumentDefinition)| ArgumentDefinition {
-        name: written.name.clone(),
-        element: ArgumentType::Fixed(argument.data_type),
-        number_attribute: None,
-        is_reference: false,
-    };
-    let signature = &function.signature;
-    OperationDefinition {
-        name: signature.name.clone(),
-        inputs: function.arguments.iter().zip(&signature.inputs).map(fixed).collect(),
-        outputs: function.results.iter().zip(&signature.outputs).map(fixed).collect(),
-        ..OperationDefinition::default()
     }
 }
 

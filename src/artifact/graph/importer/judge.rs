@@ -23,6 +23,9 @@ pub(super) fn count(length: usize) -> u32 {
 pub(in super::super) struct Findings {
     /// The first fault, if any.
     pub(in super::super) fault: Option<StructureFault>,
+    /// A node without an operation, which every loader refuses before it finds `fault`, but the one
+    /// that gives the function without a name another one.
+    pub(in super::super) nameless_call: Option<StructureFault>,
     /// The first node of each deprecated operation, in the order of the visits; `None` if the
     /// importer does not come as far as visiting nodes.
     pub(in super::super) deprecated: Option<Vec<DeprecatedNode>>,
@@ -37,6 +40,16 @@ pub(in super::super) fn judge(
     library: Library<'_>,
     index: &GraphIndex,
 ) -> Result<Findings, GraphError> {
+    let mut findings = steps(library, index)?;
+    if let Some(fault) = names::nameless_call(index).filter(|_| !index.is_without_nodes()) {
+        let Library { source, release, .. } = library;
+        findings.nameless_call = Some(named(source, index, fault, None, release)?);
+    }
+    Ok(findings)
+}
+
+/// The steps of the importer, where nodes without an operation may call a function without a name.
+fn steps(library: Library<'_>, index: &GraphIndex) -> Result<Findings, GraphError> {
     let Library { source, release, .. } = library;
     if index.is_without_nodes() {
         return Ok(Findings { fault: functions::first_fault(index), ..Findings::default() });
@@ -59,7 +72,7 @@ pub(in super::super) fn judge(
         visited_before_fault = order::visited_before(&deprecated, &visits, found, call);
     }
     let (deprecated, visits) = (Some(deprecated), Some(visits));
-    Ok(Findings { fault, deprecated, visited_before_fault, visits })
+    Ok(Findings { fault, deprecated, visited_before_fault, visits, ..Findings::default() })
 }
 
 /// A fault with the names of what has it.

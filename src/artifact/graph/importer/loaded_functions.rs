@@ -21,11 +21,12 @@ use super::{
 };
 use crate::artifact::{
     graph::{
-        DeprecatedOperations, GraphError, ImportFault, ImportFaultKind,
+        DeprecatedOperations, GraphError, ImportFault, ImportFaultKind, StructureFault,
+        StructureFaultKind,
         attributes::{AttributeValue, Attributes},
         fault::Part,
         function_names::{FunctionNames, LibraryFunction},
-        index::FunctionIndex,
+        index::{FunctionIndex, call_attributes},
         source::Extent,
     },
     ops::{DefinitionId, Element, OperationDefinition, Registry},
@@ -119,7 +120,7 @@ pub(super) fn load(
         found.map(|found| in_words(library, Extent::default(), &found)).transpose()
     };
     found.unsaved = first(|judged| judged.unsaved.as_ref())?;
-    found.unequal = first(|judged| judged.unequal.as_ref())?;
+    found.unequal = first(|judged| judged.unequal.as_ref())?.map(not_the_same);
     let order = match order(&functions, &unloaded) {
         Ok(order) => order,
         Err(finding) => {
@@ -140,6 +141,33 @@ pub(super) fn load(
         }
     }
     Ok(loading.found)
+}
+
+/// The first function that TensorFlow does not find equal to itself; see [`LoadedFunctions::unequal`].
+pub(super) fn unequal(library: Library<'_>) -> Result<Option<ImportFault>, GraphError> {
+    let mut functions: Vec<LibraryFunction> = library.names.iter().map(|(_, one)| one).collect();
+    functions.sort_unstable_by_key(|function| function.number);
+    for LibraryFunction { place, .. } in functions {
+        let digest = library.memo.digest(library, place)?;
+        let finding = digest.judged.as_deref().and_then(|judged| judged.unequal.clone());
+        if let Some(finding) = finding {
+            let found = FunctionFinding { function: place, finding };
+            return in_words(library, Extent::default(), &found).map(not_the_same).map(Some);
+        }
+    }
+    Ok(None)
+}
+
+/// That a function which has this fault is not equal to itself.
+fn not_the_same(fault: ImportFault) -> ImportFault {
+    let name = fault.function.clone().unwrap_or_default();
+    let body = match fault.kind {
+        ImportFaultKind::Structure(fault) => fault.body,
+        _ => None,
+    };
+    let node = name.clone();
+    let kind = StructureFault { node, kind: StructureFaultKind::UnequalFunction, body };
+    ImportFault { kind: ImportFaultKind::Structure(kind), ..fault }
 }
 
 /// Reads one function, and says what it names.
@@ -168,6 +196,29 @@ struct Loading<'a> {
 }
 
 impl Loading<'_> {
+    /// By the number of the node, what a function gives to those that it names as attributes and
+    /// that leave something to their callers.
+    fn given(
+        &self,
+        Unloaded { place, digest, .. }: &Unloaded,
+    ) -> Result<HashMap<u32, Attributes>, GraphError> {
+        let Library { source, release, .. } = self.library;
+        let mut given = HashMap::new();
+        let is_open = |function| {
+            let mut libraries = self.found.functions.iter();
+            libraries.any(|loaded| loaded.get(function).is_some_and(|one| one.is_open()))
+        };
+        if !digest.calls.iter().any(|call| !call.direct && call.inside && is_open(call.function)) {
+            return Ok(given);
+        }
+        let function = self.library.memo.index(self.library, *place)?;
+        let calls = function.calls.iter().filter(|call| is_open(call.call.function));
+        for call in calls.filter(|call| !call.call.direct) {
+            given.insert(call.node, call_attributes(source, call.place, false, release)?);
+        }
+        Ok(given)
+    }
+
     /// Loads one function for each release that has found nothing yet; those that are alike share
     /// what comes of it.
     fn load(&mut self, hash: u64, unloaded: &Unloaded) -> Result<(), GraphError> {
@@ -177,18 +228,24 @@ impl Loading<'_> {
         let mut whole = None;
         let library = self.library;
         let shapes = body_shapes::alone(*place, library)?;
+        let given = self.given(unloaded)?;
         let found = self.found.faults.iter_mut().zip(&mut self.found.functions);
         for (release, ((fault, loaded), registry)) in found.zip(library.registries).enumerate() {
             if fault.is_some() {
                 continue;
             }
+            let names = library.names;
+            let definitions = |loaded| LoadDefinitions { names, registry, loaded, given: &given };
             if shapes.is_none()
                 && let Some((definition, found)) = taken_by(digest, release)
             {
                 let known = clear.iter().find(|(known, _)| Rc::ptr_eq(known, found));
                 let reloaded = match known {
                     Some((_, known)) => Rc::clone(known),
-                    None => Rc::new(Reloaded::clear(*place, definition, found)),
+                    None => {
+                        let definitions = definitions(loaded);
+                        Rc::new(Reloaded::clear(*place, definition, found, &definitions))
+                    }
                 };
                 loaded.add(hash, Rc::clone(&reloaded));
                 clear.push((found, reloaded));
@@ -199,7 +256,7 @@ impl Loading<'_> {
                 None => library.memo.index(library, *place)?,
             };
             let function = &**whole.insert(function);
-            let definitions = LoadDefinitions { names: library.names, registry, loaded };
+            let definitions = definitions(loaded);
             let key = key(function, &definitions, registry);
             // A fault is told in the words of its own release.
             if let Some((_, known)) = judged.iter().find(|(known, _)| *known == key) {

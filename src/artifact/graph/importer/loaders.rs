@@ -16,7 +16,7 @@ use super::{
     bodies::in_words,
     called_bodies::{FunctionFinding, Library},
     context::Context,
-    function_graph::CLASSES,
+    function_graph::{CLASSES, UNTYPED},
     instantiate::{BodyFinding, Finding},
     loaded_functions::{self, LoadedFunctions},
     order::Visits,
@@ -24,12 +24,13 @@ use super::{
 };
 use crate::artifact::{
     graph::{
-        DeprecatedOperations, GraphError, ImportFault, ImportFaultKind, Loader, MetaGraph,
-        StructureFaultKind,
+        DeprecatedOperations, GraphError, ImportFault, ImportFaultKind, Judgement, Loader,
+        MetaGraph, StructureFaultKind,
         fault::Part,
         index::{
             FirstNode, GraphIndex, LostCall, LostTarget, MainNodes, NamingNode, read_signature,
         },
+        kinds::Kinds,
         node_at,
         node_rules::SavedTensorFault,
         rules::shown,
@@ -107,8 +108,14 @@ pub(in super::super) fn judge_loaders(
         Some(index) => in_python(library, index)?,
         None => None,
     };
+    let untyped = untyped_outputs(visited, |kinds, registry| kinds.python_view(registry))?;
     if library.source.message() == GRAPH_DEF {
-        return load_v1(library, meta_graph, in_python.as_ref(), None);
+        let is_taken = |judgement: &Judgement| judgement.fault(Loader::LoadV1).is_none();
+        let unequal = match meta_graph.graph.judgements.iter().any(is_taken) {
+            true => loaded_functions::unequal(library)?,
+            false => None,
+        };
+        return load_v1(library, meta_graph, (untyped, in_python), unequal.as_ref());
     }
     let Library { source, names, release, .. } = library;
     let main = match main {
@@ -119,20 +126,49 @@ pub(in super::super) fn judge_loaders(
         true => loaded_functions::load(library, deprecated)?,
         false => LoadedFunctions::none(library.registries.len()),
     };
-    load_v1(library, meta_graph, in_python.as_ref(), loaded.unequal.as_ref())?;
+    load_v1(library, meta_graph, (untyped, in_python.clone()), loaded.unequal.as_ref())?;
     cpp(library, meta_graph, &main, loaded.unsaved.as_ref(), visited)?;
     if source.message() == SAVED_MODEL {
         // TensorFlow looks for objects only where there is nothing to choose from.
         let has_objects = meta_graph.has_object_graph && is_only;
         let nodes = match visited.filter(|_| !has_objects) {
             Some(visited) => {
-                registries::loaded(visited, &loaded.functions)?.into_iter().map(Some).collect()
+                let untyped =
+                    untyped_outputs(Some(visited), |kinds, registry| kinds.loaded_view(registry))?
+                        .into_iter();
+                let found = registries::loaded(visited, &loaded.functions)?;
+                found.into_iter().zip(untyped).map(|(found, other)| Some(found.or(other))).collect()
             }
             None => vec![None; library.registries.len()],
         };
         load(library, (meta_graph, has_objects), (loaded.faults, nodes), &main, in_python)?;
     }
     Ok(())
+}
+
+/// By registry, the first node with an output whose type only a caller could tell: Python makes a
+/// tensor of each output, and has no name for such a type. `view` is how it sees the nodes.
+fn untyped_outputs(
+    visited: Option<Visited<'_>>,
+    view: impl Fn(&Kinds<'_>, usize) -> usize,
+) -> Result<Vec<Option<ImportFault>>, GraphError> {
+    let Some(Visited { context, .. }) = visited else { return Ok(Vec::new()) };
+    let Context { index, kinds, source, .. } = *context;
+    let fault = |registry| {
+        let view = view(kinds, registry);
+        let mut nodes = (0_u32..).zip(index.nodes());
+        let found = nodes.find(|(number, node)| {
+            // What a function gives, that says itself.
+            let calls = || index.call_of(*number).is_some_and(|call| call.call.direct);
+            kinds.is_untyped(node.kind(), view) && !calls()
+        });
+        let Some((number, _)) = found else { return Ok(None) };
+        let place = index.place_of(source, number)?.unwrap_or_default();
+        let (found, expected) = UNTYPED;
+        let found = found.to_owned();
+        at(context.library(), place, ImportFaultKind::Python, found, expected).map(Some)
+    };
+    (0..context.registries.len()).map(fault).collect()
 }
 
 /// What Python finds once the nodes are imported: an attribute `_class` or a device that it cannot
@@ -254,7 +290,7 @@ fn is_of_library(fault: &ImportFault) -> bool {
 fn load_v1(
     library: Library<'_>,
     meta_graph: &mut MetaGraph,
-    in_python: Option<&ImportFault>,
+    (untyped, in_python): (Vec<Option<ImportFault>>, Option<ImportFault>),
     unequal: Option<&ImportFault>,
 ) -> Result<(), GraphError> {
     let judgements = &mut meta_graph.graph.judgements;
@@ -262,10 +298,12 @@ fn load_v1(
         return Ok(());
     }
     let functions = python_functions(library)?;
+    let mut untyped = untyped.into_iter();
     for (judgement, of_functions) in judgements.iter_mut().zip(functions) {
+        let of_nodes = untyped.next().flatten().or(in_python.clone());
         if judgement.fault(Loader::LoadV1).is_none() {
             let of_functions = of_functions.or(unequal.cloned());
-            judgement.set_fault(Loader::LoadV1, in_python.cloned().or(of_functions));
+            judgement.set_fault(Loader::LoadV1, of_nodes.or(of_functions));
         }
     }
     Ok(())

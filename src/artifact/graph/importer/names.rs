@@ -1,7 +1,10 @@
 //! What the importer finds before it visits nodes: names, operations, inputs.
 
 use super::{NodeFault, count};
-use crate::artifact::graph::{StructureFaultKind, index::GraphIndex};
+use crate::artifact::graph::{
+    StructureFaultKind,
+    index::{GraphIndex, Misfit},
+};
 
 /// The first node that no graph can have, or whose input names no node.
 pub(super) fn first_fault(index: &GraphIndex) -> Option<NodeFault> {
@@ -21,6 +24,16 @@ fn misfit(index: &GraphIndex) -> Option<NodeFault> {
         StructureFaultKind::InputOrder
     };
     Some(NodeFault { node: count(index.nodes().len()).saturating_sub(1), kind })
+}
+
+/// The first node without an operation that is not faulty before, where the library has a function
+/// without a name: the importer does not ask what it calls.
+pub(super) fn nameless_call(index: &GraphIndex) -> Option<NodeFault> {
+    let node = index.nameless_call()?;
+    let is_last = count(index.nodes().len()) == node.saturating_add(1);
+    let is_named = |misfit: Misfit| !misfit.bad_name && !misfit.repeated_name;
+    let is_first = !is_last || index.misfit().is_none_or(is_named);
+    is_first.then_some(NodeFault { node, kind: StructureFaultKind::NoOperation })
 }
 
 fn unknown_input(index: &GraphIndex) -> Option<NodeFault> {

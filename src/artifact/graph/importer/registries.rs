@@ -23,28 +23,46 @@ pub(in super::super) fn structure_judgements(
     fault: &StructureFault,
     registries: usize,
 ) -> Vec<Judgement> {
-    let fault = ImportFault {
+    let fault = of_structure(fault);
+    (0..registries).map(|_| for_all_loaders(&fault)).collect()
+}
+
+fn of_structure(fault: &StructureFault) -> ImportFault {
+    ImportFault {
         node: fault.node.clone(),
         function: None,
         operation: String::new(),
         kind: ImportFaultKind::Structure(fault.clone()),
         found: String::new(),
         expected: String::new(),
-    };
-    (0..registries).map(|_| for_all_loaders(fault.clone())).collect()
+    }
 }
 
-fn for_all_loaders(fault: ImportFault) -> Judgement {
+fn for_all_loaders(fault: &ImportFault) -> Judgement {
     let mut judgement = Judgement::default();
-    for loader in Loader::ALL {
-        judgement.set_fault(loader, Some(fault.clone()));
-    }
+    judgement.set_faults(&Loader::ALL, fault);
     judgement
 }
 
 /// The judgements of a graph, in the order of the registries, and whether shape functions were asked
 /// about its nodes and refuse nothing.
 pub(in super::super) fn judgements(
+    context: &Context<'_>,
+    found: &FoundKinds<'_>,
+    findings: &Findings,
+) -> Result<(Vec<Judgement>, bool), GraphError> {
+    let (mut judgements, do_shapes_fit) = of_named(context, found, findings)?;
+    if let Some(fault) = &findings.nameless_call {
+        let fault = of_structure(fault);
+        for judgement in &mut judgements {
+            judgement.set_faults(&[Loader::Import, Loader::LoadV1, Loader::Cpp], &fault);
+        }
+    }
+    Ok((judgements, do_shapes_fit))
+}
+
+/// The same, where nodes without an operation may call a function without a name.
+fn of_named(
     context: &Context<'_>,
     found: &FoundKinds<'_>,
     findings: &Findings,
@@ -61,16 +79,15 @@ pub(in super::super) fn judgements(
         }
         Some(fault) => structure_judgements(fault, count),
         None if context.index.is_without_nodes() => {
-            return Ok(((0..count).map(|_| for_all_loaders(oversized())).collect(), false));
+            let fault = oversized();
+            return Ok(((0..count).map(|_| for_all_loaders(&fault)).collect(), false));
         }
         None => visited(context, findings, &mut do_shapes_fit)?,
     };
     for (registry, judgement) in judgements.iter_mut().enumerate() {
         if let Some(fault) = taken_name(context.index, &found.taken, registry) {
             // What loads functions under other names does not mind.
-            for loader in [Loader::Import, Loader::LoadV1, Loader::Cpp] {
-                judgement.set_fault(loader, Some(fault.clone()));
-            }
+            judgement.set_faults(&[Loader::Import, Loader::LoadV1, Loader::Cpp], &fault);
         }
         judgement.dropped = found.dropped.of_registry(&found.kinds, registry);
     }

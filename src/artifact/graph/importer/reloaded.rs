@@ -14,21 +14,26 @@ use std::{
 };
 
 use super::{
+    binding::BoundValue,
     called_bodies::{FunctionFinding, Library},
     digest::{Clear, ClearCall},
-    instantiate::{BodyFinding, Definitions, Finding},
+    instantiate::{BodyFinding, Definitions, Finding, misgiven},
 };
 use crate::artifact::{
     graph::{
         GraphError, ImportFault, ImportFaultKind,
+        attributes::Attributes,
         fault::{BodyFaultKind, Part},
         function_names::FunctionNames,
         importer::bodies::in_words,
-        index::{CallingNode, call_attributes},
+        index::{BodyCall, CallingNode, call_attributes},
         node_rules::{ElementType, NodeType},
         source::Extent,
     },
-    ops::{ArgumentType, DefinitionId, Operation, OperationDefinition, OperationList, Registry},
+    ops::{
+        ArgumentType, AttributeDefinition, DefinitionId, Operation, OperationDefinition,
+        OperationList, Registry,
+    },
 };
 
 /// Calls that are followed to find out whether a function has all that it needs, for all functions
@@ -36,7 +41,7 @@ use crate::artifact::{
 const MOST_STEPS: u64 = 1 << 24;
 
 /// A call in a function.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct ReloadedCall {
     /// The hash of the function's name.
     pub(super) function: u64,
@@ -46,6 +51,16 @@ pub(super) struct ReloadedCall {
     pub(super) tensors: (u64, u64),
     /// The number of the node.
     pub(super) node: u32,
+    /// What is wrong with what the node gives to the function that it names as an attribute.
+    pub(super) misgiven: Option<Rc<FunctionFinding>>,
+}
+
+impl ReloadedCall {
+    /// What whoever builds the function finds of the call that calls this one.
+    fn finding(&self, callee: &Reloaded) -> Option<Rc<FunctionFinding>> {
+        let misgiven = self.misgiven.clone();
+        misgiven.or_else(|| callee.call_finding(self.tensors).map(Rc::new))
+    }
 }
 
 /// A function that was loaded, as one release sees it.
@@ -60,8 +75,6 @@ pub(super) struct Reloaded {
     pub(super) types: NodeType,
     /// How many tensors a call must take and give at least.
     pub(super) needs: (u64, u64),
-    /// The names of its attributes: those that the call must give.
-    pub(super) attributes: Vec<String>,
     /// A node that has an attribute without a value, so that nobody can call the function.
     pub(super) unset: Option<BodyFinding>,
     pub(super) calls: Vec<ReloadedCall>,
@@ -73,6 +86,7 @@ impl Reloaded {
         place: Extent,
         definition: &Rc<OperationDefinition>,
         clear: &Clear,
+        definitions: &LoadDefinitions<'_>,
     ) -> Self {
         let mut types = NodeType::default();
         let (inputs, outputs) = (&definition.inputs, &definition.outputs);
@@ -87,6 +101,7 @@ impl Reloaded {
             direct: body.call.direct,
             tensors: *tensors,
             node: body.node,
+            misgiven: definitions.misgiven(body),
         });
         let needs = (types.inputs.len(), types.outputs.len());
         Self::new(place, Rc::clone(definition), types, needs, None, calls.collect())
@@ -100,15 +115,19 @@ impl Reloaded {
         unset: Option<BodyFinding>,
         calls: Vec<ReloadedCall>,
     ) -> Self {
-        let attributes = definition.attributes.iter().map(|one| one.name.clone()).collect();
         let signature = OnceCell::new();
-        Self { place, definition, signature, types, needs, attributes, unset, calls }
+        Self { place, definition, signature, types, needs, unset, calls }
     }
 
     /// Its signature.
     pub(super) fn operation(&self) -> Option<Operation<'_>> {
         let list = || OperationList::new([OperationDefinition::clone(&self.definition)]);
         self.signature.get_or_init(list).operation(&self.definition.name)
+    }
+
+    /// Whether it leaves something to whoever calls it.
+    pub(super) fn is_open(&self) -> bool {
+        !self.definition.attributes.is_empty()
     }
 
     fn with(&self, finding: BodyFinding) -> FunctionFinding {
@@ -127,12 +146,25 @@ impl Reloaded {
         Some(self.with(Finding::names(Part::Function, kind)))
     }
 
+    /// What is wrong with what a call gives for what the function leaves to it.
+    pub(super) fn misgiven(
+        &self,
+        given: &Attributes,
+        registry: &Registry,
+    ) -> Option<FunctionFinding> {
+        self.definition.attributes.iter().find_map(|attribute| {
+            let AttributeDefinition { name, kind, .. } = attribute;
+            let Some(value) = given.get(name) else { return self.ungiven() };
+            Some(self.with(misgiven(name, *kind, &BoundValue::of(value), registry)?))
+        })
+    }
+
     /// That a call does not give what the function leaves to it.
     fn ungiven(&self) -> Option<FunctionFinding> {
-        if self.attributes.is_empty() {
+        if !self.is_open() {
             return None;
         }
-        let attributes = self.attributes.clone();
+        let attributes = self.definition.attributes.iter().map(|one| one.name.clone()).collect();
         let kind = ImportFaultKind::AttributesMissing { attributes };
         Some(self.with(Finding::of(Part::Function, kind)))
     }
@@ -157,19 +189,19 @@ impl ReloadedLibrary {
         let finding = own.or_else(|| {
             reloaded.calls.iter().find_map(|call| {
                 let callee = self.functions.get(&call.function)?;
-                let ungiven = || callee.ungiven().filter(|_| !call.direct);
-                let found = ungiven().or_else(|| callee.call_finding(call.tensors));
-                found.map(Rc::new).or_else(|| self.findings.get(&call.function)?.clone())
+                call.finding(callee).or_else(|| self.findings.get(&call.function)?.clone())
             })
         });
         self.findings.insert(function, finding);
         self.functions.insert(function, reloaded);
     }
 
-    /// What a node of the graph finds that calls a function and takes and gives so many tensors.
+    /// What a node of the graph finds that calls a function and takes and gives so many tensors, in
+    /// a release.
     pub(super) fn fault(
         &self,
         library: Library<'_>,
+        registry: &Registry,
         node: &CallingNode,
         tensors: (u64, u64),
     ) -> Result<Option<ImportFault>, GraphError> {
@@ -177,15 +209,15 @@ impl ReloadedLibrary {
             return Ok(None);
         }
         let Some(callee) = self.functions.get(&node.call.function) else { return Ok(None) };
-        let mut found = self.findings.get(&node.call.function).cloned().flatten();
-        if !callee.attributes.is_empty() && !node.call.direct {
+        let mut found = None;
+        if callee.is_open() {
             let (source, release) = (library.source, library.release);
-            let given = call_attributes(source, node.place, false, release)?;
-            if callee.attributes.iter().any(|name| given.get(name).is_none()) {
-                found = callee.ungiven().map(Rc::new);
-            }
+            let given = call_attributes(source, node.place, node.call.direct, release)?;
+            found = callee.misgiven(&given, registry).map(Rc::new);
         }
-        let found = found.or_else(|| callee.call_finding(tensors).map(Rc::new));
+        let found = found
+            .or_else(|| self.findings.get(&node.call.function).cloned().flatten())
+            .or_else(|| callee.call_finding(tensors).map(Rc::new));
         found.map(|found| in_words(library, node.place, &found)).transpose()
     }
 }
@@ -196,6 +228,9 @@ pub(super) struct LoadDefinitions<'a> {
     pub(super) names: &'a FunctionNames,
     pub(super) registry: &'a Registry,
     pub(super) loaded: &'a ReloadedLibrary,
+    /// By the number of the node, what the function gives to those that it names as attributes and
+    /// that leave something to their callers.
+    pub(super) given: &'a HashMap<u32, Attributes>,
 }
 
 impl Definitions for LoadDefinitions<'_> {
@@ -225,6 +260,20 @@ impl LoadDefinitions<'_> {
         }
     }
 
+    /// What is wrong with what a call gives to the function that it names as an attribute.
+    fn misgiven_to(&self, call: &BodyCall) -> Option<FunctionFinding> {
+        let callee = self.loaded.get(call.call.function).filter(|_| !call.call.direct)?;
+        match self.given.get(&call.node) {
+            Some(given) => callee.misgiven(given, self.registry),
+            None => callee.ungiven(),
+        }
+    }
+
+    /// The same, to be kept.
+    pub(super) fn misgiven(&self, call: &BodyCall) -> Option<Rc<FunctionFinding>> {
+        self.misgiven_to(call).map(Rc::new)
+    }
+
     /// What a function finds that calls these by their names, and has nobody else along.
     pub(super) fn fault_of_called(
         &self,
@@ -249,12 +298,10 @@ impl LoadDefinitions<'_> {
                         return Some(callee.with(Finding::oversized()));
                     }
                     match (there.contains(&call.function), call.direct) {
-                        (true, direct) => {
+                        (true, _) => {
                             let target = self.loaded.get(call.function)?;
-                            let ungiven = || target.ungiven().filter(|_| !direct);
-                            let found = ungiven().or_else(|| target.call_finding(call.tensors));
-                            if found.is_some() {
-                                return found;
+                            if let Some(found) = call.finding(target) {
+                                return Some(FunctionFinding::clone(&found));
                             }
                             waiting.push(call.function);
                         }

@@ -191,7 +191,7 @@ impl FunctionVisitor<'_> {
             name: self.hasher.hash(b""),
             bad_name: !is_body_name(b""),
             bad_graph_name: !is_node_name(b""),
-            no_operation: self.functions.find(b"").is_none(),
+            no_operation: true,
             ..BodyNode::default()
         };
         self.call.clear();
@@ -498,7 +498,7 @@ impl FunctionVisitor<'_> {
                 let operation = Operation::of(text, self.functions);
                 self.call.operation(operation);
                 self.node.is_function = matches!(operation, Operation::Function(_));
-                self.node.no_operation = text.is_empty() && !self.node.is_function;
+                self.node.no_operation = text.is_empty();
                 self.node.loop_role = LoopRole::of(text);
                 if wants_kinds {
                     self.operation.clear();

@@ -35,6 +35,8 @@ pub(in super::super) struct GraphIndex {
     lost: Vec<u32>,
     /// What the last of `nodes` has that no node can have.
     pub(super) misfit: Option<Misfit>,
+    /// The first node without an operation, where a function of the library has no name either.
+    pub(super) nameless_call: Option<u32>,
     /// Nodes whose operation is on the list of deprecated ones, ascending: all, or the first of
     /// each where nodes are visited as they are written.
     pub(super) deprecated: Vec<DeprecatedNode>,
@@ -383,6 +385,11 @@ impl GraphIndex {
 
     pub(in super::super) fn misfit(&self) -> Option<Misfit> {
         self.misfit
+    }
+
+    /// The first node without an operation, where a function of the library has no name either.
+    pub(in super::super) fn nameless_call(&self) -> Option<u32> {
+        self.nameless_call
     }
 
     pub(in super::super) fn deprecated(&self) -> &[DeprecatedNode] {

@@ -33,7 +33,7 @@ pub(super) use self::{
     calls::Call,
     function::{Argument, BodyCall, BodyInput, BodyNode, Element, FunctionIndex, Suffix, Target},
     function_reader::{FunctionDepth, FunctionReader},
-    graph_index::{CallingNode, DeprecatedNode, DuplicateFunction, GraphIndex, Input},
+    graph_index::{CallingNode, DeprecatedNode, DuplicateFunction, GraphIndex, Input, Misfit},
     main_nodes::{FirstNode, LostCall, LostTarget, MainNodes, NamingNode},
     names::{Name, NameMap},
     output_names::OutputNames,

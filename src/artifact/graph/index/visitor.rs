@@ -238,7 +238,12 @@ impl<'a> IndexVisitor<'a> {
             false => self.known.learn(facts),
         }
         let name = std::mem::take(&mut self.node.name);
-        self.add_node(&name, place, facts, self.node.misfit(&name));
+        let mut misfit = self.node.misfit(&name);
+        if misfit.no_operation && self.wanted.functions.find(b"").is_some() {
+            misfit.no_operation = false;
+            self.index.nameless_call.get_or_insert(self.nodes);
+        }
+        self.add_node(&name, place, facts, misfit);
         self.node.name = name;
     }
 

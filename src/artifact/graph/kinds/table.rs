@@ -47,6 +47,8 @@ pub(in super::super) struct Kinds<'a> {
     body_nodes: HashMap<Key, u32, foldhash::quality::RandomState>,
     /// Whether a kind is another one in Python.
     differs_in_python: bool,
+    /// Whether a kind gives something whose type only a caller could tell.
+    has_untyped: bool,
 }
 
 impl<'a> Kinds<'a> {
@@ -75,6 +77,7 @@ impl<'a> Kinds<'a> {
             nodes: HashMap::default(),
             body_nodes: HashMap::default(),
             differs_in_python: false,
+            has_untyped: false,
         }
     }
 
@@ -111,6 +114,11 @@ impl<'a> Kinds<'a> {
     /// Whether a node is another one for whoever reads in Python.
     pub(in super::super) fn differs_in_python(&self) -> bool {
         self.differs_in_python
+    }
+
+    /// Whether nodes of a kind give something whose type only a caller could tell, in a view.
+    pub(in super::super) fn is_untyped(&self, kind: KindNumber, view: usize) -> bool {
+        self.has_untyped && self.types_of(kind, view).is_some_and(is_untyped)
     }
 
     pub(in super::super) fn get(&self, number: KindNumber) -> Option<&Kind> {
@@ -249,7 +257,10 @@ impl<'a> Kinds<'a> {
                 (Some(same), _) => same,
                 (None, None) => Judged::Unknown,
                 (None, Some(definition)) => match rules.node_type(definition, attributes) {
-                    Ok(types) => Judged::Types(self.types.number(types)),
+                    Ok(types) => {
+                        self.has_untyped |= is_untyped(&types);
+                        Judged::Types(self.types.number(types))
+                    }
                     Err(_) => Judged::Fault,
                 },
             });
@@ -262,6 +273,11 @@ impl<'a> Kinds<'a> {
         let found = dropped::of(operation, known, self.registries, attributes);
         self.dropped.number(found)
     }
+}
+
+/// Whether one of the outputs has no type.
+fn is_untyped(types: &NodeType) -> bool {
+    types.outputs.runs().iter().any(|run| run.element.data_type == 0)
 }
 
 fn is_text(value: AttributeValue<'_>) -> bool {

@@ -78,14 +78,15 @@ fn is_clear(bytes: &[u8]) -> [bool; 3] {
         assert_eq!((built.inputs, built.outputs), (1, 1));
         assert!(built.no_shape_function.is_none());
         let loaded = &ReloadedLibrary::default();
-        let definitions = LoadDefinitions { names, registry, loaded };
+        let given = std::collections::HashMap::new();
+        let definitions = LoadDefinitions { names, registry, loaded, given: &given };
         let kinds = kinds_in_graph(&index, &definitions);
         let deprecated = crate::artifact::graph::DeprecatedOperations::tensorflow();
         let reloaded =
             reload((&index, place), &kinds, None, &definitions, deprecated, &mut 0).unwrap();
-        let expected = Reloaded::clear(place, judged.definition.as_ref().unwrap(), clear);
+        let expected = Reloaded::clear(place, judged.definition.as_ref().unwrap(), clear, &definitions);
         assert_eq!((&reloaded.types, reloaded.needs), (&expected.types, expected.needs));
-        assert!(reloaded.unset.is_none() && reloaded.attributes.is_empty());
+        assert!(reloaded.unset.is_none() && !reloaded.is_open());
         assert_eq!(reloaded.operation().unwrap().inputs().count(), 1);
         true
     })

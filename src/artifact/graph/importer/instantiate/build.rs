@@ -24,7 +24,7 @@ use crate::artifact::{
         node_rules::TypeList,
         rules::shown,
     },
-    ops::{Operation, Registry},
+    ops::{AttributeKind, Operation, Registry},
 };
 
 /// A function that can be built.
@@ -144,18 +144,10 @@ impl<D: Definitions> Instantiation<'_, D> {
                         ImportFaultKind::AttributesMissing { attributes: vec![name.clone()] };
                     return Err(at_call(kind).with("", format!("attribute {name}")));
                 }
-                Some(value) if !value.is_of(attribute.kind()) => {
-                    let expected = attribute.kind().to_string();
-                    let found = format!("another kind of value as {name}");
-                    let kind = ImportFaultKind::AttributeKind { attribute: name };
-                    return Err(at_call(kind).with(found, expected));
+                Some(value) => {
+                    let registry = self.definitions.registry();
+                    misgiven(&name, attribute.kind(), value, registry).map_or(Ok(()), Err)?;
                 }
-                Some(value) if !value.is_known(self.definitions.registry()) => {
-                    let found = format!("an unknown type as {name}");
-                    let kind = ImportFaultKind::AttributeType { attribute: name };
-                    return Err(at_call(kind).with(found, "a type of the release"));
-                }
-                Some(_) => {}
             }
         }
         Ok(())
@@ -300,6 +292,25 @@ impl<D: Definitions> Instantiation<'_, D> {
     pub(super) fn at_node(&self, number: u32, kind: ImportFaultKind) -> BodyFinding {
         Finding::of(Part::Node(number), kind).of_operation(self.function, number)
     }
+}
+
+/// What is wrong with the value that a call gives for an attribute of the function.
+pub(in super::super) fn misgiven(
+    name: &str,
+    kind: AttributeKind,
+    value: &BoundValue,
+    registry: &Registry,
+) -> Option<BodyFinding> {
+    let attribute = name.to_owned();
+    if !value.is_of(kind) {
+        let fault = Finding::of(Part::Function, ImportFaultKind::AttributeKind { attribute });
+        return Some(fault.with(format!("another kind of value as {name}"), kind.to_string()));
+    }
+    if !value.is_known(registry) {
+        let fault = Finding::of(Part::Function, ImportFaultKind::AttributeType { attribute });
+        return Some(fault.with(format!("an unknown type as {name}"), "a type of the release"));
+    }
+    None
 }
 
 /// An attribute that cannot be bound, for messages.

@@ -16,7 +16,7 @@ mod results;
 mod types;
 
 pub(super) use self::{
-    build::{Built, Definitions, instantiate, numbered},
+    build::{Built, Definitions, instantiate, misgiven, numbered},
     finding::{BodyFinding, Finding, FindingKind},
     types::{argument_types, fixed_types},
 };

@@ -332,18 +332,104 @@ fn the_last_of_two_functions_of_one_name_is_loaded_and_may_name_no_other() {
 #[test]
 fn python_does_not_take_a_function_in_which_a_name_comes_twice() {
     let twice = function("f", &(node("n", "NoOp", &[], "") + &node("n", "NoOp", &[], "")), "a");
-    assert!(matches!(kind(Loader::LoadV1, &twice), Some(Kind::Structure(_))));
+    let Some(Kind::Structure(fault)) = kind(Loader::LoadV1, &twice) else { panic!("taken") };
+    assert_eq!((&*fault.node, fault.kind), ("f", StructureFaultKind::UnequalFunction));
+    assert_eq!(
+        fault.to_string(),
+        "function \"f\": it comes a second time in Python, and is not found to be the same \
+         (function \"f\", \"n\": another node, argument or result of the function has the same name)"
+    );
     assert_eq!(kind(Loader::Import, &twice), None);
+    // Python takes functions twice that stand in a bare graph as well.
+    let registries = [Registry::tensorflow("2.16").unwrap()];
+    let options = ReadOptions::default().with_registries(&registries);
+    let graphs = read(twice.as_bytes(), Message::GraphDef, Form::Text, &options).unwrap();
+    let judgement = &graphs.meta_graphs[0].graph.judgements[0];
+    assert!(judgement.fault(Loader::LoadV1).is_some());
+    assert!(judgement.fault(Loader::Import).is_none());
 }
 
 #[test]
-fn a_type_that_only_a_call_tells_has_no_name_in_the_python_of_2_12() {
+fn a_type_that_only_a_call_tells_has_no_name_in_python() {
     let open = "attr { key: 'dtype' value { placeholder: 'S' } }";
     let sizes = "attr { key: 'dtype' value { type: DT_INT32 } }";
     let empty = node("n", "Placeholder", &[], sizes) + &node("o", "Empty", &["n:output:0"], open);
     let graph = function("f", &(node("i", "Identity", &["a"], FLOAT) + &empty), "i:output:0");
-    let kind = |release| found(release, Loader::Load, &graph, "").map(|fault| fault.kind);
-    assert_eq!(kind("2.12"), Some(Kind::Python));
-    assert_eq!(kind("2.13"), None);
-    assert_eq!(kind("2.21"), None);
+    for release in ["2.12", "2.13", "2.21"] {
+        let kind = |loader| found(release, loader, &graph, "").map(|fault| fault.kind);
+        assert_eq!(kind(Loader::Load), Some(Kind::Python), "{release}");
+        assert_eq!(kind(Loader::LoadV1), None, "{release}");
+    }
+    // Outside of functions it is the same, but for who only looks at what operations say.
+    let main = format!(
+        "node {{ name: 's' op: 'Placeholder' {sizes} }}
+        node {{ name: 'o' op: 'Empty' input: 's' {open} }}"
+    );
+    for (loader, expected) in [
+        (Loader::Import, None),
+        (Loader::LoadV1, Some(Kind::Python)),
+        (Loader::Load, Some(Kind::Python)),
+        (Loader::Cpp, None),
+    ] {
+        assert_eq!(kind(loader, &main), expected, "{loader:?}");
+    }
+    let none = "node { name: 'o' op: 'IdentityN' attr { key: 'T' value { placeholder: 'S' } } }";
+    assert_eq!(kind(Loader::LoadV1, none), None);
+}
+
+#[test]
+fn a_node_without_an_operation_calls_the_function_without_a_name_once_that_has_another_one() {
+    let nameless = function("", "", "a");
+    let call = format!("{INPUT} node {{ name: 'c' op: '' input: 'x' }} {nameless}");
+    let structure = |loader, graph: &str| match kind(loader, graph) {
+        Some(Kind::Structure(fault)) => Some((fault.kind, fault.node)),
+        Some(other) => panic!("{other:?}"),
+        None => None,
+    };
+    let no_operation = Some((StructureFaultKind::NoOperation, "c".to_owned()));
+    for loader in [Loader::Import, Loader::LoadV1, Loader::Cpp] {
+        assert_eq!(structure(loader, &call), no_operation, "{loader:?}");
+    }
+    assert_eq!(structure(Loader::Load, &call), None);
+    let named =
+        format!("{INPUT} node {{ name: 'c' op: '' input: 'x' }} {}", function("f", "", "a"));
+    assert_eq!(structure(Loader::Load, &named), no_operation);
+    // What comes first for the others does not hide what is wrong besides.
+    let lost = format!("{call} node {{ name: 'd' op: 'NoOp' input: '^z' }}");
+    assert_eq!(
+        structure(Loader::Load, &lost),
+        Some((StructureFaultKind::UnknownInput, "d".to_owned()))
+    );
+    assert_eq!(structure(Loader::Import, &lost), no_operation);
+    let ill_named = format!("{INPUT} node {{ name: 'c d' op: '' input: 'x' }} {nameless}");
+    for loader in Loader::ALL {
+        let found = structure(loader, &ill_named).map(|(kind, _)| kind);
+        assert_eq!(found, Some(StructureFaultKind::Name), "{loader:?}");
+    }
+    let two = call.replace("input: 'x'", "input: 'x' input: 'x'");
+    assert_eq!(kind(Loader::Load, &two), Some(Kind::InputCount));
+}
+
+#[test]
+fn what_a_call_gives_to_a_function_is_of_the_kind_that_is_left_to_it() {
+    let left = "attr { key: 'container' value { placeholder: 'N' } }
+        attr { key: 'dtype' value { type: DT_FLOAT } } attr { key: 'shape' value { shape {} } }";
+    let body = function("f", &node("v", "VarHandleOp", &[], left), "a");
+    let body = body.replace("output_arg", "attr { name: 'N' type: 'string' } output_arg");
+    let types = "attr { key: 'Tin' value { list { type: DT_FLOAT } } }
+        attr { key: 'Tout' value { list { type: DT_FLOAT } } }";
+    let given = |value: &str| {
+        let attributes = format!("attr {{ key: 'N' value {{ {value} }} }}");
+        format!(
+            "{INPUT} {body} node {{ name: 'c' op: 'PartitionedCall' input: 'x' {types}
+                attr {{ key: 'f' value {{ func {{ name: 'f' {attributes} }} }} }} }}"
+        )
+    };
+    let of_kind = Some(Kind::AttributeKind { attribute: "N".to_owned() });
+    for loader in Loader::ALL {
+        assert_eq!(kind(loader, &given("s: 'c'")), None, "{loader:?}");
+        for other in ["type: DT_FLOAT", "i: 1", "list { }", "placeholder: 'N'"] {
+            assert_eq!(kind(loader, &given(other)), of_kind, "{loader:?} {other}");
+        }
+    }
 }
