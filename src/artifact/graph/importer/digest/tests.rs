@@ -84,7 +84,8 @@ fn is_clear(bytes: &[u8]) -> [bool; 3] {
         let deprecated = crate::artifact::graph::DeprecatedOperations::tensorflow();
         let reloaded =
             reload((&index, place), &kinds, None, &definitions, deprecated, &mut 0).unwrap();
-        let expected = Reloaded::clear(place, judged.definition.as_ref().unwrap(), clear, &definitions);
+        let expected =
+            Reloaded::clear(place, judged.definition.as_ref().unwrap(), clear, &definitions);
         assert_eq!((&reloaded.types, reloaded.needs), (&expected.types, expected.needs));
         assert!(reloaded.unset.is_none() && !reloaded.is_open());
         assert_eq!(reloaded.operation().unwrap().inputs().count(), 1);
