@@ -566,22 +566,18 @@ def function_attributes(graph, rng, registry, nodes, body):
     """Attributes of a function, of its arguments, and its control outputs."""
     if not body:
         return False
-    form = rng.randrange(6)
+    form = rng.randrange(5)
     shapes = [("shape", rng.choice([None, [2], [-1, 2], *ODD_SHAPES])) for _ in range(rng.choice([0, 1, 1, 2]))]
     if form == 0:
         body.attributes["_input_shapes"] = rng.choice([("list", shapes), any_value(rng, names_of(graph))])
     elif form == 1:
-        body.attributes[rng.choice(["_noinline", "api_implements", "x", "", "_class"])] = any_value(rng, [*names_of(graph), "missing"])
+        body.attributes[rng.choice(["_noinline", "api_implements", "x", "", "_disable_acd", "function_runs_at_most_once"])] = any_value(rng, names_of(graph))
     elif form == 2:
-        name = rng.choice(["_output_shapes", "_output_shapes", "_class", "dtype", "_x", "shape"])
-        body.argument_attributes[rng.choice([0, 0, 1, 5])] = {name: rng.choice([("list", shapes), ("shape", [2]), any_value(rng, [])])}
+        body.argument_attributes[rng.choice([0, 0, 1, 5])] = {rng.choice(["dtype", "_x", "shape"]): any_value(rng, [])}
     elif form == 3:
         body.control_outputs.append(rng.choice(["done", "other", ""]))
-    elif form == 4:
-        body.control_returns[rng.choice(["done", "other"])] = texts(body.nodes, body, rng) if body.nodes and rng.random() < 0.3 else rng.choice(["missing", ""])
     else:
-        graph.registered_gradients.append((rng.choice(["missing", "", *names_of(graph)]), rng.choice(["", "gradient", "other"])))
-        rng.choice(body.nodes).attributes["_gradient_op_type"] = rng.choice([("string", b"gradient"), ("string", b"missing"), ("int", 1)])
+        body.control_returns[rng.choice(["done", "other"])] = texts(body.nodes, body, rng) if body.nodes and rng.random() < 0.5 else rng.choice(["missing", ""])
     return True
 
 

@@ -34,7 +34,8 @@ CLASSES = [
     ("op_deprecated", r"is not available in GraphDef version"),
     ("no_shape_function", r"No shape inference function exists"),
     # Of a node for which there is no kernel everything else is looked at as well, before that is said.
-    ("kernel", r"No OpKernel|Multiple OpKernel registrations|could not be found in the registered kernels|(?s:; NodeDef: .*Op<.*\n\t \[\[)"),
+    ("kernel", r"No OpKernel|Multiple OpKernel registrations|could not be found in the registered kernels|^KernelDef '|"
+               r"(?s:(; NodeDef: .*Op<|Op<.*; NodeDef: ).*\n\t \[\[)"),
     # Which devices there are, only the machine can say.
     ("placement", r"Cannot assign a device for operation"),
     ("function_name", r"because an op with the same name|function with the same name already exists|already registered as an op"),

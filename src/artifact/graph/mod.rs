@@ -25,6 +25,7 @@ mod deprecation;
 mod devices;
 mod fast;
 mod fault;
+mod function_attributes;
 mod function_names;
 mod graphs;
 mod importer;

@@ -76,6 +76,8 @@ pub(super) struct StoredList {
     kept: Stretch,
     /// The runs of its types, whatever else is in it.
     types: Stretch,
+    /// Its texts and functions that come once it is mixed.
+    later: Stretch,
 }
 
 /// A value inside of a function that is a value: none at all, or a placeholder.
@@ -125,6 +127,8 @@ pub(in super::super) struct Attributes {
     numbers: Vec<i64>,
     types: Vec<TypeCount>,
     texts: Vec<StoredText>,
+    /// The texts and functions of lists that have values of two kinds.
+    mixed: Vec<(Element, StoredText)>,
     shapes: Vec<StoredShape>,
     /// By the number of the entry, what the functions in its value leave to others.
     nested: Vec<(usize, Nested)>,
@@ -262,6 +266,19 @@ impl StoredList {
         self.types.of(&attributes.types)
     }
 
+    /// Its texts or functions, whatever else is in it.
+    pub(super) fn texts(
+        self,
+        attributes: &Attributes,
+        element: Element,
+    ) -> impl Iterator<Item = Text<'_>> {
+        let is_own = self.element == Some(element);
+        let own = if is_own { self.kept.of(&attributes.texts) } else { &[] };
+        let later = self.later.of(&attributes.mixed).iter();
+        let later = later.filter(move |(other, _)| *other == element).map(|(_, text)| text);
+        own.iter().chain(later).map(|text| attributes.text(*text))
+    }
+
     /// The value at `position`, if it is kept. Types are not: they have
     /// [`types`](Self::types).
     pub(super) fn get(
@@ -295,6 +312,7 @@ impl Attributes {
         self.numbers.clear();
         self.types.clear();
         self.texts.clear();
+        self.mixed.clear();
         self.shapes.clear();
         self.nested.clear();
         self.is_oversized = false;
@@ -406,10 +424,20 @@ impl Attributes {
 
     /// Adds a text to a list of texts or functions.
     pub(super) fn push_text(&mut self, list: &mut StoredList, element: Element, text: StoredText) {
-        if self.lengthen(list, element, 1) && self.has_room(size_of::<StoredText>()) {
+        let is_of_one_kind = self.lengthen(list, element, 1);
+        if !self.has_room(size_of::<(Element, StoredText)>()) {
+            return;
+        }
+        if is_of_one_kind {
             self.texts.push(text);
             list.kept.count += 1;
+            return;
         }
+        if list.later.count == 0 {
+            list.later.start = self.mixed.len();
+        }
+        self.mixed.push((element, text));
+        list.later.count += 1;
     }
 
     /// Adds a shape to a list.

@@ -107,6 +107,16 @@ impl<'a> List<'a> {
         (0..).map_while(move |position| self.list.get(self.attributes, position))
     }
 
+    /// The texts in it, whatever else is in it.
+    pub(in super::super) fn texts(self) -> impl Iterator<Item = Text<'a>> {
+        self.list.texts(self.attributes, Element::String)
+    }
+
+    /// The names of the functions in it, whatever else is in it.
+    pub(in super::super) fn functions(self) -> impl Iterator<Item = Text<'a>> {
+        self.list.texts(self.attributes, Element::Function)
+    }
+
     fn equals(self, default: Values<'_>) -> bool {
         if self.is_mixed() {
             return false;
@@ -255,6 +265,9 @@ impl<'a> AttributeValue<'a> {
                 (list.len(), list.is_mixed(), list.element()).hash(state);
                 list.types().hash(state);
                 list.values().for_each(|value| value.hash_judged(state));
+                if list.is_mixed() {
+                    list.functions().for_each(|name| name.hash(state));
+                }
             }
         }
     }

@@ -331,7 +331,12 @@ impl PlainBody {
             let mut nodes = function.nodes.iter();
             nodes.all(|node| !node.bad_device && !node.bad_class && !node.bad_graph_name)
         };
-        let wants_edges = wants_edges && names_loaders_take && nodes_loaders_take();
+        let settings_loaders_take = || {
+            let are_own = function.control_nodes(|name| owners.contains_key(name));
+            function.unusual_attributes.is_empty() && are_own == Some(true)
+        };
+        let wants_edges =
+            wants_edges && names_loaders_take && nodes_loaders_take() && settings_loaders_take();
         let mut walk = PlainWalk {
             function,
             owners: &owners,

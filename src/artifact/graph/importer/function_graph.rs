@@ -24,7 +24,10 @@ use crate::artifact::{
         DeprecatedOperation, DeprecatedOperations, ImportFaultKind,
         attributes::AttributeValue,
         fault::{BodyFaultKind, Part},
-        index::{BodyInput, BodyKind, BodyNode, Element, FunctionIndex, NameMap, Suffix, Target},
+        function_attributes,
+        index::{
+            BodyInput, BodyKind, BodyNode, Element, FunctionIndex, Name, NameMap, Suffix, Target,
+        },
         node_rules::{ElementType, NodeFault, NodeRules, NodeType, Strictness},
         rules::is_partitioned_call,
         shapes::BodyMismatch,
@@ -112,7 +115,10 @@ pub(super) fn reload(
         .untyped()
         .or_else(|| graph.device())
         .or_else(|| graph.results())
-        .or_else(|| graph.target(definitions));
+        .or_else(|| graph.control_outputs())
+        .or_else(|| graph.target(definitions))
+        .or_else(|| graph.attributes(definitions))
+        .or_else(|| graph.repeated_control_output());
     match after.or_else(|| graph.placeholder(definitions)) {
         Some(finding) => Err(own(finding)),
         None => Ok(graph.reloaded(place, definitions)),
@@ -413,6 +419,37 @@ impl FunctionGraph<'_> {
         let (number, _) = results.find(|(_, target)| is_lost(target))?;
         let fault = Finding::of(Part::Result(number), ImportFaultKind::Python);
         Some(fault.with("a result that nothing in the function is", "NODE:OUTPUT:NUMBER"))
+    }
+
+    /// What the function waits for when it ends, by the names of its control outputs.
+    fn control_nodes(&self) -> Option<bool> {
+        let has_name =
+            |name: &Name| self.arguments.contains_key(name) || self.nodes.contains_key(name);
+        self.function.control_nodes(has_name)
+    }
+
+    /// A control output that is no node.
+    fn control_outputs(&self) -> Option<BodyFinding> {
+        let fault = || Finding::of(Part::Function, ImportFaultKind::Python);
+        let words = || fault().with("a control output that nothing in the function is", "a node");
+        self.control_nodes().is_none().then(words)
+    }
+
+    /// A node that is two control outputs.
+    fn repeated_control_output(&self) -> Option<BodyFinding> {
+        let fault = || Finding::of(Part::Function, ImportFaultKind::Python);
+        let words = || fault().with("a node that is two control outputs", "a node for each");
+        (self.control_nodes() == Some(false)).then(words)
+    }
+
+    /// An attribute of the function that no function of Python can have.
+    fn attributes(&self, definitions: &LoadDefinitions<'_>) -> Option<BodyFinding> {
+        let version = definitions.registry().graph_def_version();
+        let mut names = self.function.unusual_attributes.iter();
+        let unknown = names.find(|name| !function_attributes::is_known(name, version))?;
+        let fault = Finding::of(Part::Function, ImportFaultKind::Python);
+        let found = format!("an attribute {unknown:?} of the function");
+        Some(fault.with(found, "one that functions of Python may have"))
     }
 
     /// What is wrong with what a node gives to the function that is its operation, and shows once

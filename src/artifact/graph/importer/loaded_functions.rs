@@ -23,13 +23,13 @@ use crate::artifact::{
     graph::{
         DeprecatedOperations, GraphError, ImportFault, ImportFaultKind, StructureFault,
         StructureFaultKind,
-        attributes::{AttributeValue, Attributes},
+        attributes::{AttributeValue, Attributes, Text},
         fault::Part,
         function_names::{FunctionNames, LibraryFunction},
         index::{FunctionIndex, call_attributes},
         source::Extent,
     },
-    ops::{DefinitionId, Element, OperationDefinition, Registry},
+    ops::{DefinitionId, OperationDefinition, Registry},
 };
 
 /// A function of the library, before it is loaded.
@@ -301,8 +301,7 @@ pub(super) fn named_functions(
     names: &FunctionNames,
 ) -> Result<Vec<u64>, String> {
     let mut found = Vec::new();
-    let mut note = |value: AttributeValue<'_>| {
-        let AttributeValue::Function(name) = value else { return Ok(()) };
+    let mut note = |name: Text<'_>| {
         let bytes = name.bytes.unwrap_or_default();
         match names.find(bytes) {
             Some(hash) => {
@@ -314,10 +313,9 @@ pub(super) fn named_functions(
     };
     for (_, value) in attributes.iter() {
         match value {
-            AttributeValue::List(list) if list.element() == Some(Element::Function) => {
-                list.values().try_for_each(&mut note)?;
-            }
-            value => note(value)?,
+            AttributeValue::List(list) => list.functions().try_for_each(&mut note)?,
+            AttributeValue::Function(name) => note(name)?,
+            _ => {}
         }
     }
     Ok(found)

@@ -3,7 +3,7 @@
 //! Knows what the importer looks at in a function. It must never know how a function is written; that
 //! is the business of the [reader](super::FunctionReader).
 
-use std::rc::Rc;
+use std::{collections::HashSet, rc::Rc};
 
 use super::{
     body_kinds::BodyKind,
@@ -176,6 +176,12 @@ pub(in super::super) struct FunctionIndex {
     pub(in super::super) inputs: Vec<BodyInput>,
     /// By the name of a result, what is returned as it; `None` where nothing is named.
     pub(in super::super) returns: NameMap<Option<Target>>,
+    /// The names of the control outputs in the signature.
+    pub(in super::super) control_outputs: Vec<Name>,
+    /// By the name of a control output, the node that it is.
+    pub(in super::super) control_returns: NameMap<Target>,
+    /// The names of attributes that not every Python knows, the first ones.
+    pub(in super::super) unusual_attributes: Vec<String>,
     /// In the order of the nodes.
     pub(in super::super) calls: Vec<BodyCall>,
     /// The nodes that are constants, by their numbers, with where they are: a kind keeps the tensor
@@ -194,6 +200,21 @@ pub(in super::super) struct FunctionIndex {
 }
 
 impl FunctionIndex {
+    /// The nodes and arguments that are its control outputs, and whether each is one of its own;
+    /// `has_name` says whether there is one of a name. `None` for what is none.
+    pub(in super::super) fn control_nodes(&self, has_name: impl Fn(&Name) -> bool) -> Option<bool> {
+        let mut seen = HashSet::new();
+        let mut are_own = true;
+        for output in &self.control_outputs {
+            let target = self.control_returns.get(output)?;
+            if target.control || target.suffix != Suffix::None || !has_name(&target.name) {
+                return None;
+            }
+            are_own &= seen.insert(target.name);
+        }
+        Some(are_own)
+    }
+
     /// The hash of a name, as nodes, arguments and results have it.
     pub(in super::super) fn hash(&self, name: &[u8]) -> Name {
         self.hasher.hash(name)

@@ -21,6 +21,7 @@ use crate::{
             GraphError,
             attributes::AttributeReader,
             devices::DeviceReader,
+            function_attributes::is_known_to_all,
             function_names::FunctionNames,
             node_bytes::{KnownNodes, Reference},
             node_rules::PythonColocation,
@@ -29,10 +30,12 @@ use crate::{
             whole_text::WholeText,
         },
         schema::{
-            ATTR_VALUE, ATTR_VALUE_LIST_VALUE, FUNCTION_DEF, FUNCTION_DEF_RET_ENTRY, Field,
-            MessageId, NODE_DEF, OP_DEF, OP_DEF_ARG_DEF,
+            ATTR_VALUE, ATTR_VALUE_LIST_VALUE, FUNCTION_DEF, FUNCTION_DEF_ATTR_ENTRY,
+            FUNCTION_DEF_CONTROL_RET_ENTRY, FUNCTION_DEF_RET_ENTRY, Field, MessageId, NODE_DEF,
+            OP_DEF, OP_DEF_ARG_DEF,
             fields::{
-                attr_value, function_def, function_def_ret_entry, node_def, op_def, op_def_arg_def,
+                attr_value, function_def, function_def_attr_entry, function_def_ret_entry,
+                node_def, op_def, op_def_arg_def,
             },
         },
     },
@@ -41,6 +44,9 @@ use crate::{
 
 /// What is appended to the name of a result to name the node that returns it.
 const RESULT: &[u8] = b"_RetVal";
+
+/// Names of attributes that are kept of one function.
+const MOST_UNUSUAL: usize = 64;
 
 /// What of a function is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,6 +111,7 @@ impl FunctionReader {
             control_inputs: false,
             argument: Argument::default(),
             returned: Returned::default(),
+            attribute: Vec::new(),
             text: WholeText::default(),
             devices: DeviceReader::default(),
             known: &mut self.known,
@@ -170,6 +177,8 @@ struct FunctionVisitor<'a> {
     control_inputs: bool,
     argument: Argument,
     returned: Returned,
+    /// The name of the function's attribute that is being read.
+    attribute: Vec<u8>,
     text: WholeText,
     devices: DeviceReader,
     /// What nodes are.
@@ -309,6 +318,13 @@ impl FunctionVisitor<'_> {
         }
     }
 
+    fn end_of_attribute(&mut self) {
+        let unusual = &mut self.index.unusual_attributes;
+        if !is_known_to_all(&self.attribute) && unusual.len() < MOST_UNUSUAL {
+            unusual.push(String::from_utf8_lossy(&self.attribute).into_owned());
+        }
+    }
+
     fn end_of_argument(&mut self) {
         match self.position {
             Position::Argument => self.index.arguments.push(self.argument),
@@ -364,9 +380,10 @@ impl Visitor for FunctionVisitor<'_> {
             (OP_DEF, op_def::INPUT_ARG) => self.begin_argument(Position::Argument),
             (OP_DEF, op_def::OUTPUT_ARG) => self.begin_argument(Position::Result),
             (FUNCTION_DEF, function_def::NODE_DEF) => self.begin_node(),
-            (FUNCTION_DEF, function_def::RET) => {
+            (FUNCTION_DEF, function_def::RET | function_def::CONTROL_RET) => {
                 self.returned = Returned { result: self.hasher.hash(b""), target: None };
             }
+            (FUNCTION_DEF, function_def::ATTR) if self.wants_kinds() => self.attribute.clear(),
             _ if self.position == Position::Node => return self.enter_in_node(message, field),
             _ => return signature,
         }
@@ -385,6 +402,12 @@ impl Visitor for FunctionVisitor<'_> {
             (FUNCTION_DEF, function_def::RET) => {
                 self.index.returns.insert(self.returned.result, self.returned.target);
             }
+            (FUNCTION_DEF, function_def::CONTROL_RET) => {
+                let nowhere = || Target::of(&self.hasher, &self.index.outputs, b"");
+                let target = self.returned.target.unwrap_or_else(nowhere);
+                self.index.control_returns.insert(self.returned.result, target);
+            }
+            (FUNCTION_DEF, function_def::ATTR) if self.wants_kinds() => self.end_of_attribute(),
             _ if self.position == Position::Node => self.leave_in_node(message, field),
             _ => {}
         }
@@ -421,7 +444,17 @@ impl Visitor for FunctionVisitor<'_> {
         match message {
             NODE_DEF => self.node_string(field, piece, is),
             OP_DEF_ARG_DEF => self.argument_string(field, piece, is),
-            FUNCTION_DEF_RET_ENTRY => {
+            OP_DEF if field.number == op_def::CONTROL_OUTPUT => {
+                let Some(text) = self.text.take(piece, is) else { return };
+                self.index.control_outputs.push(self.hasher.hash(text));
+            }
+            FUNCTION_DEF_ATTR_ENTRY if field.number == function_def_attr_entry::KEY => {
+                let Some(text) = self.text.take(piece, is) else { return };
+                self.attribute.clear();
+                self.attribute.extend_from_slice(text);
+            }
+            // Both have the same fields.
+            FUNCTION_DEF_RET_ENTRY | FUNCTION_DEF_CONTROL_RET_ENTRY => {
                 let Some(text) = self.text.take(piece, is) else { return };
                 if field.number == function_def_ret_entry::KEY {
                     self.returned.result = self.hasher.hash(text);

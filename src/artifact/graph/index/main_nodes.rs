@@ -11,7 +11,7 @@ use crate::{
     artifact::{
         graph::{
             GraphError,
-            attributes::{AttributeReader, AttributeValue, Attributes},
+            attributes::{AttributeReader, AttributeValue, Attributes, Text},
             devices::DeviceReader,
             function_names::FunctionNames,
             node_bytes::{KnownNodes, Reference},
@@ -20,7 +20,6 @@ use crate::{
             source::{Extent, Source},
             whole_text::WholeText,
         },
-        ops::Element,
         schema::{
             Field, GRAPH_DEF, META_GRAPH_DEF, MessageId, NODE_DEF, SAVED_MODEL,
             fields::{graph_def, meta_graph_def, node_def, saved_model},
@@ -260,15 +259,11 @@ fn text_of(bytes: &[u8]) -> String {
 
 /// The functions that a value names.
 fn named_functions(value: AttributeValue<'_>) -> Vec<String> {
-    let name = |value| match value {
-        AttributeValue::Function(name) => Some(text_of(name.bytes.unwrap_or_default())),
-        _ => None,
-    };
+    let name = |name: Text<'_>| text_of(name.bytes.unwrap_or_default());
     match value {
-        AttributeValue::List(list) if list.element() == Some(Element::Function) => {
-            list.values().filter_map(name).collect()
-        }
-        value => name(value).into_iter().collect(),
+        AttributeValue::List(list) => list.functions().map(name).collect(),
+        AttributeValue::Function(function) => vec![name(function)],
+        _ => Vec::new(),
     }
 }
 

@@ -3,10 +3,7 @@
 //! The importer looks at a list of texts alone. Python reads whatever the attribute has as if it
 //! were one, and leaves the device of a node that has to be beside another one unread.
 
-use crate::artifact::{
-    graph::attributes::{AttributeValue, Attributes},
-    ops::Element,
-};
+use crate::artifact::graph::attributes::{AttributeValue, Attributes};
 
 /// What stands before the name of a node in the attribute.
 const PREFIX: &[u8] = b"loc:@";
@@ -29,13 +26,13 @@ impl PythonColocation {
             None | Some(AttributeValue::None) => return Self::Alone,
             Some(AttributeValue::String(text)) if text.length == 0 => return Self::Alone,
             Some(AttributeValue::List(list)) if list.len() == 0 => return Self::Alone,
-            Some(AttributeValue::List(list)) if list.element() == Some(Element::String) => list,
+            // Of several kinds of values, texts are what is read first.
+            Some(AttributeValue::List(list)) if list.texts().next().is_some() => list,
             Some(_) => return Self::Unreadable,
         };
         let mut found = Self::Alone;
-        for value in list.values() {
+        for text in list.texts() {
             // What is too long to be kept is nobody's name.
-            let AttributeValue::String(text) = value else { continue };
             let bytes = text.bytes.unwrap_or_default();
             if std::str::from_utf8(bytes).is_err() {
                 return Self::Unreadable;

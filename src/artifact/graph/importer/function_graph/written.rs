@@ -101,9 +101,12 @@ impl FunctionGraph<'_> {
                 name == "shared_name" && known.is_some()
                     || known.is_some_and(|attribute| attribute.has_default())
             };
-            let mut own = kind.attributes.iter();
-            let own = own
-                .find(|(name, value)| matches!(value, AttributeValue::None) && !is_filled_in(name));
+            let is_unset = |(name, value): &(&[u8], AttributeValue<'_>)| match value {
+                AttributeValue::None => !is_filled_in(name),
+                AttributeValue::Placeholder(of) => of.length == 0,
+                _ => false,
+            };
+            let own = kind.attributes.iter().find(is_unset);
             let name = own.map(|(name, _)| name);
             let name = name.or_else(|| Some(kind.attributes.nested().next()?.0))?;
             Some(String::from_utf8_lossy(name).into_owned())

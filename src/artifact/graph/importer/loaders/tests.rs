@@ -433,3 +433,113 @@ fn what_a_call_gives_to_a_function_is_of_the_kind_that_is_left_to_it() {
         }
     }
 }
+
+#[test]
+fn what_calls_in_a_function_give_is_looked_at_once_it_is_written_out_again() {
+    let left = "attr { key: 'container' value { placeholder: 'N' } }
+        attr { key: 'dtype' value { type: DT_FLOAT } } attr { key: 'shape' value { shape {} } }";
+    let open = function("f", &node("v", "VarHandleOp", &[], left), "a");
+    let open = open.replace("output_arg", "attr { name: 'N' type: 'string' } output_arg");
+    let types = "attr { key: 'Tin' value { list { type: DT_FLOAT } } }
+        attr { key: 'Tout' value { list { type: DT_FLOAT } } }";
+    let given = |value: &str| format!("attr {{ key: 'N' value {{ {value} }} }}");
+    let target = |name: &str, given: &str| {
+        format!("{types} attr {{ key: 'f' value {{ func {{ name: '{name}' {given} }} }} }}")
+    };
+    let call = |inner: String, returned: &str| {
+        let calling = function("g", &inner, returned);
+        let main = target("g", "");
+        let library = together(&[open.clone(), calling]);
+        format!("{INPUT} {library} node {{ name: 'd' op: 'PartitionedCall' input: 'x' {main} }}")
+    };
+    let named = |value: &str| {
+        let target = target("f", &given(value));
+        call(node("c", "PartitionedCall", &["a"], &target), "c:output:0")
+    };
+    let direct = |value: &str| call(node("c", "f", &["a"], &given(value)), "c:r:0");
+    let of_kind = Some(Kind::AttributeKind { attribute: "N".to_owned() });
+    for loader in Loader::ALL {
+        assert_eq!(kind(loader, &named("s: 'c'")), None, "{loader:?}");
+        assert_eq!(kind(loader, &direct("s: 'c'")), None, "{loader:?}");
+        assert_eq!(kind(loader, &named("i: 1")), of_kind, "{loader:?}");
+        assert_eq!(kind(loader, &direct("i: 1")), of_kind, "{loader:?}");
+        assert_eq!(kind(loader, &named("placeholder: 'N'")), Some(Kind::FunctionBody));
+    }
+    assert_eq!(kind(Loader::Load, &direct("placeholder: 'N'")), of_kind);
+    let missing = call(node("c", "PartitionedCall", &["a"], &target("f", "")), "c:output:0");
+    for loader in Loader::ALL {
+        let found = kind(loader, &missing);
+        assert!(matches!(found, Some(Kind::AttributesMissing { .. })), "{loader:?} {found:?}");
+    }
+}
+
+#[test]
+fn control_outputs_are_nodes_of_the_function_each_its_own() {
+    let with = |outputs: &[&str], returned: &[(&str, &str)]| {
+        let outputs: String = outputs.iter().map(|o| format!("control_output: '{o}' ")).collect();
+        let returned: String = returned
+            .iter()
+            .map(|(key, value)| format!("control_ret {{ key: '{key}' value: '{value}' }} "))
+            .collect();
+        let function = function("f", &node("n", "NoOp", &[], ""), "a");
+        let function = function.replace("output_arg", &format!("{outputs} output_arg"));
+        function.replace("ret { key", &format!("{returned} ret {{ key"))
+    };
+    let load = |outputs: &[&str], returned: &[(&str, &str)]| {
+        let graph = with(outputs, returned);
+        for loader in [Loader::Import, Loader::LoadV1, Loader::Cpp] {
+            assert_eq!(kind(loader, &graph), None, "{loader:?}");
+        }
+        kind(Loader::Load, &graph)
+    };
+    assert_eq!(load(&["d"], &[("d", "n")]), None);
+    assert_eq!(load(&["d", ""], &[("d", "a"), ("", "n")]), None);
+    assert_eq!(load(&[], &[("d", "nowhere")]), None);
+    for returned in [&[][..], &[("d", "z")], &[("d", "n:output:0")], &[("d", "^n")]] {
+        assert_eq!(load(&["d"], returned), Some(Kind::Python), "{returned:?}");
+    }
+    assert_eq!(load(&["d", "d"], &[("d", "n")]), Some(Kind::Python));
+    assert_eq!(load(&["d", "e"], &[("d", "n"), ("e", "n")]), Some(Kind::Python));
+}
+
+#[test]
+fn a_function_has_the_attributes_that_the_python_of_the_release_knows() {
+    let with = |name: &str| {
+        let attribute = format!("attr {{ key: '{name}' value {{ b: true }} }} ret {{ key");
+        function("f", "", "a").replace("ret { key", &attribute)
+    };
+    for (name, release, expected) in [
+        ("_noinline", "2.12", None),
+        ("_disable_acd", "2.12", Some(Kind::Python)),
+        ("_disable_acd", "2.16", None),
+        ("function_runs_at_most_once", "2.16", Some(Kind::Python)),
+        ("function_runs_at_most_once", "2.21", None),
+        ("_v", "2.21", Some(Kind::Python)),
+        ("", "2.21", Some(Kind::Python)),
+    ] {
+        for objects in ["", "object_graph_def { nodes { } }"] {
+            let found = found(release, Loader::Load, &with(name), objects);
+            assert_eq!(found.map(|fault| fault.kind), expected, "{name} {release}");
+        }
+        assert_eq!(kind(Loader::LoadV1, &with(name)), None);
+    }
+}
+
+#[test]
+fn of_a_list_with_values_of_two_kinds_python_reads_the_texts_and_the_functions() {
+    let class = |list: &str| {
+        format!(
+            "{INPUT} node {{ name: 'n' op: 'NoOp' attr {{ key: '_class' value {{ list {{ {list} }} }} }} }}"
+        )
+    };
+    for text in ["s: 'loc:@x'", "i: 1 s: 'loc:@x'", "s: 'loc:@x' shape { }"] {
+        assert_eq!(kind(Loader::LoadV1, &class(text)), None, "{text}");
+    }
+    assert_eq!(kind(Loader::LoadV1, &class("i: 1 shape { }")), Some(Kind::Python));
+    let naming = "attr { key: '_k' value { list { i: 1 func { name: 'lost' } } } }";
+    let body = function("f", &node("n", "NoOp", &[], naming), "a");
+    assert_eq!(kind(Loader::Load, &body), Some(Kind::Python));
+    let main = format!("{} node {{ name: 'n' op: 'NoOp' {naming} }}", function("f", "", "a"));
+    assert_eq!(kind(Loader::Load, &main), Some(Kind::Python));
+    assert_eq!(kind(Loader::LoadV1, &main), None);
+}
