@@ -22,6 +22,8 @@ import tempfile
 import time
 import zipfile
 
+from checks import Checks
+
 # What real plug-ins end the process on, and our host never does to them.
 ENDS = {"pjrt_short_arguments_with_type", "pjrt_unknown_type", "pjrt_no_compile_options"}
 
@@ -162,12 +164,12 @@ def foreign(cache, package, version, platform, python):
     return download(folder, package, version, "--only-binary=:all:", "--platform", platform, "--python-version", python, *abi)
 
 
-class Serdes:
-    """The command, and what of its answers is not as it must be."""
+class Serdes(Checks):
+    """The command, and whether its answers are as they must be."""
 
     def __init__(self, binary):
+        super().__init__()
         self.binary = binary
-        self.failures = 0
 
     def ask(self, *arguments):
         """Status and objects of `serdes plugin …`."""
@@ -177,16 +179,14 @@ class Serdes:
         return done.returncode, [json.loads(line) for line in done.stdout.splitlines()]
 
     def expect(self, what, found, expected):
-        good = found == expected
-        self.failures += not good
-        print(f"{'ok' if good else 'FAILED'}: {what}" + ("" if good else f"\n  found {found}\n  expected {expected}"), flush=True)
+        self.check(what, found == expected, f"\n  found {found}\n  expected {expected}")
 
 
 def devices(serdes, arguments):
     """The plug-ins that compute here."""
     for (package, version, minor, size, types, frameworks, failing), path in computing(arguments.cache):
         if path is None:
-            serdes.failures += 1
+            serdes.check(f"{package} {version} can be fetched", False)
             continue
         for framework, fits in frameworks.items():
             done = subprocess.run([arguments.example, path, framework], capture_output=True, text=True, timeout=300)
@@ -262,7 +262,7 @@ def main():
     serdes = Serdes(arguments.serdes)
     devices(serdes, arguments)
     vendors(serdes, arguments.cache)
-    sys.exit(1 if serdes.failures else 0)
+    sys.exit(serdes.end())
 
 
 if __name__ == "__main__":

@@ -13,6 +13,8 @@ import subprocess
 import sys
 import threading
 
+from checks import Checks
+
 PLATFORM = "serdes_host"
 
 
@@ -33,15 +35,6 @@ def same(numpy, left, right):
     """Whether two arrays have the same type, shape and bytes."""
     left, right = numpy.ascontiguousarray(left), numpy.ascontiguousarray(right)
     return left.dtype == right.dtype and left.shape == right.shape and left.tobytes() == right.tobytes()
-
-
-class Checks:
-    def __init__(self):
-        self.failures = 0
-
-    def __call__(self, name, holds, found=""):
-        print(f"{'ok' if holds else 'FAILED'}: {name}{'' if holds else f': {found}'}", flush=True)
-        self.failures += not holds
 
 
 def types(numpy, jax):
@@ -166,14 +159,15 @@ def inside(arguments):
 
     jax.config.update("jax_platforms", PLATFORM)
     jax.config.update("jax_enable_x64", True)
-    check = Checks()
+    checks = Checks()
+    check = checks.check
     devices = jax.devices()
     check(f"jax {jax.__version__} has four devices ({arguments.way})", [device.id for device in devices] == [0, 1, 2, 3], devices)
     check("their platform", {device.platform for device in devices} == {PLATFORM}, devices)
     check("their names", [str(device) for device in devices] == [f"{PLATFORM}:{index}" for index in range(4)], devices)
     for part in (arrays, shards, memories, life):
         part(check, numpy, jax, devices)
-    return check.failures
+    return checks.end()
 
 
 def main():
@@ -182,7 +176,7 @@ def main():
     parser.add_argument("--way", choices=["registered", "environment"], help="check in this process, where JAX finds the plug-in in this way")
     arguments = parser.parse_args()
     if arguments.way:
-        sys.exit(1 if inside(arguments) else 0)
+        sys.exit(inside(arguments))
     failures = 0
     for way in ("registered", "environment"):
         environment = {name: value for name, value in os.environ.items() if name not in ("JAX_PLATFORMS", "PJRT_NAMES_AND_LIBRARY_PATHS")}

@@ -12,19 +12,16 @@ import sys
 import tempfile
 import time
 
+from checks import Checks
+
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 
-passed = failed = 0
+checks = Checks()
 
 
 def expect(condition, what):
-    global passed, failed
-    if condition:
-        passed += 1
-    else:
-        failed += 1
-        print(f"FAILED: {what}", flush=True)
+    checks.check(what, condition)
 
 
 def check(binary, path, *options):
@@ -209,8 +206,7 @@ def main():
         checkpoints(arguments.serdes, work, tf)
         if arguments.speed:
             speed(arguments.serdes, work)
-    print(f"{passed} passed, {failed} failed")
-    return 0 if failed == 0 else 1
+    return checks.end()
 
 
 if __name__ == "__main__":

@@ -18,18 +18,15 @@ import subprocess
 import sys
 import tempfile
 
+from checks import Checks
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 LIMIT = 600
-passed, failed = 0, 0
+checks = Checks()
 
 
 def check(condition, what, detail=""):
-    global passed, failed
-    if condition:
-        passed += 1
-    else:
-        failed += 1
-        print(f"FAILED {what} {detail}", flush=True)
+    checks.check(what, condition, detail)
 
 
 # ---- What runs in a child process with TensorFlow ------------------------------------------------------------------------------
@@ -272,8 +269,7 @@ def main():
             trip(options, directory)
         if options.time:
             timings(example, directory)
-    print(f"{passed} passed, {failed} failed")
-    sys.exit(1 if failed else 0)
+    sys.exit(checks.end())
 
 
 def trip(options, directory):

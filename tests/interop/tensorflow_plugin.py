@@ -14,6 +14,8 @@ import sys
 import tempfile
 import textwrap
 
+from checks import Checks
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TIME_LIMIT_SECONDS = 300
 
@@ -160,20 +162,6 @@ CASES = {
 }
 
 
-class Tally:
-    def __init__(self):
-        self.passed = 0
-        self.failed = 0
-
-    def record(self, name, failure):
-        if failure is None:
-            self.passed += 1
-            print(f"pass  {name}", flush=True)
-        else:
-            self.failed += 1
-            print(f"FAIL  {name}\n{textwrap.indent(failure, '      ')}", flush=True)
-
-
 def run(arguments, environment=None):
     """Runs a command and gives what went wrong, if anything did."""
     try:
@@ -185,7 +173,7 @@ def run(arguments, environment=None):
     return f"exit status {result.returncode}\n{(result.stdout + result.stderr)[-3000:]}"
 
 
-def run_cases(tally, title, plugin, device_type, count, names, options=None, largest=1 << 28):
+def run_cases(checks, title, plugin, device_type, count, names, options=None, largest=1 << 28):
     """Each case in a process of its own would load TensorFlow as often; so all of a plug-in share one, and say how far they came."""
     environment = dict(os.environ)
     environment.pop("SERDES_HOST_PLUGIN", None)
@@ -208,9 +196,9 @@ def run_cases(tally, title, plugin, device_type, count, names, options=None, lar
         ending = f"did not end within {TIME_LIMIT_SECONDS} seconds"
     for name in names:
         done = f"done {name}" in output.splitlines()
-        tally.record(f"{title}: {name}", None if done else f"{ending}\n{error[-3000:]}")
+        checks.check(f"{title}: {name}", done, f"{ending}\n{error[-3000:]}")
     if ending is not None and all(f"done {name}" in output.splitlines() for name in names):
-        tally.record(f"{title}: ends", f"{ending}\n{error[-3000:]}")
+        checks.check(f"{title}: ends", False, f"{ending}\n{error[-3000:]}")
 
 
 def build_template():
@@ -227,19 +215,20 @@ def build_c_plugin(directory):
     return library, run([*command, str(source), "-o", str(library)])
 
 
-def check_refusals(tally, directory, host_plugin):
+def check_refusals(checks, directory, host_plugin):
     """TensorFlow ends the process when a plug-in reports an error; the plug-in's own words must be in what it says."""
     environment = {**os.environ, "SERDES_HOST_PLUGIN": "devices=many"}
     program = f"PLUGIN, TYPE, COUNT = {str(host_plugin)!r}, 'SERDES_HOST', 1\n{PROLOGUE}"
     failure = run([sys.executable, "-c", program], environment)
     told = failure is not None and "devices=many" in failure
-    tally.record("host plug-in: wrong options are told", None if told else f"found: {failure}")
+    checks.check("host plug-in: wrong options are told", told, f"found: {failure}")
 
 
-def check_with_serdes(tally, serdes, libraries):
+def check_with_serdes(checks, serdes, libraries):
     """Our own host has to accept what TensorFlow accepts."""
     for name, library in libraries:
-        tally.record(f"serdes plugin check: {name}", run([serdes, "plugin", "check", str(library)]))
+        failure = run([serdes, "plugin", "check", str(library)])
+        checks.check(f"serdes plugin check: {name}", failure is None, failure)
 
 
 def main():
@@ -249,35 +238,34 @@ def main():
     parser.add_argument("--template")
     arguments = parser.parse_args()
     host_plugin = pathlib.Path(arguments.host_plugin).resolve()
-    tally = Tally()
+    checks = Checks()
     everything = list(CASES)
 
-    run_cases(tally, "host plug-in, one device", host_plugin, "SERDES_HOST", 1, everything)
-    run_cases(tally, "host plug-in, two devices", host_plugin, "SERDES_HOST", 2, [*everything, "between"], "devices=2")
+    run_cases(checks, "host plug-in, one device", host_plugin, "SERDES_HOST", 1, everything)
+    run_cases(checks, "host plug-in, two devices", host_plugin, "SERDES_HOST", 2, [*everything, "between"], "devices=2")
     best_fit = "devices=2,memory=1073741824,allocator=bfc"
-    run_cases(tally, "host plug-in, TensorFlow's allocator", host_plugin, "SERDES_HOST", 2, [*everything, "between"], best_fit)
+    run_cases(checks, "host plug-in, TensorFlow's allocator", host_plugin, "SERDES_HOST", 2, [*everything, "between"], best_fit)
 
     if arguments.template:
         template, failure = pathlib.Path(arguments.template).resolve(), None
     else:
         template, failure = build_template()
-        tally.record("template plug-in: builds", failure)
+        checks.check("template plug-in: builds", failure is None, failure)
     if failure is None:
-        run_cases(tally, "template plug-in", template, "TEMPLATE", 1, everything, largest=1 << 24)
+        run_cases(checks, "template plug-in", template, "TEMPLATE", 1, everything, largest=1 << 24)
 
     with tempfile.TemporaryDirectory() as directory:
         directory = pathlib.Path(directory)
         c_plugin, failure = build_c_plugin(directory)
-        tally.record("C plug-in: builds", failure)
+        checks.check("C plug-in: builds", failure is None, failure)
         if failure is None:
-            run_cases(tally, "C plug-in", c_plugin, "C_MALLOC", 2, [*everything, "between"])
-        check_refusals(tally, directory, host_plugin)
-        check_with_serdes(tally, arguments.serdes, [
+            run_cases(checks, "C plug-in", c_plugin, "C_MALLOC", 2, [*everything, "between"])
+        check_refusals(checks, directory, host_plugin)
+        check_with_serdes(checks, arguments.serdes, [
             ("host plug-in", host_plugin), ("template plug-in", template), ("C plug-in", c_plugin),
         ])
 
-    print(f"{tally.passed} passed, {tally.failed} failed")
-    return 0 if tally.failed == 0 else 1
+    return checks.end()
 
 
 if __name__ == "__main__":

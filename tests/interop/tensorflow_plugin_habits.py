@@ -22,6 +22,8 @@ import sys
 import tempfile
 import time
 
+from checks import Checks
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TIME_LIMIT_SECONDS = 60
 
@@ -289,7 +291,7 @@ def main():
     import tensorflow
     from tensorflow.python.framework.load_library import load_pluggable_device_library
 
-    passed = failed = 0
+    checks = Checks()
     with tempfile.TemporaryDirectory() as directory:
         directory = pathlib.Path(directory)
         library = build(directory, tensorflow.sysconfig.get_include())
@@ -314,15 +316,9 @@ def main():
             if ours != case.ours:
                 problems.append(f"serdes: {ours}, expected {case.ours}\n{report[-1500:]}")
             problems += [f"not told: {part}\n{report[-1500:]}" for part in case.told if part not in report]
-            if problems:
-                failed += 1
-                print(f"FAIL  {name}: " + "\n      ".join(problems), flush=True)
-            else:
-                passed += 1
-                print(f"pass  {name}: TensorFlow {theirs}, serdes {ours}", flush=True)
+            checks.check(name, not problems, "\n      ".join(problems))
             shutil.rmtree(stub.folder)
-    print(f"{passed} passed, {failed} failed")
-    return 0 if failed == 0 else 1
+    return checks.end()
 
 
 if __name__ == "__main__":

@@ -19,6 +19,8 @@ import sys
 import tempfile
 import zipfile
 
+from checks import Checks
+
 PACKAGES = {
     "intel-extension-for-tensorflow-lib==2.14.0.1.1": ["libitex_gpu.so", "libitex_common.so"],
     "intel-cmplr-lib-rt==2024.0.2": ["libimf.so", "libsvml.so", "libirng.so", "libintlc.so.5"],
@@ -74,13 +76,8 @@ def main():
     cache = pathlib.Path(os.environ.get("SERDES_CI_CACHE") or pathlib.Path.home() / ".cache/serdes-ci")
     folder = cache / "third-party"
     fetch(folder)
-    passed = failed = 0
-
-    def check(name, good, found):
-        nonlocal passed, failed
-        passed, failed = passed + bool(good), failed + (not good)
-        print(f"pass  {name}" if good else f"FAIL  {name}: {found}", flush=True)
-
+    checks = Checks()
+    check = checks.check
     plugin = folder / "libitex_gpu.so"
     found = inspect(serdes, plugin)
     check("inspect finds the entry points", {"SE_InitPlugin", "TF_InitGraph", "TF_InitKernel"} <= set(found["exports"]), found["exports"][:50])
@@ -107,8 +104,7 @@ def main():
         check("nothing that is required is missing", report["missing_required"] == [], report)
         check("it has no unified memory", set(report["missing_optional"]) >= {"unified_memory_allocate", "unified_memory_deallocate"}, report)
 
-    print(f"{passed} passed, {failed} failed")
-    return 0 if failed == 0 else 1
+    return checks.end()
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ import sys
 import tempfile
 
 import verdict_cases
+from checks import Checks
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CORPUS = ROOT / "tests" / "data" / "tensorflow"
@@ -970,7 +971,7 @@ def main():
     parser.add_argument("--only", action="append")
     parser.add_argument("--keep")
     options = parser.parse_args()
-    passed = failed = skipped = 0
+    checks, skipped = Checks(), 0
     with tempfile.TemporaryDirectory() as scratch:
         directory = pathlib.Path(options.keep or scratch)
         made = directory / "made"
@@ -990,21 +991,20 @@ def main():
             code, verdict = ours(options.serdes, about["release"], case)
             outcome = agrees(case, result, code, verdict)
             tally = counts.setdefault(case["family"], [0, 0, 0])
+            found = f"{outcome}\n    TensorFlow: {str(result)[:300]}\n    serdes: {verdict.get('reasons')}"
+            if outcome != "skip":
+                checks.check(f"{case['path']} {case.get('tags', '')}", outcome is None, found)
             if outcome is None:
-                passed += 1
                 tally[0] += 1
             elif outcome == "skip":
                 skipped += 1
                 tally[1] += 1
             else:
-                failed += 1
                 tally[2] += 1
-                print(f"FAILED {case['path']} {case.get('tags', '')}: {outcome}\n    TensorFlow: {str(result)[:300]}\n    serdes: {verdict.get('reasons')}", flush=True)
         for family, (same, out, other) in counts.items():
             print(f"{family}: {same} agree, {out} decided by the registry, {other} differ")
         print(f"TensorFlow {about['release']} (GraphDef version {about['graph_def']}), {skipped} left to its registry of operations")
-    print(f"{passed} passed, {failed} failed")
-    sys.exit(1 if failed else 0)
+    sys.exit(checks.end())
 
 
 if __name__ == "__main__":
