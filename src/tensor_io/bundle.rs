@@ -6,7 +6,9 @@ use std::{
     time::Duration,
 };
 
-use super::{Announced, Error, Metadata, Refused, Source, Target, TensorInfo, TensorSink, pass_on};
+use super::{
+    Announced, Error, Listing, Metadata, Refused, Source, Target, TensorInfo, TensorSink, pass_on,
+};
 use crate::{
     artifact::{
         data_type::DataType,
@@ -24,8 +26,7 @@ pub(super) struct BundleSource {
     bundle: Bundle,
     prefix: PathBuf,
     entries: Vec<TensorEntry>,
-    infos: Vec<TensorInfo>,
-    refused: Vec<Refused>,
+    listing: Listing,
 }
 
 impl BundleSource {
@@ -41,17 +42,19 @@ impl BundleSource {
             bundle,
             prefix: prefix.to_path_buf(),
             entries: Vec::new(),
-            infos: Vec::new(),
-            refused: Vec::new(),
+            listing: Listing::default(),
         };
         for entry in listing.tensors {
             match info(&entry) {
                 Ok(info) => {
-                    source.infos.push(info);
+                    source.listing.tensors.push(info);
                     source.entries.push(entry);
                 }
                 Err(reason) => {
-                    source.refused.push(Refused { name: entry.name().into_owned(), reason });
+                    source
+                        .listing
+                        .refused
+                        .push(Refused { name: entry.name().into_owned(), reason });
                 }
             }
         }
@@ -82,12 +85,8 @@ impl Source for BundleSource {
         KIND
     }
 
-    fn tensors(&self) -> &[TensorInfo] {
-        &self.infos
-    }
-
-    fn refused(&self) -> &[Refused] {
-        &self.refused
+    fn listing(&self) -> &Listing {
+        &self.listing
     }
 
     fn read(&self, position: usize) -> Result<Box<dyn Read + Send + '_>, Error> {

@@ -43,6 +43,6 @@ pub use form::{
 pub use info::{Metadata, TensorInfo, element_bytes};
 pub use number::Tolerance;
 use output::Output;
-pub use source::{Refused, Source};
+pub use source::{Listing, Refused, Source};
 use target::{Announced, pass_on};
 pub use target::{Target, TensorSink};

@@ -21,23 +21,49 @@ impl Refused {
     }
 }
 
+/// What a file says of its tensors before their bytes are read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Listing {
+    /// The tensors, in the order in which the file holds their data.
+    pub tensors: Vec<TensorInfo>,
+    /// Tensors that are in the file and cannot be read from it.
+    pub refused: Vec<Refused>,
+    /// Words of the file about itself.
+    pub metadata: Metadata,
+}
+
+impl Listing {
+    /// What a file with these tensors says, which can all be read, and which has no words about
+    /// itself.
+    #[must_use]
+    pub fn new(tensors: Vec<TensorInfo>) -> Self {
+        Self { tensors, ..Self::default() }
+    }
+}
+
 /// A file that tensors are read from.
 pub trait Source: Send {
     /// What kind of file it is, in the words of the command.
     fn kind(&self) -> &'static str;
 
-    /// The tensors, in the order in which the file holds their data.
-    fn tensors(&self) -> &[TensorInfo];
+    /// What the file says of its tensors.
+    fn listing(&self) -> &Listing;
 
-    /// Tensors that are in the file and cannot be read from it: none, unless the kind of file says
-    /// otherwise.
-    fn refused(&self) -> &[Refused] {
-        &[]
+    /// The tensors of the [`listing`](Self::listing), in the order in which the file holds their
+    /// data.
+    fn tensors(&self) -> &[TensorInfo] {
+        &self.listing().tensors
     }
 
-    /// Words of the file about itself: none, unless the kind of file has room for them.
+    /// Tensors that are in the file and cannot be read from it.
+    fn refused(&self) -> &[Refused] {
+        &self.listing().refused
+    }
+
+    /// Words of the file about itself.
     fn metadata(&self) -> &Metadata {
-        &None
+        &self.listing().metadata
     }
 
     /// The position of the tensor of which the one at a position is another name: the same bytes,

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use super::{Announced, Error, Metadata, Source, Target, TensorInfo, TensorSink, aliases};
+use super::{Announced, Error, Listing, Metadata, Source, Target, TensorInfo, TensorSink, aliases};
 use crate::{
     device_state::{Reader, Tensor, WriteOptions, Writer},
     ifrt::{ArraySpec, DeviceId, SingleDeviceSharding},
@@ -17,10 +17,9 @@ use crate::{
 pub(super) struct StateSource {
     path: PathBuf,
     tensors: Vec<Tensor>,
-    infos: Vec<TensorInfo>,
+    listing: Listing,
     /// The tensor of which each of the last ones is another name.
     aliases: Vec<usize>,
-    metadata: Metadata,
 }
 
 impl StateSource {
@@ -42,7 +41,8 @@ impl StateSource {
                 places.push(place);
             }
         }
-        Ok(Self { path: path.to_path_buf(), tensors, infos, aliases: places, metadata })
+        let listing = Listing { metadata, ..Listing::new(infos) };
+        Ok(Self { path: path.to_path_buf(), tensors, listing, aliases: places })
     }
 
     fn tensor(&self, position: usize) -> Result<&Tensor, Error> {
@@ -57,12 +57,8 @@ impl Source for StateSource {
         "device_state"
     }
 
-    fn tensors(&self) -> &[TensorInfo] {
-        &self.infos
-    }
-
-    fn metadata(&self) -> &Metadata {
-        &self.metadata
+    fn listing(&self) -> &Listing {
+        &self.listing
     }
 
     fn alias_of(&self, position: usize) -> Option<usize> {

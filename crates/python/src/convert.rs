@@ -11,7 +11,7 @@ use serdes::{
     device_state::{Durability, WriteOptions},
     ifrt::{DType, Shape},
     storage::Storage,
-    tensor_io::{self, Error, Metadata, Refused, Source, TensorInfo},
+    tensor_io::{self, Error, Listing, Refused, Source, TensorInfo},
     trips::{self, ConvertOptions},
 };
 
@@ -45,9 +45,7 @@ enum Prepared {
 /// Arrays that Python reads.
 struct Arrays {
     name: String,
-    tensors: Vec<TensorInfo>,
-    metadata: Metadata,
-    refused: Vec<Refused>,
+    listing: Listing,
     pieces: Py<PyAny>,
     raised: Raised,
 }
@@ -66,11 +64,13 @@ impl Prepared {
             let shape = Shape::new(dims).map_err(|error| wrong(&error))?;
             TensorInfo::new(name, dtype, shape).map_err(|error| wrong(&error))
         });
+        let mut listing = Listing::new(tensors.collect::<PyResult<_>>()?);
+        listing.metadata = (!metadata.is_empty()).then_some(metadata);
+        listing.refused =
+            refused.into_iter().map(|(name, reason)| Refused::new(name, reason)).collect();
         Ok(Self::Arrays(Box::new(Arrays {
             name,
-            tensors: tensors.collect::<PyResult<_>>()?,
-            metadata: (!metadata.is_empty()).then_some(metadata),
-            refused: refused.into_iter().map(|(name, reason)| Refused::new(name, reason)).collect(),
+            listing,
             pieces: pieces.unbind(),
             raised: raised.clone(),
         })))
@@ -89,16 +89,8 @@ impl Source for Arrays {
         "arrays"
     }
 
-    fn tensors(&self) -> &[TensorInfo] {
-        &self.tensors
-    }
-
-    fn refused(&self) -> &[Refused] {
-        &self.refused
-    }
-
-    fn metadata(&self) -> &Metadata {
-        &self.metadata
+    fn listing(&self) -> &Listing {
+        &self.listing
     }
 
     fn read(&self, position: usize) -> Result<Box<dyn Read + Send + '_>, Error> {
@@ -107,7 +99,7 @@ impl Source for Arrays {
             Ok::<_, PyErr>(pieces.try_iter()?.unbind())
         });
         let pieces = pieces.map_err(|error| {
-            let name = self.tensors.get(position).map_or(&self.name, |info| &info.name);
+            let name = self.listing.tensors.get(position).map_or(&self.name, |info| &info.name);
             Error::of_data(name, self.raised.keep(error))
         })?;
         Ok(Box::new(Pieces { pieces, piece: None, taken: 0, raised: self.raised.clone() }))

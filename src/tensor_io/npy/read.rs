@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    super::{Error, Refused, Source, TensorInfo, elements::Swap, section::Section},
+    super::{Error, Listing, Refused, Source, TensorInfo, elements::Swap, section::Section},
     KIND, NpyHeader,
     fortran::RowMajor,
 };
@@ -18,8 +18,7 @@ pub(in super::super) struct NpySource {
     file: Arc<dyn ReadAt>,
     path: PathBuf,
     header: NpyHeader,
-    tensors: Vec<TensorInfo>,
-    refused: Vec<Refused>,
+    listing: Listing,
 }
 
 impl NpySource {
@@ -35,7 +34,7 @@ impl NpySource {
         name: &str,
     ) -> Result<Self, Error> {
         let header = NpyHeader::read(&file, path)?;
-        let (mut tensors, mut refused) = (Vec::new(), Vec::new());
+        let mut listing = Listing::default();
         match &header.dtype {
             Ok(dtype) => {
                 let info = TensorInfo::new(name, *dtype, header.shape.clone())?;
@@ -49,13 +48,13 @@ impl NpySource {
                         format!("{} bytes", info.bytes),
                     ));
                 }
-                tensors.push(info);
+                listing.tensors.push(info);
             }
             Err(reason) => {
-                refused.push(Refused { name: name.to_owned(), reason: reason.clone() });
+                listing.refused.push(Refused { name: name.to_owned(), reason: reason.clone() });
             }
         }
-        Ok(Self { file, path: path.to_path_buf(), header, tensors, refused })
+        Ok(Self { file, path: path.to_path_buf(), header, listing })
     }
 }
 
@@ -92,12 +91,8 @@ impl Source for NpySource {
         KIND
     }
 
-    fn tensors(&self) -> &[TensorInfo] {
-        &self.tensors
-    }
-
-    fn refused(&self) -> &[Refused] {
-        &self.refused
+    fn listing(&self) -> &Listing {
+        &self.listing
     }
 
     fn compare_size(&self) -> Result<(), Error> {
@@ -108,7 +103,7 @@ impl Source for NpySource {
     }
 
     fn read(&self, position: usize) -> Result<Box<dyn Read + Send + '_>, Error> {
-        let Some(info) = self.tensors.get(position) else {
+        let Some(info) = self.listing.tensors.get(position) else {
             return Err(Error::io("read", &self.path, std::io::ErrorKind::NotFound.into()));
         };
         elements(&self.file, &self.header, info)

@@ -9,7 +9,7 @@ use std::{
 
 use super::{
     super::{
-        Error, Refused, Source, TensorInfo,
+        Error, Listing, Refused, Source, TensorInfo,
         archive::{self, Content, Member, read_error},
         npy::{NpyHeader, elements},
     },
@@ -26,9 +26,8 @@ const TURNED_IN_MEMORY: u64 = 16 << 20;
 pub(in super::super) struct NpzSource {
     file: Arc<dyn ReadAt>,
     path: PathBuf,
-    tensors: Vec<TensorInfo>,
+    listing: Listing,
     entries: Vec<Entry>,
-    refused: Vec<Refused>,
     /// Every file of the archive that is stored or deflated, arrays or not.
     members: Vec<(String, Content)>,
 }
@@ -46,9 +45,8 @@ impl NpzSource {
         let mut source = Self {
             file,
             path: path.to_path_buf(),
-            tensors: Vec::new(),
+            listing: Listing::default(),
             entries: Vec::new(),
-            refused: Vec::new(),
             members: Vec::new(),
         };
         let mut seen = HashSet::new();
@@ -56,7 +54,7 @@ impl NpzSource {
             source.members.extend(content.map(|content| (name.clone(), content)));
             let Some(name) = name.strip_suffix(".npy") else {
                 let reason = "is no npy file".to_owned();
-                source.refused.push(Refused { name, reason });
+                source.listing.refused.push(Refused { name, reason });
                 continue;
             };
             if !seen.insert(name.to_owned()) {
@@ -64,7 +62,7 @@ impl NpzSource {
             }
             let Some(content) = content else {
                 let reason = format!("is compressed by {method}; NumPy stores or deflates");
-                source.refused.push(Refused { name: name.to_owned(), reason });
+                source.listing.refused.push(Refused { name: name.to_owned(), reason });
                 continue;
             };
             if !is_inside {
@@ -90,7 +88,7 @@ impl NpzSource {
             Ok(dtype) => *dtype,
             Err(reason) => {
                 let (name, reason) = (name.to_owned(), reason.clone());
-                self.refused.push(Refused { name, reason });
+                self.listing.refused.push(Refused { name, reason });
                 return Ok(());
             }
         };
@@ -105,7 +103,7 @@ impl NpzSource {
                 format!("{} bytes of elements behind the header", info.bytes),
             ));
         }
-        self.tensors.push(info);
+        self.listing.tensors.push(info);
         self.entries.push(Entry { content, header });
         Ok(())
     }
@@ -116,12 +114,8 @@ impl Source for NpzSource {
         KIND
     }
 
-    fn tensors(&self) -> &[TensorInfo] {
-        &self.tensors
-    }
-
-    fn refused(&self) -> &[Refused] {
-        &self.refused
+    fn listing(&self) -> &Listing {
+        &self.listing
     }
 
     fn compare_checksums(&self, go_on: &mut dyn FnMut(u64) -> bool) -> Vec<Error> {
@@ -135,7 +129,9 @@ impl Source for NpzSource {
     }
 
     fn read(&self, position: usize) -> Result<Box<dyn Read + Send + '_>, Error> {
-        let Some((info, entry)) = self.tensors.get(position).zip(self.entries.get(position)) else {
+        let Some((info, entry)) =
+            self.listing.tensors.get(position).zip(self.entries.get(position))
+        else {
             return Err(Error::io("read", &self.path, io::ErrorKind::NotFound.into()));
         };
         let content = entry.content;

@@ -8,8 +8,7 @@ use std::{
 
 use super::{
     super::{
-        Error, Metadata, Refused, Source, TensorInfo, elements::Unpack, error::cut,
-        section::Section,
+        Error, Listing, Refused, Source, TensorInfo, elements::Unpack, error::cut, section::Section,
     },
     KIND, MAXIMUM_HEADER_BYTES, from_name,
     header::{Entry, Header},
@@ -20,11 +19,9 @@ use crate::{files::ReadAt, ifrt::Shape};
 pub(in super::super) struct SafetensorsSource {
     file: Arc<dyn ReadAt>,
     path: PathBuf,
-    metadata: Metadata,
-    tensors: Vec<TensorInfo>,
+    listing: Listing,
     /// First byte and end of each tensor in the file.
     places: Vec<(u64, u64)>,
-    refused: Vec<Refused>,
 }
 
 impl SafetensorsSource {
@@ -37,10 +34,8 @@ impl SafetensorsSource {
         let mut source = Self {
             file,
             path: path.to_path_buf(),
-            metadata: header.metadata,
-            tensors: Vec::with_capacity(entries.len()),
+            listing: Listing { metadata: header.metadata, ..Listing::default() },
             places: Vec::with_capacity(entries.len()),
-            refused: Vec::new(),
         };
         let mut position = 0;
         for (name, entry) in entries {
@@ -66,7 +61,7 @@ impl SafetensorsSource {
         let Some(dtype) = from_name(&entry.dtype) else {
             let reason =
                 format!("the element type {} has no counterpart in IFRT", cut(&entry.dtype));
-            self.refused.push(Refused { name, reason });
+            self.listing.refused.push(Refused { name, reason });
             return Ok(());
         };
         let dims: Option<Vec<i64>> =
@@ -81,7 +76,7 @@ impl SafetensorsSource {
             let expected = format!("what {} {:?} needs", entry.dtype, entry.shape);
             return Err(Error::corrupt(&self.path, KIND, found, expected));
         };
-        self.tensors.push(info);
+        self.listing.tensors.push(info);
         self.places.push((data + begin, data + end));
         Ok(())
     }
@@ -118,20 +113,12 @@ impl Source for SafetensorsSource {
         KIND
     }
 
-    fn tensors(&self) -> &[TensorInfo] {
-        &self.tensors
-    }
-
-    fn refused(&self) -> &[Refused] {
-        &self.refused
-    }
-
-    fn metadata(&self) -> &Metadata {
-        &self.metadata
+    fn listing(&self) -> &Listing {
+        &self.listing
     }
 
     fn read(&self, position: usize) -> Result<Box<dyn Read + Send + '_>, Error> {
-        let found = self.tensors.get(position).zip(self.places.get(position));
+        let found = self.listing.tensors.get(position).zip(self.places.get(position));
         let Some((info, &(begin, end))) = found else {
             return Err(Error::io("read", &self.path, std::io::ErrorKind::NotFound.into()));
         };

@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    super::{Error, Metadata, Refused, Source, TensorInfo, form},
+    super::{Error, Listing, Source, form},
     KIND,
     index::Index,
 };
@@ -20,13 +20,11 @@ const LISTED: usize = 5;
 pub(in super::super) struct ShardedSource {
     path: PathBuf,
     shards: Vec<Box<dyn Source>>,
-    tensors: Vec<TensorInfo>,
+    listing: Listing,
     /// The shard of each tensor, and the position there.
     places: Vec<(usize, usize)>,
     /// Where the tensors of each shard begin.
     begins: Vec<usize>,
-    refused: Vec<Refused>,
-    metadata: Metadata,
 }
 
 impl ShardedSource {
@@ -46,11 +44,9 @@ impl ShardedSource {
         let mut source = Self {
             path: path.to_owned(),
             shards: Vec::with_capacity(files.len()),
-            tensors: Vec::new(),
+            listing: Listing::default(),
             places: Vec::new(),
             begins: Vec::new(),
-            refused: Vec::new(),
-            metadata: None,
         };
         for file in &files {
             source.add(form::open_shard(storage, &path.with_file_name(file))?);
@@ -61,11 +57,12 @@ impl ShardedSource {
 
     fn add(&mut self, shard: Box<dyn Source>) {
         let number = self.shards.len();
-        self.begins.push(self.tensors.len());
-        self.tensors.extend_from_slice(shard.tensors());
+        let listing = &mut self.listing;
+        self.begins.push(listing.tensors.len());
+        listing.tensors.extend_from_slice(shard.tensors());
         self.places.extend((0..shard.tensors().len()).map(|position| (number, position)));
-        self.refused.extend_from_slice(shard.refused());
-        self.metadata = self.metadata.take().or_else(|| shard.metadata().clone());
+        listing.refused.extend_from_slice(shard.refused());
+        listing.metadata = listing.metadata.take().or_else(|| shard.metadata().clone());
         self.shards.push(shard);
     }
 
@@ -127,16 +124,8 @@ impl Source for ShardedSource {
         KIND
     }
 
-    fn tensors(&self) -> &[TensorInfo] {
-        &self.tensors
-    }
-
-    fn refused(&self) -> &[Refused] {
-        &self.refused
-    }
-
-    fn metadata(&self) -> &Metadata {
-        &self.metadata
+    fn listing(&self) -> &Listing {
+        &self.listing
     }
 
     fn alias_of(&self, position: usize) -> Option<usize> {

@@ -9,7 +9,7 @@ use super::{
     error::TorchError,
     input::Input,
     machine,
-    read::{Parsed, Stored},
+    parsed::{Parsed, Stored},
     value::{Elements, Value, ValueId, Values},
 };
 use crate::files::ReadAt;

@@ -11,6 +11,7 @@ mod error;
 mod input;
 mod legacy;
 mod machine;
+mod parsed;
 mod read;
 mod rebuild;
 mod strided;

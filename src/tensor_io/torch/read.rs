@@ -12,15 +12,16 @@ use std::{
 
 use super::{
     super::{
-        Error, Metadata, Refused, Source, TensorInfo, aliases::LEAVES, archive::Content,
+        Error, Listing, Metadata, Refused, Source, TensorInfo, aliases::LEAVES, archive::Content,
         element_bytes, section::Section,
     },
     KIND,
     error::TorchError,
     legacy,
+    parsed::{Parsed, Stored},
     strided::{Dimension, Layout, Strided},
     tree::{self, Leaf},
-    value::{Elements, Storage, Value, ValueId, Values, View},
+    value::{Elements, Storage, Value, Values, View},
     zipped,
 };
 use crate::{
@@ -37,23 +38,6 @@ const MOST_GROWTH: u64 = 16;
 
 /// Bytes that tensors may have, however small the file.
 const LEAST_GROWTH: u64 = 256 << 20;
-
-/// What a file describes, and where its storages lie.
-pub(super) struct Parsed {
-    pub(super) values: Values,
-    pub(super) root: ValueId,
-    pub(super) pickle_bytes: u64,
-    pub(super) storages: HashMap<Arc<str>, Stored>,
-}
-
-/// Where a storage lies in the file.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Stored {
-    pub(super) begin: u64,
-    pub(super) bytes: u64,
-    /// The entry of the archive, where it has a checksum.
-    pub(super) checked: Option<Content>,
-}
 
 /// A storage whose checksum is compared once.
 struct Checksum {
@@ -74,11 +58,9 @@ struct Entry {
 pub(in super::super) struct TorchSource {
     file: Arc<dyn ReadAt>,
     path: PathBuf,
-    tensors: Vec<TensorInfo>,
+    listing: Listing,
     entries: Vec<Entry>,
     checksums: Vec<Checksum>,
-    refused: Vec<Refused>,
-    metadata: Metadata,
 }
 
 impl TorchSource {
@@ -110,7 +92,7 @@ impl TorchSource {
     }
 
     fn get(&self, position: usize) -> Result<(&TensorInfo, &Entry), Error> {
-        let found = self.tensors.get(position).zip(self.entries.get(position));
+        let found = self.listing.tensors.get(position).zip(self.entries.get(position));
         found.ok_or_else(|| Error::io("read", &self.path, io::ErrorKind::NotFound.into()))
     }
 }
@@ -200,11 +182,13 @@ impl<'a> Found<'a> {
         let mut source = TorchSource {
             file,
             path: path.to_owned(),
-            tensors: Vec::with_capacity(self.tensors.len()),
+            listing: Listing {
+                tensors: Vec::with_capacity(self.tensors.len()),
+                refused: self.refused,
+                metadata: metadata(&self.plain),
+            },
             entries: Vec::with_capacity(self.tensors.len()),
             checksums: Vec::new(),
-            refused: self.refused,
-            metadata: metadata(&self.plain),
         };
         let mut first: HashMap<(u64, DType, Shape, Vec<u64>), usize> = HashMap::new();
         let mut checksums: HashMap<u64, usize> = HashMap::new();
@@ -223,7 +207,7 @@ impl<'a> Found<'a> {
                     *first.entry(place).or_insert(position)
                 })
                 .filter(|first| *first != position);
-            source.tensors.push(info);
+            source.listing.tensors.push(info);
             source.entries.push(Entry { layout, checksum, alias_of });
         }
         source
@@ -277,16 +261,8 @@ impl Source for TorchSource {
         KIND
     }
 
-    fn tensors(&self) -> &[TensorInfo] {
-        &self.tensors
-    }
-
-    fn refused(&self) -> &[Refused] {
-        &self.refused
-    }
-
-    fn metadata(&self) -> &Metadata {
-        &self.metadata
+    fn listing(&self) -> &Listing {
+        &self.listing
     }
 
     fn alias_of(&self, position: usize) -> Option<usize> {
@@ -321,7 +297,7 @@ impl Source for TorchSource {
 
     fn compare_checksums(&self, go_on: &mut dyn FnMut(u64) -> bool) -> Vec<Error> {
         let mut names: HashMap<usize, &str> = HashMap::new();
-        for (info, entry) in self.tensors.iter().zip(&self.entries) {
+        for (info, entry) in self.listing.tensors.iter().zip(&self.entries) {
             if let Some(place) = entry.checksum {
                 names.entry(place).or_insert(&info.name);
             }

@@ -11,7 +11,7 @@ use super::{
     error::TorchError,
     input::Input,
     machine,
-    read::{Parsed, Stored},
+    parsed::{Parsed, Stored},
 };
 use crate::files::ReadAt;
 
