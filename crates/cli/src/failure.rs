@@ -6,7 +6,7 @@
 
 use std::{error::Error, fmt, io};
 
-use crate::terminal::Status;
+use crate::status::Status;
 
 /// What kind of failure it is: this decides the exit status, and whether anything is said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

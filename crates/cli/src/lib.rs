@@ -25,6 +25,7 @@ mod plugin_argument;
 mod process_settings;
 mod signals;
 mod startup;
+mod status;
 #[cfg(target_os = "linux")]
 mod supervision;
 mod terminal;

@@ -7,7 +7,7 @@ use serdes::{
     version::{Date, registry},
 };
 
-use crate::commands::{self, remedies};
+use crate::commands::{remedies, versions::entries};
 
 /// A verdict, with remedies in the words of the command.
 ///
@@ -48,7 +48,7 @@ pub fn difference(difference: &Difference) -> Value {
 /// Every entry of every line of versions of this build as it stands on a day, or on the day that
 /// its list of versions is of.
 pub fn versions(as_of: Option<Date>) -> Vec<Value> {
-    commands::entries(as_of.unwrap_or(registry().as_of))
+    entries(as_of.unwrap_or(registry().as_of))
 }
 
 /// What a rule means, for people: its name, its meaning, an example and the remedy, in paragraphs.

@@ -37,7 +37,7 @@ use crate::{
     invocation,
     signals::{self, Hangup, Request},
     startup,
-    terminal::Status,
+    status::Status,
 };
 
 /// How long the worker may take to end after it said its status: what a plug-in does at the end of

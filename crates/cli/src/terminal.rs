@@ -18,18 +18,8 @@ use crate::{
     arguments::{Color, Global},
     failure::Failure,
     startup,
+    status::Status,
 };
-
-/// The exit status of the command: the worst of its inputs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Status {
-    /// Acceptable, or done.
-    Yes = 0,
-    /// The answer is no.
-    No = 1,
-    /// Could not tell, or could not do it.
-    Failed = 2,
-}
 
 /// With what the lines begin that end the results of a supervised process; a line for people or
 /// programs never begins so.
@@ -38,18 +28,6 @@ pub(crate) const END_OF_RESULTS: u8 = 4;
 /// What such a line says where all results are there, and the plug-in is still to be unloaded;
 /// otherwise it is the exit status.
 pub(crate) const UNLOADING: u8 = b'u';
-
-impl Status {
-    /// The status of that number.
-    pub(crate) fn from_number(number: u8) -> Option<Self> {
-        [Self::Yes, Self::No, Self::Failed].into_iter().find(|status| *status as u8 == number)
-    }
-
-    /// The worse of two.
-    pub(crate) fn worst(self, other: Self) -> Self {
-        self.max(other)
-    }
-}
 
 /// Where results go.
 #[cfg(unix)]

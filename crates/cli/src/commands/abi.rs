@@ -6,7 +6,8 @@ use serdes::stream_executor::abi_diff::{Bump, Diff, LayoutDocument, VersionStep,
 use crate::{
     arguments::{AbiCommand, AllowedBump},
     failure::Failure,
-    terminal::{BAD, FAINT, GOOD, NAME, Status, Terminal, WARN},
+    status::Status,
+    terminal::{BAD, FAINT, GOOD, NAME, Terminal, WARN},
 };
 
 /// Compares.

@@ -16,7 +16,8 @@ use crate::{
         places, verdicts, watch,
     },
     failure::Failure,
-    terminal::{FAINT, NAME, Status, Terminal, shown},
+    status::Status,
+    terminal::{FAINT, NAME, Terminal, shown},
 };
 
 /// Checks every path; the worst verdict decides the status.
@@ -160,15 +161,6 @@ pub(crate) fn kind(name: Option<&str>) -> Result<Option<Kind>, Failure> {
     .transpose()
 }
 
-/// The status that a verdict means.
-pub(crate) fn status(outcome: Outcome) -> Status {
-    match outcome {
-        Outcome::Acceptable => Status::Yes,
-        Outcome::Unacceptable => Status::No,
-        Outcome::Unreadable => Status::Failed,
-    }
-}
-
 /// What became of all artifacts.
 struct Summary {
     status: Status,
@@ -192,7 +184,7 @@ impl Summary {
     /// Shows the verdicts on an artifact, and counts them.
     fn show(&mut self, found: &Verdicts, terminal: &mut Terminal) -> Result<(), Failure> {
         let outcome = found.outcome();
-        self.status = self.status.worst(status(outcome));
+        self.status = self.status.worst(Status::of(outcome));
         let kind = found.iter().find_map(|verdict| verdict.kind);
         let kind = kind.map_or_else(|| "unknown".to_owned(), |kind| kind.to_string());
         *self.kinds.entry((kind, outcome.id())).or_default() += 1;

@@ -17,7 +17,8 @@ use crate::{
     arguments::ConvertArguments,
     commands::{failures, moved::Moved, places, save, streams, watch},
     failure::Failure,
-    terminal::{GOOD, NAME, Status, Terminal},
+    status::Status,
+    terminal::{GOOD, NAME, Terminal},
 };
 
 /// Converts.

@@ -7,7 +7,7 @@ use serdes::{
     stream_executor::{Device, Plugin, with_time_limit},
 };
 
-use super::plugin;
+use super::plugin_opening;
 use crate::{arguments::DeviceArguments, failure::Failure, plugin_argument::PluginArgument};
 
 /// A device of a plug-in that is open.
@@ -35,8 +35,8 @@ pub(crate) fn open(arguments: &DeviceArguments) -> Result<OpenDevice, Failure> {
     let layout = arguments.layout.as_deref();
     let opened = match PluginArgument::parse(&arguments.plugin)? {
         PluginArgument::StreamExecutor(name) => {
-            let plugin = plugin::open(&name, layout)?;
-            let device = plugin.device(ordinal).map_err(plugin::failure)?;
+            let plugin = plugin_opening::open(&name, layout)?;
+            let device = plugin.device(ordinal).map_err(plugin_opening::failure)?;
             OpenDevice::StreamExecutor(plugin, device)
         }
         PluginArgument::Pjrt { path, options } => {
@@ -62,10 +62,10 @@ pub(crate) fn open_client(
         )));
     }
     let file = path.to_path_buf();
-    let created = with_time_limit(plugin::OPENING_LIMIT, move || {
+    let created = with_time_limit(plugin_opening::OPENING_LIMIT, move || {
         PjrtPlugin::load(file)?.create_client(&options)
     });
-    created.map_err(plugin::failure)?.map_err(failure)
+    created.map_err(plugin_opening::failure)?.map_err(failure)
 }
 
 /// The default memory of the device of that ordinal among those that this process can use.

@@ -9,7 +9,8 @@ use crate::{
     commands::{failures, places, save, streams, watch},
     failure::Failure,
     objects,
-    terminal::{BAD, FAINT, GOOD, NAME, Status, Terminal, count, shown},
+    status::Status,
+    terminal::{BAD, FAINT, GOOD, NAME, Terminal, count, shown},
 };
 
 /// Compares.

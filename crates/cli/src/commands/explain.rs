@@ -6,7 +6,8 @@ use crate::{
     arguments::ExplainArguments,
     commands::{plugin_suite, remedies},
     failure::Failure,
-    terminal::{NAME, Status, Terminal},
+    status::Status,
+    terminal::{NAME, Terminal},
 };
 
 /// Explains a rule, or lists the rules.

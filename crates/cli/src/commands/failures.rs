@@ -2,7 +2,7 @@
 
 use serdes::{device_state, tensor_io};
 
-use crate::{commands::plugin, failure::Failure};
+use crate::{commands::plugin_opening, failure::Failure};
 
 /// An error of the container: too new is an answer, everything else a failure.
 pub(crate) fn device_state(error: device_state::Error) -> Failure {
@@ -10,7 +10,7 @@ pub(crate) fn device_state(error: device_state::Error) -> Failure {
         device_state::Error::TooNew { .. }
         | device_state::Error::TooNewFeature { .. }
         | device_state::Error::BadConsumer { .. } => Failure::no(error),
-        device_state::Error::Device { source, .. } if plugin::is_answer(source) => {
+        device_state::Error::Device { source, .. } if plugin_opening::is_answer(source) => {
             Failure::no(error)
         }
         _ => Failure::of(error),

@@ -11,7 +11,8 @@ use crate::{
     arguments::InspectArguments,
     commands::{check::kind, remedies},
     failure::Failure,
-    terminal::{FAINT, NAME, Status, Terminal, bytes, count, json_of, shown},
+    status::Status,
+    terminal::{FAINT, NAME, Terminal, bytes, count, json_of, shown},
 };
 
 /// Prints what the library found.

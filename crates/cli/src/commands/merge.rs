@@ -9,7 +9,8 @@ use crate::{
     arguments::MergeArguments,
     commands::{failures, places, save, streams, watch},
     failure::Failure,
-    terminal::{GOOD, NAME, Status, Terminal, bytes, count},
+    status::Status,
+    terminal::{GOOD, NAME, Terminal, bytes, count},
 };
 
 /// Merges.

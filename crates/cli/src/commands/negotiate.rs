@@ -12,7 +12,8 @@ use super::offer::Offer;
 use crate::{
     arguments::{NegotiateArguments, RangeArguments},
     failure::Failure,
-    terminal::{NAME, Status, Terminal},
+    status::Status,
+    terminal::{NAME, Terminal},
 };
 
 /// Shakes hands and says what came of it.

@@ -8,7 +8,8 @@ use serdes::artifact::ops::{Difference, Operation, Registry};
 use crate::{
     arguments::OpsArguments,
     failure::Failure,
-    terminal::{BAD, FAINT, GOOD, NAME, Status, Terminal, WARN},
+    status::Status,
+    terminal::{BAD, FAINT, GOOD, NAME, Terminal, WARN},
 };
 
 /// Lists, shows or compares.

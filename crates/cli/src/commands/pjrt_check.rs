@@ -19,11 +19,12 @@ use serdes::{
     stream_executor::with_time_limit,
 };
 
-use super::{plugin, plugin_process};
+use super::{plugin_opening, plugin_process};
 use crate::{
     arguments::{CheckPluginArguments, PluginArguments},
     failure::Failure,
-    terminal::{BAD, FAINT, GOOD, NAME, Status, Terminal, WARN, json_of},
+    status::Status,
+    terminal::{BAD, FAINT, GOOD, NAME, Terminal, WARN, json_of},
 };
 
 /// What is printed of a plug-in, and told from process to process.
@@ -96,7 +97,7 @@ pub(crate) fn run(
     arguments: &CheckPluginArguments,
     terminal: &mut Terminal,
 ) -> Result<Status, Failure> {
-    if plugin::is_supervised(&arguments.plugin, terminal) {
+    if plugin_opening::is_supervised(&arguments.plugin, terminal) {
         let limit = Duration::from_secs(arguments.plugin.time_limit);
         ask(path, options, limit, |told| terminal.object(&json_of(&told)?))?;
         return Ok(Status::Yes);

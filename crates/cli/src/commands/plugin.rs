@@ -3,21 +3,20 @@
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use serdes::stream_executor::{
-    Error, LayoutChoice, Plugin, PluginOptions, Report, with_time_limit,
-};
+use serdes::stream_executor::{Error, Report};
 
-use super::{pjrt_check, plugin_inspect, plugin_process, plugin_suite};
+use super::{
+    pjrt_check, plugin_inspect,
+    plugin_opening::{close, failure, is_in_this_process, try_open},
+    plugin_process, plugin_suite,
+};
 use crate::{
     arguments::{CheckPluginArguments, PluginArguments, PluginCommand},
     failure::Failure,
     plugin_argument::PluginArgument,
-    terminal::{BAD, FAINT, GOOD, NAME, Status, Terminal, WARN},
+    status::Status,
+    terminal::{BAD, FAINT, GOOD, NAME, Terminal, WARN},
 };
-
-/// How long a plug-in may take to open where it is only a means, far beyond what a real device
-/// needs to initialise.
-pub(crate) const OPENING_LIMIT: Duration = Duration::from_secs(120);
 
 /// Inspects, checks or verifies.
 pub(crate) fn run(command: &PluginCommand, terminal: &mut Terminal) -> Result<Status, Failure> {
@@ -51,36 +50,6 @@ fn check_kind(
     }
 }
 
-/// Whether this process was made to load the plug-in for another one.
-pub(crate) fn is_supervised(arguments: &PluginArguments, terminal: &mut Terminal) -> bool {
-    if arguments.supervised.is_some() {
-        terminal.be_supervised();
-        end_with_parent();
-    }
-    arguments.supervised.is_some()
-}
-
-/// Whether this process loads the plug-in: because it is the one made for that, because it was
-/// asked to, or because nothing is loaded.
-pub(crate) fn is_in_this_process(arguments: &PluginArguments, terminal: &mut Terminal) -> bool {
-    is_supervised(arguments, terminal) || arguments.in_process || is_embedded(&arguments.plugin)
-}
-
-/// Whether the description is that of the embedded plug-in, which is no foreign code.
-pub(crate) fn is_embedded(plugin: &str) -> bool {
-    plugin == "host" || plugin.starts_with("host:")
-}
-
-/// Ends this process when the one that reads its results does.
-fn end_with_parent() {
-    #[cfg(target_os = "linux")]
-    {
-        use rustix::process::{Signal, set_parent_process_death_signal};
-        // Without it this process ends when its work does.
-        let _ = set_parent_process_death_signal(Some(Signal::KILL));
-    }
-}
-
 fn supervise_check(
     arguments: &PluginArguments,
     terminal: &mut Terminal,
@@ -98,33 +67,6 @@ fn supervise_check(
     })
 }
 
-/// Opens a plug-in by its description; a refused one is an answer, one that cannot be loaded a
-/// failure.
-pub(crate) fn open(plugin: &str, layout: Option<&str>) -> Result<Plugin, Failure> {
-    try_open(plugin, layout, OPENING_LIMIT).map_err(failure)
-}
-
-pub(crate) fn try_open(
-    plugin: &str,
-    layout: Option<&str>,
-    limit: Duration,
-) -> Result<Plugin, Error> {
-    let layout = layout.map_or(Ok(LayoutChoice::Detect), LayoutChoice::named)?;
-    PluginOptions::new().with_layout(layout).with_time_limit(limit).open(plugin)
-}
-
-/// An error of the host with the exit status that it means.
-pub(crate) fn failure(error: Error) -> Failure {
-    let may_be_named = matches!(&error, Error::Refused(report) if report.layout_may_be_named);
-    let failure = if is_answer(&error) { Failure::no(error) } else { Failure::of(error) };
-    if may_be_named { failure.with_hint("--layout NAME names the layout") } else { failure }
-}
-
-/// Whether the error says that the plug-in is refused.
-pub(crate) fn is_answer(error: &Error) -> bool {
-    matches!(error, Error::Refused(_) | Error::NotAPlugin { .. } | Error::AlreadyRegistered { .. })
-}
-
 fn check(arguments: &PluginArguments, terminal: &mut Terminal) -> Result<Status, Failure> {
     let plugin = &arguments.plugin;
     let limit = Duration::from_secs(arguments.time_limit);
@@ -140,11 +82,6 @@ fn check(arguments: &PluginArguments, terminal: &mut Terminal) -> Result<Status,
         }
         Err(error) => Err(failure(error)),
     }
-}
-
-/// Unloads a plug-in, whose own functions may not return.
-pub(crate) fn close(plugin: Plugin, limit: Duration) -> Result<(), Error> {
-    with_time_limit(limit, move || drop(plugin))
 }
 
 /// A report as an object.

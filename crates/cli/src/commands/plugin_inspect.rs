@@ -7,7 +7,8 @@ use serdes::{pjrt, stream_executor::elf};
 
 use crate::{
     failure::Failure,
-    terminal::{FAINT, GOOD, NAME, Status, Terminal, WARN},
+    status::Status,
+    terminal::{FAINT, GOOD, NAME, Terminal, WARN},
 };
 
 /// Inspects a library.

@@ -16,7 +16,8 @@ use crate::{
     arguments::PluginArguments,
     failure::Failure,
     invocation,
-    terminal::{END_OF_RESULTS, Status, UNLOADING},
+    status::Status,
+    terminal::{END_OF_RESULTS, UNLOADING},
 };
 
 /// How long the process may take to end after its results: its exit functions may hang.

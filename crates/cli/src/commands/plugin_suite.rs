@@ -12,12 +12,13 @@ use serdes::{
     stream_executor::conformance::{self, Conformance, ConformanceOptions, Outcome},
 };
 
-use super::{plugin, plugin_process};
+use super::{plugin_opening, plugin_process};
 use crate::{
     arguments::{PluginArguments, VerifyArguments},
     failure::Failure,
     plugin_argument::PluginArgument,
-    terminal::{BAD, FAINT, GOOD, NAME, Status, Terminal, WARN},
+    status::Status,
+    terminal::{BAD, FAINT, GOOD, NAME, Terminal, WARN},
 };
 
 /// The behaviours of both suites, and what each demands.
@@ -42,7 +43,7 @@ pub(crate) fn run(arguments: &VerifyArguments, terminal: &mut Terminal) -> Resul
         demands.into_iter().try_for_each(|behaviour| demand(behaviour, terminal))?;
         return Ok(Status::Yes);
     }
-    if !plugin::is_in_this_process(arguments, terminal) {
+    if !plugin_opening::is_in_this_process(arguments, terminal) {
         let names: Vec<&str> = demands.into_iter().map(|(name, _)| name).collect();
         return supervise(&names, arguments, terminal);
     }
@@ -146,8 +147,9 @@ impl Tally {
 
 fn verify(arguments: &PluginArguments, terminal: &mut Terminal) -> Result<Status, Failure> {
     let limit = Duration::from_secs(arguments.time_limit);
-    let opened = plugin::try_open(&arguments.plugin, arguments.layout.as_deref(), limit)
-        .map_err(plugin::failure)?;
+    let layout = arguments.layout.as_deref();
+    let opened = plugin_opening::try_open(&arguments.plugin, layout, limit)
+        .map_err(plugin_opening::failure)?;
     // The suite goes on where an outcome cannot be printed; the first such error is kept.
     let mut printed = Ok(());
     let mut tally = Tally::default();
@@ -159,7 +161,7 @@ fn verify(arguments: &PluginArguments, terminal: &mut Terminal) -> Result<Status
     });
     printed?;
     terminal.unloading();
-    plugin::close(opened, limit).map_err(plugin::failure)?;
+    plugin_opening::close(opened, limit).map_err(plugin_opening::failure)?;
     tally.end(terminal)
 }
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use serdes::check::{Reason, Remedy, Rule};
 
-use crate::{commands::check::status, failure::Failure, terminal::Status};
+use crate::{failure::Failure, status::Status};
 
 /// What a person who uses this command does.
 pub(crate) fn words(remedy: &Remedy) -> Cow<'static, str> {
@@ -56,7 +56,7 @@ pub(crate) fn help(reason: &Reason) -> Option<Cow<'static, str>> {
 pub(crate) fn failure(reason: &Reason) -> Failure {
     let place = reason.place.as_ref().map(|place| format!(" (at {place})")).unwrap_or_default();
     let message = format!("{}: {}{place}", reason.rule, reason.message);
-    let failure = match status(reason.rule.outcome()) {
+    let failure = match Status::of(reason.rule.outcome()) {
         Status::No => Failure::no(message),
         _ => Failure::new(message),
     };

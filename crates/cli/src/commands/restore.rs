@@ -22,7 +22,8 @@ use crate::{
         places, save, streams, watch,
     },
     failure::Failure,
-    terminal::{BAD, GOOD, NAME, Status, Terminal, WARN, count},
+    status::Status,
+    terminal::{BAD, GOOD, NAME, Terminal, WARN, count},
 };
 
 /// What is there to restore.
@@ -47,17 +48,14 @@ pub(crate) fn run(
 ) -> Result<Status, Failure> {
     let begin = Instant::now();
     let from_stream = streams::is_input(&arguments.file);
-    if from_stream && arguments.direct {
-        return Err(Failure::new("--direct: standard input is no file"));
+    if arguments.direct {
+        refuse_direct(&arguments.file)?;
     }
     let stream = output_stream(arguments, terminal)?;
     // Read before anybody listens for Ctrl-C: a process that waits for its input is ended by it.
     let input = if from_stream { Some(streams::input()?) } else { None };
     let watch = watch::watch(terminal)?;
     let storage = places::storage(&watch);
-    if arguments.direct {
-        places::refuse_direct(&arguments.file)?;
-    }
     let file = save::lasting(&arguments.file, &arguments.device.plugin)?;
     let files = Arc::new(LocalParts::new(&*file).with_direct(arguments.direct));
     let found = if arguments.salvage {
@@ -102,6 +100,14 @@ pub(crate) fn run(
     let status = if found.incomplete { Status::No } else { Status::Yes };
     save::done(status);
     Ok(status)
+}
+
+/// Only a file of the system is read past the system's cache.
+fn refuse_direct(file: &Path) -> Result<(), Failure> {
+    if streams::is_input(file) {
+        return Err(Failure::new("--direct: standard input is no file"));
+    }
+    places::refuse_direct(file)
 }
 
 /// Opens a state that is whole.

@@ -22,10 +22,11 @@ use crate::{
         device::{self, OpenDevice},
         failures,
         moved::Moved,
-        places, plugin, selection, streams, watch,
+        places, plugin_opening, selection, streams, watch,
     },
     failure::Failure,
-    terminal::{GOOD, NAME, Status, Terminal},
+    status::Status,
+    terminal::{GOOD, NAME, Terminal},
 };
 
 /// Saves.
@@ -184,7 +185,7 @@ pub(crate) fn done(status: Status) {
 
 /// The path as it stays if foreign code changes the working directory.
 pub(crate) fn lasting<'a>(path: &'a Path, plugin: &str) -> Result<Cow<'a, Path>, Failure> {
-    if plugin::is_embedded(plugin) || streams::is_input(path) || streams::is_output(path) {
+    if plugin_opening::is_embedded(plugin) || streams::is_input(path) || streams::is_output(path) {
         return Ok(Cow::Borrowed(path));
     }
     Storage::anywhere().absolute(path).map_err(|error| {

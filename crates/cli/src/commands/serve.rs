@@ -15,14 +15,15 @@ use tokio::{
     sync::mpsc::{self, UnboundedReceiver},
 };
 
-use super::{device, negotiate, plugin, save, serve_access, serve_log, serve_manager};
+use super::{device, negotiate, plugin_opening, save, serve_access, serve_log, serve_manager};
 use crate::{
     arguments::{AccessArguments, ServeArguments},
     bridge::PythonBridge,
     failure::Failure,
     plugin_argument::PluginArgument,
     signals::{self, Hangup, Request},
-    terminal::{Status, Terminal},
+    status::Status,
+    terminal::Terminal,
 };
 
 /// Serves until the user or the system says stop.
@@ -144,7 +145,7 @@ async fn serve_metrics(server: Server, listener: TcpListener) {
 fn devices(arguments: &ServeArguments) -> Result<ServedDevices, Failure> {
     let layout = arguments.layout.as_deref();
     Ok(match PluginArgument::parse(&arguments.plugin)? {
-        PluginArgument::StreamExecutor(name) => (&plugin::open(&name, layout)?).into(),
+        PluginArgument::StreamExecutor(name) => (&plugin_opening::open(&name, layout)?).into(),
         PluginArgument::Pjrt { path, options } => {
             (&device::open_client(&path, options, layout)?).into()
         }

@@ -9,7 +9,8 @@ use super::{FILE, day};
 use crate::{
     arguments::VersionsArguments,
     failure::Failure,
-    terminal::{FAINT, NAME, Status, Terminal, shown},
+    status::Status,
+    terminal::{FAINT, NAME, Terminal, shown},
 };
 
 /// An entry of a line: of this build, or of a versions.toml.

@@ -5,10 +5,7 @@ use std::path::Path;
 use serde_json::json;
 use serdes_version_registry::lock::{LockError, Package};
 
-use crate::{
-    failure::Failure,
-    terminal::{Status, Terminal},
-};
+use crate::{failure::Failure, status::Status, terminal::Terminal};
 
 /// Rewrites the lock of the crate in a folder, or only compares.
 pub(super) fn run(

@@ -14,7 +14,8 @@ use super::{FILE, day, lock::differences_of};
 use crate::{
     arguments::{AddVersionArguments, ReleaseVersionsArguments},
     failure::Failure,
-    terminal::{GOOD, NAME, Status, Terminal},
+    status::Status,
+    terminal::{GOOD, NAME, Terminal},
 };
 
 /// Adds an entry.

@@ -10,7 +10,8 @@ pub(crate) use self::list::entries;
 use crate::{
     arguments::{VersionsArguments, VersionsCommand},
     failure::Failure,
-    terminal::{Status, Terminal},
+    status::Status,
+    terminal::Terminal,
 };
 
 /// The file with the lines of a crate.

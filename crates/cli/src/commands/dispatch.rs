@@ -1,0 +1,28 @@
+//! Which file of this folder does a command.
+
+use super::{
+    abi, check, completions, convert, diff, explain, inspect, merge, negotiate, ops, plugin,
+    restore, save, serve, versions,
+};
+use crate::{arguments::Command, failure::Failure, status::Status, terminal::Terminal};
+
+/// Runs a command; a failure is printed by the caller.
+pub(crate) fn run(command: &Command, terminal: &mut Terminal) -> Result<Status, Failure> {
+    match command {
+        Command::Versions(arguments) => versions::run(arguments, terminal),
+        Command::Check(arguments) => check::run(arguments, terminal),
+        Command::Explain(arguments) => explain::run(arguments, terminal),
+        Command::Inspect(arguments) => inspect::run(arguments, terminal),
+        Command::Ops(arguments) => ops::run(arguments, terminal),
+        Command::Save(arguments) => save::run(arguments, terminal),
+        Command::Restore(arguments) => restore::run(arguments, terminal),
+        Command::Merge(arguments) => merge::run(arguments, terminal),
+        Command::Diff(arguments) => diff::run(arguments, terminal),
+        Command::Convert(arguments) => convert::run(arguments, terminal),
+        Command::Plugin(command) => plugin::run(command, terminal),
+        Command::Abi(command) => abi::run(command, terminal),
+        Command::Negotiate(arguments) => negotiate::run(arguments, terminal),
+        Command::Serve(arguments) => serve::run(arguments, terminal),
+        Command::Completions { shell } => completions::run(*shell, terminal),
+    }
+}

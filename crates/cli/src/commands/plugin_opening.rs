@@ -1,0 +1,74 @@
+//! A plug-in that a command works with: in which process it is loaded, how it is opened and unloaded,
+//! and which exit status its errors mean. What is asked of it is for others to know.
+
+use std::time::Duration;
+
+use serdes::stream_executor::{Error, LayoutChoice, Plugin, PluginOptions, with_time_limit};
+
+use crate::{arguments::PluginArguments, failure::Failure, terminal::Terminal};
+
+/// How long a plug-in may take to open where it is only a means, far beyond what a real device
+/// needs to initialise.
+pub(crate) const OPENING_LIMIT: Duration = Duration::from_secs(120);
+
+/// Whether this process was made to load the plug-in for another one.
+pub(crate) fn is_supervised(arguments: &PluginArguments, terminal: &mut Terminal) -> bool {
+    if arguments.supervised.is_some() {
+        terminal.be_supervised();
+        end_with_parent();
+    }
+    arguments.supervised.is_some()
+}
+
+/// Whether this process loads the plug-in: because it is the one made for that, because it was
+/// asked to, or because nothing is loaded.
+pub(crate) fn is_in_this_process(arguments: &PluginArguments, terminal: &mut Terminal) -> bool {
+    is_supervised(arguments, terminal) || arguments.in_process || is_embedded(&arguments.plugin)
+}
+
+/// Whether the description is that of the embedded plug-in, which is no foreign code.
+pub(crate) fn is_embedded(plugin: &str) -> bool {
+    plugin == "host" || plugin.starts_with("host:")
+}
+
+/// Ends this process when the one that reads its results does.
+fn end_with_parent() {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{Signal, set_parent_process_death_signal};
+        // Without it this process ends when its work does.
+        let _ = set_parent_process_death_signal(Some(Signal::KILL));
+    }
+}
+
+/// Opens a plug-in by its description; a refused one is an answer, one that cannot be loaded a
+/// failure.
+pub(crate) fn open(plugin: &str, layout: Option<&str>) -> Result<Plugin, Failure> {
+    try_open(plugin, layout, OPENING_LIMIT).map_err(failure)
+}
+
+pub(crate) fn try_open(
+    plugin: &str,
+    layout: Option<&str>,
+    limit: Duration,
+) -> Result<Plugin, Error> {
+    let layout = layout.map_or(Ok(LayoutChoice::Detect), LayoutChoice::named)?;
+    PluginOptions::new().with_layout(layout).with_time_limit(limit).open(plugin)
+}
+
+/// An error of the host with the exit status that it means.
+pub(crate) fn failure(error: Error) -> Failure {
+    let may_be_named = matches!(&error, Error::Refused(report) if report.layout_may_be_named);
+    let failure = if is_answer(&error) { Failure::no(error) } else { Failure::of(error) };
+    if may_be_named { failure.with_hint("--layout NAME names the layout") } else { failure }
+}
+
+/// Whether the error says that the plug-in is refused.
+pub(crate) fn is_answer(error: &Error) -> bool {
+    matches!(error, Error::Refused(_) | Error::NotAPlugin { .. } | Error::AlreadyRegistered { .. })
+}
+
+/// Unloads a plug-in, whose own functions may not return.
+pub(crate) fn close(plugin: Plugin, limit: Duration) -> Result<(), Error> {
+    with_time_limit(limit, move || drop(plugin))
+}
