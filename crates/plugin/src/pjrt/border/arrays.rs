@@ -5,7 +5,7 @@ use std::{ffi::c_void, ptr, sync::Arc};
 use serdes_abi::pjrt::args::*;
 
 use super::{
-    errors, events, handles,
+    errors, events, handles, pointers,
     values::{self, HostLayout},
 };
 use crate::{
@@ -81,7 +81,7 @@ calls! {
         let source = unsafe { HostSource::from_raw(start, layout.extent()) };
         let (array, done) = Array::put(client, memory, layout, shape, source, lent)?;
         arguments.done_with_host_buffer = events::give(done);
-        arguments.buffer = handles::give(Arc::new(array));
+        arguments.buffer = pointers::give(Arc::new(array));
     }
 
     uninitialized<P>(PJRT_Client_CreateUninitializedBuffer_Args: arguments, client: client::<P>) {
@@ -93,7 +93,7 @@ calls! {
         // SAFETY: the caller's promise.
         unsafe { check_device_layout(&shape, arguments.shape_layout) }?;
         let array = Array::allocate(client, memory, shape, Event::done(Ok(())))?;
-        arguments.buffer = handles::give(Arc::new(array));
+        arguments.buffer = pointers::give(Arc::new(array));
     }
 
     failed<P>(PJRT_Client_CreateErrorBuffer_Args: arguments, client: client::<P>) {
@@ -109,12 +109,12 @@ calls! {
         let failure = failure.err().ok_or_else(|| {
             Status::invalid_argument("found 0 as the code of the error of a failed array")
         })?;
-        arguments.buffer = handles::give(Arc::new(Array::failed(client, memory, shape, failure)));
+        arguments.buffer = pointers::give(Arc::new(Array::failed(client, memory, shape, failure)));
     }
 
     destroy<P>(PJRT_Buffer_Destroy_Args: arguments) {
         // SAFETY: a buffer that was handed over is destroyed once.
-        drop(unsafe { handles::take::<Arc<Array<P>>, _>(arguments.buffer, "a buffer") }?);
+        drop(unsafe { pointers::take::<Arc<Array<P>>, _>(arguments.buffer, "a buffer") }?);
     }
 
     element_type<P>(PJRT_Buffer_ElementType_Args: arguments, buffer: array::<P>) {
@@ -232,7 +232,7 @@ calls! {
         let (array, offset) = (Arc::clone(buffer), arguments.offset);
         let copy = RawCopy { array, offset, bytes: bytes.len(), completer };
         arguments.event = events::give(event);
-        arguments.callback_data = handles::give::<_, c_void>(copy);
+        arguments.callback_data = pointers::give::<_, c_void>(copy);
         arguments.future_ready_callback = Some(memory_is_there::<P>);
     }
 
@@ -242,7 +242,7 @@ calls! {
         let client = device.client.upgrade();
         let client = client.ok_or_else(|| Status::failed_precondition("the client was destroyed"))?;
         let copy = buffer.copy_to(&client, device.memories.start)?;
-        arguments.dst_buffer = handles::give(Arc::new(copy));
+        arguments.dst_buffer = pointers::give(Arc::new(copy));
     }
 
     to_memory<P>(PJRT_Buffer_CopyToMemory_Args: arguments, buffer: array::<P>) {
@@ -251,7 +251,7 @@ calls! {
         let client = memory.client.upgrade();
         let client = client.ok_or_else(|| Status::failed_precondition("the client was destroyed"))?;
         let copy = buffer.copy_to(&client, memory.index)?;
-        arguments.dst_buffer = handles::give(Arc::new(copy));
+        arguments.dst_buffer = pointers::give(Arc::new(copy));
     }
 }
 
@@ -275,7 +275,7 @@ unsafe extern "C" fn memory_is_there<P: Plugin>(
         // SAFETY: NULL or the call's own arguments; this struct has not grown since it came.
         let Some(given) = (unsafe { raw.as_ref() }) else { return Ok(()) };
         // SAFETY: it was handed over for this call, which happens once.
-        let copy = unsafe { handles::take::<RawCopy<P>, _>(given.callback_data, "a copy") }?;
+        let copy = unsafe { pointers::take::<RawCopy<P>, _>(given.callback_data, "a copy") }?;
         // SAFETY: the caller's promise.
         let refused = unsafe {
             errors::read(given.error_code, given.error_message, given.error_message_size)

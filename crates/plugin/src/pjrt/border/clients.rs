@@ -4,7 +4,7 @@ use std::{ptr::NonNull, slice, sync::Arc};
 
 use serdes_abi::pjrt::args::*;
 
-use super::{handles, values};
+use super::{pointers, values};
 use crate::{
     HostTarget, Result, Status,
     pjrt::{
@@ -18,12 +18,12 @@ calls! {
         // SAFETY: the caller's promise.
         let options = unsafe { values::read(arguments.create_options, arguments.num_options) }?;
         let client = OpenClient::<P>::new(P::create_client(&Options::new(options))?)?;
-        arguments.client = handles::give(client);
+        arguments.client = pointers::give(client);
     }
 
     destroy<P>(PJRT_Client_Destroy_Args: arguments) {
         // SAFETY: a client that was handed over is destroyed once.
-        drop(unsafe { handles::take::<Arc<OpenClient<P>>, _>(arguments.client, "a client") }?);
+        drop(unsafe { pointers::take::<Arc<OpenClient<P>>, _>(arguments.client, "a client") }?);
     }
 
     platform_name<P>(PJRT_Client_PlatformName_Args: arguments, client: client::<P>) {

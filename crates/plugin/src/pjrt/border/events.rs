@@ -8,7 +8,7 @@ use std::{
 
 use serdes_abi::pjrt::args::*;
 
-use super::{errors, handles};
+use super::{errors, pointers};
 use crate::{
     Result, Status,
     pjrt::event::{Completer, Event},
@@ -23,7 +23,7 @@ pub(super) struct HostEvent {
 
 /// Hands an event over.
 pub(super) fn give(event: Event) -> *mut PJRT_Event {
-    handles::give(HostEvent { event, completer: Mutex::new(None) })
+    pointers::give(HostEvent { event, completer: Mutex::new(None) })
 }
 
 /// What a host is to be called with.
@@ -46,7 +46,7 @@ impl Listener {
 calls! {
     destroy(PJRT_Event_Destroy_Args: arguments) {
         // SAFETY: an event that was handed over is destroyed once.
-        drop(unsafe { handles::take::<HostEvent, _>(arguments.event, "an event") }?);
+        drop(unsafe { pointers::take::<HostEvent, _>(arguments.event, "an event") }?);
     }
 
     is_ready(PJRT_Event_IsReady_Args: arguments, event: event) {
@@ -74,7 +74,7 @@ calls! {
     create(PJRT_Event_Create_Args: arguments) {
         let (completer, event) = Event::pending();
         arguments.event =
-            handles::give(HostEvent { event, completer: Mutex::new(Some(completer)) });
+            pointers::give(HostEvent { event, completer: Mutex::new(Some(completer)) });
     }
 
     set(PJRT_Event_Set_Args: arguments, event: event) {

@@ -78,7 +78,7 @@ pub(super) unsafe fn status<'a>(error: *const PJRT_Error) -> Option<&'a Status> 
 /// It is NULL, or an error of this plug-in, which nobody uses any more.
 unsafe extern "C" fn destroy(error: *mut PJRT_Error) {
     // SAFETY: the caller's promise. NULL is refused, and there is nobody to be told.
-    if let Ok(error) = unsafe { super::handles::take::<GivenError, _>(error, "an error") } {
+    if let Ok(error) = unsafe { super::pointers::take::<GivenError, _>(error, "an error") } {
         contain_drop(Ok::<_, Status>(error));
     }
 }

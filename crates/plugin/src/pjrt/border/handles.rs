@@ -1,4 +1,4 @@
-//! What a host holds: pointers to things of the plug-in.
+//! What handles of each kind stand for: things of the plug-in.
 //!
 //! A host keeps every handle as long as the C API lets it, and gives each call the kind of handle
 //! that the call names. NULL is refused; more cannot be found out.
@@ -7,6 +7,7 @@ use std::{ptr, sync::Arc};
 
 use serdes_abi::pjrt::args::*;
 
+use super::pointers::{Handles, behind};
 use crate::{
     Result, Status,
     pjrt::{
@@ -16,33 +17,6 @@ use crate::{
     },
 };
 
-/// What is behind a handle.
-///
-/// # Safety
-/// `raw` is NULL, or a pointer to a `T` that lives as long as `'a`.
-unsafe fn behind<'a, T, C>(raw: *const C, what: &str) -> Result<&'a T> {
-    // SAFETY: the caller's promise.
-    unsafe { raw.cast::<T>().as_ref() }
-        .ok_or_else(|| Status::invalid_argument(format!("found NULL, expected {what}")))
-}
-
-/// Hands something over.
-pub(super) fn give<T, C>(value: T) -> *mut C {
-    Box::into_raw(Box::new(value)).cast()
-}
-
-/// Takes something back that was handed over.
-///
-/// # Safety
-/// `raw` is NULL, or [`give`] gave it for a `T`, and it was not taken back before.
-pub(super) unsafe fn take<T, C>(raw: *mut C, what: &str) -> Result<Box<T>> {
-    if raw.is_null() {
-        return Err(Status::invalid_argument(format!("found NULL, expected {what}")));
-    }
-    // SAFETY: the caller's promise.
-    Ok(unsafe { Box::from_raw(raw.cast()) })
-}
-
 /// `function(raw: C type) -> type, "what"`: what is behind handles of one kind.
 macro_rules! kinds {
     ($($name:ident $(<$plugin:ident>)? ($handle:ty) -> $behind:ty, $what:literal;)*) => {$(
@@ -50,7 +24,7 @@ macro_rules! kinds {
         /// `raw` is NULL, or a handle of this kind of this plug-in that is alive as long as `'a`.
         pub(super) unsafe fn $name<'a $(, $plugin: Plugin)?>(raw: *const $handle) -> Result<&'a $behind> {
             // SAFETY: the caller's promise: what is handed out as this kind is given out below, or
-            // with `give`, for this type.
+            // with `pointers::give`, for this type.
             unsafe { behind(raw, $what) }
         }
     )*};
@@ -65,29 +39,6 @@ kinds! {
     array<P>(PJRT_Buffer) -> Arc<Array<P>>, "a buffer";
     transfers<P>(PJRT_AsyncHostToDeviceTransferManager) -> crate::pjrt::transfers::Transfers<P>, "a transfer manager";
     event(PJRT_Event) -> super::events::HostEvent, "an event";
-}
-
-/// A list of handles that a host reads.
-#[derive(Debug)]
-pub(in crate::pjrt) struct Handles<C>(Box<[*mut C]>);
-
-// SAFETY: addresses of things that any thread may use, and that live as long as the list.
-unsafe impl<C> Send for Handles<C> {}
-// SAFETY: as above.
-unsafe impl<C> Sync for Handles<C> {}
-
-impl<C> Handles<C> {
-    fn of<T>(values: &[T]) -> Self {
-        Self(values.iter().map(|value| ptr::from_ref(value).cast_mut().cast()).collect())
-    }
-
-    pub(super) fn all(&self) -> &[*mut C] {
-        &self.0
-    }
-
-    pub(super) fn get(&self, index: usize) -> Option<*mut C> {
-        self.0.get(index).copied()
-    }
 }
 
 impl<P: Plugin> OpenClient<P> {

@@ -5,7 +5,7 @@ use std::ptr;
 
 use serdes_abi::pjrt::args::*;
 
-use super::{arguments::call_extension, handles, values};
+use super::{arguments::call_extension, handles, pointers, values};
 use crate::{
     Result, Status,
     panic::contain_drop,
@@ -88,7 +88,7 @@ macro_rules! extension_calls {
 extension_calls! {
     destroy(PJRT_Layouts_MemoryLayout_Destroy_Args: arguments) {
         // SAFETY: a layout that was handed over is destroyed once.
-        drop(unsafe { handles::take::<Shape, _>(arguments.layout, "a layout") }?);
+        drop(unsafe { pointers::take::<Shape, _>(arguments.layout, "a layout") }?);
     }
 
     serialize(PJRT_Layouts_MemoryLayout_Serialize_Args: arguments) {
@@ -107,13 +107,13 @@ extension_calls! {
         unsafe { handles::client::<P>(arguments.client) }?;
         // SAFETY: the caller's promise.
         let shape = unsafe { values::shape(arguments.r#type, arguments.dims, arguments.num_dims) }?;
-        arguments.layout = handles::give(shape);
+        arguments.layout = pointers::give(shape);
     }
 
     of_buffer<P>(PJRT_Layouts_PJRT_Buffer_MemoryLayout_Args: arguments) {
         // SAFETY: the caller's promise.
         let array = unsafe { handles::array::<P>(arguments.buffer) }?;
-        arguments.layout = handles::give(array.shape().clone());
+        arguments.layout = pointers::give(array.shape().clone());
     }
 
     of_topology<P>(PJRT_Layouts_PJRT_Topology_GetDefaultLayout_Args: arguments) {
@@ -121,7 +121,7 @@ extension_calls! {
         unsafe { handles::topology::<P>(arguments.topology_description) }?;
         // SAFETY: the caller's promise.
         let shape = unsafe { values::shape(arguments.r#type, arguments.dims, arguments.num_dims) }?;
-        arguments.layout = handles::give(shape);
+        arguments.layout = pointers::give(shape);
     }
 
     /// There are no executables.
@@ -141,7 +141,7 @@ extension_calls! {
 /// It comes from there, and is freed once.
 unsafe extern "C" fn free(raw: *mut PJRT_Layouts_SerializedLayout) {
     // SAFETY: the caller's promise.
-    contain_drop(unsafe { handles::take::<String, _>(raw, "a layout's text") });
+    contain_drop(unsafe { pointers::take::<String, _>(raw, "a layout's text") });
 }
 
 #[cfg(test)]

@@ -10,11 +10,13 @@ mod arguments;
 mod arrays;
 mod clients;
 mod devices;
+mod error_functions;
 mod errors;
 mod events;
 mod function_tables;
 mod handles;
 mod layouts;
+mod pointers;
 mod refusals;
 mod table;
 mod topologies;
@@ -22,7 +24,7 @@ mod transfers;
 mod values;
 
 pub(super) use function_tables::MemoryHead;
-pub(super) use handles::Handles;
+pub(super) use pointers::Handles;
 pub use table::ApiTable;
 pub(super) use values::NamedValues;
 

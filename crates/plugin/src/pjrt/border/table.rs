@@ -13,7 +13,7 @@ use serdes_abi::pjrt::{self, Minor, args::*};
 use super::{
     NamedValues, arrays,
     calls::{Entry, silent_entry},
-    clients, devices, errors, events, layouts,
+    clients, devices, error_functions, events, layouts,
     refusals::{FIRST_SLOT, REFUSALS, SLOTS},
     topologies, transfers,
 };
@@ -134,9 +134,9 @@ const fn declared<P: Plugin>() -> usize {
 
 /// The functions that a plug-in of this SDK has.
 fn own<P: Plugin>() -> impl Iterator<Item = Entry> {
-    let errors = [silent_entry(errors::destroy), silent_entry(errors::message)];
+    let errors = [silent_entry(error_functions::destroy), silent_entry(error_functions::message)];
     let rooms = [
-        errors::entries::<P>(),
+        error_functions::entries::<P>(),
         entries::<P>(),
         events::entries::<P>(),
         clients::entries::<P>(),

@@ -2,7 +2,7 @@
 
 use serdes_abi::pjrt::args::*;
 
-use super::handles;
+use super::pointers;
 use crate::{Result, panic::contain_drop};
 
 /// The text of a topology.
@@ -14,7 +14,7 @@ type Text = String;
 /// It comes from there, and is freed once.
 unsafe extern "C" fn free(raw: *mut PJRT_SerializedTopology) {
     // SAFETY: the caller's promise.
-    contain_drop(unsafe { handles::take::<Text, _>(raw, "a topology's bytes") });
+    contain_drop(unsafe { pointers::take::<Text, _>(raw, "a topology's bytes") });
 }
 
 calls! {

@@ -4,7 +4,7 @@ use std::{ffi::c_int, sync::Arc};
 
 use serdes_abi::pjrt::args::*;
 
-use super::{errors, events, handles, values};
+use super::{errors, events, pointers, values};
 use crate::{
     HostSource, Result, Status,
     pjrt::{host_array::HostArray, transfers::Transfers},
@@ -31,13 +31,13 @@ calls! {
             }
             shapes.push(shape);
         }
-        arguments.transfer_manager = handles::give(Transfers::new(client, memory, shapes)?);
+        arguments.transfer_manager = pointers::give(Transfers::new(client, memory, shapes)?);
     }
 
     destroy<P>(PJRT_AsyncHostToDeviceTransferManager_Destroy_Args: arguments) {
         let manager = arguments.transfer_manager;
         // SAFETY: what was handed over is destroyed once.
-        drop(unsafe { handles::take::<Transfers<P>, _>(manager, "a transfer manager") }?);
+        drop(unsafe { pointers::take::<Transfers<P>, _>(manager, "a transfer manager") }?);
     }
 
     transfer<P>(PJRT_AsyncHostToDeviceTransferManager_TransferData_Args: arguments, transfer_manager: transfers::<P>) {
@@ -83,7 +83,7 @@ calls! {
 
     buffer<P>(PJRT_AsyncHostToDeviceTransferManager_RetrieveBuffer_Args: arguments, transfer_manager: transfers::<P>) {
         let array = transfer_manager.array(arguments.buffer_index)?;
-        arguments.buffer_out = handles::give(Arc::clone(array));
+        arguments.buffer_out = pointers::give(Arc::clone(array));
     }
 
     device<P>(PJRT_AsyncHostToDeviceTransferManager_Device_Args: arguments, transfer_manager: transfers::<P>) {

@@ -1,0 +1,57 @@
+//! Pointers to things of the plug-in that a host holds: handed over, looked behind, taken back.
+//!
+//! This module must never know what is behind one.
+
+use std::ptr;
+
+use crate::{Result, Status};
+
+/// What is behind a handle.
+///
+/// # Safety
+/// `raw` is NULL, or a pointer to a `T` that lives as long as `'a`.
+pub(super) unsafe fn behind<'a, T, C>(raw: *const C, what: &str) -> Result<&'a T> {
+    // SAFETY: the caller's promise.
+    unsafe { raw.cast::<T>().as_ref() }
+        .ok_or_else(|| Status::invalid_argument(format!("found NULL, expected {what}")))
+}
+
+/// Hands something over.
+pub(super) fn give<T, C>(value: T) -> *mut C {
+    Box::into_raw(Box::new(value)).cast()
+}
+
+/// Takes something back that was handed over.
+///
+/// # Safety
+/// `raw` is NULL, or [`give`] gave it for a `T`, and it was not taken back before.
+pub(super) unsafe fn take<T, C>(raw: *mut C, what: &str) -> Result<Box<T>> {
+    if raw.is_null() {
+        return Err(Status::invalid_argument(format!("found NULL, expected {what}")));
+    }
+    // SAFETY: the caller's promise.
+    Ok(unsafe { Box::from_raw(raw.cast()) })
+}
+
+/// A list of handles that a host reads.
+#[derive(Debug)]
+pub(in crate::pjrt) struct Handles<C>(Box<[*mut C]>);
+
+// SAFETY: addresses of things that any thread may use, and that live as long as the list.
+unsafe impl<C> Send for Handles<C> {}
+// SAFETY: as above.
+unsafe impl<C> Sync for Handles<C> {}
+
+impl<C> Handles<C> {
+    pub(super) fn of<T>(values: &[T]) -> Self {
+        Self(values.iter().map(|value| ptr::from_ref(value).cast_mut().cast()).collect())
+    }
+
+    pub(super) fn all(&self) -> &[*mut C] {
+        &self.0
+    }
+
+    pub(super) fn get(&self, index: usize) -> Option<*mut C> {
+        self.0.get(index).copied()
+    }
+}
