@@ -18,7 +18,9 @@ use super::{
     each::{Each, check_beside_graphs},
     graph, ifrt,
     opened::{Bytes, CheckpointFiles, Opened, with_suffix},
-    other_kind, plugin, saved_model,
+    other_kind,
+    patterns::is_pattern,
+    plugin, saved_model,
     spool::spool,
     tensor_bundle, tensors,
 };
@@ -186,21 +188,6 @@ fn prefix_of_bundle(tree: &dyn Tree, path: &Path, kind: Option<Kind>) -> Option<
     shard_prefix(path).filter(|prefix| has_index(prefix))
 }
 
-/// The paths that a pattern matches, in the order of their names.
-pub(super) fn matching(tree: &dyn Tree, pattern: &Path) -> Option<Vec<PathBuf>> {
-    if tree.is_of_system(pattern) {
-        return Some(glob::glob(pattern.to_str()?).ok()?.flatten().collect());
-    }
-    // Names of prefixes of a store are no patterns: there may be very many below them.
-    let name = glob::Pattern::new(pattern.file_name()?.to_str()?).ok()?;
-    let mut found = tree.list(pattern.parent()?).unwrap_or_default();
-    found.retain(|path| {
-        path.file_name().and_then(|name| name.to_str()).is_some_and(|text| name.matches(text))
-    });
-    found.sort_unstable();
-    Some(found)
-}
-
 /// The prefix of the checkpoint that a data shard belongs to: `ckpt` of `ckpt.data-00000-of-00002`.
 pub(super) fn shard_prefix(path: &Path) -> Option<PathBuf> {
     let text = path.to_str()?;
@@ -208,11 +195,6 @@ pub(super) fn shard_prefix(path: &Path) -> Option<PathBuf> {
     let (shard, shards) = numbers.split_once("-of-")?;
     let is_number = |text: &str| text.len() >= 5 && text.bytes().all(|byte| byte.is_ascii_digit());
     (is_number(shard) && is_number(shards)).then(|| PathBuf::from(prefix))
-}
-
-/// Whether a path is a pattern of names, as the shards of a V1 checkpoint are given.
-pub(super) fn is_pattern(path: &Path) -> bool {
-    path.as_os_str().to_string_lossy().contains(['*', '?', '['])
 }
 
 impl Artifact {

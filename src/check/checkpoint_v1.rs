@@ -9,10 +9,10 @@ use std::{
 
 use super::{
     Findings, Inspection, Options, Reason, Rule, TensorSummary, Warning,
-    artifact::{is_pattern, matching},
     consumer::ArtifactLine,
     error::{reason_of_io, rule_of_io},
     opened::{Bytes, CheckpointFiles, Located},
+    patterns::{is_pattern, matching},
 };
 use crate::{
     artifact::{

@@ -45,6 +45,7 @@ mod opened;
 mod operations;
 mod options;
 mod other_kind;
+mod patterns;
 mod plugin;
 mod reading;
 mod reason;

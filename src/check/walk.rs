@@ -12,9 +12,10 @@ use std::{
 
 use super::{
     Artifact, Cancelled, CheckError, Consumer, Kind, Options, Reason, Remedy, Verdict, Verdicts,
-    artifact::{is_pattern, kind_of_directory, matching, open, shard_prefix, system},
+    artifact::{kind_of_directory, open, shard_prefix, system},
     detect::{self, of_judged},
     opened::with_suffix,
+    patterns::{is_pattern, matching},
     rule::messages,
 };
 use crate::files::{EntryKind, Tree};

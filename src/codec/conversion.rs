@@ -171,3 +171,18 @@ pub(crate) fn parse<M: Message + Default>(
 ) -> Result<M, DecodeError> {
     M::decode(bytes).map_err(|error| DecodeError::malformed(type_name, error.to_string()))
 }
+
+/// Reads a nested message; an absent one is read as an empty one, as in C++.
+pub(crate) fn nested<T>(
+    message: Option<&T::Proto>,
+    options: &DeserializeOptions,
+) -> Result<T, DecodeError>
+where
+    T: FromProto,
+    T::Proto: Default,
+{
+    match message {
+        Some(message) => T::from_proto(message, options),
+        None => T::from_proto(&T::Proto::default(), options),
+    }
+}

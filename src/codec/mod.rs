@@ -43,8 +43,8 @@ pub(crate) mod wire_format;
 pub use at::At;
 #[cfg(feature = "serde")]
 pub(crate) use at::requested;
-pub(crate) use conversion::parse;
 pub use conversion::{FromProto, ToProto, decode_message};
+pub(crate) use conversion::{nested, parse};
 pub use error::{DecodeError, DecodeErrorKind, EncodeError, RegistryError};
 pub use formats::Formats;
 pub use options::{DeserializeOptions, SerializeOptions, Validation};

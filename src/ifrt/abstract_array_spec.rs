@@ -2,11 +2,9 @@
 
 use std::fmt;
 
-use super::{
-    ArraySpec, DType, DeviceList, IfrtError, MemoryKind, PjRtLayout, Shape, ShardingSpec, nested,
-};
+use super::{ArraySpec, DType, DeviceList, IfrtError, MemoryKind, PjRtLayout, Shape, ShardingSpec};
 use crate::{
-    codec::{DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, ToProto},
+    codec::{DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, ToProto, nested},
     proto::xla::ifrt::AbstractArraySpecProto,
     version::SerDesVersion,
 };

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::{AttributeMap, nested};
+use super::AttributeMap;
 use crate::{
-    codec::{DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, ToProto},
+    codec::{DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, ToProto, nested},
     proto::xla::ifrt::ExecuteOptionsProto,
     version::SerDesVersion,
 };

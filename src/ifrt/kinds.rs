@@ -112,7 +112,7 @@ macro_rules! kinds {
                     $(<$kind as $crate::codec::Registered>::TYPE_NAME => {
                         $crate::codec::wire_format::from_data(data, options).map(Self::$variant)
                     })*
-                    other => Err($crate::ifrt::not_a(stringify!($name), other.to_owned())),
+                    other => Err($crate::ifrt::registry::not_a(stringify!($name), other.to_owned())),
                 }
             }
         }

@@ -65,30 +65,6 @@ pub use sharding::{
 pub use sharding_param::ShardingParam;
 pub use sharding_spec::ShardingSpec;
 
-use crate::codec::{DecodeError, DeserializeOptions, FromProto};
-
-/// Reads a nested message; an absent one is read as an empty one, as in C++.
-fn nested<T>(message: Option<&T::Proto>, options: &DeserializeOptions) -> Result<T, DecodeError>
-where
-    T: FromProto,
-    T::Proto: Default,
-{
-    match message {
-        Some(message) => T::from_proto(message, options),
-        None => T::from_proto(&T::Proto::default(), options),
-    }
-}
-
-/// The error that data under the name `found` is not a `expected`: of another type, or of none that
-/// is known.
-fn not_a(expected: &'static str, found: String) -> DecodeError {
-    if registry::BUILT_IN_NAMES.contains(&found.as_str()) {
-        DecodeError::wrong_type(expected, found)
-    } else {
-        DecodeError::unknown_type_name(found)
-    }
-}
-
 #[cfg(test)]
 mod propagation_tests;
 

@@ -7,7 +7,7 @@ use super::{
     IfrtIrExecutableVersion, IfrtIrProgram, Layout, PluginCompileOptions, PluginProgram, Sharding,
     ShardingSpec, XlaCompileOptions, XlaExecutableVersion, kinds::BuiltIn,
 };
-use crate::codec::{RegistryError, SerDesRegistry};
+use crate::codec::{DecodeError, RegistryError, SerDesRegistry};
 
 /// What is no kind of another type.
 const PROGRAMS: &[BuiltIn] = &[
@@ -59,6 +59,16 @@ fn built_in() -> impl Iterator<Item = &'static BuiltIn> {
 /// Package and name of the message that data under this name is.
 pub(super) fn message_of(type_name: &str) -> Option<(&'static str, &'static str)> {
     built_in().find(|built_in| built_in.type_name == type_name).map(|built_in| built_in.message)
+}
+
+/// The error that data under the name `found` is not a `expected`: of another type, or of none that
+/// is known.
+pub(super) fn not_a(expected: &'static str, found: String) -> DecodeError {
+    if BUILT_IN_NAMES.contains(&found.as_str()) {
+        DecodeError::wrong_type(expected, found)
+    } else {
+        DecodeError::unknown_type_name(found)
+    }
 }
 
 /// Adds the SerDes of all registered types of this module.

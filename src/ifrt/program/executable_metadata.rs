@@ -9,7 +9,7 @@ use super::XlaExecutableVersion;
 use crate::{
     codec::{
         DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, ToProto, decode_message,
-        hexadecimal::serde_as_message,
+        hexadecimal::serde_as_message, nested,
     },
     ifrt::{DType, Layout, Shape, xla::OpSharding},
     proto::xla::ifrt::{
@@ -274,8 +274,8 @@ impl FromProto for XlaExecutableMetadata {
         }
         let outputs = proto.output_specs.iter().map(|output| {
             Ok(OutputSpec {
-                dtype: crate::ifrt::nested(output.dtype.as_ref(), options)?,
-                shard_shape: crate::ifrt::nested(output.shard_shape.as_ref(), options)?,
+                dtype: nested(output.dtype.as_ref(), options)?,
+                shard_shape: nested(output.shard_shape.as_ref(), options)?,
                 shape: read(output.shape.as_ref(), options)?,
                 layout: read(output.layout.as_ref(), options)?,
                 memory_kind: output.memory_kind.clone(),

@@ -3,7 +3,10 @@ use prost::Message as _;
 
 use super::*;
 use crate::{
-    codec::{DecodeErrorKind, FromProto, Registered, Serialized, StatusCode, ToProto, Validation},
+    codec::{
+        DecodeErrorKind, DeserializeOptions, FromProto, Registered, Serialized, StatusCode,
+        ToProto, Validation,
+    },
     ifrt::{
         AnyDevice, ArraySpec, ConcreteEvenSharding, DType, DeviceId, DeviceList, Layout,
         MemoryKind, PjRtLayout, Shape, SingleDeviceSharding, xla,

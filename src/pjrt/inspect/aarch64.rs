@@ -5,7 +5,7 @@
 //! 16 of something (`stp x9, xzr, [x8, #16]`) are followed one by one, and what is stored at bytes
 //! 0, 16 and 32 of it is noted.
 
-use super::version::{Found, VersionInFile, minor, table_size};
+use super::recognised::{Recognised, VersionInFile, minor, table_size};
 
 /// How many instructions before and behind that store are followed.
 const NEAR: usize = 32;
@@ -17,7 +17,7 @@ const ANCHOR: u32 = 0xa901_7c00;
 const ANCHOR_MASK: u32 = 0xffff_fc00;
 
 /// Reports every version that the code at `address` writes.
-pub(super) fn scan(address: u64, code: &[u8], found: &mut impl FnMut(Found)) {
+pub(super) fn scan(address: u64, code: &[u8], found: &mut impl FnMut(Recognised)) {
     let (words, _) = code.as_chunks::<4>();
     for (at, word) in words.iter().enumerate() {
         let anchor = u32::from_le_bytes(*word);
@@ -196,15 +196,15 @@ impl Steps {
     }
 
     /// What the table got, if it is one.
-    fn version(&self) -> Option<Found> {
+    fn version(&self) -> Option<Recognised> {
         let Some(Content::Number(size)) = self.size else { return None };
         let struct_size = table_size(size)?;
         match (self.version_size?, self.version?) {
             (Content::Number(24), Content::Number(number)) => {
-                Some(Found::Version(VersionInFile { minor: minor(number)?, struct_size }))
+                Some(Recognised::Version(VersionInFile { minor: minor(number)?, struct_size }))
             }
             (Content::Number(24), Content::At(address)) => {
-                Some(Found::Loaded { struct_size, address })
+                Some(Recognised::Loaded { struct_size, address })
             }
             _ => None,
         }
@@ -215,7 +215,7 @@ impl Steps {
 mod tests {
     use super::*;
 
-    fn places(words: &[u32]) -> Vec<Found> {
+    fn places(words: &[u32]) -> Vec<Recognised> {
         let code: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         let mut found = Vec::new();
         scan(0x4b0_cb64, &code, &mut |place| found.push(place));
@@ -241,12 +241,12 @@ mod tests {
     #[test]
     fn a_version_that_is_taken_from_the_data_is_looked_up_there() {
         let address = 0x101_d000 + 1792;
-        assert_eq!(places(&BUILT), [Found::Loaded { struct_size: 984, address }]);
+        assert_eq!(places(&BUILT), [Recognised::Loaded { struct_size: 984, address }]);
         // A page before.
         let mut back = BUILT;
         back[1] = 0xf0ff_ffea;
         let address = 0x4b0_c000 - 0x1000 + 1792;
-        assert_eq!(places(&back), [Found::Loaded { struct_size: 984, address }]);
+        assert_eq!(places(&back), [Recognised::Loaded { struct_size: 984, address }]);
     }
 
     #[test]
@@ -255,7 +255,7 @@ mod tests {
         code[9] = 0xd2c0_0a2b; // mov x11, #81 << 32
         code[10] = 0xf900_110b; // str x11, [x8, #32]
         let version = VersionInFile { minor: serdes_abi::pjrt::Minor::new(81), struct_size: 984 };
-        assert_eq!(places(&code), [Found::Version(version)]);
+        assert_eq!(places(&code), [Recognised::Version(version)]);
         // In two parts: 0x10051 << 32 is no minor.
         code[10] = 0xf2e0_002b; // movk x11, #1 << 48
         code[11] = 0xf900_110b;

@@ -4,10 +4,7 @@ use std::path::Path;
 
 use serdes_abi::pjrt::{Minor, OLDEST_FRAMEWORK_SYMBOL};
 
-use super::{
-    ENTRY,
-    version::{self, VersionInFile},
-};
+use super::{ENTRY, recognised::VersionInFile, version};
 use crate::{
     pjrt::{PluginVersion, SizeRule, error::PjrtError},
     stream_executor::elf,

@@ -5,11 +5,12 @@
 mod aarch64;
 mod image;
 mod inspection;
+mod recognised;
 mod version;
 mod x86_64;
 
 pub use inspection::{Inspection, inspect};
-pub use version::VersionInFile;
+pub use recognised::VersionInFile;
 
 /// The function by which a plug-in hands out its table.
 pub(super) const ENTRY: &str = "GetPjrtApi";

@@ -9,60 +9,15 @@
 
 use std::{collections::BTreeSet, io, path::Path};
 
-use serdes_abi::pjrt::{self, Minor};
+use super::{
+    aarch64,
+    image::Image,
+    recognised::{Recognised, VersionInFile, minor, table_size},
+    x86_64,
+};
 
-use super::{aarch64, image::Image, x86_64};
-
-/// A version that was recognised in a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct VersionInFile {
-    /// The minor number; the major one is 0.
-    pub minor: Minor,
-    /// How long the plug-in says that its table is, in bytes.
-    pub struct_size: usize,
-}
-
-impl VersionInFile {
-    /// Whether the size is the one that plug-ins of that minor say; for a newer one than is known,
-    /// at least that of the newest.
-    #[must_use]
-    pub fn is_consistent(&self) -> bool {
-        let Some(known) = pjrt::table_size(self.minor) else { return false };
-        if self.minor.is_known() {
-            self.struct_size == known.declared || self.struct_size == known.size_of
-        } else {
-            self.struct_size >= known.declared
-        }
-    }
-}
-
-/// A version that a pattern found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Found {
-    /// All of it.
-    Version(VersionInFile),
-    /// A table's size, and the address from which its version is taken.
-    Loaded { struct_size: usize, address: u64 },
-}
-
-/// No table is shorter or longer than this.
-const TABLES: std::ops::RangeInclusive<u64> = 592..=16_384;
-/// No minor is higher than this.
-const HIGHEST_MINOR: u32 = 4095;
 /// Most places that are looked at more closely: a real plug-in has one or two.
 const MOST_PLACES: usize = 4096;
-
-/// A number as the size of a table.
-pub(super) fn table_size(number: u64) -> Option<usize> {
-    let size = usize::try_from(number).ok()?;
-    (TABLES.contains(&number) && size.is_multiple_of(8)).then_some(size)
-}
-
-/// The eight bytes of major and minor number as a version with major 0.
-pub(super) fn minor(number: u64) -> Option<Minor> {
-    let (major, minor) = (number as u32, (number >> 32) as u32);
-    (major == 0 && (1..=HIGHEST_MINOR).contains(&minor)).then(|| Minor::new(minor))
-}
 
 /// The version of the plug-in at `path`, if exactly one is recognised.
 pub(super) fn version(path: &Path, architecture: &str) -> io::Result<Option<VersionInFile>> {
@@ -72,7 +27,7 @@ pub(super) fn version(path: &Path, architecture: &str) -> io::Result<Option<Vers
 fn of_image(image: &Image, architecture: &str) -> io::Result<Option<VersionInFile>> {
     let mut found = BTreeSet::new();
     for segment in image.segments() {
-        let mut add = |place: Found| {
+        let mut add = |place: Recognised| {
             if found.len() < MOST_PLACES {
                 found.insert(place);
             }
@@ -94,10 +49,10 @@ fn of_image(image: &Image, architecture: &str) -> io::Result<Option<VersionInFil
     Ok(versions.pop_first().filter(|_| versions.is_empty()))
 }
 
-fn resolve(found: Found, image: &Image) -> Option<VersionInFile> {
+fn resolve(found: Recognised, image: &Image) -> Option<VersionInFile> {
     match found {
-        Found::Version(version) => Some(version),
-        Found::Loaded { struct_size, address } => {
+        Recognised::Version(version) => Some(version),
+        Recognised::Loaded { struct_size, address } => {
             let version = VersionInFile { minor: minor(image.word_at(address)?)?, struct_size };
             version.is_consistent().then_some(version)
         }
@@ -109,7 +64,7 @@ const HEAD: usize = 5;
 const DATA_OVERLAP: usize = HEAD * 8;
 
 /// Reports every head of a table in data.
-fn scan_data(data: &[u8], found: &mut impl FnMut(Found)) {
+fn scan_data(data: &[u8], found: &mut impl FnMut(Recognised)) {
     let (words, _) = data.as_chunks::<8>();
     for head in words.windows(HEAD) {
         let &[size, _, version_size, extension, version] = head else { continue };
@@ -120,7 +75,7 @@ fn scan_data(data: &[u8], found: &mut impl FnMut(Found)) {
         if let (Some(struct_size), Some(minor)) = (table_size(size), minor(version)) {
             let version = VersionInFile { minor, struct_size };
             if version.is_consistent() {
-                found(Found::Version(version));
+                found(Recognised::Version(version));
             }
         }
     }
@@ -129,6 +84,7 @@ fn scan_data(data: &[u8], found: &mut impl FnMut(Found)) {
 #[cfg(test)]
 mod tests {
     use object::elf::{PF_W, PF_X, ProgramFlags};
+    use serdes_abi::pjrt::Minor;
 
     use super::*;
     use crate::pjrt::inspect::image::tests::image;

@@ -4,7 +4,7 @@
 //! stored at byte 16, then major and minor number as one constant of eight bytes. In others these
 //! eight bytes are taken from the data, by their distance to the instruction, and stored at byte 32.
 
-use super::version::{Found, VersionInFile, minor, table_size};
+use super::recognised::{Recognised, VersionInFile, minor, table_size};
 
 /// How far before the store of the version's size that of the table's size may end.
 const BEFORE: usize = 64;
@@ -21,7 +21,7 @@ pub(super) const OVERLAP: usize = (BEFORE + BEHIND + 2 * INSTRUCTION).next_multi
 const STORE_CONSTANT: u8 = 0xc7;
 
 /// Reports every version that the code at `address` writes.
-pub(super) fn scan(address: u64, code: &[u8], found: &mut impl FnMut(Found)) {
+pub(super) fn scan(address: u64, code: &[u8], found: &mut impl FnMut(Recognised)) {
     for (at, _) in code.iter().enumerate().filter(|&(_, &byte)| byte == STORE_CONSTANT) {
         let (before, behind) = code.split_at(at);
         let ([before @ .., prefix], [_, register, behind @ ..]) = (before, behind) else {
@@ -37,7 +37,7 @@ pub(super) fn scan(address: u64, code: &[u8], found: &mut impl FnMut(Found)) {
             let before = before.get(before.len().saturating_sub(BEFORE)..).unwrap_or_default();
             let behind = behind.get(..BEHIND).unwrap_or(behind);
             if let (Some(struct_size), Some(minor)) = (last_size(before), first_version(behind)) {
-                found(Found::Version(VersionInFile { minor, struct_size }));
+                found(Recognised::Version(VersionInFile { minor, struct_size }));
             }
         } else if let (Some(operand), 0..=3 | 6 | 7) = (behind.first_chunk(), register)
             && let Some(struct_size) = table_size(u32::from_le_bytes(*operand).into())
@@ -46,7 +46,7 @@ pub(super) fn scan(address: u64, code: &[u8], found: &mut impl FnMut(Found)) {
             let near = code.get(start..code.len().min(at + NEAR)).unwrap_or_default();
             let address = address.wrapping_add(start as u64);
             if let Some(address) = loaded_version(address, near, *register) {
-                found(Found::Loaded { struct_size, address });
+                found(Recognised::Loaded { struct_size, address });
             }
         }
     }
@@ -113,7 +113,7 @@ mod tests {
         code
     }
 
-    fn places(code: &[u8]) -> Vec<Found> {
+    fn places(code: &[u8]) -> Vec<Recognised> {
         let mut found = std::collections::BTreeSet::new();
         scan(0x1000, code, &mut |place| _ = found.insert(place));
         found.into_iter().collect()
@@ -121,8 +121,8 @@ mod tests {
 
     fn found(code: &[u8]) -> Vec<(u32, usize)> {
         let version = |place| match place {
-            Found::Version(version) => (version.minor.number(), version.struct_size),
-            Found::Loaded { .. } => panic!("it is in the code"),
+            Recognised::Version(version) => (version.minor.number(), version.struct_size),
+            Recognised::Loaded { .. } => panic!("it is in the code"),
         };
         places(code).into_iter().map(version).collect()
     }
@@ -164,7 +164,7 @@ mod tests {
         let code =
             [&[0x48, 0x89, 0x47, 0x08], &load[..], &size, &[0x48, 0x89, 0x47, 0x20]].concat();
         let address = 0x1000 + 4 + 7 + 0x100;
-        assert_eq!(places(&code), [Found::Loaded { struct_size: 1144, address }]);
+        assert_eq!(places(&code), [Recognised::Loaded { struct_size: 1144, address }]);
         // Another register, another place, nothing stored.
         for end in [&[0x48, 0x89, 0x4f, 0x20][..], &[0x48, 0x89, 0x47, 0x28], &[]] {
             let code = [&load[..], &size, end].concat();

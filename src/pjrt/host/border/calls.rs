@@ -1,6 +1,11 @@
 //! Every call that this host makes.
 
+use std::ffi::c_void;
+
 use serdes_abi::pjrt::{Struct, args::*};
+
+/// A function of a plug-in: it takes one struct, and answers an error or NULL.
+pub(super) type RawFunction = unsafe extern "C" fn(*mut c_void) -> *mut PJRT_Error;
 
 /// Arguments of a call that this host makes.
 pub(in crate::pjrt::host) trait Call: Arguments {

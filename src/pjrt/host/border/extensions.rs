@@ -2,7 +2,7 @@
 
 use serdes_abi::pjrt::{self, Minor};
 
-use super::table::RawFunction;
+use super::calls::RawFunction;
 
 /// An extension of the interface that a plug-in has.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use serdes_abi::{
 };
 
 use super::{
-    calls::{CALLS, Call},
+    calls::{CALLS, Call, RawFunction},
     extensions::{Chain, Extension},
     payloads::{self, ErrorPayload},
 };
@@ -20,9 +20,6 @@ use crate::{
     pjrt::PjrtError,
     stream_executor::{enter, printable},
 };
-
-/// A function of a plug-in: it takes one struct, and answers an error or NULL.
-pub(super) type RawFunction = unsafe extern "C" fn(*mut c_void) -> *mut PJRT_Error;
 
 /// Those that answer nothing.
 type RawProcedure = unsafe extern "C" fn(*mut c_void);

@@ -1,0 +1,42 @@
+//! What reading a program needs beside its bytes.
+
+use std::{fmt, sync::Arc};
+
+use crate::{
+    codec::{DecodeError, DeserializeOptions},
+    ifrt::{DeserializeShardingOptions, DeviceLookup},
+};
+
+/// The option without which no program that names devices is read: where to look devices up.
+#[derive(Clone)]
+pub struct DeserializeProgramOptions {
+    devices: Arc<dyn DeviceLookup>,
+}
+
+impl DeserializeProgramOptions {
+    /// Looks devices up in `devices`.
+    pub fn new(devices: impl DeviceLookup + 'static) -> Self {
+        Self { devices: Arc::new(devices) }
+    }
+
+    /// Where to look devices up.
+    pub fn devices(&self) -> &dyn DeviceLookup {
+        &*self.devices
+    }
+
+    /// The options for the shardings inside of the program `reader`.
+    pub(super) fn for_nested(
+        options: &DeserializeOptions,
+        reader: &'static str,
+    ) -> Result<DeserializeOptions, DecodeError> {
+        let program: &Self = options.require(reader)?;
+        let sharding = DeserializeShardingOptions::new(Arc::clone(&program.devices));
+        Ok(options.clone().with(sharding))
+    }
+}
+
+impl fmt::Debug for DeserializeProgramOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DeserializeProgramOptions").finish_non_exhaustive()
+    }
+}

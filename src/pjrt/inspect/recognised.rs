@@ -1,0 +1,52 @@
+//! What the patterns recognise in a file: a version, or from where it is taken, and which numbers may
+//! be one.
+
+use serdes_abi::pjrt::{self, Minor};
+
+/// A version that was recognised in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct VersionInFile {
+    /// The minor number; the major one is 0.
+    pub minor: Minor,
+    /// How long the plug-in says that its table is, in bytes.
+    pub struct_size: usize,
+}
+
+impl VersionInFile {
+    /// Whether the size is the one that plug-ins of that minor say; for a newer one than is known,
+    /// at least that of the newest.
+    #[must_use]
+    pub fn is_consistent(&self) -> bool {
+        let Some(known) = pjrt::table_size(self.minor) else { return false };
+        if self.minor.is_known() {
+            self.struct_size == known.declared || self.struct_size == known.size_of
+        } else {
+            self.struct_size >= known.declared
+        }
+    }
+}
+
+/// A version that a pattern found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Recognised {
+    /// All of it.
+    Version(VersionInFile),
+    /// A table's size, and the address from which its version is taken.
+    Loaded { struct_size: usize, address: u64 },
+}
+
+/// No table is shorter or longer than this.
+const TABLES: std::ops::RangeInclusive<u64> = 592..=16_384;
+/// No minor is higher than this.
+const HIGHEST_MINOR: u32 = 4095;
+/// A number as the size of a table.
+pub(super) fn table_size(number: u64) -> Option<usize> {
+    let size = usize::try_from(number).ok()?;
+    (TABLES.contains(&number) && size.is_multiple_of(8)).then_some(size)
+}
+
+/// The eight bytes of major and minor number as a version with major 0.
+pub(super) fn minor(number: u64) -> Option<Minor> {
+    let (major, minor) = (number as u32, (number >> 32) as u32);
+    (major == 0 && (1..=HIGHEST_MINOR).contains(&minor)).then(|| Minor::new(minor))
+}
