@@ -183,10 +183,10 @@ def dtype_of_value(name: str, value: Any) -> np.dtype[Any]:
     if torch is not None and isinstance(value, torch.Tensor):
         found: np.dtype[Any] = from_torch(name, torch.empty(0, dtype=value.dtype)).dtype
         return found
-    return np.dtype(value.dtype)
+    return cast("np.dtype[Any]", np.dtype(value.dtype))
 
 
-def _is_copied(value: object) -> bool:
+def _is_copied(value: Any) -> bool:
     """Whether numbers lie elsewhere than in memory of the processor, or not row by row."""
     torch, jax = sys.modules.get("torch"), sys.modules.get("jax")
     if torch is not None and isinstance(value, torch.Tensor):
