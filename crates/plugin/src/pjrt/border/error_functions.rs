@@ -7,7 +7,7 @@ use super::{
     function_tables::{self, GivenError},
     pointers,
 };
-use crate::{Status, panic::contain_drop};
+use crate::{Result, Status, panic::contain_drop};
 
 /// # Safety
 /// As for every call: the arguments are the call's own, as [`call`] says, and what they name is
