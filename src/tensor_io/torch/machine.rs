@@ -7,6 +7,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use super::{
+    super::error::cut,
     error::TorchError,
     input::Input,
     rebuild::{self, Outcome},
@@ -339,7 +340,7 @@ impl Machine<'_, '_> {
                 self.pop_to_mark()?;
                 let (module, name) =
                     (String::from_utf8_lossy(&module), String::from_utf8_lossy(&name));
-                self.push(Value::Object(Arc::from(format!("{module}.{name}"))))
+                self.push(Value::Object(Arc::from(cut(&format!("{module}.{name}")))))
             }
             _ => {
                 let items = self.pop_to_mark()?;
@@ -378,6 +379,11 @@ impl Machine<'_, '_> {
         };
         if matches!(operation, b'p' | b'q' | b'r' | 0x94) {
             let top = self.top()?;
+            if self.memo.len() >= MOST_VALUES {
+                return Err(TorchError::unsupported(format!(
+                    "it keeps more than {MOST_VALUES} values in mind; save tensors alone, as model.state_dict()"
+                )));
+            }
             self.memo.insert(number, top);
             return Ok(());
         }

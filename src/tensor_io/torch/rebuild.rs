@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use super::{
+    super::error::cut,
     error::TorchError,
     value::{Elements, Global, Storage, Value, ValueId, Values, View},
 };
@@ -57,7 +58,8 @@ pub(super) fn global(module: &str, name: &str) -> Global {
     let of = |table: &[(&str, DType)]| {
         table.iter().find(|(known, _)| *known == name).map(|(_, dtype)| Elements::Typed(*dtype))
     };
-    let full = || Arc::from(format!("{module}.{name}"));
+    // Every object of a class repeats its name.
+    let full = || Arc::from(cut(&format!("{module}.{name}")));
     match (module, name) {
         ("collections", "OrderedDict" | "defaultdict" | "Counter") => Global::Dict,
         ("torch", "Size") => Global::Size,
@@ -100,7 +102,7 @@ pub(super) fn call(
         TorchError::damaged(values.get(arguments).describe(), "a tuple of arguments")
     })?;
     Ok(match function {
-        Value::Global(Global::Dict) => dict(values, items),
+        Value::Global(Global::Dict) => dict(values, items)?,
         Value::Global(Global::Size) => match items {
             [one] if values.items(*one).is_some() => Outcome::Same(*one),
             _ => Outcome::New(Value::Tuple(Box::default())),
@@ -137,20 +139,25 @@ pub(super) enum Outcome {
 
 /// A dict out of the arguments of its class: nothing, what makes default values, another dict, or
 /// pairs.
-fn dict(values: &Values, arguments: &[ValueId]) -> Outcome {
-    let Some(given) = arguments.last() else { return Outcome::New(Value::Dict(Vec::new())) };
-    match values.get(*given) {
+fn dict(values: &Values, arguments: &[ValueId]) -> Result<Outcome, TorchError> {
+    let Some(given) = arguments.last() else { return Ok(Outcome::New(Value::Dict(Vec::new()))) };
+    Ok(match values.get(*given) {
         Value::Dict(_) => Outcome::Same(*given),
         Value::List(items) => {
+            // What is no pair is an error in Python, too. Passing over it would be work that leaves
+            // nothing behind to be counted.
             let pair = |item: &ValueId| match values.items(*item) {
-                Some([key, value]) => Some((*key, *value)),
-                _ => None,
+                Some([key, value]) => Ok((*key, *value)),
+                _ => Err(TorchError::damaged(values.get(*item).describe(), "a key and a value")),
             };
-            Outcome::New(Value::Dict(items.iter().filter_map(pair).collect()))
+            Outcome::New(Value::Dict(items.iter().map(pair).collect::<Result<_, _>>()?))
         }
         _ => Outcome::New(Value::Dict(Vec::new())),
-    }
+    })
 }
+
+/// Marks that a tensor may have: PyTorch knows two.
+const MOST_MARKS: usize = 16;
 
 /// A tensor out of the arguments storage, offset, shape, strides, whether it wants gradients,
 /// hooks, and (with the type of elements before it, where they are given) marks.
@@ -170,12 +177,17 @@ fn tensor(
         TorchError::damaged(values.get(offset).describe(), "the first element of a tensor")
     })?;
     let marks = arguments.get(if elements.is_some() { 7 } else { 6 });
-    let is_lazy = marks.is_some_and(|marks| match values.get(*marks) {
-        Value::Dict(pairs) => {
+    let is_lazy = match marks.map(|marks| values.get(*marks)) {
+        // Every tensor may have the same ones, so that many of them would be gone through as often.
+        Some(Value::Dict(pairs)) if pairs.len() > MOST_MARKS => {
+            let found = format!("a tensor with {} marks", pairs.len());
+            return Err(TorchError::damaged(found, "the marks conj and neg"));
+        }
+        Some(Value::Dict(pairs)) => {
             pairs.iter().any(|(_, mark)| matches!(values.get(*mark), Value::Bool(true)))
         }
         _ => false,
-    });
+    };
     Ok(Value::Tensor(Box::new(View { storage, offset, shape, strides, elements, is_lazy })))
 }
 

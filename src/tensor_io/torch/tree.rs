@@ -18,6 +18,20 @@ const DEEPEST: usize = 100;
 /// bytes.
 const COST: u64 = 64;
 
+/// What the leaves of no pickle may cost more than: names of a gigabyte.
+const MOST: u64 = 1 << 30;
+
+/// What a value costs besides its name, once there are more than [`FEW`]: for a tensor about what is
+/// kept of it. A pickle has tens of bytes for a tensor of its own, and two for a number.
+const TENSOR: usize = 512;
+const PLAIN: usize = 24;
+
+/// Values that cost their names alone, whatever the length of the pickle.
+const FEW: usize = 4096;
+
+/// The most leaves: what was found of each takes some hundred bytes.
+const MOST_LEAVES: usize = 1 << 21;
+
 /// What lies at the end of a way.
 #[derive(Debug, PartialEq)]
 pub(super) enum Leaf {
@@ -40,7 +54,7 @@ pub(super) fn leaves(
     pickle_bytes: u64,
     stem: &str,
 ) -> Result<Vec<(String, Leaf)>, TorchError> {
-    let budget = pickle_bytes.saturating_mul(COST).saturating_add(4096);
+    let budget = pickle_bytes.saturating_mul(COST).saturating_add(4096).min(MOST);
     let mut walk = Walk { values, budget, names: HashSet::new(), leaves: Vec::new() };
     match values.get(root) {
         Value::Dict(_) | Value::List(_) | Value::Tuple(_) => walk.container(root, "", 0)?,
@@ -70,6 +84,10 @@ impl Walk<'_> {
             )
         })?;
         Ok(())
+    }
+
+    fn pay_leaf(&mut self, cost: usize) -> Result<(), TorchError> {
+        if self.leaves.len() < FEW { Ok(()) } else { self.pay(cost) }
     }
 
     fn container(&mut self, id: ValueId, prefix: &str, depth: usize) -> Result<(), TorchError> {
@@ -127,22 +145,34 @@ impl Walk<'_> {
     }
 
     fn leaf(&mut self, id: ValueId, name: String) -> Result<(), TorchError> {
+        if self.leaves.len() >= MOST_LEAVES {
+            let reason = format!(
+                "it describes more than {MOST_LEAVES} values by their names; save tensors alone, as model.state_dict()"
+            );
+            return Err(TorchError::unsupported(reason));
+        }
         let leaf = match self.values.get(id) {
             Value::Tensor(view) => {
                 let rank = self.values.items(view.shape).map_or(0, <[_]>::len);
-                self.pay(2 * rank)?;
+                self.pay_leaf(TENSOR + 2 * rank)?;
                 Leaf::Tensor((**view).clone())
             }
-            Value::Bool(truth) => Leaf::Plain(truth.to_string()),
-            Value::Integer(number) => Leaf::Plain(number.to_string()),
-            Value::Number(number) => Leaf::Plain(number_in_json(*number)),
+            Value::Bool(_) | Value::Integer(_) | Value::Number(_) => {
+                self.pay_leaf(PLAIN)?;
+                Leaf::Plain(plain_in_json(self.values.get(id)))
+            }
             Value::Text(text) => {
+                self.pay_leaf(PLAIN)?;
                 self.pay(text.len())?;
                 Leaf::Plain(serde_json::Value::from(&**text).to_string())
             }
             // As in a pytree, it is the absence of a leaf.
             Value::None => return Ok(()),
-            other => Leaf::Refused(format!("is {}, which no state holds", other.describe())),
+            other => {
+                let reason = format!("is {}, which no state holds", other.describe());
+                self.pay_leaf(PLAIN + reason.len())?;
+                Leaf::Refused(reason)
+            }
         };
         let leaf = if self.names.contains(&name) {
             Leaf::Refused("is the second value that gets this name".to_owned())
@@ -152,6 +182,16 @@ impl Walk<'_> {
         self.names.insert(name.clone());
         self.leaves.push((name, leaf));
         Ok(())
+    }
+}
+
+/// A truth or a number in JSON.
+fn plain_in_json(value: &Value) -> String {
+    match value {
+        Value::Bool(truth) => truth.to_string(),
+        Value::Integer(number) => number.to_string(),
+        Value::Number(number) => number_in_json(*number),
+        _ => "null".to_owned(),
     }
 }
 
