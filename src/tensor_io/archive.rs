@@ -38,8 +38,8 @@ pub(super) struct Content {
 /// The entries of an archive that is read as a file of this kind.
 ///
 /// # Errors
-/// If there is no list of entries, or two have one name: of these the archive would give out the
-/// last one alone.
+/// If there is no list of entries; if two have one name, of which the archive would give out the
+/// last one alone; or if two share bytes, by which a small archive holds more than any disk.
 pub(super) fn members(
     file: &Arc<dyn ReadAt>,
     path: &Path,
@@ -74,7 +74,28 @@ pub(super) fn members(
             is_inside,
         });
     }
-    Ok(members)
+    match first_overlap(&members) {
+        None => Ok(members),
+        Some(name) => {
+            let found = format!("{name:?} over another entry");
+            Err(Error::corrupt(path, kind, found, "entries that lie one behind the other"))
+        }
+    }
+}
+
+/// The first entry that lies in part where another one lies.
+fn first_overlap(members: &[Member]) -> Option<&str> {
+    let mut places: Vec<(u64, u64, &str)> = members
+        .iter()
+        .filter(|member| member.is_inside)
+        .filter_map(|Member { name, content, .. }| {
+            let Content { begin, stored_bytes, .. } = (*content)?;
+            Some((begin, begin.checked_add(stored_bytes).filter(|end| *end > begin)?, &**name))
+        })
+        .collect();
+    places.sort_unstable();
+    let pairs = places.iter().zip(places.iter().skip(1));
+    pairs.filter(|(one, next)| next.0 < one.1).map(|(_, next)| next.2).next()
 }
 
 impl Content {

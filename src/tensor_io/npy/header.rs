@@ -11,6 +11,8 @@ use crate::{
 const MAGIC: [u8; 6] = *b"\x93NUMPY";
 /// Plain arrays need a hundred bytes; NumPy itself trusts ten thousand.
 const MAXIMUM_BYTES: u64 = 1 << 20;
+/// The most dimensions that NumPy has.
+const MOST_DIMENSIONS: usize = 64;
 /// Bytes of a header that cannot be read which a message repeats.
 const SHOWN_BYTES: usize = 256;
 
@@ -260,6 +262,10 @@ impl<'a> Parser<'a> {
             let digits = self.while_matching(|byte| byte.is_ascii_digit());
             // Python 2 marked long numbers.
             self.accept(b'L');
+            // Work on an array goes through its dimensions for every few elements.
+            if numbers.len() == MOST_DIMENSIONS {
+                return None;
+            }
             numbers.push(std::str::from_utf8(digits).ok()?.parse().ok()?);
             if !self.accept(b',') && self.peek() != Some(b')') {
                 return None;

@@ -122,3 +122,12 @@ fn damaged_files_are_refused() {
         assert!(open(bytes[..length].to_vec()).is_err(), "{length}");
     }
 }
+
+#[test]
+fn as_many_dimensions_as_numpy_has_are_read_and_no_more() {
+    let shape = |rank: usize| format!("({})", "1, ".repeat(rank));
+    let header =
+        |rank| format!("{{'descr': '|u1', 'fortran_order': True, 'shape': {}, }}", shape(rank));
+    assert_eq!(read(&open(file(&header(64), b"x")).unwrap()), b"x");
+    assert!(matches!(open(file(&header(65), b"x")), Err(Error::Corrupt { .. })));
+}
