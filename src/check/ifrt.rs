@@ -9,6 +9,7 @@ use super::{
 };
 use crate::{
     codec::{DecodeError, DecodeErrorKind, DeserializeOptions, Serialized},
+    files::read_at::read_arriving,
     ifrt,
 };
 
@@ -24,9 +25,7 @@ fn read(file: &Bytes) -> Result<Vec<u8>, Box<Reason>> {
         let message = messages::value_is_too_long(size, LARGEST);
         return Err(Reason::from(message).with_remedy(Remedy::CheckOrigin).into());
     }
-    let mut bytes = vec![0; usize::try_from(size).unwrap_or_default()];
-    file.source.read_exact_at(&mut bytes, 0).map_err(failed)?;
-    Ok(bytes)
+    read_arriving(&*file.source, 0, size).map_err(failed)
 }
 
 pub(super) fn reason(error: &DecodeError) -> Reason {

@@ -99,6 +99,34 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
+/// Bytes that are asked for at a time where memory is taken for what arrives.
+#[cfg(any(feature = "device", feature = "artifact"))]
+const ARRIVING_STEP: u64 = 16 << 20;
+
+/// The `length` bytes from `offset` on. Memory is taken for them as they arrive: a file of holes, or
+/// a server, may say of itself that it is longer than all memory.
+///
+/// # Errors
+/// As [`ReadAt::read_exact_at`]; [`io::ErrorKind::OutOfMemory`] if there is not enough.
+#[cfg(any(feature = "device", feature = "artifact"))]
+pub(crate) fn read_arriving(source: &dyn ReadAt, offset: u64, length: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut left = length;
+    while left > 0 {
+        let (begin, step) = (bytes.len(), left.min(ARRIVING_STEP));
+        // What is short is kept in as many bytes as it has.
+        let room = usize::try_from(step).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        let reserved =
+            if step == length { bytes.try_reserve_exact(room) } else { bytes.try_reserve(room) };
+        reserved.map_err(|_| io::ErrorKind::OutOfMemory)?;
+        bytes.resize(begin + room, 0);
+        let at = offset.saturating_add(begin as u64);
+        source.read_exact_at(bytes.get_mut(begin..).unwrap_or_default(), at)?;
+        left -= step;
+    }
+    Ok(bytes)
+}
+
 impl ReadAt for File {
     fn size(&self) -> io::Result<u64> {
         let metadata = self.metadata()?;
@@ -169,3 +197,31 @@ macro_rules! pointers {
 }
 
 pointers!(&T, Arc<T>, Box<T>);
+
+#[cfg(all(test, any(feature = "device", feature = "artifact")))]
+mod tests {
+    use super::*;
+
+    /// A source that says that it is as long as files can be, and has a few bytes.
+    struct Boaster(&'static [u8]);
+
+    impl ReadAt for Boaster {
+        fn size(&self) -> io::Result<u64> {
+            Ok(u64::MAX)
+        }
+
+        fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+            self.0.read_at(buffer, offset)
+        }
+    }
+
+    #[test]
+    fn memory_is_taken_for_what_arrives_and_not_for_what_is_announced() {
+        let error = read_arriving(&Boaster(b"few"), 0, u64::MAX).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+        let long: Vec<u8> = (0..ARRIVING_STEP + 5).map(|number| number as u8).collect();
+        assert!(read_arriving(&long, 3, ARRIVING_STEP + 2).unwrap() == long[3..]);
+        assert_eq!(read_arriving(&long, 1, 3).unwrap(), [1, 2, 3]);
+        assert!(read_arriving(&long, u64::MAX, 0).unwrap().is_empty());
+    }
+}

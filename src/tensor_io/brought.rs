@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use super::{Error, Metadata, Target, TensorInfo, TensorSink};
 use crate::{
     device_state::{Durability, PendingPart, WriteOptions},
-    files::{Files, Tree, Watch},
+    files::{Files, Tree, Watch, read_at::read_arriving},
     storage::Storage,
 };
 
@@ -115,8 +115,7 @@ impl Journey {
         if size > LONGEST_INDEX {
             return Err(failed(io::ErrorKind::FileTooLarge.into()));
         }
-        let mut bytes = vec![0; usize::try_from(size).unwrap_or_default()];
-        source.read_exact_at(&mut bytes, 0).map_err(failed)?;
+        let bytes = read_arriving(&*source, 0, size).map_err(failed)?;
         let copy = self.folder.path().join(index.file_name().unwrap_or_default());
         fs::write(&copy, bytes).map_err(|error| Error::io("write", &copy, error))
     }

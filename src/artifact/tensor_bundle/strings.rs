@@ -185,8 +185,10 @@ impl Bundle {
         }
         let mut walk = Walk::new(place, entry);
         let mut crc = Crc32c::new();
-        // A length takes at least a byte of the file, which `place` compared the count with.
-        let mut lengths = Vec::with_capacity(usize::try_from(place.count).unwrap_or(0));
+        // A length takes at least a byte of the file, which `place` compared the count with; of
+        // holes a file may have any number.
+        let mut lengths =
+            Vec::with_capacity(usize::try_from(place.count.min(1 << 16)).unwrap_or(0));
         for _ in 0..place.count {
             let length = walk.length()?;
             lengths.push(length);

@@ -128,8 +128,7 @@ impl Reader {
         if trailer.header_checksum != header_checksum {
             return Err(Error::checksum("header", trailer.header_checksum, header_checksum));
         }
-        let mut bytes = vec![0; usize::try_from(trailer.index_bytes).unwrap_or(usize::MAX)];
-        source.read_exact_at(&mut bytes, trailer.index_offset).map_err(io)?;
+        let bytes = read_index(&*source, &trailer, &path)?;
         let around = Surroundings {
             header_bytes,
             chunk_bytes: header.chunk_bytes,
@@ -313,6 +312,20 @@ impl Reader {
         tensor.check()?;
         Ok(tensor)
     }
+}
+
+/// The longest index: that of a million gigabytes in one file. A file of holes has room for more,
+/// and a server that lies.
+const MAXIMUM_INDEX_BYTES: u64 = 4 << 30;
+
+fn read_index(source: &dyn ReadAt, trailer: &Trailer, path: &Path) -> Result<Vec<u8>, Error> {
+    let Trailer { index_offset, index_bytes, .. } = *trailer;
+    if index_bytes > MAXIMUM_INDEX_BYTES {
+        let expected = format!("at most {MAXIMUM_INDEX_BYTES} bytes");
+        return Err(Error::corrupt("index", format!("{index_bytes} bytes"), expected));
+    }
+    let bytes = read_at::read_arriving(source, index_offset, index_bytes);
+    bytes.map_err(|error| Error::io("read", path, error))
 }
 
 /// Reads and judges the header of a file; answers it, its checksum and its length.

@@ -1,13 +1,16 @@
 //! Loads onto a device of our own, which may fail at any time.
 
+use std::io;
+
 use super::*;
 use crate::{
     device_state::{
         Error, Versions, WriteOptions,
+        format::trailer::{TRAILER_BYTES, Trailer},
         pump::tests::{Toy, ToyMemory},
         tests::Pipe,
     },
-    files::{Watch, tests::noise},
+    files::{ReadAt, Watch, tests::noise},
     ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding},
 };
 
@@ -92,5 +95,51 @@ fn damage_at_any_place_ends_a_load_and_none_is_taken_for_a_failure_of_the_device
         let error = load(&state, &toy).err().unwrap();
         assert!(matches!(error, Error::Corrupt { .. }), "{at}: {error}");
         assert_eq!(toy.notes().under_way, 0);
+    }
+}
+
+/// A file that begins and ends as these bytes do, and has zeros between.
+struct Holes {
+    begin: Vec<u8>,
+    end: Vec<u8>,
+    size: u64,
+}
+
+impl ReadAt for Holes {
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.size)
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let end = self.size - self.end.len() as u64;
+        if offset < self.begin.len() as u64 {
+            return self.begin.read_at(buffer, offset);
+        }
+        if offset >= end {
+            return self.end.read_at(buffer, offset - end);
+        }
+        let zeros = buffer.len().min(usize::try_from(end - offset).unwrap_or(usize::MAX));
+        buffer[..zeros].fill(0);
+        Ok(zeros)
+    }
+}
+
+#[test]
+fn an_index_longer_than_any_is_damage_and_no_memory_is_taken_for_it() {
+    let begin = state(1 << 20);
+    let header = Reader::from_source(begin.clone(), "a state").unwrap().shared.header_bytes;
+    let old = Trailer::decode(begin.last_chunk().unwrap(), begin.len() as u64).unwrap();
+    for size in [1 << 34, 1 << 50, i64::MAX as u64] {
+        let trailer = Trailer {
+            index_offset: header,
+            index_bytes: size - header - TRAILER_BYTES as u64,
+            file_bytes: size,
+            ..old
+        };
+        let end = trailer.encode().to_vec();
+        let file = Holes { begin: begin[..header as usize].to_vec(), end, size };
+        let error = Reader::from_source(file, "a state").err().unwrap();
+        assert!(matches!(error, Error::Corrupt { .. }), "{error}");
+        assert!(error.to_string().contains("at most"), "{error}");
     }
 }

@@ -21,7 +21,7 @@ use crate::{
         },
         load::read_header,
     },
-    files::ReadAt,
+    files::{ReadAt, read_at::read_arriving},
 };
 
 /// Parts from this one on are opened for every read, so that not too many are open at a time.
@@ -132,16 +132,15 @@ impl Parts {
     fn verify_part(&self, span: &Span) -> Result<(), Error> {
         let io = |error| Error::io("read", &self.path_of(span.part), error);
         let trailer = span.record.trailer;
-        let mut header = vec![0; usize::try_from(span.record.header_bytes).unwrap_or(usize::MAX)];
-        self.read_exact_at(&mut header, span.base).map_err(io)?;
+        let header = read_arriving(self, span.base, span.record.header_bytes).map_err(io)?;
         let (body, stored) = header.split_last_chunk::<4>().unwrap_or((&[], &[0; 4]));
         let (stored, computed) = (u32::from_le_bytes(*stored), checksum(body));
         if stored != computed || stored != trailer.header_checksum {
             let what = format!("header of part {}", span.part.number());
             return Err(Error::checksum(&what, trailer.header_checksum, computed));
         }
-        let mut index = vec![0; usize::try_from(trailer.index_bytes).unwrap_or(usize::MAX)];
-        self.read_exact_at(&mut index, span.base + trailer.index_offset).map_err(io)?;
+        let index = span.base.saturating_add(trailer.index_offset);
+        let index = read_arriving(self, index, trailer.index_bytes).map_err(io)?;
         let computed = checksum(&index);
         if computed != trailer.index_checksum {
             let what = format!("index of part {}", span.part.number());

@@ -13,7 +13,10 @@ use super::{
     KIND, MAXIMUM_HEADER_BYTES, from_name,
     header::{Entry, Header},
 };
-use crate::{files::ReadAt, ifrt::Shape};
+use crate::{
+    files::{ReadAt, read_at::read_arriving},
+    ifrt::Shape,
+};
 
 /// A safetensors file.
 pub(in super::super) struct SafetensorsSource {
@@ -98,8 +101,7 @@ fn read_header(file: &dyn ReadAt, path: &Path, size: u64) -> Result<(Header, u64
             "a header inside the file, of at most 100000000 bytes",
         ));
     }
-    let mut text = vec![0; length as usize];
-    file.read_exact_at(&mut text, 8).map_err(io)?;
+    let text = read_arriving(file, 8, length).map_err(io)?;
     if text.first() != Some(&b'{') {
         return Err(corrupt("a header that is no object".to_owned(), "a header in JSON"));
     }

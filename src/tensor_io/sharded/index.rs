@@ -9,7 +9,7 @@ use super::{
     KIND,
 };
 use crate::{
-    files::{Files, ReadAt, Tree},
+    files::{Files, ReadAt, Tree, read_at::read_arriving},
     storage::Storage,
 };
 
@@ -45,8 +45,7 @@ impl Index {
         if size > LONGEST {
             return Err(corrupt(format!("more than {LONGEST} bytes"), "an index"));
         }
-        let mut text = vec![0; usize::try_from(size).unwrap_or_default()];
-        file.read_exact_at(&mut text, 0).map_err(read)?;
+        let text = read_arriving(&*file, 0, size).map_err(read)?;
         let object: Object = serde_json::from_slice(&text)
             .map_err(|error| corrupt(format!("an index with {error}"), "a weight_map in JSON"))?;
         let Ordered(weights) = object.weight_map;
