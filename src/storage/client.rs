@@ -41,7 +41,7 @@ const LONGEST_CONNECT: Duration = Duration::from_secs(10);
 /// How long a connection is kept that nobody uses.
 const IDLE: Duration = Duration::from_secs(30);
 /// The longest answer to a request that says not how much it wants: lists and errors.
-const LONGEST_ANSWER: usize = 64 << 20;
+const LONGEST_ANSWER: usize = 16 << 20;
 
 /// Sends requests, and keeps connections for the next ones.
 #[derive(Clone)]

@@ -7,14 +7,14 @@ use std::{
     ops::Range,
     sync::{
         Arc, Mutex, PoisonError,
-        mpsc::{Receiver, SyncSender, sync_channel},
+        mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
-use bytes::{Buf, Bytes};
+use bytes::{Buf, Bytes, BytesMut};
 use http::{HeaderMap, Method, Response, StatusCode, Uri, header};
-use http_body_util::{BodyExt, Limited};
+use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use object_store::client::{HttpError, HttpRequest, HttpRequestBody};
 use tokio::time::{sleep, timeout};
@@ -34,6 +34,10 @@ const REDIRECTS: usize = 10;
 const RETRIES: u32 = 3;
 /// How long a server may send nothing.
 const LONGEST_SILENCE: Duration = Duration::from_secs(60);
+/// Bytes a second that a server sends at least, once it was waited for so long.
+const LEAST_RATE: u64 = 1024;
+/// How often who waits for a body looks whether the work was stopped.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Files that are kept open between a look and a read.
 const KEPT: usize = 16;
 
@@ -107,6 +111,7 @@ enum First {
 async fn first(client: &Client, uri: Uri) -> io::Result<First> {
     let (uri, answer) = get(client, uri, &(0..FIRST), None).await?;
     let headers = answer.headers();
+    check_encoding(headers)?;
     match answer.status() {
         StatusCode::PARTIAL_CONTENT => {
             let Some((0, size)) = part_of(headers) else {
@@ -125,6 +130,22 @@ async fn first(client: &Client, uri: Uri) -> io::Result<First> {
         }
         StatusCode::OK => Ok(First::Whole(answer.into_body())),
         status => Err(refused(status)),
+    }
+}
+
+/// An error for bytes that are not those of the file, though nothing else was asked for.
+fn check_encoding(headers: &HeaderMap) -> io::Result<()> {
+    let encodings = headers.get_all(header::CONTENT_ENCODING);
+    match encodings.iter().find(|found| !found.as_bytes().eq_ignore_ascii_case(b"identity")) {
+        None => Ok(()),
+        Some(found) => {
+            let found =
+                String::from_utf8_lossy(found.as_bytes()).chars().take(40).collect::<String>();
+            Err(io::Error::other(format!(
+                "the server sends the file compressed ({}), and was asked for it as it is; load it down and name the file",
+                found.escape_debug()
+            )))
+        }
     }
 }
 
@@ -179,12 +200,16 @@ async fn get(
 fn joined(base: &Uri, location: &str) -> Option<Uri> {
     let location = location.split('#').next()?;
     let (scheme, host) = (base.scheme_str()?, base.authority()?);
-    let text = if location.contains("://") {
+    // An address may stand in the query of another one.
+    let way = location.split(['?', '/']).next()?;
+    let text = if way.ends_with(':') && location.contains("://") {
         location.to_owned()
     } else if let Some(rest) = location.strip_prefix("//") {
         format!("{scheme}://{rest}")
     } else if location.starts_with('/') {
         format!("{scheme}://{host}{location}")
+    } else if location.starts_with('?') {
+        format!("{scheme}://{host}{}{location}", base.path())
     } else {
         let (folder, _) = base.path().rsplit_once('/')?;
         format!("{scheme}://{host}{folder}/{location}")
@@ -244,24 +269,58 @@ fn failed(uri: &Uri, error: &HttpError) -> io::Error {
 
 /// The body of an answer, of which no more than this many bytes are taken.
 async fn body_of(answer: Response<Incoming>, most: u64) -> io::Result<Bytes> {
-    let most = usize::try_from(most).unwrap_or(usize::MAX);
-    let body = Limited::new(answer.into_body(), most).collect();
-    match timeout(LONGEST_SILENCE, body).await {
-        Ok(Ok(body)) => Ok(body.to_bytes()),
-        Ok(Err(error)) => Err(io::Error::other(error.to_string())),
-        Err(_) => Err(silent()),
+    let mut arriving = Body::new(answer.into_body());
+    let mut bytes = BytesMut::new();
+    while let Some(part) = arriving.next().await? {
+        if (bytes.len() as u64).saturating_add(part.len() as u64) > most {
+            return Err(io::Error::other("the server sent more than it was asked for"));
+        }
+        bytes.extend_from_slice(&part);
+    }
+    Ok(bytes.freeze())
+}
+
+/// A body that has to keep coming: a byte now and then keeps nobody waiting for ever.
+struct Body {
+    body: Incoming,
+    bytes: u64,
+    /// How long it was waited for.
+    waited: Duration,
+}
+
+impl Body {
+    const fn new(body: Incoming) -> Self {
+        Self { body, bytes: 0, waited: Duration::ZERO }
+    }
+
+    /// What arrives next; `None` at the end.
+    async fn next(&mut self) -> io::Result<Option<Bytes>> {
+        let begin = Instant::now();
+        let frame = timeout(LONGEST_SILENCE, self.body.frame()).await.map_err(|_| silent())?;
+        self.waited += begin.elapsed();
+        let part = match frame {
+            None => return Ok(None),
+            Some(frame) => frame.map_err(io::Error::other)?.into_data().unwrap_or_default(),
+        };
+        self.bytes = self.bytes.saturating_add(part.len() as u64);
+        if self.waited > longest_wait(self.bytes) {
+            let reason = format!("the server sends less than {LEAST_RATE} bytes a second");
+            return Err(io::Error::new(io::ErrorKind::TimedOut, reason));
+        }
+        Ok(Some(part))
     }
 }
 
+/// How long so many bytes may take.
+const fn longest_wait(bytes: u64) -> Duration {
+    LONGEST_SILENCE.saturating_add(Duration::from_secs(bytes / LEAST_RATE))
+}
+
 /// Hands on the body of an answer as it arrives.
-async fn pass_on(mut body: Incoming, to: SyncSender<io::Result<Bytes>>) {
+async fn pass_on(body: Incoming, to: SyncSender<io::Result<Bytes>>) {
+    let mut body = Body::new(body);
     loop {
-        let part = match timeout(LONGEST_SILENCE, body.frame()).await {
-            Ok(None) => return,
-            Ok(Some(Ok(frame))) => frame.into_data().map(Ok).unwrap_or_else(|_| Ok(Bytes::new())),
-            Ok(Some(Err(error))) => Err(io::Error::other(error)),
-            Err(_) => Err(silent()),
-        };
+        let Some(part) = body.next().await.transpose() else { return };
         let is_last = part.is_err();
         // The reader keeps up with its disk; whoever stopped reading wants no more.
         let mut part = Some(part);
@@ -292,9 +351,10 @@ impl Read for Arriving {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.rest.is_empty() {
             self.watch.check().map_err(io::Error::other)?;
-            match self.receive.recv() {
+            match self.receive.recv_timeout(LOOK_EVERY) {
                 Ok(part) => self.rest = part?,
-                Err(_) => return Ok(0),
+                Err(RecvTimeoutError::Disconnected) => return Ok(0),
+                Err(RecvTimeoutError::Timeout) => {}
             }
         }
         let count = self.rest.len().min(buffer.len());
@@ -332,6 +392,7 @@ impl Remote {
         if part_of(answer.headers()) != Some((range.start, self.size)) {
             return Err(replaced());
         }
+        check_encoding(answer.headers())?;
         let body = body_of(answer, length).await?;
         if body.len() as u64 == length {
             Ok(body)
@@ -390,6 +451,11 @@ mod tests {
         assert_eq!(to("//other/x").as_deref(), Some("https://other/x"));
         assert_eq!(to("/x").as_deref(), Some("https://host:8443/x"));
         assert_eq!(to("x").as_deref(), Some("https://host:8443/a/x"));
+        assert_eq!(to("?d").as_deref(), Some("https://host:8443/a/b?d"));
+        // An address may stand in the query of another one.
+        let next = "/login?next=https://other/x";
+        assert_eq!(to(next).as_deref(), Some("https://host:8443/login?next=https://other/x"));
+        assert_eq!(to("x?next=https://y").as_deref(), Some("https://host:8443/a/x?next=https://y"));
         assert_eq!(to("file:///etc/passwd"), None);
         assert_eq!(to("ftp://host/x"), None);
     }

@@ -71,14 +71,16 @@ fn between<'a>(text: &'a str, begin: &str, end: &str) -> Option<&'a str> {
 
 /// Words without control characters, queries and names of users in addresses; not too many.
 fn clean(text: &str) -> String {
-    let words = text.split_whitespace().map(|word| match word.split_once("://") {
+    let plain: String =
+        text.chars().filter(|letter| !letter.is_control() || letter.is_whitespace()).collect();
+    let words = plain.split_whitespace().map(|word| match word.split_once("://") {
         Some((scheme, rest)) => {
             let rest = rest.split(['?', '#']).next().unwrap_or_default();
             let (host, path) = rest.split_once('/').map_or((rest, None), |(a, b)| (a, Some(b)));
             let host = host.rsplit('@').next().unwrap_or_default();
             path.map_or(format!("{scheme}://{host}"), |path| format!("{scheme}://{host}/{path}"))
         }
-        None => word.chars().filter(|letter| !letter.is_control()).collect(),
+        None => word.to_owned(),
     });
     let mut text = words.collect::<Vec<_>>().join(" ");
     if let Some((end, _)) = text.char_indices().nth(LONGEST) {
@@ -116,6 +118,8 @@ mod tests {
         let text = "GET https://me:secret@host:1/a/b?X-Amz-Signature=secret#x failed\nwith\u{7} 3";
         assert_eq!(clean(text), "GET https://host:1/a/b failed with 3");
         assert!(!clean("https://host?sig=secret").contains("secret"));
+        // What a store says of itself does nothing to a terminal, wherever it stands.
+        assert_eq!(clean("\u{1b}]0;x\u{7}s3://bucket/\u{1b}[2Jkey"), "]0;xs3://bucket/[2Jkey");
         assert!(clean(&"x ".repeat(10_000)).chars().count() <= LONGEST + 1);
     }
 }
