@@ -1,6 +1,7 @@
 //! Why tensors could not be read or written.
 
 use std::{
+    borrow::Cow,
     fmt, io,
     path::{Path, PathBuf},
 };
@@ -13,17 +14,32 @@ use crate::{device_state, files};
 /// megabytes long.
 const SHOWN: usize = 256;
 
-/// Words of a file, cut to what a message can bear.
+/// Words of a file, cut to what a message can bear, without what would do something to a terminal.
 pub(super) fn cut(text: &str) -> String {
+    let mut shown = String::new();
+    for letter in shortened(text).chars() {
+        // Marks that turn the direction of text are no control characters.
+        if letter.is_control()
+            || matches!(letter, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        {
+            shown.extend(letter.escape_default());
+        } else {
+            shown.push(letter);
+        }
+    }
+    shown
+}
+
+fn shortened(text: &str) -> Cow<'_, str> {
     match text.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{}\u{2026}", text.get(..end).unwrap_or_default()),
-        None => text.to_owned(),
+        Some((end, _)) => format!("{}\u{2026}", text.get(..end).unwrap_or_default()).into(),
+        None => text.into(),
     }
 }
 
 /// A name in quotes, cut.
 fn quoted(name: &str) -> impl fmt::Display {
-    format!("{:?}", cut(name))
+    format!("{:?}", shortened(name))
 }
 
 /// Why tensors could not be read from a file or written to one.
@@ -206,5 +222,20 @@ mod tests {
             assert!(message.len() < 8 * SHOWN && message.contains('\u{2026}'), "{message}");
         }
         assert_eq!(cut("short"), "short");
+    }
+
+    #[test]
+    fn a_message_does_nothing_to_a_terminal_whatever_a_file_says() {
+        let evil = "\u{1b}]0;owned\u{7}\u{202e}txt.exe\r\n";
+        for error in [
+            Error::corrupt("x".as_ref(), "npy", evil, evil),
+            Error::refused(evil, evil),
+            Error::unsupported("x".as_ref(), evil),
+            Error::Data { name: evil.to_owned(), source: io::ErrorKind::Other.into() },
+        ] {
+            let message = error.to_string();
+            assert!(message.contains("u{1b}"), "{message}");
+            assert!(!message.contains(['\u{1b}', '\u{7}', '\u{202e}', '\r', '\n']), "{message:?}");
+        }
     }
 }

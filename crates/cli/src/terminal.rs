@@ -244,7 +244,7 @@ impl Terminal {
 
     /// A warning on standard error.
     pub(crate) fn warning(&mut self, text: impl fmt::Display) {
-        self.note(format_args!("{WARN}warning{WARN:#}: {text}"));
+        self.note(format_args!("{WARN}warning{WARN:#}: {}", harmless(&text.to_string())));
     }
 
     /// Reports a failure and gives its status; with `--json` as an object too.
@@ -254,14 +254,14 @@ impl Terminal {
         }
         self.bars.clear();
         let mut status = failure.status();
+        let message = failure.to_string();
         if self.json
-            && let Err(unwritten) =
-                self.object(&serde_json::json!({ "error": failure.to_string() }))
+            && let Err(unwritten) = self.object(&serde_json::json!({ "error": &message }))
             && !unwritten.is_of_closed_output()
         {
             status = status.worst(unwritten.status());
         }
-        let _ = writeln!(self.stderr, "{BAD}error{BAD:#}: {failure}");
+        let _ = writeln!(self.stderr, "{BAD}error{BAD:#}: {}", harmless(&message));
         status
     }
 }
@@ -317,6 +317,8 @@ impl Bars {
 
 /// A label and its value, with room between them.
 fn fact(label: &str, value: impl fmt::Display) -> String {
+    // Some are words of a file.
+    let label = shown(label).to_string();
     if label.len() < LABEL {
         format!("  {label:<LABEL$}{value}")
     } else {
@@ -341,10 +343,27 @@ pub(crate) fn rate(bytes: u64, time: Duration) -> u64 {
 /// Words out of a file for people: quoted and escaped where they would do something to a terminal,
 /// or be mistaken for nothing.
 pub(crate) fn shown(text: &str) -> impl fmt::Display {
-    // Marks that turn the direction of text are no control characters.
-    let turns = |c: char| matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let odd = text.is_empty() || text.chars().any(|c| c.is_control() || turns(c));
     if odd { format!("{text:?}") } else { text.to_owned() }
+}
+
+/// Whether a character turns the direction of text: such are no control characters.
+fn turns(c: char) -> bool {
+    matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// A message in which words of files, of servers and of plug-ins may stand: escaped where they would
+/// do something to a terminal other than to begin a line.
+fn harmless(message: &str) -> String {
+    let mut shown = String::with_capacity(message.len());
+    for c in message.chars() {
+        if (c.is_control() && !matches!(c, '\n' | '\t')) || turns(c) {
+            shown.extend(c.escape_default());
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
 }
 
 /// A number of bytes for people.
@@ -366,6 +385,14 @@ mod tests {
         assert_eq!(fact("date", "today"), "  date        today");
         assert_eq!(fact("architecture", "x86_64"), "  architecture  x86_64");
         assert_eq!(fact("functions123", 1), "  functions123  1");
+    }
+
+    #[test]
+    fn words_of_others_do_nothing_to_a_terminal() {
+        let evil = "a\u{1b}]0;x\u{7}\u{9b}2J\u{202e}b\r";
+        assert_eq!(harmless(evil), r"a\u{1b}]0;x\u{7}\u{9b}2J\u{202e}b\r");
+        assert_eq!(harmless("one\n\ttwo \u{fc}"), "one\n\ttwo \u{fc}");
+        assert_eq!(fact("a\u{1b}[2J", 1), r#"  "a\u{1b}[2J"  1"#);
     }
 
     #[test]

@@ -163,6 +163,10 @@ fn operations(inspection: &Inspection, terminal: &mut Terminal) -> Result<(), Fa
     Ok(())
 }
 
+/// Folders of names that are shown in each other; what lies deeper is one name. A hostile name has
+/// as many parts as letters.
+const DEEPEST: usize = 32;
+
 /// Prints tensors as a tree by the parts of their names, each folder with the size of what is in
 /// it.
 fn tree(tensors: &[TensorSummary], terminal: &mut Terminal) -> Result<(), Failure> {
@@ -171,7 +175,7 @@ fn tree(tensors: &[TensorSummary], terminal: &mut Terminal) -> Result<(), Failur
     let mut open: Vec<&str> = Vec::new();
     let mut rest = sorted.as_slice();
     while let Some((tensor, behind)) = rest.split_first() {
-        let mut parts: Vec<&str> = tensor.name.split('/').collect();
+        let mut parts: Vec<&str> = tensor.name.splitn(DEEPEST, '/').collect();
         let leaf = parts.pop().unwrap_or_default();
         let common = open.iter().zip(&parts).take_while(|(a, b)| a == b).count();
         open.truncate(common);
@@ -201,7 +205,7 @@ fn tree(tensors: &[TensorSummary], terminal: &mut Terminal) -> Result<(), Failur
             "    {:indent$}{}  {}[{shape}]  {FAINT}{size}{FAINT:#}",
             "",
             shown(leaf),
-            tensor.dtype,
+            shown(&tensor.dtype),
             indent = 2 * open.len()
         ))?;
         rest = behind;
