@@ -321,7 +321,11 @@ impl Artifact {
             Opened::Plugin(file) => plugin::inspect(file, nothing),
             Opened::Tensors(file, form) => tensors::inspect(file, *form, nothing),
             Opened::Recognised(kind, file) => {
-                Ok(other_kind::inspect(*kind, file.as_ref(), nothing))
+                let found = other_kind::inspect(*kind, file.as_ref(), nothing);
+                Ok(match file.as_ref().filter(|_| *kind == Kind::Torch) {
+                    Some(file) => tensors::inspect_torch(file, found),
+                    None => found,
+                })
             }
         }
     }

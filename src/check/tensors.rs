@@ -11,11 +11,14 @@ use super::{
 };
 use crate::{
     device_state::Phase,
-    tensor_io::{self, Error, Source},
+    tensor_io::{self, Error, Form, Source},
 };
 
 /// Tensors or words of a file that are listed before they are only counted.
 const LISTED: usize = 100;
+
+/// Letters of the plain values of a file of PyTorch's that are shown.
+const SHOWN_VALUES: usize = 4096;
 
 /// Bytes that are read at a time.
 const STEP: usize = 1 << 20;
@@ -105,6 +108,36 @@ pub(super) fn inspect(
     mut inspection: Inspection,
 ) -> Result<Inspection, Box<Reason>> {
     let tensors = open(file, form)?;
+    list(&*tensors, &mut inspection);
+    for (key, value) in tensors.metadata().iter().flatten().take(LISTED) {
+        inspection.details.insert(format!("metadata {key}"), value.clone());
+    }
+    Ok(inspection)
+}
+
+/// What is in a file of PyTorch's, which gets no verdict: its tensors and the values between them,
+/// or why there is nothing to show.
+pub(super) fn inspect_torch(file: &Bytes, mut inspection: Inspection) -> Inspection {
+    let source = Arc::clone(&file.source);
+    match tensor_io::open_at(source, Path::new(&file.label), Some(Form::Torch)) {
+        Ok(tensors) => {
+            list(&*tensors, &mut inspection);
+            for (_, values) in tensors.metadata().iter().flatten() {
+                let mut shown: String = values.chars().take(SHOWN_VALUES).collect();
+                if shown.len() < values.len() {
+                    shown.push('\u{2026}');
+                }
+                inspection.details.insert("values".to_owned(), shown);
+            }
+        }
+        Err(error) => {
+            inspection.details.insert("not read".to_owned(), error.to_string());
+        }
+    }
+    inspection
+}
+
+fn list(tensors: &dyn Source, inspection: &mut Inspection) {
     inspection.tensors = tensors
         .tensors()
         .iter()
@@ -113,11 +146,7 @@ pub(super) fn inspect(
             TensorSummary::new(&info.name, info.dtype.name(), Some(shape), Some(info.bytes))
         })
         .collect();
-    for (key, value) in tensors.metadata().iter().flatten().take(LISTED) {
-        inspection.details.insert(format!("metadata {key}"), value.clone());
-    }
     for refused in tensors.refused().iter().take(LISTED) {
         inspection.details.insert(format!("not read {}", refused.name), refused.reason.clone());
     }
-    Ok(inspection)
 }
