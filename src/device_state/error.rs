@@ -138,7 +138,7 @@ pub enum Error {
     // The caller.
     /// Parts of a save are not there, or not yet.
     #[error(
-        "the save {save} is not complete: found {found} of {expected} parts, {first_missing} is missing; let every process finish its part first, or save again"
+        "{}", words_of_incomplete(save, *found, *expected, *first_missing)
     )]
     #[non_exhaustive]
     IncompleteSave {
@@ -300,6 +300,18 @@ pub enum Error {
         /// What the system reported.
         source: io::Error,
     },
+}
+
+/// What is said of a save whose parts are not all there.
+fn words_of_incomplete(save: &str, found: u32, expected: u32, first_missing: u32) -> String {
+    if found == 0 {
+        return format!(
+            "there is no part of the save {save} beside the path; check the path and the id, and let every process finish its part first"
+        );
+    }
+    format!(
+        "the save {save} is not complete: found {found} of {expected} parts, {first_missing} is missing; let every process finish its part first, or save again"
+    )
 }
 
 impl Error {

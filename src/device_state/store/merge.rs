@@ -315,6 +315,7 @@ fn collect(
     let mut total = 0_u64;
     for (name, parts) in names {
         let mut spec: Option<&[u8]> = None;
+        let mut first = None;
         let mut pieces = Vec::new();
         for part in parts {
             let Some((reader, base)) = readers.get(part).zip(bases.get(part)) else { continue };
@@ -342,8 +343,8 @@ fn collect(
                 total = total.saturating_add(piece.data_bytes);
                 pieces.push(placement.domain.clone());
             }
+            first = first.or(Some(tensor));
         }
-        let first = readers.iter().find_map(|reader| reader.tensor(name).ok());
         if let Some(tensor) = first {
             check_tiling(tensor.spec(), &pieces).map_err(|reason| Error::shards(name, reason))?;
         }

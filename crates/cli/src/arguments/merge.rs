@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, builder::NonEmptyStringValueParser};
 
 use crate::arguments::SyncMode;
 
@@ -12,7 +12,7 @@ pub(crate) struct MergeArguments {
     /// The state, as the processes named it with `-o`.
     pub(crate) name: PathBuf,
     /// What the processes called their save.
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) id: String,
     /// When the command counts the state as written.
     #[arg(long, value_enum, default_value_t = SyncMode::Data)]

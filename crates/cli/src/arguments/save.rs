@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, builder::NonEmptyStringValueParser};
 
 use crate::arguments::{DeviceArguments, SyncMode};
 
@@ -25,7 +25,7 @@ pub(crate) struct SaveArguments {
     #[arg(long, value_name = "K/N", requires = "id")]
     pub(crate) part: Option<String>,
     /// What the processes call this save: the same text for all parts, another for every attempt.
-    #[arg(long, value_name = "ID", requires = "part")]
+    #[arg(long, value_name = "ID", requires = "part", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) id: Option<String>,
     #[command(flatten)]
     pub(crate) device: DeviceArguments,

@@ -147,8 +147,10 @@ fn say(
             "skipped": skipped,
         })))?;
     }
+    // Nothing is at the path before the parts are merged.
+    let part = arguments.part.as_ref().map(|part| format!("part {part} of ")).unwrap_or_default();
     terminal.line(format_args!(
-        "{GOOD}saved{GOOD:#} {} to {NAME}{}{NAME:#} {}, {}",
+        "{GOOD}saved{GOOD:#} {} to {part}{NAME}{}{NAME:#} {}, {}",
         moved.amount(),
         arguments.output.display(),
         moved.pace(),
