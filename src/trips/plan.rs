@@ -36,11 +36,36 @@ pub(super) struct Choice<'a> {
     pub(super) keep_aliases: bool,
 }
 
+/// How much larger than what is stored all names of it together may be, where each is written out.
+const MOST_GROWTH: u64 = 16;
+
+/// Bytes that all names together may have, however little is stored.
+const LEAST_GROWTH: u64 = 256 << 20;
+
+/// An error where a few tensors have so many names that what is written would have nothing to do
+/// with what was read.
+fn check_growth(sources: &[Box<dyn Source>], chosen: &[Planned<'_>]) -> Result<(), Error> {
+    let stored = sources.iter().fold(0_u64, |total, source| {
+        let own = source.tensors().iter().enumerate();
+        let own = own.filter(|(position, _)| source.alias_of(*position).is_none());
+        own.fold(total, |total, (_, info)| total.saturating_add(info.bytes))
+    });
+    let written = chosen.iter().fold(0_u64, |total, one| total.saturating_add(one.info.bytes));
+    let Some(last) = chosen.last() else { return Ok(()) };
+    if written <= stored.saturating_mul(MOST_GROWTH).saturating_add(LEAST_GROWTH) {
+        return Ok(());
+    }
+    let reason = format!(
+        "tensors have so many names that {written} bytes would be written of {stored}; write a state (.sds), which stores each tensor once"
+    );
+    Err(Error::refused(&last.info.name, reason))
+}
+
 /// Plans a trip of the tensors of `sources`.
 ///
 /// # Errors
 /// [`Error::CannotSave`] for the first tensor that cannot be moved, unless that may be left out; two
-/// tensors of one name; a pattern that no name matches.
+/// tensors of one name; a pattern that no name matches; names that would be far more than is stored.
 pub(super) fn plan<'a>(
     sources: &'a [Box<dyn Source>],
     choice: Choice<'_>,
@@ -80,6 +105,9 @@ pub(super) fn plan<'a>(
             }
             tensors.push(Planned { source, position, info });
         }
+    }
+    if !keep_aliases {
+        check_growth(sources, &tensors)?;
     }
     let metadata = sources.iter().find_map(|source| source.metadata().clone());
     Ok(Plan { tensors, metadata: aliases::put(metadata, &other_names), skipped })

@@ -4,7 +4,7 @@ use super::*;
 use crate::{
     device_state::{self, Reader, Versions, WriteOptions},
     files::{Durability, Watch},
-    ifrt::{DType, Shape},
+    ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding},
     stream_executor::{Device, Plugin},
     tensor_io::*,
 };
@@ -308,4 +308,29 @@ fn a_state_and_its_tensors_go_down_a_stream_and_come_back() {
     assert!("graph_def".parse::<Form>().is_err());
     assert!(matches!(open_stream(&b"words"[..], "-", None), Err(Error::UnknownForm { .. })));
     assert!(open_stream(&b""[..], "-", None).is_err());
+}
+
+#[test]
+fn a_tensor_of_very_many_names_is_not_written_out_under_each() {
+    let directory = tempfile::tempdir().unwrap();
+    let state = directory.path().join("a.sds");
+    let names = (0..300).map(|number| format!("\"other-{number}\": \"w\"")).collect::<Vec<_>>();
+    let metadata = vec![("serdes_ml.aliases".to_owned(), format!("{{{}}}", names.join(", ")))];
+    let spec = ArraySpec::new(
+        DType::U8,
+        Shape::new([1 << 20]).unwrap(),
+        SingleDeviceSharding::new(DeviceId(0)),
+    );
+    let mut writer = options().with_metadata(Some(metadata)).create(&state).unwrap();
+    writer.add_bytes("w", &spec, &vec![7; 1 << 20]).unwrap();
+    writer.finish().unwrap();
+    let into = |name: &str| {
+        let target = directory.path().join(name);
+        let made = create(&target, &options()).unwrap();
+        convert(&[open(&state).unwrap()], made, &ConvertOptions::new(), &Watch::new())
+    };
+    let said = into("b.safetensors").unwrap_err().to_string();
+    assert!(said.contains("so many names"), "{said}");
+    assert!(!directory.path().join("b.safetensors").exists());
+    assert_eq!(into("b.sds").unwrap().tensors, 1);
 }
