@@ -252,7 +252,12 @@ def strings_of(name: str, array: Array) -> list[bytes]:
     found: list[bytes] = []
     for one in array.ravel().tolist():
         if isinstance(one, str):
-            found.append(one.encode())
+            try:
+                found.append(one.encode())
+            except UnicodeEncodeError as error:
+                raise ValueError(
+                    f"{name!r} has a text without a form in UTF-8: {one[:100]!r} ({error.reason})"
+                ) from None
         elif isinstance(one, bytes):
             found.append(one)
         else:

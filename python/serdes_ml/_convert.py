@@ -150,7 +150,7 @@ class _Orbax:
         path = self._folder / name
         try:
             found = json.loads(path.read_bytes())
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise Corrupt(
                 f"{path} is no JSON: {error}", "corrupt", str(error), "JSON", "Take another copy."
             ) from None
@@ -215,6 +215,15 @@ class _Orbax:
                 "base": {"driver": "file", "path": folder + "/"},
                 "path": stored + "/",
             }
+        elif ".." in stored.split("/") or stored.startswith("/"):
+            # A name that leads elsewhere would have files read that nobody meant.
+            raise Corrupt(
+                f"{folder} names an array outside of it: {stored[:200]!r}",
+                "corrupt",
+                stored[:200],
+                "names of folders inside",
+                "Do not trust where it comes from.",
+            )
         else:
             files = {"driver": "file", "path": f"{folder}/{stored}/"}
         driver = "zarr3" if self._tree.get("use_zarr3", False) else "zarr"

@@ -32,6 +32,14 @@ ALIASES = RESERVED + "aliases"
 """Names of tensors that are stored under another name: a JSON object of both."""
 
 
+def check_text(what: str, text: str) -> None:
+    """Raise for a text that has no form in UTF-8: half a pair of surrogates."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{what} has no form in UTF-8: {text[:100]!r} ({error.reason})") from None
+
+
 def metadata_of(
     metadata: Mapping[str, str] | None, own: Mapping[str, str] | None = None
 ) -> list[tuple[str, str]] | None:
@@ -39,6 +47,8 @@ def metadata_of(
     if metadata is None and not own:
         return None
     pairs: list[tuple[str, str]] = []
+    if not isinstance(cast("object", metadata or {}), Mapping):
+        raise TypeError(f"metadata: expected texts by texts, found {type(metadata).__name__}")
     for key, value in (metadata or {}).items():
         if not isinstance(cast("object", key), str) or not isinstance(cast("object", value), str):
             raise TypeError(
@@ -47,6 +57,8 @@ def metadata_of(
             )
         if key.startswith(RESERVED):
             raise ValueError(f"metadata {key!r}: keys that begin with {RESERVED} are the package's")
+        check_text("metadata", key)
+        check_text(f"metadata {key!r}", value)
         pairs.append((key, value))
     return pairs + list((own or {}).items())
 
@@ -54,9 +66,12 @@ def metadata_of(
 def given(tensors: Mapping[str, Any]) -> list[tuple[str, str, tuple[int, ...], Any]]:
     """Tensors as the extension takes them."""
     found: list[tuple[str, str, tuple[int, ...], Any]] = []
+    if not isinstance(cast("object", tensors), Mapping):
+        raise TypeError(f"tensors: expected arrays by their names, found {type(tensors).__name__}")
     for name, value in tensors.items():
         if not isinstance(cast("object", name), str):
             raise TypeError(f"names of tensors are texts, found {type(name).__name__}")
+        check_text("the name of a tensor", name)
         array = hosted(name, value)
         if callable(array):
             dtype = dtype_name(name, dtype_of_value(name, value))
@@ -81,6 +96,8 @@ def write(
         cast("object", serdes_version), (str, int)
     ):
         raise TypeError(f"serdes_version: expected a text or a number, found {serdes_version!r}")
+    if isinstance(serdes_version, int) and not -(2**31) <= serdes_version < 2**31:
+        raise ValueError(f"serdes_version {serdes_version}: there is no such version")
     return _native.save(
         path, given(tensors), metadata, serdes_version, sync, None, listener(progress)
     )
@@ -188,7 +205,7 @@ class State:
             return {}
         try:
             found = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             found = None
         known = set(self.reader.names())
         if not isinstance(found, dict) or not all(

@@ -3,7 +3,7 @@
 //! Which exception it is follows from the rule that a verdict would name; what is about the caller
 //! is a `ValueError` or a `KeyError`, what the system says is an `OSError`.
 
-use std::{io, path::Path, sync::Arc};
+use std::{ffi::OsString, io, path::Path, sync::Arc};
 
 use pyo3::{
     exceptions::{PyKeyError, PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyValueError},
@@ -12,6 +12,7 @@ use pyo3::{
 use serdes::{
     check::{self, CheckError, Kind, Reason, Rule},
     device_state,
+    files::Tree,
     storage::Storage,
     tensor_io,
 };
@@ -113,7 +114,7 @@ pub(crate) fn of_reason(py: Python<'_>, reason: &Reason, path: Option<&Path>) ->
     let made = py.import("serdes_ml._errors").and_then(|errors| {
         let class = errors.getattr(class)?;
         match path.filter(|_| reason.rule == Rule::NotFound) {
-            Some(path) => class.call1((message, rule, found.0, found.1, remedy, path)),
+            Some(path) => class.call1((message, rule, found.0, found.1, remedy, named(path))),
             None => class.call1((message, rule, found.0, found.1, remedy)),
         }
     });
@@ -142,7 +143,17 @@ pub(crate) fn of_system(py: Python<'_>, error: &io::Error, message: String, path
     if number == errno::NOT_FOUND {
         return of_reason(py, &Reason::new(Rule::NotFound, message), Some(path));
     }
-    PyOSError::new_err((number, message, path.to_path_buf()))
+    PyOSError::new_err((number, message, named(path)))
+}
+
+/// What an exception says that a file is called: a path as it is, an address without what may be
+/// secret in it.
+fn named(path: &Path) -> OsString {
+    let storage = Storage::anywhere();
+    match storage.is_of_system(path) {
+        true => path.as_os_str().to_owned(),
+        false => storage.name(path).into(),
+    }
 }
 
 /// What a function that answers JSON could not put into it.
