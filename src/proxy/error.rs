@@ -98,6 +98,11 @@ impl ProxyError {
     ) -> Self {
         Self::Configuration { what, found: found.into(), reason: reason.into() }
     }
+
+    /// An answer of another kind than was asked for.
+    pub(super) fn unexpected(expected: &str) -> Self {
+        Self::Protocol(format!("the answer is of another kind; expected {expected}"))
+    }
 }
 
 /// An error with what is behind it: the first line of some says nothing.

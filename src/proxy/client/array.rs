@@ -1,7 +1,14 @@
+//! Arrays that live on a server, and how large they are.
+
 use std::{fmt, sync::Arc};
 
+use bytes::Bytes;
+
 use super::connection::Connection;
-use crate::ifrt::{ArraySpec, DType, Shape, Sharding};
+use crate::{
+    ifrt::{ArraySpec, DType, Shape, Sharding},
+    proxy::ProxyError,
+};
 
 /// An array on a server. The server frees it when this is dropped.
 pub struct RemoteArray {
@@ -48,12 +55,34 @@ impl RemoteArray {
 
 impl Drop for RemoteArray {
     fn drop(&mut self) {
-        self.connection.destruct(self.handle);
+        let bytes = byte_size(self.dtype(), self.shape());
+        self.connection.destruct(self.handle, bytes);
     }
 }
 
 impl fmt::Debug for RemoteArray {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "RemoteArray({}, {})", self.handle, self.spec)
+    }
+}
+
+/// The bytes of an array on the host; `None` where the type does not say it, or they are beyond 64
+/// bits.
+pub(super) fn byte_size(dtype: DType, shape: &Shape) -> Option<u64> {
+    let item = u64::from(dtype.unpacked_byte_size()?);
+    let elements = u64::try_from(shape.element_count().ok()?).ok()?;
+    elements.checked_mul(item)
+}
+
+/// # Errors
+/// [`ProxyError::Configuration`].
+pub(super) fn check_size(dtype: DType, shape: &Shape, bytes: &Bytes) -> Result<(), ProxyError> {
+    match byte_size(dtype, shape) {
+        Some(expected) if expected != bytes.len() as u64 => Err(ProxyError::configuration(
+            "the data",
+            format!("{} bytes", bytes.len()),
+            format!("{dtype}{shape} has {expected}"),
+        )),
+        _ => Ok(()),
     }
 }

@@ -10,7 +10,7 @@ use tonic::{
 };
 use tonic_prost::ProstCodec;
 
-use super::connection::{Connection, unary};
+use super::{connection::Connection, transport::unary};
 use crate::{
     codec::StatusCode,
     proto::xla::ifrt::proxy::{
@@ -40,8 +40,7 @@ impl Connection {
             Ok(bytes.slice(start..bytes.len().min(start + service::CHUNK_BYTES)))
         });
         let mut call = self.transport.call(());
-        let value = MetadataValue::from_bytes(&metadata.encode_to_vec());
-        call.metadata_mut().insert_bin(service::STORE_METADATA, value);
+        insert_once(&mut call, service::STORE_METADATA, &metadata.encode_to_vec());
         if let Some(request) = request {
             self.bring(&mut call, request);
         }
@@ -100,10 +99,7 @@ impl Connection {
     /// Has a call bring a request along.
     fn bring<T>(&self, call: &mut Call<T>, request: Request) {
         let request = self.beside_stream(request).encode_to_vec();
-        let mut value = MetadataValue::from_bytes(&request);
-        // It is another one each time: the tables of HTTP/2 need not remember it.
-        value.set_sensitive(true);
-        call.metadata_mut().insert_bin(service::REQUEST, value);
+        insert_once(call, service::REQUEST, &request);
     }
 
     /// Deletes a host buffer. Nobody waits for it: what does not arrive any more goes with the
@@ -145,6 +141,14 @@ impl Connection {
         }
         bytes
     }
+}
+
+/// Adds metadata that is different for each call: the tables of HTTP/2, which would forget for it
+/// what is the same for all, need not remember it.
+fn insert_once<T>(call: &mut Call<T>, key: &'static str, bytes: &[u8]) {
+    let mut value = MetadataValue::from_bytes(bytes);
+    value.set_sensitive(true);
+    call.metadata_mut().insert_bin(key, value);
 }
 
 /// The bytes of the messages of a body; `expected` are their number, where it is known.

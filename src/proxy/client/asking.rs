@@ -1,0 +1,57 @@
+//! What is asked of a server without a session: which versions it speaks, and how it is.
+
+use super::{ClientOptions, transport};
+use crate::proxy::{
+    Agreement, ProxyError, Ranges,
+    health::{CheckRequest, CheckResponse, Health},
+    service,
+};
+
+/// Asks the server at `address` which versions both would speak. Nothing else happens there.
+///
+/// # Errors
+/// [`ProxyError::Refused`] if they have none in common; [`ProxyError::Status`] if the server does
+/// not let the client in, or has no room for it (UNAUTHENTICATED, PERMISSION_DENIED,
+/// RESOURCE_EXHAUSTED); [`ProxyError::Connection`] if nobody is there; [`ProxyError::Protocol`] if
+/// the server answers with what was not offered; [`ProxyError::Configuration`] for the address.
+pub async fn negotiate(address: &str, ranges: Ranges) -> Result<Agreement, ProxyError> {
+    negotiate_with(address, &ClientOptions { ranges, ..ClientOptions::default() }).await
+}
+
+/// As [`negotiate`], with these options: encrypted, or with another time limit.
+///
+/// # Errors
+/// As there.
+pub async fn negotiate_with(
+    address: &str,
+    options: &ClientOptions,
+) -> Result<Agreement, ProxyError> {
+    let channel = transport::open(address, options).await?;
+    let (agreement, _) = transport::handshake(&channel, address, options).await?;
+    Ok(agreement)
+}
+
+/// Whether the server takes new sessions.
+///
+/// # Errors
+/// As [`check_health`](crate::proxy::check_health).
+pub(in crate::proxy) async fn ask_health(
+    address: &str,
+    options: &ClientOptions,
+) -> Result<Health, ProxyError> {
+    let unnamed =
+        ClientOptions { credentials: options.credentials.without_token(), ..options.clone() };
+    let transport = transport::open(address, &unnamed).await?;
+    let request = CheckRequest { service: service::NAME.to_owned() };
+    let asked = transport::unary(&transport, service::HEALTH_CHECK, request);
+    let answer: CheckResponse = match tokio::time::timeout(options.timeout, asked).await {
+        Ok(answer) => answer?,
+        Err(_) => {
+            return Err(ProxyError::Connection {
+                address: address.to_owned(),
+                reason: format!("no answer in {} seconds", options.timeout.as_secs_f64()),
+            });
+        }
+    };
+    Ok(answer.health())
+}
