@@ -16,6 +16,8 @@ mod loaded {
     mod programs;
     #[cfg(feature = "proxy")]
     mod served_callbacks;
+    #[cfg(feature = "proxy")]
+    mod served_hang;
     mod served_programs;
     mod state;
     mod transfers;

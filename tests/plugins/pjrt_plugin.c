@@ -27,7 +27,8 @@
  * More habits are in pjrt_transfers.h and pjrt_programs.h.
  *
  * live_objects() says how many errors, events, buffers and clients there are; kept_bytes() how the first byte of memory that was given for
- * good reads; mapped_pieces() how many pieces of memory are mapped. */
+ * good reads; mapped_pieces() how many pieces of memory are mapped. After hang_next() the next execution does not end before let_go();
+ * hangs() says whether it has begun. */
 
 #include "pjrt_layouts.h"
 

@@ -371,6 +371,17 @@ static unsigned char received_by(const PJRT_RecvCallbackInfo* info) {
   ((RecvCallback)info->recv_callback)(stream, info->user_arg);
   return last_sum;
 }
+/* 1: the next execution hangs; 2: it does; 3: it may go on. */
+static int hanging;
+int hang_next(void) { return __atomic_exchange_n(&hanging, 1, __ATOMIC_SEQ_CST); }
+int hangs(void) { return __atomic_load_n(&hanging, __ATOMIC_SEQ_CST) == 2; }
+int let_go(void) { return __atomic_exchange_n(&hanging, 3, __ATOMIC_SEQ_CST); }
+static void hang(void) {
+  int told = 1;
+  if (!__atomic_compare_exchange_n(&hanging, &told, 2, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) return;
+  while (hangs()) nanosleep(&(struct timespec){0, 1000000}, NULL);
+}
+
 CALL(PJRT_LoadedExecutable_Execute) {
   Program* program = args->executable;
   const PJRT_ExecuteOptions* options = args->options;
@@ -381,6 +392,7 @@ CALL(PJRT_LoadedExecutable_Execute) {
 #ifdef EQUAL_SIZES
   if (options->struct_size != PJRT_ExecuteOptions_SIZE) return failed(3, "another size of options than mine");
 #endif
+  hang();
   if (program->deleted) return failed(3, "the program was deleted");
   if (args->num_devices != (args->execute_device ? 1 : 2)) return failed(3, "another number of devices than mine");
   if (args->num_args < 1) return failed(3, "too few arguments");

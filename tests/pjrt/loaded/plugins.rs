@@ -95,6 +95,21 @@ impl Library {
         self.ask::<i32>(b"kept_byte\0")
     }
 
+    /// Has the next execution of a program hang, until it is let go.
+    pub(super) fn hang_next(&self) {
+        self.ask::<i32>(b"hang_next\0");
+    }
+
+    /// Whether an execution hangs.
+    pub(super) fn hangs(&self) -> bool {
+        self.ask::<i32>(b"hangs\0") != 0
+    }
+
+    /// Lets the execution that hangs go on.
+    pub(super) fn let_go(&self) {
+        self.ask::<i32>(b"let_go\0");
+    }
+
     fn ask<T>(&self, name: &[u8]) -> T {
         // SAFETY: the library is loaded already, and this only counts.
         let library = unsafe { libloading::Library::new(self.path()) }.unwrap();

@@ -10,7 +10,7 @@ use std::{
 
 use prost::encoding::{WireType, decode_key, decode_varint};
 use tokio::{
-    sync::mpsc,
+    sync::{mpsc, oneshot},
     task::JoinSet,
     time::{Instant, sleep_until},
 };
@@ -119,71 +119,120 @@ impl Drop for Ended {
     }
 }
 
-/// Takes requests up in their order until the client goes or the server stops.
+/// What is left of a session that hangs in calls into a plug-in is waited for no longer than that
+/// when the session is over.
+const HANGS: Duration = Duration::from_secs(1);
+
+/// A session from its first request to its end. Its requests are taken up by a task of their own:
+/// one that hangs in a call into the plug-in keeps nobody from seeing that the session is over.
 async fn run(
     session: Arc<Session>,
-    mut requests: Messages<IfrtRequest>,
+    requests: Messages<IfrtRequest>,
     answers: mpsc::Sender<Result<IfrtResponse, Status>>,
     ended: Ended,
 ) {
     tracing::info!("session open");
-    let ends = ended.since + session.context.limits.session_timeout;
-    let context = Arc::clone(&session.context);
-    let answers = Answering {
-        gauges: Arc::clone(&context.gauges),
-        sender: answers,
-        answered: Arc::default(),
+    let limits = &session.context.limits;
+    let ends = ended.since + limits.session_timeout;
+    let answers = Answering::new(&session, answers);
+    let (stop, stopped) = oneshot::channel();
+    let taking = Taking::new(Arc::clone(&session), answers.clone());
+    let mut taking = tokio::spawn(taking.run(requests, stopped).in_current_span());
+    let last = tokio::select! {
+        biased;
+        last = over(&session, &answers, ends) => {
+            let _ = stop.send(());
+            let limit = last.as_ref().map_or(Duration::ZERO, |_| limits.stop_timeout) + HANGS;
+            if tokio::time::timeout(limit, &mut taking).await.is_err() {
+                tracing::warn!("a request hangs in a call into the plug-in; its session ends without it");
+            }
+            last
+        }
+        taken = &mut taking => taken.ok().flatten(),
     };
-    let (mut tasks, mut begun) = (JoinSet::new(), false);
-    let mut over = std::pin::pin!(over(&session, &answers, ends));
-    let last = loop {
-        let request = tokio::select! {
-            biased;
-            last = over.as_mut() => break last,
-            request = next(&session, &mut requests, begun) => request,
-        };
-        begun = true;
-        while tasks.try_join_next().is_some() {}
-        let (request, permit) = match request {
-            Ok(Some(request)) => request,
-            Ok(None) => {
-                // The client has said all that it wanted to; what still comes of it is sent, but no
-                // more data will.
-                session.host_buffers.close();
-                break Some(Status::new(StatusCode::Ok, ""));
+    if let Some(last) = last.filter(|last| last.code() != StatusCode::Ok) {
+        drop(tokio::time::timeout(limits.stop_timeout, answers.sender.send(Err(last))).await);
+    }
+    taking.abort();
+    drop(ended);
+}
+
+/// Takes the requests of a session up in their order.
+struct Taking {
+    session: Arc<Session>,
+    answers: Answering,
+    /// Requests that wait for something.
+    tasks: JoinSet<()>,
+}
+
+impl Taking {
+    fn new(session: Arc<Session>, answers: Answering) -> Self {
+        Self { session, answers, tasks: JoinSet::new() }
+    }
+
+    /// Takes requests until the client has no more, or it is told to stop; lets those in progress
+    /// end then, if the client is there to hear of it. The result is what the client is told, where
+    /// it has not been told to stop.
+    async fn run(
+        mut self,
+        mut requests: Messages<IfrtRequest>,
+        mut stopped: oneshot::Receiver<()>,
+    ) -> Option<Status> {
+        let mut begun = false;
+        let last = loop {
+            let request = tokio::select! {
+                biased;
+                _ = &mut stopped => break None,
+                request = next(&self.session, &mut requests, begun) => request,
+            };
+            begun = true;
+            while self.tasks.try_join_next().is_some() {}
+            match request {
+                Ok(Some((request, permit))) => self.take_up(request, permit).await,
+                Ok(None) => {
+                    // The client has said all that it wanted to; what still comes of it is sent, but
+                    // no more data will.
+                    self.session.host_buffers.close();
+                    break Some(Status::new(StatusCode::Ok, ""));
+                }
+                // A client that goes away ends the stream with an error as well.
+                Err(error) => {
+                    tracing::debug!(code = %error.code(), reason = error.message(), "the stream broke off");
+                    break Some(error);
+                }
             }
-            // A client that goes away ends the stream with an error as well.
-            Err(error) => {
-                tracing::debug!(code = %error.code(), reason = error.message(), "the stream broke off");
-                break Some(error);
-            }
         };
+        let rest = async { while self.tasks.join_next().await.is_some() {} };
+        tokio::select! {
+            () = rest => {}
+            () = self.answers.sender.closed() => {}
+            () = tokio::time::sleep(self.session.context.limits.stop_timeout) => {}
+        }
+        drop(tokio::time::timeout(HANGS, self.tasks.shutdown()).await);
+        last
+    }
+
+    async fn take_up(&mut self, request: Received<IfrtRequest>, permit: Holding) {
         let Received { message, room } = request;
         let asked = Asked::now(&message);
-        let span = span_of(&session, asked);
-        match span.in_scope(|| begin(&session, message.request.as_ref())) {
-            Answer::Now(reply) => answers.send(asked, reply).instrument(span).await,
+        let span = span_of(&self.session, asked);
+        match span.in_scope(|| begin(&self.session, message.request.as_ref())) {
+            Answer::Now(reply) => self.answers.send(asked, reply).instrument(span).await,
             Answer::Later(mut reply) => {
                 // What does not wait needs no task of its own.
                 if let Poll::Ready(reply) = at_once(&mut reply, &span).await {
-                    answers.send(asked, reply).instrument(span).await;
-                    continue;
+                    return self.answers.send(asked, reply).instrument(span).await;
                 }
-                let answers = answers.clone();
-                let counted = context.gauges.hold(|gauges| &gauges.tasks, 1);
+                let answers = self.answers.clone();
+                let counted = answers.gauges.hold(|gauges| &gauges.tasks, 1);
                 let answer = async move {
                     answers.send(asked, reply.await).await;
                     drop((permit, room, counted));
                 };
-                tasks.spawn(answer.instrument(span));
+                self.tasks.spawn(answer.instrument(span));
             }
         }
-    };
-    if let Some(last) = last {
-        answers.end(last, &mut tasks, context.limits.stop_timeout).await;
     }
-    tasks.shutdown().await;
-    drop(ended);
 }
 
 /// Waits until no more requests are taken, whatever the client says; what it is told, if it is there.
@@ -293,18 +342,8 @@ struct Answering {
 }
 
 impl Answering {
-    /// Lets what is in progress end, if the client is there to hear of it, and says why nothing
-    /// more comes.
-    async fn end(&self, last: Status, tasks: &mut JoinSet<()>, limit: Duration) {
-        let rest = async { while tasks.join_next().await.is_some() {} };
-        tokio::select! {
-            () = rest => {}
-            () = self.sender.closed() => {}
-            () = tokio::time::sleep(limit) => {}
-        }
-        if last.code() != StatusCode::Ok {
-            drop(tokio::time::timeout(limit, self.sender.send(Err(last))).await);
-        }
+    fn new(session: &Session, sender: mpsc::Sender<Result<IfrtResponse, Status>>) -> Self {
+        Self { gauges: Arc::clone(&session.context.gauges), sender, answered: Arc::default() }
     }
 
     async fn send(&self, asked: Asked, reply: Reply) {
