@@ -10,13 +10,14 @@ use std::{
 
 use tokio::{
     runtime::Handle,
-    sync::{Mutex, watch},
+    sync::watch,
     task::{block_in_place, spawn_blocking},
 };
 
 use super::{
     arrays::Devices,
     budget::Budgets,
+    launches::Launches,
     limits::Limits,
     metrics::Gauges,
     pace::Pace,
@@ -43,9 +44,8 @@ pub(crate) struct Context {
     callers: Arc<Turns>,
     /// Of small transfers between the host and a device.
     pub(crate) transfers: Pace,
-    /// Who launches a program on several devices: each device must get such programs in the same
-    /// order, or they wait for each other for ever.
-    pub(crate) launches: Arc<Mutex<()>>,
+    /// The order in which programs on several devices are launched.
+    pub(crate) launches: Launches,
     /// Who writes programs for the plug-in where that is not done here.
     pub(crate) bridge: Option<Arc<dyn ProgramBridge>>,
 }
@@ -64,6 +64,7 @@ impl Context {
     ) -> Arc<Self> {
         let lanes = devices.len().saturating_mul(2).clamp(4, 64);
         let compilers = std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 16);
+        let launches = Launches::new(devices.len());
         Arc::new(Self {
             limits,
             devices: Arc::new(devices),
@@ -75,7 +76,7 @@ impl Context {
             compilers: Turns::new(compilers),
             callers: Turns::new(CALLERS),
             transfers: Pace::default(),
-            launches: Arc::default(),
+            launches,
             bridge,
         })
     }

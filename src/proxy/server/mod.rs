@@ -1,6 +1,6 @@
 //! The server: sessions of clients over the devices of a plug-in.
 //!
-//! From the ground up: `limits`, `budget` and `turns` say who may have how much, and when; `arrays`
+//! From the ground up: `limits`, `budget`, `turns` and `launches` say who may have how much, and when; `arrays`
 //! has the devices and what lies on them; `context` is all of these together, and knows no session;
 //! `programs` compiles programs and runs them.
 //! `state` keeps arrays by their names. `sessions` have the handles of clients, `requests` say what
@@ -15,6 +15,7 @@ mod context;
 mod deadline;
 mod digest;
 mod handles;
+mod launches;
 mod limits;
 mod local;
 mod metrics;

@@ -72,9 +72,9 @@ impl Program {
         self.loaded.executable()
     }
 
-    /// Whether it runs on several devices at once.
-    pub(crate) fn is_spread(&self) -> bool {
-        self.devices.len() > 1
+    /// The places of the devices that it runs on.
+    pub(crate) fn devices(&self) -> &[usize] {
+        &self.devices
     }
 
     /// Whether it calls functions of its client, and so may wait for it.

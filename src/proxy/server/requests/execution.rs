@@ -201,10 +201,7 @@ async fn begin(launch: Launch, session: &Arc<Session>) -> Result<Launched, Statu
         bytes => Some(session.said(bytes).await?),
     };
     let running = Running::new(running, said, &context.gauges);
-    let in_order = match launch.program.is_spread() {
-        true => Some(Arc::clone(&context.launches).lock_owned().await),
-        false => None,
-    };
+    let in_order = context.launches.take(launch.program.devices()).await;
     let own = Arc::clone(session);
     let (calls_back, pace) = (launch.program.calls_back(), Arc::clone(&launch.program.pace));
     let own_pace = Arc::clone(&pace);

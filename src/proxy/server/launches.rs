@@ -1,0 +1,81 @@
+//! The order in which programs are launched on devices.
+
+use std::sync::Arc;
+
+use tokio::sync::{Mutex, OwnedMutexGuard};
+
+/// Who launches a program on several devices: two such programs must come to all devices that both
+/// run on in the same order, or they wait for each other for ever.
+#[derive(Debug)]
+pub(crate) struct Launches {
+    /// By the places of the devices.
+    devices: Vec<Arc<Mutex<()>>>,
+}
+
+/// The right to launch a program on some devices, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Launching {
+    _devices: Vec<OwnedMutexGuard<()>>,
+}
+
+impl Launches {
+    pub(crate) fn new(devices: usize) -> Self {
+        Self { devices: (0..devices).map(|_| Arc::default()).collect() }
+    }
+
+    /// Waits until nobody else launches a program on several devices of which one is among these.
+    /// A program on one device waits for nobody.
+    pub(crate) async fn take(&self, devices: &[usize]) -> Launching {
+        let mut devices = devices.to_vec();
+        // All take them in the same order, so that no two wait for each other.
+        devices.sort_unstable();
+        devices.dedup();
+        let mut taken = Vec::new();
+        if devices.len() > 1 {
+            for device in devices.iter().filter_map(|place| self.devices.get(*place)) {
+                taken.push(Arc::clone(device).lock_owned().await);
+            }
+        }
+        Launching { _devices: taken }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    const MOMENT: Duration = Duration::from_millis(50);
+
+    #[tokio::test]
+    async fn programs_wait_for_those_alone_that_run_on_one_of_their_devices() {
+        let launches = Launches::new(4);
+        let launching = launches.take(&[1, 0]).await;
+        drop(launches.take(&[2, 3]).await);
+        drop(launches.take(&[1]).await);
+        for devices in [&[0, 1][..], &[3, 1], &[0, 1, 2, 3]] {
+            let waits = tokio::time::timeout(MOMENT, launches.take(devices)).await;
+            assert!(waits.is_err(), "{devices:?}");
+        }
+        drop(launching);
+        drop(launches.take(&[0, 1, 2, 3]).await);
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn no_two_wait_for_each_other_however_their_devices_overlap() {
+        let launches = Arc::new(Launches::new(4));
+        let mut tasks = tokio::task::JoinSet::new();
+        for devices in [vec![0, 1, 2], vec![2, 1, 0], vec![3, 0], vec![0, 3], vec![1, 1], vec![2, 3]] {
+            let launches = Arc::clone(&launches);
+            tasks.spawn(async move {
+                for _ in 0..200 {
+                    let _launching = launches.take(&devices).await;
+                    tokio::task::yield_now().await;
+                }
+            });
+        }
+        let all = tokio::time::timeout(Duration::from_secs(60), tasks.join_all()).await;
+        assert_eq!(all.unwrap().len(), 6);
+    }
+}
