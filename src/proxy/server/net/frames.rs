@@ -362,8 +362,11 @@ pub(crate) async fn only<M: Message + Default>(body: Body, idle: Duration) -> Re
 
 /// The value of a header of metadata, as bytes.
 pub(crate) fn binary(headers: &HeaderMap, key: &'static str) -> Option<Result<Bytes, String>> {
-    let value = tonic::metadata::MetadataMap::from_headers(headers.clone());
-    let value = value.get_bin(key)?.to_bytes();
+    // tonic reads the values of a map that it owns: this one has but the one.
+    let mut only = HeaderMap::with_capacity(1);
+    only.insert(key, headers.get(key)?.clone());
+    let only = tonic::metadata::MetadataMap::from_headers(only);
+    let value = only.get_bin(key)?.to_bytes();
     Some(value.map_err(|error| error.to_string()))
 }
 
