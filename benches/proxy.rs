@@ -5,20 +5,12 @@
 //! number of turns (11), `SERDES_BENCH_ROUND_TRIPS` how many small ones a turn has (400),
 //! `SERDES_BENCH_ONLY` one of `handshake`, `bulk` and `small`.
 
-use std::{
-    convert::Infallible,
-    env,
-    future::{Future, Ready, ready},
-    hint::black_box,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+mod loopback;
+
+use std::{env, future::Future, hint::black_box, sync::Arc, time::Instant};
 
 use bytes::Bytes;
 use criterion::Criterion;
-use hyper::{body::Incoming, server::conn::http2, service::service_fn};
-use hyper_util::rt::{TokioExecutor, TokioIo};
-use rustix::time::{ClockId, clock_gettime};
 use serdes::{
     ifrt::{DType, DeviceId, Shape},
     proxy::{Client, Ranges, Server, negotiate},
@@ -30,13 +22,8 @@ use tokio::{
     runtime::Runtime,
     task::JoinSet,
 };
-use tonic::{
-    client::Grpc,
-    codegen::http::{Request, uri::PathAndQuery},
-    server::UnaryService,
-    transport::{Channel, Endpoint},
-};
-use tonic_prost::ProstCodec;
+
+use loopback::{echo, echoed, median, processor_seconds};
 
 /// Sends the bytes to a listener that reads them and answers with one.
 async fn tcp(bytes: &Bytes) {
@@ -56,28 +43,17 @@ async fn tcp(bytes: &Bytes) {
     black_box(reader.await.expect("the reader"));
 }
 
-async fn timed(work: impl Future<Output = ()>) -> Duration {
+/// Seconds that work takes.
+async fn timed(work: impl Future<Output = ()>) -> f64 {
     let begin = Instant::now();
     work.await;
-    begin.elapsed()
-}
-
-/// Seconds of processors that this process has used: both ends of all that is measured are in it,
-/// and what else the machine does is not.
-fn processor_seconds() -> f64 {
-    let now = clock_gettime(ClockId::ProcessCPUTime);
-    now.tv_sec as f64 + now.tv_nsec as f64 * 1e-9
-}
-
-fn median(mut times: Vec<Duration>) -> f64 {
-    times.sort_unstable();
-    times.get(times.len() / 2).map_or(f64::NAN, Duration::as_secs_f64)
+    begin.elapsed().as_secs_f64()
 }
 
 /// Each kind of transfer in turn, so that what else the machine does disturbs all alike; prints the
 /// ratios of the medians.
 async fn in_turns(client: &Client, shape: &Shape, bytes: &Bytes, turns: usize) {
-    let mut times = [const { Vec::new() }; 3];
+    let mut times: [Vec<f64>; 3] = [const { Vec::new() }; 3];
     let mut work = [0.0; 3];
     for _ in 0..turns {
         let begin = processor_seconds();
@@ -115,46 +91,6 @@ async fn in_turns(client: &Client, shape: &Shape, bytes: &Bytes, turns: usize) {
         tcp / put,
         tcp / get,
     );
-}
-
-/// The smallest service that tonic serves: it answers with the bytes that it was sent.
-struct Echo;
-
-impl UnaryService<Bytes> for Echo {
-    type Response = Bytes;
-    type Future = Ready<Result<tonic::Response<Bytes>, tonic::Status>>;
-
-    fn call(&mut self, request: tonic::Request<Bytes>) -> Self::Future {
-        ready(Ok(tonic::Response::new(request.into_inner())))
-    }
-}
-
-/// A client of the echo.
-async fn echo() -> Channel {
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a listener");
-    let address = listener.local_addr().expect("an address");
-    tokio::spawn(async move {
-        let (stream, _) = listener.accept().await.expect("a connection");
-        stream.set_nodelay(true).expect("a connection");
-        let service = service_fn(|request: Request<Incoming>| async {
-            let codec = ProstCodec::<Bytes, Bytes>::default();
-            let answer = tonic::server::Grpc::new(codec).unary(Echo, request).await;
-            Ok::<_, Infallible>(answer)
-        });
-        let http = http2::Builder::new(TokioExecutor::new());
-        drop(http.serve_connection(TokioIo::new(stream), service).await);
-    });
-    let endpoint = Endpoint::from_shared(format!("http://{address}")).expect("an address");
-    endpoint.tcp_nodelay(true).connect().await.expect("a connection")
-}
-
-async fn echoed(channel: &Channel, bytes: Bytes) {
-    let mut grpc = Grpc::new(channel.clone());
-    grpc.ready().await.expect("a connection");
-    let codec = ProstCodec::<Bytes, Bytes>::default();
-    let path = PathAndQuery::from_static("/serdes.bench.Echo/Echo");
-    let answer = grpc.unary(tonic::Request::new(bytes), path, codec).await;
-    black_box(answer.expect("an answer"));
 }
 
 /// Round trips a second of `work`, of which `lanes` go on at a time.
@@ -220,14 +156,14 @@ async fn small(client: &Client, turns: usize, count: usize) {
         }
         // Ratios within a turn: what else the machine does changes from turn to turn.
         let ratio = |kind: usize| {
-            middle(rates[kind].iter().zip(&rates[0]).skip(1).map(|(of, echo)| of / echo).collect())
+            median(rates[kind].iter().zip(&rates[0]).skip(1).map(|(of, echo)| of / echo).collect())
         };
         println!(
             "{BYTES} bytes, {lanes} at a time, medians of {turns}: echo {:.0}/s; put {:.0}/s, {:.2} of echo; get {:.0}/s, {:.2} of echo",
-            middle(rates[0].clone()),
-            middle(rates[1].clone()),
+            median(rates[0].clone()),
+            median(rates[1].clone()),
             ratio(1),
-            middle(rates[2].clone()),
+            median(rates[2].clone()),
             ratio(2),
         );
         let [echo, put, get] = work;
@@ -237,11 +173,6 @@ async fn small(client: &Client, turns: usize, count: usize) {
             echo / get,
         );
     }
-}
-
-fn middle(mut values: Vec<f64>) -> f64 {
-    values.sort_unstable_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 /// The handshake, with its connection.

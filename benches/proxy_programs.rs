@@ -9,18 +9,15 @@
 //! Targets: (small through the proxy - the plug-in's own) / round trip at most 2; large through the
 //! proxy / the plug-in's own at most 1.05.
 
+mod loopback;
+
 use std::{
-    convert::Infallible,
     env,
     error::Error,
-    future::{Ready, ready},
     time::{Duration, Instant},
 };
 
 use bytes::Bytes;
-use hyper::{body::Incoming, server::conn::http2, service::service_fn};
-use hyper_util::rt::{TokioExecutor, TokioIo};
-use rustix::time::{ClockId, clock_gettime};
 use serdes::{
     pjrt::{
         Argument, Client, CompileOptions, ElementType, ExecuteOptions, HostArray, LoadedExecutable,
@@ -40,60 +37,14 @@ use serdes::{
 use tokio::{net::TcpListener, runtime::Runtime, sync::mpsc};
 use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::{
-    Streaming,
-    client::Grpc,
-    codegen::http::uri::PathAndQuery,
-    metadata::MetadataValue,
-    server::UnaryService,
-    transport::{Channel, Endpoint},
+    Streaming, client::Grpc, codegen::http::uri::PathAndQuery, metadata::MetadataValue,
+    transport::Channel,
 };
 use tonic_prost::ProstCodec;
 
+use loopback::{connect, echo, echoed, median, processor_seconds};
+
 type Failure = Box<dyn Error + Send + Sync>;
-
-/// The smallest service that tonic serves: it answers with the bytes that it was sent.
-struct Echo;
-
-impl UnaryService<Bytes> for Echo {
-    type Response = Bytes;
-    type Future = Ready<Result<tonic::Response<Bytes>, tonic::Status>>;
-
-    fn call(&mut self, request: tonic::Request<Bytes>) -> Self::Future {
-        ready(Ok(tonic::Response::new(request.into_inner())))
-    }
-}
-
-async fn connect(listener: &TcpListener) -> Result<Channel, Failure> {
-    let endpoint = Endpoint::from_shared(format!("http://{}", listener.local_addr()?))?;
-    Ok(endpoint.tcp_nodelay(true).connect_lazy())
-}
-
-/// A client of the echo.
-async fn echo() -> Result<Channel, Failure> {
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
-    let channel = connect(&listener).await?;
-    tokio::spawn(async move {
-        let (stream, _) = listener.accept().await.expect("a connection");
-        stream.set_nodelay(true).expect("a connection");
-        let service = service_fn(|request: tonic::codegen::http::Request<Incoming>| async {
-            let codec = ProstCodec::<Bytes, Bytes>::default();
-            let answer = tonic::server::Grpc::new(codec).unary(Echo, request).await;
-            Ok::<_, Infallible>(answer)
-        });
-        let http = http2::Builder::new(TokioExecutor::new());
-        drop(http.serve_connection(TokioIo::new(stream), service).await);
-    });
-    Ok(channel)
-}
-
-async fn echoed(channel: &Channel) -> Result<(), Failure> {
-    let mut grpc = Grpc::new(channel.clone());
-    grpc.ready().await?;
-    let codec = ProstCodec::<Bytes, Bytes>::default();
-    let path = PathAndQuery::from_static("/serdes.bench.Echo/Echo");
-    grpc.unary(tonic::Request::new(Bytes::from_static(&[7; 64])), path, codec).await?;
-    Ok(())
-}
 
 /// A session as a client of JAX has one: requests go out without waiting, answers come by number.
 struct Session {
@@ -240,16 +191,6 @@ impl Own {
     }
 }
 
-fn median(mut times: Vec<f64>) -> f64 {
-    times.sort_unstable_by(f64::total_cmp);
-    times.get(times.len() / 2).copied().unwrap_or(f64::NAN)
-}
-
-fn processor_seconds() -> f64 {
-    let now = clock_gettime(ClockId::ProcessCPUTime);
-    now.tv_sec as f64 + now.tv_nsec as f64 * 1e-9
-}
-
 /// Of one kind of call, in all turns.
 #[derive(Default)]
 struct Times {
@@ -283,10 +224,11 @@ macro_rules! timed {
 async fn measure(client: Client, turns: usize, calls: usize, size: u64) -> Result<(), Failure> {
     let server = Server::builder(&client).build()?;
     let listener = TcpListener::bind("127.0.0.1:0").await?;
-    let channel = connect(&listener).await?;
+    let address = listener.local_addr()?;
     tokio::spawn(async move { server.serve(listener, std::future::pending()).await });
+    let channel = connect(address).await;
     let mut session = Session::open(&channel).await?;
-    let echo = echo().await?;
+    let echo = echo().await;
     for (name, size, calls, text) in
         [("small", 4, calls, program(4, ADD)), ("large", size, 3, program(size, MULTIPLY))]
     {
@@ -297,7 +239,7 @@ async fn measure(client: Client, turns: usize, calls: usize, size: u64) -> Resul
         session.run(zeros, &[], argument)?;
         let [mut bare, mut alone, mut proxied]: [Times; 3] = Default::default();
         for _ in 0..=turns {
-            timed!(bare, calls.max(20), echoed(&echo).await?);
+            timed!(bare, calls.max(20), echoed(&echo, Bytes::from_static(&[7; 64])).await);
             timed!(alone, calls, own.call()?);
             timed!(proxied, calls, session.call(handle, argument).await?);
         }
