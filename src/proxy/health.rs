@@ -1,10 +1,5 @@
 //! Whether a server takes new sessions: the messages of gRPC's health service
-//! (`grpc.health.v1`), and the question of a client.
-
-use super::{
-    ProxyError,
-    client::{ClientOptions, ask_health},
-};
+//! (`grpc.health.v1`).
 
 /// Whether a server takes new sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -54,15 +49,4 @@ impl CheckResponse {
             _ => Health::Unknown,
         }
     }
-}
-
-/// Asks the server at `address` whether it takes new sessions. A token is neither needed nor sent;
-/// a certificate is, where the server wants one.
-///
-/// # Errors
-/// [`ProxyError::Status`] with UNIMPLEMENTED from a server without a health service, with
-/// RESOURCE_EXHAUSTED from one that is asked too much; [`ProxyError::Connection`] if nobody
-/// answers in time; [`ProxyError::Configuration`] for the address.
-pub async fn check_health(address: &str, options: &ClientOptions) -> Result<Health, ProxyError> {
-    ask_health(address, options).await
 }

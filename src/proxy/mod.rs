@@ -55,9 +55,10 @@ mod service;
 mod status;
 
 pub use client::{
-    Client, ClientOptions, RemoteArray, RemoteDevice, RemoteMemory, negotiate, negotiate_with,
+    Client, ClientOptions, RemoteArray, RemoteDevice, RemoteMemory, check_health, negotiate,
+    negotiate_with,
 };
 pub use error::ProxyError;
 pub use handshake::{Agreement, Ranges};
-pub use health::{Health, check_health};
+pub use health::Health;
 pub use server::{Limits, LocalSession, Metrics, ServedDevices, Server, ServerBuilder, Tokens};

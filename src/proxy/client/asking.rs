@@ -31,14 +31,14 @@ pub async fn negotiate_with(
     Ok(agreement)
 }
 
-/// Whether the server takes new sessions.
+/// Asks the server at `address` whether it takes new sessions. A token is neither needed nor sent;
+/// a certificate is, where the server wants one.
 ///
 /// # Errors
-/// As [`check_health`](crate::proxy::check_health).
-pub(in crate::proxy) async fn ask_health(
-    address: &str,
-    options: &ClientOptions,
-) -> Result<Health, ProxyError> {
+/// [`ProxyError::Status`] with UNIMPLEMENTED from a server without a health service, with
+/// RESOURCE_EXHAUSTED from one that is asked too much; [`ProxyError::Connection`] if nobody
+/// answers in time; [`ProxyError::Configuration`] for the address.
+pub async fn check_health(address: &str, options: &ClientOptions) -> Result<Health, ProxyError> {
     let unnamed =
         ClientOptions { credentials: options.credentials.without_token(), ..options.clone() };
     let transport = transport::open(address, &unnamed).await?;

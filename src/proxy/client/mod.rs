@@ -12,8 +12,7 @@ mod transfer;
 mod transport;
 
 pub use array::RemoteArray;
-pub(super) use asking::ask_health;
-pub use asking::{negotiate, negotiate_with};
+pub use asking::{check_health, negotiate, negotiate_with};
 pub use devices::{RemoteDevice, RemoteMemory};
 pub use options::ClientOptions;
 pub use session::Client;

@@ -5,7 +5,7 @@ use std::{fmt, path::PathBuf, sync::Arc};
 use super::{
     Server,
     access::{Acceptor, Access, Encryption, Tokens},
-    arrays::Devices,
+    arrays::{Devices, ServedDevices},
     budget::Budgets,
     context::Context,
     limits::Limits,
@@ -14,10 +14,8 @@ use super::{
 };
 use crate::{
     device_state::Versions,
-    pjrt::Client,
     proxy::{ProxyError, Ranges},
     stablehlo::ProgramBridge,
-    stream_executor::Plugin,
 };
 
 impl Server {
@@ -39,28 +37,6 @@ impl Server {
             state_versions: Versions::current(),
             program_bridge: None,
         }
-    }
-}
-
-/// Whose devices a server serves.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum ServedDevices {
-    /// Those of a StreamExecutor plug-in.
-    Plugin(Plugin),
-    /// Those of a PJRT client that this process can use.
-    Client(Client),
-}
-
-impl From<&Plugin> for ServedDevices {
-    fn from(plugin: &Plugin) -> Self {
-        Self::Plugin(plugin.clone())
-    }
-}
-
-impl From<&Client> for ServedDevices {
-    fn from(client: &Client) -> Self {
-        Self::Client(client.clone())
     }
 }
 

@@ -66,7 +66,9 @@ mod tests {
     async fn no_two_wait_for_each_other_however_their_devices_overlap() {
         let launches = Arc::new(Launches::new(4));
         let mut tasks = tokio::task::JoinSet::new();
-        for devices in [vec![0, 1, 2], vec![2, 1, 0], vec![3, 0], vec![0, 3], vec![1, 1], vec![2, 3]] {
+        for devices in
+            [vec![0, 1, 2], vec![2, 1, 0], vec![3, 0], vec![0, 3], vec![1, 1], vec![2, 3]]
+        {
             let launches = Arc::clone(&launches);
             tasks.spawn(async move {
                 for _ in 0..200 {

@@ -35,10 +35,6 @@ mod turns;
 mod tests;
 
 pub use self::{
-    access::Tokens,
-    builder::{ServedDevices, ServerBuilder},
-    limits::Limits,
-    local::LocalSession,
-    metrics::Metrics,
-    serve::Server,
+    access::Tokens, arrays::ServedDevices, builder::ServerBuilder, limits::Limits,
+    local::LocalSession, metrics::Metrics, serve::Server,
 };

@@ -3,13 +3,16 @@
 
 use serdes_host_memory::available_memory;
 
-use super::{Kind, MemorySpace};
+use super::{
+    ServedDevices,
+    space::{Kind, MemorySpace},
+};
 use crate::{
     codec::{DecodeError, Status, StatusCode, ToProto},
     ifrt::{AttributeMap, AttributeValue, DeviceId, DeviceLookup, MemoryKind, Reach, Sharding},
     pjrt,
     proto::xla::ifrt::proxy::{InitResponse, init_response},
-    proxy::{ProxyError, ServedDevices, status::status},
+    proxy::{ProxyError, status::status},
     stream_executor::{Device, Plugin},
     version::SerDesVersion,
 };

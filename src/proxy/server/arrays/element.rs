@@ -7,6 +7,10 @@ use crate::{
     proxy::status::status,
 };
 
+/// Bytes that are read, copied or written at a time: much for a call into the plug-in, little for
+/// the caches of a processor.
+pub(crate) const STEP: usize = 4 << 20;
+
 /// How an element lies in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Item {

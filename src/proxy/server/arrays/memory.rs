@@ -3,7 +3,11 @@
 
 use std::sync::Arc;
 
-use super::{STEP, ServedDevice, zeroed};
+use super::{
+    devices::ServedDevice,
+    element::{STEP, zeroed},
+    space::Kind,
+};
 use crate::{
     codec::Status,
     device_state::{self, Contents, Tensor, Writer},
@@ -19,33 +23,6 @@ use crate::{
     },
     stream_executor::{Device, DeviceMemory, Error, HostMemory},
 };
-
-/// A kind of memory of a device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Kind {
-    /// The device's own.
-    Device,
-    /// The host's, from the plug-in's allocator where it has one.
-    PinnedHost,
-}
-
-impl Kind {
-    pub(crate) const ALL: [Self; 2] = [Self::Device, Self::PinnedHost];
-
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Device => "device",
-            Self::PinnedHost => "pinned_host",
-        }
-    }
-}
-
-/// A kind of memory of a certain device, by the device's place in the list of all.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct MemorySpace {
-    pub(crate) device: usize,
-    pub(crate) kind: Kind,
-}
 
 #[derive(Debug)]
 enum Bytes {

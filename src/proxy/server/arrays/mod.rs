@@ -9,15 +9,19 @@ mod memory;
 mod parts;
 mod pieces;
 mod region;
+mod served;
+mod space;
 mod strings;
 
+pub use self::served::ServedDevices;
 pub(crate) use self::{
     array::{Array, Shard},
     devices::{Devices, ServedDevice, attribute},
-    element::{Item, contents_of, item_size, zeroed},
-    memory::{Buffer, Kind, Memory, MemorySpace, MemoryWriter, Place},
+    element::{Item, STEP, contents_of, item_size, zeroed},
+    memory::{Buffer, Memory, MemoryWriter, Place},
     parts::{assemble, cover},
-    pieces::{Composition, MemoryReader, Next, Pieces, STEP, overlap},
+    pieces::{Composition, MemoryReader, Next, Pieces, overlap},
     region::Region,
+    space::{Kind, MemorySpace},
     strings::{pick_strings, read_strings},
 };

@@ -4,12 +4,8 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 
-use super::{Memory, Region, zeroed};
+use super::{Memory, Region, element::zeroed};
 use crate::{codec::Status, ifrt::IndexDomain, proxy::status::status};
-
-/// Bytes that are read, copied or written at a time: much for a call into the plug-in, little for
-/// the caches of a processor.
-pub(crate) const STEP: usize = 4 << 20;
 
 /// What comes next of bytes that are on their way.
 #[derive(Debug)]

@@ -13,18 +13,17 @@ use std::{
 use bytes::Bytes;
 use tokio::sync::Notify;
 
-use super::exchange::Exchange;
 use crate::{
     codec::{DeserializeOptions, FromProto as _, Status},
     ifrt::{HostCallbackArgument, XlaHostCallback},
-    pjrt::{ElementType, HostTransfers},
+    pjrt::ElementType,
     proxy::status::status,
 };
 
 /// What goes through a channel each time the function is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Channel {
-    id: u32,
+    pub(super) id: u32,
     pub(super) bytes: usize,
 }
 
@@ -229,70 +228,6 @@ fn channel(argument: &HostCallbackArgument) -> Result<Channel, Status> {
     Ok(Channel { id: argument.channel_id, bytes })
 }
 
-/// The functions that a program calls. When neither it nor a run of it is left, nobody calls them
-/// any more.
-#[derive(Debug, Default)]
-pub(crate) struct HostCallbacks(Vec<Arc<HostCallback>>);
-
-impl HostCallbacks {
-    pub(crate) fn new(callbacks: Vec<Arc<HostCallback>>) -> Arc<Self> {
-        Arc::new(Self(callbacks))
-    }
-
-    pub(crate) fn list(&self) -> &[Arc<HostCallback>] {
-        &self.0
-    }
-
-    /// How much a run on one device may have on the host at a time because of them.
-    pub(super) fn bytes(&self) -> u64 {
-        let of = |callback: &Arc<HostCallback>| {
-            // What is being called with, and what comes for the next call; results until the device
-            // takes them.
-            let operands = callback.operand_bytes().saturating_mul(2);
-            let results = callback.result_bytes().saturating_mul(Exchange::AHEAD + 1);
-            operands.saturating_add(results) as u64
-        };
-        self.0.iter().map(of).fold(0, u64::saturating_add)
-    }
-
-    /// What a run on so many devices is given to call them with.
-    pub(super) fn transfers(self: &Arc<Self>, devices: usize) -> HostTransfers {
-        let mut transfers = HostTransfers::new();
-        for callback in &self.0 {
-            let exchanges: Arc<[Exchange]> =
-                (0..devices).map(|_| Exchange::new(Arc::clone(callback))).collect();
-            for (at, channel) in callback.operands.iter().enumerate() {
-                let (all, own) = (Arc::clone(self), Arc::clone(&exchanges));
-                transfers = transfers.with_send(channel.id.into(), move |piece| {
-                    let _all = &all;
-                    let exchange = own.get(piece.device_index());
-                    exchange
-                        .map_or(Ok(()), |exchange| exchange.sent(at, piece.data(), piece.is_last()))
-                });
-            }
-            for (at, channel) in callback.results.iter().enumerate() {
-                let own = Arc::clone(&exchanges);
-                transfers = transfers.with_receive(channel.id.into(), move |mut stream| {
-                    let exchange = own.get(stream.device_index());
-                    // Without a result the stream ends empty, and the run has failed before.
-                    if let Some(result) = exchange.and_then(|exchange| exchange.received(at))
-                        && let Err(error) = stream.write(result.into())
-                    {
-                        tracing::info!(%error, "a device did not take what its program receives");
-                    }
-                });
-            }
-        }
-        transfers
-    }
-}
-
-impl Drop for HostCallbacks {
-    fn drop(&mut self) {
-        self.0.iter().for_each(|callback| callback.end());
-    }
-}
-
 /// When something that is waited for from now on is late.
 pub(super) fn deadline(limit: Duration) -> Option<Instant> {
     Instant::now().checked_add(limit)
@@ -300,7 +235,7 @@ pub(super) fn deadline(limit: Duration) -> Option<Instant> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::host_callbacks::HostCallbacks, *};
     use crate::{
         codec::{StatusCode, ToProto as _},
         ifrt::xla::{PrimitiveType, Shape},

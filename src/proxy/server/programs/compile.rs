@@ -8,8 +8,8 @@ use std::{
 use bytes::Bytes;
 
 use super::{
-    callback::HostCallbacks,
     describe::{self, Described},
+    host_callbacks::HostCallbacks,
     module::Module,
     program::{Output, Program},
     readable,
@@ -109,15 +109,7 @@ pub(crate) fn compile(
         Module::read(&program.format, &program.code, executable.output_count())
     });
     let ids = device_ids(&loaded)?;
-    if ids.is_empty() {
-        return Err(status!(
-            Unimplemented,
-            "the program is compiled for any one device (compile_portable_executable); this server runs programs with a device assignment"
-        ));
-    }
-    let spaces = ids.iter().map(|id| devices.space(DeviceId(*id), &MemoryKind::unset()));
-    let places: Vec<usize> =
-        spaces.map(|space| Ok(space?.device)).collect::<Result<_, Status>>()?;
+    let places = places(devices, &ids)?;
     // Without the module nobody knows which arguments the program takes away from their owners, nor
     // which part of an output each of several devices holds.
     let module = module?;
@@ -175,6 +167,21 @@ fn donated(module: &Module) -> BTreeSet<usize> {
 fn device_ids(loaded: &LoadedExecutable) -> Result<Vec<i32>, Status> {
     let ids = loaded.addressable_devices().iter().map(pjrt::Device::id);
     ids.collect::<Result<_, _>>().map_err(|error| of_pjrt(&error))
+}
+
+/// Where the devices of these ids are in the list of all.
+///
+/// # Errors
+/// UNIMPLEMENTED for a program that names none; INTERNAL for one that is not there.
+fn places(devices: &Devices, ids: &[i32]) -> Result<Vec<usize>, Status> {
+    if ids.is_empty() {
+        return Err(status!(
+            Unimplemented,
+            "the program is compiled for any one device (compile_portable_executable); this server runs programs with a device assignment"
+        ));
+    }
+    let spaces = ids.iter().map(|id| devices.space(DeviceId(*id), &MemoryKind::unset()));
+    spaces.map(|space| Ok(space?.device)).collect()
 }
 
 /// The shardings in tiles: clients compute with them, and some end the process on another form.

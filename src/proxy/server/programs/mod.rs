@@ -1,22 +1,24 @@
 //! Programs on the devices of a PJRT client: compiled, described to a client, run.
 //!
 //! `module` reads what only the compiled module says; `compile` makes a [`Program`] of what a client
-//! has sent, `describe` says of it what a client asks, `launch` runs it, and `callback` and `exchange`
-//! carry what it sends to functions of its client and receives from them. This part must never know
+//! has sent, `describe` says of it what a client asks, `launch` runs it, and `callback`, `exchange`
+//! and `host_callbacks` carry what it sends to functions of its client and receives from them. This part must never know
 //! a handle, a session or a request.
 
 mod callback;
 mod compile;
 mod describe;
 mod exchange;
+mod host_callbacks;
 mod launch;
 mod module;
 mod program;
 mod readable;
 
 pub(crate) use self::{
-    callback::{Call, HostCallback, HostCallbacks},
+    callback::{Call, HostCallback},
     compile::{Source, compile},
+    host_callbacks::HostCallbacks,
     launch::{Argument, Completion, Launch, Launched, Running},
     program::Program,
 };

@@ -8,8 +8,7 @@ use std::{
     },
 };
 
-use super::callback::HostCallbacks;
-
+use super::host_callbacks::HostCallbacks;
 use crate::{
     codec::Status,
     device_state::Contents,

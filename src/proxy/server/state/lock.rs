@@ -11,7 +11,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::write::FileIdentity;
+use super::identity::FileIdentity;
 use crate::proxy::{
     ProxyError,
     server::digest::{hash, hexadecimal},

@@ -9,8 +9,9 @@ use std::{
 use tokio::runtime::Handle;
 
 use super::{
-    Contents, FileIdentity, Kept, LiveArrays, NamedArrays, OWNER, Owner, State, StateOptions,
-    names::NamedArray,
+    identity::FileIdentity,
+    kept::{Contents, Kept, LiveArrays, OWNER, StateOptions},
+    names::{NamedArray, NamedArrays, Owner},
 };
 use crate::{
     codec::Status,
@@ -56,6 +57,28 @@ pub(crate) enum Missing {
     Failed(Status),
 }
 
+/// What a state has before it is saved.
+pub(crate) struct Before {
+    arrays: BTreeMap<String, Kept>,
+    file: Option<Reader>,
+    metadata: Vec<(String, String)>,
+}
+
+impl Before {
+    pub(crate) fn of(contents: &Contents) -> Self {
+        let (arrays, file) = (contents.arrays.clone(), contents.file.clone());
+        Self { arrays, file, metadata: contents.metadata.clone() }
+    }
+}
+
+/// What sessions have, the oldest first: the younger one's arrays are the newer ones.
+pub(crate) fn alive(live: &dyn LiveArrays) -> Vec<NamedArrays> {
+    let mut live = live.live();
+    settle(&live);
+    live.sort_unstable_by_key(|session| session.number);
+    live
+}
+
 /// The next state.
 pub(crate) struct Plan {
     pub(crate) arrays: BTreeMap<String, Planned>,
@@ -75,20 +98,11 @@ impl Plan {
     /// # Errors
     /// If the state before is needed and cannot be read.
     pub(crate) fn new(
-        state: &State,
-        live: &dyn LiveArrays,
+        live: Vec<NamedArrays>,
+        before: Before,
         options: &StateOptions,
     ) -> Result<Self, ProxyError> {
-        // Before what the state has: a session that ends meanwhile leaves its arrays to the state
-        // before it loses them.
-        let mut live = live.live();
-        settle(&live);
-        // The younger one's arrays are the newer ones.
-        live.sort_unstable_by_key(|session| session.number);
-        let (kept, mut file, metadata) = {
-            let contents = state.contents();
-            (contents.arrays.clone(), contents.file.clone(), contents.metadata.clone())
-        };
+        let Before { arrays: kept, mut file, metadata } = before;
         if file.is_none() && kept.values().any(|kept| kept.saved.is_some()) {
             file = Some(Reader::open(&options.path)?);
         }

@@ -315,12 +315,12 @@ async fn a_stop_with_nothing_new_leaves_the_file_alone_and_a_request_keeps_the_o
     client.put(1, b"abc", &on(&[0])).await.unwrap();
     drop(client);
     server.save().await.unwrap();
-    let before = super::FileIdentity::of(&place.path());
+    let before = super::identity::FileIdentity::of(&place.path());
     stop(server, async {}).await.unwrap();
-    assert_eq!(super::FileIdentity::of(&place.path()), before);
+    assert_eq!(super::identity::FileIdentity::of(&place.path()), before);
     let server = place.server();
     stop(server, async {}).await.unwrap();
-    assert_eq!(super::FileIdentity::of(&place.path()), before);
+    assert_eq!(super::identity::FileIdentity::of(&place.path()), before);
     assert_eq!(place.files(), ["state.sds"]);
 
     let server = place.builder().previous_states(2).build().unwrap();

@@ -1,9 +1,7 @@
 //! A plan into a file.
 
 use std::{
-    fs::Metadata,
     io::{self, Read},
-    path::Path,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -13,7 +11,7 @@ use std::{
 use prost::Message as _;
 
 use super::{
-    StateOptions,
+    kept::StateOptions,
     plan::{Parts, Plan, Source},
 };
 use crate::{
@@ -86,49 +84,6 @@ pub(crate) fn try_place(options: &StateOptions) -> Result<(), ProxyError> {
             "no file can be made there: {what}; name a file in a folder that the server may write to"
         ))
     })
-}
-
-/// Which file is behind a name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct FileIdentity {
-    device: u64,
-    number: u64,
-    length: u64,
-    modified: (i64, i64),
-}
-
-impl FileIdentity {
-    /// The file at `path`; `None` if there is none, or the system does not tell.
-    #[cfg(unix)]
-    pub(crate) fn of(path: &Path) -> Option<Self> {
-        use std::os::unix::fs::MetadataExt as _;
-        let found = std::fs::metadata(path).ok()?;
-        Some(Self {
-            device: found.dev(),
-            number: found.ino(),
-            length: found.len(),
-            modified: (found.mtime(), found.mtime_nsec()),
-        })
-    }
-
-    #[cfg(not(unix))]
-    pub(crate) fn of(_: &Path) -> Option<Self> {
-        None
-    }
-
-    /// Whether `path` names the file of this metadata; what the system does not tell is taken for
-    /// yes.
-    #[cfg(unix)]
-    pub(crate) fn names(own: &Metadata, path: &Path) -> bool {
-        use std::os::unix::fs::MetadataExt as _;
-        std::fs::symlink_metadata(path)
-            .is_ok_and(|found| (found.dev(), found.ino()) == (own.dev(), own.ino()))
-    }
-
-    #[cfg(not(unix))]
-    pub(crate) fn names(_: &Metadata, _: &Path) -> bool {
-        true
-    }
 }
 
 /// How far the save that is under way has come.

@@ -1,0 +1,71 @@
+//! What a state has, and where it is kept.
+
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    sync::{Arc, Weak},
+};
+
+use super::{
+    identity::FileIdentity,
+    names::{NamedArrays, Owner},
+};
+use crate::{
+    device_state::{Reader, Versions, WriteOptions},
+    proxy::server::arrays::Array,
+};
+
+/// With what the metadata of a state name whose an array is; the array's name follows.
+pub(super) const OWNER: &str = "serdes.state.owner/";
+
+/// Who has arrays that the state has not: they are asked each time it is saved.
+pub(crate) trait LiveArrays: Send + Sync + 'static {
+    /// The arrays of each session.
+    fn live(&self) -> Vec<NamedArrays>;
+}
+
+/// Where a state is and how it is written.
+#[derive(Clone, Debug)]
+pub(crate) struct StateOptions {
+    pub(crate) path: PathBuf,
+    /// How many states before the last one are kept.
+    pub(crate) previous: u32,
+    pub(crate) versions: Versions,
+}
+
+impl StateOptions {
+    pub(super) fn write_options(&self) -> WriteOptions {
+        WriteOptions::new(self.versions).with_previous(self.previous)
+    }
+}
+
+/// An array of the state.
+#[derive(Clone, Debug)]
+pub(super) struct Kept {
+    pub(super) owner: Owner,
+    /// Where it is in memory, for sessions to come; otherwise it is in the file.
+    pub(super) array: Option<Arc<Array>>,
+    /// Which array it was that went into the file under this name; `None` if none did.
+    pub(super) saved: Option<Weak<Array>>,
+}
+
+impl Kept {
+    /// Whether `array` is what the state has, or will have, under this name.
+    pub(super) fn is(&self, array: &Arc<Array>) -> bool {
+        let kept = self.array.as_ref().is_some_and(|kept| Arc::ptr_eq(kept, array));
+        kept || self.saved.as_ref().is_some_and(|saved| saved.as_ptr() == Arc::as_ptr(array))
+    }
+}
+
+/// What the state has.
+#[derive(Debug, Default)]
+pub(super) struct Contents {
+    pub(super) arrays: BTreeMap<String, Kept>,
+    /// The last state, open: its arrays can be read though its name may be another file's by now.
+    pub(super) file: Option<Reader>,
+    pub(super) identity: Option<FileIdentity>,
+    /// Words of the file that are not the server's.
+    pub(super) metadata: Vec<(String, String)>,
+    /// What clients deleted while a save was under way.
+    pub(super) deleted: Option<Vec<(String, Weak<Array>)>>,
+}
