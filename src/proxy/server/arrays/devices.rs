@@ -28,28 +28,42 @@ pub(crate) enum ServedDevice {
 #[derive(Debug)]
 pub(crate) struct PjrtDevice {
     default: pjrt::MemorySpace,
-    pinned_host: Option<pjrt::MemorySpace>,
+    /// Those that the plug-in calls as clients do, beside the default memory.
+    others: Vec<(Kind, pjrt::MemorySpace)>,
 }
 
 impl PjrtDevice {
     fn new(device: &pjrt::Device) -> Result<Self, pjrt::PjrtError> {
         let default = pjrt::MemorySpace::of(device)?;
-        let mut pinned_host = None;
+        let own = device.default_memory()?.map(|memory| memory.kind()).transpose()?;
+        let mut others = Vec::new();
         for memory in device.memories()? {
-            if memory.kind()? == Kind::PinnedHost.name() {
-                pinned_host = Some(pjrt::MemorySpace::of_kind(device, Kind::PinnedHost.name())?);
+            let name = memory.kind()?;
+            let kind = Kind::of_name(&name).filter(|kind| *kind != Kind::Device);
+            if let Some(kind) = kind.filter(|_| own.as_ref() != Some(&name)) {
+                others.push((kind, pjrt::MemorySpace::of_kind(device, kind.name())?));
             }
         }
-        Ok(Self { default, pinned_host })
+        Ok(Self { default, others })
     }
 
     /// Where arrays of a kind of memory lie: in the default memory, where the plug-in does not have
     /// the kind.
     pub(crate) fn space(&self, kind: Kind) -> &pjrt::MemorySpace {
-        match (kind, &self.pinned_host) {
-            (Kind::PinnedHost, Some(pinned_host)) => pinned_host,
-            _ => &self.default,
-        }
+        let own = self.others.iter().find(|(other, _)| *other == kind);
+        own.map_or(&self.default, |(_, space)| space)
+    }
+}
+
+impl ServedDevice {
+    /// The kinds of memory that clients find on it. Every one has pinned memory, so that they may
+    /// ask for it whatever the plug-in has; what else there is, the plug-in says.
+    fn kinds(&self) -> impl Iterator<Item = Kind> + '_ {
+        Kind::ALL.into_iter().filter(|kind| match (self, kind) {
+            (_, Kind::Device | Kind::PinnedHost) => true,
+            (Self::StreamExecutor(_), Kind::UnpinnedHost) => false,
+            (Self::Pjrt(device), kind) => device.others.iter().any(|(other, _)| other == kind),
+        })
     }
 }
 
@@ -195,15 +209,23 @@ impl Devices {
         let kind = match kind.name() {
             // An empty name is the default in requests that cannot leave the name out.
             None | Some("") => Kind::Device,
-            Some(name) => Kind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
+            Some(name) => self.kind(device, name).ok_or_else(|| {
+                let kinds = self.devices.get(device).into_iter().flat_map(ServedDevice::kinds);
+                let kinds = kinds.map(|kind| format!("`{}`", kind.name()));
                 status!(
                     InvalidArgument,
-                    "device {id} has no memory of the kind `{}`; expected `device` or `pinned_host`",
+                    "device {id} has no memory of the kind `{}`; expected one of {}",
                     name.escape_debug(),
+                    kinds.collect::<Vec<_>>().join(", "),
                 )
             })?,
         };
         Ok(MemorySpace { device, kind })
+    }
+
+    /// The kind of memory of that name, if the device of that place has it.
+    fn kind(&self, place: usize, name: &str) -> Option<Kind> {
+        self.devices.get(place)?.kinds().find(|kind| kind.name() == name)
     }
 
     /// Where the shards of a sharding are, in their order.
@@ -262,10 +284,10 @@ impl Devices {
                 debug_string: format!("{}Device(id={id}, kind={kind})", self.platform),
                 to_string: format!("{}:{id}", self.platform),
                 default_memory_id: Some(memory_id(id, Kind::Device)),
-                memory_ids: Kind::ALL.into_iter().map(|kind| memory_id(id, kind)).collect(),
+                memory_ids: device.kinds().map(|kind| memory_id(id, kind)).collect(),
                 attributes: Some(attributes),
             });
-            memories.extend(Kind::ALL.into_iter().map(|kind| init_response::Memory {
+            memories.extend(device.kinds().map(|kind| init_response::Memory {
                 id: memory_id(id, kind),
                 memory_space_kind: kind.name().to_owned(),
                 kind_id: kind_id(kind),
@@ -380,6 +402,7 @@ const fn kind_id(kind: Kind) -> i32 {
     match kind {
         Kind::Device => 0,
         Kind::PinnedHost => 1,
+        Kind::UnpinnedHost => 2,
     }
 }
 

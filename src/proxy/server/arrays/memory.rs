@@ -77,7 +77,7 @@ impl MemoryWriter {
             (ServedDevice::StreamExecutor(device), Kind::Device) => {
                 Incoming::Device(device.allocate(size).map_err(|error| of_device(&error))?)
             }
-            (ServedDevice::StreamExecutor(device), Kind::PinnedHost) => {
+            (ServedDevice::StreamExecutor(device), Kind::PinnedHost | Kind::UnpinnedHost) => {
                 Incoming::Host(pinned(device, size)?)
             }
             (ServedDevice::Pjrt(device), kind) => {

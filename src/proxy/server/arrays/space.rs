@@ -7,16 +7,24 @@ pub(crate) enum Kind {
     Device,
     /// The host's, from the plug-in's allocator where it has one.
     PinnedHost,
+    /// The host's, which the plug-in has as a kind of its own.
+    UnpinnedHost,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 2] = [Self::Device, Self::PinnedHost];
+    pub(crate) const ALL: [Self; 3] = [Self::Device, Self::PinnedHost, Self::UnpinnedHost];
 
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Device => "device",
             Self::PinnedHost => "pinned_host",
+            Self::UnpinnedHost => "unpinned_host",
         }
+    }
+
+    /// The kind of that name, if there is one.
+    pub(crate) fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
 

@@ -207,12 +207,13 @@ fn output_kinds(loaded: &LoadedExecutable, module: &Module) -> Result<Vec<Kind>,
     match executable.output_memory_kinds() {
         Ok(names) => names
             .iter()
-            .map(|name| match Kind::ALL.into_iter().find(|kind| kind.name() == name) {
+            .map(|name| match Kind::of_name(name) {
+                // Whatever the plug-in calls it, it is what clients know as the device's own.
+                _ if default.as_ref() == Some(name) => Ok(Kind::Device),
                 Some(kind) => Ok(kind),
-                None if default.as_ref() == Some(name) => Ok(Kind::Device),
                 None => Err(status!(
                     Unimplemented,
-                    "an output of the program lies in memory of the kind `{}`; this server has `device` and `pinned_host`",
+                    "an output of the program lies in memory of the kind `{}`; this server has `device`, `pinned_host` and `unpinned_host`",
                     name.escape_debug()
                 )),
             })

@@ -67,7 +67,8 @@ impl Accounts {
     /// that it is waited for.
     pub(crate) fn shard(&self, kind: Kind, bytes: u64) -> Result<Share, Status> {
         let pinned = match kind {
-            Kind::PinnedHost => Some(self.pinned.take_now(bytes)?),
+            // Both are the host's.
+            Kind::PinnedHost | Kind::UnpinnedHost => Some(self.pinned.take_now(bytes)?),
             Kind::Device => None,
         };
         Ok(Share { _arrays: self.arrays.take_now(bytes)?, _pinned: pinned })

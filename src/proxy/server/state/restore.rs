@@ -56,7 +56,7 @@ impl Room {
         };
         Share {
             _arrays: take(&self.arrays),
-            _pinned: (kind == Kind::PinnedHost).then(|| take(&self.pinned)),
+            _pinned: (kind != Kind::Device).then(|| take(&self.pinned)),
         }
     }
 
