@@ -9,9 +9,9 @@ use std::{
 };
 
 use tokio::{
-    runtime::Handle,
+    runtime::{Handle, RuntimeFlavor},
     sync::watch,
-    task::{block_in_place, spawn_blocking},
+    task::{block_in_place, spawn_blocking, yield_now},
 };
 
 use super::{
@@ -20,7 +20,7 @@ use super::{
     launches::Launches,
     limits::Limits,
     metrics::Gauges,
-    pace::Pace,
+    pace::{Pace, Passing},
     turns::{Turn, Turns},
 };
 use crate::{codec::Status, proxy::status::status, stablehlo::ProgramBridge};
@@ -44,6 +44,8 @@ pub(crate) struct Context {
     callers: Arc<Turns>,
     /// Of small transfers between the host and a device.
     pub(crate) transfers: Pace,
+    /// Calls that are over at once, as a rule.
+    passing: Passing,
     /// The order in which programs on several devices are launched.
     pub(crate) launches: Launches,
     /// Who writes programs for the plug-in where that is not done here.
@@ -76,6 +78,7 @@ impl Context {
             compilers: Turns::new(compilers),
             callers: Turns::new(CALLERS),
             transfers: Pace::default(),
+            passing: Passing::default(),
             launches,
             bridge,
         })
@@ -105,13 +108,23 @@ impl Context {
         pace: &Pace,
         work: impl FnOnce() -> Result<T, Status> + Send + 'static,
     ) -> Result<T, Status> {
-        let has_others =
-            || Handle::current().runtime_flavor() == tokio::runtime::RuntimeFlavor::MultiThread;
-        if !pace.is_quick() || !has_others() {
+        if !pace.is_quick() || Handle::current().runtime_flavor() != RuntimeFlavor::MultiThread {
             return on_lane(&self.turns, turn, work).await;
         }
-        let _lane = self.turns.take(turn).await;
-        let done = block_in_place(|| catch_unwind(AssertUnwindSafe(work)));
+        let lane = self.turns.take(turn).await;
+        let work = move || {
+            let _lane = lane;
+            catch_unwind(AssertUnwindSafe(work))
+        };
+        let done = if pace.is_momentary() {
+            // What this task has just woken would be this thread's alone for as long as the call
+            // takes: it is let go first.
+            yield_now().await;
+            let passes = self.passing.take(Handle::current().metrics().num_workers());
+            if passes.is_some() { work() } else { block_in_place(work) }
+        } else {
+            block_in_place(work)
+        };
         done.unwrap_or_else(|_| {
             Err(status!(Internal, "a call into the plug-in failed: it panicked"))
         })

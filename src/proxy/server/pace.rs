@@ -1,33 +1,81 @@
-//! Whether a kind of calls into the plug-in has been quick.
+//! How long calls of a kind into the plug-in took, and how many are made on the runtime's own
+//! threads.
 
 use std::{
-    sync::atomic::{AtomicBool, Ordering},
+    sync::atomic::{AtomicU64, AtomicUsize, Ordering},
     time::{Duration, Instant},
 };
 
-/// Whether calls of a kind have been quick: the last one says what the next is taken for.
+/// How long calls of a kind took: the last one says what the next is taken for.
 ///
 /// A quick call is made on the thread that asks for it, for another thread costs more than the call.
 /// Nothing stands still if it turns out to be slow: the runtime gives the thread's other tasks to
-/// another one. But nobody can give it up before it ends.
-#[derive(Debug, Default)]
-pub(crate) struct Pace(AtomicBool);
+/// another one. But nobody can give it up before it ends. To give them away costs more than a call
+/// that is over at once: such a one is made without, and a thread of the runtime is as good as lost
+/// if it never ends; [`Passing`] says how many may be.
+#[derive(Debug)]
+pub(crate) struct Pace {
+    /// Of the last one, in nanoseconds; endless before the first.
+    last: AtomicU64,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self { last: AtomicU64::new(u64::MAX) }
+    }
+}
 
 impl Pace {
     /// Longer than it takes to have a call made by another thread.
     const QUICK: Duration = Duration::from_micros(500);
+    /// Longer than it takes to give the other tasks of a thread away; as long as any task of this
+    /// server has a thread for itself.
+    const MOMENT: Duration = Duration::from_micros(50);
 
     /// Whether the next call is taken for a quick one: never the first.
     pub(crate) fn is_quick(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.last() < Self::QUICK
+    }
+
+    /// Whether it is taken for one that is over at once.
+    pub(crate) fn is_momentary(&self) -> bool {
+        self.last() < Self::MOMENT
+    }
+
+    fn last(&self) -> Duration {
+        Duration::from_nanos(self.last.load(Ordering::Relaxed))
     }
 
     /// Makes a call, and notes how long it took.
     pub(crate) fn note<T>(&self, call: impl FnOnce() -> T) -> T {
         let begin = Instant::now();
         let result = call();
-        self.0.store(begin.elapsed() < Self::QUICK, Ordering::Relaxed);
+        let took = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.last.store(took, Ordering::Relaxed);
         result
+    }
+}
+
+/// Calls that are made on the runtime's own threads while those have other tasks: fewer than there
+/// are threads, so that one is left whatever the plug-in does.
+#[derive(Debug, Default)]
+pub(crate) struct Passing(AtomicUsize);
+
+/// One of these calls, until it is dropped.
+pub(crate) struct Passes<'a>(&'a Passing);
+
+impl Passing {
+    /// One more on a runtime with so many threads, if there is a place.
+    pub(crate) fn take(&self, threads: usize) -> Option<Passes<'_>> {
+        let one_more = |calls: usize| (calls + 1 < threads).then_some(calls + 1);
+        let taken = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more);
+        taken.ok().map(|_| Passes(self))
+    }
+}
+
+impl Drop for Passes<'_> {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -38,13 +86,26 @@ mod tests {
     #[test]
     fn the_last_call_says_what_the_next_is_taken_for() {
         let pace = Pace::default();
-        assert!(!pace.is_quick());
-        // However busy the machine is, one of many is quick.
+        assert!(!pace.is_quick() && !pace.is_momentary());
+        // However busy the machine is, one of many is over at once.
         assert!((0..1000).any(|_| {
             assert_eq!(pace.note(|| 7), 7);
-            pace.is_quick()
+            pace.is_quick() && pace.is_momentary()
         }));
+        pace.note(|| std::thread::sleep(Pace::MOMENT));
+        assert!(!pace.is_momentary());
         pace.note(|| std::thread::sleep(Pace::QUICK));
         assert!(!pace.is_quick());
+    }
+
+    #[test]
+    fn one_thread_is_always_left() {
+        let passing = Passing::default();
+        assert!(passing.take(0).is_none() && passing.take(1).is_none());
+        let first = passing.take(3);
+        let second = passing.take(3);
+        assert!(first.is_some() && second.is_some() && passing.take(3).is_none());
+        drop(first);
+        assert!(passing.take(3).is_some() && passing.take(2).is_none());
     }
 }
