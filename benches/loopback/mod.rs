@@ -23,19 +23,19 @@ use tonic_prost::ProstCodec;
 
 /// Seconds of processors that this process has used: both ends of all that is measured are in it,
 /// and what else the machine does is not.
-pub fn processor_seconds() -> f64 {
+pub(crate) fn processor_seconds() -> f64 {
     let now = clock_gettime(ClockId::ProcessCPUTime);
     now.tv_sec as f64 + now.tv_nsec as f64 * 1e-9
 }
 
 /// The one in the middle of them; none of nothing.
-pub fn median(mut values: Vec<f64>) -> f64 {
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 /// A client of whoever listens there.
-pub async fn connect(address: SocketAddr) -> Channel {
+pub(crate) async fn connect(address: SocketAddr) -> Channel {
     let endpoint = Endpoint::from_shared(format!("http://{address}")).expect("an address");
     endpoint.tcp_nodelay(true).connect().await.expect("a connection")
 }
@@ -53,7 +53,7 @@ impl UnaryService<Bytes> for Echo {
 }
 
 /// A client of an echo.
-pub async fn echo() -> Channel {
+pub(crate) async fn echo() -> Channel {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a listener");
     let connecting = connect(listener.local_addr().expect("an address"));
     let serving = async {
@@ -75,7 +75,7 @@ pub async fn echo() -> Channel {
 }
 
 /// Sends bytes to the echo, and waits for them.
-pub async fn echoed(channel: &Channel, bytes: Bytes) {
+pub(crate) async fn echoed(channel: &Channel, bytes: Bytes) {
     let mut grpc = Grpc::new(channel.clone());
     grpc.ready().await.expect("a connection");
     let codec = ProstCodec::<Bytes, Bytes>::default();

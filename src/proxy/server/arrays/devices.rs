@@ -59,7 +59,7 @@ impl ServedDevice {
     /// The kinds of memory that clients find on it. Every one has pinned memory, so that they may
     /// ask for it whatever the plug-in has; what else there is, the plug-in says.
     fn kinds(&self) -> impl Iterator<Item = Kind> + '_ {
-        Kind::ALL.into_iter().filter(|kind| match (self, kind) {
+        Kind::ALL.into_iter().filter(move |kind| match (self, kind) {
             (_, Kind::Device | Kind::PinnedHost) => true,
             (Self::StreamExecutor(_), Kind::UnpinnedHost) => false,
             (Self::Pjrt(device), kind) => device.others.iter().any(|(other, _)| other == kind),

@@ -16,7 +16,7 @@ mod strings;
 pub use self::served::ServedDevices;
 pub(crate) use self::{
     array::{Array, Shard},
-    devices::{Devices, ServedDevice, attribute},
+    devices::{Devices, attribute},
     element::{Item, STEP, contents_of, item_size, zeroed},
     memory::{Buffer, Memory, MemoryWriter, Place},
     parts::{assemble, cover},

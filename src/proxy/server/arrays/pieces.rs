@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 
-use super::{Memory, Region, element::zeroed};
+use super::{
+    Memory, Region,
+    element::{STEP, zeroed},
+};
 use crate::{codec::Status, ifrt::IndexDomain, proxy::status::status};
 
 /// What comes next of bytes that are on their way.

@@ -179,11 +179,11 @@ impl HostCallback {
     }
 
     /// How long all operands are together.
-    fn operand_bytes(&self) -> usize {
+    pub(super) fn operand_bytes(&self) -> usize {
         self.operands.iter().map(|channel| channel.bytes).fold(0, usize::saturating_add)
     }
 
-    fn result_bytes(&self) -> usize {
+    pub(super) fn result_bytes(&self) -> usize {
         self.results.iter().map(|channel| channel.bytes).fold(0, usize::saturating_add)
     }
 }

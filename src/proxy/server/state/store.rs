@@ -12,8 +12,8 @@ use super::{
     identity::FileIdentity,
     kept::{Contents, Kept, LiveArrays, OWNER, StateOptions},
     lock::Lock,
-    names::{Claims, Names, Owner, foreign, number_of},
-    plan::{Before, Plan, alive},
+    names::{Claims, NamedArrays, Names, Owner, foreign, number_of},
+    plan::{self, Before, Plan, alive},
     restore::{Room, restore},
     write::{self, Pulse},
 };
@@ -47,12 +47,12 @@ pub(crate) struct State {
     /// Changes when a session gives its names back.
     released: watch::Sender<u64>,
     /// One save at a time.
-    saving: Arc<tokio::sync::Mutex<()>>,
+    pub(super) saving: Arc<tokio::sync::Mutex<()>>,
     /// The save that is under way, and how far it has come.
     watch: Mutex<Watch>,
-    pulse: Arc<Pulse>,
+    pub(super) pulse: Arc<Pulse>,
     /// Whether nothing more is to be saved.
-    abandoned: watch::Sender<bool>,
+    pub(super) abandoned: watch::Sender<bool>,
     gauges: Arc<Gauges>,
 }
 
@@ -98,7 +98,7 @@ impl State {
         self.claims.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn watch(&self) -> MutexGuard<'_, Watch> {
+    pub(super) fn watch(&self) -> MutexGuard<'_, Watch> {
         self.watch.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -2,6 +2,7 @@
 
 use std::{
     io::{self, Read},
+    path::Path,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
