@@ -23,6 +23,7 @@ pub mod objects;
 mod plugin_argument;
 #[cfg(target_os = "linux")]
 mod process_settings;
+mod requests;
 mod signals;
 mod startup;
 mod status;

@@ -42,11 +42,6 @@ pub(crate) fn listen(
     hangup: Hangup,
     mut each: impl FnMut(Request) + Send + 'static,
 ) -> io::Result<()> {
-    #[cfg(target_os = "linux")]
-    if crate::supervision::is_worker() {
-        crate::supervision::obey(each);
-        return Ok(());
-    }
     use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
     let mut signals = signal_hook::iterator::Signals::new(not_ignored(&[SIGHUP, SIGINT, SIGTERM]))?;
     std::thread::spawn(move || {

@@ -11,7 +11,10 @@ use serdes_plugin::{
     HostTarget, MemoryDevice, MemoryUsage, Result, Status,
 };
 
-use crate::{DEVICE_KIND, pool::Pool};
+use crate::pool::Pool;
+
+/// What the devices say their hardware is.
+pub const DEVICE_KIND: &str = "cpu";
 
 /// Bytes of pattern that are written one by one before they are copied on.
 const PATTERN_BYTES: usize = 1 << 10;

@@ -39,7 +39,7 @@ use serdes_plugin::{
     abi::{SE_PlatformRegistrationParams, StatusFunctions, TF_Status},
 };
 
-pub use device::HostDevice;
+pub use device::{DEVICE_KIND, HostDevice};
 pub use machine::available_memory;
 pub use options::{ENVIRONMENT_VARIABLE, OptionError, Options};
 use pool::{Ledger, Pool};
@@ -48,8 +48,6 @@ use pool::{Ledger, Pool};
 pub const NAME: &str = "SERDES_HOST";
 /// The name of the platform when it is embedded, so that a process can have both.
 pub const EMBEDDED_NAME: &str = "SERDES_HOST_EMBEDDED";
-/// What the devices say their hardware is.
-pub const DEVICE_KIND: &str = "cpu";
 
 /// Devices over host memory.
 pub struct HostMemory {

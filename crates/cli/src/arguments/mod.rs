@@ -1,4 +1,4 @@
-//! What the command line accepts; every word here is public API (see the contract in the README).
+//! What the command line accepts; every word here is public API (docs/cli.md).
 //!
 //! This module only describes arguments. It must never open a file or a device.
 

@@ -21,6 +21,7 @@ use crate::{
     bridge::PythonBridge,
     failure::Failure,
     plugin_argument::PluginArgument,
+    requests,
     signals::{self, Hangup, Request},
     status::Status,
     terminal::Terminal,
@@ -197,7 +198,7 @@ fn end_within(limit: Duration) {
 fn requests() -> Result<(impl Future<Output = ()> + Send, UnboundedReceiver<()>), Failure> {
     let (stop, mut stops) = mpsc::unbounded_channel();
     let (hangup, hangups) = mpsc::unbounded_channel();
-    signals::listen(Hangup::Asks, move |request| {
+    requests::listen(Hangup::Asks, move |request| {
         // Where nobody waits any more, the server is at its end.
         let _ = match request {
             Request::Stop(_) => stop.send(()),

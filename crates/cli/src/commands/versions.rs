@@ -2,9 +2,8 @@
 
 mod list;
 mod lock;
+mod options;
 mod steps;
-
-use serdes::version::Date;
 
 pub(crate) use self::list::entries;
 use crate::{
@@ -13,9 +12,6 @@ use crate::{
     status::Status,
     terminal::Terminal,
 };
-
-/// The file with the lines of a crate.
-const FILE: &str = "versions.toml";
 
 /// Lists the lines, changes them, or rewrites or checks the lock.
 pub(crate) fn run(
@@ -28,9 +24,4 @@ pub(crate) fn run(
         Some(VersionsCommand::Release(arguments)) => steps::release(arguments, terminal),
         None => list::run(arguments, terminal),
     }
-}
-
-/// The day that an option names.
-fn day(option: &str, text: &str) -> Result<Date, Failure> {
-    text.parse::<Date>().map_err(|error| Failure::new(format_args!("{option} {text}: {error}")))
 }

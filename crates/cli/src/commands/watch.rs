@@ -6,6 +6,7 @@ use serdes::device_state::{Phase, Progress, Watch};
 
 use crate::{
     failure::Failure,
+    requests,
     signals::{self, Hangup, Request},
     terminal::{Bars, Terminal},
 };
@@ -51,7 +52,7 @@ fn put_settings_back() {
 pub(crate) fn watch(terminal: &Terminal) -> Result<Watch, Failure> {
     let watch = Watch::new().with_progress(Arc::new(Phases { bars: terminal.bars() }));
     let stop = watch.clone();
-    signals::listen(Hangup::Stops, move |request| match request {
+    requests::listen(Hangup::Stops, move |request| match request {
         Request::Stop(_) | Request::Hangup => stop.cancel(),
         Request::StopNow(signal) => signals::end_by(signal),
     })

@@ -5,7 +5,7 @@ use serde_json::json;
 use serdes::version::{Date, EntryStatus, LineRecord, StaleRegistry, registry};
 use serdes_version_registry::{Declarations, EntryDeclaration, LineDeclaration, Standing, read};
 
-use super::{FILE, day};
+use super::options::{FILE, day};
 use crate::{
     arguments::VersionsArguments,
     failure::Failure,

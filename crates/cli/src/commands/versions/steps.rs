@@ -10,7 +10,10 @@ use serdes_version_registry::{
     lock::{Difference, Package},
 };
 
-use super::{FILE, day, lock::differences_of};
+use super::{
+    lock::differences_of,
+    options::{FILE, day},
+};
 use crate::{
     arguments::{AddVersionArguments, ReleaseVersionsArguments},
     failure::Failure,
