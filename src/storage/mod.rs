@@ -3,8 +3,8 @@
 //! A [`Storage`] takes paths as people write them. What is an address (`s3://bucket/key`,
 //! `gs://bucket/key`, `az://container/key`, `file:///path`, and to read `https://host/path`) leads
 //! where it says, with the credentials that the environment has, as the crate `object_store` takes
-//! them; everything else is a path of the file system. Without the feature `addresses` all paths
-//! are.
+//! them, or the profile of AWS that it names; everything else is a path of the file system. Without
+//! the feature `addresses` all paths are.
 //!
 //! An object is read by ranges, and no more of it than is asked for; it is written by an upload that
 //! is completed last, and nothing stays of one that fails or is stopped.
