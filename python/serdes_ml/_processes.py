@@ -91,8 +91,8 @@ class Processes:
         if self.index == 0:
             self._make(save, merge, discard)
             return
-        self._set(f"part/{self.index}")
         try:
+            self._set(f"part/{self.index}")
             made = self._get("state")
         except BaseException as error:
             # The first process may be making the state, and then needs what this one wrote.
@@ -156,16 +156,19 @@ class Processes:
             try:
                 key = self._key("decision")
                 return str(self._client.blocking_key_value_get(key, _LOOK_EVERY_MS))
-            except Exception:
+            except Exception as error:
                 if self.index == 0:
-                    raise
+                    raise self._unreachable(error) from error
                 return _MAKE
 
     def _key(self, name: str) -> str:
         return f"serdes_ml/{self._number}/{name}"
 
     def _set(self, name: str, word: str = "") -> None:
-        self._client.key_value_set(self._key(name), f"={word}")
+        try:
+            self._client.key_value_set(self._key(name), f"={word}")
+        except Exception as error:
+            raise self._unreachable(error) from error
 
     def _set_failure(self, name: str, error: BaseException) -> None:
         """Tell the others; where the store is gone as well, they find out by themselves."""
@@ -174,7 +177,10 @@ class Processes:
 
     def _all(self, kind: str) -> dict[int, str]:
         """What all processes have said of one kind, by their numbers."""
-        found = self._client.key_value_dir_get(self._key(f"{kind}/"))
+        try:
+            found = self._client.key_value_dir_get(self._key(f"{kind}/"))
+        except Exception as error:
+            raise self._unreachable(error) from error
         return {int(key.rpartition("/")[2]): word for key, word in found}
 
     def _get(self, name: str) -> str:
@@ -186,11 +192,7 @@ class Processes:
                 break
             except Exception as error:
                 if "DEADLINE_EXCEEDED" not in str(error):
-                    raise SerdesError(
-                        f"the first process cannot be reached; the state was not made: {error}",
-                        "unsupported",
-                        remedy="Look whether it still runs, and save again.",
-                    ) from error
+                    raise self._unreachable(error) from error
             if time.monotonic() >= until:
                 raise self._silence("the first process", 0)
         return found
@@ -202,10 +204,22 @@ class Processes:
             raise SerdesError(f"the state was not made: {word[1:]}", "unsupported")
         return word[1:]
 
+    def _outcome(self) -> str:
+        """What this process knows of the state when it gives up."""
+        return "it is not known whether there is a new state" if self.index else "no state was made"
+
+    def _unreachable(self, error: Exception) -> SerdesError:
+        who = "the first process" if self.index else "the store of the processes"
+        return SerdesError(
+            f"{who} cannot be reached; {self._outcome()}: {error}",
+            "unsupported",
+            remedy="Look whether it still runs, and save again.",
+        )
+
     def _silence(self, who: str, others: int) -> SerdesError:
         more = f" and {others} others" if others else ""
         return SerdesError(
-            f"{who}{more} said nothing for {self._timeout:g} s; the state was not made",
+            f"{who}{more} said nothing for {self._timeout:g} s; {self._outcome()}",
             "unsupported",
             remedy="Look whether it still runs, and save again.",
         )
@@ -213,4 +227,6 @@ class Processes:
     def _forget(self, number: int) -> None:
         """Remove what was said at an earlier save, which nobody asks for any more."""
         if number >= 0:
-            self._client.key_value_delete(f"serdes_ml/{number}/")
+            # What stays there is in nobody's way.
+            with contextlib.suppress(Exception):
+                self._client.key_value_delete(f"serdes_ml/{number}/")

@@ -298,3 +298,10 @@ def test_an_address_of_the_web_is_no_folder_of_steps(web: Web) -> None:
         sdj.Steps(web.url).all()
     with pytest.raises(ValueError, match="s3://"):
         sdj.Steps("s3://")
+    for wrong in ("s3://me:secret@bucket/run", "https://me:secret@host/run?token=secret"):
+        with pytest.raises(ValueError, match="address") as caught:
+            sdj.Steps(wrong)
+        assert "secret" not in str(caught.value)
+    with pytest.raises(sd.Unsupported) as caught_late:
+        sdj.Steps(f"{web.url}/run?token=secret").all()
+    assert "secret" not in str(caught_late.value)

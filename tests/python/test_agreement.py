@@ -174,5 +174,21 @@ def test_a_first_process_that_cannot_ask_makes_no_state() -> None:
     job.store.key_value_dir_get = gone_behind_it  # type: ignore[method-assign]
     job.run()
     assert "state" not in job.events
-    with pytest.raises(RuntimeError, match="UNAVAILABLE"):
-        raise job.raised[0] or AssertionError
+    assert isinstance(job.raised[0], sd.SerdesError)
+    assert "UNAVAILABLE" in str(job.raised[0])
+
+
+@pytest.mark.parametrize("index", [1, 2])
+def test_a_process_that_cannot_reach_the_first_one_says_so(index: int) -> None:
+    job = Job(0.5, 0.5, 0.5)
+
+    def write(number: int) -> None:
+        # It dies while the others write.
+        job.store.gone = True
+
+    job.write = write
+    job.run()
+    assert "state" not in job.events
+    error = job.raised[index]
+    assert isinstance(error, sd.SerdesError)
+    assert "the first process cannot be reached" in str(error)

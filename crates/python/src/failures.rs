@@ -148,7 +148,7 @@ pub(crate) fn of_system(py: Python<'_>, error: &io::Error, message: String, path
 
 /// What an exception says that a file is called: a path as it is, an address without what may be
 /// secret in it.
-fn named(path: &Path) -> OsString {
+pub(crate) fn named(path: &Path) -> OsString {
     let storage = Storage::anywhere();
     match storage.is_of_system(path) {
         true => path.as_os_str().to_owned(),

@@ -17,7 +17,9 @@ pub(crate) fn storage(watch: &Watch) -> Storage {
 #[pyfunction]
 pub(crate) fn system_path(path: PathBuf) -> PyResult<Option<PathBuf>> {
     let found = Storage::anywhere().system_path(&path).map(|found| found.map(Into::into));
-    found.map_err(|error| PyValueError::new_err(format!("{}: {error}", path.display())))
+    found.map_err(|error| {
+        PyValueError::new_err(format!("{}: {error}", failures::named(&path).display()))
+    })
 }
 
 /// Those of the names in a folder, or under an address, that one of the patterns matches.
@@ -36,7 +38,7 @@ pub(crate) fn names(
         })
     })?;
     listed.map_err(|error| {
-        let message = format!("cannot list {}: {error}", folder.display());
+        let message = format!("cannot list {}: {error}", failures::named(&folder).display());
         failures::of_system(py, &error, message, &folder)
     })?;
     Ok(names)
