@@ -1,9 +1,13 @@
 //! The writing end of a save: buffers go in full and come back empty, and a thread of its own
-//! hands them to the system meanwhile.
+//! hands them to the system meanwhile. What lies in memory of this process anyway goes in as it
+//! lies, and is written before whoever gave it goes on.
 
 use std::{
     io::{self, Write},
-    sync::mpsc::{Sender, SyncSender, channel, sync_channel},
+    sync::{
+        Arc, Mutex, PoisonError,
+        mpsc::{Sender, SyncSender, channel, sync_channel},
+    },
     thread::{self, JoinHandle},
 };
 
@@ -21,29 +25,53 @@ pub(super) struct Output {
     drain: Drain,
 }
 
-/// The end at which full buffers go in, to be written in the order in which they are given.
-pub(super) enum Drain {
-    /// A second core writes.
-    Thread { orders: Option<Sender<Order>>, writer: Option<JoinHandle<io::Result<Sink>>> },
+/// The end at which bytes go in, to be written in the order in which they are given.
+pub(super) struct Drain {
+    sink: SharedSink,
+    writing: Writing,
+}
+
+/// A sink that one thread at a time writes to; none after a failure: what is written next would be
+/// in the wrong place.
+#[derive(Clone)]
+struct SharedSink(Arc<Mutex<Option<Sink>>>);
+
+/// Who writes buffers.
+enum Writing {
     /// There is one core: a second thread would only take turns with this one.
-    Inline { sink: Option<Sink>, returns: Returns },
+    Inline(Returns),
+    /// A second core, from the first buffer on.
+    NotYet(Returns),
+    Thread(WritingThread),
+    Closed,
+}
+
+/// A thread that writes buffers.
+struct WritingThread {
+    orders: Sender<Order>,
+    writer: JoinHandle<io::Result<()>>,
+    /// Whether it may have buffers that are not written yet.
+    busy: bool,
 }
 
 /// What the writing thread is to do next.
-pub(super) enum Order {
+enum Order {
     Write(Filled),
-    /// Hands everything to the system, and says when it is done.
-    Flush(SyncSender<()>),
+    /// Says when everything before was written.
+    Tell(SyncSender<()>),
 }
 
 impl Output {
     pub(super) fn new(sink: Sink, threaded: bool) -> Self {
-        if threaded {
+        let sink = SharedSink(Arc::new(Mutex::new(Some(sink))));
+        let (pool, writing) = if threaded {
             let (pool, returns) = Pool::bounded(BUFFERS, BUFFER_BYTES);
-            return Self { pool, drain: Drain::thread(sink, returns) };
-        }
-        let (pool, returns) = Pool::new(BUFFER_BYTES);
-        Self { pool, drain: Drain::Inline { sink: Some(sink), returns } }
+            (pool, Writing::NotYet(returns))
+        } else {
+            let (pool, returns) = Pool::new(BUFFER_BYTES);
+            (pool, Writing::Inline(returns))
+        };
+        Self { pool, drain: Drain { sink, writing } }
     }
 
     /// Where empty buffers come out, and where full ones go in.
@@ -58,73 +86,113 @@ impl Output {
     }
 }
 
-impl Drain {
-    fn thread(mut sink: Sink, returns: Returns) -> Self {
+impl SharedSink {
+    fn with(&self, work: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+        let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sink = place.take().ok_or_else(closed)?;
+        work(&mut *sink)?;
+        *place = Some(sink);
+        Ok(())
+    }
+
+    fn close(&self) -> io::Result<()> {
+        let sink = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        sink.map(drop).ok_or_else(closed)
+    }
+}
+
+impl WritingThread {
+    fn start(sink: SharedSink, returns: Returns) -> io::Result<Self> {
         let (orders, ordered) = channel();
-        let writer = thread::spawn(move || {
+        let write = move || {
             for order in ordered {
                 match order {
                     Order::Write(filled) => {
-                        sink.write_all(&filled)?;
+                        sink.with(|sink| sink.write_all(&filled))?;
                         returns.give(filled.into_buffer());
                     }
-                    Order::Flush(done) => {
-                        sink.flush()?;
-                        // Whoever asked may have given up.
-                        let _ = done.send(());
-                    }
+                    // Whoever asked may have given up.
+                    Order::Tell(written) => drop(written.send(())),
                 }
             }
-            Ok(sink)
-        });
-        Self::Thread { orders: Some(orders), writer: Some(writer) }
+            Ok(())
+        };
+        let writer = thread::Builder::new().name("serdes writer".to_owned()).spawn(write)?;
+        Ok(Self { orders, writer, busy: false })
     }
 
-    /// Writes a buffer.
+    /// What it died of, if it did.
+    fn end(self) -> io::Result<()> {
+        drop(self.orders);
+        let panicked = |_| Err(io::Error::other("the writing thread panicked"));
+        self.writer.join().unwrap_or_else(panicked)
+    }
+}
+
+impl Drain {
+    /// Writes a buffer, perhaps only after this returned.
     pub(super) fn give(&mut self, filled: Filled) -> io::Result<()> {
-        match self {
-            Self::Thread { .. } => self.order(Order::Write(filled)),
-            Self::Inline { sink, returns } => {
-                // After a failure there is none: what is written next would be in the wrong place.
-                let mut open = sink.take().ok_or_else(closed)?;
-                open.write_all(&filled)?;
-                *sink = Some(open);
-                returns.give(filled.into_buffer());
-                Ok(())
-            }
+        if let Writing::Inline(returns) = &self.writing {
+            self.sink.with(|sink| sink.write_all(&filled))?;
+            returns.give(filled.into_buffer());
+            return Ok(());
         }
+        self.order(Order::Write(filled))
+    }
+
+    /// Writes bytes of the caller's, before it returns.
+    pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.settle()?;
+        self.sink.with(|sink| sink.write_all(bytes))
     }
 
     /// Waits until everything so far was handed to the system.
     pub(super) fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Self::Thread { .. } => {
-                let (done, flushed) = sync_channel(1);
-                self.order(Order::Flush(done))?;
-                flushed.recv().map_err(|_| self.failure())
-            }
-            Self::Inline { sink, .. } => sink.as_mut().ok_or_else(closed)?.flush(),
+        self.settle()?;
+        self.sink.with(|sink| sink.flush())
+    }
+
+    /// Waits until the sink has every buffer that was given.
+    fn settle(&mut self) -> io::Result<()> {
+        if !matches!(&self.writing, Writing::Thread(thread) if thread.busy) {
+            return Ok(());
         }
+        let (tell, written) = sync_channel(1);
+        self.order(Order::Tell(tell))?;
+        written.recv().map_err(|_| self.failure())?;
+        if let Writing::Thread(thread) = &mut self.writing {
+            thread.busy = false;
+        }
+        Ok(())
     }
 
     fn order(&mut self, order: Order) -> io::Result<()> {
-        match self {
-            Self::Thread { orders: Some(orders), .. } if orders.send(order).is_ok() => Ok(()),
+        self.start()?;
+        match &mut self.writing {
+            Writing::Thread(thread) if thread.orders.send(order).is_ok() => {
+                thread.busy = true;
+                Ok(())
+            }
             _ => Err(self.failure()),
         }
     }
 
-    fn close(&mut self) -> io::Result<()> {
-        match self {
-            Self::Thread { orders, writer } => {
-                drop(orders.take());
-                match writer.take().map(JoinHandle::join) {
-                    Some(Ok(result)) => result.map(drop),
-                    Some(Err(_)) => Err(io::Error::other("the writing thread panicked")),
-                    None => Err(closed()),
-                }
+    /// Starts the thread, when there is a buffer for it.
+    fn start(&mut self) -> io::Result<()> {
+        self.writing = match std::mem::replace(&mut self.writing, Writing::Closed) {
+            Writing::NotYet(returns) => {
+                Writing::Thread(WritingThread::start(self.sink.clone(), returns)?)
             }
-            Self::Inline { sink, .. } => sink.take().map(drop).ok_or_else(closed),
+            writing => writing,
+        };
+        Ok(())
+    }
+
+    fn close(&mut self) -> io::Result<()> {
+        match std::mem::replace(&mut self.writing, Writing::Closed) {
+            Writing::Thread(thread) => thread.end().and_then(|()| self.sink.close()),
+            Writing::Inline(_) | Writing::NotYet(_) => self.sink.close(),
+            Writing::Closed => Err(closed()),
         }
     }
 
@@ -152,8 +220,6 @@ mod tests {
         Error,
         pump::{Buffer, PoolError},
     };
-    use std::sync::{Arc, Mutex};
-
     #[derive(Clone, Default)]
     struct Shared(Arc<Mutex<Vec<u8>>>);
 
@@ -218,6 +284,47 @@ mod tests {
             let error = result.unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::StorageFull, "{threaded}");
             assert!(output.finish().is_err());
+        }
+    }
+
+    #[test]
+    fn bytes_of_the_caller_keep_their_place_among_buffers() {
+        for threaded in [false, true] {
+            let sink = Shared::default();
+            let mut output = Output::new(Box::new(sink.clone()), threaded);
+            for byte in 0..5 {
+                fill(&mut output, byte).unwrap();
+                output.ends().1.write(&[byte + 10; 3]).unwrap();
+                // They are there when this returned.
+                assert_eq!(sink.0.lock().unwrap().last(), Some(&(byte + 10)), "{threaded}");
+            }
+            output.finish().unwrap();
+            let expected: Vec<u8> =
+                (0..5).flat_map(|byte| [vec![byte; 7], vec![byte + 10; 3]].concat()).collect();
+            assert_eq!(*sink.0.lock().unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn bytes_of_the_caller_need_no_thread() {
+        let mut output = Output::new(Box::new(Shared::default()), true);
+        output.ends().1.write(&[1; 3]).unwrap();
+        assert!(matches!(output.drain.writing, Writing::NotYet(_)));
+        fill(&mut output, 1).unwrap();
+        assert!(matches!(output.drain.writing, Writing::Thread(_)));
+    }
+
+    #[test]
+    fn nothing_is_written_behind_bytes_of_the_caller_that_were_not_written() {
+        for threaded in [false, true] {
+            let sink = Shared::default();
+            let mut output = Output::new(Box::new(sink.clone()), threaded);
+            let error = output.ends().1.write(&[1; 101]).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::StorageFull, "{threaded}");
+            let result = (0..100).try_for_each(|byte| fill(&mut output, byte));
+            assert_eq!(result.unwrap_err().kind(), io::ErrorKind::BrokenPipe, "{threaded}");
+            assert!(output.ends().1.write(&[1]).is_err());
+            assert!(sink.0.lock().unwrap().is_empty());
         }
     }
 }

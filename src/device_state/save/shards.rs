@@ -189,10 +189,8 @@ impl Writer {
         for (block, shard) in chosen {
             let domain = block.to_domain(spec.given.shape());
             let placement = Placement { device: shard.device.0, domain };
-            let mut bytes = shard.memory;
-            let count = length(bytes);
-            let mut piece = self.begin_piece(&array, placement, count)?;
-            self.put_reader(&mut piece, &mut bytes, count)?;
+            let mut piece = self.begin_piece(&array, placement, length(shard.memory))?;
+            self.put_bytes(&mut piece, shard.memory)?;
             self.end_piece(piece)?;
         }
         Ok(())

@@ -1,5 +1,5 @@
 //! The bytes of a state on their way into its output: words and small data share buffers, large
-//! data has its own.
+//! data of a device has its own, and large data in memory of this process is written as it lies.
 
 use std::{
     io,
@@ -104,6 +104,44 @@ impl Staging {
             self.watch.advance(now)?;
         }
         Ok(())
+    }
+
+    /// Data that lies in memory of this process, summed in `sums`. What is large enough is handed
+    /// to the system from where it lies, each part right after it was summed: that brought it into
+    /// the cache, so that both together take hardly longer than to write it alone. A thread beside
+    /// this one that sums, or that writes, takes more than it gives.
+    pub(super) fn put_bytes(&mut self, bytes: &[u8], sums: &mut ChunkSums) -> Result<(), Error> {
+        let mut rest = bytes;
+        if (bytes.len() as u64) < STREAMED_FROM {
+            return self.put_data(bytes.len() as u64, |part| {
+                let (now, later) = rest.split_at(part.len());
+                part.copy_from_slice(now);
+                sums.update(part);
+                rest = later;
+                Ok(())
+            });
+        }
+        let buffer = self.write_started()?;
+        while !rest.is_empty() {
+            // Ends where a buffer would.
+            let (part, later) = rest.split_at(rest.len().min(capacity_at(self.position)));
+            sums.update(part);
+            let written = self.output.ends().1.write(part);
+            written.map_err(|error| Error::io("write", &self.path, error))?;
+            self.position += part.len() as u64;
+            self.watch.advance(part.len() as u64)?;
+            rest = later;
+        }
+        self.current = buffer.map(|buffer| Filling::new(buffer, capacity_at(self.position)));
+        Ok(())
+    }
+
+    /// Writes what the buffer that is being filled has so far; answers the buffer.
+    fn write_started(&mut self) -> Result<Option<Buffer>, Error> {
+        let Some(filling) = self.current.take() else { return Ok(None) };
+        let written = self.output.ends().1.write(filling.bytes());
+        written.map_err(|error| Error::io("write", &self.path, error))?;
+        Ok(Some(filling.finish().into_buffer()))
     }
 
     /// All bytes of `memory`, summed in `sums`.

@@ -1,10 +1,10 @@
 //! Arrays of one piece: out of device memory, out of a reader, or of strings.
 
-use std::io::Read;
+use std::io::{self, Read};
 
 use super::Writer;
 use crate::{
-    device_state::{Error, HostedMemory, format::index::Placement, pump::Contents},
+    device_state::{Error, HostedMemory, WriteOptions, format::index::Placement, pump::Contents},
     ifrt::{ArraySpec, DType},
 };
 
@@ -35,11 +35,19 @@ impl Writer {
 
     /// Adds a tensor whose bytes lie in memory of this process.
     ///
+    /// Large data is handed to the system from where it lies: no copy of it is made, and all of it was
+    /// taken when this returns.
+    ///
     /// # Errors
     /// If the name is taken, the spec cannot be written at the requested version, the length is
     /// not what the spec needs, or the file cannot be written.
     pub fn add_bytes(&mut self, name: &str, spec: &ArraySpec, bytes: &[u8]) -> Result<(), Error> {
-        self.add_reader(name, spec, &mut &*bytes, bytes.len() as u64)
+        let count = bytes.len() as u64;
+        check_size(name, spec, count)?;
+        let array = self.begin_array(name, spec)?;
+        let mut piece = self.begin_piece(&array, whole(spec), count)?;
+        self.put_bytes(&mut piece, bytes)?;
+        self.end_piece(piece)
     }
 
     /// Adds a tensor of `bytes` bytes that are read as they are written.
@@ -93,9 +101,30 @@ impl Writer {
         let array = self.begin_array(name, spec)?;
         let mut piece = self.begin_piece(&array, whole(spec), ends.len() as u64 + end)?;
         for bytes in std::iter::once(&ends[..]).chain(strings.iter().map(AsRef::as_ref)) {
-            self.put_reader(&mut piece, &mut &*bytes, bytes.len() as u64)?;
+            self.put_bytes(&mut piece, bytes)?;
         }
         self.end_piece(piece)
+    }
+}
+
+impl WriteOptions {
+    /// The length in bytes of a state that is written so, of whole tensors whose data take so many
+    /// bytes: what [`stream`](Self::stream) will write. A string takes 8 bytes more than its text.
+    ///
+    /// # Errors
+    /// As [`Writer::add_bytes`], except that lengths are not compared with specs.
+    pub fn length_of<'a>(
+        mut self,
+        tensors: impl IntoIterator<Item = (&'a str, &'a ArraySpec, u64)>,
+    ) -> Result<u64, Error> {
+        self.threaded = false;
+        let mut writer = self.stream(io::sink())?;
+        for (name, spec, bytes) in tensors {
+            let array = writer.begin_array(name, spec)?;
+            let piece = writer.begin_piece(&array, whole(spec), bytes)?;
+            writer.leave_out(&piece, bytes)?;
+        }
+        Ok(writer.finish()?.file_bytes)
     }
 }
 

@@ -262,11 +262,30 @@ impl Writer {
         })
     }
 
+    /// The next bytes of a piece's data, which lie in memory of this process.
+    pub(super) fn put_bytes(&mut self, piece: &mut OpenPiece, bytes: &[u8]) -> Result<(), Error> {
+        self.staging.put_bytes(bytes, &mut piece.sums)
+    }
+
+    /// Goes on behind the data of a piece without writing it, into an output that only counts.
+    pub(super) fn leave_out(&mut self, piece: &OpenPiece, bytes: u64) -> Result<(), Error> {
+        let end = self.staging.position().checked_add(bytes);
+        let end = end.ok_or(Error::TooLarge { what: "data", found: bytes })?;
+        self.staging.skip_to(end, || Ok(()))?;
+        let sums = piece::chunk_count(bytes, self.options.chunk_bytes);
+        let sums =
+            usize::try_from(sums).map_err(|_| Error::TooLarge { what: "data", found: bytes })?;
+        self.put_footer(piece.number, &vec![0; sums])
+    }
+
     /// Writes everything of a piece that comes behind its data.
     pub(super) fn end_piece(&mut self, piece: OpenPiece) -> Result<(), Error> {
-        let sums = piece.sums.finish();
-        self.index.checksums(&sums);
-        self.staging.put(&piece::encode_footer(piece.number, &sums))?;
+        self.put_footer(piece.number, &piece.sums.finish())
+    }
+
+    fn put_footer(&mut self, piece: u32, sums: &[u32]) -> Result<(), Error> {
+        self.index.checksums(sums);
+        self.staging.put(&piece::encode_footer(piece, sums))?;
         let position = self.staging.position();
         self.staging.put_zeros(position.next_multiple_of(ALIGNMENT) - position)?;
         self.broken = false;
