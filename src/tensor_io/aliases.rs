@@ -17,7 +17,7 @@ pub(super) const LEAVES: &str = "serdes_ml.leaves";
 
 /// Takes the other names of tensors out of metadata: each with the position of the tensor among
 /// `stored`. Metadata that says something else stays as it is.
-pub(super) fn take(metadata: &mut Metadata, stored: &[&str]) -> Vec<(String, usize)> {
+pub(crate) fn take(metadata: &mut Metadata, stored: &[&str]) -> Vec<(String, usize)> {
     let Some(pairs) = metadata else { return Vec::new() };
     let Some(at) = pairs.iter().position(|(key, _)| key == ALIASES) else { return Vec::new() };
     let found: Option<Ordered<String>> =

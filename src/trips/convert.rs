@@ -2,10 +2,13 @@
 
 use std::{
     io::{self, Read},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
-use super::plan::{Choice, Plan, plan};
+use super::{
+    Moved,
+    plan::{Choice, Plan, plan},
+};
 use crate::{
     files::{Cancelled, Phase, Watch},
     ifrt::DType,
@@ -44,14 +47,8 @@ impl ConvertOptions {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ConvertReport {
-    /// Number of tensors written.
-    pub tensors: u64,
-    /// Their payload in bytes.
-    pub bytes: u64,
-    /// From the first read until the last byte was handed to the system.
-    pub time: Duration,
-    /// Syncing and renaming.
-    pub sync_time: Duration,
+    /// What was read and written.
+    pub moved: Moved,
     /// What was left out.
     pub skipped: Vec<Refused>,
 }
@@ -83,10 +80,10 @@ pub fn convert(
 
     let begin = Instant::now();
     watch.begin(Phase::Convert, bytes);
-    let mut report = ConvertReport { skipped, bytes, ..ConvertReport::default() };
+    let mut moved = Moved { bytes, ..Moved::default() };
     for position in sink.order().to_vec() {
         let Some(tensor) = tensors.get(position) else { continue };
-        report.tensors += 1;
+        moved.tensors += 1;
         if tensor.info.dtype == DType::String {
             sink.write_strings(position, &tensor.source.strings(tensor.position)?)?;
             watch.advance(tensor.info.bytes)?;
@@ -100,9 +97,9 @@ pub fn convert(
         })?;
     }
     watch.check()?;
-    report.time = begin.elapsed();
-    report.sync_time = sink.finish()?;
-    Ok(report)
+    moved.time = begin.elapsed();
+    moved.sync_time = sink.finish()?;
+    Ok(ConvertReport { moved, skipped })
 }
 
 /// Bytes that a watch hears of as they are read.

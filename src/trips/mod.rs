@@ -4,12 +4,16 @@
 //! there are, nor how a state is laid out, nor the command that asks for a trip.
 
 mod convert;
+mod names;
 mod plan;
+mod report;
 mod restore;
 mod save;
 #[cfg(test)]
 mod tests;
 
 pub use convert::{ConvertOptions, ConvertReport, convert};
+pub use names::select;
+pub use report::Moved;
 pub use restore::{RestoreReport, restore};
 pub use save::{SaveReport, save, save_into, save_stream};

@@ -43,22 +43,29 @@ const MOST_GROWTH: u64 = 16;
 const LEAST_GROWTH: u64 = 256 << 20;
 
 /// An error where a few tensors have so many names that what is written would have nothing to do
-/// with what was read.
-fn check_growth(sources: &[Box<dyn Source>], chosen: &[Planned<'_>]) -> Result<(), Error> {
-    let stored = sources.iter().fold(0_u64, |total, source| {
-        let own = source.tensors().iter().enumerate();
-        let own = own.filter(|(position, _)| source.alias_of(*position).is_none());
-        own.fold(total, |total, (_, info)| total.saturating_add(info.bytes))
-    });
-    let written = chosen.iter().fold(0_u64, |total, one| total.saturating_add(one.info.bytes));
-    let Some(last) = chosen.last() else { return Ok(()) };
+/// with what was read: `written` bytes, the last of them those of `last`, of `stored` ones.
+pub(super) fn check_growth(stored: u64, written: u64, last: &str) -> Result<(), Error> {
     if written <= stored.saturating_mul(MOST_GROWTH).saturating_add(LEAST_GROWTH) {
         return Ok(());
     }
     let reason = format!(
         "tensors have so many names that {written} bytes would be written of {stored}; write a state (.sds), which stores each tensor once"
     );
-    Err(Error::refused(&last.info.name, reason))
+    Err(Error::refused(last, reason))
+}
+
+/// Bytes of all tensors together.
+pub(super) fn total<'a>(tensors: impl Iterator<Item = &'a TensorInfo>) -> u64 {
+    tensors.fold(0, |total, info| total.saturating_add(info.bytes))
+}
+
+/// Bytes that the sources store, each tensor once.
+fn stored(sources: &[Box<dyn Source>]) -> u64 {
+    let own = |source: &dyn Source| {
+        let infos = source.tensors().iter().enumerate();
+        total(infos.filter(|(at, _)| source.alias_of(*at).is_none()).map(|(_, info)| info))
+    };
+    sources.iter().fold(0, |total, source| total.saturating_add(own(&**source)))
 }
 
 /// Plans a trip of the tensors of `sources`.
@@ -106,8 +113,9 @@ pub(super) fn plan<'a>(
             tensors.push(Planned { source, position, info });
         }
     }
-    if !keep_aliases {
-        check_growth(sources, &tensors)?;
+    if let Some(last) = tensors.last().filter(|_| !keep_aliases) {
+        let written = total(tensors.iter().map(|planned| planned.info));
+        check_growth(stored(sources), written, &last.info.name)?;
     }
     let metadata = sources.iter().find_map(|source| source.metadata().clone());
     Ok(Plan { tensors, metadata: aliases::put(metadata, &other_names), skipped })

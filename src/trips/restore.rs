@@ -5,27 +5,25 @@ use std::{
     time::{Duration, Instant},
 };
 
+use super::{
+    Moved,
+    names::{Named, named},
+};
 use crate::{
     device_state::{Downloads, HostedDevice, HostedMemory, PieceSums, Reader, Tensor},
     files::{Phase, Watch},
     ifrt::DType,
-    tensor_io::{Error, Target, TensorInfo, TensorSink},
+    tensor_io::{Error, Target, TensorSink},
 };
 
 /// What a restore did.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct RestoreReport {
-    /// Number of tensors restored.
-    pub tensors: u64,
-    /// Their payload in bytes.
-    pub bytes: u64,
-    /// From the first read of the state's data until the last byte was on the device.
-    pub time: Duration,
+    /// What went from the state onto the device; the time of syncing is that of the target.
+    pub moved: Moved,
     /// Reading back from the device into the target, without syncing.
     pub read_back_time: Duration,
-    /// Syncing and renaming of the target.
-    pub sync_time: Duration,
     /// Whether what the device gave back was compared with the checksums of the state, too.
     pub read_back_verified: bool,
 }
@@ -33,7 +31,9 @@ pub struct RestoreReport {
 /// Puts `tensors` of `state` onto `device`, each chunk compared with its checksum, and if there is
 /// a target reads them back from the device into it.
 ///
-/// What the device gives back is compared with the checksums of the state once more.
+/// What the device gives back is compared with the checksums of the state once more. A target gets
+/// the tensors under those of their names that one of the patterns `only` matches, or under all;
+/// where its own metadata tell other names, each tensor once.
 ///
 /// # Errors
 /// If the state is damaged, the device or the target fails, or the target cannot hold one of the
@@ -41,41 +41,35 @@ pub struct RestoreReport {
 pub fn restore<D: HostedDevice>(
     state: &Reader,
     tensors: &[Tensor],
+    only: &[String],
     device: &D,
     target: Option<Box<dyn Target>>,
     watch: &Watch,
 ) -> Result<RestoreReport, Error> {
-    let infos = tensors
-        .iter()
-        .map(|tensor| {
-            let spec = tensor.spec();
-            TensorInfo::new(tensor.name(), spec.dtype(), spec.shape().clone())
-        })
-        .collect::<Result<Vec<_>, _>>()?;
-    let metadata = state.metadata().map(<[_]>::to_vec);
     // Begun first: a target that cannot hold a tensor says so before the work.
-    let sink = target.map(|target| target.begin(infos, &metadata)).transpose()?;
-
-    let (strings, numbers): (Vec<_>, Vec<_>) =
-        tensors.iter().cloned().partition(|tensor| tensor.spec().dtype() == DType::String);
+    let target = target.map(|target| Output::begin(target, state, tensors, only)).transpose()?;
+    let (numbers, strings): (Vec<_>, Vec<_>) =
+        tensors.iter().cloned().partition(|tensor| tensor.spec().dtype() != DType::String);
     watch.begin(Phase::Restore, numbers.iter().map(Tensor::bytes).sum());
     let (memories, restored) = state.restore(&numbers, device, watch)?;
     let mut report = RestoreReport {
-        tensors: tensors.len() as u64,
-        bytes: restored.bytes,
-        time: restored.time,
+        moved: Moved {
+            tensors: tensors.len() as u64,
+            bytes: restored.bytes,
+            time: restored.time,
+            ..Moved::default()
+        },
         ..RestoreReport::default()
     };
     // Strings have no place on a device; they are read and compared all the same.
     let mut texts = Vec::with_capacity(strings.len());
     for tensor in &strings {
-        report.bytes += tensor.bytes();
+        report.moved.bytes += tensor.bytes();
         texts.push(tensor.strings()?);
     }
 
-    let Some(mut sink) = sink else { return Ok(report) };
+    let Some(mut target) = target else { return Ok(report) };
     let begin = Instant::now();
-    watch.begin(Phase::ReadBack, restored.bytes);
     let (mut memories, mut texts) = (memories.into_iter(), texts.into_iter());
     let restored = tensors.iter().filter_map(|tensor| {
         Some(match tensor.spec().dtype() {
@@ -83,10 +77,10 @@ pub fn restore<D: HostedDevice>(
             _ => Restored::OnDevice(tensor, memories.next()?),
         })
     });
-    read_back(&restored.collect::<Vec<_>>(), &mut *sink, watch)?;
+    target.read_back(&restored.collect::<Vec<_>>(), watch)?;
     report.read_back_time = begin.elapsed();
     watch.check()?;
-    report.sync_time = sink.finish()?;
+    report.moved.sync_time = target.sink.finish()?;
     report.read_back_verified = true;
     Ok(report)
 }
@@ -97,27 +91,59 @@ enum Restored<'a, M> {
     Strings(Vec<Vec<u8>>),
 }
 
-/// Reads tensors back from the device into their target, in its order, and compares them with the
-/// checksums of the state once more.
-fn read_back<M: HostedMemory>(
-    restored: &[Restored<'_, M>],
-    sink: &mut dyn TensorSink,
-    watch: &Watch,
-) -> Result<(), Error> {
-    let mut downloads = Downloads::new();
-    for position in sink.order().to_vec() {
-        match restored.get(position) {
-            Some(Restored::Strings(strings)) => sink.write_strings(position, strings)?,
-            Some(Restored::OnDevice(tensor, memory)) => {
-                let data = downloads.reader(tensor.name(), memory);
-                let mut back = ReadBack { data, sums: tensor.sums(), watch };
-                sink.write(position, &mut back)?;
-                back.sums.compare(tensor)?;
+/// A target that was begun, and what it gets.
+struct Output {
+    sink: Box<dyn TensorSink>,
+    names: Vec<Named>,
+}
+
+impl Output {
+    fn begin(
+        target: Box<dyn Target>,
+        state: &Reader,
+        tensors: &[Tensor],
+        only: &[String],
+    ) -> Result<Self, Error> {
+        let (names, metadata) = named(state, tensors, only, target.keeps_aliases())?;
+        let infos = names.iter().map(|named| named.info.clone()).collect();
+        Ok(Self { sink: target.begin(infos, &metadata)?, names })
+    }
+
+    /// Reads tensors back from the device, in the order of the target, and compares them with the
+    /// checksums of the state once more.
+    fn read_back<M: HostedMemory>(
+        &mut self,
+        restored: &[Restored<'_, M>],
+        watch: &Watch,
+    ) -> Result<(), Error> {
+        let tensor_of = |named: &Named| restored.get(named.position);
+        let bytes = self.names.iter().filter_map(tensor_of).map(Restored::bytes_on_device);
+        watch.begin(Phase::ReadBack, bytes.sum());
+        let mut downloads = Downloads::new();
+        for position in self.sink.order().to_vec() {
+            match self.names.get(position).and_then(tensor_of) {
+                Some(Restored::Strings(strings)) => self.sink.write_strings(position, strings)?,
+                Some(Restored::OnDevice(tensor, memory)) => {
+                    let data = downloads.reader(tensor.name(), memory);
+                    let mut back = ReadBack { data, sums: tensor.sums(), watch };
+                    self.sink.write(position, &mut back)?;
+                    back.sums.compare(tensor)?;
+                }
+                None => {}
             }
-            None => {}
+        }
+        Ok(())
+    }
+}
+
+impl<M> Restored<'_, M> {
+    /// Bytes that come back from the device.
+    fn bytes_on_device(&self) -> u64 {
+        match self {
+            Self::OnDevice(tensor, _) => tensor.bytes(),
+            Self::Strings(_) => 0,
         }
     }
-    Ok(())
 }
 
 /// The bytes that come back from the device, summed as they pass.

@@ -6,7 +6,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::plan::{Choice, Plan, Planned, plan};
+use super::{
+    Moved,
+    plan::{Choice, Plan, Planned, plan},
+};
 use crate::{
     device_state::{self, Contents, HostedDevice, Uploads, WriteOptions, Writer},
     files::{Phase, Watch},
@@ -18,18 +21,12 @@ use crate::{
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct SaveReport {
-    /// Number of tensors saved.
-    pub tensors: u64,
-    /// Their payload in bytes.
-    pub bytes: u64,
+    /// What went from the device into the state.
+    pub moved: Moved,
     /// Length of the state in bytes.
     pub file_bytes: u64,
     /// Putting the tensors of the sources onto the device.
     pub upload_time: Duration,
-    /// From the first copy from the device until the last byte was handed to the system.
-    pub time: Duration,
-    /// Syncing and renaming.
-    pub sync_time: Duration,
     /// Whether the data went to the disk past the system's page cache; see
     /// [`WriteOptions::with_direct`].
     pub direct: bool,
@@ -120,11 +117,13 @@ pub fn save_into<D: HostedDevice>(
         }
     }
     let written = writer.finish()?;
-    report.tensors = written.tensors;
-    report.bytes = written.bytes;
+    report.moved = Moved {
+        tensors: written.tensors,
+        bytes: written.bytes,
+        time: written.time,
+        sync_time: written.sync_time,
+    };
     report.file_bytes = written.file_bytes;
-    report.time = written.time;
-    report.sync_time = written.sync_time;
     report.direct = written.direct;
     Ok(report)
 }

@@ -1,4 +1,4 @@
-use std::{fs, path::Path};
+use std::{fs, io::Read as _, path::Path};
 
 use super::*;
 use crate::{
@@ -46,7 +46,7 @@ fn restore_all(state: &Path, target: &Path) -> Result<RestoreReport, Error> {
     let reader = Reader::open(state)?;
     let tensors = reader.select::<&str>(&[])?;
     let target = create(target, &options())?;
-    restore(&reader, &tensors, &device(), Some(target), &Watch::new())
+    restore(&reader, &tensors, &[], &device(), Some(target), &Watch::new())
 }
 
 #[test]
@@ -56,9 +56,9 @@ fn a_safetensors_file_makes_the_trip_byte_for_byte() {
         ["a.safetensors", "a.sds", "b.safetensors"].map(|name| directory.path().join(name));
     fs::write(&source, weights()).unwrap();
     let saved = save_one(&source, &state).unwrap();
-    assert_eq!((saved.tensors, saved.bytes), (6, 46));
+    assert_eq!((saved.moved.tensors, saved.moved.bytes), (6, 46));
     let restored = restore_all(&state, &target).unwrap();
-    assert_eq!((restored.tensors, restored.bytes), (6, 46));
+    assert_eq!((restored.moved.tensors, restored.moved.bytes), (6, 46));
     assert!(restored.read_back_verified);
     assert_eq!(fs::read(&target).unwrap(), weights());
 }
@@ -113,7 +113,7 @@ fn a_checkpoint_with_strings_makes_the_trip() {
     writer.add_strings("words", &[2], &["", "caf\u{e9}"]).unwrap();
     writer.finish().unwrap();
     let saved = save_one(&source, &state).unwrap();
-    assert_eq!(saved.tensors, 2);
+    assert_eq!(saved.moved.tensors, 2);
     restore_all(&state, &target).unwrap();
     let bundle = Bundle::open(&target).unwrap();
     let words = bundle.strings(&bundle.tensor("words").unwrap()).unwrap();
@@ -143,7 +143,7 @@ fn what_cannot_be_held_is_refused_by_name_or_left_out_on_request() {
     assert!(!state.exists());
     let sources = [open(&path).unwrap()];
     let report = save(&sources, &state, &device(), &options(), true, &Watch::new()).unwrap();
-    assert_eq!((report.tensors, report.skipped.len()), (1, 1));
+    assert_eq!((report.moved.tensors, report.skipped.len()), (1, 1));
 }
 
 #[test]
@@ -291,7 +291,7 @@ fn a_state_and_its_tensors_go_down_a_stream_and_come_back() {
         let stream = Shared::default();
         let target = create_stream(stream.clone(), form, &options()).unwrap();
         let tensors = reader.select::<&str>(&[]).unwrap();
-        restore(&reader, &tensors, &device(), Some(target), &Watch::new()).unwrap();
+        restore(&reader, &tensors, &[], &device(), Some(target), &Watch::new()).unwrap();
         let written = std::mem::take(&mut *stream.0.lock().unwrap());
         match form {
             Form::Safetensors => assert_eq!(written, weights()),
@@ -332,5 +332,74 @@ fn a_tensor_of_very_many_names_is_not_written_out_under_each() {
     let said = into("b.safetensors").unwrap_err().to_string();
     assert!(said.contains("so many names"), "{said}");
     assert!(!directory.path().join("b.safetensors").exists());
-    assert_eq!(into("b.sds").unwrap().tensors, 1);
+    assert_eq!(into("b.sds").unwrap().moved.tensors, 1);
+    let reader = Reader::open(&state).unwrap();
+    let tensors = select(&reader, &[]).unwrap();
+    let target = create(directory.path().join("c.safetensors"), &options()).unwrap();
+    let restored = restore(&reader, &tensors, &[], &device(), Some(target), &Watch::new());
+    let said = restored.unwrap_err().to_string();
+    assert!(said.contains("so many names"), "{said}");
+}
+
+/// A state of two tensors, one of which has two more names, and the bytes of both.
+fn aliased(path: &Path) -> (Vec<u8>, Vec<u8>) {
+    let aliases = r#"{"head": "w", "tail/w": "w"}"#;
+    let metadata = [("serdes_ml.aliases", aliases), ("step", "7")];
+    let metadata = metadata.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let mut state = options().with_metadata(Some(metadata.to_vec())).create(path).unwrap();
+    let (w, b) = (vec![1, 2, 3], vec![9, 8]);
+    for (name, bytes) in [("w", &w), ("b", &b)] {
+        let shape = Shape::new([bytes.len() as i64]).unwrap();
+        let spec = ArraySpec::new(DType::U8, shape, SingleDeviceSharding::new(DeviceId(0)));
+        state.add_bytes(name, &spec, bytes).unwrap();
+    }
+    state.finish().unwrap();
+    (w, b)
+}
+
+/// Names and bytes of the tensors in a file.
+fn contents(path: &Path) -> Vec<(String, Vec<u8>)> {
+    let source = open(path).unwrap();
+    let tensors = source.tensors().iter().enumerate().map(|(position, info)| {
+        let mut bytes = Vec::new();
+        source.read(position).unwrap().read_to_end(&mut bytes).unwrap();
+        (info.name.clone(), bytes)
+    });
+    let mut found: Vec<_> = tensors.collect();
+    found.sort();
+    found
+}
+
+#[test]
+fn a_tensor_of_several_names_comes_back_under_each_of_them() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = |name: &str| directory.path().join(name);
+    let (w, b) = aliased(&place("a.sds"));
+    let state = Reader::open(place("a.sds")).unwrap();
+    let back = |only: &[&str], target: &str| {
+        let only: Vec<String> = only.iter().map(|name| (*name).to_owned()).collect();
+        let tensors = select(&state, &only).unwrap();
+        let target = create(place(target), &options()).unwrap();
+        restore(&state, &tensors, &only, &device(), Some(target), &Watch::new()).unwrap();
+    };
+    let named = |names: &[(&str, &Vec<u8>)]| -> Vec<(String, Vec<u8>)> {
+        names.iter().map(|(name, bytes)| ((*name).to_owned(), (*bytes).clone())).collect()
+    };
+    back(&[], "all.safetensors");
+    let all = named(&[("b", &b), ("head", &w), ("tail/w", &w), ("w", &w)]);
+    assert_eq!(contents(&place("all.safetensors")), all);
+    let metadata = open(&place("all.safetensors")).unwrap().metadata().clone().unwrap();
+    assert_eq!(metadata, [("step".to_owned(), "7".to_owned())]);
+    back(&["head"], "head.safetensors");
+    assert_eq!(contents(&place("head.safetensors")), named(&[("head", &w)]));
+    // A state keeps what it has.
+    back(&[], "b.sds");
+    let again = Reader::open(place("b.sds")).unwrap();
+    assert_eq!((again.len(), again.metadata()), (2, state.metadata()));
+    back(&["*/w", "head"], "some.sds");
+    let some = Reader::open(place("some.sds")).unwrap();
+    assert_eq!(some.names().collect::<Vec<_>>(), ["head"]);
+    assert_eq!(contents(&place("some.sds")), named(&[("head", &w), ("tail/w", &w)]));
+    let error = select(&state, &["nothing".to_owned()]).unwrap_err();
+    assert!(matches!(error, device_state::Error::NoSuchTensor { .. }));
 }

@@ -110,7 +110,7 @@ fn say(
     begin: Instant,
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
-    let moved = Moved::converted(report, begin);
+    let moved = Moved::of(report.moved, begin);
     for skipped in &report.skipped {
         terminal.warning(format_args!("left out {:?}: {}", skipped.name, skipped.reason));
     }

@@ -68,17 +68,17 @@ pub(crate) fn run(
     let to = to.map(|path| save::lasting(path, &arguments.device.plugin)).transpose()?;
     let device = device::open(&arguments.device)?;
     let target = target(arguments, stream, &storage, to, &watch)?;
-    let (state, tensors) = (&found.state, &found.tensors);
+    let (state, tensors, only) = (&found.state, &found.tensors, &arguments.only);
     let report = match &device {
         OpenDevice::StreamExecutor(_, device) => {
-            trips::restore(state, tensors, device, target, &watch)
+            trips::restore(state, tensors, only, device, target, &watch)
         }
-        OpenDevice::Pjrt(space) => trips::restore(state, tensors, space, target, &watch),
+        OpenDevice::Pjrt(space) => trips::restore(state, tensors, only, space, target, &watch),
     }
     .map_err(failures::tensor_io)?;
 
     let direct = reads_direct(arguments, &files, terminal);
-    let moved = Moved::restored(&report, begin);
+    let moved = Moved::of(report.moved, begin);
     if terminal.json() {
         terminal.object(&moved.object(json!({
             "plugin": device.platform_name(),
@@ -124,7 +124,7 @@ fn open(
         None => storage.open_state(file),
     }
     .map_err(failures::device_state)?;
-    let tensors = state.select(&arguments.only).map_err(failures::device_state)?;
+    let tensors = trips::select(&state, &arguments.only).map_err(failures::device_state)?;
     Ok(Found { state, tensors, lost: Vec::new(), lost_parts: Vec::new(), incomplete: false })
 }
 

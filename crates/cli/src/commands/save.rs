@@ -123,7 +123,7 @@ fn say(
     begin: Instant,
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
-    let moved = Moved::saved(report, begin);
+    let moved = Moved::of(report.moved, begin);
     if arguments.direct && !report.direct {
         terminal.warning(format_args!(
             "the file system of {} takes no direct I/O: saved through the page cache instead",
