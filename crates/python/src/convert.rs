@@ -183,7 +183,7 @@ pub(crate) fn convert(
     match (converted, raised.take()) {
         (Ok(report), _) => {
             let skipped = report.skipped.into_iter().map(|skipped| (skipped.name, skipped.reason));
-            Ok((report.tensors, report.bytes, skipped.collect()))
+            Ok((report.moved.tensors, report.moved.bytes, skipped.collect()))
         }
         (Err(_), Some(error)) => Err(error),
         (Err(error), None) => Err(failures::of_tensors(py, &error)),

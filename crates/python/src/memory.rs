@@ -6,13 +6,18 @@
 
 #![expect(unsafe_code, reason = "memory of Python is reached by its address")]
 
-use std::{io, slice};
+use std::{
+    io::{self, Write},
+    ptr, slice,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use pyo3::{
-    exceptions::{PyTypeError, PyValueError},
+    exceptions::{PyRuntimeError, PyTypeError, PyValueError},
+    ffi,
     prelude::*,
     sync::PyOnceLock,
-    types::PyType,
+    types::{PyBytes, PyType},
 };
 use serdes::files::ReadAt;
 
@@ -127,5 +132,65 @@ impl Writable {
             unsafe { slice::from_raw_parts_mut(place.address as *mut u8, place.bytes) }
         };
         self.0.iter_mut().map(slice).collect()
+    }
+}
+
+/// A new `bytes` object that is written from its first byte to its last. Clones write on where the
+/// last one ended. Python gets it when it is full, and not before: until then nobody else has it,
+/// and nobody reads what was never written.
+#[derive(Clone)]
+pub(crate) struct NewBytes {
+    object: Arc<Py<PyBytes>>,
+    place: Arc<Mutex<Place>>,
+}
+
+/// Where the next byte goes, and how many there is room for.
+struct Place {
+    address: usize,
+    left: usize,
+}
+
+impl NewBytes {
+    /// One of so many bytes.
+    pub(crate) fn new(py: Python<'_>, bytes: usize) -> PyResult<Self> {
+        let length = ffi::Py_ssize_t::try_from(bytes)?;
+        // SAFETY: without bytes to copy Python answers a new object with room for `length` of them,
+        // which its maker may write until somebody else gets it, or null with an exception set.
+        let object = unsafe {
+            let made = ffi::PyBytes_FromStringAndSize(ptr::null(), length);
+            Bound::from_owned_ptr_or_err(py, made)?
+        };
+        // SAFETY: it is a `bytes` object, as was just said.
+        let address = unsafe { ffi::PyBytes_AsString(object.as_ptr()) }.expose_provenance();
+        let object = Arc::new(object.cast_into::<PyBytes>()?.unbind());
+        Ok(Self { object, place: Arc::new(Mutex::new(Place { address, left: bytes })) })
+    }
+
+    /// The object, all of whose bytes were written.
+    pub(crate) fn into_object<'py>(self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let left = self.place.lock().unwrap_or_else(PoisonError::into_inner).left;
+        if left > 0 {
+            let message = format!("a state is {left} bytes shorter than it was to be");
+            return Err(PyRuntimeError::new_err(message));
+        }
+        Ok(self.object.bind(py).clone())
+    }
+}
+
+impl Write for NewBytes {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = bytes.len().min(place.left);
+        // SAFETY: the object has `left` bytes from `address` on, and lives as long as `self`. Nobody
+        // else has it, the lock is held, and `bytes` are of somebody else, so that they do not
+        // overlap.
+        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), place.address as *mut u8, count) };
+        place.address += count;
+        place.left -= count;
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }

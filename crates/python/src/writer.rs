@@ -1,10 +1,6 @@
 //! States that are written, out of numpy arrays.
 
-use std::{
-    io::{self, Write},
-    path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::path::{Path, PathBuf};
 
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyBytes};
 use serdes::{
@@ -20,7 +16,8 @@ use serdes::{
 };
 
 use crate::{
-    deferred::Bytes, failures, places::storage, raised::Raised, reader::domain, work::interruptible,
+    deferred::Bytes, failures, memory::NewBytes, places::storage, raised::Raised, reader::domain,
+    work::interruptible,
 };
 
 /// A shard: the id of its device, the first index and the extent of each dimension, an array or a
@@ -196,8 +193,18 @@ pub(crate) fn save<'py>(
     let tensors = tensors.into_iter().map(|given| Prepared::of(given, &raised));
     let tensors = tensors.collect::<PyResult<Vec<_>>>()?;
     let total = tensors.iter().map(Prepared::bytes).sum();
-    let kept = Kept::default();
-    let target = Target { path: path.as_deref(), part, kept: kept.clone() };
+    let failed = |error: Error| failures::of_state(py, &error, path.as_deref());
+    let target = match (path.as_deref(), part) {
+        (None, _) => {
+            let parts = tensors.iter().map(|one| (&*one.name, &one.spec, one.bytes()));
+            let length = options.clone().length_of(parts).map_err(failed)?;
+            Target::Bytes(NewBytes::new(py, usize::try_from(length)?)?)
+        }
+        (Some(path), None) => Target::File(path),
+        (Some(path), Some((id, number, count))) => {
+            Target::Part(path, Part::new(SaveId::new(id), number, count).map_err(failed)?)
+        }
+    };
     let saved = interruptible(py, progress, total, |watch| -> Result<(), Error> {
         let mut writer = target.begin(&storage(watch), options.with_watch(watch.clone()))?;
         for tensor in &tensors {
@@ -205,46 +212,28 @@ pub(crate) fn save<'py>(
         }
         writer.finish().map(drop)
     })?;
-    saved.map_err(|error| {
-        raised.take().unwrap_or_else(|| failures::of_state(py, &error, path.as_deref()))
-    })?;
-    Ok(path
-        .is_none()
-        .then(|| PyBytes::new(py, &kept.0.lock().unwrap_or_else(PoisonError::into_inner))))
+    saved.map_err(|error| raised.take().unwrap_or_else(|| failed(error)))?;
+    match target {
+        Target::Bytes(bytes) => bytes.into_object(py).map(Some),
+        Target::File(_) | Target::Part(..) => Ok(None),
+    }
 }
 
 /// Where a state goes.
-struct Target<'a> {
-    path: Option<&'a Path>,
-    part: Option<([u8; 16], u32, u32)>,
-    kept: Kept,
+enum Target<'a> {
+    File(&'a Path),
+    Part(&'a Path, Part),
+    /// Nowhere else.
+    Bytes(NewBytes),
 }
 
 impl Target<'_> {
     fn begin(&self, storage: &Storage, options: WriteOptions) -> Result<Writer, Error> {
-        match (self.path, self.part) {
-            (None, _) => options.stream(self.kept.clone()),
-            (Some(path), None) => storage.create_state(path, options),
-            (Some(path), Some((id, number, count))) => {
-                let part = Part::new(SaveId::new(id), number, count)?;
-                storage.create_part(path, part, options)
-            }
+        match self {
+            Self::File(path) => storage.create_state(path, options),
+            Self::Part(path, part) => storage.create_part(path, *part, options),
+            Self::Bytes(bytes) => options.stream(bytes.clone()),
         }
-    }
-}
-
-/// Bytes of a state that goes nowhere else.
-#[derive(Clone, Default)]
-struct Kept(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Kept {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 

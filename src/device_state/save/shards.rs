@@ -222,7 +222,7 @@ impl Writer {
             let count = shard.memory.count();
             let bytes = bytes_of(name, shard.memory)?;
             let mut piece = self.begin_piece(&array, placement, count)?;
-            self.put_reader(&mut piece, &mut (*bytes).as_ref(), count)?;
+            self.put_bytes(&mut piece, (*bytes).as_ref())?;
             self.end_piece(piece)?;
         }
         Ok(())
