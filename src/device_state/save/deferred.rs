@@ -20,12 +20,18 @@ pub trait DeferredBytes {
     fn bytes(&self) -> io::Result<Box<dyn AsRef<[u8]> + '_>>;
 }
 
-/// The bytes of a tensor of this name, or of a shard of it.
+/// The bytes of a tensor of this name, or of a shard of it: as many as there are to be.
 pub(super) fn bytes_of<'a>(
     name: &str,
     deferred: &'a (dyn DeferredBytes + '_),
 ) -> Result<Box<dyn AsRef<[u8]> + 'a>, Error> {
-    deferred.bytes().map_err(|error| Error::io("get data of", Path::new(name), error))
+    let bytes = deferred.bytes();
+    let bytes = bytes.map_err(|error| Error::io("get data of", Path::new(name), error))?;
+    let (found, expected) = ((*bytes).as_ref().len() as u64, deferred.count());
+    if found != expected {
+        return Err(Error::SizeMismatch { name: name.to_owned(), found, expected });
+    }
+    Ok(bytes)
 }
 
 impl Writer {

@@ -219,9 +219,9 @@ impl Writer {
         for (block, shard) in chosen {
             let domain = block.to_domain(spec.given.shape());
             let placement = Placement { device: shard.device.0, domain };
-            let count = shard.memory.count();
+            // Begun first: nothing can follow if the bytes cannot be had.
+            let mut piece = self.begin_piece(&array, placement, shard.memory.count())?;
             let bytes = bytes_of(name, shard.memory)?;
-            let mut piece = self.begin_piece(&array, placement, count)?;
             self.put_bytes(&mut piece, (*bytes).as_ref())?;
             self.end_piece(piece)?;
         }
@@ -464,5 +464,6 @@ mod tests {
         let gone = save(0).unwrap_err();
         assert!(gone.contains("rows") && gone.contains("the device is gone"), "{gone}");
         assert!(save(ROW - 1).is_err());
+        assert!(save(ROW + 1).is_err());
     }
 }
