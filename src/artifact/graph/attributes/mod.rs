@@ -20,7 +20,7 @@ mod value;
 pub(super) use self::{
     arena::Attributes,
     reader::AttributeReader,
-    value::{AttributeValue, List, ShapeValue, TensorValue, Text},
+    value::{AttributeValue, List, ShapeValue, TensorFault, TensorValue, Text},
 };
 
 #[cfg(test)]

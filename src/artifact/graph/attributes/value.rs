@@ -6,7 +6,10 @@ use std::{
 };
 
 use super::arena::{Attributes, StoredList, TypeCount};
-use crate::artifact::ops::{AttributeKind, Element, Value, Values, type_name};
+use crate::artifact::{
+    data_type::DataType,
+    ops::{AttributeKind, Element, Value, Values, type_name},
+};
 
 /// A value of an attribute; names of members as in TensorFlow's `AttrValue`.
 #[derive(Clone, Copy, Debug)]
@@ -72,6 +75,43 @@ pub(in super::super) struct TensorValue<'a> {
     /// and for no others.
     pub(in super::super) small_integers: u64,
 }
+
+/// Why TensorFlow cannot make a tensor of what is written as one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum TensorFault {
+    /// Its shape, its type or its bytes are those of no tensor.
+    Malformed,
+    /// It has this type, which not every release knows.
+    OfType(i32),
+}
+
+/// Of a tensor of more bytes nobody looks at what is in it.
+const MOST_BYTES: u64 = 32 << 20;
+
+/// Numbers of types above this one are not those of every release.
+const LAST_TYPE_OF_ALL: i32 = 25;
+
+impl TensorValue<'_> {
+    /// Why TensorFlow cannot make a tensor of it, if it cannot in every release.
+    pub(in super::super) fn fault(self) -> Option<TensorFault> {
+        let number = self.data_type;
+        let has_shape = !self.shape.is_unknown_rank && self.shape.is_full_shape();
+        if !has_shape || !(1..=REFERENCES).contains(&number) {
+            return Some(TensorFault::Malformed);
+        }
+        let count = count_of(self.shape.dimensions).and_then(|count| u64::try_from(count).ok());
+        let size = DataType::from_number(number).and_then(DataType::element_size);
+        let bytes = count.zip(size).and_then(|(count, size)| count.checked_mul(size));
+        let is_read = |bytes: &u64| (1..=MOST_BYTES).contains(bytes) && self.content.length > 0;
+        if bytes.filter(is_read).is_some_and(|bytes| bytes != self.content.length) {
+            return Some(TensorFault::Malformed);
+        }
+        (number > LAST_TYPE_OF_ALL).then_some(TensorFault::OfType(number))
+    }
+}
+
+/// Numbers of types above this one are those of references.
+const REFERENCES: i32 = 100;
 
 /// A list of values.
 #[derive(Clone, Copy)]

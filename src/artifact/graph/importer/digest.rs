@@ -20,6 +20,8 @@ use super::{
 };
 use crate::artifact::{
     graph::{
+        ImportFaultKind,
+        attributes::TensorFault,
         fault::{BodyFaultKind, Part, PartFault},
         function_names::FunctionNames,
         index::{Argument, BodyCall, Call, Element, FunctionIndex, Suffix, Target},
@@ -54,8 +56,8 @@ pub(super) struct Judged {
     pub(super) named: Named,
     /// What the C++ loader finds in it before it looks at the graph.
     pub(super) unsaved: Option<BodyFinding>,
-    /// A node with the name of another one.
-    pub(super) unequal: Option<BodyFinding>,
+    /// Why it is not found equal to itself.
+    pub(super) unequal: Unequal,
     /// Its signature once it is loaded; `None` if no release takes it without a closer look.
     pub(super) definition: Option<Rc<OperationDefinition>>,
     /// By release, one for all of them where it is the same.
@@ -131,7 +133,7 @@ impl Judged {
         Self {
             named: named_by(function, functions),
             unsaved: unsaved(function),
-            unequal: if plain.is_some() { None } else { unequal(function) },
+            unequal: Unequal::of(function, plain.is_some()),
             definition: is_clear.then(|| Rc::new(loaded_definition(function))),
             clear,
         }
@@ -219,12 +221,42 @@ fn calls(function: &FunctionIndex, kinds: &[Rc<KindFacts>]) -> Box<[ClearCall]> 
     function.calls.iter().filter_map(call).collect()
 }
 
-/// A node of a function that has the name of another one.
-fn unequal(function: &FunctionIndex) -> Option<BodyFinding> {
-    let mut known = HashSet::new();
-    let mut nodes = numbered(&function.nodes);
-    let (number, _) = nodes.find(|(_, node)| !known.insert(node.name))?;
-    Some(Finding::names(Part::Node(number), BodyFaultKind::Duplicate))
+/// Why TensorFlow does not find a function equal to itself.
+#[derive(Debug)]
+pub(super) struct Unequal {
+    /// A node has the name of another one.
+    twice: Option<BodyFinding>,
+    /// Nodes with tensors that are not compared, as they cannot be read.
+    tensors: Box<[(u32, TensorFault)]>,
+}
+
+impl Unequal {
+    /// Of a function in which no name comes twice if it is `plain`.
+    fn of(function: &FunctionIndex, plain: bool) -> Self {
+        let mut known = HashSet::new();
+        let mut nodes = numbered(&function.nodes).filter(|_| !plain);
+        let twice = nodes.find(|(_, node)| !known.insert(node.name));
+        let finding = |number| Finding::names(Part::Node(number), BodyFaultKind::Duplicate);
+        Self {
+            twice: twice.map(|(number, _)| finding(number)),
+            tensors: function.malformed.as_slice().into(),
+        }
+    }
+
+    /// Why it is not in a release.
+    pub(super) fn in_release(&self, registry: &Registry) -> Option<BodyFinding> {
+        let is_read = |fault: TensorFault| match fault {
+            TensorFault::Malformed => false,
+            TensorFault::OfType(number) => registry.has_type(number),
+        };
+        let mut tensors = self.tensors.iter().filter(|(_, fault)| !is_read(*fault));
+        let tensor = || {
+            let (number, _) = tensors.next()?;
+            let fault = Finding::of(Part::Node(*number), ImportFaultKind::FunctionBody);
+            Some(fault.with("a tensor that cannot be read", "a tensor"))
+        };
+        self.twice.clone().or_else(tensor)
+    }
 }
 
 /// What the C++ loader finds in a function before it looks at the graph, called or not: constants

@@ -88,16 +88,18 @@ pub(super) struct LoadedFunctions {
     pub(super) functions: Vec<ReloadedLibrary>,
     /// The first fault that the C++ loader finds before it looks at the graph.
     pub(super) unsaved: Option<ImportFault>,
-    /// The first function in which a name comes twice: TensorFlow does not find it equal to itself,
-    /// which it asks when Python takes the function in once more.
-    pub(super) unequal: Option<ImportFault>,
+    /// By registry, the first function in which a name comes twice, or that has a tensor which
+    /// cannot be read: TensorFlow does not find it equal to itself, which it asks when Python takes
+    /// the function in once more.
+    pub(super) unequal: Vec<Option<ImportFault>>,
 }
 
 impl LoadedFunctions {
     /// Those of a library that has none.
     pub(super) fn none(registries: usize) -> Self {
         let functions = (0..registries).map(|_| ReloadedLibrary::default()).collect();
-        Self { faults: vec![None; registries], functions, unsaved: None, unequal: None }
+        let none = vec![None; registries];
+        Self { faults: none.clone(), functions, unsaved: None, unequal: none }
     }
 }
 
@@ -120,7 +122,9 @@ pub(super) fn load(
         found.map(|found| in_words(library, Extent::default(), &found)).transpose()
     };
     found.unsaved = first(|judged| judged.unsaved.as_ref())?;
-    found.unequal = first(|judged| judged.unequal.as_ref())?.map(not_the_same);
+    for function in &unloaded {
+        note_unequal(library, (function.place, &function.digest), &mut found.unequal)?;
+    }
     let order = match order(&functions, &unloaded) {
         Ok(order) => order,
         Err(finding) => {
@@ -143,19 +147,35 @@ pub(super) fn load(
     Ok(loading.found)
 }
 
-/// The first function that TensorFlow does not find equal to itself; see [`LoadedFunctions::unequal`].
-pub(super) fn unequal(library: Library<'_>) -> Result<Option<ImportFault>, GraphError> {
+/// By registry, the first function that TensorFlow does not find equal to itself; see
+/// [`LoadedFunctions::unequal`].
+pub(super) fn unequal(library: Library<'_>) -> Result<Vec<Option<ImportFault>>, GraphError> {
     let mut functions: Vec<LibraryFunction> = library.names.iter().map(|(_, one)| one).collect();
     functions.sort_unstable_by_key(|function| function.number);
+    let mut found = vec![None; library.registries.len()];
     for LibraryFunction { place, .. } in functions {
         let digest = library.memo.digest(library, place)?;
-        let finding = digest.judged.as_deref().and_then(|judged| judged.unequal.clone());
-        if let Some(finding) = finding {
-            let found = FunctionFinding { function: place, finding };
-            return in_words(library, Extent::default(), &found).map(not_the_same).map(Some);
+        note_unequal(library, (place, &digest), &mut found)?;
+    }
+    Ok(found)
+}
+
+/// Notes a function that is not found equal to itself for the registries that have none so far.
+fn note_unequal(
+    library: Library<'_>,
+    (place, digest): (Extent, &Digest),
+    found: &mut [Option<ImportFault>],
+) -> Result<(), GraphError> {
+    let Some(judged) = digest.judged.as_deref() else { return Ok(()) };
+    for (known, registry) in found.iter_mut().zip(library.registries) {
+        if known.is_none()
+            && let Some(finding) = judged.unequal.in_release(registry)
+        {
+            let finding = FunctionFinding { function: place, finding };
+            *known = Some(not_the_same(in_words(library, Extent::default(), &finding)?));
         }
     }
-    Ok(None)
+    Ok(())
 }
 
 /// That a function which has this fault is not equal to itself.

@@ -113,9 +113,9 @@ pub(in super::super) fn judge_loaders(
         let is_taken = |judgement: &Judgement| judgement.fault(Loader::LoadV1).is_none();
         let unequal = match meta_graph.graph.judgements.iter().any(is_taken) {
             true => loaded_functions::unequal(library)?,
-            false => None,
+            false => Vec::new(),
         };
-        return load_v1(library, meta_graph, (untyped, in_python), unequal.as_ref());
+        return load_v1(library, meta_graph, (untyped, in_python), &unequal);
     }
     let Library { source, names, release, .. } = library;
     let main = match main {
@@ -126,7 +126,7 @@ pub(in super::super) fn judge_loaders(
         true => loaded_functions::load(library, deprecated)?,
         false => LoadedFunctions::none(library.registries.len()),
     };
-    load_v1(library, meta_graph, (untyped, in_python.clone()), loaded.unequal.as_ref())?;
+    load_v1(library, meta_graph, (untyped, in_python.clone()), &loaded.unequal)?;
     cpp(library, meta_graph, &main, loaded.unsaved.as_ref(), visited)?;
     if source.message() == SAVED_MODEL {
         // TensorFlow looks for objects only where there is nothing to choose from.
@@ -141,7 +141,11 @@ pub(in super::super) fn judge_loaders(
             }
             None => vec![None; library.registries.len()],
         };
-        load(library, (meta_graph, has_objects), (loaded.faults, nodes), &main, in_python)?;
+        let functions = loaded.faults.into_iter().zip(loaded.unequal);
+        // Where functions alone are loaded, each is taken in once.
+        let faults = functions.map(|(fault, unequal)| fault.or(unequal.filter(|_| !has_objects)));
+        let faults = (faults.collect(), nodes);
+        load(library, (meta_graph, has_objects), faults, &main, in_python)?;
     }
     Ok(())
 }
@@ -291,18 +295,19 @@ fn load_v1(
     library: Library<'_>,
     meta_graph: &mut MetaGraph,
     (untyped, in_python): (Vec<Option<ImportFault>>, Option<ImportFault>),
-    unequal: Option<&ImportFault>,
+    unequal: &[Option<ImportFault>],
 ) -> Result<(), GraphError> {
     let judgements = &mut meta_graph.graph.judgements;
     if judgements.iter().all(|judgement| judgement.fault(Loader::LoadV1).is_some()) {
         return Ok(());
     }
     let functions = python_functions(library)?;
-    let mut untyped = untyped.into_iter();
+    let (mut untyped, mut unequal) = (untyped.into_iter(), unequal.iter());
     for (judgement, of_functions) in judgements.iter_mut().zip(functions) {
+        let unequal = unequal.next().cloned().flatten();
         let of_nodes = untyped.next().flatten().or(in_python.clone());
         if judgement.fault(Loader::LoadV1).is_none() {
-            let of_functions = of_functions.or(unequal.cloned());
+            let of_functions = of_functions.or(unequal);
             judgement.set_fault(Loader::LoadV1, of_nodes.or(of_functions));
         }
     }

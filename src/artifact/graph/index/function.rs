@@ -12,7 +12,7 @@ use super::{
     output_names::OutputNames,
 };
 use crate::artifact::{
-    graph::{rules::LoopRole, source::Extent},
+    graph::{attributes::TensorFault, rules::LoopRole, source::Extent},
     ops::OperationDefinition,
 };
 
@@ -187,6 +187,9 @@ pub(in super::super) struct FunctionIndex {
     /// The nodes that are constants, by their numbers, with where they are: a kind keeps the tensor
     /// of one of its nodes only. Empty where kinds are not asked for.
     pub(in super::super) constants: Vec<(u32, Extent)>,
+    /// The nodes with a tensor that cannot be read by every release, by their numbers; empty as
+    /// well.
+    pub(in super::super) malformed: Vec<(u32, TensorFault)>,
     /// Whether a name was too long to be looked at, so that nothing is known of the function.
     pub(in super::super) oversized: bool,
     /// Empty where kinds are not asked for, as the kinds.

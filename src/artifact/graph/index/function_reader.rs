@@ -19,7 +19,7 @@ use crate::{
     artifact::{
         graph::{
             GraphError,
-            attributes::AttributeReader,
+            attributes::{AttributeReader, AttributeValue},
             devices::DeviceReader,
             function_attributes::is_known_to_all,
             function_names::FunctionNames,
@@ -225,6 +225,13 @@ impl FunctionVisitor<'_> {
             let colocation = PythonColocation::of(attributes, |name| hasher.hash(name) == own);
             self.node.bad_device &= colocation != PythonColocation::BesideAnother;
             self.node.bad_class = colocation == PythonColocation::Unreadable;
+            let node = u32::try_from(self.index.nodes.len()).unwrap_or(u32::MAX);
+            let compared = attributes.iter().filter(|(name, _)| !name.starts_with(b"_"));
+            let mut tensors = compared.filter_map(|(_, value)| match value {
+                AttributeValue::Tensor(tensor) => tensor.fault(),
+                _ => None,
+            });
+            self.index.malformed.extend(tensors.next().map(|fault| (node, fault)));
         }
         let call = self.call.call(true);
         let BodyNode { is_function, loop_role, .. } = self.node;

@@ -184,13 +184,18 @@ mod tests {
     }
 
     #[test]
-    fn tensors_are_alike_unless_one_has_a_shape_that_may_be_none() {
+    fn tensors_are_alike_unless_one_has_a_shape_or_content_that_may_be_none() {
         let mut known = KnownNodes::new();
-        let constant = |dimensions: &[i64]| node("Const", &[tensor(dimensions, &[7; 200])]);
+        let constant = |dimensions: &[i64]| node("Const", &[tensor(dimensions, b"")]);
         assert_eq!(found(&mut known, &constant(&[1])), None);
         known.learn(1);
         for dimensions in [&[][..], &[0], &[5, 3], &[1 << 30, 1 << 29]] {
             assert_eq!(found(&mut known, &constant(dimensions)), Some(1), "{dimensions:?}");
+        }
+        let filled = |size: i64, content: &[u8]| node("Const", &[tensor(&[size], content)]);
+        assert_eq!(found(&mut known, &filled(50, &[7; 200])), Some(1));
+        for content in [&[7; 199], &[7; 201][..]] {
+            assert_eq!(found(&mut known, &filled(50, content)), None);
         }
         let many = [1; 300];
         for dimensions in [&[-1][..], &[1 << 62, 4], &[1 << 62, 4, 0], &many] {

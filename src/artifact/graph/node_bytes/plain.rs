@@ -8,10 +8,12 @@
 
 use crate::{
     artifact::{
+        data_type::DataType,
         graph::characters::{self, Seen},
         schema::{
-            Field, MessageId, NODE_DEF, NODE_DEF_ATTR_ENTRY, TENSOR_SHAPE_PROTO_DIM, TENSORFLOW,
-            fields::{node_def_attr_entry, tensor_shape_proto_dim},
+            Field, MessageId, NODE_DEF, NODE_DEF_ATTR_ENTRY, TENSOR_PROTO, TENSOR_SHAPE_PROTO_DIM,
+            TENSORFLOW,
+            fields::{node_def_attr_entry, tensor_proto, tensor_shape_proto_dim},
         },
     },
     wire::scan::{Piece, Progress, Scanner, Visitor, is_ascii},
@@ -253,7 +255,7 @@ impl Attributes {
     /// one that is not kept.
     fn number(&mut self, bytes: &[u8], seen: &Unlike) -> u32 {
         let tensor = tensor_key(bytes);
-        if tensor.is_some() && seen.may_have_no_shape() {
+        if tensor.is_some() && (seen.may_have_no_shape() || seen.may_be_malformed()) {
             return 0;
         }
         let known = tensor.and_then(|key| self.tensors.iter().find(|(other, _)| **other == *key));
@@ -305,7 +307,7 @@ const _: () = assert!(SLOTS == 1 << (64 - 57));
 
 /// Checks everything, and finds what keeps an attribute from being like others: one that begins
 /// otherwise and says all the same which nodes a node has to be beside, or a tensor whose shape may
-/// be none.
+/// be none, or whose bytes may be too few or too many.
 #[derive(Default)]
 struct Unlike {
     is_colocation: bool,
@@ -313,6 +315,20 @@ struct Unlike {
     dimensions: u64,
     /// The bits of all sizes together.
     bits: u64,
+    data_type: i32,
+    /// How many elements the sizes come to, where there are no more than can be counted.
+    elements: Elements,
+    /// Bytes of its content.
+    content: u64,
+}
+
+/// How many elements a tensor has.
+struct Elements(u64);
+
+impl Default for Elements {
+    fn default() -> Self {
+        Self(1)
+    }
 }
 
 /// Dimensions of a tensor that anybody uses; fewer than a shape can have.
@@ -323,7 +339,18 @@ impl Unlike {
     fn may_have_no_shape(&self) -> bool {
         self.has_bad_size || self.dimensions > DIMENSIONS || self.bits >= 63
     }
+
+    /// Whether a type is unusual, or there are not as many bytes as the elements take.
+    fn may_be_malformed(&self) -> bool {
+        let Some(data_type) = DataType::from_number(self.data_type) else { return true };
+        let is_other = |size: u64| self.content != self.elements.0.wrapping_mul(size);
+        self.data_type > LAST_USUAL_TYPE
+            || (self.content > 0 && data_type.element_size().is_some_and(is_other))
+    }
 }
+
+/// Numbers of types above this one are those of few.
+const LAST_USUAL_TYPE: i32 = 23;
 
 impl Visitor for Unlike {
     fn integer(&mut self, message: MessageId, field: &'static Field, value: u64) {
@@ -332,10 +359,25 @@ impl Visitor for Unlike {
             self.has_bad_size |= (value as i64) < 0;
             self.dimensions += 1;
             self.bits += u64::from(u64::BITS - value.leading_zeros());
+            self.elements.0 = self.elements.0.wrapping_mul(value);
+        } else if (message, field.number) == (TENSOR_PROTO, tensor_proto::DTYPE) {
+            self.data_type = value as i32;
         }
     }
 
+    fn wants_bytes(&self, message: MessageId, field: &'static Field) -> bool {
+        (message, field.number) == (TENSOR_PROTO, tensor_proto::TENSOR_CONTENT)
+    }
+
+    fn long_bytes(&mut self, _message: MessageId, _field: &'static Field, length: u64) {
+        self.content = length;
+    }
+
     fn string(&mut self, message: MessageId, field: &'static Field, piece: &[u8], _is: Piece) {
+        if message == TENSOR_PROTO {
+            self.content = piece.len() as u64;
+            return;
+        }
         self.is_colocation |= (message, field.number)
             == (NODE_DEF_ATTR_ENTRY, node_def_attr_entry::KEY)
             && piece == b"_class";

@@ -543,3 +543,51 @@ fn of_a_list_with_values_of_two_kinds_python_reads_the_texts_and_the_functions()
     assert_eq!(kind(Loader::Load, &main), Some(Kind::Python));
     assert_eq!(kind(Loader::LoadV1, &main), None);
 }
+
+#[test]
+fn python_does_not_take_a_function_with_a_tensor_that_nobody_can_read() {
+    let constant = |tensor: &str, key: &str| {
+        let value = format!("attr {{ key: '{key}' value {{ tensor {{ {tensor} }} }} }}");
+        let class = "attr { key: 'dtype' value { type: DT_FLOAT } }";
+        let value = if key == "value" { format!("{class} {value}") } else { value };
+        let operation = if key == "value" { "Const" } else { "NoOp" };
+        // Another one before it, which is like it in everything else.
+        let good = "attr { key: 'value' value { tensor { dtype: DT_FLOAT tensor_shape {} } } }";
+        let good = node("g", "Const", &[], &format!("{class} {good}"));
+        function("f", &(good + &node("k", operation, &[], &value)), "a")
+    };
+    let unequal = |release, loader, graph: &str| match found(release, loader, graph, "")
+        .map(|fault| fault.kind)
+    {
+        Some(Kind::Structure(fault)) => fault.kind == StructureFaultKind::UnequalFunction,
+        None => false,
+        other => panic!("{other:?}"),
+    };
+    let size = |size: &str| format!("tensor_shape {{ dim {{ size: {size} }} }}");
+    let float = "dtype: DT_FLOAT";
+    for (tensor, is_read) in [
+        (format!("{float} tensor_shape {{}} tensor_content: 'abcd'"), true),
+        (format!("{float} {} tensor_content: 'abcdefgh'", size("2")), true),
+        (format!("{float} {} tensor_content: 'abc'", size("2")), false),
+        (format!("{float} {} tensor_content: 'abcdefghi'", size("2")), false),
+        (format!("{float} {} tensor_content: 'abc'", size("0")), true),
+        (format!("{float} {} float_val: 1 float_val: 2 float_val: 3", size("2")), true),
+        (format!("{float} {} tensor_content: 'abc'", size("1099511627776")), true),
+        (format!("dtype: DT_STRING {} tensor_content: 'abc'", size("2")), true),
+        ("tensor_shape {}".to_owned(), false),
+        ("dtype: 99 tensor_shape {}".to_owned(), false),
+        ("dtype: DT_FLOAT_REF tensor_shape {}".to_owned(), false),
+    ] {
+        for key in ["value", "other", "_internal"] {
+            let graph = constant(&tensor, key);
+            let expected = !is_read && key != "_internal";
+            assert_eq!(unequal("2.21", Loader::LoadV1, &graph), expected, "{tensor} {key}");
+            assert_eq!(unequal("2.21", Loader::Load, &graph), expected, "{tensor} {key}");
+            let objects = found("2.21", Loader::Load, &graph, "object_graph_def { nodes { } }");
+            assert!(objects.is_none(), "{tensor} {key}");
+        }
+    }
+    let newer = constant("dtype: DT_INT2 tensor_shape {}", "other");
+    assert!(unequal("2.19", Loader::LoadV1, &newer));
+    assert!(!unequal("2.20", Loader::LoadV1, &newer));
+}
