@@ -1,0 +1,66 @@
+"""What people give by mistake: an error says what is wrong, in words of the package."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import serdes_ml as sd
+
+SECRET = "http://127.0.0.1:1/x.sds?X-Amz-Signature=secret"
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda path: sd.load_file(path),
+        lambda path: sd.save_file({"w": np.ones(2)}, path),
+        lambda path: sd.safe_open(path),
+        lambda path: sd.inspect(path),
+        lambda path: sd.diff(path, path),
+    ],
+    ids=["load_file", "save_file", "safe_open", "inspect", "diff"],
+)
+@pytest.mark.parametrize("address", [SECRET, "http://me:secret@127.0.0.1:1/x.sds"])
+def test_what_is_secret_in_an_address_is_in_no_exception(
+    use: Callable[[str], Any], address: str
+) -> None:
+    with pytest.raises((OSError, sd.SerdesError)) as caught:
+        use(address)
+    error = caught.value
+    assert "secret" not in f"{error} {error!r} {error.args} {getattr(error, 'filename', '')}"
+    assert "127.0.0.1:1/x.sds" in str(error)
+
+
+def test_the_name_of_a_file_in_an_exception_is_a_text() -> None:
+    with pytest.raises(OSError, match="/dev/null") as caught:
+        sd.save_file({"w": np.ones(2)}, "/dev/null")
+    assert caught.value.filename == "/dev/null"
+
+
+@pytest.mark.parametrize("tensors", [[np.ones(2)], None, "x.sds"])
+def test_tensors_that_have_no_names_are_a_type_error(tensors: Any, tmp_path: pathlib.Path) -> None:
+    with pytest.raises(TypeError, match="arrays by their names"):
+        sd.save_file(tensors, tmp_path / "x.sds")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_texts_without_a_form_in_utf_8_are_named() -> None:
+    half = "\udc80"
+    with pytest.raises(ValueError, match="the name of a tensor"):
+        sd.save({half: np.ones(2)})
+    with pytest.raises(ValueError, match="metadata 'key'"):
+        sd.save({"w": np.ones(2)}, {"key": half})
+    with pytest.raises(ValueError, match="'w' has a text"):
+        sd.save({"w": np.array([half], dtype=object)})
+
+
+def test_versions_and_metadata_of_another_kind_are_refused_in_words() -> None:
+    metadata: Any = [("a", "b")]
+    with pytest.raises(TypeError, match="expected texts by texts, found list"):
+        sd.save({"w": np.ones(2)}, metadata)
+    with pytest.raises(ValueError, match="no such version"):
+        sd.save({"w": np.ones(2)}, serdes_version=10**30)
