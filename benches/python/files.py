@@ -288,7 +288,9 @@ def main() -> None:
     found: dict[str, list[dict[str, float]]] = {name: [] for name in names}
     with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
         place = pathlib.Path(folder)
-        for package in {MEASURES[name][0] for name in names if name.split()[0] in ("load", "slice")}:
+        for package in {
+            MEASURES[name][0] for name in names if name.split()[0] in ("load", "slice")
+        }:
             SAVERS[package](place, place / package)()
         for number in range(arguments.rounds):
             for name in names if number % 2 == 0 else reversed(names):
