@@ -397,11 +397,11 @@ def kept_in_files():
 def copies():
     a = jnp.asarray(x)
     seen = np.asarray(a)
-    return jnp.array(a, copy=True), a.copy(), np.array(a), jnp.asarray(x[:, ::2]), jnp.asarray(np.asfortranarray(x)), jnp.asarray(x.T), jnp.asarray(np.broadcast_to(np.float32(3), (2, 3))), seen.flags.writeable
+    return jnp.array(a, copy=True), a.copy(), np.array(a), jnp.asarray(x[:, ::2]), jnp.asarray(np.asfortranarray(x)), jnp.asarray(x.T), seen.flags.writeable
 
 @habit
 def turned_around():
-    return jnp.asarray(x[::-1])
+    return jnp.asarray(x[::-1]), jnp.asarray(np.broadcast_to(np.float32(3), (2, 3)))
 
 @habit
 def given_and_shared():

@@ -21,6 +21,7 @@
  *   LATE                         copies are made by a thread, a while after the call
  *   SIZE_SAID=N                  what a buffer says of its size on the device
  *   LAYOUT_SAID=N, LAYOUT_RANK=N, LAYOUT_TILES=N, TILE_RANK=N   what it says of its layout
+ *   TURNED                       arrays lie column-major on the device, and are given as they lie, whatever the host asks for
  *   PAYLOADS=N, PAYLOAD_SAID=N, NULL_PAYLOAD   what an error carries: how many pieces, how long one is, none of its bytes
  *   MAPS, NO_UNMAP, MAP_FAILS    memory of the host is mapped; and cannot be unmapped; or some of it cannot be mapped
  *
@@ -543,6 +544,9 @@ CALL(PJRT_Buffer_GetMemoryLayout) {
   static int64_t tiles[2] = {8, 128};
   size_t rank = ((Buffer*)args->buffer)->rank;
   for (size_t i = 0; i < rank; ++i) order[i] = (int64_t)(rank - 1 - i);
+#ifdef TURNED
+  for (size_t i = 0; i < rank; ++i) order[i] = (int64_t)i;
+#endif
   PJRT_Buffer_MemoryLayout_Tiled tiled = {.struct_size = 56, .minor_to_major = order, .minor_to_major_size = rank};
 #ifdef LAYOUT_RANK
   tiled.minor_to_major_size = LAYOUT_RANK;

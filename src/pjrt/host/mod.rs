@@ -29,6 +29,7 @@ mod statistics;
 mod target;
 mod topology;
 mod transfer;
+mod turned;
 
 pub use self::{
     border::{ErrorPayload, Extension},

@@ -7,8 +7,23 @@ use super::{
     event::Event,
     host_memory::HostMemory,
     transfer::{Endpoint, Transfer},
+    turned::Turned,
 };
 use crate::pjrt::PjrtError;
+
+/// The order of dimensions of the host: the last one changes fastest.
+fn row_major(rank: usize) -> Vec<i64> {
+    (0..rank as i64).rev().collect()
+}
+
+/// # Errors
+/// [`PjrtError::OutOfHostMemory`].
+fn room_for(bytes: usize) -> Result<Vec<u8>, PjrtError> {
+    let mut data = Vec::new();
+    data.try_reserve_exact(bytes).map_err(|_| PjrtError::OutOfHostMemory { bytes })?;
+    data.resize(bytes, 0);
+    Ok(data)
+}
 
 impl Buffer {
     /// Reads all of it, dense and row-major, and waits for it.
@@ -17,9 +32,7 @@ impl Buffer {
     /// As [`Self::host_bytes`] and [`Self::read_into`].
     pub fn read(&self) -> Result<Vec<u8>, PjrtError> {
         let bytes = self.host_bytes()?;
-        let mut data = Vec::new();
-        data.try_reserve_exact(bytes).map_err(|_| PjrtError::OutOfHostMemory { bytes })?;
-        data.resize(bytes, 0);
+        let mut data = room_for(bytes)?;
         self.read_into(&mut data)?;
         Ok(data)
     }
@@ -35,14 +48,34 @@ impl Buffer {
         if data.len() != expected {
             return Err(wrong_length(data.len(), expected.to_string()));
         }
+        match self.turned()? {
+            Some(turned) => self.read_turned(&turned, data),
+            None => self.read_in_order(&row_major(self.dims()?.len()), data),
+        }
+    }
+
+    /// As [`read_into`](Self::read_into), of an array that lies in an order of its own.
+    fn read_turned(&self, turned: &Turned, data: &mut [u8]) -> Result<(), PjrtError> {
+        let mut own = room_for(data.len())?;
+        self.read_in_order(&turned.minor_to_major, &mut own)?;
+        match turned.turn_back(&own, data) {
+            Some(()) => Ok(()),
+            // A plug-in that says something else of the array each time.
+            None => self.read_in_order(&row_major(self.dims()?.len()), data),
+        }
+    }
+
+    /// Fills `data`, as long as the array, with its elements in an order of dimensions, and waits.
+    fn read_in_order(&self, minor_to_major: &[i64], data: &mut [u8]) -> Result<(), PjrtError> {
+        let (start, bytes) = (data.as_mut_ptr(), data.len());
         // SAFETY: the memory has the length that is said, and is there until the event has
         // happened, which is waited for here.
-        let event = unsafe { self.start_reading(data.as_mut_ptr(), expected) }?;
+        let event = unsafe { self.start_reading(start, bytes, minor_to_major) }?;
         event.map_or(Ok(()), |event| event.wait())
     }
 
     /// Begins to fill `target`, which is [`host_bytes`](Self::host_bytes) long or longer, with all
-    /// of it, dense and row-major.
+    /// of it, dense and row-major. An array that lies on the device in another order is waited for.
     ///
     /// # Errors
     /// [`PjrtError::InvalidArgument`] if `target` is shorter; [`PjrtError::Status`] as the
@@ -52,10 +85,21 @@ impl Buffer {
         if target.len() < bytes {
             return Err(wrong_length(target.len(), format!("{bytes} and more")));
         }
+        let endpoint = Endpoint::Buffer { _handle: self.handle().clone() };
+        if let Some(turned) = self.turned()? {
+            let mut data = room_for(bytes)?;
+            self.read_turned(&turned, &mut data)?;
+            // SAFETY: the memory is at least so long, nobody else has it, and no other memory is
+            // the same.
+            unsafe {
+                target.as_start().cast::<u8>().copy_from_nonoverlapping(data.as_ptr(), bytes)
+            };
+            return Ok(Transfer::new(None, target, endpoint));
+        }
+        let order = row_major(self.dims()?.len());
         // SAFETY: the memory is at least so long, and the transfer keeps it until the event has
         // happened.
-        let event = unsafe { self.start_reading(target.as_start().cast(), bytes) }?;
-        let endpoint = Endpoint::Buffer { _handle: self.handle().clone() };
+        let event = unsafe { self.start_reading(target.as_start().cast(), bytes, &order) }?;
         Ok(Transfer::new(event, target, endpoint))
     }
 
@@ -66,18 +110,16 @@ impl Buffer {
         &self,
         start: *mut u8,
         bytes: usize,
+        minor_to_major: &[i64],
     ) -> Result<Option<Event>, PjrtError> {
-        let rank = self.dims()?.len() as i64;
-        // A device may keep its own order; the host asks for its.
-        let order: Vec<i64> = (0..rank).rev().collect();
-        let mut layout = PJRT_Buffer_MemoryLayout::of_order(&order);
+        let mut layout = PJRT_Buffer_MemoryLayout::of_order(minor_to_major);
         let (client, raw) = (self.handle().client(), self.handle().raw());
         // SAFETY: the buffer is alive, the layout is there for the call, and the memory as the
         // caller says.
         let begun = unsafe {
             client.table().ask(|call: &mut PJRT_Buffer_ToHostBuffer_Args| {
                 call.src = raw;
-                if rank > 1 {
+                if minor_to_major.len() > 1 {
                     call.host_layout = &raw mut layout;
                 }
                 call.dst = start.cast();

@@ -219,6 +219,22 @@ fn a_client_tells_of_its_devices_memories_and_topology() {
 }
 
 #[test]
+fn an_array_that_lies_in_another_order_is_read_in_that_of_the_host() {
+    let library = Library::new(81, &["TURNED"]);
+    let client = library.load().unwrap().create_client(&[]).unwrap();
+    let device = client.addressable_devices().unwrap().swap_remove(0);
+    let array = HostArray::new(ElementType::U8, &[2, 3]);
+    // As the device has it, column after column.
+    let buffer = client.put(&array, &[0, 3, 1, 4, 2, 5], Target::Device(&device)).unwrap();
+    assert_eq!(buffer.read().unwrap(), [0, 1, 2, 3, 4, 5]);
+    let target = client.allocate_host(8).unwrap();
+    let read = buffer.begin_read(target).unwrap().wait().unwrap();
+    assert_eq!(read[..6], [0, 1, 2, 3, 4, 5]);
+    drop((buffer, device, client));
+    assert_eq!(library.live_objects(), 0);
+}
+
+#[test]
 fn what_a_plug_in_gets_wrong_about_transfers_and_layouts_is_named() {
     for (habits, part) in [
         (&["NULL_MANAGER"][..], "PJRT_Client_CreateBuffersForAsyncHostToDevice gave NULL"),
