@@ -47,12 +47,17 @@ pub(super) fn members(
 ) -> Result<Vec<Member>, Error> {
     let size = file.size().map_err(|error| Error::io("read", path, error))?;
     let corrupt = |error: zip::result::ZipError| match error {
-        zip::result::ZipError::Io(error) if error.kind() != io::ErrorKind::UnexpectedEof => {
+        zip::result::ZipError::Io(error)
+            if !matches!(
+                error.kind(),
+                io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData
+            ) =>
+        {
             Error::io("read", path, error)
         }
         error => Error::corrupt(path, kind, error.to_string(), "a zip archive"),
     };
-    let positioned = Positioned { file: Arc::clone(file), position: 0, size };
+    let positioned = Positioned::new(Arc::clone(file), size);
     let mut archive = zip::ZipArchive::new(positioned).map_err(corrupt)?;
     if archive.has_duplicate_names() {
         return Err(Error::corrupt(path, kind, "two entries of one name", "each name once"));
@@ -202,16 +207,40 @@ impl<R: Read> Read for Checked<R> {
     }
 }
 
+/// How often all of a file may be read to find its entries. The list of them and the header of each
+/// are read once; where the list begins is searched, and a hostile file has a beginning everywhere.
+const MOST_TIMES: u64 = 16;
+
+/// Bytes that may be read of any file to find its entries.
+const LEAST_READ: u64 = 16 << 20;
+
+/// What a read costs besides its bytes.
+const READ_COST: u64 = 32;
+
 /// A source with a position, as the archive's reader wants it.
 struct Positioned {
     file: Arc<dyn ReadAt>,
     position: u64,
     size: u64,
+    /// Bytes that may still be read.
+    left: u64,
+}
+
+impl Positioned {
+    fn new(file: Arc<dyn ReadAt>, size: u64) -> Self {
+        let left = size.saturating_mul(MOST_TIMES).saturating_add(LEAST_READ);
+        Self { file, position: 0, size, left }
+    }
 }
 
 impl Read for Positioned {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let count = self.file.read_at(out, self.position)?;
+        let cost = READ_COST.saturating_add(count as u64);
+        self.left = self.left.checked_sub(cost).ok_or_else(|| {
+            let reason = "its list of entries is looked for again and again";
+            io::Error::new(io::ErrorKind::InvalidData, reason)
+        })?;
         self.position += count as u64;
         Ok(count)
     }
@@ -226,5 +255,25 @@ impl Seek for Positioned {
         };
         self.position = position.ok_or(io::ErrorKind::InvalidInput)?;
         Ok(self.position)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_not_searched_for_its_entries_for_ever() {
+        let mut file = Positioned::new(Arc::new(vec![7; 1 << 20]), 1 << 20);
+        let mut bytes = vec![0; 1 << 20];
+        for _ in 0..MOST_TIMES {
+            file.seek(SeekFrom::Start(0)).unwrap();
+            file.read_exact(&mut bytes).unwrap();
+        }
+        let read = (0..64).try_for_each(|_| {
+            file.seek(SeekFrom::Start(0))?;
+            file.read_exact(&mut bytes)
+        });
+        assert_eq!(read.unwrap_err().kind(), io::ErrorKind::InvalidData);
     }
 }
