@@ -388,7 +388,7 @@ fn a_tensor_of_several_names_comes_back_under_each_of_them() {
     back(&[], "all.safetensors");
     let all = named(&[("b", &b), ("head", &w), ("tail/w", &w), ("w", &w)]);
     assert_eq!(contents(&place("all.safetensors")), all);
-    let metadata = open(&place("all.safetensors")).unwrap().metadata().clone().unwrap();
+    let metadata = open(place("all.safetensors")).unwrap().metadata().clone().unwrap();
     assert_eq!(metadata, [("step".to_owned(), "7".to_owned())]);
     back(&["head"], "head.safetensors");
     assert_eq!(contents(&place("head.safetensors")), named(&[("head", &w)]));
