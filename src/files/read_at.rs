@@ -100,7 +100,7 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
 }
 
 /// Bytes that are asked for at a time where memory is taken for what arrives.
-#[cfg(any(feature = "device", feature = "artifact"))]
+#[cfg(feature = "device")]
 const ARRIVING_STEP: u64 = 16 << 20;
 
 /// The `length` bytes from `offset` on. Memory is taken for them as they arrive: a file of holes, or
@@ -108,7 +108,7 @@ const ARRIVING_STEP: u64 = 16 << 20;
 ///
 /// # Errors
 /// As [`ReadAt::read_exact_at`]; [`io::ErrorKind::OutOfMemory`] if there is not enough.
-#[cfg(any(feature = "device", feature = "artifact"))]
+#[cfg(feature = "device")]
 pub(crate) fn read_arriving(source: &dyn ReadAt, offset: u64, length: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut left = length;
