@@ -109,10 +109,12 @@ pub(crate) unsafe fn bounded_string(pointer: *const c_char, longest: usize) -> O
     if pointer.is_null() {
         return None;
     }
+    // Whether C's `char` has a sign depends on the processor; a byte it is on each.
+    let pointer = pointer.cast::<u8>();
     let mut bytes = Vec::new();
     for index in 0..longest {
         // SAFETY: all bytes before this one were not NUL, so that this one is still in the string.
-        let byte = unsafe { pointer.add(index).read() }.cast_unsigned();
+        let byte = unsafe { pointer.add(index).read() };
         bytes.push(byte);
         if byte == 0 {
             break;
