@@ -189,8 +189,7 @@ fn with_keys(
         (None, None, None) => return Ok(builder),
         (None, None, Some(setting)) => format!(
             "the profile {name:?} of AWS gets its keys by `{setting}`, which is not done here; set \
-             AWS_ACCESS_KEY_ID and its like, which `aws configure export-credentials --profile \
-             {name} --format env` prints"
+             AWS_ACCESS_KEY_ID and its like to what `aws configure export-credentials` prints"
         ),
         (Some(_), None, _) | (None, Some(_), _) => format!(
             "the profile {name:?} of AWS has one of aws_access_key_id and aws_secret_access_key; \

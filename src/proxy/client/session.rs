@@ -78,7 +78,7 @@ impl Client {
     /// Connects with these options.
     ///
     /// # Errors
-    /// As [`negotiate`]; [`ProxyError::Status`] if the server refuses the session.
+    /// As [`negotiate`](crate::proxy::negotiate); [`ProxyError::Status`] if the server refuses the session.
     pub async fn connect_with(address: &str, options: ClientOptions) -> Result<Self, ProxyError> {
         let connection = Connection::open(address, &options).await?;
         Self::over(connection, address, options.timeout).await
