@@ -133,10 +133,13 @@ fn named_in(partial: &[u8]) -> Option<&[u8]> {
 /// Removes a partial file if its owner is dead; whether it is. What is no file is nobody's partial
 /// file, and stays.
 pub(crate) fn remove_if_dead(partial: &Path) -> bool {
-    let dead = open_existing(partial).is_ok_and(|file| file.try_lock().is_ok());
+    let Ok(file) = open_existing(partial) else { return false };
+    let dead = file.try_lock().is_ok();
     if dead {
+        // Locked until it is gone: its owner may be about to lock it, and would take it for its own.
         let _ = fs::remove_file(partial);
     }
+    drop(file);
     dead
 }
 

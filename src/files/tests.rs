@@ -333,3 +333,16 @@ mod unix {
         assert!(names(directory.path()).is_empty());
     }
 }
+
+#[test]
+fn no_saver_takes_the_partial_file_of_another_for_a_leftover() {
+    let directory = tempfile::tempdir().unwrap();
+    let target = directory.path().join("a.sds");
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| (0..200).for_each(|_| replace(&target).unwrap()));
+        }
+    });
+    assert_eq!(fs::read(&target).unwrap(), b"new");
+    assert_eq!(names(directory.path()), ["a.sds"]);
+}
