@@ -230,6 +230,8 @@ x = np.arange(12, dtype=np.float32).reshape(3, 4)
 mesh = Mesh(np.array(backend.devices()), ("x",))
 a = jax.device_put(x, backend.devices()[0])
 b = jax.device_put(np.arange(8, dtype=np.int32), NamedSharding(mesh, P("x")))
+# A client that goes may not have sent yet what it does not wait for.
+jax.block_until_ready(b)
 check("put", same(a, x))
 done()
 """
