@@ -155,6 +155,14 @@ def save(
     return cast("bytes", found)
 
 
+def _parsed(text: str) -> Any:
+    """A value of JSON; None where the text is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
 class State:
     """An open state with the names that the package gives to its tensors."""
 
@@ -183,10 +191,7 @@ class State:
         text = self.own.get(key)
         if text is None:
             return {}
-        try:
-            found = json.loads(text)
-        except (ValueError, RecursionError):
-            found = None
+        found = _parsed(text)
         if not isinstance(found, dict):
             raise Corrupt(f"the metadata {key} of the state is no object", "corrupt", text[:200])
         return cast("dict[str, Any]", found)
@@ -203,10 +208,7 @@ class State:
         text = self.own.get(ALIASES)
         if text is None:
             return {}
-        try:
-            found = json.loads(text)
-        except (ValueError, RecursionError):
-            found = None
+        found = _parsed(text)
         known = set(self.reader.names())
         if not isinstance(found, dict) or not all(
             isinstance(name, str) and isinstance(stored, str) and stored in known

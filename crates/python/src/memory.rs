@@ -141,11 +141,11 @@ impl Writable {
 #[derive(Clone)]
 pub(crate) struct NewBytes {
     object: Arc<Py<PyBytes>>,
-    place: Arc<Mutex<Place>>,
+    rest: Arc<Mutex<Unwritten>>,
 }
 
 /// Where the next byte goes, and how many there is room for.
-struct Place {
+struct Unwritten {
     address: usize,
     left: usize,
 }
@@ -163,12 +163,12 @@ impl NewBytes {
         // SAFETY: it is a `bytes` object, as was just said.
         let address = unsafe { ffi::PyBytes_AsString(object.as_ptr()) }.expose_provenance();
         let object = Arc::new(object.cast_into::<PyBytes>()?.unbind());
-        Ok(Self { object, place: Arc::new(Mutex::new(Place { address, left: bytes })) })
+        Ok(Self { object, rest: Arc::new(Mutex::new(Unwritten { address, left: bytes })) })
     }
 
     /// The object, all of whose bytes were written.
     pub(crate) fn into_object<'py>(self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let left = self.place.lock().unwrap_or_else(PoisonError::into_inner).left;
+        let left = self.rest.lock().unwrap_or_else(PoisonError::into_inner).left;
         if left > 0 {
             let message = format!("a state is {left} bytes shorter than it was to be");
             return Err(PyRuntimeError::new_err(message));
@@ -179,14 +179,14 @@ impl NewBytes {
 
 impl Write for NewBytes {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let mut place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = bytes.len().min(place.left);
+        let mut rest = self.rest.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = bytes.len().min(rest.left);
         // SAFETY: the object has `left` bytes from `address` on, and lives as long as `self`. Nobody
         // else has it, the lock is held, and `bytes` are of somebody else, so that they do not
         // overlap.
-        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), place.address as *mut u8, count) };
-        place.address += count;
-        place.left -= count;
+        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), rest.address as *mut u8, count) };
+        rest.address += count;
+        rest.left -= count;
         Ok(count)
     }
 

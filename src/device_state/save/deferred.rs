@@ -20,10 +20,21 @@ pub trait DeferredBytes {
     fn bytes(&self) -> io::Result<Box<dyn AsRef<[u8]> + '_>>;
 }
 
+/// Those that are there already.
+impl DeferredBytes for [u8] {
+    fn count(&self) -> u64 {
+        self.len() as u64
+    }
+
+    fn bytes(&self) -> io::Result<Box<dyn AsRef<[u8]> + '_>> {
+        Ok(Box::new(self))
+    }
+}
+
 /// The bytes of a tensor of this name, or of a shard of it: as many as there are to be.
-pub(super) fn bytes_of<'a>(
+pub(super) fn bytes_of<'a, B: DeferredBytes + ?Sized>(
     name: &str,
-    deferred: &'a (dyn DeferredBytes + '_),
+    deferred: &'a B,
 ) -> Result<Box<dyn AsRef<[u8]> + 'a>, Error> {
     let bytes = deferred.bytes();
     let bytes = bytes.map_err(|error| Error::io("get data of", Path::new(name), error))?;

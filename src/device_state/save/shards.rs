@@ -177,23 +177,7 @@ impl Writer {
         spec: &ArraySpec,
         shards: &[Shard<'_, [u8]>],
     ) -> Result<(), Error> {
-        let spec = &self.specs_of(name, spec)?;
-        let length = |bytes: &[u8]| bytes.len() as u64;
-        // They are nothing but bytes.
-        let check = |_: &mut dyn Iterator<Item = i64>, _: &[u8]| Ok(());
-        let chosen = self.choose(name, spec.given, shards, length, check)?;
-        if chosen.is_empty() {
-            return Ok(());
-        }
-        let array = self.begin_array(name, &spec.stored)?;
-        for (block, shard) in chosen {
-            let domain = block.to_domain(spec.given.shape());
-            let placement = Placement { device: shard.device.0, domain };
-            let mut piece = self.begin_piece(&array, placement, length(shard.memory))?;
-            self.put_bytes(&mut piece, shard.memory)?;
-            self.end_piece(piece)?;
-        }
-        Ok(())
+        self.add_shards_of_bytes(name, spec, shards)
     }
 
     /// As [`add_sharded_bytes`](Self::add_sharded_bytes), of shards that come into memory
@@ -208,9 +192,18 @@ impl Writer {
         spec: &ArraySpec,
         shards: &[Shard<'_, dyn DeferredBytes + '_>],
     ) -> Result<(), Error> {
+        self.add_shards_of_bytes(name, spec, shards)
+    }
+
+    fn add_shards_of_bytes<B: DeferredBytes + ?Sized>(
+        &mut self,
+        name: &str,
+        spec: &ArraySpec,
+        shards: &[Shard<'_, B>],
+    ) -> Result<(), Error> {
         let spec = &self.specs_of(name, spec)?;
         // They are nothing but bytes.
-        let check = |_: &mut dyn Iterator<Item = i64>, _: &(dyn DeferredBytes + '_)| Ok(());
+        let check = |_: &mut dyn Iterator<Item = i64>, _: &B| Ok(());
         let chosen = self.choose(name, spec.given, shards, |shard| shard.count(), check)?;
         if chosen.is_empty() {
             return Ok(());

@@ -410,14 +410,20 @@ fn a_node_without_an_operation_calls_the_function_without_a_name_once_that_has_a
     assert_eq!(kind(Loader::Load, &two), Some(Kind::InputCount));
 }
 
-#[test]
-fn what_a_call_gives_to_a_function_is_of_the_kind_that_is_left_to_it() {
+const TYPES_OF_A_CALL: &str = "attr { key: 'Tin' value { list { type: DT_FLOAT } } }
+    attr { key: 'Tout' value { list { type: DT_FLOAT } } }";
+
+/// A function `f` that leaves a text of a node in it to its caller.
+fn left_open() -> String {
     let left = "attr { key: 'container' value { placeholder: 'N' } }
         attr { key: 'dtype' value { type: DT_FLOAT } } attr { key: 'shape' value { shape {} } }";
     let body = function("f", &node("v", "VarHandleOp", &[], left), "a");
-    let body = body.replace("output_arg", "attr { name: 'N' type: 'string' } output_arg");
-    let types = "attr { key: 'Tin' value { list { type: DT_FLOAT } } }
-        attr { key: 'Tout' value { list { type: DT_FLOAT } } }";
+    body.replace("output_arg", "attr { name: 'N' type: 'string' } output_arg")
+}
+
+#[test]
+fn what_a_call_gives_to_a_function_is_of_the_kind_that_is_left_to_it() {
+    let (body, types) = (left_open(), TYPES_OF_A_CALL);
     let given = |value: &str| {
         let attributes = format!("attr {{ key: 'N' value {{ {value} }} }}");
         format!(
@@ -436,12 +442,7 @@ fn what_a_call_gives_to_a_function_is_of_the_kind_that_is_left_to_it() {
 
 #[test]
 fn what_calls_in_a_function_give_is_looked_at_once_it_is_written_out_again() {
-    let left = "attr { key: 'container' value { placeholder: 'N' } }
-        attr { key: 'dtype' value { type: DT_FLOAT } } attr { key: 'shape' value { shape {} } }";
-    let open = function("f", &node("v", "VarHandleOp", &[], left), "a");
-    let open = open.replace("output_arg", "attr { name: 'N' type: 'string' } output_arg");
-    let types = "attr { key: 'Tin' value { list { type: DT_FLOAT } } }
-        attr { key: 'Tout' value { list { type: DT_FLOAT } } }";
+    let (open, types) = (left_open(), TYPES_OF_A_CALL);
     let given = |value: &str| format!("attr {{ key: 'N' value {{ {value} }} }}");
     let target = |name: &str, given: &str| {
         format!("{types} attr {{ key: 'f' value {{ func {{ name: '{name}' {given} }} }} }}")
