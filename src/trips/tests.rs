@@ -98,6 +98,7 @@ fn tensors_go_from_form_to_form() {
     assert_eq!(data, (0..32).collect::<Vec<u8>>());
 }
 
+#[cfg(feature = "artifact")]
 #[test]
 fn a_checkpoint_with_strings_makes_the_trip() {
     use crate::artifact::{

@@ -286,3 +286,56 @@ fn check_work(
         report.missing_optional.extend(["mem_zero", "memset", "memset32"]);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serdes_abi::{LAYOUTS, SE_PlatformRegistrationParams, StructLayout};
+
+    use super::*;
+    use crate::stream_executor::border::{
+        StructMemory, allocator_functions, custom_allocator_functions, platform_functions,
+        rfc_platform_functions,
+    };
+
+    /// What is not one of the rules here: of the RFC's allocators a platform may have any or none.
+    fn has_a_rule(field: &FieldLayout) -> bool {
+        field.is_function() && !field.name.ends_with("_allocator")
+    }
+
+    /// Nobody would hear of a missing function that no rule looks at.
+    #[test]
+    fn every_function_of_every_layout_is_told_when_it_is_missing() {
+        let memory = StructMemory::new(0);
+        let nothing = |layout: &'static StructLayout| StructView::new(&memory, layout, 0);
+        let fns = platform_functions(nothing(const { &SP_PlatformFns::LAYOUT }));
+        let rfc_fns = rfc_platform_functions(nothing(const { &rfc::SP_PlatformFns::LAYOUT }));
+        let parameters = nothing(const { &SE_PlatformRegistrationParams::LAYOUT });
+        let table = FunctionTable::of_platform(fns);
+        let use_of_it = ExecutorUse { allocates: true, unified: true, size: 0 };
+        for layout in LAYOUTS {
+            let mut reports: [Report; 4] = Default::default();
+            let [of_platform, of_executor, of_default, of_own] = &mut reports;
+            platform(&fns, &rfc_fns, parameters, layout, of_platform);
+            executor(&table, layout, use_of_it, of_executor);
+            let functions = allocator_functions(nothing(const { &SP_AllocatorFns::LAYOUT }));
+            default_strategy(&functions, true, of_default);
+            let layout_of_own = const { &SP_CustomAllocatorFns::LAYOUT };
+            own_strategy(&custom_allocator_functions(nothing(layout_of_own)), of_own);
+            for (structure, report) in [
+                ("SE_PlatformRegistrationParams", &reports[0]),
+                ("SP_PlatformFns", &reports[0]),
+                ("SP_StreamExecutor", &reports[1]),
+                ("SP_DeviceFns", &reports[1]),
+                ("SP_AllocatorFns", &reports[2]),
+                ("SP_CustomAllocatorFns", &reports[3]),
+            ] {
+                let Some(structure) = layout.structure(structure) else { continue };
+                for field in structure.fields.iter().filter(|field| has_a_rule(field)) {
+                    let mut told = report.missing_required.iter().chain(&report.missing_optional);
+                    let place = format!("{}: {}.{}", layout.name, structure.name, field.name);
+                    assert!(told.any(|name| *name == field.name), "{place} has no rule");
+                }
+            }
+        }
+    }
+}
