@@ -5,6 +5,9 @@
 
 use super::StableHloVersion;
 
+/// The dialect of portable artifacts.
+pub(super) const VHLO: &str = "vhlo";
+
 const fn minor(minor: u32) -> StableHloVersion {
     StableHloVersion::new(1, minor, 0)
 }

@@ -7,9 +7,8 @@ use std::collections::HashMap;
 
 use super::{
     bytecode::{Bytecode, Cursor, Operation},
-    catalogue::{attribute_code, builtin_code},
-    program::VHLO,
-    rewrite,
+    catalogue::{VHLO, attribute_code, builtin_code},
+    properties::attributes_of,
 };
 
 /// MLIR's own dialect.
@@ -58,7 +57,7 @@ impl<'f, 'a> MeshSymbols<'f, 'a> {
             let properties = operation
                 .properties
                 .and_then(|index| file.properties.get(usize::try_from(index).ok()?))
-                .and_then(|properties| rewrite::attributes_of(properties))
+                .and_then(|properties| attributes_of(properties))
                 .unwrap_or_default();
             // The name is the one string among the properties.
             let name = properties.iter().find_map(|attribute| string(file, *attribute));

@@ -16,13 +16,16 @@
 mod bridge;
 mod bytecode;
 mod catalogue;
+mod change;
 mod clients;
 mod error;
 mod mesh;
 mod needs;
 mod program;
+mod properties;
 mod rewrite;
 mod version;
+mod version_text;
 
 pub use bridge::ProgramBridge;
 pub use clients::{Passage, ProxyClient};

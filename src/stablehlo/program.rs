@@ -8,13 +8,12 @@ use std::{
 use super::{
     Need, ProgramBridge, StableHloError, StableHloVersion,
     bytecode::{Bytecode, Operation},
-    catalogue::{self, attribute_code},
-    mesh::{MeshSymbols, ReplicaGroups},
+    catalogue::{self, VHLO, attribute_code},
+    change::{Change, What},
+    mesh::MeshSymbols,
+    properties::attributes_of,
     rewrite,
 };
-
-/// The dialect of portable artifacts.
-pub(super) const VHLO: &str = "vhlo";
 
 /// A bridge may answer with so many times the bytes that it was given.
 const LONGEST_ANSWER: usize = 16;
@@ -26,28 +25,6 @@ pub struct Program<'a> {
     file: Bytecode<'a>,
     needs: Vec<Need>,
     changes: Vec<Change>,
-}
-
-/// How an older version says the same.
-#[derive(Clone, Debug)]
-pub(super) struct Change {
-    /// Versions from this one on need no change.
-    pub(super) since: StableHloVersion,
-    pub(super) what: What,
-}
-
-#[derive(Clone, Debug)]
-pub(super) enum What {
-    /// The operation of that number has another name, and one attribute less.
-    Rename {
-        operation: usize,
-        to: &'static str,
-        /// Of which properties the attribute at the place is left out.
-        properties: BTreeSet<usize>,
-        left_out: Option<usize>,
-    },
-    /// The attribute of that number lists its groups of devices.
-    List { attribute: usize, groups: ReplicaGroups },
 }
 
 impl<'a> Program<'a> {
@@ -365,7 +342,7 @@ impl LeftOut {
 
     /// Whether these are the properties of the newer form, and the attribute says nothing.
     fn holds_in(&self, file: &Bytecode<'_>, properties: &[u8]) -> bool {
-        let Some(attributes) = rewrite::attributes_of(properties) else { return false };
+        let Some(attributes) = attributes_of(properties) else { return false };
         let left_out = attributes.get(self.place).and_then(|left| file.attribute(*left, VHLO));
         let says_nothing = left_out.is_some_and(|(code, rest)| (code, rest.rest()) == self.neutral);
         attributes.len() == self.count && says_nothing

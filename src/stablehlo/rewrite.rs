@@ -8,24 +8,13 @@ use std::borrow::Cow;
 use super::{
     StableHloError, StableHloVersion,
     bytecode::{
-        Bytecode, Cursor, Entry, OperationName, SectionKind, write_section, write_varint,
-        write_zigzag,
+        Bytecode, Entry, OperationName, SectionKind, write_section, write_varint, write_zigzag,
     },
-    catalogue::{attribute_code, builtin_code, type_code},
+    catalogue::{VHLO, attribute_code, builtin_code, type_code},
+    change::What,
     mesh::ReplicaGroups,
-    program::{VHLO, What},
+    properties::attributes_of,
 };
-
-/// The attributes of which the properties of an operation consist; `None` if they are no list of
-/// numbers.
-pub(super) fn attributes_of(properties: &[u8]) -> Option<Vec<u64>> {
-    let mut cursor = Cursor::new(properties, 0);
-    let mut attributes = Vec::new();
-    while !cursor.is_empty() {
-        attributes.push(cursor.varint().ok()?);
-    }
-    Some(attributes)
-}
 
 /// The file with the changes, as one of `target`.
 pub(super) fn write<'c>(

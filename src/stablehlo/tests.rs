@@ -4,8 +4,7 @@ use std::{borrow::Cow, sync::Mutex};
 
 use super::{
     bytecode::{Bytecode, write_varint},
-    catalogue::attribute_code,
-    program::VHLO,
+    catalogue::{VHLO, attribute_code},
     *,
 };
 

@@ -33,6 +33,7 @@ mod accessor;
 mod embedded;
 pub mod evolution;
 mod line;
+mod lines;
 mod range;
 mod selection;
 #[cfg(feature = "serde")]
@@ -51,6 +52,7 @@ pub use embedded::NotEmbedded;
 pub(crate) use embedded::embedded_number;
 pub(crate) use embedded::is_same;
 pub use line::{Line, Version};
+pub use lines::*;
 pub use range::{EmptyRange, NegotiationError, Side, UnknownVersion, VersionRange};
 pub use selection::Selection;
 pub use serdes_version_registry::{
@@ -58,21 +60,6 @@ pub use serdes_version_registry::{
     Registry, Release, StaleRegistry, TypeFormats,
 };
 pub use version_def::{Consumer, Producer, Rejection, VersionDef, VersionRule};
-
-include!(concat!(env!("OUT_DIR"), "/serdes_lines.rs"));
-
-/// Every line with its entries, the release tables and the named layouts.
-///
-/// ```
-/// use serdes::version::{registry, Date};
-///
-/// let day = Date::from_ymd(2026, 6, 14).unwrap();
-/// let line = registry().line("ifrt_serdes").unwrap();
-/// assert_eq!((line.current(day), line.week_4_old(day)), (Some(3), Some(2)));
-/// ```
-pub fn registry() -> &'static Registry {
-    &REGISTRY
-}
 
 /// A version of the IFRT line.
 pub type SerDesVersion = Version<Ifrt>;

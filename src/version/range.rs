@@ -1,6 +1,6 @@
 use std::{fmt, marker::PhantomData};
 
-use super::{Ifrt, Line, Version};
+use super::{Line, Version, lines::Ifrt};
 
 /// An inclusive range of numbers of the line `L`; a peer's may lie outside what this build knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -2,7 +2,7 @@ use std::fmt;
 
 use serdes_version_registry::Selected;
 
-use super::{Date, Ifrt, Line, Version};
+use super::{Date, Line, Version, lines::Ifrt};
 
 /// What an accessor selects for older builds, and how old that is.
 ///

@@ -1,8 +1,8 @@
-//! Scalars, opaque handles and the two free-standing function types of the C API.
+//! Scalars, opaque handles, and the type of functions that streams run.
 
 use core::ffi::{c_int, c_void};
 
-use crate::{SE_PlatformRegistrationParams, TF_Status};
+use crate::status::TF_Status;
 
 /// C's `unsigned char` used as a truth value; anything but 0 is true.
 pub type TF_Bool = u8;
@@ -56,6 +56,3 @@ impl SE_EventStatus {
 /// A function that a stream runs on the host: the argument that came with it, and a status that it
 /// may set.
 pub type SE_StatusCallbackFn = unsafe extern "C" fn(*mut c_void, *mut TF_Status);
-
-/// The function `SE_InitPlugin` that a plug-in exports.
-pub type SE_InitPluginFn = unsafe extern "C" fn(*mut SE_PlatformRegistrationParams, *mut TF_Status);

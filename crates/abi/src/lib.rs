@@ -50,8 +50,8 @@ pub mod rfc;
 mod status;
 
 pub use handles::{
-    SE_EventStatus, SE_InitPluginFn, SE_StatusCallbackFn, SP_Event, SP_Event_st, SP_Stream,
-    SP_Stream_st, SP_Timer, SP_Timer_st, TF_Bool,
+    SE_EventStatus, SE_StatusCallbackFn, SP_Event, SP_Event_st, SP_Stream, SP_Stream_st, SP_Timer,
+    SP_Timer_st, TF_Bool,
 };
 pub use history::{tensorflow_2_4, tensorflow_2_5, tensorflow_2_8};
 pub use layout::{

@@ -279,3 +279,6 @@ c_struct! {
     /// Frees what the plug-in put into the platform functions.
     56 destroy_platform_fns: Option<unsafe extern "C" fn(*mut SP_PlatformFns)>, "fn", Required;
 }
+
+/// The function `SE_InitPlugin` that a plug-in exports.
+pub type SE_InitPluginFn = unsafe extern "C" fn(*mut SE_PlatformRegistrationParams, *mut TF_Status);

@@ -56,7 +56,7 @@ fn list(text: &mut String, entries: impl Iterator<Item = String>) {
 
 /// The source of `tables.rs`.
 fn generated(measured: &Value) -> String {
-    let mut text = "//! Generated from `pjrt.json` by `cargo xtask pjrt`; never edit it.\n\nuse super::{\n    history::MinorRecord,\n    layout::{Enumeration, Function, Struct, at, field, long, value},\n};\n\n".to_owned();
+    let mut text = "//! Generated from `pjrt.json` by `cargo xtask pjrt`; never edit it.\n\nuse super::layout::{Enumeration, Function, MinorRecord, Struct, at, field, long, value};\n\n".to_owned();
     text.push_str("pub(super) const MINORS: &[MinorRecord] = &[\n");
     for row in rows(&measured["minors"]) {
         writeln!(

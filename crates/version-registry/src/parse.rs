@@ -5,6 +5,7 @@ mod declaration;
 mod error;
 mod formats;
 mod generate;
+mod places;
 mod rules;
 mod table;
 #[cfg(test)]
@@ -22,6 +23,7 @@ pub use declaration::{
 pub use error::{Defect, RegistryError, RegistryErrors};
 pub use formats::TypeDeclaration;
 pub use generate::generate;
+use places::Places;
 use table::{Table, Walk};
 
 use crate::FOUR_WEEKS;
@@ -81,17 +83,6 @@ pub fn parse(file: &str, text: &str) -> Result<Declarations, RegistryErrors> {
         }
         _ => Err(RegistryErrors(walk.errors)),
     }
-}
-
-/// Byte offsets of what was declared, in the same order.
-#[derive(Default)]
-struct Places {
-    /// Of each line, and of each of its entries.
-    lines: Vec<(usize, Vec<usize>)>,
-    /// Of each product, and of each of its releases.
-    products: Vec<(usize, Vec<usize>)>,
-    /// Of each family of layouts, and of each of its layouts.
-    layouts: Vec<(usize, Vec<usize>)>,
 }
 
 impl<'t> Walk<'t> {

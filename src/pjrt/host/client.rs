@@ -1,16 +1,19 @@
-//! A client: the devices of a plug-in, and what is asked of all of them.
+//! A client: what has the devices of a plug-in.
 
-use std::{ptr::NonNull, sync::Arc};
+use std::{
+    ptr::NonNull,
+    sync::{
+        Arc,
+        atomic::{AtomicU8, Ordering},
+    },
+};
 
 use serdes_abi::pjrt::{Minor, args::*};
 
 use super::{
-    border::{Table, handles, list, pointer, text},
-    device::{Device, Memory},
-    host_memory::Mapping,
+    border::{Table, pointer, text},
     options::{self, Value},
     plugin::PjrtPlugin,
-    topology::Topology,
 };
 use crate::pjrt::PjrtError;
 
@@ -27,6 +30,22 @@ impl Drop for RawClient {
         // SAFETY: it is alive, and everything that lived in it held it and is gone. An error
         // changes nothing.
         let _ = unsafe { table.ask(|call: &mut PJRT_Client_Destroy_Args| call.client = raw) };
+    }
+}
+
+/// Whether a client maps memory of the host: asked once, as a plug-in that cannot will not learn it.
+#[derive(Debug, Default)]
+pub(super) struct Mapping(AtomicU8);
+
+const REFUSED: u8 = 1;
+
+impl Mapping {
+    pub(super) fn is_refused(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == REFUSED
+    }
+
+    pub(super) fn refuse(&self) {
+        self.0.store(REFUSED, Ordering::Relaxed);
     }
 }
 
@@ -78,15 +97,13 @@ macro_rules! of_client {
         unsafe { $table.ask(|call: &mut $arguments| call.client = raw) }
     }};
     ($client:expr, $arguments:ident) => {
-        of_client!($client.handle.table(), $client.handle.raw(), $arguments)
+        of_client!($client.handle().table(), $client.handle().raw(), $arguments)
     };
 }
+pub(super) use of_client;
 
 impl Client {
-    pub(super) fn create(
-        plugin: &PjrtPlugin,
-        options: &[(String, Value)],
-    ) -> Result<Self, PjrtError> {
+    fn create(plugin: &PjrtPlugin, options: &[(String, Value)]) -> Result<Self, PjrtError> {
         // Without these nothing that is begun could be waited for, or its failure seen.
         plugin.table().require::<PJRT_Event_Await_Args>()?;
         plugin.table().require::<PJRT_Error_GetCode_Args>()?;
@@ -161,108 +178,16 @@ impl Client {
     pub fn process_index(&self) -> i32 {
         self.handle.process_index
     }
+}
 
-    /// Every device, also those of other processes.
+impl PjrtPlugin {
+    /// Creates a client: takes possession of devices.
     ///
     /// # Errors
-    /// As the plug-in's, or [`PjrtError::BadAnswer`].
-    pub fn devices(&self) -> Result<Vec<Device>, PjrtError> {
-        let found = of_client!(self, PJRT_Client_Devices_Args)?;
-        // SAFETY: the plug-in says that there are so many; they belong to the client.
-        let found = unsafe { handles("PJRT_Client_Devices", found.devices, found.num_devices) }?;
-        Ok(found.into_iter().map(|raw| Device::of(&self.handle, raw)).collect())
-    }
-
-    /// The devices that this process can use.
-    ///
-    /// # Errors
-    /// As [`Self::devices`].
-    pub fn addressable_devices(&self) -> Result<Vec<Device>, PjrtError> {
-        const CALL: &str = "PJRT_Client_AddressableDevices";
-        let found = of_client!(self, PJRT_Client_AddressableDevices_Args)?;
-        let (start, count) = (found.addressable_devices, found.num_addressable_devices);
-        // SAFETY: the plug-in says that there are so many; they belong to the client.
-        let found = unsafe { handles(CALL, start, count) }?;
-        Ok(found.into_iter().map(|raw| Device::of(&self.handle, raw)).collect())
-    }
-
-    /// The memories that this process can use; none, if the plug-in does not tell them apart.
-    ///
-    /// # Errors
-    /// As [`Self::devices`].
-    pub fn addressable_memories(&self) -> Result<Vec<Memory>, PjrtError> {
-        const CALL: &str = "PJRT_Client_AddressableMemories";
-        let found = match of_client!(self, PJRT_Client_AddressableMemories_Args) {
-            Err(error) if error.is_unsupported() => return Ok(Vec::new()),
-            found => found?,
-        };
-        let (start, count) = (found.addressable_memories, found.num_addressable_memories);
-        // SAFETY: the plug-in says that there are so many; they belong to the client.
-        let found = unsafe { handles(CALL, start, count) }?;
-        Ok(found.into_iter().map(|raw| Memory::of(&self.handle, raw)).collect())
-    }
-
-    /// The device of that number, among all devices of all processes.
-    ///
-    /// # Errors
-    /// As the plug-in's, such as that there is none.
-    pub fn device(&self, id: i32) -> Result<Device, PjrtError> {
-        let raw = self.handle.raw();
-        // SAFETY: the client is alive.
-        let found = unsafe {
-            self.handle.table().ask(|call: &mut PJRT_Client_LookupDevice_Args| {
-                call.client = raw;
-                call.id = id;
-            })
-        }?;
-        let raw = pointer("PJRT_Client_LookupDevice", "a device", found.device)?;
-        Ok(Device::of(&self.handle, raw))
-    }
-
-    /// The numbers of the devices on which a program of so many replicas and partitions runs unless
-    /// it is said otherwise: partition by partition for each replica.
-    ///
-    /// # Errors
-    /// [`PjrtError::InvalidArgument`] for no replica or partition, or more than a million of both;
-    /// else as the plug-in's, such as that there are not so many devices.
-    pub fn default_device_assignment(
-        &self,
-        replicas: u32,
-        partitions: u32,
-    ) -> Result<Vec<i32>, PjrtError> {
-        let count =
-            replicas.checked_mul(partitions).filter(|&count| (1..=1 << 20).contains(&count));
-        let Some(count) = count else {
-            return Err(PjrtError::InvalidArgument {
-                what: "the number of replicas and partitions",
-                found: format!("{replicas} and {partitions}"),
-                expected: "1 and more, and a million together at most".to_owned(),
-            });
-        };
-        // It fits: it is no more than a million.
-        let mut assignment = vec![0_i32; count as usize];
-        let (raw, start, length) = (self.handle.raw(), assignment.as_mut_ptr(), assignment.len());
-        // SAFETY: the client is alive, and there is room for so many numbers.
-        unsafe {
-            self.handle.table().ask(|call: &mut PJRT_Client_DefaultDeviceAssignment_Args| {
-                call.client = raw;
-                call.num_replicas = replicas.cast_signed();
-                call.num_partitions = partitions.cast_signed();
-                call.default_assignment = start;
-                call.default_assignment_size = length;
-            })
-        }?;
-        Ok(assignment)
-    }
-
-    /// Its devices and how they are connected.
-    ///
-    /// # Errors
-    /// As the plug-in's, or [`PjrtError::BadAnswer`].
-    pub fn topology(&self) -> Result<Topology, PjrtError> {
-        let found = of_client!(self, PJRT_Client_TopologyDescription_Args)?;
-        let raw = pointer("PJRT_Client_TopologyDescription", "a topology", found.topology)?;
-        Ok(Topology::of_client(&self.handle, raw))
+    /// [`PjrtError::InvalidArgument`] for an option of a type that plug-ins end the process on;
+    /// [`PjrtError::Status`] with the plug-in's words, such as that there is no device.
+    pub fn create_client(&self, options: &[(String, Value)]) -> Result<Client, PjrtError> {
+        Client::create(self, options)
     }
 }
 
@@ -274,19 +199,3 @@ impl PartialEq for Client {
 }
 
 impl Eq for Client {}
-
-/// The named values that a plug-in gave: those of a type that is known.
-///
-/// # Safety
-/// There are so many at `start`, or it is NULL, and what they point to is there.
-pub(super) unsafe fn attributes(
-    call: &'static str,
-    start: *const PJRT_NamedValue,
-    count: usize,
-) -> Result<Vec<(String, Value)>, PjrtError> {
-    // SAFETY: as the caller says.
-    let found = unsafe { list(call, "its attributes", start, count) }?;
-    // SAFETY: as the caller says.
-    let values = found.iter().filter_map(|value| unsafe { options::read(call, value) }.transpose());
-    values.collect()
-}

@@ -6,9 +6,9 @@ use serdes_abi::pjrt::args::*;
 
 use super::{
     border::{Table, handles, pointer, text},
-    client::{Client, ClientHandle, attributes},
+    client::{Client, ClientHandle},
     client_object::ClientObject,
-    options::Value,
+    options::{Value, attributes},
     statistics::MemoryStatistics,
 };
 use crate::pjrt::PjrtError;

@@ -7,10 +7,7 @@ use std::{
     ops::{Deref, DerefMut},
     ptr::NonNull,
     slice,
-    sync::{
-        Arc,
-        atomic::{AtomicU8, Ordering},
-    },
+    sync::Arc,
 };
 
 use serdes_abi::pjrt::args::*;
@@ -22,22 +19,6 @@ use crate::pjrt::PjrtError;
 /// devices map, and no less than what plug-ins demand in order to use memory of the host as their
 /// own (64).
 const ALIGNMENT: usize = 4096;
-
-/// Whether a client maps memory of the host: asked once, as a plug-in that cannot will not learn it.
-#[derive(Debug, Default)]
-pub(super) struct Mapping(AtomicU8);
-
-const REFUSED: u8 = 1;
-
-impl Mapping {
-    fn is_refused(&self) -> bool {
-        self.0.load(Ordering::Relaxed) == REFUSED
-    }
-
-    fn refuse(&self) {
-        self.0.store(REFUSED, Ordering::Relaxed);
-    }
-}
 
 /// Memory of the host, which a transfer takes and gives back.
 ///

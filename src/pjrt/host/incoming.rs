@@ -1,81 +1,23 @@
 //! Arrays that come onto a device in pieces.
 
-use std::{ffi::c_int, ops::Range, ptr, ptr::NonNull, sync::Arc};
+use std::{ffi::c_int, ops::Range, ptr, sync::Arc};
 
 use serdes_abi::pjrt::{ElementType, args::*};
 
 use super::{
     border::pointer,
     buffer::Buffer,
-    client::{Client, ClientHandle},
+    client::Client,
     device::Memory,
     element_type::number_of,
     event::Event,
     host_array::HostArray,
     host_memory::HostMemory,
+    manager::ManagerHandle,
     target::Target,
     transfer::{Endpoint, Transfer},
 };
 use crate::pjrt::PjrtError;
-
-/// What takes the pieces. Whatever is on its way to it holds it.
-#[derive(Debug)]
-pub(super) struct ManagerHandle {
-    client: Arc<ClientHandle>,
-    raw: NonNull<PJRT_AsyncHostToDeviceTransferManager>,
-}
-
-// SAFETY: the C API lets any thread use any object, several at once but for destroying it; that is
-// done when nobody holds it any more.
-unsafe impl Send for ManagerHandle {}
-// SAFETY: as above.
-unsafe impl Sync for ManagerHandle {}
-
-impl ManagerHandle {
-    fn raw(&self) -> *mut PJRT_AsyncHostToDeviceTransferManager {
-        self.raw.as_ptr()
-    }
-}
-
-impl ManagerHandle {
-    /// Fails if the plug-in says that it has made another number of arrays. One that cannot say it
-    /// is believed.
-    fn check_count(&self, expected: usize) -> Result<(), PjrtError> {
-        let raw = self.raw();
-        // SAFETY: the manager is alive.
-        let count = unsafe {
-            self.client.table().ask(
-                |call: &mut PJRT_AsyncHostToDeviceTransferManager_BufferCount_Args| {
-                    call.transfer_manager = raw;
-                },
-            )
-        };
-        match count {
-            Ok(found) if found.buffer_count != expected => Err(PjrtError::BadAnswer {
-                call: "PJRT_AsyncHostToDeviceTransferManager_BufferCount",
-                what: "the number of arrays",
-                found: found.buffer_count.to_string(),
-                expected: "as many as were asked for",
-            }),
-            Err(error) if !error.is_unsupported() => Err(error),
-            _ => Ok(()),
-        }
-    }
-}
-
-impl Drop for ManagerHandle {
-    fn drop(&mut self) {
-        let raw = self.raw();
-        // SAFETY: it is alive, and nobody holds it any more. An error changes nothing.
-        let _ = unsafe {
-            self.client.table().ask(
-                |call: &mut PJRT_AsyncHostToDeviceTransferManager_Destroy_Args| {
-                    call.transfer_manager = raw;
-                },
-            )
-        };
-    }
-}
 
 /// No manager is made for more arrays at once.
 const MOST_ARRAYS: usize = 1 << 16;
@@ -156,7 +98,7 @@ impl Client {
         }?;
         let call = "PJRT_Client_CreateBuffersForAsyncHostToDevice";
         let raw = pointer(call, "a transfer manager", made.transfer_manager)?;
-        let manager = Arc::new(ManagerHandle { client: Arc::clone(handle), raw });
+        let manager = Arc::new(ManagerHandle::new(handle, raw));
         manager.check_count(arrays.len())?;
         let indices: Range<c_int> = 0..c_int::MAX;
         // Each is told that it is given up where another cannot be had.
@@ -302,7 +244,7 @@ impl IncomingBuffer {
         // SAFETY: the manager is alive, has an array of this number, and the piece is inside of it;
         // the data is there as the caller says.
         let begun = unsafe {
-            self.manager.client.table().ask(
+            self.manager.client().table().ask(
                 |call: &mut PJRT_AsyncHostToDeviceTransferManager_TransferData_Args| {
                     call.transfer_manager = raw;
                     call.buffer_index = index;
@@ -315,7 +257,7 @@ impl IncomingBuffer {
         }?;
         self.complete = is_last;
         // SAFETY: a call that succeeds hands over this event, or none.
-        Ok(unsafe { Event::taken(&self.manager.client, begun.done_with_h2d_transfer) })
+        Ok(unsafe { Event::taken(self.manager.client(), begun.done_with_h2d_transfer) })
     }
 
     /// Fails if the plug-in says that the array has another length. One that cannot say it is
@@ -324,7 +266,7 @@ impl IncomingBuffer {
         let (raw, index) = (self.manager.raw(), self.index);
         // SAFETY: the manager is alive, and has an array of this number.
         let size = unsafe {
-            self.manager.client.table().ask(
+            self.manager.client().table().ask(
                 |call: &mut PJRT_AsyncHostToDeviceTransferManager_BufferSize_Args| {
                     call.transfer_manager = raw;
                     call.buffer_index = index;
@@ -348,7 +290,7 @@ impl IncomingBuffer {
         let (raw, index) = (self.manager.raw(), self.index);
         // SAFETY: the manager is alive, and has an array of this number.
         let found = unsafe {
-            self.manager.client.table().ask(
+            self.manager.client().table().ask(
                 |call: &mut PJRT_AsyncHostToDeviceTransferManager_RetrieveBuffer_Args| {
                     call.transfer_manager = raw;
                     call.buffer_index = index;
@@ -357,7 +299,7 @@ impl IncomingBuffer {
         }?;
         let call = "PJRT_AsyncHostToDeviceTransferManager_RetrieveBuffer";
         // SAFETY: a call that succeeds hands over this buffer.
-        unsafe { Buffer::taken(call, &self.manager.client, found.buffer_out) }
+        unsafe { Buffer::taken(call, self.manager.client(), found.buffer_out) }
     }
 }
 
@@ -372,7 +314,7 @@ impl Drop for IncomingBuffer {
         // is told by the end of its manager.
         // SAFETY: the manager is alive, and has an array of this number, which is not complete.
         let _ = unsafe {
-            self.manager.client.table().ask(
+            self.manager.client().table().ask(
                 |call: &mut PJRT_AsyncHostToDeviceTransferManager_SetBufferError_Args| {
                     call.transfer_manager = raw;
                     call.buffer_index = index;

@@ -8,6 +8,7 @@
 pub(in crate::pjrt) mod border;
 mod buffer;
 mod client;
+mod client_devices;
 mod client_object;
 mod custom_calls;
 mod device;
@@ -18,6 +19,7 @@ mod host_array;
 mod host_memory;
 mod incoming;
 mod layout;
+mod manager;
 mod options;
 mod origin;
 mod plugin;

@@ -145,6 +145,22 @@ pub(super) unsafe fn read(
     Ok(Some((name, value)))
 }
 
+/// The named values that a plug-in gave: those of a type that is known.
+///
+/// # Safety
+/// There are so many at `start`, or it is NULL, and what they point to is there.
+pub(super) unsafe fn attributes(
+    call: &'static str,
+    start: *const PJRT_NamedValue,
+    count: usize,
+) -> Result<Vec<(String, Value)>, PjrtError> {
+    // SAFETY: as the caller says.
+    let found = unsafe { list(call, "its attributes", start, count) }?;
+    // SAFETY: as the caller says.
+    let values = found.iter().filter_map(|value| unsafe { read(call, value) }.transpose());
+    values.collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,4 +1,4 @@
-//! A plug-in that is loaded: its version, its attributes, and clients of it.
+//! A plug-in that is loaded: its version and its attributes.
 
 use std::{
     collections::HashMap,
@@ -13,8 +13,7 @@ use serdes_abi::pjrt::{
 
 use super::{
     border::{self, Extension, Table},
-    client::{self, Client},
-    options::Value,
+    options::{self, Value},
 };
 use crate::pjrt::{PjrtError, PluginVersion, SizeRule};
 
@@ -144,15 +143,6 @@ impl PjrtPlugin {
             _ => version,
         }
     }
-
-    /// Creates a client: takes possession of devices.
-    ///
-    /// # Errors
-    /// [`PjrtError::InvalidArgument`] for an option of a type that plug-ins end the process on;
-    /// [`PjrtError::Status`] with the plug-in's words, such as that there is no device.
-    pub fn create_client(&self, options: &[(String, Value)]) -> Result<Client, PjrtError> {
-        Client::create(self, options)
-    }
 }
 
 #[cfg(unix)]
@@ -190,5 +180,5 @@ fn attributes(table: &Table) -> Result<Option<Vec<(String, Value)>>, PjrtError> 
     };
     let (start, count) = (found.attributes, found.num_attributes);
     // SAFETY: the plug-in says that there are so many; they belong to it, and it stays.
-    unsafe { client::attributes("PJRT_Plugin_Attributes", start, count) }.map(Some)
+    unsafe { options::attributes("PJRT_Plugin_Attributes", start, count) }.map(Some)
 }

@@ -6,9 +6,9 @@ use serdes_abi::pjrt::args::*;
 
 use super::{
     border::{Table, handles, owned_bytes, pointer, text},
-    client::{ClientHandle, attributes},
+    client::ClientHandle,
     device::DeviceDescription,
-    options::Value,
+    options::{Value, attributes},
     origin::Origin,
     plugin::PjrtPlugin,
 };

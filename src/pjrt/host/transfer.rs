@@ -4,7 +4,7 @@ use std::{mem::ManuallyDrop, sync::Arc};
 
 use super::{
     buffer::BufferHandle, elsewhere::Elsewhere, event::Event, host_memory::HostMemory,
-    incoming::ManagerHandle,
+    manager::ManagerHandle,
 };
 use crate::pjrt::PjrtError;
 

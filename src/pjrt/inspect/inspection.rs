@@ -4,11 +4,14 @@ use std::path::Path;
 
 use serdes_abi::pjrt::{Minor, OLDEST_FRAMEWORK_SYMBOL};
 
-use super::{ENTRY, recognised::VersionInFile, version};
+use super::{recognised::VersionInFile, version};
 use crate::{
     pjrt::{PluginVersion, SizeRule, error::PjrtError},
     stream_executor::elf,
 };
+
+/// The function by which a plug-in hands out its table.
+pub(in crate::pjrt) const ENTRY: &str = "GetPjrtApi";
 
 /// What a shared library says of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,8 +9,6 @@ mod recognised;
 mod version;
 mod x86_64;
 
+pub(super) use inspection::ENTRY;
 pub use inspection::{Inspection, inspect};
 pub use recognised::VersionInFile;
-
-/// The function by which a plug-in hands out its table.
-pub(super) const ENTRY: &str = "GetPjrtApi";

@@ -5,7 +5,8 @@ use std::fmt;
 use serdes_abi::pjrt::{self, Minor, Struct};
 
 use super::{
-    framework::{Framework, Gate},
+    framework::Framework,
+    gate::Gate,
     plugin_version::{PluginVersion, SizeRule},
     steps::{NEEDS, STRUCTS, Step, TOLERATED},
 };
@@ -118,25 +119,28 @@ impl Fit {
     }
 }
 
-/// The verdict.
-pub(super) fn of(framework: &Framework, plugin: &PluginVersion) -> Fit {
-    let mut fit = Fit::default();
-    gate(framework, plugin, &mut fit);
-    if !plugin.minor().is_supported() {
-        // No function can be found in such a table, let alone called.
-        return fit;
-    }
-    for &(step, structs) in STRUCTS {
-        for found in structs.iter().filter_map(|name| pjrt::structure(name)) {
-            size(framework, plugin, step, found, &mut fit);
+impl Framework {
+    /// Whether it can use a plug-in, as far as the versions of both say.
+    #[must_use]
+    pub fn fit(&self, plugin: &PluginVersion) -> Fit {
+        let mut fit = Fit::default();
+        gate(self, plugin, &mut fit);
+        if !plugin.minor().is_supported() {
+            // No function can be found in such a table, let alone called.
+            return fit;
         }
-        needs(framework, plugin, step, &mut fit);
-        if step == Step::Compile {
-            stablehlo(framework, plugin, &mut fit);
+        for &(step, structs) in STRUCTS {
+            for found in structs.iter().filter_map(|name| pjrt::structure(name)) {
+                size(self, plugin, step, found, &mut fit);
+            }
+            needs(self, plugin, step, &mut fit);
+            if step == Step::Compile {
+                stablehlo(self, plugin, &mut fit);
+            }
         }
+        beyond_the_table(self, plugin, &mut fit);
+        fit
     }
-    beyond_the_table(framework, plugin, &mut fit);
-    fit
 }
 
 /// What the framework asks of the plug-in's number before it calls anything.

@@ -3,19 +3,9 @@
 use serdes_abi::pjrt::Minor;
 
 use super::{
-    fit::{self, Fit},
-    plugin_version::PluginVersion,
+    gate::{Gate, StableHlo},
     releases::RELEASES,
 };
-
-/// What a framework demands of a plug-in's version before it calls anything.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Gate {
-    /// The very minor that the framework was built with.
-    Equal,
-    /// That minor or a later one.
-    AtLeast(Minor),
-}
 
 /// A framework that loads PJRT plug-ins.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,9 +15,6 @@ pub struct Framework {
     gate: Gate,
     stablehlo: Option<[StableHlo; 2]>,
 }
-
-/// A version of StableHLO: major, minor and patch number.
-pub(super) type StableHlo = [u32; 3];
 
 impl Framework {
     /// A framework of that name, built with that minor of the interface, that takes every plug-in
@@ -88,11 +75,5 @@ impl Framework {
     /// The oldest StableHLO that it can write, and its own; `None` if that is not known.
     pub(super) fn stablehlo(&self) -> Option<[StableHlo; 2]> {
         self.stablehlo
-    }
-
-    /// Whether it can use a plug-in, as far as the versions of both say.
-    #[must_use]
-    pub fn fit(&self, plugin: &PluginVersion) -> Fit {
-        fit::of(self, plugin)
     }
 }

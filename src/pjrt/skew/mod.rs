@@ -5,6 +5,7 @@
 
 mod fit;
 mod framework;
+mod gate;
 mod plugin_version;
 mod releases;
 mod steps;
@@ -12,6 +13,7 @@ mod steps;
 mod tests;
 
 pub use fit::{Fit, Mismatch, SkewRule};
-pub use framework::{Framework, Gate};
+pub use framework::Framework;
+pub use gate::Gate;
 pub use plugin_version::{PluginVersion, SizeRule};
 pub use steps::Step;

@@ -6,7 +6,7 @@
 
 use serdes_abi::pjrt::Minor;
 
-use super::framework::{Gate, StableHlo};
+use super::gate::{Gate, StableHlo};
 
 /// A release of jaxlib.
 #[derive(Clone, Copy, Debug)]

@@ -2,8 +2,10 @@
 
 use std::sync::OnceLock;
 
-use super::{ArrayTransfer, MemorySpace, PIECES_FROM};
-use crate::pjrt::{Buffer, ElementType, HostMemory, PjrtError};
+use serdes_abi::pjrt::ElementType;
+
+use super::{ArrayTransfer, MemorySpace, transfer::PIECES_FROM};
+use crate::pjrt::{Buffer, HostMemory, PjrtError};
 
 /// An array on a device, of which is known what it is made of and how it can be read.
 #[derive(Debug)]

@@ -1,7 +1,9 @@
 //! An array whose bytes are on their way.
 
-use super::{Array, ArrayTransfer, MemorySpace, PIECES_FROM};
-use crate::pjrt::{Buffer, ElementType, HostArray, HostMemory, IncomingBuffer, PjrtError};
+use serdes_abi::pjrt::ElementType;
+
+use super::{Array, ArrayTransfer, MemorySpace, transfer::PIECES_FROM};
+use crate::pjrt::{Buffer, HostArray, HostMemory, IncomingBuffer, PjrtError};
 
 /// An array that is written front to back.
 ///

@@ -15,7 +15,3 @@ pub use array::Array;
 pub use incoming::IncomingArray;
 pub use memory_space::MemorySpace;
 pub use transfer::ArrayTransfer;
-
-/// Arrays from this length on, in bytes, are read and written in pieces where the plug-in can: a
-/// shorter one is one call, and no piece is longer than this.
-const PIECES_FROM: usize = 1 << 20;

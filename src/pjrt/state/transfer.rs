@@ -2,6 +2,10 @@
 
 use crate::pjrt::{HostMemory, PjrtError, Transfer};
 
+/// Arrays from this length on, in bytes, are read and written in pieces where the plug-in can: a
+/// shorter one is one call, and no piece is longer than this.
+pub(super) const PIECES_FROM: usize = 1 << 20;
+
 /// A copy between an array and memory of the host, which it keeps until it is done.
 #[derive(Debug)]
 #[must_use = "the memory comes back from `wait`"]

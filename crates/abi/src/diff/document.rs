@@ -7,12 +7,14 @@ use std::{
 
 use serde_json::{Map, Value};
 
+use super::built_in;
+
 /// Layouts that cannot be compared.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LayoutFileError {
     /// System: the file cannot be read.
-    #[error("cannot read {path}: {error}; the layouts that are built in are {}", built_in())]
+    #[error("cannot read {path}: {error}; the layouts that are built in are {}", built_in::names())]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -129,32 +131,6 @@ impl Field {
 const LONGEST_CHAIN: usize = 8;
 
 impl LayoutDocument {
-    /// The layout of that name that is built in (`tensorflow-2.14`, `rfc-257`, `pjrt-0.54`), what
-    /// `FILE` or `FILE#SECTION` holds, or what the C header `FILE.h` declares (with macros set
-    /// before it: `FILE.h#NAME=NUMBER`). A file of such a name is `./tensorflow-2.14`.
-    ///
-    /// # Errors
-    /// [`LayoutFileError`], by what is wrong.
-    pub fn read(argument: &str) -> Result<Self, LayoutFileError> {
-        if let Some(layout) = crate::layout_named(argument) {
-            return Ok(Self::of(layout));
-        }
-        if let Some(minor) = super::pjrt::minor_of(argument) {
-            return Ok(Self::of_pjrt(minor));
-        }
-        let (file, section) = match argument.rsplit_once('#') {
-            Some((file, section)) => (file, section),
-            None => (argument, ""),
-        };
-        let path = PathBuf::from(file);
-        let text = std::fs::read_to_string(&path)
-            .map_err(|error| LayoutFileError::Unreadable { path: path.clone(), error })?;
-        if path.extension().is_some_and(|extension| extension == "h") {
-            return super::header::parse(&text, section, &path);
-        }
-        Self::parse(&text, section, &path)
-    }
-
     /// Reads the layout `section` of `text`; the empty section is the whole. `path` is named in
     /// errors.
     ///
@@ -254,12 +230,6 @@ impl LayoutDocument {
         }
         Ok(())
     }
-}
-
-/// The names of the layouts that need no file, for people.
-fn built_in() -> String {
-    let names: Vec<&str> = crate::LAYOUTS.iter().map(|layout| layout.name).collect();
-    format!("{}, {}", names.join(", "), super::pjrt::names())
 }
 
 /// The value at a path of names with slashes between them.

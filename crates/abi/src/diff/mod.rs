@@ -51,11 +51,13 @@
 //! This folder must never know of a plug-in that runs: it compares descriptions.
 
 mod alignment;
+mod built_in;
 mod compare;
 mod document;
 mod header;
 mod outcome;
 mod pjrt;
+mod read;
 #[cfg(test)]
 mod tests;
 

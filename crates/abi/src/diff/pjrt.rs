@@ -3,22 +3,9 @@
 use super::document::{Field, LayoutDocument, Structure, Zero};
 use crate::pjrt::{self, Enumeration, Minor, Struct};
 
-/// What the names of these layouts begin with; the version follows.
-const NAME: &str = "pjrt-";
-
 /// The minor of which the table's pointer to extensions has its name; those of arguments got theirs
 /// later.
 const RENAMED_IN_TABLE: Minor = Minor::new(31);
-
-/// The minor of the layout of that name: `pjrt-0.54`.
-pub(super) fn minor_of(name: &str) -> Option<Minor> {
-    name.strip_prefix(NAME).and_then(Minor::parse).filter(|minor| minor.is_known())
-}
-
-/// The names of these layouts, for people.
-pub(super) fn names() -> String {
-    format!("{NAME}{} to {NAME}{}", Minor::OLDEST, Minor::NEWEST)
-}
 
 impl LayoutDocument {
     /// The PJRT C API of that minor, or of the newest that is known where it is newer: the table

@@ -1,23 +1,10 @@
 //! What is asked of the history: things by their names, without allocation.
 
 use super::{
-    layout::{Enumeration, Function, Struct, StructSize, same},
+    layout::{Enumeration, Function, MinorRecord, Struct, StructSize, same},
     minor::Minor,
     tables::{ENUMERATIONS, FUNCTIONS, MINORS, STRUCTS},
 };
-
-/// A minor and the table that it had.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MinorRecord {
-    /// Its number.
-    pub minor: u16,
-    /// The day on which it was first seen, as YYYY-MM-DD.
-    pub first_seen: &'static str,
-    /// How long its table is, in bytes.
-    pub size_of: u16,
-    /// What a plug-in of it says that its table is long, in bytes.
-    pub declared: u16,
-}
 
 /// The history of every minor, oldest first.
 #[must_use]

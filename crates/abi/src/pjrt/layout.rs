@@ -6,6 +6,19 @@ use super::minor::Minor;
 /// that it may have got since.
 pub const PADDING: usize = 64;
 
+/// A minor and the table that it had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MinorRecord {
+    /// Its number.
+    pub minor: u16,
+    /// The day on which it was first seen, as YYYY-MM-DD.
+    pub first_seen: &'static str,
+    /// How long its table is, in bytes.
+    pub size_of: u16,
+    /// What a plug-in of it says that its table is long, in bytes.
+    pub declared: u16,
+}
+
 /// A function of the table, and where its pointer lay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Function {

@@ -46,11 +46,10 @@ mod tables;
 
 pub use element_type::ElementType;
 pub use history::{
-    MinorRecord, enumeration, enumerations, function, functions, minors, structure, structures,
-    table_size,
+    enumeration, enumerations, function, functions, minors, structure, structures, table_size,
 };
 pub use layout::{
-    Enumeration, EnumerationValue, Field, Function, Handover, PADDING, SlotSpan, Struct,
-    StructSize, StructSpan,
+    Enumeration, EnumerationValue, Field, Function, Handover, MinorRecord, PADDING, SlotSpan,
+    Struct, StructSize, StructSpan,
 };
 pub use minor::Minor;

@@ -1,9 +1,6 @@
 //! Generated from `pjrt.json` by `cargo xtask pjrt`; never edit it.
 
-use super::{
-    history::MinorRecord,
-    layout::{Enumeration, Function, Struct, at, field, long, value},
-};
+use super::layout::{Enumeration, Function, MinorRecord, Struct, at, field, long, value};
 
 pub(super) const MINORS: &[MinorRecord] = &[
     MinorRecord { minor: 1, first_seen: "2023-06-07", size_of: 592, declared: 592 },

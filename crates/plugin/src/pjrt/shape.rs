@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use super::ElementType;
+use serdes_abi::pjrt::ElementType;
+
 use crate::{Result, Status};
 
 /// Most dimensions that an array can have: far more than any framework makes.

@@ -1,10 +1,10 @@
 //! The rules that rest on more than one value.
 
 use super::{
-    Places,
     declaration::{Declarations, LayoutFamilyDeclaration, LineDeclaration, ProductDeclaration},
     error::Defect,
     formats,
+    places::Places,
     table::Walk,
 };
 use crate::{Date, newest_of_age, record::parse_release};

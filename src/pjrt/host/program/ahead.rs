@@ -5,7 +5,7 @@ use std::ptr;
 use serdes_abi::pjrt::args::*;
 
 use super::{
-    compile::{Program, check_code, handed_program},
+    code::{Program, check_code, handed_program},
     compile_options::CompileOptions,
     executable::Executable,
     loaded::LoadedExecutable,

@@ -6,18 +6,18 @@ use std::{
     ptr::NonNull,
 };
 
-use serdes_abi::pjrt::args::*;
+use serdes_abi::pjrt::{ElementType, args::*};
 
-use super::{compile::struct_size, memory::ProgramMemory};
+use super::{code::struct_size, memory::ProgramMemory};
 use crate::pjrt::{
-    ElementType, PjrtError, Value,
+    PjrtError, Value,
     host::{
         border::{Handed, LONGEST_BYTES, Table, list, owned_bytes, pointer, text},
-        client::attributes,
         element_type::of_answer,
         host_array::MOST_DIMENSIONS,
         host_memory::HostMemory,
         layout::layout_text,
+        options::attributes,
         origin::Origin,
     },
 };

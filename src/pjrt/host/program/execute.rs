@@ -5,7 +5,7 @@ use std::{ffi::c_int, ptr, sync::Arc};
 use serdes_abi::pjrt::{Minor, args::*};
 
 use super::{
-    compile::struct_size,
+    code::struct_size,
     host_transfers::{HeldTransfers, HostTransfers},
     loaded::LoadedExecutable,
 };

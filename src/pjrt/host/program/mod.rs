@@ -1,6 +1,7 @@
 //! Programs: compiled, run, and asked what they are.
 
 mod ahead;
+mod code;
 mod compile;
 mod compile_options;
 mod executable;
@@ -11,7 +12,7 @@ mod memory;
 mod shardings;
 
 pub use self::{
-    compile::{Program, ProgramFormat},
+    code::{Program, ProgramFormat},
     compile_options::CompileOptions,
     executable::{Executable, OptimizedProgram},
     execute::{Argument, ExecuteOptions, Execution},

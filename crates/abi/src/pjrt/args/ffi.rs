@@ -6,7 +6,7 @@ use core::{
     ptr,
 };
 
-use super::ExtensionArguments;
+use super::extension::ExtensionArguments;
 
 /// Arguments of `PJRT_FFI_Register_Handler`: the only ones that no chain of extensions can follow.
 #[repr(C)]

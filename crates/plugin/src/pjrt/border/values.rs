@@ -5,11 +5,11 @@ use std::{
     ptr, slice,
 };
 
-use serdes_abi::pjrt::args::*;
+use serdes_abi::pjrt::{ElementType, args::*};
 
 use crate::{
     Result, Status,
-    pjrt::{ElementType, Shape, Value},
+    pjrt::{Shape, Value},
 };
 
 /// Most entries that a list of the host's may have: more is surely not a number of entries.

@@ -1,0 +1,37 @@
+//! A layout by what an argument names: one that is built in, or a file.
+
+use std::path::PathBuf;
+
+use super::{
+    built_in,
+    document::{LayoutDocument, LayoutFileError},
+    header,
+};
+
+impl LayoutDocument {
+    /// The layout of that name that is built in (`tensorflow-2.14`, `rfc-257`, `pjrt-0.54`), what
+    /// `FILE` or `FILE#SECTION` holds, or what the C header `FILE.h` declares (with macros set
+    /// before it: `FILE.h#NAME=NUMBER`). A file of such a name is `./tensorflow-2.14`.
+    ///
+    /// # Errors
+    /// [`LayoutFileError`], by what is wrong.
+    pub fn read(argument: &str) -> Result<Self, LayoutFileError> {
+        if let Some(layout) = crate::layout_named(argument) {
+            return Ok(Self::of(layout));
+        }
+        if let Some(minor) = built_in::pjrt_minor(argument) {
+            return Ok(Self::of_pjrt(minor));
+        }
+        let (file, section) = match argument.rsplit_once('#') {
+            Some((file, section)) => (file, section),
+            None => (argument, ""),
+        };
+        let path = PathBuf::from(file);
+        let text = std::fs::read_to_string(&path)
+            .map_err(|error| LayoutFileError::Unreadable { path: path.clone(), error })?;
+        if path.extension().is_some_and(|extension| extension == "h") {
+            return header::parse(&text, section, &path);
+        }
+        Self::parse(&text, section, &path)
+    }
+}
