@@ -43,18 +43,36 @@ impl Address {
     /// If it begins as an address and is none.
     pub(super) fn of(path: &Path) -> Option<io::Result<Self>> {
         let text = path.to_str()?;
+        if let Some(scheme) = text.strip_suffix(':').filter(|scheme| scheme_of(scheme).is_some()) {
+            // What lies in a folder of this name would be taken for a bucket.
+            let reason = format!(
+                "the address names no bucket; expected {scheme}://bucket/key, and ./{scheme}: for a \
+                 folder of this name"
+            );
+            return Some(Err(invalid(&reason)));
+        }
         let (scheme, rest) = text.split_once(":/")?;
         // What makes paths of texts takes one of two slashes for superfluous.
         let whole = rest.strip_prefix('/');
         let rest = whole.unwrap_or(rest);
+        if let Some(scheme) = scheme_of(scheme) {
+            return Some(object(scheme, rest));
+        }
         match (scheme.to_ascii_lowercase().as_str(), whole) {
-            ("s3" | "s3a", _) => Some(object(Scheme::S3, rest)),
-            ("gs" | "gcs", _) => Some(object(Scheme::Google, rest)),
-            ("az" | "azure", _) => Some(object(Scheme::Azure, rest)),
             ("file", Some(rest)) => Some(file(rest)),
             ("http" | "https", Some(_)) => Some(web(text)),
             _ => None,
         }
+    }
+}
+
+/// The kind of object storage that a scheme stands for.
+fn scheme_of(text: &str) -> Option<Scheme> {
+    match text.to_ascii_lowercase().as_str() {
+        "s3" | "s3a" => Some(Scheme::S3),
+        "gs" | "gcs" => Some(Scheme::Google),
+        "az" | "azure" => Some(Scheme::Azure),
+        _ => None,
     }
 }
 
@@ -166,6 +184,19 @@ mod tests {
         }
         assert!(matches!(of("https://me:pass@host/x"), Some(Err(_))));
         assert!(matches!(of("https://host/\u{fc}"), Some(Err(_))));
+    }
+
+    #[test]
+    fn a_scheme_alone_is_no_folder_whose_files_would_be_addresses() {
+        for scheme in ["s3", "S3", "s3a", "gs", "az"] {
+            let error = of(&format!("{scheme}:")).unwrap().unwrap_err();
+            assert!(error.contains(&format!("./{scheme}:")), "{error}");
+            assert_eq!(of(&format!("./{scheme}:")), None);
+            assert_eq!(of(&format!("./{scheme}:/a.sds")), None);
+        }
+        for path in ["C:", "file:", "https:", ":"] {
+            assert_eq!(of(path), None, "{path}");
+        }
     }
 
     #[test]

@@ -25,7 +25,11 @@ const LEAST_BYTES: u64 = 1 << 20;
 /// Requests that are under way at a time, however small.
 const MOST_BLOCKS: usize = 16;
 /// Bytes between two stretches that are read along: a request of its own costs more.
-const GAP_BYTES: u64 = 4 << 10;
+const GAP_BYTES: u64 = 64 << 10;
+/// Bytes from which on a stretch is not short. A short one that is read alone, and at once, is not
+/// begun early: the source may have it, or take along what lies behind it, which is what is read next
+/// where somebody reads tensors one by one.
+const SHORT_BYTES: u64 = LEAST_BYTES;
 
 type Stretches<'a> = Peekable<Fuse<Box<dyn Iterator<Item = Range<u64>> + Send + 'a>>>;
 
@@ -76,7 +80,8 @@ impl<'a> Ahead<'a> {
         mut buffer: &mut [u8],
         mut offset: u64,
     ) -> io::Result<()> {
-        if !source.answers_late() {
+        let all = offset..offset.saturating_add(buffer.len() as u64);
+        if !source.answers_late() || self.is_short_rest(&all) {
             return source.read_exact_at(buffer, offset);
         }
         while !buffer.is_empty() {
@@ -143,6 +148,20 @@ impl<'a> Ahead<'a> {
         }
     }
 
+    /// Whether these bytes are short and all that is left to read.
+    fn is_short_rest(&mut self, bytes: &Range<u64>) -> bool {
+        let is_short = bytes.end.saturating_sub(bytes.start) < SHORT_BYTES;
+        if !is_short || self.rest.is_some() || !self.blocks.is_empty() {
+            return false;
+        }
+        let Some(first) = self.stretches.next_if_eq(bytes) else { return false };
+        if self.stretches.peek().is_some() {
+            self.rest = Some(first);
+            return false;
+        }
+        true
+    }
+
     /// The next stretches, as far as they lie close together and one block holds them.
     fn next_block(&mut self, room: u64) -> Option<Range<u64>> {
         // Blocks of one size: a little room is no reason for a little block.
@@ -177,37 +196,50 @@ impl<'a> Ahead<'a> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Mutex, mpsc::sync_channel};
+    use std::sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering},
+        mpsc::sync_channel,
+    };
 
     use super::*;
 
-    /// Notes what is asked for.
-    struct Late(Vec<u8>, Mutex<Vec<Range<u64>>>);
+    /// Notes what is asked for, and counts what is begun early.
+    struct Late {
+        bytes: Vec<u8>,
+        asked: Mutex<Vec<Range<u64>>>,
+        begun: AtomicUsize,
+    }
 
     impl Late {
         fn new(bytes: usize) -> Self {
-            Self((0..bytes).map(|n| ((n * 31) >> 3) as u8).collect(), Mutex::default())
+            Self {
+                bytes: (0..bytes).map(|n| ((n * 31) >> 3) as u8).collect(),
+                asked: Mutex::default(),
+                begun: AtomicUsize::new(0),
+            }
         }
 
         fn asked(self) -> Vec<Range<u64>> {
-            self.1.into_inner().unwrap()
+            self.asked.into_inner().unwrap()
         }
     }
 
     impl ReadAt for Late {
         fn size(&self) -> io::Result<u64> {
-            self.0.size()
+            self.bytes.size()
         }
 
         fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-            self.1.lock().unwrap().push(offset..offset + buffer.len() as u64);
-            self.0.read_at(buffer, offset)
+            self.asked.lock().unwrap().push(offset..offset + buffer.len() as u64);
+            self.bytes.read_at(buffer, offset)
         }
 
         fn begin_read(&self, range: Range<u64>) -> Option<Receiver<io::Result<Bytes>>> {
-            self.1.lock().unwrap().push(range.clone());
+            self.begun.fetch_add(1, Ordering::Relaxed);
+            self.asked.lock().unwrap().push(range.clone());
             let (send, answer) = sync_channel(1);
-            let bytes = &self.0[range.start as usize..range.end as usize];
+            let bytes = &self.bytes[range.start as usize..range.end as usize];
             send.send(Ok(Bytes::copy_from_slice(bytes))).unwrap();
             Some(answer)
         }
@@ -220,7 +252,7 @@ mod tests {
     fn expect(ahead: &mut Ahead<'_>, source: &Late, range: Range<u64>) {
         let mut buffer = vec![0; (range.end - range.start) as usize];
         ahead.read(source, &mut buffer, range.start).unwrap();
-        assert!(buffer == source.0[range.start as usize..range.end as usize], "{range:?}");
+        assert!(buffer == source.bytes[range.start as usize..range.end as usize], "{range:?}");
     }
 
     #[test]
@@ -245,13 +277,43 @@ mod tests {
 
     #[test]
     fn neighbours_come_together_and_what_is_far_between_them_does_not_come() {
-        let source = Late::new(200_000);
-        let stretches = [0..100, 100..100, 164..300, 50_000..60_000, 59_000..61_000, 70..80];
+        let source = Late::new(400_000);
+        let stretches = [
+            0..100,
+            100..100,
+            164..300,
+            50_000..60_000,
+            59_000..61_000,
+            61_001 + GAP_BYTES..200_000,
+            70..80,
+        ];
         let mut ahead = Ahead::new(stretches.clone().into_iter());
         for stretch in stretches {
             expect(&mut ahead, &source, stretch);
         }
-        assert_eq!(source.asked(), [0..300, 50_000..60_000, 59_000..61_000, 70..80]);
+        let far = 61_001 + GAP_BYTES..200_000;
+        assert_eq!(source.asked(), [0..60_000, 59_000..61_000, far, 70..80]);
+    }
+
+    #[test]
+    fn a_short_stretch_is_read_by_itself_only_if_it_is_alone() {
+        let source = Late::new(4 << 20);
+        let mut alone = Ahead::new(std::iter::once(100..200));
+        expect(&mut alone, &source, 100..200);
+        assert!(alone.blocks.is_empty());
+        // It was not begun: the source was asked for it as for any bytes that are needed now.
+        assert_eq!(source.begun.load(Ordering::Relaxed), 0);
+        // Several that lie apart are on their way together.
+        let far = 2 << 20;
+        let mut two = Ahead::new([100..200, far..far + 100].into_iter());
+        expect(&mut two, &source, 100..200);
+        expect(&mut two, &source, far..far + 100);
+        // One that is read in steps comes in one request.
+        let mut steps = Ahead::new(std::iter::once(1000..3000));
+        expect(&mut steps, &source, 1000..2000);
+        expect(&mut steps, &source, 2000..3000);
+        assert_eq!(source.begun.load(Ordering::Relaxed), 3);
+        assert_eq!(source.asked(), [100..200, 100..200, far..far + 100, 1000..3000]);
     }
 
     #[test]
@@ -284,7 +346,7 @@ mod tests {
                 true
             }
         }
-        let mut ahead = Ahead::new(std::iter::once(0..50));
+        let mut ahead = Ahead::new([0..50, 60..70].into_iter());
         let error = ahead.read(&Broken, &mut [0; 10], 0).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
     }

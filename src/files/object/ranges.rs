@@ -1,15 +1,18 @@
 //! Small reads of a source that answers late, made few.
 //!
 //! A reader of a format asks for a few bytes here and there, and a request costs as much as some
-//! hundred kilobytes. So a small read takes its surroundings along, and one that follows on another
-//! takes more of them each time; what is large is read as it is asked for. It holds no more than
-//! [`KEPT`] ranges of [`MOST`] bytes.
+//! hundred kilobytes. So a small read takes its surroundings along, and one that follows on another,
+//! or close behind it, takes more of them each time; what is large, or begun early, is read as it is
+//! asked for. It holds no more than [`KEPT`] ranges of [`MOST`] bytes.
 
 use std::{
     collections::VecDeque,
     io,
     ops::Range,
-    sync::{Mutex, PoisonError, mpsc::Receiver},
+    sync::{
+        Mutex, PoisonError,
+        mpsc::{Receiver, sync_channel},
+    },
 };
 
 use bytes::Bytes;
@@ -21,6 +24,9 @@ const FIRST: u64 = 64 << 10;
 /// Bytes of a range in the middle of reads that follow each other, and from which on a read is as
 /// large as a request should be.
 const MOST: u64 = 1 << 20;
+/// Bytes between two reads of which the second follows on the first: what formats put between the
+/// data of two tensors.
+const NEAR: u64 = 4 << 10;
 /// Ranges that are kept.
 const KEPT: usize = 8;
 
@@ -43,6 +49,18 @@ struct Kept {
 impl Kept {
     fn end(&self) -> u64 {
         self.start.saturating_add(self.bytes.len() as u64)
+    }
+
+    /// Whether a read from `offset` on goes on where this one ended.
+    fn is_before(&self, offset: u64) -> bool {
+        offset.checked_sub(self.end()).is_some_and(|gap| gap <= NEAR)
+    }
+
+    /// What it has of a range, if that is all of it.
+    fn all_of(&self, range: &Range<u64>) -> Option<Bytes> {
+        let begin = usize::try_from(range.start.checked_sub(self.start)?).ok()?;
+        let end = usize::try_from(range.end.checked_sub(self.start)?).ok()?;
+        (begin <= end && end <= self.bytes.len()).then(|| self.bytes.slice(begin..end))
     }
 
     /// Copies what it has from `offset` on; `None` if it has nothing there.
@@ -77,7 +95,7 @@ impl<S: ReadAt> RangeCache<S> {
                 }
                 return Ok(count);
             }
-            if one.end() == offset {
+            if one.is_before(offset) {
                 follows = Some(one.next);
             }
         }
@@ -124,7 +142,14 @@ impl<S: ReadAt> ReadAt for RangeCache<S> {
     }
 
     fn begin_read(&self, range: Range<u64>) -> Option<Receiver<io::Result<Bytes>>> {
-        self.source.begin_read(range)
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let here = kept.iter().find_map(|one| one.all_of(&range));
+        drop(kept);
+        let Some(bytes) = here else { return self.source.begin_read(range) };
+        let (send, answer) = sync_channel(1);
+        // There is room for the one answer.
+        let _ = send.send(Ok(bytes));
+        Some(answer)
     }
 
     fn answers_late(&self) -> bool {
@@ -189,6 +214,33 @@ mod tests {
         }
         assert_eq!(source.reads.load(Ordering::Relaxed), 2);
         assert_eq!(source.read.load(Ordering::Relaxed), 2 * FIRST);
+    }
+
+    #[test]
+    fn small_reads_with_little_between_them_are_few_requests() {
+        let source = counted(8 << 20);
+        let cache = RangeCache::new(&source).unwrap();
+        for offset in (0..8 << 20).step_by(200_000 + 3000) {
+            let mut part = vec![0; 200_000.min((8 << 20) - offset)];
+            cache.read_exact_at(&mut part, offset as u64).unwrap();
+            assert!(part == source.bytes[offset..][..part.len()]);
+        }
+        let reads = source.reads.load(Ordering::Relaxed);
+        assert!(reads <= 13, "{reads} requests");
+        assert!(source.read.load(Ordering::Relaxed) <= source.bytes.len() as u64);
+    }
+
+    #[test]
+    fn what_is_kept_is_not_asked_for_again_however_it_is_read() {
+        let source = counted(8 << 20);
+        let cache = RangeCache::new(&source).unwrap();
+        cache.read_exact_at(&mut [0; 10], 5000).unwrap();
+        let answer = cache.begin_read(5000..5000 + FIRST).unwrap().recv().unwrap().unwrap();
+        assert!(answer == source.bytes[5000..][..FIRST as usize]);
+        assert_eq!(source.reads.load(Ordering::Relaxed), 1);
+        // The source, which has no reads that are begun early, is asked for the rest.
+        assert!(cache.begin_read(5000..5001 + FIRST).is_none());
+        assert!(cache.begin_read(4999..5001).is_none());
     }
 
     #[test]

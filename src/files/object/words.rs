@@ -21,6 +21,12 @@ pub(super) fn words_of(error: &StoreError) -> String {
         StoreError::Unauthenticated { .. } => format!(
             "the store wants credentials that the environment does not have, or refuses them ({detail})"
         ),
+        // The keys of the caller are paths: only a listing brings others.
+        StoreError::InvalidPath { source } => format!(
+            "{}: no path leads to such a key, which has an empty part, as `a//b`, or `.` or `..`, and \
+             the store's listing ends there; rename that object, or remove it",
+            clean(&source.to_string())
+        ),
         _ => detail,
     }
 }
@@ -111,6 +117,13 @@ mod tests {
             of_answer("Server returned non-2xx status code: 404 Not Found: "),
             "404 Not Found"
         );
+    }
+
+    #[test]
+    fn a_key_that_no_path_leads_to_is_named_with_what_to_do() {
+        let error = object_store::path::Path::parse("run//x").unwrap_err();
+        let words = words_of(&StoreError::from(error));
+        assert!(words.contains("\"run//x\"") && words.contains("rename that object"), "{words}");
     }
 
     #[test]
