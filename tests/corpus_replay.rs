@@ -46,6 +46,9 @@ replay!(
     checkpoint_v1
 );
 
+#[cfg(feature = "addresses")]
+replay!(addresses);
+
 #[cfg(feature = "proxy")]
 replay!(proxy_requests);
 

@@ -2,6 +2,8 @@
 //!
 //! `tests/corpus_replay.rs` of serdes includes this file and runs each over its corpus.
 
+#[cfg(feature = "addresses")]
+mod addresses;
 mod checkpoints;
 mod device_state;
 mod graphs;
@@ -14,6 +16,8 @@ mod stablehlo;
 #[cfg(feature = "torch")]
 mod torch;
 
+#[cfg(feature = "addresses")]
+pub use addresses::addresses;
 pub use checkpoints::{checkpoint_v1, table, tensor_bundle};
 pub use device_state::{device_state, merged_state};
 pub use graphs::{artifacts, graphs};

@@ -201,6 +201,8 @@ fn with_keys(
 
 #[cfg(test)]
 mod tests {
+    use proptest::{collection::vec, prelude::*, sample::select};
+
     use super::*;
 
     const CONFIG: &str = "\u{feff}# of the tools\r
@@ -275,6 +277,48 @@ aws_access_key_id = three
         assert!(fill(container, Some("default"), sso, "").is_err());
         assert!(fill(AmazonS3Builder::new(), None, sso, "").is_err());
         assert!(fill(AmazonS3Builder::new(), None, "", "").is_ok());
+    }
+
+    /// A line of a file as people and programs write them, and as neither does.
+    fn line() -> impl Strategy<Value = String> {
+        const NAMES: [&str; 8] = [
+            "aws_access_key_id",
+            "aws_secret_access_key",
+            "AWS_SESSION_TOKEN ",
+            "region",
+            "endpoint_url",
+            "role_arn",
+            "sso_session",
+            "other",
+        ];
+        prop_oneof![
+            Just("[default]".to_owned()),
+            Just("[profile lab]".to_owned()),
+            Just("[lab]".to_owned()),
+            (select(&NAMES[..]), "[=\\[\\]#; ]{0,3}SECRET[ -~]{0,8}")
+                .prop_map(|(name, value)| format!("{name}={value}")),
+            "[ \t\\[\\]=#;a-z\u{fc}\u{feff}\r]{0,12}",
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn files_of_any_lines_make_a_client_or_an_error_without_their_values(
+            config in vec(line(), 0..12),
+            credentials in vec(line(), 0..12),
+            name in select(&[None, Some("default"), Some("lab")][..]),
+        ) {
+            let texts = [config.join("\n"), credentials.join("\r\n")];
+            match fill(AmazonS3Builder::new(), name, &texts[0], &texts[1]) {
+                Ok(builder) => {
+                    let has = |key| builder.get_config_value(&key).is_some();
+                    // Half of the keys signs nothing, and a token belongs to keys.
+                    prop_assert_eq!(has(Key::AccessKeyId), has(Key::SecretAccessKey));
+                    prop_assert!(has(Key::AccessKeyId) || !has(Key::Token));
+                }
+                Err(error) => prop_assert!(!error.to_string().contains("SECRET"), "{}", error),
+            }
+        }
     }
 
     #[test]

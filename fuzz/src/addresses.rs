@@ -1,0 +1,50 @@
+//! The target over paths that may be addresses.
+//!
+//! An input is a text as somebody writes it after `--to` or into a script; what is secret is put
+//! where signed addresses, and those with a password, have it.
+
+use std::path::Path;
+
+use serdes::{files::Tree, storage::Storage};
+
+/// What no message may have in it.
+const SECRET: &str = "wJalrXUtnFEMI";
+
+/// What addresses begin with.
+const SCHEMES: [&str; 9] = ["s3", "s3a", "gs", "gcs", "az", "azure", "file", "http", "https"];
+
+/// What a path is called, and what is wrong with it.
+fn told(storage: &Storage, text: &str) -> String {
+    let path = Path::new(text);
+    let error = storage.system_path(path).err().map(|error| error.to_string());
+    format!("{} {}", storage.name(path), error.unwrap_or_default())
+}
+
+/// Finds out where a text leads, and asks no store and no server.
+pub fn addresses(input: &[u8]) {
+    let Ok(text) = std::str::from_utf8(input) else { return };
+    let storage = Storage::anywhere();
+    let path = Path::new(text);
+    if let Ok(Some(found)) = storage.system_path(path) {
+        assert!(storage.is_of_system(path));
+        // A path is what it was; an address of a file leads to one that stays where it is.
+        let is_address = text.get(..7).is_some_and(|start| start.eq_ignore_ascii_case("file://"));
+        assert!(if is_address { found.is_absolute() } else { *found == *path }, "{text:?}");
+    } else {
+        assert!(!storage.is_of_system(path));
+        let scheme = text.split(':').next().unwrap_or_default().to_ascii_lowercase();
+        assert!(SCHEMES.contains(&&*scheme), "{text:?}");
+    }
+    // Of the file system alone every text is a path.
+    assert!(Storage::system().is_of_system(path));
+    assert_eq!(Storage::system().name(path), text);
+    for scheme in SCHEMES {
+        let with_password = told(&storage, &format!("{scheme}://me:{SECRET}@{text}"));
+        assert!(!with_password.contains(SECRET), "{with_password}");
+        // The query of other addresses is a part of a key, or of the name of a file.
+        if scheme.starts_with("http") && !text.contains(SECRET) {
+            let signed = told(&storage, &format!("{scheme}://{text}?X-Amz-Signature={SECRET}"));
+            assert!(!signed.contains(SECRET), "{signed}");
+        }
+    }
+}
