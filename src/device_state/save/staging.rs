@@ -18,6 +18,11 @@ use crate::{
     files::Watch,
 };
 
+/// Bytes that lie in memory of this process and are summed, and then written, at a time: these and
+/// the system's copy of them fit into the cache of a core together, so that the second of both finds
+/// what the first brought there.
+const SUMMED_BYTES: u64 = 512 << 10;
+
 /// Makes buffers of a device's memory.
 type MakeBuffer = Box<dyn Fn() -> Result<Buffer, Error> + Send>;
 
@@ -123,8 +128,9 @@ impl Staging {
         }
         let buffer = self.write_started()?;
         while !rest.is_empty() {
-            // Ends where a buffer would.
-            let (part, later) = rest.split_at(rest.len().min(capacity_at(self.position)));
+            // Ends where a page of the system's cache does, however large.
+            let most = (SUMMED_BYTES - self.position % SUMMED_BYTES) as usize;
+            let (part, later) = rest.split_at(rest.len().min(most));
             sums.update(part);
             let written = self.output.ends().1.write(part);
             written.map_err(|error| Error::io("write", &self.path, error))?;
