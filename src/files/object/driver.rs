@@ -9,7 +9,7 @@ use std::{
 use object_store::Error as StoreError;
 use tokio::runtime::{Builder, Runtime};
 
-use super::words::words_of;
+use super::words::{is_refusal, words_of};
 use crate::files::{Cancelled, Watch};
 
 /// How often somebody who waits for a store looks whether the work was stopped.
@@ -154,9 +154,8 @@ pub(crate) fn wait<T>(outcome: &Outcome<T>, deadline: Instant) -> io::Result<T> 
 pub(crate) fn system_error(error: StoreError) -> io::Error {
     let kind = match &error {
         StoreError::NotFound { .. } => io::ErrorKind::NotFound,
-        StoreError::PermissionDenied { .. } | StoreError::Unauthenticated { .. } => {
-            io::ErrorKind::PermissionDenied
-        }
+        StoreError::Unauthenticated { .. } => io::ErrorKind::PermissionDenied,
+        error if is_refusal(error) => io::ErrorKind::PermissionDenied,
         StoreError::NotSupported { .. } | StoreError::NotImplemented { .. } => {
             io::ErrorKind::Unsupported
         }

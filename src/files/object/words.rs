@@ -15,7 +15,7 @@ pub(super) fn words_of(error: &StoreError) -> String {
     let detail = answer_of(error).unwrap_or_else(|| clean(&error.to_string()));
     match error {
         StoreError::NotFound { .. } => format!("not found ({detail})"),
-        StoreError::PermissionDenied { .. } => {
+        error if is_refusal(error) => {
             format!("the store refuses the credentials of the environment ({detail})")
         }
         StoreError::Unauthenticated { .. } => format!(
@@ -28,6 +28,20 @@ pub(super) fn words_of(error: &StoreError) -> String {
             clean(&source.to_string())
         ),
         _ => detail,
+    }
+}
+
+/// Whether the store refuses the credentials that it was given. Of a listing the error does not say
+/// so, but what the server answered.
+pub(super) fn is_refusal(error: &StoreError) -> bool {
+    match error {
+        StoreError::PermissionDenied { .. } => true,
+        StoreError::Generic { source, .. } => {
+            let answer = with_causes(&**source);
+            let status = answer.split_once("status code: ").map(|(_, status)| status);
+            status.is_some_and(|status| status.starts_with("403 "))
+        }
+        _ => false,
     }
 }
 
@@ -117,6 +131,20 @@ mod tests {
             of_answer("Server returned non-2xx status code: 404 Not Found: "),
             "404 Not Found"
         );
+    }
+
+    #[test]
+    fn a_refusal_is_one_whatever_was_asked() {
+        let generic = |answer: &str| StoreError::Generic {
+            store: "S3",
+            source: format!("Error performing list request: {answer}").into(),
+        };
+        let refused = generic("Server returned non-2xx status code: 403 Forbidden: <Code>x</Code>");
+        assert!(is_refusal(&refused));
+        assert!(words_of(&refused).contains("refuses the credentials"), "{}", words_of(&refused));
+        let down = generic("Server returned non-2xx status code: 503 Service Unavailable: 403 ");
+        assert!(!is_refusal(&down));
+        assert!(!words_of(&down).contains("credentials"), "{}", words_of(&down));
     }
 
     #[test]
