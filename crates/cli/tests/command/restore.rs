@@ -103,3 +103,42 @@ fn a_salvage_that_lost_something_or_may_have_is_no_yes() {
     let (status, verified, _) = salvage(&["--only", other]);
     assert_eq!((status, verified), (0, Some(true)));
 }
+
+#[test]
+fn other_names_of_a_tensor_are_names_in_a_state_and_tensors_elsewhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let head = br#"{"__metadata__":{"serdes_ml.aliases":"{\"head\": \"w\"}","step":"7"},"b":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"w":{"dtype":"U8","shape":[3],"data_offsets":[2,5]}}"#;
+    let file = [&(head.len() as u64).to_le_bytes(), &head[..], &[1, 2, 3, 4, 5]].concat();
+    fs::write(path("in.safetensors"), file).unwrap();
+    let state = path("a.sds");
+    let save = ["save", "--from", text(&path("in.safetensors")), "-o", text(&state)];
+    assert_eq!(status(&serdes(&save)), 0);
+    // What `to` holds, in the words of `inspect`: names of tensors, and the metadata.
+    let restored = |to: &str, only: &[&str]| {
+        let to = path(to);
+        let restore = [&["restore", text(&state), "--to", text(&to)], only].concat();
+        assert_eq!(status(&serdes(&restore)), 0, "{restore:?}");
+        let found = objects(&serdes(&["inspect", text(&to), "--json"])).remove(0);
+        let mut names: Vec<String> = found["tensors"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|tensor| tensor["name"].as_str().unwrap().to_owned())
+            .collect();
+        names.sort();
+        (names, found["metadata"].clone())
+    };
+    let step = serde_json::json!({"step": "7"});
+    let (names, metadata) = restored("whole.sds", &[]);
+    assert_eq!(names, ["b", "w"]);
+    assert_eq!(metadata["serdes_ml.aliases"], r#"{"head": "w"}"#);
+    assert_eq!(restored("whole.safetensors", &[]).0, ["b", "head", "w"]);
+    // Alone it is a tensor of its own, and what is not taken along has no other name.
+    assert_eq!(restored("head.sds", &["--only", "head"]), (vec!["head".to_owned()], step.clone()));
+    assert_eq!(restored("b.sds", &["--only", "b"]), (vec!["b".to_owned()], step));
+    for to in ["whole.sds", "whole.safetensors"] {
+        let diff = serdes(&["diff", text(&state), text(&path(to))]);
+        assert_eq!(status(&diff), 0, "{to}: {diff:?}");
+    }
+}
