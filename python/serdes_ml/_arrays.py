@@ -141,6 +141,7 @@ def _found(name: str, value: object) -> Array:
 def from_jax(name: str, value: Any) -> Array:
     """A jax.Array of this process as a numpy array."""
     jax = sys.modules["jax"]
+    check_alive(name, value)
     if jax.dtypes.issubdtype(value.dtype, jax.dtypes.extended):
         raise TypeError(
             f"{name!r} is an array of {value.dtype}; save jax.random.key_data(...) of it"
@@ -150,6 +151,14 @@ def from_jax(name: str, value: Any) -> Array:
             f"{name!r} lies on devices of several processes; serdes_ml.jax.save saves it"
         )
     return np.asarray(value)
+
+
+def check_alive(name: str, value: Any) -> None:
+    """Refuse a jax.Array whose memory is gone, with the name that the tensor was to have."""
+    if value.is_deleted():
+        raise ValueError(
+            f"{name!r} is an array that was deleted, or donated to a function; save it before"
+        )
 
 
 # Types that torch has and numpy itself does not: the same bytes under another name.
@@ -221,12 +230,12 @@ def to_torch(name: str, array: Array) -> Any:
     return torch.from_numpy(array)
 
 
-def to_jax(name: str, array: Array) -> Any:
-    """A numpy array as a jax.Array on the default device."""
+def to_jax(name: str, array: Array, device: Any = None) -> Any:
+    """A numpy array as a jax.Array on a device, or on the default one."""
     jax = imported("jax")
     if array.dtype == object:
         raise TypeError(f"{name!r} holds strings, and jax has no arrays of them")
-    return jax.device_put(array)
+    return jax.device_put(array, device)
 
 
 _FRAMEWORKS: dict[str, Callable[[str, Array], Any]] = {
@@ -239,11 +248,25 @@ _FRAMEWORKS: dict[str, Callable[[str, Array], Any]] = {
 }
 
 
-def framework_of(framework: str) -> Callable[[str, Array], Any]:
-    """What makes arrays of a framework out of numpy's."""
+def framework_of(framework: str, device: Any = None) -> Callable[[str, Array], Any]:
+    """What makes arrays of a framework out of numpy's, on a device of it; None is its default.
+
+    For torch a device is what ``Tensor.to`` takes, for jax a ``jax.Device`` or the name of a
+    platform, and numpy has ``"cpu"``.
+    """
     found = _FRAMEWORKS.get(framework)
     if found is None:
         raise ValueError(f"framework {framework!r}: expected numpy, jax or torch")
+    if device is None:
+        return found
+    if found is to_torch:
+        return lambda name, array: to_torch(name, array).to(device)
+    if found is to_jax:
+        jax = imported("jax")
+        target = jax.devices(device)[0] if isinstance(device, str) else device
+        return lambda name, array: to_jax(name, array, target)
+    if device != "cpu":
+        raise ValueError(f"device {device!r}: arrays of numpy lie in memory of the cpu")
     return found
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import EllipsisType, TracebackType
 from typing import Any, cast
 
@@ -283,13 +284,15 @@ def load_file(
     filename: Path,
     *,
     framework: str = "numpy",
+    device: Any = None,
     only: str | Sequence[str] | None = None,
     verify: bool = True,
     progress: Progress = None,
 ) -> dict[str, Any]:
     """Load the tensors of the state ``filename``, by their names.
 
-    ``framework`` is ``"numpy"``, ``"jax"`` or ``"torch"``. ``only`` are patterns of names (``*``,
+    ``framework`` is ``"numpy"``, ``"jax"`` or ``"torch"``; ``device`` is one of it, or None for its
+    default. ``only`` are patterns of names (``*``,
     ``?``, ``[a-z]``), as ``["encoder/*"]``. ``verify=False`` takes the bytes as they are, and
     compares no checksums. Arrays own their memory and can be written to; strings come as arrays of
     ``bytes`` objects.
@@ -305,7 +308,7 @@ def load_file(
         TooNew, TooOld, Corrupt: if this build must not, or nobody can, read it.
         KeyError: if a pattern matches no tensor.
     """
-    make = framework_of(framework)
+    make = framework_of(framework, device)
     state = State.open(filename)
     return _made(make, state.read(state.select(only), verify, progress))
 
@@ -350,10 +353,15 @@ class Slice:
     ([3, 4], array([4, 6]), array([ 3,  7, 11]))
     """
 
-    def __init__(self, state: State, name: str, framework: str, verify: bool) -> None:
+    def __init__(
+        self, state: State, name: str, make: Callable[[str, Array], Any], verify: bool
+    ) -> None:
         self._state, self._name, self._verify = state, name, verify
-        self._make = framework_of(framework)
+        self._make = make
         self._dtype, self._shape = state.describe(name)
+
+    def __repr__(self) -> str:
+        return f"<slice of {self._name!r}: {self.get_dtype()}{self.get_shape()}>"
 
     def get_shape(self) -> list[int]:
         """The extent of each dimension."""
@@ -406,11 +414,21 @@ class Slice:
         for one in given:
             if isinstance(one, EllipsisType):
                 found.extend([slice(None)] * (rank - len(given) + 1))
-            elif isinstance(one, slice) or hasattr(one, "__index__"):
-                found.append(one)
             else:
-                raise IndexError(f"expected numbers, slices and ..., found {one!r}")
+                found.append(_number_or_slice(one))
         return found + [slice(None)] * (rank - len(found))
+
+
+def _number_or_slice(index: object) -> int | slice:
+    """An index of one dimension; a bool is none, since it means a mask to numpy."""
+    if isinstance(index, slice):
+        return index
+    try:
+        if not isinstance(index, (bool, np.bool_)):
+            return operator.index(cast("Any", index))
+    except TypeError:
+        pass
+    raise IndexError(f"expected numbers, slices and ..., found {index!r}")
 
 
 class safe_open:
@@ -427,10 +445,22 @@ class safe_open:
            [8, 9]])
     """
 
-    def __init__(self, filename: Path, framework: str = "numpy", *, verify: bool = True) -> None:
-        framework_of(framework)
-        self._framework, self._verify = framework, verify
+    def __init__(
+        self,
+        filename: Path,
+        framework: str = "numpy",
+        device: Any = None,
+        *,
+        verify: bool = True,
+    ) -> None:
+        self._make, self._verify = framework_of(framework, device), verify
         self._state: State | None = State.open(filename)
+        self._name = _native.shown(place(filename))
+
+    def __repr__(self) -> str:
+        if self._state is None:
+            return f"<closed state {self._name!r}>"
+        return f"<state {self._name!r}: {len(self)} tensors>"
 
     def __enter__(self) -> safe_open:
         return self
@@ -472,11 +502,11 @@ class safe_open:
             KeyError: if there is none of that name.
         """
         array = self._open().read([name], self._verify, None)[name]
-        return framework_of(self._framework)(name, array)
+        return self._make(name, array)
 
     def get_slice(self, name: str) -> Slice:
         """A tensor of which parts are read; see `Slice`."""
-        return Slice(self._open(), name, self._framework, self._verify)
+        return Slice(self._open(), name, self._make, self._verify)
 
     def get_shape(self, name: str) -> list[int]:
         """The extent of each dimension."""

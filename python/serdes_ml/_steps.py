@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import operator
 import pathlib
 import re
 from types import TracebackType
@@ -31,6 +32,9 @@ class Steps:
         if self._is_local:
             pathlib.Path(self._folder).mkdir(parents=True, exist_ok=True)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._folder!r}, keep={self._keep})"
+
     def __enter__(self: _Self) -> _Self:
         return self
 
@@ -47,9 +51,10 @@ class Steps:
 
     def path(self, step: int) -> Path:
         """The place of the state of a step: a path, or an address under that of the run."""
-        if step < 0:
-            raise ValueError(f"a step is 0 or more, found {step}")
-        at = inside(self._folder, f"step-{step:08}.sds")
+        number = operator.index(step)
+        if number < 0:
+            raise ValueError(f"a step is 0 or more, found {number}")
+        at = inside(self._folder, f"step-{number:08}.sds")
         return pathlib.Path(at) if self._is_local else at
 
     def existing(self, step: int | None) -> Path:
@@ -87,14 +92,17 @@ class Steps:
         if self._prunes():
             _native.remove_state(self.path(step))
 
-    def prune(self) -> None:
-        """Remove the states that are not kept, and parts that are left of older ones."""
+    def prune(self, saved: int) -> None:
+        """Remove the states that are not kept, and parts that are left of older ones.
+
+        What was ``saved`` right now stays: who goes back to an older step begins anew there.
+        """
         if self._keep is None or not self._prunes():
             return
         names = self._names()
         kept = sorted({step for step, is_state in names if is_state})[-self._keep :]
         for step in sorted({step for step, _ in names}):
-            if kept and step < kept[0]:
+            if kept and step < kept[0] and step != saved:
                 with contextlib.suppress(FileNotFoundError):
                     self.delete(step)
 

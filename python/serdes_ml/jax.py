@@ -22,7 +22,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _native
-from ._arrays import STRING, Array, dtype_name, dtype_of, imported, strings_of, to_numpy
+from ._arrays import (
+    STRING,
+    Array,
+    check_alive,
+    dtype_name,
+    dtype_of,
+    imported,
+    strings_of,
+    to_numpy,
+)
 from ._async import Future, in_background
 from ._files import RESERVED, State, metadata_of
 from ._paths import Path, place
@@ -107,6 +116,7 @@ def _tensor(
 ) -> tuple[Any, ...] | None:
     """What this process writes of an array; None if that is nothing."""
     if isinstance(value, jax.Array):
+        check_alive(name, value)
         if value.is_fully_addressable and processes.count > 1 and processes.index > 0:
             # Every process has it all: the first one writes it.
             return None
@@ -415,7 +425,7 @@ class Steps(_Steps):
             sync=sync,
             timeout=timeout,
         )
-        self.prune()
+        self.prune(step)
 
     def save_async(
         self,
@@ -434,7 +444,7 @@ class Steps(_Steps):
 
         def run() -> None:
             prepared.run()
-            self.prune()
+            self.prune(step)
 
         return self.pending(in_background(f"the save of {prepared.path}", run))
 

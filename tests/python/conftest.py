@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import pathlib
+import shutil
+import subprocess
+from collections.abc import Iterator
 
 import pytest
 
@@ -25,3 +28,16 @@ def data() -> pathlib.Path:
 def golden() -> pathlib.Path:
     """States that were written once and are kept."""
     return REPOSITORY / "tests" / "golden" / "device_state"
+
+
+@pytest.fixture
+def small_disk(tmp_path: pathlib.Path) -> Iterator[pathlib.Path]:
+    """A folder of a file system of 1 MiB, where this user may mount one."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mount = shutil.which("mount")
+    command = [mount or "", "-t", "tmpfs", "-o", "size=1m", "none", str(folder)]
+    if mount is None or subprocess.run(command, capture_output=True).returncode != 0:
+        pytest.skip("this user mounts no file systems")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)

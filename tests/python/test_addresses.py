@@ -29,6 +29,7 @@ class Web:
 
     def __init__(self, folder: pathlib.Path) -> None:
         self.sent = 0
+        self.requests = 0
         web = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -50,6 +51,7 @@ class Web:
                 self.end_headers()
                 self.wfile.write(body)
                 web.sent += len(body)
+                web.requests += 1
 
             def log_message(self, *_: Any) -> None:
                 pass
@@ -83,6 +85,47 @@ def test_a_state_of_the_web_is_loaded_and_a_slice_reads_its_chunks(
     assert sd.check(address).acceptable
     assert sd.inspect(address)["metadata"] == {"step": "7"}
     assert all(one["result"] == "equal" for one in sd.diff(address, tmp_path / "a.sds"))
+
+
+def test_small_tensors_of_an_address_come_many_with_one_request(
+    web: Web, tmp_path: pathlib.Path
+) -> None:
+    tensors = {f"layer{number:03}": np.full(300, number, np.float32) for number in range(500)}
+    sd.save_file(tensors, tmp_path / "a.sds")
+    size = (tmp_path / "a.sds").stat().st_size
+    loaded = sd.load_file(f"{web.url}/a.sds")
+    assert all(np.array_equal(loaded[name], tensors[name]) for name in tensors)
+    assert web.requests <= 6, web.requests
+    # One by one, as a program does that looks at each.
+    web.requests = web.sent = 0
+    with sd.safe_open(f"{web.url}/a.sds") as file:
+        for name in file.keys():  # noqa: SIM118
+            assert np.array_equal(file.get_tensor(name), tensors[name])
+    assert web.requests <= 12, web.requests
+    assert web.sent <= size + (1 << 20), web.sent
+    # One of many costs little more than itself.
+    web.requests = web.sent = 0
+    assert sd.load_file(f"{web.url}/a.sds", only="layer250")["layer250"][0] == 250
+    assert web.requests <= 5, web.requests
+    assert web.sent <= 512 << 10, web.sent
+
+
+def test_a_folder_that_is_called_as_a_scheme_is_no_bucket(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "s3:"
+    folder.mkdir()
+    sd.save_file({"w": np.ones(1)}, folder / "a.sds")
+    monkeypatch.chdir(tmp_path)
+    for place in (str(folder), "./s3:", "."):
+        verdicts = sd.check_all([place])
+        assert [verdict.verdict for verdict in verdicts] == ["acceptable"], place
+    # Alone it is an address without a bucket, and nobody asks one for what is in the folder.
+    (verdict,) = sd.check_all(["s3:"])
+    assert not verdict
+    assert "./s3:" in verdict.reasons[0].message
+    with pytest.raises(OSError, match=r"\./s3:"):
+        sd.load_file("s3:")
 
 
 def test_what_is_not_there_is_not_found_and_the_web_is_not_written(web: Web) -> None:
@@ -238,6 +281,16 @@ def test_a_long_prefix_is_listed_in_pages(bucket: str) -> None:
     found = _native.names(f"{bucket}/long", ["step-*.sds"])
     assert sorted(found) == [f"step-{step:08}.sds" for step in range(1050)]
     assert _native.names(f"{bucket}/long", ["step-000010[0-4]*"]) == found[1000:1050]
+
+
+def test_a_key_that_no_path_leads_to_is_named_by_a_listing(bucket: str) -> None:
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    for key in ("odd/step-00000001.sds", "odd//x"):
+        url = f"{os.environ['AWS_ENDPOINT']}/states/{key}"
+        opener.open(urllib.request.Request(url, data=b"x", method="PUT"), timeout=30).close()
+    with pytest.raises(OSError, match="rename that object") as caught:
+        _native.names(f"{bucket}/odd", ["step-*"])
+    assert '"odd//' in str(caught.value)
 
 
 def test_a_checkpoint_of_torch_makes_the_trip_to_a_bucket(bucket: str) -> None:

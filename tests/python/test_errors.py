@@ -119,6 +119,36 @@ def test_a_missing_tensor_is_a_key_error_that_names_it(path: pathlib.Path) -> No
         f.keys()
 
 
+def test_an_error_of_a_file_names_it_and_what_can_be_done(
+    data: pathlib.Path, path: pathlib.Path
+) -> None:
+    other = data / "safetensors" / "tiny.safetensors"
+    with pytest.raises(sd.Unsupported) as caught:
+        sd.load_file(other)
+    assert str(other) in str(caught.value)
+    # What it names makes a state of it.
+    assert "serdes_ml.convert" in str(caught.value)
+    sd.convert(other, path)
+    whole = path.read_bytes()
+    path.with_name("plain.txt").write_text("no tensors at all, but a note to oneself\n")
+    with pytest.raises(sd.Unsupported) as plain:
+        sd.load_file(path.with_name("plain.txt"))
+    assert "plain.txt" in str(plain.value)
+    assert "convert" not in str(plain.value)
+    for broken, kind in (
+        (whole[:-1], sd.Corrupt),
+        (of_format(whole, 1 << 20, 1 << 20), sd.TooNew),
+    ):
+        path.write_bytes(broken)
+        with pytest.raises(kind) as named:
+            sd.load_file(path)
+        assert str(named.value).startswith(f"{path}: ")
+        # Of bytes there is no file to name.
+        with pytest.raises(kind) as unnamed:
+            sd.load(broken)
+        assert str(path) not in str(unnamed.value)
+
+
 NO_TENSORS: list[Any] = [
     [1, 2, 3],
     1.5,

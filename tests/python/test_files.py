@@ -142,6 +142,24 @@ def test_a_state_says_what_it_was_told(path: pathlib.Path) -> None:
         assert len(f) == 1
 
 
+def test_an_open_state_says_what_it_is(path: pathlib.Path) -> None:
+    sd.save_file({"w": np.zeros((2, 3), np.int8)}, path)
+    with sd.safe_open(path) as f:
+        assert repr(f) == f"<state {str(path)!r}: 1 tensors>"
+        assert repr(f.get_slice("w")) == "<slice of 'w': int8[2, 3]>"
+    assert repr(f) == f"<closed state {str(path)!r}>"
+
+
+def test_a_device_is_taken_as_safetensors_takes_it(path: pathlib.Path) -> None:
+    sd.save_file({"w": np.arange(6).reshape(2, 3)}, path)
+    with sd.safe_open(path, framework="np", device="cpu") as f:
+        assert f.get_tensor("w").tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert sd.load_file(path, device="cpu")["w"].shape == (2, 3)
+    for load in (sd.load_file, sd.safe_open):
+        with pytest.raises(ValueError, match="'cuda:0': arrays of numpy"):
+            load(path, device="cuda:0")
+
+
 def test_patterns_choose_tensors(path: pathlib.Path) -> None:
     names = ["decoder/w", "encoder/b", "encoder/w", "step"]
     sd.save_file({name: np.ones(2) for name in names}, path)

@@ -223,6 +223,45 @@ def test_steps_keep_the_newest(tmp_path: pathlib.Path) -> None:
         sdj.Steps(run, keep=0)
 
 
+def test_a_step_to_which_a_run_went_back_stays(tmp_path: pathlib.Path) -> None:
+    with sdj.Steps(tmp_path, keep=2) as steps:
+        for step in (10, 20, 30):
+            steps.save(step, {"step": step})
+        # Whoever begins anew at 15 must not lose what it saves there.
+        steps.save(15, {"step": 15})
+        assert steps.all() == [15, 20, 30]
+        steps.save_async(16, {"step": 16}).result()
+        assert steps.all() == [16, 20, 30]
+    assert repr(steps) == f"Steps({str(tmp_path)!r}, keep=2)"
+
+
+@pytest.mark.parametrize("step", ["1", 1.5, None])
+def test_a_step_is_a_whole_number(tmp_path: pathlib.Path, step: Any) -> None:
+    with pytest.raises(TypeError, match="integer"):
+        sdj.Steps(tmp_path).save(step, {"step": 1})
+    assert os.listdir(tmp_path) == []
+    sdj.Steps(tmp_path).save(np.int64(7), {"step": 7})
+    assert sdj.Steps(tmp_path).all() == [7]
+
+
+def test_an_array_that_is_gone_is_named(path: pathlib.Path) -> None:
+    gone = jnp.ones(3)
+    gone.delete()
+    for save in (sdj.save, sdj.save_async, lambda place, tree: sd.save_file(tree, place)):
+        with pytest.raises(ValueError, match="'w' is an array that was deleted, or donated"):
+            save(path, {"w": gone})
+    assert os.listdir(path.parent) == []
+
+
+def test_tensors_are_loaded_onto_the_device_that_is_asked_for(path: pathlib.Path) -> None:
+    sd.save_file({"w": np.ones(2, np.float32)}, path)
+    fourth = jax.devices()[3]
+    assert sd.load_file(path, framework="jax", device=fourth)["w"].devices() == {fourth}
+    with sd.safe_open(path, "flax", "cpu") as f:
+        assert f.get_tensor("w").devices() == {jax.devices("cpu")[0]}
+        assert f.get_slice("w")[:1].shape == (1,)
+
+
 def test_steps_remove_what_was_removed_half_way(tmp_path: pathlib.Path) -> None:
     with sdj.Steps(tmp_path.as_uri(), keep=2) as steps:
         for step in (1, 2, 3):

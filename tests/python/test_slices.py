@@ -74,6 +74,13 @@ def test_indices_that_numpy_would_not_take_or_that_lie_outside(
         f.get_slice("cube")[index]
 
 
+@pytest.mark.parametrize("index", [True, np.True_, np.array([0, 1]), [0, 1], (0, np.array([1]))])
+def test_masks_and_lists_of_indices_are_refused_in_words(state: pathlib.Path, index: Any) -> None:
+    # numpy has copies for them, of elements here and there; a bool is no number to it.
+    with sd.safe_open(state) as f, pytest.raises(IndexError, match="expected numbers, slices"):
+        f.get_slice("cube")[index]
+
+
 def test_a_part_reads_only_the_chunks_that_it_crosses(path: pathlib.Path) -> None:
     rows = np.arange(64 << 20, dtype=np.uint8).reshape(64, 1 << 20)
     sd.save_file({"w": rows}, path, sync=False)

@@ -46,11 +46,28 @@ pub(crate) fn of_state(py: Python<'_>, error: &device_state::Error, path: Option
             of_system(py, source, error.to_string(), path)
         }
         Error::NotDeviceState { .. } if is_of_another_kind(path) => {
-            let reason = Reason::new(Rule::OtherKind, error.to_string());
+            let mut message = of_file(path, &error.to_string());
+            if path.is_some_and(holds_tensors) {
+                message.push_str("; serdes_ml.convert makes a state of its tensors");
+            }
+            of_reason(py, &Reason::new(Rule::OtherKind, message), path)
+        }
+        error => {
+            let mut reason = Reason::from(error);
+            reason.message = of_file(path, &reason.message);
             of_reason(py, &reason, path)
         }
-        error => of_reason(py, &Reason::from(error), path),
     }
+}
+
+/// What is wrong with a file, which it names where there is one.
+fn of_file(path: Option<&Path>, words: &str) -> String {
+    path.map_or_else(|| words.to_owned(), |path| format!("{}: {words}", named(path).display()))
+}
+
+/// Whether the file is one of the kinds of other programs whose tensors can be read.
+fn holds_tensors(path: &Path) -> bool {
+    tensor_io::open_in(&Storage::anywhere(), path).is_ok()
 }
 
 /// Whether the file is a whole one of another kind, and no damaged state.

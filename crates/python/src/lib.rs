@@ -36,7 +36,7 @@ mod _native {
     #[pymodule_export]
     use super::convert::convert;
     #[pymodule_export]
-    use super::places::{names, system_path};
+    use super::places::{names, shown, system_path};
     #[pymodule_export]
     use super::reader::{Reader, matching};
     #[pymodule_export]

@@ -1,6 +1,6 @@
 //! Where paths lead: to files, and to what addresses name.
 
-use std::path::PathBuf;
+use std::{ffi::OsString, path::PathBuf};
 
 use pyo3::{exceptions::PyValueError, prelude::*};
 use serdes::{device_state::matches_any, files::Watch, storage::Storage};
@@ -20,6 +20,12 @@ pub(crate) fn system_path(path: PathBuf) -> PyResult<Option<PathBuf>> {
     found.map_err(|error| {
         PyValueError::new_err(format!("{}: {error}", failures::named(&path).display()))
     })
+}
+
+/// What a path is called in messages: an address without what may be secret in it.
+#[pyfunction]
+pub(crate) fn shown(path: PathBuf) -> OsString {
+    failures::named(&path)
 }
 
 /// Those of the names in a folder, or under an address, that one of the patterns matches.
