@@ -214,6 +214,9 @@ def hosted(name: str, value: Any) -> Array | Callable[[], Array]:
     """What is given for a tensor as a numpy array; where that takes a copy, what makes it when its
     turn comes, so that copies of several are not there together.
     """
+    jax = sys.modules.get("jax")
+    if jax is not None and isinstance(value, jax.Array):
+        check_alive(name, value)
     return (lambda: to_numpy(name, value)) if _is_copied(value) else to_numpy(name, value)
 
 

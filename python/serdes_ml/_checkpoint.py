@@ -379,7 +379,9 @@ class StorageReader(_Reader):  # type: ignore[misc]
         for item in plan.items:
             if item.type == _planner.LoadItemType.BYTE_IO:
                 name = item.storage_index.fqn
-                planner.load_bytes(item, io.BytesIO(state.read([name], self._verify, None)[name]))
+                planner.load_bytes(
+                    item, io.BytesIO(state.read([name], self._verify, None)[name].data)
+                )
             else:
                 reading.add(item)
         reading.finish()
