@@ -110,10 +110,9 @@ fn other_names_of_a_tensor_are_names_in_a_state_and_tensors_elsewhere() {
     let path = |name: &str| folder.path().join(name);
     let head = br#"{"__metadata__":{"serdes_ml.aliases":"{\"head\": \"w\"}","step":"7"},"b":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"w":{"dtype":"U8","shape":[3],"data_offsets":[2,5]}}"#;
     let file = [&(head.len() as u64).to_le_bytes(), &head[..], &[1, 2, 3, 4, 5]].concat();
-    fs::write(path("in.safetensors"), file).unwrap();
-    let state = path("a.sds");
-    let save = ["save", "--from", text(&path("in.safetensors")), "-o", text(&state)];
-    assert_eq!(status(&serdes(&save)), 0);
+    let (from, state) = (path("in.safetensors"), path("a.sds"));
+    fs::write(&from, file).unwrap();
+    assert_eq!(status(&serdes(&["save", "--from", text(&from), "-o", text(&state)])), 0);
     // What `to` holds, in the words of `inspect`: names of tensors, and the metadata.
     let restored = |to: &str, only: &[&str]| {
         let to = path(to);
