@@ -1,8 +1,8 @@
 """Random graphs over the operations of a release, whole and spoilt, judged by `serdes check` and by the installed TensorFlow.
 
 The release is that of the interpreter that runs this (2.12, 2.16 or 2.21). Every graph goes through TensorFlow's C import, a part of them as
-SavedModels through its three loaders. What only a shape function refuses is counted and left out, what
-ends the process as well, and devices that the machine has not: a device that can be read counts as there.
+SavedModels through its three loaders, as do those of `function_graphs`, which are always the same. What only a shape function refuses
+is counted and left out, what ends the process as well, and devices that the machine has not: a device that can be read counts as there.
 
     PYTHON tests/interop/tensorflow_operations.py --serdes PATH [--count N] [--seed N] [--keep DIRECTORY]
 
@@ -22,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 
+import function_graphs
 import operation_faults
 import operation_graphs
 
@@ -123,8 +124,31 @@ def calm_operations(registry, rng, directory):
     return [name for name in registry.names if name not in refused]
 
 
+def model(name, data, form, faults, empty, directory):
+    """The case of a SavedModel with this graph, in the form of TF1 or TF2."""
+    path = directory / "models" / f"{name}-{form}"
+    path.mkdir(parents=True)
+    object_graph = (empty / "object_graph").read_bytes() if form == "tf2" else b""
+    (path / "saved_model.pb").write_bytes(operation_graphs.saved_model(data, object_graph))
+    if form == "tf2":
+        shutil.copytree(empty / "variables", path / "variables")
+    return {"id": f"m{path.name}", "path": str(path), "ways": ["load_v1", "load_v2", "capi_load"], "faults": faults}
+
+
+def by_hand(empty, directory):
+    """The cases of the graphs that are always the same."""
+    cases = []
+    (directory / "graphs").mkdir(exist_ok=True)
+    for name, graph in function_graphs.graphs():
+        data, path = graph.bytes(), directory / "graphs" / f"{name}.pb"
+        path.write_bytes(data)
+        cases.append({"id": name, "path": str(path), "ways": ["capi_import"], "faults": []})
+        cases += [model(name, data, form, [], empty, directory) for form in ("tf1", "tf2")]
+    return cases
+
+
 def make(registry, rng, operations, count, empty, directory):
-    cases, object_graph = [], (empty / "object_graph").read_bytes()
+    cases = []
     with_kernels = [name for name in operations if name not in registry.no_cpu_kernel]
     for number in range(count):
         # Without kernels, the C++ loader has nothing else to say.
@@ -136,13 +160,7 @@ def make(registry, rng, operations, count, empty, directory):
         path.write_bytes(data)
         cases.append({"id": f"g{name}", "path": str(path), "ways": ["capi_import", *(["import"] if number % 5 == 0 else [])], "faults": graph.faults})
         forms = (["tf1"] if number % 4 == 0 else []) + (["tf2"] if number % 6 == 0 and graph.functions else [])
-        for form in forms:
-            path = directory / "models" / f"{name}-{form}"
-            path.mkdir(parents=True)
-            (path / "saved_model.pb").write_bytes(operation_graphs.saved_model(data, object_graph if form == "tf2" else b""))
-            if form == "tf2":
-                shutil.copytree(empty / "variables", path / "variables")
-            cases.append({"id": f"m{path.name}", "path": str(path), "ways": ["load_v1", "load_v2", "capi_load"], "faults": graph.faults})
+        cases += [model(name, data, form, graph.faults, empty, directory) for form in forms]
     return cases
 
 
@@ -157,6 +175,7 @@ def judged(directory, count, seed):
     singles.mkdir()
     operations = calm_operations(registry, rng, singles)
     cases = make(registry, rng, operations, count, directory / "empty", directory)
+    cases += by_hand(directory / "empty", directory)
     return cases, real(cases, directory), release
 
 

@@ -40,6 +40,11 @@ pub(super) struct FunctionNames {
     gradient_is: u64,
     /// The function that the gradient which is being read is of.
     gradient_of: u64,
+    /// By the name of an operation that gradients are registered for, the function that is its
+    /// gradient, there or not; the last one that was said.
+    registered: HashMap<u64, u64>,
+    /// The registered gradient that is being read: its operation, if it says one, and its function.
+    registering: (Option<u64>, u64),
     repeated: bool,
 }
 
@@ -95,6 +100,34 @@ impl FunctionNames {
     pub(super) fn end_gradient(&mut self) {
         self.gradient_parts.extend([self.gradient_of, self.gradient_is]);
         self.repeated |= !self.gradients.insert(self.gradient_of);
+    }
+
+    /// A registered gradient begins, of no operation and without a name until it says them.
+    pub(super) fn begin_registered(&mut self) {
+        self.registering = (None, self.hash(b""));
+    }
+
+    pub(super) fn registered_of(&mut self, operation: &[u8]) {
+        self.registering.0 = Some(self.hash(operation)).filter(|_| !operation.is_empty());
+    }
+
+    pub(super) fn registered_is(&mut self, name: &[u8]) {
+        self.registering.1 = self.hash(name);
+    }
+
+    pub(super) fn end_registered(&mut self) {
+        if let (Some(operation), function) = self.registering {
+            self.registered.insert(operation, function);
+        }
+    }
+
+    /// What stands for the function that is the registered gradient of an operation, which need not
+    /// be in the library.
+    pub(super) fn registered(&self, operation: &[u8]) -> Option<u64> {
+        if self.registered.is_empty() {
+            return None;
+        }
+        self.registered.get(&self.hash(operation)).copied()
     }
 
     /// Whether a gradient is, or is of, a function that is not there; never in a library without

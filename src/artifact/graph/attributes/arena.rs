@@ -76,6 +76,8 @@ pub(super) struct StoredList {
     kept: Stretch,
     /// The runs of its types, whatever else is in it.
     types: Stretch,
+    /// Its shapes, as many as are kept, whatever else is in it.
+    shapes: Stretch,
     /// Its texts and functions that come once it is mixed.
     later: Stretch,
 }
@@ -266,6 +268,11 @@ impl StoredList {
         self.types.of(&attributes.types)
     }
 
+    /// Its shapes, whatever else is in it.
+    pub(super) fn shapes(self, attributes: &Attributes) -> impl Iterator<Item = ShapeValue<'_>> {
+        self.shapes.of(&attributes.shapes).iter().map(|shape| attributes.shape(*shape))
+    }
+
     /// Its texts or functions, whatever else is in it.
     pub(super) fn texts(
         self,
@@ -442,13 +449,16 @@ impl Attributes {
 
     /// Adds a shape to a list.
     pub(super) fn push_shape(&mut self, list: &mut StoredList, shape: StoredShape) {
-        if self.lengthen(list, Element::Shape, 1)
-            && list.length <= LONGEST_LIST
-            && self.is_there(size_of::<StoredShape>())
-        {
-            self.shapes.push(shape);
-            list.kept.count += 1;
+        let is_of_one_kind = self.lengthen(list, Element::Shape, 1);
+        if list.length > LONGEST_LIST || !self.is_there(size_of::<StoredShape>()) {
+            return;
         }
+        if list.shapes.count == 0 {
+            list.shapes.start = self.shapes.len();
+        }
+        self.shapes.push(shape);
+        list.shapes.count += 1;
+        list.kept.count += usize::from(is_of_one_kind);
     }
 
     /// Adds a dimension to a shape.

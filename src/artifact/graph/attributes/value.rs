@@ -152,6 +152,11 @@ impl<'a> List<'a> {
         self.list.texts(self.attributes, Element::String)
     }
 
+    /// The first 65536 shapes in it, whatever else is in it.
+    pub(in super::super) fn shapes(self) -> impl Iterator<Item = ShapeValue<'a>> {
+        self.list.shapes(self.attributes)
+    }
+
     /// The names of the functions in it, whatever else is in it.
     pub(in super::super) fn functions(self) -> impl Iterator<Item = Text<'a>> {
         self.list.texts(self.attributes, Element::Function)

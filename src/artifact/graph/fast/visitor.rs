@@ -28,11 +28,11 @@ use crate::{
         schema::{
             ATTR_VALUE_LIST_VALUE, FUNCTION_DEF, FUNCTION_DEF_LIBRARY, Field, GRADIENT_DEF,
             GRAPH_DEF, META_GRAPH_DEF, META_GRAPH_DEF_META_INFO_DEF, MessageId, NODE_DEF, OP_DEF,
-            OP_DEPRECATION, OP_LIST, SAVED_MODEL, VERSION_DEF,
+            OP_DEPRECATION, OP_LIST, REGISTERED_GRADIENT, SAVED_MODEL, VERSION_DEF,
             fields::{
                 attr_value_list_value, function_def, function_def_library, gradient_def, graph_def,
                 meta_graph_def, meta_graph_def_meta_info_def, node_def, op_def, op_deprecation,
-                op_list, saved_model, version_def,
+                op_list, registered_gradient, saved_model, version_def,
             },
             knows_field,
         },
@@ -410,6 +410,9 @@ impl<'a> GraphVisitor<'a> {
             (FUNCTION_DEF_LIBRARY, function_def_library::GRADIENT) => {
                 self.functions.begin_gradient();
             }
+            (FUNCTION_DEF_LIBRARY, function_def_library::REGISTERED_GRADIENTS) => {
+                self.functions.begin_registered();
+            }
             (FUNCTION_DEF, function_def::SIGNATURE) => self.in_signature = true,
             (OP_DEF, op_def::DEPRECATION) if self.in_signature => {
                 self.function_deprecated.get_or_insert(0);
@@ -542,6 +545,9 @@ impl Visitor for GraphVisitor<'_> {
             (FUNCTION_DEF, function_def::SIGNATURE) => self.in_signature = false,
             (FUNCTION_DEF_LIBRARY, function_def_library::FUNCTION) => self.end_of_function(at),
             (FUNCTION_DEF_LIBRARY, function_def_library::GRADIENT) => self.functions.end_gradient(),
+            (FUNCTION_DEF_LIBRARY, function_def_library::REGISTERED_GRADIENTS) => {
+                self.functions.end_registered();
+            }
             (SAVED_MODEL, saved_model::META_GRAPHS) => self.end_of_graph(),
             _ => {}
         }
@@ -609,6 +615,10 @@ impl Visitor for GraphVisitor<'_> {
                 self.functions.gradient_of(piece)
             }
             GRADIENT_DEF => self.functions.gradient_is(piece),
+            REGISTERED_GRADIENT if field.number == registered_gradient::REGISTERED_OP_TYPE => {
+                self.functions.registered_of(piece);
+            }
+            REGISTERED_GRADIENT => self.functions.registered_is(piece),
             META_GRAPH_DEF_META_INFO_DEF
                 if matches!(
                     field.number,

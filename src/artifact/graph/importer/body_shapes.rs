@@ -21,7 +21,7 @@ use crate::artifact::{
         attributes::AttributeValue,
         fault::Part,
         function_names::FunctionNames,
-        index::FunctionIndex,
+        index::{ArgumentShape, FunctionIndex},
         name_of, node_at,
         shapes::{BodyMismatch, Called, CalledFunctions, FunctionNode, ShapedFunction, Tensor},
         source::{Extent, Source},
@@ -169,7 +169,8 @@ impl CalledFunctions for NotCalled {
 }
 
 /// The first node that a shape function refuses in a function that is loaded alone, in the order of
-/// the importer's visits: nobody gives it anything, and it finds no other function.
+/// the importer's visits: of its arguments it knows what it says itself, and it finds no other
+/// function.
 pub(super) fn alone(
     place: Extent,
     library: Library<'_>,
@@ -180,8 +181,13 @@ pub(super) fn alone(
     }
     let function = memo.index(library, place)?;
     let find = |name: &str| operation(names, registries, name);
+    let shape = |(number, argument)| match function.given.shape(number, argument) {
+        ArgumentShape::Known(dimensions) => Tensor::of_dimensions(dimensions),
+        ArgumentShape::Unknown | ArgumentShape::Invalid(_) => Tensor::nothing(),
+    };
+    let arguments: Vec<Tensor> = numbered(&function.arguments).map(shape).collect();
     let Some(shaped) = shaped(function, (source, release), find)? else { return Ok(None) };
-    Ok(shaped.infer(&[], i32::MAX, &mut NotCalled)?.err())
+    Ok(shaped.infer(&arguments, i32::MAX, &mut NotCalled)?.err())
 }
 
 #[cfg(test)]

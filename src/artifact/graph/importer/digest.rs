@@ -24,8 +24,8 @@ use crate::artifact::{
         attributes::TensorFault,
         fault::{BodyFaultKind, Part, PartFault},
         function_names::FunctionNames,
-        index::{Argument, BodyCall, Call, Element, FunctionIndex, Suffix, Target},
-        node_rules::{ElementType, SavedTensorFault},
+        index::{Argument, BodyCall, Call, Element, FunctionIndex, RESOURCE, Suffix, Target},
+        node_rules::{ElementType, GradientName, SavedTensorFault},
         rules::LoopRole,
     },
     ops::{OperationDefinition, Registry},
@@ -43,6 +43,8 @@ pub(super) struct Digest {
     pub(super) untyped: Option<Part>,
     pub(super) arguments: u32,
     pub(super) results: u32,
+    /// Whether one of its results is a handle of a resource.
+    pub(super) gives_resource: bool,
     /// What it calls, each call once, in the order of the nodes.
     pub(super) calls: Box<[Call]>,
     /// What releases are asked about; `None` where none asks.
@@ -99,6 +101,7 @@ impl Digest {
             untyped: body::untyped(function),
             arguments: count(function.arguments.len()),
             results: count(function.results.len()),
+            gives_resource: gives_resource(function),
             calls: calls.filter(|call| known.insert(*call)).collect(),
             judged,
         }
@@ -154,6 +157,11 @@ impl Judged {
             clear => clear.get(release)?.as_ref(),
         }
     }
+}
+
+/// Whether one of the results of a function is a handle of a resource.
+pub(super) fn gives_resource(function: &FunctionIndex) -> bool {
+    function.results.iter().any(|result| result.data_type == RESOURCE)
 }
 
 /// Whether a function has no attributes and takes and gives no references.
@@ -221,6 +229,15 @@ fn calls(function: &FunctionIndex, kinds: &[Rc<KindFacts>]) -> Box<[ClearCall]> 
     function.calls.iter().filter_map(call).collect()
 }
 
+/// Which form of a function is compared with itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FunctionForm {
+    /// That of the file.
+    Written,
+    /// That in which `tf.saved_model.load` leaves it.
+    Loaded,
+}
+
 /// Why TensorFlow does not find a function equal to itself.
 #[derive(Debug)]
 pub(super) struct Unequal {
@@ -228,6 +245,10 @@ pub(super) struct Unequal {
     twice: Option<BodyFinding>,
     /// Nodes with tensors that are not compared, as they cannot be read.
     tensors: Box<[(u32, TensorFault)]>,
+    /// The same among the attributes of the function itself.
+    own: Box<[TensorFault]>,
+    /// The same among the defaults of those that it takes, which it has no more once it is loaded.
+    defaults: Box<[TensorFault]>,
 }
 
 impl Unequal {
@@ -240,11 +261,17 @@ impl Unequal {
         Self {
             twice: twice.map(|(number, _)| finding(number)),
             tensors: function.malformed.as_slice().into(),
+            own: function.own_tensors.as_slice().into(),
+            defaults: function.default_tensors.as_slice().into(),
         }
     }
 
-    /// Why it is not in a release.
-    pub(super) fn in_release(&self, registry: &Registry) -> Option<BodyFinding> {
+    /// Why it is not in a release, as it is written or as `tf.saved_model.load` leaves it.
+    pub(super) fn in_release(
+        &self,
+        registry: &Registry,
+        form: FunctionForm,
+    ) -> Option<BodyFinding> {
         let is_read = |fault: TensorFault| match fault {
             TensorFault::Malformed => false,
             TensorFault::OfType(number) => registry.has_type(number),
@@ -255,7 +282,14 @@ impl Unequal {
             let fault = Finding::of(Part::Node(*number), ImportFaultKind::FunctionBody);
             Some(fault.with("a tensor that cannot be read", "a tensor"))
         };
-        self.twice.clone().or_else(tensor)
+        let own = || {
+            let defaults = self.defaults.iter().filter(|_| form == FunctionForm::Written);
+            let mut tensors = self.own.iter().chain(defaults);
+            tensors.find(|fault| !is_read(**fault))?;
+            let fault = Finding::of(Part::Function, ImportFaultKind::FunctionBody);
+            Some(fault.with("an attribute that is a tensor which cannot be read", "a tensor"))
+        };
+        self.twice.clone().or_else(tensor).or_else(own)
     }
 }
 
@@ -358,17 +392,30 @@ impl PlainBody {
             return None;
         }
         let owners = owners(function)?;
-        let names_loaders_take = function.arguments.iter().all(|argument| !argument.bad_graph_name);
+        let arguments_loaders_take = || {
+            let mut arguments = function.arguments.iter();
+            let are_plain = function.given.is_plain(function.arguments.len());
+            are_plain
+                && arguments.all(|argument| !argument.bad_graph_name)
+                && numbered(&function.arguments).all(|(number, argument)| {
+                    !argument.has_handle_data || function.may_be_handle(number)
+                })
+        };
         let nodes_loaders_take = || {
             let mut nodes = function.nodes.iter();
-            nodes.all(|node| !node.bad_device && !node.bad_class && !node.bad_graph_name)
+            nodes.all(|node| {
+                let is_read = !node.bad_class && node.gradient == GradientName::Read;
+                is_read && !node.bad_device && !node.bad_graph_name
+            })
         };
         let settings_loaders_take = || {
             let are_own = function.control_nodes(|name| owners.contains_key(name));
             function.unusual_attributes.is_empty() && are_own == Some(true)
         };
-        let wants_edges =
-            wants_edges && names_loaders_take && nodes_loaders_take() && settings_loaders_take();
+        let wants_edges = wants_edges
+            && arguments_loaders_take()
+            && nodes_loaders_take()
+            && settings_loaders_take();
         let mut walk = PlainWalk {
             function,
             owners: &owners,
@@ -472,6 +519,12 @@ impl PlainWalk<'_> {
             let is_other = |data_type: i32| data_type != result.data_type;
             if matches!(from, Giver::Argument(data_type) if is_other(data_type)) {
                 return None;
+            }
+            if result.has_handle_data
+                && let Some(Owner::Argument(number)) = self.owners.get(&target.name)
+                && !function.may_be_handle(*number)
+            {
+                self.edges = None;
             }
             if let Some(edges) = &mut self.edges {
                 edges.returned.push((from, result.data_type));

@@ -7,6 +7,8 @@
 //!
 //! Knows one function and one release. It must never know the library around it.
 
+mod arguments;
+mod read_nodes;
 mod written;
 
 use std::{collections::HashMap, rc::Rc};
@@ -97,7 +99,8 @@ pub(super) fn reload(
     };
     let own = |finding| FunctionFinding { function: place, finding };
     let before = graph
-        .unknown_operation()
+        .argument_shapes()
+        .or_else(|| graph.unknown_operation())
         .or_else(|| graph.unknown_input())
         .or_else(|| graph.structure())
         .or_else(|| graph.arguments(definitions))
@@ -116,7 +119,9 @@ pub(super) fn reload(
         .or_else(|| graph.device())
         .or_else(|| graph.results())
         .or_else(|| graph.control_outputs())
+        .or_else(|| graph.handles())
         .or_else(|| graph.target(definitions))
+        .or_else(|| graph.gradient(definitions))
         .or_else(|| graph.attributes(definitions))
         .or_else(|| graph.repeated_control_output());
     match after.or_else(|| graph.placeholder(definitions)) {
@@ -255,20 +260,6 @@ impl FunctionGraph<'_> {
         None
     }
 
-    /// An argument whose type the release does not know, or that has none of its own.
-    fn arguments(&self, definitions: &LoadDefinitions<'_>) -> Option<BodyFinding> {
-        let is_known = |data_type| definitions.registry().has_type(data_type);
-        let mut arguments = numbered(&self.function.arguments);
-        let (number, argument) = arguments.find(|(_, argument)| !is_known(argument.data_type))?;
-        let found = match argument.data_type {
-            0 => "an argument without a type of its own".to_owned(),
-            number => format!("an argument of type {}", type_name(number)),
-        };
-        let expected =
-            format!("an element type of TensorFlow {}", definitions.registry().release());
-        Some(Finding::of(Part::Argument(number), ImportFaultKind::Python).with(found, expected))
-    }
-
     /// Visits the nodes in the importer's order.
     fn visit(
         &self,
@@ -396,17 +387,6 @@ impl FunctionGraph<'_> {
         let (number, _) = numbered(&self.function.nodes).find(|(_, node)| is_untyped(node))?;
         let fault = self.at_node(number, ImportFaultKind::Python);
         Some(fault.with(UNTYPED.0, UNTYPED.1))
-    }
-
-    /// A device, or the attribute `_class`, that Python cannot read.
-    fn device(&self) -> Option<BodyFinding> {
-        if let Some((number, _)) = numbered(&self.function.nodes).find(|(_, node)| node.bad_class) {
-            let fault = self.at_node(number, ImportFaultKind::Python);
-            return Some(fault.with("an attribute _class that Python cannot read", CLASSES));
-        }
-        let (number, _) = numbered(&self.function.nodes).find(|(_, node)| node.bad_device)?;
-        let fault = self.at_node(number, ImportFaultKind::Device);
-        Some(fault.with("a device that is none", "/job:NAME/replica:0/task:0/device:CPU:0"))
     }
 
     /// What Python finds nothing to return for.

@@ -144,6 +144,7 @@ impl Memory {
             function.inputs.len(),
             function.arguments.len(),
             function.results.len(),
+            function.given.input_shapes.len(),
             function.kinds.len(),
         ];
         let size = parts.iter().fold(EMPTY, |size, parts| size.saturating_add(*parts));

@@ -14,9 +14,9 @@ use super::{
     bodies::in_words,
     body_shapes,
     called_bodies::{FunctionFinding, Library},
-    digest::{Clear, Digest, Judged},
+    digest::{Clear, Digest, FunctionForm, Judged},
     function_graph::{kinds_in_graph, reload},
-    instantiate::{BodyFinding, Finding},
+    instantiate::{BodyFinding, Finding, numbered},
     reloaded::{LoadDefinitions, Reloaded, ReloadedLibrary},
 };
 use crate::artifact::{
@@ -46,6 +46,12 @@ impl Unloaded {
         self.digest.judged.as_deref()
     }
 
+    /// The first kind whose nodes need a function that is not there although it is loaded later.
+    fn needs_later(&self, there: &HashSet<u64>) -> Option<u32> {
+        let needed = self.judged().map_or(&[][..], |judged| &judged.named.needed);
+        needed.iter().find(|(function, _)| !there.contains(function)).map(|(_, kind)| *kind)
+    }
+
     /// A fault of the function.
     fn find(&self, fault: impl Fn(&Judged) -> Option<&BodyFinding>) -> Option<FunctionFinding> {
         let finding = fault(self.judged()?)?.clone();
@@ -56,27 +62,55 @@ impl Unloaded {
 /// The functions that one names.
 #[derive(Debug, Default)]
 pub(super) struct Named {
-    /// The hashes of their names.
+    /// The hashes of the names of those that it is loaded after.
     functions: Box<[u64]>,
+    /// The hashes of others that nodes of a kind have as attributes. Python does not wait for these,
+    /// and needs them nevertheless.
+    needed: Box<[(u64, u32)]>,
     /// A node names a function that is not there.
     lost: Option<BodyFinding>,
 }
 
-/// What the nodes of a function name: by their operations, and by attributes that are functions.
+/// What the nodes of a function name: each by its operation, or else by its registered gradient, or
+/// else by attributes that are functions.
 pub(super) fn named_by(function: &FunctionIndex, names: &FunctionNames) -> Named {
     let mut named = HashSet::new();
-    let mut lost = None;
+    let (mut needed, mut lost) = (Vec::new(), None);
+    for (node, gradient) in &function.registered {
+        if names.get(*gradient).is_some() {
+            named.insert(*gradient);
+        } else if lost.is_none() {
+            let fault = Finding::of(Part::Node(*node), ImportFaultKind::Python);
+            let found = "a registered gradient that is not there";
+            let fault = fault.of_operation(function, *node);
+            lost = Some(fault.with(found, "a function of the library"));
+        }
+    }
+    let without_gradient = kinds_without_gradient(function);
     for (number, kind) in (0_u32..).zip(&function.kinds) {
         let called = names.find(kind.operation.as_bytes());
         named.extend(called);
+        let waits = called.is_none()
+            && without_gradient.as_ref().is_none_or(|kinds| kinds.contains(&number));
         match named_functions(&kind.attributes, names) {
-            Ok(found) if called.is_none() => named.extend(found),
-            Ok(_) => {}
+            Ok(found) if waits => named.extend(found),
+            Ok(found) => needed.extend(found.into_iter().map(|function| (function, number))),
             Err(name) if lost.is_none() => lost = Some(lost_function(function, number, &name)),
             Err(_) => {}
         }
     }
-    Named { functions: named.into_iter().collect(), lost }
+    needed.retain(|(function, _)| !named.contains(function));
+    Named { functions: named.into_iter().collect(), needed: needed.into(), lost }
+}
+
+/// The kinds of which a node has no registered gradient; `None` where no node has one.
+fn kinds_without_gradient(function: &FunctionIndex) -> Option<HashSet<u32>> {
+    if function.registered.is_empty() {
+        return None;
+    }
+    let with: HashSet<u32> = function.registered.iter().map(|(node, _)| *node).collect();
+    let nodes = numbered(&function.nodes).filter(|(number, _)| !with.contains(number));
+    Some(nodes.map(|(_, node)| node.kind).collect())
 }
 
 /// What loaders make of the functions of a library.
@@ -92,6 +126,8 @@ pub(super) struct LoadedFunctions {
     /// cannot be read: TensorFlow does not find it equal to itself, which it asks when Python takes
     /// the function in once more.
     pub(super) unequal: Vec<Option<ImportFault>>,
+    /// The same for functions as they are written, which loaders of TensorFlow 1 take in.
+    pub(super) unequal_as_written: Vec<Option<ImportFault>>,
 }
 
 impl LoadedFunctions {
@@ -99,7 +135,13 @@ impl LoadedFunctions {
     pub(super) fn none(registries: usize) -> Self {
         let functions = (0..registries).map(|_| ReloadedLibrary::default()).collect();
         let none = vec![None; registries];
-        Self { faults: none.clone(), functions, unsaved: None, unequal: none }
+        Self {
+            faults: none.clone(),
+            functions,
+            unsaved: None,
+            unequal: none.clone(),
+            unequal_as_written: none,
+        }
     }
 }
 
@@ -123,7 +165,9 @@ pub(super) fn load(
     };
     found.unsaved = first(|judged| judged.unsaved.as_ref())?;
     for function in &unloaded {
-        note_unequal(library, (function.place, &function.digest), &mut found.unequal)?;
+        let digest = (function.place, &*function.digest);
+        note_unequal(library, digest, FunctionForm::Loaded, &mut found.unequal)?;
+        note_unequal(library, digest, FunctionForm::Written, &mut found.unequal_as_written)?;
     }
     let order = match order(&functions, &unloaded) {
         Ok(order) => order,
@@ -134,11 +178,16 @@ pub(super) fn load(
         }
     };
     let mut loading = Loading { library, deprecated, found, steps: 0 };
+    let mut there = HashSet::new();
     for position in order {
         let (Some((hash, _)), Some(function)) = (functions.get(position), unloaded.get(position))
         else {
             continue;
         };
+        if let Some(kind) = function.needs_later(&there) {
+            loading.refuse(function, kind)?;
+        }
+        there.insert(*hash);
         let is_first = loading.found.functions.iter().any(|known| known.get(*hash).is_none());
         if is_first && loading.found.faults.iter().any(Option::is_none) {
             loading.load(*hash, function)?;
@@ -155,7 +204,7 @@ pub(super) fn unequal(library: Library<'_>) -> Result<Vec<Option<ImportFault>>, 
     let mut found = vec![None; library.registries.len()];
     for LibraryFunction { place, .. } in functions {
         let digest = library.memo.digest(library, place)?;
-        note_unequal(library, (place, &digest), &mut found)?;
+        note_unequal(library, (place, &digest), FunctionForm::Written, &mut found)?;
     }
     Ok(found)
 }
@@ -164,12 +213,13 @@ pub(super) fn unequal(library: Library<'_>) -> Result<Vec<Option<ImportFault>>, 
 fn note_unequal(
     library: Library<'_>,
     (place, digest): (Extent, &Digest),
+    form: FunctionForm,
     found: &mut [Option<ImportFault>],
 ) -> Result<(), GraphError> {
     let Some(judged) = digest.judged.as_deref() else { return Ok(()) };
     for (known, registry) in found.iter_mut().zip(library.registries) {
         if known.is_none()
-            && let Some(finding) = judged.unequal.in_release(registry)
+            && let Some(finding) = judged.unequal.in_release(registry, form)
         {
             let finding = FunctionFinding { function: place, finding };
             *known = Some(not_the_same(in_words(library, Extent::default(), &finding)?));
@@ -237,6 +287,22 @@ impl Loading<'_> {
             given.insert(call.node, call_attributes(source, call.place, false, release)?);
         }
         Ok(given)
+    }
+
+    /// Says that a function cannot be loaded, as nodes of a kind need one that is loaded later.
+    fn refuse(&mut self, unloaded: &Unloaded, kind: u32) -> Result<(), GraphError> {
+        let index = self.library.memo.index(self.library, unloaded.place)?;
+        let node = numbered(&index.nodes).find(|(_, node)| node.kind == kind);
+        let node = node.map_or(0, |(number, _)| number);
+        let finding = Finding::of(Part::Node(node), ImportFaultKind::Python)
+            .of_operation(&index, node)
+            .with("a function as an attribute that is loaded later", "one that is loaded before");
+        let found = FunctionFinding { function: unloaded.place, finding };
+        let fault = in_words(self.library, Extent::default(), &found)?;
+        for known in self.found.faults.iter_mut().filter(|known| known.is_none()) {
+            *known = Some(fault.clone());
+        }
+        Ok(())
     }
 
     /// Loads one function for each release that has found nothing yet; those that are alike share

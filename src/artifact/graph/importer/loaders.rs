@@ -20,6 +20,7 @@ use super::{
     instantiate::{BodyFinding, Finding},
     loaded_functions::{self, LoadedFunctions},
     order::Visits,
+    placed_bodies::PlacedBodies,
     registries,
 };
 use crate::artifact::{
@@ -126,7 +127,8 @@ pub(in super::super) fn judge_loaders(
         true => loaded_functions::load(library, deprecated)?,
         false => LoadedFunctions::none(library.registries.len()),
     };
-    load_v1(library, meta_graph, (untyped, in_python.clone()), &loaded.unequal)?;
+    let unequal = &loaded.unequal_as_written;
+    load_v1(library, meta_graph, (untyped, in_python.clone()), unequal)?;
     cpp(library, meta_graph, &main, loaded.unsaved.as_ref(), visited)?;
     if source.message() == SAVED_MODEL {
         // TensorFlow looks for objects only where there is nothing to choose from.
@@ -398,6 +400,7 @@ fn cpp(
         Some(call) => Some(lost_call(library, &call)?),
         None => None,
     };
+    let bodies = PlacedBodies::read(library, main.called_functions())?;
     let judgements = meta_graph.graph.judgements.iter_mut().zip(library.registries);
     for (judgement, registry) in judgements {
         let first = match &unsaved {
@@ -421,9 +424,13 @@ fn cpp(
                     fault.function.is_none()
                         && operation.is_some_and(|operation| !operation.has_cpu_kernel())
                 };
-                unplaced.filter(|fault| {
+                let unplaced = unplaced.filter(|fault| {
                     fault.kind != ImportFaultKind::NoKernel || !imported.is_some_and(is_of_node)
-                })
+                });
+                match unplaced {
+                    Some(unplaced) => Some(unplaced),
+                    None => bodies.fault(library, registry)?,
+                }
             }
         };
         let fault = fault.or(imported.cloned());

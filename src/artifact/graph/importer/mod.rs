@@ -26,6 +26,7 @@ mod loaded_functions;
 mod loaders;
 mod names;
 mod order;
+mod placed_bodies;
 mod ready;
 mod registries;
 mod reloaded;

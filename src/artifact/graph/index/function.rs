@@ -6,13 +6,14 @@
 use std::{collections::HashSet, rc::Rc};
 
 use super::{
+    argument_attributes::{ArgumentShape, GivenArguments},
     body_kinds::BodyKind,
     calls::Call,
     names::{Name, NameHasher, NameMap},
     output_names::OutputNames,
 };
 use crate::artifact::{
-    graph::{attributes::TensorFault, rules::LoopRole, source::Extent},
+    graph::{attributes::TensorFault, node_rules::GradientName, rules::LoopRole, source::Extent},
     ops::OperationDefinition,
 };
 
@@ -126,6 +127,8 @@ pub(in super::super) struct Argument {
     pub(in super::super) type_attribute: bool,
     pub(in super::super) number_attribute: bool,
     pub(in super::super) list_attribute: bool,
+    /// Whether the signature says what the resource holds of which it is a handle.
+    pub(in super::super) has_handle_data: bool,
 }
 
 /// A node of a function.
@@ -138,8 +141,12 @@ pub(in super::super) struct BodyNode {
     pub(in super::super) no_operation: bool,
     /// Whether its device is none.
     pub(in super::super) bad_device: bool,
+    /// Whether its device is none to a session, whatever it is to Python.
+    pub(in super::super) bad_session_device: bool,
     /// Whether Python cannot read its attribute `_class`; asked with kinds.
     pub(in super::super) bad_class: bool,
+    /// What Python makes of its attribute `_gradient_op_type`; asked with kinds.
+    pub(in super::super) gradient: GradientName,
     /// Whether its operation is a function of the library, which may call its outputs anything.
     pub(in super::super) is_function: bool,
     /// Whether an input of data comes after a control input.
@@ -182,6 +189,11 @@ pub(in super::super) struct FunctionIndex {
     pub(in super::super) control_returns: NameMap<Target>,
     /// The names of attributes that not every Python knows, the first ones.
     pub(in super::super) unusual_attributes: Vec<String>,
+    /// Shapes and attributes of the arguments; empty where kinds are not asked for.
+    pub(in super::super) given: GivenArguments,
+    /// The nodes with a registered gradient, by their numbers, with what stands for the function;
+    /// empty where kinds are not asked for. A call by name or by PartitionedCall has none.
+    pub(in super::super) registered: Vec<(u32, u64)>,
     /// In the order of the nodes.
     pub(in super::super) calls: Vec<BodyCall>,
     /// The nodes that are constants, by their numbers, with where they are: a kind keeps the tensor
@@ -190,6 +202,10 @@ pub(in super::super) struct FunctionIndex {
     /// The nodes with a tensor that cannot be read by every release, by their numbers; empty as
     /// well.
     pub(in super::super) malformed: Vec<(u32, TensorFault)>,
+    /// The tensors that cannot be read by every release among the attributes of the function, and
+    /// among the defaults of those that it takes; empty as well.
+    pub(in super::super) own_tensors: Vec<TensorFault>,
+    pub(in super::super) default_tensors: Vec<TensorFault>,
     /// Whether a name was too long to be looked at, so that nothing is known of the function.
     pub(in super::super) oversized: bool,
     /// Empty where kinds are not asked for, as the kinds.
@@ -216,6 +232,14 @@ impl FunctionIndex {
             are_own &= seen.insert(target.name);
         }
         Some(are_own)
+    }
+
+    /// Whether the shape of the node that Python makes of an argument may be that of a handle of a
+    /// resource, which is a scalar.
+    pub(in super::super) fn may_be_handle(&self, argument: u32) -> bool {
+        let Some(found) = self.arguments.get(argument as usize) else { return true };
+        let shape = self.given.shape(argument, found);
+        !matches!(shape, ArgumentShape::Known(dimensions) if !dimensions.is_empty())
     }
 
     /// The hash of a name, as nodes, arguments and results have it.

@@ -8,6 +8,7 @@
 //! operation has, and what the attributes of a call make of a function, is left alone.
 
 use super::{
+    argument_attributes::ArgumentReader,
     body_kinds::BodyKinds,
     calls::{Call, CallReader, Operation},
     function::{Argument, BodyCall, BodyInput, BodyNode, FunctionIndex, Target},
@@ -24,18 +25,16 @@ use crate::{
             function_attributes::is_known_to_all,
             function_names::FunctionNames,
             node_bytes::{KnownNodes, Reference},
-            node_rules::PythonColocation,
-            rules::{LoopRole, is_body_name, is_control_input, is_node_name},
+            node_rules::{GradientName, PythonColocation},
+            rules::{LoopRole, is_body_name, is_control_input, is_node_name, is_partitioned_call},
             source::{Extent, Source},
             whole_text::WholeText,
         },
         schema::{
-            ATTR_VALUE, ATTR_VALUE_LIST_VALUE, FUNCTION_DEF, FUNCTION_DEF_ATTR_ENTRY,
-            FUNCTION_DEF_CONTROL_RET_ENTRY, FUNCTION_DEF_RET_ENTRY, Field, MessageId, NODE_DEF,
-            OP_DEF, OP_DEF_ARG_DEF,
+            ATTR_VALUE, ATTR_VALUE_LIST_VALUE, FUNCTION_DEF, FUNCTION_DEF_CONTROL_RET_ENTRY,
+            FUNCTION_DEF_RET_ENTRY, Field, MessageId, NODE_DEF, OP_DEF, OP_DEF_ARG_DEF,
             fields::{
-                attr_value, function_def, function_def_attr_entry, function_def_ret_entry,
-                node_def, op_def, op_def_arg_def,
+                attr_value, function_def, function_def_ret_entry, node_def, op_def, op_def_arg_def,
             },
         },
     },
@@ -111,16 +110,28 @@ impl FunctionReader {
             control_inputs: false,
             argument: Argument::default(),
             returned: Returned::default(),
-            attribute: Vec::new(),
+            given: ArgumentReader::default(),
             text: WholeText::default(),
             devices: DeviceReader::default(),
             known: &mut self.known,
         };
         source.walk_part(place, FUNCTION_DEF, &mut visitor)?;
         let oversized = visitor.text.oversized || visitor.signature.is_oversized();
-        let FunctionVisitor { signature, hasher, index, kinds, .. } = visitor;
-        let ((kinds, kind_numbers), signature) = (kinds.of_function(), signature.finish());
-        Ok(FunctionIndex { oversized, kinds, kind_numbers, signature, hasher, ..index })
+        let FunctionVisitor { signature, given, hasher, index, kinds, .. } = visitor;
+        let (given, own_tensors, is_too_much) = given.finish();
+        let ((kinds, kind_numbers), (signature, default_tensors)) =
+            (kinds.of_function(), signature.finish());
+        Ok(FunctionIndex {
+            oversized: oversized || is_too_much,
+            kinds,
+            kind_numbers,
+            signature,
+            given,
+            own_tensors,
+            default_tensors,
+            hasher,
+            ..index
+        })
     }
 }
 
@@ -131,6 +142,8 @@ enum Position {
     Signature,
     Argument,
     Result,
+    /// In an attribute of the function, or in those of an argument.
+    Given,
     Node,
 }
 
@@ -140,6 +153,9 @@ struct BodyNodeFacts {
     call: Option<Call>,
     is_function: bool,
     loop_role: LoopRole,
+    gradient: GradientName,
+    /// What stands for the function that is its registered gradient.
+    registered: Option<u64>,
     /// The number of its kind among those of all functions.
     kind: u32,
 }
@@ -177,8 +193,7 @@ struct FunctionVisitor<'a> {
     control_inputs: bool,
     argument: Argument,
     returned: Returned,
-    /// The name of the function's attribute that is being read.
-    attribute: Vec<u8>,
+    given: ArgumentReader,
     text: WholeText,
     devices: DeviceReader,
     /// What nodes are.
@@ -188,6 +203,10 @@ struct FunctionVisitor<'a> {
 impl FunctionVisitor<'_> {
     fn wants_kinds(&self) -> bool {
         self.depth == FunctionDepth::Kinds
+    }
+
+    fn is_in_signature(&self) -> bool {
+        matches!(self.position, Position::Signature | Position::Argument | Position::Result)
     }
 
     fn begin_node(&mut self) {
@@ -216,7 +235,7 @@ impl FunctionVisitor<'_> {
 
     fn end_of_node(&mut self, end: u64) {
         self.position = Position::Elsewhere;
-        let mut kind = 0;
+        let (mut kind, mut registered) = (0, None);
         if self.wants_kinds() {
             let attributes = self.attributes.attributes();
             kind = self.kinds.number(&self.operation, attributes);
@@ -225,6 +244,14 @@ impl FunctionVisitor<'_> {
             let colocation = PythonColocation::of(attributes, |name| hasher.hash(name) == own);
             self.node.bad_device &= colocation != PythonColocation::BesideAnother;
             self.node.bad_class = colocation == PythonColocation::Unreadable;
+            self.node.gradient = GradientName::of(attributes);
+            let has_own = self.node.is_function || is_partitioned_call(&self.operation);
+            registered = match attributes.get("_gradient_op_type") {
+                Some(AttributeValue::String(text)) if !has_own => {
+                    self.functions.registered(text.bytes.unwrap_or_default())
+                }
+                _ => None,
+            };
             let node = u32::try_from(self.index.nodes.len()).unwrap_or(u32::MAX);
             let compared = attributes.iter().filter(|(name, _)| !name.starts_with(b"_"));
             let mut tensors = compared.filter_map(|(_, value)| match value {
@@ -234,15 +261,25 @@ impl FunctionVisitor<'_> {
             self.index.malformed.extend(tensors.next().map(|fault| (node, fault)));
         }
         let call = self.call.call(true);
-        let BodyNode { is_function, loop_role, .. } = self.node;
+        let BodyNode { is_function, loop_role, gradient, .. } = self.node;
         match self.text.oversized {
             true => self.known.forget(),
-            false => self.known.learn(BodyNodeFacts { call, is_function, loop_role, kind }),
+            false => {
+                self.known.learn(BodyNodeFacts {
+                    call,
+                    is_function,
+                    loop_role,
+                    gradient,
+                    registered,
+                    kind,
+                });
+            }
         }
-        self.add_node(call, self.node_begins, end);
+        self.add_node((call, registered), self.node_begins, end);
     }
 
-    fn add_node(&mut self, call: Option<Call>, begin: u64, end: u64) {
+    /// Takes in the node, with what it calls and what stands for its registered gradient.
+    fn add_node(&mut self, (call, registered): (Option<Call>, Option<u64>), begin: u64, end: u64) {
         let node = u32::try_from(self.index.nodes.len()).unwrap_or(u32::MAX);
         let in_file = |at: u64| self.start.saturating_add(at);
         let place = Extent { start: in_file(begin), end: in_file(end) };
@@ -252,6 +289,7 @@ impl FunctionVisitor<'_> {
         if self.wants_kinds() && self.kinds.is_constant(self.node.kind) {
             self.index.constants.push((node, place));
         }
+        self.index.registered.extend(registered.map(|function| (node, function)));
         self.index.nodes.push(self.node);
     }
 
@@ -261,7 +299,8 @@ impl FunctionVisitor<'_> {
         let inputs_before = self.index.inputs.len();
         let FunctionIndex { inputs, outputs, .. } = &mut self.index;
         let (known, hasher, devices) = (&mut *self.known, &self.hasher, &mut self.devices);
-        let (mut has_control, mut input_order, mut bad_device) = (false, false, false);
+        let (mut has_control, mut input_order) = (false, false);
+        let (mut bad_device, mut bad_session_device) = (false, false);
         let plain = known.read(bytes, depth, |reference| {
             match reference {
                 Reference::Input(text, _) => {
@@ -270,7 +309,10 @@ impl FunctionVisitor<'_> {
                     input_order |= has_control && !is_control;
                     inputs.push(BodyInput { node, target: Target::of(hasher, outputs, text) });
                 }
-                Reference::Device(device) => bad_device = !devices.is_device(device),
+                Reference::Device(device) => {
+                    bad_device = !devices.is_device(device);
+                    bad_session_device = !devices.is_session_device(device);
+                }
                 Reference::Colocated(_) => {}
             }
             true
@@ -291,13 +333,15 @@ impl FunctionVisitor<'_> {
             bad_graph_name: !is_node_name(name),
             no_operation: false,
             bad_device: false,
+            bad_session_device,
             bad_class: false,
+            gradient: facts.gradient,
             is_function: facts.is_function,
             input_order,
             loop_role: facts.loop_role,
             kind: if wants_kinds { self.kinds.in_function(facts.kind) } else { 0 },
         };
-        self.add_node(facts.call, end.saturating_sub(bytes.len() as u64), end);
+        self.add_node((facts.call, facts.registered), end.saturating_sub(bytes.len() as u64), end);
         Some(())
     }
 
@@ -327,16 +371,18 @@ impl FunctionVisitor<'_> {
 
     fn end_of_attribute(&mut self) {
         let unusual = &mut self.index.unusual_attributes;
-        if !is_known_to_all(&self.attribute) && unusual.len() < MOST_UNUSUAL {
-            unusual.push(String::from_utf8_lossy(&self.attribute).into_owned());
+        let name = self.given.end_attribute();
+        if !is_known_to_all(name) && unusual.len() < MOST_UNUSUAL {
+            unusual.push(String::from_utf8_lossy(name).into_owned());
         }
+        self.position = Position::Elsewhere;
     }
 
     fn end_of_argument(&mut self) {
         match self.position {
             Position::Argument => self.index.arguments.push(self.argument),
             Position::Result => self.index.results.push(self.argument),
-            Position::Elsewhere | Position::Signature | Position::Node => {}
+            Position::Elsewhere | Position::Signature | Position::Given | Position::Node => {}
         }
         self.position = Position::Signature;
     }
@@ -359,6 +405,7 @@ impl Visitor for FunctionVisitor<'_> {
     fn values(&self) -> Option<&dyn Visitor> {
         match self.position {
             Position::Node if self.wants_kinds() => Some(&self.attributes),
+            Position::Given => Some(self.given.values()),
             Position::Elsewhere | Position::Node => None,
             _ => self.signature.default_value(),
         }
@@ -367,6 +414,7 @@ impl Visitor for FunctionVisitor<'_> {
     fn values_mut(&mut self) -> Option<&mut dyn Visitor> {
         match self.position {
             Position::Node if self.wants_kinds() => Some(&mut self.attributes),
+            Position::Given => Some(self.given.values_mut()),
             Position::Elsewhere | Position::Node => None,
             _ => self.signature.default_value_mut(),
         }
@@ -377,8 +425,7 @@ impl Visitor for FunctionVisitor<'_> {
     }
 
     fn enter(&mut self, message: MessageId, field: &'static Field) -> Step {
-        let is_signature = !matches!(self.position, Position::Elsewhere | Position::Node);
-        let signature = match is_signature && self.wants_kinds() {
+        let signature = match self.is_in_signature() && self.wants_kinds() {
             true => self.signature.enter(message, field),
             false => Step::Over,
         };
@@ -390,7 +437,19 @@ impl Visitor for FunctionVisitor<'_> {
             (FUNCTION_DEF, function_def::RET | function_def::CONTROL_RET) => {
                 self.returned = Returned { result: self.hasher.hash(b""), target: None };
             }
-            (FUNCTION_DEF, function_def::ATTR) if self.wants_kinds() => self.attribute.clear(),
+            (FUNCTION_DEF, function_def::ATTR) if self.wants_kinds() => {
+                self.position = Position::Given;
+                self.given.begin_attribute();
+            }
+            (FUNCTION_DEF, function_def::ARG_ATTR) if self.wants_kinds() => {
+                self.position = Position::Given;
+                self.given.begin_argument();
+            }
+            (OP_DEF_ARG_DEF, op_def_arg_def::HANDLE_DATA) => {
+                self.argument.has_handle_data = true;
+                return signature;
+            }
+            _ if self.position == Position::Given => return self.given.enter(message, field),
             _ if self.position == Position::Node => return self.enter_in_node(message, field),
             _ => return signature,
         }
@@ -398,8 +457,7 @@ impl Visitor for FunctionVisitor<'_> {
     }
 
     fn leave(&mut self, message: MessageId, field: &'static Field, at: u64) {
-        let is_signature = !matches!(self.position, Position::Elsewhere | Position::Node);
-        if is_signature && self.wants_kinds() {
+        if self.is_in_signature() && self.wants_kinds() {
             self.signature.leave(message, field);
         }
         match (message, field.number) {
@@ -415,6 +473,11 @@ impl Visitor for FunctionVisitor<'_> {
                 self.index.control_returns.insert(self.returned.result, target);
             }
             (FUNCTION_DEF, function_def::ATTR) if self.wants_kinds() => self.end_of_attribute(),
+            (FUNCTION_DEF, function_def::ARG_ATTR) if self.wants_kinds() => {
+                self.given.end_argument();
+                self.position = Position::Elsewhere;
+            }
+            _ if self.position == Position::Given => self.given.leave(message, field),
             _ if self.position == Position::Node => self.leave_in_node(message, field),
             _ => {}
         }
@@ -423,6 +486,7 @@ impl Visitor for FunctionVisitor<'_> {
     fn integer(&mut self, message: MessageId, field: &'static Field, value: u64) {
         match self.position {
             Position::Elsewhere => {}
+            Position::Given => self.given.integer(message, field, value),
             Position::Node => {
                 if self.wants_kinds() {
                     self.attributes.integer(message, field, value);
@@ -444,8 +508,11 @@ impl Visitor for FunctionVisitor<'_> {
     }
 
     fn string(&mut self, message: MessageId, field: &'static Field, piece: &[u8], is: Piece) {
-        let is_signature = !matches!(self.position, Position::Elsewhere | Position::Node);
-        if is_signature && self.wants_kinds() {
+        if self.position == Position::Given {
+            self.given.string(message, field, piece, is);
+            return;
+        }
+        if self.is_in_signature() && self.wants_kinds() {
             self.signature.string(message, field, piece, is);
         }
         match message {
@@ -454,11 +521,6 @@ impl Visitor for FunctionVisitor<'_> {
             OP_DEF if field.number == op_def::CONTROL_OUTPUT => {
                 let Some(text) = self.text.take(piece, is) else { return };
                 self.index.control_outputs.push(self.hasher.hash(text));
-            }
-            FUNCTION_DEF_ATTR_ENTRY if field.number == function_def_attr_entry::KEY => {
-                let Some(text) = self.text.take(piece, is) else { return };
-                self.attribute.clear();
-                self.attribute.extend_from_slice(text);
             }
             // Both have the same fields.
             FUNCTION_DEF_RET_ENTRY | FUNCTION_DEF_CONTROL_RET_ENTRY => {
@@ -521,6 +583,7 @@ impl FunctionVisitor<'_> {
         if field.number == node_def::DEVICE {
             if let Some(device) = self.text.take(piece, is) {
                 self.node.bad_device = !self.devices.is_device(device);
+                self.node.bad_session_device = !self.devices.is_session_device(device);
             }
             return;
         }

@@ -120,6 +120,11 @@ impl MainNodes {
         first_lost(&self.functions, functions)
     }
 
+    /// The functions that nodes call by PartitionedCall, in the order of the first nodes.
+    pub(in super::super) fn called_functions(&self) -> impl Iterator<Item = &str> {
+        self.calls.iter().map(|call| &*call.name)
+    }
+
     /// The first PartitionedCall that calls no function of the library.
     pub(in super::super) fn lost_call(&self, functions: &FunctionNames) -> Option<LostCall> {
         let named = first_lost(&self.calls, functions).map(|node| LostCall {

@@ -8,6 +8,7 @@
 //!
 //! Knows how graphs are written. It must never know what the importer says of them.
 
+mod argument_attributes;
 mod body_kinds;
 mod call_attributes;
 mod calls;
@@ -28,6 +29,7 @@ mod visitor;
 mod wanted;
 
 pub(super) use self::{
+    argument_attributes::{ArgumentShape, OutputShape, RESOURCE, SHAPE},
     body_kinds::BodyKind,
     call_attributes::call_attributes,
     calls::Call,

@@ -9,7 +9,7 @@ use crate::{
     artifact::{
         graph::{
             GraphError,
-            attributes::{AttributeReader, AttributeValue, Attributes},
+            attributes::{AttributeReader, AttributeValue, Attributes, TensorFault},
             source::{Extent, Source},
             whole_text::WholeText,
         },
@@ -48,6 +48,8 @@ const LONGEST_DEFAULT: u64 = 4096;
 #[derive(Debug, Default)]
 pub(super) struct SignatureReader {
     signature: OperationDefinition,
+    /// What is wrong with defaults that are tensors, each fault once.
+    default_tensors: Vec<TensorFault>,
     part: Part,
     argument: WrittenArgument,
     attribute: WrittenAttribute,
@@ -142,7 +144,7 @@ pub(in super::super) fn read(
 ) -> Result<OperationDefinition, GraphError> {
     let mut visitor = SignatureVisitor { reader: SignatureReader::default(), release };
     source.walk_part(place, FUNCTION_DEF, &mut visitor)?;
-    Ok(visitor.reader.finish())
+    Ok(visitor.reader.finish().0)
 }
 
 /// A walk over one function that steps over everything but its signature.
@@ -193,8 +195,9 @@ pub(super) fn as_in_node(message: MessageId, number: u32) -> Option<(MessageId, 
 }
 
 impl SignatureReader {
-    pub(super) fn finish(self) -> OperationDefinition {
-        self.signature
+    /// What was read, and what is wrong with defaults that are tensors.
+    pub(super) fn finish(self) -> (OperationDefinition, Vec<TensorFault>) {
+        (self.signature, self.default_tensors)
     }
 
     /// Whether a name was too long to be kept.
@@ -253,6 +256,13 @@ impl SignatureReader {
             (_, OP_DEF, op_def::ATTR) => {
                 self.tell_left(NODE_DEF, node_def::ATTR);
                 let attribute = std::mem::take(&mut self.attribute);
+                if let Some(AttributeValue::Tensor(tensor)) =
+                    self.values.attributes().get(&attribute.name)
+                    && let Some(fault) = tensor.fault()
+                    && !self.default_tensors.contains(&fault)
+                {
+                    self.default_tensors.push(fault);
+                }
                 let definition = attribute.into_definition(self.values.attributes());
                 self.signature.attributes.extend(definition);
                 self.values.clear();

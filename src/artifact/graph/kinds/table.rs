@@ -218,11 +218,10 @@ impl<'a> Kinds<'a> {
         } else {
             judged.clone()
         };
-        let in_load = match attributes.get("shared_name") {
-            Some(value) if in_python.contains(&Judged::Fault) && !is_text(value) => {
-                self.judge_as(operation, attributes, Strictness::Load)
-            }
-            _ => in_python.clone(),
+        let in_load = if in_python.contains(&Judged::Fault) {
+            self.judge_as(operation, attributes, Strictness::Load)
+        } else {
+            in_python.clone()
         };
         judged.extend(in_python);
         judged.extend(in_session);
@@ -278,10 +277,6 @@ impl<'a> Kinds<'a> {
 /// Whether one of the outputs has no type.
 fn is_untyped(types: &NodeType) -> bool {
     types.outputs.runs().iter().any(|run| run.element.data_type == 0)
-}
-
-fn is_text(value: AttributeValue<'_>) -> bool {
-    matches!(value, AttributeValue::String(_))
 }
 
 /// What was found out is worth nothing but time: where there is too much of it, it begins anew.

@@ -12,6 +12,7 @@
 //! Pure functions of a definition and of attributes. Must never know a graph, nor read a file.
 
 mod fault;
+mod gradient_name;
 mod lost;
 mod node_type;
 mod python_colocation;
@@ -21,6 +22,7 @@ mod value_rules;
 
 pub(super) use self::{
     fault::NodeFault,
+    gradient_name::GradientName,
     lost::{LostAttribute, lost_attributes},
     node_type::{ElementType, NodeType, TypeList, TypeRun},
     python_colocation::PythonColocation,

@@ -126,7 +126,7 @@ impl NodeRules<'_> {
                 found => found,
             };
             match value {
-                Some(_) if self.is_rewritten(operation, attribute.name()) => {}
+                _ if self.is_rewritten(operation, attribute.name()) => {}
                 Some(value) => self.check_value(&attribute, value)?,
                 None if has_default => {}
                 None => missing.push(attribute.name().to_owned()),

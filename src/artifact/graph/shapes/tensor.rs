@@ -35,6 +35,11 @@ impl Tensor {
         Self { shape, value: None, variable: None }
     }
 
+    /// A tensor with these dimensions, -1 for one of any size.
+    pub(in super::super) fn of_dimensions(dimensions: &[i64]) -> Self {
+        Self::of(Shape::of(dimensions))
+    }
+
     /// A tensor of which nothing is known.
     pub(in super::super) const fn nothing() -> Self {
         Self { shape: Shape::unknown(), value: None, variable: None }

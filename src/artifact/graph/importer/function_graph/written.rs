@@ -40,7 +40,7 @@ impl FunctionGraph<'_> {
         }
         self.open_attributes(&mut definition, definitions);
         let types = NodeType { inputs, outputs };
-        let unset = self.unset(definitions);
+        let unset = self.unset(definitions).or_else(|| self.uncallable());
         let needs = self.needs(&types);
         Reloaded::new(place, definition.into(), types, needs, unset, self.calls(definitions))
     }

@@ -44,11 +44,23 @@ impl<D: Definitions> Instantiation<'_, D> {
         }
         self.arguments_by_hand()?;
         self.called_functions()?;
+        self.argument_nodes()?;
         for (number, node) in numbered(&self.function.nodes) {
             if self.types_of(node).is_some_and(|types| !types.has_shape_function) {
                 let fault = self.at_node(number, ImportFaultKind::NoShapeFunction);
                 self.built.no_shape_function = Some(fault);
                 break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the node of each argument can be what the function says of it.
+    fn argument_nodes(&self) -> Result<(), BodyFinding> {
+        for (number, argument) in numbered(&self.function.arguments) {
+            if let Some((found, expected)) = self.function.given.importer_fault(number, argument) {
+                let fault = Finding::of(Part::Argument(number), ImportFaultKind::Shape);
+                return Err(fault.with(found, expected));
             }
         }
         Ok(())

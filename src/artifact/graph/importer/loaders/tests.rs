@@ -6,6 +6,8 @@ use crate::artifact::{
     ops::Registry,
 };
 
+mod beside_nodes;
+
 const FLOAT: &str = "attr { key: 'T' value { type: DT_FLOAT } }";
 const INPUT: &str =
     "node { name: 'x' op: 'Placeholder' attr { key: 'dtype' value { type: DT_FLOAT } } }";

@@ -1,0 +1,166 @@
+"""Graphs whose functions say something besides their nodes: shapes and attributes of arguments, attributes of their own, gradients.
+
+Made by hand, one question each, in the form of `operation_graphs`. Nothing in here needs TensorFlow.
+"""
+
+from operation_graphs import FLOAT, RESOURCE, Function, Graph, Node, entry, field, shape_bytes
+
+SHAPES = {"unknown": None, "scalar": [], "part": [-1, 2], "negative": [2, -3], "large": [2**62, 4], "long": [1] * 300}
+VALUES = {
+    "none": ("none",), "int": ("int", 1), "float": ("float", 1.0), "bool": ("bool", True), "text": ("string", b"abc"), "no_text": ("string", b"\xff"),
+    "empty": ("string", b""), "list": ("list", []), "texts": ("list", [("string", b"loc:@unknown")]), "bad_texts": ("list", [("string", b"loc:@\xff")]),
+    "ints": ("list", [("int", 1)]), "placeholder": ("placeholder", "T"), "function": ("func", ("missing", {})), "type": ("type", FLOAT),
+    "reference": ("type", 101), "no_type": ("type", 99), "int4": ("type", 29), "shape": ("shape", [-2]), "tensor": ("tensor", b""),
+}
+TENSORS = {"good": field(1, FLOAT) + field(2, b""), "type": field(1, 99), "shape": field(1, FLOAT) + field(2, field(2, field(1, -2))),
+           "content": field(1, FLOAT) + field(2, field(2, field(1, 2))) + field(4, b"abc")}
+
+
+def shapes(*found):
+    return ("list", [("shape", shape) for shape in found])
+
+
+def function(name="f", types=(FLOAT,), nodes=(), results=None, **more):
+    """A function that takes arguments of these types, and gives the first of them unless told otherwise."""
+    made = Function(name)
+    made.arguments = [{"name": f"x{number}", "type": one} for number, one in enumerate(types)]
+    results = [("y", types[0], "x0")] if results is None and types else results or []
+    made.results = [{"name": one, "type": number} for one, number, _ in results]
+    made.returns, made.nodes = {one: text for one, _, text in results}, list(nodes)
+    for key, value in more.items():
+        setattr(made, key, value)
+    return made
+
+
+def graph(*functions, call=None, registered=()):
+    """A graph with these functions of which a node calls the first, by name unless told otherwise."""
+    made = Graph()
+    made.producer, made.functions, made.registered_gradients = 1395, list(functions), list(registered)
+    first = functions[0]
+    inputs = [f"p{number}" for number, _ in enumerate(first.arguments)]
+    made.nodes = [placeholder(name, argument["type"]) for name, argument in zip(inputs, first.arguments)]
+    made.nodes.append(call or Node("c", first.name, inputs))
+    return made
+
+
+def placeholder(name, number=FLOAT, device=""):
+    node = Node(name, "Placeholder", [], {"dtype": ("type", number)})
+    node.device = device
+    return node
+
+
+def partitioned(name, function_name, *gives):
+    gives = ("list", [("type", number) for number in gives])
+    return Node(name, "PartitionedCall", [], {"Tin": ("list", []), "Tout": gives, "f": ("func", (function_name, {}))})
+
+
+def uncalled(made):
+    made.nodes = [Node("n", "NoOp")]
+    return made
+
+
+def of_arguments():
+    """Shapes of arguments, and attributes of single ones."""
+    two = (FLOAT, FLOAT)
+    for many in range(4):
+        yield f"shapes-{many}-of-2", graph(function(types=two, attributes={"_input_shapes": shapes(*[None] * many)}))
+    yield "shapes-mixed", graph(function(types=two, attributes={"_input_shapes": ("list", [("int", 1), ("shape", [3])])}))
+    for name, shape in SHAPES.items():
+        yield f"shapes-{name}", graph(function(types=two, attributes={"_input_shapes": shapes(None, shape)}))
+        own = {0: {"_output_shapes": shapes(shape, [-2])}}
+        yield f"own-{name}", graph(function(argument_attributes=own))
+        yield f"own-{name}-uncalled", uncalled(graph(function(argument_attributes=own)))
+        yield f"both-{name}", graph(function(attributes={"_input_shapes": shapes(shape)}, argument_attributes={0: {"_output_shapes": shapes([2])}}))
+    for name, value in VALUES.items():
+        yield f"shapes-is-{name}", graph(function(attributes={"_input_shapes": value}))
+        for key in ("_output_shapes", "_class", "_gradient_op_type", "_XlaX", "x"):
+            yield f"{key}-{name}", graph(function(argument_attributes={0: {key: value}}))
+        yield f"gradient-{name}", graph(function(nodes=[Node("i", "Identity", ["x0"], {"T": ("type", FLOAT), "_gradient_op_type": value})]))
+    yield "argument-7", graph(function(argument_attributes={7: {"_class": ("int", 1), "_output_shapes": ("list", [])}}))
+    types = {"good": ("list", [("type", FLOAT)]), "empty": ("list", []), "int": ("int", 1)}
+    held = {"good": shapes([2]), "empty": ("list", []), "negative": shapes([-2])}
+    for one, data_type in types.items():
+        for other, shape in held.items():
+            attributes = {0: {"_handle_dtypes": data_type, "_handle_shapes": shape}}
+            for number in (RESOURCE, FLOAT):
+                yield f"handle-{number}-{one}-{other}", graph(function(types=(number,), argument_attributes=attributes))
+
+
+class WithHandleData:
+    """A function of one argument, of which the signature says what the resource holds, and that gives it back."""
+
+    def __init__(self, number, more):
+        self.name, self.arguments, self.number, self.more = "f", [{"name": "x", "type": number}], number, more
+
+    def bytes(self):
+        argument = field(1, "x") + field(3, self.number) + field(7, field(1, FLOAT) + field(2, shape_bytes([2])))
+        signature = field(1, "f") + field(2, argument) + field(3, field(1, "y") + field(3, self.number))
+        return field(1, signature) + field(4, field(1, "y") + field(2, "x")) + self.more
+
+
+def of_handles():
+    """Arguments of which the signature says what they hold."""
+    for name, shape in SHAPES.items():
+        listed = field(5, entry("_input_shapes", shapes(shape)))
+        own = field(7, field(2, field(1, entry("_output_shapes", shapes(shape)))))
+        for number in (RESOURCE, FLOAT):
+            yield f"data-{number}-listed-{name}", graph(WithHandleData(number, listed))
+            yield f"data-{number}-own-{name}", graph(WithHandleData(number, own))
+
+
+def of_gradients():
+    """Registered gradients, there or lost or in a circle."""
+    of = {"_gradient_op_type": ("string", b"G")}
+    asks = function(nodes=[Node("n", "NoOp", [], of)])
+    plain = function("g")
+    back = function("g", nodes=[Node("n", "NoOp", [], {"_gradient_op_type": ("string", b"F")})])
+    yield "registered", graph(asks, plain, registered=[("g", "G")])
+    yield "registered-unused", graph(asks, plain, registered=[("lost", "H")])
+    for name in ("lost", "", "f"):
+        yield f"registered-is-{name}", graph(asks, plain, registered=[(name, "G")])
+        yield f"registered-was-{name}", graph(asks, plain, registered=[(name, "G"), ("g", "G")])
+    yield "registered-circle", graph(asks, back, registered=[("g", "G"), ("f", "F")])
+    # Behind a gradient nobody waits for functions that are attributes.
+    named = {"f": ("func", ("h", {}))}
+    hides, other = function(nodes=[Node("n", "NoOp", [], of | named)]), function("h")
+    yield "registered-hides", graph(hides, plain, other, registered=[("g", "G")])
+    yield "registered-hides-late", graph(other, hides, plain, registered=[("g", "G")])
+    for name, operation, attributes in [("call", "g", {}), ("partitioned", "PartitionedCall", partitioned("c", "g").attributes)]:
+        calls = function(nodes=[Node("n", operation, [], of | attributes)])
+        yield f"registered-lost-{name}", graph(calls, function("g", ()), registered=[("lost", "G")])
+
+
+def of_own_tensors():
+    """Tensors that are attributes of a function, or defaults of those that it takes."""
+    for name, tensor in TENSORS.items():
+        for key in ("_noinline", "x"):
+            yield f"attribute-{key}-{name}", graph(function(attributes={key: ("tensor", tensor)}))
+        yield f"attributes-{name}", graph(function(attributes={"_noinline": ("list", [("tensor", tensor)])}))
+        yield f"default-{name}", graph(function(attrs={"q": ("tensor", ("tensor", tensor))}))
+
+
+def of_places():
+    """Nodes with devices in functions that a session looks into, and in others."""
+    for number in (RESOURCE, FLOAT):
+        for device in ("garbage::", "CPU", "/cpu:0"):
+            given = function("f", (), [placeholder("p", number, device)], [("y", number, "p:output:0")])
+            yield f"place-{number}-{device[:3].strip('/')}", graph(given, call=partitioned("c", "f", number))
+            yield f"place-{number}-{device[:3].strip('/')}-by-name", graph(given, call=Node("c", "f"))
+        inner = function("g", (), [placeholder("p", RESOURCE, "garbage::")], [("y", RESOURCE, "p:output:0")])
+        nodes = [partitioned("d", "g", RESOURCE), placeholder("q", number)]
+        yield f"place-{number}-within", graph(function("f", (), nodes, [("y", number, "q:output:0")]), inner, call=partitioned("c", "f", number))
+
+
+def of_names():
+    """A name of a resource that is missing."""
+    attributes = {"T": ("type", FLOAT), "num_devices": ("int", 2)}
+    nodes = [placeholder("s", 3), Node("n", "_NcclBroadcastRecv", ["s:output:0"], attributes)]
+    yield "name-in-function", uncalled(graph(function("f", (), nodes)))
+    made = uncalled(graph(function()))
+    made.nodes = [placeholder("s", 3), Node("n", "_NcclBroadcastRecv", ["s"], attributes)]
+    yield "name-in-graph", made
+
+
+def graphs():
+    for family in (of_arguments, of_handles, of_gradients, of_own_tensors, of_places, of_names):
+        yield from family()
