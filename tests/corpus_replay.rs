@@ -50,7 +50,7 @@ replay!(
 replay!(addresses);
 
 #[cfg(feature = "proxy")]
-replay!(proxy_requests);
+replay!(proxy_requests, proxy_calls);
 
 #[cfg(feature = "torch")]
 replay!(torch);

@@ -4,6 +4,8 @@
 
 #[cfg(feature = "addresses")]
 mod addresses;
+#[cfg(feature = "proxy")]
+mod calls;
 mod checkpoints;
 mod device_state;
 mod graphs;
@@ -18,6 +20,8 @@ mod torch;
 
 #[cfg(feature = "addresses")]
 pub use addresses::addresses;
+#[cfg(feature = "proxy")]
+pub use calls::proxy_calls;
 pub use checkpoints::{checkpoint_v1, table, tensor_bundle};
 pub use device_state::{device_state, merged_state};
 pub use graphs::{artifacts, graphs};
