@@ -11,6 +11,7 @@ use super::{
     describe::{self, Described},
     host_callbacks::HostCallbacks,
     module::Module,
+    options,
     program::{Output, Program},
     readable,
 };
@@ -22,7 +23,7 @@ use crate::{
         Shape, XlaCompileOptions,
         xla::{OpSharding, OpShardingType},
     },
-    pjrt::{self, Client, CompileOptions, LoadedExecutable, ProgramFormat},
+    pjrt::{self, Client, CompileOptions, LoadedExecutable, Minor, ProgramFormat},
     proto::xla::{self, ifrt::Serialized},
     proxy::{
         server::{
@@ -47,15 +48,17 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// Reads what a request says of a program.
+    /// Reads what a request says of a program, for a plug-in of that minor.
     ///
     /// # Errors
     /// INVALID_ARGUMENT for what is missing or cannot be, UNIMPLEMENTED for a program or options of
-    /// another kind than XLA's; those of options of a newer version.
+    /// another kind than XLA's; PERMISSION_DENIED for options that use files; those of options of a
+    /// newer version.
     pub(crate) fn read(
         program: Option<&Serialized>,
         options: Option<&Serialized>,
         callbacks: Arc<HostCallbacks>,
+        plugin: Minor,
     ) -> Result<Self, Status> {
         let program = of_type(program, "program", HloProgram::TYPE_NAME)?;
         let options = of_type(options, "compile options", XlaCompileOptions::TYPE_NAME)?;
@@ -64,8 +67,9 @@ impl Source {
         }
         let options = XlaCompileOptions::from_bytes(options, &DeserializeOptions::new())
             .map_err(|error| error.to_status())?;
-        let options = CompileOptions::of_bytes(options.compile_options().to_vec())
-            .map_err(|error| of_pjrt(&error))?;
+        options::check(options.compile_options())?;
+        let options = options::for_plugin(options.compile_options().to_vec(), plugin);
+        let options = CompileOptions::of_bytes(options).map_err(|error| of_pjrt(&error))?;
         Ok(Self { artifact: program, options, callbacks })
     }
 }
@@ -78,7 +82,7 @@ fn of_type(value: Option<&Serialized>, what: &str, expected: &str) -> Result<Byt
     }
     Err(status!(
         Unimplemented,
-        "the {what} are of the type `{}`; this server takes `{expected}`",
+        "found {what} of the type `{}`; this server takes `{expected}`",
         value.type_name.escape_debug()
     ))
 }
@@ -329,7 +333,8 @@ mod tests {
             (Some(program), Some(value("xla::ifrt::XlaCompileOptions")), StatusCode::DataLoss, ""),
         ] {
             let error =
-                Source::read(program.as_ref(), options.as_ref(), Arc::default()).unwrap_err();
+                Source::read(program.as_ref(), options.as_ref(), Arc::default(), Minor::NEWEST)
+                    .unwrap_err();
             assert_eq!(error.code(), code, "{}", error.message());
             assert!(error.message().contains(part), "{}", error.message());
         }

@@ -1,7 +1,7 @@
 //! Programs on the devices of a PJRT client: compiled, described to a client, run.
 //!
 //! `module` reads what only the compiled module says; `compile` makes a [`Program`] of what a client
-//! has sent, `describe` says of it what a client asks, `launch` runs it, and `callback`, `exchange`
+//! has sent, with `options` that reach for no file of the server, `describe` says of it what a client asks, `launch` runs it, and `callback`, `exchange`
 //! and `host_callbacks` carry what it sends to functions of its client and receives from them. This part must never know
 //! a handle, a session or a request.
 
@@ -12,6 +12,7 @@ mod exchange;
 mod host_callbacks;
 mod launch;
 mod module;
+mod options;
 mod program;
 mod readable;
 

@@ -43,7 +43,7 @@ impl Request for CompileRequest {
             self.host_callbacks.iter().map(|bytes| HostCallback::read(bytes.clone(), limit));
         let callbacks = HostCallbacks::new(callbacks.collect::<Result<_, _>>()?);
         let (program, options) = (self.program.as_ref(), self.compile_options.as_ref());
-        let source = Source::read(program, options, Arc::clone(&callbacks))?;
+        let source = Source::read(program, options, Arc::clone(&callbacks), client.minor())?;
         let held = session.accounts.programs.take_now(1)?;
         Ok(Job::Work(Compiling { client, source, callbacks, held }))
     }
