@@ -9,6 +9,7 @@
 //! an array.
 
 use std::{
+    convert::Infallible,
     future::poll_fn,
     marker::PhantomData,
     pin::Pin,
@@ -24,10 +25,16 @@ use prost::{
 use tokio_stream::Stream;
 use tonic::{
     body::Body,
-    codegen::{Body as _, http::HeaderMap},
+    codegen::{
+        Body as _,
+        http::{HeaderMap, HeaderValue},
+    },
 };
 
-use super::status::{from_grpc, status, to_grpc};
+use super::{
+    service,
+    status::{from_grpc, status, to_grpc},
+};
 use crate::{
     codec::Status,
     proto::xla::ifrt::proxy::{
@@ -99,14 +106,17 @@ impl<S: Stream<Item = Result<Bytes, Status>> + Send + 'static> DataMessages<S> {
 
     /// The end of the body, once.
     fn ended(&mut self, status: Option<&Status>) -> Option<Result<Frame<Bytes>, tonic::Status>> {
-        let status = status.map_or_else(|| tonic::Status::ok(""), to_grpc);
-        match std::mem::replace(&mut self.end, End::Over) {
-            End::Over => None,
-            End::Plain if status.code() == tonic::Code::Ok => None,
-            End::Plain => Some(Err(status)),
-            End::Status => {
+        match (std::mem::replace(&mut self.end, End::Over), status) {
+            (End::Over, _) | (End::Plain, None) => None,
+            (End::Plain, Some(status)) => Some(Err(to_grpc(status))),
+            (End::Status, None) => {
+                let mut trailers = HeaderMap::with_capacity(1);
+                trailers.insert(service::GRPC_STATUS, HeaderValue::from_static("0"));
+                Some(Ok(Frame::trailers(trailers)))
+            }
+            (End::Status, Some(status)) => {
                 let mut trailers = HeaderMap::new();
-                let added = status.add_header(&mut trailers);
+                let added = to_grpc(status).add_header(&mut trailers);
                 Some(added.map(|()| Frame::trailers(trailers)))
             }
         }
@@ -142,6 +152,46 @@ impl<S: Stream<Item = Result<Bytes, Status>> + Send + 'static> http_body::Body f
             Some(Err(status)) => self.ended(Some(&status)),
             None => self.ended(None),
         })
+    }
+
+    /// Said as soon as it is known, the last data are the end of a request, and no frame without any
+    /// comes after them.
+    fn is_end_stream(&self) -> bool {
+        match self.end {
+            End::Plain => self.data.is_none() && self.parts.size_hint().1 == Some(0),
+            End::Status => false,
+            End::Over => true,
+        }
+    }
+}
+
+/// A body of one message.
+struct OneMessage(Option<Bytes>);
+
+/// The body of a request that has one message.
+pub(super) fn one_message(message: &impl Message) -> Body {
+    let length = message.encoded_len();
+    let mut framed = BytesMut::with_capacity(HEADER + length);
+    framed.put_u8(0);
+    // No message of ours without data is as long.
+    framed.put_u32(u32::try_from(length).unwrap_or(u32::MAX));
+    message.encode_raw(&mut framed);
+    Body::new(OneMessage(Some(framed.freeze())))
+}
+
+impl http_body::Body for OneMessage {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Ready(self.0.take().map(|message| Ok(Frame::data(message))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_none()
     }
 }
 
@@ -390,6 +440,29 @@ mod tests {
         let (answer, trailers) = all(DataMessages::answer(parts())).await.unwrap();
         assert_eq!(answer.concat(), expected);
         assert_eq!(trailers.unwrap()["grpc-status"], "0");
+    }
+
+    #[tokio::test]
+    async fn a_request_is_over_with_its_last_data_and_an_answer_with_its_status() {
+        let parts = || tokio_stream::iter([100, SMALL + 1].map(|size| Ok(vec![7; size].into())));
+        for (mut body, frames, ends) in [
+            (DataMessages::request(parts()), 3, true),
+            (DataMessages::answer(parts()), 3, false),
+            (DataMessages::request(tokio_stream::empty()), 0, true),
+            (
+                one_message(&GrpcHostBufferStoreRequest { data: Bytes::from_static(b"abc") }),
+                1,
+                true,
+            ),
+        ] {
+            for left in (0..frames).rev() {
+                assert!(!body.is_end_stream());
+                let frame = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await;
+                let data = frame.unwrap().unwrap().into_data().unwrap();
+                assert!(left > 0 || frames != 1 || data == message(b"abc"));
+            }
+            assert_eq!(body.is_end_stream(), ends);
+        }
     }
 
     #[tokio::test]

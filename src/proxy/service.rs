@@ -26,6 +26,9 @@ pub(super) const SESSION_METADATA: &str = "ifrt-proxy-grpc-ifrt-session-metadata
 /// The key of a store's metadata: a `GrpcHostBufferStoreMetadata`.
 pub(super) const STORE_METADATA: &str = "ifrt-proxy-grpc-host-buffer-store-metadata-bin";
 
+/// Where gRPC has the code of a call's status: 0 for one that went well.
+pub(super) const GRPC_STATUS: &str = "grpc-status";
+
 /// The key by which our client says that it wants a host buffer once, and by which our server
 /// answers that it has given the buffer up: a deletion less. Other servers do not know it, and
 /// their buffers are deleted as ever.
@@ -37,6 +40,10 @@ pub(super) const TAKE: &str = "serdes-take-host-buffer";
 pub(super) const TAKES_REQUESTS: &str = "serdes-takes-requests";
 /// The key of that request in the metadata of the transfer: an `IfrtRequest`.
 pub(super) const REQUEST: &str = "serdes-request-bin";
+
+/// The key by which our client says that the answer to a store need not have a message: its status
+/// alone is one frame in place of three. Other servers do not know it, and send the message.
+pub(super) const BRIEF: &str = "serdes-brief";
 
 /// The most bytes of data in a message of a host-buffer call, as the real ones have it.
 pub(super) const CHUNK_BYTES: usize = 1 << 20;

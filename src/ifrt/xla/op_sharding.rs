@@ -82,7 +82,7 @@ pub(super) fn invalid<T>(message: impl Into<String>) -> Result<T, IfrtError> {
 impl OpSharding {
     /// Every device holds the whole value.
     pub fn replicated() -> Self {
-        Self::of_kind(OpShardingType::Replicated, xla::OpSharding::default())
+        Self::of_parts(Parts { kind: OpShardingType::Replicated, ..Parts::default() })
     }
 
     /// The device at this position holds the whole value.
@@ -99,17 +99,17 @@ impl OpSharding {
 
     /// The program itself says what each device holds.
     pub fn manual() -> Self {
-        Self::of_kind(OpShardingType::Manual, xla::OpSharding::default())
+        Self::of_parts(Parts { kind: OpShardingType::Manual, ..Parts::default() })
     }
 
     /// Every device holds a summand of the value.
     pub fn unreduced() -> Self {
-        Self::of_kind(OpShardingType::Unreduced, xla::OpSharding::default())
+        Self::of_parts(Parts { kind: OpShardingType::Unreduced, ..Parts::default() })
     }
 
     /// Nothing is known.
     pub fn unknown() -> Self {
-        Self::of_kind(OpShardingType::Unknown, xla::OpSharding::default())
+        Self::of_parts(Parts { kind: OpShardingType::Unknown, ..Parts::default() })
     }
 
     fn of_kind(kind: OpShardingType, mut proto: xla::OpSharding) -> Self {

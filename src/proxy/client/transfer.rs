@@ -2,15 +2,12 @@
 
 use bytes::Bytes;
 use prost::Message as _;
-use tonic::{
-    Request as Call,
-    body::Body,
-    codec::{Codec as _, EncodeBody},
-    metadata::MetadataValue,
-};
-use tonic_prost::ProstCodec;
+use tonic::{Request as Call, body::Body, metadata::MetadataValue};
 
-use super::{connection::Connection, transport::unary};
+use super::{
+    connection::Connection,
+    transport::{is_over, unary},
+};
 use crate::{
     codec::StatusCode,
     proto::xla::ifrt::proxy::{
@@ -19,7 +16,7 @@ use crate::{
     },
     proxy::{
         ProxyError,
-        bulk::{DataMessages, DataParts},
+        bulk::{DataMessages, DataParts, one_message},
         requests, service,
     },
 };
@@ -41,11 +38,15 @@ impl Connection {
         });
         let mut call = self.transport.call(());
         insert_once(&mut call, service::STORE_METADATA, &metadata.encode_to_vec());
+        call.metadata_mut().insert(service::BRIEF, MetadataValue::from_static("yes"));
         if let Some(request) = request {
             self.bring(&mut call, request);
         }
         let body = DataMessages::request(tokio_stream::iter(parts));
         let answer = self.transport.send(service::HOST_BUFFER_STORE, call, body).await?;
+        if is_over(&answer) {
+            return Ok(());
+        }
         let mut answer: DataParts<GrpcHostBufferStoreResponse> =
             DataParts::new(answer.into_body(), service::ANSWER_BYTES);
         while answer.next().await?.is_some() {}
@@ -125,15 +126,13 @@ impl Connection {
         expected: Option<u64>,
     ) -> Result<Bytes, ProxyError> {
         let forgotten = requests::delete_host_buffer(request.session_id, request.handle);
-        let encoder = ProstCodec::<_, GrpcHostBufferLookupResponse>::default().encoder();
-        let body = EncodeBody::new_client(encoder, tokio_stream::once(Ok(request)), None, None);
+        let body = one_message(&request);
         let mut call = self.transport.call(());
         call.metadata_mut().insert(service::TAKE, MetadataValue::from_static("take"));
         if let Some(copied) = copied {
             self.bring(&mut call, copied);
         }
-        let answer =
-            self.transport.send(service::HOST_BUFFER_LOOKUP, call, Body::new(body)).await?;
+        let answer = self.transport.send(service::HOST_BUFFER_LOOKUP, call, body).await?;
         let is_taken = answer.headers().contains_key(service::TAKE);
         let bytes = gather(answer.into_body(), expected).await;
         if !is_taken {

@@ -68,15 +68,21 @@ impl Transport {
         let gone = |error| status!(Unavailable, "{}", with_causes(&error));
         poll_fn(|context| channel.poll_ready(context)).await.map_err(gone)?;
         let answer = channel.call(request).await.map_err(gone)?;
-        if let Some(status) = tonic::Status::from_header_map(answer.headers()) {
-            if status.code() != tonic::Code::Ok {
-                return Err(from_grpc(&status));
-            }
-        } else if answer.status() != http::StatusCode::OK {
+        if is_over(&answer) {
+            let status = tonic::Status::from_header_map(answer.headers());
+            let failed = status.filter(|status| status.code() != tonic::Code::Ok);
+            return failed.map_or(Ok(answer), |status| Err(from_grpc(&status)));
+        }
+        if answer.status() != http::StatusCode::OK {
             return Err(status!(Unavailable, "the answer is HTTP's {}", answer.status()));
         }
         Ok(answer)
     }
+}
+
+/// Whether an answer has its status at its beginning, and nothing after that.
+pub(super) fn is_over(answer: &http::Response<Body>) -> bool {
+    answer.headers().contains_key(service::GRPC_STATUS)
 }
 
 /// The most data that the server may put in a frame: as much as a message of a host buffer has.

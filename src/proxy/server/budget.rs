@@ -3,6 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use smallvec::{SmallVec, smallvec};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError};
 
 use super::limits::Limits;
@@ -61,7 +62,7 @@ impl Budget {
             let pages = wanted.min(free);
             // Somebody else may have been faster.
             if let Ok(share) = Arc::clone(&self.pages).try_acquire_many_owned(pages) {
-                return (Holding { shares: vec![share], _peer: None }, pages == wanted);
+                return (Holding { shares: smallvec![share], _peer: None }, pages == wanted);
             }
         }
     }
@@ -166,7 +167,7 @@ pub(crate) struct Account {
 /// What was taken from an account, given back on drop.
 #[derive(Debug)]
 pub(crate) struct Holding {
-    shares: Vec<OwnedSemaphorePermit>,
+    shares: SmallVec<[OwnedSemaphorePermit; 3]>,
     _peer: Option<Arc<Peer>>,
 }
 
@@ -180,7 +181,7 @@ impl Account {
     /// # Errors
     /// RESOURCE_EXHAUSTED if there is never that much.
     pub(crate) async fn take(&self, amount: u64) -> Result<Holding, Status> {
-        let mut shares = Vec::with_capacity(self.levels.len());
+        let mut shares = SmallVec::with_capacity(self.levels.len());
         for level in &self.levels {
             let pages = level.pages_of(amount)?;
             let share = Arc::clone(&level.pages).acquire_many_owned(pages).await;
@@ -194,13 +195,7 @@ impl Account {
     /// # Errors
     /// RESOURCE_EXHAUSTED if it is not.
     pub(crate) fn take_now(&self, amount: u64) -> Result<Holding, Status> {
-        let mut shares = Vec::with_capacity(self.levels.len());
-        for level in &self.levels {
-            let pages = level.pages_of(amount)?;
-            let share = Arc::clone(&level.pages).try_acquire_many_owned(pages);
-            shares.push(share.map_err(|_: TryAcquireError| level.exhausted(amount))?);
-        }
-        Ok(Holding { shares, _peer: self.peer.clone() })
+        Holding::take_now(&self.levels, self.peer.clone(), amount)
     }
 
     /// Takes `amount`, and waits for it no longer than that.
@@ -229,6 +224,24 @@ impl Account {
 }
 
 impl Holding {
+    /// Takes `amount` of each of these levels if that much is free.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED if it is not.
+    pub(crate) fn take_now<'a>(
+        levels: impl IntoIterator<Item = &'a Budget>,
+        peer: Option<Arc<Peer>>,
+        amount: u64,
+    ) -> Result<Self, Status> {
+        let mut shares = SmallVec::new();
+        for level in levels {
+            let pages = level.pages_of(amount)?;
+            let share = Arc::clone(&level.pages).try_acquire_many_owned(pages);
+            shares.push(share.map_err(|_: TryAcquireError| level.exhausted(amount))?);
+        }
+        Ok(Self { shares, _peer: peer })
+    }
+
     /// Adds what was taken from the same account.
     pub(crate) fn add(&mut self, more: Self) {
         for (share, more) in self.shares.iter_mut().zip(more.shares) {

@@ -117,9 +117,11 @@ impl Context {
             catch_unwind(AssertUnwindSafe(work))
         };
         let done = if pace.is_momentary() {
-            // What this task has just woken would be this thread's alone for as long as the call
-            // takes: it is let go first.
-            yield_now().await;
+            if !pace.is_instant() {
+                // What this task has just woken would be this thread's alone for as long as the call
+                // takes: it is let go first.
+                yield_now().await;
+            }
             let passes = self.passing.take(Handle::current().metrics().num_workers());
             if passes.is_some() { work() } else { block_in_place(work) }
         } else {

@@ -32,6 +32,9 @@ impl Pace {
     /// server has a thread for itself.
     const MOMENT: Duration = Duration::from_micros(50);
 
+    /// Shorter than it takes another thread to begin with something.
+    const INSTANT: Duration = Duration::from_micros(5);
+
     /// Whether the next call is taken for a quick one: never the first.
     pub(crate) fn is_quick(&self) -> bool {
         self.last() < Self::QUICK
@@ -40,6 +43,11 @@ impl Pace {
     /// Whether it is taken for one that is over at once.
     pub(crate) fn is_momentary(&self) -> bool {
         self.last() < Self::MOMENT
+    }
+
+    /// Whether nobody could do anything else meanwhile.
+    pub(crate) fn is_instant(&self) -> bool {
+        self.last() < Self::INSTANT
     }
 
     fn last(&self) -> Duration {

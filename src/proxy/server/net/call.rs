@@ -6,20 +6,20 @@ use tokio_stream::{Stream, StreamExt as _};
 use tonic::{
     body::Body,
     codec::{Codec as _, EncodeBody},
-    codegen::http::{HeaderMap, HeaderValue, Response, header::CONTENT_TYPE},
+    codegen::http::{HeaderValue, Response, header::CONTENT_TYPE},
+    metadata::{MetadataMap, MetadataValue},
 };
 use tonic_prost::ProstCodec;
 
-use super::frames::binary;
 use crate::{
     codec::Status,
-    proxy::{bulk::DataMessages, server::peers::Caller, status::to_grpc},
+    proxy::{bulk::DataMessages, server::peers::Caller, service, status::to_grpc},
 };
 
 /// A call: its metadata, its body, and who makes it.
 pub(crate) struct Call {
     pub(crate) caller: Caller,
-    pub(crate) headers: HeaderMap,
+    pub(crate) metadata: MetadataMap,
     pub(crate) body: Body,
 }
 
@@ -29,6 +29,13 @@ pub(crate) type Answered = Result<Response<Body>, Status>;
 /// The answer of a call that has one.
 pub(crate) fn one<M: Message + Default + Send + 'static>(message: M) -> Response<Body> {
     many(tokio_stream::once(Ok(message)))
+}
+
+/// The answer of a call that has no message, though the call has one: for clients that said so.
+pub(crate) fn done() -> Response<Body> {
+    let mut response = response(Body::empty());
+    response.headers_mut().insert(service::GRPC_STATUS, HeaderValue::from_static("0"));
+    response
 }
 
 /// The answer of a call that has many.
@@ -56,12 +63,12 @@ fn response(body: Body) -> Response<Body> {
 
 /// The message of a metadata entry.
 pub(crate) fn metadata<M: Message + Default>(
-    headers: &HeaderMap,
+    metadata: &MetadataMap,
     key: &'static str,
     missing: impl FnOnce() -> Status,
     damaged: impl FnOnce(String) -> Status,
 ) -> Result<M, Status> {
-    match binary(headers, key).ok_or_else(missing)? {
+    match metadata.get_bin(key).map(MetadataValue::to_bytes).ok_or_else(missing)? {
         Err(error) => Err(damaged(format!("not in base64 ({error})"))),
         Ok(bytes) => M::decode(bytes).map_err(|error| damaged(error.to_string())),
     }

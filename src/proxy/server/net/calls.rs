@@ -13,6 +13,7 @@ use tonic::{
         Body as HttpBody,
         http::{HeaderMap, HeaderValue, Request, Response},
     },
+    metadata::MetadataMap,
 };
 
 use super::{
@@ -28,12 +29,7 @@ use crate::{
     proto::xla::ifrt::proxy::{GrpcGetVersionRequest, GrpcGetVersionResponse},
     proxy::{
         Ranges,
-        server::{
-            access::Shown,
-            budget::{Account, Holding},
-            peers::Caller,
-            registry::Registry,
-        },
+        server::{access::Shown, budget::Holding, peers::Caller, registry::Registry},
         service,
         status::{status, to_grpc},
     },
@@ -49,7 +45,9 @@ pub(crate) async fn answer(
     let (path, body) = (parts.uri.path(), Body::new(body));
     let (busy, answered) = if health::is_health(path) {
         let answered = match health::room(&registry, &connection.peer) {
-            Ok(held) => health::answer(registry, path, body).await.map(|answer| (answer, held)),
+            Ok(held) => {
+                Box::pin(health::answer(registry, path, body)).await.map(|answer| (answer, held))
+            }
             Err(status) => Err(status),
         };
         (connection.begin_unnamed(), answered)
@@ -57,7 +55,8 @@ pub(crate) async fn answer(
         let busy = connection.begin();
         let answered = match admit(&registry, &connection, &parts.headers, path) {
             Ok((caller, held)) => {
-                let call = Call { caller, headers: parts.headers, body };
+                let metadata = MetadataMap::from_headers(parts.headers);
+                let call = Call { caller, metadata, body };
                 dispatch(registry, path, call).await.map(|answer| (answer, held))
             }
             Err(status) => Err(status),
@@ -92,20 +91,22 @@ fn admit(
         identity.token = Some(digest);
     }
     let peer = registry.peers.of(&identity, &registry.context.limits);
-    let levels = vec![peer.budgets.calls.clone(), registry.context.budgets.calls.clone()];
-    let held = Account::new(levels, Some(Arc::clone(&peer))).take_now(1)?;
+    let levels = [&peer.budgets.calls, &registry.context.budgets.calls];
+    let held = Holding::take_now(levels, Some(Arc::clone(&peer)), 1)?;
     let sessions = connection.sessions.clone();
     Ok((Caller { identity, peer, sessions, token_to_come: shown == Shown::Later }, held))
 }
 
+/// Each call has a place of its own on the heap: in one place, which would be as large as the
+/// largest of them needs, every one would be copied from hand to hand until its task has it.
 async fn dispatch(registry: Arc<Registry>, path: &str, call: Call) -> Answered {
     match path {
-        service::GET_VERSION => get_version(registry, call).await,
+        service::GET_VERSION => Box::pin(get_version(registry, call)).await,
         service::IFRT_SESSION => ifrt_session(registry, call),
-        service::HOST_BUFFER_STORE => store(registry, call).await,
-        service::HOST_BUFFER_LOOKUP => look_up(registry, call).await,
-        service::HOST_BUFFER_DELETE => delete(registry, call).await,
-        service::HOST_BUFFER_READ_FROM_DISK => read_from_disk(registry, call).await,
+        service::HOST_BUFFER_STORE => Box::pin(store(registry, call)).await,
+        service::HOST_BUFFER_LOOKUP => Box::pin(look_up(registry, call)).await,
+        service::HOST_BUFFER_DELETE => Box::pin(delete(registry, call)).await,
+        service::HOST_BUFFER_READ_FROM_DISK => Box::pin(read_from_disk(registry, call)).await,
         path => Err(status!(
             Unimplemented,
             "there is no call `{}`; this is xla.ifrt.proxy.GrpcIfrtService",

@@ -5,7 +5,7 @@ use std::{marker::PhantomData, time::Duration};
 
 use bytes::{Buf as _, Bytes};
 use prost::Message;
-use tonic::{body::Body, codegen::http::HeaderMap};
+use tonic::body::Body;
 
 use crate::{
     codec::Status,
@@ -358,16 +358,6 @@ pub(crate) async fn only<M: Message + Default>(body: Body, idle: Duration) -> Re
     first
         .map(|received| received.message)
         .ok_or_else(|| status!(InvalidArgument, "the call has no message; expected one"))
-}
-
-/// The value of a header of metadata, as bytes.
-pub(crate) fn binary(headers: &HeaderMap, key: &'static str) -> Option<Result<Bytes, String>> {
-    // tonic reads the values of a map that it owns: this one has but the one.
-    let mut only = HeaderMap::with_capacity(1);
-    only.insert(key, headers.get(key)?.clone());
-    let only = tonic::metadata::MetadataMap::from_headers(only);
-    let value = only.get_bin(key)?.to_bytes();
-    Some(value.map_err(|error| error.to_string()))
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::codegen::http::HeaderMap;
+use tonic::metadata::MetadataMap;
 use tracing::Instrument as _;
 
 use super::{
@@ -44,9 +44,9 @@ use crate::{
 };
 
 pub(crate) fn ifrt_session(registry: Arc<Registry>, call: Call) -> Answered {
-    let Call { caller, headers, body } = call;
+    let Call { caller, metadata, body } = call;
     let peer = caller.identity;
-    let session = metadata_of(&headers).and_then(|metadata| open(&registry, caller, metadata));
+    let session = metadata_of(&metadata).and_then(|metadata| open(&registry, caller, metadata));
     let session = session.inspect_err(|status| {
         tracing::warn!(?peer, code = %status.code(), reason = status.message(), "session refused");
     })?;
@@ -61,10 +61,10 @@ pub(crate) fn ifrt_session(registry: Arc<Registry>, call: Call) -> Answered {
     Ok(many(ReceiverStream::new(receiver)))
 }
 
-fn metadata_of(headers: &HeaderMap) -> Result<GrpcIfrtSessionMetadata, Status> {
+fn metadata_of(given: &MetadataMap) -> Result<GrpcIfrtSessionMetadata, Status> {
     let key = service::SESSION_METADATA;
     metadata(
-        headers,
+        given,
         key,
         || status!(InvalidArgument, "the session has no metadata `{key}`"),
         |error| {

@@ -8,7 +8,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::codegen::http::HeaderValue;
 
 use super::{
-    call::{Answered, Call, data, metadata, one},
+    call::{Answered, Call, data, done, metadata, one},
     directory::take_file,
     frames::{Messages, Received, Terms, only},
     transfer_request,
@@ -60,10 +60,10 @@ fn announced(
 
 pub(crate) async fn store(registry: Arc<Registry>, call: Call) -> Answered {
     let _counted = registry.context.gauges.hold(|gauges| &gauges.tasks, 1);
-    let Call { caller, headers, body } = call;
+    let Call { caller, metadata: given, body } = call;
     let key = service::STORE_METADATA;
     let metadata: GrpcHostBufferStoreMetadata = metadata(
-        &headers,
+        &given,
         key,
         || status!(Internal, "HostBufferStore needs the metadata `{key}`"),
         |error| {
@@ -73,7 +73,7 @@ pub(crate) async fn store(registry: Arc<Registry>, call: Call) -> Answered {
             )
         },
     )?;
-    let request = transfer_request::of_headers(&headers)?;
+    let request = transfer_request::of_metadata(&given)?;
     let (session, filling, size) = announced(&registry, &caller, &metadata)?;
     let chunks = Messages::new(body, Terms::of(&session.accounts.arrived, &session.context.limits));
     let stored = take_in(&session, filling, size, chunks);
@@ -87,6 +87,9 @@ pub(crate) async fn store(registry: Arc<Registry>, call: Call) -> Answered {
         }
         Some(_) => return Err(transfer_request::wrong(metadata.handle)),
         None => stored.await?,
+    }
+    if given.contains_key(service::BRIEF) {
+        return Ok(done());
     }
     Ok(one(GrpcHostBufferStoreResponse {}))
 }
@@ -279,9 +282,9 @@ pub(crate) async fn look_up(registry: Arc<Registry>, call: Call) -> Answered {
         only(call.body, registry.context.limits.idle_timeout).await?;
     let session = registry.session(request.session_id, &call.caller)?;
     let limit = registry.context.limits.host_buffer_timeout;
-    let takes = call.headers.contains_key(service::TAKE);
+    let takes = call.metadata.contains_key(service::TAKE);
     let taken = takes.then(|| Taken { session: &session, handle: request.handle });
-    if let Some(fills) = transfer_request::of_headers(&call.headers)? {
+    if let Some(fills) = transfer_request::of_metadata(&call.metadata)? {
         if !transfer_request::fills(&fills, request.handle) {
             return Err(transfer_request::wrong(request.handle));
         }

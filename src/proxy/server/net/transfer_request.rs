@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use tonic::codegen::http::HeaderMap;
+use tonic::metadata::MetadataMap;
 use tracing::Instrument as _;
 
 use super::{call::metadata, stream::span_of};
@@ -24,15 +24,15 @@ use crate::{
 ///
 /// # Errors
 /// INVALID_ARGUMENT for bytes that are none.
-pub(super) fn of_headers(headers: &HeaderMap) -> Result<Option<IfrtRequest>, Status> {
+pub(super) fn of_metadata(given: &MetadataMap) -> Result<Option<IfrtRequest>, Status> {
     let key = service::REQUEST;
-    if !headers.contains_key(key) {
+    if !given.contains_key(key) {
         return Ok(None);
     }
     let damaged =
         |error| status!(InvalidArgument, "the metadata `{key}` is no IfrtRequest: {error}");
     let missing = || status!(InvalidArgument, "the metadata `{key}` has no value");
-    metadata(headers, key, missing, damaged).map(Some)
+    metadata(given, key, missing, damaged).map(Some)
 }
 
 /// Whether a request makes an array of that host buffer, and nothing else.

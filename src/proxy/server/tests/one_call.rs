@@ -81,6 +81,37 @@ fn a_put_that_nobody_waits_for_leaves_nothing() {
     });
 }
 
+#[test]
+fn a_store_is_answered_by_its_status_alone_where_the_client_says_that_this_is_enough() {
+    test(|| async {
+        let running = running().await;
+        let client = Client::connect(&running.address).await.unwrap();
+        for (handle, is_brief) in [(5, false), (6, true)] {
+            let chunks = [GrpcHostBufferStoreRequest { data: Bytes::from_static(b"abc") }];
+            let mut call = Call::new(tokio_stream::iter(chunks));
+            let metadata = requests::store_metadata(client.session_id(), handle, 3);
+            let metadata = MetadataValue::from_bytes(&metadata.encode_to_vec());
+            call.metadata_mut().insert_bin(service::STORE_METADATA, metadata);
+            if is_brief {
+                call.metadata_mut().insert(service::BRIEF, MetadataValue::from_static("yes"));
+            }
+            let codec: ProstCodec<GrpcHostBufferStoreRequest, GrpcHostBufferStoreResponse> =
+                ProstCodec::default();
+            let path = PathAndQuery::from_static(service::HOST_BUFFER_STORE);
+            let answer = channel(&running.address).await.streaming(call, path, codec).await;
+            let mut messages = answer.unwrap().into_inner();
+            let mut found = 0;
+            while messages.message().await.unwrap().is_some() {
+                found += 1;
+            }
+            assert_eq!(found, usize::from(!is_brief));
+        }
+        drop(client);
+        assert!(running.is_empty().await);
+        running.stop().await.unwrap();
+    });
+}
+
 fn with<T>(message: T, request: &IfrtRequest) -> Call<T> {
     let mut call = Call::new(message);
     let value = MetadataValue::from_bytes(&request.encode_to_vec());
