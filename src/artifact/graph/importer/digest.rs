@@ -247,8 +247,8 @@ pub(super) struct Unequal {
     tensors: Box<[(u32, TensorFault)]>,
     /// The same among the attributes of the function itself.
     own: Box<[TensorFault]>,
-    /// The same among the defaults of those that it takes, which it has no more once it is loaded.
-    defaults: Box<[TensorFault]>,
+    /// The same among those that it has no more once it is loaded.
+    passing: Box<[TensorFault]>,
 }
 
 impl Unequal {
@@ -261,8 +261,8 @@ impl Unequal {
         Self {
             twice: twice.map(|(number, _)| finding(number)),
             tensors: function.malformed.as_slice().into(),
-            own: function.own_tensors.as_slice().into(),
-            defaults: function.default_tensors.as_slice().into(),
+            own: function.own_tensors.lasting.as_slice().into(),
+            passing: function.own_tensors.passing.as_slice().into(),
         }
     }
 
@@ -283,8 +283,8 @@ impl Unequal {
             Some(fault.with("a tensor that cannot be read", "a tensor"))
         };
         let own = || {
-            let defaults = self.defaults.iter().filter(|_| form == FunctionForm::Written);
-            let mut tensors = self.own.iter().chain(defaults);
+            let passing = self.passing.iter().filter(|_| form == FunctionForm::Written);
+            let mut tensors = self.own.iter().chain(passing);
             tensors.find(|fault| !is_read(**fault))?;
             let fault = Finding::of(Part::Function, ImportFaultKind::FunctionBody);
             Some(fault.with("an attribute that is a tensor which cannot be read", "a tensor"))

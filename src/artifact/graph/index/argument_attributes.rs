@@ -25,6 +25,9 @@ use crate::{
     wire::scan::{Piece, Step, Visitor},
 };
 
+/// The attribute of a function that has the shapes of all its arguments.
+const INPUT_SHAPES: &[u8] = b"_input_shapes";
+
 /// The type of a handle of a resource.
 pub(in super::super) const RESOURCE: i32 = 20;
 
@@ -183,6 +186,15 @@ impl GivenArguments {
     }
 }
 
+/// What is wrong with tensors that are attributes of a function, or defaults of those that it takes.
+#[derive(Debug, Default)]
+pub(in super::super) struct OwnTensors {
+    pub(in super::super) lasting: Vec<TensorFault>,
+    /// The same of what the function has no more once `tf.saved_model.load` has loaded it: the
+    /// defaults, and the shapes of its arguments.
+    pub(in super::super) passing: Vec<TensorFault>,
+}
+
 /// What a shape has to be.
 pub(in super::super) const SHAPE: &str =
     "a shape: dimensions from -1 on, at most 254, under 2^63 elements";
@@ -200,10 +212,11 @@ pub(super) struct ArgumentReader {
 }
 
 impl ArgumentReader {
-    /// What was read; the attributes of the function that are tensors which not every release can
-    /// read; and whether something was too long to be looked at.
-    pub(super) fn finish(self) -> (GivenArguments, Vec<TensorFault>, bool) {
-        (self.given, self.tensors.into_values().collect(), self.is_oversized)
+    /// What was read; and whether something was too long to be looked at.
+    pub(super) fn finish(mut self) -> (GivenArguments, OwnTensors, bool) {
+        let passing = self.tensors.remove(INPUT_SHAPES).into_iter().collect();
+        let lasting = self.tensors.into_values().collect();
+        (self.given, OwnTensors { lasting, passing }, self.is_oversized)
     }
 
     /// An attribute of the function begins.
@@ -227,7 +240,7 @@ impl ArgumentReader {
             Some(fault) => self.tensors.insert(name.into(), fault),
             None => self.tensors.remove(name),
         };
-        if name == b"_input_shapes" {
+        if name == INPUT_SHAPES {
             self.given.input_shapes = match value {
                 AttributeValue::List(list) => list.shapes().map(ArgumentShape::of).collect(),
                 _ => Vec::new(),

@@ -6,7 +6,7 @@
 use std::{collections::HashSet, rc::Rc};
 
 use super::{
-    argument_attributes::{ArgumentShape, GivenArguments},
+    argument_attributes::{ArgumentShape, GivenArguments, OwnTensors},
     body_kinds::BodyKind,
     calls::Call,
     names::{Name, NameHasher, NameMap},
@@ -202,10 +202,9 @@ pub(in super::super) struct FunctionIndex {
     /// The nodes with a tensor that cannot be read by every release, by their numbers; empty as
     /// well.
     pub(in super::super) malformed: Vec<(u32, TensorFault)>,
-    /// The tensors that cannot be read by every release among the attributes of the function, and
-    /// among the defaults of those that it takes; empty as well.
-    pub(in super::super) own_tensors: Vec<TensorFault>,
-    pub(in super::super) default_tensors: Vec<TensorFault>,
+    /// The tensors that not every release can read among the attributes of the function; empty as
+    /// well.
+    pub(in super::super) own_tensors: OwnTensors,
     /// Whether a name was too long to be looked at, so that nothing is known of the function.
     pub(in super::super) oversized: bool,
     /// Empty where kinds are not asked for, as the kinds.

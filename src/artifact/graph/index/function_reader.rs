@@ -118,9 +118,10 @@ impl FunctionReader {
         source.walk_part(place, FUNCTION_DEF, &mut visitor)?;
         let oversized = visitor.text.oversized || visitor.signature.is_oversized();
         let FunctionVisitor { signature, given, hasher, index, kinds, .. } = visitor;
-        let (given, own_tensors, is_too_much) = given.finish();
+        let (given, mut own_tensors, is_too_much) = given.finish();
         let ((kinds, kind_numbers), (signature, default_tensors)) =
             (kinds.of_function(), signature.finish());
+        own_tensors.passing.extend(default_tensors);
         Ok(FunctionIndex {
             oversized: oversized || is_too_much,
             kinds,
@@ -128,7 +129,6 @@ impl FunctionReader {
             signature,
             given,
             own_tensors,
-            default_tensors,
             hasher,
             ..index
         })
