@@ -63,14 +63,14 @@
 //!
 //! # Rooms
 //!
-//! A room uses only those above it, and none points back: [`version`], [`files`] and `wire`; [`proto`] and [`codec`]; [`ifrt`];
+//! A room uses only those above it, and none points back: [`version`], [`files`], [`stablehlo`] and `wire`; [`proto`] and [`codec`]; [`ifrt`];
 //! [`stream_executor`]; [`pjrt`]; [`device_state`]; [`artifact`]; [`storage`]; [`tensor_io`]; [`trips`]; [`check`]; and the proxy.
 //!
 //! # Features
 //!
 //! | feature | what comes with it |
 //! |---|---|
-//! | none | [`version`], [`codec`] and [`ifrt`]: what a program needs that only speaks with another |
+//! | none | [`version`], [`codec`], [`ifrt`] and [`stablehlo`]: what a program needs that only speaks with another |
 //! | `device` (default) | [`stream_executor`], [`pjrt`], [`device_state`], [`tensor_io`] and [`trips`] |
 //! | `artifact` (default) | [`artifact`]; with `device` also [`check`], and checkpoints in [`tensor_io`] |
 //! | `serde` | `Serialize` and `Deserialize` for the types of [`ifrt`] and for versions |
@@ -78,9 +78,11 @@
 //! | `object_store` | states in object storage, of one process or of several, written by multipart uploads and read by ranges |
 //! | `addresses` | [`storage`]: `s3://`, `gs://`, `az://`, `file://` and `https://` wherever a path is |
 //! | `npz` | NumPy's archives as sources and targets in [`tensor_io`] |
+//! | `torch` | files of PyTorch's `torch.save` as sources in [`tensor_io`] |
 //! | `proxy` | the server and the client of arrays over gRPC |
-//! | `conformance` | [`stream_executor`]'s suite of what the C API demands of a plug-in |
-//! | `abi-diff` | [`stream_executor`]'s comparison of layouts of the C API |
+//! | `conformance` | in [`stream_executor`] and [`pjrt`], suites of what the C API demands of a plug-in |
+//! | `abi-diff` | in [`stream_executor`], the comparison of layouts of C APIs |
+//! | `testing` | in [`codec`], what the tests of types of one's own ask of versions and formats |
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 // No bytes, no peer and no plug-in makes the library panic: what could is an exception with its reason.

@@ -15,7 +15,7 @@
 //! # Why they do not fit
 //!
 //! A framework and a plug-in are built on different days, and each has its own idea of how long the
-//! structs are that they hand to each other. Three rules decide:
+//! structs are that they hand to each other. What decides:
 //!
 //! * the framework's gate: some releases demand the very same minor, later ones a minimum;
 //! * the plug-in's check: it refuses a struct that is shorter than the one it was built with;

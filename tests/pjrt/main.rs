@@ -15,6 +15,8 @@ mod loaded {
     mod plugins;
     mod programs;
     #[cfg(feature = "proxy")]
+    mod served_array;
+    #[cfg(feature = "proxy")]
     mod served_callbacks;
     #[cfg(feature = "proxy")]
     mod served_hang;

@@ -7,9 +7,8 @@ use bytes::Bytes;
 use serdes::{
     codec::{StatusCode, ToProto as _},
     ifrt::{
-        DType, DeviceList, HloSharding, HostCallbackArgument, MemoryKind, Shape, Sharding,
-        XlaHostCallback,
-        xla::{self, OpSharding, PrimitiveType, TileAssignment},
+        HostCallbackArgument, XlaHostCallback,
+        xla::{self, PrimitiveType},
     },
     proto::{
         tensorflow::StatusProto,
@@ -18,9 +17,9 @@ use serdes::{
             proxy::{
                 CheckValueReadyRequest, CompileRequest, CompileResponse, CopyToHostBufferRequest,
                 IfrtRequest, LoadedExecutableDestructRequest, LoadedExecutableExecuteRequest,
-                LoadedHostCallbackPollRequest, LoadedHostCallbackReturnRequest,
-                MakeArrayFromHostBufferRequest, RequestMetadata, ifrt_request::Request,
-                ifrt_response::Response, loaded_host_callback_return_request::Result as Returned,
+                LoadedHostCallbackPollRequest, LoadedHostCallbackReturnRequest, RequestMetadata,
+                ifrt_request::Request, ifrt_response::Response,
+                loaded_host_callback_return_request::Result as Returned,
             },
         },
     },
@@ -28,7 +27,7 @@ use serdes::{
     version::SerDesVersion,
 };
 
-use super::plugins::Library;
+use super::{plugins::Library, served_array::four_bytes_on_each};
 
 type Answer = Result<Response, (StatusCode, String)>;
 
@@ -68,19 +67,7 @@ impl Served {
     /// Four bytes on each of both devices.
     async fn put(&mut self, handle: u64, bytes: [u8; 8]) {
         self.session.store(handle, Bytes::copy_from_slice(&bytes)).await.unwrap();
-        let version = SerDesVersion::current();
-        let tiles = OpSharding::tiled(TileAssignment::iota([2], [2], [0]).unwrap());
-        let devices = DeviceList::from([7, 8]);
-        let sharding = HloSharding::new(devices, MemoryKind::new("device"), tiles).unwrap();
-        let request = MakeArrayFromHostBufferRequest {
-            dtype: Some(DType::U8.to_proto(version).unwrap()),
-            shape: Some(Shape::new([8]).unwrap().to_proto(version).unwrap()),
-            sharding: Some(Sharding::from(sharding).to_proto(version).unwrap()),
-            host_buffer_handle: handle,
-            array_handle: Some(handle),
-            ..Default::default()
-        };
-        self.ask(Request::MakeArrayFromHostBufferRequest(request)).await.unwrap();
+        self.ask(four_bytes_on_each(handle)).await.unwrap();
     }
 
     async fn get(&mut self, array_handle: u64) -> Result<Bytes, (StatusCode, String)> {

@@ -6,19 +6,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use prost::Message as _;
 use serdes::{
-    codec::ToProto as _,
-    ifrt::{
-        DType, DeviceList, HloSharding, MemoryKind, Shape, Sharding,
-        xla::{OpSharding, TileAssignment},
-    },
+    ifrt::{DType, Shape},
     proto::xla::ifrt::{
         Serialized,
         proxy::{
             CompileRequest, GrpcHostBufferStoreMetadata, GrpcHostBufferStoreRequest,
             GrpcHostBufferStoreResponse, GrpcIfrtSessionMetadata, IfrtProxyVersion, IfrtRequest,
-            IfrtResponse, InitRequest, LoadedExecutableExecuteRequest,
-            MakeArrayFromHostBufferRequest, RequestMetadata, ifrt_request::Request,
-            ifrt_response::Response,
+            IfrtResponse, InitRequest, LoadedExecutableExecuteRequest, RequestMetadata,
+            ifrt_request::Request, ifrt_response::Response,
         },
     },
     proxy::{Client, Server},
@@ -35,7 +30,7 @@ use tonic::{
 };
 use tonic_prost::ProstCodec;
 
-use super::plugins::Library;
+use super::{plugins::Library, served_array::four_bytes_on_each};
 
 /// Longer than anything takes that works.
 const LONG: Duration = Duration::from_secs(30);
@@ -104,19 +99,7 @@ impl Stranger {
             ProstCodec::<GrpcHostBufferStoreRequest, GrpcHostBufferStoreResponse>::default();
         let mut grpc = ready(&self.channel).await;
         grpc.client_streaming(call, path("HostBufferStore"), codec).await.unwrap();
-        let version = SerDesVersion::current();
-        let tiles = OpSharding::tiled(TileAssignment::iota([2], [2], [0]).unwrap());
-        let devices = DeviceList::from([7, 8]);
-        let sharding = HloSharding::new(devices, MemoryKind::new("device"), tiles).unwrap();
-        let request = MakeArrayFromHostBufferRequest {
-            dtype: Some(DType::U8.to_proto(version).unwrap()),
-            shape: Some(Shape::new([8]).unwrap().to_proto(version).unwrap()),
-            sharding: Some(Sharding::from(sharding).to_proto(version).unwrap()),
-            host_buffer_handle: handle,
-            array_handle: Some(handle),
-            ..Default::default()
-        };
-        self.ask(Request::MakeArrayFromHostBufferRequest(request)).await;
+        self.ask(four_bytes_on_each(handle)).await;
     }
 
     async fn compile(&mut self) -> u64 {

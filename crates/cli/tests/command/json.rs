@@ -94,3 +94,11 @@ fn the_page_describes_reasons_and_warnings_and_the_summary_of_a_walk() {
     let releases = found.iter().find(|object| object["releases"].is_object()).unwrap();
     assert_eq!(fields(releases), documented("releases"));
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_page_describes_what_a_library_says_of_itself() {
+    let (_folder, library) = crate::testkit::stub("");
+    let found = objects_of(&["plugin", "inspect", text(&library), "--json"]);
+    assert_eq!(fields(&found[0]), documented("plugin inspect"));
+}
