@@ -135,7 +135,7 @@ def test_a_process_reads_what_its_shards_need_and_little_more(tmp_path: pathlib.
 MOMENTS: list[dict[str, Any]] = [
     {"when": "before"},
     {"when": "byte", "byte": 0},
-    {"when": "byte", "byte": 5000},
+    {"when": "byte", "byte": 1000},
     {"when": "written"},
 ]
 FIRST_MOMENTS = [{"when": "merging"}, {"when": "merged"}]
