@@ -29,7 +29,8 @@ const DEBUG_OPTIONS: u32 = 3;
 const OVERRIDES: u32 = 7;
 
 /// The fields of `xla.DebugOptions` that name a file or a folder, or ask for the output of the
-/// compiler, which goes to its standard output where no file is named.
+/// compiler, which goes to its standard output where no file is named. Those that only say how it
+/// is written, as clients do unasked (`xla_dump_hlo_as_long_text`), are not among them.
 const OF_FILES: &[(u32, &str)] = &[
     (109, "xla_dump_to"),
     (112, "xla_dump_hlo_as_text"),
@@ -41,7 +42,6 @@ const OF_FILES: &[(u32, &str)] = &[
     (127, "xla_gpu_ptx_file"),
     (128, "xla_gpu_algorithm_denylist_path"),
     (150, "xla_gpu_llvm_ir_file"),
-    (164, "xla_dump_hlo_as_long_text"),
     (210, "xla_gpu_pgle_profile_file_or_directory_path"),
     (222, "xla_gpu_dump_autotune_results_to"),
     (223, "xla_gpu_load_autotune_results_from"),
@@ -247,6 +247,7 @@ mod tests {
             bytes(61, b"./cuda_sdk_lib"),
             bytes(109, b""),
             number(112, 0),
+            number(164, 1),
             bytes(210, b""),
             bytes(258, &[13, 5, 2, 8, 3, 7, 9, 1]),
             bytes(357, b"\n\rchunk_prep_us\x12\x02-1"),
