@@ -20,6 +20,7 @@ mod loaded {
     mod served_callbacks;
     #[cfg(feature = "proxy")]
     mod served_hang;
+    #[cfg(feature = "proxy")]
     mod served_programs;
     mod state;
     mod transfers;
