@@ -47,12 +47,9 @@ const OF_FILES: &[(u32, &str)] = &[
     (223, "xla_gpu_load_autotune_results_from"),
     (261, "xla_gpu_target_config_filename"),
     (292, "xla_gpu_dump_autotune_logs_to"),
-    (306, "xla_gpu_kernel_cache_file"),
-    (310, "xla_gpu_per_fusion_autotune_cache_dir"),
     (377, "xla_gpu_experimental_collective_perf_table_path"),
     (383, "xla_gpu_experimental_matmul_perf_table_path"),
     (405, "xla_dump_hlo_unoptimized_snapshots"),
-    (407, "xla_gpu_experimental_autotuner_cache_dir"),
     (434, "xla_gpu_gemm_autotuner_override_file"),
     (491, "xla_gpu_ptx_compiler_extra_flags"),
     (498, "xla_dump_hlo_as_riegeli"),
@@ -60,6 +57,14 @@ const OF_FILES: &[(u32, &str)] = &[
     (544, "xla_candidate_configs_file"),
     (554, "xla_gpu_topology_filename"),
 ];
+
+/// The fields that name caches of the compiler: `xla_gpu_kernel_cache_file`,
+/// `xla_gpu_per_fusion_autotune_cache_dir` and `xla_gpu_experimental_autotuner_cache_dir`. JAX sets
+/// them for everyone who has it keep compiled programs; without them programs are the same.
+const CACHES: [u32; 3] = [306, 310, 407];
+
+/// `executable_build_options { debug_options { … } }` with each of these empty.
+const WITHOUT_CACHES: [u8; 13] = [0x1a, 11, 0x1a, 9, 0x92, 0x13, 0, 0xb2, 0x13, 0, 0xba, 0x19, 0];
 
 /// Where CUDA's libraries lie, which every client says, and what those say to whom nobody has told
 /// anything.
@@ -95,6 +100,7 @@ pub(super) fn check(options: &[u8]) -> Result<(), Status> {
 /// Parts of a message that stand in several places are put together, and of two values the last
 /// counts: what is added decides. A plug-in that does not know a field passes over it.
 pub(super) fn for_plugin(mut options: Vec<u8>, plugin: Minor) -> Vec<u8> {
+    options.extend_from_slice(&WITHOUT_CACHES);
     if plugin < NAMED_SHARDINGS {
         options.extend_from_slice(&IN_TILES);
     }
@@ -104,7 +110,10 @@ pub(super) fn for_plugin(mut options: Vec<u8>, plugin: Minor) -> Vec<u8> {
 fn check_debug(options: &[u8]) -> Result<(), Status> {
     for (number, value) in Fields(options) {
         let value = value?;
-        if value.is_nothing() || (number == CUDA_DATA.0 && value == Value::Bytes(CUDA_DATA.1)) {
+        if value.is_nothing()
+            || CACHES.contains(&number)
+            || (number == CUDA_DATA.0 && value == Value::Bytes(CUDA_DATA.1))
+        {
             continue;
         }
         if let Some((_, name)) = OF_FILES.iter().find(|(known, _)| *known == number) {
@@ -317,14 +326,24 @@ mod tests {
     {
         let asked = debug(&[number(452, 1), number(185, 1)]);
         let before = debug_fields(&asked);
+        let caches = CACHES.map(|number| (number, Value::Bytes(&[])));
         assert_eq!(before, [(452, Value::Number(1)), (185, Value::Number(1))]);
         for minor in [81, 106, 114] {
             let given = for_plugin(asked.clone(), Minor::new(minor));
             let found = debug_fields(&given);
-            assert_eq!(found, [&before[..], &[(452, Value::Number(0))]].concat(), "{minor}");
+            let expected = [&before[..], &caches, &[(452, Value::Number(0))]].concat();
+            assert_eq!(found, expected, "{minor}");
             assert_eq!(check(&given), Ok(()));
         }
-        assert_eq!(for_plugin(asked.clone(), Minor::new(115)), asked);
+        let given = for_plugin(asked.clone(), Minor::new(115));
+        assert_eq!(debug_fields(&given), [&before[..], &caches].concat());
+        // What a client says of its caches is not refused, and is not the last word.
+        let cached = debug(&[bytes(310, b"/tmp/cache")]);
+        assert_eq!(check(&cached), Ok(()));
+        let given = for_plugin(cached, Minor::new(115));
+        let found = debug_fields(&given);
+        assert_eq!(found.last(), Some(&caches[2]));
+        assert!(found.iter().rposition(|field| *field == caches[1]) > Some(0));
     }
 
     #[test]
