@@ -4,7 +4,7 @@
 use std::{collections::BTreeMap, path::Path};
 
 use serde_json::Value;
-use serdes::check::{self, Consumer, Options, Outcome, Verdict};
+use serdes::check::{self, Consumer, Loader, Options, Outcome, Verdict};
 
 const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/tensorflow");
 
@@ -147,6 +147,27 @@ fn a_directory_is_walked_and_every_artifact_in_it_judged() {
     let kinds: Vec<_> = verdicts.iter().map(|verdict| verdict.kind.unwrap().id()).collect();
     assert_eq!(kinds, ["tensor_bundle", "meta_graph"]);
     assert_eq!(worst(&verdicts), Some(Outcome::Acceptable), "{verdicts:?}");
+}
+
+/// A model that TensorFlow 2.21 has exported, with a `MutableHashTable` as `table`: 2.12.0 refuses to
+/// load it, and 2.13.1, 2.14.1, 2.15.1, 2.16.2 and 2.21.0 take it.
+#[test]
+fn an_object_that_a_release_cannot_save_is_named() {
+    let path = Path::new(DATA).join("objects/mutable_table");
+    for (release, rule) in [("2.12", Some("input_type")), ("2.13", None), ("2.21", None)] {
+        let consumer = Consumer::tensorflow(release).unwrap();
+        for loader in [Loader::Load, Loader::LoadV1] {
+            let options = Options::for_consumer(consumer.clone()).with_loader(loader);
+            let verdict = check::all(&path, &options).next().unwrap().unwrap();
+            let found = verdict.reasons().first();
+            let expected = rule.filter(|_| loader == Loader::Load);
+            assert_eq!(found.map(|reason| reason.rule.id()), expected, "{release}: {verdict}");
+            if let Some(reason) = found {
+                assert_eq!(reason.place.as_deref(), Some("object root.table"), "{reason}");
+                assert!(reason.message.contains("TensorFlow 2.13 is the first"), "{reason}");
+            }
+        }
+    }
 }
 
 #[test]

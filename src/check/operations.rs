@@ -12,6 +12,9 @@
 //! | attribute that the release does not know, where a loader minds | `unknown_attribute` |
 //! | value of an attribute: kind, type, minimum, list of allowed ones, number of tensors; a device | `attribute_value` |
 //! | number of inputs | `input_count` |
+//! | the objects of a model do not fit together | `corrupt` |
+//! | type in the object graph that the release does not have | `attribute_value` |
+//! | function that saves an object and takes no text | `input_type` |
 //! | more attributes than are looked at | `unsupported` |
 //! | type of an input, output that its node does not have, body that the release cannot build, shapes | `input_type` |
 
@@ -88,6 +91,13 @@ pub(super) fn reason(fault: &ImportFault, registry: &Registry) -> Reason {
         ImportFaultKind::Oversized => messages::node_is_too_large(found),
         ImportFaultKind::Device => messages::device_is_refused(found),
         ImportFaultKind::Python => messages::python_refuses(found),
+        ImportFaultKind::Objects => {
+            let reason = Reason::from(messages::objects_do_not_fit(found));
+            let reason = reason.with_numbers(found, expected).with_remedy(Remedy::ExportAgain);
+            return reason.at(place);
+        }
+        ImportFaultKind::ObjectType => messages::type_of_object_is_unknown(release, found),
+        ImportFaultKind::SaveFunction => messages::object_cannot_be_saved(release),
     };
     Reason::from(message).with_numbers(found, expected).at(place)
 }
@@ -283,6 +293,8 @@ mod tests {
             (ImportFaultKind::Shape, Rule::InputType),
             (ImportFaultKind::Device, Rule::AttributeValue),
             (ImportFaultKind::Python, Rule::AttributeValue),
+            (ImportFaultKind::ObjectType, Rule::AttributeValue),
+            (ImportFaultKind::SaveFunction, Rule::InputType),
         ] {
             let shown = format!("{kind:?}");
             let reason =
@@ -292,6 +304,8 @@ mod tests {
             assert_eq!(reason.place.as_deref(), Some("n"), "{shown}");
             assert!(reason.found.is_some() && reason.expected.is_some(), "{shown}");
         }
+        let objects = reason(&fault(ImportFaultKind::Objects, "", "x", "y"), &registry("2.12"));
+        assert_eq!((objects.rule, objects.rule.outcome()), (Rule::Corrupt, Outcome::Unreadable));
         let oversized = fault(ImportFaultKind::Oversized, "NoOp", "over 8 MiB", "less");
         assert_eq!(reason(&oversized, &registry("2.12")).rule, Rule::Unsupported);
         let structure =

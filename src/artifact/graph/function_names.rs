@@ -168,6 +168,13 @@ impl FunctionNames {
         self.repeated
     }
 
+    /// A hash of another name, which says as little as those of functions do.
+    pub(super) fn hash_of(&self, name: &mut dyn Iterator<Item = u8>) -> u64 {
+        let mut hasher = self.hasher.build_hasher();
+        name.for_each(|byte| hasher.write_u8(byte));
+        hasher.finish()
+    }
+
     fn hash(&self, name: &[u8]) -> u64 {
         let mut hasher = self.hasher.build_hasher();
         hasher.write(name);

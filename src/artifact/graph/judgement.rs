@@ -195,6 +195,14 @@ pub enum ImportFaultKind {
     Device,
     /// The loader refuses it in Python, for a reason of its own.
     Python,
+    /// The object graph of a model in the TF2 format does not fit together; only
+    /// [`Loader::Load`] looks at it.
+    Objects,
+    /// The object graph has a type of elements that the release does not have.
+    ObjectType,
+    /// The loader calls the function that saves an object with a text, and the release takes none
+    /// for what the function was traced with.
+    SaveFunction,
 }
 
 /// An attribute that a release does not know and forgets, although its value matters.

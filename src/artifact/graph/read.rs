@@ -147,7 +147,8 @@ pub fn read(
         if scanned.is_clean() && (!is_asked || (scanned.taken.is_some() && !follows_shapes)) {
             let graph = &mut scanned.meta_graph.graph;
             graph.judgements.resize_with(options.registries.len(), Judgement::default);
-            let graph = LoadedGraph::good(&mut scanned.meta_graph, number, is_only, scanned.taken);
+            let graph =
+                LoadedGraph::good(&mut scanned.meta_graph, number, is_only, scanned.taken.take());
             let (registries, release) = (options.registries, options.release);
             let (names, memo) = (&scanned.functions, &FunctionMemo::default());
             let library = Library { source, names, memo, registries, release, follows_shapes };
@@ -155,6 +156,11 @@ pub fn read(
         } else if !overflow {
             // Of more than is kept nobody judges anything, and each graph is a walk of its own.
             look_closer(source, (number, is_only), &mut scanned, options)?;
+        }
+        if is_only && !overflow && message == Message::SavedModel {
+            let ScannedGraph { objects, functions, meta_graph, .. } = &mut scanned;
+            let (registries, release) = (options.registries, options.release);
+            objects.judge(source, functions, registries, release, meta_graph)?;
         }
         meta_graphs.push(scanned.meta_graph);
     }

@@ -15,8 +15,8 @@ use super::{
 /// GraphDef versions of the releases that brought fields or values of the table, whose descriptors
 /// were compared one by one from TensorFlow 2.12 on. What 2.12 has already counts as known to every
 /// release.
-const TENSORFLOW_2_13: i32 = 1482;
-const TENSORFLOW_2_14: i32 = 1575;
+pub(crate) const TENSORFLOW_2_13: i32 = 1482;
+pub(crate) const TENSORFLOW_2_14: i32 = 1575;
 const TENSORFLOW_2_15: i32 = 1645;
 const TENSORFLOW_2_19: i32 = 2129;
 const TENSORFLOW_2_20: i32 = 2288;

@@ -108,6 +108,8 @@ rules! {
                 "{release} does not take {found} for the attribute {attribute} of {operation}: expected {expected}";
             device_is_refused(found): "the loader takes no such device: {found}";
             python_refuses(found): "the loader refuses in Python: {found}";
+            type_of_object_is_unknown(release, found):
+                "{release} does not have a type that the object graph of the model names: {found}";
         }
     }
 
@@ -138,6 +140,8 @@ rules! {
                 "input {input} of the node is {found}, which {release} does not have there (it has {expected})";
             function_cannot_be_built(function, release, found): "{release} cannot build the function {function}: {found}";
             shapes_do_not_fit(operation, release, found): "the shapes do not fit {operation} of {release}: {found}";
+            object_cannot_be_saved(release):
+                "{release} calls the function that saves this object with a text, and the function takes a tensor; TensorFlow 2.13 is the first that makes a tensor of the text";
         }
     }
 
@@ -186,12 +190,15 @@ rules! {
     /// Bytes that no version explains: a checksum, truncation, a message that no parser takes.
     Corrupt = "corrupt", Unreadable {
         meaning: "The bytes are not what any version of the format can mean: a checksum does not match, the file ends too early, or no \
-                  parser takes it.",
+                  parser takes it. So are the objects of a model in the TF2 format that `tf.saved_model.load` cannot make of any release; \
+                  what it asks of the checkpoint for them, and of functions that it runs meanwhile, is left to TensorFlow: 1 in 20 of the \
+                  random changes to the objects of real models that it refuses.",
         example: "A checkpoint whose index ends in the middle of a block.",
         remedy: "Fetch the artifact again from where it came from, and compare the sizes and checksums.",
         messages {
             became_shorter(): "the file became shorter while it was read";
             nodes_do_not_fit(fault): "the nodes of the graph do not fit together: {fault}";
+            objects_do_not_fit(found): "the object graph of the model does not fit together: there is {found}";
             more_tensors_lost(count): "{count} more tensors cannot be restored";
             more_defects(count): "{count} more defects";
             no_meta_graph_in_zero_bytes(): "the file has zero bytes, and there is no meta graph in it";

@@ -260,6 +260,15 @@ impl<V: Visitor> Walk<'_, '_, V> {
         {
             self.visitor.floats(message, field, 1, bytes.get(..4).unwrap_or_default());
         }
+        // Of many numbers of 64 bits nobody asks for the bits.
+        if needed == 8
+            && let Some((message, field)) = self.known(number)
+            && field.kind.encoding() == Encoding::Fixed64
+            && field.label != Label::Repeated
+            && let Some(bits) = bytes.first_chunk()
+        {
+            self.visitor.integer(message, field, u64::from_le_bytes(*bits));
+        }
         self.at = after_tag + needed;
         Ok(())
     }

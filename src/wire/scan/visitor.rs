@@ -51,7 +51,8 @@ pub(crate) trait Visitor {
     /// The message that was the value of `field` of `message` has ended, at byte `at`.
     #[inline]
     fn leave(&mut self, _message: MessageId, _field: &'static Field, _at: u64) {}
-    /// A varint or an element of packed varints.
+    /// A varint or an element of packed varints; or the bits of a number of 64 bits that stands
+    /// alone.
     #[inline]
     fn integer(&mut self, message: MessageId, field: &'static Field, value: u64) {
         if let Some(other) = self.values_mut() {

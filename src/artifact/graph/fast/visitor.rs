@@ -21,6 +21,7 @@ use crate::{
             function_names::{FunctionNames, LONGEST_NAME},
             index::MainNodes,
             node_bytes::{KnownNodes, Reference},
+            objects::ObjectGraph,
             rules::{LoopRole, SHOWN_NAME, is_node_name, shown},
             source::Extent,
         },
@@ -78,6 +79,8 @@ pub(in super::super) struct ScannedGraph {
     pub(in super::super) may_drop_in_functions: bool,
     /// Functions that say of themselves that they are deprecated.
     pub(in super::super) deprecated_functions: Vec<DeprecatedOperation>,
+    /// Where its object graph is.
+    pub(in super::super) objects: ObjectGraph,
 }
 
 impl ScannedGraph {
@@ -138,6 +141,8 @@ pub(in super::super) struct GraphVisitor<'a> {
     begins: u64,
     /// Where the function begins that is being read.
     function_begins: u64,
+    /// Where the object graph begins that is being read.
+    objects_begin: u64,
     /// From which version on the function that is being read calls itself deprecated.
     function_deprecated: Option<i32>,
     uses: DeprecatedUses,
@@ -177,6 +182,7 @@ impl<'a> GraphVisitor<'a> {
             function: Vec::new(),
             begins: 0,
             function_begins: 0,
+            objects_begin: 0,
             function_deprecated: None,
             uses: DeprecatedUses::default(),
             text: Vec::new(),
@@ -527,6 +533,7 @@ impl Visitor for GraphVisitor<'_> {
                 if let Some(meta_graph) = self.meta_graph() {
                     meta_graph.has_object_graph = true;
                 }
+                self.objects_begin = self.begins;
                 whole
             }
             _ => {
@@ -549,6 +556,12 @@ impl Visitor for GraphVisitor<'_> {
                 self.functions.end_registered();
             }
             (SAVED_MODEL, saved_model::META_GRAPHS) => self.end_of_graph(),
+            (META_GRAPH_DEF, meta_graph_def::OBJECT_GRAPH_DEF) => {
+                let part = Extent { start: self.objects_begin, end: at };
+                if let Some(scanned) = self.scanned() {
+                    scanned.objects.add(part);
+                }
+            }
             _ => {}
         }
     }

@@ -101,7 +101,7 @@ fn functions_that_need_each_other_or_what_is_not_there_are_never_loaded() {
 #[test]
 fn the_main_graph_of_a_model_with_an_object_graph_is_left_alone() {
     let unknown = "node { name: 'n' op: 'NoSuchOp' } node { name: 'n' op: 'NoOp' }";
-    let objects = "object_graph_def { nodes { } }";
+    let objects = "object_graph_def { nodes { user_object { } } }";
     for graph in ["node { name: 'n' op: 'NoSuchOp' }", unknown] {
         assert_eq!(found("2.21", Loader::Load, graph, objects), None);
         assert!(found("2.21", Loader::Load, graph, "").is_some());
@@ -520,7 +520,7 @@ fn a_function_has_the_attributes_that_the_python_of_the_release_knows() {
         ("_v", "2.21", Some(Kind::Python)),
         ("", "2.21", Some(Kind::Python)),
     ] {
-        for objects in ["", "object_graph_def { nodes { } }"] {
+        for objects in ["", "object_graph_def { nodes { user_object { } } }"] {
             let found = found(release, Loader::Load, &with(name), objects);
             assert_eq!(found.map(|fault| fault.kind), expected, "{name} {release}");
         }
@@ -586,7 +586,12 @@ fn python_does_not_take_a_function_with_a_tensor_that_nobody_can_read() {
             let expected = !is_read && key != "_internal";
             assert_eq!(unequal("2.21", Loader::LoadV1, &graph), expected, "{tensor} {key}");
             assert_eq!(unequal("2.21", Loader::Load, &graph), expected, "{tensor} {key}");
-            let objects = found("2.21", Loader::Load, &graph, "object_graph_def { nodes { } }");
+            let objects = found(
+                "2.21",
+                Loader::Load,
+                &graph,
+                "object_graph_def { nodes { user_object { } } }",
+            );
             assert!(objects.is_none(), "{tensor} {key}");
         }
     }

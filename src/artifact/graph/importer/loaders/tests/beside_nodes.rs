@@ -235,7 +235,10 @@ fn attributes_of_functions_that_no_tensor_can_be_read_from_are_equal_to_nothing(
     }
     assert!(structure(kind(Loader::LoadV1, &own(bad))));
     assert!(structure(kind(Loader::Load, &own(bad))));
-    assert_eq!(found("2.21", Loader::Load, &own(bad), "object_graph_def { nodes { } }"), None);
+    assert_eq!(
+        found("2.21", Loader::Load, &own(bad), "object_graph_def { nodes { user_object { } } }"),
+        None
+    );
     // What is loaded takes no attributes any more, and says no shapes.
     let input_shapes = with(&["DT_FLOAT"], &attribute("_input_shapes", bad), false);
     for graph in [default(bad), input_shapes] {

@@ -1,0 +1,180 @@
+//! What is kept of an object graph until all of it was read.
+//!
+//! Knows objects by their numbers and functions by the hashes of their names. It must never know
+//! what a loader makes of them.
+
+use std::collections::HashMap;
+
+use super::parameters::Parameter;
+
+/// Bytes that are kept of an object graph. One that needs more (a million objects that say a lot) is
+/// not judged.
+const MOST_KEPT: usize = 8 << 20;
+
+/// Objects whose parents are kept, to say where an object is.
+const MOST_PARENTS: usize = 1 << 20;
+
+/// What an object is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum ObjectKind {
+    /// Nothing that anybody knows.
+    #[default]
+    Unset,
+    User,
+    /// Something that is captured as a tensor: a variable, an asset, a constant, a resource.
+    Capturable,
+    Resource,
+    /// A resource that no function makes, so that it can be no tensor.
+    UnmadeResource,
+    Variable,
+    CapturedTensor,
+    Function,
+    BareFunction,
+    /// Made by a class that has registered itself for it: nobody knows how.
+    Registered,
+}
+
+/// An object that calls a function of the library.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Caller {
+    pub(super) object: u32,
+    /// The hash of the function's name.
+    pub(super) function: u64,
+    pub(super) parameters: CallerSpec,
+    /// Whether the types of its parameters are written down.
+    pub(super) has_signature: bool,
+    pub(super) is_bare: bool,
+}
+
+/// What a caller says of its parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CallerSpec {
+    /// It says nothing, which is allowed.
+    Absent,
+    /// Nobody knows.
+    Unclear,
+    /// Those between two positions in [`Facts::parameters`].
+    Known(u32, u32),
+}
+
+/// What the object graph says of a function.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Concrete {
+    /// Where its inputs that are objects are in [`Facts::bound`].
+    pub(super) bound: (u32, u32),
+    pub(super) traced: Tracing,
+}
+
+/// What a function was traced with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tracing {
+    /// It does not say: nobody can call it by a signature.
+    Absent,
+    /// It says so in a way that is no pair of positions and names.
+    NoPair,
+    /// It says so as a pair whose second part has no names.
+    Unnamed,
+    /// Nobody knows.
+    Unclear,
+    /// So many values by position, the first of which is a tensor or not, and those names in
+    /// [`Facts::names`].
+    Known { positions: u32, is_tensor: bool, names: (u32, u32) },
+}
+
+/// An object that is saved by functions.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Saveable {
+    pub(super) object: u32,
+    pub(super) save: i32,
+    pub(super) restore: i32,
+    /// Whether a loader calls the function that saves it.
+    pub(super) is_called: bool,
+}
+
+/// A number of an object that something refers to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Edge {
+    pub(super) from: u32,
+    pub(super) to: i32,
+}
+
+/// All that is kept.
+#[derive(Debug, Default)]
+pub(super) struct Facts {
+    kept: usize,
+    /// Whether something was there of which nobody here says what comes of it.
+    pub(super) is_unclear: bool,
+    pub(super) kinds: Vec<ObjectKind>,
+    /// Of each object one that has it as a child, plus one; 0 where none is known.
+    pub(super) parents: Vec<u32>,
+    pub(super) callers: Vec<Caller>,
+    pub(super) functions: HashMap<u64, Concrete>,
+    pub(super) bound: Vec<i32>,
+    pub(super) names: Vec<u64>,
+    pub(super) parameters: Vec<Parameter>,
+    pub(super) dependencies: Vec<Edge>,
+    /// The children with the lowest and the highest number.
+    pub(super) extreme_children: Option<(Edge, Edge)>,
+    pub(super) saveables: Vec<Saveable>,
+    /// Variables of optimizers: the variable, and what it belongs to.
+    pub(super) slots: Vec<(i32, i32)>,
+}
+
+impl Facts {
+    /// Whether there is room for so many more values of a type; if not, nothing is known any more.
+    pub(super) fn has_room<T>(&mut self, count: usize) -> bool {
+        self.kept = self.kept.saturating_add(count.saturating_mul(size_of::<T>()));
+        self.is_unclear |= self.kept > MOST_KEPT;
+        !self.is_unclear
+    }
+
+    /// How many objects there are.
+    pub(super) fn objects(&self) -> i64 {
+        i64::try_from(self.kinds.len()).unwrap_or(i64::MAX)
+    }
+
+    /// The number of the object that is being read.
+    pub(super) fn number(&self) -> u32 {
+        u32::try_from(self.kinds.len()).unwrap_or(u32::MAX)
+    }
+
+    /// The position of an object by a number as lists of Python take it.
+    pub(super) fn position(&self, number: i32) -> Option<usize> {
+        let number = i64::from(number);
+        let position = if number < 0 { number + self.objects() } else { number };
+        usize::try_from(position).ok().filter(|position| *position < self.kinds.len())
+    }
+
+    /// An object is a child of another.
+    pub(super) fn child(&mut self, edge: Edge) {
+        let (lowest, highest) = self.extreme_children.get_or_insert((edge, edge));
+        if edge.to < lowest.to {
+            *lowest = edge;
+        }
+        if edge.to > highest.to {
+            *highest = edge;
+        }
+        let Ok(child) = usize::try_from(edge.to) else { return };
+        if (self.parents.len()..MOST_PARENTS).contains(&child) {
+            self.parents.resize(child.saturating_add(1), 0);
+        }
+        if let Some(parent) = self.parents.get_mut(child).filter(|parent| **parent == 0) {
+            *parent = edge.from.saturating_add(1);
+        }
+    }
+
+    /// The inputs of a function that are objects.
+    pub(super) fn bound_of(&self, function: u64) -> &[i32] {
+        let known = self.functions.get(&function).map(|found| found.bound);
+        let (start, end) = known.unwrap_or_default();
+        self.bound.get(start as usize..end as usize).unwrap_or_default()
+    }
+
+    pub(super) fn names_of(&self, (start, end): (u32, u32)) -> &[u64] {
+        self.names.get(start as usize..end as usize).unwrap_or_default()
+    }
+
+    pub(super) fn parameters_of(&self, start: u32, end: u32) -> &[Parameter] {
+        self.parameters.get(start as usize..end as usize).unwrap_or_default()
+    }
+}
