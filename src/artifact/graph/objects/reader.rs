@@ -402,7 +402,9 @@ impl ObjectReader<'_> {
             )
             | (CAPTURED_TENSOR, captured_tensor::CONCRETE_FUNCTION) => self.call(text, true),
             (SAVED_OBJECT_SAVEABLE_OBJECTS_ENTRY, saved_object_saveable_objects_entry::KEY) => {
-                self.object.saved_as.push(self.functions.hash_of(&mut text.iter().copied()));
+                if self.facts.has_room::<u64>(1) {
+                    self.object.saved_as.push(self.functions.hash_of(&mut text.iter().copied()));
+                }
                 self.object.is_saved_whole |= text == WHOLE_OBJECT;
             }
             (
