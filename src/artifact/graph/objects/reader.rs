@@ -48,6 +48,9 @@ const CREATOR: &[u8] = b"_create_resource";
 /// A class of TensorFlow's own that is made as any resource is.
 const HASH_TABLE: &[u8] = b"tf.StaticHashTable";
 
+/// The class of TensorFlow's own that takes an object for a constant, whatever it says that it is.
+const CONSTANT_CLASS: &[u8] = b"tf.TrackableConstant";
+
 /// What a list calls itself.
 const LIST: &[u8] = b"trackable_list_wrapper";
 
@@ -60,6 +63,7 @@ struct Object {
     kind: ObjectKind,
     is_registered: bool,
     is_hash_table: bool,
+    is_constant_class: bool,
     is_method: bool,
     has_spec: bool,
     /// Where its functions begin in [`Facts::callers`].
@@ -178,6 +182,7 @@ impl<'r> ObjectReader<'r> {
             saveables: object.saveables,
             is_registered: object.is_registered,
             is_hash_table: object.is_hash_table,
+            is_constant_class: object.is_constant_class,
             creator: object.creator,
             is_made: object.is_made,
             has_named_child: object.has_named_child,
@@ -391,6 +396,7 @@ impl ObjectReader<'_> {
             (SAVED_OBJECT, saved_object::REGISTERED_NAME) => {
                 self.object.is_registered = !text.is_empty();
                 self.object.is_hash_table = text == HASH_TABLE;
+                self.object.is_constant_class = text == CONSTANT_CLASS;
             }
             (SAVED_USER_OBJECT, saved_user_object::IDENTIFIER) => {
                 self.object.is_list = text == LIST

@@ -305,4 +305,10 @@ fn what_is_captured_can_be_made() {
     is_taken(&resource("registered_name: 'Custom.Thing'"));
     is_refused("nodes { constant {} }");
     is_taken("nodes { constant { operation: 'Const' } }");
+    let of_class =
+        |kind: &str| format!("nodes {{ {kind} registered_name: 'tf.TrackableConstant' }}");
+    is_taken(&of_class("constant { operation: 'Const' }"));
+    for kind in ["", "user_object {}", "resource {}", "variable { dtype: DT_FLOAT shape {} }"] {
+        is_refused(&of_class(kind));
+    }
 }

@@ -43,6 +43,9 @@ impl ObjectReader<'_> {
             true => self.facts.callers.truncate(self.object.callers),
             false => self.judge_object(number),
         }
+        if self.object.is_constant_class && kind != ObjectKind::Capturable && self.are_nodes_named {
+            self.tell_nameless(number);
+        }
         let is_resource = match self.object.is_registered {
             true => self.object.is_hash_table,
             false => kind == ObjectKind::Resource,
@@ -102,12 +105,17 @@ impl ObjectReader<'_> {
                     self.facts.dependencies.push(Edge { from: number, to });
                 }
             }
-            ObjectKind::Capturable if self.object.is_nameless => {
-                let found = "a constant that names no node".to_owned();
-                tell(&mut self.faults, found, "a node of the graph");
-            }
+            ObjectKind::Capturable if self.object.is_nameless => self.tell_nameless(number),
             ObjectKind::Capturable | ObjectKind::UnmadeResource | ObjectKind::Registered => {}
         }
+    }
+
+    fn tell_nameless(&mut self, number: u32) {
+        let fault = || {
+            let found = "a constant that names no node".to_owned();
+            (Whose::Object(number), found, "a node of the graph")
+        };
+        self.faults.tell(Step::Objects, |_| true, fault);
     }
 
     fn end_of_user_object(&mut self, number: u32) {
