@@ -2,6 +2,11 @@
 
 use crate::codec::{DecodeError, Status, StatusCode};
 
+/// What `message` says is against a value.
+pub(in crate::ifrt) fn invalid<T>(message: impl Into<String>) -> Result<T, IfrtError> {
+    Err(IfrtError::Invalid(message.into()))
+}
+
 /// Why a value of an IFRT type cannot be made, asked or parsed. The caller is to blame.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -140,6 +145,11 @@ impl IfrtError {
         expected: &'static str,
     ) -> Self {
         Self::Text { type_name, found: found.chars().take(200).collect(), position, expected }
+    }
+
+    /// The error that a sharding knows one shape only, and was asked for another.
+    pub(in crate::ifrt) fn shape_mismatch(found: &impl ToString, expected: &impl ToString) -> Self {
+        Self::ShapeMismatch { found: found.to_string(), expected: expected.to_string() }
     }
 
     /// The status code that upstream answers in this case.

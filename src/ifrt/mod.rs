@@ -25,6 +25,7 @@ mod kinds;
 mod layout;
 mod list_notation;
 mod memory_kind;
+mod permutation;
 mod program;
 mod registry;
 mod remap_plan;

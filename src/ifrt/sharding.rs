@@ -4,6 +4,7 @@ mod bound;
 mod concrete;
 mod concrete_even;
 mod hlo;
+mod on_devices;
 mod opaque;
 mod param_sharding;
 mod single_device;
@@ -161,50 +162,6 @@ impl Sharding {
         });
         Ok(sharding)
     }
-}
-
-/// The methods that all kinds have, which have `devices` and a `memory_kind`.
-macro_rules! on_devices {
-    () => {
-        /// The devices, in the order of the shards.
-        pub const fn devices(&self) -> &DeviceList {
-            &self.devices
-        }
-
-        /// The kind of memory.
-        pub const fn memory_kind(&self) -> &MemoryKind {
-            &self.memory_kind
-        }
-
-        /// Puts the shards on other devices, as many.
-        pub(super) fn replace_devices(&mut self, devices: DeviceList) -> Result<(), IfrtError> {
-            super::replace_devices(&mut self.devices, devices)
-        }
-
-        pub(super) fn set_memory_kind(&mut self, memory_kind: MemoryKind) {
-            self.memory_kind = memory_kind;
-        }
-    };
-}
-use on_devices;
-
-/// Replaces `devices` by a list of the same length.
-fn replace_devices(devices: &mut DeviceList, new: DeviceList) -> Result<(), IfrtError> {
-    if devices.len() != new.len() {
-        return Err(IfrtError::CountMismatch {
-            what: "devices",
-            found: new.len() as u64,
-            other: "devices to be replaced",
-            expected: devices.len() as u64,
-        });
-    }
-    *devices = new;
-    Ok(())
-}
-
-/// Fails unless `found` is the one shape that a sharding knows.
-pub(in crate::ifrt) fn require_shape(found: &impl ToString, expected: &impl ToString) -> IfrtError {
-    IfrtError::ShapeMismatch { found: found.to_string(), expected: expected.to_string() }
 }
 
 #[cfg(test)]

@@ -4,8 +4,6 @@ mod domains;
 mod text;
 mod verify;
 
-use std::fmt;
-
 use super::{IfrtError, Shape};
 use crate::{
     codec::{
@@ -159,23 +157,6 @@ impl ShardingParam {
             }
         }
         Shape::new(dims)
-    }
-}
-
-/// `2x1 to [0,1] on 2x3`, then ` unreduced [0,1]` if there are such axes.
-impl fmt::Display for ShardingParam {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        text::write(self, f)
-    }
-}
-
-impl std::str::FromStr for ShardingParam {
-    type Err = IfrtError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let param = text::parse(text)?;
-        param.verify(Validation::Strict)?;
-        Ok(param)
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod concrete;
 mod concrete_even;
+mod count;
 mod hlo;
 mod opaque;
 mod param;
@@ -13,6 +14,7 @@ mod single_device;
 
 pub use concrete::ConcreteShardingSpec;
 pub use concrete_even::ConcreteEvenShardingSpec;
+use count::count;
 pub use hlo::HloShardingSpec;
 pub use opaque::OpaqueShardingSpec;
 pub use param::ShardingParamShardingSpec;
@@ -80,20 +82,6 @@ impl ShardingSpec {
     pub fn shard_shape(&self, shape: &Shape) -> Result<Shape, IfrtError> {
         for_each_kind!(self, spec => spec.shard_shape(shape))
     }
-}
-
-/// The number of shards as the messages carry it.
-fn count(shards: usize) -> Result<i32, IfrtError> {
-    let overflow = IfrtError::Overflow { what: "the number of shards", bits: 31 };
-    i32::try_from(shards).map_err(|_| overflow)
-}
-
-/// Fails if the number of shards is negative.
-fn require_count(shards: i32) -> Result<(), IfrtError> {
-    if shards < 0 {
-        return Err(IfrtError::Invalid(format!("found {shards} shards; expected 0 or more")));
-    }
-    Ok(())
 }
 
 /// What remains of a sharding without its devices and its memory kind.

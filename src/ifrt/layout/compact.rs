@@ -2,14 +2,13 @@
 
 use std::fmt;
 
-use super::check_permutation;
 use crate::{
     codec::{
         DecodeError, DeserializeOptions, EncodeError, Formats, Registered,
         fields::Fields,
         wire_format::{Encoded, WireFormat, described_by_bytes},
     },
-    ifrt::{DType, IfrtError, Shape, xla},
+    ifrt::{DType, IfrtError, Shape, permutation::check_permutation, xla},
     proto::xla::ifrt,
     version::SerDesVersion,
     wire::BackwardWriter,

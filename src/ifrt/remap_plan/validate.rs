@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::{Interval, Mapping, RemapPlan};
-use crate::ifrt::{ArraySpec, DeviceId, IfrtError, Shape};
+use crate::ifrt::{ArraySpec, DeviceId, IfrtError, Shape, error::invalid};
 
 /// Whether an operation may reuse the buffers of its inputs (`xla.ifrt.proto.ArrayCopySemantics`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -39,10 +39,6 @@ impl ArrayCopySemantics {
             _ => None,
         }
     }
-}
-
-fn invalid<T>(message: String) -> Result<T, IfrtError> {
-    Err(IfrtError::Invalid(message))
 }
 
 /// Shard shapes of an array: one for all, or one for each.

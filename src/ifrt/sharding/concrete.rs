@@ -5,7 +5,7 @@ use std::fmt;
 use bytes::Bytes;
 use prost::Message;
 
-use super::on_devices;
+use super::on_devices::on_devices;
 use crate::{
     codec::{
         self, DecodeError, DeserializeOptions, EncodeError, Formats, Registered,
@@ -72,8 +72,8 @@ impl ShardShapes {
     pub(in crate::ifrt) fn of(&self, shape: &Shape) -> Result<&[Shape], IfrtError> {
         match self {
             Self::Static { shape: own, shard_shapes } if own == shape => Ok(shard_shapes),
-            Self::Static { shape: own, .. } => Err(super::require_shape(shape, own)),
-            Self::Dynamic { shape: own, .. } => Err(super::require_shape(shape, own)),
+            Self::Static { shape: own, .. } => Err(IfrtError::shape_mismatch(shape, own)),
+            Self::Dynamic { shape: own, .. } => Err(IfrtError::shape_mismatch(shape, own)),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::on_devices;
+use super::on_devices::on_devices;
 use crate::{
     codec::{
         DecodeError, DeserializeOptions, EncodeError, Formats, Registered,
@@ -73,7 +73,7 @@ impl ConcreteEvenSharding {
     /// [`IfrtError::ShapeMismatch`] if `shape` is not the one for which the shards are known.
     pub fn shard_shape(&self, shape: &Shape) -> Result<Shape, IfrtError> {
         if *shape != self.shape {
-            return Err(super::require_shape(shape, &self.shape));
+            return Err(IfrtError::shape_mismatch(shape, &self.shape));
         }
         Ok(self.shard_shape.clone())
     }
@@ -120,7 +120,7 @@ pub(in crate::ifrt) fn check_even(
         });
     }
     if is_fully_replicated && shape != shard_shape {
-        return Err(super::require_shape(shard_shape, shape));
+        return Err(IfrtError::shape_mismatch(shard_shape, shape));
     }
     Ok(())
 }

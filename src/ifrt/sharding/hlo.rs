@@ -4,7 +4,7 @@ use std::fmt;
 
 use smallvec::SmallVec;
 
-use super::{DEFAULT_ANSWER_BYTES, on_devices};
+use super::{DEFAULT_ANSWER_BYTES, on_devices::on_devices};
 use crate::{
     codec::{
         DecodeError, DeserializeOptions, EncodeError, Formats, Registered,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::on_devices;
+use super::on_devices::on_devices;
 use crate::{
     codec::{
         DecodeError, DeserializeOptions, EncodeError, Formats, Registered, Validation,

@@ -3,9 +3,12 @@
 use std::{fmt, str::FromStr};
 
 use super::ShardingParam;
-use crate::ifrt::{
-    IfrtError,
-    list_notation::{not_in_notation, parse_list, write_list},
+use crate::{
+    codec::Validation,
+    ifrt::{
+        IfrtError,
+        list_notation::{not_in_notation, parse_list, write_list},
+    },
 };
 
 const NOTATION: &str = "a notation such as `2x1 to [0,1] on 2x3`";
@@ -23,7 +26,24 @@ impl<T: fmt::Display> fmt::Display for Crossed<'_, T> {
     }
 }
 
-pub(super) fn write(param: &ShardingParam, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+/// `2x1 to [0,1] on 2x3`, then ` unreduced [0,1]` if there are such axes.
+impl fmt::Display for ShardingParam {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write(self, f)
+    }
+}
+
+impl FromStr for ShardingParam {
+    type Err = IfrtError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let param = parse(text)?;
+        param.verify(Validation::Strict)?;
+        Ok(param)
+    }
+}
+
+fn write(param: &ShardingParam, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     write!(f, "{} to ", Crossed(&param.dim_shards))?;
     write_list(f, &param.permutation)?;
     write!(f, " on {}", Crossed(&param.axis_sizes))?;

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{
-    ConcreteEvenSharding, DeviceList, IfrtError, MemoryKind, Shape, Sharding, require_count,
+    ConcreteEvenSharding, DeviceList, IfrtError, MemoryKind, Shape, Sharding, count::require_count,
 };
 use crate::{
     codec::{
@@ -11,7 +11,7 @@ use crate::{
         fields::{Fields, Joined},
         wire_format::{Encoded, WireFormat, described_by_bytes},
     },
-    ifrt::sharding::{check_even, require_shape},
+    ifrt::sharding::check_even,
     proto::serdes::ifrt::ConcreteEvenShardingSpecProto,
     version::SerDesVersion,
     wire::BackwardWriter,
@@ -69,7 +69,7 @@ impl ConcreteEvenShardingSpec {
     /// [`IfrtError::ShapeMismatch`] if `shape` is not the one for which the shards are known.
     pub fn shard_shape(&self, shape: &Shape) -> Result<Shape, IfrtError> {
         if *shape != self.shape {
-            return Err(require_shape(shape, &self.shape));
+            return Err(IfrtError::shape_mismatch(shape, &self.shape));
         }
         Ok(self.shard_shape.clone())
     }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{DeviceList, HloSharding, IfrtError, MemoryKind, Sharding, require_count};
+use super::{DeviceList, HloSharding, IfrtError, MemoryKind, Sharding, count::require_count};
 use crate::{
     codec::{
         DecodeError, DeserializeOptions, EncodeError, Formats, Registered,

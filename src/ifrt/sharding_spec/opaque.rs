@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{DeviceList, IfrtError, MemoryKind, OpaqueSharding, Sharding, require_count};
+use super::{DeviceList, IfrtError, MemoryKind, OpaqueSharding, Sharding, count::require_count};
 use crate::{
     codec::{
         DecodeError, DeserializeOptions, EncodeError, Formats, Registered,

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{DimLevelType, Layout, PrimitiveType, SplitConfig, Tile};
-use crate::ifrt::layout::check_permutation;
+use crate::ifrt::permutation::check_permutation;
 
 /// Layouts are short: this bounds what a hostile text makes us hold.
 const LONGEST_TEXT: usize = 64 * 1024;
@@ -27,7 +27,13 @@ pub struct LayoutTextError {
     pub problem: String,
 }
 
-pub(super) fn write(layout: &Layout, f: &mut impl fmt::Write) -> fmt::Result {
+impl fmt::Display for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write(self, f)
+    }
+}
+
+fn write(layout: &Layout, f: &mut impl fmt::Write) -> fmt::Result {
     f.write_char('{')?;
     write_list(f, &layout.minor_to_major)?;
     let mut attributes = String::new();

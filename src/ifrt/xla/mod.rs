@@ -3,7 +3,7 @@
 //! They have no version of their own: XLA only ever adds fields. What a message of XLA means is
 //! checked no further than IFRT needs it.
 
-mod layout;
+mod dimensions;
 mod layout_text;
 mod op_sharding;
 mod primitive_type;
@@ -11,10 +11,10 @@ mod shape;
 mod shape_text;
 mod tile_assignment;
 
-pub use layout::{DimLevelType, Layout, SplitConfig, Tile};
+pub use dimensions::{DimLevelType, SplitConfig, Tile};
 pub use layout_text::LayoutTextError;
 pub use op_sharding::{OpSharding, OpShardingType};
 pub use primitive_type::PrimitiveType;
-pub use shape::Shape;
+pub use shape::{Layout, Shape};
 pub use shape_text::ShapeTextError;
 pub use tile_assignment::TileAssignment;

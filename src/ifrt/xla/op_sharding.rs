@@ -20,7 +20,7 @@ use parts::{Parts, tiles_of};
 use super::TileAssignment;
 use crate::{
     codec::{DecodeError, hexadecimal::serde_as_message},
-    ifrt::IfrtError,
+    ifrt::{IfrtError, error::invalid},
     proto::xla,
 };
 
@@ -74,10 +74,6 @@ impl Hash for OpSharding {
 
 /// Tuples of XLA are flat: the elements of a tuple sharding are no tuples.
 const TUPLE_IN_TUPLE: &str = "a tuple sharding inside of a tuple sharding; expected a flat tuple";
-
-pub(super) fn invalid<T>(message: impl Into<String>) -> Result<T, IfrtError> {
-    Err(IfrtError::Invalid(message.into()))
-}
 
 impl OpSharding {
     /// Every device holds the whole value.

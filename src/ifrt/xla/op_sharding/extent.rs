@@ -1,8 +1,8 @@
 //! How many devices a sharding speaks of, and into how many tiles it cuts a value.
 
-use super::{OpSharding, OpShardingType, invalid};
+use super::{OpSharding, OpShardingType};
 use crate::{
-    ifrt::{IfrtError, xla::TileAssignment},
+    ifrt::{IfrtError, error::invalid, xla::TileAssignment},
     proto::xla,
 };
 

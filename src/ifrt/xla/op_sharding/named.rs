@@ -7,9 +7,9 @@
 
 use std::cmp::Ordering;
 
-use super::{OpSharding, OpShardingType, invalid};
+use super::{OpSharding, OpShardingType};
 use crate::{
-    ifrt::{IfrtError, xla::TileAssignment},
+    ifrt::{IfrtError, error::invalid, xla::TileAssignment},
     proto::xla,
 };
 

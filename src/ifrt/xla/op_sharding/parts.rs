@@ -3,9 +3,9 @@
 use prost::Message as _;
 use smallvec::SmallVec;
 
-use super::{OpShardingType, invalid};
+use super::OpShardingType;
 use crate::{
-    ifrt::{IfrtError, xla::TileAssignment},
+    ifrt::{IfrtError, error::invalid, xla::TileAssignment},
     proto::xla,
     wire::BackwardWriter,
 };

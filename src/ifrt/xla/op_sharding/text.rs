@@ -2,9 +2,9 @@
 
 use std::{fmt, str::FromStr};
 
-use super::{OpSharding, OpShardingType, invalid};
+use super::{OpSharding, OpShardingType};
 use crate::{
-    ifrt::{IfrtError, xla::TileAssignment},
+    ifrt::{IfrtError, error::invalid, xla::TileAssignment},
     proto::xla,
 };
 
