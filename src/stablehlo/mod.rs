@@ -28,6 +28,7 @@ mod version;
 mod version_text;
 
 pub use bridge::ProgramBridge;
+pub(crate) use bytecode::first_number;
 pub use clients::{Passage, ProxyClient};
 pub use error::StableHloError;
 pub use needs::Need;

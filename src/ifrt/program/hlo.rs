@@ -9,7 +9,7 @@ use crate::{
         DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, Registered, ToProto,
     },
     ifrt::IfrtError,
-    stablehlo::StableHloVersion,
+    stablehlo::{StableHloVersion, first_number},
     version::SerDesVersion,
 };
 
@@ -63,7 +63,7 @@ impl HloProgram {
             )));
         };
         let invalid = |message: &str| IfrtError::Invalid(message.to_owned());
-        let (bytecode_version, rest) = prefix_varint(rest)
+        let (bytecode_version, rest) = first_number(rest)
             .ok_or_else(|| invalid("the artifact ends inside of its bytecode version"))?;
         let end = rest.iter().take(LONGEST_PRODUCER).position(|byte| *byte == 0);
         let producer = end.and_then(|end| rest.get(..end)).ok_or_else(|| {
@@ -94,20 +94,6 @@ impl HloProgram {
     pub fn stablehlo_version(&self) -> Option<StableHloVersion> {
         self.producer.strip_prefix("StableHLO_v")?.parse().ok()
     }
-}
-
-/// A number whose length stands in the trailing zeros of its first byte, and what comes after it.
-fn prefix_varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
-    let first = *bytes.first()?;
-    let more = first.trailing_zeros() as usize;
-    if more >= 8 {
-        let (number, rest) = bytes.get(1..)?.split_first_chunk::<8>()?;
-        return Some((u64::from_le_bytes(*number), rest));
-    }
-    let (number, rest) = bytes.split_at_checked(more + 1)?;
-    let mut word = [0; 8];
-    word.get_mut(..number.len())?.copy_from_slice(number);
-    Some((u64::from_le_bytes(word) >> (more + 1), rest))
 }
 
 impl TryFrom<Vec<u8>> for HloProgram {
@@ -171,20 +157,6 @@ impl FromProto for HloProgram {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_length_of_a_number_stands_in_its_first_byte() {
-        assert_eq!(prefix_varint(&[0x0d, 9]), Some((6, &[9][..])));
-        assert_eq!(prefix_varint(&[0b10, 1]), Some((0x40, &[][..])));
-        assert_eq!(
-            prefix_varint(&[0, 1, 0, 0, 0, 0, 0, 0, 0x80]),
-            Some((0x8000_0000_0000_0001, &[][..]))
-        );
-        assert_eq!(prefix_varint(&[0x80, 1, 0, 0, 0, 0, 0, 0]), Some((1, &[][..])));
-        for short in [&[][..], &[0b10], &[0, 1, 2], &[0x80, 1]] {
-            assert_eq!(prefix_varint(short), None, "{short:?}");
-        }
-    }
 
     #[test]
     fn what_does_not_begin_as_bytecode_is_refused() {

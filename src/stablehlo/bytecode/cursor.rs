@@ -105,6 +105,13 @@ impl<'a> Cursor<'a> {
     }
 }
 
+/// The number that bytecode begins with, and what comes after it; `None` if it is not whole.
+pub(crate) fn first_number(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let mut cursor = Cursor::new(bytes, 0);
+    let number = cursor.varint().ok()?;
+    Some((number, cursor.rest))
+}
+
 /// The number in as few bytes as it needs.
 pub(in crate::stablehlo) fn write_varint(out: &mut Vec<u8>, value: u64) {
     let bits = (64 - value.leading_zeros()).max(1) as usize;
@@ -145,6 +152,20 @@ mod tests {
             let mut out = Vec::new();
             write_varint(&mut out, value);
             assert_eq!(out, bytes);
+        }
+    }
+
+    #[test]
+    fn the_length_of_a_number_stands_in_its_first_byte() {
+        assert_eq!(first_number(&[0x0d, 9]), Some((6, &[9][..])));
+        assert_eq!(first_number(&[0b10, 1]), Some((0x40, &[][..])));
+        assert_eq!(
+            first_number(&[0, 1, 0, 0, 0, 0, 0, 0, 0x80]),
+            Some((0x8000_0000_0000_0001, &[][..]))
+        );
+        assert_eq!(first_number(&[0x80, 1, 0, 0, 0, 0, 0, 0]), Some((1, &[][..])));
+        for short in [&[][..], &[0b10], &[0, 1, 2], &[0x80, 1]] {
+            assert_eq!(first_number(short), None, "{short:?}");
         }
     }
 

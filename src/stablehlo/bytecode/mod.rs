@@ -8,6 +8,7 @@ mod operations;
 mod sections;
 mod tables;
 
+pub(crate) use cursor::first_number;
 pub(super) use cursor::{Cursor, write_varint, write_zigzag};
 pub(super) use operations::Operation;
 pub(super) use sections::{SectionKind, write_section};
