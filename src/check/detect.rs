@@ -8,6 +8,7 @@
 //! never know.
 
 mod archive;
+mod file;
 mod flatbuffer;
 mod message;
 mod names;
@@ -15,13 +16,16 @@ mod text;
 
 use std::{io, path::Path};
 
+use self::file::File;
 use super::Kind;
 use crate::{
     artifact::table::{self, Table},
     device_state,
-    files::ReadAt,
+    files::{ReadAt, read_at::read_up_to},
+    tensor_io::LONGEST_SAFETENSORS_HEADER,
 };
 
+pub(super) use file::HEAD;
 pub(super) use names::{of_empty_file, of_judged};
 pub(super) use text::is_pointer_of_git_lfs;
 
@@ -31,9 +35,6 @@ const ELF: &[u8] = b"\x7fELF";
 const TABLE: [u8; 8] = table::MAGIC.to_le_bytes();
 /// What the type names of IFRT's messages begin with.
 const IFRT: &[u8] = b"xla::ifrt::";
-
-/// Bytes that are read of the beginning of a file, and of the end of one that may be a text.
-pub(super) const HEAD: usize = 4096;
 
 /// How a kind was told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,38 +53,6 @@ impl Detected {
             Self::ByContent(kind) | Self::ByName(kind) => kind,
             Self::Unmarked => Kind::GraphDef,
         }
-    }
-}
-
-/// The file that is looked at.
-struct File<'f> {
-    source: &'f dyn ReadAt,
-    size: u64,
-    /// Its first bytes: all of them if they are fewer than [`HEAD`].
-    head: &'f [u8],
-    /// Its name, in small letters; empty for standard input.
-    name: &'f str,
-}
-
-impl File<'_> {
-    /// Up to `buffer.len()` bytes from `offset`.
-    fn read<'b>(&self, buffer: &'b mut [u8], offset: u64) -> io::Result<&'b [u8]> {
-        let here = usize::try_from(offset).ok().and_then(|offset| self.head.get(offset..));
-        match here {
-            Some(here) if here.len() >= buffer.len() || self.is_whole() => {
-                let count = here.len().min(buffer.len());
-                let (filled, _) = buffer.split_at_mut(count);
-                let (here, _) = here.split_at(count);
-                filled.copy_from_slice(here);
-                Ok(filled)
-            }
-            _ => read_up_to(self.source, buffer, offset),
-        }
-    }
-
-    /// Whether the head is all of it.
-    fn is_whole(&self) -> bool {
-        self.head.len() as u64 == self.size
     }
 }
 
@@ -231,15 +200,12 @@ fn is_hdf5(head: &[u8]) -> bool {
         .any(|at| head.get(*at..).is_some_and(|rest| rest.starts_with(b"\x89HDF\r\n\x1a\n")))
 }
 
-/// The longest header that the reference implementation of safetensors reads.
-const LONGEST_HEADER: u64 = 100_000_000;
-
 /// Whether a file begins with the length of a header and a header of JSON. A graph that begins so
 /// has NULs in the name of its first node, which no importer takes.
 fn is_safetensors(head: &[u8]) -> bool {
     let Some((length, header)) = head.split_first_chunk() else { return false };
     let length = u64::from_le_bytes(*length);
-    if !(2..=LONGEST_HEADER).contains(&length) || header.first() != Some(&b'{') {
+    if !(2..=LONGEST_SAFETENSORS_HEADER).contains(&length) || header.first() != Some(&b'{') {
         return false;
     }
     let here = usize::try_from(length).unwrap_or(usize::MAX).min(header.len());
@@ -268,26 +234,6 @@ pub(super) fn is_table(source: &dyn ReadAt) -> bool {
         Ok(read_up_to(source, &mut tail, source.size()?.saturating_sub(8))? == TABLE)
     };
     tail().unwrap_or(false)
-}
-
-/// Reads from `offset` until the buffer is full or the source ends.
-pub(super) fn read_up_to<'b>(
-    source: &dyn ReadAt,
-    buffer: &'b mut [u8],
-    offset: u64,
-) -> io::Result<&'b [u8]> {
-    let mut filled = 0;
-    while let Some(rest) = buffer.get_mut(filled..)
-        && !rest.is_empty()
-    {
-        match source.read_at(rest, offset + filled as u64) {
-            Ok(0) => break,
-            Ok(count) => filled += count,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(buffer.get(..filled).unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -299,17 +299,13 @@ fn minor(release: &str) -> Option<&str> {
         .then_some(minor)
 }
 
-pub(super) fn show_count(count: u64) -> String {
-    if count == 1 { "one node".to_owned() } else { format!("{count} nodes") }
-}
-
 fn deprecated(found: &DeprecatedUse, producer: i32) -> Reason {
     let DeprecatedUse { operation, node, count, .. } = found;
     let message = messages::operation_is_deprecated(
         &operation.name,
         operation.version,
         producer,
-        show_count(*count),
+        operations::show_count(*count),
     );
     let replacement = operation.replacement.clone();
     Reason::from(message)
@@ -324,7 +320,7 @@ fn still_allowed(found: &DeprecatedUse, producer: i32) -> Warning {
         &operation.name,
         operation.version,
         producer,
-        show_count(*count),
+        operations::show_count(*count),
     );
     Warning::from(message).at(node.clone())
 }
@@ -335,7 +331,7 @@ fn deprecated_in_function(found: &DeprecatedUse) -> Warning {
     let message = messages::function_uses_deprecated(
         &operation.name,
         operation.version,
-        show_count(*count),
+        operations::show_count(*count),
         replacement.unwrap_or_default(),
     );
     let function = function.as_deref().unwrap_or_default();

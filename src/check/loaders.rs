@@ -2,7 +2,7 @@
 //!
 //! Knows the loaders and their names. It must never know what they look at.
 
-use super::{Findings, Loader, Outcome, Warning, rule::messages};
+use super::{Loader, Outcome, Reason, Warning, rule::messages};
 
 /// The verdicts of TensorFlow's loaders on a SavedModel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,11 +31,9 @@ pub(super) const fn title(loader: Loader) -> &'static str {
 }
 
 impl Loaders {
-    /// Of what each loader finds in the model.
-    pub(super) fn of(findings: impl Fn(Loader) -> Findings) -> (Self, [Findings; 3]) {
-        let all = LOADERS.map(findings);
-        let [load_v1, load, cpp] = all.each_ref().map(Findings::outcome);
-        (Self { load_v1, load, cpp }, all)
+    /// What each of [`LOADERS`] says, in their order.
+    pub(super) const fn of([load_v1, load, cpp]: [Outcome; 3]) -> Self {
+        Self { load_v1, load, cpp }
     }
 
     /// Adds what every loader finds after that.
@@ -48,10 +46,11 @@ impl Loaders {
     }
 }
 
-/// The warning that a loader judges otherwise than the one that decides.
-pub(super) fn differs(loader: Loader, decides: &Findings, other: &Findings) -> Option<Warning> {
+/// The warning that a loader judges otherwise than the one that decides, by the reasons that each
+/// has against the model.
+pub(super) fn differs(loader: Loader, decides: &[Reason], other: &[Reason]) -> Option<Warning> {
     let name = title(loader);
-    match (decides.reasons().first(), other.reasons().first()) {
+    match (decides.first(), other.first()) {
         (None, Some(reason)) => {
             let place = reason.place.as_deref().map(|place| format!(" (at {place})"));
             let why = format!("{}: {}", reason.rule, reason.message);

@@ -45,6 +45,7 @@ mod opened;
 mod operations;
 mod options;
 mod other_kind;
+mod outcome;
 mod patterns;
 mod plugin;
 mod reading;
@@ -70,13 +71,14 @@ pub use self::{
     kind::{Kind, UnknownKind},
     loaders::Loaders,
     options::Options,
+    outcome::Outcome,
     reason::{Reason, Warning},
     remedy::Remedy,
     rule::{Explanation, Rule, UnknownRule},
     state_summary::{
         AxisSummary, DeviceSummary, MeshSummary, PartSummary, ShardingSummary, StateSummary,
     },
-    verdict::{Cancelled, ConsumerVersion, Outcome, Verdict, Verdicts, Versions},
+    verdict::{Cancelled, ConsumerVersion, Verdict, Verdicts, Versions},
     walk::{Skipped, Walk, all, walk},
 };
 pub use crate::artifact::graph::Loader;

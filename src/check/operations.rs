@@ -234,11 +234,16 @@ pub(super) fn dropped(attribute: &DroppedAttribute, registry: &Registry) -> Warn
         Some(since) => format!("{since} is the first that does"),
         None => "no known release does".to_owned(),
     };
-    let count = super::graph::show_count(*nodes);
+    let count = show_count(*nodes);
     let release = name_of(registry);
     let message =
         messages::attribute_is_forgotten(&release, attribute, operation, since, value, count);
     Warning::from(message).at(place_of(node, function.as_deref()))
+}
+
+/// How many nodes, in words.
+pub(super) fn show_count(count: u64) -> String {
+    if count == 1 { "one node".to_owned() } else { format!("{count} nodes") }
 }
 
 #[cfg(test)]

@@ -3,11 +3,11 @@
 
 use super::{
     Findings, Inspection, Kind, Reason, Remedy,
-    detect::{self, is_pointer_of_git_lfs, of_judged, read_up_to},
+    detect::{self, is_pointer_of_git_lfs, of_judged},
     opened::Bytes,
     rule::messages,
 };
-use crate::files::ReadAt;
+use crate::files::{ReadAt, read_at::read_up_to};
 
 /// The verdict on an artifact of a kind that is not judged: nobody can tell.
 pub(super) fn check(kind: Kind, file: Option<&Bytes>) -> Findings {

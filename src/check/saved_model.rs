@@ -194,16 +194,16 @@ fn judge_chosen(
         let asked = Asked { consumer, judgement, loader, is_object_graph };
         graph::judge(meta_graph, &asked, Some(&place))
     };
-    let (loaders, each) = Loaders::of(by);
+    let each = LOADERS.map(by);
     let mut findings = by(options.loader());
     let mut differences = Vec::new();
     for (loader, other) in LOADERS.into_iter().zip(&each) {
-        if let Some(warning) = differs(loader, &findings, other) {
+        if let Some(warning) = differs(loader, findings.reasons(), other.reasons()) {
             differences.push(warning.at(place.clone()));
         }
     }
     differences.into_iter().for_each(|warning| findings.warn(warning));
-    findings.loaders = Some(loaders);
+    findings.loaders = Some(Loaders::of(each.each_ref().map(Findings::outcome)));
     findings
 }
 

@@ -13,12 +13,12 @@ use std::{
 use super::{
     Artifact, Cancelled, CheckError, Consumer, Kind, Options, Reason, Remedy, Verdict, Verdicts,
     artifact::{kind_of_directory, open, shard_prefix, system},
-    detect::{self, of_judged},
+    detect::of_judged,
     opened::with_suffix,
     patterns::{is_pattern, matching},
     rule::messages,
 };
-use crate::files::{EntryKind, Tree};
+use crate::files::{EntryKind, Tree, read_at};
 
 /// Directories inside one another that are walked into.
 const MAXIMUM_DEPTH: usize = 64;
@@ -380,7 +380,7 @@ fn belongs_to_a_checkpoint(tree: &dyn Tree, path: &Path) -> bool {
     let start = || -> io::Result<bool> {
         let mut start = [0; 22];
         let file = tree.open(path)?;
-        Ok(detect::read_up_to(&file, &mut start, 0)? == b"model_checkpoint_path:")
+        Ok(read_at::read_up_to(&file, &mut start, 0)? == b"model_checkpoint_path:")
     };
     start().unwrap_or(false)
 }

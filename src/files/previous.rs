@@ -4,31 +4,31 @@
 //! whole file.
 
 use std::{
-    fs::{self, File},
-    io,
-    path::Path,
+    fs, io,
+    path::{Path, PathBuf},
 };
 
 use super::{
-    Durability, Error, Replacement,
+    Error,
     partial::{new_path, remove_leftovers},
     place::TargetPlace,
 };
 
 /// Gives the file at `place`, which is about to be replaced, the name `PATH.1` besides its own;
-/// what had that name is `PATH.2` from now on, and so on up to `files`.
+/// what had that name is `PATH.2` from now on, and so on up to `files`. Where the file system gives
+/// no second name, answers the path at which a copy of the file is still missing.
 ///
 /// A saver that ends between this and the replacement has not kept a file twice: the next one finds
 /// that the newest is kept already.
-pub(super) fn keep(place: &TargetPlace, files: u32, durability: Durability) -> Result<(), Error> {
+pub(super) fn keep(place: &TargetPlace, files: u32) -> Result<Option<PathBuf>, Error> {
     let target = place.path();
     if files == 0 || !target.try_exists().map_err(|error| Error::new("look at", &target, error))? {
-        return Ok(());
+        return Ok(None);
     }
     let first = numbered(place, 1);
     let newest = first.path();
     if is_same_file(&target, &newest) {
-        return Ok(());
+        return Ok(None);
     }
     for number in (1..files).rev() {
         let (from, to) = (numbered(place, number).path(), numbered(place, number + 1).path());
@@ -42,7 +42,7 @@ pub(super) fn keep(place: &TargetPlace, files: u32, durability: Durability) -> R
     remove_leftovers(&first);
     let link = new_path(&first);
     match fs::hard_link(&target, &link) {
-        Ok(()) => fs::rename(&link, &newest).map_err(|error| {
+        Ok(()) => fs::rename(&link, &newest).map(|()| None).map_err(|error| {
             let _ = fs::remove_file(&link);
             Error::new("rename", &link, error)
         }),
@@ -50,16 +50,8 @@ pub(super) fn keep(place: &TargetPlace, files: u32, durability: Durability) -> R
             Err(Error::new("link", &target, error))
         }
         // A file system without links of this kind, or one that does not want more of them.
-        Err(_) => copy(&target, &newest, durability),
+        Err(_) => Ok(Some(newest)),
     }
-}
-
-fn copy(from: &Path, to: &Path, durability: Durability) -> Result<(), Error> {
-    let failed = |action| move |error| Error::new(action, from, error);
-    let mut source = File::open(from).map_err(failed("open"))?;
-    let copy = Replacement::create(to)?.modelled_on(from)?;
-    io::copy(&mut source, &mut copy.file()).map_err(failed("copy"))?;
-    copy.finish(durability).map(drop)
 }
 
 fn numbered(place: &TargetPlace, number: u32) -> TargetPlace {
@@ -84,8 +76,10 @@ fn is_same_file(_: &Path, _: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::io::Write as _;
+
+    use super::*;
+    use crate::files::{Durability, Replacement, replacement::copy};
 
     fn replace(target: &Path, text: &str, keep: u32) {
         let replacement = Replacement::create(target).unwrap().keeping(keep);
@@ -133,7 +127,7 @@ mod tests {
         replace(&target, "1", 2);
         replace(&target, "2", 2);
         // Killed before the rename of the third, and while a link was made.
-        keep(&TargetPlace::of(&target).unwrap(), 2, Durability::None).unwrap();
+        assert_eq!(keep(&TargetPlace::of(&target).unwrap(), 2).unwrap(), None);
         fs::hard_link(&target, directory.path().join(".a.1.0123456789abcdef.partial")).unwrap();
         assert_eq!(fs::read_to_string(&target).unwrap(), "2");
         replace(&target, "4", 2);

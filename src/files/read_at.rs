@@ -45,7 +45,8 @@ pub trait ReadAt: Send + Sync {
             match self.read_at(buffer, offset) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(count) => {
-                    buffer = buffer.get_mut(count..).unwrap_or_default();
+                    // A source that read more than there was room for has read something else.
+                    buffer = buffer.get_mut(count..).ok_or(io::ErrorKind::InvalidData)?;
                     offset = offset.saturating_add(count as u64);
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -97,6 +98,27 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
     let file = options.open(path)?;
     check(file.metadata()?)?;
     Ok(file)
+}
+
+/// Reads from `offset` until the buffer is full or the source ends.
+#[cfg(feature = "device")]
+pub(crate) fn read_up_to<'b>(
+    source: &dyn ReadAt,
+    buffer: &'b mut [u8],
+    offset: u64,
+) -> io::Result<&'b [u8]> {
+    let mut filled = 0;
+    while let Some(rest) = buffer.get_mut(filled..)
+        && !rest.is_empty()
+    {
+        match source.read_at(rest, offset + filled as u64) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(buffer.get(..filled).unwrap_or_default())
 }
 
 /// Bytes that are asked for at a time where memory is taken for what arrives.

@@ -175,7 +175,9 @@ impl Replacement {
     pub(crate) fn finish(mut self, durability: Durability) -> Result<Duration, Error> {
         let begin = Instant::now();
         self.settle(durability)?;
-        previous::keep(&self.place, self.previous, durability)?;
+        if let Some(missing) = previous::keep(&self.place, self.previous)? {
+            copy(&self.place.path(), &missing, durability)?;
+        }
         self.appear()?;
         if durability == Durability::Data {
             sync_directory(&self.place.directory)?;
@@ -191,6 +193,16 @@ impl Drop for Replacement {
             let _ = fs::remove_file(&self.partial.path);
         }
     }
+}
+
+/// Copies a file, with what it has besides its bytes, to a path where it appears whole.
+#[cfg(feature = "device")]
+pub(super) fn copy(from: &Path, to: &Path, durability: Durability) -> Result<(), Error> {
+    let failed = |action| move |error| Error::new(action, from, error);
+    let mut source = File::open(from).map_err(failed("open"))?;
+    let copy = Replacement::create(to)?.modelled_on(from)?;
+    io::copy(&mut source, &mut copy.file()).map_err(failed("copy"))?;
+    copy.finish(durability).map(drop)
 }
 
 /// A rename over a directory would fail only after all the work; one over a device or a pipe would

@@ -39,7 +39,7 @@ impl<R: Read> Unpack<R> {
             self.packed.read_exact(&mut self.buffer)?;
             self.position = 0;
         }
-        let byte = self.buffer.get(self.position).copied().unwrap_or_default();
+        let byte = *self.buffer.get(self.position).ok_or(io::ErrorKind::UnexpectedEof)?;
         self.position += 1;
         Ok(byte)
     }

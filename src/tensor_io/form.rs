@@ -19,7 +19,7 @@ use crate::{
     device_state::{MAGIC, Reader, WriteOptions},
     files::{
         Durability, Files, ReadAt, Tree,
-        read_at::{LONGEST_STREAM, spool},
+        read_at::{LONGEST_STREAM, read_up_to, spool},
     },
     storage::Storage,
 };
@@ -89,13 +89,7 @@ impl Form {
     /// What bytes are, if they are one of these: a checkpoint is never in one sequence of bytes.
     fn of_content(source: &dyn ReadAt) -> std::io::Result<Option<Self>> {
         let mut head = [0; 8];
-        let mut length = 0;
-        while length < head.len() {
-            match source.read_at(head.get_mut(length..).unwrap_or_default(), length as u64)? {
-                0 => break,
-                count => length += count,
-            }
-        }
+        let length = read_up_to(source, &mut head, 0)?.len();
         Ok(match &head {
             head if *head == MAGIC => Some(Self::DeviceState),
             [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => Some(Self::Npy),

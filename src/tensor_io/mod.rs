@@ -43,6 +43,8 @@ pub use form::{
 pub use info::{Metadata, TensorInfo, element_bytes};
 pub use number::Tolerance;
 use output::Output;
+#[cfg(feature = "artifact")]
+pub(crate) use safetensors::LONGEST_HEADER as LONGEST_SAFETENSORS_HEADER;
 pub use source::{Listing, Refused, Source};
 use target::{Announced, pass_on};
 pub use target::{Target, TensorSink};

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::{super::Kind, File};
+use super::{super::Kind, file::File};
 
 /// Bytes of the end of an archive in which its end record stands: the record and the longest
 /// comment.

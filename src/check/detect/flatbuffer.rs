@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::File;
+use super::file::File;
 
 /// Where the outermost table stands. Tables are aligned to four bytes, which tells a flatbuffer
 /// from a graph: the first two bytes of that are a tag of a node and its length, and the tag is no

@@ -3,7 +3,7 @@
 
 use std::io;
 
-use super::{super::Kind, File};
+use super::{super::Kind, file::File};
 use crate::wire::varint;
 
 /// Fields of a message that are looked at.

@@ -8,7 +8,10 @@ use std::io;
 
 use serde::de::IgnoredAny;
 
-use super::{super::Kind, File, HEAD};
+use super::{
+    super::Kind,
+    file::{File, HEAD},
+};
 
 /// What a pointer of git-lfs, which stands in place of a file that was not fetched, begins with.
 const LFS: &[u8] = b"version https://git-lfs.github.com/spec/";

@@ -2,8 +2,6 @@
 //!
 //! Knows the form of a row. It must never know a rule.
 
-use super::Rule;
-
 /// What `serdes explain` says of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -17,13 +15,6 @@ pub struct Explanation {
     /// What is said of an artifact, with `{}` around what differs. Faults that the reader of a
     /// format finds are said in the reader's own words.
     pub messages: &'static [&'static str],
-}
-
-/// A sentence about an artifact, and the rule that it is about.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::check) struct Message {
-    pub(in crate::check) rule: Rule,
-    pub(in crate::check) text: String,
 }
 
 /// Defines the rules, one row each:
@@ -87,11 +78,18 @@ macro_rules! rules {
             }
         }
 
+        /// A sentence about an artifact, and the rule that it is about.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub(in crate::check) struct Message {
+            pub(in crate::check) rule: Rule,
+            pub(in crate::check) text: String,
+        }
+
         /// The messages of the rows, by name.
         pub(in crate::check) mod messages {
             use std::fmt::Display;
 
-            use super::{Message, Rule};
+            use $crate::check::rule::{Message, Rule};
 
             $($(
                 pub(in crate::check) fn $message($($value: impl Display),*) -> Message {

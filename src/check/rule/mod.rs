@@ -10,5 +10,5 @@ mod table;
 
 use define::rules;
 
+pub(super) use self::table::{Message, messages};
 pub use self::{define::Explanation, lookup::UnknownRule, table::Rule};
-pub(super) use self::{define::Message, table::messages};

@@ -1,8 +1,7 @@
 //! The table of rules. A new rule is a row here, its use in the file of the kind that it concerns,
 //! and an artifact that breaks it (`tests/rules.rs` says what is missing).
 
-use super::{Explanation, Message, rules};
-use crate::check::Outcome;
+use super::{super::Outcome, Explanation, rules};
 
 rules! {
     /// The producer is below the consumer's min_producer.

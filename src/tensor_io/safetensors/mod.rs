@@ -13,7 +13,7 @@ use crate::ifrt::DType;
 
 const KIND: &str = "safetensors";
 /// The reference implementation reads no longer header, and so writes none.
-const MAXIMUM_HEADER_BYTES: u64 = 100_000_000;
+pub(crate) const LONGEST_HEADER: u64 = 100_000_000;
 
 /// Names in the file and their types, in the order by which the reference implementation sorts
 /// data: last first.

@@ -10,7 +10,7 @@ use super::{
     super::{
         Error, Listing, Refused, Source, TensorInfo, elements::Unpack, error::cut, section::Section,
     },
-    KIND, MAXIMUM_HEADER_BYTES, from_name,
+    KIND, LONGEST_HEADER, from_name,
     header::{Entry, Header},
 };
 use crate::{
@@ -95,7 +95,7 @@ fn read_header(file: &dyn ReadAt, path: &Path, size: u64) -> Result<(Header, u64
     }
     file.read_exact_at(&mut length, 0).map_err(io)?;
     let length = u64::from_le_bytes(length);
-    if length > MAXIMUM_HEADER_BYTES || length > size - 8 {
+    if length > LONGEST_HEADER || length > size - 8 {
         return Err(corrupt(
             format!("a header of {length} bytes in a file of {size}"),
             "a header inside the file, of at most 100000000 bytes",

@@ -7,7 +7,7 @@ use super::{
         Announced, Error, Metadata, Output, Target, TensorInfo, TensorSink, element_bytes,
         elements::Pack, pass_on,
     },
-    KIND, MAXIMUM_HEADER_BYTES,
+    KIND, LONGEST_HEADER,
     header::{Description, encode},
     to_name,
 };
@@ -96,10 +96,10 @@ impl SafetensorsPlan {
             })
             .collect();
         let order = accepted.iter().map(|tensor| tensor.position).collect();
-        let header = encode(metadata, &described)
-            .filter(|header| header.len() as u64 <= MAXIMUM_HEADER_BYTES + 8);
+        let header =
+            encode(metadata, &described).filter(|header| header.len() as u64 <= LONGEST_HEADER + 8);
         let Some(header) = header else {
-            let reason = format!("the header would be longer than {MAXIMUM_HEADER_BYTES} bytes");
+            let reason = format!("the header would be longer than {LONGEST_HEADER} bytes");
             return Err(Error::UnknownForm { path: path.to_owned(), reason });
         };
         Ok(Self { header, order })

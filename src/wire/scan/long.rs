@@ -1,9 +1,6 @@
 //! Strings and packed varints that are longer than a window, read in pieces.
 
-use super::{
-    Field, Kind, MessageId, Piece, Progress, Scanner, Visitor, WHOLE_STRING, WireError, WireFault,
-    window::Window,
-};
+use super::{Field, Kind, MessageId, Piece, Visitor, WireFault, window::Window};
 use crate::wire::{Dialect, varint};
 
 /// A field that is longer than a window.
@@ -14,44 +11,42 @@ pub(super) struct Long {
     first: bool,
 }
 
-impl Scanner {
-    /// Begins with a field whose value lies from `payload` to `end`.
-    pub(super) fn begin_long(&mut self, field: &'static Field, payload: u64, end: u64) -> Progress {
-        self.long = Some(Long { field, end, first: true });
-        self.at = payload;
-        Progress::Need { at: payload, bytes: WHOLE_STRING }
+impl Long {
+    /// A field whose value ends at byte `end`.
+    pub(super) const fn new(field: &'static Field, end: u64) -> Self {
+        Self { field, end, first: true }
     }
 
-    /// Reads on in `long`; `None` at its end.
-    pub(super) fn run_long<V: Visitor>(
+    /// Where its value ends.
+    pub(super) const fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// Reads on from byte `at` as far as the window reaches; gives how many bytes that was, all
+    /// that are left once the end of the value is in the window.
+    pub(super) fn read<V: Visitor>(
         &mut self,
-        long: Long,
+        at: u64,
+        message: MessageId,
         window: Window<'_>,
         visitor: &mut V,
-    ) -> Result<Option<Progress>, WireError> {
-        let here = long.end.min(window.end());
-        let bytes = window.part(self.at, here);
-        let last = here == long.end;
-        let error = |fault| WireError { at: self.at, fault };
-        let Some(message) = self.innermost() else { return Err(error(WireFault::Packed)) };
-        let used = if long.field.kind == Kind::String {
-            let whole = whole_characters(bytes, last).ok_or(error(WireFault::Utf8))?;
-            visitor.string(message, long.field, whole, Piece { first: long.first, last });
+    ) -> Result<usize, WireFault> {
+        let here = self.end.min(window.end());
+        let bytes = window.part(at, here);
+        let last = here == self.end;
+        let used = if self.field.kind == Kind::String {
+            let whole = whole_characters(bytes, last).ok_or(WireFault::Utf8)?;
+            visitor.string(message, self.field, whole, Piece { first: self.first, last });
             whole.len()
         } else {
-            let used = packed_varints(bytes, message, long.field, visitor).map_err(error)?;
+            let used = packed_varints(bytes, message, self.field, visitor)?;
             if last && used != bytes.len() {
-                return Err(error(WireFault::Packed));
+                return Err(WireFault::Packed);
             }
             used
         };
-        self.at += used as u64;
-        if last {
-            self.long = None;
-            return Ok(None);
-        }
-        self.long = Some(Long { first: false, ..long });
-        Ok(Some(Progress::Need { at: self.at, bytes: WHOLE_STRING }))
+        self.first = false;
+        Ok(used)
     }
 }
 

@@ -12,14 +12,15 @@ mod long;
 mod near;
 mod scanner;
 mod schema;
+mod source;
 mod visitor;
 mod window;
 
 pub use fault::{WireError, WireFault};
 pub(crate) use scanner::{Progress, Scanner, WHOLE_STRING, is_ascii};
 pub(crate) use schema::{Encoding, Field, Kind, Label, MessageId, MessageType, Schema};
+pub(crate) use source::{ScanError, scan};
 pub(crate) use visitor::{Piece, Step, Visitor};
-pub(crate) use window::{ScanError, scan};
 
 #[cfg(test)]
 mod tests;

@@ -47,8 +47,8 @@ pub(crate) struct Scanner {
     stack: Vec<Frame>,
     /// How many messages and groups may be around one that is entered.
     limit: usize,
-    pub(super) at: u64,
-    pub(super) long: Option<Long>,
+    at: u64,
+    long: Option<Long>,
 }
 
 impl Scanner {
@@ -96,8 +96,31 @@ impl Scanner {
         }
     }
 
+    /// Begins with a field whose value lies from `payload` to `end`, longer than a window.
+    fn begin_long(&mut self, field: &'static Field, payload: u64, end: u64) -> Progress {
+        self.long = Some(Long::new(field, end));
+        self.at = payload;
+        Progress::Need { at: payload, bytes: WHOLE_STRING }
+    }
+
+    /// Reads on in a field that is longer than a window; `None` at its end.
+    fn run_long<V: Visitor>(
+        &mut self,
+        mut long: Long,
+        window: Window<'_>,
+        visitor: &mut V,
+    ) -> Result<Option<Progress>, WireError> {
+        let error = |fault| WireError { at: self.at, fault };
+        let message = self.innermost().ok_or(error(WireFault::Packed))?;
+        let used = long.read(self.at, message, window, visitor).map_err(error)?;
+        self.at += used as u64;
+        let is_over = self.at == long.end();
+        self.long = (!is_over).then_some(long);
+        Ok((!is_over).then_some(Progress::Need { at: self.at, bytes: WHOLE_STRING }))
+    }
+
     /// The message whose fields are read.
-    pub(super) fn innermost(&self) -> Option<MessageId> {
+    fn innermost(&self) -> Option<MessageId> {
         self.stack.last()?.message.map(|(message, _)| message)
     }
 }
