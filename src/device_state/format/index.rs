@@ -186,7 +186,10 @@ impl IndexBuilder {
         for piece in &self.pieces {
             pieces.extend(piece.data_offset.to_le_bytes());
             pieces.extend(piece.data_bytes.to_le_bytes());
-            let array = rank.get(piece.array as usize).copied().unwrap_or_default();
+            let array = *rank.get(piece.array as usize).ok_or_else(|| {
+                let found = format!("a piece of array {}", piece.array);
+                Error::corrupt("index", found, format!("one of {} arrays", rank.len()))
+            })?;
             for number in [array, piece.first_chunk, piece.placement, 0] {
                 pieces.extend(number.to_le_bytes());
             }

@@ -90,6 +90,7 @@ impl PieceHeader<'_> {
     }
 
     /// Appends the bytes, without padding.
+    #[expect(clippy::indexing_slicing, reason = "`bytes` only grows, so that `begin` is within")]
     pub(crate) fn encode_into(&self, bytes: &mut Vec<u8>) -> Result<(), Error> {
         let begin = bytes.len();
         bytes.extend(HEADER_MAGIC);
@@ -107,7 +108,7 @@ impl PieceHeader<'_> {
             bytes.extend(start.to_le_bytes());
             bytes.extend(extent.to_le_bytes());
         }
-        let sum = checksum(bytes.get(begin..).unwrap_or_default());
+        let sum = checksum(&bytes[begin..]);
         bytes.extend(sum.to_le_bytes());
         Ok(())
     }
@@ -125,17 +126,22 @@ pub(crate) fn announced(bytes: &[u8; HEADER_FIXED_BYTES]) -> Option<u64> {
     Some(header_length(name, spec, rank))
 }
 
-/// Reads a piece header out of its bytes, without padding.
-pub(crate) fn decode_header(bytes: &[u8]) -> Result<PieceHeader<'_>, Error> {
-    const WHAT: &str = "piece header";
+/// What stands in front of the checksum at the end of `bytes`, compared with it.
+fn checked<'b>(bytes: &'b [u8], what: &'static str) -> Result<&'b [u8], Error> {
     let Some((body, stored)) = bytes.split_last_chunk::<4>() else {
-        return Err(Error::corrupt(WHAT, format!("{} bytes", bytes.len()), "more".to_owned()));
+        return Err(Error::corrupt(what, format!("{} bytes", bytes.len()), "more".to_owned()));
     };
     let (stored, computed) = (u32::from_le_bytes(*stored), checksum(body));
     if stored != computed {
-        return Err(Error::checksum(WHAT, stored, computed));
+        return Err(Error::checksum(what, stored, computed));
     }
-    let mut cursor = Cursor::new(body, WHAT);
+    Ok(body)
+}
+
+/// Reads a piece header out of its bytes, without padding.
+pub(crate) fn decode_header(bytes: &[u8]) -> Result<PieceHeader<'_>, Error> {
+    const WHAT: &str = "piece header";
+    let mut cursor = Cursor::new(checked(bytes, WHAT)?, WHAT);
     if cursor.array::<8>()? != HEADER_MAGIC {
         return Err(Error::corrupt(WHAT, "another mark".to_owned(), "a piece".to_owned()));
     }
@@ -169,6 +175,7 @@ pub(crate) fn encode_footer(number: u32, checksums: &[u32]) -> Vec<u8> {
 }
 
 /// Appends the footer behind a piece's data, without padding.
+#[expect(clippy::indexing_slicing, reason = "`bytes` only grows, so that `begin` is within")]
 pub(crate) fn encode_footer_into(
     number: u32,
     checksums: impl Iterator<Item = u32>,
@@ -178,21 +185,14 @@ pub(crate) fn encode_footer_into(
     bytes.extend(FOOTER_MAGIC);
     bytes.extend(number.to_le_bytes());
     bytes.extend(checksums.flat_map(u32::to_le_bytes));
-    let sum = checksum(bytes.get(begin..).unwrap_or_default());
+    let sum = checksum(&bytes[begin..]);
     bytes.extend(sum.to_le_bytes());
 }
 
 /// Reads the checksums of piece `number` out of the bytes of its footer, without padding.
 pub(crate) fn decode_footer(bytes: &[u8], number: u32) -> Result<Vec<u32>, Error> {
     const WHAT: &str = "piece footer";
-    let Some((body, stored)) = bytes.split_last_chunk::<4>() else {
-        return Err(Error::corrupt(WHAT, format!("{} bytes", bytes.len()), "more".to_owned()));
-    };
-    let (stored, computed) = (u32::from_le_bytes(*stored), checksum(body));
-    if stored != computed {
-        return Err(Error::checksum(WHAT, stored, computed));
-    }
-    let mut cursor = Cursor::new(body, WHAT);
+    let mut cursor = Cursor::new(checked(bytes, WHAT)?, WHAT);
     let magic = cursor.array::<4>()?;
     let found = cursor.u32()?;
     if magic != FOOTER_MAGIC || found != number {

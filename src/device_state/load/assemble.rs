@@ -1,8 +1,11 @@
 //! Arrays of several pieces as one stream of bytes, row by row.
 
-use std::io::{self, Read};
+use std::{
+    io::{self, Read},
+    sync::Arc,
+};
 
-use super::{Tensor, pieces::PieceReader};
+use super::{Tensor, piece_reader::PieceReader};
 use crate::device_state::{
     Error,
     format::index::PieceEntry,
@@ -15,7 +18,7 @@ type Pieces = (Vec<(u32, PieceEntry)>, Vec<Block>);
 
 /// The pieces of a tensor.
 pub(super) fn pieces_of(tensor: &Tensor) -> Result<Pieces, Error> {
-    let index = &tensor.reader.shared.index;
+    let index = &tensor.state.index;
     let shape = tensor.spec().shape();
     let pieces: Vec<_> = tensor.pieces().collect();
     let blocks = pieces.iter().map(|(_, piece)| {
@@ -95,7 +98,7 @@ impl Read for Assembler {
         let Some(source) = self.pieces.get_mut(*number) else { return Ok(0) };
         let length = out.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
         let reader = source.reader.get_or_insert_with(|| {
-            PieceReader::new(source.tensor.reader.clone(), source.number, source.piece, count)
+            PieceReader::new(Arc::clone(&source.tensor.state), source.number, source.piece, count)
         });
         let count = reader.read(&mut out[..length])?;
         if count == 0 {
@@ -122,7 +125,7 @@ pub(super) struct Router {
 impl Router {
     pub(super) fn new(tensor: &Tensor) -> Result<Self, Error> {
         let (pieces, blocks) = pieces_of(tensor)?;
-        let sums = || ChunkSums::new(tensor.reader.chunk_bytes());
+        let sums = || ChunkSums::new(tensor.state.header.chunk_bytes);
         Ok(Self {
             sweep: sweep(tensor, &blocks)?,
             element: element_bytes(tensor)?,

@@ -8,8 +8,8 @@ use std::{
 
 use super::{
     ahead::Ahead,
+    open_state::OpenState,
     plan::{Plan, Source, Stretch},
-    reader::Shared,
 };
 use crate::device_state::{
     Error,
@@ -75,12 +75,12 @@ fn ended() -> Error {
 /// Lets `run` take the stretches of a plan, in buffers that `make` makes; a thread reads ahead if
 /// there is a core for it.
 pub(super) fn with_feed<T>(
-    shared: &Shared,
+    state: &OpenState,
     plan: &Plan<'_>,
     make: impl Fn(usize) -> Result<Buffer, Error> + Send,
     run: impl FnOnce(&mut Feed<'_>, Returns) -> Result<T, Error>,
 ) -> Result<T, Error> {
-    let late = shared.source.answers_late();
+    let late = state.source.answers_late();
     let announced: Vec<_> = match late {
         true => plan.stretches()?.map(|stretch| stretch.range()).collect(),
         false => Vec::new(),
@@ -92,7 +92,7 @@ pub(super) fn with_feed<T>(
         false => Pool::new(bytes),
     };
     let mut reading = Reading {
-        shared,
+        state,
         plan,
         stretches: Box::new(plan.stretches()?),
         ahead: Ahead::new(announced.into_iter()),
@@ -120,7 +120,7 @@ pub(super) fn with_feed<T>(
 
 /// What reads the stretches.
 pub(super) struct Reading<'a> {
-    shared: &'a Shared,
+    state: &'a OpenState,
     plan: &'a Plan<'a>,
     stretches: Box<dyn Iterator<Item = Stretch> + Send + 'a>,
     ahead: Ahead<'a>,
@@ -138,8 +138,8 @@ impl Reading<'_> {
     fn read(&mut self, stretch: Stretch) -> Result<Arrived, Error> {
         let buffer = self.pool.take(stretch.bytes, &self.make)?;
         let mut filled = Filled::new(buffer, stretch.bytes)?;
-        let read = self.ahead.read(&*self.shared.source, &mut filled, stretch.offset);
-        read.map_err(|error| Error::io("read", &self.shared.path, error))?;
+        let read = self.ahead.read(&*self.state.source, &mut filled, stretch.offset);
+        read.map_err(|error| Error::io("read", &self.state.path, error))?;
         self.check(&stretch, &filled)?;
         Ok(Arrived { stretch, filled: Some(filled), returns: self.returns.clone() })
     }
@@ -159,7 +159,7 @@ impl Reading<'_> {
             let begin = offset.saturating_sub(stretch.offset) as usize;
             let first = stretch.offset.saturating_sub(offset);
             if position > 0 {
-                self.shared.push_words_before(source.number, &source.piece, &mut words)?;
+                self.state.push_words_before(source.number, &source.piece, &mut words)?;
             }
             let rest =
                 bytes.get(end..).and_then(|bytes| bytes.split_at_checked(begin - end.min(begin)));
@@ -175,17 +175,17 @@ impl Reading<'_> {
             self.check_data(source, first, data)?;
             end = begin + data.len();
             words.clear();
-            self.shared.push_words_behind(source.number, &source.piece, &mut words);
+            self.state.push_words_behind(source.number, &source.piece, &mut words);
         }
         Ok(())
     }
 
     /// Compares chunks of a piece, from its byte `first` on, which begins one.
     fn check_data(&self, source: &Source<'_>, first: u64, data: &[u8]) -> Result<(), Error> {
-        let chunk_bytes = self.shared.header.chunk_bytes;
+        let chunk_bytes = self.state.header.chunk_bytes;
         let numbers = first / u64::from(chunk_bytes)..;
         for (number, chunk) in numbers.zip(data.chunks(chunk_bytes as usize)) {
-            self.shared.compare_chunk(source.name, &source.piece, number, checksum(chunk))?;
+            self.state.compare_chunk(source.name, &source.piece, number, checksum(chunk))?;
         }
         Ok(())
     }

@@ -20,7 +20,7 @@ use super::{
     Reader, Tensor,
     ahead::Ahead,
     assemble::{element_bytes, pieces_of},
-    reader::Shared,
+    open_state::OpenState,
 };
 use crate::{
     device_state::{
@@ -128,7 +128,7 @@ impl Reader {
         let total = targets.iter().map(|target| target.bytes.len() as u64).sum();
         watch.begin(Phase::Restore, total);
         let work = Work {
-            shared: &self.shared,
+            state: &self.state,
             verification,
             watch,
             bytes_read: AtomicU64::new(0),
@@ -172,7 +172,7 @@ impl Job<'_> {
 
 /// What the threads share.
 struct Work<'a> {
-    shared: &'a Shared,
+    state: &'a OpenState,
     verification: Verification,
     watch: &'a Watch,
     bytes_read: AtomicU64,
@@ -185,7 +185,7 @@ impl Work<'_> {
     fn add_jobs<'a>(&self, target: HostTarget<'a>, jobs: &mut Vec<Job<'a>>) -> Result<(), Error> {
         let HostTarget { tensor, block, bytes } = target;
         let name = tensor.name();
-        if !std::ptr::eq(self.shared, &*tensor.reader.shared) {
+        if !std::ptr::eq(self.state, &*tensor.state) {
             return Err(Error::invalid(format!("{name:?} is a tensor of another reader")));
         }
         let element = element_bytes(tensor)?;
@@ -203,7 +203,7 @@ impl Work<'_> {
             && *whole == block
         {
             // Whole chunks: both are powers of two.
-            let span = SPAN_BYTES.max(u64::from(self.shared.header.chunk_bytes));
+            let span = SPAN_BYTES.max(u64::from(self.state.header.chunk_bytes));
             let spans = bytes.chunks_mut(usize::try_from(span).unwrap_or(usize::MAX));
             jobs.extend(spans.zip(0_u64..).map(|(bytes, number)| Job::Span {
                 name,
@@ -222,7 +222,7 @@ impl Work<'_> {
 
     /// Does the jobs, several at a time where that is worth the threads.
     fn run(&self, jobs: Vec<Job<'_>>, total: u64) -> Result<(), Error> {
-        if self.shared.source.answers_late() {
+        if self.state.source.answers_late() {
             // Asked for ahead, front to back.
             let ranges: Vec<_> = jobs.iter().flat_map(|job| self.ranges(job)).collect();
             let mut ahead = Ahead::new(ranges.into_iter());
@@ -277,19 +277,19 @@ impl Work<'_> {
         bytes: &mut [u8],
         ahead: &mut Ahead<'_>,
     ) -> Result<(), Error> {
-        let chunk_bytes = self.shared.header.chunk_bytes;
+        let chunk_bytes = self.state.header.chunk_bytes;
         let step = STEP_BYTES.max(u64::from(chunk_bytes));
         let steps = bytes.chunks_mut(usize::try_from(step).unwrap_or(usize::MAX));
         for (bytes, number) in steps.zip(0_u64..) {
             let first = first.saturating_add(number.saturating_mul(step));
             let read =
-                ahead.read(&*self.shared.source, bytes, piece.data_offset.saturating_add(first));
-            read.map_err(|error| Error::io("read", &self.shared.path, error))?;
+                ahead.read(&*self.state.source, bytes, piece.data_offset.saturating_add(first));
+            read.map_err(|error| Error::io("read", &self.state.path, error))?;
             self.bytes_read.fetch_add(bytes.len() as u64, Ordering::Relaxed);
             if self.verification == Verification::Checksums {
                 let numbers = first / u64::from(chunk_bytes)..;
                 for (number, chunk) in numbers.zip(bytes.chunks(chunk_bytes as usize)) {
-                    self.shared.compare_chunk(name, piece, number, checksum(chunk))?;
+                    self.state.compare_chunk(name, piece, number, checksum(chunk))?;
                 }
             }
             self.watch.advance(bytes.len() as u64)?;
@@ -343,7 +343,7 @@ impl Work<'_> {
     /// Bytes of a window: whole chunks, where those are verified.
     fn window(&self) -> u64 {
         match self.verification {
-            Verification::Checksums => u64::from(self.shared.header.chunk_bytes).max(WINDOW_BYTES),
+            Verification::Checksums => u64::from(self.state.header.chunk_bytes).max(WINDOW_BYTES),
             Verification::Skipped => WINDOW_BYTES,
         }
     }

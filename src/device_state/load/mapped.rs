@@ -114,7 +114,7 @@ impl MappedState {
         sums.update(bytes);
         let sums = sums.finish();
         for (_, piece) in tensor.pieces() {
-            self.reader.shared.compare_sums(name, &piece, &sums)?;
+            self.reader.state.compare_sums(name, &piece, &sums)?;
         }
         Ok(bytes)
     }
@@ -128,7 +128,7 @@ impl MappedState {
         };
         // A promise that was broken before now costs an error, not the process.
         let now =
-            self.file.metadata().map_err(|e| Error::io("read", &self.reader.shared.path, e))?;
+            self.file.metadata().map_err(|e| Error::io("read", &self.reader.state.path, e))?;
         let expected = self.reader.file_bytes();
         let begin = usize::try_from(piece.data_offset).ok();
         let bytes = usize::try_from(piece.data_bytes).ok();

@@ -9,27 +9,32 @@ mod ahead;
 mod assemble;
 mod execute;
 mod feed;
+mod header;
 mod host;
 #[cfg(feature = "mmap")]
 mod mapped;
-mod pieces;
+mod open_state;
+mod piece_reader;
+mod piece_sums;
 mod plan;
+mod read;
 mod reader;
 mod restore;
 mod salvage;
 mod select;
 mod shards;
+mod spec;
 mod tensor;
 #[cfg(test)]
 mod tests;
 mod verify;
 
+pub(super) use header::read_header;
 pub use host::{HostTarget, Verification};
 #[cfg(feature = "mmap")]
 pub use mapped::MappedState;
-pub(crate) use pieces::PieceSums;
+pub(crate) use piece_sums::PieceSums;
 pub use reader::Reader;
-pub(super) use reader::read_header;
 pub use restore::Restored;
 pub use salvage::Salvaged;
 pub use select::matches_any;

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::reader::Shared;
+use super::open_state::OpenState;
 use crate::device_state::{
     Error,
     format::index::PieceEntry,
@@ -76,24 +76,24 @@ enum Walk<'a> {
 
 impl<'a> Plan<'a> {
     /// Every piece goes to a memory of its own, the first to the first target, and so on.
-    pub(super) fn each(shared: &Shared, sources: Vec<Source<'a>>) -> Self {
-        let window = u64::from(shared.header.chunk_bytes).max(BUFFER_BYTES as u64);
+    pub(super) fn each(state: &OpenState, sources: Vec<Source<'a>>) -> Self {
+        let window = u64::from(state.header.chunk_bytes).max(BUFFER_BYTES as u64);
         // An index that was salvaged or merged does not know neighbours.
-        let neighbours = !shared.salvaged && shared.merged.is_none();
+        let neighbours = !state.salvaged && state.merged.is_none();
         Self { sources, window, walk: Walk::Each { neighbours } }
     }
 
     /// The array `name` of `whole` extent, whose pieces are the blocks `pieces`, cut into
     /// `targets`.
     pub(super) fn cut(
-        shared: &Shared,
+        state: &OpenState,
         name: &'a str,
         element: u64,
         (sources, pieces): (Vec<Source<'a>>, Vec<Block>),
         whole: Block,
         targets: Vec<Block>,
     ) -> Self {
-        let window = u64::from(shared.header.chunk_bytes).max(WINDOW_BYTES);
+        let window = u64::from(state.header.chunk_bytes).max(WINDOW_BYTES);
         Self { sources, window, walk: Walk::Cut { name, element, whole, pieces, targets } }
     }
 

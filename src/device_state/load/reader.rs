@@ -6,12 +6,12 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use super::{Tensor, tensor::KnownSpec};
+use super::{Tensor, header::read_header, open_state::OpenState};
 use crate::{
     device_state::{
-        Error, LocalParts, Part, PartStore, SaveId, Versions,
+        Error, LocalParts, Part, PartStore, Versions,
         format::{
-            header::{Header, PREFIX_BYTES, Prefix, Supported},
+            header::Header,
             index::{Index, Surroundings},
             role::{MergedRole, Role},
             spread,
@@ -20,37 +20,21 @@ use crate::{
         store::{Parts, ReadOnlyParts, Spread},
     },
     files::{Files, ReadAt, read_at},
-    version::{DeviceState, UnknownVersion, VersionDef},
+    version::{UnknownVersion, VersionDef},
 };
 
 /// An open state: its header and index, checked; the data is read when it is asked for.
 #[derive(Clone)]
 pub struct Reader {
-    pub(in crate::device_state) shared: Arc<Shared>,
-}
-
-pub(in crate::device_state) struct Shared {
-    pub(in crate::device_state) source: Box<dyn ReadAt>,
-    pub(in crate::device_state) path: PathBuf,
-    pub(in crate::device_state) header: Header,
-    pub(in crate::device_state) header_bytes: u64,
-    pub(in crate::device_state) index: Index,
-    pub(in crate::device_state) file_bytes: u64,
-    pub(super) data_bytes: u64,
-    /// Whether the index was made of what was found, so that it does not know every word.
-    pub(super) salvaged: bool,
-    pub(super) specs: Vec<OnceLock<KnownSpec>>,
-    /// The parts of a merged state; offsets in its index count through all of them, and `source`
-    /// is all of them.
-    pub(super) merged: Option<Spread>,
+    pub(in crate::device_state) state: Arc<OpenState>,
 }
 
 impl fmt::Debug for Reader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Reader")
-            .field("path", &self.shared.path)
+            .field("path", &self.state.path)
             .field("tensors", &self.len())
-            .field("file_bytes", &self.shared.file_bytes)
+            .field("file_bytes", &self.state.file_bytes)
             .finish()
     }
 }
@@ -169,7 +153,7 @@ impl Reader {
         salvaged: bool,
     ) -> Self {
         let specs = (0..index.specs_len()).map(|_| OnceLock::new()).collect();
-        let shared = Shared {
+        let state = OpenState {
             source,
             path,
             header,
@@ -181,12 +165,12 @@ impl Reader {
             specs,
             merged,
         };
-        Self { shared: Arc::new(shared) }
+        Self { state: Arc::new(state) }
     }
 
     /// Number of tensors.
     pub fn len(&self) -> usize {
-        self.shared.index.arrays_len()
+        self.state.index.arrays_len()
     }
 
     /// Whether the state has no tensor.
@@ -196,31 +180,28 @@ impl Reader {
 
     /// Payload of all tensors in bytes.
     pub fn data_bytes(&self) -> u64 {
-        self.shared.data_bytes
+        self.state.data_bytes
     }
 
     /// Which part of a save the file is; `None` if it is a state. Arrays of which the part has not
     /// all shards can be listed and verified, and not restored.
     pub fn part(&self) -> Option<Part> {
-        match self.shared.header.role {
-            Role::Part(part) => Part::new(SaveId(part.save), part.number, part.count).ok(),
-            _ => None,
-        }
+        self.state.part()
     }
 
     /// The number of parts that several processes saved; 0 for a state of one file.
     pub fn parts(&self) -> u32 {
-        self.shared.merged.as_ref().map_or(0, |merged| merged.parts.count())
+        self.state.merged.as_ref().map_or(0, |merged| merged.parts.count())
     }
 
     /// Length of the file in bytes, parts included.
     pub fn file_bytes(&self) -> u64 {
-        self.shared.file_bytes
+        self.state.file_bytes
     }
 
     /// Bytes under one checksum.
     pub fn chunk_bytes(&self) -> u32 {
-        self.shared.header.chunk_bytes
+        self.state.header.chunk_bytes
     }
 
     /// The versions at which the state was written.
@@ -235,17 +216,17 @@ impl Reader {
 
     /// The number of the layout that the file follows.
     pub fn format(&self) -> i32 {
-        self.shared.header.format
+        self.state.header.format
     }
 
     /// The IFRT SerDes number that was requested when the state was saved.
     pub fn ifrt_version(&self) -> i32 {
-        self.shared.header.ifrt_version
+        self.state.header.ifrt_version
     }
 
     /// Which builds may read the state.
     pub fn versions(&self) -> VersionDef {
-        let header = &self.shared.header;
+        let header = &self.state.header;
         VersionDef {
             producer: header.producer,
             min_consumer: header.min_consumer,
@@ -255,12 +236,12 @@ impl Reader {
 
     /// Name and release of the program that wrote the state.
     pub fn producer_release(&self) -> &str {
-        &self.shared.header.producer_release
+        &self.state.header.producer_release
     }
 
     /// Words of the source about itself, in its order; `None` if it had no place for them.
     pub fn metadata(&self) -> Option<&[(String, String)]> {
-        self.shared.header.metadata.as_deref()
+        self.state.header.metadata.as_deref()
     }
 
     /// The tensor called `name`.
@@ -268,7 +249,7 @@ impl Reader {
     /// # Errors
     /// [`Error::NoSuchTensor`]; or if its spec cannot be read.
     pub fn tensor(&self, name: &str) -> Result<Tensor, Error> {
-        match self.shared.index.find(name) {
+        match self.state.index.find(name) {
             Some(number) => self.tensor_at(number),
             None => Err(Error::NoSuchTensor { name: name.to_owned(), count: self.len() }),
         }
@@ -276,7 +257,7 @@ impl Reader {
 
     /// The names of all tensors, in the order of their bytes.
     pub fn names(&self) -> impl ExactSizeIterator<Item = &str> {
-        let index = &self.shared.index;
+        let index = &self.state.index;
         (0..index.arrays_len()).map(|number| index.name(number as u32))
     }
 
@@ -299,11 +280,11 @@ impl Reader {
     }
 
     fn tensor_at(&self, number: u32) -> Result<Tensor, Error> {
-        let Some(array) = self.shared.index.array_row(number) else {
+        let Some(array) = self.state.index.array_row(number) else {
             return Err(Error::NoSuchTensor { name: String::new(), count: self.len() });
         };
         let tensor = Tensor {
-            reader: self.clone(),
+            state: Arc::clone(&self.state),
             number,
             spec: array.spec,
             first_piece: array.first_piece,
@@ -326,26 +307,4 @@ fn read_index(source: &dyn ReadAt, trailer: &Trailer, path: &Path) -> Result<Vec
     }
     let bytes = read_at::read_arriving(source, index_offset, index_bytes);
     bytes.map_err(|error| Error::io("read", path, error))
-}
-
-/// Reads and judges the header of a file; answers it, its checksum and its length.
-pub(in crate::device_state) fn read_header(
-    source: &dyn ReadAt,
-    path: &Path,
-    file_bytes: u64,
-) -> Result<(Header, u32, u64), Error> {
-    let io = |error| Error::io("read", path, error);
-    let ours = Supported::in_line::<DeviceState>();
-    let mut prefix = vec![0; PREFIX_BYTES.min(usize::try_from(file_bytes).unwrap_or(usize::MAX))];
-    source.read_exact_at(&mut prefix, 0).map_err(io)?;
-    let length = Prefix::decode(&prefix, ours)?.header_bytes;
-    if length as u64 > file_bytes {
-        let found = format!("{file_bytes} bytes");
-        return Err(Error::corrupt("header", found, format!("{length} bytes")));
-    }
-    let mut bytes = vec![0; length];
-    source.read_exact_at(&mut bytes, 0).map_err(io)?;
-    let header = Header::decode(&bytes, ours)?;
-    let sum = bytes.last_chunk().map_or(0, |sum| u32::from_le_bytes(*sum));
-    Ok((header, sum, length as u64))
 }

@@ -1,6 +1,9 @@
 //! Whole arrays onto one device.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use super::{
     Reader, Tensor,
@@ -47,8 +50,9 @@ impl Tensor {
     /// If the bytes are damaged, cannot be read, or the device fails; or if the tensor holds
     /// strings, which stay on the host.
     pub fn restore<D: HostedDevice>(&self, device: &D) -> Result<D::Memory, Error> {
+        let reader = Reader { state: Arc::clone(&self.state) };
         let (mut memories, _) =
-            self.reader.restore(std::slice::from_ref(self), device, &Watch::new())?;
+            reader.restore(std::slice::from_ref(self), device, &Watch::new())?;
         memories.pop().ok_or_else(|| Error::Unsupported {
             name: self.name().to_owned(),
             reason: "it has no data".to_owned(),
@@ -105,12 +109,12 @@ impl Reader {
             let pieces = tensor.pieces();
             sources.extend(pieces.map(|(number, piece)| Source { number, piece, name }));
         }
-        let plan = Plan::each(&self.shared, sources);
+        let plan = Plan::each(&self.state, sources);
         let make = |bytes| {
             let buffer = M::allocate_host(device, bytes).map(Into::into);
             buffer.map_err(|error| M::failed("allocating host memory for", "", error))
         };
-        with_feed(&self.shared, &plan, make, |feed, returns| {
+        with_feed(&self.state, &plan, make, |feed, returns| {
             let targets = (0..plan.sources.len()).map(Target::of_one).collect();
             let memories = Vec::with_capacity(plan.sources.len());
             let made = tensors.iter().map(|tensor| {

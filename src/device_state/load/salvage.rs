@@ -12,8 +12,8 @@ use std::{
 
 use super::{
     Damage, Reader, Tensor,
-    reader::read_header,
-    tensor::{check_piece, decode_spec},
+    header::read_header,
+    spec::{check_piece, decode_spec},
 };
 use crate::{
     device_state::{
@@ -152,7 +152,7 @@ impl Reader {
     }
 
     fn salvage_listed(self, mut lost_parts: Vec<Lost>, watch: &Watch) -> Result<Salvaged, Error> {
-        let places = self.shared.merged.as_ref().map(|merged| &merged.places[..]);
+        let places = self.state.merged.as_ref().map(|merged| &merged.places[..]);
         // The part of a piece, if nothing can be read of it.
         let unreadable = |piece: u32| {
             let place = places?.get(piece as usize)?;
@@ -187,7 +187,7 @@ impl Reader {
         // Of several shards that are lost one tells enough.
         let mut named = HashSet::new();
         lost.retain(|damage| named.insert(damage.tensor.clone()));
-        if let Some(merged) = &self.shared.merged {
+        if let Some(merged) = &self.state.merged {
             let known: HashSet<_> = lost_parts.iter().map(|lost| lost.part).collect();
             lost_parts.extend(merged.parts.verify(|part| !known.contains(&part), damage)?);
         }

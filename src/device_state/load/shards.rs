@@ -185,15 +185,15 @@ impl Tensor {
         let name = self.name();
         let sources =
             pieces.into_iter().map(|(number, piece)| Source { number, piece, name }).collect();
-        let shared = &self.reader.shared;
+        let state = &self.state;
         let whole = Block::whole(self.spec().shape());
-        let plan = Plan::cut(shared, name, element, (sources, blocks), whole, shards);
+        let plan = Plan::cut(state, name, element, (sources, blocks), whole, shards);
         let targets = replicas.into_iter().map(Target::new).collect();
         let make = |bytes| {
             let buffer = M::allocate_host(device, bytes).map(Into::into);
             buffer.map_err(|error| M::failed("allocating host memory for", name, error))
         };
-        with_feed(shared, &plan, make, |feed, returns| {
+        with_feed(state, &plan, make, |feed, returns| {
             Load::new(&plan, targets, memories, stage as usize, returns, watch).run(feed)
         })
     }

@@ -127,7 +127,7 @@ impl ReadAt for Holes {
 #[test]
 fn an_index_longer_than_any_is_damage_and_no_memory_is_taken_for_it() {
     let begin = state(1 << 20);
-    let header = Reader::from_source(begin.clone(), "a state").unwrap().shared.header_bytes;
+    let header = Reader::from_source(begin.clone(), "a state").unwrap().state.header_bytes;
     let old = Trailer::decode(begin.last_chunk().unwrap(), begin.len() as u64).unwrap();
     for size in [1 << 34, 1 << 50, i64::MAX as u64] {
         let trailer = Trailer {

@@ -39,7 +39,7 @@ impl Reader {
     pub fn verify(&self, watch: &Watch) -> Result<Vec<Damage>, Error> {
         let damage = |error: &Error| matches!(error, Error::Corrupt { .. });
         let mut damaged = self.verify_pieces(watch, |_| true, damage)?;
-        if let Some(merged) = &self.shared.merged {
+        if let Some(merged) = &self.state.merged {
             let parts = merged.parts.verify(|_| true, damage)?.into_iter();
             damaged
                 .extend(parts.map(|lost| Damage { tensor: lost.part.name(), error: lost.error }));
@@ -55,7 +55,7 @@ impl Reader {
         chosen: impl Fn(u32) -> bool + Sync,
         damage: impl Fn(&Error) -> bool + Sync,
     ) -> Result<Vec<Damage>, Error> {
-        let count = self.shared.index.pieces_len();
+        let count = self.state.index.pieces_len();
         watch.begin(Phase::Verify, self.data_bytes());
         let next = AtomicUsize::new(0);
         let found = Mutex::new((Vec::new(), None));
@@ -87,7 +87,7 @@ impl Reader {
         let worth = usize::try_from(self.data_bytes() >> 23).unwrap_or(usize::MAX);
         let threads = available_parallelism().map_or(1, NonZero::get).min(count).min(worth);
         // What answers late is asked for ahead instead, front to back.
-        let threads = if self.shared.source.answers_late() { 1 } else { threads };
+        let threads = if self.state.source.answers_late() { 1 } else { threads };
         thread::scope(|scope| {
             for _ in 1..threads {
                 scope.spawn(work);
@@ -107,24 +107,24 @@ impl Reader {
     }
 
     fn name_of(&self, piece: u32) -> &str {
-        let index = &self.shared.index;
+        let index = &self.state.index;
         let array = index.piece(piece).and_then(|piece| index.array(piece.array));
         array.map_or("", |array| array.name)
     }
 
     /// Where the pieces lie with what is before and behind them.
     fn pieces_around(&self) -> impl Iterator<Item = Range<u64>> + Send {
-        let shared = &self.shared;
-        let count = u32::try_from(shared.index.pieces_len()).unwrap_or(u32::MAX);
+        let state = &self.state;
+        let count = u32::try_from(state.index.pieces_len()).unwrap_or(u32::MAX);
         (0..count).filter_map(|number| {
-            let piece = shared.index.piece(number)?;
+            let piece = state.index.piece(number)?;
             let end = piece.data_offset.saturating_add(piece.data_bytes);
-            if shared.salvaged {
+            if state.salvaged {
                 return Some(piece.data_offset..end);
             }
             let (mut before, mut after) = (Vec::new(), Vec::new());
-            shared.push_words_before(number, &piece, &mut before).ok()?;
-            shared.push_words_behind(number, &piece, &mut after);
+            state.push_words_before(number, &piece, &mut before).ok()?;
+            state.push_words_behind(number, &piece, &mut after);
             let begin = piece.data_offset.saturating_sub(before.len() as u64);
             Some(begin..end.saturating_add(after.len() as u64))
         })
@@ -141,38 +141,38 @@ impl Reader {
         buffer: &mut Vec<u8>,
         watch: &Watch,
     ) -> Result<(), Error> {
-        let shared = &self.shared;
-        let Some(piece) = shared.index.piece(number) else { return Ok(()) };
+        let state = &self.state;
+        let Some(piece) = state.index.piece(number) else { return Ok(()) };
         let PieceEntry { data_offset, data_bytes, .. } = piece;
         let name = self.name_of(number);
-        let io = |error| Error::io("read", &shared.path, error);
-        let around = if shared.salvaged {
+        let io = |error| Error::io("read", &state.path, error);
+        let around = if state.salvaged {
             None
         } else {
             let (mut before, mut after) = (Vec::new(), Vec::new());
-            shared.push_words_before(number, &piece, &mut before)?;
-            shared.push_words_behind(number, &piece, &mut after);
+            state.push_words_before(number, &piece, &mut before)?;
+            state.push_words_behind(number, &piece, &mut after);
             // In the order in which they lie in the file.
             let mut found = vec![0; before.len()];
             let offset = data_offset.saturating_sub(before.len() as u64);
-            ahead.read(&*shared.source, &mut found, offset).map_err(io)?;
+            ahead.read(&*state.source, &mut found, offset).map_err(io)?;
             Some((found == before, after))
         };
         buffer.resize(data_bytes.min(BUFFER_BYTES as u64) as usize, 0);
-        let mut sums = ChunkSums::new(shared.header.chunk_bytes);
+        let mut sums = ChunkSums::new(state.header.chunk_bytes);
         let mut done = 0;
         while done < data_bytes {
             let now = (data_bytes - done).min(BUFFER_BYTES as u64) as usize;
             let part = &mut buffer[..now];
-            ahead.read(&*shared.source, part, data_offset + done).map_err(io)?;
+            ahead.read(&*state.source, part, data_offset + done).map_err(io)?;
             sums.update(part);
             done += now as u64;
             watch.advance(now as u64)?;
         }
-        shared.compare_sums(name, &piece, &sums.finish())?;
+        state.compare_sums(name, &piece, &sums.finish())?;
         if let Some((same_before, after)) = around {
             buffer.resize(after.len(), 0);
-            ahead.read(&*shared.source, buffer, data_offset + data_bytes).map_err(io)?;
+            ahead.read(&*state.source, buffer, data_offset + data_bytes).map_err(io)?;
             if !same_before || *buffer != after {
                 return Err(Error::corrupt(
                     &format!("words around the data of {name:?}"),

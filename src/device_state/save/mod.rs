@@ -5,6 +5,7 @@
 //! data and is ended. Whole arrays and shards are two users of these steps. This part must never
 //! know what kind of store the bytes go to.
 
+mod create;
 mod deferred;
 mod output;
 mod parallel;

@@ -97,9 +97,9 @@ pub fn merge_in(
 ) -> Result<Merged, Error> {
     let (readers, records): (Vec<_>, Vec<_>) = read_all(&store, save)?.into_iter().unzip();
     let first = readers.first().ok_or_else(|| incomplete(save, 0, 0, 0))?;
-    let header = &first.shared.header;
+    let header = &first.state.header;
     for (number, reader) in readers.iter().enumerate() {
-        agree(number as u32, &reader.shared.header, header)?;
+        agree(number as u32, &reader.state.header, header)?;
     }
     let merged = MergedRole { save: save.0, directory: store.directory(), parts: records };
     let mut builder = IndexBuilder::default();
@@ -107,12 +107,8 @@ pub fn merge_in(
     let tensors = builder.arrays_len() as u64;
 
     let header = Header {
-        producer: readers.iter().map(|r| r.shared.header.producer).max().unwrap_or_default(),
-        min_consumer: readers
-            .iter()
-            .map(|r| r.shared.header.min_consumer)
-            .max()
-            .unwrap_or_default(),
+        producer: readers.iter().map(|r| r.state.header.producer).max().unwrap_or_default(),
+        min_consumer: readers.iter().map(|r| r.state.header.min_consumer).max().unwrap_or_default(),
         bad_consumers: bad_consumers(&readers),
         metadata: header.metadata.clone().or_else(|| options.metadata.clone()),
         role: Role::Merged(merged),
@@ -146,7 +142,7 @@ pub fn merge_in(
 /// The readers that one of the parts excludes.
 fn bad_consumers(parts: &[Reader]) -> Vec<i32> {
     let mut all: Vec<i32> =
-        parts.iter().flat_map(|part| part.shared.header.bad_consumers.iter().copied()).collect();
+        parts.iter().flat_map(|part| part.state.header.bad_consumers.iter().copied()).collect();
     all.sort_unstable();
     all.dedup();
     all
@@ -259,10 +255,10 @@ fn read_all(store: &Arc<dyn PartStore>, save: SaveId) -> Result<Vec<(Reader, Par
             let source = Arc::new(Closable(RwLock::new(source)));
             let name = store.place().with_file_name(store.directory()).join(part.name());
             let reader = Reader::from_source(Arc::clone(&source), name)?;
-            let header_bytes = reader.shared.header_bytes;
+            let header_bytes = reader.state.header_bytes;
             let record = PartRecord { header_bytes, trailer: trailer_of(&reader)? };
             source.close();
-            match &reader.shared.header.role {
+            match &reader.state.header.role {
                 Role::Part(role) if *role == part.role() => Ok((reader, record)),
                 other => Err(Error::OtherSave {
                     part: part.number(),
@@ -291,7 +287,7 @@ fn agree(part: u32, header: &Header, first: &Header) -> Result<(), Error> {
 }
 
 fn trailer_of(reader: &Reader) -> Result<Trailer, Error> {
-    let shared = &reader.shared;
+    let shared = &reader.state;
     let mut bytes = [0; TRAILER_BYTES];
     let offset = shared.file_bytes.saturating_sub(TRAILER_BYTES as u64);
     let read = shared.source.read_exact_at(&mut bytes, offset);
@@ -320,7 +316,7 @@ fn collect(
         for part in parts {
             let Some((reader, base)) = readers.get(part).zip(bases.get(part)) else { continue };
             let tensor = reader.tensor(name)?;
-            let index = &reader.shared.index;
+            let index = &reader.state.index;
             let bytes = index.spec(tensor.spec);
             match spec {
                 None => {

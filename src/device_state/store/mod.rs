@@ -4,6 +4,7 @@
 //! state of them. Parts are known only through [`PartStore`]; this part must never talk to other
 //! processes, nor know a device.
 
+mod commit;
 mod local;
 mod merge;
 mod new_file;
@@ -16,6 +17,7 @@ mod read_only;
 #[cfg(test)]
 mod tests;
 
+pub use commit::Commit;
 pub use local::LocalParts;
 pub(super) use local::WholeFile;
 pub(super) use merge::clean_before;
@@ -24,6 +26,6 @@ pub(super) use new_file::NewFile;
 #[cfg(feature = "object_store")]
 pub use object::ObjectParts;
 pub use part::{Part, SaveId};
-pub use part_store::{Commit, PartStore, PendingPart};
+pub use part_store::{PartStore, PendingPart};
 pub(super) use parts::{Lost, Parts, Spread};
 pub(super) use read_only::ReadOnlyParts;

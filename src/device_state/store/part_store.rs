@@ -2,40 +2,16 @@
 
 use std::{
     fmt,
-    fs::File,
     io::Write,
     path::{Path, PathBuf},
     time::Duration,
 };
 
-use super::{NewFile, Part, SaveId};
+use super::{Commit, NewFile, Part, SaveId};
 use crate::{
     device_state::Error,
     files::{Durability, ReadAt},
 };
-
-/// Makes what was written appear, whole; dropped without that, nothing of it stays.
-pub trait Commit: Send {
-    /// Takes the bytes to the disk as `durability` says and gives them their name; answers how long
-    /// that took. The sink has been flushed and dropped before.
-    ///
-    /// # Errors
-    /// If the store fails; nothing appears then.
-    fn commit(self: Box<Self>, durability: Durability) -> Result<Duration, Error>;
-
-    /// The file behind the sink, if the sink writes at its cursor: then bytes are also written at
-    /// other places of it, behind those that the sink got, and the cursor is moved behind them.
-    /// `None` by default.
-    fn file(&self) -> Option<&File> {
-        None
-    }
-
-    /// Whether the bytes of the sink went to the disk past the system's cache, up to here. `false`
-    /// by default.
-    fn is_direct(&self) -> bool {
-        false
-    }
-}
 
 /// A part that is being written.
 pub struct PendingPart {
