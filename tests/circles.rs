@@ -27,8 +27,38 @@ const CRATES: [&str; 9] = [
 ];
 
 /// Rooms of the library without a circle inside of them.
-const ROOMS: [&str; 8] =
-    ["codec", "pjrt", "proto", "stablehlo", "storage", "tensor_io", "trips", "version"];
+const ROOMS: [&str; 12] = [
+    "check",
+    "codec",
+    "device_state",
+    "files",
+    "pjrt",
+    "proto",
+    "stablehlo",
+    "storage",
+    "tensor_io",
+    "trips",
+    "version",
+    "wire",
+];
+
+/// Rooms with one circle, of these files, which is there for a reason.
+const ONE_CIRCLE: [(&str, &[&str]); 2] = [
+    // What is of another kind than was asked for is told from what is of no kind at all: the kinds
+    // ask the list of all, which has them.
+    ("ifrt", &["ifrt/kinds", "ifrt/registry"]),
+    // The memory of a device comes from an allocator, which gets its own from the device, as
+    // memory; a plug-in keeps its devices, and they keep it.
+    (
+        "stream_executor",
+        &[
+            "stream_executor/best_fit/allocator",
+            "stream_executor/device/handle",
+            "stream_executor/device/memory",
+            "stream_executor/plugin_inner",
+        ],
+    ),
+];
 
 /// What is in a file: its code, and what it hands on by name; nothing for what is another crate's.
 struct Source {
@@ -293,6 +323,10 @@ fn no_files_of_these_rooms_know_each_other_in_a_circle() {
     for room in ROOMS {
         let found = circles(&root().join("src"), &[room.to_owned()]);
         assert!(found.is_empty(), "src/{room}: {found:#?}");
+    }
+    for (room, files) in ONE_CIRCLE {
+        let found = circles(&root().join("src"), &[room.to_owned()]);
+        assert!(found.keys().eq(files), "src/{room}: {found:#?}");
     }
 }
 

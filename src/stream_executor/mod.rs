@@ -56,6 +56,7 @@ mod device;
 mod error;
 mod load;
 mod plugin;
+mod plugin_inner;
 mod plugin_registry;
 mod report;
 #[cfg(feature = "unstable-bench")]
@@ -67,7 +68,7 @@ pub use serdes_abi::diff as abi_diff;
 
 pub use best_fit::{BfcAllocator, BfcOptions};
 pub use border::with_time_limit;
-pub(crate) use border::{enter, printable};
+pub(crate) use border::{LONGEST_MESSAGE, enter, printable};
 pub use device::{
     AllocatorStats, Device, DeviceDescription, DeviceMemory, Event, EventStatus, HostCallback,
     HostMemory, MemoryUsage, Stream, Timer, Transfer, UnifiedMemory,

@@ -1,10 +1,9 @@
 //! A plug-in: opening one, and its devices.
 
 use std::{
-    collections::BTreeMap,
     ffi::c_int,
     path::Path,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, PoisonError},
     time::Duration,
 };
 
@@ -15,6 +14,7 @@ use super::{
     device::{Device, DeviceInner},
     error::Error,
     load::{FileClaim, InitPlugin, LayoutChoice, Library, PlatformClaim, Registration},
+    plugin_inner::PluginInner,
     report::Report,
 };
 
@@ -23,27 +23,6 @@ use super::{
 #[derive(Clone, Debug)]
 pub struct Plugin {
     inner: Arc<PluginInner>,
-}
-
-/// What keeps a plug-in in memory. The fields are dropped in this order: what the plug-in made, its
-/// code, its claims.
-#[derive(Debug)]
-pub(crate) struct PluginInner {
-    /// The devices that were made; they live as long as the plug-in, as in TensorFlow.
-    devices: Mutex<BTreeMap<i32, Arc<DeviceInner>>>,
-    pub(crate) registration: Registration,
-    report: Report,
-    _library: Option<Library>,
-    _claims: Option<(FileClaim, PlatformClaim)>,
-}
-
-impl Drop for PluginInner {
-    fn drop(&mut self) {
-        let devices = self.devices.get_mut().unwrap_or_else(PoisonError::into_inner);
-        for device in std::mem::take(devices).into_values() {
-            device.destroy(&self.registration);
-        }
-    }
 }
 
 /// How a plug-in is opened.
@@ -180,14 +159,7 @@ impl Plugin {
         library: Option<Library>,
         claims: Option<(FileClaim, PlatformClaim)>,
     ) -> Self {
-        let inner = PluginInner {
-            devices: Mutex::default(),
-            registration,
-            report,
-            _library: library,
-            _claims: claims,
-        };
-        Self { inner: Arc::new(inner) }
+        Self { inner: Arc::new(PluginInner::new(registration, report, library, claims)) }
     }
 
     /// What it registered: its platform.

@@ -23,8 +23,8 @@ pub(super) use memory_functions::{
     Bound, DeviceAllocate, DeviceFree, HostAllocate, HostFree, MemoryFunctions, Pair, Statistics,
     Usage,
 };
-pub(crate) use status::printable;
 pub(super) use status::{FUNCTIONS, Status, report_to_plugin, serves};
+pub(crate) use status::{LONGEST_MESSAGE, printable};
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub(super) use status_shim::install as serve_status_functions;
 pub(super) use struct_memory::{BLOCK_BYTES, StructMemory, StructView};

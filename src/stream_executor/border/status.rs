@@ -71,7 +71,7 @@ impl Status {
 }
 
 /// Most bytes of a plug-in's message that are kept: what is longer is no message for people.
-const LONGEST_MESSAGE: usize = 16 << 10;
+pub(crate) const LONGEST_MESSAGE: usize = 16 << 10;
 
 /// A message as it can be shown: of bounded length, and without characters that would steer a
 /// terminal.

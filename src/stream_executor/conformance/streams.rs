@@ -2,9 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use super::behaviour::{Behaviour, Verdict, expect, failed, first_device, pattern, same_bytes};
+use super::behaviour::{
+    Behaviour, Failure, Verdict, expect, failed, first_device, pattern, same_bytes,
+};
 use crate::stream_executor::{
-    device::{EventStatus, Stream},
+    device::{Device, EventStatus, Stream},
+    error::Error,
     plugin::Plugin,
 };
 
@@ -143,8 +146,12 @@ fn keep_busy(stream: &Stream) {
     drop(stream.host_callback(pause));
 }
 
-fn stream_dependency(plugin: &Plugin) -> Verdict {
-    let device = first_device(plugin)?;
+/// Has one stream read what another has written, 16 times; `order` puts the one behind the other.
+fn reads_behind(
+    device: &Device,
+    what: &str,
+    mut order: impl FnMut(&Stream, &Stream) -> Result<(), Error>,
+) -> Result<(), Failure> {
     let (first, second) = (device.create_stream()?, device.create_stream()?);
     for round in 0..16u8 {
         let bytes = pattern(1 << 18, round);
@@ -153,12 +160,20 @@ fn stream_dependency(plugin: &Plugin) -> Verdict {
         host.copy_from_slice(&bytes);
         keep_busy(&first);
         let up = first.copy_to_device(host, bytes.len(), &memory, 0)?;
-        second.wait_for_stream(&first)?;
+        order(&first, &second)?;
         let host = device.allocate_host(bytes.len())?;
         let down = second.copy_to_host(&memory, 0, bytes.len(), host)?.wait()?;
         up.wait()?;
-        same_bytes("what a dependent stream read", &down, &bytes)?;
+        same_bytes(what, &down, &bytes)?;
     }
+    Ok(())
+}
+
+fn stream_dependency(plugin: &Plugin) -> Verdict {
+    let device = first_device(plugin)?;
+    reads_behind(&device, "what a dependent stream read", |first, second| {
+        second.wait_for_stream(first)
+    })?;
     Ok("16 times the second stream read what the first had written".to_owned())
 }
 
@@ -198,22 +213,15 @@ fn event_recorded_twice(plugin: &Plugin) -> Verdict {
 
 fn wait_for_event(plugin: &Plugin) -> Verdict {
     let device = first_device(plugin)?;
-    let (first, second) = (device.create_stream()?, device.create_stream()?);
-    for round in 0..16u8 {
-        let bytes = pattern(1 << 18, round);
-        let memory = device.allocate(bytes.len() as u64)?;
+    // An event lives until the copies around it are done.
+    let mut events = Vec::new();
+    reads_behind(&device, "what a stream read after an event", |first, second| {
         let event = device.create_event()?;
-        let mut host = device.allocate_host(bytes.len())?;
-        host.copy_from_slice(&bytes);
-        keep_busy(&first);
-        let up = first.copy_to_device(host, bytes.len(), &memory, 0)?;
         first.record(&event)?;
         second.wait_for(&event)?;
-        let host = device.allocate_host(bytes.len())?;
-        let down = second.copy_to_host(&memory, 0, bytes.len(), host)?.wait()?;
-        up.wait()?;
-        same_bytes("what a stream read after an event", &down, &bytes)?;
-    }
+        events.push(event);
+        Ok(())
+    })?;
     Ok("16 times the second stream read what was written before the event".to_owned())
 }
 

@@ -107,8 +107,18 @@ impl Drop for EventInner {
     }
 }
 
+impl Device {
+    /// Makes an event.
+    ///
+    /// # Errors
+    /// What the plug-in reports.
+    pub fn create_event(&self) -> Result<Event, Error> {
+        Event::create(self)
+    }
+}
+
 impl Event {
-    pub(crate) fn create(device: &Device) -> Result<Self, Error> {
+    fn create(device: &Device) -> Result<Self, Error> {
         Ok(Self { inner: Arc::new(EventInner::create(device)?) })
     }
 

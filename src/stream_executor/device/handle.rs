@@ -8,20 +8,13 @@ use std::{
 
 use serdes_abi::{SE_CreateDeviceParams, SP_AllocatorStats, SP_Device};
 
-use super::{
-    description::{AllocatorStats, DeviceDescription, MemoryUsage},
-    event::Event,
-    host_memory::{HostMemory, UnifiedMemory, host_size},
-    memory::DeviceMemory,
-    stream::Stream,
-    timer::Timer,
-};
+use super::description::{AllocatorStats, DeviceDescription, MemoryUsage};
 use crate::stream_executor::{
     best_fit::{BfcAllocator, BfcOptions, WeakBfcAllocator},
     border::{Calls, Status, StructMemory, StructView, enter},
     error::Error,
     load::{Registration, bounded_string},
-    plugin::PluginInner,
+    plugin_inner::PluginInner,
 };
 
 /// The SP_Device that the plug-in filled in.
@@ -78,7 +71,7 @@ impl DeviceInner {
     ///
     /// It grows, also where the platform would let it reserve all memory at once: a library that
     /// moves state shares the device with those who compute on it.
-    fn allocator(&self, inside: &Device) -> BfcAllocator {
+    pub(super) fn allocator(&self, inside: &Device) -> BfcAllocator {
         let mut known = self.allocator.lock().unwrap_or_else(PoisonError::into_inner);
         known.upgrade().unwrap_or_else(|| {
             let allocator = BfcAllocator::new(inside, BfcOptions::default());
@@ -198,22 +191,6 @@ impl Device {
         }
     }
 
-    /// Allocates device memory of `bytes` bytes; its contents are whatever was there.
-    ///
-    /// Where the platform asks for the host's best-fit allocator
-    /// ([`Platform::uses_bfc_allocator`](crate::stream_executor::Platform::uses_bfc_allocator)) it
-    /// comes from that ([`Self::allocator`]), else from the plug-in itself.
-    ///
-    /// # Errors
-    /// [`Error::OutOfMemory`]; [`Error::Unsupported`].
-    pub fn allocate(&self, bytes: u64) -> Result<DeviceMemory, Error> {
-        match &self.strategy {
-            Strategy::Plugin => DeviceMemory::allocate(self, bytes),
-            Strategy::BestFit(allocator) => allocator.allocate(bytes),
-            Strategy::InsideBestFit => self.inner.allocator(self).allocate(bytes),
-        }
-    }
-
     /// The allocator through which [`Self::allocate`] goes, if the platform asks for one; the same
     /// for every handle of the device.
     ///
@@ -228,146 +205,6 @@ impl Device {
             Strategy::BestFit(allocator) => Some(allocator.clone()),
             Strategy::InsideBestFit => Some(self.inner.allocator(self)),
         }
-    }
-
-    /// Allocates device memory and copies `bytes` into it.
-    ///
-    /// # Errors
-    /// As [`Self::allocate`] and [`Self::copy_to_device`].
-    pub fn upload(&self, bytes: &[u8]) -> Result<DeviceMemory, Error> {
-        let memory = self.allocate(bytes.len() as u64)?;
-        self.copy_to_device(bytes, &memory, 0)?;
-        Ok(memory)
-    }
-
-    /// Copies all of `memory` to the host.
-    ///
-    /// # Errors
-    /// [`Error::OutOfMemory`] if the host has not that much; as [`Self::copy_to_host`].
-    pub fn download(&self, memory: &DeviceMemory) -> Result<Vec<u8>, Error> {
-        let bytes = memory.size();
-        let mut host = Vec::new();
-        let length = host_size(bytes)?;
-        host.try_reserve_exact(length)
-            .map_err(|_| Error::OutOfMemory { call: "the host's allocator", bytes })?;
-        host.resize(length, 0);
-        self.copy_to_host(memory, 0, &mut host)?;
-        Ok(host)
-    }
-
-    /// Copies `source` into `target` from byte `offset` on, and waits until it is done.
-    ///
-    /// # Errors
-    /// [`Error::OutOfRange`]; [`Error::OtherDevice`]; what the plug-in reports.
-    pub fn copy_to_device(
-        &self,
-        source: &[u8],
-        target: &DeviceMemory,
-        offset: u64,
-    ) -> Result<(), Error> {
-        let mut part = target.part(self, offset, source.len() as u64)?;
-        if source.is_empty() {
-            return Ok(());
-        }
-        // SAFETY: the device is alive; the part lies in its memory; the source is valid until the
-        // call returns.
-        unsafe {
-            self.calls().sync_memcpy_htod(
-                part.as_mut_ptr(),
-                source.as_ptr().cast(),
-                source.len() as u64,
-            )
-        }
-    }
-
-    /// Copies from `source`, from byte `offset` on, into `target`, and waits until it is done.
-    ///
-    /// # Errors
-    /// [`Error::OutOfRange`]; [`Error::OtherDevice`]; what the plug-in reports.
-    pub fn copy_to_host(
-        &self,
-        source: &DeviceMemory,
-        offset: u64,
-        target: &mut [u8],
-    ) -> Result<(), Error> {
-        let part = source.part(self, offset, target.len() as u64)?;
-        if target.is_empty() {
-            return Ok(());
-        }
-        // SAFETY: the device is alive; the part lies in its memory; the target is ours alone until
-        // the call returns.
-        unsafe {
-            self.calls().sync_memcpy_dtoh(
-                target.as_mut_ptr().cast(),
-                part.as_ptr(),
-                target.len() as u64,
-            )
-        }
-    }
-
-    /// Copies `bytes` bytes of device memory to device memory, and waits until it is done. The
-    /// source may be on another device of the same plug-in.
-    ///
-    /// # Errors
-    /// [`Error::OutOfRange`]; [`Error::OtherDevice`]; [`Error::Unsupported`]; what the plug-in
-    /// reports.
-    pub fn copy_on_device(
-        &self,
-        source: &DeviceMemory,
-        source_offset: u64,
-        target: &DeviceMemory,
-        target_offset: u64,
-        bytes: u64,
-    ) -> Result<(), Error> {
-        let from = source.part_beside(self, source_offset, bytes)?;
-        let mut to = target.part(self, target_offset, bytes)?;
-        if bytes == 0 {
-            return Ok(());
-        }
-        // SAFETY: the device is alive; both parts lie in living memory.
-        unsafe { self.calls().sync_memcpy_dtod(to.as_mut_ptr(), from.as_ptr(), bytes) }
-    }
-
-    /// Allocates host memory that asynchronous copies can use: the plug-in's (pinned), or the
-    /// host's own where the plug-in has none.
-    ///
-    /// # Errors
-    /// [`Error::OutOfMemory`]; [`Error::MemoryInUse`].
-    pub fn allocate_host(&self, bytes: usize) -> Result<HostMemory, Error> {
-        HostMemory::allocate(self, bytes)
-    }
-
-    /// Allocates memory that host and device address alike.
-    ///
-    /// # Errors
-    /// [`Error::Unsupported`], also where the functions are there and the platform says that they
-    /// do not work; [`Error::OutOfMemory`]; [`Error::MemoryInUse`].
-    pub fn allocate_unified(&self, bytes: usize) -> Result<UnifiedMemory, Error> {
-        UnifiedMemory::allocate(self, bytes)
-    }
-
-    /// Makes a stream.
-    ///
-    /// # Errors
-    /// What the plug-in reports.
-    pub fn create_stream(&self) -> Result<Stream, Error> {
-        Stream::create(self)
-    }
-
-    /// Makes an event.
-    ///
-    /// # Errors
-    /// What the plug-in reports.
-    pub fn create_event(&self) -> Result<Event, Error> {
-        Event::create(self)
-    }
-
-    /// Makes a timer.
-    ///
-    /// # Errors
-    /// [`Error::Unsupported`]; what the plug-in reports.
-    pub fn create_timer(&self) -> Result<Timer, Error> {
-        Timer::create(self)
     }
 
     /// Waits for all work of the device.

@@ -13,11 +13,6 @@ use std::{
 use super::{handle::Device, live_ranges::LiveRange};
 use crate::stream_executor::error::Error;
 
-/// A number of bytes as a size on the host.
-pub(crate) fn host_size(bytes: u64) -> Result<usize, Error> {
-    usize::try_from(bytes).map_err(|_| Error::OutOfMemory { call: "the host's allocator", bytes })
-}
-
 /// Host memory that asynchronous copies of a device can use. Its bytes are zero at first.
 ///
 /// A copy takes it and gives it back when it is done; see [`Transfer`](super::Transfer).
@@ -87,8 +82,28 @@ impl Drop for HostAllocation {
     }
 }
 
+impl Device {
+    /// Allocates host memory that asynchronous copies can use: the plug-in's (pinned), or the
+    /// host's own where the plug-in has none.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`]; [`Error::MemoryInUse`].
+    pub fn allocate_host(&self, bytes: usize) -> Result<HostMemory, Error> {
+        HostMemory::allocate(self, bytes)
+    }
+
+    /// Allocates memory that host and device address alike.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`], also where the functions are there and the platform says that they
+    /// do not work; [`Error::OutOfMemory`]; [`Error::MemoryInUse`].
+    pub fn allocate_unified(&self, bytes: usize) -> Result<UnifiedMemory, Error> {
+        UnifiedMemory::allocate(self, bytes)
+    }
+}
+
 impl HostMemory {
-    pub(crate) fn allocate(device: &Device, bytes: usize) -> Result<Self, Error> {
+    fn allocate(device: &Device, bytes: usize) -> Result<Self, Error> {
         let failed = |call| Error::OutOfMemory { call, bytes: bytes as u64 };
         if bytes == 0 {
             return Ok(Self::nothing());
@@ -186,7 +201,7 @@ pub struct UnifiedMemory {
 }
 
 impl UnifiedMemory {
-    pub(crate) fn allocate(device: &Device, bytes: usize) -> Result<Self, Error> {
+    fn allocate(device: &Device, bytes: usize) -> Result<Self, Error> {
         const CALL: &str = "unified_memory_allocate";
         if !device.registration().facts.supports_unified_memory {
             // Functions that are set all the same are not called: the platform has said what they

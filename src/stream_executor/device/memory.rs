@@ -8,8 +8,13 @@ use std::{mem::MaybeUninit, ptr, sync::Arc};
 
 use serdes_abi::SP_DeviceMemoryBase;
 
-use super::{handle::Device, host_memory::host_size};
+use super::handle::{Device, Strategy};
 use crate::stream_executor::{best_fit::TakenChunk, border::StructMemory, error::Error};
+
+/// A number of bytes as a size on the host.
+pub(crate) fn host_size(bytes: u64) -> Result<usize, Error> {
+    usize::try_from(bytes).map_err(|_| Error::OutOfMemory { call: "the host's allocator", bytes })
+}
 
 /// Memory on a device. Freed when it is dropped and no stream is using it any more.
 #[derive(Debug)]
@@ -60,6 +65,24 @@ impl Drop for DeviceAllocation {
             // SAFETY: the device is alive; the memory came from its allocator; the last user is
             // this drop.
             unsafe { device.calls().deallocate(part.as_mut_ptr()) };
+        }
+    }
+}
+
+impl Device {
+    /// Allocates device memory of `bytes` bytes; its contents are whatever was there.
+    ///
+    /// Where the platform asks for the host's best-fit allocator
+    /// ([`Platform::uses_bfc_allocator`](crate::stream_executor::Platform::uses_bfc_allocator)) it
+    /// comes from that ([`Self::allocator`]), else from the plug-in itself.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`]; [`Error::Unsupported`].
+    pub fn allocate(&self, bytes: u64) -> Result<DeviceMemory, Error> {
+        match &self.strategy {
+            Strategy::Plugin => DeviceMemory::allocate(self, bytes),
+            Strategy::BestFit(allocator) => allocator.allocate(bytes),
+            Strategy::InsideBestFit => self.inner.allocator(self).allocate(bytes),
         }
     }
 }

@@ -2,9 +2,12 @@
 //! host.
 //!
 //! Handles own what they are made of, so that nothing can be used after it was destroyed, or
-//! destroyed while a device is using it; that is why they know each other. This folder must never
-//! know a layout of the C API: it calls functions in the place of the newest one.
+//! destroyed while a device is using it. What is made on a device says itself how, as a method of
+//! [`Device`]: the device must never know it, but for its memory, which an allocator of the device
+//! gives out. This folder must never know a layout of the C API: it calls functions in the place of
+//! the newest one.
 
+mod copies;
 mod description;
 mod event;
 mod handle;
@@ -12,6 +15,7 @@ mod host_callback;
 mod host_memory;
 mod live_ranges;
 mod memory;
+mod pending_callback;
 mod stream;
 mod stream_work;
 mod timer;
@@ -29,4 +33,4 @@ pub use transfer::Transfer;
 
 pub(super) use handle::DeviceInner;
 #[cfg(feature = "conformance")]
-pub(super) use {handle::Strategy, host_memory::host_size, stream_work::Kept};
+pub(super) use {handle::Strategy, memory::host_size, stream_work::Kept};

@@ -7,17 +7,20 @@
 
 use std::{ptr, sync::Arc};
 
+use serdes_abi::{SP_DeviceMemoryBase, SP_Stream};
+
 use super::{
     event::{Event, EventInner},
     handle::Device,
-    host_callback::{self, HostCallback},
+    host_callback::HostCallback,
     host_memory::HostMemory,
     memory::DeviceMemory,
+    pending_callback,
     stream_work::{Kept, StreamInner},
     timer::{Timer, TimerInner},
     transfer::Transfer,
 };
-use crate::stream_executor::error::Error;
+use crate::stream_executor::{border::Calls, error::Error};
 
 /// A stream of a device. Its calls can be made from several threads; they take effect in the order
 /// in which they return.
@@ -26,8 +29,18 @@ pub struct Stream {
     pub(crate) inner: Arc<StreamInner>,
 }
 
+impl Device {
+    /// Makes a stream.
+    ///
+    /// # Errors
+    /// What the plug-in reports.
+    pub fn create_stream(&self) -> Result<Stream, Error> {
+        Stream::create(self)
+    }
+}
+
 impl Stream {
-    pub(crate) fn create(device: &Device) -> Result<Self, Error> {
+    fn create(device: &Device) -> Result<Self, Error> {
         let mut handle = ptr::null_mut();
         // SAFETY: the device is alive, and the handle lives through the call.
         unsafe { device.calls().create_stream(&raw mut handle) }?;
@@ -139,16 +152,39 @@ impl Stream {
         if bytes == 0 {
             return Ok(());
         }
-        self.inner
-            .enqueue([Kept::Device(source.keep()), Kept::Device(target.keep())], || {
-                let calls = self.inner.device.calls();
-                // SAFETY: device and stream are alive; both parts lie in memory that the stream
-                // keeps.
-                unsafe {
-                    calls.memcpy_dtod(self.inner.handle, to.as_mut_ptr(), from.as_ptr(), bytes)
-                }
-            })
-            .map(drop)
+        let kept = [Kept::Device(source.keep()), Kept::Device(target.keep())];
+        self.put(kept, |calls, stream| {
+            // SAFETY: device and stream are alive; both parts lie in memory that the stream keeps.
+            unsafe { calls.memcpy_dtod(stream, to.as_mut_ptr(), from.as_ptr(), bytes) }
+        })
+    }
+
+    /// Enqueues a fill of `bytes` bytes of `target`, from byte `offset` on: `call` is handed the
+    /// stream and that part.
+    fn fill(
+        &self,
+        target: &DeviceMemory,
+        offset: u64,
+        bytes: u64,
+        call: impl FnOnce(Calls<'_>, SP_Stream, *mut SP_DeviceMemoryBase) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let mut part = target.part(&self.inner.device, offset, bytes)?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        self.put([Kept::Device(target.keep())], |calls, stream| {
+            call(calls, stream, part.as_mut_ptr())
+        })
+    }
+
+    /// Enqueues what nobody has to wait for by its number.
+    fn put(
+        &self,
+        kept: impl IntoIterator<Item = Kept>,
+        call: impl FnOnce(Calls<'_>, SP_Stream) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let inner = &self.inner;
+        inner.enqueue(kept, || call(inner.device.calls(), inner.handle)).map(drop)
     }
 
     /// Enqueues filling `bytes` bytes of `target`, from byte `offset` on, with zeros.
@@ -157,19 +193,10 @@ impl Stream {
     /// [`Error::OutOfRange`]; [`Error::OtherDevice`]; [`Error::Unsupported`]; what the plug-in
     /// reports.
     pub fn mem_zero(&self, target: &DeviceMemory, offset: u64, bytes: u64) -> Result<(), Error> {
-        let mut part = target.part(&self.inner.device, offset, bytes)?;
-        if bytes == 0 {
-            return Ok(());
-        }
-        self.inner
-            .enqueue([Kept::Device(target.keep())], || {
-                // SAFETY: device and stream are alive; the part lies in memory that the stream
-                // keeps.
-                unsafe {
-                    self.inner.device.calls().mem_zero(self.inner.handle, part.as_mut_ptr(), bytes)
-                }
-            })
-            .map(drop)
+        self.fill(target, offset, bytes, |calls, stream, part| {
+            // SAFETY: device and stream are alive; the part lies in memory that the stream keeps.
+            unsafe { calls.mem_zero(stream, part, bytes) }
+        })
     }
 
     /// Enqueues filling `bytes` bytes of `target`, from byte `offset` on, with a byte.
@@ -183,18 +210,10 @@ impl Stream {
         bytes: u64,
         pattern: u8,
     ) -> Result<(), Error> {
-        let mut part = target.part(&self.inner.device, offset, bytes)?;
-        if bytes == 0 {
-            return Ok(());
-        }
-        self.inner
-            .enqueue([Kept::Device(target.keep())], || {
-                let calls = self.inner.device.calls();
-                // SAFETY: device and stream are alive; the part lies in memory that the stream
-                // keeps.
-                unsafe { calls.memset(self.inner.handle, part.as_mut_ptr(), pattern, bytes) }
-            })
-            .map(drop)
+        self.fill(target, offset, bytes, |calls, stream, part| {
+            // SAFETY: as in `mem_zero`.
+            unsafe { calls.memset(stream, part, pattern, bytes) }
+        })
     }
 
     /// Enqueues filling `bytes` bytes of `target`, a multiple of 4, from byte `offset` on, with a
@@ -216,18 +235,10 @@ impl Stream {
                 expected: "a multiple of 4",
             });
         }
-        let mut part = target.part(&self.inner.device, offset, bytes)?;
-        if bytes == 0 {
-            return Ok(());
-        }
-        self.inner
-            .enqueue([Kept::Device(target.keep())], || {
-                let calls = self.inner.device.calls();
-                // SAFETY: device and stream are alive; the part lies in memory that the stream
-                // keeps.
-                unsafe { calls.memset32(self.inner.handle, part.as_mut_ptr(), pattern, bytes) }
-            })
-            .map(drop)
+        self.fill(target, offset, bytes, |calls, stream, part| {
+            // SAFETY: as in `mem_zero`.
+            unsafe { calls.memset32(stream, part, pattern, bytes) }
+        })
     }
 
     /// Records `event` behind the stream's work so far.
@@ -236,12 +247,10 @@ impl Stream {
     /// [`Error::OtherDevice`]; what the plug-in reports.
     pub fn record(&self, event: &Event) -> Result<(), Error> {
         let event = self.own_event(event)?;
-        self.inner
-            .enqueue([Kept::Event(Arc::clone(&event))], || {
-                // SAFETY: device, stream and event are alive; the stream keeps the event.
-                unsafe { self.inner.device.calls().record_event(self.inner.handle, event.handle()) }
-            })
-            .map(drop)
+        self.put([Kept::Event(Arc::clone(&event))], |calls, stream| {
+            // SAFETY: device, stream and event are alive; the stream keeps the event.
+            unsafe { calls.record_event(stream, event.handle()) }
+        })
     }
 
     /// Makes the stream's later work wait for `event`.
@@ -250,14 +259,10 @@ impl Stream {
     /// [`Error::OtherDevice`]; what the plug-in reports.
     pub fn wait_for(&self, event: &Event) -> Result<(), Error> {
         let event = self.own_event(event)?;
-        self.inner
-            .enqueue([Kept::Event(Arc::clone(&event))], || {
-                // SAFETY: device, stream and event are alive; the stream keeps the event.
-                unsafe {
-                    self.inner.device.calls().wait_for_event(self.inner.handle, event.handle())
-                }
-            })
-            .map(drop)
+        self.put([Kept::Event(Arc::clone(&event))], |calls, stream| {
+            // SAFETY: device, stream and event are alive; the stream keeps the event.
+            unsafe { calls.wait_for_event(stream, event.handle()) }
+        })
     }
 
     fn own_event(&self, event: &Event) -> Result<Arc<EventInner>, Error> {
@@ -277,14 +282,11 @@ impl Stream {
         if !other.inner.device.is(&self.inner.device) {
             return Err(Error::OtherDevice { what: "stream" });
         }
-        self.inner
-            .enqueue([], || {
-                let calls = self.inner.device.calls();
-                // SAFETY: device and both streams are alive; a stream that is dropped is waited for
-                // first, so that nothing of it is left.
-                unsafe { calls.create_stream_dependency(self.inner.handle, other.inner.handle) }
-            })
-            .map(drop)
+        self.put([], |calls, stream| {
+            // SAFETY: device and both streams are alive; a stream that is dropped is waited for
+            // first, so that nothing of it is left.
+            unsafe { calls.create_stream_dependency(stream, other.inner.handle) }
+        })
     }
 
     /// Puts the start of `timer` into the stream's work.
@@ -293,12 +295,10 @@ impl Stream {
     /// [`Error::OtherDevice`]; [`Error::Unsupported`]; what the plug-in reports.
     pub fn start_timer(&self, timer: &Timer) -> Result<(), Error> {
         let timer = self.own_timer(timer)?;
-        self.inner
-            .enqueue([Kept::Timer(Arc::clone(&timer))], || {
-                // SAFETY: device, stream and timer are alive; the stream keeps the timer.
-                unsafe { self.inner.device.calls().start_timer(self.inner.handle, timer.handle()) }
-            })
-            .map(drop)
+        self.put([Kept::Timer(Arc::clone(&timer))], |calls, stream| {
+            // SAFETY: device, stream and timer are alive; the stream keeps the timer.
+            unsafe { calls.start_timer(stream, timer.handle()) }
+        })
     }
 
     /// Puts the stop of `timer` into the stream's work.
@@ -307,12 +307,10 @@ impl Stream {
     /// As [`Self::start_timer`].
     pub fn stop_timer(&self, timer: &Timer) -> Result<(), Error> {
         let timer = self.own_timer(timer)?;
-        self.inner
-            .enqueue([Kept::Timer(Arc::clone(&timer))], || {
-                // SAFETY: device, stream and timer are alive; the stream keeps the timer.
-                unsafe { self.inner.device.calls().stop_timer(self.inner.handle, timer.handle()) }
-            })
-            .map(drop)
+        self.put([Kept::Timer(Arc::clone(&timer))], |calls, stream| {
+            // SAFETY: device, stream and timer are alive; the stream keeps the timer.
+            unsafe { calls.stop_timer(stream, timer.handle()) }
+        })
     }
 
     fn own_timer(&self, timer: &Timer) -> Result<Arc<TimerInner>, Error> {
@@ -343,7 +341,7 @@ impl Stream {
             // SAFETY: device and stream are alive; the callback takes any argument at any time, as
             // it looks the argument up.
             let accepted =
-                unsafe { calls.host_callback(self.inner.handle, host_callback::run, argument) }?;
+                unsafe { calls.host_callback(self.inner.handle, pending_callback::run, argument) }?;
             if accepted { Ok(()) } else { Err(Error::CallbackRefused) }
         });
         match number {

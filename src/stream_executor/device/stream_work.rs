@@ -12,8 +12,8 @@ use std::{
 use serdes_abi::{SE_EventStatus, SP_Stream};
 
 use super::{
-    event::EventInner, handle::Device, host_callback::PendingCallback, host_memory::HostAllocation,
-    memory::DeviceAllocation, timer::TimerInner,
+    event::EventInner, handle::Device, host_memory::HostAllocation, memory::DeviceAllocation,
+    pending_callback::PendingCallback, timer::TimerInner,
 };
 use crate::stream_executor::error::Error;
 

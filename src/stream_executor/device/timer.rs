@@ -45,8 +45,18 @@ impl Drop for TimerInner {
     }
 }
 
+impl Device {
+    /// Makes a timer.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`]; what the plug-in reports.
+    pub fn create_timer(&self) -> Result<Timer, Error> {
+        Timer::create(self)
+    }
+}
+
 impl Timer {
-    pub(crate) fn create(device: &Device) -> Result<Self, Error> {
+    fn create(device: &Device) -> Result<Self, Error> {
         // What could never be destroyed is not made.
         if device.registration().functions.executor.destroy_timer.is_none() {
             return Err(Error::Unsupported { function: "destroy_timer" });

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     pjrt::PjrtError,
-    stream_executor::{enter, printable},
+    stream_executor::{LONGEST_MESSAGE, enter, printable},
 };
 
 /// Those that answer nothing.
@@ -362,9 +362,6 @@ impl Table {
         }
     }
 }
-
-/// No message is believed to be longer, in bytes.
-const LONGEST_MESSAGE: usize = 16 << 10;
 
 /// How much of a table of that minor may be read, in bytes: what it says, or what it has where the
 /// macro was not moved with the table.

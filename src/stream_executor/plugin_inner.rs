@@ -1,0 +1,44 @@
+//! What all handles of a plug-in share, and what they are made of.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use super::{
+    device::DeviceInner,
+    load::{FileClaim, Library, PlatformClaim, Registration},
+    report::Report,
+};
+
+/// What keeps a plug-in in memory. The fields are dropped in this order: what the plug-in made, its
+/// code, its claims.
+#[derive(Debug)]
+pub(crate) struct PluginInner {
+    /// The devices that were made; they live as long as the plug-in, as in TensorFlow.
+    pub(super) devices: Mutex<BTreeMap<i32, Arc<DeviceInner>>>,
+    pub(crate) registration: Registration,
+    pub(super) report: Report,
+    _library: Option<Library>,
+    _claims: Option<(FileClaim, PlatformClaim)>,
+}
+
+impl PluginInner {
+    pub(super) fn new(
+        registration: Registration,
+        report: Report,
+        library: Option<Library>,
+        claims: Option<(FileClaim, PlatformClaim)>,
+    ) -> Self {
+        Self { devices: Mutex::default(), registration, report, _library: library, _claims: claims }
+    }
+}
+
+impl Drop for PluginInner {
+    fn drop(&mut self) {
+        let devices = self.devices.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for device in std::mem::take(devices).into_values() {
+            device.destroy(&self.registration);
+        }
+    }
+}
