@@ -85,7 +85,8 @@
 //! | `testing` | in [`codec`], what the tests of types of one's own ask of versions and formats |
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
-// No bytes, no peer and no plug-in makes the library panic: what could is an exception with its reason.
+// No bytes, no peer and no plug-in makes the library panic: what could is an exception with its
+// reason.
 #![cfg_attr(
     not(test),
     deny(

@@ -1,3 +1,5 @@
+//! Why a value could not be written or read, and who is to blame.
+
 use super::{Status, StatusCode};
 
 /// Why a value could not be serialized.

@@ -1,3 +1,5 @@
+//! What a caller asks of reading and writing.
+
 use std::{
     any::{Any, TypeId, type_name},
     fmt,

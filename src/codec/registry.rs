@@ -1,3 +1,5 @@
+//! Serializers by the type of a value and by its name in the data.
+
 use std::{
     any::{Any, TypeId, type_name},
     collections::HashMap,
@@ -337,5 +339,4 @@ impl<L: Line> fmt::Debug for SerDesRegistry<L> {
 }
 
 #[cfg(test)]
-#[path = "registry_tests.rs"]
 mod tests;

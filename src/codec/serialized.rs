@@ -1,3 +1,5 @@
+//! A value under the name of its type.
+
 use bytes::Bytes;
 use prost::Message;
 

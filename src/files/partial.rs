@@ -136,7 +136,8 @@ pub(crate) fn remove_if_dead(partial: &Path) -> bool {
     let Ok(file) = open_existing(partial) else { return false };
     let dead = file.try_lock().is_ok();
     if dead {
-        // Locked until it is gone: its owner may be about to lock it, and would take it for its own.
+        // Locked until it is gone: its owner may be about to lock it, and would take it for its
+        // own.
         let _ = fs::remove_file(partial);
     }
     drop(file);

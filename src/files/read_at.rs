@@ -125,8 +125,8 @@ pub(crate) fn read_up_to<'b>(
 #[cfg(feature = "device")]
 const ARRIVING_STEP: u64 = 16 << 20;
 
-/// The `length` bytes from `offset` on. Memory is taken for them as they arrive: a file of holes, or
-/// a server, may say of itself that it is longer than all memory.
+/// The `length` bytes from `offset` on. Memory is taken for them as they arrive: a file of holes,
+/// or a server, may say of itself that it is longer than all memory.
 ///
 /// # Errors
 /// As [`ReadAt::read_exact_at`]; [`io::ErrorKind::OutOfMemory`] if there is not enough.

@@ -137,8 +137,8 @@ impl Replacement {
         &self.place.directory
     }
 
-    /// Gives the file what it is to have besides its bytes, and takes it to the disk as `durability`
-    /// says; its name is left to do.
+    /// Gives the file what it is to have besides its bytes, and takes it to the disk as
+    /// `durability` says; its name is left to do.
     pub(crate) fn settle(&self, durability: Durability) -> Result<(), Error> {
         let failed = |action| move |error| Error::new(action, &self.target, error);
         let old = Attributes::of(&self.place.path()).map_err(failed("replace"))?;
@@ -169,8 +169,8 @@ impl Replacement {
         Ok(())
     }
 
-    /// Takes the bytes to the disk as `durability` says and gives them the target's name; answers how
-    /// long that took.
+    /// Takes the bytes to the disk as `durability` says and gives them the target's name; answers
+    /// how long that took.
     #[cfg(feature = "device")]
     pub(crate) fn finish(mut self, durability: Durability) -> Result<Duration, Error> {
         let begin = Instant::now();

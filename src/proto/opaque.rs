@@ -1,3 +1,5 @@
+//! Messages that pass through unread.
+
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use prost::{
     DecodeError,

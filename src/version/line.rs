@@ -1,3 +1,5 @@
+//! Lines of versions, and their versions: each line a type of its own.
+
 use std::{
     cmp::Ordering,
     fmt,

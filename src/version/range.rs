@@ -1,3 +1,5 @@
+//! Ranges of versions, for peers that settle on one.
+
 use std::{fmt, marker::PhantomData};
 
 use super::{Line, Version, lines::Ifrt};

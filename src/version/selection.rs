@@ -1,3 +1,5 @@
+//! What an accessor selects, and whether it is as old as was asked.
+
 use std::fmt;
 
 use serdes_version_registry::Selected;

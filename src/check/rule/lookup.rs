@@ -6,7 +6,7 @@ use super::Rule;
 use crate::version::VersionRule;
 
 /// A rule id that does not exist.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownRule {
     /// The text found, cut to 60 characters.
     pub found: String,

@@ -27,8 +27,8 @@ const MOST_BLOCKS: usize = 16;
 /// Bytes between two stretches that are read along: a request of its own costs more.
 const GAP_BYTES: u64 = 64 << 10;
 /// Bytes from which on a stretch is not short. A short one that is read alone, and at once, is not
-/// begun early: the source may have it, or take along what lies behind it, which is what is read next
-/// where somebody reads tensors one by one.
+/// begun early: the source may have it, or take along what lies behind it, which is what is read
+/// next where somebody reads tensors one by one.
 const SHORT_BYTES: u64 = LEAST_BYTES;
 
 type Stretches<'a> = Peekable<Fuse<Box<dyn Iterator<Item = Range<u64>> + Send + 'a>>>;

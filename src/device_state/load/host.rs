@@ -37,7 +37,8 @@ use crate::{
 const STEP_BYTES: u64 = 1 << 20;
 /// Bytes of a whole piece that one thread reads before it takes the next.
 const SPAN_BYTES: u64 = 8 << 20;
-/// Bytes of a window of a piece of which little is wanted, where chunks are smaller or do not count.
+/// Bytes of a window of a piece of which little is wanted, where chunks are smaller or do not
+/// count.
 const WINDOW_BYTES: u64 = 64 << 10;
 
 /// Whether bytes are compared with their checksums.

@@ -31,7 +31,8 @@ const STAGE_BYTES: u64 = 1 << 20;
 /// Bytes that are collected for all shards together, unless there are very many.
 const ALL_STAGES_BYTES: u64 = 32 << 20;
 
-/// Where a shard of a restored array goes: a device of a StreamExecutor plug-in or of a PJRT client.
+/// Where a shard of a restored array goes: a device of a StreamExecutor plug-in or of a PJRT
+/// client.
 #[derive(Debug)]
 pub struct ShardTarget<'a, D = Device> {
     device: DeviceId,

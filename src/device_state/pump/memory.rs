@@ -9,8 +9,8 @@ use crate::{
     stream_executor::{self, Device, DeviceMemory, HostMemory, Stream, Transfer},
 };
 
-/// What memory is to hold: so many elements of a type. Devices that know arrays, and not only bytes,
-/// allocate by it.
+/// What memory is to hold: so many elements of a type. Devices that know arrays, and not only
+/// bytes, allocate by it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contents {
     dtype: DType,

@@ -24,8 +24,8 @@ impl<'a, M: Memory> Uploads<'a, M> {
         Self { device, watch, pool, returns: returns.clone(), to: ToDevice::new(returns) }
     }
 
-    /// Puts an array, which is what comes next of `data`, onto the device; an error of `data` is the
-    /// inner one.
+    /// Puts an array, which is what comes next of `data`, onto the device; an error of `data` is
+    /// the inner one.
     pub(crate) fn put(
         &mut self,
         name: &str,

@@ -1,13 +1,13 @@
-//! Bytes that come into memory when their turn comes, so that those of a whole state are never there
-//! together.
+//! Bytes that come into memory when their turn comes, so that those of a whole state are never
+//! there together.
 
 use std::{io, path::Path};
 
 use super::Writer;
 use crate::{device_state::Error, ifrt::ArraySpec};
 
-/// Bytes of an array, or of a shard, that are not in memory before they are written, as those that a
-/// device of somebody else still has.
+/// Bytes of an array, or of a shard, that are not in memory before they are written, as those that
+/// a device of somebody else still has.
 pub trait DeferredBytes {
     /// How many there are.
     fn count(&self) -> u64;

@@ -19,8 +19,8 @@ use crate::{
 };
 
 /// Bytes that lie in memory of this process and are summed, and then written, at a time: these and
-/// the system's copy of them fit into the cache of a core together, so that the second of both finds
-/// what the first brought there.
+/// the system's copy of them fit into the cache of a core together, so that the second of both
+/// finds what the first brought there.
 const SUMMED_BYTES: u64 = 512 << 10;
 
 /// Makes buffers of a device's memory.

@@ -9,8 +9,8 @@ use crate::{
 };
 
 impl Writer {
-    /// Adds a tensor that lies in device memory, all of it: memory of a StreamExecutor plug-in, or an
-    /// array of a PJRT client.
+    /// Adds a tensor that lies in device memory, all of it: memory of a StreamExecutor plug-in, or
+    /// an array of a PJRT client.
     ///
     /// The copies are done when this returns; the bytes may still be on their way to the file.
     ///
@@ -35,8 +35,8 @@ impl Writer {
 
     /// Adds a tensor whose bytes lie in memory of this process.
     ///
-    /// Large data is handed to the system from where it lies: no copy of it is made, and all of it was
-    /// taken when this returns.
+    /// Large data is handed to the system from where it lies: no copy of it is made, and all of it
+    /// was taken when this returns.
     ///
     /// # Errors
     /// If the name is taken, the spec cannot be written at the requested version, the length is

@@ -131,8 +131,8 @@ impl LocalParts {
         })
     }
 
-    /// Removes the state, and then its parts: nobody opens one whose parts are half gone. Parts that
-    /// another state names, or that somebody writes, stay.
+    /// Removes the state, and then its parts: nobody opens one whose parts are half gone. Parts
+    /// that another state names, or that somebody writes, stay.
     pub(crate) fn remove_state(&self) -> Result<(), Error> {
         let removed = fs::remove_file(&self.path);
         // Parts of one that was removed half way go as well.

@@ -1,3 +1,5 @@
+//! What steps leave to write into versions.toml.
+
 use std::fmt;
 
 use super::Date;

@@ -1,3 +1,5 @@
+//! Why a step is refused.
+
 use super::Date;
 
 /// A step that would leave readers behind, or numbers that contradict each other.

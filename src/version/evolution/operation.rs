@@ -1,3 +1,5 @@
+//! When a producer may emit a new operation.
+
 use super::{Date, EvolutionError};
 
 /// Days for which a consumer is promised to load the data of newer producers: three weeks.

@@ -1,3 +1,5 @@
+//! What a release may take away.
+
 use std::fmt;
 
 use super::EvolutionError;

@@ -59,8 +59,8 @@ pub(crate) trait Visitor {
             other.integer(message, field, value);
         }
     }
-    /// Elements of 32-bit floats, `count` of them, alone or packed. `bytes` are theirs, little endian,
-    /// or nothing where packed ones are longer than [`WHOLE_STRING`](super::WHOLE_STRING).
+    /// Elements of 32-bit floats, `count` of them, alone or packed. `bytes` are theirs, little
+    /// endian, or nothing where packed ones are longer than [`WHOLE_STRING`](super::WHOLE_STRING).
     #[inline]
     fn floats(&mut self, message: MessageId, field: &'static Field, count: u64, bytes: &[u8]) {
         if let Some(other) = self.values_mut() {
