@@ -10,8 +10,8 @@ use crate::version::{AnyVersionAccessor, Ifrt, Line, Version};
 
 /// A value that can be written as a message at a version of the line `L`.
 ///
-/// There is no default for the version: whoever writes a nested value hands on the version that was
-/// asked of it.
+/// There is no default for the version: code that writes a nested value hands on the version that
+/// was asked of it.
 ///
 /// ```
 /// use serdes::codec::{EncodeError, Formats, ToProto};

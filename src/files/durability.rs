@@ -29,8 +29,8 @@ pub enum Durability {
     None,
 }
 
-/// Takes the bytes of a file to the disk, which no signal ends and which may take minutes. Once the
-/// work is stopped nobody waits for it any more: the file may then be removed.
+/// Takes the bytes of a file to the disk, which may take minutes and which no signal ends. Once the
+/// work is stopped this returns without waiting for the end: the file may then be removed.
 #[cfg(feature = "device")]
 pub(crate) fn sync_watched(file: &File, watch: &Watch) -> io::Result<Result<(), Cancelled>> {
     let file = file.try_clone()?;

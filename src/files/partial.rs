@@ -130,8 +130,8 @@ fn named_in(partial: &[u8]) -> Option<&[u8]> {
     rest.strip_suffix(b".").filter(|_| plain)
 }
 
-/// Removes a partial file if its owner is dead; whether it is. What is no file is nobody's partial
-/// file, and stays.
+/// Removes a partial file whose owner is dead; answers whether it is dead. A path that leads to no
+/// regular file stays as it is: no saver made it.
 pub(crate) fn remove_if_dead(partial: &Path) -> bool {
     let Ok(file) = open_existing(partial) else { return false };
     let dead = file.try_lock().is_ok();

@@ -73,8 +73,8 @@ pub trait ReadAt: Send + Sync {
 /// Opens a file to be read from any place.
 ///
 /// # Errors
-/// What the system says, and for a pipe or a device: it has no places, and opening a pipe waits for
-/// whoever writes into it.
+/// What the system says. A pipe or a device is refused: it cannot be read from any place, and
+/// opening a pipe waits for a writer.
 #[cfg(any(feature = "device", feature = "artifact"))]
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     let check = |metadata: std::fs::Metadata| {

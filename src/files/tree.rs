@@ -34,8 +34,8 @@ pub enum EntryKind {
 
 /// Files in directories.
 ///
-/// A path is text to this trait: what is an address to one implementation is the name of a file to
-/// another.
+/// This trait takes a path as text: one implementation may read an address in it, another the name
+/// of a file.
 pub trait Tree: Files {
     /// What a path leads to, links followed.
     ///

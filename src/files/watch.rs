@@ -51,7 +51,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Nobody listens, nobody has stopped the work.
+    /// A watch without a listener, over work that is not stopped.
     pub fn new() -> Self {
         Self::default()
     }

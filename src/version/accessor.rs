@@ -1,4 +1,4 @@
-//! The accessors: whoever needs a version says by them which, and by what rule.
+//! The accessors: each is a rule by which a caller selects a version.
 
 use std::marker::PhantomData;
 
@@ -82,8 +82,8 @@ impl<L: Line> Week4OldVersionAccessor<L> {
         on(day, L::WINDOW_DAYS)
     }
 
-    /// The same as [`get`](Self::get), with its age: for whoever should say that it is younger than
-    /// its name.
+    /// The same as [`get`](Self::get), with the age of the version: a caller that promises four
+    /// weeks should say if it is younger.
     ///
     /// # Errors
     /// [`NoVersionYet`] if the line has no version on its own day, which no versions.toml allows.

@@ -134,7 +134,7 @@ impl Router {
         })
     }
 
-    /// The next bytes; what is behind the end of the array is passed over.
+    /// Takes the next bytes; those behind the end of the array are ignored.
     pub(super) fn update(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             while self.current.1 == 0 {

@@ -20,7 +20,7 @@ use crate::device_state::{
 /// Stretches that are read ahead.
 const AHEAD: usize = IN_FLIGHT;
 
-/// A stretch that is here; its buffer goes back when nobody has it any more.
+/// A stretch that was read; its buffer goes back to the pool when this is dropped.
 pub(super) struct Arrived {
     pub(super) stretch: Stretch,
     /// `None` once it was taken away.

@@ -54,7 +54,7 @@ pub struct Salvaged {
     pub lost_parts: Vec<Damage>,
     /// Whether every tensor of the state is known to be in one of the two lists: its index is
     /// there, or the file was followed from piece to piece up to the place where the index begins.
-    /// Of a file that was cut nobody knows what stood behind the cut.
+    /// What stood behind the end of a truncated file is unknown.
     pub complete_list: bool,
 }
 

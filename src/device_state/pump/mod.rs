@@ -2,8 +2,8 @@
 //! bytes of others are summed, written or read.
 //!
 //! What moves here is [`Memory`]: memory of a device that can be copied in pieces, asynchronously.
-//! [`FromDevice`] is its bytes front to back, in buffers that are filled ahead of whoever takes
-//! them; [`ToDevice`] takes full buffers and gives them back when their copies are done. Buffers go
+//! [`FromDevice`] gives its bytes front to back, in buffers that are filled before they are asked
+//! for; [`ToDevice`] takes full buffers and gives them back when their copies are done. Buffers go
 //! round through a [`Pool`]. Saves, loads, the shards of both, and the way between a device and
 //! files of tensors are built of these.
 //!

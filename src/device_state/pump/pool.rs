@@ -8,7 +8,7 @@ use crate::device_state::Error;
 /// Why there is no buffer, or nothing to put into it.
 #[derive(Debug)]
 pub(crate) enum PoolError {
-    /// Whoever gives buffers back has ended, and knows why.
+    /// The side that gives buffers back has ended; its own error says why.
     Closed,
     /// A buffer could not be made or filled.
     Failed(Error),

@@ -1,4 +1,4 @@
-//! The streams of whoever copies: one a device, made when its first large copy comes.
+//! The streams for copies: one a device, made for its first large copy.
 
 use super::Memory;
 

@@ -1,22 +1,22 @@
-//! Bytes that come into memory when their turn comes, so that those of a whole state are never
-//! there together.
+//! Bytes that are brought into memory only when it is their turn, so that memory never holds a
+//! whole state.
 
 use std::{io, path::Path};
 
 use super::Writer;
 use crate::{device_state::Error, ifrt::ArraySpec};
 
-/// Bytes of an array, or of a shard, that are not in memory before they are written, as those that
-/// a device of somebody else still has.
+/// Bytes of an array, or of a shard, that are not in memory before they are written: those on a
+/// device that another library hosts, for example.
 pub trait DeferredBytes {
     /// How many there are.
     fn count(&self) -> u64;
 
-    /// Brings them into memory, where they stay until what is answered is dropped: that is before
-    /// the next are asked for.
+    /// Brings them into memory, where they stay until the answer is dropped. A writer drops it
+    /// before it asks for the next bytes.
     ///
     /// # Errors
-    /// If they cannot be had.
+    /// If the bytes cannot be fetched.
     fn bytes(&self) -> io::Result<Box<dyn AsRef<[u8]> + '_>>;
 }
 

@@ -1,6 +1,6 @@
 //! The writing end of a save: buffers go in full and come back empty, and a thread of its own
-//! hands them to the system meanwhile. What lies in memory of this process anyway goes in as it
-//! lies, and is written before whoever gave it goes on.
+//! writes them meanwhile. Bytes that are in memory of this process already are written from where
+//! they lie, before the call that hands them over returns.
 
 use std::{
     io::{self, Write},
@@ -19,7 +19,7 @@ const BUFFERS: usize = 2 * IN_FLIGHT;
 /// Where the bytes go.
 pub(in crate::device_state) type Sink = Box<dyn Write + Send>;
 
-/// A sink, and the buffers that go round between it and whoever fills them.
+/// A sink, and the buffers that go round between it and the code that fills them.
 pub(super) struct Output {
     pool: Pool,
     drain: Drain,

@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// The part of an array that one device holds: memory of a StreamExecutor plug-in, an array of a
-/// PJRT client, or bytes (`[u8]`) that were copied from a device of somebody else.
+/// PJRT client, or bytes (`[u8]`) that were copied from a device that another library hosts.
 #[derive(Debug)]
 pub struct Shard<'a, M: ?Sized = DeviceMemory> {
     device: DeviceId,

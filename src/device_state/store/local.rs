@@ -91,7 +91,7 @@ impl LocalParts {
 impl LocalParts {
     /// The saves that states beside the directory name, whatever they are called.
     ///
-    /// Whatever does not tell is an error: nobody knows which parts it needs.
+    /// A state that cannot be read is an error, because the parts that it needs are unknown.
     fn named_beside(&self) -> Result<Vec<SaveId>, Error> {
         let directory = self.path.parent().unwrap_or(&self.path);
         let failed = |error| Error::io("list", directory, error);

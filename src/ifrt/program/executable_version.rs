@@ -35,7 +35,8 @@ where
     }
 }
 
-/// A value that was read: whoever knows its type can read on, and it is written as it was.
+/// A value that was read: it is written as it was read, and a caller that knows its type can decode
+/// it.
 impl RuntimeAbiVersion for Serialized {
     fn to_serialized(&self, _: SerDesVersion) -> Result<Serialized, EncodeError> {
         Ok(self.clone())

@@ -1,9 +1,10 @@
 //! The border to C: everything that knows what lies behind a pointer of the C API, or calls a
 //! plug-in's function by its signature.
 //!
-//! What is below asks nobody: blocks of memory for structs, statuses, the call in progress. Above
-//! it are the functions of a plug-in, in one form for all layouts, and the calls of them on one
-//! device. This folder must never know how a plug-in is loaded, nor who owns what it makes.
+//! At the bottom are memory for structs, statuses, and the call in progress, which depend on
+//! nothing else here. On top of them are a plug-in's functions, in one form for all layouts, and
+//! the calls on one device. This folder must never know how a plug-in is loaded, nor who owns what
+//! it makes.
 
 mod calls;
 mod function_table;

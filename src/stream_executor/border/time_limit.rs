@@ -23,13 +23,13 @@ struct CallInProgress {
 }
 
 thread_local! {
-    /// Where this thread says in which call it is; NULL on threads that nobody watches.
+    /// Where this thread notes the call that it is in; NULL if the thread is not watched.
     static IN_PROGRESS: Cell<*const CallInProgress> = const { Cell::new(ptr::null()) };
 }
 
 /// Says that this thread is in the call `name` until the guard is dropped.
 ///
-/// Costs one thread-local load where nobody watches.
+/// Costs one thread-local load on a thread that is not watched.
 #[inline]
 pub(crate) fn enter(name: &'static &'static str) -> CallGuard {
     let watch = IN_PROGRESS.get();
@@ -139,7 +139,7 @@ pub fn with_time_limit<T: Send + 'static>(
             let _unwatch = Unwatch(watched.as_ref());
             IN_PROGRESS.set(Arc::as_ptr(&watched));
             let _lost = Lost(&theirs);
-            // Should nobody wait for it any more, the value is dropped with `theirs`, when this
+            // If the waiting thread has given up, the value is dropped with `theirs` when this
             // thread ends.
             theirs.set(Progress::Done(work()));
         })

@@ -129,7 +129,7 @@ impl HostMemory {
         Ok(Self { inner: Arc::new(HostAllocation { start, bytes, source }) })
     }
 
-    /// No bytes, for which nobody is asked.
+    /// Memory of no bytes; no allocator is asked for it.
     fn nothing() -> Self {
         let allocation =
             HostAllocation { start: NonNull::dangling(), bytes: 0, source: HostMemorySource::Host };
@@ -165,7 +165,7 @@ fn claim(
 ) -> Result<(NonNull<u8>, LiveRange), Error> {
     let start = NonNull::new(memory.cast::<u8>())
         .ok_or(Error::OutOfMemory { call, bytes: bytes as u64 })?;
-    // What somebody else has is not given back either: that would free it under its owner.
+    // A range that has an owner already is not given back: that would free it under the owner.
     let range = LiveRange::claim(call, start, bytes)?;
     // SAFETY: the plug-in gave `bytes` bytes, and no other value has any of them. Zeroed, because
     // plug-ins need not initialise them.

@@ -16,8 +16,8 @@ use crate::stream_executor::error::Error;
 /// No two overlap.
 static LIVE: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
 
-/// A range of addresses that nobody else has. Let go of when it is dropped, which must be before
-/// the plug-in gets the memory back: from then on it may hand it out again.
+/// A range of addresses that has no other owner. It must be dropped before the plug-in gets the
+/// memory back, because the plug-in may hand the same addresses out again at once.
 #[derive(Debug)]
 pub(super) struct LiveRange {
     start: usize,

@@ -177,7 +177,7 @@ impl Stream {
         })
     }
 
-    /// Enqueues what nobody has to wait for by its number.
+    /// Enqueues work that no transfer waits for.
     fn put(
         &self,
         kept: impl IntoIterator<Item = Kept>,

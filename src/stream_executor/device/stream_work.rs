@@ -72,8 +72,8 @@ impl StreamInner {
         self.failed.load(Ordering::Relaxed)
     }
 
-    /// Puts one piece of work into the stream: what it uses is kept first, so that the plug-in
-    /// never holds what nobody keeps.
+    /// Puts one piece of work into the stream. What the work uses is kept first, so that the
+    /// plug-in never uses what is freed.
     pub(crate) fn enqueue(
         &self,
         kept: impl IntoIterator<Item = Kept>,
@@ -127,7 +127,7 @@ impl StreamInner {
         drop(released);
     }
 
-    /// Takes back an event that nobody waits for any more.
+    /// Takes back an event that is not waited for any more.
     pub(crate) fn reuse(&self, event: Arc<EventInner>) {
         let mut work = self.work();
         if work.spare.len() < MOST_SPARE_EVENTS {

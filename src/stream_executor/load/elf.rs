@@ -91,7 +91,7 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<Inspection, Error> {
     let path = path.as_ref();
     let refuse = |reason: String| Error::NotLoadable { path: path.to_owned(), reason };
     let unreadable = |error: std::io::Error| refuse(format!("{error}; check the path"));
-    // Before it is opened: opening a pipe waits for somebody to write into it.
+    // Looked at before it is opened: opening a pipe waits for a writer.
     if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
         return Err(refuse("it is not a file; give the path of a shared library".to_owned()));
     }

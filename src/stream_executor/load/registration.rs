@@ -277,8 +277,8 @@ impl Drop for Registration {
         let functions = &self.functions.platform;
         let platform = self.platform();
         if let Some(allocator) = self.allocator.take() {
-            // SAFETY: the platform is destroyed below; nobody has the registration any more, and so
-            // nobody its functions.
+            // SAFETY: the platform is destroyed below; this is the last owner of the registration,
+            // and so of its functions.
             unsafe { allocator.destroy(platform) };
         }
         if let (Some(memory), Some(destroy)) =

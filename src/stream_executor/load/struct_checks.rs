@@ -1,4 +1,4 @@
-//! What is looked at in every struct that a plug-in filled in, and how what is wrong is reported.
+//! The checks of every struct that a plug-in filled in, and the reports of what they find.
 
 use serdes_abi::StructLayout;
 

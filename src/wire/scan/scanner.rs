@@ -96,7 +96,7 @@ impl Scanner {
         }
     }
 
-    /// Begins with a field whose value lies from `payload` to `end`, longer than a window.
+    /// Begins to read a field that is longer than a window; its value lies from `payload` to `end`.
     fn begin_long(&mut self, field: &'static Field, payload: u64, end: u64) -> Progress {
         self.long = Some(Long::new(field, end));
         self.at = payload;
@@ -283,7 +283,7 @@ impl<V: Visitor> Walk<'_, '_, V> {
         {
             self.visitor.floats(message, field, 1, bytes.get(..4).unwrap_or_default());
         }
-        // Of many numbers of 64 bits nobody asks for the bits.
+        // No visitor asks for repeated numbers of 64 bits.
         if needed == 8
             && let Some((message, field)) = self.known(number)
             && field.kind.encoding() == Encoding::Fixed64

@@ -23,19 +23,19 @@ impl Piece {
     pub(super) const WHOLE: Self = Self { first: true, last: true };
 }
 
-/// Is told of the known fields of a message, in the order of the bytes. What it leaves out is
-/// checked and told to nobody.
+/// Hears of the known fields of a message, in the order of the bytes. The scanner checks the others
+/// as well and reports them to no visitor.
 ///
-/// A visitor that has another one for a part of the message says which ([`values`](Self::values)),
-/// and that one is told of the numbers and long fields that the first leaves out, and says which
-/// packed numbers and bytes are wanted. Messages and strings the first passes on itself.
+/// A visitor may name a second one for a part of the message ([`values`](Self::values)). The second
+/// hears of the numbers and long fields that the first leaves out, and says which packed numbers
+/// and bytes are wanted; the first passes on messages and strings itself.
 pub(crate) trait Visitor {
-    /// Who else is told of values.
+    /// The second visitor, where there is one.
     #[inline]
     fn values(&self) -> Option<&dyn Visitor> {
         None
     }
-    /// The same, to be told.
+    /// The second visitor, to report values to.
     #[inline]
     fn values_mut(&mut self) -> Option<&mut dyn Visitor> {
         None
