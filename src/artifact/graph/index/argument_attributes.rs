@@ -9,7 +9,7 @@
 
 use std::collections::HashMap;
 
-use super::{function::Argument, signature::as_in_node};
+use super::{argument::Argument, signature::as_in_node};
 use crate::{
     artifact::{
         graph::{

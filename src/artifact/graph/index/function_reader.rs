@@ -8,10 +8,11 @@
 //! operation has, and what the attributes of a call make of a function, is left alone.
 
 use super::{
+    argument::Argument,
     argument_attributes::ArgumentReader,
     body_kinds::BodyKinds,
     calls::{Call, CallReader, Operation},
-    function::{Argument, BodyCall, BodyInput, BodyNode, FunctionIndex, Target},
+    function::{BodyCall, BodyInput, BodyNode, FunctionIndex, Target},
     names::{Name, NameHasher},
     output_names::OutputNames,
     signature::SignatureReader,

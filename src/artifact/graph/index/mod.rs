@@ -8,6 +8,7 @@
 //!
 //! Knows how graphs are written. It must never know what the importer says of them.
 
+mod argument;
 mod argument_attributes;
 mod body_kinds;
 mod call_attributes;
@@ -29,11 +30,12 @@ mod visitor;
 mod wanted;
 
 pub(super) use self::{
+    argument::Argument,
     argument_attributes::{ArgumentShape, OutputShape, RESOURCE, SHAPE},
     body_kinds::BodyKind,
     call_attributes::call_attributes,
     calls::Call,
-    function::{Argument, BodyCall, BodyInput, BodyNode, Element, FunctionIndex, Suffix, Target},
+    function::{BodyCall, BodyInput, BodyNode, Element, FunctionIndex, Suffix, Target},
     function_reader::{FunctionDepth, FunctionReader},
     graph_index::{CallingNode, DeprecatedNode, DuplicateFunction, GraphIndex, Input, Misfit},
     main_nodes::{FirstNode, LostCall, LostTarget, MainNodes, NamingNode},

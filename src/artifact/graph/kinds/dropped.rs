@@ -1,58 +1,12 @@
-//! Attributes that a release does not know and forgets, although their values matter.
+//! The nodes whose attributes a release forgets, although their values matter.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
-use super::{operations::KnownOperation, table::Kinds};
-use crate::artifact::{
-    graph::{
-        DroppedAttribute,
-        attributes::Attributes,
-        node_rules::{LostAttribute, lost_attributes},
-        rules::shown,
-    },
-    ops::Registry,
-};
+use super::{dropped_set::DroppedBy, table::Kinds};
+use crate::artifact::graph::{DroppedAttribute, attributes::Attributes, rules::shown};
 
 /// Attributes that are kept for each registry.
 const MAXIMUM_DROPPED: usize = 1024;
-
-/// What the nodes of an operation drop.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct DroppedSet {
-    operation: u32,
-    attributes: Box<[DroppedBy]>,
-}
-
-/// An attribute and the registries that forget it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct DroppedBy {
-    attribute: &'static str,
-    since: Option<&'static str>,
-    registries: Vec<usize>,
-}
-
-/// What a node with these attributes drops; nothing of operations that nobody knows.
-pub(super) fn of(
-    operation: u32,
-    known: &KnownOperation<'_>,
-    registries: &[Registry],
-    attributes: &Attributes,
-) -> DroppedSet {
-    let mut found: BTreeMap<&'static str, DroppedBy> = BTreeMap::new();
-    for registry in 0..registries.len() {
-        let Some(definition) = known.operation(registry).filter(|_| !known.is_function()) else {
-            continue;
-        };
-        for LostAttribute { attribute, since, .. } in lost_attributes(definition, attributes) {
-            let new = DroppedBy { attribute, since, registries: Vec::new() };
-            found.entry(attribute).or_insert(new).registries.push(registry);
-        }
-    }
-    if found.is_empty() {
-        return DroppedSet::default();
-    }
-    DroppedSet { operation, attributes: found.into_values().collect() }
-}
 
 /// Where attributes are dropped, in the order of the file.
 #[derive(Debug, Default)]

@@ -9,6 +9,7 @@
 //! order the importer looks at them.
 
 mod dropped;
+mod dropped_set;
 mod interner;
 mod kind;
 mod operations;

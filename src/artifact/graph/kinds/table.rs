@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    dropped::{self, DroppedSet},
+    dropped_set::{self, DroppedSet},
     interner::Interner,
     kind::{Judged, Kind, KindNumber, TypeNumber},
     operations::{self, KnownOperation, Operations},
@@ -269,7 +269,7 @@ impl<'a> Kinds<'a> {
 
     fn dropped_of(&mut self, operation: u32, attributes: &Attributes) -> u32 {
         let Some(known) = self.operations.get(operation) else { return 0 };
-        let found = dropped::of(operation, known, self.registries, attributes);
+        let found = dropped_set::of(operation, known, self.registries, attributes);
         self.dropped.number(found)
     }
 }

@@ -1,0 +1,50 @@
+//! Attributes that a release does not know and forgets, although their values matter.
+
+use std::collections::BTreeMap;
+
+use super::operations::KnownOperation;
+use crate::artifact::{
+    graph::{
+        attributes::Attributes,
+        node_rules::{LostAttribute, lost_attributes},
+    },
+    ops::Registry,
+};
+
+/// What the nodes of an operation drop.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct DroppedSet {
+    operation: u32,
+    pub(super) attributes: Box<[DroppedBy]>,
+}
+
+/// An attribute and the registries that forget it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct DroppedBy {
+    pub(super) attribute: &'static str,
+    pub(super) since: Option<&'static str>,
+    pub(super) registries: Vec<usize>,
+}
+
+/// What a node with these attributes drops; nothing of operations that nobody knows.
+pub(super) fn of(
+    operation: u32,
+    known: &KnownOperation<'_>,
+    registries: &[Registry],
+    attributes: &Attributes,
+) -> DroppedSet {
+    let mut found: BTreeMap<&'static str, DroppedBy> = BTreeMap::new();
+    for registry in 0..registries.len() {
+        let Some(definition) = known.operation(registry).filter(|_| !known.is_function()) else {
+            continue;
+        };
+        for LostAttribute { attribute, since, .. } in lost_attributes(definition, attributes) {
+            let new = DroppedBy { attribute, since, registries: Vec::new() };
+            found.entry(attribute).or_insert(new).registries.push(registry);
+        }
+    }
+    if found.is_empty() {
+        return DroppedSet::default();
+    }
+    DroppedSet { operation, attributes: found.into_values().collect() }
+}
