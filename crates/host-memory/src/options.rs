@@ -18,17 +18,17 @@ pub(crate) const MOST_DEVICES: u32 = 1024;
 pub struct Options {
     /// `devices=N`: the number of devices; 0 is allowed, as on a machine without the hardware. 1 by
     /// default.
-    pub devices: u32,
+    pub(crate) devices: u32,
     /// `memory=BYTES`: the memory of each device, in bytes. By default all devices share 7/8 of
     /// what the machine has left at the start.
-    pub memory: Option<u64>,
+    pub(crate) memory: Option<u64>,
     /// `allocator=custom`: the host hands each allocation on to the plug-in, the default.
     /// `allocator=bfc`: the host puts its best-fit allocator over it, which grows by and by.
-    pub allocator: Allocator,
+    pub(crate) allocator: Allocator,
     /// `layout=NAME`: writes the C structs in this layout whatever the host's sizes say, to test
     /// hosts of plug-ins of another age. Only for hosts whose structs have room for it. By default
     /// the layout that the host's sizes point to.
-    pub layout: Option<&'static Layout>,
+    pub(crate) layout: Option<&'static Layout>,
 }
 
 impl Default for Options {

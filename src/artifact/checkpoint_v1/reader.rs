@@ -424,7 +424,7 @@ impl CheckpointV1 {
     }
 
     /// Looks at everything: the tables, what they say of each tensor; with
-    /// [`VerifyOptions::verify_data`], every value of every tensor. Gives the warnings, then the
+    /// [`VerifyOptions::with_data`], every value of every tensor. Gives the warnings, then the
     /// tensors that cannot be restored (empty unless the data was verified).
     #[must_use]
     pub fn verify(

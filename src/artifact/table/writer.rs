@@ -11,15 +11,14 @@ use crate::{artifact::checksum::mask, files::crc32c, wire::varint};
 
 /// How a table is written. The default is what TensorFlow does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct TableOptions {
     /// A data block is closed once it has at least this many bytes.
-    pub block_size: usize,
+    block_size: usize,
     /// Every so many entries a key is written whole (at least 1).
-    pub restart_interval: usize,
+    restart_interval: usize,
     /// Whether blocks are compressed with snappy where that saves an eighth; TensorFlow reads such
     /// tables and writes none.
-    pub snappy: bool,
+    snappy: bool,
 }
 
 impl Default for TableOptions {
@@ -69,7 +68,7 @@ impl<W: Write> TableWriter<W> {
             sink,
             options,
             offset: 0,
-            block: BlockBuilder::new(options.restart_interval.max(1)),
+            block: BlockBuilder::new(options.restart_interval),
             index: BlockBuilder::new(1),
             last_key: Vec::new(),
             entries: 0,
@@ -128,7 +127,7 @@ impl<W: Write> TableWriter<W> {
         if self.block.is_empty() {
             return Ok(());
         }
-        let fresh = BlockBuilder::new(self.options.restart_interval.max(1));
+        let fresh = BlockBuilder::new(self.options.restart_interval);
         let bytes = std::mem::replace(&mut self.block, fresh).finish();
         self.pending = Some(self.write_block(bytes)?);
         Ok(())

@@ -47,12 +47,11 @@ const JOINED_BY_TENSORFLOW: [DataType; 17] = [
 
 /// How a checkpoint is checked.
 #[derive(Clone, Copy, Default)]
-#[non_exhaustive]
 pub struct VerifyOptions<'a> {
     /// Whether every byte of every tensor is read and compared with its checksum.
-    pub verify_data: bool,
+    pub(in crate::artifact) verify_data: bool,
     /// Threads that read data; 0 for as many as the machine has.
-    pub threads: usize,
+    threads: usize,
     watch: Option<&'a Watch>,
 }
 
@@ -139,7 +138,7 @@ impl Stored {
 
 impl Bundle {
     /// Looks at everything: the table, the header, the entry of every tensor and where it lies;
-    /// with [`VerifyOptions::verify_data`], every byte of every tensor, in parallel. The versions
+    /// with [`VerifyOptions::with_data`], every byte of every tensor, in parallel. The versions
     /// are not judged here.
     #[must_use]
     pub fn verify(&self, options: &VerifyOptions<'_>) -> BundleReport {
