@@ -71,3 +71,6 @@ mod propagation_tests;
 
 #[cfg(all(test, feature = "serde"))]
 mod serde_tests;
+
+#[cfg(test)]
+mod testing;

@@ -10,6 +10,7 @@ use super::{
     sharding_spec::{
         ConcreteEvenShardingSpec, ConcreteShardingSpec, HloShardingSpec, ShardingParamShardingSpec,
     },
+    testing::{shape, versions},
     xla::{OpSharding, TileAssignment},
     *,
 };
@@ -18,18 +19,8 @@ use crate::{
         Serialized, ToProto,
         testing::{self, record},
     },
-    version::{Ifrt, SerDesAnyVersionAccessor, SerDesVersion, VersionRange},
+    version::Ifrt,
 };
-
-fn shape(dims: impl AsRef<[i64]>) -> Shape {
-    Shape::new(dims).unwrap()
-}
-
-fn versions() -> impl Iterator<Item = SerDesVersion> {
-    let range = VersionRange::<Ifrt>::supported();
-    (range.minimum()..=range.maximum())
-        .filter_map(|number| SerDesAnyVersionAccessor::get(number).ok())
-}
 
 /// Writes `value` at every version that has it, as a message and as bytes; `expected` are the types
 /// at every nesting.

@@ -9,17 +9,13 @@ use crate::{
         DeviceList, DynamicShape, HloSharding, MemoryKind, OpaqueSharding, ShardingParam,
         ShardingParamSharding, SingleDeviceSharding,
         sharding::ShardShapes,
+        testing::versions,
         with_devices,
         xla::{OpSharding, TileAssignment},
     },
     proto::xla as message,
-    version::{AnyVersionAccessor, Ifrt, Line as _},
     wire::{Dialect, FieldValue, WireReader},
 };
-
-fn versions() -> impl Iterator<Item = SerDesVersion> {
-    Ifrt::ENTRIES.iter().map(|entry| AnyVersionAccessor::get(entry.number).unwrap())
-}
 
 fn shapes() -> impl Strategy<Value = Shape> {
     let dimension = prop_oneof![0_i64..300, any::<i64>().prop_map(|size| size & i64::MAX)];

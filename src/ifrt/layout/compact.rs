@@ -8,7 +8,9 @@ use crate::{
         fields::Fields,
         wire_format::{Encoded, WireFormat, described_by_bytes},
     },
-    ifrt::{DType, IfrtError, Shape, permutation::check_permutation, xla},
+    ifrt::{
+        DType, IfrtError, Shape, list_notation::write_list, permutation::check_permutation, xla,
+    },
     proto::xla::ifrt,
     version::SerDesVersion,
     wire::BackwardWriter,
@@ -136,11 +138,6 @@ impl From<CompactLayout> for Vec<i32> {
 /// The order from the slowest dimension, as in `[0,1]`.
 impl fmt::Display for CompactLayout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("[")?;
-        for (index, dimension) in self.major_to_minor.iter().enumerate() {
-            let comma = if index == 0 { "" } else { "," };
-            write!(f, "{comma}{dimension}")?;
-        }
-        f.write_str("]")
+        write_list(f, &self.major_to_minor)
     }
 }

@@ -4,18 +4,11 @@ use prost::Message as _;
 use super::*;
 use crate::{
     codec::{DecodeErrorKind, DeserializeOptions, FromProto as _, StatusCode, ToProto as _},
-    ifrt::xla,
-    version::{AnyVersionAccessor, Ifrt, Line as _, SerDesVersion},
+    ifrt::{
+        testing::{hex, versions},
+        xla,
+    },
 };
-
-fn versions() -> impl Iterator<Item = SerDesVersion> {
-    Ifrt::ENTRIES.iter().map(|entry| AnyVersionAccessor::get(entry.number).unwrap())
-}
-
-fn hex(text: &str) -> Bytes {
-    let digits: Vec<_> = text.bytes().map(|digit| (digit as char).to_digit(16).unwrap()).collect();
-    digits.chunks(2).map(|pair| (pair[0] * 16 + pair[1]) as u8).collect()
-}
 
 #[test]
 fn a_pjrt_layout_is_written_as_in_the_metadata_of_a_real_executable() {

@@ -9,19 +9,13 @@ use crate::{
     },
     ifrt::{
         AnyDevice, ArraySpec, ConcreteEvenSharding, DType, DeviceId, DeviceList, Layout,
-        MemoryKind, PjRtLayout, Shape, SingleDeviceSharding, xla,
+        MemoryKind, PjRtLayout, Shape, SingleDeviceSharding,
+        testing::{hex, shape, version, versions},
+        xla,
     },
     proto::{OpaqueMessage, google::protobuf::Any, xla::ifrt as wire},
-    version::{AnyVersionAccessor, Ifrt, Line as _, SerDesVersion},
+    version::SerDesVersion,
 };
-
-fn version(number: i32) -> SerDesVersion {
-    AnyVersionAccessor::get(number).unwrap()
-}
-
-fn versions() -> impl Iterator<Item = SerDesVersion> {
-    Ifrt::ENTRIES.iter().map(|entry| version(entry.number))
-}
 
 fn options() -> DeserializeOptions {
     DeserializeOptions::new()
@@ -31,15 +25,6 @@ fn options() -> DeserializeOptions {
 
 fn strict() -> DeserializeOptions {
     options().with_validation(Validation::Strict)
-}
-
-fn shape(dims: &[i64]) -> Shape {
-    Shape::new(dims).unwrap()
-}
-
-fn hex(text: &str) -> Bytes {
-    let digits: Vec<_> = text.bytes().map(|digit| (digit as char).to_digit(16).unwrap()).collect();
-    digits.chunks(2).map(|pair| (pair[0] * 16 + pair[1]) as u8).collect()
 }
 
 fn scalar() -> ArraySpec {
@@ -417,7 +402,7 @@ fn a_host_callback_makes_the_round_trip() {
 #[test]
 fn an_array_spec_inside_of_a_program_may_have_any_sharding() {
     let two = DeviceList::from([0, 1]);
-    let (whole, part) = (shape(&[4]), shape(&[2]));
+    let (whole, part) = (shape([4]), shape([2]));
     let even =
         ConcreteEvenSharding::new(two.clone(), MemoryKind::unset(), whole.clone(), part, false);
     let spec = ArraySpec::new(DType::F32, whole, even.unwrap());

@@ -6,20 +6,14 @@ use crate::{
     codec::{DecodeErrorKind, DeserializeOptions, FromProto, StatusCode, ToProto, Validation},
     ifrt::{
         AnyDevice, ConcreteEvenSharding, DType, DeviceId, HloSharding, MemoryKind, OpaqueSharding,
-        PjRtLayout, Shape, with_devices,
+        PjRtLayout, Shape,
+        testing::{version, versions},
+        with_devices,
         xla::{OpSharding, TileAssignment},
     },
     proto::xla::ifrt::{RemapPlanProto, remap_plan_proto::MappingProto},
-    version::{AnyVersionAccessor, Ifrt, Line as _, SerDesVersion},
+    version::SerDesVersion,
 };
-
-fn version(number: i32) -> SerDesVersion {
-    AnyVersionAccessor::get(number).unwrap()
-}
-
-fn versions() -> impl Iterator<Item = SerDesVersion> {
-    Ifrt::ENTRIES.iter().map(|entry| version(entry.number))
-}
 
 fn options() -> DeserializeOptions {
     with_devices(AnyDevice)

@@ -5,29 +5,22 @@ use crate::{
         ToProto as _, Validation,
     },
     ifrt::{
-        AnyDevice, BoundedDynamicShapeTag, DeviceId, DynamicShape, ShardingParam, with_devices,
+        AnyDevice, BoundedDynamicShapeTag, DeviceId, DynamicShape, ShardingParam,
+        testing::{shape, versions},
+        with_devices,
     },
-    version::{SerDesAnyVersionAccessor, SerDesVersion, VersionRange},
+    version::SerDesVersion,
 };
-
-fn shape(dims: impl AsRef<[i64]>) -> Shape {
-    Shape::new(dims).unwrap()
-}
 
 fn dynamic(dims: impl AsRef<[i64]>) -> DynamicShape {
     let tag = BoundedDynamicShapeTag::new(vec![true; dims.as_ref().len()]).unwrap();
     DynamicShape::new(shape(dims), tag).unwrap()
 }
 
-fn every_version() -> impl Iterator<Item = SerDesVersion> {
-    let range = VersionRange::<crate::version::Ifrt>::supported();
-    (range.minimum()..=range.maximum()).map(|number| SerDesAnyVersionAccessor::get(number).unwrap())
-}
-
 fn round_trip(sharding: impl Into<Sharding>) {
     let sharding = sharding.into();
     let options = with_devices(DeviceList::from([0, 1])).with_validation(Validation::Strict);
-    for version in every_version() {
+    for version in versions() {
         let serialized = sharding.to_serialized(version).unwrap();
         assert_eq!(serialized.type_name(), sharding.type_name());
         assert_eq!(Sharding::from_serialized(serialized, &options).unwrap(), sharding, "{version}");
@@ -36,14 +29,14 @@ fn round_trip(sharding: impl Into<Sharding>) {
 }
 
 #[test]
-fn a_single_device_sharding_makes_the_round_trip_at_every_version() {
+fn a_single_device_sharding_makes_the_round_trip_at_versions() {
     round_trip(SingleDeviceSharding::new(DeviceId(1)));
     round_trip(SingleDeviceSharding::new(DeviceId(0)).with_memory_kind("pinned_host"));
     round_trip(SingleDeviceSharding::new(DeviceId(0)).with_memory_kind(""));
 }
 
 #[test]
-fn an_opaque_sharding_makes_the_round_trip_at_every_version() {
+fn an_opaque_sharding_makes_the_round_trip_at_versions() {
     round_trip(OpaqueSharding::new(DeviceList::from([0, 1]), MemoryKind::new("abc")));
     round_trip(OpaqueSharding::new(DeviceList::from([]), MemoryKind::unset()));
 }
@@ -80,7 +73,7 @@ fn a_concrete_even_sharding_keeps_whether_it_is_fully_replicated() {
 }
 
 #[test]
-fn a_sharding_param_sharding_makes_the_round_trip_at_every_version() {
+fn a_sharding_param_sharding_makes_the_round_trip_at_versions() {
     let param: ShardingParam = "2x1 to [0] on 2".parse().unwrap();
     let devices = DeviceList::from([1, 0]);
     round_trip(ShardingParamSharding::new(param, devices, MemoryKind::new("abc")).unwrap());
@@ -107,7 +100,7 @@ fn the_requested_version_reaches_a_sharding_param_through_all_envelopes() {
     let param: ShardingParam = "1 to [0] on 2 unreduced [0]".parse().unwrap();
     let sharding = ShardingParamSharding::new(param, [0, 1].into(), MemoryKind::unset()).unwrap();
     let sharding = Sharding::from(sharding);
-    for version in every_version() {
+    for version in versions() {
         let written = sharding.to_proto(version);
         assert_eq!(written.is_ok(), version.number() >= 1, "{version}");
         assert_eq!(sharding.can_serialize_at(version), written.map(drop));
@@ -137,7 +130,7 @@ fn index_domains_of_a_concrete_sharding_are_refused_and_not_dropped() {
     assert!(sharding.clone().with_index_domains(domains[1..].to_vec()).is_err());
     let with_domains = sharding.clone().with_index_domains(domains.clone()).unwrap();
     assert_eq!(with_domains.index_domains(&shape([4])), Ok(domains));
-    for version in every_version() {
+    for version in versions() {
         let error = with_domains.to_proto(version).unwrap_err();
         assert_eq!(error.code(), StatusCode::Unimplemented);
         assert!(error.to_string().contains("index domains"), "{error}");

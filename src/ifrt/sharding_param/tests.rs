@@ -1,8 +1,10 @@
 use super::*;
 use crate::{
     codec::{DecodeErrorKind, FromProto as _, StatusCode, ToProto as _},
-    ifrt::IndexDomain,
-    version::{Ifrt, SerDesAnyVersionAccessor, VersionRange},
+    ifrt::{
+        IndexDomain,
+        testing::{version, versions},
+    },
 };
 
 fn param(text: &str) -> ShardingParam {
@@ -13,15 +15,6 @@ fn refused(text: &str, validation: Validation) -> String {
     let error = text::parse(text).unwrap().verify(validation).unwrap_err();
     assert_eq!(error.code(), StatusCode::InvalidArgument);
     error.to_string()
-}
-
-fn version(number: i32) -> SerDesVersion {
-    SerDesAnyVersionAccessor::get(number).unwrap()
-}
-
-fn versions() -> impl Iterator<Item = SerDesVersion> {
-    let range = VersionRange::<Ifrt>::supported();
-    (range.minimum()..=range.maximum()).map(version)
 }
 
 #[test]

@@ -4,14 +4,11 @@ use crate::{
     ifrt::{
         AbstractArraySpec, ArraySpec, DType, ShardingParam,
         sharding::ShardShapes,
+        testing::{shape, versions},
         xla::{OpSharding, TileAssignment},
     },
-    version::{SerDesAnyVersionAccessor, SerDesVersion, VersionRange},
+    version::SerDesVersion,
 };
-
-fn shape(dims: impl AsRef<[i64]>) -> Shape {
-    Shape::new(dims).unwrap()
-}
 
 fn every_kind() -> Vec<ShardingSpec> {
     let param: ShardingParam = "2 to [0] on 2".parse().unwrap();
@@ -28,11 +25,6 @@ fn every_kind() -> Vec<ShardingSpec> {
         ShardingParamShardingSpec::new(param).unwrap().into(),
         HloShardingSpec::new(2, halves).unwrap().into(),
     ]
-}
-
-fn versions() -> impl Iterator<Item = SerDesVersion> {
-    let maximum = VersionRange::<crate::version::Ifrt>::supported().maximum();
-    (0..=maximum).map(|number| SerDesAnyVersionAccessor::get(number).unwrap())
 }
 
 /// Those at which specs exist.

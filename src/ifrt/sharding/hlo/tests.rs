@@ -1,7 +1,10 @@
 use super::*;
 use crate::{
     codec::{DecodeErrorKind, FromProto as _, StatusCode, ToProto as _, Validation},
-    ifrt::{AnyDevice, ConcreteEvenSharding, Sharding, with_devices, xla::TileAssignment},
+    ifrt::{
+        AnyDevice, ConcreteEvenSharding, Sharding, testing::shape, with_devices,
+        xla::TileAssignment,
+    },
     proto::xla as wire,
 };
 
@@ -17,10 +20,6 @@ fn iota(dimensions: &[i64], reshape: &[i64], transpose: &[i32]) -> TileAssignmen
     TileAssignment::iota(dimensions, reshape, transpose).unwrap()
 }
 
-fn shape(dims: &[i64]) -> Shape {
-    Shape::new(dims).unwrap()
-}
-
 fn texts(sharding: &HloSharding, dims: &[i64]) -> Vec<String> {
     let domains = sharding.index_domains(&shape(dims)).unwrap();
     domains.iter().map(ToString::to_string).collect()
@@ -29,7 +28,7 @@ fn texts(sharding: &HloSharding, dims: &[i64]) -> Vec<String> {
 #[test]
 fn tiles_that_do_not_divide_a_dimension_leave_smaller_parts_at_the_edge() {
     let thirds = sharding(3, OpSharding::tiled(iota(&[3], &[3], &[0])));
-    assert_eq!(thirds.shard_shape(&shape(&[4])), Ok(shape(&[2])));
+    assert_eq!(thirds.shard_shape(&shape([4])), Ok(shape([2])));
     assert_eq!(texts(&thirds, &[4]), ["[0]+[2]", "[2]+[2]", "[4]+[0]"]);
     assert_eq!(texts(&thirds, &[0]), ["[0]+[0]"; 3]);
 }
@@ -49,7 +48,7 @@ fn domains_follow_the_order_of_the_devices_not_of_the_tiles() {
 fn devices_of_a_replicated_subgroup_hold_the_same_part() {
     let partial = OpSharding::partially_replicated(iota(&[2, 1, 2], &[4], &[0]));
     let partial = sharding(4, partial);
-    assert_eq!(partial.shard_shape(&shape(&[4, 4])), Ok(shape(&[2, 4])));
+    assert_eq!(partial.shard_shape(&shape([4, 4])), Ok(shape([2, 4])));
     assert_eq!(
         texts(&partial, &[4, 4]),
         ["[0,0]+[2,4]", "[0,0]+[2,4]", "[2,0]+[2,4]", "[2,0]+[2,4]"]
@@ -61,7 +60,7 @@ fn devices_of_a_replicated_subgroup_hold_the_same_part() {
 
 #[test]
 fn answers_about_many_devices_and_many_dimensions_are_bounded_by_the_product_of_both() {
-    let many = shape(&[1; 2000]);
+    let many = shape([1; 2000]);
     let everywhere = sharding(2000, OpSharding::replicated());
     let ones = [&[2000][..], &[1; 1999]].concat();
     let cut = sharding(2000, OpSharding::tiled(iota(&ones, &[2000], &[0])));
@@ -70,7 +69,7 @@ fn answers_about_many_devices_and_many_dimensions_are_bounded_by_the_product_of_
         &[OpShardingType::Replicated; 2000],
     );
     let subgroups = sharding(2000, subgroups.unwrap());
-    for (sharding, shape) in [(everywhere, many.clone()), (cut, many), (subgroups, shape(&[4]))] {
+    for (sharding, shape) in [(everywhere, many.clone()), (cut, many), (subgroups, shape([4]))] {
         // Dimensions of the assignment count as those of the array do.
         let limit = 10 << 20;
         let sharding = Sharding::from(sharding);
@@ -82,11 +81,11 @@ fn answers_about_many_devices_and_many_dimensions_are_bounded_by_the_product_of_
     let even = ConcreteEvenSharding::new_lenient(
         devices(2000),
         MemoryKind::unset(),
-        shape(&[1; 2000]),
-        shape(&[1; 2000]),
+        shape([1; 2000]),
+        shape([1; 2000]),
         false,
     );
-    assert!(Sharding::from(even).disassemble_within(&shape(&[1; 2000]), 10 << 20).is_err());
+    assert!(Sharding::from(even).disassemble_within(&shape([1; 2000]), 10 << 20).is_err());
 }
 
 #[test]
@@ -115,16 +114,16 @@ fn what_a_sharding_does_not_say_is_an_error() {
         OpSharding::tuple([OpSharding::replicated()]).unwrap(),
         manual.unwrap(),
     ] {
-        let error = sharding(4, op_sharding).index_domains(&shape(&[4])).unwrap_err();
+        let error = sharding(4, op_sharding).index_domains(&shape([4])).unwrap_err();
         assert_eq!(error.code(), StatusCode::InvalidArgument);
     }
     let rows = sharding(2, OpSharding::tiled(iota(&[2, 1], &[2], &[0])));
-    assert!(rows.shard_shape(&shape(&[4])).is_err());
-    assert!(rows.index_domains(&shape(&[4])).is_err());
+    assert!(rows.shard_shape(&shape([4])).is_err());
+    assert!(rows.index_domains(&shape([4])).is_err());
     let outside = OpSharding::tiled(TileAssignment::listed([2], [0, 7]).unwrap());
-    assert!(sharding(2, outside).index_domains(&shape(&[4])).is_err());
+    assert!(sharding(2, outside).index_domains(&shape([4])).is_err());
     let twice = OpSharding::tiled(TileAssignment::listed([2], [0, 0]).unwrap());
-    assert!(sharding(2, twice).index_domains(&shape(&[4])).is_err());
+    assert!(sharding(2, twice).index_domains(&shape([4])).is_err());
 }
 
 #[test]
