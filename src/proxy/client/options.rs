@@ -7,23 +7,64 @@ use crate::{ifrt::AttributeMap, proxy::Ranges};
 
 /// How to connect.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct ClientOptions {
     /// What to offer.
-    pub ranges: Ranges,
+    pub(in crate::proxy) ranges: Ranges,
     /// What the server is told of this client.
-    pub initialization_data: AttributeMap,
+    pub(in crate::proxy) initialization_data: AttributeMap,
     /// How long connecting, the handshake and the first answer may take, each.
-    pub timeout: Duration,
+    pub(in crate::proxy) timeout: Duration,
     /// The certificates to trust, in PEM. Needed for `https://` addresses: none is trusted by
     /// itself.
-    pub certificate_authority: Option<Vec<u8>>,
+    pub(in crate::proxy) certificate_authority: Option<Vec<u8>>,
     /// The name in the server's certificate, if it is not that of the address.
-    pub server_name: Option<String>,
+    pub(in crate::proxy) server_name: Option<String>,
     pub(in crate::proxy) credentials: Credentials,
 }
 
 impl ClientOptions {
+    /// All that this build speaks, 20 seconds for each step, no certificate that is trusted.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Offers these ranges.
+    #[must_use]
+    pub fn with_ranges(mut self, ranges: Ranges) -> Self {
+        self.ranges = ranges;
+        self
+    }
+
+    /// Tells the server this of the client.
+    #[must_use]
+    pub fn with_initialization_data(mut self, data: AttributeMap) -> Self {
+        self.initialization_data = data;
+        self
+    }
+
+    /// Gives connecting, the handshake and the first answer that long, each.
+    #[must_use]
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// Trusts these certificates, in PEM. Needed for `https://` addresses: none is trusted by
+    /// itself.
+    #[must_use]
+    pub fn with_certificate_authority(mut self, certificates: impl Into<Vec<u8>>) -> Self {
+        self.certificate_authority = Some(certificates.into());
+        self
+    }
+
+    /// Expects this name in the server's certificate, if it is not that of the address.
+    #[must_use]
+    pub fn with_server_name(mut self, name: impl Into<String>) -> Self {
+        self.server_name = Some(name.into());
+        self
+    }
+
     /// Says with every call who the client is: `authorization: Bearer TOKEN`. On a plain connection
     /// everybody on the way can read it.
     #[must_use]

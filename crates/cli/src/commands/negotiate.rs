@@ -23,11 +23,12 @@ pub(crate) fn run(
 ) -> Result<Status, Failure> {
     let ranges = ranges(&arguments.ranges)?;
     let address = &arguments.address;
-    let mut options = ClientOptions::default();
-    options.ranges = ranges;
-    options.server_name.clone_from(&arguments.tls_name);
+    let mut options = ClientOptions::new().with_ranges(ranges);
+    if let Some(name) = &arguments.tls_name {
+        options = options.with_server_name(name);
+    }
     if let Some(path) = &arguments.tls_ca {
-        options.certificate_authority = Some(read(path)?);
+        options = options.with_certificate_authority(read(path)?);
     } else if address.starts_with("https://") {
         return Err(Failure::new(format_args!(
             "{address}: give the certificates to trust with --tls-ca"
