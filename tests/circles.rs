@@ -27,13 +27,14 @@ const CRATES: [&str; 9] = [
 ];
 
 /// Rooms of the library without a circle inside of them.
-const ROOMS: [&str; 12] = [
+const ROOMS: [&str; 13] = [
     "check",
     "codec",
     "device_state",
     "files",
     "pjrt",
     "proto",
+    "proxy",
     "stablehlo",
     "storage",
     "tensor_io",

@@ -2,19 +2,12 @@
 
 use std::fmt;
 
-use super::{ProxyError, status::status};
+use super::{ProxyError, Ranges, status::status};
 use crate::{
     codec::Status,
     proto::xla::ifrt::proxy::{GrpcGetVersionRequest, IfrtProxyVersion},
     version::{AnyVersionAccessor, Ifrt, Line, ProxyProtocol, Side, Version, VersionRange},
 };
-
-/// What a side of the proxy speaks: an inclusive range of each of the two lines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Ranges {
-    protocol: VersionRange<ProxyProtocol>,
-    serdes: VersionRange<Ifrt>,
-}
 
 /// What both sides of a session speak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -24,36 +17,6 @@ pub struct Agreement {
 }
 
 impl Ranges {
-    /// All that this build speaks.
-    #[must_use]
-    pub fn supported() -> Self {
-        Self { protocol: VersionRange::supported(), serdes: VersionRange::supported() }
-    }
-
-    /// The same with another range of the protocol.
-    #[must_use]
-    pub fn with_protocol(self, protocol: VersionRange<ProxyProtocol>) -> Self {
-        Self { protocol, ..self }
-    }
-
-    /// The same with another range of the IFRT values.
-    #[must_use]
-    pub fn with_serdes(self, serdes: VersionRange<Ifrt>) -> Self {
-        Self { serdes, ..self }
-    }
-
-    /// The range of the protocol.
-    #[must_use]
-    pub const fn protocol(self) -> VersionRange<ProxyProtocol> {
-        self.protocol
-    }
-
-    /// The range of the IFRT values.
-    #[must_use]
-    pub const fn serdes(self) -> VersionRange<Ifrt> {
-        self.serdes
-    }
-
     /// Fails if this build does not speak all of both ranges.
     ///
     /// # Errors
@@ -109,19 +72,6 @@ impl Ranges {
             protocol: range(low.protocol_version, high.protocol_version)?,
             serdes: range(low.ifrt_serdes_version_number, high.ifrt_serdes_version_number)?,
         })
-    }
-}
-
-impl Default for Ranges {
-    fn default() -> Self {
-        Self::supported()
-    }
-}
-
-/// `protocol 16..25, serdes 0..6`
-impl fmt::Display for Ranges {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "protocol {}, serdes {}", self.protocol, self.serdes)
     }
 }
 

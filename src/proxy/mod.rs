@@ -49,6 +49,7 @@ mod client;
 mod error;
 mod handshake;
 mod health;
+mod ranges;
 mod requests;
 mod server;
 mod service;
@@ -59,6 +60,7 @@ pub use client::{
     negotiate_with,
 };
 pub use error::ProxyError;
-pub use handshake::{Agreement, Ranges};
+pub use handshake::Agreement;
 pub use health::Health;
+pub use ranges::Ranges;
 pub use server::{Limits, LocalSession, Metrics, ServedDevices, Server, ServerBuilder, Tokens};
