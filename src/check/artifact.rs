@@ -198,6 +198,12 @@ pub(super) fn shard_prefix(path: &Path) -> Option<PathBuf> {
 }
 
 impl Artifact {
+    /// Its path as it was given; `-` of a stream and of bytes in memory.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        &self.label
+    }
+
     /// Its kind.
     #[must_use]
     pub fn kind(&self) -> Kind {

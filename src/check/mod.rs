@@ -79,6 +79,6 @@ pub use self::{
         AxisSummary, DeviceSummary, MeshSummary, PartSummary, ShardingSummary, StateSummary,
     },
     verdict::{Cancelled, ConsumerVersion, Verdict, Verdicts, Versions},
-    walk::{Skipped, Walk, all, walk},
+    walk::{Skipped, Unopened, Walk, all, walk},
 };
 pub use crate::artifact::graph::Loader;

@@ -84,6 +84,16 @@ impl Skipped {
     }
 }
 
+/// A path at which a walk found nothing that can be looked into, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Unopened {
+    /// The path.
+    pub path: String,
+    /// Why.
+    pub reason: Box<Reason>,
+}
+
 /// How far a walk has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
@@ -162,12 +172,41 @@ impl<'o> Walk<'o> {
     /// The verdicts on the next artifact, one for each consumer; [`Iterator`] gives them one by
     /// one.
     pub fn next_artifact(&mut self) -> Option<Result<Verdicts, Cancelled>> {
+        let verdicts = match self.next_opened()? {
+            Ok(artifact) => artifact.check_for(self.consumers(), self.options),
+            Err(Unopened { path, reason }) => Ok(self.refused(&path, &reason)),
+        };
+        if verdicts.is_err() {
+            self.stage = Stage::Ended;
+        }
+        Some(verdicts)
+    }
+
+    /// The next artifact without a verdict, for whoever wants to look into it.
+    ///
+    /// # Errors
+    /// [`Unopened`] for a path at which there is nothing, or nothing that can be read; the walk goes
+    /// on behind it.
+    ///
+    /// ```no_run
+    /// use serdes::check::{self, Options};
+    ///
+    /// let options = Options::default();
+    /// let mut walk = check::walk("models", &options);
+    /// while let Some(artifact) = walk.next_opened() {
+    ///     match artifact {
+    ///         Ok(artifact) => println!("{}: {}", artifact.path(), artifact.kind()),
+    ///         Err(unopened) => println!("{}: {}", unopened.path, unopened.reason.message),
+    ///     }
+    /// }
+    /// ```
+    pub fn next_opened(&mut self) -> Option<Result<Artifact, Unopened>> {
         if self.stage == Stage::Ended {
             return None;
         }
-        if let Some(verdicts) = self.find() {
-            self.stage = if verdicts.is_ok() { Stage::Found } else { Stage::Ended };
-            return Some(verdicts);
+        if let Some(found) = self.find() {
+            self.stage = Stage::Found;
+            return Some(found);
         }
         if self.stage != Stage::Nothing {
             return None;
@@ -175,7 +214,7 @@ impl<'o> Walk<'o> {
         self.stage = Stage::Ended;
         let reason = Reason::from(messages::no_artifact_in_directory());
         let reason = reason.with_remedy(Remedy::CheckPathOrNameFile);
-        Some(Ok(self.refused(&self.root, &reason)))
+        Some(Err(self.unopened(&self.root, reason)))
     }
 
     /// Whether a directory was walked into: the path was no artifact of its own.
@@ -196,7 +235,7 @@ impl<'o> Walk<'o> {
         self.stage == Stage::Found
     }
 
-    fn begin(&mut self) -> Option<Result<Verdicts, Cancelled>> {
+    fn begin(&mut self) -> Option<Result<Artifact, Unopened>> {
         self.stage = Stage::Nothing;
         let root = self.root.clone();
         if let Some(matches) = self.matches(&root) {
@@ -204,25 +243,25 @@ impl<'o> Walk<'o> {
             return None;
         }
         Some(match open(&self.tree, &root, self.kind) {
-            Ok(artifact) => self.judge(&artifact),
+            Ok(artifact) => Ok(artifact),
             Err(CheckError::Directory { .. }) => match self.list(&root, 0) {
                 Ok(()) => return None,
-                Err(reason) => Ok(self.refused(&root, &reason)),
+                Err(reason) => Err(self.unopened(&root, *reason)),
             },
-            Err(error) => Ok(self.refused(&root, &error.reason())),
+            Err(error) => Err(self.unopened(&root, error.reason())),
         })
     }
 
-    /// The verdict on the next artifact.
-    fn find(&mut self) -> Option<Result<Verdicts, Cancelled>> {
+    /// The next artifact, or path at which there is none.
+    fn find(&mut self) -> Option<Result<Artifact, Unopened>> {
         if self.stage == Stage::Begin
-            && let Some(verdict) = self.begin()
+            && let Some(found) = self.begin()
         {
-            return Some(verdict);
+            return Some(found);
         }
         while let Some((path, depth)) = self.pending.pop() {
-            if let Some(verdict) = self.visit(&path, depth) {
-                return Some(verdict);
+            if let Some(found) = self.visit(&path, depth) {
+                return Some(found);
             }
         }
         None
@@ -259,13 +298,13 @@ impl Walk<'_> {
         if matches.iter().all(is_v1) { None } else { Some(matches) }
     }
 
-    /// Looks at one entry of a directory; `None` if it gets no verdict.
-    fn visit(&mut self, path: &Path, depth: usize) -> Option<Result<Verdicts, Cancelled>> {
+    /// Looks at one entry of a directory; `None` if it is no artifact.
+    fn visit(&mut self, path: &Path, depth: usize) -> Option<Result<Artifact, Unopened>> {
         let entry = match self.tree.look_at_entry(path) {
             Ok(entry) => entry,
             // It was taken away since the directory was read.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
-            Err(source) => return Some(Ok(self.refused(path, &self.unreadable(path, source)))),
+            Err(source) => return Some(Err(self.unopened(path, self.unreadable(path, source)))),
         };
         let is_directory = entry == EntryKind::Directory;
         if self.is_excluded(path, is_directory) {
@@ -278,7 +317,7 @@ impl Walk<'_> {
         match self.tree.look(path) {
             Ok(EntryKind::File) => self.visit_file(path),
             Err(source) if is_named_as_artifact(path) => {
-                Some(Ok(self.refused(path, &self.unreadable(path, source))))
+                Some(Err(self.unopened(path, self.unreadable(path, source))))
             }
             _ => {
                 self.skipped.add(path.to_owned());
@@ -287,13 +326,9 @@ impl Walk<'_> {
         }
     }
 
-    fn visit_directory(
-        &mut self,
-        path: &Path,
-        depth: usize,
-    ) -> Option<Result<Verdicts, Cancelled>> {
+    fn visit_directory(&mut self, path: &Path, depth: usize) -> Option<Result<Artifact, Unopened>> {
         match kind_of_directory(&*self.tree, path) {
-            Some(kind) if kind.is_judged() => return Some(self.check(path, None)),
+            Some(kind) if kind.is_judged() => return Some(self.open_as(path, None)),
             Some(_) => {
                 self.skipped.add(path.to_owned());
                 return None;
@@ -301,10 +336,10 @@ impl Walk<'_> {
             None if is_parts_of_a_state(&self.tree, path) => return None,
             None => {}
         }
-        self.list(path, depth).err().map(|reason| Ok(self.refused(path, &reason)))
+        self.list(path, depth).err().map(|reason| Err(self.unopened(path, *reason)))
     }
 
-    fn visit_file(&mut self, path: &Path) -> Option<Result<Verdicts, Cancelled>> {
+    fn visit_file(&mut self, path: &Path) -> Option<Result<Artifact, Unopened>> {
         if belongs_to_a_checkpoint(&*self.tree, path) {
             return None;
         }
@@ -313,21 +348,18 @@ impl Walk<'_> {
                 self.skipped.add(path.to_owned());
                 None
             }
-            Ok(artifact) if self.kind.is_none() => Some(self.judge(&artifact)),
-            Ok(_) => Some(self.check(path, self.kind)),
-            Err(error) => Some(Ok(self.refused(path, &error.reason()))),
+            Ok(artifact) if self.kind.is_none() => Some(Ok(artifact)),
+            Ok(_) => Some(self.open_as(path, self.kind)),
+            Err(error) => Some(Err(self.unopened(path, error.reason()))),
         }
     }
 
-    fn check(&self, path: &Path, kind: Option<Kind>) -> Result<Verdicts, Cancelled> {
-        match open(&self.tree, path, kind) {
-            Ok(artifact) => self.judge(&artifact),
-            Err(error) => Ok(self.refused(path, &error.reason())),
-        }
+    fn open_as(&self, path: &Path, kind: Option<Kind>) -> Result<Artifact, Unopened> {
+        open(&self.tree, path, kind).map_err(|error| self.unopened(path, error.reason()))
     }
 
-    fn judge(&self, artifact: &Artifact) -> Result<Verdicts, Cancelled> {
-        artifact.check_for(self.consumers(), self.options)
+    fn unopened(&self, path: &Path, reason: Reason) -> Unopened {
+        Unopened { path: self.tree.name(path), reason: Box::new(reason) }
     }
 
     fn consumers(&self) -> &[Consumer] {
@@ -338,8 +370,8 @@ impl Walk<'_> {
     }
 
     /// What every consumer is told of a path at which nothing can be judged.
-    fn refused(&self, path: &Path, reason: &Reason) -> Verdicts {
-        let path = self.tree.name(path);
+    fn refused(&self, path: &str, reason: &Reason) -> Verdicts {
+        let path = path.to_owned();
         let verdict = |consumer| Verdict::without_artifact(path.clone(), consumer, reason.clone());
         let verdicts = self.consumers().iter().map(verdict).collect();
         Verdicts::new(path.clone(), verdicts)

@@ -50,6 +50,13 @@ impl Failure {
         self
     }
 
+    /// The same of one of several things, which is named.
+    #[must_use]
+    pub(crate) fn about(mut self, thing: impl fmt::Display) -> Self {
+        self.error = format!("{thing}: {}", self.error).into();
+        self
+    }
+
     /// The exit status that it means.
     pub(crate) fn status(&self) -> Status {
         match self.kind {

@@ -6,6 +6,7 @@
 use std::{
     fmt,
     io::{self, IsTerminal, Write},
+    path::Path,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -347,6 +348,16 @@ pub(crate) fn shown(text: &str) -> impl fmt::Display {
     if odd { format!("{text:?}") } else { text.to_owned() }
 }
 
+/// A path for people, as [`shown`] has words.
+pub(crate) fn shown_path(path: &Path) -> String {
+    shown(&path.to_string_lossy()).to_string()
+}
+
+/// A path for programs; what is no text in it is replaced, since JSON is text.
+pub(crate) fn json_of_path(path: &Path) -> Value {
+    path.to_string_lossy().into()
+}
+
 /// Whether a character turns the direction of text: such are no control characters.
 fn turns(c: char) -> bool {
     matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
@@ -354,7 +365,7 @@ fn turns(c: char) -> bool {
 
 /// A message in which words of files, of servers and of plug-ins may stand: escaped where they would
 /// do something to a terminal other than to begin a line.
-fn harmless(message: &str) -> String {
+pub(crate) fn harmless(message: &str) -> String {
     let mut shown = String::with_capacity(message.len());
     for c in message.chars() {
         if (c.is_control() && !matches!(c, '\n' | '\t')) || turns(c) {

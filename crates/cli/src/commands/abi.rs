@@ -7,7 +7,7 @@ use crate::{
     arguments::{AbiCommand, AllowedBump},
     failure::Failure,
     status::Status,
-    terminal::{BAD, FAINT, GOOD, NAME, Terminal, WARN},
+    terminal::{BAD, FAINT, GOOD, NAME, Terminal, WARN, harmless, shown},
 };
 
 /// Compares.
@@ -42,14 +42,14 @@ pub(crate) fn run(command: &AbiCommand, terminal: &mut Terminal) -> Result<Statu
         terminal.line(format_args!(
             "  {:<6}{NAME}{}{dot}{}{NAME:#} {}: {FAINT}{}{FAINT:#}",
             change.requires.as_str(),
-            change.structure,
-            change.field,
+            shown(&change.structure),
+            if change.field.is_empty() { String::new() } else { shown(&change.field).to_string() },
             change.change,
-            change.why
+            harmless(&change.why)
         ))?;
     }
     for note in found.notes() {
-        terminal.line(format_args!("  {WARN}note{WARN:#}: {note}"))?;
+        terminal.line(format_args!("  {WARN}note{WARN:#}: {}", harmless(&note)))?;
     }
     Ok(if exceeded || wrong_step { Status::No } else { Status::Yes })
 }

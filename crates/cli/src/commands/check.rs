@@ -1,6 +1,10 @@
 //! `serdes check`: verdicts on artifacts.
 
-use std::{collections::BTreeMap, io, path::Path, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use serdes::{
@@ -13,7 +17,7 @@ use crate::{
     arguments::CheckArguments,
     commands::{
         consumers::{consumers, options},
-        places, verdicts, watch,
+        places, streams, verdicts, watch,
     },
     failure::Failure,
     status::Status,
@@ -27,12 +31,13 @@ pub(crate) fn run(arguments: &CheckArguments, terminal: &mut Terminal) -> Result
     let kind = kind(arguments.kind.as_deref())?;
     let excluded = excluded(&arguments.exclude)?;
     let mut summary = Summary::new(consumers.are_several);
+    streams::once(arguments.paths.iter().map(PathBuf::as_path))?;
     // Standard input is read before anybody listens for Ctrl-C: a process that waits for its input
     // is ended by it.
     let mut artifacts = Vec::new();
     for path in &arguments.paths {
         artifacts.push(if path == Path::new("-") {
-            Some(check::reader(io::stdin().lock(), kind).map_err(Failure::of)?)
+            Some(check::reader(streams::standard_input()?, kind).map_err(Failure::of)?)
         } else {
             None
         });

@@ -18,7 +18,7 @@ use crate::{
     commands::{failures, moved::Moved, places, save, streams, watch},
     failure::Failure,
     status::Status,
-    terminal::{GOOD, NAME, Terminal},
+    terminal::{GOOD, NAME, Terminal, json_of_path, shown_path},
 };
 
 /// Converts.
@@ -116,12 +116,12 @@ fn say(
     }
     if terminal.json() {
         let skipped: Vec<_> = report.skipped.iter().map(|skipped| &skipped.name).collect();
-        terminal.object(&moved.object(json!({ "target": to, "skipped": skipped })))?;
+        terminal.object(&moved.object(json!({ "target": json_of_path(to), "skipped": skipped })))?;
     }
     terminal.line(format_args!(
         "{GOOD}converted{GOOD:#} {} to {NAME}{}{NAME:#} {}",
         moved.amount(),
-        to.display(),
+        shown_path(to),
         moved.pace(),
     ))
 }

@@ -8,7 +8,9 @@ use serdes::{
 };
 
 use super::plugin_opening;
-use crate::{arguments::DeviceArguments, failure::Failure, plugin_argument::PluginArgument};
+use crate::{
+    arguments::DeviceArguments, failure::Failure, plugin_argument::PluginArgument, terminal::count,
+};
 
 /// A device of a plug-in that is open.
 pub(crate) enum OpenDevice {
@@ -73,9 +75,9 @@ fn memory_space(client: &Client, ordinal: usize) -> Result<MemorySpace, Failure>
     let devices = client.addressable_devices().map_err(failure)?;
     let Some(device) = devices.get(ordinal) else {
         return Err(Failure::new(format_args!(
-            "--device {ordinal}: {} has {} devices, the first of which is 0",
+            "--device {ordinal}: {} has {}, the first of which is 0",
             client.platform_name(),
-            devices.len()
+            count(devices.len() as u64, "device")
         )));
     };
     MemorySpace::of(device).map_err(failure)

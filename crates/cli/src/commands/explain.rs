@@ -1,10 +1,10 @@
 //! `serdes explain`: what a rule of a verdict means.
 
-use serdes::check::Rule;
+use serdes::check::{Rule, UnknownRule};
 
 use crate::{
     arguments::ExplainArguments,
-    commands::{plugin_suite, remedies},
+    commands::{nearest::nearest, plugin_suite, remedies},
     failure::Failure,
     status::Status,
     terminal::{NAME, Terminal},
@@ -22,7 +22,7 @@ pub(crate) fn run(
         return Ok(Status::Yes);
     }
     let rules = match &arguments.rule {
-        Some(id) => vec![id.parse::<Rule>().map_err(Failure::of)?],
+        Some(id) => vec![id.parse::<Rule>().map_err(unknown)?],
         None => Rule::ALL.to_vec(),
     };
     for rule in rules {
@@ -46,4 +46,18 @@ pub(crate) fn run(
         }
     }
     Ok(Status::Yes)
+}
+
+/// An error for a name of nothing, with the behaviour that was probably meant where no rule was.
+fn unknown(error: UnknownRule) -> Failure {
+    let behaviours = plugin_suite::demands().map(|(behaviour, _)| behaviour);
+    match nearest(&error.found, behaviours).filter(|_| error.meant.is_none()) {
+        Some(behaviour) => Failure::new(format_args!(
+            "there is no rule and no behaviour {:?}; did you mean {behaviour}? `serdes plugin verify --list` lists the behaviours, \
+             `serdes explain` the rules",
+            error.found
+        )),
+        None => Failure::of(error)
+            .with_hint("`serdes plugin verify --list` lists the behaviours of plug-ins"),
+    }
 }

@@ -1,39 +1,72 @@
 //! `serdes inspect`: what is in an artifact.
 
-use std::{io, path::Path, sync::Arc};
+use std::{path::Path, sync::Arc};
 
 use serdes::{
-    check::{self, AxisSummary, Inspection, Kind, StateSummary, TensorSummary},
+    check::{self, Artifact, AxisSummary, Inspection, Kind, Options, StateSummary, TensorSummary},
     storage::Storage,
 };
 
 use crate::{
     arguments::InspectArguments,
-    commands::{check::kind, remedies},
+    commands::{check::kind, remedies, streams},
     failure::Failure,
     status::Status,
     terminal::{FAINT, NAME, Terminal, bytes, count, json_of, shown},
 };
 
-/// Prints what the library found.
+/// Looks into the artifact at the path, or into each one below a directory.
 pub(crate) fn run(
     arguments: &InspectArguments,
     terminal: &mut Terminal,
 ) -> Result<Status, Failure> {
     let kind = kind(arguments.kind.as_deref())?;
-    let artifact = if arguments.path == Path::new("-") {
-        check::reader(io::stdin().lock(), kind)
-    } else {
-        check::path_in(Arc::new(Storage::anywhere()), &arguments.path, kind)
+    if arguments.path == Path::new("-") {
+        let artifact = check::reader(streams::standard_input()?, kind).map_err(Failure::of)?;
+        print(&inspect(&artifact)?, terminal)?;
+        return Ok(Status::Yes);
     }
-    .map_err(Failure::of)?;
-    let inspection = artifact.inspect().map_err(|reason| remedies::failure(&reason))?;
+    let options = Options::default();
+    let mut walk =
+        check::walk(&arguments.path, &options).in_tree(Arc::new(Storage::anywhere()));
+    if let Some(kind) = kind {
+        walk = walk.of_kind(kind);
+    }
+    let (mut status, mut is_first) = (Status::Yes, true);
+    while let Some(opened) = walk.next_opened() {
+        if !std::mem::take(&mut is_first) {
+            terminal.line("")?;
+        }
+        let (path, found) = match opened {
+            Ok(artifact) => (artifact.path().to_owned(), inspect(&artifact)),
+            Err(unopened) => (unopened.path, Err(Failure::new(unopened.reason.message))),
+        };
+        match found {
+            Ok(inspection) => print(&inspection, terminal)?,
+            Err(failure) if Path::new(&path) == arguments.path => {
+                status = status.worst(terminal.fail(&failure));
+            }
+            Err(failure) => status = status.worst(terminal.fail(&failure.about(path))),
+        }
+    }
+    let skipped = walk.skipped().count;
+    if skipped > 0 {
+        let files = count(skipped, "file");
+        terminal.note(format_args!("{FAINT}left out: {files} of no kind that is judged{FAINT:#}"));
+    }
+    Ok(status)
+}
+
+fn inspect(artifact: &Artifact) -> Result<Inspection, Failure> {
+    artifact.inspect().map_err(|reason| remedies::failure(&reason))
+}
+
+/// Prints what the library found.
+fn print(inspection: &Inspection, terminal: &mut Terminal) -> Result<(), Failure> {
     if terminal.json() {
-        terminal.object(&json_of(&inspection)?)?;
-    } else {
-        show(&inspection, terminal)?;
+        return terminal.object(&json_of(inspection)?);
     }
-    Ok(Status::Yes)
+    show(inspection, terminal)
 }
 
 fn show(inspection: &Inspection, terminal: &mut Terminal) -> Result<(), Failure> {

@@ -10,7 +10,7 @@ use crate::{
     commands::{failures, places, save, streams, watch},
     failure::Failure,
     status::Status,
-    terminal::{GOOD, NAME, Terminal, bytes, count},
+    terminal::{GOOD, NAME, Terminal, bytes, count, shown_path},
 };
 
 /// Merges.
@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: &MergeArguments, terminal: &mut Terminal) -> Result
     terminal.line(format_args!(
         "{GOOD}merged{GOOD:#} {} into {NAME}{}{NAME:#}: {}, {}",
         count(merged.parts.into(), "part"),
-        arguments.name.display(),
+        shown_path(&arguments.name),
         count(merged.tensors, "tensor"),
         bytes(merged.bytes),
     ))?;

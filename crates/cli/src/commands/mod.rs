@@ -14,6 +14,7 @@ mod failures;
 mod inspect;
 mod merge;
 mod moved;
+mod nearest;
 mod negotiate;
 mod offer;
 mod ops;

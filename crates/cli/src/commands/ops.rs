@@ -7,6 +7,7 @@ use serdes::artifact::ops::{Difference, Operation, Registry};
 
 use crate::{
     arguments::OpsArguments,
+    commands::nearest::nearest,
     failure::Failure,
     status::Status,
     terminal::{BAD, FAINT, GOOD, NAME, Terminal, WARN},
@@ -14,15 +15,25 @@ use crate::{
 
 /// Lists, shows or compares.
 pub(crate) fn run(arguments: &OpsArguments, terminal: &mut Terminal) -> Result<Status, Failure> {
-    let registry = Registry::tensorflow(&arguments.release).map_err(Failure::new)?;
-    match &arguments.other {
+    let registry = registry(&arguments.release)?;
+    match arguments.other.as_deref() {
         None => list(&registry, terminal),
         // No operation has a digit in front.
         Some(other) if other.starts_with(|first: char| first.is_ascii_digit()) => {
-            compare(&registry, &Registry::tensorflow(other).map_err(Failure::new)?, terminal)
+            compare(&registry, &self::registry(other)?, terminal)
         }
+        Some(LATEST) => compare(&registry, &self::registry(LATEST)?, terminal),
         Some(name) => show(&registry, name, terminal),
     }
+}
+
+/// What the newest release is called, as for `serdes check`.
+const LATEST: &str = "latest";
+
+/// The operations of a release.
+fn registry(release: &str) -> Result<Registry, Failure> {
+    let newest = Registry::releases().last().filter(|_| release == LATEST);
+    Registry::tensorflow(newest.unwrap_or(release)).map_err(Failure::new)
 }
 
 fn list(registry: &Registry, terminal: &mut Terminal) -> Result<Status, Failure> {
@@ -132,7 +143,7 @@ fn missing(registry: &Registry, name: &str) -> Failure {
     let known = Registry::operation_of_any_release(name);
     let hint = match known.and_then(|found| found.first_release().zip(found.last_release())) {
         Some((first, last)) => format!("; it is in {first} to {last}"),
-        None => match nearest(registry, name) {
+        None => match nearest(name, registry.operations().map(|operation| operation.name())) {
             Some(near) => format!(
                 ", and no other known release has it; did you mean {near}? A custom operation is in no release"
             ),
@@ -141,13 +152,6 @@ fn missing(registry: &Registry, name: &str) -> Failure {
         },
     };
     Failure::no(format_args!("TensorFlow {release} has no operation {name:?}{hint}"))
-}
-
-/// An operation that differs in case or underscores alone.
-fn nearest<'r>(registry: &'r Registry, name: &str) -> Option<&'r str> {
-    let plain = |name: &str| name.replace('_', "").to_lowercase();
-    let wanted = plain(name);
-    registry.operations().map(|operation| operation.name()).find(|known| plain(known) == wanted)
 }
 
 fn compare(old: &Registry, new: &Registry, terminal: &mut Terminal) -> Result<Status, Failure> {

@@ -24,7 +24,7 @@ use crate::{
     arguments::{CheckPluginArguments, PluginArguments},
     failure::Failure,
     status::Status,
-    terminal::{BAD, FAINT, GOOD, NAME, Terminal, WARN, json_of},
+    terminal::{BAD, FAINT, GOOD, NAME, Terminal, WARN, harmless, json_of, shown},
 };
 
 /// What is printed of a plug-in, and told from process to process.
@@ -353,7 +353,7 @@ fn show(answer: &Answer, terminal: &mut Terminal) -> Result<(), Failure> {
         Some(false) => format!("{BAD}refused{BAD:#}"),
         None => format!("{WARN}not loaded{WARN:#}"),
     };
-    terminal.line(format_args!("{NAME}{}{NAME:#}: {verdict}", answer.path))?;
+    terminal.line(format_args!("{NAME}{}{NAME:#}: {verdict}", shown(&answer.path)))?;
     let unknown = || "unknown".to_owned();
     let version =
         answer.pjrt_version.as_ref().map_or_else(unknown, |version| format!("PJRT {version}"));
@@ -363,18 +363,19 @@ fn show(answer: &Answer, terminal: &mut Terminal) -> Result<(), Failure> {
     }
     if let Some(platform) = &answer.platform {
         let version = answer.platform_version.clone().unwrap_or_default();
-        terminal.fact("platform", format_args!("{platform} ({version})"))?;
+        terminal
+            .fact("platform", format_args!("{} ({})", shown(platform), harmless(&version)))?;
     }
     if let (Some(all), Some(ours)) = (answer.devices, answer.addressable_devices) {
         terminal.fact("devices", format_args!("{all}, {ours} of them of this process"))?;
     }
     for (label, names) in [("memories", &answer.memories), ("extensions", &answer.extensions)] {
         if !names.is_empty() {
-            terminal.fact(label, names.join(", "))?;
+            terminal.fact(label, shown(&names.join(", ")))?;
         }
     }
     for (name, value) in &answer.attributes {
-        terminal.line(format_args!("  {FAINT}{name}: {value}{FAINT:#}"))?;
+        terminal.line(format_args!("  {FAINT}{}: {value}{FAINT:#}", shown(name)))?;
     }
     for function in &answer.missing_optional {
         terminal.line(format_args!("  {FAINT}without {function}{FAINT:#}"))?;
@@ -390,10 +391,10 @@ fn remarks(
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
     for warning in warnings {
-        terminal.line(format_args!("  {WARN}warning{WARN:#}: {warning}"))?;
+        terminal.line(format_args!("  {WARN}warning{WARN:#}: {}", harmless(warning)))?;
     }
     for reason in reasons {
-        terminal.line(format_args!("  {BAD}reason{BAD:#}: {reason}"))?;
+        terminal.line(format_args!("  {BAD}reason{BAD:#}: {}", harmless(reason)))?;
     }
     Ok(())
 }

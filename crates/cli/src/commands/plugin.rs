@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use serdes::stream_executor::{Error, Report};
+use serdes::stream_executor::{Error, Report, elf};
 
 use super::{
     pjrt_check, plugin_inspect,
-    plugin_opening::{close, failure, is_in_this_process, try_open},
+    plugin_opening::{close, failure, is_embedded, is_in_this_process, try_open},
     plugin_process, plugin_suite,
 };
 use crate::{
@@ -15,7 +15,7 @@ use crate::{
     failure::Failure,
     plugin_argument::PluginArgument,
     status::Status,
-    terminal::{BAD, FAINT, GOOD, NAME, Terminal, WARN},
+    terminal::{BAD, FAINT, GOOD, NAME, Terminal, WARN, harmless, shown},
 };
 
 /// Inspects, checks or verifies.
@@ -37,7 +37,11 @@ fn check_kind(
         PluginArgument::Pjrt { path, options } => {
             pjrt_check::run(&path, options, arguments, terminal)
         }
-        PluginArgument::StreamExecutor(_) if !frameworks.is_empty() => {
+        PluginArgument::StreamExecutor(name) if !frameworks.is_empty() => {
+            if !is_embedded(&name) {
+                // Where there is no library at all, that is what is wrong.
+                elf::inspect(&name).map_err(Failure::of)?;
+            }
             Err(Failure::new(format_args!(
                 "{} is no PJRT plug-in: no framework can be asked about it",
                 plugin.plugin
@@ -120,7 +124,7 @@ fn report(
     }
     let verdict =
         if accepted { format!("{GOOD}accepted{GOOD:#}") } else { format!("{BAD}refused{BAD:#}") };
-    terminal.line(format_args!("{NAME}{plugin}{NAME:#}: {verdict}"))?;
+    terminal.line(format_args!("{NAME}{}{NAME:#}: {verdict}", shown(plugin)))?;
     let unknown = || "unknown".to_owned();
     if refusals.is_empty() {
         let rows = [
@@ -130,7 +134,7 @@ fn report(
             ("devices", report.devices.map_or_else(unknown, |count| count.to_string())),
         ];
         for (label, value) in rows {
-            terminal.line(format_args!("  {label:<10}{value}"))?;
+            terminal.line(format_args!("  {label:<10}{}", shown(&value)))?;
         }
         for (structure, size) in &report.struct_sizes {
             terminal.line(format_args!("  {FAINT}{structure} says {size} bytes{FAINT:#}"))?;
@@ -140,10 +144,10 @@ fn report(
         terminal.line(format_args!("  {FAINT}without {function}{FAINT:#}"))?;
     }
     for warning in &report.warnings {
-        terminal.line(format_args!("  {WARN}warning{WARN:#}: {warning}"))?;
+        terminal.line(format_args!("  {WARN}warning{WARN:#}: {}", harmless(warning)))?;
     }
     for reason in &reasons {
-        terminal.line(format_args!("  {BAD}reason{BAD:#}: {reason}"))?;
+        terminal.line(format_args!("  {BAD}reason{BAD:#}: {}", harmless(reason)))?;
     }
     if report.layout_may_be_named {
         terminal.line(format_args!("  {FAINT}--layout NAME names the layout{FAINT:#}"))?;

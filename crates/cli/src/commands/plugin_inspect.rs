@@ -8,7 +8,7 @@ use serdes::{pjrt, stream_executor::elf};
 use crate::{
     failure::Failure,
     status::Status,
-    terminal::{FAINT, GOOD, NAME, Terminal, WARN},
+    terminal::{FAINT, GOOD, NAME, Terminal, WARN, json_of_path, shown, shown_path},
 };
 
 /// Inspects a library.
@@ -18,7 +18,7 @@ pub(crate) fn run(library: &Path, terminal: &mut Terminal) -> Result<Status, Fai
     let version = inspection.version;
     if terminal.json() {
         terminal.object(&json!({
-            "path": library,
+            "path": json_of_path(library),
             "api": found.api().map(elf::Api::as_str),
             "architecture": found.architecture,
             "pjrt_version": version.map(|version| version.minor.to_string()),
@@ -33,7 +33,7 @@ pub(crate) fn run(library: &Path, terminal: &mut Terminal) -> Result<Status, Fai
     }
     terminal.line(format_args!(
         "{NAME}{}{NAME:#}: {}{}",
-        library.display(),
+        shown_path(library),
         found.architecture,
         if found.shared { ", a shared library" } else { ", no shared library" }
     ))?;
@@ -76,7 +76,7 @@ fn list(label: &str, names: &[&String], terminal: &mut Terminal) -> Result<(), F
     }
     terminal.line(format_args!("  {label}:"))?;
     for name in names.iter().take(SHOWN) {
-        terminal.line(format_args!("    {name}"))?;
+        terminal.line(format_args!("    {}", shown(name)))?;
     }
     if names.len() > SHOWN {
         terminal.line(format_args!("    and {} more", names.len() - SHOWN))?;

@@ -18,7 +18,7 @@ use crate::{
     failure::Failure,
     plugin_argument::PluginArgument,
     status::Status,
-    terminal::{BAD, FAINT, GOOD, NAME, Terminal, WARN},
+    terminal::{BAD, FAINT, GOOD, NAME, Terminal, WARN, harmless},
 };
 
 /// The behaviours of both suites, and what each demands.
@@ -222,7 +222,7 @@ fn outcome(
         }));
     }
     // A line a behaviour, whatever a plug-in's message has in it.
-    let detail = detail.replace('\n', " ");
+    let detail = harmless(&detail.replace('\n', " "));
     let style = match result {
         Conformance::Pass => GOOD,
         Conformance::Fail => BAD,

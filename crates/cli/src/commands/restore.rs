@@ -23,7 +23,7 @@ use crate::{
     },
     failure::Failure,
     status::Status,
-    terminal::{BAD, GOOD, NAME, Terminal, WARN, count},
+    terminal::{BAD, GOOD, NAME, Terminal, WARN, count, shown_path},
 };
 
 /// What is there to restore.
@@ -211,7 +211,7 @@ fn ending(arguments: &RestoreArguments, found: &Found) -> String {
     let to = arguments
         .to
         .as_ref()
-        .map(|path| format!(" and read back into {NAME}{}{NAME:#}", path.display()))
+        .map(|path| format!(" and read back into {NAME}{}{NAME:#}", shown_path(path)))
         .unwrap_or_default();
     match found.lost.len() as u64 {
         0 if found.incomplete => format!("{to}, {WARN}perhaps not all{WARN:#}"),

@@ -26,7 +26,7 @@ use crate::{
     },
     failure::Failure,
     status::Status,
-    terminal::{GOOD, NAME, Terminal},
+    terminal::{GOOD, NAME, Terminal, shown_path},
 };
 
 /// Saves.
@@ -152,7 +152,7 @@ fn say(
     terminal.line(format_args!(
         "{GOOD}saved{GOOD:#} {} to {part}{NAME}{}{NAME:#} {}, {}",
         moved.amount(),
-        arguments.output.display(),
+        shown_path(&arguments.output),
         moved.pace(),
         versions.specs(),
     ))

@@ -16,7 +16,7 @@ use serdes::{
     tensor_io::{self, Form, Source},
 };
 
-use crate::{commands::failures, failure::Failure};
+use crate::{commands::failures, failure::Failure, startup};
 
 /// What standard input is called in messages; a tensor that has no name of its own gets it too.
 pub(crate) const INPUT: &str = "stdin";
@@ -39,6 +39,14 @@ pub(crate) fn once<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<(), 
         ));
     }
     Ok(())
+}
+
+/// Standard input, for whoever reads it to its end.
+pub(crate) fn standard_input() -> Result<io::StdinLock<'static>, Failure> {
+    if startup::standard_input_was_closed() {
+        return Err(Failure::new("standard input is closed; expected a file or a pipe"));
+    }
+    Ok(io::stdin().lock())
 }
 
 /// The form that `--kind` names.
@@ -75,7 +83,8 @@ pub(crate) fn open(
 /// All of standard input, to be read from any place: the file itself where it is one, else what was
 /// kept of the stream.
 pub(crate) fn input() -> Result<Arc<dyn ReadAt>, Failure> {
-    if io::stdin().is_terminal() {
+    let stream = standard_input()?;
+    if stream.is_terminal() {
         return Err(Failure::new(
             "standard input is a terminal; expected a file or a pipe, as in `serdes restore - < state.sds`",
         ));
@@ -83,7 +92,7 @@ pub(crate) fn input() -> Result<Arc<dyn ReadAt>, Failure> {
     let failed = |error| Failure::new(format_args!("cannot read standard input: {error}"));
     match file().map_err(failed)? {
         Some(file) => Ok(Arc::new(file)),
-        None => kept(io::stdin().lock()),
+        None => kept(stream),
     }
 }
 

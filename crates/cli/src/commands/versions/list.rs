@@ -112,7 +112,10 @@ fn lines<'r>(
             table.add_row(cells(&row));
         }
     }
-    terminal.line(format_args!("{table}\n"))
+    for line in table.lines() {
+        terminal.line(line.trim_end())?;
+    }
+    terminal.line("")
 }
 
 fn of_entry<'r>(entry: &EntryStatus, window_days: i64) -> Row<'r> {

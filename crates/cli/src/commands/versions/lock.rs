@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::json;
 use serdes_version_registry::lock::{LockError, Package};
 
-use crate::{failure::Failure, status::Status, terminal::Terminal};
+use crate::{failure::Failure, status::Status, terminal::{Terminal, harmless, json_of_path}};
 
 /// Rewrites the lock of the crate in a folder, or only compares.
 pub(super) fn run(
@@ -23,12 +23,12 @@ pub(super) fn run(
         })?
     };
     for difference in &differences {
-        terminal.line(difference)?;
+        terminal.line(harmless(&difference.to_string()))?;
     }
     let path = package.lock_path();
     if terminal.json() {
         let differences: Vec<String> = differences.iter().map(ToString::to_string).collect();
-        terminal.object(&json!({ "path": path, "check": check, "differences": differences }))?;
+        terminal.object(&json!({ "path": json_of_path(&path), "check": check, "differences": differences }))?;
     }
     let count = differences.len();
     if check && count > 0 {

@@ -18,7 +18,7 @@ use crate::{
     arguments::{AddVersionArguments, ReleaseVersionsArguments},
     failure::Failure,
     status::Status,
-    terminal::{GOOD, NAME, Terminal},
+    terminal::{GOOD, NAME, Terminal, json_of_path},
 };
 
 /// Adds an entry.
@@ -45,7 +45,7 @@ pub(super) fn add(
         .collect();
     if terminal.json() {
         terminal.object(&json!({
-            "path": path,
+            "path": json_of_path(&path),
             "written": !arguments.dry_run,
             "line": arguments.line,
             "number": number,
@@ -146,7 +146,7 @@ pub(super) fn release(
     }
     if terminal.json() {
         terminal.object(&json!({
-            "path": path,
+            "path": json_of_path(&path),
             "written": !arguments.dry_run,
             "as_of": edited.declarations().as_of.to_string(),
             "previous_as_of": edited.as_of_before().to_string(),
